@@ -1,0 +1,308 @@
+# cuvet: one Makefile, no recursion. `make help` lists the targets and the variables.
+#
+# Everything is built into build/$(VARIANT)/, where the objects mirror the tree:
+#   shim/base/error.c -> build/release/shim/base/error.o
+
+VERSION := 0.1.0
+
+## VARIANT=release|debug|san|tsan|cover: what to build; san is ASan + UBSan
+VARIANT ?= release
+## CUDA_HOME=FOLDER: the CUDA toolkit, where the nvcc on PATH is not the one wanted
+## CUVET_ARCHS="80 90": GPUs to make machine code for; others compile the PTX at load time
+## CUVET_PTX=75: architecture of the PTX that every other GPU gets
+CUVET_PTX ?= 75
+## TESTS="word ...": only the unit tests whose name holds one of the words
+TESTS ?=
+## PREFIX=/usr/local DESTDIR=: where `install` puts things
+PREFIX ?= /usr/local
+## WERROR=1: warnings are errors;  V=1: print the commands
+WERROR ?=
+V ?=
+
+BUILD := build/$(VARIANT)
+GEN := $(BUILD)/gen
+SHELL := /bin/bash
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+
+# ---- toolkit ------------------------------------------------------------------------------------
+
+ifdef CUDA_HOME
+NVCC := $(wildcard $(CUDA_HOME)/bin/nvcc)
+else
+NVCC := $(or $(realpath $(shell command -v nvcc 2>/dev/null)),$(wildcard /usr/local/cuda/bin/nvcc))
+endif
+CUDA := $(or $(CUDA_HOME),$(patsubst %/bin/nvcc,%,$(NVCC)),/usr/local/cuda)
+CUDA_FOLDERS := $(CUDA)/include $(CUDA)/targets/x86_64-linux/include \
+    $(CUDA)/targets/sbsa-linux/include $(CUDA)/extras/CUPTI/include /usr/include
+CUDA_INCLUDE := $(patsubst %/cuda.h,%,$(firstword $(wildcard $(CUDA_FOLDERS:=/cuda.h))))
+CUPTI_INCLUDE := $(patsubst %/cupti.h,%,$(firstword $(wildcard $(CUDA_FOLDERS:=/cupti.h))))
+
+# ---- flags --------------------------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
+C_WARNINGS := $(WARNINGS) -Wmissing-prototypes -Wstrict-prototypes
+INCLUDES := -I. -Ishim -I$(GEN)
+CUDA_INCLUDES := $(addprefix -isystem ,$(sort $(filter-out /usr/include,$(CUDA_INCLUDE) $(CUPTI_INCLUDE))))
+CODE := -g -fvisibility=hidden -fPIC -ffunction-sections -fdata-sections -fno-omit-frame-pointer
+
+OPTIMISE_release := -O2
+OPTIMISE_debug := -O0
+OPTIMISE_san := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+OPTIMISE_tsan := -O1 -fsanitize=thread
+OPTIMISE_cover := -O0 --coverage
+OPTIMISE := $(OPTIMISE_$(VARIANT))
+ifeq ($(OPTIMISE),)
+$(error VARIANT=$(VARIANT) is unknown; expected release, debug, san, tsan or cover)
+endif
+
+C_FLAGS = -std=c11 -D_GNU_SOURCE $(C_WARNINGS) $(CODE) $(OPTIMISE) $(INCLUDES) $(CUDA_INCLUDES)
+# The dialect of references nests scopes of one name and mixes sizes with reals, on purpose.
+CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(filter-out -Wshadow -Wconversion,$(WARNINGS)) $(CODE) $(OPTIMISE) -fno-exceptions -fno-rtti \
+    -fno-threadsafe-statics -ffp-contract=off $(INCLUDES)
+DEPENDENCIES = -MMD -MP -MF $(@:.o=.d)
+
+# libyaml, PCRE2 and the demangler are inside the library, hidden, so that they cannot clash with
+# the program's own; what stays outside is libc.
+STATIC_LIBS := -l:libyaml.a -l:libpcre2-8.a -l:libsupc++.a
+SYSTEM_LIBS := -Wl,--as-needed -lpthread -ldl -lm
+SO_FLAGS := -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections \
+    -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,relro -Wl,-soname,libcuvet.so \
+    $(if $(filter san tsan,$(VARIANT)),,-Wl,-z,defs)
+
+# ---- sources ------------------------------------------------------------------------------------
+
+SHIM_C := $(sort $(wildcard shim/*.c shim/*/*.c))
+CORE_C := $(filter-out shim/hook/% shim/init.c shim/session.c,$(SHIM_C))
+TOOL_C := $(sort $(wildcard tools/*.c))
+REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
+UNIT_C := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*.c)))
+
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+EMBEDDED := $(GEN)/snapshot.o $(GEN)/refs.o $(GEN)/tolerances.o
+SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
+CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
+TOOL_O := $(call objects,$(TOOL_C))
+HOST_REFS_O := $(BUILD)/refs/ref_host.o
+UNIT_HELPER_O := $(call objects,$(UNIT_HELPER_C))
+UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(UNIT_C))
+UNIT_RUN := $(if $(TESTS),$(foreach word,$(TESTS),$(foreach bin,$(UNIT_BIN),$(if \
+    $(findstring $(word),$(notdir $(bin))),$(bin)))),$(UNIT_BIN))
+
+LIB := $(BUILD)/libcuvet.so
+CORE := $(BUILD)/libcuvet_core.a
+TOOL := $(BUILD)/cuvet
+REFGEN := $(BUILD)/refgen
+DEMO := $(BUILD)/tests/demo/demo
+DEMO_KERNELS := $(BUILD)/tests/demo/kernels.fatbin
+MAN := $(BUILD)/cuvet.1
+READY := $(BUILD)/.ready
+
+say = @printf '  %-7s %s\n' $(1) $(2)
+quiet := $(if $(V),,@)
+
+# ---- targets ------------------------------------------------------------------------------------
+
+.PHONY: all help fatbin demo unit test check gpu-test bench install uninstall format docs cover \
+    clean FORCE
+
+## all: libcuvet.so, the program cuvet and its manual page
+all: $(LIB) $(TOOL) $(MAN)
+
+## fatbin: the device code alone
+fatbin: $(GEN)/snapshot.fatbin $(GEN)/refs.fatbin
+
+## demo: run four kernels, one of them wrong, under cuvet (needs a GPU)
+demo: all $(DEMO) $(DEMO_KERNELS)
+	$(quiet)$(TOOL) run -c tests/demo/demo.yaml -- $(DEMO)
+
+## unit: the unit tests alone
+unit: $(UNIT_BIN) $(TOOL)
+	$(quiet)tests/run_unit.sh $(UNIT_RUN)
+
+## test: unit tests, and the checks of the finished library (no GPU needed)
+test: $(UNIT_BIN) all $(DEMO) $(DEMO_KERNELS)
+	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) \
+	    tests/run_unit.sh $(if $(TESTS),,tests/check_tree.sh tests/check_self.sh \
+	    tests/check_cli.sh) $(UNIT_RUN)
+
+## check: every house rule: layers, exports, size, format, headers, documents, linters
+check: all
+	$(quiet)CUVET_BUILD=$(BUILD) CUDA_INCLUDE=$(CUDA_INCLUDE) CUPTI_INCLUDE=$(CUPTI_INCLUDE) \
+	    VARIANT=$(VARIANT) tools/dev/check-all
+
+## gpu-test: the library inside real programs on a real GPU
+gpu-test: all
+	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/gpu/run.sh $(TESTS)
+
+## bench: what a checked launch, a sampled step and a start cost (needs a GPU)
+bench: all
+	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/bench/run.sh
+
+## cover: line coverage of the unit tests, file by file (gcov)
+cover:
+	$(quiet)$(MAKE) --no-print-directory VARIANT=cover unit
+	$(quiet)cd build/cover && find shim -name '*.gcda' | xargs gcov -n 2>/dev/null | \
+	    awk '/^File/ { file = $$2 } /^Lines/ && file ~ /shim\/.*\.c/ { sub(/Lines executed:/, ""); \
+	    print $$0, file }' | sort -u -n
+
+## format: lay out the sources with clang-format
+format:
+	$(quiet)tools/dev/check-format --fix
+
+## docs: write the tables of README.md again from their sources
+docs: $(TOOL)
+	$(quiet)tools/dev/check-docs --fix $(TOOL)
+
+## clean: remove build/
+clean:
+	$(quiet)rm -rf build
+
+help:
+	@echo 'make TARGET ... VARIABLE=value ...'
+	@sed -n 's/^## \([a-z-]*\): \(.*\)/  \1	\2/p' Makefile | expand -t 14
+	@echo 'variables'
+	@sed -n 's/^## \([A-Z_]*=.*\)/  \1/p' Makefile
+
+# ---- library and program ------------------------------------------------------------------------
+
+$(LIB): $(SHIM_O) shim/exports.map
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(SO_FLAGS) $(LDFLAGS) -o $@ $(SHIM_O) $(STATIC_LIBS) $(SYSTEM_LIBS)
+
+$(CORE): $(CORE_O)
+	$(call say,AR,$@)
+	$(quiet)rm -f $@.new && $(AR) rcs $@.new $(CORE_O) && mv $@.new $@
+
+$(TOOL): $(TOOL_O) $(CORE) $(HOST_REFS_O)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) -Wl,--gc-sections $(LDFLAGS) -o $@ $(TOOL_O) $(HOST_REFS_O) $(CORE) \
+	    $(STATIC_LIBS) $(SYSTEM_LIBS)
+
+$(BUILD)/%.o: %.c | $(READY)
+	$(call say,CC,$<)
+	$(quiet)mkdir -p $(@D) && $(CC) $(C_FLAGS) $(CFLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+$(BUILD)/shim/version.o: C_FLAGS += -DCUVET_VERSION='"$(VERSION)"'
+$(BUILD)/shim/version.o: Makefile
+
+# Says in one sentence what is missing, once for each build folder.
+$(READY): tools/dev/check-deps
+	$(quiet)mkdir -p $(BUILD) $(GEN)
+	$(quiet)NVCC='$(NVCC)' CUDA_INCLUDE='$(CUDA_INCLUDE)' CUPTI_INCLUDE='$(CUPTI_INCLUDE)' \
+	    CC='$(CC)' CXX='$(CXX)' tools/dev/check-deps build
+	$(quiet)touch $@
+
+# ---- device code and references -----------------------------------------------------------------
+
+# Machine code for these where the toolkit knows them: one for each major version, which serves its
+# minor ones too. Every other GPU compiles the PTX when the library loads it.
+DEVICE_FLAGS := -std=c++17 -O3 $(INCLUDES)
+GENCODE_SCRIPT := tools/dev/gencode
+GENCODE = $(file <$(GEN)/gencode)
+
+$(GEN)/gencode: FORCE | $(READY)
+	$(quiet)$(GENCODE_SCRIPT) '$(NVCC)' '$(CUVET_ARCHS)' '$(CUVET_PTX)' > $@.new
+	$(quiet)if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+define nvcc_fatbin
+	$(call say,NVCC,$@)
+	$(quiet)$(NVCC) -fatbin $(DEVICE_FLAGS) $(GENCODE) --threads 0 -MMD -MP -MF $@.d -MT $@ -o $@ $<
+endef
+
+$(GEN)/snapshot.fatbin: shim/device/snapshot.cu $(GEN)/gencode
+	$(nvcc_fatbin)
+$(GEN)/refs.fatbin: refs/refs.cu $(GEN)/ref_formals.h $(GEN)/gencode
+	$(nvcc_fatbin)
+
+$(GEN)/snapshot.S: tools/dev/embed Makefile | $(READY)
+	$(quiet)tools/dev/embed $(GEN)/snapshot.fatbin cuvet_snapshot_fatbin cuvet_snapshot_fatbin_size > $@
+$(GEN)/refs.S: tools/dev/embed Makefile | $(READY)
+	$(quiet)tools/dev/embed $(GEN)/refs.fatbin cuvet_refs_fatbin cuvet_refs_fatbin_size > $@
+$(GEN)/tolerances.S: tools/dev/embed Makefile | $(READY)
+	$(quiet)tools/dev/embed config/tolerances.yaml cuvet_tolerances_yaml cuvet_tolerances_yaml_len > $@
+$(GEN)/snapshot.o: $(GEN)/snapshot.fatbin
+$(GEN)/refs.o: $(GEN)/refs.fatbin
+$(GEN)/tolerances.o: config/tolerances.yaml
+
+$(GEN)/%.o: $(GEN)/%.S
+	$(call say,EMBED,$@)
+	$(quiet)$(CC) -c -o $@ $<
+
+# The list of references and their formals, from the REFERENCE lines of refs/. refgen writes a file
+# only when its text changes, so the stamp alone says when it ran last.
+REFGEN_O := $(call objects,tools/dev/refgen.c shim/verify/formals.c shim/base/error.c)
+$(REFGEN): $(REFGEN_O)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lm
+
+REFGEN_OUT := $(addprefix $(GEN)/,ref_formals.h ref_list.c ref_host_table.inc)
+$(GEN)/.refgen: $(REFGEN) $(REFS_CU)
+	$(call say,REFGEN,$(GEN))
+	$(quiet)$(REFGEN) $(GEN) $(REFS_CU) && touch $@
+$(REFGEN_OUT): $(GEN)/.refgen
+	@:
+
+$(GEN)/ref_list.o: $(GEN)/ref_list.c
+	$(call say,CC,$<)
+	$(quiet)$(CC) $(C_FLAGS) $(CFLAGS) -c -o $@ $<
+
+# The references compiled for the host: the oracle of offline tools and unit tests.
+$(HOST_REFS_O): refs/ref_host.cpp $(REFGEN_OUT)
+	$(call say,CXX,$<)
+	$(quiet)mkdir -p $(@D) && $(CXX) $(CXX_FLAGS) $(CXXFLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+# ---- tests --------------------------------------------------------------------------------------
+
+$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(UNIT_HELPER_O) $(CORE) $(HOST_REFS_O)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(UNIT_HELPER_O) $(HOST_REFS_O) $(CORE) \
+	    $(STATIC_LIBS) -lcmocka $(SYSTEM_LIBS)
+
+$(call objects,$(UNIT_C)): | $(BUILD)/.ready-tests
+$(BUILD)/.ready-tests: tools/dev/check-deps | $(READY)
+	$(quiet)CC='$(CC)' CXX='$(CXX)' tools/dev/check-deps tests
+	$(quiet)touch $@
+
+# The demo is a program like any other: it is built without a word of ours.
+$(DEMO): tests/demo/demo.c | $(READY)
+	$(call say,CC,$@)
+	$(quiet)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(C_WARNINGS) -O2 -g $(CUDA_INCLUDES) -o $@ $< -ldl -lm
+
+$(DEMO_KERNELS): tests/demo/kernels.cu $(GEN)/gencode
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 $(GENCODE) --threads 0 -o $@ $<
+
+# ---- manual page, installation ------------------------------------------------------------------
+
+$(MAN): tools/cuvet.1 $(TOOL)
+	$(call say,MAN,$@)
+	$(quiet)$(TOOL) help options --man > $@.options
+	$(quiet)sed -e 's/@VERSION@/$(VERSION)/' -e '/@OPTIONS@/{r $@.options' -e 'd}' $< > $@
+
+INSTALL := install -D -p
+TO := $(DESTDIR)$(PREFIX)
+## install: program, library, header, manual page, tolerances and kernel tables under PREFIX
+install: all
+	$(INSTALL) -m 755 $(TOOL) $(TO)/bin/cuvet
+	$(INSTALL) -m 755 $(LIB) $(TO)/lib/libcuvet.so
+	$(INSTALL) -m 644 shim/cuvet.h $(TO)/include/cuvet.h
+	$(INSTALL) -m 644 $(MAN) $(TO)/share/man/man1/cuvet.1
+	$(INSTALL) -m 644 config/tolerances.yaml $(TO)/share/cuvet/tolerances.yaml
+	install -d $(TO)/share/cuvet/kernels $(TO)/lib/pkgconfig
+	$(if $(wildcard config/kernels/*.yaml),install -p -m 644 $(wildcard config/kernels/*.yaml) \
+	    $(TO)/share/cuvet/kernels)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' shim/cuvet.pc.in \
+	    > $(TO)/lib/pkgconfig/cuvet.pc
+
+## uninstall: remove what `install` put there
+uninstall:
+	rm -f $(TO)/bin/cuvet $(TO)/lib/libcuvet.so $(TO)/include/cuvet.h \
+	    $(TO)/share/man/man1/cuvet.1 $(TO)/lib/pkgconfig/cuvet.pc
+	rm -rf $(TO)/share/cuvet
+
+-include $(wildcard $(patsubst %.o,%.d,$(SHIM_O) $(TOOL_O) $(REFGEN_O) $(HOST_REFS_O) \
+    $(call objects,$(UNIT_C) $(UNIT_HELPER_C))) $(GEN)/*.fatbin.d)

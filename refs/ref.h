@@ -1,0 +1,269 @@
+/*
+ * ref.h - the dialect in which references are written. README.md explains it; in short:
+ *
+ *   REFERENCE(rmsnorm, "in x[rows][cols], in w[cols] = 1, out y[rows][cols], real eps")
+ *   {
+ *       ROW(r, rows) {
+ *           real ms = SUM(c, cols, x(r, c) * x(r, c)) / cols;
+ *           real inv = rsqrt(ms + eps);
+ *           EACH(c, cols) y(r, c) = x(r, c) * inv * w(c);
+ *       }
+ *   }
+ *
+ * Who does what: tools/dev/refgen reads the REFERENCE lines and writes a macro FORMALS_name each
+ * (ref_formals.h), which declares a struct with the formals as members, the kernels, and ends in
+ * the head of its member run(), so that the braces which follow are run's body. The macros deal
+ * indices to the grid (ref_frame.h), reading a tensor gives an exact pack (ref_tensor.h),
+ * arithmetic carries error bounds (ref_value.h), assigning to an output judges it (ref_judge.h).
+ *
+ * E is the precision of the error bounds; D the one dtype that a special kernel is made for, or
+ * DTYPE_NONE (ref_list.h says what each kernel is for).
+ *
+ * The text compiles with nvcc, with NVRTC (no standard header is needed on the device) and with
+ * the host's C++17 compiler, where a pack is one element, a group one lane, the grid one thread,
+ * and there are no special kernels.
+ */
+#ifndef REFS_REF_H
+#define REFS_REF_H
+
+#include "ref_frame.h"
+
+/* --------------------------------------------------------------------------- formals */
+
+/* The base of what refgen declares. It holds no address of its own parts: the compiler keeps an
+ * object in registers only while nothing points into it, and so the frame stands apart. */
+template <class E> struct ref_body {
+    ref_frame<E> &frame;
+
+    REF_FN ref_body(ref_frame<E> &frame_, int dims) : frame(frame_)
+    {
+        frame.expect_dims(dims);
+    }
+};
+
+/* Indices of any mix of integers and one pack. */
+template <class... I> REF_FN ref_place ref_place_of(const I &...index)
+{
+    ref_place place = {{(long long)ref_index<I>::first(index)...}};
+    return place;
+}
+
+template <class... I> REF_FN int ref_count_of(const I &...index)
+{
+    int count = 1;
+    ((count = ref_index<I>::lanes > 0 ? ref_index<I>::count(index) : count), ...);
+    return count;
+}
+
+/* Whether a tensor goes the hot path of a kernel for dtype D. */
+template <class E, int D, int RANK>
+REF_FN bool ref_hot_tensor(const ref_tensor &t, const void *base)
+{
+    bool ready = ref_ready(&t, base, RANK, sizeof(E) == 8);
+    if constexpr (D != DTYPE_NONE)
+        return ready && t.dtype == D && ref_dense(&t, base, RANK);
+    return ready;
+}
+
+/* An input. A special kernel (D) reads packs only of an input that is ready for it, and refuses
+ * every element of another. */
+template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
+    ref_frame<E> &frame;
+    const ref_tensor &t;
+    bool given, ready;
+    E absent;
+
+    REF_FN ref_in(ref_frame<E> &frame_, const ref_tensor &t_)
+        : frame(frame_), t(t_), given(t_.in != nullptr),
+          ready(ref_hot_tensor<E, D, RANK>(t_, t_.in)), absent((E)t_.absent)
+    {
+    }
+
+    template <class... I> REF_FN auto operator()(I... index) const
+    {
+        static_assert(sizeof...(I) == RANK, "as many indices as the formal has dims");
+        ref_exact<E, ref_width<I...>()> x;
+        x.k = frame.k;
+        frame.hot.refused += (uint32_t)ref_load<D, RANK, ref_axis<I...>(), OPTIONAL>(
+            t, t.in, ready, absent, ref_place_of(index...), ref_count_of(index...), x.v, x.f);
+        return x;
+    }
+};
+
+template <class E, int D, int RANK> struct ref_out;
+
+/* An element or a pack of an output, to be assigned to. Only a group's first lane assigns where
+ * all indices are scalars, for then all its lanes stand at the same element. */
+template <class E, int D, int RANK, int AXIS, int W> struct ref_spot {
+    const ref_out<E, D, RANK> &out;
+    ref_place place;
+    int count;
+    bool mine;
+
+    template <class A, class R = ref_same<A>> REF_FN void operator=(const A &value) const
+    {
+        static_assert(R::width == 1 || R::width == W, "a pack is assigned to one element");
+        ref_real<E, W> y(value);
+        if (mine)
+            out.template judge<AXIS, W>(place, count, y);
+    }
+    REF_FN void operator=(double value) const
+    {
+        *this = ref_scale<E>(value, out.frame.k);
+    }
+};
+
+/* An output; reading it as an input, before(...), gives the values before the launch. */
+template <class E, int D, int RANK> struct ref_out {
+    ref_frame<E> &frame;
+    const ref_tensor &t;
+    bool given, scalars; /* `scalars`: single elements may be read without further checks */
+    ref_judge<E> judging;
+    ref_in<E, D, RANK, true> before;
+
+    REF_FN ref_out(ref_frame<E> &frame_, const ref_tensor &t_)
+        : frame(frame_), t(t_), given(t_.got != nullptr),
+          scalars(ref_ready(&t_, t_.got, RANK, sizeof(E) == 8)),
+          judging(ref_judge_make<E>(frame_.call, t_, ref_hot_tensor<E, D, RANK>(t_, t_.got))),
+          before(frame_, t_)
+    {
+    }
+
+    template <class... I> REF_FN auto operator()(I... index) const
+    {
+        static_assert(sizeof...(I) == RANK, "as many indices as the formal has dims");
+        constexpr int axis = ref_axis<I...>();
+        return ref_spot<E, D, RANK, axis, ref_width<I...>()>{
+            *this, ref_place_of(index...), ref_count_of(index...), axis >= 0 || frame.lane == 0};
+    }
+
+    template <int AXIS, int W>
+    REF_FN void judge(const ref_place &place, int count, const ref_real<E, W> &y) const
+    {
+        if constexpr (AXIS >= 0) {
+            if (count == W && ref_judge_pack<D, RANK, AXIS>(frame.hot, t, judging, place, y))
+                return;
+        } else {
+            /* One number of a row may have another dtype than the rows. */
+            ref_judge<E> any = judging;
+            any.plain = scalars && !frame.call.store && !t.accumulates;
+            if (ref_judge_pack<DTYPE_NONE, RANK, AXIS>(frame.hot, t, any, place, y))
+                return;
+        }
+        if (!t.got && !frame.call.store)
+            return;
+        ref_case slow;
+        slow.call = &frame.call;
+        slow.t = &t;
+        slow.cold = frame.cold;
+        slow.place = place;
+        slow.rank = RANK;
+        slow.axis = AXIS;
+        slow.count = count;
+        REF_UNROLL
+        for (int j = 0; j < W; j++) {
+            slow.y[j] = y.v[j];
+            slow.e[j] = ref_finite(y.f[j]) ? (double)y.e[j] : ref_infinity();
+        }
+        uint64_t refused = frame.cold->refused;
+        ref_judge_slowly(&slow);
+        frame.hot.refused += (uint32_t)(frame.cold->refused - refused);
+        frame.cold->refused = refused;
+    }
+};
+
+/* ------------------------------------------------------------------- the macros of README */
+
+/* Both are the same text to the compiler; for a sampled one refgen asks for no special kernels. */
+#define REFERENCE(name, text)         FORMALS_##name
+#define REFERENCE_SAMPLED(name, text) FORMALS_##name
+
+/* Named in full, so that a formal may have the name of one of its members. */
+#define REF_FRAME ref_body<E>::frame
+
+#define ROW(r, n)                                                                                  \
+    for (ref_items ref_it = REF_FRAME.items(n);                                                    \
+         ref_it.at < ref_it.end && REF_FRAME.group_goes_on(); ref_it.at += ref_it.step)            \
+        if (const long long r = ref_it.at; true)                                                   \
+            if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)
+
+#define EACH(c, n)                                                                                 \
+    for (ref_packs<E> ref_it = REF_FRAME.packs(n); ref_it.more() && !REF_FRAME.lost();             \
+         ref_it.next())                                                                            \
+        if (const auto c = ref_it.at; true)                                                        \
+            if ([[maybe_unused]] const ref_lane_scope ref_scope = {}; true)
+
+#define ELEMENT(r, rows, c, cols)                                                                  \
+    for (ref_cells<E> ref_it = REF_FRAME.cells(rows, cols); ref_it.more() && !REF_FRAME.lost();    \
+         ref_it.next())                                                                            \
+        if (const long long r = ref_it.r; true)                                                    \
+            if (const auto c = ref_it.pack(); true)                                                \
+                if ([[maybe_unused]] const ref_lane_scope ref_scope = {}; true)
+
+#define SAMPLE(i, total, budget)                                                                   \
+    for (ref_items ref_it = REF_FRAME.items(REF_FRAME.sampled(total, budget));                     \
+         ref_it.at < ref_it.end && REF_FRAME.group_goes_on(); ref_it.at += ref_it.step)            \
+        if (const long long i =                                                                    \
+                ref_draw(REF_FRAME.call.seed, ref_it.at, total, REF_FRAME.sampled(total, budget)); \
+            true)                                                                                  \
+            if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)
+
+#define SUM(c, n, ...)                                                                             \
+    REF_FRAME.sum(ref_scope, n, [&](auto c, [[maybe_unused]] ref_lane_scope ref_scope) {           \
+        return (__VA_ARGS__);                                                                      \
+    })
+#define MAX(c, n, ...)                                                                             \
+    REF_FRAME.most(ref_scope, n, [&](auto c, [[maybe_unused]] ref_lane_scope ref_scope) {          \
+        return (__VA_ARGS__);                                                                      \
+    })
+#define MIN(c, n, ...) (-MAX(c, n, -(__VA_ARGS__)))
+
+/* -------------------------------------------------------------------------------- entry */
+
+template <template <class, int> class Reference, class E, int D>
+REF_FN void ref_run(const ref_call &call)
+{
+    ref_verdict cold;
+    ref_verdict_clear(&cold);
+    ref_frame<E> frame(call, &cold);
+    Reference<E, D> self(frame);
+    self.run();
+    ref_settle(&cold, frame.hot);
+    ref_finish(&call, &cold);
+}
+
+/* Blocks on a multiprocessor: more of them hide more latency, and leave each fewer registers. */
+#ifndef REF_BLOCKS
+#define REF_BLOCKS 2
+#endif
+#ifndef REF_SPECIAL_BLOCKS
+#define REF_SPECIAL_BLOCKS 2
+#endif
+
+#ifdef __CUDACC__
+#define REF_KERNEL(name, suffix, E, D, blocks)                                                     \
+    extern "C" __global__ void __launch_bounds__(REF_THREADS, blocks)                              \
+        cuvet_ref_##name##suffix(const __grid_constant__ ref_call call)                            \
+    {                                                                                              \
+        ref_run<reference_##name, E, D>(call);                                                     \
+    }
+#define REF_ENTRY(name)                                                                            \
+    REF_KERNEL(name, , float, DTYPE_NONE, REF_BLOCKS)                                              \
+    REF_KERNEL(name, _wide, double, DTYPE_NONE, REF_BLOCKS)
+#define REF_SPECIAL_ENTRIES(name)                                                                  \
+    REF_KERNEL(name, _bf16, float, DTYPE_BF16, REF_SPECIAL_BLOCKS)                                 \
+    REF_KERNEL(name, _f16, float, DTYPE_F16, REF_SPECIAL_BLOCKS)                                   \
+    REF_KERNEL(name, _f32, float, DTYPE_F32, REF_SPECIAL_BLOCKS)
+#else
+#define REF_ENTRY(name)                                                                            \
+    static void ref_host_##name(const ref_call *call, int wide)                                    \
+    {                                                                                              \
+        wide ? ref_run<reference_##name, double, DTYPE_NONE>(*call)                                \
+             : ref_run<reference_##name, float, DTYPE_NONE>(*call);                                \
+    }
+#define REF_SPECIAL_ENTRIES(name)
+#endif
+
+#include "ref_formals.h"
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * ref_abi.h - what a reference is given and what it answers.
+ *
+ * The one contract between the references (refs/) and those who run them: the shim on the GPU,
+ * the offline tools and unit tests on the host. Plain data, the same bytes for C, C++ and CUDA.
+ * Bump REF_ABI whenever a struct here changes: library and fatbin are built together, but
+ * compiled references may outlive a build.
+ */
+#ifndef REFS_REF_ABI_H
+#define REFS_REF_ABI_H
+
+#ifdef __CUDACC_RTC__
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef unsigned char uint8_t;
+#else
+#include <stdint.h>
+#endif
+
+#define REF_ABI 1
+
+enum {
+    REF_MAX_TENSORS = 10,
+    REF_MAX_DIMS = 4,
+    REF_MAX_SCALARS = 8,
+    REF_MAX_SIZES = 8,
+    REF_THREADS = 256,     /* threads in a block of every reference kernel */
+    REF_MAX_BLOCKS = 2048, /* blocks of one launch: the length of ref_call.partial */
+};
+
+/* Element types. Sub-byte and block formats get their place here when references need them. */
+enum dtype {
+    DTYPE_NONE,
+    DTYPE_F64,
+    DTYPE_F32,
+    DTYPE_F16,
+    DTYPE_BF16,
+    DTYPE_F8E4M3,
+    DTYPE_F8E5M2,
+    DTYPE_I8,
+    DTYPE_I16,
+    DTYPE_I32,
+    DTYPE_I64,
+    DTYPE_U8,
+    DTYPE_U16,
+    DTYPE_U32,
+    DTYPE_U64,
+    DTYPE_BOOL,
+    DTYPE_COUNT
+};
+
+/* How an output element is judged. */
+enum tolerance_rule {
+    RULE_BOUND,   /* the propagated error bound of the formula, see ref.h */
+    RULE_CLOSE,   /* |got - y| <= atol + rtol * |y| */
+    RULE_BITWISE, /* got == y rounded to the output's dtype, to nearest even; any NaN equals any NaN
+                   */
+};
+
+/*
+ * One array as a reference sees it: a view into a snapshot (GPU: device memory; host: memory).
+ * Strides count elements and may be zero or negative-free only (>= 0). `bytes` is the length of
+ * what lies behind `in` and `got` from their base: every access is held against it, and one that
+ * does not fit is refused, reads 0 and is counted in ref_verdict.refused. Memory goes on for 32
+ * bytes behind them at least: whole packs may be read there, and are not used.
+ */
+struct ref_tensor {
+    const void *in; /* values before the launch; NULL: not given, every read yields `absent` */
+    const void
+        *got; /* values after the launch, for outputs; NULL: not given, nothing is compared */
+    int64_t bytes;
+    int64_t dim[REF_MAX_DIMS];
+    int64_t stride[REF_MAX_DIMS];
+    double absent;     /* the default of an optional input */
+    double rtol, atol; /* RULE_CLOSE */
+    uint8_t dtype;     /* enum dtype */
+    uint8_t ndim;
+    uint8_t rule;        /* enum tolerance_rule, for outputs */
+    uint8_t accumulates; /* role acc: the expected value is `in` + the reference's value */
+    uint32_t id;         /* the array's index in the signature, echoed in verdicts */
+};
+
+/* The answer about one launch, or of one block of it (partial). All counts are of elements. */
+struct ref_verdict {
+    uint64_t checked;
+    uint64_t violations;     /* |got - y| over the bound, or another class */
+    uint64_t class_mismatch; /* those of them where finite / +Inf / -Inf / NaN disagree */
+    uint64_t wide;           /* the bound says nothing: not finite, or over 0.1 |y| and an ulp */
+    uint64_t refused;        /* accesses outside a tensor's bytes */
+    uint64_t first_index;    /* smallest linear index of a violation in first_tensor */
+    uint64_t worst_index;    /* linear index (over the tensor's dims, row major) of the worst; none
+                                (REF_NO_INDEX) where that is right and needed no close look */
+    double max_abs;          /* max |got - y| over finite pairs */
+    double max_rel;          /* max |got - y| / |y| over finite pairs with y != 0 */
+    double max_ratio;        /* max |got - y| / bound; Inf for a class mismatch */
+    double worst_got, worst_ref, worst_bound;
+    double first_got, first_ref, first_bound;
+    double sum_square;     /* sum of ((got - y) / ulp)^2 over finite pairs: R = 12 * mean */
+    double sum_signed;     /* sum of (got - y) / ulp: signed bias */
+    uint32_t first_tensor; /* ref_tensor.id */
+    uint32_t worst_tensor;
+    uint64_t sequence; /* host copy only: written last; equals ref_call.sequence when done */
+};
+
+/*
+ * One launch of a reference, passed by value as its only kernel parameter.
+ *
+ * Pieces: a big check runs as `pieces` launches; launch number `piece` covers the work items
+ * [items * piece / pieces, items * (piece + 1) / pieces). Verdicts of pieces are merged on the
+ * host with ref_verdict_merge (ref_merge.h).
+ *
+ * Store mode (store != NULL): nothing is compared; values of the tensor whose id is store_tensor
+ * and whose linear index lies in [store_first, store_first + store_count) go to
+ * store[index - store_first] as f64, unrounded. Elements that the reference does not visit
+ * (a sampled subset) are left as they are.
+ *
+ * Answer on the GPU: each block writes partial[blockIdx.x]; the last block to finish (by `ticket`,
+ * which it resets to 0) merges them into *answer (pinned host memory), writes answer->sequence
+ * after a system-scope fence. On the host the answer is written directly.
+ */
+struct ref_call {
+    struct ref_tensor tensor[REF_MAX_TENSORS]; /* in the order of the array formals */
+    double scalar[REF_MAX_SCALARS];            /* in the order of the real formals */
+    int64_t size[REF_MAX_SIZES]; /* named dims in order of appearance, then int formals */
+    uint64_t seed;               /* of a sampled subset */
+    uint64_t sequence;
+    double *store;
+    int64_t store_first, store_count;
+    struct ref_verdict *partial;
+    struct ref_verdict *answer;
+    uint32_t *ticket;
+    double lambda;         /* of the sum bound lambda * sqrt(n) * u * S; default 8 */
+    double unit_roundoff;  /* of the declared accumulator: 2^-24 f32, 2^-53 f64, ... */
+    double input_roundoff; /* declared rounding of inputs (tf32: 2^-11), 0 for none */
+    double underflow;      /* smallest normal of the accumulator: the flush-to-zero allowance */
+    int32_t piece, pieces;
+    uint32_t store_tensor;
+    uint32_t group; /* lanes that share a row: 32 or REF_THREADS; 1 on the host */
+};
+
+#endif

@@ -1,0 +1,461 @@
+/*
+ * ref_frame.h - what the macros of ref.h stand on: index spaces and how they are dealt to the grid,
+ * the frame that a call runs in, and the reductions over a group of lanes or in one lane.
+ */
+#ifndef REFS_REF_FRAME_H
+#define REFS_REF_FRAME_H
+
+#include "ref_judge.h"
+
+enum {
+    REF_GIVE_UP = 1024, /* refused accesses of one thread after which it stops */
+};
+
+/* No index space is larger: what is beyond comes from a broken call, not from a program. */
+#define REF_MAX_SPACE ((long long)1 << 44)
+
+/* SUM inside ROW and SAMPLE is taken over the group's lanes; inside EACH, ELEMENT or another
+ * SUM, where lanes stand at different places, each lane takes its own whole sum. */
+struct ref_group_scope {
+};
+struct ref_lane_scope {
+};
+
+/* ---------------------------------------------------------------------- index spaces */
+
+/* Packs of 0 .. n - 1, dealt to the lanes of a group. */
+template <class E> struct ref_packs {
+    static constexpr int width = ref_lanes<E>::count;
+    ref_pack<width> at;
+    long long n;
+    int step;
+
+    REF_FN ref_packs(long long n_, int lane, int lanes) : n(n_), step(lanes * width)
+    {
+        at.i = (long long)lane * width;
+        fit();
+    }
+    REF_FN void fit()
+    {
+        long long left = n - at.i;
+        at.count = left >= width ? width : (int)left;
+    }
+    REF_FN bool more() const
+    {
+        return at.i < n;
+    }
+    REF_FN void next()
+    {
+        at.i += step;
+        fit();
+    }
+};
+
+/* Items first .. end - 1, one for each group of the grid in turn. */
+struct ref_items {
+    long long at, end, step;
+};
+
+/* Packs of a rows x cols space, dealt to all threads of the grid. */
+template <class E> struct ref_cells {
+    static constexpr int width = ref_lanes<E>::count;
+    long long r, c, per_row, cols, left, step, step_rows, step_packs;
+
+    REF_FN ref_pack<width> pack() const
+    {
+        long long rest = cols - c * width;
+        return {c * width, rest >= width ? width : (int)rest};
+    }
+    REF_FN bool more() const
+    {
+        return left > 0;
+    }
+    REF_FN void next()
+    {
+        left -= step;
+        r += step_rows;
+        c += step_packs;
+        if (c >= per_row) {
+            c -= per_row;
+            r++;
+        }
+    }
+};
+
+/* The part of 0 .. n - 1 that belongs to this launch; both products stay below 2^63. */
+REF_FN ref_items ref_piece(const ref_call &call, long long n)
+{
+    ref_items items = {0, n, 1};
+    if (call.pieces <= 1)
+        return items;
+    long long pieces = call.pieces, piece = call.piece;
+    long long share = n / pieces, rest = n % pieces;
+    items.at = share * piece + rest * piece / pieces;
+    items.end = share * (piece + 1) + rest * (piece + 1) / pieces;
+    return items;
+}
+
+/* One of `budget` strata of 0 .. total - 1, and in it a place drawn by (seed, k). */
+REF_FN long long ref_draw(uint64_t seed, long long k, long long total, long long budget)
+{
+    if (total <= budget)
+        return k;
+    long long share = total / budget, rest = total % budget;
+    long long first = k * share + (k < rest ? k : rest);
+    uint64_t length = (uint64_t)(share + (k < rest));
+    return first + (long long)ref_high_product(ref_random(seed, (uint64_t)k), length);
+}
+
+/* --------------------------------------------------------------------- one reference */
+
+/* Whether arrays can have these dims: their product leaves room, so that formulas may multiply. */
+REF_FN bool ref_sane_dims(const ref_call &call, int dims)
+{
+    double product = 1;
+    bool sane = true;
+    for (int i = 0; i < dims; i++) {
+        sane = sane && call.size[i] >= 0;
+        product *= call.size[i] > 0 ? (double)call.size[i] : 1;
+    }
+    return sane && product < 0x1p62;
+}
+
+/* What all references share: the call, this thread's place in it, and its figures. */
+template <class E> struct ref_frame {
+    const ref_call &call;
+    ref_verdict *cold;
+    ref_hot<E> hot;
+    ref_rules<E> k;
+    E sum_unit; /* lambda u */
+    int lane, lanes;
+    int dims;  /* how many of call.size are dims of arrays */
+    bool sane; /* and they are such as arrays can have */
+
+    REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_)
+        : call(call_), cold(cold_), dims(0), sane(true)
+    {
+        hot.max_abs = hot.max_rel = hot.max_ratio = hot.sum_square = hot.sum_signed = 0;
+        hot.checked = hot.refused = hot.wide = 0;
+        double u = call.unit_roundoff + 1.1102230246251565e-16, rho = call.input_roundoff;
+        k.u = (E)u;
+        k.u1 = (E)(u + rho);
+        k.u2 = (E)(u + 2 * rho);
+        k.rho = (E)rho;
+        k.tiny = (E)call.underflow;
+        sum_unit = (E)(call.lambda * u);
+#ifdef __CUDACC__
+        lanes = call.group == REF_THREADS ? REF_THREADS : 32;
+        lane = (int)threadIdx.x & (lanes - 1);
+#else
+        lanes = 1;
+        lane = 0;
+#endif
+    }
+
+    REF_FN void expect_dims(int count)
+    {
+        dims = count;
+        sane = ref_sane_dims(call, count);
+        hot.refused += !sane;
+    }
+
+    REF_FN long long size(int i) const
+    {
+        return sane || i >= dims ? call.size[i] : 0;
+    }
+
+    /* An index space that a formula made too large or negative is empty, and refused. */
+    REF_FN long long space(long long n)
+    {
+        if (n >= 0 && n <= REF_MAX_SPACE)
+            return n;
+        hot.refused++;
+        return 0;
+    }
+
+    REF_FN bool lost() const
+    {
+        return hot.refused > REF_GIVE_UP;
+    }
+
+    /* The same for all lanes of a group: they go on together, since SUM needs them all. */
+    REF_FN bool group_goes_on() const
+    {
+#ifdef __CUDACC__
+        return lanes == 32 ? !__any_sync(0xffffffffu, lost()) : !__syncthreads_or(lost());
+#else
+        return !lost();
+#endif
+    }
+
+    REF_FN ref_items items(long long n)
+    {
+        ref_items it = ref_piece(call, space(n));
+#ifdef __CUDACC__
+        int groups = REF_THREADS / lanes;
+        it.at += (long long)blockIdx.x * groups + threadIdx.x / lanes;
+        it.step = (long long)gridDim.x * groups;
+#endif
+        return it;
+    }
+
+    REF_FN ref_packs<E> packs(long long n)
+    {
+        return ref_packs<E>(space(n), lane, lanes);
+    }
+
+    REF_FN ref_cells<E> cells(long long rows, long long cols)
+    {
+        ref_cells<E> it;
+        it.cols = space(cols);
+        it.per_row = it.cols / it.width + (it.cols % it.width != 0);
+        bool fits = (double)rows * (double)it.per_row <= (double)REF_MAX_SPACE;
+        ref_items mine = ref_piece(call, space(fits ? rows * it.per_row : -1));
+        it.step = 1;
+#ifdef __CUDACC__
+        mine.at += (long long)blockIdx.x * REF_THREADS + threadIdx.x;
+        it.step = (long long)gridDim.x * REF_THREADS;
+#endif
+        long long per_row = it.per_row > 0 ? it.per_row : 1;
+        it.left = mine.end - mine.at;
+        it.r = mine.at / per_row;
+        it.c = mine.at % per_row;
+        it.step_rows = it.step / per_row;
+        it.step_packs = it.step % per_row;
+        return it;
+    }
+
+    REF_FN long long sampled(long long total, long long budget)
+    {
+        total = space(total);
+        budget = budget > 1 ? budget : 1;
+        return total < budget ? total : budget;
+    }
+
+    template <class F> REF_FN ref_real<E, 1> sum(ref_group_scope, long long n, const F &term);
+    template <class F> REF_FN ref_real<E, 1> most(ref_group_scope, long long n, const F &term);
+    template <class F> REF_FN auto sum(ref_lane_scope, long long n, const F &term);
+    template <class F> REF_FN auto most(ref_lane_scope, long long n, const F &term);
+};
+
+/* ----------------------------------------------------------------------- reductions */
+
+#ifdef __CUDACC__
+/* The group's total of a and of b, for every lane. */
+template <class E> REF_FN void ref_group_add(int lanes, double &v, E &a, E &b)
+{
+    v = ref_warp_add(v);
+    a = ref_warp_add(a);
+    b = ref_warp_add(b);
+    if (lanes == 32)
+        return;
+    __shared__ double part[3][REF_THREADS / 32];
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) {
+        part[0][threadIdx.x / 32] = v;
+        part[1][threadIdx.x / 32] = (double)a;
+        part[2][threadIdx.x / 32] = (double)b;
+    }
+    __syncthreads();
+    double x = part[0][threadIdx.x & 7], y = part[1][threadIdx.x & 7], z = part[2][threadIdx.x & 7];
+    for (int step = 4; step; step >>= 1) {
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+        y += __shfl_xor_sync(0xffffffffu, y, step);
+        z += __shfl_xor_sync(0xffffffffu, z, step);
+    }
+    v = x;
+    a = (E)y;
+    b = (E)z;
+}
+
+/* The group's maxima; v may be NaN in one lane and is then NaN for all. */
+template <class E> REF_FN void ref_group_max(int lanes, double &v, E &e)
+{
+    bool nan = v != v;
+    double x = ref_warp_max(v), y = ref_warp_max((double)e);
+    nan = __any_sync(0xffffffffu, nan);
+    if (lanes != 32) {
+        __shared__ double part[2][REF_THREADS / 32];
+        nan = __syncthreads_or(nan);
+        if ((threadIdx.x & 31) == 0) {
+            part[0][threadIdx.x / 32] = x;
+            part[1][threadIdx.x / 32] = y;
+        }
+        __syncthreads();
+        x = ref_warp_max(part[0][threadIdx.x & 7]);
+        y = ref_warp_max(part[1][threadIdx.x & 7]);
+    }
+    v = nan ? ref_nan() : x;
+    e = (E)y;
+}
+#endif
+
+/* Sums of values, magnitudes and errors. */
+template <class E> struct ref_sums {
+    double v;
+    E size, e;
+};
+
+/* A whole pack by halves, so that no long chain of additions forms. */
+template <class E, int W> REF_FN ref_sums<E> ref_add_pack(const ref_real<E, W> &x)
+{
+    double v[W];
+    E size[W], e[W];
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        v[j] = x.v[j];
+        size[j] = ref_abs(x.f[j]);
+        e[j] = x.e[j];
+    }
+    REF_UNROLL
+    for (int half = W / 2; half > 0; half /= 2) {
+        REF_UNROLL
+        for (int j = 0; j < half; j++) {
+            v[j] += v[j + half];
+            size[j] += size[j + half];
+            e[j] += e[j + half];
+        }
+    }
+    return {v[0], size[0], e[0]};
+}
+
+template <class E, int W> REF_FN ref_sums<E> ref_add_part(const ref_real<E, W> &x, int count)
+{
+    ref_sums<E> part = {0, 0, 0};
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        if (j < count) {
+            part.v += x.v[j];
+            part.size += ref_abs(x.f[j]);
+            part.e += x.e[j];
+        }
+    }
+    return part;
+}
+
+/*
+ * A sum in any order: the terms' own errors, and lambda sqrt(n) u S for adding them, S = sum |f|.
+ * (Higham and Mary 2019: a failure of probability 2 exp(-lambda^2 / 2) an element at worst.)
+ */
+template <class E>
+template <class F>
+REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &term)
+{
+    double v = 0;
+    E size = 0, e = 0;
+    ref_packs<E> it = packs(n);
+    /* Two packs at a time: both loads are under way before either is waited for. */
+    for (; it.at.i + it.step <= n - it.width && !lost(); it.next()) {
+        const auto first = it.at;
+        it.next();
+        ref_real<E, ref_packs<E>::width> x = term(first, ref_lane_scope());
+        ref_real<E, ref_packs<E>::width> y = term(it.at, ref_lane_scope());
+        ref_sums<E> one = ref_add_pack(x), two = ref_add_pack(y);
+        v += one.v + two.v;
+        size += one.size + two.size;
+        e += one.e + two.e;
+    }
+    for (; it.more() && !lost(); it.next()) {
+        ref_real<E, ref_packs<E>::width> x = term(it.at, ref_lane_scope());
+        ref_sums<E> part = ref_add_part(x, it.at.count);
+        v += part.v;
+        size += part.size;
+        e += part.e;
+    }
+#ifdef __CUDACC__
+    ref_group_add(lanes, v, size, e);
+#endif
+    ref_real<E, 1> y;
+    y.k = k;
+    y.v[0] = v;
+    y.f[0] = (E)v;
+    y.e[0] = e + sum_unit * (E)sqrt((double)n) * size;
+    return y;
+}
+
+/* One term of a maximum. Terms at -Inf bring no error: a mask is exact. */
+template <class E, int W>
+REF_FN void ref_raise(const ref_real<E, W> &x, int j, double &v, E &e, bool &nan)
+{
+    nan = nan || x.v[j] != x.v[j];
+    v = x.v[j] > v ? x.v[j] : v;
+    e = ref_more(e, x.f[j] > -(E)ref_infinity() ? x.e[j] : (E)0);
+}
+
+/* The largest term, NaN if one is NaN, -Inf of none. */
+template <class E>
+template <class F>
+REF_FN ref_real<E, 1> ref_frame<E>::most(ref_group_scope, long long n, const F &term)
+{
+    double v = -ref_infinity();
+    E e = 0;
+    bool nan = false;
+    for (ref_packs<E> it = packs(n); it.more() && !lost(); it.next()) {
+        ref_real<E, ref_packs<E>::width> x = term(it.at, ref_lane_scope());
+        if (it.at.count == it.width) {
+            REF_UNROLL
+            for (int j = 0; j < it.width; j++)
+                ref_raise(x, j, v, e, nan);
+        } else {
+            REF_UNROLL
+            for (int j = 0; j < it.width; j++)
+                if (j < it.at.count)
+                    ref_raise(x, j, v, e, nan);
+        }
+    }
+    v = nan ? ref_nan() : v;
+#ifdef __CUDACC__
+    ref_group_max(lanes, v, e);
+#endif
+    ref_real<E, 1> y;
+    y.k = k;
+    y.v[0] = v;
+    y.f[0] = (E)v;
+    y.e[0] = e;
+    return y;
+}
+
+/* Each lane for itself, over scalar indices; as wide as the term. */
+template <class E>
+template <class F>
+REF_FN auto ref_frame<E>::sum(ref_lane_scope, long long n, const F &term)
+{
+    typedef ref_same<decltype(term(0ll, ref_lane_scope()))> R;
+    R y(0.0);
+    E size[R::width] = {};
+    y.k = k;
+    n = space(n);
+    for (long long i = 0; i < n && !lost(); i++) {
+        R x(term(i, ref_lane_scope()));
+        REF_UNROLL
+        for (int j = 0; j < R::width; j++) {
+            y.v[j] += x.v[j];
+            y.e[j] += x.e[j];
+            size[j] += ref_abs(x.f[j]);
+        }
+    }
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        y.f[j] = (E)y.v[j];
+        y.e[j] += sum_unit * (E)sqrt((double)n) * size[j];
+    }
+    return y;
+}
+
+template <class E>
+template <class F>
+REF_FN auto ref_frame<E>::most(ref_lane_scope, long long n, const F &term)
+{
+    typedef ref_same<decltype(term(0ll, ref_lane_scope()))> R;
+    R y(-ref_infinity());
+    y.k = k;
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++)
+        y.e[j] = 0;
+    n = space(n);
+    for (long long i = 0; i < n && !lost(); i++)
+        y = max(y, R(term(i, ref_lane_scope())));
+    return y;
+}
+
+#endif

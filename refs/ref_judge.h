@@ -1,0 +1,482 @@
+/*
+ * ref_judge.h - holding an output element against its reference value, and adding up the answer.
+ *
+ * The hot path (ref_judge_pack) handles whole packs, and single elements, of the usual float
+ * outputs in which every element is finite and within its bound: it only updates ref_hot, in
+ * registers, and counts there which bounds were wide. Any other pack, and every other kind of
+ * output or mode, is judged again element by element by ref_judge_slowly, which writes to a
+ * ref_verdict in local memory. So the worst element is known by its place only where it was judged
+ * slowly; its ratio is always known.
+ *
+ * Bound of an element (RULE_BOUND), y unrounded:
+ *   1/2 ulp_out(max(|y|, |got|)) + e (1 + 2^-10) + flush(out)
+ * The 2^-10 covers e's own rounding; flush is what a kernel may flush to zero on its way to f32
+ * or bf16; half the smallest subnormal is in the ulp, which stops at the smallest normal.
+ */
+#ifndef REFS_REF_JUDGE_H
+#define REFS_REF_JUDGE_H
+
+#include "ref_merge.h"
+#include "ref_tensor.h"
+#include "ref_value.h"
+
+#define REF_SLACK 1.0009765625
+
+/* Times ref_call.underflow: a bound below it comes from flushing to zero and is not called wide,
+ * or each exact 0 of a masked row would be inconclusive. */
+#define REF_CALM 1024
+
+/* What the hot path adds up, per thread. Sums are over ulps: E has room for any thread's share. */
+template <class E> struct ref_hot {
+    E max_abs, max_rel, max_ratio, sum_square, sum_signed;
+    uint32_t checked, refused, wide;
+};
+
+/*
+ * Uniform facts about one output, worked out once. All rules are one formula on the hot path:
+ * bound = own e + half binade + relative |y| + least_bound.
+ */
+template <class E> struct ref_judge {
+    bool plain; /* the hot path may handle it */
+    E own, half, relative, least_bound;
+    E ulp, up; /* an ulp of [1, 2), and one over it */
+    E least;   /* the smallest normal value */
+    E calm;    /* errors of this size are flushing, not a wide bound */
+};
+
+template <class E>
+REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bool ready)
+{
+    ref_judge<E> judge;
+    int fraction = ref_dtype_fraction(t.dtype);
+    bool close = t.rule == RULE_CLOSE, bound = t.rule == RULE_BOUND;
+    judge.plain = ready && !call.store && !t.accumulates;
+    judge.ulp = (E)ref_power2(-fraction);
+    judge.up = (E)ref_power2(fraction);
+    judge.least = (E)ref_power2(ref_dtype_exponent(t.dtype));
+    judge.own = bound ? (E)REF_SLACK : (E)0;
+    judge.half = bound ? judge.ulp / 2 : (E)0;
+    judge.relative = close ? (E)t.rtol : (E)0;
+    judge.least_bound = bound ? (E)ref_dtype_flush(t.dtype) : close ? (E)t.atol : (E)0;
+    /* No other rule asks how wide the error is. */
+    judge.calm = bound ? (E)(REF_CALM * call.underflow) : (E)ref_infinity();
+    return judge;
+}
+
+/* ---------------------------------------------------------------- element by element */
+
+/* One element on its way through the slow path. */
+struct ref_element {
+    const ref_tensor *t;
+    uint64_t index;
+    double y, e, got;
+    double calm;
+};
+
+REF_FN void ref_note_first(ref_verdict *cold, const ref_element &x, double bound)
+{
+    if (cold->first_index != REF_NO_INDEX &&
+        (cold->first_tensor < x.t->id ||
+         (cold->first_tensor == x.t->id && cold->first_index <= x.index)))
+        return;
+    cold->first_index = x.index;
+    cold->first_tensor = x.t->id;
+    cold->first_got = x.got;
+    cold->first_ref = x.y;
+    cold->first_bound = bound;
+}
+
+REF_FN void ref_note_worst(ref_verdict *cold, const ref_element &x, double bound, double ratio)
+{
+    if (cold->worst_index != REF_NO_INDEX && !(ratio > cold->max_ratio))
+        return;
+    cold->max_ratio = ratio;
+    cold->worst_index = x.index;
+    cold->worst_tensor = x.t->id;
+    cold->worst_got = x.got;
+    cold->worst_ref = x.y;
+    cold->worst_bound = bound;
+}
+
+/* 0 finite, 1 +Inf, 2 -Inf, 3 NaN. */
+REF_FN int ref_class(double x)
+{
+    return x != x ? 3 : ref_finite(x) ? 0 : x > 0 ? 1 : 2;
+}
+
+REF_FN double ref_bound(const ref_element &x)
+{
+    const ref_tensor &t = *x.t;
+    if (t.rule == RULE_BITWISE)
+        return 0;
+    if (t.rule == RULE_CLOSE)
+        return t.atol + t.rtol * ref_abs(x.y);
+    double most = ref_more(ref_abs(x.y), ref_finite(x.got) ? ref_abs(x.got) : 0.0);
+    return 0.5 * ref_dtype_ulp(t.dtype, most) + x.e * REF_SLACK + ref_dtype_flush(t.dtype);
+}
+
+/*
+ * Classes differ, y finite in fp64: still right where y lies within its bound of the value from
+ * which `dtype` overflows. The f8 formats also saturate or give NaN there: both are in use.
+ */
+REF_FN bool ref_may_overflow(const ref_element &x, double bound)
+{
+    int dtype = x.t->dtype, got = ref_class(x.got);
+    if (!ref_dtype_floats(dtype) || x.t->rule == RULE_BITWISE || !ref_finite(x.y))
+        return false;
+    double edge = ref_dtype_max(dtype) + 0.5 * ref_dtype_ulp(dtype, ref_dtype_max(dtype));
+    double y = ref_abs(x.y);
+    if (dtype == DTYPE_F8E4M3 || dtype == DTYPE_F8E5M2) {
+        bool saturated = got == 0 && ref_abs(x.got) == ref_dtype_max(dtype) && x.got * x.y > 0;
+        if (y + bound >= edge && (got == 3 || saturated))
+            return true;
+    }
+    if (got == 0)
+        return ref_abs(x.got - x.y) <= bound;
+    return got != 3 && (got == 1) == (x.y > 0) && y + bound >= edge;
+}
+
+REF_FN bool ref_is_wide(const ref_element &x)
+{
+    return x.t->rule == RULE_BOUND && x.e > 0.1 * ref_abs(x.y) &&
+           x.e > ref_dtype_ulp(x.t->dtype, x.y) + x.calm;
+}
+
+/* Adds the distance of two finite numbers to the statistics, which take part in no decision. */
+REF_FN void ref_measure(ref_verdict *cold, const ref_element &x, double rounded)
+{
+    double miss = x.got - (x.t->rule == RULE_BITWISE ? rounded : x.y);
+    double y = ref_abs(x.y), most = ref_more(y, ref_abs(x.got));
+    double ulps = miss * ref_flip(ref_dtype_ulp(x.t->dtype, most));
+    cold->sum_signed += ulps;
+    cold->sum_square += ulps * ulps;
+    cold->max_abs = ref_more(cold->max_abs, ref_abs(miss));
+    if (y > 0)
+        cold->max_rel = ref_more(cold->max_rel, ref_abs(miss) / y);
+}
+
+REF_SLOW void ref_judge_element(ref_verdict *cold, const ref_element &x)
+{
+    double rounded = ref_round(x.t->dtype, x.y);
+    double bound = ref_bound(x), miss = ref_abs(x.got - x.y), ratio = 0;
+    int want = ref_class(rounded), got = ref_class(x.got);
+    bool other = want != got, wrong;
+    cold->checked++;
+    if (x.t->rule == RULE_BOUND && ref_finite(x.y) && !ref_finite(x.e)) {
+        cold->wide++;
+        return;
+    }
+    if (other) {
+        wrong = !ref_may_overflow(x, bound);
+        ratio = wrong ? ref_infinity() : 0.0;
+    } else if (want != 0) {
+        wrong = false;
+    } else if (x.t->rule == RULE_BITWISE) {
+        wrong = x.got != rounded;
+        ratio = wrong ? ref_infinity() : 0.0;
+    } else {
+        wrong = !(miss <= bound);
+        ratio = miss > 0 ? miss / bound : 0.0;
+    }
+    if (want == 0 && got == 0)
+        ref_measure(cold, x, rounded);
+    if (want == 0 || wrong)
+        ref_note_worst(cold, x, bound, ratio);
+    if (wrong) {
+        cold->violations++;
+        cold->class_mismatch += other;
+        ref_note_first(cold, x, bound);
+    } else if (want == 0 && ref_is_wide(x)) {
+        cold->wide++;
+    }
+}
+
+/* Row-major index over the tensor's dims. */
+REF_SLOW uint64_t ref_linear(const ref_tensor *t, const ref_place *place, int rank)
+{
+    uint64_t index = 0;
+    REF_ROLLED
+    for (int k = 0; k < rank; k++)
+        index = index * (uint64_t)t->dim[k] + (uint64_t)place->at[k];
+    return index;
+}
+
+/* Linear indices of neighbours along `axis` differ by this. */
+REF_SLOW uint64_t ref_linear_step(const ref_tensor *t, int rank, int axis)
+{
+    uint64_t step = 1;
+    REF_ROLLED
+    for (int k = axis < 0 ? rank : axis + 1; k < rank; k++)
+        step *= (uint64_t)t->dim[k];
+    return step;
+}
+
+REF_FN void ref_store_element(const ref_call &call, const ref_tensor &t, uint64_t index, double y)
+{
+    if (t.id == call.store_tensor && index >= (uint64_t)call.store_first &&
+        index - (uint64_t)call.store_first < (uint64_t)call.store_count)
+        call.store[index - (uint64_t)call.store_first] = y;
+}
+
+/* A pack with its values, for the slow path. */
+struct ref_case {
+    const ref_call *call;
+    const ref_tensor *t;
+    ref_verdict *cold;
+    ref_place place;
+    int rank, axis, count;
+    double y[8], e[8];
+};
+
+/* The accumulated outputs' own old value, added to the reference's: one more rounding. */
+REF_FN void ref_add_before(const ref_case *x, ref_place *place, int j, double *y, double *e)
+{
+    double before = 0;
+    if (x->t->in)
+        x->cold->refused += (uint64_t)ref_gather(x->t, x->t->in, place, x->rank, -1, 1, 1, &before);
+    *y = before + x->y[j];
+    *e = x->e[j] + x->call->unit_roundoff * ref_abs(*y) + x->call->underflow;
+}
+
+REF_SLOW void ref_judge_slowly(const ref_case *x)
+{
+    const ref_tensor *t = x->t;
+    ref_place place = x->place;
+    uint64_t index = ref_linear(t, &place, x->rank), step = ref_linear_step(t, x->rank, x->axis);
+    REF_ROLLED
+    for (int j = 0; j < x->count; j++) {
+        ref_element one = {t, index + (uint64_t)j * step,   x->y[j], x->e[j],
+                           0, REF_CALM * x->call->underflow};
+        if (t->accumulates)
+            ref_add_before(x, &place, j, &one.y, &one.e);
+        if (x->call->store) {
+            ref_store_element(*x->call, *t, one.index, one.y);
+        } else if (t->got) {
+            int refused = ref_gather(t, t->got, &place, x->rank, -1, 1, 1, &one.got);
+            x->cold->refused += (uint64_t)refused;
+            if (!refused)
+                ref_judge_element(x->cold, one);
+        }
+        if (x->axis >= 0)
+            place.at[x->axis]++;
+    }
+}
+
+/* ----------------------------------------------------------------------- the hot path */
+
+/* Elements whose error is both more than an ulp and a good part of the value. */
+template <class E, int W>
+REF_FN uint32_t ref_count_wide(const ref_judge<E> &judge, const E (&limit)[W],
+                               const ref_real<E, W> &y)
+{
+    uint32_t wide = 0;
+    REF_UNROLL
+    for (int j = 0; j < W; j++)
+        wide += y.e[j] > limit[j] + judge.calm && y.e[j] > (E)0.1 * ref_abs(y.f[j]);
+    return wide;
+}
+
+/*
+ * Judges a pack whose elements are all finite and right; false: nothing was done.
+ * Inf or NaN on either side makes ref_flip's answer infinite and so the pack's sum of squares.
+ * Under RULE_BITWISE the bound is 0: a number equal to y is y rounded.
+ */
+template <int D, int RANK, int AXIS, class E, int W>
+REF_FN bool ref_judge_pack(ref_hot<E> &hot, const ref_tensor &t, const ref_judge<E> &judge,
+                           const ref_place &place, const ref_real<E, W> &y)
+{
+    double got[W];
+    E shadow[W], limit[W], square = 0, bias = 0, size = 0, rel = 0, ratio = 0;
+    bool right = true, narrow = true;
+    if constexpr (D == DTYPE_NONE)
+        if (!judge.plain || !ref_within<RANK, AXIS, W>(t, place))
+            return false;
+    if (ref_load<D, RANK, AXIS, false>(t, t.got, judge.plain, (E)0, place, W, got, shadow))
+        right = false;
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        E signed_miss = (E)(got[j] - y.v[j]), miss = ref_abs(signed_miss);
+        E magnitude = ref_abs(y.f[j]);
+        E binade = ref_binade(ref_more(magnitude, ref_abs(shadow[j])), judge.least);
+        E bound = y.e[j] * judge.own +
+                  (binade * judge.half + (magnitude * judge.relative + judge.least_bound));
+        E ulps = signed_miss * ref_flip(binade);
+        limit[j] = binade * judge.ulp;
+        narrow = narrow && y.e[j] <= limit[j] + judge.calm;
+        right = right && miss <= bound;
+        square += ulps * ulps;
+        bias += ulps;
+        size = ref_more(size, miss);
+        rel = ref_more(rel, miss * ref_rough_inverse(magnitude)); /* 0 / 0 does not count */
+        ratio = ref_more(ratio, miss * ref_rough_inverse(bound));
+    }
+    square *= judge.up * judge.up;
+    if (!right || !ref_finite(square))
+        return false;
+    if (!narrow)
+        hot.wide += ref_count_wide(judge, limit, y);
+    hot.checked += W;
+    hot.sum_square += square;
+    hot.sum_signed += bias * judge.up;
+    hot.max_abs = ref_more(hot.max_abs, size);
+    hot.max_rel = ref_more(hot.max_rel, rel);
+    hot.max_ratio = ref_more(hot.max_ratio, ratio);
+    return true;
+}
+
+/* ------------------------------------------------------------------------ adding up */
+
+/* A thread's hot figures go into its verdict. */
+template <class E> REF_FN void ref_settle(ref_verdict *cold, const ref_hot<E> &hot)
+{
+    cold->checked += hot.checked;
+    cold->refused += hot.refused;
+    cold->wide += hot.wide;
+    cold->sum_square += (double)hot.sum_square;
+    cold->sum_signed += (double)hot.sum_signed;
+    cold->max_abs = ref_more(cold->max_abs, (double)hot.max_abs);
+    cold->max_rel = ref_more(cold->max_rel, (double)hot.max_rel);
+    /* The hot path keeps the ratio alone: which element it was matters for violations, and those
+     * are judged slowly. */
+    if ((double)hot.max_ratio > cold->max_ratio) {
+        cold->max_ratio = (double)hot.max_ratio;
+        cold->worst_index = REF_NO_INDEX;
+    }
+}
+
+#ifdef __CUDACC__
+
+template <class T> REF_FN T ref_warp_add(T x)
+{
+    REF_ROLLED
+    for (int step = 16; step; step >>= 1)
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+
+REF_FN double ref_warp_max(double x)
+{
+    REF_ROLLED
+    for (int step = 16; step; step >>= 1)
+        x = ref_more(x, __shfl_xor_sync(0xffffffffu, x, step));
+    return x;
+}
+
+/* ref_verdict_merge, once in the code and not wherever it is used. */
+REF_SLOW void ref_merge_slowly(ref_verdict *a, const ref_verdict *b)
+{
+    ref_verdict_merge(a, b);
+}
+
+/* What one lane alone can tell: counts that are seldom other than 0, and the first violation.
+ * The rest of its verdict has been merged and is taken out. */
+REF_FN void ref_merge_rare(ref_verdict *mine, ref_verdict *out)
+{
+    mine->checked = 0;
+    mine->sum_square = mine->sum_signed = 0;
+    mine->max_abs = mine->max_rel = mine->max_ratio = 0;
+    mine->worst_index = REF_NO_INDEX;
+    ref_merge_slowly(out, mine);
+}
+
+/* The warp's verdict in *out: sums and maxima by shuffles, the worst by a lane that has it. */
+REF_FN void ref_warp_merge(ref_verdict *mine, ref_verdict *out)
+{
+    const unsigned all = 0xffffffffu;
+    unsigned lane = threadIdx.x & 31;
+    unsigned long long checked = ref_warp_add((unsigned long long)mine->checked);
+    double square = ref_warp_add(mine->sum_square), bias = ref_warp_add(mine->sum_signed);
+    double max_abs = ref_warp_max(mine->max_abs), max_rel = ref_warp_max(mine->max_rel);
+    double ratio = ref_warp_max(mine->max_ratio);
+    unsigned holders =
+        __ballot_sync(all, mine->worst_index != REF_NO_INDEX && mine->max_ratio == ratio);
+    bool rare = mine->violations | mine->class_mismatch | mine->wide | mine->refused;
+    unsigned turns = __ballot_sync(all, rare);
+    if (lane == 0) {
+        ref_verdict_clear(out);
+        out->checked = checked;
+        out->sum_square = square;
+        out->sum_signed = bias;
+        out->max_abs = max_abs;
+        out->max_rel = max_rel;
+        out->max_ratio = ratio;
+    }
+    __syncwarp();
+    if (holders && lane == (unsigned)__ffs((int)holders) - 1) {
+        out->worst_index = mine->worst_index;
+        out->worst_tensor = mine->worst_tensor;
+        out->worst_got = mine->worst_got;
+        out->worst_ref = mine->worst_ref;
+        out->worst_bound = mine->worst_bound;
+    }
+    REF_ROLLED
+    for (; turns; turns &= turns - 1) {
+        __syncwarp();
+        if (lane == (unsigned)__ffs((int)turns) - 1)
+            ref_merge_rare(mine, out);
+    }
+}
+
+/* All threads' verdicts, which are used up, into *total in shared memory. */
+REF_SLOW void ref_block_merge(ref_verdict *mine, ref_verdict *total)
+{
+    __shared__ ref_verdict warp[REF_THREADS / 32];
+    __syncthreads();
+    ref_warp_merge(mine, &warp[threadIdx.x / 32]);
+    __syncthreads();
+    if (threadIdx.x >= 32)
+        return;
+    ref_verdict_clear(mine);
+    ref_warp_merge(threadIdx.x < REF_THREADS / 32 ? &warp[threadIdx.x] : mine, total);
+    __syncwarp();
+}
+
+/* All of the answer but its last word, the sequence, which the host waits for; then that. */
+REF_FN void ref_publish(const ref_call *call, const ref_verdict *total)
+{
+    volatile unsigned long long *to = (volatile unsigned long long *)call->answer;
+    const unsigned long long *from = (const unsigned long long *)total;
+    static_assert(sizeof(ref_verdict) % 8 == 0, "the sequence is the last word");
+    REF_ROLLED
+    for (int i = 0; i < (int)(sizeof *total / 8) - 1; i++)
+        to[i] = from[i];
+    __threadfence_system();
+    to[sizeof *total / 8 - 1] = call->sequence;
+}
+
+/* Block answers, then by the last block the whole answer. `mine` is used up: a thread's local
+ * memory is reserved for every thread that the GPU can hold, so there is only this one verdict. */
+REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine)
+{
+    __shared__ ref_verdict total;
+    __shared__ bool last;
+    ref_block_merge(mine, &total);
+    if (threadIdx.x == 0) {
+        call->partial[blockIdx.x] = total;
+        __threadfence();
+        last = atomicInc(call->ticket, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last)
+        return;
+    __threadfence();
+    ref_verdict_clear(mine);
+    REF_ROLLED
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += REF_THREADS)
+        ref_merge_slowly(mine, &call->partial[i]);
+    ref_block_merge(mine, &total);
+    if (threadIdx.x == 0)
+        ref_publish(call, &total);
+}
+
+#else
+
+static inline void ref_finish(const ref_call *call, ref_verdict *mine)
+{
+    *call->answer = *mine;
+    call->answer->sequence = call->sequence;
+}
+
+#endif
+
+#endif

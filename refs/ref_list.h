@@ -1,0 +1,33 @@
+/*
+ * ref_list.h - the index of the built-in references, for whoever binds or runs them.
+ *
+ * ref_builtins is generated from the REFERENCE(...) lines of refs/ by tools/dev/refgen.
+ * A reference is several kernels of the embedded fatbin, all of the same formula.
+ */
+#ifndef REFS_REF_LIST_H
+#define REFS_REF_LIST_H
+
+#include <stddef.h>
+#include "ref_abi.h"
+
+enum ref_variant {
+    REF_ANY, /* takes whatever the ref_call says; carries its error bound in f32, which serves every
+                accumulator up to f32 */
+    REF_WIDE, /* the same with the bound in f64, for f64 accumulators and f64 arrays */
+    REF_BF16, /* these three are quicker, where all inputs and all arrays of rank 2 and more have */
+    REF_F16, /* this dtype and dense rows of whole 16-byte words; another input they refuse whole */
+    REF_F32,
+    REF_VARIANTS
+};
+
+struct ref_builtin {
+    const char *name;                 /* "rmsnorm" */
+    const char *formals;              /* "in x[rows][cols], in w[cols] = 1, ..." */
+    const char *symbol[REF_VARIANTS]; /* "cuvet_ref_rmsnorm", ...; NULL: no such variant */
+    const char *file;                 /* "refs/norm.cu", for documentation and messages */
+};
+
+extern const struct ref_builtin ref_builtins[];
+extern const size_t ref_builtin_count;
+
+#endif

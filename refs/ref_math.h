@@ -1,0 +1,284 @@
+/*
+ * ref_math.h - the few functions that differ between the GPU and the host, and between the two
+ * widths of the error bound: E = float (accumulators up to f32) and E = double (f64).
+ *
+ * For E = float a value needs about 1e-11: a thousandth of f32's roundoff is enough to judge it.
+ * That buys an exp of 15 instructions and a division without a call. For E = double the library
+ * functions are taken, and ref_rules counts the reference's own roundoff beside the subject's.
+ */
+#ifndef REFS_REF_MATH_H
+#define REFS_REF_MATH_H
+
+#include "ref_abi.h"
+
+#ifdef __CUDACC__
+#define REF_FN   __device__ __forceinline__
+#define REF_SLOW static __device__ __noinline__
+#else
+#include <math.h>
+#include <string.h>
+#define REF_FN   inline __attribute__((always_inline))
+#define REF_SLOW static __attribute__((noinline))
+#endif
+
+#ifdef __CUDA_ARCH__
+#define REF_UNROLL _Pragma("unroll")
+#define REF_ROLLED _Pragma("unroll 1")
+#else
+#define REF_UNROLL
+#define REF_ROLLED
+#endif
+
+REF_FN uint64_t ref_bits(double x)
+{
+#ifdef __CUDA_ARCH__
+    return (uint64_t)__double_as_longlong(x);
+#else
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+#endif
+}
+
+REF_FN double ref_from_bits(uint64_t bits)
+{
+#ifdef __CUDA_ARCH__
+    return __longlong_as_double((long long)bits);
+#else
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+#endif
+}
+
+REF_FN uint32_t ref_bits(float x)
+{
+#ifdef __CUDA_ARCH__
+    return __float_as_uint(x);
+#else
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+#endif
+}
+
+REF_FN float ref_from_bits(uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+    return __uint_as_float(bits);
+#else
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+#endif
+}
+
+REF_FN float ref_abs(float x)
+{
+    return fabsf(x);
+}
+
+REF_FN double ref_abs(double x)
+{
+    return fabs(x);
+}
+
+/* The larger one, and the one that is a number where the other is not. */
+REF_FN float ref_more(float a, float b)
+{
+    return fmaxf(a, b);
+}
+
+REF_FN double ref_more(double a, double b)
+{
+    return fmax(a, b);
+}
+
+REF_FN bool ref_finite(double x)
+{
+    return ref_abs(x) <= 1.7976931348623157e308;
+}
+
+REF_FN bool ref_finite(float x)
+{
+    return ref_abs(x) <= 3.402823466e38f;
+}
+
+/* 2^n for -1022 <= n <= 1023. */
+REF_FN double ref_power2(int n)
+{
+    return ref_from_bits((uint64_t)(1023 + n) << 52);
+}
+
+REF_FN double ref_infinity()
+{
+    return ref_from_bits((uint64_t)0x7ff << 52);
+}
+
+/* The power of two at or below |x|, at least `least`: of 0 and subnormals it is `least`. */
+REF_FN float ref_binade(float x, float least)
+{
+    return ref_more(ref_from_bits(ref_bits(x) & 0x7f800000u), least);
+}
+
+REF_FN double ref_binade(double x, double least)
+{
+    return ref_more(ref_from_bits(ref_bits(x) & (uint64_t)0x7ff << 52), least);
+}
+
+/* 1 / b for b a power of two in the normal range. */
+REF_FN float ref_flip(float b)
+{
+    return ref_from_bits(0x7f000000u - ref_bits(b));
+}
+
+REF_FN double ref_flip(double b)
+{
+    return ref_from_bits(((uint64_t)0x7fe << 52) - ref_bits(b));
+}
+
+/* A quick reciprocal of a magnitude, good to three digits: for ratios that are only reported. */
+REF_FN float ref_rough_inverse(float x)
+{
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return 1 / x;
+#endif
+}
+
+REF_FN double ref_rough_inverse(double x)
+{
+    return 1 / x;
+}
+
+/* 1 / b to 1e-16 without the library's slow path; exact at 0, Inf and NaN. */
+REF_FN double ref_inverse(float, double b)
+{
+#ifdef __CUDA_ARCH__
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(b));
+    uint32_t exponent = (uint32_t)__double2hiint(b) & 0x7ff00000u;
+    double miss = fma(-b, y, 1.0);
+    double better = fma(y, fma(miss, miss, miss), y);
+    return exponent - 1 < 0x7fefffffu ? better : y;
+#else
+    return 1 / b;
+#endif
+}
+
+REF_FN double ref_inverse(double, double b)
+{
+    return 1 / b;
+}
+
+/* a / b in the width of the bound; the first argument only selects it. */
+REF_FN double ref_divide(float width, double a, double b)
+{
+    return a * ref_inverse(width, b);
+}
+
+REF_FN double ref_divide(double, double a, double b)
+{
+    return a / b;
+}
+
+/*
+ * e^x to 1e-12: x = n ln 2 + r, a polynomial of degree 8 in r (Chebyshev nodes over |r| <= ln2/2),
+ * and n into the exponent. Beyond +-708 the answer is Inf or 0: no f32 accumulator comes so far.
+ */
+REF_FN double ref_exponential(float, double x)
+{
+    const double shift = 6755399441055744.0; /* 1.5 * 2^52: the sum's low bits are the integer */
+    double t = x * 1.4426950408889634 + shift;
+    double r = x - (t - shift) * 0.6931471805599453;
+    double p = 2.4876178959085513e-05;
+    p = p * r + 0.00019915881871396035;
+    p = p * r + 0.001388882165071769;
+    p = p * r + 0.008333266071022454;
+    p = p * r + 0.0416666668910917;
+    p = p * r + 0.16666666891180545;
+    p = p * r + 0.49999999999797773;
+    p = p * r + 0.999999999979769;
+    p = p * r + 1.0;
+    double y = ref_from_bits(ref_bits(p) + (ref_bits(t) << 52));
+    double edge = x < 0 ? 0.0 : x * ref_infinity(); /* NaN stays NaN */
+    return ((uint32_t)(ref_bits(x) >> 32) & 0x7fffffffu) < 0x40862000u ? y : edge;
+}
+
+REF_FN double ref_exponential(double, double x)
+{
+    return exp(x);
+}
+
+/* Magnitudes of exp for error terms: three digits are enough. */
+REF_FN float ref_rough_exp(float x)
+{
+#ifdef __CUDA_ARCH__
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950f));
+    return y;
+#else
+    return expf(x);
+#endif
+}
+
+REF_FN double ref_rough_exp(double x)
+{
+    return exp(x);
+}
+
+/* 1 / (1 + e^-x); e^-x over the range of a double gives 0, as it should. */
+template <class E> REF_FN double ref_logistic(E width, double x)
+{
+    return ref_inverse(width, 1.0 + ref_exponential(width, -x));
+}
+
+/* tanh: by exp, and by its series near 0, where 1 - 2 / (1 + e^2x) would cancel. */
+REF_FN double ref_tangent(float width, double x)
+{
+    double q = x * x;
+    double p = -0.008863235529902197;
+    p = p * q + 0.021869488536155203;
+    p = p * q - 0.05396825396825397;
+    p = p * q + 0.13333333333333333;
+    p = p * q - 0.3333333333333333;
+    double far = 1.0 - 2.0 * ref_inverse(width, 1.0 + ref_exponential(width, 2.0 * x));
+    return q < 0.01 ? x + x * q * p : far;
+}
+
+REF_FN double ref_tangent(double, double x)
+{
+    return tanh(x);
+}
+
+REF_FN uint64_t ref_high_product(uint64_t a, uint64_t b)
+{
+#ifdef __CUDA_ARCH__
+    return __umul64hi(a, b);
+#else
+    return (uint64_t)((unsigned __int128)a * b >> 64);
+#endif
+}
+
+/* Philox4x32-10 (Salmon et al. 2011) at counter `at` under key `seed`: 64 of its 128 bits. */
+REF_FN uint64_t ref_random(uint64_t seed, uint64_t at)
+{
+    uint32_t c0 = (uint32_t)at, c1 = (uint32_t)(at >> 32), c2 = 0, c3 = 0;
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    REF_ROLLED
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xd2511f53u * c0, p1 = (uint64_t)0xcd9e8d57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c1 = (uint32_t)p1;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9e3779b9u;
+        k1 += 0xbb67ae85u;
+    }
+    return (uint64_t)c0 << 32 | c1;
+}
+
+#endif

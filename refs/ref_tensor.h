@@ -1,0 +1,474 @@
+/*
+ * ref_tensor.h - reading a pack of elements through a ref_tensor, whatever the ref_call says.
+ *
+ * A pack is up to W consecutive indices along one axis. There are three ways to read one:
+ *   ref_load_dense   special kernels: one dtype, whole 16-byte words, no branch. A tensor is proved
+ *                    at the start to fit (ref_ready, ref_dense); if it does not, all is refused
+ *   ref_fetch_usual  general kernels: whole packs of the usual float formats from a tensor proved
+ *                    ready, by 16-byte loads where the address allows
+ *   ref_gather       everything else, element by element, each one checked
+ * The last two read no address outside [base, base + bytes), the first goes on to the end of the
+ * pack that it is in.
+ */
+#ifndef REFS_REF_TENSOR_H
+#define REFS_REF_TENSOR_H
+
+#include "ref_dtype.h"
+
+/* Lanes of a pack: 16 bytes of bf16; half of that where the bound is f64 and registers dear. */
+#ifdef __CUDACC__
+#ifndef REF_LANES
+#define REF_LANES 8
+#endif
+template <class E> struct ref_lanes {
+    static constexpr int count = REF_LANES;
+};
+template <> struct ref_lanes<double> {
+    static constexpr int count = 4;
+};
+#else
+#ifndef REF_HOST_LANES /* 8 exercises the packs of the GPU on the host */
+#define REF_HOST_LANES 1
+#endif
+template <class E> struct ref_lanes {
+    static constexpr int count = REF_HOST_LANES;
+};
+#endif
+
+/* Consecutive indices i .. i + count - 1 of one axis; count < W only in the last pack of a row. */
+template <int W> struct ref_pack {
+    long long i;
+    int count;
+};
+
+template <int W> REF_FN ref_pack<W> operator+(const ref_pack<W> &c, long long shift)
+{
+    return {(long long)((uint64_t)c.i + (uint64_t)shift), c.count};
+}
+
+template <int W> REF_FN ref_pack<W> operator-(const ref_pack<W> &c, long long shift)
+{
+    return {(long long)((uint64_t)c.i - (uint64_t)shift), c.count};
+}
+
+/* A place in a tensor: its indices, and which of them is the pack (none: -1). */
+struct ref_place {
+    long long at[REF_MAX_DIMS];
+};
+
+/* The two kinds of index. */
+template <class I> struct ref_index {
+    static constexpr int lanes = 0;
+    REF_FN static long long first(const I &i)
+    {
+        return i;
+    }
+    REF_FN static int count(const I &)
+    {
+        return 1;
+    }
+};
+template <int W> struct ref_index<ref_pack<W>> {
+    static constexpr int lanes = W;
+    REF_FN static long long first(const ref_pack<W> &c)
+    {
+        return c.i;
+    }
+    REF_FN static int count(const ref_pack<W> &c)
+    {
+        return c.count;
+    }
+};
+
+/* Position of the pack among the indices, and its lanes. */
+template <class... I> REF_FN constexpr int ref_axis()
+{
+    const int lanes[] = {ref_index<I>::lanes..., 0};
+    for (int k = 0; k < (int)sizeof...(I); k++)
+        if (lanes[k] > 0)
+            return k;
+    return -1;
+}
+
+template <class... I> REF_FN constexpr int ref_width()
+{
+    const int lanes[] = {ref_index<I>::lanes..., 0};
+    int width = 1;
+    for (int k = 0; k < (int)sizeof...(I); k++)
+        width = lanes[k] > 0 ? lanes[k] : width;
+    return width;
+}
+
+/* Offset of the last element by `rank` indices at the ends of their ranges; < 0: too far. */
+REF_FN long long ref_reach(const ref_tensor &t, int rank)
+{
+    double far = 0;
+    int64_t offset = 0;
+    REF_ROLLED
+    for (int k = 0; k < rank; k++) {
+        if (t.dim[k] < 0 || t.stride[k] < 0)
+            return -1;
+        if (t.dim[k] == 0)
+            return 0;
+        far += (double)(t.dim[k] - 1) * (double)t.stride[k];
+        offset = (int64_t)((uint64_t)offset + (uint64_t)(t.dim[k] - 1) * (uint64_t)t.stride[k]);
+    }
+    return far < 0x1p50 ? offset : -1;
+}
+
+/* Whether every index within the dims is safe from this base, and its dtype one of the usual. */
+REF_SLOW bool ref_ready(const ref_tensor *t, const void *base, int rank, bool f64)
+{
+    bool usual = t->dtype == DTYPE_F32 || t->dtype == DTYPE_F16 || t->dtype == DTYPE_BF16 ||
+                 (f64 && t->dtype == DTYPE_F64);
+    int bytes = ref_dtype_bytes(t->dtype);
+    long long last = ref_reach(*t, rank);
+    return usual && base && ((uint64_t)base & (unsigned)(bytes - 1)) == 0 && last >= 0 &&
+           (last + 1) * bytes <= t->bytes;
+}
+
+REF_FN uint64_t ref_fetch_bits(const char *at, int bytes)
+{
+    switch (bytes) {
+    case 8:
+        return *(const uint64_t *)at;
+    case 4:
+        return *(const uint32_t *)at;
+    case 2:
+        return *(const unsigned short *)at;
+    default:
+        return *(const unsigned char *)at;
+    }
+}
+
+/* Reads one element of any tensor at any index: false if it must not be touched. */
+REF_FN bool ref_fetch(const ref_tensor *t, const char *base, const ref_place &place, int rank,
+                      double *value)
+{
+    int bytes = ref_dtype_bytes(t->dtype);
+    double far = 0;
+    uint64_t offset = 0;
+    REF_ROLLED
+    for (int k = 0; k < rank; k++) {
+        if ((uint64_t)place.at[k] >= (uint64_t)t->dim[k] || t->dim[k] < 0 || t->stride[k] < 0)
+            return false;
+        far += (double)place.at[k] * (double)t->stride[k];
+        offset += (uint64_t)place.at[k] * (uint64_t)t->stride[k];
+    }
+    if (bytes == 0 || !(far < 0x1p50) || (int64_t)(offset + 1) * bytes > t->bytes)
+        return false;
+    const char *at = base + offset * (unsigned)bytes;
+    if ((uint64_t)at & (unsigned)(bytes - 1))
+        return false;
+    *value = ref_decode(t->dtype, ref_fetch_bits(at, bytes));
+    return true;
+}
+
+/*
+ * The slow path: `count` elements from `place` along `axis` into out, zeros up to `width`; returns
+ * the number refused. Of a tensor that is not given, every element is `absent`.
+ */
+REF_SLOW int ref_gather(const ref_tensor *t, const void *base, const ref_place *place, int rank,
+                        int axis, int count, int width, double *out)
+{
+    ref_place one = *place;
+    int refused = 0;
+    REF_ROLLED
+    for (int j = 0; j < width; j++) {
+        out[j] = base ? 0 : t->absent;
+        if (base && j < count && !ref_fetch(t, (const char *)base, one, rank, &out[j]))
+            refused++;
+        if (axis >= 0)
+            one.at[axis] = (long long)((uint64_t)one.at[axis] + 1);
+    }
+    return refused;
+}
+
+/* ----------------------------------------------------------------------- the hot path */
+
+/* The low half of a word of two f16 as a float. */
+REF_FN float ref_widen_half(uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+    float f;
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l;}" : "=f"(f) : "r"(bits));
+    return f;
+#else
+    return (float)ref_half_to_double(bits & 0xffff);
+#endif
+}
+
+REF_FN float ref_widen_high_half(uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+    float f;
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h;}" : "=f"(f) : "r"(bits));
+    return f;
+#else
+    return (float)ref_half_to_double(bits >> 16);
+#endif
+}
+
+REF_FN uint64_t ref_read(const uint64_t *at)
+{
+    return *at;
+}
+
+REF_FN uint32_t ref_read(const uint32_t *at)
+{
+#ifdef __CUDA_ARCH__
+    return __ldg(at);
+#else
+    return *at;
+#endif
+}
+
+REF_FN uint32_t ref_read(const unsigned short *at)
+{
+#ifdef __CUDA_ARCH__
+    return __ldg(at);
+#else
+    return *at;
+#endif
+}
+
+/* WORDS words of 4 bytes from an aligned address, 16 or 8 bytes at a time: true if that worked. */
+template <int WORDS> REF_FN bool ref_read_dense(const char *at, uint32_t (&word)[WORDS])
+{
+#ifdef __CUDA_ARCH__
+    if constexpr (WORDS % 4 == 0) {
+        if ((uint64_t)at & 15)
+            return false;
+        REF_UNROLL
+        for (int i = 0; i < WORDS; i += 4) {
+            uint4 four = __ldg((const uint4 *)(at + 4 * i));
+            word[i] = four.x, word[i + 1] = four.y, word[i + 2] = four.z, word[i + 3] = four.w;
+        }
+        return true;
+    } else if constexpr (WORDS == 2) {
+        if ((uint64_t)at & 7)
+            return false;
+        uint2 two = __ldg((const uint2 *)at);
+        word[0] = two.x, word[1] = two.y;
+        return true;
+    }
+#else
+    (void)at, (void)word;
+#endif
+    return false;
+}
+
+/* The same from an address that is known to be aligned. */
+template <int WORDS> REF_FN void ref_read_whole(const char *at, uint32_t (&word)[WORDS])
+{
+#ifdef __CUDA_ARCH__
+    REF_UNROLL
+    for (int i = 0; i < WORDS; i += 4) {
+        uint4 four = __ldg((const uint4 *)(at + 4 * i));
+        word[i] = four.x, word[i + 1] = four.y, word[i + 2] = four.z, word[i + 3] = four.w;
+    }
+#else
+    for (int i = 0; i < WORDS; i++)
+        word[i] = ((const uint32_t *)at)[i];
+#endif
+}
+
+/* W elements of 2 bytes, `step` apart, two to a word. */
+template <int W>
+REF_FN void ref_fetch_twos(const char *at, long long step, uint32_t (&word)[(W + 1) / 2])
+{
+    if (step == 1 && ref_read_dense(at, word))
+        return;
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        uint32_t one = ref_read((const unsigned short *)at + j * step);
+        word[j / 2] = j % 2 ? word[j / 2] | one << 16 : one;
+    }
+}
+
+template <int W> REF_FN void ref_fetch_fours(const char *at, long long step, uint32_t (&word)[W])
+{
+    if (step == 1 && ref_read_dense(at, word))
+        return;
+    REF_UNROLL
+    for (int j = 0; j < W; j++)
+        word[j] = ref_read((const uint32_t *)at + j * step);
+}
+
+/* f64 is dear enough in itself: no wide loads. */
+template <int W> REF_FN void ref_fetch_eights(const char *at, long long step, double (&f)[W])
+{
+    REF_UNROLL
+    for (int j = 0; j < W; j++)
+        f[j] = ref_from_bits(ref_read((const uint64_t *)at + j * step));
+}
+
+/* Whole packs of a ready tensor, as E: exact, since f64 is ready only where E is double. */
+template <class E, int W>
+REF_FN void ref_fetch_usual(const ref_tensor &t, const void *base, long long offset, long long step,
+                            E (&f)[W])
+{
+    const char *origin = (const char *)base;
+    if (t.dtype == DTYPE_BF16 || t.dtype == DTYPE_F16) {
+        uint32_t word[(W + 1) / 2];
+        ref_fetch_twos<W>(origin + offset * 2, step, word);
+        if (t.dtype == DTYPE_BF16) {
+            REF_UNROLL
+            for (int j = 0; j < W; j++)
+                f[j] = ref_from_bits(j % 2 ? word[j / 2] & 0xffff0000u : word[j / 2] << 16);
+        } else {
+            REF_UNROLL
+            for (int j = 0; j < W; j++)
+                f[j] = j % 2 ? ref_widen_high_half(word[j / 2]) : ref_widen_half(word[j / 2]);
+        }
+        return;
+    }
+    if constexpr (sizeof(E) == 8) {
+        if (t.dtype == DTYPE_F64) {
+            ref_fetch_eights(origin + offset * 8, step, f);
+            return;
+        }
+    }
+    uint32_t word[W];
+    ref_fetch_fours(origin + offset * 4, step, word);
+    REF_UNROLL
+    for (int j = 0; j < W; j++)
+        f[j] = ref_from_bits(word[j]);
+}
+
+/* Whether the last axis of a ready tensor is read by whole 16-byte words: then a kernel for its
+ * dtype alone needs no branch. */
+REF_SLOW bool ref_dense(const ref_tensor *t, const void *base, int rank)
+{
+    int bytes = ref_dtype_bytes(t->dtype);
+    bool dense = ((uint64_t)base & 15) == 0 && t->stride[rank - 1] == 1;
+    REF_ROLLED
+    for (int k = 0; k + 1 < rank; k++)
+        dense = dense && (t->dim[k] <= 1 || ((uint64_t)t->stride[k] * (unsigned)bytes & 15) == 0);
+    return dense;
+}
+
+/* Packs of a ready and dense tensor of dtype D. */
+template <int D, class E, int W> REF_FN void ref_fetch_dense(const char *at, E (&f)[W])
+{
+    if constexpr (D == DTYPE_F32) {
+        uint32_t word[W];
+        ref_read_whole(at, word);
+        REF_UNROLL
+        for (int j = 0; j < W; j++)
+            f[j] = ref_from_bits(word[j]);
+    } else {
+        uint32_t word[(W + 1) / 2];
+        ref_read_whole(at, word);
+        REF_UNROLL
+        for (int j = 0; j < W; j++) {
+            if constexpr (D == DTYPE_BF16)
+                f[j] = ref_from_bits(j % 2 ? word[j / 2] & 0xffff0000u : word[j / 2] << 16);
+            else
+                f[j] = j % 2 ? ref_widen_high_half(word[j / 2]) : ref_widen_half(word[j / 2]);
+        }
+    }
+}
+
+/* Whether the whole pack (or, with AXIS < 0, the element) lies within the dims. */
+template <int RANK, int AXIS, int W>
+REF_FN bool ref_within(const ref_tensor &t, const ref_place &place)
+{
+    bool within = true;
+    REF_UNROLL
+    for (int k = 0; k < RANK; k++) {
+        if (k == AXIS)
+            within = within && place.at[k] >= 0 && place.at[k] <= t.dim[k] - W;
+        else
+            within = within && (uint64_t)place.at[k] < (uint64_t)t.dim[k];
+    }
+    return within;
+}
+
+template <int RANK> REF_FN long long ref_offset(const ref_tensor &t, const ref_place &place)
+{
+    long long offset = 0;
+    REF_UNROLL
+    for (int k = 0; k < RANK; k++)
+        offset += place.at[k] * t.stride[k];
+    return offset;
+}
+
+#ifdef __CUDACC__
+/* Where a refused load of a special kernel goes, so that it needs no branch. */
+__device__ const uint4 ref_nowhere[2] = {};
+#else
+static const uint32_t ref_nowhere[8] = {};
+#endif
+
+/*
+ * A pack of a ready and dense tensor of dtype D, without a branch, so that the loads of a formula
+ * all start before the first of them is waited for. The last pack of a row is read whole: behind
+ * a row there is room for a pack (ref_tensor.bytes). The default of an optional tensor is
+ * taken as a number of the accumulator here.
+ */
+template <int D, int RANK, bool OPTIONAL, class E, int W>
+REF_FN int ref_load_dense(const ref_tensor &t, const void *base, bool ready, E absent,
+                          const ref_place &place, double (&v)[W], E (&f)[W])
+{
+    constexpr int bytes = D == DTYPE_F32 ? 4 : 2;
+    bool ok = ready;
+    long long offset = place.at[RANK - 1];
+    REF_UNROLL
+    for (int k = 0; k < RANK; k++)
+        ok &= (uint64_t)place.at[k] < (uint64_t)t.dim[k]; /* no && here: it would branch */
+    REF_UNROLL
+    for (int k = 0; k + 1 < RANK; k++)
+        offset += place.at[k] * t.stride[k];
+    const char *at = (const char *)base + offset * bytes;
+    ok &= ((uint64_t)at & 15) == 0; /* a formula may shift its pack */
+    at = ok ? at : (const char *)ref_nowhere;
+    ref_fetch_dense<D>(at, f);
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        if constexpr (OPTIONAL)
+            f[j] = base ? f[j] : absent;
+        v[j] = f[j];
+    }
+    return ok || (OPTIONAL && !base) ? 0 : W;
+}
+
+/*
+ * Values and shadows of a pack; returns the number of refused elements. D: DTYPE_NONE for a tensor
+ * of any kind, then `ready` is ref_ready's word; or the one dtype that a special kernel reads, then
+ * `ready` is ref_dense's word as well.
+ */
+template <int D, int RANK, int AXIS, bool OPTIONAL, class E, int W>
+REF_FN int ref_load(const ref_tensor &t, const void *base, bool ready, E absent,
+                    const ref_place &place, int count, double (&v)[W], E (&f)[W])
+{
+    if constexpr (D != DTYPE_NONE && AXIS == RANK - 1) {
+        return ref_load_dense<D, RANK, OPTIONAL>(t, base, ready, absent, place, v, f);
+    } else if (D == DTYPE_NONE && ready && count == W && ref_within<RANK, AXIS, W>(t, place)) {
+        long long step = AXIS < 0 ? 1 : t.stride[AXIS < 0 ? 0 : AXIS];
+        ref_fetch_usual(t, base, ref_offset<RANK>(t, place), step, f);
+        REF_UNROLL
+        for (int j = 0; j < W; j++)
+            v[j] = f[j];
+        return 0;
+    }
+    if (!base) {
+        REF_UNROLL
+        for (int j = 0; j < W; j++) {
+            v[j] = t.absent;
+            f[j] = (E)t.absent;
+        }
+        return 0;
+    }
+    double out[W];
+    ref_place copy = place;
+    int refused = ref_gather(&t, base, &copy, RANK, AXIS, count, W, out);
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        v[j] = out[j];
+        f[j] = (E)v[j];
+    }
+    return refused;
+}
+
+#endif

@@ -1,0 +1,517 @@
+/*
+ * ref_value.h - numbers that carry the error which a correct kernel may have made in them.
+ *
+ * A value is an fp64 number v, its shadow f (the same formula computed in E) and a first-order
+ * bound e on |what a correct kernel has - v|. The shadow is there so that |v| in the error terms
+ * costs no conversion: those between f64 and f32 run at an eighth of the rate on a GPU.
+ * Four kinds take part in arithmetic:
+ *   ref_exact  a loaded value: no error of its own but the declared rounding of inputs
+ *   ref_real   a computed value
+ *   ref_scale  a constant or a scalar argument: one rounding if it is no number of the
+ *              accumulator; multiplying by a power of two is exact
+ *   double     becomes a ref_scale beside one of the others
+ * Each of W lanes (a pack of columns) stands for itself; a value of one lane goes with any.
+ *
+ * Errors, u the unit roundoff of the declared accumulator:
+ *   + - *      u |result|, and what the operands bring, to second order for products
+ *   /          4 u: rcp.approx and div.full are good to 2 ulp
+ *   others     beside each function below
+ * Each result may also be flushed to zero by the subject: ref_rules.tiny.
+ */
+#ifndef REFS_REF_VALUE_H
+#define REFS_REF_VALUE_H
+
+#include "ref_math.h"
+
+enum ref_kind { REF_EXACT, REF_REAL, REF_SCALE };
+
+/* The arithmetic that the subject declares. */
+template <class E> struct ref_rules {
+    E u;    /* unit roundoff of its accumulator, and the reference's own */
+    E u1;   /* of a product with one input: u + rho */
+    E u2;   /* of a product of two inputs: u + 2 rho */
+    E rho;  /* rounding of inputs as they are loaded */
+    E tiny; /* what may be flushed to zero */
+};
+
+/* Of two operands' rules. A number without rules (a bare constant) has zeros: the larger wins. */
+template <class E> REF_FN ref_rules<E> ref_join(const ref_rules<E> &a, const ref_rules<E> &b)
+{
+    ref_rules<E> k;
+    k.u = a.u > b.u ? a.u : b.u;
+    k.u1 = a.u1 > b.u1 ? a.u1 : b.u1;
+    k.u2 = a.u2 > b.u2 ? a.u2 : b.u2;
+    k.rho = a.rho > b.rho ? a.rho : b.rho;
+    k.tiny = a.tiny > b.tiny ? a.tiny : b.tiny;
+    return k;
+}
+
+template <class E, int W> struct ref_exact {
+    typedef E element;
+    static constexpr int width = W;
+    static constexpr int kind = REF_EXACT;
+    ref_rules<E> k;
+    double v[W];
+    E f[W];
+
+    REF_FN double value(int j) const
+    {
+        return v[W == 1 ? 0 : j];
+    }
+    REF_FN E shadow(int j) const
+    {
+        return f[W == 1 ? 0 : j];
+    }
+    REF_FN E error(int j) const
+    {
+        return k.rho * ref_abs(shadow(j));
+    }
+};
+
+template <class E> struct ref_scale {
+    typedef E element;
+    static constexpr int width = 1;
+    static constexpr int kind = REF_SCALE;
+    ref_rules<E> k;
+    double v;
+    E f, e;
+    E unit; /* relative error of multiplying by it: 0 for powers of two */
+
+    REF_FN ref_scale(double value_, const ref_rules<E> &rules) : k(rules), v(value_), f((E)value_)
+    {
+        bool power = (ref_bits(v) & (((uint64_t)1 << 52) - 1)) == 0;
+        e = (double)f == v || v != v ? (E)0 : k.u * ref_abs(f);
+        unit = power ? (E)0 : k.u;
+    }
+    REF_FN double value(int) const
+    {
+        return v;
+    }
+    REF_FN E shadow(int) const
+    {
+        return f;
+    }
+    REF_FN E error(int) const
+    {
+        return e;
+    }
+};
+
+template <class E, int W> struct ref_real {
+    typedef E element;
+    static constexpr int width = W;
+    static constexpr int kind = REF_REAL;
+    ref_rules<E> k;
+    double v[W];
+    E f[W], e[W];
+
+    REF_FN ref_real()
+    {
+    }
+    REF_FN ref_real(double constant)
+    {
+        k.u = k.u1 = k.u2 = k.rho = k.tiny = 0;
+        REF_UNROLL
+        for (int j = 0; j < W; j++) {
+            v[j] = constant;
+            f[j] = (E)constant;
+            e[j] = (double)f[j] == constant ? (E)0 : (E)6e-8 * ref_abs(f[j]);
+        }
+    }
+    template <class A, int WIDTH = A::width> REF_FN ref_real(const A &a)
+    {
+        k = a.k;
+        REF_UNROLL
+        for (int j = 0; j < W; j++) {
+            v[j] = a.value(j);
+            f[j] = a.shadow(j);
+            e[j] = a.error(j);
+        }
+    }
+    REF_FN double value(int j) const
+    {
+        return v[W == 1 ? 0 : j];
+    }
+    REF_FN E shadow(int j) const
+    {
+        return f[W == 1 ? 0 : j];
+    }
+    REF_FN E error(int j) const
+    {
+        return e[W == 1 ? 0 : j];
+    }
+};
+
+REF_FN constexpr int ref_wider(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* The type of a result of A and B; substitution fails where one is no value. */
+template <class A, class B>
+using ref_both = ref_real<typename A::element, ref_wider(A::width, B::width)>;
+template <class A> using ref_same = ref_real<typename A::element, A::width>;
+
+/* ------------------------------------------------------------------------- + and - */
+
+template <class A, class B, class E>
+REF_FN E ref_sum_error(const A &a, const B &b, int j, E f, const ref_rules<E> &k)
+{
+    E e = k.u * ref_abs(f) + k.tiny;
+    if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
+        return k.rho * (ref_abs(a.shadow(j)) + ref_abs(b.shadow(j))) + e;
+    return e + a.error(j) + b.error(j);
+}
+
+template <class A, class B, class R = ref_both<A, B>> REF_FN R operator+(const A &a, const B &b)
+{
+    R r;
+    r.k = ref_join(a.k, b.k);
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        r.v[j] = a.value(j) + b.value(j);
+        r.f[j] = a.shadow(j) + b.shadow(j);
+        r.e[j] = ref_sum_error(a, b, j, r.f[j], r.k);
+    }
+    return r;
+}
+
+template <class A, class B, class R = ref_both<A, B>> REF_FN R operator-(const A &a, const B &b)
+{
+    R r;
+    r.k = ref_join(a.k, b.k);
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        r.v[j] = a.value(j) - b.value(j);
+        r.f[j] = a.shadow(j) - b.shadow(j);
+        r.e[j] = ref_sum_error(a, b, j, r.f[j], r.k);
+    }
+    return r;
+}
+
+template <class A, class R = ref_same<A>> REF_FN R operator-(const A &a)
+{
+    R r(a);
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        r.v[j] = -r.v[j];
+        r.f[j] = -r.f[j];
+    }
+    return r;
+}
+
+/* ------------------------------------------------------------------------- * and / */
+
+template <class A, class B, class E>
+REF_FN E ref_product_unit(const A &a, const B &b, const ref_rules<E> &k)
+{
+    if constexpr (A::kind == REF_SCALE)
+        return B::kind == REF_EXACT ? a.unit + k.rho : a.unit;
+    else if constexpr (B::kind == REF_SCALE)
+        return A::kind == REF_EXACT ? b.unit + k.rho : b.unit;
+    else if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
+        return k.u2;
+    else
+        return A::kind == REF_EXACT || B::kind == REF_EXACT ? k.u1 : k.u;
+}
+
+/* |a| eb + |b| ea + ea eb + unit |ab|; the inputs' own rounding is in the unit. */
+template <class A, class B, class E>
+REF_FN E ref_product_error(const A &a, const B &b, int j, E f, const ref_rules<E> &k)
+{
+    E e = ref_product_unit(a, b, k) * ref_abs(f) + k.tiny;
+    if constexpr (B::kind != REF_EXACT)
+        e = ref_abs(a.shadow(j)) * b.error(j) + e;
+    if constexpr (A::kind != REF_EXACT && B::kind == REF_EXACT)
+        e = ref_abs(b.shadow(j)) * a.error(j) + e;
+    if constexpr (A::kind != REF_EXACT && B::kind != REF_EXACT)
+        e = (ref_abs(b.shadow(j)) + b.error(j)) * a.error(j) + e;
+    return e;
+}
+
+template <class A, class B, class R = ref_both<A, B>> REF_FN R operator*(const A &a, const B &b)
+{
+    R r;
+    r.k = ref_join(a.k, b.k);
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        r.v[j] = a.value(j) * b.value(j);
+        r.f[j] = a.shadow(j) * b.shadow(j);
+        r.e[j] = ref_product_error(a, b, j, r.f[j], r.k);
+    }
+    return r;
+}
+
+/* (ea + |q| eb) / (|b| - eb) + 4 u |q|: Inf, hence inconclusive, where b may have been 0. */
+template <class A, class B, class R = ref_both<A, B>> REF_FN R operator/(const A &a, const B &b)
+{
+    typedef typename R::element E;
+    R r;
+    r.k = ref_join(a.k, b.k);
+    E unit = 4 * r.k.u;
+    if constexpr (B::kind == REF_SCALE)
+        unit = 4 * b.unit;
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        r.v[j] = ref_divide(E(0), a.value(j), b.value(j));
+        E room = ref_abs(b.shadow(j)) - b.error(j);
+        E inverse = room > 0 ? ref_rough_inverse(room) : (E)ref_infinity();
+        r.f[j] = a.shadow(j) * ref_rough_inverse(b.shadow(j));
+        E q = ref_abs(r.f[j]);
+        E carried = a.error(j) + q * b.error(j);
+        r.e[j] = (carried > 0 ? carried * inverse : (E)0) + (unit * q + r.k.tiny);
+    }
+    return r;
+}
+
+/* A plain number beside a value is a ref_scale under that value's rules. */
+#define REF_WITH_NUMBERS(OP)                                                                       \
+    template <class A, class R = ref_same<A>> REF_FN R operator OP(const A &a, double b)           \
+    {                                                                                              \
+        return a OP ref_scale<typename A::element>(b, a.k);                                        \
+    }                                                                                              \
+    template <class B, class R = ref_same<B>> REF_FN R operator OP(double a, const B &b)           \
+    {                                                                                              \
+        return ref_scale<typename B::element>(a, b.k) OP b;                                        \
+    }
+REF_WITH_NUMBERS(+)
+REF_WITH_NUMBERS(-)
+REF_WITH_NUMBERS(*)
+REF_WITH_NUMBERS(/)
+#undef REF_WITH_NUMBERS
+
+template <class A, class R = ref_same<A>> REF_FN R square(const A &a)
+{
+    return a * a;
+}
+
+/* ------------------------------------------------------------- comparison and choice */
+
+/* Lane by lane: does it hold, and could a correct kernel have seen it otherwise? */
+template <int W> struct ref_mask {
+    static constexpr int lanes = W;
+    bool yes[W], unsure[W];
+};
+
+template <class A, class B, class R = ref_both<A, B>>
+REF_FN ref_mask<R::width> operator>(const A &a, const B &b)
+{
+    ref_mask<R::width> m;
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        m.yes[j] = a.value(j) > b.value(j);
+        m.unsure[j] = ref_abs(a.value(j) - b.value(j)) < (double)(a.error(j) + b.error(j));
+    }
+    return m;
+}
+
+template <class A, class B, class R = ref_both<A, B>>
+REF_FN ref_mask<R::width> operator<(const A &a, const B &b)
+{
+    return b > a;
+}
+
+template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> operator>(const A &a, double b)
+{
+    return a > ref_scale<typename A::element>(b, a.k);
+}
+
+template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> operator<(const A &a, double b)
+{
+    return ref_scale<typename A::element>(b, a.k) > a;
+}
+
+/* yes ? a : b. Where the subject may have decided otherwise, its distance is allowed. */
+template <class M, class A, class B, class R = ref_real<typename A::element, M::lanes>>
+REF_FN R where(const M &m, const A &a, const B &b)
+{
+    typedef typename R::element E;
+    R r;
+    r.k = ref_join(a.k, b.k);
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        r.v[j] = m.yes[j] ? a.value(j) : b.value(j);
+        r.f[j] = m.yes[j] ? a.shadow(j) : b.shadow(j);
+        r.e[j] = m.yes[j] ? a.error(j) : b.error(j);
+        if (m.unsure[j])
+            r.e[j] = a.error(j) + b.error(j) + ref_abs((E)(a.value(j) - b.value(j)));
+    }
+    return r;
+}
+
+template <class M, class A, class R = ref_same<A>>
+REF_FN auto where(const M &m, const A &a, double b)
+{
+    return where(m, a, ref_scale<typename A::element>(b, a.k));
+}
+
+template <class M, class B, class R = ref_same<B>>
+REF_FN auto where(const M &m, double a, const B &b)
+{
+    return where(m, ref_scale<typename B::element>(a, b.k), b);
+}
+
+/* The larger; NaN if one is NaN. Choosing does not round. */
+template <class A, class B, class R = ref_both<A, B>> REF_FN R max(const A &a, const B &b)
+{
+    R r;
+    r.k = ref_join(a.k, b.k);
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        bool first = a.value(j) > b.value(j) || a.value(j) != a.value(j);
+        r.v[j] = first ? a.value(j) : b.value(j);
+        r.f[j] = first ? a.shadow(j) : b.shadow(j);
+        r.e[j] = ref_more(a.error(j), b.error(j));
+    }
+    return r;
+}
+
+template <class A, class R = ref_same<A>> REF_FN R max(const A &a, double b)
+{
+    return max(a, ref_scale<typename A::element>(b, a.k));
+}
+
+template <class A, class B, class R = ref_both<A, B>> REF_FN R min(const A &a, const B &b)
+{
+    return -max(-a, -b);
+}
+
+template <class A, class R = ref_same<A>> REF_FN R min(const A &a, double b)
+{
+    return -max(-a, -b);
+}
+
+/* ------------------------------------------------------------------------- functions */
+
+/* One lane on its way through a function. */
+template <class E> struct ref_lane {
+    double v;
+    E f, e;
+};
+
+template <class Function, class A, class R = ref_same<A>> REF_FN R ref_map(const A &a)
+{
+    typedef typename R::element E;
+    R r;
+    r.k = a.k;
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        ref_lane<E> x = {a.value(j), a.shadow(j), a.error(j)};
+        ref_lane<E> y = Function::at(x, r.k);
+        r.v[j] = y.v;
+        r.f[j] = y.f;
+        r.e[j] = y.e;
+    }
+    return r;
+}
+
+/*
+ * e^x: the argument's error counts in full, |x| u of it for the reduction (ex2 of a rounded
+ * x log2 e), and 4 u for ex2.approx (2 ulp). e^d - 1 <= d + d^2 for d up to 1.7. The clamp keeps
+ * 0 * Inf out of masked rows, where x is -Inf and the answer exactly 0.
+ */
+struct ref_exp_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        E f = ref_rough_exp(x.f);
+        E rel = x.e + k.u * (ref_abs(x.f) + 4);
+        rel = rel < (E)1e18 ? rel : (E)1e18;
+        return {ref_exponential(E(0), x.v), f, f * (rel + rel * rel) + k.tiny};
+    }
+};
+
+/* ln x: 4 u relative, and 8 u absolute, since lg2.approx is good to 2^-22 absolute around 1. */
+struct ref_log_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = log(x.v);
+        E f = (E)v;
+        E carried = x.e > 0 ? x.e / (x.f - x.e) : (E)0;
+        carried = carried >= 0 ? carried : (E)ref_infinity();
+        return {v, f, carried + k.u * (4 * ref_abs(f) + 8)};
+    }
+};
+
+/* sqrt: 4 u for sqrt.approx; near 0 the error of x counts by its own root. */
+struct ref_sqrt_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = sqrt(x.v);
+        E f = (E)v, floor = (E)sqrt((double)x.e);
+        E carried = x.e > 0 ? x.e / ref_more(f, floor) : (E)0;
+        return {v, f, carried + (4 * k.u * f + k.tiny)};
+    }
+};
+
+/* 1 / sqrt: 6 u, so that a division of sqrt.approx passes as well as rsqrt.approx. */
+struct ref_rsqrt_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = 1 / sqrt(x.v);
+        E f = (E)v;
+        E share = x.e > 0 ? x.e / x.f : (E)0;
+        E rel = share < 1 ? share / (2 - 2 * share) : (E)ref_infinity();
+        return {v, f, f * (rel + 6 * k.u) + k.tiny};
+    }
+};
+
+/* 1 / (1 + e^-x): slope s (1 - s) for the argument's error and the exp's, 8 u for the rest. */
+struct ref_sigmoid_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = ref_logistic(E(0), x.v);
+        E f = ref_rough_inverse(1 + ref_rough_exp(-x.f));
+        E reach = ref_abs(x.f) < (E)1e4 ? ref_abs(x.f) : (E)1e4;
+        E carried = f * (1 - f) * (x.e + k.u * (reach + 4));
+        return {v, f, carried + (8 * k.u * f + k.tiny)};
+    }
+};
+
+/*
+ * tanh: 4 u absolute, not relative, for it is commonly made of a sigmoid or an exp; 2^-11 of
+ * tanh.approx is not allowed. The slope is 1 - t^2.
+ */
+struct ref_tanh_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = ref_tangent(E(0), x.v);
+        E f = 1 - 2 * ref_rough_inverse(1 + ref_rough_exp(2 * x.f));
+        E slope = ref_abs((1 - f) * (1 + f)) + 4 * k.u;
+        return {v, f, slope * (x.e < (E)1e18 ? x.e : (E)1e18) + 4 * k.u};
+    }
+};
+
+/* erf: 4 u (libdevice: 2 ulp); the slope is 2 / sqrt(pi) e^-x^2. */
+struct ref_erf_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = erf(x.v);
+        E f = (E)v;
+        E slope = (E)1.1284 * ref_rough_exp(-x.f * x.f) + 4 * k.u;
+        return {v, f, slope * (x.e < (E)1e18 ? x.e : (E)1e18) + (4 * k.u * ref_abs(f) + k.tiny)};
+    }
+};
+
+struct ref_abs_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &)
+    {
+        return {ref_abs(x.v), ref_abs(x.f), x.e};
+    }
+};
+
+#define REF_FUNCTION(name)                                                                         \
+    template <class A, class R = ref_same<A>> REF_FN R name(const A &a)                            \
+    {                                                                                              \
+        return ref_map<ref_##name##_function>(a);                                                  \
+    }
+REF_FUNCTION(exp)
+REF_FUNCTION(log)
+REF_FUNCTION(sqrt)
+REF_FUNCTION(rsqrt)
+REF_FUNCTION(sigmoid)
+REF_FUNCTION(tanh)
+REF_FUNCTION(erf)
+REF_FUNCTION(abs)
+#undef REF_FUNCTION
+
+#endif

@@ -1,0 +1,51 @@
+/* options.h - the environment variables, parsed once from the table options.def. */
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/error.h"
+
+struct options {
+    const char *config;
+    const char *mode;
+    bool disable;
+    double sample;
+    uint64_t seed;
+    uint64_t first;
+    uint64_t memory;
+    uint64_t queue;
+    const char *tolerances;
+    const char *report;
+    uint64_t bundles;
+    uint64_t quota;
+    bool summary;
+    const char *log;
+    uint64_t exit_wait_ms;
+    const char *cupti;
+    const char *run;
+};
+
+/* One row of options.def, for help texts. */
+struct option_row {
+    const char *name;     /* CUVET_SAMPLE */
+    const char *type;     /* "number 0..1", "bytes (K, M, G)", "0 or 1", "check | off", ... */
+    const char *fallback; /* default, as text */
+    const char *sentence;
+};
+extern const struct option_row option_rows[];
+extern const size_t option_row_count;
+
+/* Called for each complaint with one sentence (unknown variable, bad value). */
+typedef void (*options_complain_fn)(void *user, const char *sentence);
+
+/*
+ * Fills *options from `environ`-like `env`. A bad value keeps the default, an unknown variable that
+ * starts with CUVET_ is ignored; each is told to `complain` with the nearest known name.
+ * Strings point into `env` and live as long as it does: callers copy them.
+ */
+void options_read(struct options *options, char *const *env, options_complain_fn complain,
+                  void *user);
+
+#endif

@@ -1,0 +1,91 @@
+/*
+ * snapshot_abi.h - what the copy kernels `cuvet_snapshot` and `cuvet_snapshot_few` are told, passed
+ * by value as their only parameter. Plain data for C and CUDA; library and fatbin are built
+ * together.
+ */
+#ifndef DEVICE_SNAPSHOT_ABI_H
+#define DEVICE_SNAPSHOT_ABI_H
+
+#include <stdint.h>
+
+enum {
+    SNAPSHOT_SEGMENTS = 32,
+    SNAPSHOT_FEW = 4,
+    SNAPSHOT_THREADS = 256,
+    SNAPSHOT_UNIT = 16, /* bytes that a thread moves at once */
+    SNAPSHOT_UNROLL = 4,
+    SNAPSHOT_CHUNK = SNAPSHOT_THREADS * SNAPSHOT_UNROLL * SNAPSHOT_UNIT, /* bytes a block moves */
+};
+
+/*
+ * `rows` rows of `row_bytes` bytes each. Source and target must agree modulo SNAPSHOT_UNIT, and
+ * so must their pitches where rows > 1; then whole units move as vectors, and bytes outside the
+ * rows are never touched on either side.
+ */
+struct snapshot_segment {
+    uint64_t source; /* device address */
+    uint64_t target; /* offset in the snapshot */
+    uint64_t row_bytes, rows;
+    uint64_t source_pitch, target_pitch;
+    uint64_t first_chunk;    /* of this segment in the grid */
+    uint32_t rows_per_chunk; /* short rows: rows that one block takes; else 1 */
+    uint32_t chunks_per_row; /* long rows: blocks that share one row; else 1 */
+};
+
+/* What the collector learns when a snapshot is complete: pinned host memory, `sequence` last. */
+struct snapshot_seal {
+    uint64_t begin,
+        end;       /* what was taken of the arena, see reclaim.h; both 0: no room, nothing copied */
+    uint64_t base; /* device address of the snapshot */
+    uint64_t sequence;
+};
+
+/* Where one slot's snapshot was placed; device memory, zero at first. */
+struct snapshot_place {
+    uint64_t claimed;          /* the sequence whose place is being looked for ... */
+    uint64_t found;            /* ... and the one for which what follows is true */
+    uint64_t begin, end, base; /* as in the seal */
+};
+
+/* The arena of a context, in device memory but for the tail. */
+struct snapshot_arena {
+    uint64_t base, bytes; /* device address, 256-aligned; length */
+    uint64_t head;        /* all below was handed out */
+    uint64_t tail_seen;   /* the host's tail when it was last looked at */
+    uint64_t *tail;       /* pinned host memory: all below is free again */
+};
+
+/*
+ * The beginning of both call structs. Room in the arena is taken by the first block of the first
+ * copy of a sequence, when the GPU gets there, not when the host enqueues: a host that runs far
+ * ahead holds no memory for launches that have not run. With `place` NULL, `base` is the place.
+ *
+ * Grid: as many blocks of SNAPSHOT_THREADS threads as all segments have chunks, at least one. The
+ * last block to finish resets *ticket to 0 and, when `seal` is set, fills it in and writes the
+ * sequence after a system-scope fence: whoever reads it may use the copies.
+ */
+struct snapshot_header {
+    uint64_t sequence;
+    struct snapshot_seal *seal;
+    uint32_t *ticket;
+    struct snapshot_arena *arena;
+    struct snapshot_place *place;
+    uint64_t base;
+    uint64_t bytes; /* of the snapshot, a multiple of 256 */
+    uint32_t segments;
+    uint32_t reserved;
+};
+
+struct snapshot_call {
+    struct snapshot_header header;
+    struct snapshot_segment segment[SNAPSHOT_SEGMENTS];
+};
+
+/* What `cuvet_snapshot_few` is told: the beginning of the same, for SNAPSHOT_FEW segments or less.
+ */
+struct snapshot_call_few {
+    struct snapshot_header header;
+    struct snapshot_segment segment[SNAPSHOT_FEW];
+};
+
+#endif

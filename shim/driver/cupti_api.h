@@ -1,0 +1,34 @@
+/*
+ * cupti_api.h - CUPTI, found and opened at run time, never linked.
+ *
+ * Only the callback part: the activity API is what makes profilers dear, and cuvet needs none of
+ * it.
+ */
+#ifndef DRIVER_CUPTI_API_H
+#define DRIVER_CUPTI_API_H
+
+#include <cupti.h>
+#include "base/error.h"
+
+struct cupti_api {
+    CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
+    CUptiResult (*unsubscribe)(CUpti_SubscriberHandle);
+    CUptiResult (*enable)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId);
+    CUptiResult (*result_text)(CUptiResult, const char **);
+    void *subscribe_v2; /* optional: tells who holds the subscription */
+};
+extern struct cupti_api cupti;
+
+/*
+ * Opens libcupti for a driver of CUDA major version `driver_major`. Order: `path` if not empty (and
+ * then nothing else), a copy that the process has mapped already, the loader's own search,
+ * CUDA_HOME and the usual folders, the wheel folders of the Python packages in use.
+ */
+enum status cupti_api_load(const char *path, int driver_major, struct error *err);
+
+const char *cupti_error_text(CUptiResult result);
+
+/* Who holds the one subscription of this process: its name, or "another tool". */
+void cupti_holder(char *name, size_t size);
+
+#endif

@@ -1,0 +1,194 @@
+#include "hook/cupti_router.h"
+
+#include <cupti.h>
+#include <stdio.h>
+#include "driver/cupti_api.h"
+#include "hook/launch_decode.h"
+#include "verify/own.h"
+
+enum api_class { API_NONE, API_HANDLED, API_COUNTED, API_IGNORED, API_WAIT, API_END };
+
+/* What to do with a driver API, by its cbid. */
+struct api_row {
+    uint8_t class;
+    uint8_t detail; /* enum launch_shape or enum skip */
+};
+
+enum { APIS = 1024, SHAPE_NONE = 0 };
+
+#define DETAIL_HANDLED(x) SHAPE_##x
+#define DETAIL_COUNTED(x) SKIP_##x
+#define DETAIL_IGNORED(x) SHAPE_NONE
+
+static const struct api_row apis[APIS] = {
+#define LAUNCH_API(name, cbid, class, detail) [cbid] = {API_##class, DETAIL_##class(detail)},
+#include "hook/launch_apis.def"
+#undef LAUNCH_API
+#define WAIT_API(name, cbid) [cbid] = {API_WAIT, 0},
+#define END_API(name, cbid)  [cbid] = {API_END, 0},
+#include "hook/wait_apis.def"
+#undef WAIT_API
+#undef END_API
+};
+
+/* CUPTI's numbers never change; the newest names are unknown to the oldest headers. */
+#define LAUNCH_API(name, cbid, class, detail)                                                      \
+    _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
+#include "hook/launch_apis.def"
+#undef LAUNCH_API
+#if CUPTI_API_VERSION >= 130000
+#define WAIT_API(name, cbid) _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
+#define END_API(name, cbid)  _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
+#include "hook/wait_apis.def"
+#undef WAIT_API
+#undef END_API
+#endif
+
+static const CUpti_CallbackId resource_ids[] = {
+    CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+    CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
+    CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING};
+
+static struct router_targets target;
+static atomic_bool muted;
+
+static __thread struct {
+    bool decoded; /* launch and ticket belong to the launch between ENTER and EXIT */
+    struct launch launch;
+    struct ticket ticket;
+} here;
+
+static void on_launch(const CUpti_CallbackData *data, enum launch_shape shape)
+{
+    if (data->callbackSite == CUPTI_API_ENTER) {
+        here.decoded = launch_decode(data, shape, &here.launch);
+        if (here.decoded)
+            pipeline_enter(target.pipeline, &here.launch, &here.ticket);
+        return;
+    }
+    CUresult result = *(const CUresult *)data->functionReturnValue;
+    if (here.decoded) {
+        here.decoded = false;
+        pipeline_exit(target.pipeline, &here.launch, &here.ticket, result);
+    } else if (result != CUDA_SUCCESS) {
+        pipeline_count(target.pipeline, SKIP_LAUNCH_FAILED);
+    }
+}
+
+static void on_counted(const CUpti_CallbackData *data, enum skip skip)
+{
+    if (data->callbackSite == CUPTI_API_EXIT)
+        pipeline_count(target.pipeline,
+                       *(const CUresult *)data->functionReturnValue ? SKIP_LAUNCH_FAILED : skip);
+}
+
+static void on_wait(const CUpti_CallbackData *data)
+{
+    if (data->callbackSite == CUPTI_API_ENTER)
+        pipeline_wait_begins(target.pipeline, data->context);
+    else
+        pipeline_wait_ends(target.pipeline, data->context);
+}
+
+static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
+{
+    struct api_row row = cbid < APIS ? apis[cbid] : (struct api_row){0};
+    switch ((enum api_class)row.class) {
+    case API_HANDLED:
+        on_launch(data, (enum launch_shape)row.detail);
+        break;
+    case API_COUNTED:
+        on_counted(data, (enum skip)row.detail);
+        break;
+    case API_WAIT:
+        on_wait(data);
+        break;
+    case API_END:
+        if (data->callbackSite == CUPTI_API_ENTER)
+            collector_drain(target.pipeline->collector, target.end_wait_ms);
+        break;
+    case API_IGNORED:
+    case API_NONE:
+        break;
+    }
+}
+
+static void on_module(const CUpti_ResourceData *data)
+{
+    const CUpti_ModuleResourceData *module = data->resourceDescriptor;
+    if (module)
+        images_add(target.images, module->pCubin, module->cubinSize);
+}
+
+/* `data` is NULL for the end of cuInit. */
+static void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData *data)
+{
+    if (cbid == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
+        target.ready(target.user);
+    if (!data)
+        return;
+    if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
+        pipeline_context_created(target.pipeline, data->context);
+    else if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
+        pipeline_context_going(target.pipeline, data->context);
+    else if (cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED)
+        on_module(data);
+    else if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
+        kernels_doubt(target.pipeline->kernels);
+}
+
+static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                 const void *data)
+{
+    (void)user;
+    /* A launch whose ENTER was seen is still counted at its EXIT. */
+    if (own_work || (atomic_load_explicit(&muted, memory_order_relaxed) && !here.decoded))
+        return;
+    own_work = true;
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
+        on_driver_api(cbid, data);
+    else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+        on_resource(cbid, data);
+    own_work = false;
+}
+
+static enum status enable(CUpti_SubscriberHandle subscriber, struct error *err)
+{
+    CUptiResult result = CUPTI_SUCCESS;
+    for (uint32_t cbid = 0; cbid < APIS && !result; cbid++) {
+        if (apis[cbid].class == API_NONE || apis[cbid].class == API_IGNORED)
+            continue;
+        CUptiResult one = cupti.enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid);
+        /* A CUPTI older than the newest waits does not know them: then nobody can call them. */
+        if (one && (apis[cbid].class == API_HANDLED || apis[cbid].class == API_COUNTED))
+            result = one;
+    }
+    for (size_t i = 0; i < sizeof(resource_ids) / sizeof(*resource_ids) && !result; i++)
+        result = cupti.enable(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, resource_ids[i]);
+    if (result) {
+        cupti.unsubscribe(subscriber);
+        return error_set(err, STATUS_DRIVER, "cuptiEnableCallback: %s", cupti_error_text(result));
+    }
+    return STATUS_OK;
+}
+
+enum status router_start(const struct router_targets *targets, struct error *err)
+{
+    CUpti_SubscriberHandle subscriber;
+    char holder[128];
+    target = *targets;
+    CUptiResult result = cupti.subscribe(&subscriber, on_callback, NULL);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+        cupti_holder(holder, sizeof(holder));
+        return error_set(err, STATUS_DRIVER, "%s holds the only CUPTI subscription of this process",
+                         holder);
+    }
+    if (result)
+        return error_set(err, STATUS_DRIVER, "cuptiSubscribe: %s", cupti_error_text(result));
+    return enable(subscriber, err);
+}
+
+void router_mute(void)
+{
+    atomic_store(&muted, true);
+}

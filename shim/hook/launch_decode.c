@@ -1,0 +1,97 @@
+#include "hook/launch_decode.h"
+
+/* NULL is spelt out, so that our own calls mean the same stream whatever API they go through. */
+static const void *explicit_stream(CUstream stream, bool per_thread)
+{
+    if (stream)
+        return (const void *)(uintptr_t)stream;
+    return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+static void set_shape(struct launch *out, const unsigned *grid, const unsigned *block)
+{
+    memcpy(out->grid, grid, sizeof(out->grid));
+    memcpy(out->block, block, sizeof(out->block));
+}
+
+/* The `extra` list: pairs of a marker and a value, ended by CU_LAUNCH_PARAM_END. The value of the
+ * size marker is a pointer to a size_t. */
+static void read_extra(void **extra, struct launch *out)
+{
+    for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+        if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            out->packed = extra[1];
+        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            out->packed_bytes = *(size_t *)extra[1];
+        else
+            break;
+    }
+}
+
+static bool decode_plain(const void *params, bool per_thread, struct launch *out)
+{
+    const cuLaunchKernel_params *p = params;
+    const unsigned grid[] = {p->gridDimX, p->gridDimY, p->gridDimZ};
+    const unsigned block[] = {p->blockDimX, p->blockDimY, p->blockDimZ};
+    out->function = p->f;
+    out->stream = explicit_stream(p->hStream, per_thread);
+    out->shared_bytes = p->sharedMemBytes;
+    set_shape(out, grid, block);
+    out->params = p->kernelParams;
+    if (!p->kernelParams)
+        read_extra(p->extra, out);
+    return p->f != NULL;
+}
+
+static bool decode_config(const void *params, bool per_thread, struct launch *out)
+{
+    const cuLaunchKernelEx_params *p = params;
+    const CUlaunchConfig *config = p->config;
+    out->function = p->f;
+    out->stream = CU_STREAM_LEGACY;
+    if (!config)
+        return false;
+    const unsigned grid[] = {config->gridDimX, config->gridDimY, config->gridDimZ};
+    const unsigned block[] = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    out->stream = explicit_stream(config->hStream, per_thread);
+    out->shared_bytes = config->sharedMemBytes;
+    set_shape(out, grid, block);
+    out->params = p->kernelParams;
+    if (!p->kernelParams)
+        read_extra(p->extra, out);
+    return p->f != NULL;
+}
+
+static bool decode_cooperative(const void *params, bool per_thread, struct launch *out)
+{
+    const cuLaunchCooperativeKernel_params *p = params;
+    const unsigned grid[] = {p->gridDimX, p->gridDimY, p->gridDimZ};
+    const unsigned block[] = {p->blockDimX, p->blockDimY, p->blockDimZ};
+    out->function = p->f;
+    out->stream = explicit_stream(p->hStream, per_thread);
+    out->shared_bytes = p->sharedMemBytes;
+    set_shape(out, grid, block);
+    out->params = p->kernelParams;
+    return p->f != NULL;
+}
+
+/* The _ptsz structs of CUPTI are the same as the plain ones, field for field. */
+bool launch_decode(const CUpti_CallbackData *data, enum launch_shape shape, struct launch *out)
+{
+    const void *params = data->functionParams;
+    memset(out, 0, sizeof(*out));
+    out->symbol = data->symbolName;
+    out->context = (const void *)(uintptr_t)data->context;
+    switch (shape) {
+    case SHAPE_PLAIN:
+    case SHAPE_PLAIN_PTSZ:
+        return decode_plain(params, shape == SHAPE_PLAIN_PTSZ, out);
+    case SHAPE_CONFIG:
+    case SHAPE_CONFIG_PTSZ:
+        return decode_config(params, shape == SHAPE_CONFIG_PTSZ, out);
+    case SHAPE_COOPERATIVE:
+    case SHAPE_COOPERATIVE_PTSZ:
+        return decode_cooperative(params, shape == SHAPE_COOPERATIVE_PTSZ, out);
+    }
+    return false;
+}

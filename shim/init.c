@@ -1,0 +1,69 @@
+/*
+ * init.c - the two doors into a program.
+ *
+ * LD_PRELOAD: the constructor only names this library in CUDA_INJECTION64_PATH, so a process that
+ * never touches CUDA pays one getenv. The driver then loads the library again (it is the same one)
+ * inside cuInit and calls InitializeInjection, where everything starts. CUDA_INJECTION64_PATH alone
+ * works as well.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/log.h"
+#include "cuvet.h"
+#include "session.h"
+
+static const char injection_variable[] = "CUDA_INJECTION64_PATH";
+static const char passive_mark[] = "_CUVET_PASSIVE";
+
+static int same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+static int switched_off(void)
+{
+    const char *value = getenv("CUVET_DISABLE");
+    return value && !strcmp(value, "1");
+}
+
+/* Said by the first process of a tree only: its children inherit the mark. */
+static void say_taken(const char *holder)
+{
+    const char *config = getenv("CUVET_CONFIG");
+    if (!config || !*config || getenv(passive_mark))
+        return;
+    log_line(LOG_WARN, "nothing is checked: %s is set to %s by another tool", injection_variable,
+             holder);
+    setenv(passive_mark, "1", 0);
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+    Dl_info self;
+    char path[PATH_MAX]; /* absolute: the program may change its folder before it calls cuInit */
+    const char *there = getenv(injection_variable);
+    if (switched_off() || !dladdr(injection_variable, &self) || !self.dli_fname ||
+        !realpath(self.dli_fname, path))
+        return;
+    if (!there || !*there)
+        setenv(injection_variable, path, 1);
+    else if (!same_file(there, path))
+        say_taken(there);
+}
+
+/* Called by the CUDA driver inside cuInit. */
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+int InitializeInjection(void)
+{
+    static atomic_flag started = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&started))
+        session_start();
+    return 1;
+}

@@ -1,0 +1,384 @@
+/*
+ * counters.c - see counters.h.
+ *
+ * A row is SHARDS copies of all buckets, each copy on cache lines of its own. A thread picks its
+ * shard once, in turn, so up to SHARDS threads that count the same bucket never share a line; more
+ * threads share, and stay correct, because every add is atomic. Rows are found through a two-level
+ * table that only ever gains entries: readers need no lock.
+ */
+#include "report/counters.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "report/place.h"
+
+enum {
+    SHARDS = 16,
+    CHUNK_ROWS = 64,
+    CHUNKS = 256, /* 16384 kernels; later ones count in the process's row */
+    LINE = 64,
+};
+
+struct shard {
+    _Alignas(LINE) _Atomic uint64_t seen; /* used in the process's row */
+    _Atomic uint64_t verdict[VERDICT_COUNT];
+    _Atomic uint64_t skip[SKIP_COUNT];
+};
+
+struct row {
+    struct shard shard[SHARDS];
+    const struct kernel_spec *spec;
+    pthread_mutex_t lock; /* of all below; the collector's and the reader's */
+    uint64_t elements, violations;
+    double max_ratio;
+    uint64_t narrow_elements;
+    double sum_square, sum_signed;
+};
+
+struct chunk {
+    _Atomic(struct row *) row[CHUNK_ROWS];
+};
+
+struct counters {
+    struct row process;
+    _Atomic(struct chunk *) chunk[CHUNKS];
+    pthread_mutex_t add_lock;
+    _Atomic uint32_t kernels, numbers;
+    pthread_mutex_t error_lock;
+    uint32_t errors;
+    _Atomic uint64_t other_errors;
+    struct counters_error error[COUNTERS_ERRORS];
+};
+
+/* Initial-exec: reading it is one instruction and never allocates, which the general model of a
+ * shared library may do on a thread's first access. */
+static unsigned own_shard(void)
+{
+    static _Atomic unsigned next;
+    static __thread unsigned number __attribute__((tls_model("initial-exec")));
+
+    if (number == 0)
+        number = 1 + atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % SHARDS;
+    return number - 1;
+}
+
+static void add_one(_Atomic uint64_t *bucket)
+{
+    atomic_fetch_add_explicit(bucket, 1, memory_order_relaxed);
+}
+
+static uint64_t load(_Atomic uint64_t *bucket)
+{
+    return atomic_load_explicit(bucket, memory_order_relaxed);
+}
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+static void *line_alloc(size_t bytes)
+{
+    void *memory = aligned_alloc(LINE, round_up(bytes));
+
+    if (memory)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+struct counters *counters_create(void)
+{
+    struct counters *counters = line_alloc(sizeof *counters);
+
+    if (!counters)
+        return NULL;
+    pthread_mutex_init(&counters->process.lock, NULL);
+    pthread_mutex_init(&counters->add_lock, NULL);
+    pthread_mutex_init(&counters->error_lock, NULL);
+    return counters;
+}
+
+void counters_destroy(struct counters *counters)
+{
+    if (!counters)
+        return;
+    for (int c = 0; c < CHUNKS; c++) {
+        struct chunk *chunk = atomic_load(&counters->chunk[c]);
+
+        for (int r = 0; chunk && r < CHUNK_ROWS; r++)
+            free(atomic_load(&chunk->row[r]));
+        free(chunk);
+    }
+    free(counters);
+}
+
+/* The row of a kernel, or NULL. */
+static struct row *find_row(struct counters *counters, int64_t number)
+{
+    struct chunk *chunk;
+
+    if (number < 0 || number >= CHUNKS * CHUNK_ROWS)
+        return NULL;
+    chunk = atomic_load_explicit(&counters->chunk[number / CHUNK_ROWS], memory_order_acquire);
+    if (!chunk)
+        return NULL;
+    return atomic_load_explicit(&chunk->row[number % CHUNK_ROWS], memory_order_acquire);
+}
+
+static struct row *row_or_process(struct counters *counters, int64_t number)
+{
+    struct row *row = find_row(counters, number);
+
+    return row ? row : &counters->process;
+}
+
+static struct chunk *get_chunk(struct counters *counters, uint32_t index)
+{
+    struct chunk *chunk = atomic_load(&counters->chunk[index]);
+
+    if (!chunk) {
+        chunk = calloc(1, sizeof *chunk);
+        atomic_store_explicit(&counters->chunk[index], chunk, memory_order_release);
+    }
+    return chunk;
+}
+
+enum status counters_add_kernel(struct counters *counters, const struct kernel_spec *spec)
+{
+    enum status status = STATUS_NO_MEMORY;
+    struct chunk *chunk;
+    struct row *row;
+
+    if (!counters || find_row(counters, spec->number))
+        return STATUS_OK;
+    if (spec->number >= CHUNKS * CHUNK_ROWS)
+        return STATUS_FULL;
+    pthread_mutex_lock(&counters->add_lock);
+    chunk = get_chunk(counters, spec->number / CHUNK_ROWS);
+    if (!chunk)
+        goto out;
+    status = STATUS_OK;
+    if (atomic_load(&chunk->row[spec->number % CHUNK_ROWS]))
+        goto out;
+    row = line_alloc(sizeof *row);
+    if (!row) {
+        status = STATUS_NO_MEMORY;
+        goto out;
+    }
+    row->spec = spec;
+    pthread_mutex_init(&row->lock, NULL);
+    atomic_store_explicit(&chunk->row[spec->number % CHUNK_ROWS], row, memory_order_release);
+    atomic_fetch_add(&counters->kernels, 1);
+    if (spec->number >= atomic_load(&counters->numbers))
+        atomic_store(&counters->numbers, spec->number + 1);
+out:
+    pthread_mutex_unlock(&counters->add_lock);
+    return status;
+}
+
+void counters_seen(struct counters *counters)
+{
+    if (counters)
+        add_one(&counters->process.shard[own_shard()].seen);
+}
+
+void counters_skip(struct counters *counters, int64_t number, enum skip skip)
+{
+    if (counters && (unsigned)skip < SKIP_COUNT)
+        add_one(&row_or_process(counters, number)->shard[own_shard()].skip[skip]);
+}
+
+/* Whether all outputs are so narrow that their rounding outweighs the accumulator's. */
+static bool narrow_outputs(const struct binding *binding)
+{
+    bool any = false;
+
+    for (int a = 0; binding && a < binding->arrays; a++) {
+        const struct bound_array *array = &binding->array[a];
+        bool floating = array->dtype == DTYPE_F16 || array->dtype == DTYPE_BF16 ||
+                        array->dtype == DTYPE_F8E4M3 || array->dtype == DTYPE_F8E5M2;
+
+        if (!place_is_output(array->role))
+            continue;
+        if (!floating)
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+void counters_check(struct counters *counters, const struct check_report *report)
+{
+    const struct ref_verdict *numbers = &report->numbers;
+    struct row *row;
+
+    if (!counters || (unsigned)report->verdict >= VERDICT_COUNT)
+        return;
+    row = row_or_process(counters, report->spec ? (int64_t)report->spec->number : -1);
+    add_one(&row->shard[own_shard()].verdict[report->verdict]);
+    pthread_mutex_lock(&row->lock);
+    row->elements += numbers->checked;
+    row->violations += numbers->violations;
+    if (numbers->max_ratio > row->max_ratio)
+        row->max_ratio = numbers->max_ratio;
+    if (report->verdict == VERDICT_MATCH && narrow_outputs(report->binding)) {
+        row->narrow_elements += numbers->checked;
+        row->sum_square += numbers->sum_square;
+        row->sum_signed += numbers->sum_signed;
+    }
+    pthread_mutex_unlock(&row->lock);
+}
+
+/* This lock is taken on the program's thread, so nobody waits on it for good: a child forked while
+ * it was held would hang. A launch that finds it held all the time counts among the others. */
+static bool lock_errors(struct counters *counters)
+{
+    for (int tries = 0; tries < 200; tries++) {
+        if (pthread_mutex_trylock(&counters->error_lock) == 0)
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
+bool counters_launch_error(struct counters *counters, const char *symbol, const uint32_t grid[3],
+                           const uint32_t block[3], const char *error_name)
+{
+    struct counters_error *error, key = {.count = 1};
+    bool first = false;
+    uint32_t i;
+
+    if (!counters)
+        return false;
+    snprintf(key.symbol, sizeof key.symbol, "%s", symbol ? symbol : "?");
+    snprintf(key.error_name, sizeof key.error_name, "%s", error_name ? error_name : "?");
+    memcpy(key.grid, grid, sizeof key.grid);
+    memcpy(key.block, block, sizeof key.block);
+    if (!lock_errors(counters)) {
+        add_one(&counters->other_errors);
+        return false;
+    }
+    for (i = 0; i < counters->errors; i++) {
+        error = &counters->error[i];
+        if (strcmp(error->symbol, key.symbol) == 0 &&
+            strcmp(error->error_name, key.error_name) == 0)
+            break;
+    }
+    if (i < counters->errors) {
+        counters->error[i].count++;
+    } else if (i < COUNTERS_ERRORS) {
+        counters->error[counters->errors++] = key;
+        first = true;
+    } else {
+        add_one(&counters->other_errors);
+    }
+    pthread_mutex_unlock(&counters->error_lock);
+    return first;
+}
+
+static void read_row(struct row *row, struct counters_buckets *out)
+{
+    for (int s = 0; s < SHARDS; s++) {
+        for (int v = 0; v < VERDICT_COUNT; v++)
+            out->verdict[v] += load(&row->shard[s].verdict[v]);
+        for (int k = 0; k < SKIP_COUNT; k++)
+            out->skip[k] += load(&row->shard[s].skip[k]);
+    }
+}
+
+void counters_read(struct counters *counters, struct counters_totals *out)
+{
+    *out = (struct counters_totals){0};
+    if (!counters)
+        return;
+    /* Buckets before the launches seen, so that a launch in between is in flight, never lost. */
+    read_row(&counters->process, &out->other);
+    out->buckets = out->other;
+    for (uint32_t n = 0; n < counters_numbers(counters); n++) {
+        struct row *row = find_row(counters, n);
+
+        if (row) {
+            read_row(row, &out->buckets);
+            out->kernels++;
+        }
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+    for (int s = 0; s < SHARDS; s++)
+        out->seen += load(&counters->process.shard[s].seen);
+}
+
+uint64_t counters_checked(const struct counters_buckets *buckets)
+{
+    uint64_t sum = 0;
+
+    for (int v = 0; v < VERDICT_COUNT; v++)
+        sum += buckets->verdict[v];
+    return sum;
+}
+
+uint64_t counters_sum(const struct counters_buckets *buckets)
+{
+    uint64_t sum = counters_checked(buckets);
+
+    for (int k = 0; k < SKIP_COUNT; k++)
+        sum += buckets->skip[k];
+    return sum;
+}
+
+bool counters_balanced(const struct counters_totals *totals)
+{
+    return totals->seen == counters_sum(&totals->buckets);
+}
+
+uint32_t counters_numbers(struct counters *counters)
+{
+    return counters ? atomic_load(&counters->numbers) : 0;
+}
+
+bool counters_read_kernel(struct counters *counters, uint32_t number, struct counters_kernel *out)
+{
+    struct row *row = counters ? find_row(counters, number) : NULL;
+
+    if (!row)
+        return false;
+    *out = (struct counters_kernel){.spec = row->spec};
+    read_row(row, &out->buckets);
+    pthread_mutex_lock(&row->lock);
+    out->elements = row->elements;
+    out->violations = row->violations;
+    out->max_ratio = row->max_ratio;
+    out->narrow_elements = row->narrow_elements;
+    if (row->narrow_elements > 0) {
+        double elements = (double)row->narrow_elements;
+
+        out->square_ratio = 12 * row->sum_square / elements;
+        out->mean_signed = row->sum_signed / elements;
+        out->bias = row->sum_signed / sqrt(elements);
+    }
+    pthread_mutex_unlock(&row->lock);
+    return true;
+}
+
+bool counters_read_error(struct counters *counters, uint32_t i, struct counters_error *out)
+{
+    bool found = false;
+
+    if (!counters || !lock_errors(counters))
+        return false;
+    if (i < counters->errors) {
+        *out = counters->error[i];
+        found = true;
+    }
+    pthread_mutex_unlock(&counters->error_lock);
+    return found;
+}
+
+uint64_t counters_other_errors(struct counters *counters)
+{
+    return counters ? load(&counters->other_errors) : 0;
+}

@@ -1,0 +1,98 @@
+/*
+ * counters.h - one bucket for each launch seen.
+ *
+ * Invariant: with nothing in flight, launches seen = sum of all buckets, where each launch went
+ * into one by counters_skip or counters_check. The kernels' rows and the process's row (launches
+ * of no spec: unregistered ones, graph launches, ...) are disjoint; totals add them all.
+ *
+ * The hot functions (seen, skip) are one relaxed atomic add in a shard that the calling thread
+ * shares with few others: a few nanoseconds, no lock, no allocation, safe after fork. NULL counters
+ * are allowed everywhere and count nothing.
+ *
+ *     counters_add_kernel(c, spec);                     at first sight of a kernel
+ *     counters_seen(c);                                 each launch
+ *     counters_skip(c, -1, SKIP_UNREGISTERED);          ... one of these two
+ *     counters_check(c, &report);
+ */
+#ifndef REPORT_COUNTERS_H
+#define REPORT_COUNTERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/status.h"
+#include "verify/check_report.h"
+#include "verify/skip.h"
+#include "verify/verdict.h"
+
+struct counters;
+
+struct counters *counters_create(void); /* NULL: no memory */
+void counters_destroy(struct counters *counters);
+
+/* Makes the row of spec->number. Allocates, takes a lock; any thread, again for the same spec is
+ * fine. Without a row (no memory) a kernel's launches count in the process's row. */
+enum status counters_add_kernel(struct counters *counters, const struct kernel_spec *spec);
+
+/* Hot, any thread. `number` is the spec's, or -1 for no spec. */
+void counters_seen(struct counters *counters);
+void counters_skip(struct counters *counters, int64_t number, enum skip skip);
+
+/* A judged launch: its verdict's bucket and its numbers. Takes the row's lock; collector thread. */
+void counters_check(struct counters *counters, const struct check_report *report);
+
+/* A launch that the driver refused (its bucket, SKIP_LAUNCH_FAILED, is counted besides). The first
+ * COUNTERS_ERRORS distinct (kernel, error) pairs keep a row with their first grid and block, later
+ * ones only add to a total. True at the first sight of a pair that got a row. Any thread; takes a
+ * lock, but waits for it only so long. */
+bool counters_launch_error(struct counters *counters, const char *symbol, const uint32_t grid[3],
+                           const uint32_t block[3], const char *error_name);
+
+/* Reading. Values are sums over the shards at about the time of the call. */
+
+enum { COUNTERS_ERRORS = 64, COUNTERS_SYMBOL = 256, COUNTERS_ERROR_NAME = 64 };
+
+struct counters_buckets {
+    uint64_t verdict[VERDICT_COUNT];
+    uint64_t skip[SKIP_COUNT];
+};
+
+struct counters_totals {
+    uint64_t seen;
+    struct counters_buckets buckets; /* of all kernels and the process's row */
+    struct counters_buckets other;   /* the process's row alone */
+    uint32_t kernels;                /* rows; their numbers may have holes: < counters_numbers */
+};
+
+struct counters_kernel {
+    const struct kernel_spec *spec;
+    struct counters_buckets buckets;
+    uint64_t elements; /* checked, in all verdicts */
+    uint64_t violations;
+    double max_ratio; /* worst error / bound of any element */
+    /* Over launches that matched and whose outputs are all of 16 bits or fewer, where errors below
+     * the bound still tell something (wider outputs show the accumulator's noise): */
+    uint64_t narrow_elements;
+    double square_ratio; /* R, as verdict_square_ratio */
+    double mean_signed;  /* mean error in output ulps, with its sign */
+    double bias;         /* as verdict_bias */
+};
+
+struct counters_error {
+    char symbol[COUNTERS_SYMBOL], error_name[COUNTERS_ERROR_NAME];
+    uint32_t grid[3], block[3];
+    uint64_t count;
+};
+
+void counters_read(struct counters *counters, struct counters_totals *out);
+uint64_t counters_sum(const struct counters_buckets *buckets);     /* verdicts and skips */
+uint64_t counters_checked(const struct counters_buckets *buckets); /* verdicts */
+bool counters_balanced(const struct counters_totals *totals); /* nothing in flight, none lost */
+
+uint32_t counters_numbers(struct counters *counters); /* one past the largest row number */
+bool counters_read_kernel(struct counters *counters, uint32_t number, struct counters_kernel *out);
+
+/* Row i of the failed launches, false past the last; and those that got no row. */
+bool counters_read_error(struct counters *counters, uint32_t i, struct counters_error *out);
+uint64_t counters_other_errors(struct counters *counters);
+
+#endif

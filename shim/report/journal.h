@@ -1,0 +1,67 @@
+/*
+ * journal.h - what happened, as JSON lines: one file a process, REPORT/journal-HOST-PID.jsonl.
+ *
+ * Format, version 1. Each line is one object and one write(2). It begins, in this order, with
+ * "v" (the version), "event", "time" (UTC, ISO 8601), "host", "pid", then "rank" (of RANK,
+ * OMPI_COMM_WORLD_RANK, SLURM_PROCID, LOCAL_RANK the first that is set) and "run" (CUVET_RUN) when
+ * there are such. Events:
+ *
+ *   start         the program, the options, the registry's files and number of entries
+ *   kernel        first sight of a registered kernel: symbol, label, reference, where
+ *   finding       a mismatch: kernel, launch, shapes, numbers, worst and first element, bundle
+ *   inconclusive  the same of a launch whose bound was too wide
+ *   warning       a sentence
+ *   launch_error  first sight of a launch that the driver refused
+ *   totals        at the end: the counters of one kernel
+ *   end           at the end: the counters of the process; without it the process was killed
+ *
+ * Of one kernel the first 64 findings and the first 4 inconclusive launches are written, then each
+ * whose number is a power of two; "occurrence" says which it is, the totals count all.
+ * Bump JOURNAL_VERSION whenever a field changes its meaning or goes, or the head changes its order;
+ * a new field or event needs no bump. journal_read.h is the other half: change both together.
+ *
+ * Threads: any, one mutex. Blocks on the disk: not for the launch path. A NULL journal (no report
+ * folder) and a journal after fork (in the child) do nothing. When the disk refuses a line or the
+ * quota is used up, that is said once, later lines are only counted, and the program goes on; the
+ * `end` line has its bytes of the quota set aside.
+ */
+#ifndef REPORT_JOURNAL_H
+#define REPORT_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "base/options.h"
+#include "report/counters.h"
+#include "report/quota.h"
+#include "verify/check_report.h"
+
+enum { JOURNAL_VERSION = 1, JOURNAL_END_BYTES = 4096 };
+
+struct journal;
+
+/* Opens the file, making `folder` (mode 0700) if need be. A NULL or empty folder gives a NULL
+ * journal and STATUS_OK. On failure *out is NULL too and err says why: the caller says so and goes
+ * on. `run` may be NULL; `quota` must outlive the journal. */
+enum status journal_create(struct journal **out, const char *folder, const char *run,
+                           struct quota *quota, struct error *err);
+void journal_destroy(struct journal *journal); /* closes; writes no end line */
+
+void journal_start(struct journal *journal, const struct options *options, uint64_t entries);
+void journal_kernel(struct journal *journal, const struct kernel_spec *spec);
+/* A finding or inconclusive line by the report's verdict; nothing for a match. `bundle` is the
+ * path of the bundle, or NULL. */
+void journal_check(struct journal *journal, const struct check_report *report, const char *bundle);
+void journal_warning(struct journal *journal, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void journal_launch_error(struct journal *journal, const char *symbol, const uint32_t grid[3],
+                          const uint32_t block[3], const char *error_name);
+/* The totals of each kernel, then the end line. Once, as the last. */
+void journal_end(struct journal *journal, struct counters *counters);
+
+bool journal_forked(
+    const struct journal *journal); /* the caller is a child of the one who opened */
+uint64_t journal_lost(const struct journal *journal);    /* lines that were not written */
+const char *journal_path(const struct journal *journal); /* "" for NULL */
+
+#endif

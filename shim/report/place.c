@@ -1,0 +1,84 @@
+#include "report/place.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *place_role_text(enum role role)
+{
+    switch (role) {
+    case ROLE_READ:
+        return "read";
+    case ROLE_WRITE:
+        return "write";
+    case ROLE_INOUT:
+        return "inout";
+    case ROLE_ACC:
+        return "acc";
+    case ROLE_WS:
+        return "ws";
+    }
+    return "unknown";
+}
+
+const char *place_kernel(const struct kernel_spec *spec)
+{
+    if (spec->label && *spec->label)
+        return spec->label;
+    return spec->symbol ? spec->symbol : "?";
+}
+
+bool place_is_output(enum role role)
+{
+    return role == ROLE_WRITE || role == ROLE_INOUT || role == ROLE_ACC;
+}
+
+static const struct ref_tensor *tensor_of(const struct binding *binding, uint32_t id,
+                                          const char **name)
+{
+    for (int i = 0; i < binding->tensors && i < REF_MAX_TENSORS; i++) {
+        int array = binding->tensor_array[i];
+
+        if (array < 0 || array >= binding->arrays || binding->call.tensor[i].id != id)
+            continue;
+        *name = binding->array[array].name;
+        return &binding->call.tensor[i];
+    }
+    return NULL;
+}
+
+bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear, struct place *out)
+{
+    const char *name = "?";
+    const struct ref_tensor *tensor = binding ? tensor_of(binding, tensor_id, &name) : NULL;
+
+    *out = (struct place){.array = name};
+    if (!tensor || tensor->ndim > REF_MAX_DIMS)
+        return false;
+    for (int d = tensor->ndim - 1; d >= 0; d--) {
+        uint64_t dim = tensor->dim[d] > 0 ? (uint64_t)tensor->dim[d] : 0;
+
+        if (dim == 0)
+            return false;
+        out->index[d] = (int64_t)(linear % dim);
+        linear /= dim;
+    }
+    if (linear != 0)
+        return false;
+    out->ndim = tensor->ndim;
+    return true;
+}
+
+void place_text(const struct place *place, char *out, size_t size)
+{
+    size_t used = 0;
+
+    if (size == 0)
+        return;
+    snprintf(out, size, "%s", place->array);
+    used = strlen(out);
+    for (int d = 0; d < place->ndim && used + 1 < size; d++) {
+        snprintf(out + used, size - used, "[%" PRId64 "]", place->index[d]);
+        used += strlen(out + used);
+    }
+}

@@ -1,0 +1,37 @@
+/*
+ * place.h - where in which array: a verdict's (tensor id, linear index) in the words of the
+ * signature, "y[17][300]"; and what reports ask of a role or a kernel. Pure.
+ */
+#ifndef REPORT_PLACE_H
+#define REPORT_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "refs/ref_abi.h"
+#include "verify/binding.h"
+
+struct place {
+    const char *array; /* the signature's name, owned by it; "?" when the tensor is unknown */
+    int ndim;
+    int64_t index[REF_MAX_DIMS];
+};
+
+/* False when no tensor of the binding has that id or the index lies outside it (a verdict without
+ * a violation has index UINT64_MAX); then *out names no element. */
+bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear,
+              struct place *out);
+
+/* "y[17][300]", cut to `size`. */
+void place_text(const struct place *place, char *out, size_t size);
+
+/* "read", "write", "inout", "acc", "ws". */
+const char *place_role_text(enum role role);
+
+/* How reports call a kernel: its label, or its symbol when it has none. */
+const char *place_kernel(const struct kernel_spec *spec);
+
+/* Whether a kernel that adds to or writes this array is judged on it. */
+bool place_is_output(enum role role);
+
+#endif

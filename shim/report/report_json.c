@@ -1,0 +1,98 @@
+#include "report/report_json.h"
+
+#include <stdio.h>
+#include "refs/ref_list.h"
+#include "report/place.h"
+#include "verify/dtype.h"
+
+void report_json_dim3(struct json_out *json, const char *key, const uint32_t value[3])
+{
+    json_put_array(json, key);
+    for (int i = 0; i < 3; i++)
+        json_uint(json, value[i]);
+    json_end(json);
+}
+
+static void put_int64s(struct json_out *json, const char *key, const int64_t *values, int count)
+{
+    json_put_array(json, key);
+    for (int i = 0; i < count; i++)
+        json_int(json, values[i]);
+    json_end(json);
+}
+
+static void put_arrays(struct json_out *json, const struct binding *binding)
+{
+    json_put_array(json, "arrays");
+    for (int i = 0; binding && i < binding->arrays; i++) {
+        const struct bound_array *array = &binding->array[i];
+        char address[32];
+
+        snprintf(address, sizeof address, "0x%llx", (unsigned long long)array->address);
+        json_begin_object(json);
+        json_put_string(json, "name", array->name);
+        json_put_string(json, "role", place_role_text(array->role));
+        json_put_string(json, "dtype", dtype_text(array->dtype));
+        put_int64s(json, "shape", array->dim, array->ndim);
+        put_int64s(json, "stride", array->stride, array->ndim);
+        json_put_string(json, "address", address);
+        json_put_uint(json, "bytes", array->bytes);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void put_numbers(struct json_out *json, const struct ref_verdict *numbers)
+{
+    json_put_object(json, "numbers");
+    json_put_uint(json, "elements", numbers->checked);
+    json_put_uint(json, "violations", numbers->violations);
+    json_put_uint(json, "class_mismatch", numbers->class_mismatch);
+    json_put_uint(json, "wide", numbers->wide);
+    json_put_uint(json, "refused", numbers->refused);
+    json_put_double(json, "max_abs", numbers->max_abs);
+    json_put_double(json, "max_rel", numbers->max_rel);
+    json_put_double(json, "max_ratio", numbers->max_ratio);
+    json_put_double(json, "square_ratio", verdict_square_ratio(numbers));
+    json_put_double(json, "bias", verdict_bias(numbers));
+    json_end(json);
+}
+
+static void put_element(struct json_out *json, const char *key, const struct place *place,
+                        const double values[3])
+{
+    json_put_object(json, key);
+    json_put_string(json, "array", place->array);
+    put_int64s(json, "index", place->index, place->ndim);
+    json_put_double(json, "got", values[0]);
+    json_put_double(json, "reference", values[1]);
+    json_put_double(json, "bound", values[2]);
+    json_end(json);
+}
+
+void report_json_check(struct json_out *json, const struct check_report *report)
+{
+    const struct kernel_spec *spec = report->spec;
+    const struct ref_verdict *n = &report->numbers;
+    struct place place;
+
+    json_put_string(json, "kernel", spec->symbol);
+    json_put_string(json, "label", place_kernel(spec));
+    json_put_string(json, "reference", spec->reference ? spec->reference->name : NULL);
+    json_put_string(json, "where", spec->where);
+    json_put_string(json, "verdict", verdict_text(report->verdict));
+    json_put_string(json, "gate", report->gate);
+    json_put_uint(json, "launch", report->launch);
+    json_put_int(json, "device", report->device);
+    report_json_dim3(json, "grid", report->grid);
+    report_json_dim3(json, "block", report->block);
+    json_put_uint(json, "shared_bytes", report->shared_bytes);
+    put_arrays(json, report->binding);
+    put_numbers(json, n);
+    if (place_of(report->binding, n->worst_tensor, n->worst_index, &place))
+        put_element(json, "worst", &place,
+                    (const double[]){n->worst_got, n->worst_ref, n->worst_bound});
+    if (place_of(report->binding, n->first_tensor, n->first_index, &place))
+        put_element(json, "first", &place,
+                    (const double[]){n->first_got, n->first_ref, n->first_bound});
+}

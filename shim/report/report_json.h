@@ -1,0 +1,15 @@
+/* report_json.h - the values of a check as JSON members: the same words in journal and bundle. */
+#ifndef REPORT_REPORT_JSON_H
+#define REPORT_REPORT_JSON_H
+
+#include "base/json_out.h"
+#include "verify/check_report.h"
+
+/* "grid":[x,y,z] */
+void report_json_dim3(struct json_out *json, const char *key, const uint32_t value[3]);
+
+/* Members of the open object: kernel, label, reference, where, verdict, gate, launch, device, grid,
+ * block, shared_bytes, arrays, numbers, worst and first ({array, index, got, reference, bound}). */
+void report_json_check(struct json_out *json, const struct check_report *report);
+
+#endif

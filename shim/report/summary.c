@@ -1,0 +1,420 @@
+/*
+ * summary.c - see summary.h.
+ *
+ * Order: one line of totals, the table of kernels, every reason that left a launch unchecked, the
+ * launches that the driver refused, notes, findings. The findings come last, where a reader of a
+ * terminal looks first. Sections with nothing to say are left out; the totals never are.
+ */
+#include "report/summary.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "base/files.h"
+#include "report/place.h"
+
+/* When errors of matching launches are worth a note. Correct rounding gives R = 1 and a mean error
+ * of 0 with a standard deviation of sqrt(1/12) / sqrt(n) ulp. A note is due at 2 and at 8 standard
+ * deviations that also amount to 0.02 ulp: a tiny bias of very many elements is no news. */
+static const double NOTE_SQUARE_RATIO = 2, NOTE_MEAN = 0.02, NOTE_BIAS = 8 * 0.288675;
+
+enum { NUMBER_TEXT = 32, PLACE_TEXT = 128, LABEL_WIDTH = 44 };
+
+struct element {
+    char place[PLACE_TEXT];
+    double got, reference, bound;
+};
+
+struct finding {
+    char *label, *bundle; /* owned; bundle may be NULL */
+    uint64_t launch, elements, violations, class_mismatch;
+    uint32_t grid[3], block[3];
+    double max_ratio;
+    struct element worst, first;
+};
+
+struct summary {
+    pthread_mutex_t lock;
+    uint32_t findings; /* kept */
+    uint64_t more_findings;
+    struct finding finding[SUMMARY_FINDINGS];
+    uint32_t notes;
+    uint64_t more_notes;
+    char *note[SUMMARY_NOTES];
+};
+
+struct summary *summary_create(void)
+{
+    struct summary *summary = calloc(1, sizeof *summary);
+
+    if (summary)
+        pthread_mutex_init(&summary->lock, NULL);
+    return summary;
+}
+
+void summary_destroy(struct summary *summary)
+{
+    if (!summary)
+        return;
+    for (uint32_t i = 0; i < summary->findings; i++) {
+        free(summary->finding[i].label);
+        free(summary->finding[i].bundle);
+    }
+    for (uint32_t i = 0; i < summary->notes; i++)
+        free(summary->note[i]);
+    free(summary);
+}
+
+static void fill_element(struct element *element, const struct binding *binding, uint32_t tensor,
+                         uint64_t index, const double values[3])
+{
+    struct place place;
+
+    if (!place_of(binding, tensor, index, &place))
+        return;
+    place_text(&place, element->place, sizeof element->place);
+    element->got = values[0];
+    element->reference = values[1];
+    element->bound = values[2];
+}
+
+/* A kernel that is wrong on every launch must not push the others out. */
+static unsigned findings_of(const struct summary *summary, const struct check_report *report)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < summary->findings; i++) {
+        const char *label = summary->finding[i].label;
+        count += label && !strcmp(label, place_kernel(report->spec));
+    }
+    return count;
+}
+
+void summary_finding(struct summary *summary, const struct check_report *report, const char *bundle)
+{
+    const struct ref_verdict *n = &report->numbers;
+    struct finding *finding;
+
+    if (!summary)
+        return;
+    pthread_mutex_lock(&summary->lock);
+    if (summary->findings == SUMMARY_FINDINGS ||
+        findings_of(summary, report) == SUMMARY_PER_KERNEL) {
+        summary->more_findings++;
+        goto out;
+    }
+    finding = &summary->finding[summary->findings++];
+    finding->label = strdup(place_kernel(report->spec));
+    finding->bundle = bundle && *bundle ? strdup(bundle) : NULL;
+    finding->launch = report->launch;
+    finding->elements = n->checked;
+    finding->violations = n->violations;
+    finding->class_mismatch = n->class_mismatch;
+    finding->max_ratio = n->max_ratio;
+    memcpy(finding->grid, report->grid, sizeof finding->grid);
+    memcpy(finding->block, report->block, sizeof finding->block);
+    fill_element(&finding->worst, report->binding, n->worst_tensor, n->worst_index,
+                 (const double[]){n->worst_got, n->worst_ref, n->worst_bound});
+    fill_element(&finding->first, report->binding, n->first_tensor, n->first_index,
+                 (const double[]){n->first_got, n->first_ref, n->first_bound});
+out:
+    pthread_mutex_unlock(&summary->lock);
+}
+
+void summary_note(struct summary *summary, const char *format, ...)
+{
+    char sentence[1024];
+    va_list args;
+
+    if (!summary)
+        return;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    pthread_mutex_lock(&summary->lock);
+    if (summary->notes < SUMMARY_NOTES && (summary->note[summary->notes] = strdup(sentence)))
+        summary->notes++;
+    else
+        summary->more_notes++;
+    pthread_mutex_unlock(&summary->lock);
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void put_totals(struct textbuf *out, const struct counters_totals *totals,
+                       const struct summary_facts *facts)
+{
+    uint64_t checked = counters_checked(&totals->buckets);
+    uint64_t registered = counters_sum(&totals->buckets) - counters_sum(&totals->other);
+    const uint64_t *verdict = totals->buckets.verdict;
+
+    if (totals->seen == 0) {
+        textbuf_printf(out, "cuvet: no kernel launch was seen, so nothing was checked.\n");
+        return;
+    }
+    if (facts->entries == 0) {
+        textbuf_printf(out,
+                       "cuvet: %" PRIu64 " launch%s seen, none checked: no registry entry was "
+                       "read. CUVET_CONFIG names the registry files.\n",
+                       totals->seen, totals->seen == 1 ? "" : "es");
+        return;
+    }
+    if (registered == 0 && checked == 0) {
+        textbuf_printf(out,
+                       "cuvet: 0 of %" PRIu64 " launch%s were of registered kernels: nothing was "
+                       "checked.\n       None of the %" PRIu64 " registry entr%s fits a kernel "
+                       "that ran; `cuvet check FILES` shows what the entries name.\n",
+                       totals->seen, totals->seen == 1 ? "" : "es", facts->entries,
+                       facts->entries == 1 ? "y" : "ies");
+        return;
+    }
+    textbuf_printf(out,
+                   "cuvet: %" PRIu64 " launch%s seen, %" PRIu64 " of %u registered kernel%s. "
+                   "Checked %" PRIu64 ": %" PRIu64 " match, %" PRIu64 " mismatch, %" PRIu64
+                   " inconclusive.%s\n",
+                   totals->seen, totals->seen == 1 ? "" : "es", registered, totals->kernels,
+                   plural(totals->kernels), checked, verdict[VERDICT_MATCH],
+                   verdict[VERDICT_MISMATCH], verdict[VERDICT_INCONCLUSIVE],
+                   checked == 0 ? " NOTHING WAS CHECKED." : "");
+}
+
+/* Kernels with findings first, then the busiest. */
+static int by_interest(const void *left, const void *right)
+{
+    const struct counters_kernel *a = left, *b = right;
+    const enum verdict order[] = {VERDICT_MISMATCH, VERDICT_INCONCLUSIVE};
+    uint64_t launches_a = counters_sum(&a->buckets), launches_b = counters_sum(&b->buckets);
+
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        uint64_t count_a = a->buckets.verdict[order[i]], count_b = b->buckets.verdict[order[i]];
+
+        if (count_a != count_b)
+            return count_a > count_b ? -1 : 1;
+    }
+    if (launches_a != launches_b)
+        return launches_a > launches_b ? -1 : 1;
+    return a->spec->number < b->spec->number ? -1 : 1;
+}
+
+/* All rows of kernels, sorted; the caller frees them. */
+static struct counters_kernel *read_kernels(struct counters *counters, uint32_t *count)
+{
+    uint32_t numbers = counters_numbers(counters);
+    struct counters_kernel *kernels = calloc(numbers ? numbers : 1, sizeof *kernels);
+
+    *count = 0;
+    for (uint32_t n = 0; kernels && n < numbers; n++)
+        *count += counters_read_kernel(counters, n, &kernels[*count]);
+    if (kernels)
+        qsort(kernels, *count, sizeof *kernels, by_interest);
+    return kernels;
+}
+
+static void put_row(struct textbuf *out, const struct counters_kernel *kernel, int width)
+{
+    const char *label = place_kernel(kernel->spec);
+    uint64_t launches = counters_sum(&kernel->buckets);
+    uint64_t checked = counters_checked(&kernel->buckets);
+    char worst[NUMBER_TEXT] = "-";
+
+    if (checked > 0)
+        snprintf(worst, sizeof worst, "%.3g", kernel->max_ratio);
+    if (strlen(label) > LABEL_WIDTH)
+        textbuf_printf(out, "  %.*s...", LABEL_WIDTH - 3, label);
+    else
+        textbuf_printf(out, "  %-*s", width, label);
+    textbuf_printf(out,
+                   "  %9" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "  %12" PRIu64
+                   "  %9" PRIu64 "  %17s\n",
+                   launches, checked, kernel->buckets.verdict[VERDICT_MATCH],
+                   kernel->buckets.verdict[VERDICT_MISMATCH],
+                   kernel->buckets.verdict[VERDICT_INCONCLUSIVE], launches - checked, worst);
+}
+
+static void put_table(struct textbuf *out, const struct counters_kernel *kernels, uint32_t count)
+{
+    uint32_t rows = count < SUMMARY_ROWS ? count : SUMMARY_ROWS;
+    int width = 6;
+
+    if (count == 0)
+        return;
+    for (uint32_t i = 0; i < rows; i++) {
+        size_t length = strlen(place_kernel(kernels[i].spec));
+
+        if ((int)length > width)
+            width = length < LABEL_WIDTH ? (int)length : LABEL_WIDTH;
+    }
+    textbuf_printf(out, "\n  %-*s  %9s  %9s  %9s  %9s  %12s  %9s  %17s\n", width, "kernel",
+                   "launches", "checked", "match", "mismatch", "inconclusive", "unchecked",
+                   "worst error/bound");
+    for (uint32_t i = 0; i < rows; i++)
+        put_row(out, &kernels[i], width);
+    if (count > rows)
+        textbuf_printf(out, "  ... and %u more kernel%s\n", count - rows, plural(count - rows));
+}
+
+static void put_skips(struct textbuf *out, const struct counters_totals *totals)
+{
+    const char *title = "\n  Launches not checked, and why:\n";
+
+    for (int k = SKIP_NONE; k < SKIP_COUNT; k++) {
+        if (totals->buckets.skip[k] == 0)
+            continue;
+        textbuf_printf(out, "%s    %9" PRIu64 "  %s: %s\n", title, totals->buckets.skip[k],
+                       skip_text((enum skip)k), skip_sentence((enum skip)k));
+        title = "";
+    }
+    if (counters_balanced(totals))
+        return;
+    textbuf_printf(out,
+                   "\n  WARNING: %" PRIu64 " launches were seen, but %" PRIu64 " are accounted "
+                   "for. The rest was still under way\n  or was lost by cuvet: do not rely on "
+                   "the numbers above.\n",
+                   totals->seen, counters_sum(&totals->buckets));
+}
+
+static void put_launch_errors(struct textbuf *out, struct counters *counters)
+{
+    const char *title = "\n  Launches that the driver refused:\n";
+    uint64_t others = counters_other_errors(counters);
+    struct counters_error e;
+
+    for (uint32_t i = 0; counters_read_error(counters, i, &e); i++) {
+        textbuf_printf(out, "%s    %9" PRIu64 "  %s, grid %ux%ux%u, block %ux%ux%u: %s\n", title,
+                       e.count, e.symbol, e.grid[0], e.grid[1], e.grid[2], e.block[0], e.block[1],
+                       e.block[2], e.error_name);
+        title = "";
+    }
+    if (others > 0)
+        textbuf_printf(out, "%s    %9" PRIu64 "  of further kernels or errors\n", title, others);
+}
+
+static const char *put_kernel_notes(struct textbuf *out, const char *title,
+                                    const struct counters_kernel *kernel)
+{
+    const char *label = place_kernel(kernel->spec);
+
+    if (kernel->narrow_elements == 0)
+        return title;
+    if (kernel->square_ratio > NOTE_SQUARE_RATIO) {
+        textbuf_printf(out,
+                       "%s    %s matches, but the mean square of its errors is R = %.3g times "
+                       "that of one correct rounding:\n      does it round intermediate results "
+                       "to a narrow type?\n",
+                       title, label, kernel->square_ratio);
+        title = "";
+    }
+    if (fabs(kernel->mean_signed) > NOTE_MEAN && fabs(kernel->bias) > NOTE_BIAS) {
+        textbuf_printf(out,
+                       "%s    %s matches, but its errors lean one way: %+.3g ulp on average:\n"
+                       "      does it truncate, or lose a small term?\n",
+                       title, label, kernel->mean_signed);
+        title = "";
+    }
+    return title;
+}
+
+/* Under the lock. */
+static void put_notes(struct textbuf *out, const struct summary *summary,
+                      const struct counters_kernel *kernels, uint32_t count,
+                      const struct summary_facts *facts)
+{
+    const char *title = "\n  Notes (these are no findings):\n";
+
+    for (uint32_t i = 0; i < count; i++)
+        title = put_kernel_notes(out, title, &kernels[i]);
+    for (uint32_t i = 0; summary && i < summary->notes; i++) {
+        textbuf_printf(out, "%s    %s\n", title, summary->note[i]);
+        title = "";
+    }
+    if (summary && summary->more_notes > 0) {
+        textbuf_printf(out, "%s    ... and %" PRIu64 " more\n", title, summary->more_notes);
+        title = "";
+    }
+    if (facts->lost_lines > 0)
+        textbuf_printf(out, "%s    %" PRIu64 " line%s of the journal could not be written.\n",
+                       title, facts->lost_lines, plural(facts->lost_lines));
+}
+
+static void put_element(struct textbuf *out, const char *which, const struct element *element)
+{
+    textbuf_printf(out, "       %s  %s: got %.9g, expected %.9g +- %.3g\n", which, element->place,
+                   element->got, element->reference, element->bound);
+}
+
+static void put_finding(struct textbuf *out, uint32_t number, const struct finding *f)
+{
+    textbuf_printf(out,
+                   "    %u. %s, launch %" PRIu64 " (grid %ux%ux%u, block %ux%ux%u): %" PRIu64
+                   " of %" PRIu64 " elements outside the bound",
+                   number, f->label ? f->label : "?", f->launch, f->grid[0], f->grid[1], f->grid[2],
+                   f->block[0], f->block[1], f->block[2], f->violations, f->elements);
+    if (f->class_mismatch > 0)
+        textbuf_printf(out, ",\n       in %" PRIu64 " of them a NaN or an infinity on one side",
+                       f->class_mismatch);
+    if (isfinite(f->max_ratio))
+        textbuf_printf(out, ", up to %.3g times\n", f->max_ratio);
+    else
+        textbuf_printf(out, "\n");
+    if (f->worst.place[0])
+        put_element(out, "worst", &f->worst);
+    if (f->first.place[0] && strcmp(f->first.place, f->worst.place) != 0)
+        put_element(out, "first", &f->first);
+    if (f->bundle)
+        textbuf_printf(out, "       bundle %s\n", f->bundle);
+}
+
+/* Under the lock. */
+static void put_findings(struct textbuf *out, const struct summary *summary)
+{
+    if (!summary || summary->findings == 0)
+        return;
+    textbuf_printf(out, "\n  Findings:\n");
+    for (uint32_t i = 0; i < summary->findings; i++)
+        put_finding(out, i + 1, &summary->finding[i]);
+    if (summary->more_findings > 0)
+        textbuf_printf(out, "    ... and %" PRIu64 " more\n", summary->more_findings);
+}
+
+void summary_text(struct summary *summary, struct counters *counters,
+                  const struct summary_facts *facts, struct textbuf *out)
+{
+    struct counters_kernel *kernels;
+    struct counters_totals totals;
+    uint32_t count;
+
+    counters_read(counters, &totals);
+    kernels = read_kernels(counters, &count);
+    if (summary)
+        pthread_mutex_lock(&summary->lock);
+    put_totals(out, &totals, facts);
+    put_table(out, kernels, count);
+    put_skips(out, &totals);
+    put_launch_errors(out, counters);
+    put_notes(out, summary, kernels, count, facts);
+    put_findings(out, summary);
+    if (facts->journal && *facts->journal)
+        textbuf_printf(out, "\n  journal %s\n", facts->journal);
+    if (summary)
+        pthread_mutex_unlock(&summary->lock);
+    free(kernels);
+}
+
+void summary_print(struct summary *summary, struct counters *counters,
+                   const struct summary_facts *facts)
+{
+    struct textbuf text;
+
+    textbuf_init(&text);
+    summary_text(summary, counters, facts, &text);
+    if (text.length > 0)
+        files_write(STDERR_FILENO, text.data, text.length, NULL);
+    textbuf_release(&text);
+}

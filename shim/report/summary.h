@@ -1,0 +1,44 @@
+/*
+ * summary.h - the text at exit: what was launched, what was checked, what was found.
+ *
+ * Collects the first SUMMARY_FINDINGS findings, SUMMARY_PER_KERNEL of a kernel at most, and
+ * SUMMARY_NOTES sentences while the program runs; everything else comes from the counters. Threads:
+ * any, one mutex; nothing here blocks longer than a write to standard error. NULL is allowed and
+ * does nothing.
+ */
+#ifndef REPORT_SUMMARY_H
+#define REPORT_SUMMARY_H
+
+#include <stdint.h>
+#include "base/textbuf.h"
+#include "report/counters.h"
+#include "verify/check_report.h"
+
+enum { SUMMARY_FINDINGS = 10, SUMMARY_PER_KERNEL = 2, SUMMARY_NOTES = 10, SUMMARY_ROWS = 40 };
+
+struct summary;
+
+/* What the summary says besides and does not collect itself. */
+struct summary_facts {
+    uint64_t entries;    /* of the registry */
+    const char *journal; /* path, or NULL or "" */
+    uint64_t lost_lines; /* of the journal */
+};
+
+struct summary *summary_create(void); /* NULL: no memory */
+void summary_destroy(struct summary *summary);
+
+/* A mismatch, with the path of its bundle or NULL. Copies what it needs. */
+void summary_finding(struct summary *summary, const struct check_report *report,
+                     const char *bundle);
+/* A sentence for the reader at exit, such as a kernel whose signature does not fit. */
+void summary_note(struct summary *summary, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The text; and the text to standard error, in one write. */
+void summary_text(struct summary *summary, struct counters *counters,
+                  const struct summary_facts *facts, struct textbuf *out);
+void summary_print(struct summary *summary, struct counters *counters,
+                   const struct summary_facts *facts);
+
+#endif

@@ -1,0 +1,287 @@
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <pthread.h>
+#include "base/log.h"
+#include "base/options.h"
+#include "driver/cuda_api.h"
+#include "driver/cupti_api.h"
+#include "hook/cupti_router.h"
+#include "report/bundle.h"
+#include "report/counters.h"
+#include "report/journal.h"
+#include "report/summary.h"
+#include "verify/images.h"
+#include "verify/own.h"
+#include "verify/pipeline.h"
+#include "verify/registry.h"
+
+extern char **environ;
+
+enum { READY_WAIT_MS = 3000, STOP_WAIT_MS = 1000 };
+
+/* Everything that lives as long as the process; nothing of it is freed, because threads of the
+ * program may be inside a callback while the process ends. */
+static struct session {
+    struct options options;
+    pid_t pid;
+    struct registry *registry;
+    struct counters *counters;
+    struct quota quota;
+    struct journal *journal;
+    struct summary *summary;
+    struct bundles *bundles;
+    struct images *images;
+    struct sink sink;
+    struct pipeline pipeline;
+    bool *preload;
+} session;
+
+/* ---- the sink: what the judgement found goes to the reports ---- */
+
+static void on_seen(void *user)
+{
+    counters_seen(((struct session *)user)->counters);
+}
+
+static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
+{
+    counters_skip(((struct session *)user)->counters, spec ? (int64_t)spec->number : -1, skip);
+}
+
+static void on_judged(void *user, const struct check_report *report,
+                      const struct bundle_source *source)
+{
+    struct session *s = user;
+    char path[BUNDLE_PATH] = "";
+    counters_check(s->counters, report);
+    if (report->verdict == VERDICT_MATCH)
+        return;
+    if (report->verdict == VERDICT_MISMATCH) {
+        if (bundles_wanted(s->bundles, report->spec))
+            bundles_write(s->bundles, report, source, path, sizeof(path));
+        summary_finding(s->summary, report, *path ? path : NULL);
+    }
+    journal_check(s->journal, report, *path ? path : NULL);
+}
+
+static void say(struct session *s, const char *sentence)
+{
+    log_line(LOG_WARN, "%s", sentence);
+    journal_warning(s->journal, "%s", sentence);
+}
+
+static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
+{
+    struct session *s = user;
+    log_line(LOG_WARN, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
+    journal_warning(s->journal, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
+    summary_note(s->summary, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
+}
+
+static void on_launch_failed(void *user, const struct launch *launch, const char *error_name)
+{
+    struct session *s = user;
+    const char *symbol = launch->symbol ? launch->symbol : "unknown kernel";
+    if (!counters_launch_error(s->counters, symbol, launch->grid, launch->block, error_name))
+        return;
+    journal_launch_error(s->journal, symbol, launch->grid, launch->block, error_name);
+    log_line(LOG_WARN, "launch of %s with grid (%u,%u,%u), block (%u,%u,%u), %u bytes: %s", symbol,
+             launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+             launch->block[2], launch->shared_bytes, error_name);
+}
+
+/* First sight of a kernel that the registry names. */
+static void on_kernel_seen(void *user, const struct known_kernel *kernel, const char *sentence)
+{
+    struct session *s = user;
+    if (kernel->spec) {
+        counters_add_kernel(s->counters, kernel->spec);
+        journal_kernel(s->journal, kernel->spec);
+        return;
+    }
+    struct error named = {{0}};
+    error_set(&named, STATUS_INVALID, "%s: unchecked: %s", kernel->symbol, sentence);
+    summary_note(s->summary, "%s", named.text);
+    say(s, named.text);
+}
+
+static const void *find_image(void *user, const char *symbol, size_t *bytes, const char **reason)
+{
+    return images_find(((struct session *)user)->images, symbol, bytes, reason);
+}
+
+/* ---- start ---- */
+
+static void on_complaint(void *user, const char *sentence)
+{
+    (void)user;
+    log_line(LOG_WARN, "%s", sentence);
+}
+
+static void on_registry_complaint(void *user, const char *sentence)
+{
+    struct session *s = user;
+    say(s, sentence);
+    summary_note(s->summary, "%s", sentence);
+}
+
+static enum log_level log_level_of(const char *name)
+{
+    if (!strcmp(name, "quiet"))
+        return LOG_QUIET;
+    if (!strcmp(name, "info"))
+        return LOG_INFO;
+    return !strcmp(name, "debug") ? LOG_DEBUG : LOG_WARN;
+}
+
+/* Options point into the environment, which the program may change. */
+static void keep_strings(struct options *options)
+{
+    const char **strings[] = {&options->config, &options->mode, &options->tolerances,
+                              &options->report, &options->log,  &options->cupti,
+                              &options->run};
+    for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
+        char *copy = strdup(*strings[i]);
+        *strings[i] = copy ? copy : "";
+    }
+}
+
+static enum status start_reports(struct session *s, struct error *err)
+{
+    struct error trouble = {{0}};
+    struct bundles_settings bundles = {s->options.report, s->options.bundles, s->options.seed,
+                                       &s->quota};
+    quota_init(&s->quota, s->options.quota);
+    s->counters = counters_create();
+    s->summary = summary_create();
+    if (!s->counters || !s->summary)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for counters");
+    if (journal_create(&s->journal, s->options.report, *s->options.run ? s->options.run : NULL,
+                       &s->quota, &trouble))
+        log_line(LOG_WARN, "no journal: %s", trouble.text);
+    else if (bundles_create(&s->bundles, &bundles, &trouble))
+        log_line(LOG_WARN, "no bundles: %s", trouble.text);
+    return STATUS_OK;
+}
+
+static enum status load_registry(struct session *s, struct error *err)
+{
+    struct registry_source source = {s->options.config,
+                                     *s->options.tolerances ? s->options.tolerances : NULL};
+    registry_load(&s->registry, &source, on_registry_complaint, s);
+    if (!s->registry)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the registry");
+    size_t entries = registry_entries(s->registry);
+    journal_start(s->journal, &s->options, entries);
+    if (!entries)
+        return error_set(err, STATUS_NOT_FOUND, "the registry has no usable entry");
+    return STATUS_OK;
+}
+
+static enum status open_vendor_libraries(struct session *s, struct error *err)
+{
+    int version = 0;
+    enum status status = cuda_api_load(err);
+    if (status)
+        return status;
+    cuda.cuDriverGetVersion(&version);
+    return cupti_api_load(s->options.cupti, version / 1000, err);
+}
+
+static enum status start_pipeline(struct session *s, struct error *err)
+{
+    struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed};
+    struct pipeline *p = &s->pipeline;
+    s->sink = (struct sink){s, on_seen, on_skipped, on_judged, on_warned, on_launch_failed};
+    s->images = images_create(s->registry);
+    s->preload = calloc(ref_builtin_count, sizeof(bool));
+    p->gate = gate_create(&gate);
+    p->kernels = kernels_create(s->registry, on_kernel_seen, s);
+    p->sides = sides_create();
+    p->sink = &s->sink;
+    p->ready_wait_ms = READY_WAIT_MS;
+    if (!s->images || !s->preload || !p->gate || !p->kernels || !p->sides)
+        return error_set(err, STATUS_NO_MEMORY, "no memory");
+    registry_references(s->registry, s->preload);
+    struct collector_settings settings = {
+        .sides = p->sides,
+        .side = {s->options.memory, (uint32_t)s->options.queue},
+        .sink = &s->sink,
+        .image = find_image,
+        .image_user = s,
+        .preload = s->preload,
+    };
+    return collector_start(&p->collector, &settings, err);
+}
+
+/* ---- end ---- */
+
+static void finish(void)
+{
+    struct session *s = &session;
+    if (getpid() != s->pid)
+        return;
+    own_work = true;
+    collector_drain(s->pipeline.collector, (int)s->options.exit_wait_ms);
+    router_mute();
+    if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
+        collector_skip_rest(s->pipeline.collector);
+    journal_end(s->journal, s->counters);
+    struct summary_facts facts = {registry_entries(s->registry), journal_path(s->journal),
+                                  journal_lost(s->journal)};
+    if (s->options.summary)
+        summary_print(s->summary, s->counters, &facts);
+}
+
+/* A forked child cannot use the parent's CUDA, and its thread of ours does not exist. */
+static void in_child(void)
+{
+    router_mute();
+}
+
+static void on_ready(void *user)
+{
+    (void)user;
+    atexit(finish);
+}
+
+static enum status start(struct session *s, struct error *err)
+{
+    struct router_targets targets = {.pipeline = &s->pipeline, .ready = on_ready, .user = s};
+    enum status status = start_reports(s, err);
+    if (!status)
+        status = open_vendor_libraries(s, err);
+    if (!status)
+        status = load_registry(s, err);
+    if (!status)
+        status = start_pipeline(s, err);
+    if (status)
+        return status;
+    pthread_atfork(NULL, NULL, in_child);
+    targets.images = s->images;
+    targets.end_wait_ms = (int)s->options.exit_wait_ms;
+    return router_start(&targets, err);
+}
+
+void session_start(void)
+{
+    struct session *s = &session;
+    struct error err = {{0}};
+    options_read(&s->options, environ, on_complaint, NULL);
+    keep_strings(&s->options);
+    log_set_level(log_level_of(s->options.log));
+    s->pid = getpid();
+    if (s->options.disable || !strcmp(s->options.mode, "off"))
+        return;
+    if (!*s->options.config) {
+        log_line(LOG_WARN, "CUVET_CONFIG names no registry: nothing is checked");
+        return;
+    }
+    if (start(s, &err)) {
+        log_line(LOG_WARN, "nothing is checked: %s", err.text);
+        journal_warning(s->journal, "nothing is checked: %s", err.text);
+    }
+}

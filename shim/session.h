@@ -1,0 +1,15 @@
+/*
+ * session.h - one process's use of cuvet, from cuInit to exit.
+ *
+ * Life: session_start once, inside cuInit, from the driver's injection hook; session_finish at
+ * exit. Whatever fails turns checking off and says so in one line; the program goes on as without
+ * us.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+/* Reads options and registry, opens CUPTI, starts the collector, subscribes. Never fails visibly.
+ */
+void session_start(void);
+
+#endif

@@ -1,0 +1,534 @@
+/*
+ * binding.c - runs a plan for one launch.
+ *
+ * Three steps: numbers (parameters into slots, lets), arrays (dims, strides and the span of bytes,
+ * all checked against overflow), formals (an array's dims adapted to the rank that the reference
+ * declares, named sizes unified). Each array has two shapes: `geometry`, which only says which
+ * elements lie there and is what a copy needs, and the dims that a formal sees.
+ *
+ * This is the program's thread: fixed arrays, no call that could block, messages only on failure.
+ */
+#include "verify/binding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "verify/plan.h"
+
+#define SPAN_LIMIT ((int64_t)1 << 48) /* bytes; no GPU has that many */
+
+enum { SHAPE_DIMS = 8 };
+
+struct shape {
+    int ndim;
+    int64_t dim[SHAPE_DIMS], stride[SHAPE_DIMS]; /* elements */
+};
+
+struct evaluation {
+    const struct binding_plan *plan;
+    const struct launch *launch;
+    struct binding *out;
+    struct error *why;
+    int64_t slot[PLAN_SLOTS];
+    struct shape shape[SPEC_MAX_ARRAYS];  /* of out->array, vectors opened, before any folding */
+    const char *size_from[REF_MAX_SIZES]; /* who said the size; NULL: nobody yet */
+};
+
+static enum skip refuse(struct evaluation *e, enum skip skip, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static enum skip refuse(struct evaluation *e, enum skip skip, const char *format, ...)
+{
+    if (!e->why)
+        return skip;
+    char sentence[sizeof e->why->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    error_set(e->why, STATUS_INVALID, "%s", sentence);
+    return skip;
+}
+
+/* ---- numbers ---- */
+
+static enum skip evaluate(struct evaluation *e, const struct expr *expr, const char *what,
+                          int64_t *out)
+{
+    if (expr_eval(expr, e->slot, out))
+        return SKIP_NONE;
+    expr_explain(expr, e->slot, e->why);
+    if (e->why)
+        error_prefix(e->why, "%s", what);
+    return SKIP_SHAPE;
+}
+
+static enum skip not_carried(struct evaluation *e, const char *name)
+{
+    return refuse(e, SKIP_LAYOUT, "the launch does not carry the parameter '%s'", name);
+}
+
+static enum skip load_integer(struct evaluation *e, const struct plan_load *load)
+{
+    const struct signature_item *item = load->item;
+    enum dtype dtype = item->type.dtype;
+    unsigned bytes = dtype_bytes(dtype);
+    uint64_t raw = 0;
+    if (!launch_read(e->launch, item->param, load->start, item->offset, bytes, &raw))
+        return not_carried(e, item->name);
+    bool is_signed = dtype >= DTYPE_I8 && dtype <= DTYPE_I64;
+    if (!is_signed && raw > INT64_MAX)
+        return refuse(e, SKIP_SHAPE, "'%s' is %llu, too large for an expression", item->name,
+                      (unsigned long long)raw);
+    unsigned unused = 64 - 8 * bytes;
+    e->slot[load->slot] = is_signed ? (int64_t)(raw << unused) >> unused : (int64_t)raw;
+    return SKIP_NONE;
+}
+
+static enum skip fill_slots(struct evaluation *e)
+{
+    const struct binding_plan *plan = e->plan;
+    memcpy(e->slot, plan->constant, sizeof e->slot);
+    for (int i = 0; i < 3; i++) {
+        e->slot[SLOT_GRID + i] = e->launch->grid[i];
+        e->slot[SLOT_BLOCK + i] = e->launch->block[i];
+    }
+    enum skip skip = SKIP_NONE;
+    for (unsigned i = 0; !skip && i < plan->loads; i++)
+        skip = load_integer(e, &plan->load[i]);
+    for (unsigned i = 0; !skip && i < plan->lets; i++)
+        skip = evaluate(e, plan->let[i].expr, plan->let[i].name, &e->slot[plan->let[i].slot]);
+    return skip;
+}
+
+/* ---- arrays ---- */
+
+static enum skip too_large(struct evaluation *e, const char *name)
+{
+    return refuse(e, SKIP_SHAPE, "'%s' would span more than 2^48 bytes", name);
+}
+
+static enum skip evaluate_stride(struct evaluation *e, const struct plan_array *array,
+                                 const struct plan_dim *dim, int64_t dense, int64_t *out)
+{
+    const struct signature_item *item = array->item;
+    int64_t element = dtype_bytes(item->type.dtype), lanes = item->type.lanes, stride = dense;
+    if (dim->stride) {
+        enum skip skip = evaluate(e, dim->stride, item->name, &stride);
+        if (skip)
+            return skip;
+        if (stride < 0)
+            return refuse(e, SKIP_SHAPE, "'%s': stride %s is %lld", item->name,
+                          expr_text(dim->stride), (long long)stride);
+        if (dim->stride_bytes && stride % element != 0)
+            return refuse(e, SKIP_SHAPE, "'%s': stride %s is %lld bytes, no multiple of %lld",
+                          item->name, expr_text(dim->stride), (long long)stride,
+                          (long long)element);
+        if (dim->stride_bytes)
+            stride /= element;
+        else if (__builtin_mul_overflow(stride, lanes, &stride))
+            return too_large(e, item->name);
+    }
+    *out = stride;
+    return stride > SPAN_LIMIT ? too_large(e, item->name) : SKIP_NONE;
+}
+
+static enum skip evaluate_extent(struct evaluation *e, const struct plan_array *array,
+                                 const struct plan_dim *dim, int64_t *out)
+{
+    const char *name = array->item->name;
+    enum skip skip = evaluate(e, dim->extent, name, out);
+    if (skip)
+        return skip;
+    if (*out < 0)
+        return refuse(e, SKIP_SHAPE, "'%s': extent %s is %lld", name, expr_text(dim->extent),
+                      (long long)*out);
+    if (*out == 0)
+        return refuse(e, SKIP_EMPTY, "'%s': extent %s is 0", name, expr_text(dim->extent));
+    return *out > SPAN_LIMIT ? too_large(e, name) : SKIP_NONE;
+}
+
+/* Dims from the innermost outwards, because dense strides come from what lies inside. Lanes of a
+ * vector melt into the last dim where it is dense, else they are a dim of their own. */
+static enum skip make_shape(struct evaluation *e, const struct plan_array *array,
+                            struct shape *shape)
+{
+    int64_t lanes = array->item->type.lanes, dense = lanes;
+    shape->ndim = (int)array->item->ndim;
+    for (int i = shape->ndim - 1; i >= 0; i--) {
+        enum skip skip = evaluate_extent(e, array, &array->dim[i], &shape->dim[i]);
+        if (!skip)
+            skip = evaluate_stride(e, array, &array->dim[i], dense, &shape->stride[i]);
+        if (skip)
+            return skip;
+        if (__builtin_mul_overflow(shape->dim[i], shape->stride[i], &dense))
+            return too_large(e, array->item->name);
+    }
+    int last = shape->ndim - 1;
+    if (lanes > 1 && shape->stride[last] == lanes) {
+        shape->dim[last] *= lanes;
+        shape->stride[last] = 1;
+    } else if (lanes > 1) {
+        shape->dim[shape->ndim] = lanes;
+        shape->stride[shape->ndim++] = 1;
+    }
+    return SKIP_NONE;
+}
+
+/* Index of the last element, from the first. False when it is beyond the limit. */
+static bool last_element(const struct shape *shape, int64_t limit, int64_t *out)
+{
+    int64_t last = 0;
+    for (int i = 0; i < shape->ndim; i++) {
+        int64_t reach;
+        if (__builtin_mul_overflow(shape->dim[i] - 1, shape->stride[i], &reach) ||
+            __builtin_add_overflow(last, reach, &last) || last >= limit)
+            return false;
+    }
+    *out = last;
+    return true;
+}
+
+static void put_dim(struct bound_array *array, int64_t dim, int64_t stride)
+{
+    array->dim[array->ndim] = dim;
+    array->stride[array->ndim++] = stride;
+}
+
+/* Sorts by stride, outermost first: which elements an array has does not depend on the order of
+ * its dims, and a transposed matrix is as contiguous as it was. Dims of 1 and broadcast dims
+ * (stride 0) add no element. */
+static void sorted_dims(const struct shape *shape, struct shape *out)
+{
+    out->ndim = 0;
+    for (int i = 0; i < shape->ndim; i++) {
+        if (shape->dim[i] == 1 || shape->stride[i] == 0)
+            continue;
+        int at = out->ndim++;
+        for (; at > 0 && out->stride[at - 1] < shape->stride[i]; at--) {
+            out->dim[at] = out->dim[at - 1];
+            out->stride[at] = out->stride[at - 1];
+        }
+        out->dim[at] = shape->dim[i];
+        out->stride[at] = shape->stride[i];
+    }
+}
+
+/* True when two index tuples of sorted dims may name the same element (sliding windows). */
+static bool overlaps(const struct shape *sorted)
+{
+    int64_t inside = 0;
+    for (int i = sorted->ndim - 1; i >= 0; i--) {
+        if (sorted->stride[i] <= inside)
+            return true;
+        inside += (sorted->dim[i] - 1) * sorted->stride[i];
+    }
+    return false;
+}
+
+/* Fills the array's folded dims, innermost stride 1, and its span. */
+static enum skip make_geometry(struct evaluation *e, const struct signature_item *item,
+                               const struct shape *shape, struct bound_array *array)
+{
+    struct shape sorted;
+    int64_t element = dtype_bytes(item->type.dtype), last;
+    if (!last_element(shape, SPAN_LIMIT / element, &last))
+        return too_large(e, item->name);
+    array->bytes = (uint64_t)((last + 1) * element);
+    array->ndim = 0;
+    sorted_dims(shape, &sorted);
+    bool broadcast = false;
+    for (int i = 0; i < shape->ndim; i++)
+        broadcast |= shape->dim[i] > 1 && shape->stride[i] == 0;
+    bool folded = overlaps(&sorted);
+    if ((folded || broadcast) && item->role != ROLE_READ)
+        return refuse(e, SKIP_SHAPE, "'%s' is written, but its strides let elements overlap",
+                      item->name);
+    if (folded) { /* reads may: the copy takes the whole span once */
+        put_dim(array, last + 1, 1);
+        return SKIP_NONE;
+    }
+    for (int i = 0; i < sorted.ndim; i++) {
+        int64_t dim = sorted.dim[i];
+        while (i + 1 < sorted.ndim && sorted.stride[i] == sorted.dim[i + 1] * sorted.stride[i + 1])
+            dim *= sorted.dim[++i];
+        put_dim(array, dim, sorted.stride[i]);
+    }
+    if (array->ndim == 0 || array->stride[array->ndim - 1] != 1)
+        put_dim(array, 1, 1);
+    return SKIP_NONE;
+}
+
+/* Whether the array takes part in this launch, and its address. */
+static enum skip find_address(struct evaluation *e, const struct plan_array *array, bool *absent,
+                              uint64_t *address)
+{
+    const struct signature_item *item = array->item;
+    *absent = false;
+    if (array->when) {
+        int64_t condition;
+        enum skip skip = evaluate(e, array->when, item->name, &condition);
+        *absent = condition == 0;
+        if (skip || *absent)
+            return skip;
+    }
+    if (!launch_read(e->launch, item->param, array->start, item->offset, sizeof *address, address))
+        return not_carried(e, item->name);
+    *absent = *address == 0;
+    if (*absent && !item->nullable)
+        return refuse(e, SKIP_NULL_POINTER, "'%s' is null; the signature does not say '%s?'",
+                      item->name, item->name);
+    return SKIP_NONE;
+}
+
+static enum skip add_array(struct evaluation *e, const struct plan_array *array, int8_t *index)
+{
+    bool absent = false;
+    uint64_t address = 0;
+    *index = -1;
+    enum skip skip = find_address(e, array, &absent, &address);
+    if (skip || absent)
+        return skip;
+    struct shape *shape = &e->shape[e->out->arrays];
+    struct bound_array *bound = &e->out->array[e->out->arrays];
+    skip = make_shape(e, array, shape);
+    if (!skip)
+        skip = make_geometry(e, array->item, shape, bound);
+    if (skip)
+        return skip;
+    bound->name = array->item->name;
+    bound->role = array->item->role;
+    bound->dtype = array->item->type.dtype;
+    bound->address = address;
+    *index = (int8_t)e->out->arrays++;
+    return SKIP_NONE;
+}
+
+/* ---- formals ---- */
+
+/* Folds two neighbours among the outermost dims into one; false where memory does not allow it. */
+static bool fold_outer(struct shape *shape)
+{
+    int gone =
+        0; /* the dim that disappears: one of 1 if there is, else the outermost into the next */
+    if (shape->dim[0] != 1 && shape->ndim > 1) {
+        if (shape->dim[1] == 1)
+            gone = 1;
+        else if (shape->stride[0] != shape->dim[1] * shape->stride[1])
+            return false;
+        else if (__builtin_mul_overflow(shape->dim[0], shape->dim[1], &shape->dim[1]))
+            return false; /* broadcast dims have no memory that would bound them */
+    } else if (shape->dim[0] != 1) {
+        return false;
+    }
+    shape->ndim--;
+    for (int i = gone; i < shape->ndim; i++) {
+        shape->dim[i] = shape->dim[i + 1];
+        shape->stride[i] = shape->stride[i + 1];
+    }
+    return true;
+}
+
+static enum skip adapt_rank(struct evaluation *e, const struct formal *formal, const char *name,
+                            struct shape *shape)
+{
+    int before = shape->ndim;
+    while (shape->ndim > formal->ndim) {
+        if (!fold_outer(shape))
+            return refuse(e, SKIP_SHAPE,
+                          "'%s' has %d dims, formal '%s' takes %d, and the strides of the outer "
+                          "dims do not nest",
+                          name, before, formal->name, formal->ndim);
+    }
+    int extra = formal->ndim - shape->ndim;
+    if (extra == 0)
+        return SKIP_NONE;
+    for (int i = formal->ndim - 1; i >= 0; i--) {
+        shape->dim[i] = i >= extra ? shape->dim[i - extra] : 1;
+        shape->stride[i] = i >= extra ? shape->stride[i - extra] : 0;
+    }
+    shape->ndim = formal->ndim;
+    return SKIP_NONE;
+}
+
+static enum skip unify(struct evaluation *e, int size, int64_t value, const char *from)
+{
+    int64_t *known = &e->out->call.size[size];
+    if (!e->size_from[size]) {
+        e->size_from[size] = from;
+        *known = value;
+        return SKIP_NONE;
+    }
+    if (*known == value)
+        return SKIP_NONE;
+    return refuse(e, SKIP_SHAPE, "%s is %lld by '%s' and %lld by '%s'",
+                  e->plan->formals->size_name[size], (long long)*known, e->size_from[size],
+                  (long long)value, from);
+}
+
+static void fill_tensor(struct evaluation *e, const struct formal *formal,
+                        const struct shape *shape)
+{
+    const struct plan_tensor *plan = &e->plan->tensor[formal->slot];
+    const struct signature_item *item = e->plan->array[plan->array].item;
+    struct ref_tensor *tensor = &e->out->call.tensor[formal->slot];
+    for (int i = 0; i < shape->ndim; i++) {
+        tensor->dim[i] = shape->dim[i];
+        tensor->stride[i] = shape->stride[i];
+    }
+    tensor->dtype = (uint8_t)item->type.dtype;
+    tensor->id = item->number;
+    if (formal->kind == FORMAL_IN)
+        return;
+    tensor->rule = (uint8_t)plan->tolerance.rule;
+    tensor->rtol = plan->tolerance.rtol;
+    tensor->atol = plan->tolerance.atol;
+    tensor->accumulates = item->role == ROLE_ACC;
+}
+
+static enum skip bind_formal(struct evaluation *e, const struct formal *formal)
+{
+    int8_t index = e->out->tensor_array[formal->slot];
+    struct ref_tensor *tensor = &e->out->call.tensor[formal->slot];
+    tensor->ndim = (uint8_t)formal->ndim;
+    tensor->absent = formal->fallback;
+    tensor->id = UINT32_MAX;
+    if (index < 0 && formal->optional)
+        return SKIP_NONE;
+    if (index < 0) {
+        const struct plan_array *array = &e->plan->array[e->plan->tensor[formal->slot].array];
+        return refuse(e, SKIP_NULL_POINTER, "'%s' is absent, and the reference needs it for '%s'",
+                      array->item->name, formal->name);
+    }
+    struct shape shape = e->shape[index];
+    const char *name = e->out->array[index].name;
+    enum skip skip = adapt_rank(e, formal, name, &shape);
+    for (int i = 0; !skip && i < formal->ndim; i++) {
+        const struct formal_dim *dim = &formal->dim[i];
+        if (dim->size >= 0)
+            skip = unify(e, dim->size, shape.dim[i], name);
+        else if (dim->literal != shape.dim[i])
+            skip = refuse(e, SKIP_SHAPE, "dim %d of '%s' is %lld; formal '%s' takes %lld", i, name,
+                          (long long)shape.dim[i], formal->name, (long long)dim->literal);
+    }
+    if (!skip)
+        fill_tensor(e, formal, &shape);
+    return skip;
+}
+
+static enum skip bind_arrays(struct evaluation *e)
+{
+    const struct formals *formals = e->plan->formals;
+    enum skip skip = SKIP_NONE;
+    for (int i = 0; i < formals->tensors; i++) {
+        int array = e->plan->tensor[i].array;
+        e->out->tensor_array[i] = -1;
+        for (int j = 0; j < i && array >= 0; j++) { /* in and out of an inout argument share it */
+            if (e->plan->tensor[j].array == array) {
+                e->out->tensor_array[i] = e->out->tensor_array[j];
+                array = -1;
+            }
+        }
+        if (array >= 0)
+            skip = add_array(e, &e->plan->array[array], &e->out->tensor_array[i]);
+        if (skip)
+            return skip;
+    }
+    e->out->tensors = formals->tensors;
+    for (int i = 0; !skip && i < formals->count; i++) {
+        const struct formal *formal = &formals->formal[i];
+        if (formal->kind != FORMAL_REAL && formal->kind != FORMAL_INT)
+            skip = bind_formal(e, formal);
+    }
+    return skip;
+}
+
+static enum skip bind_sizes(struct evaluation *e)
+{
+    for (unsigned i = 0; i < e->plan->sizes; i++) {
+        const struct plan_size *size = &e->plan->size[i];
+        int64_t value = size->value;
+        enum skip skip = size->expr ? evaluate(e, size->expr, size->source, &value) : SKIP_NONE;
+        if (!skip)
+            skip = unify(e, size->size, value, size->source);
+        if (skip)
+            return skip;
+    }
+    return SKIP_NONE;
+}
+
+static enum skip bind_reals(struct evaluation *e)
+{
+    for (int i = 0; i < e->plan->formals->scalars; i++) {
+        const struct plan_real *real = &e->plan->real[i];
+        double *out = &e->out->call.scalar[i];
+        *out = real->value;
+        if (real->item) {
+            uint8_t raw[8];
+            enum dtype dtype = real->item->type.dtype;
+            if (!launch_read(e->launch, real->item->param, real->start, real->item->offset,
+                             dtype_bytes(dtype), raw))
+                return not_carried(e, real->item->name);
+            *out = dtype_load(dtype, raw);
+        } else if (real->expr) {
+            int64_t value;
+            enum skip skip = evaluate(e, real->expr, expr_text(real->expr), &value);
+            if (skip)
+                return skip;
+            *out = (double)value;
+        }
+    }
+    return SKIP_NONE;
+}
+
+/* Shapes of absent tensors follow from their neighbours; everything else is the same each time. */
+static void finish_call(struct evaluation *e)
+{
+    struct ref_call *call = &e->out->call;
+    const struct formals *formals = e->plan->formals;
+    const struct tolerance *tolerance = &e->plan->tolerance;
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *formal = &formals->formal[i];
+        if (formal->kind == FORMAL_REAL || formal->kind == FORMAL_INT ||
+            e->out->tensor_array[formal->slot] >= 0)
+            continue;
+        for (int j = 0; j < formal->ndim; j++) {
+            int size = formal->dim[j].size;
+            call->tensor[formal->slot].dim[j] =
+                size >= 0 ? call->size[size] : formal->dim[j].literal;
+        }
+    }
+    call->lambda = tolerance->lambda;
+    call->unit_roundoff = tolerance_roundoff(tolerance->accumulate);
+    call->input_roundoff = tolerance->tf32_inputs ? 0x1p-11 : 0;
+    call->underflow = tolerance_underflow(tolerance->accumulate);
+    call->pieces = 1;
+    /* Rows longer than this keep a whole block busy; shorter ones leave most of it idle. */
+    const struct ref_tensor *first = &call->tensor[0];
+    int64_t columns = first->ndim ? first->dim[first->ndim - 1] : 1;
+    call->group = columns > 1024 ? REF_THREADS : 32;
+}
+
+enum skip binding_make(const struct kernel_spec *spec, const struct launch *launch,
+                       struct binding *out, struct error *why)
+{
+    struct evaluation e;
+    e.plan = spec->plan;
+    e.launch = launch;
+    e.out = out;
+    e.why = why;
+    memset(e.size_from, 0, sizeof e.size_from);
+    memset(&out->call, 0, sizeof out->call);
+    out->arrays = 0;
+    out->tensors = 0;
+    enum skip skip = fill_slots(&e);
+    if (!skip)
+        skip = bind_arrays(&e);
+    if (!skip)
+        skip = bind_sizes(&e);
+    if (!skip)
+        skip = bind_reals(&e);
+    if (!skip)
+        finish_call(&e);
+    return skip;
+}

@@ -1,0 +1,52 @@
+/*
+ * binding.h - one launch's arguments turned into the views that a reference needs.
+ *
+ * binding_make evaluates the signature for a launch and binds the reference's formals by name
+ * (renamed by the entry's `bind`). Pure arithmetic on the launch's parameters: no driver call, no
+ * allocation, any thread. Addresses are the program's; the snapshot replaces them by its own.
+ */
+#ifndef VERIFY_BINDING_H
+#define VERIFY_BINDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "refs/ref_abi.h"
+#include "verify/kernel_spec.h"
+#include "verify/launch.h"
+#include "verify/skip.h"
+
+/* One array argument of this launch that somebody needs copied. */
+struct bound_array {
+    const char *name; /* owned by the signature */
+    enum role role;
+    enum dtype dtype;
+    uint64_t address;  /* device address of element 0 */
+    int ndim;          /* adjacent dims that lie densely are folded: 1 dim means contiguous */
+    int64_t dim[8];    /* elements, outermost first */
+    int64_t stride[8]; /* elements */
+    uint64_t bytes;    /* of the span from address to the end of the last element */
+};
+
+/* Which array stands behind a tensor of the ref_call. */
+struct binding {
+    int arrays;
+    struct bound_array array[SPEC_MAX_ARRAYS];
+    int8_t tensor_array[REF_MAX_TENSORS]; /* index into array, or -1: formal not bound */
+    int tensors;
+    struct ref_call call; /* tensors (all but in/got/bytes and strides, which the snapshot fills
+                             in from the packing it chose), scalars, sizes, tolerances, group */
+};
+
+/*
+ * SKIP_NONE and a filled *out, or the reason: SKIP_NULL_POINTER, SKIP_EMPTY, SKIP_SHAPE (overflow,
+ * division by zero, negative size, formals whose dims disagree), SKIP_LAYOUT (the launch does not
+ * carry the parameter); then `why` names argument, value and expectation. Arrays excluded by `when`
+ * or nullable and null are not in out->array. ROLE_WS arrays never are.
+ * call.tensor[i].dim/stride/ndim describe the program's memory; strides are final when the
+ * snapshot keeps the program's pitch.
+ */
+enum skip binding_make(const struct kernel_spec *spec, const struct launch *launch,
+                       struct binding *out, struct error *why);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * check.h - one sampled launch on its way to a verdict: the value that travels from the program's
+ * thread to the collector. Lives in a slot of its context's ring; the slot's owner is whoever the
+ * state says.
+ */
+#ifndef VERIFY_CHECK_H
+#define VERIFY_CHECK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "verify/binding.h"
+#include "verify/gate.h"
+#include "verify/kernels.h"
+
+enum check_state {
+    CHECK_FREE,      /* nobody's */
+    CHECK_FILLING,   /* the program's thread, between ENTER and EXIT of the launch */
+    CHECK_SUBMITTED, /* the collector: waiting for the seal */
+    CHECK_ABANDONED, /* the collector: the launch failed; release once sealed */
+};
+
+enum { CHECK_PARAMS = 1024, NOT_COPIED = -1 };
+
+/* Where an array's bytes lie in the snapshot. */
+struct placement {
+    int64_t before, after; /* offsets of element 0, or NOT_COPIED */
+    int64_t stride[8];     /* elements, in the snapshot, for bound_array.dim */
+    uint64_t bytes;        /* of the copied span, from element 0 */
+};
+
+struct check {
+    _Atomic(enum check_state) state;
+    uint32_t slot;
+    uint64_t arena; /* device address of the snapshot; the collector's, from the seal */
+    uint64_t arena_bytes;
+    uint64_t begin, end; /* what the seal said, see reclaim.h */
+    uint64_t sequence;   /* what the seal will hold */
+    struct known_kernel *kernel;
+    uint64_t launch; /* among the launches of its kernel */
+    enum gate_result gate;
+    uint32_t grid[3], block[3], shared_bytes;
+    struct binding binding;
+    struct placement placement[SPEC_MAX_ARRAYS];
+    size_t params_bytes; /* packed parameters for the bundle; 0 when they are too long */
+    uint8_t params[CHECK_PARAMS];
+};
+
+#endif

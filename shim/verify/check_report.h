@@ -1,0 +1,47 @@
+/*
+ * check_report.h - the values that the judgement hands to those who speak of it.
+ */
+#ifndef VERIFY_CHECK_REPORT_H
+#define VERIFY_CHECK_REPORT_H
+
+#include <stdint.h>
+#include "verify/binding.h"
+#include "verify/kernel_spec.h"
+#include "verify/verdict.h"
+
+/* One judged launch. Valid during the call that passes it on. */
+struct check_report {
+    const struct kernel_spec *spec;
+    const struct binding *binding; /* names, shapes and roles of the arrays */
+    struct ref_verdict numbers;
+    enum verdict verdict;
+    const char *gate; /* why it was checked: "first" or "random" */
+    uint64_t launch;  /* number of this launch among those of its kernel, from 0 */
+    int device;       /* ordinal */
+    uint32_t grid[3], block[3], shared_bytes;
+};
+
+/* Where a bundle gets its bytes. Called on the collector thread; each may block for a while. */
+struct bundle_source {
+    void *user;
+    /* Bytes [offset, offset + size) of array `array` of the binding as a dense row-major tensor:
+     * before the launch (after = 0) or after it (after = 1). */
+    enum status (*read_array)(void *user, int array, int after, uint64_t offset, void *out,
+                              size_t size);
+    /* Whether that side of the array was snapshotted at all. */
+    int (*has_array)(void *user, int array, int after);
+    /* Whether the reference computes that tensor of the ref_call: it is an output of it. */
+    int (*has_reference)(void *user, int tensor);
+    /* Reference values of elements [first, first + count) of tensor `tensor` of the ref_call, f64;
+     * NaN where the reference did not look (a sampled subset). */
+    enum status (*read_reference)(void *user, int tensor, int64_t first, int64_t count,
+                                  double *out);
+    const void *image; /* the module that holds the kernel, or NULL with a reason */
+    size_t image_bytes;
+    const char *no_image; /* "larger than 32 MiB", ... */
+    const struct param_layout *layout;
+    const void *params; /* the packed parameters of the launch, layout-sized */
+    size_t params_bytes;
+};
+
+#endif

@@ -1,0 +1,471 @@
+#include "verify/collector.h"
+
+#include <errno.h>
+#include <math.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include "base/log.h"
+#include "verify/own.h"
+#include "verify/replay.h"
+
+enum {
+    NAP_SHORTEST_US = 10,
+    NAP_LONGEST_US = 500,
+    NAP_IDLE_US = 100,
+    LINGER = 20, /* idle naps before sleeping for good: waking costs a system
+                    call on the program's thread */
+    STALL_S = 1, /* without progress for so long, ask the driver whether the context still lives */
+};
+
+__thread bool own_work;
+
+struct collector {
+    struct collector_settings settings;
+    pthread_t thread;
+    sem_t wake;
+    atomic_bool sleeping;
+    atomic_bool stop;
+    struct side *current; /* whose context is pushed on the thread */
+};
+
+static double seconds_since(const struct timespec *then)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - then->tv_sec) + 1e-9 * (double)(now.tv_nsec - then->tv_nsec);
+}
+
+static void note_progress(struct side *side)
+{
+    clock_gettime(CLOCK_MONOTONIC, &side->last_progress);
+}
+
+static bool make_current(struct collector *collector, struct side *side)
+{
+    CUcontext old;
+    if (collector->current == side)
+        return true;
+    if (collector->current)
+        cuda.cuCtxPopCurrent(&old);
+    collector->current = NULL;
+    if (cuda.cuCtxPushCurrent(side->context) != CUDA_SUCCESS)
+        return false;
+    collector->current = side;
+    return true;
+}
+
+/* What the seal said of the arena is given back first: afterwards the slot may be another's. */
+static void release(struct side *side, struct check *check)
+{
+    if (check->begin < check->end)
+        side_reclaim(side, check);
+    side_release(side, check);
+}
+
+static void skip_check(struct collector *collector, struct side *side, struct check *check,
+                       enum skip skip)
+{
+    const struct sink *sink = collector->settings.sink;
+    sink->skipped(sink->user, check->kernel->spec, skip);
+    release(side, check);
+}
+
+static void warn(struct collector *collector, const struct check *check, enum skip skip,
+                 const char *sentence)
+{
+    const struct sink *sink = collector->settings.sink;
+    if (!(atomic_fetch_or(&check->kernel->warned, 1u << skip) & 1u << skip))
+        sink->warned(sink->user, check->kernel->symbol, skip, sentence);
+}
+
+/* Everything under way in a side that can no longer answer. */
+static void skip_all(struct collector *collector, struct side *side, enum skip skip)
+{
+    for (int slot; (slot = side_next_submitted(side, 0)) >= 0;)
+        skip_check(collector, side, &side->check[slot], skip);
+    for (int i = 0; i < SIDE_LANES; i++)
+        side->lane[i].check = NULL;
+}
+
+static void give_up(struct collector *collector, struct side *side, const char *sentence)
+{
+    enum side_state ready = SIDE_READY;
+    if (atomic_compare_exchange_strong(&side->state, &ready, SIDE_BROKEN))
+        log_line(LOG_WARN, "checking ends on device %d: %s", side->device, sentence);
+    skip_all(collector, side, SKIP_DRIVER);
+}
+
+static void judge(struct collector *collector, struct side *side, struct lane *lane)
+{
+    struct check *check = lane->check;
+    struct check_report report = {
+        .spec = check->kernel->spec,
+        .binding = &check->binding,
+        .numbers = lane->numbers,
+        .verdict = verdict_of(&lane->numbers),
+        .gate = gate_text(check->gate),
+        .launch = check->launch,
+        .device = side->device,
+        .shared_bytes = check->shared_bytes,
+    };
+    memcpy(report.grid, check->grid, sizeof(report.grid));
+    memcpy(report.block, check->block, sizeof(report.block));
+    struct replay_source replay = {side, lane, check};
+    struct bundle_source source = {
+        .user = &replay,
+        .read_array = replay_read_array,
+        .has_array = replay_has_array,
+        .has_reference = replay_has_reference,
+        .read_reference = replay_read_reference,
+        .layout = &check->kernel->layout,
+        .params = check->params,
+        .params_bytes = check->params_bytes,
+    };
+    if (report.verdict == VERDICT_MISMATCH)
+        source.image =
+            collector->settings.image(collector->settings.image_user, check->kernel->symbol,
+                                      &source.image_bytes, &source.no_image);
+    const struct sink *sink = collector->settings.sink;
+    sink->judged(sink->user, &report, &source);
+}
+
+static void finish(struct collector *collector, struct side *side, struct lane *lane)
+{
+    struct check *check = lane->check;
+    if (lane->numbers.refused) {
+        warn(collector, check, SKIP_REFUSED,
+             "the reference reached outside what was copied: the signature or bind of its "
+             "registry entry does not describe the kernel's arrays");
+        lane->check = NULL;
+        skip_check(collector, side, check, SKIP_REFUSED);
+        return;
+    }
+    judge(collector, side, lane);
+    lane->check = NULL;
+    release(side, check);
+}
+
+static bool may_launch(const struct side *side)
+{
+    /* The program waits for the whole context: it would wait for a reference started now, too. */
+    return atomic_load_explicit(&side->synchronising, memory_order_acquire) == 0;
+}
+
+/* True when something moved. */
+static bool step_lane(struct collector *collector, struct side *side, struct lane *lane)
+{
+    struct error err = {{0}};
+    switch (replay_poll(lane)) {
+    case REPLAY_RUNNING:
+        return false;
+    case REPLAY_DONE:
+        finish(collector, side, lane);
+        return true;
+    case REPLAY_PIECE_DONE:
+        if (replay_next(side, lane, &err))
+            give_up(collector, side, err.text);
+        return true;
+    }
+    return false;
+}
+
+/* Whether the copies are complete; then the check knows where they lie. */
+static bool sealed(const struct side *side, struct check *check)
+{
+    const struct snapshot_seal *seal = &side->seal[check->slot];
+    if (__atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence)
+        return false;
+    check->arena = seal->base;
+    check->begin = seal->begin;
+    check->end = seal->end;
+    return true;
+}
+
+static bool in_lane(const struct side *side, const struct check *check)
+{
+    for (int i = 0; i < SIDE_LANES; i++) {
+        if (side->lane[i].check == check)
+            return true;
+    }
+    return false;
+}
+
+/* The oldest submitted check whose copies are complete and which no lane has yet, or NULL. */
+static struct check *next_sealed(struct collector *collector, struct side *side)
+{
+    uint32_t from = side->next_slot;
+    int first = -1;
+    for (;;) {
+        int slot = side_next_submitted(side, from);
+        if (slot < 0 || slot == first)
+            break; /* none, or all of them looked at */
+        struct check *check = &side->check[slot];
+        from = ((uint32_t)slot + 1) % side->slots;
+        if (!in_lane(side, check) && sealed(side, check)) {
+            bool failed =
+                atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
+            if (!failed && check->arena) {
+                side->next_slot = from;
+                return check;
+            }
+            skip_check(collector, side, check, failed ? SKIP_LAUNCH_FAILED : SKIP_ARENA_FULL);
+        } else if (first < 0) {
+            first = slot;
+        }
+    }
+    return NULL;
+}
+
+static bool start_lane(struct collector *collector, struct side *side, struct lane *lane)
+{
+    struct error err = {{0}};
+    if (!may_launch(side))
+        return false;
+    struct check *check = next_sealed(collector, side);
+    if (!check)
+        return false;
+    if (replay_start(side, lane, check, &err)) {
+        warn(collector, check, SKIP_DRIVER, err.text);
+        skip_check(collector, side, check, SKIP_DRIVER);
+    }
+    return true;
+}
+
+/* A context in error never seals anything: the driver's word ends the wait. */
+static void look_for_error(struct collector *collector, struct side *side)
+{
+    CUresult result;
+    if (seconds_since(&side->last_progress) < STALL_S)
+        return;
+    note_progress(side);
+    result = cuda.cuStreamQuery(side->stream);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
+        give_up(collector, side, cuda_error_name(result));
+}
+
+/* Wide variants are left for their first use: only f64 needs them. */
+static void preload(struct collector *collector, struct side *side)
+{
+    struct error err = {{0}};
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        for (int variant = 0; variant < REF_VARIANTS && collector->settings.preload[i]; variant++) {
+            if (ref_builtins[i].symbol[variant] && variant != REF_WIDE &&
+                !side_reference(side, &ref_builtins[i], (enum ref_variant)variant, &err))
+                log_line(LOG_WARN, "reference %s: %s", ref_builtins[i].name, err.text);
+        }
+    }
+}
+
+static void set_up(struct collector *collector, struct side *side)
+{
+    struct error err = {{0}};
+    enum side_state fresh = SIDE_FRESH;
+    if (!make_current(collector, side)) {
+        atomic_compare_exchange_strong(&side->state, &fresh, SIDE_BROKEN);
+        return;
+    }
+    /* For life: our calls must never count as unsafe in a capture of the program's. */
+    CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
+    cuda.cuThreadExchangeStreamCaptureMode(&relaxed);
+    if (side_set_up(side, &collector->settings.side, &err))
+        log_line(LOG_WARN, "no checking on device %d: %s", side->device, err.text);
+    else
+        preload(collector, side);
+    note_progress(side);
+}
+
+/* One look at a side. True when it has work under way, so that a nap is due and not a sleep. */
+static bool step_side(struct collector *collector, struct side *side, bool *moved)
+{
+    if (atomic_load(&side->state) == SIDE_FRESH)
+        set_up(collector, side);
+    if (atomic_load(&side->state) == SIDE_BROKEN && atomic_load(&side->pending))
+        skip_all(collector, side, SKIP_DRIVER); /* handed over just as the side broke */
+    if (atomic_load(&side->state) != SIDE_READY || !atomic_load(&side->pending))
+        return false;
+    if (!make_current(collector, side)) {
+        give_up(collector, side, "its context cannot be made current");
+        return false;
+    }
+    bool progress = false;
+    for (int i = 0; i < SIDE_LANES && atomic_load(&side->state) == SIDE_READY; i++) {
+        struct lane *lane = &side->lane[i];
+        progress |= lane->check && step_lane(collector, side, lane);
+        progress |= !lane->check && start_lane(collector, side, lane);
+    }
+    if (progress)
+        note_progress(side);
+    else
+        look_for_error(collector, side);
+    *moved |= progress;
+    return true;
+}
+
+struct pass {
+    struct collector *collector;
+    bool busy, moved;
+};
+
+static void visit_side(struct side *side, void *user)
+{
+    struct pass *pass = user;
+    atomic_store(&side->held, true);
+    if (atomic_load(&side->state) != SIDE_GONE)
+        pass->busy |= step_side(pass->collector, side, &pass->moved);
+    if (atomic_load(&side->state) == SIDE_GONE && pass->collector->current == side) {
+        CUcontext old;
+        cuda.cuCtxPopCurrent(&old);
+        pass->collector->current = NULL;
+    }
+    atomic_store(&side->held, false);
+}
+
+static bool any_pending(struct collector *collector);
+
+/* Sleeps until woken, unless work came in meanwhile. */
+static void sleep_for_good(struct collector *collector)
+{
+    atomic_store(&collector->sleeping, true);
+    if (!any_pending(collector) && !atomic_load(&collector->stop)) {
+        while (sem_wait(&collector->wake) && errno == EINTR)
+            ;
+    }
+    atomic_store(&collector->sleeping, false);
+}
+
+static void nap(long us)
+{
+    struct timespec time = {.tv_nsec = us * 1000};
+    nanosleep(&time, NULL);
+}
+
+static void *run(void *user)
+{
+    struct collector *collector = user;
+    own_work = true;
+    long nap_us = NAP_SHORTEST_US;
+    int idle = 0;
+    prctl(PR_SET_NAME, "cuvet");
+    prctl(PR_SET_TIMERSLACK, 1000UL); /* naps of tens of microseconds, not of the default 50 more */
+    while (!atomic_load(&collector->stop)) {
+        struct pass pass = {.collector = collector};
+        sides_each(collector->settings.sides, visit_side, &pass);
+        idle = pass.moved || pass.busy ? 0 : idle + 1;
+        if (pass.moved) {
+            nap_us = NAP_SHORTEST_US;
+        } else if (idle > LINGER) {
+            sleep_for_good(collector);
+            idle = 0;
+        } else {
+            nap(idle ? NAP_IDLE_US : nap_us);
+            nap_us = nap_us * 3 / 2 < NAP_LONGEST_US ? nap_us * 3 / 2 : NAP_LONGEST_US;
+        }
+    }
+    return NULL;
+}
+
+/* The program's signals are not for our thread. */
+static int start_thread(struct collector *collector)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    int result = pthread_create(&collector->thread, NULL, run, collector);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return result;
+}
+
+enum status collector_start(struct collector **out, const struct collector_settings *settings,
+                            struct error *err)
+{
+    struct collector *collector = calloc(1, sizeof(*collector));
+    if (!collector)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the collector");
+    collector->settings = *settings;
+    sem_init(&collector->wake, 0, 0);
+    int result = start_thread(collector);
+    if (result) {
+        free(collector);
+        return error_set(err, STATUS_NO_MEMORY, "no thread: %s", strerror(result));
+    }
+    *out = collector;
+    return STATUS_OK;
+}
+
+void collector_wake(struct collector *collector)
+{
+    if (atomic_load(&collector->sleeping) && atomic_exchange(&collector->sleeping, false))
+        sem_post(&collector->wake);
+}
+
+static void add_pending(struct side *side, void *user)
+{
+    enum side_state state = atomic_load(&side->state);
+    if (state == SIDE_FRESH)
+        *(bool *)user = true;
+    if ((state == SIDE_READY || state == SIDE_BROKEN) && atomic_load(&side->pending))
+        *(bool *)user = true;
+}
+
+static bool any_pending(struct collector *collector)
+{
+    bool pending = false;
+    sides_each(collector->settings.sides, add_pending, &pending);
+    return pending;
+}
+
+bool collector_drain(struct collector *collector, int timeout_ms)
+{
+    const struct timespec nap = {.tv_nsec = 200000};
+    struct timespec start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    while (any_pending(collector)) {
+        if (seconds_since(&start) * 1000 > timeout_ms)
+            return false;
+        collector_wake(collector);
+        nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
+bool collector_stop(struct collector *collector, int timeout_ms)
+{
+    struct timespec until;
+    atomic_store(&collector->stop, true);
+    atomic_store(&collector->sleeping, false);
+    sem_post(&collector->wake);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += timeout_ms / 1000 + 1;
+    return pthread_timedjoin_np(collector->thread, NULL, &until) == 0;
+}
+
+void collector_destroy(struct collector *collector)
+{
+    sem_destroy(&collector->wake);
+    free(collector);
+}
+
+static void skip_side(struct side *side, void *user)
+{
+    if (atomic_load(&side->state) == SIDE_READY && atomic_load(&side->pending))
+        skip_all(user, side, SKIP_EXIT);
+}
+
+void collector_skip_rest(struct collector *collector)
+{
+    sides_each(collector->settings.sides, skip_side, collector);
+}
+
+void collector_let_go(struct collector *collector, struct side *side, int timeout_ms)
+{
+    const struct timespec nap = {.tv_nsec = 100000};
+    enum side_state was = atomic_exchange(&side->state, SIDE_GONE);
+    for (int i = 0; i < timeout_ms * 10 && atomic_load(&side->held); i++)
+        nanosleep(&nap, NULL);
+    /* Not let go in time: its counts stay out of the balance, which says so. */
+    if (was == SIDE_READY && !atomic_load(&side->held))
+        skip_all(collector, side, SKIP_EXIT);
+}

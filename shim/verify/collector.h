@@ -1,0 +1,58 @@
+/*
+ * collector.h - our one thread: sets contexts up, waits for seals, runs references, judges.
+ *
+ * It sleeps for good while nothing is under way, and naps between polls of pinned memory otherwise.
+ * No driver call tells it that work is done; it makes driver calls to launch a reference, to
+ * set a context up and to write a bundle.
+ */
+#ifndef VERIFY_COLLECTOR_H
+#define VERIFY_COLLECTOR_H
+
+#include "base/error.h"
+#include "verify/side.h"
+#include "verify/sink.h"
+
+struct collector;
+
+/* Where the module image of a kernel is found, for bundles: NULL and a reason when it is not. */
+typedef const void *(*collector_image_fn)(void *user, const char *symbol, size_t *bytes,
+                                          const char **reason);
+
+struct collector_settings {
+    struct sides *sides;
+    struct side_settings side;
+    const struct sink *sink;
+    collector_image_fn image;
+    void *image_user;
+    /* By index in ref_builtins: references to load when a context is set up, so that none is loaded
+     * later, in the middle of the program's work. */
+    const bool *preload;
+};
+
+/* Starts the thread. */
+enum status collector_start(struct collector **out, const struct collector_settings *settings,
+                            struct error *err);
+
+/* Wakes it when it sleeps: after a submit, or when a context was noted. Any thread, never blocks.
+ */
+void collector_wake(struct collector *collector);
+
+/* Waits until no check is under way anywhere, at most `timeout_ms`. True when none is. */
+bool collector_drain(struct collector *collector, int timeout_ms);
+
+/* Asks the thread to end and waits `timeout_ms` at most. False when it did not: then it may still
+ * run, stuck in the driver, and nothing that it uses may be freed. */
+bool collector_stop(struct collector *collector, int timeout_ms);
+
+/* After a collector_stop that was true. The library itself never does it: threads of the program
+ * may be inside a callback while the process ends. */
+void collector_destroy(struct collector *collector);
+
+/* After collector_stop: counts what is still under way as skipped, because the program ends. */
+void collector_skip_rest(struct collector *collector);
+
+/* The context goes: waits (bounded) until the collector has let go of the side, then counts what
+ * was under way as skipped. Any thread. */
+void collector_let_go(struct collector *collector, struct side *side, int timeout_ms);
+
+#endif

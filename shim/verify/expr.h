@@ -1,0 +1,54 @@
+/*
+ * expr.h - integer expressions of the registry: "ceil_div(rows, 4) * grid.x".
+ *
+ *     + - * / %   min(a, b, ...) max(a, b, ...) ceil_div(a, b)   == != < <= > >=   && || !
+ *     parentheses, unary minus, decimal and 0x numbers, names, dotted names (grid.x, params.n)
+ *
+ * Meaning is C's on int64_t, except that overflow and division by zero are errors, not accidents.
+ * Compiled once to a postfix program whose names are slots of an int64_t array; evaluation looks
+ * nothing up, allocates nothing, does not recurse. Immutable after compiling: any thread.
+ */
+#ifndef VERIFY_EXPR_H
+#define VERIFY_EXPR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/arena.h"
+#include "base/error.h"
+
+enum {
+    EXPR_DEPTH = 32,   /* values on the stack of an evaluation */
+    EXPR_NESTING = 32, /* of parentheses and prefixes in the text */
+    EXPR_OPS = 256,
+};
+
+struct expr;
+
+/*
+ * Where names come from: `find` returns a slot (0 or more), or -1 for an unknown name; then it may
+ * write a sentence of its own, else "unknown name 'x'" is said.
+ */
+struct expr_names {
+    int (*find)(void *user, const char *name, struct error *err);
+    void *user;
+};
+
+/* STATUS_INVALID with "at 'X': ..." for a bad text. The program is the arena's. */
+enum status expr_compile(const struct expr **out, struct arena *arena, const char *text,
+                         const struct expr_names *names, struct error *err);
+
+/* True and *out, or false: overflow or division by zero; expr_explain then says which. */
+bool expr_eval(const struct expr *expr, const int64_t *slot, int64_t *out);
+
+/* Evaluates again and writes "rows / width: division by zero (rows = 8, width = 0)". */
+void expr_explain(const struct expr *expr, const int64_t *slot, struct error *err);
+
+/* True and *out when the value needs no slot. */
+bool expr_constant(const struct expr *expr, int64_t *out);
+
+/* Calls `use` for each slot that the expression reads (more than once perhaps). */
+void expr_slots(const struct expr *expr, void (*use)(void *user, int slot), void *user);
+
+const char *expr_text(const struct expr *expr);
+
+#endif

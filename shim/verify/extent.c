@@ -1,0 +1,69 @@
+#include "verify/extent.h"
+
+#include "driver/cuda_api.h"
+
+/* Mappings that one array may span before we give up walking: a VMM pool maps 2 or 20 MiB pieces.
+ */
+enum { MAX_MAPPINGS = 4096 };
+
+struct region {
+    CUdeviceptr start;
+    size_t size;
+    unsigned type; /* CUmemorytype, 0: unknown to the driver */
+    int device;
+    CUcontext context; /* NULL for memory of the virtual memory API and of pools */
+};
+
+static enum status look_up(CUdeviceptr address, struct region *region, struct error *err)
+{
+    CUpointer_attribute wanted[] = {
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+        CU_POINTER_ATTRIBUTE_CONTEXT};
+    void *into[] = {&region->start, &region->size, &region->type, &region->device,
+                    &region->context};
+    /* Unlike its singular sibling it answers zeros, not an error, for unknown addresses. */
+    return cuda_check(err, cuda.cuPointerGetAttributes(5, wanted, into, address),
+                      "cuPointerGetAttributes");
+}
+
+/* A reserved address range may be mapped in part only: each mapping is asked for in turn. */
+static enum status check_mapped(CUdeviceptr address, uint64_t bytes, struct error *err)
+{
+    CUdeviceptr at = address, end = address + bytes;
+    for (int i = 0; i < MAX_MAPPINGS && at < end; i++) {
+        CUdeviceptr base = 0;
+        size_t size = 0;
+        if (cuda.cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, at) ||
+            cuda.cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, at) || !size ||
+            base + size <= at)
+            return error_set(err, STATUS_INVALID, "address 0x%llx is not mapped",
+                             (unsigned long long)at);
+        at = base + size;
+    }
+    return at >= end
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID, "it spans more than %d mappings", MAX_MAPPINGS);
+}
+
+enum status extent_check(uint64_t address, uint64_t bytes, int device, struct error *err)
+{
+    struct region region = {0};
+    enum status status = look_up(address, &region, err);
+    if (status)
+        return status;
+    if (!region.type || !region.size)
+        return error_set(err, STATUS_INVALID, "0x%llx is no memory that the driver knows",
+                         (unsigned long long)address);
+    if (region.type != CU_MEMORYTYPE_HOST && region.device != device)
+        return error_set(err, STATUS_INVALID, "it lies on device %d, the launch runs on device %d",
+                         region.device, device);
+    if (address < region.start || bytes > region.size ||
+        address - region.start > region.size - bytes)
+        return error_set(
+            err, STATUS_INVALID, "bytes 0x%llx..0x%llx reach outside the allocation 0x%llx..0x%llx",
+            (unsigned long long)address, (unsigned long long)(address + bytes),
+            (unsigned long long)region.start, (unsigned long long)(region.start + region.size));
+    return region.context || region.type == CU_MEMORYTYPE_HOST ? STATUS_OK
+                                                               : check_mapped(address, bytes, err);
+}

@@ -1,0 +1,18 @@
+/*
+ * extent.h - does a range of device addresses lie inside memory that a kernel of ours may read?
+ *
+ * A wrong registry must never make our copy kernel fault: a fault in the program's context is the
+ * program's death. So each range is held against what the driver knows of the memory before it is
+ * copied. Queries only; any thread.
+ */
+#ifndef VERIFY_EXTENT_H
+#define VERIFY_EXTENT_H
+
+#include <stdint.h>
+#include "base/error.h"
+
+/* STATUS_OK when [address, address + bytes) is mapped memory of device `device`, or host memory
+ * that it can reach; else STATUS_INVALID and a sentence with both ranges. */
+enum status extent_check(uint64_t address, uint64_t bytes, int device, struct error *err);
+
+#endif

@@ -1,0 +1,336 @@
+/*
+ * formals.c - the parser of formals.h: one pass over the text, a cursor, no allocation.
+ *
+ * Slots of int formals come after those of all named dims, and dims may follow an int formal in
+ * the text; so int formals are numbered by a last step. Numbers are read here and not by strtod,
+ * which would read "0.01" as 0 in a program whose locale writes a decimal comma.
+ */
+#include "verify/formals.h"
+
+#include <math.h>
+#include <string.h>
+
+struct cursor {
+    const char *text;
+    const char *at;
+    struct error *err;
+};
+
+static enum status fail(const struct cursor *in, const char *at, const char *what)
+{
+    return error_set(in->err, STATUS_INVALID, "formals: column %d: %s in \"%s\"",
+                     (int)(at - in->text) + 1, what, in->text);
+}
+
+static void skip_space(struct cursor *in)
+{
+    while (*in->at == ' ' || *in->at == '\t' || *in->at == '\n' || *in->at == '\r')
+        in->at++;
+}
+
+/* Takes the character if it comes next. */
+static bool take(struct cursor *in, char c)
+{
+    skip_space(in);
+    if (*in->at != c)
+        return false;
+    in->at++;
+    return true;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* An identifier into `word`; an empty one where none comes next. */
+static enum status take_word(struct cursor *in, char word[FORMAL_NAME])
+{
+    skip_space(in);
+    const char *start = in->at;
+    if (is_letter(*in->at))
+        while (is_letter(*in->at) || is_digit(*in->at))
+            in->at++;
+    size_t length = (size_t)(in->at - start);
+    if (length >= FORMAL_NAME)
+        return fail(in, start, "name longer than 31 characters");
+    memcpy(word, start, length);
+    word[length] = '\0';
+    return STATUS_OK;
+}
+
+static bool kind_of(const char *word, enum formal_kind *kind)
+{
+    static const char *const words[] = {
+        [FORMAL_IN] = "in",     [FORMAL_OUT] = "out", [FORMAL_INOUT] = "inout",
+        [FORMAL_REAL] = "real", [FORMAL_INT] = "int",
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *kind = (enum formal_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static double power_of_ten(int exponent)
+{
+    double power = 1;
+    for (int i = exponent < 0 ? -exponent : exponent; i > 0; i--)
+        power *= 10;
+    return power;
+}
+
+/* Digits with an optional point; *scale is the power of ten that is still missing. */
+static bool take_digits(struct cursor *in, double *value, int *scale)
+{
+    bool any = false, point = false;
+    double mantissa = 0;
+    int missing = 0;
+    for (;; in->at++) {
+        if (*in->at == '.' && !point) {
+            point = true;
+            continue;
+        }
+        if (!is_digit(*in->at))
+            break;
+        any = true;
+        if (mantissa < 0x1p53 / 10 - 1) {
+            mantissa = mantissa * 10 + (*in->at - '0');
+            missing -= point;
+        } else {
+            missing += !point;
+        }
+    }
+    *value = mantissa;
+    *scale = missing;
+    return any;
+}
+
+/* The power of ten after an e. */
+static bool take_exponent(struct cursor *in, int *exponent)
+{
+    bool negative = *in->at == '-';
+    if (*in->at == '-' || *in->at == '+')
+        in->at++;
+    if (!is_digit(*in->at))
+        return false;
+    int value = 0;
+    for (; is_digit(*in->at); in->at++)
+        value = value < 1000 ? value * 10 + (*in->at - '0') : value;
+    *exponent = negative ? -value : value;
+    return true;
+}
+
+static enum status take_number(struct cursor *in, double *value)
+{
+    skip_space(in);
+    const char *start = in->at;
+    bool negative = take(in, '-');
+    int scale = 0, exponent = 0;
+    if (strncmp(in->at, "inf", 3) == 0 && !is_letter(in->at[3]) && !is_digit(in->at[3])) {
+        in->at += 3;
+        *value = INFINITY;
+    } else {
+        if (!take_digits(in, value, &scale))
+            return fail(in, start, "expected a number");
+        if (*in->at == 'e' || *in->at == 'E') {
+            in->at++;
+            if (!take_exponent(in, &exponent))
+                return fail(in, in->at, "expected digits of an exponent");
+        }
+        scale += exponent;
+        if (scale < -400 || scale > 400)
+            return fail(in, start, "number out of range");
+        *value = scale < 0 ? *value / power_of_ten(scale) : *value * power_of_ten(scale);
+        if (isinf(*value))
+            return fail(in, start, "number out of range");
+    }
+    if (is_letter(*in->at))
+        return fail(in, in->at, "unexpected letter after a number");
+    if (negative)
+        *value = -*value;
+    return STATUS_OK;
+}
+
+static int find_size(const struct formals *formals, const char *name)
+{
+    for (int i = 0; i < formals->sizes; i++)
+        if (strcmp(formals->size_name[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static enum status add_size(const struct cursor *in, const char *at, struct formals *formals,
+                            const char *name)
+{
+    if (formals->sizes == REF_MAX_SIZES)
+        return fail(in, at, "more than 8 named dims and int formals");
+    memcpy(formals->size_name[formals->sizes++], name, strlen(name) + 1);
+    return STATUS_OK;
+}
+
+/* What stands between [ and ]: a name or a positive integer. */
+static enum status take_dim(struct cursor *in, struct formals *formals, struct formal_dim *dim)
+{
+    skip_space(in);
+    const char *start = in->at;
+    if (is_digit(*in->at)) {
+        int64_t literal = 0;
+        for (; is_digit(*in->at); in->at++) {
+            if (literal > INT64_MAX / 16)
+                return fail(in, start, "dim out of range");
+            literal = literal * 10 + (*in->at - '0');
+        }
+        if (literal == 0)
+            return fail(in, start, "a dim must be positive");
+        *dim = (struct formal_dim){.size = -1, .literal = literal};
+    } else {
+        char name[FORMAL_NAME];
+        enum status status = take_word(in, name);
+        if (status)
+            return status;
+        if (!*name)
+            return fail(in, start, "expected a dim: a name or a positive integer");
+        if (formals_find(formals, name))
+            return fail(in, start, "a dim has the name of a formal");
+        if (find_size(formals, name) < 0)
+            status = add_size(in, start, formals, name);
+        if (status)
+            return status;
+        *dim = (struct formal_dim){.size = find_size(formals, name)};
+    }
+    if (!take(in, ']'))
+        return fail(in, in->at, "expected ]");
+    return STATUS_OK;
+}
+
+static enum status take_array(struct cursor *in, struct formals *formals, struct formal *formal)
+{
+    const char *start = in->at;
+    if (formals->tensors == REF_MAX_TENSORS)
+        return fail(in, start, "more than 10 array formals");
+    formal->slot = formals->tensors++;
+    formal->optional = take(in, '?');
+    while (take(in, '[')) {
+        if (formal->ndim == REF_MAX_DIMS)
+            return fail(in, in->at, "more than 4 dims");
+        enum status status = take_dim(in, formals, &formal->dim[formal->ndim++]);
+        if (status)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+static enum status take_default(struct cursor *in, struct formal *formal)
+{
+    if (!take(in, '='))
+        return STATUS_OK;
+    skip_space(in);
+    const char *start = in->at;
+    if (formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT)
+        return fail(in, start, "only an input or a scalar has a default");
+    enum status status = take_number(in, &formal->fallback);
+    if (status)
+        return status;
+    if (formal->kind == FORMAL_INT &&
+        !(fabs(formal->fallback) < 0x1p53 && formal->fallback == (double)(int64_t)formal->fallback))
+        return fail(in, start, "the default of an int must be an integer");
+    formal->optional = true;
+    return STATUS_OK;
+}
+
+static enum status take_name(struct cursor *in, const struct formals *formals,
+                             struct formal *formal)
+{
+    skip_space(in);
+    const char *start = in->at;
+    enum formal_kind other;
+    enum status status = take_word(in, formal->name);
+    if (status)
+        return status;
+    if (!*formal->name)
+        return fail(in, start, "expected a name");
+    if (kind_of(formal->name, &other))
+        return fail(in, start, "a keyword cannot be a name");
+    if (formals_find(formals, formal->name) || find_size(formals, formal->name) >= 0)
+        return fail(in, start, "name used twice");
+    return STATUS_OK;
+}
+
+static enum status take_formal(struct cursor *in, struct formals *formals)
+{
+    skip_space(in);
+    const char *start = in->at;
+    if (formals->count == FORMALS_MAX)
+        return fail(in, start, "more than 18 formals");
+    struct formal formal = {0};
+    char word[FORMAL_NAME];
+    enum status status = take_word(in, word);
+    if (status)
+        return status;
+    if (!kind_of(word, &formal.kind))
+        return fail(in, start, "expected in, out, inout, real or int");
+    status = take_name(in, formals, &formal);
+    if (status)
+        return status;
+    if (formal.kind == FORMAL_REAL) {
+        if (formals->scalars == REF_MAX_SCALARS)
+            return fail(in, start, "more than 8 real formals");
+        formal.slot = formals->scalars++;
+    } else if (formal.kind != FORMAL_INT) {
+        status = take_array(in, formals, &formal);
+    }
+    if (!status)
+        status = take_default(in, &formal);
+    if (!status && find_size(formals, formal.name) >= 0)
+        status = fail(in, start, "an array and its dim have one name");
+    if (!status)
+        formals->formal[formals->count++] = formal;
+    return status;
+}
+
+/* Int formals take the sizes after the named dims. */
+static enum status number_ints(struct cursor *in, struct formals *formals)
+{
+    for (int i = 0; i < formals->count; i++) {
+        struct formal *formal = &formals->formal[i];
+        if (formal->kind != FORMAL_INT)
+            continue;
+        if (find_size(formals, formal->name) >= 0)
+            return fail(in, in->at, "an int has the name of a dim");
+        formal->slot = formals->sizes;
+        enum status status = add_size(in, in->at, formals, formal->name);
+        if (status)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+enum status formals_parse(struct formals *formals, const char *text, struct error *err)
+{
+    struct cursor in = {.text = text, .at = text, .err = err};
+    *formals = (struct formals){0};
+    do {
+        enum status status = take_formal(&in, formals);
+        if (status)
+            return status;
+    } while (take(&in, ','));
+    if (*in.at)
+        return fail(&in, in.at, "expected , or the end");
+    return number_ints(&in, formals);
+}
+
+const struct formal *formals_find(const struct formals *formals, const char *name)
+{
+    for (int i = 0; i < formals->count; i++)
+        if (strcmp(formals->formal[i].name, name) == 0)
+            return &formals->formal[i];
+    return NULL;
+}

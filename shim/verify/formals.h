@@ -1,0 +1,51 @@
+/*
+ * formals.h - the declared arguments of a reference: "in x[rows][cols], in w[cols] = 1,
+ * out y[rows][cols], out rstd?[rows], real eps, int k".
+ *
+ * Grammar: formal {"," formal}; formal = ("in"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
+ *                                      | ("real"|"int") name ["=" number];
+ *          dim = name | positive integer.
+ * An `in` with a default or `?` may stay unbound: reads then give the default (0 without one).
+ * An `out?` may stay unbound: it is not compared. Array formals come before scalars in ref_call
+ * in order of appearance; named dims, in order of first appearance, fill ref_call.size, and int
+ * formals follow them.
+ */
+#ifndef VERIFY_FORMALS_H
+#define VERIFY_FORMALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "refs/ref_abi.h"
+
+enum formal_kind { FORMAL_IN, FORMAL_OUT, FORMAL_INOUT, FORMAL_REAL, FORMAL_INT };
+enum { FORMAL_NAME = 32, FORMALS_MAX = REF_MAX_TENSORS + REF_MAX_SCALARS };
+
+struct formal {
+    char name[FORMAL_NAME];
+    enum formal_kind kind;
+    bool optional;   /* may stay unbound */
+    double fallback; /* the default of an unbound one */
+    int ndim;
+    struct formal_dim {
+        int size;        /* index into formals.size_name, or -1 */
+        int64_t literal; /* where size is -1 */
+    } dim[REF_MAX_DIMS];
+    int slot; /* index into ref_call.tensor, .scalar or .size, by kind */
+};
+
+struct formals {
+    int count;
+    struct formal formal[FORMALS_MAX];
+    int tensors, scalars;
+    int sizes; /* named dims and int formals */
+    char size_name[REF_MAX_SIZES][FORMAL_NAME];
+};
+
+/* Parses `text`. No allocation. STATUS_INVALID with column and expectation in `err`. */
+enum status formals_parse(struct formals *formals, const char *text, struct error *err);
+
+/* The formal of that name, or NULL. */
+const struct formal *formals_find(const struct formals *formals, const char *name);
+
+#endif

@@ -1,0 +1,165 @@
+#include "verify/gate.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include <Random123/philox.h>
+
+/* Bounded for a program of ever new shapes: 64 Ki signatures in 1 MiB. */
+enum { TABLE = 1 << 16, PROBES = 16 };
+
+struct seen {
+    _Atomic(uint64_t) key; /* 0: free */
+    atomic_uint count;
+};
+
+struct gate {
+    struct gate_settings settings;
+    _Atomic(uint64_t) overflow;
+    struct seen seen[TABLE];
+};
+
+const char *gate_text(enum gate_result result)
+{
+    static const char *const text[] = {"no", "first", "random"};
+    return text[result];
+}
+
+struct gate *gate_create(const struct gate_settings *settings)
+{
+    struct gate *gate = calloc(1, sizeof(*gate));
+    if (gate)
+        gate->settings = *settings;
+    return gate;
+}
+
+void gate_destroy(struct gate *gate)
+{
+    free(gate);
+}
+
+enum { SIGNATURE_WORDS = 4 + 32 };
+
+/* Class of a pointer: its alignment, whether it is null, and the first earlier pointer equal to it.
+ */
+static uint64_t pointer_class(const uint64_t *pointers, unsigned index)
+{
+    unsigned alias = index;
+    for (unsigned i = 0; i < index; i++) {
+        if (pointers[i] == pointers[index]) {
+            alias = i;
+            break;
+        }
+    }
+    return (uint64_t)alias << 8 | (pointers[index] & 15) << 1 | (pointers[index] == 0);
+}
+
+/* A parameter's value, widened; the usual sizes without a call. */
+static uint64_t read_value(const struct launch *launch, const struct shape_param *param)
+{
+    uint64_t value = 0;
+    uint32_t half = 0;
+    if (launch->params && param->size == sizeof(value)) {
+        memcpy(&value, (const char *)launch->params[param->index] + param->offset, sizeof(value));
+        return value;
+    }
+    if (launch->params && param->size == sizeof(half)) {
+        memcpy(&half, (const char *)launch->params[param->index] + param->offset, sizeof(half));
+        return half;
+    }
+    launch_read(launch, param->index, param->start, param->offset, param->size, &value);
+    return value;
+}
+
+static uint64_t signature_key(const struct kernel_spec *spec, const struct launch *launch)
+{
+    uint64_t words[SIGNATURE_WORDS], pointers[32];
+    unsigned count = 0, pointer_count = 0;
+    words[count++] = (uint64_t)spec->number << 32 | launch->shared_bytes;
+    words[count++] = (uint64_t)launch->grid[0] << 32 | launch->grid[1];
+    words[count++] = (uint64_t)launch->grid[2] << 32 | launch->block[0];
+    words[count++] = (uint64_t)launch->block[1] << 32 | launch->block[2];
+    for (unsigned i = 0; i < spec->shape_params; i++) {
+        const struct shape_param *param = &spec->shape_param[i];
+        uint64_t value = read_value(launch, param);
+        if (param->pointer) {
+            pointers[pointer_count] = value;
+            value = pointer_class(pointers, pointer_count++);
+        }
+        words[count++] = value;
+    }
+    uint64_t key = XXH3_64bits(words, count * sizeof(words[0]));
+    return key ? key : 1;
+}
+
+/* The signature's entry, made on first sight; NULL when the neighbourhood is full. */
+static struct seen *find(struct gate *gate, uint64_t key)
+{
+    for (unsigned i = 0; i < PROBES; i++) {
+        struct seen *seen = &gate->seen[(key + i) % TABLE];
+        uint64_t there = atomic_load_explicit(&seen->key, memory_order_relaxed);
+        if (there == key)
+            return seen;
+        if (!there) {
+            if (atomic_compare_exchange_strong(&seen->key, &there, key) || there == key)
+                return seen;
+        }
+    }
+    return NULL;
+}
+
+static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
+{
+    return spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
+}
+
+static bool is_first(struct gate *gate, const struct kernel_spec *spec, const struct launch *launch)
+{
+    uint64_t first = first_of(gate, spec);
+    if (!first)
+        return false;
+    struct seen *seen = find(gate, signature_key(spec, launch));
+    if (!seen) {
+        atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
+        return false;
+    }
+    if (atomic_load_explicit(&seen->count, memory_order_relaxed) >= first)
+        return false;
+    return atomic_fetch_add_explicit(&seen->count, 1, memory_order_relaxed) < first;
+}
+
+static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number)
+{
+    if (probability >= 1)
+        return true;
+    if (probability <= 0)
+        return false;
+    philox4x32_key_t philox_key = {
+        {(uint32_t)gate->settings.seed, (uint32_t)(gate->settings.seed >> 32)}};
+    philox4x32_ctr_t counter = {
+        {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)key, (uint32_t)(key >> 32)}};
+    uint32_t random = philox4x32(counter, philox_key).v[0];
+    return (double)random < probability * 4294967296.0;
+}
+
+enum gate_result gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
+                             uint64_t number, const struct launch *launch)
+{
+    if (is_first(gate, spec, launch))
+        return GATE_FIRST;
+    double probability = spec->sample >= 0 ? spec->sample : gate->settings.sample;
+    return draw(gate, probability, key, number) ? GATE_RANDOM : GATE_NO;
+}
+
+void gate_return(struct gate *gate, const struct kernel_spec *spec, const struct launch *launch)
+{
+    struct seen *seen = first_of(gate, spec) ? find(gate, signature_key(spec, launch)) : NULL;
+    if (seen)
+        atomic_fetch_sub_explicit(&seen->count, 1, memory_order_relaxed);
+}
+
+uint64_t gate_overflow(const struct gate *gate)
+{
+    return atomic_load_explicit(&gate->overflow, memory_order_relaxed);
+}

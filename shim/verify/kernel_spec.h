@@ -1,0 +1,63 @@
+/*
+ * kernel_spec.h - what the registry says of one kernel: the immutable product of registry.c, read
+ * by everyone on the path of a launch. Owned by the registry; lives until the process ends.
+ */
+#ifndef VERIFY_KERNEL_SPEC_H
+#define VERIFY_KERNEL_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "refs/ref_abi.h"
+#include "verify/launch.h"
+
+enum { SPEC_MAX_ARRAYS = 16, SPEC_NAME = 64 };
+
+/* The role of an array: the registry's word, whatever the C++ type says. */
+enum role {
+    ROLE_READ,  /* const T name[..]  */
+    ROLE_WRITE, /* T name[..]        */
+    ROLE_INOUT, /* inout T name[..]  */
+    ROLE_ACC,   /* acc T name[..]: the kernel adds to it */
+    ROLE_WS,    /* ws T name[..]: scratch, never read or compared */
+};
+
+struct signature;    /* signature.h */
+struct binding_plan; /* binding.h */
+struct ref_builtin;  /* refs/ref_list.h */
+
+/* A tolerance row: how outputs of one (op, dtype) are judged. */
+struct tolerance {
+    enum tolerance_rule rule;
+    enum dtype accumulate; /* f64, f32, f16 or bf16 */
+    bool tf32_inputs;      /* inputs rounded to tf32 before they are multiplied */
+    double lambda;         /* of the sum bound; 8 unless the row says otherwise */
+    double rtol, atol;     /* RULE_CLOSE */
+};
+
+/*
+ * One registry entry applied to one real kernel (a mangled name with one parameter layout): types
+ * and captures are resolved, the signature has been held against the layout, formals are bound.
+ */
+struct kernel_spec {
+    const char *symbol; /* mangled name, owned */
+    const char *label;  /* how reports call it: the demangled name, shortened */
+    const char *where;  /* "kernels.yaml:12", the entry */
+    const struct ref_builtin *reference;
+    const struct signature *signature;
+    const struct binding_plan *plan;
+    double sample;         /* probability, or -1: the global one */
+    int64_t first;         /* first launches of a signature, or -1: the global one */
+    bool needs_before;     /* inout or acc: a snapshot before the launch is always due */
+    unsigned shape_params; /* entries in shape_param */
+    struct shape_param {   /* integer parameters that decide shapes: the novelty gate
+                              hashes exactly these, and every array pointer's class */
+        uint16_t index;    /* of the parameter */
+        uint16_t size;     /* bytes: 1, 2, 4, 8 */
+        uint32_t start;    /* of the parameter in the packed buffer */
+        uint32_t offset;   /* inside the parameter (struct fields) */
+        bool pointer;      /* hash its alignment mod 16, null, and aliasing instead */
+    } shape_param[32];
+    uint32_t number; /* dense index among all kernel_specs, from 0 */
+};
+
+#endif

@@ -1,0 +1,204 @@
+/*
+ * The table is open-addressed and append-only: a reader follows at most PROBES entries, each a
+ * handle with the record it was resolved to. `generation` counts module unloads; an entry resolved
+ * in an older generation is confirmed (same symbol and layout, usually) under the lock before use.
+ * When the table is full, further handles are resolved under the lock each time: slower, never
+ * wrong.
+ */
+#include "verify/kernels.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include "driver/cuda_api.h"
+
+enum { TABLE = 1 << 14, PROBES = 32, BUCKETS = 1 << 12 };
+
+struct entry {
+    _Atomic(const void *) function;
+    _Atomic(const char *) symbol; /* the module's string: a second witness of identity */
+    _Atomic(uint64_t) generation;
+    _Atomic(struct known_kernel *) kernel;
+};
+
+struct kernels {
+    struct registry *registry;
+    kernels_seen_fn seen;
+    void *user;
+    _Atomic(uint64_t) generation;
+    pthread_mutex_t lock;
+    struct entry entry[TABLE];
+    struct known_kernel *bucket[BUCKETS]; /* by symbol hash */
+};
+
+struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, void *user)
+{
+    struct kernels *kernels = calloc(1, sizeof(*kernels));
+    if (!kernels)
+        return NULL;
+    kernels->registry = registry;
+    kernels->seen = seen;
+    kernels->user = user;
+    pthread_mutex_init(&kernels->lock, NULL);
+    return kernels;
+}
+
+void kernels_destroy(struct kernels *kernels)
+{
+    if (!kernels)
+        return;
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        while (kernels->bucket[i]) {
+            struct known_kernel *gone = kernels->bucket[i];
+            kernels->bucket[i] = gone->next;
+            free((char *)gone->symbol);
+            free(gone);
+        }
+    }
+    pthread_mutex_destroy(&kernels->lock);
+    free(kernels);
+}
+
+void kernels_doubt(struct kernels *kernels)
+{
+    atomic_fetch_add_explicit(&kernels->generation, 1, memory_order_release);
+}
+
+typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offset, size_t *size);
+
+/* The kernel's parameters; false when the driver cannot tell (before 12.4, or a stale handle). A
+ * CUkernel refuses the CUfunction query and the other way round, so both are asked. */
+static bool read_layout(const void *function, struct param_layout *layout)
+{
+    param_info_fn ask[2];
+    memcpy(&ask[0], &cuda.cuKernelGetParamInfo, sizeof(ask[0]));
+    memcpy(&ask[1], &cuda.cuFuncGetParamInfo, sizeof(ask[1]));
+    memset(layout, 0, sizeof(*layout));
+    for (int way = 0; way < 2; way++) {
+        size_t offset = 0, size = 0;
+        CUresult result = CUDA_SUCCESS;
+        unsigned count = 0;
+        if (!ask[way])
+            continue;
+        while ((result = ask[way](function, count, &offset, &size)) == CUDA_SUCCESS) {
+            if (count < LAYOUT_MAX) {
+                layout->param[count].offset = (uint32_t)offset;
+                layout->param[count].size = (uint32_t)size;
+            }
+            count++;
+        }
+        if (count || result == CUDA_ERROR_INVALID_VALUE) {
+            layout->count = count;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool same_layout(const struct param_layout *a, const struct param_layout *b)
+{
+    unsigned listed = a->count < LAYOUT_MAX ? a->count : LAYOUT_MAX;
+    return a->count == b->count && !memcmp(a->param, b->param, listed * sizeof(a->param[0]));
+}
+
+/* Resolves a symbol and layout that were not seen together before. Lock held. */
+static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
+                                       const struct param_layout *layout, bool layout_known)
+{
+    struct known_kernel *kernel = calloc(1, sizeof(*kernel));
+    struct error err = {{0}};
+    if (!kernel || !(kernel->symbol = strdup(symbol))) {
+        free(kernel);
+        return NULL;
+    }
+    kernel->key = hash;
+    kernel->layout = *layout;
+    if (layout_known) {
+        kernel->spec = registry_resolve(kernels->registry, symbol, layout, &kernel->skip, &err);
+    } else {
+        kernel->skip = SKIP_LAYOUT;
+        error_set(&err, STATUS_UNSUPPORTED,
+                  "the driver does not tell its parameter list (needs a driver of CUDA 12.4)");
+    }
+    kernel->next = kernels->bucket[hash % BUCKETS];
+    kernels->bucket[hash % BUCKETS] = kernel;
+    if (kernel->skip != SKIP_UNREGISTERED || kernel->spec)
+        kernels->seen(kernels->user, kernel, kernel->spec ? NULL : err.text);
+    return kernel;
+}
+
+/* Lock held. An unregistered kernel needs no layout: most kernels cost no driver call at all. */
+static struct known_kernel *resolve(struct kernels *kernels, const struct launch *launch)
+{
+    const char *symbol = launch->symbol ? launch->symbol : "";
+    uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
+    struct param_layout layout = {0};
+    bool known = true;
+    if (registry_names(kernels->registry, symbol))
+        known = read_layout(launch->function, &layout);
+    for (struct known_kernel *k = kernels->bucket[hash % BUCKETS]; k; k = k->next) {
+        if (k->key == hash && same_layout(&k->layout, &layout) && !strcmp(k->symbol, symbol))
+            return k;
+    }
+    return add_kernel(kernels, symbol, hash, &layout, known);
+}
+
+static uint64_t place_of(const void *function)
+{
+    return XXH3_64bits(&function, sizeof(function));
+}
+
+static struct entry *entry_for(struct kernels *kernels, const void *function)
+{
+    uint64_t start = place_of(function);
+    for (unsigned i = 0; i < PROBES; i++) {
+        struct entry *entry = &kernels->entry[(start + i) % TABLE];
+        const void *there = atomic_load_explicit(&entry->function, memory_order_relaxed);
+        if (!there || there == function)
+            return entry;
+    }
+    return NULL;
+}
+
+static struct known_kernel *find_slowly(struct kernels *kernels, const struct launch *launch)
+{
+    pthread_mutex_lock(&kernels->lock);
+    uint64_t generation = atomic_load_explicit(&kernels->generation, memory_order_acquire);
+    struct known_kernel *kernel = resolve(kernels, launch);
+    struct entry *entry = entry_for(kernels, launch->function);
+    if (entry && kernel) {
+        /* Readers take `function` last, so they never see a half-written entry as theirs. */
+        atomic_store_explicit(&entry->generation, UINT64_MAX, memory_order_release);
+        atomic_store_explicit(&entry->kernel, kernel, memory_order_release);
+        atomic_store_explicit(&entry->symbol, launch->symbol, memory_order_release);
+        atomic_store_explicit(&entry->generation, generation, memory_order_release);
+        atomic_store_explicit(&entry->function, launch->function, memory_order_release);
+    }
+    pthread_mutex_unlock(&kernels->lock);
+    return kernel;
+}
+
+struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch)
+{
+    uint64_t now = atomic_load_explicit(&kernels->generation, memory_order_acquire);
+    uint64_t start = place_of(launch->function);
+    for (unsigned i = 0; i < PROBES; i++) {
+        struct entry *entry = &kernels->entry[(start + i) % TABLE];
+        const void *there = atomic_load_explicit(&entry->function, memory_order_acquire);
+        if (!there)
+            break;
+        if (there != launch->function)
+            continue;
+        /* Read twice around the record, so that an entry being rewritten is not believed. */
+        bool fresh = atomic_load_explicit(&entry->generation, memory_order_acquire) == now;
+        const char *symbol = atomic_load_explicit(&entry->symbol, memory_order_acquire);
+        struct known_kernel *kernel = atomic_load_explicit(&entry->kernel, memory_order_acquire);
+        if (fresh && symbol == launch->symbol &&
+            atomic_load_explicit(&entry->generation, memory_order_acquire) == now)
+            return kernel;
+        break;
+    }
+    return find_slowly(kernels, launch);
+}

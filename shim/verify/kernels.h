@@ -1,0 +1,46 @@
+/*
+ * kernels.h - from a kernel handle to what is known of it: one lock-free probe for a kernel seen
+ * before, the registry's patterns and the layout check on first sight.
+ *
+ * Handles (CUfunction, CUkernel) are keys only while their module is loaded: an unload makes all of
+ * them doubtful, and each is then looked at once more.
+ */
+#ifndef VERIFY_KERNELS_H
+#define VERIFY_KERNELS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include "verify/kernel_spec.h"
+#include "verify/launch.h"
+#include "verify/registry.h"
+#include "verify/skip.h"
+
+struct kernels;
+
+/* One kernel by (symbol, parameter layout); never freed before kernels_destroy. */
+struct known_kernel {
+    const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
+    enum skip skip;
+    const char *symbol; /* owned copy */
+    uint64_t key;       /* hash of the symbol: the same in every run */
+    struct param_layout layout;
+    _Atomic(uint64_t) launches; /* of registered kernels */
+    _Atomic(uint32_t) warned;   /* a bit for each enum skip that a person was told of */
+    struct known_kernel *next;
+};
+
+/* Told once for each kernel that the registry names, fit or not. `sentence` for misfits. */
+typedef void (*kernels_seen_fn)(void *user, const struct known_kernel *kernel,
+                                const char *sentence);
+
+struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, void *user);
+void kernels_destroy(struct kernels *kernels);
+
+/* Any thread. Known handle: one probe, no lock. First sight: takes a lock, asks the driver for the
+ * parameter list (queries only), may allocate. Never NULL except without memory. */
+struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);
+
+/* A module was or is being unloaded: its handles may come back as other kernels. Any thread. */
+void kernels_doubt(struct kernels *kernels);
+
+#endif

@@ -1,0 +1,47 @@
+/* launch.h - one launch of a kernel by the program, as the hook decoded it. A value; it borrows the
+ * program's memory and is valid only inside the callback. */
+#ifndef VERIFY_LAUNCH_H
+#define VERIFY_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct launch {
+    const char *symbol;   /* mangled name; the module's memory */
+    const void *function; /* CUfunction or CUkernel, opaque here */
+    const void *context;  /* CUcontext that the launch runs in */
+    const void *stream;   /* explicit handle: never NULL, legacy and per-thread are spelt out */
+    uint32_t grid[3], block[3];
+    uint32_t shared_bytes;
+    void *const *params;   /* one pointer for each parameter; NULL when packed is used */
+    const uint8_t *packed; /* all parameters in one buffer at their offsets */
+    size_t packed_bytes;
+};
+
+/* Copies parameter bytes [offset, offset + size) of parameter `index`, which starts at byte `start`
+ * of the packed buffer. False when the launch does not carry them. */
+static inline bool launch_read(const struct launch *launch, unsigned index, size_t start,
+                               size_t offset, size_t size, void *out)
+{
+    if (launch->params) {
+        memcpy(out, (const uint8_t *)launch->params[index] + offset, size);
+        return true;
+    }
+    if (!launch->packed || start + offset + size > launch->packed_bytes)
+        return false;
+    memcpy(out, launch->packed + start + offset, size);
+    return true;
+}
+
+/* The real parameter list of a kernel, from the driver. */
+enum { LAYOUT_MAX = 96 };
+struct param_layout {
+    unsigned count; /* of all parameters; those past LAYOUT_MAX are not listed */
+    struct {
+        uint32_t offset, size;
+    } param[LAYOUT_MAX];
+};
+
+#endif

@@ -1,0 +1,268 @@
+#include "verify/pipeline.h"
+
+#include <string.h>
+#include "base/log.h"
+#include "verify/extent.h"
+
+/* Says why a kernel goes unchecked, once for each reason. */
+static void warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
+                 const char *sentence)
+{
+    if (!(atomic_fetch_or(&kernel->warned, 1u << skip) & 1u << skip))
+        pipeline->sink->warned(pipeline->sink->user, kernel->symbol, skip, sentence);
+}
+
+static enum skip find_side(struct pipeline *pipeline, const struct launch *launch,
+                           struct ticket *ticket)
+{
+    ticket->side = sides_find(pipeline->sides, (CUcontext)(uintptr_t)launch->context);
+    if (!ticket->side)
+        return SKIP_NOT_READY;
+    if (atomic_load_explicit(&ticket->side->state, memory_order_acquire) == SIDE_READY)
+        return SKIP_NONE;
+    return side_wait_ready(ticket->side, pipeline->ready_wait_ms) ? SKIP_NONE : SKIP_NOT_READY;
+}
+
+/* Also when the driver cannot say, as on the legacy stream beside a capture. */
+static enum skip look_for_capture(const struct launch *launch)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)launch->stream, &status);
+    return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE ? SKIP_NONE
+                                                                             : SKIP_CAPTURED;
+}
+
+static enum skip check_extents(const struct ticket *ticket, struct error *why)
+{
+    for (int i = 0; i < ticket->binding.arrays; i++) {
+        const struct bound_array *array = &ticket->binding.array[i];
+        if (extent_check(array->address, array->bytes, ticket->side->device, why)) {
+            error_prefix(why, "argument '%s'", array->name);
+            return SKIP_EXTENT;
+        }
+    }
+    return SKIP_NONE;
+}
+
+static enum skip claim(struct ticket *ticket, struct error *why)
+{
+    struct side *side = ticket->side;
+    uint64_t bytes = (ticket->plan.bytes + 255) / 256 * 256;
+    if (bytes > side->arena_bytes) {
+        error_set(why, STATUS_FULL,
+                  "a snapshot of %llu bytes does not fit CUVET_MEMORY (%llu bytes)",
+                  (unsigned long long)bytes, (unsigned long long)side->arena_bytes);
+        return SKIP_TOO_LARGE;
+    }
+    int slot = slots_claim(side->free_slots);
+    if (slot < 0)
+        return SKIP_QUEUE_FULL;
+    ticket->check = &side->check[slot];
+    ticket->check->slot = (uint32_t)slot;
+    ticket->check->arena_bytes = bytes;
+    ticket->check->begin = ticket->check->end = 0;
+    atomic_fetch_add(&side->pending, 1);
+    return SKIP_NONE;
+}
+
+/* The packed parameters, for the bundle; none when they are too long for a slot. */
+static void keep_params(struct check *check, const struct launch *launch)
+{
+    const struct param_layout *layout = &check->kernel->layout;
+    check->params_bytes = 0;
+    memset(check->params, 0, sizeof(check->params));
+    if (layout->count > LAYOUT_MAX)
+        return;
+    size_t end = 0;
+    for (unsigned i = 0; i < layout->count; i++) {
+        size_t offset = layout->param[i].offset, size = layout->param[i].size;
+        if (offset + size > CHECK_PARAMS ||
+            !launch_read(launch, i, offset, 0, size, check->params + offset))
+            return;
+        end = offset + size;
+    }
+    check->params_bytes = end;
+}
+
+static void fill(struct ticket *ticket, const struct launch *launch)
+{
+    struct check *check = ticket->check;
+    atomic_store_explicit(&check->state, CHECK_FILLING, memory_order_relaxed);
+    check->sequence = atomic_fetch_add(&ticket->side->sequence, 1);
+    check->kernel = ticket->kernel;
+    check->launch = ticket->number;
+    check->gate = ticket->gate;
+    memcpy(check->grid, launch->grid, sizeof(check->grid));
+    memcpy(check->block, launch->block, sizeof(check->block));
+    check->shared_bytes = launch->shared_bytes;
+    check->binding = ticket->binding;
+    memcpy(check->placement, ticket->plan.placement, sizeof(check->placement));
+    keep_params(check, launch);
+}
+
+/* Everything that a sampled launch needs before it runs; on any reason not to, nothing is held. */
+static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
+                         struct ticket *ticket, struct error *why)
+{
+    enum skip skip = find_side(pipeline, launch, ticket);
+    if (!skip)
+        skip = look_for_capture(launch);
+    if (!skip)
+        skip = binding_make(ticket->kernel->spec, launch, &ticket->binding, why);
+    if (!skip)
+        skip = check_extents(ticket, why);
+    if (!skip)
+        skip = snapshot_plan_make(&ticket->binding, &ticket->plan, why);
+    if (!skip)
+        skip = claim(ticket, why);
+    if (skip)
+        return skip;
+    fill(ticket, launch);
+    ticket->check->binding.call.seed = ticket->kernel->key ^ ticket->number;
+    if (ticket->plan.has_before &&
+        snapshot_before(ticket->side, ticket->check, &ticket->plan, launch, why)) {
+        side_release(ticket->side, ticket->check);
+        return SKIP_DRIVER;
+    }
+    return SKIP_NONE;
+}
+
+/* Reasons that pass: the novelty gate's turn is kept for a launch that can be checked. */
+static bool passing(enum skip skip)
+{
+    return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_NOT_READY;
+}
+
+static void sample(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
+{
+    struct error why = {{0}};
+    ticket->skip = prepare(pipeline, launch, ticket, &why);
+    if (ticket->gate == GATE_FIRST && passing(ticket->skip))
+        gate_return(pipeline->gate, ticket->kernel->spec, launch);
+    if (ticket->skip && why.text[0])
+        warn(pipeline, ticket->kernel, ticket->skip, why.text);
+}
+
+void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
+{
+    ticket->kernel = kernels_find(pipeline->kernels, launch);
+    pipeline->sink->seen(pipeline->sink->user);
+    if (!ticket->kernel || !ticket->kernel->spec) {
+        ticket->skip = ticket->kernel ? ticket->kernel->skip : SKIP_UNREGISTERED;
+        return;
+    }
+    if (atomic_load_explicit(&pipeline->off, memory_order_relaxed)) {
+        ticket->skip = SKIP_OFF;
+        return;
+    }
+    struct known_kernel *kernel = ticket->kernel;
+    ticket->number = atomic_fetch_add_explicit(&kernel->launches, 1, memory_order_relaxed);
+    ticket->gate = gate_decide(pipeline->gate, kernel->spec, kernel->key, ticket->number, launch);
+    ticket->skip = SKIP_NOT_SAMPLED;
+    if (ticket->gate != GATE_NO)
+        sample(pipeline, launch, ticket);
+}
+
+static void count(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
+{
+    pipeline->sink->skipped(pipeline->sink->user, ticket->kernel ? ticket->kernel->spec : NULL,
+                            skip);
+}
+
+/*
+ * A copy before the launch is on its way and the driver takes nothing more from us: the slot will
+ * never be sealed. Checking ends in this context, and the collector counts what is under way.
+ */
+static void break_side(struct pipeline *pipeline, struct ticket *ticket)
+{
+    enum side_state ready = SIDE_READY;
+    side_submit(ticket->side, ticket->check, CHECK_ABANDONED);
+    atomic_compare_exchange_strong(&ticket->side->state, &ready, SIDE_BROKEN);
+    collector_wake(pipeline->collector);
+}
+
+/* A sampled launch that the driver refused: what was copied before it is waited for, not used. */
+static void abandon(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
+{
+    if (!ticket->plan.has_before) {
+        side_release(ticket->side, ticket->check);
+        count(pipeline, ticket, SKIP_LAUNCH_FAILED);
+    } else if (!snapshot_seal(ticket->side, ticket->check, launch, NULL)) {
+        side_submit(ticket->side, ticket->check, CHECK_ABANDONED);
+        collector_wake(pipeline->collector); /* which counts it */
+    } else {
+        break_side(pipeline, ticket);
+    }
+}
+
+static void hand_over(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
+{
+    struct error why = {{0}};
+    if (!snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, &why)) {
+        side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
+        collector_wake(pipeline->collector);
+        return;
+    }
+    warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
+    if (ticket->plan.has_before) {
+        break_side(pipeline, ticket);
+        return;
+    }
+    side_release(ticket->side, ticket->check);
+    count(pipeline, ticket, SKIP_DRIVER);
+}
+
+void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
+                   CUresult result)
+{
+    if (result != CUDA_SUCCESS) {
+        pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));
+        if (ticket->skip == SKIP_NONE)
+            abandon(pipeline, launch, ticket);
+        else
+            count(pipeline, ticket, SKIP_LAUNCH_FAILED);
+        return;
+    }
+    if (ticket->skip == SKIP_NONE)
+        hand_over(pipeline, launch, ticket);
+    else
+        count(pipeline, ticket, ticket->skip);
+}
+
+void pipeline_count(struct pipeline *pipeline, enum skip skip)
+{
+    pipeline->sink->seen(pipeline->sink->user);
+    pipeline->sink->skipped(pipeline->sink->user, NULL, skip);
+}
+
+void pipeline_wait_begins(struct pipeline *pipeline, CUcontext context)
+{
+    struct side *side = sides_find(pipeline->sides, context);
+    if (side)
+        atomic_fetch_add_explicit(&side->synchronising, 1, memory_order_acq_rel);
+}
+
+void pipeline_wait_ends(struct pipeline *pipeline, CUcontext context)
+{
+    struct side *side = sides_find(pipeline->sides, context);
+    /* Never below zero: the side may have come into being during the wait. */
+    if (side && atomic_load(&side->synchronising) > 0)
+        atomic_fetch_sub_explicit(&side->synchronising, 1, memory_order_acq_rel);
+}
+
+void pipeline_context_created(struct pipeline *pipeline, CUcontext context)
+{
+    if (sides_open(pipeline->sides, context))
+        collector_wake(pipeline->collector);
+    else
+        log_once(LOG_WARN, "too many contexts: launches in the later ones are not checked");
+}
+
+void pipeline_context_going(struct pipeline *pipeline, CUcontext context)
+{
+    struct side *side = sides_find(pipeline->sides, context);
+    if (!side)
+        return;
+    collector_let_go(pipeline->collector, side, pipeline->ready_wait_ms);
+    sides_close(pipeline->sides, side);
+}

@@ -1,0 +1,57 @@
+/*
+ * pipeline.h - THE coordinator of a launch: look up, gate, snapshot, hand over. Reads as section
+ * "life of a launch" of shim/README.md.
+ *
+ * pipeline_enter and pipeline_exit run on the program's thread, around the real launch, with a
+ * ticket between them. They enqueue and never wait: no allocation, module load, synchronisation or
+ * file I/O, but for the first sight of a kernel and the first launch in a new context.
+ */
+#ifndef VERIFY_PIPELINE_H
+#define VERIFY_PIPELINE_H
+
+#include "verify/collector.h"
+#include "verify/gate.h"
+#include "verify/kernels.h"
+#include "verify/side.h"
+#include "verify/sink.h"
+#include "verify/snapshot.h"
+
+struct pipeline {
+    struct gate *gate;
+    struct kernels *kernels;
+    struct sides *sides;
+    struct collector *collector;
+    const struct sink *sink;
+    int ready_wait_ms; /* for the first registered launch of a new context */
+    atomic_bool off;   /* switched off: every launch is counted as such */
+};
+
+/* What a launch carries from ENTER to EXIT; one a thread, large, so not on the stack. */
+struct ticket {
+    struct known_kernel *kernel;
+    enum skip skip; /* SKIP_NONE: sampled, `check` holds it */
+    struct side *side;
+    struct check *check;
+    enum gate_result gate;
+    uint64_t number;
+    struct binding binding;
+    struct snapshot_plan plan;
+};
+
+void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket);
+
+/* `result`: what the launch API returned. */
+void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
+                   CUresult result);
+
+/* A launch of another kind (graph, legacy API): seen and counted, nothing else. */
+void pipeline_count(struct pipeline *pipeline, enum skip skip);
+
+/* The program enters or leaves a call that waits for the whole context. */
+void pipeline_wait_begins(struct pipeline *pipeline, CUcontext context);
+void pipeline_wait_ends(struct pipeline *pipeline, CUcontext context);
+
+void pipeline_context_created(struct pipeline *pipeline, CUcontext context);
+void pipeline_context_going(struct pipeline *pipeline, CUcontext context);
+
+#endif

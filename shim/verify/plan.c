@@ -1,0 +1,382 @@
+/*
+ * plan.c - names to slots, lets into order, dims to programs.
+ *
+ * A name's slot is made when an expression first asks for it, so that a launch reads only the
+ * parameters that something needs. Lets have their slots from the start, because they may name each
+ * other in any order; they are sorted, and cycles found, once all are compiled.
+ */
+#include "verify/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/nearest.h"
+#include "base/number.h"
+#include "verify/plan_builder.h"
+
+static const char *const builtin_names[SLOT_FREE] = {"grid.x",  "grid.y",  "grid.z",
+                                                     "block.x", "block.y", "block.z"};
+
+static enum status at_node(const struct plan_builder *b, const struct yaml_node *node,
+                           enum status status)
+{
+    if (status)
+        error_prefix(b->err, "%s:%u:%u", node->file, node->line, node->column);
+    return status;
+}
+
+/* ---- names ---- */
+
+static int new_slot(struct plan_builder *b, const char *name)
+{
+    if (b->slots == PLAN_SLOTS) {
+        error_set(b->err, STATUS_INVALID, "more than 58 names in expressions");
+        return -1;
+    }
+    b->slot_name[b->slots] = name;
+    return b->slots++;
+}
+
+/* A template argument as a number: 8, 8u, (int)8, (Kind)2, true. */
+static bool capture_number(const char *text, int64_t *out)
+{
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        *out = text[0] == 't';
+        return true;
+    }
+    const char *cast = text[0] == '(' ? strrchr(text, ')') : NULL;
+    if (cast)
+        text = cast + 1;
+    char digits[32];
+    size_t length = strlen(text);
+    while (length > 0 && strchr("uUlL", text[length - 1]))
+        length--;
+    if (length == 0 || length >= sizeof digits)
+        return false;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    return number_integer(digits, out);
+}
+
+static int capture_slot(struct plan_builder *b, const struct capture *capture)
+{
+    int64_t value = 0;
+    if (capture->text && !capture_number(capture->text, &value)) {
+        error_set(b->err, STATUS_INVALID, "the template argument %s is '%.60s', not a whole number",
+                  capture->name, capture->text);
+        return -1;
+    }
+    int slot = new_slot(b, capture->name);
+    if (slot >= 0)
+        b->plan->constant[slot] = value;
+    return slot;
+}
+
+static int item_slot(struct plan_builder *b, const struct signature_item *item)
+{
+    if (item->array || dtype_is_real(item->type.dtype)) {
+        error_set(b->err, STATUS_INVALID, "'%s' is %s; expressions use integers", item->name,
+                  item->array ? "an array" : dtype_text(item->type.dtype));
+        return -1;
+    }
+    int slot = new_slot(b, item->name);
+    if (slot >= 0)
+        b->plan->load[b->plan->loads++] = (struct plan_load){item, plan_start(b, item), slot};
+    return slot;
+}
+
+static void unknown_name(struct plan_builder *b, const char *name)
+{
+    struct nearest nearest = {.word = name};
+    char question[96];
+    for (int i = 0; i < b->slots; i++)
+        nearest_offer(&nearest, b->slot_name[i]);
+    for (unsigned i = 0; i < b->plan->signature->items; i++) {
+        const struct signature_item *item = &b->plan->signature->item[i];
+        if (!item->array && !dtype_is_real(item->type.dtype))
+            nearest_offer(&nearest, item->name);
+    }
+    for (unsigned i = 0; i < b->captures->count; i++)
+        nearest_offer(&nearest, b->captures->capture[i].name);
+    error_set(b->err, STATUS_INVALID, "unknown name '%s'%s", name,
+              nearest_text(&nearest, question, sizeof question));
+}
+
+static int find_name(void *user, const char *name, struct error *err)
+{
+    struct plan_builder *b = user;
+    (void)err; /* the builder's own */
+    for (int i = 0; i < b->slots; i++) {
+        if (strcmp(b->slot_name[i], name) == 0)
+            return i;
+    }
+    const struct signature_item *item = signature_find(b->plan->signature, name);
+    if (item)
+        return item_slot(b, item);
+    for (unsigned i = 0; i < b->captures->count; i++) {
+        if (strcmp(b->captures->capture[i].name, name) == 0)
+            return capture_slot(b, &b->captures->capture[i]);
+    }
+    unknown_name(b, name);
+    return -1;
+}
+
+bool plan_has_value(const struct plan_builder *b, const char *name)
+{
+    for (int i = 0; i < b->slots; i++) {
+        if (strcmp(b->slot_name[i], name) == 0)
+            return true;
+    }
+    for (unsigned i = 0; i < b->captures->count; i++) {
+        if (strcmp(b->captures->capture[i].name, name) == 0)
+            return true;
+    }
+    const struct signature_item *item = signature_find(b->plan->signature, name);
+    return item && !item->array && !dtype_is_real(item->type.dtype);
+}
+
+enum status plan_expr(struct plan_builder *b, const struct yaml_node *node, const char *what,
+                      const char *name, const char *text, const struct expr **out)
+{
+    struct expr_names names = {find_name, b};
+    enum status status = expr_compile(out, b->arena, text, &names, b->err);
+    if (status && what)
+        error_prefix(b->err, "%s '%s'", what, name);
+    return at_node(b, node, status);
+}
+
+static void use_slot(void *user, int slot)
+{
+    struct plan_builder *b = user;
+    b->used[slot] = true;
+}
+
+void plan_use(struct plan_builder *b, const struct expr *expr)
+{
+    if (expr)
+        expr_slots(expr, use_slot, b);
+}
+
+uint32_t plan_start(const struct plan_builder *b, const struct signature_item *item)
+{
+    return b->layout ? b->layout->param[item->param].offset : 0;
+}
+
+/* ---- lets ---- */
+
+static enum status make_let_slots(struct plan_builder *b, const struct yaml_node *node)
+{
+    enum status status = yaml_expect(node, "let", YAML_KIND_MAPPING, b->err);
+    if (status)
+        return status;
+    if (node->count > PLAN_LETS)
+        return yaml_error(b->err, node, "more than 32 lets");
+    for (size_t i = 0; i < node->count; i++) {
+        const struct yaml_node *key = node->key[i];
+        const char *name = key->text;
+        bool taken = signature_find(b->plan->signature, name) || plan_has_value(b, name);
+        if (taken || strncmp(name, "grid.", 5) == 0 || strncmp(name, "block.", 6) == 0)
+            return yaml_error(b->err, key, "let '%s': the name is taken", name);
+        int slot = new_slot(b, name);
+        if (slot < 0)
+            return at_node(b, key, STATUS_INVALID);
+        b->plan->let[b->plan->lets++] = (struct plan_let){.name = name, .slot = slot};
+    }
+    return STATUS_OK;
+}
+
+struct dependency {
+    const struct binding_plan *plan;
+    unsigned placed;
+    bool ready;
+};
+
+static void needs_slot(void *user, int slot)
+{
+    struct dependency *d = user;
+    for (unsigned i = d->placed; i < d->plan->lets; i++) {
+        if (d->plan->let[i].slot == slot)
+            d->ready = false;
+    }
+}
+
+/* Moves lets whose needs are placed to the front until all are, or none moves: a cycle. */
+static enum status sort_lets(struct plan_builder *b, const struct yaml_node *node)
+{
+    struct binding_plan *plan = b->plan;
+    for (unsigned placed = 0; placed < plan->lets; placed++) {
+        unsigned next = placed;
+        for (; next < plan->lets; next++) {
+            struct dependency d = {plan, placed, true};
+            expr_slots(plan->let[next].expr, needs_slot, &d);
+            if (d.ready)
+                break;
+        }
+        if (next == plan->lets)
+            return yaml_error(b->err, node, "let '%s' depends on itself", plan->let[placed].name);
+        struct plan_let let = plan->let[next];
+        plan->let[next] = plan->let[placed];
+        plan->let[placed] = let;
+    }
+    return STATUS_OK;
+}
+
+static enum status make_lets(struct plan_builder *b)
+{
+    const struct yaml_node *node = b->source->let;
+    enum status status = node ? make_let_slots(b, node) : STATUS_OK;
+    for (unsigned i = 0; !status && i < b->plan->lets; i++) {
+        struct plan_let *let = &b->plan->let[i];
+        const char *text;
+        status = yaml_text(node->item[i], let->name, &text, b->err);
+        if (!status)
+            status = plan_expr(b, node->item[i], "let", let->name, text, &let->expr);
+    }
+    return status ? status : sort_lets(b, node);
+}
+
+/* ---- arrays ---- */
+
+static enum status make_dims(struct plan_builder *b, struct plan_array *array)
+{
+    const struct signature_item *item = array->item;
+    enum status status = STATUS_OK;
+    for (unsigned i = 0; !status && i < item->ndim; i++) {
+        const struct signature_dim *from = &item->dim[i];
+        struct plan_dim *dim = &array->dim[i];
+        dim->stride_bytes = from->stride_bytes;
+        status = plan_expr(b, b->source->signature, "signature: array", item->name, from->extent,
+                           &dim->extent);
+        if (!status && from->stride)
+            status = plan_expr(b, b->source->signature, "signature: array", item->name,
+                               from->stride, &dim->stride);
+        int64_t value;
+        if (!status && expr_constant(dim->extent, &value) && value < 0)
+            status = yaml_error(b->err, b->source->signature,
+                                "signature: array '%s': extent %s is negative", item->name,
+                                from->extent);
+    }
+    return status;
+}
+
+static enum status make_arrays(struct plan_builder *b)
+{
+    const struct signature *signature = b->plan->signature;
+    b->plan->array = arena_alloc(b->arena, (signature->arrays + 1) * sizeof *b->plan->array);
+    if (!b->plan->array)
+        return error_set(b->err, STATUS_NO_MEMORY, "no memory");
+    enum status status = STATUS_OK;
+    for (unsigned i = 0; !status && i < signature->items; i++) {
+        if (!signature->item[i].array)
+            continue;
+        struct plan_array *array = &b->plan->array[b->plan->arrays++];
+        array->item = &signature->item[i];
+        array->start = plan_start(b, array->item);
+        status = make_dims(b, array);
+    }
+    return status;
+}
+
+static enum status make_whens(struct plan_builder *b)
+{
+    const struct yaml_node *node = b->source->when;
+    enum status status = node ? yaml_expect(node, "when", YAML_KIND_MAPPING, b->err) : STATUS_OK;
+    for (size_t i = 0; !status && node && i < node->count; i++) {
+        const char *name = node->key[i]->text, *text;
+        const struct signature_item *item = signature_find(b->plan->signature, name);
+        if (!item || !item->array) {
+            struct nearest nearest = {.word = name};
+            char question[96];
+            for (unsigned j = 0; j < b->plan->arrays; j++)
+                nearest_offer(&nearest, b->plan->array[j].item->name);
+            return yaml_error(b->err, node->key[i], "when: no array is called '%.60s'%s", name,
+                              nearest_text(&nearest, question, sizeof question));
+        }
+        status = yaml_text(node->item[i], name, &text, b->err);
+        if (!status)
+            status =
+                plan_expr(b, node->item[i], "when", name, text, &b->plan->array[item->number].when);
+    }
+    return status;
+}
+
+/* ---- the whole ---- */
+
+/* Drops lets and loads that no bound array, `when` or formal needs, so that a launch does not pay,
+ * or fail, for them. Lets go from last to first: a used one uses what stands before it. */
+static void keep_used(struct plan_builder *b)
+{
+    struct binding_plan *plan = b->plan;
+    for (unsigned i = 0; i < plan->arrays; i++) {
+        const struct plan_array *array = &plan->array[i];
+        bool needed = array->bound || !plan->formals;
+        for (unsigned j = 0; needed && j < array->item->ndim; j++) {
+            plan_use(b, array->dim[j].extent);
+            plan_use(b, array->dim[j].stride);
+        }
+        if (needed)
+            plan_use(b, array->when);
+    }
+    for (unsigned i = plan->lets; i-- > 0;) {
+        if (b->used[plan->let[i].slot])
+            plan_use(b, plan->let[i].expr);
+    }
+    unsigned lets = 0, loads = 0;
+    for (unsigned i = 0; i < plan->lets; i++) {
+        if (b->used[plan->let[i].slot])
+            plan->let[lets++] = plan->let[i];
+    }
+    for (unsigned i = 0; i < plan->loads; i++) {
+        if (b->used[plan->load[i].slot])
+            plan->load[loads++] = plan->load[i];
+    }
+    plan->lets = lets;
+    plan->loads = loads;
+}
+
+static enum status parse_signature(struct plan_builder *b)
+{
+    const struct yaml_node *node = b->source->signature;
+    const char *text;
+    enum status status = yaml_text(node, "signature", &text, b->err);
+    if (status)
+        return status;
+    status =
+        at_node(b, node, signature_parse(&b->plan->signature, b->arena, text, b->captures, b->err));
+    if (status || !b->layout)
+        return status;
+    status = signature_fits(b->plan->signature, b->layout, b->err);
+    return status ? at_node(b, node, STATUS_UNSUPPORTED) : STATUS_OK;
+}
+
+enum status plan_make(const struct binding_plan **out, struct arena *arena,
+                      const struct plan_source *source, const struct captures *captures,
+                      const struct param_layout *layout, struct error *err)
+{
+    static const struct captures none;
+    struct error unheard = {0};
+    struct plan_builder b = {.arena = arena,
+                             .source = source,
+                             .captures = captures ? captures : &none,
+                             .layout = layout,
+                             .err = err ? err : &unheard,
+                             .slots = SLOT_FREE};
+    memcpy(b.slot_name, builtin_names, sizeof builtin_names);
+    b.plan = arena_alloc(arena, sizeof *b.plan);
+    if (!b.plan)
+        return error_set(err, STATUS_NO_MEMORY, "no memory");
+    enum status status = parse_signature(&b);
+    if (!status)
+        status = make_lets(&b);
+    if (!status)
+        status = make_arrays(&b);
+    if (!status)
+        status = make_whens(&b);
+    if (!status && source->builtin)
+        status = plan_bind(&b);
+    if (status)
+        return status;
+    keep_used(&b);
+    *out = b.plan;
+    return STATUS_OK;
+}

@@ -1,0 +1,109 @@
+/*
+ * plan.h - an entry of the registry compiled for one kernel: what binding_make runs.
+ *
+ * Everything that can be known before a launch is settled here: types, parameter places, slots of
+ * names, the order of lets, which argument stands behind which formal, how outputs are judged.
+ * The product is immutable and the arena's.
+ */
+#ifndef VERIFY_PLAN_H
+#define VERIFY_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/arena.h"
+#include "base/yaml_doc.h"
+#include "refs/ref_list.h"
+#include "verify/expr.h"
+#include "verify/formals.h"
+#include "verify/signature.h"
+#include "verify/tolerance.h"
+
+enum {
+    SLOT_GRID = 0,  /* x, y, z */
+    SLOT_BLOCK = 3, /* x, y, z */
+    SLOT_FREE = 6,
+    PLAN_SLOTS = 64,
+    PLAN_LETS = 32,
+};
+
+/* Where a scalar's bytes are in a launch. */
+struct plan_load {
+    const struct signature_item *item;
+    uint32_t start; /* of the parameter in the packed buffer */
+    int slot;       /* integers for expressions; -1 for reals */
+};
+
+struct plan_let {
+    const struct expr *expr;
+    const char *name;
+    int slot;
+};
+
+struct plan_dim {
+    const struct expr *extent, *stride; /* stride NULL: dense */
+    bool stride_bytes;
+};
+
+struct plan_array {
+    const struct signature_item *item;
+    const struct expr *when; /* or NULL */
+    struct plan_dim dim[SIGNATURE_DIMS];
+    uint32_t start;
+    bool bound; /* a formal reads or writes it */
+};
+
+struct plan_tensor {
+    int array;                  /* index into plan->array, or -1: unbound */
+    struct tolerance tolerance; /* outputs */
+};
+
+/* The value of a real formal: a parameter, an integer expression, or a constant. */
+struct plan_real {
+    const struct signature_item *item;
+    uint32_t start;
+    const struct expr *expr;
+    double value;
+};
+
+/* The value of a named dim or an int formal that does not come from a tensor's shape. */
+struct plan_size {
+    int size;                /* index into ref_call.size */
+    const struct expr *expr; /* NULL: `value` */
+    int64_t value;
+    const char *source; /* for messages */
+};
+
+struct binding_plan {
+    const struct signature *signature;
+    const struct formals *formals; /* NULL: the entry has no reference */
+    int64_t constant[PLAN_SLOTS];  /* captures; 0 elsewhere */
+    unsigned loads, lets, arrays, sizes;
+    struct plan_load load[PLAN_SLOTS];
+    struct plan_let let[PLAN_LETS]; /* in an order in which each finds what it needs */
+    struct plan_array *array;       /* arrays of the signature, in its order */
+    struct plan_tensor tensor[REF_MAX_TENSORS];
+    struct plan_real real[REF_MAX_SCALARS];
+    struct plan_size size[REF_MAX_SIZES];
+    struct tolerance tolerance; /* of the first output: what holds for the whole call */
+    bool needs_before;
+};
+
+/* What an entry says. Nodes are those of the file, for positions in messages; NULL: not given. */
+struct plan_source {
+    const struct yaml_node *signature, *let, *when, *bind, *reference;
+    const struct ref_builtin *builtin;        /* NULL: signature only */
+    const struct tolerance_table *tolerances; /* may be NULL */
+    const struct tolerance *override;         /* the entry's own row, or NULL */
+};
+
+/*
+ * Compiles the entry. `layout` NULL: a check of the entry alone, before any kernel is seen; then
+ * captures may be without values, and only what cannot depend on them is judged.
+ * STATUS_INVALID: the entry is wrong ("kernels.yaml:14:5: ..."). STATUS_UNSUPPORTED: the entry is
+ * well formed, but its signature does not fit `layout`.
+ */
+enum status plan_make(const struct binding_plan **out, struct arena *arena,
+                      const struct plan_source *source, const struct captures *captures,
+                      const struct param_layout *layout, struct error *err);
+
+#endif

@@ -1,0 +1,326 @@
+/*
+ * plan_bind.c - the formals of a reference get their arguments: the one of the same name, or what
+ * `bind` says. Everything that contradicts is told before any launch.
+ */
+#include "verify/plan_builder.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "base/nearest.h"
+#include "base/number.h"
+
+struct missing {
+    char names[200];
+    size_t used;
+};
+
+static const char *reference_name(const struct plan_builder *b)
+{
+    return b->source->builtin->name;
+}
+
+/* Where a message about formal `name` points to: its `bind`, or the reference's name. */
+static const struct yaml_node *place_of(const struct plan_builder *b, const char *name)
+{
+    const struct yaml_node *bind = yaml_get(b->source->bind, name);
+    return bind ? bind : b->source->reference ? b->source->reference : b->source->signature;
+}
+
+static void add_missing(struct missing *missing, const char *name)
+{
+    int length = snprintf(missing->names + missing->used, sizeof missing->names - missing->used,
+                          "%s'%s'", missing->used ? ", " : "", name);
+    if (length > 0 && missing->used + (size_t)length < sizeof missing->names)
+        missing->used += (size_t)length;
+    else
+        missing->names[missing->used] = '\0';
+}
+
+static enum status bound_text(const struct plan_builder *b, const char *formal, const char **out)
+{
+    const struct yaml_node *node = yaml_get(b->source->bind, formal);
+    *out = NULL;
+    return node ? yaml_text(node, formal, out, b->err) : STATUS_OK;
+}
+
+/* ---- arrays ---- */
+
+static enum status check_role(const struct plan_builder *b, const struct formal *formal,
+                              const struct signature_item *item)
+{
+    static const char *const words[] = {[ROLE_READ] = "const",
+                                        [ROLE_WRITE] = "written only",
+                                        [ROLE_INOUT] = "inout",
+                                        [ROLE_ACC] = "acc",
+                                        [ROLE_WS] = "ws"};
+    enum role role = item->role;
+    bool fits = role == ROLE_INOUT;
+    const char *wants = "inout";
+    if (formal->kind == FORMAL_IN) {
+        fits |= role == ROLE_READ || role == ROLE_ACC;
+        wants = "const, inout or acc";
+    } else if (formal->kind == FORMAL_OUT) {
+        fits |= role == ROLE_WRITE || role == ROLE_ACC;
+        wants = "written, inout or acc";
+    }
+    if (fits)
+        return STATUS_OK;
+    return yaml_error(b->err, place_of(b, formal->name),
+                      "formal '%s' of '%s' needs an argument that is %s, but '%s' is %s",
+                      formal->name, reference_name(b), wants, item->name, words[role]);
+}
+
+/* A rank that no launch can adapt: elements cannot vanish, so a formal without dims takes only
+ * arrays of one element. Whether leading dims fold is known at a launch. */
+static enum status check_rank(const struct plan_builder *b, const struct formal *formal,
+                              const struct plan_array *array)
+{
+    for (unsigned i = 0; formal->ndim == 0 && i < array->item->ndim; i++) {
+        int64_t extent;
+        if (expr_constant(array->dim[i].extent, &extent) && extent != 1)
+            return yaml_error(b->err, place_of(b, formal->name),
+                              "formal '%s' of '%s' is one element, but '%s' has %lld", formal->name,
+                              reference_name(b), array->item->name, (long long)extent);
+    }
+    int last = formal->ndim - 1;
+    int64_t extent;
+    if (last >= 0 && formal->dim[last].size < 0 && array->item->type.lanes == 1 &&
+        (int)array->item->ndim <= formal->ndim &&
+        expr_constant(array->dim[array->item->ndim - 1].extent, &extent) &&
+        extent != formal->dim[last].literal)
+        return yaml_error(b->err, place_of(b, formal->name),
+                          "formal '%s' of '%s' has %lld columns, but '%s' has %lld", formal->name,
+                          reference_name(b), (long long)formal->dim[last].literal,
+                          array->item->name, (long long)extent);
+    return STATUS_OK;
+}
+
+/* Each element has one expected value, so two outputs cannot share an array. */
+static enum status check_single_writer(const struct plan_builder *b, const struct formal *formal,
+                                       int array)
+{
+    for (int i = 0; i < b->plan->formals->count; i++) {
+        const struct formal *other = &b->plan->formals->formal[i];
+        if (other == formal)
+            return STATUS_OK;
+        if ((other->kind == FORMAL_OUT || other->kind == FORMAL_INOUT) &&
+            b->plan->tensor[other->slot].array == array)
+            return yaml_error(b->err, place_of(b, formal->name),
+                              "outputs '%s' and '%s' are both bound to '%s'", other->name,
+                              formal->name, b->plan->array[array].item->name);
+    }
+    return STATUS_OK;
+}
+
+static enum status bind_tensor(struct plan_builder *b, const struct formal *formal,
+                               struct missing *missing)
+{
+    struct plan_tensor *tensor = &b->plan->tensor[formal->slot];
+    const char *text;
+    tensor->array = -1;
+    enum status status = bound_text(b, formal->name, &text);
+    if (status)
+        return status;
+    const struct signature_item *item =
+        signature_find(b->plan->signature, text ? text : formal->name);
+    if (!item && !text) {
+        if (!formal->optional)
+            add_missing(missing, formal->name);
+        return STATUS_OK;
+    }
+    if (!item || !item->array) {
+        struct nearest nearest = {.word = text ? text : formal->name};
+        char question[96] = "";
+        for (unsigned i = 0; i < b->plan->arrays && !item; i++)
+            nearest_offer(&nearest, b->plan->array[i].item->name);
+        return yaml_error(b->err, place_of(b, formal->name),
+                          "formal '%s' of '%s' is an array, but '%.60s' is %s%s", formal->name,
+                          reference_name(b), nearest.word, item ? "a scalar" : "no argument",
+                          nearest_text(&nearest, question, sizeof question));
+    }
+    status = check_role(b, formal, item);
+    if (!status)
+        status = check_rank(b, formal, &b->plan->array[item->number]);
+    if (!status && formal->kind != FORMAL_IN)
+        status = check_single_writer(b, formal, (int)item->number);
+    tensor->array = (int)item->number;
+    b->plan->array[item->number].bound = true;
+    b->plan->needs_before |= item->role == ROLE_INOUT || item->role == ROLE_ACC;
+    return status;
+}
+
+/* ---- scalars and sizes ---- */
+
+static enum status bind_real(struct plan_builder *b, const struct formal *formal,
+                             struct missing *missing)
+{
+    struct plan_real *real = &b->plan->real[formal->slot];
+    const char *text;
+    enum status status = bound_text(b, formal->name, &text);
+    if (status)
+        return status;
+    real->value = formal->fallback;
+    if (text && number_real(text, &real->value))
+        return STATUS_OK;
+    const char *name = text ? text : formal->name;
+    const struct signature_item *item = signature_find(b->plan->signature, name);
+    if (item && item->array)
+        return yaml_error(b->err, place_of(b, formal->name),
+                          "formal '%s' of '%s' is a number, but '%s' is an array", formal->name,
+                          reference_name(b), name);
+    if (item) {
+        real->item = item;
+        real->start = plan_start(b, item);
+        return STATUS_OK;
+    }
+    if (!text && !plan_has_value(b, name)) {
+        if (!formal->optional)
+            add_missing(missing, formal->name);
+        return STATUS_OK;
+    }
+    status = plan_expr(b, place_of(b, formal->name), "formal", formal->name, name, &real->expr);
+    plan_use(b, real->expr);
+    return status;
+}
+
+/* A named dim (formal NULL) needs no source of its own: tensors give it. */
+static enum status bind_size(struct plan_builder *b, const char *name, int size,
+                             const struct formal *formal, struct missing *missing)
+{
+    const char *text;
+    enum status status = bound_text(b, name, &text);
+    if (status)
+        return status;
+    struct plan_size *out = &b->plan->size[b->plan->sizes];
+    *out = (struct plan_size){.size = size, .source = text ? text : name};
+    if (!text && (!formal || !plan_has_value(b, name))) {
+        if (!formal)
+            return STATUS_OK;
+        if (!formal->optional)
+            add_missing(missing, name);
+        out->value = (int64_t)formal->fallback;
+        b->plan->sizes++;
+        return STATUS_OK;
+    }
+    b->plan->sizes++;
+    status =
+        plan_expr(b, place_of(b, name), formal ? "formal" : "size", name, out->source, &out->expr);
+    plan_use(b, out->expr);
+    return status;
+}
+
+static enum status bind_one(struct plan_builder *b, const struct formal *formal,
+                            struct missing *missing)
+{
+    switch (formal->kind) {
+    case FORMAL_REAL:
+        return bind_real(b, formal, missing);
+    case FORMAL_INT:
+        return bind_size(b, formal->name, formal->slot, formal, missing);
+    default:
+        return bind_tensor(b, formal, missing);
+    }
+}
+
+static bool is_size_name(const struct formals *formals, const char *name)
+{
+    for (int i = 0; i < formals->sizes; i++) {
+        if (strcmp(formals->size_name[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Named dims are those sizes that are no int formals. */
+static enum status bind_dims(struct plan_builder *b)
+{
+    const struct formals *formals = b->plan->formals;
+    enum status status = STATUS_OK;
+    for (int i = 0; !status && i < formals->sizes; i++) {
+        if (!formals_find(formals, formals->size_name[i]))
+            status = bind_size(b, formals->size_name[i], i, NULL, NULL);
+    }
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static enum status check_bind_keys(const struct plan_builder *b)
+{
+    const struct yaml_node *bind = b->source->bind;
+    const struct formals *formals = b->plan->formals;
+    enum status status = bind ? yaml_expect(bind, "bind", YAML_KIND_MAPPING, b->err) : STATUS_OK;
+    for (size_t i = 0; !status && bind && i < bind->count; i++) {
+        const char *name = bind->key[i]->text;
+        if (formals_find(formals, name) || is_size_name(formals, name))
+            continue;
+        struct nearest nearest = {.word = name};
+        char question[96];
+        for (int j = 0; j < formals->count; j++)
+            nearest_offer(&nearest, formals->formal[j].name);
+        for (int j = 0; j < formals->sizes; j++)
+            nearest_offer(&nearest, formals->size_name[j]);
+        status = yaml_error(b->err, bind->key[i],
+                            "bind: reference '%s' has no formal '%.60s' (it has: %s)%s",
+                            reference_name(b), name, b->source->builtin->formals,
+                            nearest_text(&nearest, question, sizeof question));
+    }
+    return status;
+}
+
+static struct tolerance judge(const struct plan_builder *b, enum dtype dtype)
+{
+    const struct tolerance_row *row =
+        b->source->tolerances ? tolerance_find(b->source->tolerances, reference_name(b), dtype)
+                              : NULL;
+    struct tolerance tolerance = row ? row->tolerance : tolerance_fallback(dtype);
+    if (b->source->override) {
+        tolerance = *b->source->override;
+        if (tolerance.accumulate == DTYPE_NONE)
+            tolerance.accumulate = tolerance_fallback(dtype).accumulate;
+    }
+    return tolerance;
+}
+
+/* Each output by its own dtype; the accumulator, one for the call, is that of the first. */
+static void set_tolerances(struct plan_builder *b)
+{
+    bool first = true;
+    b->plan->tolerance = tolerance_fallback(DTYPE_F32);
+    for (int i = 0; i < b->plan->formals->count; i++) {
+        const struct formal *formal = &b->plan->formals->formal[i];
+        if (formal->kind != FORMAL_OUT && formal->kind != FORMAL_INOUT)
+            continue;
+        struct plan_tensor *tensor = &b->plan->tensor[formal->slot];
+        if (tensor->array < 0)
+            continue;
+        tensor->tolerance = judge(b, b->plan->array[tensor->array].item->type.dtype);
+        if (first)
+            b->plan->tolerance = tensor->tolerance;
+        first = false;
+    }
+}
+
+enum status plan_bind(struct plan_builder *b)
+{
+    struct formals *formals = arena_alloc(b->arena, sizeof *formals);
+    if (!formals)
+        return error_set(b->err, STATUS_NO_MEMORY, "no memory");
+    b->plan->formals = formals;
+    enum status status = formals_parse(formals, b->source->builtin->formals, b->err);
+    if (!status)
+        status = check_bind_keys(b);
+    struct missing missing = {.used = 0};
+    for (int i = 0; !status && i < formals->count; i++)
+        status = bind_one(b, &formals->formal[i], &missing);
+    if (!status)
+        status = bind_dims(b);
+    if (!status && missing.used)
+        return yaml_error(b->err, place_of(b, ""),
+                          "reference '%s' needs %s, which no argument or bind gives "
+                          "(formals: %s)",
+                          reference_name(b), missing.names, b->source->builtin->formals);
+    if (!status)
+        set_tolerances(b);
+    return status;
+}

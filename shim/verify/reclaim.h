@@ -1,0 +1,23 @@
+/*
+ * reclaim.h - how far the arena's oldest bytes are free again.
+ *
+ * The GPU hands the arena out as a ring, at the moment when a snapshot is taken
+ * (device/snapshot.cu): each allocation is a range [begin, end) of ever growing offsets, and the
+ * ranges follow each other without gaps. They end in any order; the tail moves on when the oldest
+ * have ended. Collector only.
+ */
+#ifndef VERIFY_RECLAIM_H
+#define VERIFY_RECLAIM_H
+
+#include <stdint.h>
+
+struct reclaim;
+
+/* At most `most` ranges are out at once. NULL without memory. */
+struct reclaim *reclaim_create(uint32_t most);
+void reclaim_destroy(struct reclaim *reclaim);
+
+/* A range has ended. Returns the tail: all below it is free. */
+uint64_t reclaim_end(struct reclaim *reclaim, uint64_t begin, uint64_t end);
+
+#endif

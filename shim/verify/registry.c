@@ -1,0 +1,322 @@
+/*
+ * registry.c - kernels meet entries.
+ *
+ * A symbol is demangled and matched against all patterns once, whether it is registered or not; the
+ * result stays in a table by name. A resolved kernel is kept by (symbol, parameter list), failures
+ * included: modules are reloaded, and their kernels come back with new handles. One lock guards
+ * table, arena and specs; what has been handed out is immutable.
+ */
+#include "verify/registry.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include "verify/registry_entry.h"
+
+enum { FIRST_SYMBOLS = 256, LABEL = 100, SHAPE_PARAMS = 32 };
+
+struct match {
+    const struct registry_entry *entry;
+    struct captures captures;
+    struct match *next;
+};
+
+/* One parameter list of a symbol, and what came of it. */
+struct resolution {
+    struct param_layout layout;
+    const struct kernel_spec *spec; /* NULL: `sentence` says why */
+    const char *sentence;
+    struct resolution *next;
+};
+
+struct known_symbol {
+    uint64_t hash;
+    struct symbol_names names; /* of an unregistered one only the mangled */
+    struct match *matches;     /* the winning entry first; NULL: unregistered */
+    struct resolution *resolutions;
+};
+
+struct registry {
+    struct registry_content content;
+    pthread_mutex_t lock;
+    struct arena arena;          /* below the lock */
+    struct known_symbol **table; /* open addressing, a power of two */
+    size_t symbols, room;
+    uint32_t specs;
+};
+
+/* ---- life ---- */
+
+enum status registry_load(struct registry **out, const struct registry_source *source,
+                          registry_complain_fn complain, void *user)
+{
+    *out = NULL;
+    struct registry *registry = calloc(1, sizeof *registry);
+    if (!registry)
+        return STATUS_NO_MEMORY;
+    pthread_mutex_init(&registry->lock, NULL);
+    enum status status = registry_content_load(&registry->content, source, complain, user);
+    registry->table = calloc(FIRST_SYMBOLS, sizeof *registry->table);
+    registry->room = FIRST_SYMBOLS;
+    if (status == STATUS_NO_MEMORY || !registry->table) {
+        registry_destroy(registry);
+        return STATUS_NO_MEMORY;
+    }
+    *out = registry;
+    return status;
+}
+
+void registry_destroy(struct registry *registry)
+{
+    if (!registry)
+        return;
+    registry_content_release(&registry->content);
+    arena_release(&registry->arena);
+    free(registry->table);
+    pthread_mutex_destroy(&registry->lock);
+    free(registry);
+}
+
+size_t registry_entries(const struct registry *registry)
+{
+    return registry->content.entries;
+}
+
+void registry_references(const struct registry *registry, bool *used)
+{
+    for (size_t i = 0; i < registry->content.entries; i++)
+        used[registry->content.entry[i]->source.builtin - ref_builtins] = true;
+}
+
+/* ---- symbols ---- */
+
+/* Where the symbol is, or the free place for it. */
+static struct known_symbol **place_of(struct registry *registry, uint64_t hash, const char *symbol)
+{
+    size_t at = hash & (registry->room - 1);
+    while (registry->table[at] && (registry->table[at]->hash != hash ||
+                                   strcmp(registry->table[at]->names.mangled, symbol) != 0))
+        at = (at + 1) & (registry->room - 1);
+    return &registry->table[at];
+}
+
+static bool grow_table(struct registry *registry)
+{
+    struct known_symbol **old = registry->table;
+    size_t old_room = registry->room;
+    struct known_symbol **table = calloc(2 * old_room, sizeof *table);
+    if (!table)
+        return false;
+    registry->table = table;
+    registry->room = 2 * old_room;
+    for (size_t i = 0; i < old_room; i++) {
+        if (old[i])
+            *place_of(registry, old[i]->hash, old[i]->names.mangled) = old[i];
+    }
+    free(old);
+    return true;
+}
+
+static bool match_entries(struct registry *registry, const struct symbol_names *names,
+                          struct match **out)
+{
+    const struct registry_content *content = &registry->content;
+    for (size_t i = content->entries; i-- > 0;) {
+        struct captures captures;
+        if (!pattern_matches(content->entry[i]->pattern, names, &registry->arena, &captures))
+            continue;
+        struct match *match = arena_alloc(&registry->arena, sizeof *match);
+        if (!match)
+            return false;
+        match->entry = content->entry[i];
+        match->captures = captures;
+        *out = match;
+        out = &match->next;
+    }
+    return true;
+}
+
+/* Under the lock. NULL: no memory. */
+static struct known_symbol *know_symbol(struct registry *registry, const char *symbol)
+{
+    uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
+    struct known_symbol **place = place_of(registry, hash, symbol);
+    if (*place)
+        return *place;
+    if (2 * registry->symbols >= registry->room) {
+        if (!grow_table(registry))
+            return NULL;
+        place = place_of(registry, hash, symbol);
+    }
+    struct arena scratch = {0};
+    struct symbol_names names;
+    struct known_symbol *known = arena_alloc(&registry->arena, sizeof *known);
+    bool done = known && symbol_describe(&names, &scratch, symbol) &&
+                match_entries(registry, &names, &known->matches);
+    if (done && known->matches) {
+        done = symbol_describe(&known->names, &registry->arena, symbol);
+    } else if (done) {
+        known->names.mangled = arena_text(&registry->arena, symbol, strlen(symbol));
+        done = known->names.mangled != NULL;
+    }
+    arena_release(&scratch);
+    if (!done)
+        return NULL;
+    known->hash = hash;
+    *place = known;
+    registry->symbols++;
+    return known;
+}
+
+bool registry_names(struct registry *registry, const char *symbol)
+{
+    pthread_mutex_lock(&registry->lock);
+    const struct known_symbol *known = know_symbol(registry, symbol);
+    bool named = known && known->matches;
+    pthread_mutex_unlock(&registry->lock);
+    return named;
+}
+
+/* ---- specs ---- */
+
+static void add_shape_param(struct kernel_spec *spec, const struct signature_item *item,
+                            uint32_t start)
+{
+    if (spec->shape_params == SHAPE_PARAMS)
+        return; /* the gate then tells fewer shapes apart; nothing else depends on it */
+    spec->shape_param[spec->shape_params++] = (struct shape_param){
+        .index = (uint16_t)item->param,
+        .size = (uint16_t)(item->array ? 8 : dtype_bytes(item->type.dtype)),
+        .start = start,
+        .offset = item->offset,
+        .pointer = item->array,
+    };
+}
+
+static const char *make_label(struct arena *arena, const struct registry_entry *entry,
+                              const struct symbol_names *names)
+{
+    if (entry->label)
+        return entry->label;
+    if (strlen(names->plain) <= LABEL)
+        return names->plain;
+    return arena_format(arena, "%.*s...", LABEL - 3, names->plain);
+}
+
+/* Under the lock. NULL: no memory. */
+static const struct kernel_spec *make_spec(struct registry *registry,
+                                           const struct known_symbol *known,
+                                           const struct registry_entry *entry,
+                                           const struct binding_plan *plan)
+{
+    struct kernel_spec *spec = arena_alloc(&registry->arena, sizeof *spec);
+    if (!spec)
+        return NULL;
+    spec->symbol = known->names.mangled;
+    spec->label = make_label(&registry->arena, entry, &known->names);
+    spec->where = entry->where;
+    spec->reference = entry->source.builtin;
+    spec->signature = plan->signature;
+    spec->plan = plan;
+    spec->sample = entry->sample;
+    spec->first = entry->first;
+    spec->needs_before = plan->needs_before;
+    for (unsigned i = 0; i < plan->loads; i++)
+        add_shape_param(spec, plan->load[i].item, plan->load[i].start);
+    for (unsigned i = 0; i < plan->arrays; i++)
+        add_shape_param(spec, plan->array[i].item, plan->array[i].start);
+    spec->number = registry->specs++;
+    return spec->label ? spec : NULL;
+}
+
+/* Tries the entries that name the symbol, the winning one first. The sentence of a failure is that
+ * of the first: it is the entry that its author expects to count. */
+static enum status resolve(struct registry *registry, const struct known_symbol *known,
+                           struct resolution *resolution)
+{
+    struct error first = {0};
+    for (const struct match *match = known->matches; match; match = match->next) {
+        struct error err = {0};
+        const struct binding_plan *plan;
+        enum status status = plan_make(&plan, &registry->arena, &match->entry->source,
+                                       &match->captures, &resolution->layout, &err);
+        if (status == STATUS_NO_MEMORY)
+            return status;
+        if (!status) {
+            resolution->spec = make_spec(registry, known, match->entry, plan);
+            return resolution->spec ? STATUS_OK : STATUS_NO_MEMORY;
+        }
+        error_set(&first, status, "%s", err.text);
+    }
+    resolution->sentence = arena_text(&registry->arena, first.text, strlen(first.text));
+    return resolution->sentence ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+static bool same_layout(const struct param_layout *a, const struct param_layout *b)
+{
+    unsigned listed = a->count < LAYOUT_MAX ? a->count : LAYOUT_MAX;
+    return a->count == b->count && memcmp(a->param, b->param, listed * sizeof a->param[0]) == 0;
+}
+
+/* Under the lock. NULL: no memory. */
+static const struct resolution *find_resolution(struct registry *registry,
+                                                struct known_symbol *known,
+                                                const struct param_layout *layout)
+{
+    for (struct resolution *r = known->resolutions; r; r = r->next) {
+        if (same_layout(&r->layout, layout))
+            return r;
+    }
+    struct resolution *made = arena_alloc(&registry->arena, sizeof *made);
+    if (!made)
+        return NULL;
+    made->layout = *layout;
+    if (resolve(registry, known, made))
+        return NULL;
+    made->next = known->resolutions;
+    known->resolutions = made;
+    return made;
+}
+
+const struct kernel_spec *registry_resolve(struct registry *registry, const char *symbol,
+                                           const struct param_layout *layout, enum skip *skip,
+                                           struct error *err)
+{
+    const struct resolution *found = NULL;
+    pthread_mutex_lock(&registry->lock);
+    struct known_symbol *known = know_symbol(registry, symbol);
+    if (known && known->matches)
+        found = find_resolution(registry, known, layout);
+    pthread_mutex_unlock(&registry->lock);
+    *skip = SKIP_NONE;
+    if (known && !known->matches) {
+        *skip = SKIP_UNREGISTERED;
+    } else if (!found) {
+        *skip = SKIP_LAYOUT;
+        error_set(err, STATUS_NO_MEMORY, "%.200s: no memory to resolve it", symbol);
+    } else if (!found->spec) {
+        *skip = SKIP_LAYOUT;
+        error_set(err, STATUS_INVALID, "%s", found->sentence);
+    }
+    return found ? found->spec : NULL;
+}
+
+void registry_print(const struct registry *registry, FILE *out)
+{
+    const struct registry_content *content = &registry->content;
+    for (size_t i = 0; i < content->entries; i++) {
+        const struct registry_entry *entry = content->entry[i];
+        fprintf(out, "%s: %s\n    reference %s", entry->where, pattern_text(entry->pattern),
+                entry->source.builtin->name);
+        if (entry->sample >= 0)
+            fprintf(out, ", sample %g", entry->sample);
+        if (entry->first >= 0)
+            fprintf(out, ", first %lld", (long long)entry->first);
+        if (entry->label)
+            fprintf(out, ", label %s", entry->label);
+        fprintf(out, "\n    signature %s\n", entry->source.signature->text);
+    }
+    fprintf(out, "%zu entries, %zu tolerance rows\n", content->entries, content->tolerances.count);
+}

@@ -1,0 +1,37 @@
+/* registry_entry.h - what registry_load.c makes of the files, for registry.c. */
+#ifndef VERIFY_REGISTRY_ENTRY_H
+#define VERIFY_REGISTRY_ENTRY_H
+
+#include "verify/pattern.h"
+#include "verify/plan.h"
+#include "verify/registry.h"
+
+enum { REGISTRY_FILES = 64, REGISTRY_INCLUDES = 8 };
+
+struct registry_entry {
+    const char *where; /* "kernels.yaml:12" */
+    const char *label; /* or NULL */
+    struct pattern *pattern;
+    struct plan_source source;
+    double sample; /* -1: not given */
+    int64_t first; /* -1: not given */
+    struct tolerance tolerance;
+};
+
+/* All that the files say, in their order: a later entry wins over an earlier one. */
+struct registry_content {
+    struct arena arena;
+    struct yaml_doc *doc[REGISTRY_FILES]; /* entries keep pointing into them */
+    size_t docs;
+    struct registry_entry **entry;
+    size_t entries, room;
+    struct tolerance_table tolerances;
+};
+
+/* Fills a zeroed *content; see registry_load. On STATUS_NO_MEMORY the caller releases it. */
+enum status registry_content_load(struct registry_content *content,
+                                  const struct registry_source *source,
+                                  registry_complain_fn complain, void *user);
+void registry_content_release(struct registry_content *content);
+
+#endif

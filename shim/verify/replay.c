@@ -1,0 +1,338 @@
+#include "verify/replay.h"
+
+#include <string.h>
+#include <time.h>
+#include "refs/ref_merge.h"
+
+/* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
+ * big check runs in pieces of some tens of microseconds each. */
+static const uint64_t piece_bytes = 64u << 20;
+
+enum { BYTES_PER_BLOCK = 4096, FEWEST_BLOCKS = 64 };
+
+static bool is_wide(const struct ref_call *call, int tensors)
+{
+    for (int i = 0; i < tensors; i++) {
+        if (call->tensor[i].dtype == DTYPE_F64)
+            return true;
+    }
+    return call->unit_roundoff < 0x1p-40;
+}
+
+/* Dense rows of whole words of 16 bytes, from an aligned base. */
+static bool is_dense(const struct ref_tensor *tensor, const void *base, int64_t size)
+{
+    if ((uintptr_t)base % 16 || tensor->stride[tensor->ndim - 1] != 1)
+        return false;
+    for (int i = 0; i + 1 < tensor->ndim; i++) {
+        if (tensor->dim[i] > 1 && tensor->stride[i] * size % 16)
+            return false;
+    }
+    return true;
+}
+
+/* The quickest kernel for these arrays; any of them would be right. */
+static enum ref_variant choose_variant(const struct ref_builtin *reference,
+                                       const struct ref_call *call, int tensors)
+{
+    static const enum ref_variant special[DTYPE_COUNT] = {
+        [DTYPE_BF16] = REF_BF16, [DTYPE_F16] = REF_F16, [DTYPE_F32] = REF_F32};
+    if (is_wide(call, tensors))
+        return REF_WIDE;
+    enum ref_variant variant = special[call->tensor[0].dtype];
+    int64_t size = call->tensor[0].dtype == DTYPE_F32 ? 4 : 2;
+    if (!variant || !reference->symbol[variant])
+        return REF_ANY;
+    for (int i = 0; i < tensors; i++) {
+        const struct ref_tensor *tensor = &call->tensor[i];
+        const void *base = tensor->in ? tensor->in : tensor->got;
+        bool row_result = !tensor->in && tensor->ndim == 1; /* one element a row: never hot */
+        if (base && !row_result &&
+            (tensor->dtype != call->tensor[0].dtype || !is_dense(tensor, base, size)))
+            return REF_ANY;
+    }
+    return variant;
+}
+
+/* Strides over the program's memory become strides over the snapshot, where rows may have moved
+ * together: a stride that steps over rows steps over packed rows. */
+static void repitch(struct ref_tensor *tensor, const struct bound_array *array,
+                    const struct placement *placement)
+{
+    int64_t from = array->stride[0], to = placement->stride[0];
+    if (array->ndim != 2 || from == to)
+        return;
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (tensor->stride[i] >= from)
+            tensor->stride[i] = tensor->stride[i] / from * to;
+    }
+}
+
+static const void *at(const struct check *check, int64_t offset)
+{
+    return offset == NOT_COPIED ? NULL : (const void *)(uintptr_t)(check->arena + (uint64_t)offset);
+}
+
+static bool written(enum role role)
+{
+    return role == ROLE_WRITE || role == ROLE_INOUT || role == ROLE_ACC;
+}
+
+/* The reference's view of the snapshot. */
+static void fill_tensors(const struct check *check, struct ref_call *call)
+{
+    for (int i = 0; i < check->binding.tensors; i++) {
+        struct ref_tensor *tensor = &call->tensor[i];
+        int index = check->binding.tensor_array[i];
+        tensor->in = tensor->got = NULL;
+        if (index < 0)
+            continue;
+        const struct bound_array *array = &check->binding.array[index];
+        const struct placement *placement = &check->placement[index];
+        if (array->role != ROLE_WRITE)
+            tensor->in =
+                at(check, placement->before != NOT_COPIED ? placement->before : placement->after);
+        if (written(array->role))
+            tensor->got = at(check, placement->after);
+        tensor->bytes = (int64_t)placement->bytes;
+        repitch(tensor, array, placement);
+    }
+}
+
+/* As many blocks as are resident at once, for each has a beginning and an end that cost as much as
+ * some rows; fewer for a small check. */
+static unsigned block_count(const struct side_reference *reference, const struct check *check)
+{
+    uint64_t blocks = check->arena_bytes / BYTES_PER_BLOCK;
+    if (blocks < FEWEST_BLOCKS)
+        blocks = FEWEST_BLOCKS;
+    if (blocks > reference->blocks)
+        blocks = reference->blocks;
+    return blocks < REF_MAX_BLOCKS ? (unsigned)blocks : REF_MAX_BLOCKS;
+}
+
+static enum status launch(struct side *side, struct lane *lane, struct ref_call *call,
+                          struct error *err)
+{
+    const struct check *check = lane->check;
+    const struct ref_builtin *reference = check->kernel->spec->reference;
+    const struct side_reference *loaded = side_reference(
+        side, reference, choose_variant(reference, call, check->binding.tensors), err);
+    if (!loaded)
+        return STATUS_DRIVER;
+    lane->sequence = atomic_fetch_add(&side->sequence, 1);
+    call->sequence = lane->sequence;
+    call->partial = (struct ref_verdict *)(uintptr_t)lane->partial;
+    call->answer = (struct ref_verdict *)(uintptr_t)lane->answer_device;
+    call->ticket = (uint32_t *)(uintptr_t)lane->ticket;
+    void *params[] = {call};
+    return cuda_check(err,
+                      cuda.cuLaunchKernel(loaded->function, block_count(loaded, check), 1, 1,
+                                          REF_THREADS, 1, 1, 0, side->stream, params, NULL),
+                      "launching a reference");
+}
+
+static enum status launch_piece(struct side *side, struct lane *lane, struct error *err)
+{
+    struct ref_call call = lane->check->binding.call;
+    fill_tensors(lane->check, &call);
+    call.piece = lane->piece;
+    call.pieces = lane->pieces;
+    return launch(side, lane, &call, err);
+}
+
+enum status replay_start(struct side *side, struct lane *lane, struct check *check,
+                         struct error *err)
+{
+    lane->check = check;
+    lane->piece = 0;
+    lane->pieces = 1 + (int)(check->arena_bytes / piece_bytes);
+    ref_verdict_clear(&lane->numbers);
+    enum status status = launch_piece(side, lane, err);
+    if (status)
+        lane->check = NULL;
+    return status;
+}
+
+/* The GPU writes the sequence last, after a system-scope fence. */
+static bool answered(const struct lane *lane)
+{
+    return __atomic_load_n(&lane->answer->sequence, __ATOMIC_ACQUIRE) == lane->sequence;
+}
+
+enum replay_progress replay_poll(struct lane *lane)
+{
+    if (!answered(lane))
+        return REPLAY_RUNNING;
+    ref_verdict_merge(&lane->numbers, lane->answer);
+    lane->piece++;
+    return lane->piece < lane->pieces ? REPLAY_PIECE_DONE : REPLAY_DONE;
+}
+
+enum status replay_next(struct side *side, struct lane *lane, struct error *err)
+{
+    return launch_piece(side, lane, err);
+}
+
+/* ---- for bundles: rare, so it may wait; bounded, so it cannot hang ---- */
+
+static enum status wait_idle(struct side *side, struct error *err)
+{
+    const struct timespec pause = {.tv_nsec = 50000};
+    for (int i = 0; i < 200000; i++) {
+        CUresult result = cuda.cuStreamQuery(side->stream);
+        if (result != CUDA_ERROR_NOT_READY)
+            return cuda_check(err, result, "cuStreamQuery");
+        nanosleep(&pause, NULL);
+    }
+    return error_set(err, STATUS_TIMEOUT, "the side stream is busy for 10 s");
+}
+
+static enum status fetch(struct side *side, CUdeviceptr from, size_t bytes)
+{
+    struct error err = {{0}};
+    enum status status = cuda_check(
+        &err, cuda.cuMemcpyDtoHAsync(side->staging_host, from, bytes, side->stream), "copy");
+    return status ? status : wait_idle(side, &err);
+}
+
+static uint64_t element_size(const struct bound_array *array)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < array->ndim; i++)
+        last += (uint64_t)((array->dim[i] - 1) * array->stride[i]);
+    return array->bytes / (last + 1);
+}
+
+/* Offset in the snapshot of dense row `row`, where a row is the innermost dim. */
+static uint64_t row_offset(const struct bound_array *array, const struct placement *placement,
+                           uint64_t row, uint64_t size)
+{
+    uint64_t offset = 0;
+    for (int i = array->ndim - 2; i >= 0; i--) {
+        offset += row % (uint64_t)array->dim[i] * (uint64_t)placement->stride[i] * size;
+        row /= (uint64_t)array->dim[i];
+    }
+    return offset;
+}
+
+int replay_has_array(void *user, int index, int after)
+{
+    const struct replay_source *source = user;
+    const struct placement *placement = &source->check->placement[index];
+    bool is_read = source->check->binding.array[index].role == ROLE_READ;
+    if (after)
+        return !is_read && placement->after != NOT_COPIED;
+    return placement->before != NOT_COPIED || (is_read && placement->after != NOT_COPIED);
+}
+
+/* A window of the snapshot in pinned memory, moved along as rows are asked for. */
+struct window {
+    uint64_t base, span;  /* device address of element 0, bytes behind it */
+    uint64_t start, size; /* what the staging buffer holds */
+};
+
+static enum status window_copy(struct side *side, struct window *window, uint64_t offset, void *out,
+                               size_t bytes)
+{
+    while (bytes) {
+        if (offset < window->start || offset >= window->start + window->size) {
+            window->start = offset;
+            window->size =
+                window->span - offset < STAGING_BYTES ? window->span - offset : STAGING_BYTES;
+            enum status status = fetch(side, window->base + offset, window->size);
+            if (status)
+                return status;
+        }
+        size_t there = (size_t)(window->start + window->size - offset);
+        size_t part = bytes < there ? bytes : there;
+        memcpy(out, (char *)side->staging_host + (offset - window->start), part);
+        out = (char *)out + part;
+        offset += part;
+        bytes -= part;
+    }
+    return STATUS_OK;
+}
+
+enum status replay_read_array(void *user, int index, int after, uint64_t offset, void *out,
+                              size_t size)
+{
+    const struct replay_source *source = user;
+    const struct bound_array *array = &source->check->binding.array[index];
+    const struct placement *placement = &source->check->placement[index];
+    int64_t place = after || placement->before == NOT_COPIED ? placement->after : placement->before;
+    uint64_t element = element_size(array);
+    bool scalar_rows = array->stride[array->ndim - 1] != 1;
+    uint64_t columns = (uint64_t)array->dim[array->ndim - 1], row_bytes = columns * element;
+    struct window window = {.base = source->check->arena + (uint64_t)place,
+                            .span = placement->bytes};
+
+    while (size) {
+        uint64_t row = offset / row_bytes, inside = offset % row_bytes;
+        uint64_t from = row_offset(array, placement, row, element);
+        size_t part = (size_t)(row_bytes - inside);
+        if (scalar_rows) { /* a strided innermost dim: element by element */
+            from += inside / element * (uint64_t)placement->stride[array->ndim - 1] * element +
+                    inside % element;
+            part = (size_t)(element - inside % element);
+        } else {
+            from += inside;
+        }
+        if (part > size)
+            part = size;
+        enum status status = window_copy(source->side, &window, from, out, part);
+        if (status)
+            return status;
+        out = (char *)out + part;
+        offset += part;
+        size -= part;
+    }
+    return STATUS_OK;
+}
+
+int replay_has_reference(void *user, int tensor)
+{
+    const struct replay_source *source = user;
+    int index = source->check->binding.tensor_array[tensor];
+    return index >= 0 && written(source->check->binding.array[index].role);
+}
+
+/* Store mode over one window of the staging buffer. */
+static enum status store_window(const struct replay_source *source, int tensor, int64_t first,
+                                int64_t count)
+{
+    struct side *side = source->side;
+    struct error err = {{0}};
+    struct ref_call call = source->check->binding.call;
+    fill_tensors(source->check, &call);
+    call.piece = 0;
+    call.pieces = 1;
+    call.store = (double *)(uintptr_t)side->staging;
+    call.store_tensor = call.tensor[tensor].id;
+    call.store_first = first;
+    call.store_count = count;
+    /* All bits set is a NaN: what the reference does not visit stays one. */
+    enum status status = cuda_check(
+        &err, cuda.cuMemsetD32Async(side->staging, UINT32_MAX, (size_t)count * 2, side->stream),
+        "memset");
+    if (!status)
+        status = launch(side, source->lane, &call, &err);
+    return status ? status : fetch(side, side->staging, (size_t)count * sizeof(double));
+}
+
+enum status replay_read_reference(void *user, int tensor, int64_t first, int64_t count, double *out)
+{
+    const struct replay_source *source = user;
+    const int64_t most = STAGING_BYTES / (int64_t)sizeof(double);
+    while (count > 0) {
+        int64_t part = count < most ? count : most;
+        enum status status = store_window(source, tensor, first, part);
+        if (status)
+            return status;
+        memcpy(out, source->side->staging_host, (size_t)part * sizeof(double));
+        out += part;
+        first += part;
+        count -= part;
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,331 @@
+#include "verify/side.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "verify/embedded.h"
+
+enum { SIDES = 64 };
+
+struct sides {
+    pthread_mutex_t lock; /* of changes; finding takes none */
+    _Atomic(struct side *) side[SIDES];
+    struct side *closed[SIDES * 16];
+    unsigned closed_count;
+};
+
+struct sides *sides_create(void)
+{
+    struct sides *sides = calloc(1, sizeof(*sides));
+    if (sides)
+        pthread_mutex_init(&sides->lock, NULL);
+    return sides;
+}
+
+static void side_free(struct side *side)
+{
+    if (!side)
+        return;
+    slots_destroy(side->free_slots);
+    reclaim_destroy(side->reclaim);
+    free(side->check);
+    free(side->reference);
+    free(side->submitted);
+    free(side);
+}
+
+void sides_destroy(struct sides *sides)
+{
+    if (!sides)
+        return;
+    for (unsigned i = 0; i < SIDES; i++)
+        side_free(atomic_load(&sides->side[i]));
+    for (unsigned i = 0; i < sides->closed_count; i++)
+        side_free(sides->closed[i]);
+    pthread_mutex_destroy(&sides->lock);
+    free(sides);
+}
+
+struct side *sides_open(struct sides *sides, CUcontext context)
+{
+    struct side *side = NULL;
+    pthread_mutex_lock(&sides->lock);
+    for (unsigned i = 0; i < SIDES && !side; i++) {
+        if (atomic_load(&sides->side[i]))
+            continue;
+        side = calloc(1, sizeof(*side));
+        if (!side)
+            break;
+        side->context = context;
+        atomic_store_explicit(&sides->side[i], side, memory_order_release);
+    }
+    pthread_mutex_unlock(&sides->lock);
+    return side;
+}
+
+struct side *sides_find(struct sides *sides, CUcontext context)
+{
+    for (unsigned i = 0; i < SIDES; i++) {
+        struct side *side = atomic_load_explicit(&sides->side[i], memory_order_acquire);
+        if (side && side->context == context)
+            return side;
+    }
+    return NULL;
+}
+
+void sides_each(struct sides *sides, void (*visit)(struct side *, void *), void *user)
+{
+    for (unsigned i = 0; i < SIDES; i++) {
+        struct side *side = atomic_load_explicit(&sides->side[i], memory_order_acquire);
+        if (side)
+            visit(side, user);
+    }
+}
+
+void sides_close(struct sides *sides, struct side *side)
+{
+    pthread_mutex_lock(&sides->lock);
+    for (unsigned i = 0; i < SIDES; i++) {
+        if (atomic_load(&sides->side[i]) != side)
+            continue;
+        atomic_store(&sides->side[i], NULL);
+        /* A program that makes contexts by the thousand leaks a few kilobytes for each, past this.
+         */
+        if (sides->closed_count < sizeof(sides->closed) / sizeof(sides->closed[0]))
+            sides->closed[sides->closed_count++] = side;
+    }
+    pthread_mutex_unlock(&sides->lock);
+}
+
+/* Pinned host memory that the GPU can write: `*device` is its address there. */
+static enum status make_pinned(void **host, CUdeviceptr *device, size_t bytes, struct error *err)
+{
+    enum status status = cuda_check(
+        err, cuda.cuMemHostAlloc(host, bytes, CU_MEMHOSTALLOC_DEVICEMAP), "cuMemHostAlloc");
+    if (status)
+        return status;
+    memset(*host, 0, bytes);
+    return cuda_check(err, cuda.cuMemHostGetDevicePointer(device, *host, 0),
+                      "cuMemHostGetDevicePointer");
+}
+
+static enum status make_device(CUdeviceptr *out, size_t bytes, struct error *err)
+{
+    return cuda_check(err, cuda.cuMemAlloc(out, bytes), "cuMemAlloc");
+}
+
+/* Zeroed in the side stream's order: our own kernels follow it there or after its completion. */
+static enum status make_zeroed(struct side *side, CUdeviceptr *out, size_t bytes, struct error *err)
+{
+    enum status status = make_device(out, bytes, err);
+    return status ? status
+                  : cuda_check(err, cuda.cuMemsetD8Async(*out, 0, bytes, side->stream),
+                               "cuMemsetD8Async");
+}
+
+static enum status make_stream(struct side *side, struct error *err)
+{
+    int lowest = 0, highest = 0;
+    cuda.cuCtxGetStreamPriorityRange(&lowest, &highest);
+    return cuda_check(
+        err, cuda.cuStreamCreateWithPriority(&side->stream, CU_STREAM_NON_BLOCKING, lowest),
+        "cuStreamCreateWithPriority");
+}
+
+/* Loaded now: lazily it would happen inside a launch of the program's, which may need the whole
+ * context to come to rest. */
+static enum status load_function(CUfunction *out, CUmodule module, const char *name,
+                                 struct error *err)
+{
+    enum status status = cuda_check(err, cuda.cuModuleGetFunction(out, module, name), name);
+    if (!status && cuda.cuFuncLoad)
+        status = cuda_check(err, cuda.cuFuncLoad(*out), name);
+    return status;
+}
+
+static enum status make_kernels(struct side *side, struct error *err)
+{
+    CUmodule snapshot;
+    enum status status = cuda_check(err, cuda.cuModuleLoadData(&snapshot, cuvet_snapshot_fatbin),
+                                    "loading the snapshot kernels");
+    if (!status)
+        status = load_function(&side->snapshot, snapshot, "cuvet_snapshot", err);
+    if (!status)
+        status = load_function(&side->snapshot_few, snapshot, "cuvet_snapshot_few", err);
+    if (!status)
+        status = cuda_check(err, cuda.cuModuleLoadData(&side->refs, cuvet_refs_fatbin),
+                            "loading the references");
+    return status;
+}
+
+static enum status make_lane(struct side *side, struct lane *lane, struct error *err)
+{
+    enum status status =
+        make_device(&lane->partial, REF_MAX_BLOCKS * sizeof(struct ref_verdict), err);
+    if (!status)
+        status = make_zeroed(side, &lane->ticket, sizeof(uint32_t), err);
+    if (!status)
+        status =
+            make_pinned((void **)&lane->answer, &lane->answer_device, sizeof(*lane->answer), err);
+    return status;
+}
+
+static uint32_t submitted_words(const struct side *side)
+{
+    return (side->slots + 63) / 64;
+}
+
+/* The arena and its head in one allocation: the head comes first, in a unit of its own. */
+static enum status make_arena(struct side *side, uint64_t bytes, struct error *err)
+{
+    enum { HEAD = 256, BEHIND = 256 /* ref_tensor.bytes: references read whole packs */ };
+    struct snapshot_arena head = {.bytes = bytes / HEAD * HEAD};
+    CUdeviceptr tail = 0;
+    enum status status = make_pinned((void **)&side->tail, &tail, sizeof(*side->tail), err);
+    if (!status)
+        status = make_device(&side->arena, HEAD + head.bytes + BEHIND, err);
+    side->arena_bytes = head.bytes;
+    head.base = side->arena + HEAD;
+    head.tail = (uint64_t *)(uintptr_t)tail;
+    return status
+               ? status
+               : cuda_check(err,
+                            cuda.cuMemcpyHtoDAsync(side->arena, &head, sizeof(head), side->stream),
+                            "cuMemcpyHtoDAsync");
+}
+
+static enum status make_memory(struct side *side, const struct side_settings *settings,
+                               struct error *err)
+{
+    side->slots = settings->queue;
+    side->free_slots = slots_create(side->slots);
+    side->reclaim = reclaim_create(side->slots);
+    side->check = calloc(side->slots, sizeof(*side->check));
+    side->reference = calloc(ref_builtin_count * REF_VARIANTS, sizeof(*side->reference));
+    side->submitted = calloc(submitted_words(side), sizeof(*side->submitted));
+    if (!side->free_slots || !side->reclaim || !side->check || !side->reference || !side->submitted)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slots);
+    enum status status = make_arena(side, settings->memory, err);
+    if (!status)
+        status = make_device(&side->staging, STAGING_BYTES, err);
+    if (!status)
+        status = make_zeroed(side, &side->ticket, side->slots * sizeof(uint32_t), err);
+    if (!status)
+        status = make_zeroed(side, &side->place, side->slots * sizeof(struct snapshot_place), err);
+    if (!status)
+        status = make_pinned((void **)&side->seal, &side->seal_device,
+                             side->slots * sizeof(struct snapshot_seal), err);
+    CUdeviceptr unused;
+    if (!status)
+        status = make_pinned(&side->staging_host, &unused, STAGING_BYTES, err);
+    for (int i = 0; !status && i < SIDE_LANES; i++)
+        status = make_lane(side, &side->lane[i], err);
+    return status;
+}
+
+/* The memsets above must be over before the program's streams use what they zeroed. */
+static enum status settle(struct side *side, struct error *err)
+{
+    const struct timespec pause = {.tv_nsec = 20000};
+    CUresult result;
+    for (int i = 0; i < 100000; i++) {
+        result = cuda.cuStreamQuery(side->stream);
+        if (result != CUDA_ERROR_NOT_READY)
+            return cuda_check(err, result, "cuStreamQuery");
+        nanosleep(&pause, NULL);
+    }
+    return error_set(err, STATUS_TIMEOUT, "the side stream did not come to rest");
+}
+
+enum status side_set_up(struct side *side, const struct side_settings *settings, struct error *err)
+{
+    CUdevice device = 0;
+    enum status status = cuda_check(err, cuda.cuCtxGetDevice(&device), "cuCtxGetDevice");
+    side->device = device;
+    atomic_store(&side->sequence, 1);
+    if (!status)
+        status =
+            cuda_check(err,
+                       cuda.cuDeviceGetAttribute(&side->multiprocessors,
+                                                 CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+                       "cuDeviceGetAttribute");
+    if (!status)
+        status = make_stream(side, err);
+    if (!status)
+        status = make_kernels(side, err);
+    if (!status)
+        status = make_memory(side, settings, err);
+    if (!status)
+        status = settle(side, err);
+    enum side_state fresh = SIDE_FRESH; /* the context may have gone meanwhile */
+    atomic_compare_exchange_strong(&side->state, &fresh, status ? SIDE_BROKEN : SIDE_READY);
+    return status;
+}
+
+const struct side_reference *side_reference(struct side *side, const struct ref_builtin *reference,
+                                            enum ref_variant variant, struct error *err)
+{
+    struct side_reference *there =
+        &side->reference[(reference - ref_builtins) * REF_VARIANTS + variant];
+    const char *symbol = reference->symbol[variant];
+    CUfunction function;
+    int resident = 0;
+    if (there->function)
+        return there;
+    if (load_function(&function, side->refs, symbol, err) ||
+        cuda_check(
+            err,
+            cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, REF_THREADS, 0),
+            symbol))
+        return NULL;
+    there->blocks = (unsigned)(side->multiprocessors * (resident > 0 ? resident : 1));
+    there->function = function;
+    return there;
+}
+
+void side_submit(struct side *side, struct check *check, enum check_state state)
+{
+    atomic_store_explicit(&check->state, state, memory_order_relaxed);
+    atomic_fetch_or(&side->submitted[check->slot / 64], (uint64_t)1 << check->slot % 64);
+}
+
+int side_next_submitted(struct side *side, uint32_t from)
+{
+    for (uint32_t step = 0; step <= submitted_words(side); step++) {
+        uint32_t word = (from / 64 + step) % submitted_words(side);
+        uint64_t bits = atomic_load_explicit(&side->submitted[word], memory_order_acquire);
+        if (step == 0)
+            bits &= ~(uint64_t)0 << from % 64;
+        else if (step == submitted_words(side))
+            bits &= ~(~(uint64_t)0 << from % 64);
+        if (bits)
+            return (int)(word * 64) + __builtin_ctzll(bits);
+    }
+    return -1;
+}
+
+void side_reclaim(struct side *side, const struct check *check)
+{
+    __atomic_store_n(side->tail, reclaim_end(side->reclaim, check->begin, check->end),
+                     __ATOMIC_RELEASE);
+}
+
+void side_release(struct side *side, struct check *check)
+{
+    atomic_fetch_and(&side->submitted[check->slot / 64], ~((uint64_t)1 << check->slot % 64));
+    atomic_store_explicit(&check->state, CHECK_FREE, memory_order_relaxed);
+    atomic_fetch_sub(&side->pending, 1);
+    slots_release(side->free_slots, (int)check->slot);
+}
+
+bool side_wait_ready(struct side *side, int timeout_ms)
+{
+    const struct timespec pause = {.tv_nsec = 100000};
+    for (int i = 0; i < timeout_ms * 10; i++) {
+        enum side_state state = atomic_load_explicit(&side->state, memory_order_acquire);
+        if (state != SIDE_FRESH)
+            return state == SIDE_READY;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}

@@ -1,0 +1,125 @@
+/*
+ * side.h - everything of ours in one CUDA context: the arena, the checks, the side stream, our
+ * kernels, the pinned words that the GPU publishes to.
+ *
+ * Life: side_open when the context appears (on the program's thread: only a note), side_set_up by
+ * the collector (allocations, module loads), used by both, side_close when the context goes: then
+ * the driver frees device memory with the context, and the collector must have let go before.
+ */
+#ifndef VERIFY_SIDE_H
+#define VERIFY_SIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+#include "driver/cuda_api.h"
+#include "refs/ref_abi.h"
+#include "refs/ref_list.h"
+#include "verify/check.h"
+#include "device/snapshot_abi.h"
+#include "verify/reclaim.h"
+#include "verify/slots.h"
+
+enum side_state {
+    SIDE_FRESH, /* noted, not set up */
+    SIDE_READY,
+    SIDE_BROKEN, /* could not be set up, or the context is in error */
+    SIDE_GONE,   /* its context is being destroyed */
+};
+
+/* Two references may be under way in a context, so that one's verdict is read while the next runs.
+ */
+enum { SIDE_LANES = 2 };
+
+/* One reference launch under way. Owned by the collector. */
+struct lane {
+    struct check *check; /* NULL: idle */
+    CUdeviceptr partial, ticket;
+    struct ref_verdict *answer; /* pinned; the device sees it at answer_device */
+    CUdeviceptr answer_device;
+    uint64_t sequence;
+    int piece, pieces;
+    struct ref_verdict numbers; /* merged over the pieces done so far */
+};
+
+struct side {
+    CUcontext context;
+    _Atomic(enum side_state) state;
+    atomic_int synchronising; /* threads of the program inside a context-wide wait */
+    int device;               /* ordinal */
+    int multiprocessors;
+    CUstream stream; /* lowest priority, non-blocking */
+    CUfunction snapshot, snapshot_few;
+    CUmodule refs;
+    struct side_reference {
+        CUfunction function; /* NULL: not loaded yet */
+        unsigned blocks;     /* that the GPU holds at once */
+    } * reference;           /* by index in ref_builtins, REF_VARIANTS each */
+    uint64_t arena_bytes;
+    CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it */
+    struct reclaim *reclaim; /* the collector's */
+    uint64_t *tail;          /* pinned: how far the arena is free again */
+    struct slots *free_slots;
+    struct check *check; /* by slot */
+    uint32_t slots;
+    struct snapshot_seal *seal; /* pinned, one a slot */
+    CUdeviceptr seal_device;
+    CUdeviceptr place;   /* struct snapshot_place, one a slot */
+    CUdeviceptr ticket;  /* u32 a slot, for the snapshot kernel */
+    CUdeviceptr staging; /* for bundles: STAGING_BYTES on the device ... */
+    void *staging_host;  /* ... and pinned */
+    struct lane lane[SIDE_LANES];
+    _Atomic(uint64_t) sequence;    /* of seals and answers; never 0 */
+    _Atomic(uint64_t) *submitted;  /* a bit for each slot that the collector is to look at */
+    atomic_uint pending;           /* checks claimed and not yet in a bucket */
+    atomic_bool held;              /* the collector is working with the context */
+    uint32_t next_slot;            /* where the collector looks on */
+    struct timespec last_progress; /* of the collector, to notice a context in error */
+};
+
+enum { STAGING_BYTES = 4 << 20 };
+
+struct side_settings {
+    uint64_t memory; /* bytes of the arena */
+    uint32_t queue;  /* slots */
+};
+
+/* All sides of the process, found by context. */
+struct sides;
+struct sides *sides_create(void);
+void sides_destroy(struct sides *sides);
+
+/* Notes a new context. NULL when there are too many (64). Any thread, no driver call. */
+struct side *sides_open(struct sides *sides, CUcontext context);
+/* The side of a live context, or NULL. Lock-free. */
+struct side *sides_find(struct sides *sides, CUcontext context);
+/* Calls `visit` for each side that is not gone. */
+void sides_each(struct sides *sides, void (*visit)(struct side *side, void *user), void *user);
+/* Takes the side out of sides_find; its host memory stays until sides_destroy, because threads
+ * may still hold it. */
+void sides_close(struct sides *sides, struct side *side);
+
+/* Makes everything in the context, which must be current. Collector only; blocks. On failure the
+ * side is SIDE_BROKEN and `err` says why; what was made stays for the context to free. */
+enum status side_set_up(struct side *side, const struct side_settings *settings, struct error *err);
+
+/* A variant of the reference, loaded on first use by the collector. NULL when the driver refuses
+ * it. Context current. */
+const struct side_reference *side_reference(struct side *side, const struct ref_builtin *reference,
+                                            enum ref_variant variant, struct error *err);
+
+/* Passes a filled check on to the collector, which must be woken after it. Any thread. */
+void side_submit(struct side *side, struct check *check, enum check_state state);
+/* The next slot from next_slot on whose bit is set, or -1. Collector only. */
+int side_next_submitted(struct side *side, uint32_t from);
+/* The snapshot's bytes are free again. Collector only, after the seal and before side_release. */
+void side_reclaim(struct side *side, const struct check *check);
+/* Ends a check: its slot is free again. */
+void side_release(struct side *side, struct check *check);
+
+/* Waits until the side is ready, at most `timeout_ms`. For the first registered launch of a new
+ * context, on the program's thread. */
+bool side_wait_ready(struct side *side, int timeout_ms);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * signature.h - a kernel's parameter list in the registry's language.
+ *
+ *     const bf16 x[rows:x_stride][cols], const bf16 w[cols], bf16 y[rows][cols],
+ *     f32 rstd?[rows], i64 x_stride, i32 cols, f32 eps, struct 24 { u32 n @0, f32 *p[n] @8 } s,
+ *     _, ...
+ *
+ * signature_parse knows words, types and layout; the dims stay texts, because their names may come
+ * from elsewhere (plan.h compiles them). Immutable, the arena's: any thread.
+ */
+#ifndef VERIFY_SIGNATURE_H
+#define VERIFY_SIGNATURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/arena.h"
+#include "base/error.h"
+#include "verify/dtype.h"
+#include "verify/kernel_spec.h"
+#include "verify/launch.h"
+
+enum { SIGNATURE_PARAMS = LAYOUT_MAX, SIGNATURE_ITEMS = 64, SIGNATURE_DIMS = 6 };
+
+/* A named group of the entry's pattern and what it caught: a type, a number, or any text. */
+struct capture {
+    const char *name;
+    const char *text; /* NULL while no kernel has been seen: types and values are then open */
+};
+struct captures {
+    unsigned count;
+    struct capture capture[16];
+};
+
+struct signature_dim {
+    const char *extent, *stride; /* expressions; stride NULL: dense */
+    bool stride_bytes;           /* else in elements, vectors counted whole */
+};
+
+/* One array or scalar: a parameter of its own, or a field of a struct. */
+struct signature_item {
+    const char *name; /* of a field of a named struct: "s.n" */
+    bool array;
+    bool nullable;
+    enum role role;   /* arrays */
+    struct type type; /* dtype NONE: an open capture */
+    unsigned ndim;
+    struct signature_dim dim[SIGNATURE_DIMS];
+    unsigned param;  /* index of the parameter */
+    uint32_t offset; /* inside the parameter */
+    unsigned number; /* arrays: index among the arrays */
+};
+
+enum signature_kind { PARAM_VALUE, PARAM_STRUCT, PARAM_SKIPPED };
+
+struct signature_param {
+    enum signature_kind kind;
+    uint32_t size;    /* 0: any (skipped, open capture) */
+    uint32_t align;   /* 0: any */
+    const char *name; /* for messages; NULL where there is none */
+};
+
+struct signature {
+    unsigned params, items, arrays;
+    bool open_end; /* "...": further parameters are accepted */
+    struct signature_param *param;
+    struct signature_item *item;
+};
+
+/* STATUS_INVALID with "signature: at 'bf61': unknown type; did you mean 'bf16'?". */
+enum status signature_parse(const struct signature **out, struct arena *arena, const char *text,
+                            const struct captures *captures, struct error *err);
+
+/* Holds the signature against a real parameter list: count, sizes, and offsets by C's rules.
+ * STATUS_INVALID with a sentence that shows both lists. */
+enum status signature_fits(const struct signature *signature, const struct param_layout *layout,
+                           struct error *err);
+
+/* The item of that name, or the only field "s.NAME" of a named struct, or NULL. */
+const struct signature_item *signature_find(const struct signature *signature, const char *name);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * sink.h - where the judgement hands its results: the session fills it in with the reports, so that
+ * verify/ knows nothing of how they are written.
+ */
+#ifndef VERIFY_SINK_H
+#define VERIFY_SINK_H
+
+#include "verify/check_report.h"
+#include "verify/kernels.h"
+#include "verify/skip.h"
+
+struct sink {
+    void *user;
+    /* A launch was seen; it will be passed to exactly one of skipped and judged. Hot, any thread.
+     */
+    void (*seen)(void *user);
+    /* `spec` is NULL for launches of unregistered kernels. Hot, any thread. */
+    void (*skipped)(void *user, const struct kernel_spec *spec, enum skip skip);
+    /* Collector thread. */
+    void (*judged)(void *user, const struct check_report *report,
+                   const struct bundle_source *source);
+    /* Something that a person should read; said once for each (kernel, reason). Any thread. */
+    void (*warned)(void *user, const char *symbol, enum skip skip, const char *sentence);
+    /* The driver refused a launch of the program. Any thread. */
+    void (*launch_failed)(void *user, const struct launch *launch, const char *error_name);
+};
+
+#endif

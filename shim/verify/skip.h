@@ -1,0 +1,39 @@
+/* skip.h - why a launch was not judged. Every launch seen ends in one verdict or in one of these.
+ */
+#ifndef VERIFY_SKIP_H
+#define VERIFY_SKIP_H
+
+/* SKIP(name, text in reports, sentence for people) */
+#define SKIP_LIST(SKIP)                                                                            \
+    SKIP(UNREGISTERED, "unregistered", "no registry entry names the kernel")                       \
+    SKIP(NOT_SAMPLED, "not sampled", "the random gate passed it over")                             \
+    SKIP(CAPTURED, "captured", "the stream was being captured into a graph")                       \
+    SKIP(GRAPH, "graph launch", "a graph launch runs kernels that are not checked one by one")     \
+    SKIP(LEGACY, "legacy launch", "launched through an API that hides the kernel's parameters")    \
+    SKIP(LAUNCH_FAILED, "launch failed", "the driver refused the launch")                          \
+    SKIP(LAYOUT, "layout", "the signature does not fit the kernel's parameters")                   \
+    SKIP(SHAPE, "shape", "the shapes do not fit the reference, or an expression failed")           \
+    SKIP(NULL_POINTER, "null pointer", "a pointer that must not be null is")                       \
+    SKIP(EMPTY, "empty", "an array has no elements")                                               \
+    SKIP(EXTENT, "extent", "an array reaches outside its allocation")                              \
+    SKIP(TOO_LARGE, "too large", "the arrays do not fit one snapshot slot")                        \
+    SKIP(ARENA_FULL, "arena full", "no free snapshot memory (CUVET_MEMORY)")                       \
+    SKIP(QUEUE_FULL, "queue full", "too many checks under way (CUVET_QUEUE)")                      \
+    SKIP(NOT_READY, "context not ready", "the context could not be set up for checking")           \
+    SKIP(REFUSED, "reference refused", "the reference reached outside its snapshot")               \
+    SKIP(DRIVER, "driver error", "a driver call of ours failed")                                   \
+    SKIP(OFF, "off", "checking was switched off")                                                  \
+    SKIP(EXIT, "exit", "the program ended before the check did")
+
+enum skip {
+    SKIP_NONE,
+#define SKIP(name, text, sentence) SKIP_##name,
+    SKIP_LIST(SKIP)
+#undef SKIP
+        SKIP_COUNT
+};
+
+const char *skip_text(enum skip skip);
+const char *skip_sentence(enum skip skip);
+
+#endif

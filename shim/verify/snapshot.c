@@ -1,0 +1,201 @@
+#include "verify/snapshot.h"
+
+#include <string.h>
+
+enum { ALIGN = 256 };
+
+/* Bytes of one element. */
+static uint64_t element_bytes(enum dtype dtype)
+{
+    static const uint8_t bytes[DTYPE_COUNT] = {
+        [DTYPE_F64] = 8,    [DTYPE_F32] = 4, [DTYPE_F16] = 2, [DTYPE_BF16] = 2, [DTYPE_F8E4M3] = 1,
+        [DTYPE_F8E5M2] = 1, [DTYPE_I8] = 1,  [DTYPE_I16] = 2, [DTYPE_I32] = 4,  [DTYPE_I64] = 8,
+        [DTYPE_U8] = 1,     [DTYPE_U16] = 2, [DTYPE_U32] = 4, [DTYPE_U64] = 8,  [DTYPE_BOOL] = 1};
+    return bytes[dtype];
+}
+
+static uint64_t round_up(uint64_t value, uint64_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
+static bool writes(enum role role)
+{
+    return role == ROLE_WRITE || role == ROLE_INOUT || role == ROLE_ACC;
+}
+
+static bool overlap(const struct bound_array *a, const struct bound_array *b)
+{
+    return a->address < b->address + b->bytes && b->address < a->address + a->bytes;
+}
+
+/* Whether the values that the kernel read are gone once it has run. */
+static bool needs_before(const struct binding *binding, int index)
+{
+    const struct bound_array *array = &binding->array[index];
+    if (array->role == ROLE_INOUT || array->role == ROLE_ACC)
+        return true;
+    if (array->role != ROLE_READ)
+        return false;
+    for (int i = 0; i < binding->arrays; i++) {
+        if (i != index && writes(binding->array[i].role) && overlap(array, &binding->array[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The copy's geometry. The target pitch agrees with the source pitch modulo a unit, so that whole
+ * units move; both are multiples of the element size, as strides in elements need. */
+static void shape_array(const struct bound_array *array, struct snapshot_pitch *shape,
+                        struct placement *placement)
+{
+    uint64_t size = element_bytes(array->dtype);
+    memcpy(placement->stride, array->stride, sizeof(placement->stride));
+    if (array->ndim == 2 && array->stride[1] == 1 && array->stride[0] >= array->dim[1] &&
+        array->dim[0] > 1) {
+        shape->rows = (uint64_t)array->dim[0];
+        shape->row_bytes = (uint64_t)array->dim[1] * size;
+        shape->source_pitch = (uint64_t)array->stride[0] * size;
+        shape->target_pitch =
+            round_up(shape->row_bytes, SNAPSHOT_UNIT) + shape->source_pitch % SNAPSHOT_UNIT;
+        placement->stride[0] = (int64_t)(shape->target_pitch / size);
+        placement->bytes = (shape->rows - 1) * shape->target_pitch + shape->row_bytes;
+        return;
+    }
+    *shape = (struct snapshot_pitch){.rows = 1, .row_bytes = array->bytes};
+    placement->bytes = array->bytes;
+}
+
+/* An arena offset that agrees with the source address modulo a unit (the arena is 256-aligned). */
+static int64_t take(struct snapshot_plan *plan, uint64_t address, uint64_t bytes)
+{
+    int64_t offset = (int64_t)(plan->bytes + address % SNAPSHOT_UNIT);
+    plan->bytes = round_up((uint64_t)offset + bytes, ALIGN);
+    return offset;
+}
+
+enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan *plan,
+                             struct error *why)
+{
+    plan->bytes = 0;
+    plan->has_before = false;
+    for (int i = 0; i < binding->arrays; i++) {
+        const struct bound_array *array = &binding->array[i];
+        struct placement *placement = &plan->placement[i];
+        shape_array(array, &plan->shape[i], placement);
+        placement->before = placement->after = NOT_COPIED;
+        bool before = needs_before(binding, i);
+        if (before)
+            placement->before = take(plan, array->address, placement->bytes);
+        if (!before || writes(array->role))
+            placement->after = take(plan, array->address, placement->bytes);
+        plan->has_before |= before;
+        if (plan->bytes > (uint64_t)1 << 48) {
+            error_set(why, STATUS_INVALID, "argument '%s' spans %llu bytes", array->name,
+                      (unsigned long long)array->bytes);
+            return SKIP_TOO_LARGE;
+        }
+    }
+    return SKIP_NONE;
+}
+
+/* Large: segments are written as they are added. */
+static void start(struct side *side, const struct check *check, struct snapshot_call *call)
+{
+    uint64_t slot = check->slot;
+    call->header = (struct snapshot_header){
+        .sequence = check->sequence,
+        .ticket = (uint32_t *)(uintptr_t)(side->ticket + slot * sizeof(uint32_t)),
+        .arena = (struct snapshot_arena *)(uintptr_t)side->arena,
+        .place = (struct snapshot_place *)(uintptr_t)(side->place +
+                                                      slot * sizeof(struct snapshot_place)),
+        .bytes = check->arena_bytes,
+    };
+}
+
+/* Appends one array to the copy and returns the chunk where the next one starts. */
+static uint64_t add_segment(struct snapshot_call *call, const struct snapshot_pitch *shape,
+                            uint64_t source, uint64_t target, uint64_t first_chunk)
+{
+    struct snapshot_segment *segment = &call->segment[call->header.segments++];
+    uint64_t units = round_up(source % SNAPSHOT_UNIT + shape->row_bytes, SNAPSHOT_UNIT);
+    segment->source = source;
+    segment->target = target;
+    segment->row_bytes = shape->row_bytes;
+    segment->rows = shape->rows;
+    segment->source_pitch = shape->source_pitch;
+    segment->target_pitch = shape->target_pitch;
+    segment->first_chunk = first_chunk;
+    segment->rows_per_chunk = segment->chunks_per_row = 1;
+    if (shape->rows > 1 && units * 2 <= SNAPSHOT_CHUNK) {
+        segment->rows_per_chunk = (uint32_t)(SNAPSHOT_CHUNK / units);
+        return first_chunk + (shape->rows + segment->rows_per_chunk - 1) / segment->rows_per_chunk;
+    }
+    /* One unit more than the first row's need: rows may start at another offset in their unit. */
+    uint64_t per_row =
+        (units + (shape->rows > 1 ? SNAPSHOT_UNIT : 0) + SNAPSHOT_CHUNK - 1) / SNAPSHOT_CHUNK;
+    segment->chunks_per_row = (uint32_t)per_row;
+    return first_chunk + shape->rows * per_row;
+}
+
+static enum status enqueue(struct side *side, struct snapshot_call *call, uint64_t chunks,
+                           const struct launch *launch, struct error *err)
+{
+    void *params[] = {call};
+    CUfunction function =
+        call->header.segments <= SNAPSHOT_FEW ? side->snapshot_few : side->snapshot;
+    if (chunks > INT32_MAX)
+        return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
+    return cuda_check(err,
+                      cuda.cuLaunchKernel(function, chunks ? (unsigned)chunks : 1, 1, 1,
+                                          SNAPSHOT_THREADS, 1, 1, 0,
+                                          (CUstream)(uintptr_t)launch->stream, params, NULL),
+                      "launching the snapshot kernel");
+}
+
+static void set_seal(struct side *side, const struct check *check, struct snapshot_call *call)
+{
+    call->header.seal =
+        (struct snapshot_seal *)(uintptr_t)(side->seal_device +
+                                            check->slot * sizeof(struct snapshot_seal));
+}
+
+enum status snapshot_before(struct side *side, const struct check *check,
+                            const struct snapshot_plan *plan, const struct launch *launch,
+                            struct error *err)
+{
+    struct snapshot_call call;
+    uint64_t chunks = 0;
+    start(side, check, &call);
+    for (int i = 0; i < check->binding.arrays; i++) {
+        if (plan->placement[i].before != NOT_COPIED)
+            chunks = add_segment(&call, &plan->shape[i], check->binding.array[i].address,
+                                 (uint64_t)plan->placement[i].before, chunks);
+    }
+    return enqueue(side, &call, chunks, launch, err);
+}
+
+enum status snapshot_after(struct side *side, const struct check *check,
+                           const struct snapshot_plan *plan, const struct launch *launch,
+                           struct error *err)
+{
+    struct snapshot_call call;
+    uint64_t chunks = 0;
+    start(side, check, &call);
+    for (int i = 0; i < check->binding.arrays; i++) {
+        if (plan->placement[i].after != NOT_COPIED)
+            chunks = add_segment(&call, &plan->shape[i], check->binding.array[i].address,
+                                 (uint64_t)plan->placement[i].after, chunks);
+    }
+    set_seal(side, check, &call);
+    return enqueue(side, &call, chunks, launch, err);
+}
+
+enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,
+                          struct error *err)
+{
+    struct snapshot_call call;
+    start(side, check, &call);
+    set_seal(side, check, &call);
+    return enqueue(side, &call, 0, launch, err);
+}

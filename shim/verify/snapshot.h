@@ -1,0 +1,46 @@
+/*
+ * snapshot.h - what of a launch is copied when, and the copying, on the launch's own stream.
+ *
+ * A plan is made on the program's thread in the ENTER callback; snapshot_before and snapshot_after
+ * only enqueue one kernel each. Arrays that the launch writes and reads (inout, acc, or an input
+ * that overlaps an output) are copied before; everything else once, after the kernel, when a
+ * read-only input still holds its value in stream order.
+ */
+#ifndef VERIFY_SNAPSHOT_H
+#define VERIFY_SNAPSHOT_H
+
+#include "base/error.h"
+#include "device/snapshot_abi.h"
+#include "verify/check.h"
+#include "verify/launch.h"
+#include "verify/side.h"
+
+struct snapshot_plan {
+    uint64_t bytes; /* of the arena */
+    bool has_before;
+    struct placement placement[SPEC_MAX_ARRAYS];
+    struct snapshot_pitch {
+        uint64_t row_bytes, rows, source_pitch, target_pitch;
+    } shape[SPEC_MAX_ARRAYS];
+};
+
+/*
+ * Lays the arrays out. Dense arrays and rows at a pitch are packed; anything more scattered is
+ * copied as the span that it covers. Pure. SKIP_NONE or SKIP_TOO_LARGE (more segments than one copy
+ * takes, sizes that overflow).
+ */
+enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan *plan,
+                             struct error *why);
+
+/* Enqueue the copies on the launch's stream; the second one seals. Never block. */
+enum status snapshot_before(struct side *side, const struct check *check,
+                            const struct snapshot_plan *plan, const struct launch *launch,
+                            struct error *err);
+enum status snapshot_after(struct side *side, const struct check *check,
+                           const struct snapshot_plan *plan, const struct launch *launch,
+                           struct error *err);
+/* Seals without copying: after a launch that failed, when a copy before it is already enqueued. */
+enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,
+                          struct error *err);
+
+#endif

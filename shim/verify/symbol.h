@@ -1,0 +1,22 @@
+/* symbol.h - kernel names as people read them. Not for the launch path: these allocate. */
+#ifndef VERIFY_SYMBOL_H
+#define VERIFY_SYMBOL_H
+
+#include <stdbool.h>
+#include "base/arena.h"
+
+/* The three forms in which patterns may name a kernel. */
+struct symbol_names {
+    const char *mangled;
+    const char *demangled; /* "void ns::f<float>(float*)"; the mangled name where it is none */
+    const char *plain;     /* without return type and parameters: "ns::f<float>" */
+};
+
+/* Fills *out with texts of the arena, `mangled` included. Names of anonymous namespaces, which
+ * carry a hash of the build, read "(anonymous namespace)". False: no memory. */
+bool symbol_describe(struct symbol_names *out, struct arena *arena, const char *mangled);
+
+/* `text` with the build's hashes replaced, as symbol_describe does; NULL: no memory. */
+const char *symbol_normalise(struct arena *arena, const char *text);
+
+#endif

@@ -1,0 +1,234 @@
+#include "verify/tolerance.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "refs/ref_list.h"
+#include "verify/dtype.h"
+#include "verify/registry_keys.h"
+
+static const char *const rule_names[] = {
+    [RULE_BOUND] = "bound", [RULE_CLOSE] = "close", [RULE_BITWISE] = "bitwise"};
+
+static enum status read_rule(const struct yaml_node *node, struct tolerance *out, struct error *err)
+{
+    const char *text;
+    enum status status = yaml_text(node, "rule", &text, err);
+    for (int i = RULE_BOUND; !status && i <= RULE_BITWISE; i++) {
+        if (strcmp(rule_names[i], text) == 0) {
+            out->rule = (enum tolerance_rule)i;
+            return STATUS_OK;
+        }
+    }
+    return status
+               ? status
+               : yaml_error(err, node, "'rule' is '%.40s'; expected bound, close or bitwise", text);
+}
+
+static enum status read_accumulate(const struct yaml_node *node, struct tolerance *out,
+                                   struct error *err)
+{
+    const char *text;
+    struct type type;
+    enum status status = yaml_text(node, "accumulate", &text, err);
+    if (status)
+        return status;
+    if (!type_parse(text, &type) || type.lanes != 1 || type.dtype < DTYPE_F64 ||
+        type.dtype > DTYPE_BF16)
+        return yaml_error(err, node, "'accumulate' is '%.40s'; expected f64, f32, f16 or bf16",
+                          text);
+    out->accumulate = type.dtype;
+    return STATUS_OK;
+}
+
+static enum status read_inputs(const struct yaml_node *node, struct tolerance *out,
+                               struct error *err)
+{
+    const char *text;
+    enum status status = yaml_text(node, "inputs", &text, err);
+    if (!status && strcmp(text, "tf32") != 0)
+        return yaml_error(err, node, "'inputs' is '%.40s'; expected tf32", text);
+    out->tf32_inputs = true;
+    return status;
+}
+
+static enum status read_value(const char *key, const struct yaml_node *node, struct tolerance *out,
+                              const char **reason, struct error *err)
+{
+    if (strcmp(key, "rule") == 0)
+        return read_rule(node, out, err);
+    if (strcmp(key, "accumulate") == 0)
+        return read_accumulate(node, out, err);
+    if (strcmp(key, "inputs") == 0)
+        return read_inputs(node, out, err);
+    if (strcmp(key, "reason") == 0)
+        return yaml_text(node, key, reason, err);
+    if (strcmp(key, "lambda") == 0)
+        return yaml_real(node, key, 0.5, 1000, &out->lambda, err);
+    return yaml_real(node, key, 0, 1e6, key[0] == 'r' ? &out->rtol : &out->atol, err);
+}
+
+enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, const char **reason,
+                           struct error *err)
+{
+    struct tolerance row = {.rule = RULE_BOUND, .lambda = 8};
+    const char *why = NULL;
+    enum status status = yaml_expect(node, "tolerance", YAML_KIND_MAPPING, err);
+    if (!status)
+        status = keys_check(node, KEYS_TOLERANCE, err);
+    for (size_t i = 0; !status && i < node->count; i++)
+        status = read_value(node->key[i]->text, node->item[i], &row, &why, err);
+    if (status)
+        return status;
+    bool margins = yaml_get(node, "rtol") || yaml_get(node, "atol");
+    if (margins && row.rule != RULE_CLOSE)
+        return yaml_error(err, node, "'rtol' and 'atol' belong to rule close, not to rule %s",
+                          rule_names[row.rule]);
+    if (!margins && row.rule == RULE_CLOSE)
+        return yaml_error(err, node, "rule close needs 'rtol', 'atol' or both");
+    *out = row;
+    if (reason)
+        *reason = why;
+    return STATUS_OK;
+}
+
+static bool known_op(const char *op, const struct yaml_node *node, struct error *err)
+{
+    struct nearest nearest = {.word = op};
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        if (strcmp(ref_builtins[i].name, op) == 0)
+            return true;
+        nearest_offer(&nearest, ref_builtins[i].name);
+    }
+    char question[96];
+    yaml_error(err, node, "unknown reference '%.60s'%s", op,
+               nearest_text(&nearest, question, sizeof question));
+    return false;
+}
+
+/* Cuts the next word off a list such as "f16, bf16"; false at the end. */
+static bool next_word(const char **list, char word[64])
+{
+    *list += strspn(*list, ", \t");
+    size_t length = strcspn(*list, ", \t");
+    if (length == 0)
+        return false;
+    snprintf(word, 64, "%.*s", (int)length, *list);
+    *list += length;
+    return true;
+}
+
+static enum status add_row(struct tolerance_table *table, struct arena *arena,
+                           struct tolerance_row row)
+{
+    if (table->count == table->room) { /* the old array stays in the arena: it is small */
+        size_t room = table->room ? 2 * table->room : 64;
+        struct tolerance_row *grown = arena_alloc(arena, room * sizeof *grown);
+        if (!grown)
+            return STATUS_NO_MEMORY;
+        if (table->count)
+            memcpy(grown, table->row, table->count * sizeof *grown);
+        table->row = grown;
+        table->room = room;
+    }
+    if (row.tolerance.accumulate == DTYPE_NONE)
+        row.tolerance.accumulate = tolerance_fallback(row.dtype).accumulate;
+    table->row[table->count++] = row;
+    return STATUS_OK;
+}
+
+/* One row for each (op, dtype) of the two lists. */
+static enum status add_rows(struct tolerance_table *table, struct arena *arena,
+                            const struct yaml_node *ops, const struct yaml_node *dtypes,
+                            struct tolerance_row row, struct error *err)
+{
+    char op[64], dtype[64];
+    for (const char *o = ops->text; next_word(&o, op);) {
+        if (!known_op(op, ops, err))
+            return STATUS_INVALID;
+        row.op = arena_text(arena, op, strlen(op));
+        for (const char *d = dtypes->text; next_word(&d, dtype);) {
+            struct type type;
+            if (!type_parse(dtype, &type) || type.lanes != 1) {
+                struct nearest nearest = {.word = dtype};
+                char question[96];
+                type_offer(&nearest);
+                return yaml_error(err, dtypes, "unknown type '%s'%s", dtype,
+                                  nearest_text(&nearest, question, sizeof question));
+            }
+            row.dtype = type.dtype;
+            if (!row.op || add_row(table, arena, row))
+                return error_set(err, STATUS_NO_MEMORY, "no memory");
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status tolerance_add(struct tolerance_table *table, struct arena *arena,
+                          const struct yaml_node *node, tolerance_complain_fn complain, void *user)
+{
+    struct error err = {0};
+    enum status worst = yaml_expect(node, "tolerances", YAML_KIND_MAPPING, &err);
+    if (worst) {
+        complain(user, err.text);
+        return worst;
+    }
+    for (size_t i = 0; i < node->count; i++) {
+        const struct yaml_node *rows = node->item[i];
+        err = (struct error){0};
+        enum status status = yaml_expect(rows, node->key[i]->text, YAML_KIND_MAPPING, &err);
+        for (size_t j = 0; !status && j < rows->count; j++) {
+            struct tolerance_row row = {0};
+            status = tolerance_read(rows->item[j], &row.tolerance, &row.reason, &err);
+            if (!status)
+                status = add_rows(table, arena, node->key[i], rows->key[j], row, &err);
+        }
+        if (status)
+            complain(user, err.text);
+        worst = status ? status : worst;
+    }
+    return worst;
+}
+
+const struct tolerance_row *tolerance_find(const struct tolerance_table *table, const char *op,
+                                           enum dtype dtype)
+{
+    for (size_t i = table->count; i-- > 0;) {
+        if (table->row[i].dtype == dtype && strcmp(table->row[i].op, op) == 0)
+            return &table->row[i];
+    }
+    return NULL;
+}
+
+struct tolerance tolerance_fallback(enum dtype dtype)
+{
+    return (struct tolerance){
+        .rule = RULE_BOUND, .accumulate = dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32, .lambda = 8};
+}
+
+double tolerance_roundoff(enum dtype accumulate)
+{
+    switch (accumulate) {
+    case DTYPE_F64:
+        return 0x1p-53;
+    case DTYPE_F16:
+        return 0x1p-11;
+    case DTYPE_BF16:
+        return 0x1p-8;
+    default:
+        return 0x1p-24;
+    }
+}
+
+double tolerance_underflow(enum dtype accumulate)
+{
+    switch (accumulate) {
+    case DTYPE_F64:
+        return 0x1p-1022;
+    case DTYPE_F16:
+        return 0x1p-14;
+    default:
+        return 0x1p-126; /* bf16 has f32's exponents */
+    }
+}

@@ -1,0 +1,71 @@
+#!/bin/bash
+# check_cli.sh - the finished program and library from outside, without a GPU.
+#
+# Takes CUVET_BUILD and VARIANT from the Makefile.
+set -uo pipefail
+. tests/tap.sh
+
+cuvet=$CUVET_BUILD/cuvet
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# gives STATUS OUT ERR COMMAND ...: the exit status, and patterns that standard output and standard
+# error hold; '' means that the stream stays empty.
+gives() {
+    local status=$1 out=$2 err=$3 stream pattern
+    shift 3
+    "$@" >"$scratch/out" 2>"$scratch/err"
+    local got=$?
+    if [ $got -ne "$status" ]; then
+        echo "status $got, not $status"
+        cat "$scratch/out" "$scratch/err"
+        return 1
+    fi
+    for stream in out err; do
+        pattern=$out
+        [ $stream = err ] && pattern=$err
+        if [ -z "$pattern" ]; then
+            [ ! -s "$scratch/$stream" ] && continue
+            echo "std$stream is not empty:"
+        else
+            grep -qE -- "$pattern" "$scratch/$stream" && continue
+            echo "std$stream does not hold $pattern:"
+        fi
+        cat "$scratch/$stream"
+        return 1
+    done
+}
+
+ok 'version' gives 0 '^cuvet [0-9]+\.[0-9]+\.[0-9]+$' '' "$cuvet" --version
+ok 'no verb: help and status 2' gives 2 'cuvet check' '' "$cuvet"
+ok 'unknown verb' gives 2 '' "unknown verb 'judge'" "$cuvet" judge
+ok 'help' gives 0 'cuvet run' '' "$cuvet" help
+ok 'help options' gives 0 '^CUVET_SAMPLE  \(' '' "$cuvet" help options
+ok 'help options as roff' gives 0 '^\.B CUVET_SAMPLE$' '' "$cuvet" help options --man
+ok 'help buckets' gives 0 '^unregistered ' '' "$cuvet" help buckets
+ok 'help on nothing' gives 2 '' "no help on 'verdicts'" "$cuvet" help verdicts
+# shellcheck disable=SC2016
+ok 'every option is listed' bash -c '[ "$(grep -c "^OPTION(" shim/base/options.def)" -eq \
+    "$("$0" help options | grep -c "^CUVET_")" ]' "$cuvet"
+
+ok 'check: a sound file' gives 0 'demo_softmax' '' "$cuvet" check tests/demo/demo.yaml
+printf 'version: 1\nkernels:\n  - kernel: f\n    refrence: gelu\n' >"$scratch/bad.yaml"
+ok 'check: a mistake has its place' gives 2 '.*' 'bad\.yaml:4:[0-9]+: .*refrence' \
+    "$cuvet" check tests/demo/demo.yaml "$scratch/bad.yaml"
+ok 'check: a missing file' gives 2 '.*' 'absent\.yaml' "$cuvet" check "$scratch/absent.yaml"
+ok 'check: without files' gives 2 '' '^usage: ' "$cuvet" check
+
+case ${VARIANT:-release} in
+san | tsan) skip 'preload: a program without CUDA is left alone' 'a sanitizer wants to come first' ;;
+*) ok 'preload: a program without CUDA is left alone' gives 7 '^out$' '' \
+    env LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_CONFIG=tests/demo/demo.yaml \
+    /bin/sh -c 'echo out; exit 7' ;;
+esac
+
+if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+    skip 'demo: one sentence without a driver' 'there is a driver'
+else
+    ok 'demo: one sentence without a driver' gives 1 '' '^demo: no NVIDIA driver was found' \
+        "$CUVET_BUILD/tests/demo/demo"
+fi
+done_testing

@@ -1,0 +1,187 @@
+#!/bin/bash
+# check_self.sh - each check of tools/dev catches what it is for and stays quiet otherwise.
+#
+# Small trees are made in a scratch folder, with and without the fault.
+set -uo pipefail
+. tests/tap.sh
+
+root=$PWD
+dev=$root/tools/dev
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+CC=${CC:-cc}
+
+# A fresh tree; the caller's working directory moves into it.
+tree() {
+    rm -rf "${scratch:?}/tree"
+    mkdir -p "$scratch"/tree/{shim/{base,driver,verify,hook,report,device},refs,tools/dev}
+    cd "$scratch/tree" || exit 1
+    echo 'int base_thing(void);' >shim/base/thing.h
+    echo '#include "base/thing.h"' >shim/verify/gate.c
+    echo 'int gate(void);' >shim/verify/gate.h
+    echo 'int hook(void);' >shim/hook/router.h
+}
+
+quiet() { "$@"; }
+# catches TEXT COMMAND ...: the command must fail and say TEXT.
+catches() {
+    local text=$1 said
+    shift
+    if said=$("$@" 2>&1); then
+        echo "passed, although it should have found: $text"
+        return 1
+    fi
+    grep -qF -- "$text" <<<"$said" || {
+        echo "did not say '$text' but: $said"
+        return 1
+    }
+}
+
+includes() { # FILE INCLUDE
+    printf '#include %s\n' "$2" >>"$1"
+}
+
+tree
+ok 'layers: quiet on a sound tree' quiet "$dev/check-layers"
+includes shim/base/thing.c '"verify/gate.h"'
+ok 'layers: base may not reach up' catches 'shim/base/thing.c:1: may not include shim/verify/gate.h' \
+    "$dev/check-layers"
+tree
+includes shim/verify/gate.c '"hook/router.h"'
+ok 'layers: verify may not know the hooks' catches shim/hook/router.h "$dev/check-layers"
+tree
+includes shim/verify/verdict.c '<cuda.h>'
+ok 'layers: only some of verify may know the driver' catches '<cuda.h>' "$dev/check-layers"
+tree
+includes shim/verify/snapshot_copy.c '<cuda.h>'
+ok 'layers: snapshot may know the driver' quiet "$dev/check-layers"
+includes shim/verify/snapshot_copy.c '<cupti.h>'
+ok 'layers: but not CUPTI' catches '<cupti.h>' "$dev/check-layers"
+tree
+includes shim/report/journal.c '"verify/gate.h"'
+ok 'layers: report sees values only' catches shim/verify/gate.h "$dev/check-layers"
+tree
+includes shim/base/options.c '<yaml.h>'
+ok 'layers: only yaml_doc.c knows libyaml' catches '<yaml.h>' "$dev/check-layers"
+tree
+includes shim/base/yaml_doc.c '<yaml.h>'
+ok 'layers: yaml_doc.c does' quiet "$dev/check-layers"
+includes refs/norm.cu '"shim/base/thing.h"'
+ok 'layers: references know references only' catches refs/norm.cu "$dev/check-layers"
+tree
+includes tools/cmd_check.c '"hook/router.h"'
+ok 'layers: tools do not hook' catches tools/cmd_check.c "$dev/check-layers"
+tree
+printf '/* #include "hook/router.h" */\n' >shim/base/thing.c
+ok 'layers: comments do not count' quiet "$dev/check-layers"
+
+tree
+cat >shim/base/quiet.c <<'C'
+/* exit(1) and abort() in a comment */
+static const char *text = "system(\"ls\")";
+int on_exit_wait(int exit_code) { return object.exit(1) + exit_code + text[0]; }
+C
+ok 'banned: quiet on look-alikes' quiet "$dev/check-banned"
+for call in 'exit(1)' '_exit(1)' 'abort()' 'system("ls")' 'popen("ls", "r")' 'printf("x")' \
+    'fprintf(stdout, "x")' 'assert(0)'; do
+    printf 'void f(void)\n{\n    %s;\n}\n' "$call" >shim/base/loud.c
+    ok "banned: $call" catches shim/base/loud.c:3: "$dev/check-banned"
+done
+
+tree
+lines() { for ((i = 0; i < $1; i++)); do echo "    thing();"; done; }
+{ printf 'void fits(void)\n{\n'; lines 68; printf '}\n'; } >shim/base/thing.c
+ok 'size: 70 lines fit' quiet "$dev/check-size"
+{ printf 'void is_long(void)\n{\n'; lines 69; printf '}\n'; } >shim/base/thing.c
+ok 'size: 71 lines do not' catches 'shim/base/thing.c:2: 71 lines, over 70: void is_long' "$dev/check-size"
+tree
+lines 601 >shim/base/thing.c
+ok 'size: nor 601 lines of a file' catches '601 lines, over 600' "$dev/check-size"
+
+tree
+echo 'size_t lonely(void);' >shim/base/lonely.h
+ok 'headers: one that lacks its own include' catches 'shim/base/lonely.h does not compile alone' \
+    "$dev/check-headers"
+sed -i '1i #include <stddef.h>' shim/base/lonely.h
+ok 'headers: quiet when it has it' quiet "$dev/check-headers"
+
+if command -v "${CLANG_FORMAT:-clang-format}" >/dev/null; then
+    tree
+    echo 'BasedOnStyle: LLVM' >.clang-format
+    ok 'format: quiet' quiet "$dev/check-format"
+    echo 'int   wide  ;' >shim/base/thing.h
+    ok 'format: caught' catches shim/base/thing.h "$dev/check-format"
+else
+    skip 'format: quiet' 'no clang-format'
+    skip 'format: caught' 'no clang-format'
+fi
+
+tree
+cat >cuvet.h <<'C'
+CUVET_API const char *cuvet_version(void);
+C
+library() { # CODE FLAGS ...
+    echo "$1" >library.c
+    $CC -shared -fPIC -o library.so library.c "${@:2}"
+}
+sound='void InitializeInjection(void); void InitializeInjection(void) {} const char *cuvet_version(void); const char *cuvet_version(void) { return 0; }'
+library "$sound"
+ok 'exports: quiet' quiet "$dev/check-exports" library.so cuvet.h
+library "$sound int stray(void); int stray(void) { return 0; }"
+ok 'exports: a stray name' catches 'exports stray' "$dev/check-exports" library.so cuvet.h
+library 'void InitializeInjection(void); void InitializeInjection(void) {}'
+ok 'exports: a missing name' catches 'does not export cuvet_version' \
+    "$dev/check-exports" library.so cuvet.h
+$CC -shared -fPIC -Wl,-soname,libother.so.1 -o libother.so -x c - <<<'int other(void) { return 0; }'
+library "$sound" -Wl,--no-as-needed ./libother.so
+ok 'exports: a foreign library' catches 'needs libother.so.1' "$dev/check-exports" library.so cuvet.h
+
+tree
+cat >cbid.h <<'C'
+    CUPTI_DRIVER_TRACE_CBID_cuInit                  = 1,
+    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel          = 307,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz      = 515,
+C
+cat >table.def <<'C'
+/* LAUNCH_API(name, number, how) */
+LAUNCH_API(cuLaunchKernel, 307, HANDLED)
+LAUNCH_API(cuGraphLaunch_ptsz, 515, COUNTED)
+LAUNCH_API(cuLaunchFuture, 999, COUNTED)
+C
+ok 'cbids: quiet, also on a row that this header lacks' quiet "$dev/check-cbids" cbid.h table.def
+echo '    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx2 = 900,' >>cbid.h
+ok 'cbids: a launch API that the table lacks' catches 'cuLaunchKernelEx2 = 900 has no row' \
+    "$dev/check-cbids" cbid.h table.def
+sed -i -e '$d' -e 's/307/308/' cbid.h
+ok 'cbids: a wrong number' catches 'cuLaunchKernel is 308 in the header and 307' \
+    "$dev/check-cbids" cbid.h table.def
+sed -i 's/308/307/' cbid.h
+echo 'WAIT_API(cuInit, 2)' >wait.def
+ok 'cbids: a wrong number in another table' catches 'wait.def: cuInit is 1' \
+    "$dev/check-cbids" cbid.h table.def wait.def
+: >empty.h
+ok 'cbids: a header without any' catches 'no launch API' "$dev/check-cbids" empty.h table.def
+
+tree
+printf '#!/bin/sh\necho "| CUVET_X | a table |"\n' >cuvet
+chmod +x cuvet
+page() { # TABLE
+    printf '# title\n'
+    for name in knobs buckets; do
+        printf '<!-- %s: begin -->\n%s\n<!-- %s: end -->\n' $name "$1" $name
+    done
+}
+page '| CUVET_X | a table |' >README.md
+ok 'docs: quiet' quiet "$dev/check-docs" ./cuvet
+page '| CUVET_X | an old table |' >README.md
+ok 'docs: a stale table' catches 'README.md is stale' "$dev/check-docs" ./cuvet
+ok 'docs: written again' quiet "$dev/check-docs" --fix ./cuvet
+ok 'docs: then quiet' quiet "$dev/check-docs" ./cuvet
+
+printf '1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c\n' >mixed.tap
+for kind in mixed crash; do printf '#!/bin/sh\n' >$kind && chmod +x $kind; done
+echo 'cat mixed.tap; exit 1' >>mixed
+printf 'printf "1..2\\nok 1 - a\\n"; kill -SEGV $$\n' >>crash
+ok 'runner: counts' catches '2 passed, 1 failed' "$root/tests/run_unit.sh" ./mixed
+ok 'runner: a crash is a failure' catches '1 passed, 1 failed' "$root/tests/run_unit.sh" ./crash
+done_testing

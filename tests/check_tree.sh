@@ -1,0 +1,20 @@
+#!/bin/bash
+# check_tree.sh - the rules of the house that every `make test` holds the finished tree against.
+#
+# Takes CUVET_BUILD, CUPTI_INCLUDE and VARIANT from the Makefile.
+set -uo pipefail
+. tests/tap.sh
+
+ok 'layers: includes follow tools/dev/layers.txt' tools/dev/check-layers
+ok 'banned: nothing under shim/ can end the host program' tools/dev/check-banned
+ok 'size: functions and files stay short' tools/dev/check-size
+case ${VARIANT:-release} in
+san | tsan) skip 'exports: names and libraries of libcuvet.so' "a sanitizer adds its own" ;;
+*) ok 'exports: names and libraries of libcuvet.so' \
+    tools/dev/check-exports "$CUVET_BUILD/libcuvet.so" ;;
+esac
+ok 'cbids: every launch API of the toolkit has its row' tools/dev/check-cbids \
+    "$CUPTI_INCLUDE/cupti_driver_cbid.h" shim/hook/launch_apis.def \
+    shim/hook/wait_apis.def
+ok 'docs: README.md agrees with the tables' tools/dev/check-docs "$CUVET_BUILD/cuvet"
+done_testing

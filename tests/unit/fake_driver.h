@@ -1,0 +1,336 @@
+/*
+ * fake_driver.h - a CUDA driver in one header, for tests of the pipeline: device memory is host
+ * memory, our copy kernel runs at once on the CPU, a reference runs through its host build.
+ *
+ * It checks as well as feeds: a copy or a reference that reaches outside a known allocation fails
+ * the test, and the Nth call of a function can be made to fail.
+ */
+#ifndef TESTS_FAKE_DRIVER_H
+#define TESTS_FAKE_DRIVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "device/snapshot_abi.h"
+#include "driver/cuda_api.h"
+#include "refs/ref_host.h"
+#include "refs/ref_list.h"
+
+enum { FAKE_ALLOCATIONS = 256, FAKE_DEVICE = 0 };
+
+static struct {
+    struct {
+        char *start;
+        size_t bytes;
+    } allocation[FAKE_ALLOCATIONS];
+    atomic_int allocations;
+    atomic_bool capturing;
+    atomic_bool hold_seals; /* the program's stream is slow: copies do not complete */
+    atomic_int fail_launch; /* the Nth launch from now on is refused; 0: none */
+    atomic_int references;  /* launched */
+    atomic_int strays;      /* copies outside any allocation */
+    CUresult stream_state;
+} fake;
+
+static void *fake_alloc(size_t bytes)
+{
+    int i = atomic_fetch_add(&fake.allocations, 1);
+    fake.allocation[i].start = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    fake.allocation[i].bytes = bytes;
+    memset(fake.allocation[i].start, 0, bytes);
+    return fake.allocation[i].start;
+}
+
+static int fake_find(uint64_t address)
+{
+    for (int i = 0; i < atomic_load(&fake.allocations); i++) {
+        uint64_t start = (uint64_t)(uintptr_t)fake.allocation[i].start;
+        if (address >= start && address < start + fake.allocation[i].bytes)
+            return i;
+    }
+    return -1;
+}
+
+static bool fake_inside(uint64_t address, uint64_t bytes)
+{
+    int i = fake_find(address);
+    return i >= 0 && address + bytes <=
+                         (uint64_t)(uintptr_t)fake.allocation[i].start + fake.allocation[i].bytes;
+}
+
+static CUresult fake_mem_alloc(CUdeviceptr *out, size_t bytes)
+{
+    *out = (CUdeviceptr)(uintptr_t)fake_alloc(bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_host_alloc(void **out, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    *out = fake_alloc(bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_host_pointer(CUdeviceptr *out, void *host, unsigned flags)
+{
+    (void)flags;
+    *out = (CUdeviceptr)(uintptr_t)host;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_attributes(unsigned count, CUpointer_attribute *wanted, void **into,
+                                CUdeviceptr address)
+{
+    int i = fake_find(address);
+    for (unsigned a = 0; a < count && i >= 0; a++) {
+        if (wanted[a] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+            *(CUdeviceptr *)into[a] = (CUdeviceptr)(uintptr_t)fake.allocation[i].start;
+        else if (wanted[a] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+            *(size_t *)into[a] = fake.allocation[i].bytes;
+        else if (wanted[a] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+            *(unsigned *)into[a] = CU_MEMORYTYPE_DEVICE;
+        else if (wanted[a] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+            *(int *)into[a] = FAKE_DEVICE;
+        else if (wanted[a] == CU_POINTER_ATTRIBUTE_CONTEXT)
+            *(void **)into[a] = &fake;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* What thread 0 of the first block does on the GPU. */
+static void fake_find_place(const struct snapshot_header *header)
+{
+    struct snapshot_arena *arena = header->arena;
+    struct snapshot_place *place = header->place;
+    if (place->found == header->sequence)
+        return;
+    uint64_t tail = __atomic_load_n(arena->tail, __ATOMIC_ACQUIRE);
+    uint64_t start = arena->head, at = arena->head % arena->bytes;
+    if (at + header->bytes > arena->bytes)
+        start += arena->bytes - at;
+    bool room = start + header->bytes - tail <= arena->bytes || arena->head == tail;
+    place->begin = room ? arena->head : 0;
+    place->end = room ? start + header->bytes : 0;
+    place->base = room ? arena->base + start % arena->bytes : 0;
+    arena->head = room ? place->end : arena->head;
+    place->found = header->sequence;
+}
+
+static void fake_segment(const struct snapshot_segment *s, uint64_t base)
+{
+    for (uint64_t row = 0; row < s->rows; row++) {
+        uint64_t from = s->source + row * s->source_pitch;
+        uint64_t to = base + s->target + row * s->target_pitch;
+        if (fake_inside(from, s->row_bytes) && fake_inside(to, s->row_bytes))
+            memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, s->row_bytes);
+        else
+            atomic_fetch_add(&fake.strays, 1);
+    }
+}
+
+static void fake_copy(const struct snapshot_call *call)
+{
+    const struct snapshot_header *header = &call->header;
+    fake_find_place(header);
+    for (uint32_t i = 0; i < header->segments && header->place->base; i++)
+        fake_segment(&call->segment[i], header->place->base);
+    if (!header->seal)
+        return;
+    header->seal->begin = header->place->begin;
+    header->seal->end = header->place->end;
+    header->seal->base = header->place->base;
+    if (!atomic_load(&fake.hold_seals))
+        __atomic_store_n(&header->seal->sequence, header->sequence, __ATOMIC_RELEASE);
+}
+
+static void fake_reference(const char *symbol, const struct ref_call *call)
+{
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        int variant = 0;
+        while (variant < REF_VARIANTS && (!ref_builtins[i].symbol[variant] ||
+                                          strcmp(symbol, ref_builtins[i].symbol[variant])))
+            variant++;
+        if (variant == REF_VARIANTS)
+            continue;
+        struct ref_call host = *call;
+        struct ref_verdict answer;
+        host.group = 1;
+        host.answer = &answer;
+        ref_host_run(ref_builtins[i].name, &host, variant == REF_WIDE);
+        uint64_t sequence = call->sequence;
+        answer.sequence = call->answer->sequence;
+        *call->answer = answer;
+        __atomic_store_n(&call->answer->sequence, sequence, __ATOMIC_RELEASE);
+        atomic_fetch_add(&fake.references, 1);
+    }
+}
+
+static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                            unsigned by, unsigned bz, unsigned shared, CUstream stream,
+                            void **params, void **extra)
+{
+    const char *symbol = (const char *)(uintptr_t)function;
+    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream,
+        (void)extra;
+    if (atomic_load(&fake.fail_launch) && atomic_fetch_sub(&fake.fail_launch, 1) == 1)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (!strncmp(symbol, "cuvet_snapshot", 14))
+        fake_copy(params[0]);
+    else
+        fake_reference(symbol, params[0]);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_module_load(CUmodule *out, const void *image)
+{
+    *out = (CUmodule)(uintptr_t)image;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_get_function(CUfunction *out, CUmodule module, const char *name)
+{
+    (void)module;
+    *out = (CUfunction)(uintptr_t)name;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_capturing(CUstream stream, CUstreamCaptureStatus *out)
+{
+    (void)stream;
+    *out = atomic_load(&fake.capturing) ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                                        : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_query(CUstream stream)
+{
+    (void)stream;
+    return fake.stream_state;
+}
+
+static CUresult fake_push(CUcontext context)
+{
+    (void)context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_pop(CUcontext *context)
+{
+    (void)context;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_device(CUdevice *out)
+{
+    *out = FAKE_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_device_attribute(int *out, CUdevice_attribute which, CUdevice device)
+{
+    (void)which, (void)device;
+    *out = 4;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_occupancy(int *out, CUfunction function, int threads, size_t shared)
+{
+    (void)function, (void)threads, (void)shared;
+    *out = 2;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_priorities(int *lowest, int *highest)
+{
+    *lowest = *highest = 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_stream_create(CUstream *out, unsigned flags, int priority)
+{
+    (void)flags, (void)priority;
+    *out = (CUstream)(uintptr_t)1234;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_memset8(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+{
+    (void)stream;
+    memset((void *)(uintptr_t)to, value, count);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_memset32(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
+{
+    (void)stream;
+    for (size_t i = 0; i < count; i++)
+        memcpy((char *)(uintptr_t)to + 4 * i, &value, 4);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_copy_to_host(void *to, CUdeviceptr from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    memcpy(to, (void *)(uintptr_t)from, bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_copy_to_device(CUdeviceptr to, const void *from, size_t bytes, CUstream stream)
+{
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_exchange(CUstreamCaptureMode *mode)
+{
+    (void)mode;
+    return CUDA_SUCCESS;
+}
+
+static CUresult fake_error_name(CUresult result, const char **name)
+{
+    *name = result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ? "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
+                                                         : "CUDA_ERROR_UNKNOWN";
+    return CUDA_SUCCESS;
+}
+
+static void fake_driver_install(void)
+{
+    cuda = (struct cuda_api){
+        .cuCtxPushCurrent = fake_push,
+        .cuCtxPopCurrent = fake_pop,
+        .cuCtxGetDevice = fake_device,
+        .cuCtxGetStreamPriorityRange = fake_priorities,
+        .cuDeviceGetAttribute = fake_device_attribute,
+        .cuGetErrorName = fake_error_name,
+        .cuLaunchKernel = fake_launch,
+        .cuMemAlloc = fake_mem_alloc,
+        .cuMemHostAlloc = fake_host_alloc,
+        .cuMemHostGetDevicePointer = fake_host_pointer,
+        .cuMemcpyDtoHAsync = fake_copy_to_host,
+        .cuMemcpyHtoDAsync = fake_copy_to_device,
+        .cuMemsetD8Async = fake_memset8,
+        .cuMemsetD32Async = fake_memset32,
+        .cuModuleLoadData = fake_module_load,
+        .cuModuleGetFunction = fake_get_function,
+        .cuOccupancyMaxActiveBlocksPerMultiprocessor = fake_occupancy,
+        .cuPointerGetAttributes = fake_attributes,
+        .cuStreamCreateWithPriority = fake_stream_create,
+        .cuStreamIsCapturing = fake_capturing,
+        .cuStreamQuery = fake_query,
+        .cuThreadExchangeStreamCaptureMode = fake_exchange,
+    };
+}
+
+static void fake_driver_remove(void)
+{
+    for (int i = 0; i < atomic_load(&fake.allocations); i++)
+        free(fake.allocation[i].start);
+    memset(&fake, 0, sizeof(fake));
+    memset(&cuda, 0, sizeof(cuda));
+}
+
+#endif

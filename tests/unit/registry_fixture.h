@@ -1,0 +1,30 @@
+/* registry_fixture.h - registries out of texts, kernels out of parameter lists, for unit tests. */
+#ifndef TESTS_UNIT_REGISTRY_FIXTURE_H
+#define TESTS_UNIT_REGISTRY_FIXTURE_H
+
+#include "verify/registry.h"
+
+/* What registry_load complained about. */
+struct complaints {
+    int count;
+    char text[8][700];
+};
+void complain_to(void *complaints, const char *sentence);
+
+/* Writes `text` to a file of its own folder and loads it; the folder is gone again on return.
+ * Its name in messages is ".../NAME". */
+struct registry *registry_of(const char *text, struct complaints *complaints);
+
+/* The parameter list of C for these sizes: a parameter of size 8, 4, 2 or 1 is aligned to it,
+ * others to 8. The list ends with 0. */
+struct param_layout layout_of(const unsigned *sizes);
+
+/* One entry, written without its indentation, as the only one of a registry, resolved for a kernel
+ * named "k" (the entry says so) with these sizes. Fails the test on any complaint. */
+struct resolved {
+    struct registry *registry;
+    const struct kernel_spec *spec;
+};
+struct resolved resolve_entry(const char *entry, const unsigned *sizes);
+
+#endif

@@ -1,0 +1,348 @@
+/* Bindings: sizes and strides of a launch, ranks adapted to formals, and every way to refuse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/unit/registry_fixture.h"
+#include "verify/binding.h"
+
+static struct binding b;
+static struct error why;
+
+/* Binds one entry for one launch of 3 x 5 x 1 blocks of 64 threads with these arguments. */
+static enum skip bind(const char *entry, const unsigned *sizes, void *const *params)
+{
+    struct resolved resolved = resolve_entry(entry, sizes);
+    struct launch launch = {.grid = {3, 5, 1}, .block = {64, 1, 1}, .params = params};
+    memset(&b, 0xa5, sizeof b);
+    why = (struct error){0};
+    enum skip skip = binding_make(resolved.spec, &launch, &b, &why);
+    for (int i = 0; skip == SKIP_NONE && i < b.arrays; i++) /* names die with the registry */
+        b.array[i].name = strcmp(b.array[i].name, "y") == 0 ? "y" : "other";
+    registry_destroy(resolved.registry);
+    return skip;
+}
+
+static uint64_t P = 0x10000, Q = 0x20000, R = 0x30000, zero_pointer = 0;
+static int32_t four = 4, six = 6, minus = -2, zero = 0;
+static int64_t eight = 8, huge = (int64_t)1 << 62;
+static float eps = 0.5f;
+
+#define SIZES(...)  ((const unsigned[]){__VA_ARGS__, 0})
+#define PARAMS(...) ((void *[]){__VA_ARGS__})
+
+static void expect_refusal(enum skip got, enum skip skip, const char *part)
+{
+    if (got != skip)
+        fail_msg("'%s', not '%s': %s", skip_text(got), skip_text(skip), why.text);
+    if (!strstr(why.text, part))
+        fail_msg("'%s' does not say '%s'", why.text, part);
+}
+
+static void expect_bound(enum skip got)
+{
+    if (got)
+        fail_msg("%s: %s", skip_text(got), why.text);
+}
+
+static void a_row_kernel_is_bound(void **state)
+{
+    (void)state;
+    expect_bound(bind("kernel: k\n"
+                      "  signature: const bf16 x[rows:pitch][cols], const f32 w[cols],"
+                      " f32 y[rows][cols], i64 pitch, i32 cols, f32 eps\n"
+                      "  let: {rows: grid.x}\n  reference: rmsnorm\n",
+                      SIZES(8, 8, 8, 8, 4, 4), PARAMS(&P, &Q, &R, &eight, &six, &eps)));
+    assert_int_equal(b.arrays, 3);
+    assert_int_equal(b.tensors, 4);
+    assert_int_equal(b.tensor_array[0], 0);
+    assert_int_equal(b.tensor_array[3], -1); /* rstd */
+    assert_int_equal(b.array[0].address, 0x10000);
+    assert_int_equal(b.array[0].ndim, 2);
+    assert_int_equal(b.array[0].dim[0], 3);
+    assert_int_equal(b.array[0].stride[0], 8);
+    assert_int_equal(b.array[0].stride[1], 1);
+    assert_int_equal(b.array[0].bytes, 2 * (2 * 8 + 6));
+    assert_int_equal(b.array[2].ndim, 1); /* dense: folded */
+    assert_int_equal(b.array[2].dim[0], 18);
+    const struct ref_call *call = &b.call;
+    assert_int_equal(call->size[0], 3);
+    assert_int_equal(call->size[1], 6);
+    assert_true(call->scalar[0] == 0.5);
+    assert_int_equal(call->tensor[0].stride[0], 8);
+    assert_int_equal(call->tensor[0].dtype, DTYPE_BF16);
+    assert_int_equal(call->tensor[2].ndim, 2);
+    assert_int_equal(call->tensor[2].id, 2);
+    assert_int_equal(call->tensor[2].rule, RULE_BOUND);
+    assert_int_equal(call->tensor[3].dim[0], 3); /* absent, but its shape is known */
+    assert_null(call->tensor[0].in);
+    assert_true(call->unit_roundoff == 0x1p-24 && call->lambda == 8);
+    assert_true(call->input_roundoff == 0 && call->underflow == 0x1p-126);
+    assert_int_equal(call->group, 32);
+    assert_int_equal(call->pieces, 1);
+}
+
+static void parameters_may_come_packed(void **state)
+{
+    (void)state;
+    struct resolved r =
+        resolve_entry("kernel: k\n  signature: const f32 x[n], f32 y[n], i16 pad, i32 n\n"
+                      "  reference: gelu\n",
+                      SIZES(8, 8, 2, 4));
+    uint8_t packed[24] = {0};
+    int32_t n = 2000;
+    memcpy(packed, &P, 8);
+    memcpy(packed + 8, &Q, 8);
+    memcpy(packed + 20, &n, 4);
+    struct launch launch = {.packed = packed, .packed_bytes = sizeof packed};
+    assert_int_equal(binding_make(r.spec, &launch, &b, NULL), SKIP_NONE);
+    assert_int_equal(b.call.size[1], 2000);
+    assert_int_equal(b.call.size[0], 1); /* a dim of 1 before the only one */
+    assert_int_equal(b.call.group, REF_THREADS);
+    launch.packed_bytes = 20;
+    why = (struct error){0};
+    expect_refusal(binding_make(r.spec, &launch, &b, &why), SKIP_LAYOUT,
+                   "the launch does not carry the parameter 'n'");
+    registry_destroy(r.registry);
+}
+
+#define GELU(signature) "kernel: k\n  signature: " signature "\n  reference: gelu\n"
+
+static void outer_dims_fold_where_they_nest(void **state)
+{
+    (void)state;
+    expect_bound(bind(GELU("const f32 x[2][3:m][m], f32 y[6][m], i32 m"), SIZES(8, 8, 4),
+                      PARAMS(&P, &Q, &four)));
+    assert_int_equal(b.call.size[0], 6);
+    assert_int_equal(b.call.tensor[0].stride[0], 4);
+    expect_bound(bind(GELU("const f32 x[2:3 * 8][3:8][m], f32 y[2][1][3][m], i32 m"),
+                      SIZES(8, 8, 4), PARAMS(&P, &Q, &four)));
+    assert_int_equal(b.call.tensor[0].dim[0], 6);
+    assert_int_equal(b.call.tensor[0].stride[0], 8);
+    expect_refusal(bind(GELU("const f32 x[2:100][3:8][m], f32 y[6][m], i32 m"), SIZES(8, 8, 4),
+                        PARAMS(&P, &Q, &four)),
+                   SKIP_SHAPE, "'x' has 3 dims, formal 'x' takes 2, and the strides");
+}
+
+static void vectors_melt_into_the_last_dim(void **state)
+{
+    (void)state;
+    expect_bound(bind(GELU("const float4 x[2:10][n], f32 y[2][4 * n], i32 n"), SIZES(8, 8, 4),
+                      PARAMS(&P, &Q, &six)));
+    assert_int_equal(b.call.size[1], 24);
+    assert_int_equal(b.call.tensor[0].stride[0], 40); /* strides count vectors */
+    assert_int_equal(b.array[0].bytes, 4 * (40 + 24));
+    expect_bound(bind(GELU("const float4 x[6:2], f32 y[6][4]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.tensor[0].dim[1], 4);
+    assert_int_equal(b.call.tensor[0].stride[0], 8);
+}
+
+static void geometry_keeps_no_order(void **state)
+{
+    (void)state;
+    expect_bound(bind(GELU("const f32 x[4:1][6:4], f32 y[4][6:10]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.array[0].ndim, 1); /* transposed, yet contiguous */
+    assert_int_equal(b.array[0].dim[0], 24);
+    assert_int_equal(b.call.tensor[0].stride[1], 4);
+    assert_int_equal(b.array[1].ndim, 2); /* single elements, far apart */
+    assert_int_equal(b.array[1].dim[0], 24);
+    assert_int_equal(b.array[1].stride[0], 10);
+    assert_int_equal(b.array[1].dim[1], 1);
+    assert_int_equal(b.array[1].stride[1], 1);
+}
+
+static void reads_may_overlap_and_writes_may_not(void **state)
+{
+    (void)state;
+    expect_bound(bind(GELU("const f32 x[4:1][3:1], f32 y[4][3]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.array[0].ndim, 1);
+    assert_int_equal(b.array[0].dim[0], 6);
+    expect_bound(bind(GELU("const f32 x[4:0][3], f32 y[4][3]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.array[0].dim[0], 3);
+    assert_int_equal(b.call.tensor[0].stride[0], 0);
+    expect_refusal(bind(GELU("const f32 x[4][3], f32 y[4:1][3:1]"), SIZES(8, 8), PARAMS(&P, &Q)),
+                   SKIP_SHAPE, "'y' is written, but its strides let elements overlap");
+    expect_refusal(bind(GELU("const f32 x[4][3], f32 y[4:0][3]"), SIZES(8, 8), PARAMS(&P, &Q)),
+                   SKIP_SHAPE, "'y' is written");
+}
+
+static void sizes_that_disagree_name_both(void **state)
+{
+    (void)state;
+    expect_refusal(bind(GELU("const f32 x[n], f32 y[m], i32 n, i32 m"), SIZES(8, 8, 4, 4),
+                        PARAMS(&P, &Q, &four, &six)),
+                   SKIP_SHAPE, "cols is 4 by 'x' and 6 by 'y'");
+    expect_refusal(bind("kernel: k\n  signature: const f32 x[n], f32 y[n], i32 n, i32 m\n"
+                        "  reference: gelu\n  bind: {cols: m}\n",
+                        SIZES(8, 8, 4, 4), PARAMS(&P, &Q, &four, &six)),
+                   SKIP_SHAPE, "cols is 4 by 'x' and 6 by 'm'");
+    expect_refusal(bind("kernel: k\n  signature: const f32 x[2][n][4], f32 y[2][4], i32 n\n"
+                        "  reference: silu_and_mul\n",
+                        SIZES(8, 8, 4), PARAMS(&P, &Q, &four)),
+                   SKIP_SHAPE, "dim 1 of 'x' is 4; formal 'x' takes 2");
+}
+
+static void bad_sizes_are_refused(void **state)
+{
+    (void)state;
+    const char *entry = GELU("const f32 x[n], f32 y[n], i32 n");
+    expect_refusal(bind(entry, SIZES(8, 8, 4), PARAMS(&P, &Q, &zero)), SKIP_EMPTY,
+                   "'x': extent n is 0");
+    expect_refusal(bind(entry, SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)), SKIP_SHAPE,
+                   "'x': extent n is -2");
+    const char *wide = GELU("const f32 x[n][n], f32 y[1][n], i64 n");
+    expect_refusal(bind(wide, SIZES(8, 8, 8), PARAMS(&P, &Q, &huge)), SKIP_SHAPE,
+                   "'x' would span more than 2^48 bytes");
+    const char *pitched = GELU("const f32 x[2:n bytes][1], f32 y[2][1], i32 n");
+    expect_bound(bind(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &four)));
+    assert_int_equal(b.call.tensor[0].stride[0], 1);
+    expect_refusal(bind(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &six)), SKIP_SHAPE,
+                   "'x': stride n is 6 bytes, no multiple of 4");
+    expect_refusal(bind(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)), SKIP_SHAPE,
+                   "'x': stride n is -2");
+}
+
+static void faults_of_expressions_are_shown(void **state)
+{
+    (void)state;
+    expect_refusal(
+        bind(GELU("const f32 x[24 / n], f32 y[4], i32 n"), SIZES(8, 8, 4), PARAMS(&P, &Q, &zero)),
+        SKIP_SHAPE, "x: 24 / n: division by zero (n = 0)");
+    expect_refusal(
+        bind(GELU("const f32 x[n * n], f32 y[4], i64 n"), SIZES(8, 8, 8), PARAMS(&P, &Q, &huge)),
+        SKIP_SHAPE, "x: n * n: more than 64 bits (n = 4611686018427387904)");
+    uint64_t most = UINT64_MAX;
+    expect_refusal(
+        bind(GELU("const f32 x[n], f32 y[n], u64 n"), SIZES(8, 8, 8), PARAMS(&P, &Q, &most)),
+        SKIP_SHAPE, "'n' is 18446744073709551615, too large");
+    expect_bound(bind("kernel: k\n  signature: const f32 x[4], f32 y[4], i32 n\n"
+                      "  let: {unused: 1 / n}\n  reference: gelu\n",
+                      SIZES(8, 8, 4), PARAMS(&P, &Q, &zero)));
+}
+
+static void null_pointers_need_leave(void **state)
+{
+    (void)state;
+#define NORM(w)                                                                                    \
+    "kernel: k\n  signature: const f32 x[2][4], const f32 " w "[4], f32 y[2][4]\n"                 \
+    "  reference: rmsnorm\n  bind: {eps: 1e-6}\n"
+    expect_refusal(bind(NORM("w"), SIZES(8, 8, 8), PARAMS(&P, &zero_pointer, &R)),
+                   SKIP_NULL_POINTER, "'w' is null; the signature does not say 'w?'");
+    expect_bound(bind(NORM("w?"), SIZES(8, 8, 8), PARAMS(&P, &zero_pointer, &R)));
+    assert_int_equal(b.arrays, 2);
+    assert_int_equal(b.tensor_array[1], -1);
+    assert_true(b.call.tensor[1].absent == 1);
+    assert_true(b.call.scalar[0] == 1e-6);
+    expect_refusal(bind(GELU("const f32 x?[4], f32 y[4]"), SIZES(8, 8), PARAMS(&zero_pointer, &Q)),
+                   SKIP_NULL_POINTER, "'x' is absent, and the reference needs it for 'x'");
+}
+
+static void when_excludes_arguments(void **state)
+{
+    (void)state;
+    const char *entry =
+        "kernel: k\n  signature: const f32 x[2][4], const f32 w[4 / n], f32 y[2][4],"
+        " i32 n\n  when: {w: n != 0}\n  reference: rmsnorm\n  bind: {eps: 0}\n";
+    expect_bound(bind(entry, SIZES(8, 8, 8, 4), PARAMS(&P, &Q, &R, &zero)));
+    assert_int_equal(b.arrays, 2);
+    int32_t one = 1;
+    expect_bound(bind(entry, SIZES(8, 8, 8, 4), PARAMS(&P, &Q, &R, &one)));
+    assert_int_equal(b.arrays, 3);
+}
+
+static void inout_is_one_array_behind_two_formals(void **state)
+{
+    (void)state;
+    expect_bound(bind("kernel: k\n  signature: inout f32 y[4]\n  reference: gelu\n  bind: {x: y}\n",
+                      SIZES(8), PARAMS(&P)));
+    assert_int_equal(b.arrays, 1);
+    assert_int_equal(b.tensor_array[0], 0);
+    assert_int_equal(b.tensor_array[1], 0);
+    assert_int_equal(b.array[0].role, ROLE_INOUT);
+    assert_int_equal(b.call.tensor[1].accumulates, 0);
+    expect_bound(bind(GELU("const f32 x[4], acc f32 y[4]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.tensor[1].accumulates, 1);
+    assert_int_equal(b.call.tensor[0].accumulates, 0);
+}
+
+static void scalars_come_in_all_types(void **state)
+{
+    (void)state;
+    uint16_t half = 0x3e00, bf16 = 0x4040;
+    double wide = -2.25;
+#define SCALE(type)                                                                                \
+    "kernel: k\n  signature: const f32 x[4], f32 y[4], " type " alpha\n"                           \
+    "  reference: scale\n"
+    expect_bound(bind(SCALE("f16"), SIZES(8, 8, 2), PARAMS(&P, &Q, &half)));
+    assert_true(b.call.scalar[0] == 1.5);
+    expect_bound(bind(SCALE("bf16"), SIZES(8, 8, 2), PARAMS(&P, &Q, &bf16)));
+    assert_true(b.call.scalar[0] == 3);
+    expect_bound(bind(SCALE("double"), SIZES(8, 8, 8), PARAMS(&P, &Q, &wide)));
+    assert_true(b.call.scalar[0] == -2.25);
+    expect_bound(bind(SCALE("int"), SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)));
+    assert_true(b.call.scalar[0] == -2);
+    expect_bound(bind("kernel: k\n  signature: const f32 x[4], f32 y[4]\n  reference: scale\n"
+                      "  bind: {alpha: grid.x * grid.y}\n",
+                      SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_true(b.call.scalar[0] == 15);
+}
+
+static void structs_by_value_are_read(void **state)
+{
+    (void)state;
+    struct {
+        uint64_t x, y;
+        uint16_t pad, n;
+    } by_value = {0x1000, 0x2000, 1, 7};
+    expect_bound(
+        bind("kernel: k\n  signature: i32 first, struct 24 {const f32 x[n] @0, f32 y[n] @8,"
+             " u16 n @18} s\n  reference: gelu\n",
+             SIZES(4, 24), PARAMS(&four, &by_value)));
+    assert_int_equal(b.array[1].address, 0x2000);
+    assert_int_equal(b.call.size[1], 7);
+}
+
+static void tolerances_reach_the_call(void **state)
+{
+    (void)state;
+#define MATMUL(row)                                                                                \
+    "kernel: k\n  signature: const f32 a[2][3], const f32 b[3][4], f32 c[2][4]\n"                  \
+    "  reference: matmul\n  tolerance: " row "\n"
+    expect_bound(bind(MATMUL("{inputs: tf32, accumulate: f64, lambda: 3}"), SIZES(8, 8, 8),
+                      PARAMS(&P, &Q, &R)));
+    assert_true(b.call.input_roundoff == 0x1p-11 && b.call.unit_roundoff == 0x1p-53);
+    assert_true(b.call.lambda == 3 && b.call.underflow == 0x1p-1022);
+    assert_true(b.call.scalar[0] == 1);
+    expect_bound(
+        bind(MATMUL("{rule: close, rtol: 0.5, atol: 0.25}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    const struct ref_tensor *c = &b.call.tensor[3];
+    assert_int_equal(c->rule, RULE_CLOSE);
+    assert_true(c->rtol == 0.5 && c->atol == 0.25);
+    assert_true(b.call.unit_roundoff == 0x1p-24);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_row_kernel_is_bound),
+        cmocka_unit_test(parameters_may_come_packed),
+        cmocka_unit_test(outer_dims_fold_where_they_nest),
+        cmocka_unit_test(vectors_melt_into_the_last_dim),
+        cmocka_unit_test(geometry_keeps_no_order),
+        cmocka_unit_test(reads_may_overlap_and_writes_may_not),
+        cmocka_unit_test(sizes_that_disagree_name_both),
+        cmocka_unit_test(bad_sizes_are_refused),
+        cmocka_unit_test(faults_of_expressions_are_shown),
+        cmocka_unit_test(null_pointers_need_leave),
+        cmocka_unit_test(when_excludes_arguments),
+        cmocka_unit_test(inout_is_one_array_behind_two_formals),
+        cmocka_unit_test(scalars_come_in_all_types),
+        cmocka_unit_test(structs_by_value_are_read),
+        cmocka_unit_test(tolerances_reach_the_call),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,491 @@
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "base/log.h"
+#include "report/bundle.h"
+#include "tests/unit/made_up_check.h"
+#include "tests/unit/tmp_folder.h"
+
+enum { QUOTA = 1 << 30 };
+
+struct fixture {
+    struct tmp_folder folder;
+    char reports[600];
+    struct quota quota;
+    struct bundles *bundles;
+    struct made_up_check check;
+    struct param_layout layout;
+    struct bundle_source source;
+    char path[BUNDLE_PATH];
+    uint64_t largest_read;
+    int reads_left; /* the source fails after that many */
+};
+
+/* Byte `at` of array `array`, side `after`: no two tensors are alike. */
+static uint8_t made_up_byte(int array, int after, uint64_t at)
+{
+    return (uint8_t)(at * 31 + at / 251 + (unsigned)array * 7 + (unsigned)after * 101);
+}
+
+static enum status read_array(void *user, int array, int after, uint64_t offset, void *out,
+                              size_t size)
+{
+    struct fixture *f = user;
+
+    if (f->reads_left-- <= 0)
+        return STATUS_DRIVER;
+    if (size > f->largest_read)
+        f->largest_read = size;
+    for (size_t i = 0; i < size; i++)
+        ((uint8_t *)out)[i] = made_up_byte(array, after, offset + i);
+    return STATUS_OK;
+}
+
+static int has_array(void *user, int array, int after)
+{
+    (void)user;
+    return array == 0 ? !after : after; /* x before, y after */
+}
+
+static int has_reference(void *user, int tensor)
+{
+    (void)user;
+    return tensor == 1;
+}
+
+static double made_up_reference(int64_t at)
+{
+    return at % 5 ? (double)at / 3 : NAN;
+}
+
+static enum status read_reference(void *user, int tensor, int64_t first, int64_t count, double *out)
+{
+    struct fixture *f = user;
+
+    if (f->reads_left-- <= 0)
+        return STATUS_IO; /* a source's own failure is no failure of the disk */
+    assert_int_equal(tensor, 1);
+    for (int64_t i = 0; i < count; i++)
+        out[i] = made_up_reference(first + i);
+    return STATUS_OK;
+}
+
+static int setup(void **state)
+{
+    static const uint8_t params[20] = {1, 2, 3, 4, 5, 6, 7, 8, 0xff};
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    tmp_folder_make(&f->folder);
+    snprintf(f->reports, sizeof f->reports, "%s/reports", f->folder.path);
+    quota_init(&f->quota, QUOTA);
+    made_up_mismatch(&f->check);
+    f->layout = (struct param_layout){.count = 3, .param = {{0, 8}, {8, 8}, {16, 8}}};
+    f->source = (struct bundle_source){.user = f,
+                                       .read_array = read_array,
+                                       .has_array = has_array,
+                                       .has_reference = has_reference,
+                                       .read_reference = read_reference,
+                                       .image = "\x7f"
+                                                "ELF image",
+                                       .image_bytes = 10,
+                                       .layout = &f->layout,
+                                       .params = params,
+                                       .params_bytes = sizeof params};
+    f->reads_left = 1 << 20;
+    log_set_level(LOG_QUIET);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    bundles_destroy(f->bundles);
+    tmp_folder_remove(&f->folder);
+    free(f);
+    return 0;
+}
+
+static void make_bundles(struct fixture *f, uint64_t limit)
+{
+    const struct bundles_settings settings = {
+        .folder = f->reports, .limit = limit, .seed = 99, .quota = &f->quota};
+    struct error err = {0};
+
+    assert_int_equal(bundles_create(&f->bundles, &settings, &err), STATUS_OK);
+    assert_non_null(f->bundles);
+}
+
+static enum status write_bundle(struct fixture *f)
+{
+    return bundles_write(f->bundles, &f->check.report, &f->source, f->path, sizeof f->path);
+}
+
+/* A file of the bundle; the caller frees it. */
+static char *bundle_file(const struct fixture *f, const char *name, size_t *size)
+{
+    char path[BUNDLE_PATH + 64];
+
+    snprintf(path, sizeof path, "%s/%s", f->path, name);
+    return file_read(path, size);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' lacks '%s'", text, part);
+}
+
+/* The data of one tensor in a file, found through its header. */
+static const uint8_t *find_tensor(const char *file, size_t size, const char *name, const char *head,
+                                  uint64_t *bytes)
+{
+    char key[256];
+    uint64_t length, from, to;
+    const char *at, *offsets;
+
+    memcpy(&length, file, 8);
+    assert_true(length % 8 == 0 && length + 8 <= size);
+    snprintf(key, sizeof key, "\"%s\":{%s,\"data_offsets\":[", name, head);
+    at = strstr(file + 8, key);
+    if (!at)
+        fail_msg("no %s in %s", key, file + 8);
+    offsets = at + strlen(key);
+    assert_int_equal(sscanf(offsets, "%lu,%lu]}", &from, &to), 2);
+    assert_true(from <= to && 8 + length + to <= size);
+    *bytes = to - from;
+    return (const uint8_t *)file + 8 + length + from;
+}
+
+static void check_tensors(const struct fixture *f, const char *shape, uint64_t elements)
+{
+    char head[128];
+    size_t size;
+    char *file = bundle_file(f, "tensors.safetensors", &size);
+    const uint8_t *data;
+    uint64_t bytes, length;
+
+    assert_non_null(file);
+    for (int after = 0; after < 2; after++) {
+        snprintf(head, sizeof head, "\"dtype\":\"BF16\",\"shape\":[%s]", shape);
+        data = find_tensor(file, size, after ? "after.y" : "before.x", head, &bytes);
+        assert_int_equal(bytes, 2 * elements);
+        for (uint64_t i = 0; i < bytes; i++) {
+            if (data[i] != made_up_byte(after, after, i))
+                fail_msg("byte %lu differs", i);
+        }
+    }
+    snprintf(head, sizeof head, "\"dtype\":\"F64\",\"shape\":[%s]", shape);
+    data = find_tensor(file, size, "reference.y", head, &bytes);
+    assert_int_equal(bytes, 8 * elements);
+    for (uint64_t i = 0; i < elements; i++) {
+        double got, expected = made_up_reference((int64_t)i);
+
+        memcpy(&got, data + 8 * i, 8);
+        assert_true(got == expected || (isnan(got) && isnan(expected)));
+    }
+    memcpy(&length, file, 8);
+    assert_int_equal(size, 8 + length + 12 * elements); /* nothing else in it */
+    free(file);
+}
+
+static void the_tensors_read_back(void **state)
+{
+    struct fixture *f = *state;
+    struct stat info;
+    size_t size;
+    char *image;
+
+    make_bundles(f, 4);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    check_tensors(f, "4,8", 32);
+    image = bundle_file(f, "module.cubin", &size);
+    assert_int_equal(size, 10);
+    assert_memory_equal(image,
+                        "\x7f"
+                        "ELF image",
+                        10);
+    free(image);
+    assert_int_equal(folder_entries(f->path), 3);
+    assert_int_equal(folder_entries(f->reports), 1); /* nothing temporary is left */
+    assert_int_equal(stat(f->path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    strcat(f->path, "/launch.json");
+    assert_int_equal(stat(f->path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+}
+
+static void large_tensors_are_streamed(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 2; i++) {
+        f->check.binding.array[i].dim[0] = f->check.binding.call.tensor[i].dim[0] = 3001;
+        f->check.binding.array[i].dim[1] = f->check.binding.call.tensor[i].dim[1] = 701;
+    }
+    make_bundles(f, 4);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    check_tensors(f, "3001,701", 3001 * 701);
+    assert_int_equal(f->largest_read, BUNDLE_CHUNK);
+}
+
+static void launch_json_describes_the_launch(void **state)
+{
+    struct fixture *f = *state;
+    char expected[64];
+    char *text;
+
+    make_bundles(f, 4);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    text = bundle_file(f, "launch.json", NULL);
+    assert_int_equal(strncmp(text, "{\n  \"version\": 1,\n  \"kernel\": \"_Z6double", 40), 0);
+    assert_has(text, "\"grid\": [128,1,1]");
+    assert_has(text, "\"shared_bytes\": 48");
+    assert_has(text, "\"seed\": 99");
+    assert_has(text, "{\"offset\": 0,\"size\": 8,\"hex\": \"0102030405060708\"}");
+    assert_has(text, "{\"offset\": 8,\"size\": 8,\"hex\": \"ff00000000000000\"}");
+    assert_has(text, "{\"offset\": 16,\"size\": 8,\"hex\": null}"); /* of 20 bytes */
+    assert_has(text, "\"formals\": \"in x[rows][cols], out y[rows][cols]\"");
+    assert_has(text, "\"lambda\": 8");
+    assert_has(text, "{\"array\": \"y\",\"dtype\": \"bf16\",\"shape\": [4,8],\"rule\": \"bound\"");
+    assert_has(text, "\"worst\": {\"array\": \"y\",\"index\": [3,5]");
+    assert_has(text, "\"module\": {\"file\": \"module.cubin\",\"bytes\": 10}\n}\n");
+    free(text);
+    snprintf(expected, sizeof expected, "/double-%ld-17", (long)getpid());
+    assert_string_equal(f->path + strlen(f->reports), expected);
+}
+
+static void a_missing_image_is_explained(void **state)
+{
+    struct fixture *f = *state;
+    char *text;
+
+    f->source.image = NULL;
+    f->source.no_image = "larger than 32 MiB";
+    f->source.params = NULL;
+    make_bundles(f, 4);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    text = bundle_file(f, "launch.json", NULL);
+    assert_has(text, "\"module\": {\"missing\": \"larger than 32 MiB\"}");
+    assert_has(text, "\"size\": 8,\"hex\": null}");
+    free(text);
+    assert_int_equal(folder_entries(f->path), 2);
+}
+
+static void labels_become_file_names(void **state)
+{
+    static const char *const rows[][2] = {
+        {"rms_norm<float, 8>(int)", "rms_norm_float_8_int"},
+        {"../../etc/passwd", "etc_passwd"},
+        {"-rf", "rf"},
+        {"\xff\xfe", "kernel"},
+        {"a//b", "a_b"},
+    };
+    struct fixture *f = *state;
+    char expected[128];
+
+    make_bundles(f, 100);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        f->check.spec.label = rows[i][0];
+        assert_int_equal(write_bundle(f), STATUS_OK);
+        snprintf(expected, sizeof expected, "/%s-%ld-17", rows[i][1], (long)getpid());
+        assert_string_equal(f->path + strlen(f->reports), expected);
+    }
+    assert_int_equal(folder_entries(f->reports), 5);
+}
+
+static void a_name_that_is_taken_gets_a_number(void **state)
+{
+    struct fixture *f = *state;
+    char first[BUNDLE_PATH];
+
+    make_bundles(f, 4);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    snprintf(first, sizeof first, "%s", f->path);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    assert_int_equal(strncmp(f->path, first, strlen(first)), 0);
+    assert_string_equal(f->path + strlen(first), "-2");
+    check_tensors(f, "4,8", 32);
+}
+
+static void each_kernel_has_its_limit(void **state)
+{
+    struct fixture *f = *state;
+
+    make_bundles(f, 2);
+    assert_true(bundles_wanted(f->bundles, &f->check.spec));
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    assert_false(bundles_wanted(f->bundles, &f->check.spec));
+    assert_int_equal(write_bundle(f), STATUS_FULL);
+    assert_string_equal(f->path, "");
+    f->check.spec.number = 1000;
+    assert_true(bundles_wanted(f->bundles, &f->check.spec));
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    assert_int_equal(folder_entries(f->reports), 3);
+}
+
+static void the_quota_holds(void **state)
+{
+    struct fixture *f = *state;
+
+    quota_init(&f->quota, 100);
+    make_bundles(f, 4);
+    assert_int_equal(write_bundle(f), STATUS_FULL);
+    assert_int_equal(folder_entries(f->reports), 0);
+    assert_int_equal(f->quota.left, 100);
+    assert_true(quota_take(&f->quota, 100));
+    quota_give_back(&f->quota, 1 << 16);
+    assert_int_equal(write_bundle(f), STATUS_OK); /* a smaller one, or more room */
+    assert_true(f->quota.left < (1 << 16));
+}
+
+static void a_failing_source_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    make_bundles(f, 4);
+    for (int reads = 0; reads < 3; reads++) {
+        f->reads_left = reads;
+        f->check.spec.number = (uint32_t)reads;
+        assert_int_not_equal(write_bundle(f), STATUS_OK);
+        assert_string_equal(f->path, "");
+        assert_int_equal(folder_entries(f->reports), 0);
+        assert_int_equal(f->quota.left, QUOTA);
+        assert_true(bundles_wanted(f->bundles, &f->check.spec)); /* a next one may succeed */
+    }
+    f->reads_left = 3;
+    assert_int_equal(write_bundle(f), STATUS_OK);
+}
+
+static void impossible_shapes_are_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    make_bundles(f, 4);
+    f->check.binding.array[1].dim[0] = INT64_MAX;
+    assert_int_equal(write_bundle(f), STATUS_INVALID);
+    f->check.binding.array[1].dim[0] = -1;
+    assert_int_equal(write_bundle(f), STATUS_INVALID);
+    f->check.binding.array[1].dim[0] = 4;
+    f->check.binding.array[1].dtype = DTYPE_NONE;
+    assert_int_equal(write_bundle(f), STATUS_INVALID);
+    assert_int_equal(folder_entries(f->reports), 0);
+}
+
+static void an_unwritable_folder(void **state)
+{
+    struct fixture *f = *state;
+    struct bundles_settings settings = {.limit = 4, .quota = &f->quota};
+    struct error err = {0};
+    char path[700];
+
+    snprintf(path, sizeof path, "%s/file", f->folder.path);
+    file_write(path, "");
+    settings.folder = path;
+    assert_int_equal(bundles_create(&f->bundles, &settings, &err), STATUS_IO);
+    assert_null(f->bundles);
+
+    make_bundles(f, 4); /* and one that goes away later */
+    assert_int_equal(rmdir(f->reports), 0);
+    assert_int_equal(write_bundle(f), STATUS_IO);
+    assert_false(bundles_wanted(f->bundles, &f->check.spec));
+    assert_int_equal(write_bundle(f), STATUS_FULL);
+    assert_int_equal(f->quota.left, QUOTA);
+}
+
+/* A full disk in the middle of a file, as far as a test can have one: no file over 100 bytes. */
+static void a_full_disk_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    const struct rlimit limit = {100, RLIM_INFINITY};
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        sigset_t pending;
+
+        signal(SIGXFSZ, SIG_DFL); /* whoever started the test may have ignored it */
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+            _exit(9);
+        make_bundles(f, 4);
+        if (write_bundle(f) != STATUS_IO || bundles_wanted(f->bundles, &f->check.spec))
+            _exit(1);
+        sigpending(&pending);
+        _exit(sigismember(&pending, SIGXFSZ) ? 2 : 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(folder_entries(f->reports), 0);
+}
+
+static void no_bundles_is_fine(void **state)
+{
+    struct fixture *f = *state;
+    struct bundles_settings settings = {.folder = "", .limit = 4, .quota = &f->quota};
+    struct error err = {0};
+
+    assert_int_equal(bundles_create(&f->bundles, &settings, &err), STATUS_OK);
+    assert_null(f->bundles);
+    settings.folder = f->reports;
+    settings.limit = 0;
+    assert_int_equal(bundles_create(&f->bundles, &settings, &err), STATUS_OK);
+    assert_null(f->bundles);
+    assert_int_equal(folder_entries(f->reports), -1); /* the folder was not even made */
+    assert_false(bundles_wanted(NULL, &f->check.spec));
+    assert_int_equal(write_bundle(f), STATUS_FULL);
+    bundles_destroy(NULL);
+}
+
+static void a_forked_child_writes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+    pid_t child;
+
+    make_bundles(f, 4);
+    child = fork();
+    if (child == 0)
+        _exit(bundles_wanted(f->bundles, &f->check.spec) || write_bundle(f) != STATUS_FULL);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(folder_entries(f->reports), 0);
+}
+
+#define BUNDLE_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        BUNDLE_TEST(the_tensors_read_back),
+        BUNDLE_TEST(large_tensors_are_streamed),
+        BUNDLE_TEST(launch_json_describes_the_launch),
+        BUNDLE_TEST(a_missing_image_is_explained),
+        BUNDLE_TEST(labels_become_file_names),
+        BUNDLE_TEST(a_name_that_is_taken_gets_a_number),
+        BUNDLE_TEST(each_kernel_has_its_limit),
+        BUNDLE_TEST(the_quota_holds),
+        BUNDLE_TEST(a_failing_source_leaves_nothing),
+        BUNDLE_TEST(impossible_shapes_are_refused),
+        BUNDLE_TEST(an_unwritable_folder),
+        BUNDLE_TEST(a_full_disk_leaves_nothing),
+        BUNDLE_TEST(no_bundles_is_fine),
+        BUNDLE_TEST(a_forked_child_writes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

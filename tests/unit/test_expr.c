@@ -1,0 +1,190 @@
+/* Expressions: C's meaning, refused texts, and errors of arithmetic. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "verify/expr.h"
+
+static struct arena arena;
+static struct error err;
+static const char *const names[] = {"a", "b", "zero", "big", "grid.x"};
+static const int64_t slots[] = {7, -3, 0, INT64_MAX, 16};
+
+static int find(void *user, const char *name, struct error *unused)
+{
+    (void)user;
+    (void)unused;
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(names[i], name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static const struct expr *compile(const char *text)
+{
+    const struct expr *expr = NULL;
+    struct expr_names all = {find, NULL};
+    err = (struct error){0};
+    expr_compile(&expr, &arena, text, &all, &err);
+    return expr;
+}
+
+static void expect(const char *text, int64_t value)
+{
+    int64_t got = 0;
+    const struct expr *expr = compile(text);
+    if (!expr)
+        fail_msg("%s", err.text);
+    assert_true(expr_eval(expr, slots, &got));
+    if (got != value)
+        fail_msg("%s is %lld, not %lld", text, (long long)got, (long long)value);
+}
+
+static void refuse(const char *text, const char *part)
+{
+    if (compile(text))
+        fail_msg("'%s' was accepted", text);
+    if (!strstr(err.text, part))
+        fail_msg("'%s' does not say '%s'", err.text, part);
+}
+
+static void fault(const char *text, const char *sentence)
+{
+    int64_t value;
+    const struct expr *expr = compile(text);
+    assert_non_null(expr);
+    assert_false(expr_eval(expr, slots, &value));
+    err = (struct error){0};
+    expr_explain(expr, slots, &err);
+    assert_string_equal(err.text, sentence);
+}
+
+static void it_computes_as_c_does(void **state)
+{
+    (void)state;
+    expect("1 + 2 * 3", 7);
+    expect("(1 + 2) * 3", 9);
+    expect("10 - 4 - 3", 3);
+    expect("100 / 7 / 2", 7);
+    expect("-7 / 2", -3);
+    expect("-7 % 3", -1);
+    expect("a % 4 + 0x1F", 34);
+    expect("-a + - -b", -10);
+    expect("!a + !zero", 1);
+    expect("2*-3", -6);
+    expect("a < 8 == 1", 1);
+    expect("a >= 7 && b != -3 || grid.x == 16", 1);
+    expect("1 < 2 < 2", 1);
+    expect("a>7", 0);
+    expect("a<=7", 1);
+    expect("5 && 7", 1);
+    expect("0 || 9", 1);
+    expect("9223372036854775807", INT64_MAX);
+    expect("-9223372036854775807 - 1", INT64_MIN);
+}
+
+static void functions_compute(void **state)
+{
+    (void)state;
+    expect("min(a, b)", -3);
+    expect("max(a, b, 9, 2)", 9);
+    expect("min(3, max(1, 2))", 2);
+    expect("ceil_div(a, 2)", 4);
+    expect("ceil_div(8, 2)", 4);
+    expect("ceil_div(-7, 2)", -3);
+    expect("ceil_div(-7, -2)", 4);
+    expect("ceil_div(0, 5)", 0);
+}
+
+static void the_right_side_is_not_evaluated_in_vain(void **state)
+{
+    (void)state;
+    expect("zero != 0 && 1 / zero", 0);
+    expect("zero == 0 || 1 / zero", 1);
+    expect("(zero && 1 / zero) + 1", 1);
+}
+
+static void bad_texts_are_refused(void **state)
+{
+    (void)state;
+    refuse("", "at the end: expected a number");
+    refuse("1 +", "at the end");
+    refuse("1 2", "at '2': expected an operator or the end");
+    refuse("(1", "expected ')'");
+    refuse("1.5", "not a whole number");
+    refuse("9223372036854775808", "not a whole number of 64 bits");
+    refuse("12abc", "not a whole number");
+    refuse("c + 1", "expression 'c + 1': unknown name 'c'");
+    refuse("pow(2, 3)", "unknown function");
+    refuse("min(1)", "expected two arguments");
+    refuse("ceil_div(1, 2, 3)", "too many arguments");
+    refuse("min(1, 2", "expected ')'");
+    refuse("1 = 2", "at '='");
+    refuse("a & b", "at '&'");
+}
+
+static void deep_and_long_texts_are_refused(void **state)
+{
+    (void)state;
+    char text[4000];
+    memset(text, '(', sizeof text);
+    text[sizeof text - 1] = '\0';
+    refuse(text, "nested too deeply");
+    memset(text, '-', sizeof text - 1);
+    refuse(text, "nested too deeply");
+    size_t used = 0;
+    for (int i = 0; i < 300; i++)
+        used += (size_t)sprintf(text + used, "1+");
+    strcpy(text + used, "1");
+    refuse(text, "too long");
+}
+
+static void faults_show_the_values(void **state)
+{
+    (void)state;
+    fault("a / zero", "a / zero: division by zero (a = 7, zero = 0)");
+    fault("a % (b + 3)", "a % (b + 3): division by zero (a = 7, b = -3)");
+    fault("ceil_div(1, zero)", "ceil_div(1, zero): division by zero (zero = 0)");
+    fault("big + a", "big + a: more than 64 bits (big = 9223372036854775807, a = 7)");
+    fault("big * big", "big * big: more than 64 bits (big = 9223372036854775807)");
+    fault("-big - 2", "-big - 2: more than 64 bits (big = 9223372036854775807)");
+    fault("(-big - 1) / -1", "(-big - 1) / -1: more than 64 bits (big = 9223372036854775807)");
+    fault("-(-big - 1)", "-(-big - 1): more than 64 bits (big = 9223372036854775807)");
+}
+
+static void constants_are_known(void **state)
+{
+    (void)state;
+    int64_t value = 0;
+    assert_true(expr_constant(compile("3 * 4"), &value));
+    assert_int_equal(value, 12);
+    assert_false(expr_constant(compile("3 * a"), &value));
+    assert_false(expr_constant(compile("3 / 0"), &value));
+    assert_string_equal(expr_text(compile("3 * a")), "3 * a");
+}
+
+static int release(void **state)
+{
+    (void)state;
+    arena_release(&arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_computes_as_c_does),
+        cmocka_unit_test(functions_compute),
+        cmocka_unit_test(the_right_side_is_not_evaluated_in_vain),
+        cmocka_unit_test(bad_texts_are_refused),
+        cmocka_unit_test(deep_and_long_texts_are_refused),
+        cmocka_unit_test(faults_show_the_values),
+        cmocka_unit_test(constants_are_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, release);
+}

@@ -1,0 +1,89 @@
+/* Extents: what may be read, and the sentence for what may not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+#include "driver/cuda_api.h"
+#include "verify/extent.h"
+
+/* One allocation of 4 KiB on device 1, or a reservation of 1 MiB of which 8 KiB are mapped. */
+enum { START = 0x100000, SIZE = 4096, RESERVED = 0x800000, RESERVED_SIZE = 1 << 20, MAPPED = 8192 };
+
+static CUresult attributes(unsigned count, CUpointer_attribute *wanted, void **into,
+                           CUdeviceptr address)
+{
+    int known = address >= START && address < START + SIZE;
+    int reserved = address >= RESERVED && address < RESERVED + RESERVED_SIZE;
+    for (unsigned i = 0; i < count && (known || reserved); i++) {
+        if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+            *(CUdeviceptr *)into[i] = known ? START : RESERVED;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+            *(size_t *)into[i] = known ? SIZE : RESERVED_SIZE;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+            *(unsigned *)into[i] = CU_MEMORYTYPE_DEVICE;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+            *(int *)into[i] = 1;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT)
+            *(void **)into[i] = known ? (void *)1 : NULL;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Mappings of 4 KiB. */
+static CUresult attribute(void *out, CUpointer_attribute wanted, CUdeviceptr address)
+{
+    if (address < RESERVED || address >= RESERVED + MAPPED)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (wanted == CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR)
+        *(CUdeviceptr *)out = address / 4096 * 4096;
+    else
+        *(size_t *)out = 4096;
+    return CUDA_SUCCESS;
+}
+
+static int install(void **state)
+{
+    (void)state;
+    cuda.cuPointerGetAttributes = attributes;
+    cuda.cuPointerGetAttribute = attribute;
+    return 0;
+}
+
+static void ranges_inside_are_accepted(void **state)
+{
+    (void)state;
+    assert_int_equal(extent_check(START, SIZE, 1, NULL), STATUS_OK);
+    assert_int_equal(extent_check(START + 100, SIZE - 100, 1, NULL), STATUS_OK);
+    assert_int_equal(extent_check(RESERVED + 100, MAPPED - 100, 1, NULL), STATUS_OK);
+}
+
+static void refuses(uint64_t address, uint64_t bytes, int device, const char *part)
+{
+    struct error err = {{0}};
+    assert_int_equal(extent_check(address, bytes, device, &err), STATUS_INVALID);
+    if (!strstr(err.text, part))
+        fail_msg("'%s' does not say '%s'", err.text, part);
+}
+
+static void ranges_outside_are_refused(void **state)
+{
+    (void)state;
+    refuses(START, SIZE + 1, 1, "outside the allocation");
+    refuses(START + SIZE - 1, 2, 1, "outside the allocation");
+    refuses(START, UINT64_MAX, 1, "outside the allocation");
+    refuses(0x10, 4, 1, "no memory that the driver knows");
+    refuses(START, 4, 0, "device 1");
+    refuses(RESERVED, MAPPED + 1, 1, "not mapped");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranges_inside_are_accepted),
+        cmocka_unit_test(ranges_outside_are_refused),
+    };
+    return cmocka_run_group_tests(tests, install, NULL);
+}

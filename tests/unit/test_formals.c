@@ -1,0 +1,166 @@
+/* test_formals.c - the parser of a reference's declared arguments. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <math.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "verify/formals.h"
+
+static void parses(struct formals *formals, const char *text)
+{
+    struct error err = {{0}};
+    enum status status = formals_parse(formals, text, &err);
+    if (status)
+        print_error("%s\n", err.text);
+    assert_int_equal(status, STATUS_OK);
+}
+
+/* The text is refused, and the error tells `column` and `what`. */
+static void refuses(const char *text, int column, const char *what)
+{
+    struct formals formals;
+    struct error err = {{0}};
+    char where[32];
+    snprintf(where, sizeof where, "column %d:", column);
+    assert_int_equal(formals_parse(&formals, text, &err), STATUS_INVALID);
+    if (!strstr(err.text, where) || !strstr(err.text, what))
+        print_error("got: %s\nwanted: %s ... %s\n", err.text, where, what);
+    assert_non_null(strstr(err.text, where));
+    assert_non_null(strstr(err.text, what));
+}
+
+static void test_whole_declaration(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f, "in x[rows][cols], in w[cols] = 1,\n  out y[rows][cols], out rstd?[rows], real eps");
+    assert_int_equal(f.count, 5);
+    assert_int_equal(f.tensors, 4);
+    assert_int_equal(f.scalars, 1);
+    assert_int_equal(f.sizes, 2);
+    assert_string_equal(f.size_name[0], "rows");
+    assert_string_equal(f.size_name[1], "cols");
+
+    const struct formal *w = formals_find(&f, "w");
+    assert_int_equal(w->kind, FORMAL_IN);
+    assert_true(w->optional);
+    assert_true(w->fallback == 1);
+    assert_int_equal(w->ndim, 1);
+    assert_int_equal(w->dim[0].size, 1);
+    assert_int_equal(w->slot, 1);
+
+    const struct formal *rstd = formals_find(&f, "rstd");
+    assert_int_equal(rstd->kind, FORMAL_OUT);
+    assert_true(rstd->optional);
+    assert_int_equal(rstd->dim[0].size, 0);
+
+    const struct formal *x = formals_find(&f, "x");
+    assert_false(x->optional);
+    assert_int_equal(formals_find(&f, "eps")->slot, 0);
+    assert_null(formals_find(&f, "rows"));
+}
+
+static void test_ints_follow_dims(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f,
+           "int k, in x[rows][2][cols], int window = 128, inout y[rows], real a, real b = -2.5e-3");
+    assert_int_equal(f.sizes, 4);
+    assert_int_equal(formals_find(&f, "k")->slot, 2);
+    assert_int_equal(formals_find(&f, "window")->slot, 3);
+    assert_string_equal(f.size_name[2], "k");
+    assert_true(formals_find(&f, "window")->fallback == 128);
+    assert_int_equal(formals_find(&f, "x")->dim[1].size, -1);
+    assert_int_equal(formals_find(&f, "x")->dim[1].literal, 2);
+    assert_int_equal(formals_find(&f, "y")->kind, FORMAL_INOUT);
+    assert_int_equal(formals_find(&f, "b")->slot, 1);
+    assert_true(formals_find(&f, "b")->fallback == -2.5e-3);
+}
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } cases[] = {{"real a = 1e-05", 1e-05},
+                 {"real a = 0.01", 0.01},
+                 {"real a = .5", .5},
+                 {"real a = 1000000", 1e6},
+                 {"real a = 6.0221e23", 6.0221e23},
+                 {"real a=-1", -1},
+                 {"real a = 0.70710678118654752440", 0.70710678118654752440}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct formals f;
+        parses(&f, cases[i].text);
+        assert_true(fabs(f.formal[0].fallback - cases[i].value) <= 1e-15 * fabs(cases[i].value));
+    }
+    struct formals f;
+    parses(&f, "in mask[n] = -inf, real inflation = 2");
+    assert_true(isinf(f.formal[0].fallback) && f.formal[0].fallback < 0);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    refuses("", 1, "expected in, out");
+    refuses("in x[n],", 9, "expected in, out");
+    refuses("input x[n]", 1, "expected in, out");
+    refuses("in [n]", 4, "expected a name");
+    refuses("in out[n]", 4, "keyword");
+    refuses("in x[n", 7, "expected ]");
+    refuses("in x[]", 6, "expected a dim");
+    refuses("in x[0]", 6, "positive");
+    refuses("in x[99999999999999999999]", 6, "range");
+    refuses("in x[a][b][c][d][e]", 18, "more than 4 dims");
+    refuses("in x[n] out y[n]", 9, "expected ,");
+    refuses("in x[n], out x[n]", 14, "twice");
+    refuses("in x[n], real n", 15, "twice");
+    refuses("in x[x]", 1, "one name");
+    refuses("in x[n], in y[x]", 15, "name of a formal");
+    refuses("out y[n] = 3", 12, "only an input");
+    refuses("real a = ", 10, "expected a number");
+    refuses("real a = 1e", 12, "exponent");
+    refuses("real a = 1e999", 10, "range");
+    refuses("real a = 1x", 11, "letter");
+    refuses("int k = 1.5", 9, "integer");
+    refuses("real abcdefghijklmnopqrstuvwxyz_01234", 6, "longer");
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f, "in a, in b, in c, in d, in e, in f, in g, in h, in i, in j");
+    assert_int_equal(f.tensors, REF_MAX_TENSORS);
+    refuses("in a, in b, in c, in d, in e, in f, in g, in h, in i, in j, in k", 65, "more than 10");
+    refuses("real a, real b, real c, real d, real e, real f, real g, real h, real i", 65,
+            "more than 8 real");
+    refuses("in a[b][c][d][e], in f[g][h][i][j], out k[l]", 43, "more than 8 named");
+    refuses("in a[b][c][d][e], in f[g][h][i][j], int k", 42, "more than 8 named");
+}
+
+static void test_null_error(void **state)
+{
+    (void)state;
+    struct formals f;
+    assert_int_equal(formals_parse(&f, "in", NULL), STATUS_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole_declaration),
+        cmocka_unit_test(test_ints_follow_dims),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_null_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

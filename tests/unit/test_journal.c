@@ -1,0 +1,489 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "report/journal.h"
+#include "report/journal_read.h"
+#include "tests/unit/made_up_check.h"
+#include "tests/unit/tmp_folder.h"
+
+static const uint32_t grid[3] = {3, 2, 1}, block[3] = {256, 1, 1};
+
+struct fixture {
+    struct tmp_folder folder;
+    char reports[600];
+    struct quota quota;
+    struct journal *journal;
+    struct counters *counters;
+    struct made_up_check check;
+    char *text, *line[4096]; /* of the journal, after read_lines */
+    int lines;
+};
+
+static void open_journal(struct fixture *f, uint64_t quota, const char *run)
+{
+    struct error err = {0};
+
+    quota_init(&f->quota, quota);
+    assert_int_equal(journal_create(&f->journal, f->reports, run, &f->quota, &err), STATUS_OK);
+    assert_non_null(f->journal);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    tmp_folder_make(&f->folder);
+    snprintf(f->reports, sizeof f->reports, "%s/a/b", f->folder.path);
+    for (size_t i = 0; i < 4; i++)
+        unsetenv((const char *[]){"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}[i]);
+    f->counters = counters_create();
+    made_up_mismatch(&f->check);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    journal_destroy(f->journal);
+    counters_destroy(f->counters);
+    tmp_folder_remove(&f->folder);
+    free(f->text);
+    free(f);
+    return 0;
+}
+
+/* Splits the journal; each line keeps no newline. */
+static void read_lines(struct fixture *f)
+{
+    char *rest;
+
+    free(f->text);
+    f->text = file_read(journal_path(f->journal), NULL);
+    assert_non_null(f->text);
+    f->lines = 0;
+    rest = f->text;
+    for (char *line; (line = strsep(&rest, "\n")) && f->lines < 4096;) {
+        if (*line)
+            f->line[f->lines++] = line;
+    }
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("'%s' lacks '%s'", text, part);
+}
+
+static void assert_lacks(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("'%s' has '%s'", text, part);
+}
+
+static void folder_and_file_are_private(void **state)
+{
+    struct fixture *f = *state;
+    struct stat info;
+
+    open_journal(f, 1 << 20, NULL);
+    assert_int_equal(stat(f->reports, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    assert_int_equal(stat(journal_path(f->journal), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_has(journal_path(f->journal), "/journal-");
+    assert_has(journal_path(f->journal), ".jsonl");
+}
+
+/* The fixed head and the fields of `end` that journal_read.h relies on. */
+static void the_form_that_tools_read(void **state)
+{
+    struct fixture *f = *state;
+    char text[64], expected[64];
+    bool balanced = false;
+    uint64_t number = 0;
+
+    open_journal(f, 1 << 20, "abc-1");
+    counters_add_kernel(f->counters, &f->check.spec);
+    counters_seen(f->counters);
+    counters_seen(f->counters);
+    counters_check(f->counters, &f->check.report);
+    counters_skip(f->counters, 0, SKIP_NOT_SAMPLED);
+    journal_end(f->journal, f->counters);
+    read_lines(f);
+    assert_int_equal(f->lines, 2);
+    assert_true(journal_line_is(f->line[0], "totals"));
+    assert_true(journal_line_is(f->line[1], "end"));
+    assert_int_equal(strncmp(f->line[1], "{\"v\":1,\"event\":\"end\",\"time\":\"20", 31), 0);
+    snprintf(expected, sizeof expected, ",\"pid\":%ld,\"run\":\"abc-1\",\"seen\":2,",
+             (long)getpid());
+    assert_has(f->line[1], expected);
+    assert_has(f->line[1], "\"checked\":1,\"match\":0,\"mismatch\":1,\"inconclusive\":0,"
+                           "\"unchecked\":1,\"reasons\":{\"not sampled\":1},\"balanced\":true,"
+                           "\"lost_lines\":0}");
+    assert_true(journal_line_uint(f->line[1], "mismatch", &number));
+    assert_int_equal(number, 1);
+    assert_true(journal_line_bool(f->line[1], "balanced", &balanced));
+    assert_true(balanced);
+    assert_true(journal_line_text(f->line[1], "run", text, sizeof text));
+    assert_string_equal(text, "abc-1");
+    assert_has(f->line[0], "\"violations\":2,\"max_ratio\":31.5,");
+}
+
+static void other_lines_are_not_read(void **state)
+{
+    uint64_t number = 7;
+    char text[4];
+
+    (void)state;
+    assert_true(journal_line_is("{\"v\":1,\"event\":\"end\"}", "end"));
+    assert_false(journal_line_is("{\"v\":1,\"event\":\"start\"}", "end"));
+    assert_false(journal_line_whole("{\"v\":2,\"event\":\"end\"}")); /* another version */
+    assert_false(journal_line_whole("{\"v\":1,\"event\":\"en"));     /* cut off */
+    assert_false(journal_line_whole(""));
+    /* What stands in a string is no field. */
+    assert_false(journal_line_uint("{\"v\":1,\"s\":\"\\\"seen\\\":5\"}", "seen", &number));
+    assert_false(journal_line_uint("{\"seen\":-5}", "seen", &number));
+    assert_false(journal_line_uint("{\"seen\":1.5}", "seen", &number));
+    assert_false(journal_line_uint("{\"seen\":99999999999999999999}", "seen", &number));
+    assert_int_equal(number, 7);
+    assert_false(journal_line_text("{\"a\":\"long\"}", "a", text, sizeof text));
+    assert_true(journal_line_text("{\"a\":\"lon\"}", "a", text, sizeof text));
+}
+
+static void a_finding_has_all_numbers(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    journal_kernel(f->journal, &f->check.spec);
+    journal_check(f->journal, &f->check.report, "/reports/double-1-17");
+    read_lines(f);
+    assert_int_equal(f->lines, 2);
+    assert_true(journal_line_is(f->line[0], "kernel"));
+    assert_has(f->line[0], "\"reference\":\"double\",\"where\":\"kernels.yaml:12\"}");
+    assert_true(journal_line_is(f->line[1], "finding"));
+    assert_has(f->line[1], "\"occurrence\":1,\"kernel\":\"_Z6doublePK13__nv_bfloat16PS_\","
+                           "\"label\":\"double\"");
+    assert_has(f->line[1], "\"verdict\":\"mismatch\",\"gate\":\"first\",\"launch\":17,\"device\":0,"
+                           "\"grid\":[128,1,1],\"block\":[256,1,1],\"shared_bytes\":48,");
+    assert_has(f->line[1], "{\"name\":\"y\",\"role\":\"write\",\"dtype\":\"bf16\",\"shape\":[4,8],"
+                           "\"stride\":[8,1],\"address\":\"0x7f0000002000\",\"bytes\":64}");
+    assert_has(f->line[1], "\"elements\":32,\"violations\":2,");
+    assert_has(f->line[1], "\"worst\":{\"array\":\"y\",\"index\":[3,5],\"got\":3,"
+                           "\"reference\":1.03125,\"bound\":0.0625}");
+    assert_has(f->line[1], "\"first\":{\"array\":\"y\",\"index\":[1,2],\"got\":1.5,");
+    assert_has(f->line[1], "\"bundle\":\"/reports/double-1-17\"}");
+}
+
+static void a_match_writes_nothing(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    made_up_match(&f->check);
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_int_equal(f->lines, 0);
+}
+
+static void repeated_checks_are_thinned_out(void **state)
+{
+    struct fixture *f = *state;
+    int findings = 0, inconclusive = 0;
+
+    open_journal(f, 1 << 24, NULL);
+    for (int i = 0; i < 1000; i++)
+        journal_check(f->journal, &f->check.report, NULL);
+    f->check.report.verdict = VERDICT_INCONCLUSIVE;
+    for (int i = 0; i < 1000; i++)
+        journal_check(f->journal, &f->check.report, NULL);
+    f->check.spec.number = 900; /* another kernel starts anew */
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    for (int i = 0; i < f->lines; i++) {
+        findings += journal_line_is(f->line[i], "finding");
+        inconclusive += journal_line_is(f->line[i], "inconclusive");
+    }
+    assert_int_equal(findings, 64 + 3);            /* and 128, 256, 512 */
+    assert_int_equal(inconclusive, 4 + 7 + 1);     /* and 8 .. 512, and the other kernel's */
+    assert_int_equal(journal_lost(f->journal), 0); /* left out on purpose is not lost */
+}
+
+static void start_warning_and_launch_error(void **state)
+{
+    const struct options options = {.config = "/a.yaml:/b c.yaml", .sample = 0.25, .seed = 9};
+    struct fixture *f = *state;
+    struct options shown = options;
+
+    shown.mode = shown.tolerances = shown.report = shown.log = shown.cupti = "";
+    open_journal(f, 1 << 20, NULL);
+    journal_start(f->journal, &shown, 12);
+    journal_warning(f->journal, "kernel %s: \"odd\"\nline", "k");
+    journal_launch_error(f->journal, "k", grid, block, "CUDA_ERROR_INVALID_VALUE");
+    read_lines(f);
+    assert_int_equal(f->lines, 3);
+    assert_has(f->line[0], "\"registry\":[\"/a.yaml\",\"/b c.yaml\"],\"entries\":12,");
+    assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_SEED\":9,");
+    assert_has(f->line[0], "\"program\":\"/");
+    assert_has(f->line[1], "\"sentence\":\"kernel k: \\\"odd\\\"\\nline\"}");
+    assert_has(f->line[2], "\"grid\":[3,2,1],\"block\":[256,1,1],\"error\":\"CUDA_ERROR_INVALID");
+    assert_lacks(f->line[0], "\"rank\"");
+    assert_lacks(f->line[0], "\"run\"");
+}
+
+static void the_rank_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    setenv("LOCAL_RANK", "1", 1);
+    setenv("SLURM_PROCID", "3", 1);
+    setenv("RANK", "11", 1);
+    open_journal(f, 1 << 20, NULL);
+    journal_warning(f->journal, "a");
+    read_lines(f);
+    assert_has(f->line[0], "\"rank\":11,");
+    journal_destroy(f->journal);
+    setenv("RANK", "x", 1); /* no number: the next one counts */
+    open_journal(f, 1 << 20, NULL);
+    journal_warning(f->journal, "a");
+    read_lines(f);
+    assert_int_equal(f->lines, 2); /* the same file, appended to */
+    assert_has(f->line[1], "\"rank\":3,");
+}
+
+static void no_journal_is_fine(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {0};
+
+    assert_int_equal(journal_create(&f->journal, "", NULL, &f->quota, &err), STATUS_OK);
+    assert_null(f->journal);
+    journal_start(NULL, &(struct options){0}, 0);
+    journal_kernel(NULL, &f->check.spec);
+    journal_check(NULL, &f->check.report, NULL);
+    journal_warning(NULL, "a");
+    journal_launch_error(NULL, "k", grid, block, "e");
+    journal_end(NULL, f->counters);
+    assert_false(journal_forked(NULL));
+    assert_int_equal(journal_lost(NULL), 0);
+    assert_string_equal(journal_path(NULL), "");
+    journal_destroy(NULL);
+}
+
+static void an_impossible_folder_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {0};
+    char path[700];
+
+    snprintf(path, sizeof path, "%s/file", f->folder.path);
+    file_write(path, "no folder");
+    strcat(path, "/reports");
+    quota_init(&f->quota, 1 << 20);
+    assert_int_equal(journal_create(&f->journal, path, NULL, &f->quota, &err), STATUS_IO);
+    assert_null(f->journal);
+    assert_has(err.text, "Not a directory");
+}
+
+/* Root may write anywhere, so the test becomes another user first; it runs as whoever it is. */
+static void a_folder_without_permission_is_an_error(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+    pid_t child;
+
+    assert_int_equal(chmod(f->folder.path, 0555), 0);
+    quota_init(&f->quota, 1 << 20);
+    child = fork();
+    if (child == 0) {
+        struct error err = {0};
+        enum status failure;
+
+        if (geteuid() == 0 && seteuid(65534) != 0)
+            _exit(9);
+        failure = journal_create(&f->journal, f->reports, NULL, &f->quota, &err);
+        _exit(failure == STATUS_IO && !f->journal && strstr(err.text, "Permission denied") ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(chmod(f->folder.path, 0755), 0);
+}
+
+static void a_link_is_not_followed(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {0};
+    char name[800], target[600];
+
+    open_journal(f, 1 << 20, NULL);
+    snprintf(name, sizeof name, "%s", journal_path(f->journal));
+    journal_destroy(f->journal);
+    f->journal = NULL;
+    snprintf(target, sizeof target, "%s/target", f->folder.path);
+    file_write(target, "");
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(symlink(target, name), 0);
+    assert_int_equal(journal_create(&f->journal, f->reports, NULL, &f->quota, &err), STATUS_IO);
+    assert_int_equal(unlink(name), 0);
+    assert_int_equal(mkfifo(name, 0600), 0); /* and a FIFO neither blocks nor is written to */
+    err.text[0] = '\0';
+    assert_int_equal(journal_create(&f->journal, f->reports, NULL, &f->quota, &err), STATUS_IO);
+}
+
+/* Puts another file under the journal's descriptor. */
+static void replace_file(const struct fixture *f, const char *path)
+{
+    char target[1024], link[64];
+    int other = open(path, O_WRONLY | O_CLOEXEC), found = -1;
+
+    assert_true(other >= 0);
+    for (int fd = 0; fd < 1024 && found < 0; fd++) {
+        ssize_t length;
+
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        length = readlink(link, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        if (strcmp(target, journal_path(f->journal)) == 0)
+            found = fd;
+    }
+    assert_true(found >= 0);
+    assert_true(fcntl(found, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(dup2(other, found), found);
+    close(other);
+}
+
+static void a_full_disk_ends_the_journal(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    journal_warning(f->journal, "before");
+    replace_file(f, "/dev/full");
+    for (int i = 0; i < 5; i++)
+        journal_warning(f->journal, "after");
+    journal_end(f->journal, f->counters);
+    assert_int_equal(journal_lost(f->journal), 6);
+    read_lines(f);
+    assert_int_equal(f->lines, 1);
+}
+
+/* A write that begins at RLIMIT_FSIZE raises SIGXFSZ, which would kill the program; one that
+ * crosses it is short. */
+static int write_under_limit(struct fixture *f, rlim_t bytes)
+{
+    const struct rlimit limit = {bytes, RLIM_INFINITY};
+    sigset_t mask, pending;
+
+    signal(SIGXFSZ, SIG_DFL); /* whoever started the test may have ignored it */
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return 9;
+    open_journal(f, 1 << 20, NULL);
+    for (int i = 0; i < 100; i++)
+        journal_warning(f->journal, "%0200d", i);
+    pthread_sigmask(SIG_BLOCK, NULL, &mask);
+    sigpending(&pending);
+    if (sigismember(&mask, SIGXFSZ) || sigismember(&pending, SIGXFSZ))
+        return 2; /* the program's mask was not put back, or a signal was left behind */
+    return journal_lost(f->journal) > 50 ? 0 : 1;
+}
+
+static void a_file_size_limit_does_not_kill(void **state)
+{
+    static const rlim_t limits[] = {0, 4096};
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        int status;
+        pid_t child = fork();
+
+        if (child == 0)
+            _exit(write_under_limit(f, limits[i]));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
+static void the_quota_leaves_room_for_the_end(void **state)
+{
+    struct fixture *f = *state;
+    struct error err = {0};
+
+    open_journal(f, JOURNAL_END_BYTES + 1000, NULL);
+    for (int i = 0; i < 100; i++)
+        journal_warning(f->journal, "a sentence");
+    journal_end(f->journal, f->counters);
+    read_lines(f);
+    assert_true(f->lines > 3 && f->lines < 12);
+    assert_true(journal_line_is(f->line[f->lines - 1], "end"));
+    assert_true(journal_lost(f->journal) == 101 - (uint64_t)f->lines);
+    journal_destroy(f->journal);
+    quota_init(&f->quota, JOURNAL_END_BYTES - 1);
+    assert_int_equal(journal_create(&f->journal, f->reports, NULL, &f->quota, &err), STATUS_FULL);
+    assert_null(f->journal);
+}
+
+static void a_forked_child_writes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+    pid_t child;
+
+    open_journal(f, 1 << 20, NULL);
+    journal_warning(f->journal, "parent");
+    assert_false(journal_forked(f->journal));
+    child = fork();
+    if (child == 0) {
+        bool forked = journal_forked(f->journal);
+
+        journal_warning(f->journal, "child");
+        journal_check(f->journal, &f->check.report, NULL);
+        journal_end(f->journal, f->counters);
+        _exit(forked ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    journal_warning(f->journal, "parent again");
+    read_lines(f);
+    assert_int_equal(f->lines, 2);
+    assert_has(f->line[1], "parent again");
+}
+
+#define JOURNAL_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        JOURNAL_TEST(folder_and_file_are_private),
+        JOURNAL_TEST(the_form_that_tools_read),
+        JOURNAL_TEST(other_lines_are_not_read),
+        JOURNAL_TEST(a_finding_has_all_numbers),
+        JOURNAL_TEST(a_match_writes_nothing),
+        JOURNAL_TEST(repeated_checks_are_thinned_out),
+        JOURNAL_TEST(start_warning_and_launch_error),
+        JOURNAL_TEST(the_rank_is_told),
+        JOURNAL_TEST(no_journal_is_fine),
+        JOURNAL_TEST(an_impossible_folder_is_an_error),
+        JOURNAL_TEST(a_folder_without_permission_is_an_error),
+        JOURNAL_TEST(a_link_is_not_followed),
+        JOURNAL_TEST(a_full_disk_ends_the_journal),
+        JOURNAL_TEST(a_file_size_limit_does_not_kill),
+        JOURNAL_TEST(the_quota_leaves_room_for_the_end),
+        JOURNAL_TEST(a_forked_child_writes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* Patterns: exact names, globs, regexes and their groups, names of anonymous namespaces. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "verify/pattern.h"
+
+static struct arena arena;
+static struct captures caught;
+
+static bool matches(const char *text, const char *symbol)
+{
+    struct pattern *pattern = NULL;
+    struct error err = {0};
+    struct symbol_names names;
+    if (pattern_compile(&pattern, text, &err))
+        fail_msg("%s", err.text);
+    assert_true(symbol_describe(&names, &arena, symbol));
+    bool result = pattern_matches(pattern, &names, &arena, &caught);
+    for (unsigned i = 0; i < caught.count; i++) /* names of groups die with the pattern */
+        caught.capture[i].name =
+            arena_text(&arena, caught.capture[i].name, strlen(caught.capture[i].name));
+    pattern_destroy(pattern);
+    return result;
+}
+
+static const char *group(const char *name)
+{
+    for (unsigned i = 0; i < caught.count; i++) {
+        if (strcmp(caught.capture[i].name, name) == 0)
+            return caught.capture[i].text;
+    }
+    return NULL;
+}
+
+static void refuse(const char *text, const char *part)
+{
+    struct pattern *pattern = NULL;
+    struct error err = {0};
+    if (!pattern_compile(&pattern, text, &err))
+        fail_msg("'%s' was accepted", text);
+    if (!strstr(err.text, part))
+        fail_msg("'%s' does not say '%s'", err.text, part);
+}
+
+/* void vllm::rms_norm_kernel<c10::BFloat16>(c10::BFloat16*, float, int) */
+#define RMS "_ZN4vllm15rms_norm_kernelIN3c108BFloat16EEEvPT_fi"
+
+static void exact_names_come_in_three_forms(void **state)
+{
+    (void)state;
+    assert_true(matches("gelu_kernel", "gelu_kernel"));
+    assert_false(matches("gelu_kernel", "gelu_kernel2"));
+    assert_true(matches("_Z19gelu_forward_kernelPfPKfi", "_Z19gelu_forward_kernelPfPKfi"));
+    assert_true(matches("gelu_forward_kernel", "_Z19gelu_forward_kernelPfPKfi"));
+    assert_true(
+        matches("gelu_forward_kernel(float*, float const*, int)", "_Z19gelu_forward_kernelPfPKfi"));
+    assert_true(matches("vllm::rms_norm_kernel<c10::BFloat16>", RMS));
+    assert_false(matches("rms_norm_kernel", RMS));
+    assert_false(matches("float", "f")); /* not demangled as a type */
+}
+
+static void globs_take_whole_names(void **state)
+{
+    (void)state;
+    assert_true(matches("gelu_*", "gelu_kernel"));
+    assert_false(matches("elu_*", "gelu_kernel"));
+    assert_false(matches("gelu_?", "gelu_kernel"));
+    assert_true(matches("gelu_kerne[lmn]", "gelu_kernel"));
+    assert_true(matches("vllm::rms_*", RMS));
+    assert_true(matches("*rms_norm*", RMS));
+    assert_true(matches("a*/*c", "a/b/c"));
+}
+
+static void regexes_search_and_bind(void **state)
+{
+    (void)state;
+    assert_true(matches("/rms_norm_kernel<(?<T>[\\w:]+)>/", RMS));
+    assert_string_equal(group("T"), "c10::BFloat16");
+    assert_true(matches("/^vllm::rms/", RMS));
+    assert_false(matches("/^rms/", RMS));
+    assert_true(matches("/_(?<width>\\d+)(_(?<tail>\\w+))?$/", "kernel_128"));
+    assert_string_equal(group("width"), "128");
+    assert_string_equal(group("tail"), "");
+}
+
+static void bad_patterns_are_told(void **state)
+{
+    (void)state;
+    refuse("", "an empty name");
+    refuse("/abc", "does not end with '/'");
+    refuse("/(abc/", "missing closing parenthesis");
+    refuse("/a{2/b(/", "regex '");
+    refuse("abc[", "glob 'abc['");
+}
+
+static void a_hopeless_regex_is_no_match(void **state)
+{
+    (void)state;
+    assert_false(
+        matches("/^(a+)+$/", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"));
+}
+
+#define HASH_A "_ZN45_GLOBAL__N__1a2b3c4d_9_kernel_cu_deadbeef_1237softmaxEPf"
+#define HASH_B "_ZN45_GLOBAL__N__99999999_9_kernel_cu_deadbeef_4567softmaxEPf"
+
+static void hashes_of_anonymous_namespaces_are_stripped(void **state)
+{
+    (void)state;
+    struct symbol_names names;
+    assert_true(symbol_describe(&names, &arena, HASH_A));
+    assert_string_equal(names.demangled, "(anonymous namespace)::softmax(float*)");
+    assert_string_equal(names.plain, "(anonymous namespace)::softmax");
+    assert_true(matches("(anonymous namespace)::softmax", HASH_A));
+    assert_true(matches(HASH_A, HASH_B)); /* an entry written for another build */
+    assert_true(matches("_GLOBAL__N__1a2b3c_4_file_cu_deadbeef_1234::softmax", HASH_B));
+    assert_false(matches("softmax", HASH_A));
+    assert_string_equal(symbol_normalise(&arena, "a::_INTERNAL_12_x_cu_9::f(b__GLOBAL__N_)"),
+                        "a::(anonymous namespace)::f(b__GLOBAL__N_)");
+}
+
+static void plain_names_survive_odd_forms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mangled, *plain;
+    } cases[] = {
+        {"_Z1fIXadL_Z1gvEEEvPf", "f<&(g())>"},
+        {"_ZN1AclEv", "A::operator()"},
+        {"_Z23softmax_warp_forward_k", "_Z23softmax_warp_forward_k"}, /* cut: not mangled */
+        {"_Z1xIfE", "x<float>"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct symbol_names names;
+        assert_true(symbol_describe(&names, &arena, cases[i].mangled));
+        assert_string_equal(names.plain, cases[i].plain);
+    }
+}
+
+static int release(void **state)
+{
+    (void)state;
+    arena_release(&arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exact_names_come_in_three_forms),
+        cmocka_unit_test(globs_take_whole_names),
+        cmocka_unit_test(regexes_search_and_bind),
+        cmocka_unit_test(bad_patterns_are_told),
+        cmocka_unit_test(a_hopeless_regex_is_no_match),
+        cmocka_unit_test(hashes_of_anonymous_namespaces_are_stripped),
+        cmocka_unit_test(plain_names_survive_odd_forms),
+    };
+    return cmocka_run_group_tests(tests, NULL, release);
+}

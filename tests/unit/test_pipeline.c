@@ -1,0 +1,578 @@
+/* The life of a launch from ENTER to a verdict, on a fake driver: what is caught, what stays quiet,
+ * what is skipped for which reason, and that every launch lands in exactly one bucket. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <unistd.h>
+#include "fake_driver.h"
+#include "verify/pipeline.h"
+
+static const char registry_text[] =
+    "version: 1\n"
+    "kernels:\n"
+    "  - kernel: add\n"
+    "    signature: const f32 a[rows:pitch][cols], const f32 b[rows:pitch][cols],"
+    " f32 y[rows:pitch][cols], i32 rows, i32 cols, i32 pitch\n"
+    "    reference: add\n"
+    "  - kernel: accumulate\n"
+    "    signature: const f32 x[rows][cols], acc f32 y[rows][cols], i32 rows, i32 cols\n"
+    "    reference: scale\n"
+    "    bind: {alpha: 1}\n";
+
+enum { ROWS = 5, COLS = 37, PITCH = 48, CONTEXT = 0x77 };
+
+struct world {
+    struct registry *registry;
+    struct pipeline pipeline;
+    struct sink sink;
+    struct ticket ticket;
+    char file[64];
+    bool *preload;
+    atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT], warnings, failures;
+    char sentence[1024];
+    struct ref_verdict numbers;
+    double reference[4]; /* read back for the bundle */
+    float got[4];
+};
+
+static void on_seen(void *user)
+{
+    atomic_fetch_add(&((struct world *)user)->seen, 1);
+}
+
+static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
+{
+    (void)spec;
+    atomic_fetch_add(&((struct world *)user)->skip[skip], 1);
+}
+
+static void on_judged(void *user, const struct check_report *report,
+                      const struct bundle_source *source)
+{
+    struct world *world = user;
+    int output = report->binding->tensor_array[report->binding->tensors - 1];
+    world->numbers = report->numbers;
+    assert_int_equal(
+        source->read_reference(source->user, report->binding->tensors - 1, 0, 4, world->reference),
+        STATUS_OK);
+    assert_true(source->has_array(source->user, output, 1));
+    assert_int_equal(source->read_array(source->user, output, 1, 0, world->got, sizeof(world->got)),
+                     STATUS_OK);
+    atomic_fetch_add(&world->verdict[report->verdict], 1);
+}
+
+static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
+{
+    struct world *world = user;
+    (void)symbol, (void)skip;
+    snprintf(world->sentence, sizeof(world->sentence), "%s", sentence);
+    atomic_fetch_add(&world->warnings, 1);
+}
+
+static void on_failed(void *user, const struct launch *launch, const char *error_name)
+{
+    struct world *world = user;
+    (void)launch;
+    snprintf(world->sentence, sizeof(world->sentence), "%s", error_name);
+    atomic_fetch_add(&world->failures, 1);
+}
+
+static void on_kernel(void *user, const struct known_kernel *kernel, const char *sentence)
+{
+    (void)user, (void)kernel;
+    if (sentence)
+        fail_msg("%s", sentence);
+}
+
+static const void *no_image(void *user, const char *symbol, size_t *bytes, const char **reason)
+{
+    (void)user, (void)symbol;
+    *bytes = 0;
+    *reason = "a test";
+    return NULL;
+}
+
+static void complain(void *user, const char *sentence)
+{
+    (void)user;
+    fail_msg("%s", sentence);
+}
+
+/* Parameter lists of the two kernels, as the driver tells them. */
+static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+    bool is_add = (uintptr_t)kernel == 1;
+    size_t pointers = is_add ? 3 : 2, count = is_add ? 6 : 4;
+    if (index >= count)
+        return CUDA_ERROR_INVALID_VALUE;
+    *size = index < pointers ? 8 : 4;
+    *offset = index < pointers ? index * 8 : pointers * 8 + (index - pointers) * 4;
+    return CUDA_SUCCESS;
+}
+
+static void load(struct world *world)
+{
+    strcpy(world->file, "/tmp/cuvet-pipeline-XXXXXX");
+    int fd = mkstemp(world->file);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, registry_text, sizeof(registry_text) - 1),
+                     sizeof(registry_text) - 1);
+    close(fd);
+    struct registry_source source = {world->file, NULL};
+    assert_int_equal(registry_load(&world->registry, &source, complain, NULL), STATUS_OK);
+}
+
+static void build(struct world *world, uint64_t memory, uint32_t queue)
+{
+    struct gate_settings gate = {1, 0, 0};
+    struct pipeline *p = &world->pipeline;
+    fake_driver_install();
+    cuda.cuKernelGetParamInfo = param_info;
+    load(world);
+    world->sink = (struct sink){world, on_seen, on_skipped, on_judged, on_warned, on_failed};
+    world->preload = calloc(ref_builtin_count, sizeof(bool));
+    p->gate = gate_create(&gate);
+    p->kernels = kernels_create(world->registry, on_kernel, world);
+    p->sides = sides_create();
+    p->sink = &world->sink;
+    p->ready_wait_ms = 5000;
+    struct collector_settings settings = {.sides = p->sides,
+                                          .side = {memory, queue},
+                                          .sink = &world->sink,
+                                          .image = no_image,
+                                          .preload = world->preload};
+    assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
+    pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
+}
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    build(world, 1 << 20, 16);
+    *state = world;
+    return 0;
+}
+
+static int set_up_narrow(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    build(world, 1 << 20, 2);
+    *state = world;
+    return 0;
+}
+
+static int set_up_small(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    build(world, 8192, 16);
+    *state = world;
+    return 0;
+}
+
+/* Every test ends by drawing the balance. */
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    struct pipeline *p = &world->pipeline;
+    atomic_store(&fake.hold_seals, false);
+    collector_drain(p->collector, 2000);
+    assert_true(collector_stop(p->collector, 2000));
+    collector_skip_rest(p->collector);
+    collector_destroy(p->collector);
+    int sum = 0;
+    for (int i = 0; i < VERDICT_COUNT; i++)
+        sum += world->verdict[i];
+    for (int i = 0; i < SKIP_COUNT; i++)
+        sum += world->skip[i];
+    assert_int_equal(world->seen, sum);
+    assert_int_equal(fake.strays, 0);
+    sides_destroy(p->sides);
+    kernels_destroy(p->kernels);
+    gate_destroy(p->gate);
+    registry_destroy(world->registry);
+    unlink(world->file);
+    free(world->preload);
+    free(world);
+    fake_driver_remove();
+    return 0;
+}
+
+/* One launch of `add`; `wrong` spoils an element, `result` is what the driver says. */
+struct add_args {
+    float *a, *b, *y;
+    int32_t rows, cols, pitch;
+    int wrong;
+    CUresult result;
+};
+
+static struct add_args add_args(void)
+{
+    struct add_args args = {.rows = ROWS, .cols = COLS, .pitch = PITCH, .wrong = -1};
+    args.a = fake_alloc(ROWS * PITCH * sizeof(float));
+    args.b = fake_alloc(ROWS * PITCH * sizeof(float));
+    args.y = fake_alloc(ROWS * PITCH * sizeof(float));
+    for (int i = 0; i < ROWS * PITCH; i++) {
+        args.a[i] = (float)i * 0.25f;
+        args.b[i] = 100 - (float)i;
+    }
+    return args;
+}
+
+static void run_add(const struct add_args *args)
+{
+    for (int r = 0; r < ROWS; r++) {
+        for (int c = 0; c < COLS; c++)
+            args->y[r * PITCH + c] = args->a[r * PITCH + c] + args->b[r * PITCH + c];
+    }
+    if (args->wrong >= 0)
+        args->y[args->wrong] += 1;
+}
+
+static void launch_add(struct world *world, struct add_args args)
+{
+    void *params[] = {&args.a, &args.b, &args.y, &args.rows, &args.cols, &args.pitch};
+    struct launch launch = {.symbol = "add",
+                            .function = (void *)1,
+                            .context = (void *)CONTEXT,
+                            .stream = (void *)1,
+                            .grid = {1, 1, 1},
+                            .block = {32, 1, 1},
+                            .params = params};
+    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    if (args.result == CUDA_SUCCESS)
+        run_add(&args);
+    pipeline_exit(&world->pipeline, &launch, &world->ticket, args.result);
+}
+
+static void settle(struct world *world)
+{
+    assert_true(collector_drain(world->pipeline.collector, 5000));
+}
+
+static void a_right_kernel_matches(void **state)
+{
+    struct world *world = *state;
+    launch_add(world, add_args());
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->numbers.checked, ROWS * COLS);
+}
+
+static void a_wrong_element_is_named(void **state)
+{
+    struct world *world = *state;
+    struct add_args args = add_args();
+    args.wrong = 2 * PITCH + 3;
+    launch_add(world, args);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MISMATCH], 1);
+    assert_int_equal(world->numbers.violations, 1);
+    assert_int_equal(world->numbers.first_index, 2 * COLS + 3); /* of the tensor, not the memory */
+    assert_true(world->reference[1] == 100 - 0.75);
+    assert_true(world->got[1] == 100 - 0.75f);
+}
+
+static void padding_between_rows_is_not_compared(void **state)
+{
+    struct world *world = *state;
+    struct add_args args = add_args();
+    args.wrong = COLS; /* behind the first row's end */
+    launch_add(world, args);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+}
+
+static void an_in_place_launch_is_judged_on_what_it_read(void **state)
+{
+    struct world *world = *state;
+    struct add_args args = add_args();
+    args.y = args.a;
+    launch_add(world, args);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+}
+
+static void launch_accumulate(struct world *world, float *x, float *y, float extra)
+{
+    int32_t rows = 1, cols = 8;
+    void *params[] = {&x, &y, &rows, &cols};
+    struct launch launch = {.symbol = "accumulate",
+                            .function = (void *)2,
+                            .context = (void *)CONTEXT,
+                            .stream = (void *)1,
+                            .params = params};
+    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    for (int i = 0; i < 8; i++)
+        y[i] += x[i] + extra;
+    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    settle(world);
+}
+
+static void an_accumulated_output_counts_from_its_old_value(void **state)
+{
+    struct world *world = *state;
+    float *x = fake_alloc(32), *y = fake_alloc(32);
+    for (int i = 0; i < 8; i++) {
+        x[i] = (float)i;
+        y[i] = 1000;
+    }
+    launch_accumulate(world, x, y, 0);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    launch_accumulate(world, x, y, 1);
+    assert_int_equal(world->verdict[VERDICT_MISMATCH], 1);
+}
+
+static void unregistered_kernels_are_counted(void **state)
+{
+    struct world *world = *state;
+    struct launch launch = {.symbol = "other", .function = (void *)9, .context = (void *)CONTEXT};
+    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    assert_int_equal(world->skip[SKIP_UNREGISTERED], 1);
+}
+
+static void a_refused_launch_is_reported_and_frees_its_slot(void **state)
+{
+    struct world *world = *state;
+    struct add_args args = add_args();
+    args.result = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    launch_add(world, args);
+    args.y = args.a; /* with a copy already under way */
+    launch_add(world, args);
+    settle(world);
+    assert_int_equal(world->failures, 2);
+    assert_int_equal(world->skip[SKIP_LAUNCH_FAILED], 2);
+    assert_string_equal(world->sentence, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
+    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    assert_int_equal(slots_in_use(side->free_slots), 0);
+}
+
+static void a_captured_launch_is_left_alone(void **state)
+{
+    struct world *world = *state;
+    fake.capturing = true;
+    launch_add(world, add_args());
+    assert_int_equal(world->skip[SKIP_CAPTURED], 1);
+    fake.capturing = false;
+    launch_add(world, add_args());
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+}
+
+static void an_extent_outside_its_allocation_is_refused(void **state)
+{
+    struct world *world = *state;
+    struct add_args args = add_args();
+    args.a = fake_alloc(2 * ROWS * PITCH * sizeof(float));
+    fake.allocation[fake_find((uint64_t)(uintptr_t)args.a)].bytes /= 2;
+    args.a += 100; /* the array ends behind what the driver calls its allocation */
+    launch_add(world, args);
+    launch_add(world, args);
+    assert_int_equal(world->skip[SKIP_EXTENT], 2);
+    assert_int_equal(world->warnings, 1); /* said once */
+    assert_non_null(strstr(world->sentence, "argument 'a'"));
+    assert_non_null(strstr(world->sentence, "outside the allocation"));
+}
+
+static void a_null_pointer_and_an_empty_launch_have_their_buckets(void **state)
+{
+    struct world *world = *state;
+    struct add_args args = add_args();
+    float *y = args.y;
+    struct add_args null = args, empty = args;
+    null.b = NULL;
+    empty.rows = 0;
+    void *params[] = {&null.a, &null.b, &null.y, &null.rows, &null.cols, &null.pitch};
+    void *empty_params[] = {&empty.a, &empty.b, &empty.y, &empty.rows, &empty.cols, &empty.pitch};
+    struct launch launch = {.symbol = "add",
+                            .function = (void *)1,
+                            .context = (void *)CONTEXT,
+                            .stream = (void *)1,
+                            .params = params};
+    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    launch.params = empty_params;
+    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    assert_int_equal(world->skip[SKIP_NULL_POINTER], 1);
+    assert_int_equal(world->skip[SKIP_EMPTY], 1);
+    assert_ptr_equal(args.y, y);
+}
+
+static struct side *only_side(struct world *world)
+{
+    return sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+}
+
+/* The program's stream comes to an end: copies that were held back complete. */
+static void publish_seals(struct world *world)
+{
+    struct side *side = only_side(world);
+    fake.hold_seals = false;
+    for (uint32_t i = 0; i < side->slots; i++)
+        __atomic_store_n(&side->seal[i].sequence, side->check[i].sequence, __ATOMIC_RELEASE);
+}
+
+static void a_full_queue_is_counted_and_recovers(void **state)
+{
+    struct world *world = *state; /* two slots */
+    fake.hold_seals = true;
+    for (int i = 0; i < 3; i++)
+        launch_add(world, add_args());
+    assert_int_equal(world->skip[SKIP_QUEUE_FULL], 1);
+    publish_seals(world);
+    settle(world);
+    launch_add(world, add_args());
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
+}
+
+static void a_full_arena_is_counted_and_recovers(void **state)
+{
+    struct world *world = *state; /* 8 KiB; one launch takes a little over three */
+    fake.hold_seals = true;
+    for (int i = 0; i < 3; i++)
+        launch_add(world, add_args());
+    publish_seals(world);
+    settle(world);
+    assert_int_equal(world->skip[SKIP_ARENA_FULL], 1);
+    for (int i = 0; i < 20; i++) { /* round and round the ring */
+        launch_add(world, add_args());
+        settle(world);
+    }
+    assert_int_equal(world->verdict[VERDICT_MATCH], 22);
+}
+
+static void a_snapshot_larger_than_the_arena_is_refused(void **state)
+{
+    struct world *world = *state;
+    struct add_args args = add_args();
+    args.a = fake_alloc(1 << 16);
+    args.b = fake_alloc(1 << 16);
+    args.y = fake_alloc(1 << 16);
+    args.rows = 64;
+    launch_add(world, args);
+    assert_int_equal(world->skip[SKIP_TOO_LARGE], 1);
+    assert_non_null(strstr(world->sentence, "CUVET_MEMORY"));
+}
+
+static void a_driver_error_of_ours_costs_the_check_alone(void **state)
+{
+    struct world *world = *state;
+    launch_add(world, add_args()); /* the context is set up */
+    settle(world);
+    fake.fail_launch = 1;
+    launch_add(world, add_args());
+    fake.fail_launch = 2; /* the copy works, the reference does not */
+    launch_add(world, add_args());
+    settle(world);
+    launch_add(world, add_args());
+    settle(world);
+    assert_int_equal(world->skip[SKIP_DRIVER], 2);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 2);
+}
+
+static void a_snapshot_that_cannot_be_completed_ends_the_checking(void **state)
+{
+    struct world *world = *state;
+    launch_add(world, add_args());
+    settle(world);
+    struct add_args in_place = add_args();
+    in_place.y = in_place.a;
+    fake.fail_launch = 2; /* the copy before the launch works, the one after does not */
+    launch_add(world, in_place);
+    settle(world);
+    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    launch_add(world, add_args());
+    assert_int_equal(world->skip[SKIP_NOT_READY], 1);
+}
+
+static void no_reference_starts_while_the_program_waits_for_the_context(void **state)
+{
+    struct world *world = *state;
+    CUcontext context = (CUcontext)(uintptr_t)CONTEXT;
+    launch_add(world, add_args());
+    settle(world);
+    int before = fake.references;
+    pipeline_wait_begins(&world->pipeline, context);
+    launch_add(world, add_args());
+    assert_false(collector_drain(world->pipeline.collector, 50));
+    assert_int_equal(fake.references, before);
+    pipeline_wait_ends(&world->pipeline, context);
+    settle(world);
+    assert_true(fake.references > before);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 2);
+}
+
+static void a_context_that_goes_takes_its_checks_with_it(void **state)
+{
+    struct world *world = *state;
+    launch_add(world, add_args());
+    settle(world);
+    fake.hold_seals = true;
+    launch_add(world, add_args());
+    pipeline_context_going(&world->pipeline, (CUcontext)(uintptr_t)CONTEXT);
+    assert_int_equal(world->skip[SKIP_EXIT], 1);
+    launch_add(world, add_args()); /* no side any more */
+    assert_int_equal(world->skip[SKIP_NOT_READY], 1);
+}
+
+static void a_context_in_error_ends_the_checking(void **state)
+{
+    struct world *world = *state;
+    launch_add(world, add_args());
+    settle(world);
+    fake.hold_seals = true;
+    fake.stream_state = CUDA_ERROR_ILLEGAL_ADDRESS;
+    launch_add(world, add_args());
+    settle(world);
+    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    launch_add(world, add_args());
+    assert_int_equal(world->skip[SKIP_NOT_READY], 1);
+}
+
+static void an_unloaded_module_makes_its_handles_doubtful(void **state)
+{
+    struct world *world = *state;
+    launch_add(world, add_args());
+    kernels_doubt(world->pipeline.kernels);
+    struct launch launch = {.symbol = "other", .function = (void *)1, .context = (void *)CONTEXT};
+    pipeline_enter(&world->pipeline, &launch, &world->ticket); /* the same handle, another kernel */
+    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    assert_int_equal(world->skip[SKIP_UNREGISTERED], 1);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+}
+
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_NARROW(name) cmocka_unit_test_setup_teardown(name, set_up_narrow, tear_down)
+#define TEST_SMALL(name)  cmocka_unit_test_setup_teardown(name, set_up_small, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_right_kernel_matches),
+        TEST(a_wrong_element_is_named),
+        TEST(padding_between_rows_is_not_compared),
+        TEST(an_in_place_launch_is_judged_on_what_it_read),
+        TEST(an_accumulated_output_counts_from_its_old_value),
+        TEST(unregistered_kernels_are_counted),
+        TEST(a_refused_launch_is_reported_and_frees_its_slot),
+        TEST(a_captured_launch_is_left_alone),
+        TEST(an_extent_outside_its_allocation_is_refused),
+        TEST(a_null_pointer_and_an_empty_launch_have_their_buckets),
+        TEST_NARROW(a_full_queue_is_counted_and_recovers),
+        TEST_SMALL(a_full_arena_is_counted_and_recovers),
+        TEST_SMALL(a_snapshot_larger_than_the_arena_is_refused),
+        TEST(a_driver_error_of_ours_costs_the_check_alone),
+        TEST(a_snapshot_that_cannot_be_completed_ends_the_checking),
+        TEST(no_reference_starts_while_the_program_waits_for_the_context),
+        TEST(a_context_that_goes_takes_its_checks_with_it),
+        TEST(a_context_in_error_ends_the_checking),
+        TEST(an_unloaded_module_makes_its_handles_doubtful),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* The registry: files, entries, every complaint, and kernels meeting entries. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "refs/ref_list.h"
+#include "tests/unit/registry_fixture.h"
+
+#define HEAD "version: 1\nkernels:\n"
+#define GELU "- {kernel: k, signature: 'const f32 x[n], f32 y[n], i32 n', reference: gelu}\n"
+
+static const unsigned gelu_sizes[] = {8, 8, 4, 0};
+static struct complaints complaints;
+
+/* The text gives exactly one complaint, which holds `part`, and `entries` entries. */
+static void expect(const char *text, size_t entries, const char *part)
+{
+    struct registry *registry = registry_of(text, &complaints);
+    if (complaints.count != 1)
+        fail_msg("%d complaints, the first '%s'", complaints.count, complaints.text[0]);
+    if (!strstr(complaints.text[0], part))
+        fail_msg("'%s' does not say '%s'", complaints.text[0], part);
+    assert_int_equal(registry_entries(registry), entries);
+    registry_destroy(registry);
+}
+
+static void quiet(const char *text)
+{
+    struct registry *registry = registry_of(text, &complaints);
+    if (complaints.count)
+        fail_msg("%s", complaints.text[0]);
+    registry_destroy(registry);
+}
+
+static const struct kernel_spec *find(struct registry *registry, const char *symbol,
+                                      const unsigned *sizes, enum skip *skip, struct error *err)
+{
+    struct param_layout layout = layout_of(sizes);
+    *err = (struct error){0};
+    return registry_resolve(registry, symbol, &layout, skip, err);
+}
+
+static void bad_files_are_told(void **state)
+{
+    (void)state;
+    expect("", 0, "k.yaml: empty; expected 'version: 1'");
+    expect("kernels: []\n", 0, "'version' is missing");
+    expect("version: 2\n", 0, "'version' is '2'; expected a whole number from 1 to 1");
+    expect("[1, 2]\n", 0, "expected a mapping");
+    expect("version: 1\nkernels: [\n", 0, "k.yaml:");
+    expect("version: 1\nkernel: []\n", 0,
+           "unknown key 'kernel'; expected one of version, include, "
+           "tolerances, kernels; did you mean 'kernels'?");
+    expect("version: 1\nkernels: {a: b}\n", 0, "'kernels' is a mapping; expected a list");
+    expect("version: 1\ninclude: nowhere.yaml\n", 0, "k.yaml:2:10: ");
+    expect("version: 1\ninclude: k.yaml\n" HEAD + 0, 0, "appears twice");
+    expect("version: 1\ninclude: [k.yaml]\nkernels:\n" GELU, 1, "includes itself");
+    quiet("version: 1\n");
+    quiet(HEAD GELU);
+}
+
+#define ENTRY(rest) HEAD "- {kernel: k, " rest "}\n" GELU
+#define F           "signature: 'const f32 x[n], f32 y[n], i32 n'"
+
+static void bad_entries_are_left_out(void **state)
+{
+    (void)state;
+    expect(HEAD "- 7\n" GELU, 1, "expected a mapping");
+    expect(ENTRY("refrence: gelu, " F), 1, "unknown key 'refrence'; expected one of kernel,");
+    expect(ENTRY("refrence: gelu, " F), 1, "did you mean 'reference'?");
+    expect(ENTRY(F), 1, "the entry has no 'reference'");
+    expect(ENTRY("reference: gelu"), 1, "the entry has no 'signature'");
+    expect(ENTRY("reference: gleu, " F), 1, "unknown reference 'gleu'; did you mean 'gelu'?");
+    expect(ENTRY("reference: {source: my.cu}, " F), 1, "not supported by this version");
+    expect(ENTRY("reference: gelu, sample: often, " F), 1,
+           "'sample' is 'often'; expected a number from 0 to 1");
+    expect(ENTRY("reference: gelu, first: -1, " F), 1, "expected a whole number from 0");
+    expect(ENTRY("reference: gelu, label: [a], " F), 1, "'label' is a list; expected a text");
+    expect(ENTRY("reference: gelu, tolerance: {rule: near}, " F), 1, "expected bound, close");
+    expect(HEAD "- {kernel: '/(/', reference: gelu, " F "}\n" GELU, 1, "missing closing");
+    expect(ENTRY("reference: gelu, signature: 'bf61 x[n], i32 n'"), 1,
+           "k.yaml:3:43: signature: at 'bf61': unknown type; did you mean 'bf16'?");
+}
+
+static void bad_names_in_expressions_are_told(void **state)
+{
+    (void)state;
+    expect(ENTRY("reference: gelu, signature: 'const f32 x[cosl], f32 y[1], i32 cols'"), 1,
+           "signature: array 'x': expression 'cosl': unknown name 'cosl'; did you mean 'cols'?");
+    expect(ENTRY("reference: gelu, signature: 'const f32 x[n], f32 y[n], f32 n'"), 1,
+           "'n' is f32; expressions use integers");
+    expect(ENTRY("reference: gelu, signature: 'const f32 x[y], f32 y[n], i32 n'"), 1,
+           "'y' is an array; expressions use integers");
+    expect(ENTRY("reference: gelu, let: {rows: gird.x}, " F), 1,
+           "let 'rows': expression 'gird.x': unknown name 'gird.x'; did you mean 'grid.x'?");
+    expect(ENTRY("reference: gelu, let: {n: 3}, " F), 1, "let 'n': the name is taken");
+    expect(ENTRY("reference: gelu, let: {a: b, b: a + 1}, " F), 1, "depends on itself");
+    expect(ENTRY("reference: gelu, when: {z: n}, " F), 1, "when: no array is called 'z'");
+    expect(ENTRY("reference: gelu, when: {x: 1 +}, " F), 1, "when 'x': expression '1 +'");
+    expect(ENTRY("reference: gelu, signature: 'const f32 x[0 - 1], f32 y[n], i32 n'"), 1,
+           "extent 0 - 1 is negative");
+    quiet(ENTRY("reference: gelu, let: {c: b, b: a, a: grid.x * n}, when: {x: c > 0}, " F));
+}
+
+static void formals_without_arguments_are_told(void **state)
+{
+    (void)state;
+    expect(ENTRY("reference: rmsnorm, " F), 1,
+           "reference 'rmsnorm' needs 'eps', which no argument or bind gives");
+    expect(ENTRY("reference: swiglu, " F), 1, "needs 'gate', 'up', which");
+    expect(ENTRY("reference: gelu, bind: {z: x}, " F), 1, "reference 'gelu' has no formal 'z'");
+    expect(ENTRY("reference: gelu, bind: {x: z}, " F), 1,
+           "formal 'x' of 'gelu' is an array, but 'z' is no argument");
+    expect(ENTRY("reference: gelu, bind: {x: n}, " F), 1, "but 'n' is a scalar");
+    expect(ENTRY("reference: rmsnorm, bind: {eps: x}, " F), 1,
+           "formal 'eps' of 'rmsnorm' is a number, but 'x' is an array");
+    expect(ENTRY("reference: rmsnorm, bind: {eps: ep}, " F), 1, "unknown name 'ep'");
+    quiet(ENTRY("reference: rmsnorm, bind: {eps: 1e-5}, " F));
+    quiet(ENTRY("reference: rmsnorm, bind: {eps: 0}, " F));
+    quiet(ENTRY("reference: scale, bind: {alpha: n * 2}, " F));
+    quiet(ENTRY("reference: gelu, bind: {cols: n}, " F));
+}
+
+static void roles_that_contradict_are_told(void **state)
+{
+    (void)state;
+    expect(
+        ENTRY("reference: gelu, signature: 'const f32 x[n], const f32 y[n], i32 n'"), 1,
+        "formal 'y' of 'gelu' needs an argument that is written, inout or acc, but 'y' is const");
+    expect(ENTRY("reference: gelu, signature: 'f32 x[n], f32 y[n], i32 n'"), 1,
+           "formal 'x' of 'gelu' needs an argument that is const, inout or acc, but 'x' is "
+           "written only");
+    expect(ENTRY("reference: gelu, signature: 'ws f32 x[n], f32 y[n], i32 n'"), 1, "'x' is ws");
+    expect(ENTRY("reference: layernorm, bind: {mean: y, eps: 0}, " F), 1,
+           "outputs 'y' and 'mean' are both bound to 'y'");
+    quiet(ENTRY("reference: gelu, bind: {x: y}, signature: 'inout f32 y[n], i32 n'"));
+    quiet(ENTRY("reference: gelu, signature: 'const f32 x[n], acc f32 y[n], i32 n'"));
+}
+
+static void unregistered_kernels_are_passed_over(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_of(HEAD GELU, &complaints);
+    enum skip skip;
+    struct error err;
+    assert_true(registry_names(registry, "k"));
+    assert_false(registry_names(registry, "other"));
+    assert_null(find(registry, "other", gelu_sizes, &skip, &err));
+    assert_int_equal(skip, SKIP_UNREGISTERED);
+    assert_string_equal(err.text, "");
+    for (int i = 0; i < 2000; i++) { /* the table grows */
+        char name[32];
+        snprintf(name, sizeof name, "kernel_%d", i);
+        assert_false(registry_names(registry, name));
+    }
+    assert_true(registry_names(registry, "k"));
+    registry_destroy(registry);
+}
+
+static void a_kernel_is_resolved_once(void **state)
+{
+    (void)state;
+    struct registry *registry =
+        registry_of(HEAD "- {kernel: k*, signature: 'const f32 x[n], f32 y[n], i32 n, i32 unused', "
+                         "reference: gelu, sample: 0.25, first: 7, label: mine}\n",
+                    &complaints);
+    enum skip skip;
+    struct error err;
+    const struct kernel_spec *spec =
+        find(registry, "k", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err);
+    assert_non_null(spec);
+    assert_int_equal(skip, SKIP_NONE);
+    assert_string_equal(spec->symbol, "k");
+    assert_string_equal(spec->label, "mine");
+    assert_string_equal(spec->reference->name, "gelu");
+    assert_true(spec->sample == 0.25 && spec->first == 7 && !spec->needs_before);
+    assert_int_equal(strcmp(spec->where + strlen(spec->where) - 8, "k.yaml:3"), 0);
+    assert_ptr_equal(spec, find(registry, "k", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err));
+    const struct kernel_spec *other =
+        find(registry, "k2", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err);
+    assert_int_equal(spec->number, 0);
+    assert_int_equal(other->number, 1);
+    assert_int_equal(spec->shape_params, 3); /* n and two pointers; not `unused` */
+    assert_int_equal(spec->shape_param[0].start, 16);
+    assert_int_equal(spec->shape_param[0].size, 4);
+    assert_false(spec->shape_param[0].pointer);
+    assert_true(spec->shape_param[1].pointer && spec->shape_param[2].pointer);
+    registry_destroy(registry);
+}
+
+static void a_layout_that_does_not_fit_is_told_with_both_lists(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_of(HEAD GELU, &complaints);
+    enum skip skip;
+    struct error err;
+    for (int i = 0; i < 2; i++) { /* the second answer is the remembered one */
+        assert_null(find(registry, "k", (const unsigned[]){8, 8, 8, 0}, &skip, &err));
+        assert_int_equal(skip, SKIP_LAYOUT);
+        assert_non_null(strstr(err.text, "by the signature: 8@0 8@8 4@16; by the kernel: 8@0 8@8 "
+                                         "8@16"));
+    }
+    registry_destroy(registry);
+}
+
+static void the_last_entry_that_fits_wins(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_of(
+        HEAD "- {kernel: k, signature: 'const f32 x[n], f32 y[n], i32 n', reference: gelu}\n"
+             "- {kernel: k, signature: 'const f32 x[n], f32 y[n], i32 n', reference: relu}\n"
+             "- {kernel: k, signature: 'const f32 x[n], f32 y[n], i64 n', reference: silu}\n",
+        &complaints);
+    enum skip skip;
+    struct error err;
+    assert_string_equal(find(registry, "k", gelu_sizes, &skip, &err)->reference->name, "relu");
+    assert_string_equal(
+        find(registry, "k", (const unsigned[]){8, 8, 8, 0}, &skip, &err)->reference->name, "silu");
+    registry_destroy(registry);
+}
+
+static void groups_bind_types_and_numbers(void **state)
+{
+    (void)state;
+    struct registry *registry =
+        registry_of(HEAD "- kernel: '/^f<(?<T>\\w+), (?<W>\\w+)>$/'\n"
+                         "  signature: const T x[n * W], T y[n * W], i32 n, T scale\n"
+                         "  reference: scale\n"
+                         "  bind: {alpha: scale}\n",
+                    &complaints);
+    enum skip skip;
+    struct error err;
+    assert_int_equal(complaints.count, 0);
+    assert_non_null(
+        find(registry, "_Z1fIfLi4EEvv", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err));
+    assert_non_null(
+        find(registry, "_Z1fIdLj4EEvv", (const unsigned[]){8, 8, 4, 8, 0}, &skip, &err));
+    assert_null(find(registry, "_Z1fIdLi4EEvv", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err));
+    assert_int_equal(skip, SKIP_LAYOUT);
+    assert_null(find(registry, "_Z1fI3FooLi4EEvv", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err));
+    assert_non_null(strstr(err.text, "the template argument T is 'Foo', which is no known type"));
+    assert_null(find(registry, "_Z1fIf3FooEvv", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err));
+    assert_non_null(strstr(err.text, "the template argument W is 'Foo', not a whole number"));
+    registry_destroy(registry);
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void later_files_win_over_includes(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/cuvet-registry-XXXXXX", files[128], tolerances[64];
+    assert_non_null(mkdtemp(folder));
+    write_file(folder, "a.yaml", "version: 1\ninclude: b.yaml\nkernels:\n" GELU);
+    write_file(folder, "b.yaml",
+               HEAD "- {kernel: 'k*', signature: 'const f32 x[n], f32 y[n], "
+                    "i32 n', reference: relu}\n");
+    write_file(folder, "t.yaml", "version: 1\ntolerances: {gelu: {f32: {rule: bitwise}}}\n");
+    snprintf(files, sizeof files, "%s/a.yaml::%s/none.yaml", folder, folder);
+    snprintf(tolerances, sizeof tolerances, "%s/t.yaml", folder);
+    struct registry *registry;
+    struct registry_source source = {files, tolerances};
+    memset(&complaints, 0, sizeof complaints);
+    assert_int_equal(registry_load(&registry, &source, complain_to, &complaints), STATUS_INVALID);
+    assert_int_equal(complaints.count, 1);
+    assert_non_null(strstr(complaints.text[0], "none.yaml: cannot be opened"));
+    assert_int_equal(registry_entries(registry), 2);
+    enum skip skip;
+    struct error err;
+    assert_string_equal(find(registry, "k", gelu_sizes, &skip, &err)->reference->name, "gelu");
+    assert_string_equal(find(registry, "k2", gelu_sizes, &skip, &err)->reference->name, "relu");
+    char text[4096] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    registry_print(registry, out);
+    fclose(out);
+    assert_non_null(strstr(text, "a.yaml:4: k\n    reference gelu\n"));
+    assert_non_null(strstr(text, "2 entries, 1 tolerance rows"));
+    registry_destroy(registry);
+    snprintf(files, sizeof files, "rm -r %s", folder);
+    assert_int_equal(system(files), 0);
+}
+
+static void examples_and_shipped_entries_are_good(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        size_t entries;
+    } files[] = {{"config/examples/minimal.yaml", 1}, {"config/examples/full.yaml", 6},
+                 {"config/kernels/llmc.yaml", 6},     {"config/kernels/vllm.yaml", 2},
+                 {"config/kernels/pytorch.yaml", 3},  {"config/kernels/triton.yaml", 1}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        struct registry *registry;
+        struct registry_source source = {.files = files[i].path};
+        memset(&complaints, 0, sizeof complaints);
+        registry_load(&registry, &source, complain_to, &complaints);
+        if (complaints.count)
+            fail_msg("%s", complaints.text[0]);
+        assert_int_equal(registry_entries(registry), files[i].entries);
+        registry_destroy(registry);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_files_are_told),
+        cmocka_unit_test(bad_entries_are_left_out),
+        cmocka_unit_test(bad_names_in_expressions_are_told),
+        cmocka_unit_test(formals_without_arguments_are_told),
+        cmocka_unit_test(roles_that_contradict_are_told),
+        cmocka_unit_test(unregistered_kernels_are_passed_over),
+        cmocka_unit_test(a_kernel_is_resolved_once),
+        cmocka_unit_test(a_layout_that_does_not_fit_is_told_with_both_lists),
+        cmocka_unit_test(the_last_entry_that_fits_wins),
+        cmocka_unit_test(groups_bind_types_and_numbers),
+        cmocka_unit_test(later_files_win_over_includes),
+        cmocka_unit_test(examples_and_shipped_entries_are_good),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

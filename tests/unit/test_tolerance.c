@@ -1,0 +1,165 @@
+/* Tolerances: rows, groups, what is refused, and the built-in table. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "refs/ref_list.h"
+#include "tests/unit/registry_fixture.h"
+#include "verify/tolerance.h"
+
+static struct arena arena;
+static struct complaints complaints;
+
+static struct tolerance_table table_of(const char *text, size_t length)
+{
+    struct yaml_doc *doc = NULL;
+    struct error err = {0};
+    struct tolerance_table table = {0};
+    memset(&complaints, 0, sizeof complaints);
+    if (yaml_doc_parse(&doc, "t.yaml", text, length, &err))
+        fail_msg("%s", err.text);
+    const struct yaml_node *rows = yaml_get(yaml_doc_root(doc), "tolerances");
+    tolerance_add(&table, &arena, rows, complain_to, &complaints);
+    yaml_doc_destroy(doc); /* reasons die with it; the tests that read them keep the doc */
+    return table;
+}
+
+static struct tolerance_table rows(const char *text)
+{
+    return table_of(text, strlen(text));
+}
+
+static void rows_are_found_by_op_and_dtype(void **state)
+{
+    (void)state;
+    struct tolerance_table table = rows("tolerances:\n"
+                                        "  rmsnorm:\n"
+                                        "    bf16: {rule: bound, accumulate: bf16, lambda: 4}\n"
+                                        "    float: {rule: close, rtol: 1.3e-6, atol: 1e-5}\n"
+                                        "  matmul, linear:\n"
+                                        "    f32, f16: {accumulate: f32, inputs: tf32}\n"
+                                        "    f64: {}\n");
+    assert_int_equal(complaints.count, 0);
+    const struct tolerance_row *row = tolerance_find(&table, "rmsnorm", DTYPE_BF16);
+    assert_int_equal(row->tolerance.accumulate, DTYPE_BF16);
+    assert_true(row->tolerance.lambda == 4);
+    row = tolerance_find(&table, "rmsnorm", DTYPE_F32);
+    assert_int_equal(row->tolerance.rule, RULE_CLOSE);
+    assert_true(row->tolerance.rtol == 1.3e-6 && row->tolerance.atol == 1e-5);
+    assert_int_equal(row->tolerance.accumulate, DTYPE_F32);
+    row = tolerance_find(&table, "linear", DTYPE_F16);
+    assert_true(row->tolerance.tf32_inputs && row->tolerance.lambda == 8);
+    assert_int_equal(tolerance_find(&table, "matmul", DTYPE_F64)->tolerance.accumulate, DTYPE_F64);
+    assert_null(tolerance_find(&table, "rmsnorm", DTYPE_F16));
+    assert_null(tolerance_find(&table, "softmax", DTYPE_F32));
+}
+
+static void later_rows_win(void **state)
+{
+    (void)state;
+    struct tolerance_table table = rows("tolerances:\n"
+                                        "  relu: {f32: {rule: bitwise}}\n"
+                                        "  relu, add: {f32: {rule: bound}}\n");
+    assert_int_equal(tolerance_find(&table, "relu", DTYPE_F32)->tolerance.rule, RULE_BOUND);
+}
+
+static void expect(const char *row, const char *part)
+{
+    rows(row);
+    assert_int_equal(complaints.count, 1);
+    if (!strstr(complaints.text[0], part))
+        fail_msg("'%s' does not say '%s'", complaints.text[0], part);
+}
+
+static void bad_rows_are_told(void **state)
+{
+    (void)state;
+    expect("tolerances:\n  rmsnrom: {f32: {}}\n",
+           "t.yaml:2:3: unknown reference 'rmsnrom'; did you mean 'rmsnorm'?");
+    expect("tolerances:\n  relu: {f23: {}}\n",
+           "t.yaml:2:10: unknown type 'f23'; did you mean 'f32'?");
+    expect("tolerances:\n  relu: {f32x4: {}}\n", "unknown type 'f32x4'");
+    expect("tolerances:\n  relu: {f32: {rule: near}}\n", "expected bound, close or bitwise");
+    expect("tolerances:\n  relu: {f32: {ruel: bound}}\n", "did you mean 'rule'?");
+    expect("tolerances:\n  relu: {f32: {rtol: 1e-3}}\n", "belong to rule close, not to rule bound");
+    expect("tolerances:\n  relu: {f32: {rule: close}}\n", "rule close needs 'rtol', 'atol'");
+    expect("tolerances:\n  relu: {f32: {accumulate: i32}}\n", "expected f64, f32, f16 or bf16");
+    expect("tolerances:\n  relu: {f32: {inputs: bf16}}\n", "expected tf32");
+    expect("tolerances:\n  relu: {f32: {rule: close, atol: -1}}\n", "expected a number from 0");
+    expect("tolerances:\n  relu: {f32: {lambda: 0}}\n", "expected a number from 0.5");
+    expect("tolerances: [1]\n", "expected a mapping");
+    expect("tolerances:\n  relu: 3\n", "'relu' is '3'; expected a mapping");
+}
+
+static void a_bad_row_leaves_the_others(void **state)
+{
+    (void)state;
+    struct tolerance_table table =
+        rows("tolerances:\n  relu: {f32: {rule: near}}\n  add: {f32: {rule: bitwise}}\n");
+    assert_int_equal(complaints.count, 1);
+    assert_int_equal(tolerance_find(&table, "add", DTYPE_F32)->tolerance.rule, RULE_BITWISE);
+}
+
+static void the_builtin_table_is_whole_and_gives_reasons(void **state)
+{
+    (void)state;
+    static const enum dtype dtypes[] = {DTYPE_F64, DTYPE_F32, DTYPE_F16, DTYPE_BF16};
+    struct yaml_doc *doc = NULL;
+    struct tolerance_table table = {0};
+    memset(&complaints, 0, sizeof complaints);
+    assert_int_equal(
+        yaml_doc_parse(&doc, "built-in", cuvet_tolerances_yaml, cuvet_tolerances_yaml_len, NULL),
+        STATUS_OK);
+    tolerance_add(&table, &arena, yaml_get(yaml_doc_root(doc), "tolerances"), complain_to,
+                  &complaints);
+    assert_int_equal(complaints.count, 0);
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        for (size_t j = 0; j < 4; j++) {
+            const char *op = ref_builtins[i].name;
+            const struct tolerance_row *row = tolerance_find(&table, op, dtypes[j]);
+            if (!row || !row->reason || strlen(row->reason) < 10)
+                fail_msg("%s %d has no row with a reason", op, (int)dtypes[j]);
+            bool exact = strcmp(op, "relu") == 0 || strcmp(op, "row_max") == 0;
+            assert_int_equal(row->tolerance.rule, exact ? RULE_BITWISE : RULE_BOUND);
+            assert_int_equal(row->tolerance.accumulate,
+                             dtypes[j] == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
+        }
+    }
+    yaml_doc_destroy(doc);
+}
+
+static void accumulators_have_their_numbers(void **state)
+{
+    (void)state;
+    assert_true(tolerance_roundoff(DTYPE_F32) == 0x1p-24);
+    assert_true(tolerance_roundoff(DTYPE_F64) == 0x1p-53);
+    assert_true(tolerance_roundoff(DTYPE_F16) == 0x1p-11);
+    assert_true(tolerance_roundoff(DTYPE_BF16) == 0x1p-8);
+    assert_true(tolerance_underflow(DTYPE_F16) == 0x1p-14);
+    assert_true(tolerance_underflow(DTYPE_BF16) == 0x1p-126);
+    assert_int_equal(tolerance_fallback(DTYPE_F64).accumulate, DTYPE_F64);
+    assert_int_equal(tolerance_fallback(DTYPE_I32).accumulate, DTYPE_F32);
+}
+
+static int release(void **state)
+{
+    (void)state;
+    arena_release(&arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_found_by_op_and_dtype),
+        cmocka_unit_test(later_rows_win),
+        cmocka_unit_test(bad_rows_are_told),
+        cmocka_unit_test(a_bad_row_leaves_the_others),
+        cmocka_unit_test(the_builtin_table_is_whole_and_gives_reasons),
+        cmocka_unit_test(accumulators_have_their_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, release);
+}

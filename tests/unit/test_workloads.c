@@ -1,0 +1,168 @@
+/* Real kernels: tests/unit/workloads.yaml is parsed, compiled and held against the parameter lists
+ * of their binaries; config/kernels/ is met with the mangled names that it was written for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/number.h"
+#include "refs/ref_list.h"
+#include "tests/unit/registry_fixture.h"
+#include "verify/binding.h"
+#include "verify/plan.h"
+
+static struct param_layout read_layout(const struct yaml_node *entry)
+{
+    unsigned sizes[LAYOUT_MAX + 1] = {0};
+    const struct yaml_node *params = yaml_get(entry, "params");
+    assert_non_null(params);
+    for (size_t i = 0; i < params->count; i++) {
+        int64_t size = 0;
+        assert_true(number_integer(params->item[i]->text, &size));
+        sizes[i] = (unsigned)size;
+    }
+    struct param_layout layout = layout_of(sizes);
+    if (yaml_get(entry, "bytes")) { /* of the whole list, read from the binary */
+        int64_t bytes = 0;
+        assert_true(number_integer(yaml_get(entry, "bytes")->text, &bytes));
+        unsigned last = layout.count - 1;
+        assert_int_equal(layout.param[last].offset + layout.param[last].size, bytes);
+    }
+    return layout;
+}
+
+static struct captures read_captures(const struct yaml_node *entry)
+{
+    struct captures captures = {0};
+    const struct yaml_node *node = yaml_get(entry, "captures");
+    for (size_t i = 0; node && i < node->count; i++) {
+        captures.capture[captures.count].name = node->key[i]->text;
+        captures.capture[captures.count++].text = node->item[i]->text;
+    }
+    return captures;
+}
+
+/* An entry without a reference: signature, lets and layout are judged alone. */
+static void signatures_say_the_real_parameter_lists(void **state)
+{
+    (void)state;
+    struct yaml_doc *doc = NULL;
+    struct error err = {0};
+    if (yaml_doc_load(&doc, "tests/unit/workloads.yaml", &err))
+        fail_msg("%s", err.text);
+    const struct yaml_node *kernels = yaml_get(yaml_doc_root(doc), "kernels");
+    assert_true(kernels && kernels->count > 25);
+    for (size_t i = 0; i < kernels->count; i++) {
+        struct arena arena = {0};
+        const struct yaml_node *entry = kernels->item[i];
+        struct param_layout layout = read_layout(entry);
+        struct captures captures = read_captures(entry);
+        struct plan_source source = {.signature = yaml_get(entry, "signature"),
+                                     .let = yaml_get(entry, "let")};
+        const struct binding_plan *plan;
+        if (plan_make(&plan, &arena, &source, &captures, &layout, &err))
+            fail_msg("%s: %s", yaml_get(entry, "kernel")->text, err.text);
+        layout.count--; /* and one parameter fewer does not fit, unless the list is open */
+        struct error unheard = {0};
+        if (!plan->signature->open_end)
+            assert_int_equal(plan_make(&plan, &arena, &source, &captures, &layout, &unheard),
+                             STATUS_UNSUPPORTED);
+        arena_release(&arena);
+    }
+    yaml_doc_destroy(doc);
+}
+
+#define SIZES(...) ((const unsigned[]){__VA_ARGS__, 0})
+
+static void shipped_entries_meet_their_kernels(void **state)
+{
+    (void)state;
+    static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4, 0},
+                          add[] = {8, 8, 8, 4, 0}, linear[] = {8, 8, 8, 8, 4, 4, 0},
+                          two[] = {8, 8, 0}, three[] = {8, 8, 8, 0},
+                          rms[] = {8, 8, 8, 8, 4, 4, 4, 0}, norm[] = {4, 4, 8, 8, 8, 8, 8, 8, 0},
+                          warp[] = {8, 8, 4, 4, 4, 8, 4, 1, 0},
+                          triton[] = {8, 4, 8, 4, 8, 8, 4, 4, 4, 8, 8, 0};
+    static const struct {
+        const char *symbol, *reference;
+        const unsigned *sizes;
+    } cases[] = {
+        {"_Z25layernorm_forward_kernel3PfS_S_PKfS1_S1_ii", "layernorm", eight_i},
+        {"_Z19gelu_forward_kernelPfPKfi", "gelu_tanh", gelu},
+        {"_Z23residual_forward_kernelPfS_S_i", "residual_add", add},
+        {"_Z22matmul_forward_kernel4PfPKfS1_S1_ii", "linear", linear},
+        {"_Z20gelu_forward_kernel2P13__nv_bfloat16PKS_", "gelu_tanh", two},
+        {"_Z23residual_forward_kernelP13__nv_bfloat16PKS_S2_", "residual_add", three},
+        {"_ZN4vllm15rms_norm_kernelIN3c108BFloat16EEEvPT_PKS3_lS6_fii", "rmsnorm", rms},
+        {"_ZN4vllm18act_and_mul_kernelIN3c104HalfEXadL_ZNS_11silu_kernelIS2_EET_RKS4_EELb1EEEvPS4_"
+         "PKS4_i",
+         "silu_and_mul", gelu},
+        {"_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIN3c108BFloat16EfLb0EEEviT0_"
+         "PKT_S7_S7_PS5_S8_PS6_",
+         "layernorm", norm},
+        {"_ZN12_GLOBAL__N_120softmax_warp_forwardIfffLi7ELb0ELb0EEEvPT0_PKT_iiiPKbib", "softmax",
+         warp},
+        {"_ZN12_GLOBAL__N_120softmax_warp_forwardIN3c108BFloat16ES2_fLi10ELb1ELb0EEEvPT0_PKT_iii"
+         "PKbib",
+         "log_softmax", warp},
+        {"_rms_norm_forward_kernel", "rmsnorm", triton},
+    };
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/llmc.yaml:config/kernels/vllm.yaml:"
+                                              "config/kernels/pytorch.yaml:"
+                                              "config/kernels/triton.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    if (complaints.count)
+        fail_msg("%s", complaints.text[0]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct param_layout layout = layout_of(cases[i].sizes);
+        struct error err = {0};
+        enum skip skip;
+        const struct kernel_spec *spec =
+            registry_resolve(registry, cases[i].symbol, &layout, &skip, &err);
+        if (!spec)
+            fail_msg("%s: %s %s", cases[i].symbol, skip_text(skip), err.text);
+        assert_string_equal(spec->reference->name, cases[i].reference);
+    }
+    /* rms_norm shares the kernel with layer_norm, and is another function. */
+    assert_false(registry_names(
+        registry, "_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIN3c108BFloat16EfLb1EEE"
+                  "viT0_PKT_S7_S7_PS5_S8_PS6_"));
+    registry_destroy(registry);
+}
+
+static void a_grid_sized_kernel_is_bound(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/llmc.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    struct param_layout layout = layout_of(SIZES(8, 8));
+    enum skip skip;
+    const struct kernel_spec *spec = registry_resolve(
+        registry, "_Z20gelu_forward_kernel2P13__nv_bfloat16PKS_", &layout, &skip, NULL);
+    assert_non_null(spec);
+    uint64_t out = 0x1000, inp = 0x2000;
+    void *params[] = {&out, &inp};
+    struct launch launch = {.grid = {10, 1, 1}, .block = {512, 1, 1}, .params = params};
+    static struct binding binding;
+    assert_int_equal(binding_make(spec, &launch, &binding, NULL), SKIP_NONE);
+    assert_int_equal(binding.call.size[1], 10 * 512 * 8);
+    assert_int_equal(binding.array[0].bytes, 2 * 10 * 512 * 8);
+    assert_int_equal(binding.array[binding.tensor_array[1]].address, out);
+    registry_destroy(registry);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(signatures_say_the_real_parameter_lists),
+        cmocka_unit_test(shipped_entries_meet_their_kernels),
+        cmocka_unit_test(a_grid_sized_kernel_is_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,22 @@
+/*
+ * cmd.h - the verbs of the program cuvet: one function, one file each.
+ *
+ * argv[0] is the verb. Each returns the exit status of the program: 0; 1 for a failure of ours;
+ * 2 for input that is wrong.
+ */
+#ifndef TOOLS_CMD_H
+#define TOOLS_CMD_H
+
+int cmd_run(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+
+struct verb {
+    const char *name;
+    const char *arguments; /* "FILES..." */
+    const char *sentence;
+    int (*run)(int argc, char **argv);
+};
+extern const struct verb verbs[]; /* ends with a NULL name */
+
+#endif

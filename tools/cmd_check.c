@@ -1,0 +1,64 @@
+/* cmd_check.c - `cuvet check FILES...`: read registry files as a program under cuvet would. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/cmd.h"
+#include "verify/registry.h"
+
+static void complain(void *user, const char *sentence)
+{
+    size_t *problems = user;
+    ++*problems;
+    fprintf(stderr, "%s\n", sentence);
+}
+
+/* "a.yaml", "b.yaml" -> "a.yaml:b.yaml", the form of CUVET_CONFIG. The caller frees it. */
+static char *join_paths(int count, char **paths)
+{
+    size_t size = 1;
+    for (int i = 0; i < count; i++)
+        size += strlen(paths[i]) + 1;
+    char *joined = malloc(size);
+    if (!joined)
+        return NULL;
+    char *end = joined;
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            *end++ = ':';
+        end = stpcpy(end, paths[i]);
+    }
+    *end = '\0';
+    return joined;
+}
+
+int cmd_check(int argc, char **argv)
+{
+    const char *tolerances = NULL;
+    int first = 1;
+    if (argc > 2 && strcmp(argv[1], "--tolerances") == 0) {
+        tolerances = argv[2];
+        first = 3;
+    }
+    if (first >= argc || argv[first][0] == '-') {
+        fprintf(stderr, "usage: cuvet check [--tolerances FILE] FILES...\n");
+        return 2;
+    }
+
+    char *files = join_paths(argc - first, argv + first);
+    struct registry *registry = NULL;
+    size_t problems = 0;
+    enum status status = STATUS_NO_MEMORY;
+    if (files) {
+        const struct registry_source source = {.files = files, .tolerances = tolerances};
+        status = registry_load(&registry, &source, complain, &problems);
+    }
+    if (registry)
+        registry_print(registry, stdout);
+    if (problems)
+        fprintf(stderr, "cuvet: %zu problem%s\n", problems, problems == 1 ? "" : "s");
+    else if (status != STATUS_OK)
+        fprintf(stderr, "cuvet: the registry could not be read\n");
+    registry_destroy(registry);
+    free(files);
+    return status == STATUS_OK ? 0 : status == STATUS_NO_MEMORY ? 1 : 2;
+}

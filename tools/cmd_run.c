@@ -1,0 +1,426 @@
+/*
+ * cmd_run.c - `cuvet run`: a program under cuvet, and one word about all its processes at the end.
+ *
+ * The processes write journals into the report folder, a private one when the user wants none;
+ * CUVET_RUN tells them from those of other runs in the same folder. The journals are read with
+ * report/journal_read.h: no JSON parser is needed for the handful of fixed fields that count here.
+ *
+ * Exit status: the program's; by the same signal where one killed it; 3 when it succeeded and
+ * --strict finds mismatches; 126 and 127 as of env(1) when it could not be started; 2 for a wrong
+ * command line or registry; 1 for a failure of ours before the start.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/files.h"
+#include "base/textbuf.h"
+#include "tools/cmd.h"
+#include "tools/run_child.h"
+#include "tools/run_journals.h"
+#include "verify/registry.h"
+
+enum {
+    EXIT_OURS = 1,
+    EXIT_USAGE = 2,
+    EXIT_FINDINGS = 3,
+    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NOT_FOUND = 127
+};
+
+struct run {
+    struct textbuf config;     /* absolute paths, separated by ':' */
+    struct textbuf tolerances; /* likewise, one path or empty */
+    struct textbuf report;     /* folder, absolute */
+    struct textbuf library;
+    struct textbuf preload; /* LD_PRELOAD for the program */
+    const char *sample, *seed;
+    bool strict, private_report;
+    char id[64]; /* CUVET_RUN */
+    time_t started;
+    char **program;
+};
+
+static const char usage[] =
+    "usage: cuvet run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
+    "  -c, --config FILE    registry file; may be given again, later ones win (or CUVET_CONFIG)\n"
+    "  -o, --report FOLDER  keep journals and bundles there (or CUVET_REPORT)\n"
+    "      --sample P       probability that a launch is checked, 0 to 1\n"
+    "      --seed N         seed of the sampling\n"
+    "      --strict         exit with 3 when the program succeeds but a launch does not match\n";
+
+/* Appends `path`, made absolute without looking at it: the program may change its folder. */
+static void add_absolute(struct textbuf *out, const char *path, size_t length)
+{
+    char folder[PATH_MAX];
+
+    if (length > 0 && path[0] != '/' && getcwd(folder, sizeof folder))
+        textbuf_printf(out, "%s/", folder);
+    textbuf_add(out, path, length);
+}
+
+/* Appends each path of a list separated by ':'. */
+static void add_config(struct run *run, const char *list)
+{
+    while (list && *list) {
+        size_t length = strcspn(list, ":");
+
+        if (length > 0) {
+            if (run->config.length > 0)
+                textbuf_add(&run->config, ":", 1);
+            add_absolute(&run->config, list, length);
+        }
+        list += length + (list[length] == ':');
+    }
+}
+
+static bool valid_sample(const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+
+    return end != text && *end == '\0' && isfinite(value) && value >= 0 && value <= 1;
+}
+
+static bool valid_seed(const char *text)
+{
+    char *end;
+
+    errno = 0;
+    strtoull(text, &end, 0);
+    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
+}
+
+static int wrong(const char *sentence, const char *value)
+{
+    fprintf(stderr, "cuvet run: %s%s\n%s", sentence, value, usage);
+    return EXIT_USAGE;
+}
+
+/* 0, or the exit status; -1: help was asked for and given. */
+static int parse(struct run *run, int argc, char **argv)
+{
+    enum { SAMPLE = 256, SEED, STRICT };
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},
+        {"report", required_argument, NULL, 'o'},
+        {"sample", required_argument, NULL, SAMPLE},
+        {"seed", required_argument, NULL, SEED},
+        {"strict", no_argument, NULL, STRICT},
+        {"help", no_argument, NULL, 'h'},
+        {0},
+    };
+    int option;
+
+    optind = 0; /* glibc: start afresh */
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, "+:c:o:h", options, NULL)) != -1) {
+        switch (option) {
+        case 'c':
+            add_config(run, optarg);
+            break;
+        case 'o':
+            textbuf_clear(&run->report);
+            add_absolute(&run->report, optarg, strlen(optarg));
+            break;
+        case SAMPLE:
+            if (!valid_sample(optarg))
+                return wrong("--sample expects a number from 0 to 1, not ", optarg);
+            run->sample = optarg;
+            break;
+        case SEED:
+            if (!valid_seed(optarg))
+                return wrong("--seed expects a whole number, not ", optarg);
+            run->seed = optarg;
+            break;
+        case STRICT:
+            run->strict = true;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            return -1;
+        case ':':
+            return wrong("a value is missing after ", argv[optind - 1]);
+        default:
+            return wrong("unknown option ", argv[optind - 1]);
+        }
+    }
+    run->program = argv + optind;
+    if (optind >= argc)
+        return wrong("no program to run", "");
+    return 0;
+}
+
+/* What the command line left open comes from the environment. */
+static int fill_in(struct run *run)
+{
+    const char *report = getenv("CUVET_REPORT"), *tolerances = getenv("CUVET_TOLERANCES");
+
+    if (run->config.length == 0)
+        add_config(run, getenv("CUVET_CONFIG"));
+    if (run->config.length == 0)
+        return wrong("no registry: give -c FILE or set CUVET_CONFIG", "");
+    if (run->report.length == 0 && report && *report)
+        add_absolute(&run->report, report, strlen(report));
+    if (tolerances && *tolerances)
+        add_absolute(&run->tolerances, tolerances, strlen(tolerances));
+    return 0;
+}
+
+static void complain(void *user, const char *sentence)
+{
+    ++*(size_t *)user;
+    fprintf(stderr, "%s\n", sentence);
+}
+
+static int check_registry(const struct run *run)
+{
+    struct registry_source source = {.files = run->config.data};
+    struct registry *registry = NULL;
+    enum status status;
+    size_t problems = 0;
+
+    if (run->tolerances.length > 0)
+        source.tolerances = run->tolerances.data;
+    status = registry_load(&registry, &source, complain, &problems);
+    registry_destroy(registry);
+    if (status == STATUS_NO_MEMORY) {
+        fprintf(stderr, "cuvet run: no memory for the registry\n");
+        return EXIT_OURS;
+    }
+    if (status || problems) {
+        fprintf(stderr, "cuvet run: the registry has %zu problem%s; the program was not started\n",
+                problems, problems == 1 ? "" : "s");
+        return EXIT_USAGE;
+    }
+    return 0;
+}
+
+/* The library: CUVET_LIBRARY, or beside this program as installed (../lib) or built. */
+static int find_library(struct run *run)
+{
+    static const char *const places[] = {"../lib/libcuvet.so", "libcuvet.so", "../libcuvet.so",
+                                         "../lib64/libcuvet.so"};
+    const char *given = getenv("CUVET_LIBRARY");
+    char program[PATH_MAX], *slash;
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+
+    if (given && *given) {
+        add_absolute(&run->library, given, strlen(given));
+        if (access(run->library.data, R_OK) == 0)
+            return 0;
+        fprintf(stderr, "cuvet run: CUVET_LIBRARY names %s: %s\n", given, strerror(errno));
+        return EXIT_OURS;
+    }
+    program[length > 0 ? length : 0] = '\0';
+    slash = strrchr(program, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++) {
+        char found[PATH_MAX];
+
+        textbuf_clear(&run->library);
+        textbuf_printf(&run->library, "%.*s/%s", (int)(slash - program), program, places[i]);
+        if (access(run->library.data, R_OK) != 0 || !realpath(run->library.data, found))
+            continue;
+        textbuf_clear(&run->library);
+        textbuf_add(&run->library, found, strlen(found));
+        return 0;
+    }
+    fprintf(stderr,
+            "cuvet run: libcuvet.so is not beside %s, nor in ../lib; CUVET_LIBRARY may "
+            "name it\n",
+            program);
+    return EXIT_OURS;
+}
+
+/* Behind what is preloaded already. The loader splits at blanks and colons and knows no quotes. */
+static int make_preload(struct run *run)
+{
+    const char *before = getenv("LD_PRELOAD");
+
+    if (strpbrk(run->library.data, " :")) {
+        fprintf(stderr,
+                "cuvet run: LD_PRELOAD cannot carry a blank or a colon, and the library "
+                "is %s\n",
+                run->library.data);
+        return EXIT_OURS;
+    }
+    if (before && *before)
+        textbuf_printf(&run->preload, "%s:", before);
+    textbuf_add(&run->preload, run->library.data, run->library.length);
+    return 0;
+}
+
+static int prepare_report(struct run *run)
+{
+    const char *temporary = getenv("TMPDIR");
+    struct error err = {0};
+
+    run->started = time(NULL);
+    snprintf(run->id, sizeof run->id, "%lx-%lx", (long)run->started, (long)getpid());
+    if (run->report.length > 0) {
+        if (files_make_folders(run->report.data, &err) == STATUS_OK)
+            return 0;
+        fprintf(stderr, "cuvet run: %s\n", err.text);
+        return EXIT_USAGE;
+    }
+    if (!temporary || !*temporary)
+        temporary = "/tmp";
+    add_absolute(&run->report, temporary, strlen(temporary));
+    textbuf_printf(&run->report, "/cuvet-run-XXXXXX");
+    if (!mkdtemp(run->report.data)) {
+        fprintf(stderr, "cuvet run: no temporary folder %s: %s\n", run->report.data,
+                strerror(errno));
+        return EXIT_OURS;
+    }
+    run->private_report = true;
+    return 0;
+}
+
+/* In the child. */
+static void set_environment(void *user)
+{
+    const struct run *run = user;
+
+    setenv("LD_PRELOAD", run->preload.data, 1);
+    setenv("CUVET_CONFIG", run->config.data, 1);
+    setenv("CUVET_REPORT", run->report.data, 1);
+    setenv("CUVET_RUN", run->id, 1);
+    unsetenv("CUVET_LIBRARY");
+    if (run->tolerances.length > 0)
+        setenv("CUVET_TOLERANCES", run->tolerances.data, 1);
+    if (run->sample)
+        setenv("CUVET_SAMPLE", run->sample, 1);
+    if (run->seed)
+        setenv("CUVET_SEED", run->seed, 1);
+    if (run->private_report)
+        setenv("CUVET_BUNDLES", "0", 1); /* the folder is removed at the end */
+}
+
+static const char *plural(uint64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void say_unended(const struct run_totals *t)
+{
+    if (t->running > 0)
+        fprintf(stderr,
+                "cuvet run: %" PRIu64 " process%s still running; what is counted of them "
+                "is what they found so far.\n",
+                t->running, t->running == 1 ? " is" : "es are");
+    if (t->unended == 0)
+        return;
+    fprintf(stderr,
+            "cuvet run: %" PRIu64 " process%s ended without a summary (killed, _exit, a "
+            "crash, or a full disk); only their findings are counted. pid",
+            t->unended, t->unended == 1 ? "" : "es");
+    for (uint64_t i = 0; i < t->unended && i < RUN_LOST_SHOWN; i++)
+        fprintf(stderr, " %" PRIu64, t->unended_pid[i]);
+    fprintf(stderr, "%s\n", t->unended > RUN_LOST_SHOWN ? " ..." : "");
+}
+
+/* The closing paragraph. */
+static void say_totals(const struct run *run, const struct run_totals *t)
+{
+    if (t->processes == 0)
+        fprintf(stderr, "cuvet run: nothing was checked: no process under cuvet used CUDA.\n");
+    else
+        fprintf(stderr,
+                "cuvet run: %" PRIu64 " process%s, %" PRIu64 " launch%s seen. %s%" PRIu64
+                ": %" PRIu64 " match, %" PRIu64 " mismatch, %" PRIu64 " inconclusive.\n",
+                t->processes, t->processes == 1 ? "" : "es", t->seen, t->seen == 1 ? "" : "es",
+                t->checked == 0 ? "NOTHING WAS CHECKED, " : "Checked ", t->checked, t->match,
+                t->mismatch, t->inconclusive);
+    say_unended(t);
+    if (t->unbalanced > 0)
+        fprintf(stderr,
+                "cuvet run: the counters of %" PRIu64 " process%s do not add up: do not "
+                "rely on these numbers.\n",
+                t->unbalanced, t->unbalanced == 1 ? "" : "es");
+    if (t->unreadable > 0)
+        fprintf(stderr,
+                "cuvet run: %" PRIu64 " journal%s held lines of another version, which "
+                "are not counted.\n",
+                t->unreadable, plural(t->unreadable));
+    if (t->lost_lines > 0)
+        fprintf(stderr, "cuvet run: %" PRIu64 " journal line%s could not be written.\n",
+                t->lost_lines, plural(t->lost_lines));
+    if (!run->private_report && t->processes > 0)
+        fprintf(stderr, "cuvet run: journals and bundles are in %s\n", run->report.data);
+}
+
+/* After the program's end: what the caller shall see. */
+static int finish(const struct run *run, const struct run_child *child)
+{
+    struct run_totals totals;
+
+    if (child->exec_errno) {
+        fprintf(stderr, "cuvet run: cannot start %s: %s\n", run->program[0],
+                strerror(child->exec_errno));
+        return child->exec_errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+    }
+    run_journals_read(&totals, run->report.data, run->id, run->started - 60);
+    say_totals(run, &totals);
+    if (WIFSIGNALED(child->status))
+        return 128 + WTERMSIG(child->status);
+    if (run->strict && totals.mismatch > 0 && WEXITSTATUS(child->status) == 0)
+        return EXIT_FINDINGS;
+    return WEXITSTATUS(child->status);
+}
+
+static void release(struct run *run)
+{
+    if (run->private_report)
+        files_remove_folder(run->report.data);
+    textbuf_release(&run->config);
+    textbuf_release(&run->tolerances);
+    textbuf_release(&run->report);
+    textbuf_release(&run->library);
+    textbuf_release(&run->preload);
+}
+
+static bool out_of_memory(const struct run *run)
+{
+    return run->config.failed || run->tolerances.failed || run->report.failed ||
+           run->library.failed || run->preload.failed;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct run run = {0};
+    struct run_child child = {0};
+    int result = parse(&run, argc, argv);
+
+    if (!result)
+        result = fill_in(&run);
+    if (!result)
+        result = check_registry(&run);
+    if (!result)
+        result = find_library(&run);
+    if (!result)
+        result = make_preload(&run);
+    if (!result)
+        result = prepare_report(&run);
+    if (!result && out_of_memory(&run)) {
+        fprintf(stderr, "cuvet run: no memory\n");
+        result = EXIT_OURS;
+    }
+    if (!result && run_child(&child, run.program, set_environment, &run) != 0) {
+        fprintf(stderr, "cuvet run: no process could be made: %s\n", strerror(errno));
+        result = EXIT_OURS;
+    } else if (!result) {
+        result = finish(&run, &child);
+    }
+    release(&run);
+    if (WIFSIGNALED(child.status))
+        result = run_child_die_alike(child.status);
+    return result < 0 ? 0 : result;
+}

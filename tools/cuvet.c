@@ -1,0 +1,32 @@
+/* cuvet.c - the program: finds the verb in a table and hands over. */
+#include <stdio.h>
+#include <string.h>
+#include "cuvet.h"
+#include "tools/cmd.h"
+
+const struct verb verbs[] = {
+    {"run", "-c FILE [OPTIONS] -- PROGRAM ...", "run a program under cuvet", cmd_run},
+    {"check", "FILES...", "read registry files, show the table or its mistakes", cmd_check},
+    {"help", "[options | buckets]", "this text; environment variables; outcomes", cmd_help},
+    {NULL, NULL, NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        cmd_help(1, argv);
+        return 2;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+        printf("cuvet %s\n", cuvet_version());
+        return 0;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    for (const struct verb *verb = verbs; verb->name; verb++)
+        if (strcmp(verb->name, name) == 0)
+            return verb->run(argc - 1, argv + 1);
+    fprintf(stderr, "cuvet: unknown verb '%s'; `cuvet help` lists them.\n", name);
+    return 2;
+}
