@@ -1,0 +1,247 @@
+"""cases.py - the table of GPU test cases; run.py runs it."""
+
+import dataclasses
+import typing
+
+
+@dataclasses.dataclass
+class Case:
+    """One program, bare and under cuvet. {build} {gen} {here} {lib} {python} {tmp} are filled in."""
+
+    name: str
+    shows: str
+    argv: list
+    registry: typing.Optional[str] = None       # path
+    registry_text: typing.Optional[str] = None  # or its text
+    env: dict = dataclasses.field(default_factory=dict)  # beside CUVET_SAMPLE=1 and the like
+    bare: typing.Optional[list] = None          # another command for the bare run
+    code: typing.Optional[int] = 0              # exit code of the bare run; None: any
+    ran_code: typing.Optional[int] = None       # under cuvet, where another is expected
+    races: tuple = ()                           # exit codes of a program that races with itself: any of them
+    front_door: typing.Optional[tuple] = None   # through `cuvet run` with these options
+    alone: bool = False                         # no other case at the same time
+    ends: typing.Optional[int] = 1              # journals with an end line; None: any number
+    slack: int = 0                              # launches that may be under way at the end line
+    at_least: int = 1                           # launches checked
+    findings: typing.Optional[tuple] = ()       # kernels with findings, exactly; None: any
+    checked: dict = dataclasses.field(default_factory=dict)  # kernel: launches checked at least
+    launch_errors: tuple = ()
+    reasons: dict = dataclasses.field(default_factory=dict)  # skip reason: launches at least
+    says: tuple = ()                            # patterns, on standard error or in a warning
+    most_lines: int = 200                       # on standard error
+
+
+def _ways():
+    names = ("params", "extra", "ex", "ex_extra", "cooperative", "ptds", "ptds_ex", "legacy", "library",
+             "reload")
+    return {"via_" + name: 3 for name in names}
+
+
+PROGRAMS = [
+    Case("static_cudart", "<<<>>> on the static runtime; a tail-mask mutant of rmsnorm is named",
+         ["{build}/static_cudart"], "{here}/static_cudart.yaml", findings=("~rmsnorm_tail",),
+         checked={"~rmsnorm_good": 5, "~rmsnorm_tail": 5, "~softmax_of": 15}),
+    Case("driver_api", "every way to launch and every kind of argument; mutants are named",
+         ["{build}/driver_api", "{build}/driver_kernels.fatbin"], "{here}/driver_api.yaml",
+         findings=("by_value_bad", "strided_bad", "residual_bad", "accumulate_bad"),
+         launch_errors=("fails",), reasons={"launch failed": 1},
+         checked=dict(_ways(), in_place=3, by_value=3, by_value_bad=3, strided=3, strided_bad=3,
+                      residual=3, residual_bad=3, accumulate=3, accumulate_bad=3, nullable=2,
+                      layernorm_stats=4, fails=1)),
+    Case("front_door", "`cuvet run -c FILE -o FOLDER -- PROGRAM`", ["{build}/simple"],
+         "{here}/simple.yaml", front_door=(), checked={"simple_rmsnorm": 12}),
+    Case("front_door_strict", "`cuvet run --strict`: 3 when a launch does not match",
+         ["{build}/static_cudart"], "{here}/static_cudart.yaml", front_door=("--strict",), ran_code=3,
+         findings=("~rmsnorm_tail",)),
+    Case("front_door_code", "`cuvet run` ends with the program's own code", ["{build}/ending", "exit"],
+         "{here}/ending.yaml", front_door=("--strict",), code=7),
+    Case("front_door_signal", "`cuvet run` ends by the program's own signal", ["{build}/ending", "abort"],
+         "{here}/ending.yaml", front_door=(), code=-6, ends=None, at_least=0),
+    Case("unsampled", "p = 0 and no first launches: nothing is checked, everything counted",
+         ["{build}/simple"], "{here}/simple.yaml", env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0"},
+         at_least=0, reasons={"not sampled": 12}),
+    Case("threads16", "16 threads on 16 streams; the mutant of one of them is named",
+         ["{build}/threads16"], "{here}/threads16.yaml", findings=("t16_rmsnorm_tail",), alone=True,
+         checked={"t16_rmsnorm": 100, "t16_rmsnorm_tail": 2, "t16_softmax": 100, "t16_residual": 100}),
+    Case("threads16_sampled", "the same at p = 0.05", ["{build}/threads16"], "{here}/threads16.yaml",
+         env={"CUVET_SAMPLE": "0.05"}, findings=("t16_rmsnorm_tail",), reasons={"not sampled": 20000},
+         alone=True, checked={"t16_rmsnorm": 100, "t16_softmax": 100, "t16_residual": 100}),
+    Case("two_gpus", "one process, two devices", ["{build}/two_gpus"], "{here}/two_gpus.yaml", code=None,
+         findings=("gpu_rmsnorm_tail",), checked={"gpu_rmsnorm": 50, "gpu_rmsnorm_tail": 25}),
+    Case("controls", "100,000 checked launches of correct kernels: no finding",
+         ["{build}/controls", "1000", "5000"], "{here}/controls.yaml", alone=True, at_least=100000,
+         bare=["{build}/controls", "1000", "0"],
+         checked={"~ctl_%s_%s" % (op, dtype): 1000 for dtype in ("f32", "f16", "bf16")
+                  for op in ("rmsnorm", "layernorm", "softmax", "row_sum", "silu", "gelu_tanh",
+                             "swiglu", "add", "matmul")}),
+    Case("ref_parity", "every reference by every kernel of it, on the GPU and on the host: the same",
+         ["{build}/ref_parity", "{gen}/refs.fatbin"], "{here}/simple.yaml", at_least=0),
+]
+
+FORKS = [
+    Case("fork_before", "fork before CUDA, the child without CUDA", ["{build}/forks", "before"],
+         "{here}/forks.yaml", checked={"fork_rmsnorm": 50}),
+    Case("fork_both", "fork before CUDA, both work: two journals", ["{build}/forks", "both"],
+         "{here}/forks.yaml", ends=2, checked={"fork_rmsnorm": 100}),
+    Case("fork_after", "fork without exec after CUDA: the child ends quietly, the parent goes on",
+         ["{build}/forks", "after"], "{here}/forks.yaml", checked={"fork_rmsnorm": 100}),
+    Case("fork_exec", "fork and exec of another CUDA program", ["{build}/forks", "exec"],
+         "{here}/forks.yaml", ends=2, checked={"fork_rmsnorm": 150}),
+]
+
+ENDINGS = [
+    Case("return_inflight", "return from main with launches under way", ["{build}/ending", "return"],
+         "{here}/ending.yaml", code=7, checked={"end_rmsnorm": 10}),
+    Case("exit_inflight", "exit() with launches under way", ["{build}/ending", "exit"],
+         "{here}/ending.yaml", code=7, checked={"end_rmsnorm": 10}),
+    Case("exit_no_wait", "the same with CUVET_EXIT_WAIT=0: the rest counts as 'exit'",
+         ["{build}/ending", "exit"], "{here}/ending.yaml", code=7, env={"CUVET_EXIT_WAIT": "0"},
+         checked={"end_rmsnorm": 1}),
+    Case("exit_thread", "exit() while another thread launches", ["{build}/ending", "thread"],
+         "{here}/ending.yaml", races=(7, -11), slack=1000, ends=None, at_least=0),
+    Case("exit_underscore", "_exit() with launches under way", ["{build}/ending", "underscore"],
+         "{here}/ending.yaml", code=7, ends=None, at_least=0),
+    Case("abort", "abort() with launches under way", ["{build}/ending", "abort"],
+         "{here}/ending.yaml", code=-6, ends=None, at_least=0),
+    Case("app_error", "an illegal address of the program's own: its error, its exit code",
+         ["{build}/ending", "illegal"], "{here}/ending.yaml", code=4, at_least=0),
+]
+
+PYTHON = [
+    Case("triton_bf16", "unmodified Triton in bf16: each mutant named, each control quiet",
+         ["{python}", "{here}/triton_kernels.py", "bf16"], "{here}/triton_bf16.yaml",
+         findings=("rms_norm_bf16_acc", "rms_norm_wrong_eps", "softmax_tail_zero", "swiglu_wrong_alpha"),
+         checked={"rms_norm_fwd": 6, "softmax_fwd": 6, "swiglu_fwd": 6}),
+    Case("triton_f32", "the same in f32", ["{python}", "{here}/triton_kernels.py", "f32"],
+         "{here}/triton_f32.yaml",
+         findings=("rms_norm_bf16_acc", "rms_norm_wrong_eps", "softmax_tail_zero", "swiglu_wrong_alpha"),
+         checked={"rms_norm_fwd": 6, "softmax_fwd": 6, "swiglu_fwd": 6}),
+    Case("torch_native", "PyTorch's own layer_norm and softmax kernels, by pattern: quiet",
+         ["{python}", "{here}/torch_native.py"], "{here}/torch_native.yaml",
+         checked={"~vectorized_layer_norm_kernel": 12, "~softmax_warp_forward": 6,
+                  "~cunn_SoftMaxForward": 6}),
+    Case("profiler", "torch.profiler in the same process: the same tensors, no crash",
+         ["{python}", "{here}/profiler.py"], "{here}/torch_native.yaml"),
+    Case("cudagraph", "torch.cuda.CUDAGraph: captures and replays counted, output the same",
+         ["{python}", "{here}/cudagraph.py"], "{here}/triton_bf16.yaml",
+         reasons={"captured": 2, "graph launch": 5}, checked={"rms_norm_fwd": 3, "softmax_fwd": 3}),
+    Case("python_plain", "a Python that never touches CUDA",
+         ["{python}", "-c", "print(sum(range(1000)))"], "{here}/simple.yaml", ends=None, at_least=0,
+         most_lines=0),
+]
+
+PASSIVE = [
+    Case("injection_set", "CUDA_INJECTION64_PATH belongs to another tool: passive, and says so",
+         ["{build}/simple"], "{here}/simple.yaml", ends=None, at_least=0,
+         env={"CUDA_INJECTION64_PATH": "{build}/other_injection.so"}, says=("CUDA_INJECTION64_PATH",)),
+    Case("no_cupti", "no libcupti where CUVET_CUPTI says: passive, and says so", ["{build}/simple"],
+         "{here}/simple.yaml", ends=None, at_least=0, says=("(?i)cupti",),
+         env={"CUVET_CUPTI": "/nonexistent/libcupti.so"}),
+    Case("disabled", "CUVET_DISABLE=1", ["{build}/simple"], "{here}/simple.yaml", ends=None, at_least=0,
+         env={"CUVET_DISABLE": "1"}, most_lines=1),
+    Case("mode_off", "CUVET_MODE=off", ["{build}/simple"], "{here}/simple.yaml", ends=None, at_least=0,
+         env={"CUVET_MODE": "off"}),
+]
+
+_SIGNATURE = ("const f32 x[rows][cols], const f32 w[cols], f32 y[rows][cols], i32 rows, i32 cols, "
+              "f32 eps")
+
+
+def _entry(signature=_SIGNATURE, reference="rmsnorm", more=""):
+    return ("version: 1\nkernels:\n  - kernel: simple_rmsnorm\n    signature: \"%s\"\n"
+            "    reference: %s\n%s" % (signature, reference, more))
+
+
+def _text(name, text, *says, **fields):
+    """A registry that is wrong as a text: said with file, line and column."""
+    fields.setdefault("at_least", 0)
+    return Case("bad_input/" + name, "a registry with " + name.replace("_", " "), ["{build}/simple"],
+                registry_text=text, says=(r"yaml:\d+:\d+: ",) + says, most_lines=40, ends=None,
+                findings=(), **fields)
+
+
+def _launch(name, reason, *says, mode="plain", text=None, **fields):
+    """A registry or a program that makes launches uncheckable for `reason`."""
+    fields.setdefault("at_least", 0)
+    return Case("bad_input/" + name, "counted as '%s', and said" % reason, ["{build}/simple", mode],
+                registry_text=text or _entry(), reasons={reason: 1}, says=says, most_lines=40,
+                findings=fields.pop("findings", ()), **fields)
+
+
+def _environment(name, env, *says, registry="{here}/simple.yaml", **fields):
+    fields.setdefault("at_least", 0)
+    return Case("bad_input/" + name, "environment: " + name.replace("_", " "), ["{build}/simple"],
+                registry, env=env, says=says, most_lines=40, ends=fields.pop("ends", None), **fields)
+
+
+BAD_INPUT = [
+    _text("malformed_yaml", "version: 1\nkernels:\n  - kernel: [simple_rmsnorm\n"),
+    _text("tabs_and_garbage", "version: 1\n\tkernels: {{{\n"),
+    _text("an_unknown_key", _entry(more="    refrence: rmsnorm\n"), "refrence"),
+    _text("an_unknown_top_key", "version: 1\nkernel: []\n", "kernel"),
+    _text("no_version", "kernels: []\n", "version"),
+    _text("another_version", "version: 99\nkernels: []\n", "99"),
+    _text("a_wrong_type", "version: 1\nkernels: 7\n", "kernels"),
+    _text("an_unknown_reference", _entry(reference="rmsnrom"), "rmsnrom"),
+    _text("an_unknown_dtype", _entry(_SIGNATURE.replace("f32 w", "f31 w")), "f31"),
+    _text("an_unknown_name", _entry(_SIGNATURE.replace("w[cols]", "w[columns]")), "columns"),
+    _text("a_broken_signature", _entry("const f32 x[rows][cols, i32 rows"), "signature"),
+    _text("a_bad_sample", _entry(more="    sample: 2\n"), "sample"),
+    _text("a_bad_pattern", _entry().replace("simple_rmsnorm", "'/simple(/'")),
+    _text("an_unbound_formal", _entry("const f32 a[rows][cols], const f32 w[cols], f32 y[rows][cols], "
+                                      "i32 rows, i32 cols, f32 eps"), r"\bx\b"),
+    Case("bad_input/empty_file", "an empty registry", ["{build}/simple"], registry_text="", ends=None,
+         at_least=0, most_lines=40),
+    Case("bad_input/one_bad_entry", "a bad entry is left out, the others stand", ["{build}/simple"],
+         registry_text=_entry() + "  - kernel: other\n    refrence: x\n",
+         says=(r"yaml:\d+:\d+: ", "refrence"), checked={"simple_rmsnorm": 12}, most_lines=40),
+
+    _launch("too_few_parameters", "layout", "simple_rmsnorm",
+            text=_entry("const f32 x[4][8], const f32 w[8], f32 y[4][8], i32 rows, f32 eps")),
+    _launch("wrong_sizes", "layout", "simple_rmsnorm",
+            text=_entry(_SIGNATURE.replace("i32 cols", "i64 cols"))),
+    _launch("overflow", "shape", "(?i)overflow",
+            text=_entry(_SIGNATURE.replace("x[rows]", "x[rows * 4611686018427387904]"))),
+    _launch("division_by_zero", "shape", "(?i)zero",
+            text=_entry(_SIGNATURE.replace("x[rows]", "x[rows / (cols - cols)]"))),
+    _launch("negative_size", "shape", text=_entry(_SIGNATURE.replace("x[rows]", "x[0 - rows]"))),
+    _launch("shapes_disagree", "shape", text=_entry(_SIGNATURE.replace("w[cols]", "w[cols + 1]"))),
+    _launch("outside_allocation", "extent", "(?i)allocation",
+            text=_entry(_SIGNATURE.replace("x[rows]", "x[rows:cols * 1000000]"))),
+    _launch("null_pointer", "null pointer", mode="null"),
+    _launch("empty_launch", "empty", mode="empty"),
+    _launch("larger_than_memory", "too large", mode="big", env={"CUVET_MEMORY": "1M"}),
+    _launch("arena_full", "arena full", mode="burst", env={"CUVET_MEMORY": "2M"}, at_least=1),
+    _launch("queue_full", "queue full", mode="burst", env={"CUVET_QUEUE": "2"}, at_least=1),
+
+    _environment("unknown_variable", {"CUVET_SAMPEL": "1"}, "CUVET_SAMPEL", "CUVET_SAMPLE", ends=1,
+                 checked={"simple_rmsnorm": 12}),
+    _environment("bad_number", {"CUVET_SAMPLE": "lots"}, "CUVET_SAMPLE", ends=1),
+    _environment("bad_size", {"CUVET_MEMORY": "12Q"}, "CUVET_MEMORY", ends=1,
+                 checked={"simple_rmsnorm": 12}),
+    _environment("absurd_memory", {"CUVET_MEMORY": "1000000G"}, "(?i)memory"),
+    _environment("missing_file", {}, "nothing_here.yaml", registry="{tmp}/nothing_here.yaml"),
+    _environment("folder_as_file", {}, "tests/gpu", registry="{here}"),
+    _environment("one_file_of_two_missing", {"CUVET_CONFIG": "{tmp}/nothing_here.yaml:{here}/simple.yaml"},
+                 "nothing_here.yaml", ends=1, checked={"simple_rmsnorm": 12}),
+    _environment("unwritable_report", {"CUVET_REPORT": "/proc/cuvet/report"}, "/proc/cuvet"),
+    _environment("report_below_a_file", {"CUVET_REPORT": "{here}/simple.yaml/report"}, "simple.yaml/report"),
+    _environment("tiny_quota", {"CUVET_QUOTA": "5000", "CUVET_CONFIG": "{here}/static_cudart.yaml"},
+                 "CUVET_QUOTA"),
+    _environment("no_quota", {"CUVET_QUOTA": "100"}, "CUVET_QUOTA"),
+    _environment("no_registry", {"CUVET_CONFIG": ""}, "names no registry", registry=None),
+]
+# A quota is only felt by a program with findings.
+for _case in BAD_INPUT:
+    if _case.name == "bad_input/tiny_quota":
+        _case.argv, _case.findings = ["{build}/static_cudart"], None
+
+
+def fuzz_case(number, path):
+    """One file of fuzz_signatures.py: whatever it says, the program does not notice."""
+    return Case("fuzz_signatures/" + number, "100 wrong signatures: the program does not notice",
+                ["{build}/fuzz_target"], path, env={"CUVET_BUNDLES": "1"}, findings=None, at_least=0,
+                most_lines=2000)
+
+
+CASES = PROGRAMS + FORKS + ENDINGS + PYTHON + PASSIVE + BAD_INPUT

@@ -1,0 +1,80 @@
+# programs.mk - how the programs of the GPU tests are compiled: one .cu or .c each, name = case.
+#
+#   make -f tests/gpu/programs.mk OUT=build/release/tests/gpu [NVCC=nvcc] [GPU_ARCH=sm_90]
+#
+# Built without a word of ours: the programs know nothing of cuvet. The one exception is ref_parity,
+# which is made of the references themselves and so compiles parts of the tree.
+
+HERE := $(dir $(lastword $(MAKEFILE_LIST)))
+OUT ?= build/release/tests/gpu
+NVCC ?= nvcc
+GPU_ARCH ?= sm_90
+CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
+C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
+
+CU := controls ending forks fuzz_target simple static_cudart threads16 two_gpus
+PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin other_injection.so ref_parity)
+
+.PHONY: programs
+programs: $(PROGRAMS)
+
+$(addprefix $(OUT)/,$(CU)): $(OUT)/%: $(HERE)%.cu $(HERE)kernels.cuh $(HERE)common.cuh
+	@mkdir -p $(OUT)
+	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) -Xcompiler -pthread -o $@ $<
+
+$(OUT)/driver_kernels.fatbin: $(HERE)driver_kernels.cu $(HERE)kernels.cuh $(HERE)common.cuh
+	@mkdir -p $(OUT)
+	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) -fatbin -o $@ $<
+
+$(OUT)/driver_api.o: $(HERE)driver_api.c $(HERE)driver_api_ptds.h
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -c -o $@ $<
+
+$(OUT)/driver_api_ptds.o: $(HERE)driver_api_ptds.c $(HERE)driver_api_ptds.h
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -DCUDA_API_PER_THREAD_DEFAULT_STREAM -c -o $@ $<
+
+$(OUT)/driver_api: $(OUT)/driver_api.o $(OUT)/driver_api_ptds.o
+	$(CC) -o $@ $^ -L$(CUDA)/lib64/stubs -lcuda
+
+$(OUT)/other_injection.so: $(HERE)other_injection.c
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -shared -fPIC -o $@ $<
+
+# The references on the host, and what refgen writes of them: nothing of a build folder is used, for
+# that may hold no more than the library and its fatbins.
+ROOT := $(HERE)../../
+GEN := $(OUT)/gen
+REF_HEADERS := $(wildcard $(ROOT)refs/*.h) $(ROOT)shim/verify/formals.h
+REFS_CU := $(filter-out $(ROOT)refs/refs.cu,$(sort $(wildcard $(ROOT)refs/*.cu)))
+REFGEN_C := $(addprefix $(ROOT),tools/dev/refgen.c shim/verify/formals.c shim/base/error.c)
+OUR_INCLUDES := -I$(ROOT) -I$(ROOT)shim -I$(GEN)
+OUR_C_FLAGS := -std=c11 -D_GNU_SOURCE -O2 $(OUR_INCLUDES)
+PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o error.o)
+
+$(OUT)/refgen: $(REFGEN_C) $(REF_HEADERS)
+	@mkdir -p $(OUT)
+	$(CC) $(OUR_C_FLAGS) -o $@ $(REFGEN_C) -lm
+
+$(GEN)/.refgen: $(OUT)/refgen $(REFS_CU)
+	@mkdir -p $(GEN)
+	$(OUT)/refgen $(GEN) $(REFS_CU)
+	@touch $@
+
+$(OUT)/ref_host.o: $(ROOT)refs/ref_host.cpp $(GEN)/.refgen $(REF_HEADERS)
+	$(CXX) -std=c++17 -D_GNU_SOURCE -O2 -ffp-contract=off $(OUR_INCLUDES) -c -o $@ $<
+
+$(OUT)/ref_list.o: $(GEN)/.refgen $(REF_HEADERS)
+	$(CC) $(OUR_C_FLAGS) -c -o $@ $(GEN)/ref_list.c
+
+$(OUT)/formals.o: $(ROOT)shim/verify/formals.c $(REF_HEADERS)
+	@mkdir -p $(OUT)
+	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
+
+$(OUT)/error.o: $(ROOT)shim/base/error.c
+	@mkdir -p $(OUT)
+	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
+
+$(OUT)/ref_parity: $(HERE)ref_parity.cu $(HERE)common.cuh $(PARITY_O)
+	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) $(OUR_INCLUDES) -o $@ $< $(PARITY_O) \
+	    -L$(CUDA)/lib64/stubs -lcuda

@@ -1,0 +1,529 @@
+/*
+ * ref_parity.cu - every built-in reference on the GPU and on the host: the same answers.
+ *
+ *   ref_parity REFS.fatbin [WORD]      only the references whose name holds WORD
+ *
+ * For each reference, shape and dtype: inputs are drawn, store mode gives the outputs, which are
+ * rounded to their dtype, and some elements are spoilt. That problem is then judged by each kernel
+ * for that dtype, with 32 and with 256 lanes a row, and once by the host. Integers must be equal,
+ * but for `wide`, whose criterion is a comparison of two rounded figures. The general kernels read
+ * rows as dense as can be, the special ones rows padded to 16 bytes; padding is all NaN.
+ *
+ * Unlike the other programs it is made of this tree's parts (programs.mk).
+ */
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <cuda.h>
+#include "common.cuh"
+#include "refs/ref_host.h"
+extern "C" {
+#include "refs/ref_list.h"
+#include "verify/formals.h"
+}
+#include "refs/ref_merge.h"
+
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        CUresult try_result = (call);                                                              \
+        if (try_result != CUDA_SUCCESS) {                                                          \
+            printf("%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, (int)try_result);           \
+            exit(3);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+enum { BLOCKS = 24, COMPLAINTS_MAX = 200 };
+
+/* Sizes by the names that formals use; without: optional arrays stay unbound. */
+struct shape {
+    long long rows, cols, n;
+    bool without, wild; /* wild: Inf and NaN among inputs and faults */
+};
+
+static const shape shapes[] = {{1, 1, 1, false, false},
+                               {3, 17, 5, true, true},
+                               {64, 1021, 24, false, false},
+                               {40, 4096, 8, true, false},
+                               {300, 64, 40, false, true}};
+
+/* One way to run a reference; `special` kernels want padded rows. */
+struct way {
+    enum dtype dtype;
+    enum ref_variant variant;
+    bool wide;
+};
+
+static const way ways[] = {{DTYPE_F32, REF_ANY, false},  {DTYPE_F32, REF_F32, false},
+                           {DTYPE_BF16, REF_ANY, false}, {DTYPE_BF16, REF_BF16, false},
+                           {DTYPE_F16, REF_ANY, false},  {DTYPE_F16, REF_F16, false},
+                           {DTYPE_F32, REF_WIDE, true},  {DTYPE_F64, REF_WIDE, true}};
+
+static int complaints, compared;
+
+static void complain(const std::string &where, const char *what, double gpu, double host)
+{
+    complaints++;
+    if (complaints <= COMPLAINTS_MAX)
+        printf("%s: %s %.17g on the GPU, %.17g on the host\n", where.c_str(), what, gpu, host);
+}
+
+/* --------------------------------------------------------------------------- elements */
+
+static size_t bytes_of(enum dtype dtype)
+{
+    return dtype == DTYPE_F64 ? 8 : dtype == DTYPE_F32 ? 4 : 2;
+}
+
+/* The bits of `value` in dtype, to nearest even. */
+static uint64_t encode(enum dtype dtype, double value)
+{
+    uint64_t bits = 0;
+    float f = (float)value;
+    __half half = __double2half(value);
+    __nv_bfloat16 brain = __double2bfloat16(value);
+    const void *from = dtype == DTYPE_F64   ? (const void *)&value
+                       : dtype == DTYPE_F32 ? (const void *)&f
+                       : dtype == DTYPE_F16 ? (const void *)&half
+                                            : (const void *)&brain;
+    memcpy(&bits, from, bytes_of(dtype));
+    return bits;
+}
+
+/* ----------------------------------------------------------------------------- arrays */
+
+/* An array formal, its elements dense in row-major order, and where the GPU has them. */
+struct array {
+    const struct formal *formal;
+    enum dtype dtype;
+    int ndim;
+    int64_t dim[REF_MAX_DIMS], count;
+    bool given;
+    std::vector<uint64_t> bits;
+    std::vector<char> dense, padded; /* what lies in memory */
+    CUdeviceptr dense_at, padded_at;
+};
+
+static bool is_output(const array &a)
+{
+    return a.formal->kind == FORMAL_OUT || a.formal->kind == FORMAL_INOUT;
+}
+
+/* Elements from one row to the next. */
+static int64_t pitch_of(const array &a, bool padded)
+{
+    int64_t per_word = 16 / (int64_t)bytes_of(a.dtype), cols = a.dim[a.ndim - 1];
+    return padded ? (cols + per_word - 1) / per_word * per_word : cols;
+}
+
+/* Memory as the kernels find it: rows `pitch` apart, NaN between and behind them. */
+static std::vector<char> lay_out(const array &a, bool padded)
+{
+    int64_t cols = a.dim[a.ndim - 1], pitch = pitch_of(a, padded),
+            size = (int64_t)bytes_of(a.dtype);
+    std::vector<char> memory((size_t)(a.count / cols * pitch * size + 64), (char)0xff);
+    for (int64_t i = 0; i < a.count; i++)
+        memcpy(&memory[(size_t)((i / cols * pitch + i % cols) * size)], &a.bits[(size_t)i],
+               (size_t)size);
+    return memory;
+}
+
+static void renew(CUdeviceptr *at, const std::vector<char> &memory)
+{
+    if (!*at)
+        TRY(cuMemAlloc(at, memory.size()));
+    TRY(cuMemcpyHtoD(*at, memory.data(), memory.size()));
+}
+
+/* Brings the elements to where both sides read them. */
+static void publish(array &a)
+{
+    a.dense = lay_out(a, false);
+    a.padded = lay_out(a, true);
+    renew(&a.dense_at, a.dense);
+    renew(&a.padded_at, a.padded);
+}
+
+static struct ref_tensor view(const array &a, const void *base, bool padded, uint32_t id)
+{
+    struct ref_tensor t = {};
+    t.dtype = (uint8_t)a.dtype;
+    t.ndim = (uint8_t)a.ndim;
+    t.rule = RULE_BOUND;
+    t.id = id;
+    t.absent = a.formal->fallback;
+    int64_t stride = 1, last = 0;
+    for (int k = a.ndim - 1; k >= 0; k--) {
+        t.dim[k] = a.dim[k];
+        t.stride[k] = stride;
+        last += (a.dim[k] - 1) * stride;
+        stride *= k == a.ndim - 1 ? pitch_of(a, padded) : a.dim[k];
+    }
+    t.bytes = (last + 1) * (int64_t)bytes_of(a.dtype);
+    if (a.given)
+        (is_output(a) ? t.got : t.in) = base;
+    return t;
+}
+
+/* --------------------------------------------------------------------------- problems */
+
+/* A reference bound to arrays of one shape and dtype. */
+struct problem {
+    const struct ref_builtin *reference;
+    struct formals formals;
+    shape size;
+    enum dtype dtype;
+    bool wide;
+    std::vector<array> arrays;
+    std::string name;
+    uint64_t seed;
+};
+
+static int64_t size_named(const shape &s, const char *name)
+{
+    std::string word = name;
+    if (word == "rows" || word == "m")
+        return s.rows;
+    if (word == "cols" || word == "k")
+        return s.cols;
+    if (word == "n")
+        return s.n;
+    printf("no size for '%s'\n", name);
+    exit(3);
+}
+
+static double scalar_named(const char *name)
+{
+    return strcmp(name, "eps") == 0 ? 1e-5 : 0.7;
+}
+
+/* One result a row is often kept in f32. */
+static enum dtype dtype_of(const problem &p, const struct formal &f)
+{
+    bool row_result = f.kind == FORMAL_OUT && f.ndim == 1 && !p.wide;
+    return row_result ? DTYPE_F32 : p.dtype;
+}
+
+static void draw(const problem &p, array &a, uint64_t seed)
+{
+    a.bits.resize((size_t)a.count);
+    for (int64_t i = 0; i < a.count; i++)
+        a.bits[(size_t)i] = encode(a.dtype, random_value(seed, (uint64_t)i, 2));
+    if (p.size.wild && a.ndim > 1 && !is_output(a)) {
+        a.bits[(size_t)(a.count / 3)] = encode(a.dtype, INFINITY);
+        a.bits[(size_t)(a.count / 2)] = encode(a.dtype, -INFINITY);
+        a.bits[(size_t)(a.count - 1)] = encode(a.dtype, NAN);
+    }
+}
+
+static void make_arrays(problem &p)
+{
+    for (int i = 0; i < p.formals.count; i++) {
+        const struct formal &f = p.formals.formal[i];
+        if (f.kind == FORMAL_REAL || f.kind == FORMAL_INT)
+            continue;
+        array a = {};
+        a.formal = &f;
+        a.dtype = dtype_of(p, f);
+        a.ndim = f.ndim;
+        a.count = 1;
+        a.given = !(f.optional && p.size.without);
+        for (int k = 0; k < f.ndim; k++) {
+            int named = f.dim[k].size;
+            a.dim[k] =
+                named >= 0 ? size_named(p.size, p.formals.size_name[named]) : f.dim[k].literal;
+            a.count *= a.dim[k];
+        }
+        draw(p, a, p.seed + (uint64_t)i);
+        publish(a);
+        p.arrays.push_back(a);
+    }
+}
+
+static void drop_arrays(problem &p)
+{
+    for (array &a : p.arrays) {
+        TRY(cuMemFree(a.dense_at));
+        TRY(cuMemFree(a.padded_at));
+    }
+}
+
+/* The call over host memory or over the GPU's, all but answer and group. */
+static struct ref_call call_of(const problem &p, bool host, bool padded)
+{
+    struct ref_call call = {};
+    for (const array &a : p.arrays) {
+        const void *device = (const void *)(uintptr_t)(padded ? a.padded_at : a.dense_at);
+        call.tensor[a.formal->slot] =
+            view(a, host ? a.dense.data() : device, padded, (uint32_t)a.formal->slot);
+    }
+    for (int i = 0; i < p.formals.count; i++)
+        if (p.formals.formal[i].kind == FORMAL_REAL)
+            call.scalar[p.formals.formal[i].slot] = scalar_named(p.formals.formal[i].name);
+    for (int i = 0; i < p.formals.sizes; i++)
+        call.size[i] = size_named(p.size, p.formals.size_name[i]);
+    call.seed = p.seed;
+    call.lambda = 8;
+    call.unit_roundoff = p.dtype == DTYPE_F64 ? 0x1p-53 : 0x1p-24;
+    call.underflow = p.dtype == DTYPE_F64 ? 0x1p-1022 : 0x1p-126;
+    call.pieces = 1;
+    call.sequence = 1;
+    return call;
+}
+
+/* ----------------------------------------------------------------------------- the GPU */
+
+struct gpu {
+    CUmodule module;
+    struct ref_verdict *answer; /* pinned */
+    CUdeviceptr partial, ticket, store;
+    size_t store_count;
+};
+
+static gpu open_gpu(const char *fatbin)
+{
+    gpu g = {};
+    CUdevice device;
+    CUcontext context;
+    void *pinned;
+    TRY(cuInit(0));
+    TRY(cuDeviceGet(&device, 0));
+    TRY(cuDevicePrimaryCtxRetain(&context, device));
+    TRY(cuCtxSetCurrent(context));
+    TRY(cuModuleLoad(&g.module, fatbin));
+    TRY(cuMemHostAlloc(&pinned, sizeof *g.answer, CU_MEMHOSTALLOC_DEVICEMAP));
+    g.answer = (struct ref_verdict *)pinned;
+    g.store_count = 1 << 20;
+    TRY(cuMemAlloc(&g.partial, REF_MAX_BLOCKS * sizeof *g.answer));
+    TRY(cuMemAlloc(&g.ticket, 4));
+    TRY(cuMemAlloc(&g.store, g.store_count * sizeof(double)));
+    TRY(cuMemsetD8(g.ticket, 0, 4));
+    return g;
+}
+
+static struct ref_verdict run_gpu(gpu &g, const problem &p, const way &w, struct ref_call call,
+                                  uint32_t group)
+{
+    CUfunction function;
+    CUdeviceptr answer;
+    TRY(cuModuleGetFunction(&function, g.module, p.reference->symbol[w.variant]));
+    TRY(cuMemHostGetDevicePointer(&answer, g.answer, 0));
+    static uint64_t sequence;
+    ref_verdict_clear(g.answer);
+    call.group = group;
+    call.sequence = ++sequence;
+    call.partial = (struct ref_verdict *)(uintptr_t)g.partial;
+    call.ticket = (uint32_t *)(uintptr_t)g.ticket;
+    call.answer = (struct ref_verdict *)(uintptr_t)answer;
+    void *params[] = {&call};
+    TRY(cuLaunchKernel(function, BLOCKS, 1, 1, REF_THREADS, 1, 1, 0, NULL, params, NULL));
+    TRY(cuCtxSynchronize());
+    if (g.answer->sequence != sequence)
+        complain(p.name, "sequence", (double)g.answer->sequence, (double)sequence);
+    return *g.answer;
+}
+
+static struct ref_verdict run_host(const problem &p, struct ref_call call)
+{
+    struct ref_verdict answer;
+    ref_verdict_clear(&answer);
+    call.answer = &answer;
+    call.group = 1;
+    if (ref_host_run(p.reference->name, &call, p.wide))
+        complain(p.name, "unknown to the host", 0, 0);
+    return answer;
+}
+
+/* -------------------------------------------------------------------------- store mode */
+
+static void aim_store(struct ref_call &call, const array &a, double *store)
+{
+    call.store = store;
+    call.store_count = a.count;
+    call.store_tensor = (uint32_t)a.formal->slot;
+}
+
+/* Elements that a sample leaves out stay NaN. */
+static std::vector<double> store_gpu(gpu &g, const problem &p, const way &w, const array &a,
+                                     uint32_t group)
+{
+    std::vector<double> values((size_t)a.count);
+    struct ref_call call = call_of(p, false, w.variant > REF_WIDE);
+    if (values.size() > g.store_count) {
+        printf("%s: more elements than there is room for\n", p.name.c_str());
+        exit(3);
+    }
+    TRY(cuMemsetD8(g.store, 0xff, values.size() * sizeof(double)));
+    aim_store(call, a, (double *)(uintptr_t)g.store);
+    run_gpu(g, p, w, call, group);
+    TRY(cuMemcpyDtoH(values.data(), g.store, values.size() * sizeof(double)));
+    return values;
+}
+
+static std::vector<double> store_host(const problem &p, const array &a)
+{
+    std::vector<double> values((size_t)a.count, NAN);
+    struct ref_call call = call_of(p, true, false);
+    aim_store(call, a, values.data());
+    run_host(p, call);
+    return values;
+}
+
+/* 1e-9 of the value, or of 0.01: below it lie differences of numbers about 1. */
+static bool same_value(double a, double b)
+{
+    if (std::isnan(a) || std::isnan(b) || std::isinf(a) || std::isinf(b))
+        return a == b || (std::isnan(a) && std::isnan(b));
+    double size = std::max(std::max(std::fabs(a), std::fabs(b)), 0.01);
+    return std::fabs(a - b) <= 1e-9 * size;
+}
+
+static void compare_values(const std::string &where, const array &a, const std::vector<double> &gpu,
+                           const std::vector<double> &host)
+{
+    compared++;
+    for (size_t i = 0; i < host.size(); i++) {
+        if (!same_value(gpu[i], host[i])) {
+            std::string place = where + " " + a.formal->name + "[" + std::to_string(i) + "]";
+            complain(place, "value", gpu[i], host[i]);
+            return; /* one of an array is enough */
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------ faults */
+
+/* The outputs become what a right kernel writes, but for every 97th element or so. */
+static void write_outputs(problem &p, const array &out, const std::vector<double> &values)
+{
+    for (array &a : p.arrays) {
+        if (a.formal != out.formal)
+            continue;
+        for (size_t i = 0; i < values.size(); i++) {
+            uint64_t bits = encode(a.dtype, values[i]);
+            int fate = (int)(random_value(p.seed + 99, i, 1) * 97 + 97);
+            if (fate == 0 || (fate == 1 && !p.size.wild))
+                bits = encode(a.dtype, values[i] * 1.5 + 1);
+            else if (fate == 1)
+                bits = encode(a.dtype, i % 2 ? NAN : INFINITY);
+            else if (fate < 6 && std::isfinite(values[i]))
+                bits++; /* a neighbour: wrong only where the bound is narrow */
+            a.bits[i] = bits;
+        }
+        publish(a);
+    }
+}
+
+/* -------------------------------------------------------------------------- comparison */
+
+static bool same_ratio(double a, double b, bool f64)
+{
+    if (std::isinf(a) || std::isinf(b))
+        return a == b;
+    /* In f64 the two sides' own rounding is a part of what a bound allows. */
+    return std::fabs(a - b) <= 0.01 * std::max(a, b) + (f64 ? 0.5 : 1e-6);
+}
+
+static void compare_verdicts(const std::string &where, const problem &p,
+                             const struct ref_verdict &gpu, const struct ref_verdict &host)
+{
+    const struct {
+        const char *name;
+        uint64_t gpu, host, slack;
+    } counts[] = {{"checked", gpu.checked, host.checked, 0},
+                  {"violations", gpu.violations, host.violations, 0},
+                  {"class_mismatch", gpu.class_mismatch, host.class_mismatch, 0},
+                  {"wide", gpu.wide, host.wide, (host.checked + 999) / 1000},
+                  {"refused", gpu.refused, host.refused, 0},
+                  {"first_index", gpu.first_index, host.first_index, 0},
+                  {"first_tensor", gpu.first_tensor, host.first_tensor, 0}};
+    compared++;
+    for (const auto &c : counts) {
+        uint64_t distance = c.gpu > c.host ? c.gpu - c.host : c.host - c.gpu;
+        if (distance > c.slack)
+            complain(where, c.name, (double)c.gpu, (double)c.host);
+    }
+    if (!same_ratio(gpu.max_ratio, host.max_ratio, p.dtype == DTYPE_F64))
+        complain(where, "max_ratio", gpu.max_ratio, host.max_ratio);
+}
+
+static uint64_t checks, faults;
+
+/* One problem by every kernel for its dtype and width. */
+static void run_problem(gpu &g, problem &p)
+{
+    std::vector<std::vector<double>> host_values;
+    for (const array &a : p.arrays)
+        host_values.push_back(is_output(a) && a.given ? store_host(p, a) : std::vector<double>());
+    for (size_t i = 0; i < p.arrays.size(); i++)
+        if (!host_values[i].empty())
+            write_outputs(
+                p, p.arrays[i],
+                store_gpu(g, p, {p.dtype, p.wide ? REF_WIDE : REF_ANY, p.wide}, p.arrays[i], 32));
+    struct ref_verdict host = run_host(p, call_of(p, true, false));
+    checks += host.checked;
+    faults += host.violations;
+    for (const way &w : ways) {
+        if (w.dtype != p.dtype || w.wide != p.wide || !p.reference->symbol[w.variant])
+            continue;
+        for (uint32_t group : {32u, (uint32_t)REF_THREADS}) {
+            static const char *const variants[REF_VARIANTS] = {"any", "wide", "bf16", "f16", "f32"};
+            std::string where =
+                p.name + " by " + variants[w.variant] + ", group " + std::to_string(group);
+            for (size_t i = 0; i < p.arrays.size(); i++)
+                if (!host_values[i].empty())
+                    compare_values(where, p.arrays[i], store_gpu(g, p, w, p.arrays[i], group),
+                                   host_values[i]);
+            struct ref_call call = call_of(p, false, w.variant > REF_WIDE);
+            compare_verdicts(where, p, run_gpu(g, p, w, call, group), host);
+        }
+    }
+}
+
+static void run_reference(gpu &g, const struct ref_builtin &reference)
+{
+    static const struct {
+        const char *name;
+        enum dtype dtype;
+        bool wide;
+    } kinds[] = {{"f32", DTYPE_F32, false},
+                 {"bf16", DTYPE_BF16, false},
+                 {"f16", DTYPE_F16, false},
+                 {"f32 wide", DTYPE_F32, true},
+                 {"f64", DTYPE_F64, true}};
+    uint64_t seed = 1;
+    for (const shape &size : shapes) {
+        for (const auto &kind : kinds) {
+            problem p = {};
+            struct error err = {};
+            p.reference = &reference;
+            if (formals_parse(&p.formals, reference.formals, &err)) {
+                printf("%s: %s\n", reference.name, err.text);
+                exit(3);
+            }
+            p.size = size;
+            p.dtype = kind.dtype;
+            p.wide = kind.wide;
+            p.name = std::string(reference.name) + " " + kind.name + " " +
+                     std::to_string(size.rows) + "x" + std::to_string(size.cols);
+            p.seed = 1000 * seed++;
+            make_arrays(p);
+            run_problem(g, p);
+            drop_arrays(p);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        printf("usage: ref_parity REFS.fatbin [WORD]\n");
+        return 2;
+    }
+    gpu g = open_gpu(argv[1]);
+    for (size_t i = 0; i < ref_builtin_count; i++)
+        if (argc < 3 || strstr(ref_builtins[i].name, argv[2]))
+            run_reference(g, ref_builtins[i]);
+    printf("%d comparisons over %llu elements with %llu violations: %d disagreements\n", compared,
+           (unsigned long long)checks, (unsigned long long)faults, complaints);
+    return complaints || !faults ? 1 : 0;
+}
