@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""bench.py - what cuvet costs, as ratios between processes of one run.
+
+    python3 tests/bench/bench.py --lib build/release/libcuvet.so [--only host|copy|refs|step|decode|sync]
+
+host    nanoseconds of the host for one launch, from bare to sampled
+copy    the snapshot's copy kernel against cuMemcpyDtoDAsync
+refs    each row-wise reference against reading its arrays once
+step    a 12-layer step of 4096 tokens; decode: of 8; sync: with two ways to wait after each step
+
+Variants run as interleaved processes; figures are medians over them. Absolute times are of the machine at
+hand: compare ratios. Standard library only; step, decode and sync need PyTorch and Triton.
+"""
+
+import argparse
+import glob
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+LIMIT_S = 120
+PARTS = ("host", "copy", "refs", "step", "decode", "sync")
+
+
+def run(argv, extra):
+    """The standard output of a process; ends the benchmark when it fails."""
+    env = {k: v for k, v in os.environ.items()
+           if not k.startswith("CUVET_") and k not in ("LD_PRELOAD", "CUDA_INJECTION64_PATH")}
+    env.update(extra, PYTHONDONTWRITEBYTECODE="1")
+    done = subprocess.run(argv, env=env, cwd=HERE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=LIMIT_S)
+    if done.returncode:
+        tail = (done.stdout + done.stderr).decode("utf-8", "replace").strip().split("\n")[-20:]
+        sys.exit("%s ended with %d\n%s" % (" ".join(argv)[:200], done.returncode, "\n".join(tail)))
+    return done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
+
+
+def json_lines(text):
+    return [json.loads(line) for line in text.split("\n") if line.startswith("{")]
+
+
+class Variant:
+    """A way to run a program: bare, under a subscriber that does nothing, under cuvet."""
+
+    def __init__(self, name, **env):
+        self.name, self.env = name, env
+
+    def environment(self, args, folder):
+        env = {"TRITON_CACHE_DIR": os.path.join(args.build, "triton")}
+        if "EMPTY" in self.env:
+            env["CUDA_INJECTION64_PATH"] = os.path.join(args.build, "empty_subscriber.so")
+        elif self.env:
+            env.update(self.env, LD_PRELOAD=args.lib, CUVET_REPORT=folder)
+        return env
+
+
+def counters(folder):
+    """Per kernel: launches, checked, dropped, of all journals in the folder."""
+    sums = {}
+    for path in glob.glob(os.path.join(folder, "journal-*.jsonl")):
+        for line in open(path, errors="replace"):
+            event = json.loads(line)
+            if event.get("event") != "totals":
+                continue
+            row = sums.setdefault(event["kernel"], {"launches": 0, "checked": 0, "dropped": 0, "mismatch": 0})
+            reasons = event["reasons"]
+            row["launches"] += event["launches"]
+            row["checked"] += event["checked"]
+            row["mismatch"] += event["mismatch"]
+            row["dropped"] += reasons.get("arena full", 0) + reasons.get("queue full", 0)
+    return sums
+
+
+def interleave(args, variants, rounds, argv):
+    """variant -> (JSON objects of its processes, counters of all of them)."""
+    results = {v.name: [] for v in variants}
+    folders = {v.name: os.path.join(args.build, "reports", re.sub(r"\W+", "-", v.name)) for v in variants}
+    for folder in folders.values():
+        shutil.rmtree(folder, ignore_errors=True)
+    for i in range(rounds):
+        # Each round starts with another variant, so that none always has the same neighbour.
+        for variant in variants[i % len(variants):] + variants[:i % len(variants)]:
+            out, err = run(argv, variant.environment(args, folders[variant.name]))
+            found = json_lines(out)
+            if not found:
+                sys.exit("no result from %s:\n%s%s" % (argv, out, err))
+            if variant.env and "no subscription" in err:
+                print("  (%s: %s)" % (variant.name, err.strip().split("\n")[0]))
+            results[variant.name].append(found[-1])
+    return results, {name: counters(folder) for name, folder in folders.items()}
+
+
+def share(part, whole):
+    return "%.1f%%" % (100.0 * part / whole) if whole else "-"
+
+
+def bench_host(args):
+    config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
+    variants = [
+        Variant("bare"),
+        Variant("empty subscriber", EMPTY="1"),
+        Variant("unregistered", CUVET_CONFIG=other),
+        Variant("registered, p = 0", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0"),
+        Variant("sampled, p = 0.01", CUVET_CONFIG=config, CUVET_SAMPLE="0.01", CUVET_FIRST="0"),
+        Variant("sampled, p = 1", CUVET_CONFIG=config, CUVET_SAMPLE="1"),
+    ]
+    results, counts = interleave(args, variants, 5, [os.path.join(args.build, "host_cost"), "200000", "200"])
+    print("\nhost: ns for one launch, 200,000 launches in batches of 200, medians of 5 processes")
+    print("  %-20s %8s %17s %9s %9s %9s %8s" % ("variant", "median", "spread (medians)", "to bare",
+                                              "to empty", "+ waits", "dropped"))
+    middle = {n: statistics.median(r["median"] for r in rows) for n, rows in results.items()}
+    for name, rows in results.items():
+        medians = [r["median"] for r in rows]
+        waits = statistics.median(r["with_waits"] for r in rows)
+        row = counts[name].get("bench_empty", {"checked": 0, "dropped": 0})
+        print("  %-20s %8.0f %8.0f-%-8.0f %8.2fx %8.2fx %9.0f %8s" % (
+            name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
+            middle[name] / middle["empty subscriber"], waits,
+            share(row["dropped"], row["checked"] + row["dropped"])))
+
+
+def bench_copy(args):
+    out, _ = run([os.path.join(args.build, "copy_cost"), args.snapshot], {})
+    print("\ncopy: the snapshot kernel against cuMemcpyDtoDAsync (rows at a pitch: cuMemcpy2DAsync)")
+    print("  %-10s %-8s %10s %10s %8s %12s %6s" % ("bytes", "", "kernel us", "memcpy us", "ratio",
+                                                  "kernel TB/s", "equal"))
+    for row in json_lines(out):
+        kb = row["bytes"] // 1024
+        print("  %-10s %-8s %10.2f %10.2f %7.2fx %12.2f %6s" % (
+            "%d KB" % kb if kb < 1024 else "%d MB" % (kb // 1024), "pitched" if row["pitched"] else "",
+            row["kernel_us"], row["memcpy_us"], row["kernel_us"] / row["memcpy_us"],
+            2 * row["bytes"] / row["kernel_us"] / 1e6, "yes" if row["equal"] else "NO"))
+
+
+def reference_formals():
+    """(name, formals) of every REFERENCE line in refs/."""
+    for path in sorted(glob.glob(os.path.join(ROOT, "refs", "*.cu"))):
+        text = open(path).read()
+        for match in re.finditer(r'^REFERENCE\((\w+),((?:\s*"[^"]*")+)\)', text, re.M):
+            yield match.group(1), "".join(re.findall(r'"([^"]*)"', match.group(2)))
+
+
+def bench_refs(args):
+    words = [word for pair in reference_formals() for word in pair]
+    out, _ = run([os.path.join(args.build, "ref_cost"), args.refs] + words, {})
+    print("\nrefs: us for a whole check, bf16, 4096 columns, against reading all its arrays once")
+    print("  %-14s %6s %-5s %8s %8s %8s %8s %s" % ("reference", "input", "cache", "read", "warp row",
+                                                 "block row", "ratio", ""))
+    for row in json_lines(out):
+        best = min(row["warp_us"], row["block_us"])
+        odd = "" if not row["violations"] + row["refused"] else "%d violations, %d refused" % (
+            row["violations"], row["refused"])
+        print("  %-14s %4dMB %-5s %8.1f %8.1f %8.1f %7.2fx %s" % (
+            row["reference"], row["mb"], row["cache"], row["read_us"], row["warp_us"], row["block_us"],
+            best / row["read_us"], odd))
+
+
+def bench_steps(args, kinds):
+    config = os.path.join(HERE, "step.yaml")
+    variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1")]
+    variants += [Variant("p = " + p, CUVET_CONFIG=config, CUVET_SAMPLE=p) for p in args.samples]
+    argv = [sys.executable, os.path.join(HERE, "step.py")] + kinds
+    results, counts = interleave(args, variants, args.rounds, argv)
+    titles = {"prefill": "step: 4096 tokens, ten steps between waits",
+              "decode": "decode: 8 tokens, ten steps between waits",
+              "device": "sync: 4096 tokens, torch.cuda.synchronize() after each step",
+              "stream": "sync: 4096 tokens, stream.synchronize() after each step"}
+    for kind in kinds:
+        print("\n%s (us a step, medians of %d processes)" % (titles[kind], args.rounds))
+        print("  %-18s %9s %19s %9s %9s %9s %9s" % ("variant", "median", "spread (medians)", "to bare",
+                                                   "to empty", "checked", "dropped"))
+        middle = {n: statistics.median(r[kind]["median"] for r in rows) for n, rows in results.items()}
+        for name, rows in results.items():
+            medians = [r[kind]["median"] for r in rows]
+            row = counts[name].get("step_rms_norm_" + kind, {"checked": 0, "dropped": 0, "launches": 0,
+                                                             "mismatch": 0})
+            print("  %-18s %9.1f %9.1f-%-9.1f %8.3fx %8.3fx %9s %9s%s" % (
+                name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
+                middle[name] / middle["empty subscriber"], share(row["checked"], row["launches"]),
+                share(row["dropped"], row["checked"] + row["dropped"]),
+                "  %d MISMATCHES" % row["mismatch"] if row["mismatch"] else ""))
+
+
+def build_programs(args):
+    command = ["make", "-s", "-j4", "-f", os.path.join(HERE, "programs.mk"), "OUT=" + args.build]
+    if os.environ.get("NVCC"):
+        command.append("NVCC=" + os.environ["NVCC"])
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        sys.exit("the benchmarks do not build:\n" + done.stdout.decode("utf-8", "replace"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--lib", default="build/release/libcuvet.so")
+    parser.add_argument("--snapshot", help="snapshot.fatbin (default: gen/ beside the library)")
+    parser.add_argument("--refs", help="refs.fatbin (likewise)")
+    parser.add_argument("--build", default="build/release/tests/bench", help="where programs go")
+    parser.add_argument("--only", action="append", choices=PARTS, help="one part; may be given again")
+    parser.add_argument("--rounds", type=int, default=4, help="processes of each variant of a step")
+    parser.add_argument("--samples", nargs="*", default=["0.01", "0.1", "0.5", "1"], metavar="P")
+    parser.add_argument("--no-make", action="store_true", help="the programs are built already")
+    args = parser.parse_args()
+    args.lib, args.build = os.path.abspath(args.lib), os.path.abspath(args.build)
+    gen = os.path.join(os.path.dirname(args.lib), "gen")
+    args.snapshot = os.path.abspath(args.snapshot or os.path.join(gen, "snapshot.fatbin"))
+    args.refs = os.path.abspath(args.refs or os.path.join(gen, "refs.fatbin"))
+    os.makedirs(args.build, exist_ok=True)
+    if not args.no_make:
+        build_programs(args)
+    parts, start = args.only or PARTS, time.time()
+    for part, bench in (("host", bench_host), ("copy", bench_copy), ("refs", bench_refs)):
+        if part in parts:
+            bench(args)
+            sys.stdout.flush()
+    kinds = [kind for part, kind in (("step", "prefill"), ("decode", "decode"), ("sync", "device"),
+                                     ("sync", "stream")) if part in parts]
+    if kinds:
+        bench_steps(args, kinds)
+    print("\n%.0f s" % (time.time() - start))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

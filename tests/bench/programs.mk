@@ -1,0 +1,23 @@
+# programs.mk - how the programs of the benchmarks are compiled.
+#
+#   make -f tests/bench/programs.mk OUT=build/release/tests/bench [NVCC=nvcc] [GPU_ARCH=sm_90]
+
+HERE := $(dir $(lastword $(MAKEFILE_LIST)))
+OUT ?= build/release/tests/bench
+NVCC ?= nvcc
+GPU_ARCH ?= sm_90
+CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
+CUPTI := $(firstword $(wildcard $(CUDA)/lib64/libcupti.so $(CUDA)/extras/CUPTI/lib64/libcupti.so))
+NVCC_FLAGS := -O2 -std=c++17 -arch=$(GPU_ARCH) -I$(HERE)../.. -I$(HERE)../../shim
+
+.PHONY: programs
+programs: $(addprefix $(OUT)/,host_cost copy_cost ref_cost empty_subscriber.so)
+
+$(OUT)/%: $(HERE)%.cu $(HERE)../../shim/device/snapshot_abi.h $(HERE)../../refs/ref_abi.h
+	@mkdir -p $(OUT)
+	$(NVCC) $(NVCC_FLAGS) -o $@ $< -L$(CUDA)/lib64/stubs -lcuda
+
+$(OUT)/empty_subscriber.so: $(HERE)empty_subscriber.c
+	@mkdir -p $(OUT)
+	$(CC) -O2 -Wall -Wextra -shared -fPIC -I$(CUDA)/include -I$(CUDA)/extras/CUPTI/include \
+	    -DCUPTI_PATH='"$(CUPTI)"' -o $@ $< -ldl

@@ -1,0 +1,379 @@
+/*
+ * ref_cost.cu - what the row-wise references cost against reading their arrays once.
+ *
+ *   ref_cost REFS.fatbin NAME FORMALS [NAME FORMALS ...]
+ *
+ * FORMALS is the text of the reference's REFERENCE line (bench.py takes it from refs/). For each
+ * reference, bf16, 4096 columns, main input of 16 and of 64 MB: first the outputs are made by
+ * the reference itself in store mode and rounded, so that the timed runs compare and match; then
+ * one launch, cut into pieces as shim/verify/replay.c does, is timed with arrays out of cache
+ * (cold) and just copied (warm), for both group sizes, beside a kernel that reads the same bytes.
+ * JSON lines.
+ */
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+#include "refs/ref_abi.h"
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        int check_error = (int)(call);                                                             \
+        if (check_error) {                                                                         \
+            fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, check_error);      \
+            exit(3);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+enum { COLS = 4096, REPEAT = 9, FLUSH = 256 << 20, PIECE = 64 << 20 };
+
+struct formal {
+    std::string kind, name;
+    bool optional;
+    double fallback;
+    std::vector<std::string> dims;
+    size_t elements;
+    __nv_bfloat16 *array, *spare;
+};
+
+static CUmodule module;
+static cudaStream_t stream;
+static cudaEvent_t before, after;
+static void *flush;
+static struct ref_verdict *answer;
+static int processors;
+
+static __global__ void fill(__nv_bfloat16 *array, size_t count, unsigned seed)
+{
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
+         i += (size_t)gridDim.x * blockDim.x) {
+        unsigned z = ((unsigned)i + seed) * 2654435761u;
+        z = (z ^ (z >> 15)) * 2246822519u;
+        array[i] = __nv_bfloat16((float)(int)(z ^ (z >> 13)) * (2.0f / 2147483648.0f));
+    }
+}
+
+static __global__ void round_all(__nv_bfloat16 *out, const double *in, size_t count)
+{
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
+         i += (size_t)gridDim.x * blockDim.x)
+        out[i] = __double2bfloat16(in[i]);
+}
+
+/* Reads everything once and keeps nothing. */
+static __global__ void read_once(const uint4 *array, size_t units, unsigned *never)
+{
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    uint4 sum = {0, 0, 0, 0};
+    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    for (; i + 3 * step < units; i += 4 * step) {
+        uint4 a = array[i], b = array[i + step], c = array[i + 2 * step], d = array[i + 3 * step];
+        sum.x ^= a.x ^ b.x ^ c.x ^ d.x;
+        sum.y ^= a.y ^ b.y ^ c.y ^ d.y;
+        sum.z ^= a.z ^ b.z ^ c.z ^ d.z;
+        sum.w ^= a.w ^ b.w ^ c.w ^ d.w;
+    }
+    for (; i < units; i += step)
+        sum.x ^= array[i].x ^ array[i].y ^ array[i].z ^ array[i].w;
+    if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x9E3779B9u)
+        *never = 1;
+}
+
+static std::string word(const char *&at)
+{
+    while (*at == ' ')
+        at++;
+    const char *start = at;
+    while (isalnum((unsigned char)*at) || *at == '_')
+        at++;
+    return std::string(start, at);
+}
+
+/* The grammar of shim/verify/formals.h, of texts that are known to be right. */
+static std::vector<formal> parse(const char *at)
+{
+    std::vector<formal> out;
+    while (*at) {
+        formal f = {};
+        f.kind = word(at);
+        f.name = word(at);
+        for (;;) {
+            while (*at == ' ')
+                at++;
+            if (*at == '?') {
+                f.optional = true;
+                at++;
+            } else if (*at == '[') {
+                at++;
+                f.dims.push_back(word(at));
+                at += *at == ']';
+            } else if (*at == '=') {
+                char *end;
+                f.optional = true;
+                f.fallback = strtod(at + 1, &end);
+                at = end;
+            } else {
+                break;
+            }
+        }
+        out.push_back(f);
+        if (*at == ',')
+            at++;
+        else if (*at)
+            break;
+    }
+    return out;
+}
+
+static bool is_array(const formal &f)
+{
+    return f.kind == "in" || f.kind == "out" || f.kind == "inout";
+}
+
+static bool is_output(const formal &f)
+{
+    return f.kind == "out" || f.kind == "inout";
+}
+
+static int64_t extent_of(const std::string &dim, int64_t rows)
+{
+    if (isdigit((unsigned char)dim[0]))
+        return atoll(dim.c_str());
+    return dim == "rows" ? rows : COLS;
+}
+
+/* False: the reference is not row-wise, and not for this program. */
+static bool row_wise(const std::vector<formal> &formals)
+{
+    for (const formal &f : formals) {
+        for (const std::string &dim : f.dims)
+            if (dim != "rows" && dim != "cols" && !isdigit((unsigned char)dim[0]))
+                return false;
+        if (f.kind == "int" || f.dims.size() > REF_MAX_DIMS)
+            return false;
+    }
+    return true;
+}
+
+static void allocate(std::vector<formal> &formals, int64_t rows)
+{
+    unsigned seed = 1;
+    for (formal &f : formals) {
+        f.elements = is_array(f) ? 1 : 0;
+        for (const std::string &dim : f.dims)
+            f.elements *= (size_t)extent_of(dim, rows);
+        if (!is_array(f) || (is_output(f) && f.optional))
+            continue;
+        CHECK(cudaMalloc(&f.array, f.elements * 2 + 16));
+        CHECK(cudaMalloc(&f.spare, f.elements * 2 + 16));
+        fill<<<256, 256, 0, stream>>>(f.array, f.elements, seed++ * 77777u);
+        if (f.kind == "inout") /* the values before stay in spare */
+            CHECK(cudaMemcpyAsync(f.spare, f.array, f.elements * 2, cudaMemcpyDeviceToDevice,
+                                  stream));
+    }
+}
+
+static ref_call make_call(const std::vector<formal> &formals, int64_t rows, uint32_t group)
+{
+    ref_call call;
+    std::vector<std::string> sizes;
+    int tensors = 0, scalars = 0;
+    memset(&call, 0, sizeof call);
+    for (const formal &f : formals) {
+        if (!is_array(f)) {
+            call.scalar[scalars++] = f.optional ? f.fallback : f.name == "eps" ? 1e-6 : 0.75;
+            continue;
+        }
+        ref_tensor &t = call.tensor[tensors];
+        t.id = (uint32_t)tensors++;
+        t.in = f.kind == "inout" ? f.spare : f.kind == "in" ? f.array : NULL;
+        t.got = is_output(f) ? f.array : NULL;
+        t.bytes = f.array ? (int64_t)f.elements * 2 : 0;
+        t.dtype = DTYPE_BF16;
+        t.ndim = (uint8_t)f.dims.size();
+        t.rule = RULE_BOUND;
+        t.absent = f.fallback;
+        int64_t inner = 1;
+        for (int d = t.ndim - 1; d >= 0; d--) {
+            t.dim[d] = extent_of(f.dims[d], rows);
+            t.stride[d] = inner;
+            inner *= t.dim[d];
+        }
+        for (const std::string &dim : f.dims)
+            if (!isdigit((unsigned char)dim[0]) &&
+                std::find(sizes.begin(), sizes.end(), dim) == sizes.end()) {
+                call.size[sizes.size()] = extent_of(dim, rows);
+                sizes.push_back(dim);
+            }
+    }
+    static ref_verdict *partial;
+    static uint32_t *ticket;
+    if (!partial) {
+        CHECK(cudaMalloc(&partial, REF_MAX_BLOCKS * sizeof *partial));
+        CHECK(cudaMalloc(&ticket, sizeof *ticket));
+        CHECK(cudaMemset(ticket, 0, sizeof *ticket));
+    }
+    call.partial = partial;
+    call.ticket = ticket;
+    call.answer = answer;
+    call.lambda = 8;
+    call.unit_roundoff = 0x1p-24;
+    call.underflow = 0x1p-126;
+    call.pieces = 1;
+    call.group = group;
+    return call;
+}
+
+static size_t bytes_of(const std::vector<formal> &formals)
+{
+    size_t bytes = 0;
+    for (const formal &f : formals)
+        bytes += f.array ? f.elements * 2 * (f.kind == "inout" ? 2 : 1) : 0;
+    return bytes;
+}
+
+static void launch(CUfunction function, ref_call call, size_t bytes)
+{
+    static uint64_t sequence;
+    size_t blocks = bytes / 4096;
+    int resident = 1;
+    CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, REF_THREADS, 0));
+    blocks = std::min(std::max(blocks, (size_t)64), (size_t)processors * resident);
+    blocks = std::min(blocks, (size_t)REF_MAX_BLOCKS);
+    call.pieces = 1 + (int)(bytes / PIECE);
+    for (call.piece = 0; call.piece < call.pieces; call.piece++) {
+        void *params[] = {&call};
+        call.sequence = ++sequence;
+        CHECK(cuLaunchKernel(function, (unsigned)blocks, 1, 1, REF_THREADS, 1, 1, 0, stream, params,
+                             NULL));
+    }
+}
+
+/* Outputs become the reference's own values, rounded. */
+static void make_outputs(CUfunction function, std::vector<formal> &formals, int64_t rows,
+                         uint32_t group)
+{
+    uint32_t id = 0;
+    for (formal &f : formals) {
+        if (!is_array(f))
+            continue;
+        if (is_output(f) && f.array) {
+            ref_call call = make_call(formals, rows, group);
+            CHECK(cudaMalloc(&call.store, f.elements * sizeof(double)));
+            CHECK(cudaMemset(call.store, 0, f.elements * sizeof(double)));
+            call.store_tensor = id;
+            call.store_count = (int64_t)f.elements;
+            CHECK(cudaDeviceSynchronize());
+            launch(function, call, bytes_of(formals));
+            round_all<<<512, 256, 0, stream>>>(f.array, call.store, f.elements);
+            CHECK(cudaStreamSynchronize(stream));
+            CHECK(cudaFree(call.store));
+        }
+        id++;
+    }
+}
+
+static void prepare(const std::vector<formal> &formals, bool warm)
+{
+    CHECK(cudaMemsetAsync(flush, 0, FLUSH, stream));
+    for (const formal &f : formals)
+        if (warm && f.array && f.kind != "inout") { /* as the copy kernel leaves them */
+            CHECK(cudaMemcpyAsync(f.spare, f.array, f.elements * 2, cudaMemcpyDeviceToDevice,
+                                  stream));
+            CHECK(cudaMemcpyAsync(f.array, f.spare, f.elements * 2, cudaMemcpyDeviceToDevice,
+                                  stream));
+        }
+}
+
+template <typename Run>
+static double median_us(const std::vector<formal> &formals, bool warm, Run run)
+{
+    std::vector<float> times;
+    for (int i = 0; i < REPEAT; i++) {
+        float ms;
+        prepare(formals, warm);
+        CHECK(cudaEventRecord(before, stream));
+        run();
+        CHECK(cudaEventRecord(after, stream));
+        CHECK(cudaEventSynchronize(after));
+        CHECK(cudaEventElapsedTime(&ms, before, after));
+        times.push_back(ms * 1000);
+    }
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+}
+
+static void read_all(const std::vector<formal> &formals, unsigned *never)
+{
+    for (const formal &f : formals) {
+        if (!f.array)
+            continue;
+        size_t units = f.elements / 8;
+        unsigned blocks = (unsigned)std::min(units / 1024 + 1, (size_t)processors * 8);
+        read_once<<<blocks, 256, 0, stream>>>((const uint4 *)f.array, units, never);
+        if (f.kind == "inout")
+            read_once<<<blocks, 256, 0, stream>>>((const uint4 *)f.spare, units, never);
+    }
+}
+
+static void measure(const char *name, const char *text, int64_t mega)
+{
+    static unsigned *never;
+    std::vector<formal> formals = parse(text);
+    CUfunction function;
+    const int64_t rows = (mega << 20) / 2 / COLS;
+    if (!row_wise(formals))
+        return;
+    if (!never)
+        CHECK(cudaMalloc(&never, sizeof *never));
+    CHECK(cuModuleGetFunction(&function, module,
+                              (std::string("cuvet_ref_") + name + "_bf16").c_str()));
+    allocate(formals, rows);
+    make_outputs(function, formals, rows, REF_THREADS);
+    size_t bytes = bytes_of(formals);
+    for (int warm = 0; warm < 2; warm++) {
+        double read = median_us(formals, warm, [&] { read_all(formals, never); });
+        double us[2];
+        for (int wide = 0; wide < 2; wide++) {
+            ref_call call = make_call(formals, rows, wide ? (uint32_t)REF_THREADS : 32u);
+            us[wide] = median_us(formals, warm, [&] { launch(function, call, bytes); });
+        }
+        printf("{\"reference\": \"%s\", \"mb\": %lld, \"bytes\": %zu, \"cache\": \"%s\", "
+               "\"read_us\": %.1f, "
+               "\"warp_us\": %.1f, \"block_us\": %.1f, \"violations\": %llu, \"refused\": %llu}\n",
+               name, (long long)mega, bytes, warm ? "warm" : "cold", read, us[0], us[1],
+               (unsigned long long)answer->violations, (unsigned long long)answer->refused);
+        fflush(stdout);
+    }
+    for (formal &f : formals) {
+        CHECK(cudaFree(f.array));
+        CHECK(cudaFree(f.spare));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4 || argc % 2) {
+        fprintf(stderr, "usage: ref_cost REFS.fatbin NAME FORMALS [NAME FORMALS ...]\n");
+        return 2;
+    }
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaFree(0));
+    CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    CHECK(cuModuleLoad(&module, argv[1]));
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaEventCreate(&before));
+    CHECK(cudaEventCreate(&after));
+    CHECK(cudaMalloc(&flush, FLUSH));
+    CHECK(cudaMallocHost(&answer, sizeof *answer));
+    memset(answer, 0, sizeof *answer);
+    for (int i = 2; i + 1 < argc; i += 2)
+        for (int64_t mega : {16, 64})
+            measure(argv[i], argv[i + 1], mega);
+    return 0;
+}
