@@ -203,7 +203,7 @@ static bool narrow_outputs(const struct binding *binding)
         bool floating = array->dtype == DTYPE_F16 || array->dtype == DTYPE_BF16 ||
                         array->dtype == DTYPE_F8E4M3 || array->dtype == DTYPE_F8E5M2;
 
-        if (!place_is_output(array->role))
+        if (!role_writes(array->role))
             continue;
         if (!floating)
             return false;

@@ -28,11 +28,6 @@ const char *place_kernel(const struct kernel_spec *spec)
     return spec->symbol ? spec->symbol : "?";
 }
 
-bool place_is_output(enum role role)
-{
-    return role == ROLE_WRITE || role == ROLE_INOUT || role == ROLE_ACC;
-}
-
 static const struct ref_tensor *tensor_of(const struct binding *binding, uint32_t id,
                                           const char **name)
 {

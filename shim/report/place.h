@@ -31,7 +31,4 @@ const char *place_role_text(enum role role);
 /* How reports call a kernel: its label, or its symbol when it has none. */
 const char *place_kernel(const struct kernel_spec *spec);
 
-/* Whether a kernel that adds to or writes this array is judged on it. */
-bool place_is_output(enum role role);
-
 #endif

@@ -21,6 +21,12 @@ enum role {
     ROLE_WS,    /* ws T name[..]: scratch, never read or compared */
 };
 
+/* Whether the kernel writes arrays of this role for others to read. */
+static inline bool role_writes(enum role role)
+{
+    return role == ROLE_WRITE || role == ROLE_INOUT || role == ROLE_ACC;
+}
+
 struct signature;    /* signature.h */
 struct binding_plan; /* binding.h */
 struct ref_builtin;  /* refs/ref_list.h */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include "refs/ref_merge.h"
+#include "verify/dtype.h"
 
 /* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
  * big check runs in pieces of some tens of microseconds each. */
@@ -73,11 +74,6 @@ static const void *at(const struct check *check, int64_t offset)
     return offset == NOT_COPIED ? NULL : (const void *)(uintptr_t)(check->arena + (uint64_t)offset);
 }
 
-static bool written(enum role role)
-{
-    return role == ROLE_WRITE || role == ROLE_INOUT || role == ROLE_ACC;
-}
-
 /* The reference's view of the snapshot. */
 static void fill_tensors(const struct check *check, struct ref_call *call)
 {
@@ -92,7 +88,7 @@ static void fill_tensors(const struct check *check, struct ref_call *call)
         if (array->role != ROLE_WRITE)
             tensor->in =
                 at(check, placement->before != NOT_COPIED ? placement->before : placement->after);
-        if (written(array->role))
+        if (role_writes(array->role))
             tensor->got = at(check, placement->after);
         tensor->bytes = (int64_t)placement->bytes;
         repitch(tensor, array, placement);
@@ -196,14 +192,6 @@ static enum status fetch(struct side *side, CUdeviceptr from, size_t bytes)
     return status ? status : wait_idle(side, &err);
 }
 
-static uint64_t element_size(const struct bound_array *array)
-{
-    uint64_t last = 0;
-    for (int i = 0; i < array->ndim; i++)
-        last += (uint64_t)((array->dim[i] - 1) * array->stride[i]);
-    return array->bytes / (last + 1);
-}
-
 /* Offset in the snapshot of dense row `row`, where a row is the innermost dim. */
 static uint64_t row_offset(const struct bound_array *array, const struct placement *placement,
                            uint64_t row, uint64_t size)
@@ -261,7 +249,7 @@ enum status replay_read_array(void *user, int index, int after, uint64_t offset,
     const struct bound_array *array = &source->check->binding.array[index];
     const struct placement *placement = &source->check->placement[index];
     int64_t place = after || placement->before == NOT_COPIED ? placement->after : placement->before;
-    uint64_t element = element_size(array);
+    uint64_t element = dtype_bytes(array->dtype);
     bool scalar_rows = array->stride[array->ndim - 1] != 1;
     uint64_t columns = (uint64_t)array->dim[array->ndim - 1], row_bytes = columns * element;
     struct window window = {.base = source->check->arena + (uint64_t)place,
@@ -294,7 +282,7 @@ int replay_has_reference(void *user, int tensor)
 {
     const struct replay_source *source = user;
     int index = source->check->binding.tensor_array[tensor];
-    return index >= 0 && written(source->check->binding.array[index].role);
+    return index >= 0 && role_writes(source->check->binding.array[index].role);
 }
 
 /* Store mode over one window of the staging buffer. */

@@ -1,27 +1,13 @@
 #include "verify/snapshot.h"
 
 #include <string.h>
+#include "verify/dtype.h"
 
 enum { ALIGN = 256 };
-
-/* Bytes of one element. */
-static uint64_t element_bytes(enum dtype dtype)
-{
-    static const uint8_t bytes[DTYPE_COUNT] = {
-        [DTYPE_F64] = 8,    [DTYPE_F32] = 4, [DTYPE_F16] = 2, [DTYPE_BF16] = 2, [DTYPE_F8E4M3] = 1,
-        [DTYPE_F8E5M2] = 1, [DTYPE_I8] = 1,  [DTYPE_I16] = 2, [DTYPE_I32] = 4,  [DTYPE_I64] = 8,
-        [DTYPE_U8] = 1,     [DTYPE_U16] = 2, [DTYPE_U32] = 4, [DTYPE_U64] = 8,  [DTYPE_BOOL] = 1};
-    return bytes[dtype];
-}
 
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
     return (value + step - 1) / step * step;
-}
-
-static bool writes(enum role role)
-{
-    return role == ROLE_WRITE || role == ROLE_INOUT || role == ROLE_ACC;
 }
 
 static bool overlap(const struct bound_array *a, const struct bound_array *b)
@@ -38,7 +24,7 @@ static bool needs_before(const struct binding *binding, int index)
     if (array->role != ROLE_READ)
         return false;
     for (int i = 0; i < binding->arrays; i++) {
-        if (i != index && writes(binding->array[i].role) && overlap(array, &binding->array[i]))
+        if (i != index && role_writes(binding->array[i].role) && overlap(array, &binding->array[i]))
             return true;
     }
     return false;
@@ -49,7 +35,7 @@ static bool needs_before(const struct binding *binding, int index)
 static void shape_array(const struct bound_array *array, struct snapshot_pitch *shape,
                         struct placement *placement)
 {
-    uint64_t size = element_bytes(array->dtype);
+    uint64_t size = dtype_bytes(array->dtype);
     memcpy(placement->stride, array->stride, sizeof(placement->stride));
     if (array->ndim == 2 && array->stride[1] == 1 && array->stride[0] >= array->dim[1] &&
         array->dim[0] > 1) {
@@ -87,7 +73,7 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
         bool before = needs_before(binding, i);
         if (before)
             placement->before = take(plan, array->address, placement->bytes);
-        if (!before || writes(array->role))
+        if (!before || role_writes(array->role))
             placement->after = take(plan, array->address, placement->bytes);
         plan->has_before |= before;
         if (plan->bytes > (uint64_t)1 << 48) {
