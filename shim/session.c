@@ -202,6 +202,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();
     p->sink = &s->sink;
+    p->seed = s->options.seed;
     p->ready_wait_ms = READY_WAIT_MS;
     if (!s->images || !s->preload || !p->gate || !p->kernels || !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");

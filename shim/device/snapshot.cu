@@ -1,5 +1,5 @@
 /*
- * snapshot.cu - copies the arrays of one launch into a snapshot slot, in stream order, in one
+ * snapshot.cu - copies the arrays of one launch into the arena, in stream order, in one
  * kernel however many arrays there are.
  *
  * A wide grid of short blocks: on an H200 that reaches cuMemcpyDtoDAsync's bandwidth, where

@@ -1,6 +1,6 @@
 /*
  * check.h - one sampled launch on its way to a verdict: the value that travels from the program's
- * thread to the collector. Lives in a slot of its context's ring; the slot's owner is whoever the
+ * thread to the collector. Lives in a slot of its context's side; the slot's owner is whoever the
  * state says.
  */
 #ifndef VERIFY_CHECK_H

@@ -118,7 +118,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
     if (skip)
         return skip;
     fill(ticket, launch);
-    ticket->check->binding.call.seed = ticket->kernel->key ^ ticket->number;
+    ticket->check->binding.call.seed = pipeline->seed ^ ticket->kernel->key ^ ticket->number;
     if (ticket->plan.has_before &&
         snapshot_before(ticket->side, ticket->check, &ticket->plan, launch, why)) {
         side_release(ticket->side, ticket->check);

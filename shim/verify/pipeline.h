@@ -22,6 +22,7 @@ struct pipeline {
     struct sides *sides;
     struct collector *collector;
     const struct sink *sink;
+    uint64_t seed;     /* of the subsets that references draw */
     int ready_wait_ms; /* for the first registered launch of a new context */
     atomic_bool off;   /* switched off: every launch is counted as such */
 };

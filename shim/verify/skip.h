@@ -16,7 +16,7 @@
     SKIP(NULL_POINTER, "null pointer", "a pointer that must not be null is")                       \
     SKIP(EMPTY, "empty", "an array has no elements")                                               \
     SKIP(EXTENT, "extent", "an array reaches outside its allocation")                              \
-    SKIP(TOO_LARGE, "too large", "the arrays do not fit one snapshot slot")                        \
+    SKIP(TOO_LARGE, "too large", "the arrays do not fit the snapshot memory (CUVET_MEMORY)")       \
     SKIP(ARENA_FULL, "arena full", "no free snapshot memory (CUVET_MEMORY)")                       \
     SKIP(QUEUE_FULL, "queue full", "too many checks under way (CUVET_QUEUE)")                      \
     SKIP(NOT_READY, "context not ready", "the context could not be set up for checking")           \
