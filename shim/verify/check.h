@@ -38,6 +38,7 @@ struct check {
     struct known_kernel *kernel;
     uint64_t launch; /* among the launches of its kernel */
     enum gate_result gate;
+    struct gate_turn *turn; /* given back where there is no room for the snapshot */
     uint32_t grid[3], block[3], shared_bytes;
     struct binding binding;
     struct placement placement[SPEC_MAX_ARRAYS];

@@ -211,6 +211,8 @@ static struct check *next_sealed(struct collector *collector, struct side *side)
                 side->next_slot = from;
                 return check;
             }
+            if (!failed)
+                gate_return(check->turn);
             skip_check(collector, side, check, failed ? SKIP_LAUNCH_FAILED : SKIP_ARENA_FULL);
         } else if (first < 0) {
             first = slot;

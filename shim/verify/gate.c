@@ -9,7 +9,7 @@
 /* Bounded for a program of ever new shapes: 64 Ki signatures in 1 MiB. */
 enum { TABLE = 1 << 16, PROBES = 16 };
 
-struct seen {
+struct gate_turn {
     _Atomic(uint64_t) key; /* 0: free */
     atomic_uint count;
 };
@@ -17,7 +17,7 @@ struct seen {
 struct gate {
     struct gate_settings settings;
     _Atomic(uint64_t) overflow;
-    struct seen seen[TABLE];
+    struct gate_turn seen[TABLE];
 };
 
 const char *gate_text(enum gate_result result)
@@ -94,10 +94,10 @@ static uint64_t signature_key(const struct kernel_spec *spec, const struct launc
 }
 
 /* The signature's entry, made on first sight; NULL when the neighbourhood is full. */
-static struct seen *find(struct gate *gate, uint64_t key)
+static struct gate_turn *find(struct gate *gate, uint64_t key)
 {
     for (unsigned i = 0; i < PROBES; i++) {
-        struct seen *seen = &gate->seen[(key + i) % TABLE];
+        struct gate_turn *seen = &gate->seen[(key + i) % TABLE];
         uint64_t there = atomic_load_explicit(&seen->key, memory_order_relaxed);
         if (there == key)
             return seen;
@@ -114,19 +114,21 @@ static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec
     return spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
 }
 
-static bool is_first(struct gate *gate, const struct kernel_spec *spec, const struct launch *launch)
+/* The turn that this launch takes, or NULL. */
+static struct gate_turn *take_turn(struct gate *gate, const struct kernel_spec *spec,
+                                   const struct launch *launch)
 {
     uint64_t first = first_of(gate, spec);
     if (!first)
-        return false;
-    struct seen *seen = find(gate, signature_key(spec, launch));
+        return NULL;
+    struct gate_turn *seen = find(gate, signature_key(spec, launch));
     if (!seen) {
         atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
-        return false;
+        return NULL;
     }
     if (atomic_load_explicit(&seen->count, memory_order_relaxed) >= first)
-        return false;
-    return atomic_fetch_add_explicit(&seen->count, 1, memory_order_relaxed) < first;
+        return NULL;
+    return atomic_fetch_add_explicit(&seen->count, 1, memory_order_relaxed) < first ? seen : NULL;
 }
 
 static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number)
@@ -144,19 +146,19 @@ static bool draw(const struct gate *gate, double probability, uint64_t key, uint
 }
 
 enum gate_result gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
-                             uint64_t number, const struct launch *launch)
+                             uint64_t number, const struct launch *launch, struct gate_turn **turn)
 {
-    if (is_first(gate, spec, launch))
+    *turn = take_turn(gate, spec, launch);
+    if (*turn)
         return GATE_FIRST;
     double probability = spec->sample >= 0 ? spec->sample : gate->settings.sample;
     return draw(gate, probability, key, number) ? GATE_RANDOM : GATE_NO;
 }
 
-void gate_return(struct gate *gate, const struct kernel_spec *spec, const struct launch *launch)
+void gate_return(struct gate_turn *turn)
 {
-    struct seen *seen = first_of(gate, spec) ? find(gate, signature_key(spec, launch)) : NULL;
-    if (seen)
-        atomic_fetch_sub_explicit(&seen->count, 1, memory_order_relaxed);
+    if (turn)
+        atomic_fetch_sub_explicit(&turn->count, 1, memory_order_relaxed);
 }
 
 uint64_t gate_overflow(const struct gate *gate)

@@ -16,6 +16,7 @@
 #include "verify/launch.h"
 
 struct gate;
+struct gate_turn; /* one of a signature's first k; lives as long as the gate */
 
 enum gate_result { GATE_NO, GATE_FIRST, GATE_RANDOM };
 const char *gate_text(enum gate_result result); /* "first", "random", "no" */
@@ -30,13 +31,13 @@ struct gate *gate_create(const struct gate_settings *settings);
 void gate_destroy(struct gate *gate);
 
 /* `number` is the launch's number among those of its kernel, `key` identifies the kernel across
- * runs (a hash of its symbol). */
+ * runs (a hash of its symbol). `turn` is what GATE_FIRST took, else NULL. */
 enum gate_result gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
-                             uint64_t number, const struct launch *launch);
+                             uint64_t number, const struct launch *launch, struct gate_turn **turn);
 
 /* Gives back one of the first k, when the launch turned out to be uncheckable for a passing reason
- * (captured), so that a later one is still checked. */
-void gate_return(struct gate *gate, const struct kernel_spec *spec, const struct launch *launch);
+ * (captured, no room in the arena), so that a later one is still checked. NULL is allowed. */
+void gate_return(struct gate_turn *turn);
 
 /* Signatures that no longer found a place in the table: they went to the random gate alone. */
 uint64_t gate_overflow(const struct gate *gate);

@@ -92,6 +92,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->kernel = ticket->kernel;
     check->launch = ticket->number;
     check->gate = ticket->gate;
+    check->turn = ticket->turn;
     memcpy(check->grid, launch->grid, sizeof(check->grid));
     memcpy(check->block, launch->block, sizeof(check->block));
     check->shared_bytes = launch->shared_bytes;
@@ -137,8 +138,8 @@ static void sample(struct pipeline *pipeline, const struct launch *launch, struc
 {
     struct error why = {{0}};
     ticket->skip = prepare(pipeline, launch, ticket, &why);
-    if (ticket->gate == GATE_FIRST && passing(ticket->skip))
-        gate_return(pipeline->gate, ticket->kernel->spec, launch);
+    if (passing(ticket->skip))
+        gate_return(ticket->turn);
     if (ticket->skip && why.text[0])
         warn(pipeline, ticket->kernel, ticket->skip, why.text);
 }
@@ -157,7 +158,8 @@ void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     }
     struct known_kernel *kernel = ticket->kernel;
     ticket->number = atomic_fetch_add_explicit(&kernel->launches, 1, memory_order_relaxed);
-    ticket->gate = gate_decide(pipeline->gate, kernel->spec, kernel->key, ticket->number, launch);
+    ticket->gate = gate_decide(pipeline->gate, kernel->spec, kernel->key, ticket->number, launch,
+                               &ticket->turn);
     ticket->skip = SKIP_NOT_SAMPLED;
     if (ticket->gate != GATE_NO)
         sample(pipeline, launch, ticket);

@@ -34,6 +34,7 @@ struct ticket {
     struct side *side;
     struct check *check;
     enum gate_result gate;
+    struct gate_turn *turn;
     uint64_t number;
     struct binding binding;
     struct snapshot_plan plan;

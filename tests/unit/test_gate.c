@@ -20,7 +20,8 @@ static enum gate_result ask(struct gate *gate, const struct kernel_spec *of, uin
 {
     void *params[] = {&pointer, &size, &eps};
     struct launch launch = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .params = params};
-    return gate_decide(gate, of, 77, number, &launch);
+    struct gate_turn *turn;
+    return gate_decide(gate, of, 77, number, &launch, &turn);
 }
 
 static struct gate *make(double sample, uint64_t first, uint64_t seed)
@@ -53,10 +54,13 @@ static void a_returned_turn_is_given_again(void **state)
     float eps = 0;
     void *params[] = {&pointer, &size, &eps};
     struct launch launch = {.params = params};
-    assert_int_equal(gate_decide(gate, &spec, 1, 0, &launch), GATE_FIRST);
-    gate_return(gate, &spec, &launch);
-    assert_int_equal(gate_decide(gate, &spec, 1, 1, &launch), GATE_FIRST);
-    assert_int_equal(gate_decide(gate, &spec, 1, 2, &launch), GATE_NO);
+    struct gate_turn *turn;
+    assert_int_equal(gate_decide(gate, &spec, 1, 0, &launch, &turn), GATE_FIRST);
+    gate_return(turn);
+    assert_int_equal(gate_decide(gate, &spec, 1, 1, &launch, &turn), GATE_FIRST);
+    assert_int_equal(gate_decide(gate, &spec, 1, 2, &launch, &turn), GATE_NO);
+    assert_null(turn);
+    gate_return(turn);
     gate_destroy(gate);
 }
 

@@ -125,9 +125,8 @@ static void load(struct world *world)
     assert_int_equal(registry_load(&world->registry, &source, complain, NULL), STATUS_OK);
 }
 
-static void build(struct world *world, uint64_t memory, uint32_t queue)
+static void build(struct world *world, uint64_t memory, uint32_t queue, struct gate_settings gate)
 {
-    struct gate_settings gate = {1, 0, 0};
     struct pipeline *p = &world->pipeline;
     fake_driver_install();
     cuda.cuKernelGetParamInfo = param_info;
@@ -148,10 +147,12 @@ static void build(struct world *world, uint64_t memory, uint32_t queue)
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
 }
 
+static const struct gate_settings every = {1, 0, 0};
+
 static int set_up(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    build(world, 1 << 20, 16);
+    build(world, 1 << 20, 16, every);
     *state = world;
     return 0;
 }
@@ -159,7 +160,7 @@ static int set_up(void **state)
 static int set_up_narrow(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    build(world, 1 << 20, 2);
+    build(world, 1 << 20, 2, every);
     *state = world;
     return 0;
 }
@@ -167,7 +168,16 @@ static int set_up_narrow(void **state)
 static int set_up_small(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    build(world, 8192, 16);
+    build(world, 8192, 16, every);
+    *state = world;
+    return 0;
+}
+
+/* The same, with nothing sampled but the first three launches of a signature. */
+static int set_up_small_first(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    build(world, 8192, 16, (struct gate_settings){0, 3, 0});
     *state = world;
     return 0;
 }
@@ -446,6 +456,23 @@ static void a_full_arena_is_counted_and_recovers(void **state)
     assert_int_equal(world->verdict[VERDICT_MATCH], 22);
 }
 
+static void a_full_arena_does_not_cost_a_first_launch_its_turn(void **state)
+{
+    struct world *world = *state;
+    fake.hold_seals = true;
+    for (int i = 0; i < 3; i++)
+        launch_add(world, add_args());
+    publish_seals(world);
+    settle(world);
+    assert_int_equal(world->skip[SKIP_ARENA_FULL], 1);
+    launch_add(world, add_args()); /* the third that is checked */
+    settle(world);
+    launch_add(world, add_args());
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
+    assert_int_equal(world->skip[SKIP_NOT_SAMPLED], 1);
+}
+
 static void a_snapshot_larger_than_the_arena_is_refused(void **state)
 {
     struct world *world = *state;
@@ -547,9 +574,10 @@ static void an_unloaded_module_makes_its_handles_doubtful(void **state)
     assert_int_equal(world->verdict[VERDICT_MATCH], 1);
 }
 
-#define TEST(name)        cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_NARROW(name) cmocka_unit_test_setup_teardown(name, set_up_narrow, tear_down)
-#define TEST_SMALL(name)  cmocka_unit_test_setup_teardown(name, set_up_small, tear_down)
+#define TEST(name)             cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_NARROW(name)      cmocka_unit_test_setup_teardown(name, set_up_narrow, tear_down)
+#define TEST_SMALL(name)       cmocka_unit_test_setup_teardown(name, set_up_small, tear_down)
+#define TEST_SMALL_FIRST(name) cmocka_unit_test_setup_teardown(name, set_up_small_first, tear_down)
 
 int main(void)
 {
@@ -566,6 +594,7 @@ int main(void)
         TEST(a_null_pointer_and_an_empty_launch_have_their_buckets),
         TEST_NARROW(a_full_queue_is_counted_and_recovers),
         TEST_SMALL(a_full_arena_is_counted_and_recovers),
+        TEST_SMALL_FIRST(a_full_arena_does_not_cost_a_first_launch_its_turn),
         TEST_SMALL(a_snapshot_larger_than_the_arena_is_refused),
         TEST(a_driver_error_of_ours_costs_the_check_alone),
         TEST(a_snapshot_that_cannot_be_completed_ends_the_checking),
