@@ -224,6 +224,7 @@ template <template <class, int> class Reference, class E, int D>
 REF_FN void ref_run(const ref_call &call)
 {
     ref_verdict cold;
+    ref_start_clock();
     ref_verdict_clear(&cold);
     ref_frame<E> frame(call, &cold);
     Reference<E, D> self(frame);

@@ -101,6 +101,7 @@ struct ref_verdict {
     double sum_signed;     /* sum of (got - y) / ulp: signed bias */
     uint32_t first_tensor; /* ref_tensor.id */
     uint32_t worst_tensor;
+    uint64_t busy;     /* nanoseconds that the launch took, on the GPU */
     uint64_t sequence; /* host copy only: written last; equals ref_call.sequence when done */
 };
 

@@ -431,6 +431,27 @@ REF_SLOW void ref_block_merge(ref_verdict *mine, ref_verdict *total)
     __syncwarp();
 }
 
+REF_FN unsigned long long ref_global_timer()
+{
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+/* When thread 0 of this block started. All blocks are resident at once and run to the end, so
+ * the last one's time is the launch's. Kept in shared memory: registers are dear. */
+REF_FN unsigned long long *ref_started()
+{
+    __shared__ unsigned long long started;
+    return &started;
+}
+
+REF_FN void ref_start_clock()
+{
+    if (threadIdx.x == 0)
+        *ref_started() = ref_global_timer();
+}
+
 /* All of the answer but its last word, the sequence, which the host waits for; then that. */
 REF_FN void ref_publish(const ref_call *call, const ref_verdict *total)
 {
@@ -465,11 +486,17 @@ REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine)
     for (unsigned i = threadIdx.x; i < gridDim.x; i += REF_THREADS)
         ref_merge_slowly(mine, &call->partial[i]);
     ref_block_merge(mine, &total);
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
+        total.busy = ref_global_timer() - *ref_started();
         ref_publish(call, &total);
+    }
 }
 
 #else
+
+static inline void ref_start_clock()
+{
+}
 
 static inline void ref_finish(const ref_call *call, ref_verdict *mine)
 {

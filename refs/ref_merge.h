@@ -30,6 +30,7 @@ REF_SHARED_FN void ref_verdict_merge(struct ref_verdict *a, const struct ref_ver
     a->class_mismatch += b->class_mismatch;
     a->wide += b->wide;
     a->refused += b->refused;
+    a->busy += b->busy;
     a->sum_square += b->sum_square;
     a->sum_signed += b->sum_signed;
     if (b->max_abs > a->max_abs)

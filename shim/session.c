@@ -67,6 +67,11 @@ static void on_judged(void *user, const struct check_report *report,
     journal_check(s->journal, report, *path ? path : NULL);
 }
 
+static void on_spent(void *user, const struct check_cost *cost)
+{
+    counters_spent(((struct session *)user)->counters, cost);
+}
+
 static void say(struct session *s, const char *sentence)
 {
     log_line(LOG_WARN, "%s", sentence);
@@ -195,7 +200,8 @@ static enum status start_pipeline(struct session *s, struct error *err)
 {
     struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed};
     struct pipeline *p = &s->pipeline;
-    s->sink = (struct sink){s, on_seen, on_skipped, on_judged, on_warned, on_launch_failed};
+    s->sink =
+        (struct sink){s, on_seen, on_skipped, on_judged, on_spent, on_warned, on_launch_failed};
     s->images = images_create(s->registry);
     s->preload = calloc(ref_builtin_count, sizeof(bool));
     p->gate = gate_create(&gate);
@@ -209,7 +215,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     registry_references(s->registry, s->preload);
     struct collector_settings settings = {
         .sides = p->sides,
-        .side = {s->options.memory, (uint32_t)s->options.queue},
+        .side = {s->options.memory, (uint32_t)s->options.queue, s->options.budget},
         .sink = &s->sink,
         .image = find_image,
         .image_user = s,

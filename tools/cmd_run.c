@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/files.h"
+#include "base/number.h"
 #include "base/textbuf.h"
 #include "tools/cmd.h"
 #include "tools/run_child.h"
@@ -42,7 +43,7 @@ struct run {
     struct textbuf report;     /* folder, absolute */
     struct textbuf library;
     struct textbuf preload; /* LD_PRELOAD for the program */
-    const char *sample, *seed;
+    const char *sample, *budget, *seed;
     bool strict, private_report;
     char id[64]; /* CUVET_RUN */
     time_t started;
@@ -54,6 +55,7 @@ static const char usage[] =
     "  -c, --config FILE    registry file; may be given again, later ones win (or CUVET_CONFIG)\n"
     "  -o, --report FOLDER  keep journals and bundles there (or CUVET_REPORT)\n"
     "      --sample P       probability that a launch is checked, 0 to 1\n"
+    "      --budget SHARE   share of time that checking may cost, such as 2%, or off\n"
     "      --seed N         seed of the sampling\n"
     "      --strict         exit with 3 when the program succeeds but a launch does not match\n";
 
@@ -108,16 +110,18 @@ static int wrong(const char *sentence, const char *value)
 /* 0, or the exit status; -1: help was asked for and given. */
 static int parse(struct run *run, int argc, char **argv)
 {
-    enum { SAMPLE = 256, SEED, STRICT };
+    enum { SAMPLE = 256, BUDGET, SEED, STRICT };
     static const struct option options[] = {
         {"config", required_argument, NULL, 'c'},
         {"report", required_argument, NULL, 'o'},
         {"sample", required_argument, NULL, SAMPLE},
+        {"budget", required_argument, NULL, BUDGET},
         {"seed", required_argument, NULL, SEED},
         {"strict", no_argument, NULL, STRICT},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
+    double share;
     int option;
 
     optind = 0; /* glibc: start afresh */
@@ -135,6 +139,11 @@ static int parse(struct run *run, int argc, char **argv)
             if (!valid_sample(optarg))
                 return wrong("--sample expects a number from 0 to 1, not ", optarg);
             run->sample = optarg;
+            break;
+        case BUDGET:
+            if (!number_share(optarg, &share))
+                return wrong("--budget expects a share such as 2%, or off, not ", optarg);
+            run->budget = optarg;
             break;
         case SEED:
             if (!valid_seed(optarg))
@@ -298,6 +307,8 @@ static void set_environment(void *user)
         setenv("CUVET_TOLERANCES", run->tolerances.data, 1);
     if (run->sample)
         setenv("CUVET_SAMPLE", run->sample, 1);
+    if (run->budget)
+        setenv("CUVET_BUDGET", run->budget, 1);
     if (run->seed)
         setenv("CUVET_SEED", run->seed, 1);
     if (run->private_report)

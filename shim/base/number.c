@@ -55,6 +55,25 @@ bool number_integer(const char *text, int64_t *out)
     return true;
 }
 
+bool number_share(const char *text, double *out)
+{
+    char digits[32];
+    size_t length = strlen(text);
+    double percent;
+    if (strcmp(text, "off") == 0) {
+        *out = 0;
+        return true;
+    }
+    if (length < 2 || length > sizeof digits || text[length - 1] != '%')
+        return false;
+    memcpy(digits, text, length - 1);
+    digits[length - 1] = '\0';
+    if (!number_real(digits, &percent) || percent <= 0 || percent > 100)
+        return false;
+    *out = percent / 100;
+    return true;
+}
+
 bool number_size(const char *text, uint64_t *out)
 {
     static const char suffixes[] = "KMG";

@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 #include "base/number.h"
 
-enum kind { KIND_STRING, KIND_BOOL, KIND_REAL, KIND_SIZE, KIND_COUNT, KIND_CHOICE };
+enum kind { KIND_STRING, KIND_BOOL, KIND_REAL, KIND_SHARE, KIND_SIZE, KIND_COUNT, KIND_CHOICE };
 
 struct rule {
     enum kind kind;
@@ -20,6 +20,7 @@ struct rule {
 #define STRING                                        "text"
 #define BOOL                                          "0 or 1"
 #define REAL(a, b)                                    "number " #a ".." #b
+#define SHARE                                         "share (5%) or off"
 #define SIZE                                          "bytes (K, M, G)"
 #define COUNT                                         "number 0.."
 #define CHOICE(names)                                 names
@@ -30,6 +31,7 @@ const struct option_row option_rows[] = {
 #undef STRING
 #undef BOOL
 #undef REAL
+#undef SHARE
 #undef SIZE
 #undef COUNT
 #undef CHOICE
@@ -40,6 +42,7 @@ const size_t option_row_count = sizeof option_rows / sizeof option_rows[0];
 #define STRING        .kind = KIND_STRING
 #define BOOL          .kind = KIND_BOOL
 #define REAL(a, b)    .kind = KIND_REAL, .low = (a), .high = (b)
+#define SHARE         .kind = KIND_SHARE
 #define SIZE          .kind = KIND_SIZE
 #define COUNT         .kind = KIND_COUNT
 #define CHOICE(names) .kind = KIND_CHOICE, .choices = names
@@ -87,6 +90,8 @@ static bool parse(const struct rule *rule, const char *text, struct options *opt
             return false;
         *(double *)field = real;
         return true;
+    case KIND_SHARE:
+        return number_share(text, field);
     case KIND_SIZE:
         return number_size(text, field);
     case KIND_COUNT:

@@ -12,6 +12,7 @@ struct options {
     const char *mode;
     bool disable;
     double sample;
+    double budget; /* a fraction; 0: no limit */
     uint64_t seed;
     uint64_t first;
     uint64_t memory;

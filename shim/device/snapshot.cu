@@ -94,6 +94,13 @@ static __device__ void copy_chunk(const snapshot_segment &segment, uint64_t base
              at.last < at.units ? at.last : at.units, threadIdx.x, SNAPSHOT_THREADS);
 }
 
+static __device__ uint64_t global_timer()
+{
+    uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
 /* Takes room of the arena: a ring of ever growing offsets, in which no snapshot wraps around. */
 static __device__ bool take_room(snapshot_arena *arena, uint64_t bytes, snapshot_place *place)
 {
@@ -139,14 +146,34 @@ static __device__ uint64_t find_place(const snapshot_header &header)
     return *(volatile uint64_t *)&place->base;
 }
 
-static __device__ void write_seal(const snapshot_header &header, uint64_t base)
+static __device__ void write_seal(const snapshot_header &header, uint64_t base, uint64_t busy)
 {
     volatile snapshot_seal *seal = header.seal;
     seal->begin = header.place ? *(volatile uint64_t *)&header.place->begin : 0;
     seal->end = header.place ? *(volatile uint64_t *)&header.place->end : 0;
     seal->base = base;
+    seal->busy = busy;
     __threadfence_system();
     seal->sequence = header.sequence;
+}
+
+/* The first block's clock starts the copy, the last one's ends it: kernels of a stream run one
+ * after another, so both words belong to this launch alone. */
+static __device__ void start_clock(const snapshot_header &header)
+{
+    if (header.place && blockIdx.x == 0 && threadIdx.x == 0)
+        *(volatile uint64_t *)&header.place->started = global_timer();
+}
+
+/* What the copies of this snapshot took so far; counted from 0 again behind the sealing one. */
+static __device__ uint64_t stop_clock(const snapshot_header &header)
+{
+    if (!header.place)
+        return 0;
+    volatile uint64_t *busy = &header.place->busy;
+    uint64_t sum = *busy + (global_timer() - *(volatile uint64_t *)&header.place->started);
+    *busy = header.seal ? 0 : sum;
+    return sum;
 }
 
 static __device__ void finish(const snapshot_header &header, uint64_t base)
@@ -158,9 +185,10 @@ static __device__ void finish(const snapshot_header &header, uint64_t base)
     if (atomicAdd(header.ticket, 1) != gridDim.x - 1)
         return;
     *header.ticket = 0;
+    uint64_t busy = stop_clock(header);
     __threadfence_system();
     if (header.seal)
-        write_seal(header, base);
+        write_seal(header, base, busy);
 }
 
 /* The place for all threads; no wait at all where the host has chosen it. */
@@ -195,6 +223,7 @@ static __device__ uint64_t copy_inner(const snapshot_header &header, const chunk
 
 template <class Call> static __device__ void copy(const Call &call)
 {
+    start_clock(call.header);
     uint32_t index = 0;
     uint64_t base = 0;
     while (index + 1 < call.header.segments && blockIdx.x >= call.segment[index + 1].first_chunk)

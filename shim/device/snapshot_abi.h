@@ -37,6 +37,7 @@ struct snapshot_seal {
     uint64_t begin,
         end;       /* what was taken of the arena, see reclaim.h; both 0: no room, nothing copied */
     uint64_t base; /* device address of the snapshot */
+    uint64_t busy; /* nanoseconds that its copies held the stream */
     uint64_t sequence;
 };
 
@@ -45,6 +46,8 @@ struct snapshot_place {
     uint64_t claimed;          /* the sequence whose place is being looked for ... */
     uint64_t found;            /* ... and the one for which what follows is true */
     uint64_t begin, end, base; /* as in the seal */
+    uint64_t started;          /* %globaltimer at the beginning of the copy under way */
+    uint64_t busy;             /* of the copies of this snapshot that are done */
 };
 
 /* The arena of a context, in device memory but for the tail. */

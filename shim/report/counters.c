@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/clock.h"
 #include "report/place.h"
 
 enum {
@@ -47,6 +48,8 @@ struct chunk {
 struct counters {
     struct row process;
     _Atomic(struct chunk *) chunk[CHUNKS];
+    _Atomic uint64_t thread_ns, copy_ns, reference_ns; /* struct check_cost */
+    int64_t created;                                   /* clock_ns() */
     pthread_mutex_t add_lock;
     _Atomic uint32_t kernels, numbers;
     pthread_mutex_t error_lock;
@@ -65,6 +68,11 @@ static unsigned own_shard(void)
     if (number == 0)
         number = 1 + atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % SHARDS;
     return number - 1;
+}
+
+static void add_to(_Atomic uint64_t *sum, uint64_t more)
+{
+    atomic_fetch_add_explicit(sum, more, memory_order_relaxed);
 }
 
 static void add_one(_Atomic uint64_t *bucket)
@@ -97,6 +105,7 @@ struct counters *counters_create(void)
 
     if (!counters)
         return NULL;
+    counters->created = clock_ns();
     pthread_mutex_init(&counters->process.lock, NULL);
     pthread_mutex_init(&counters->add_lock, NULL);
     pthread_mutex_init(&counters->error_lock, NULL);
@@ -185,6 +194,15 @@ void counters_seen(struct counters *counters)
 {
     if (counters)
         add_one(&counters->process.shard[own_shard()].seen);
+}
+
+void counters_spent(struct counters *counters, const struct check_cost *cost)
+{
+    if (!counters)
+        return;
+    add_to(&counters->thread_ns, cost->thread);
+    add_to(&counters->copy_ns, cost->copy);
+    add_to(&counters->reference_ns, cost->reference);
 }
 
 void counters_skip(struct counters *counters, int64_t number, enum skip skip)
@@ -308,6 +326,9 @@ void counters_read(struct counters *counters, struct counters_totals *out)
         }
     }
     atomic_thread_fence(memory_order_seq_cst);
+    out->cost = (struct check_cost){load(&counters->thread_ns), load(&counters->copy_ns),
+                                    load(&counters->reference_ns)};
+    out->elapsed = (uint64_t)(clock_ns() - counters->created);
     for (int s = 0; s < SHARDS; s++)
         out->seen += load(&counters->process.shard[s].seen);
 }

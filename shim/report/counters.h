@@ -40,6 +40,9 @@ void counters_skip(struct counters *counters, int64_t number, enum skip skip);
 /* A judged launch: its verdict's bucket and its numbers. Takes the row's lock; collector thread. */
 void counters_check(struct counters *counters, const struct check_report *report);
 
+/* What a check has cost. Collector thread. */
+void counters_spent(struct counters *counters, const struct check_cost *cost);
+
 /* A launch that the driver refused (its bucket, SKIP_LAUNCH_FAILED, is counted besides). The first
  * COUNTERS_ERRORS distinct (kernel, error) pairs keep a row with their first grid and block, later
  * ones only add to a total. True at the first sight of a pair that got a row. Any thread; takes a
@@ -60,6 +63,8 @@ struct counters_totals {
     uint64_t seen;
     struct counters_buckets buckets; /* of all kernels and the process's row */
     struct counters_buckets other;   /* the process's row alone */
+    struct check_cost cost;          /* of all checks that have ended */
+    uint64_t elapsed;                /* ns since counters_create() */
     uint32_t kernels;                /* rows; their numbers may have holes: < counters_numbers */
 };
 

@@ -433,6 +433,17 @@ static void write_launch_errors(struct journal *journal, struct counters *counte
     }
 }
 
+/* Seconds; the parts of the cost may overlap. */
+static void put_cost(struct json_out *json, const struct counters_totals *totals)
+{
+    json_put_object(json, "cost");
+    json_put_double(json, "threads", (double)totals->cost.thread / 1e9);
+    json_put_double(json, "copies", (double)totals->cost.copy / 1e9);
+    json_put_double(json, "references", (double)totals->cost.reference / 1e9);
+    json_put_double(json, "elapsed", (double)totals->elapsed / 1e9);
+    json_end(json);
+}
+
 void journal_end(struct journal *journal, struct counters *counters)
 {
     struct counters_kernel kernel;
@@ -455,5 +466,6 @@ void journal_end(struct journal *journal, struct counters *counters)
     put_buckets(json, &totals.buckets);
     json_put_bool(json, "balanced", counters_balanced(&totals));
     json_put_uint(json, "lost_lines", journal_lost(journal));
+    put_cost(json, &totals);
     line_end(journal, true);
 }

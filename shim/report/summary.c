@@ -148,11 +148,22 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
+static uint64_t registered_launches(const struct counters_totals *totals)
+{
+    return counters_sum(&totals->buckets) - counters_sum(&totals->other);
+}
+
+static double checked_percent(const struct counters_totals *totals)
+{
+    uint64_t launches = registered_launches(totals);
+    return launches ? 100.0 * (double)counters_checked(&totals->buckets) / (double)launches : 0;
+}
+
 static void put_totals(struct textbuf *out, const struct counters_totals *totals,
                        const struct summary_facts *facts)
 {
     uint64_t checked = counters_checked(&totals->buckets);
-    uint64_t registered = counters_sum(&totals->buckets) - counters_sum(&totals->other);
+    uint64_t registered = registered_launches(totals);
     const uint64_t *verdict = totals->buckets.verdict;
 
     if (totals->seen == 0) {
@@ -258,6 +269,24 @@ static void put_table(struct textbuf *out, const struct counters_kernel *kernels
         put_row(out, &kernels[i], width);
     if (count > rows)
         textbuf_printf(out, "  ... and %u more kernel%s\n", count - rows, plural(count - rows));
+}
+
+/* Parts that overlap are added up: the program is never slowed by more. */
+static void put_cost(struct textbuf *out, const struct counters_totals *totals)
+{
+    const struct check_cost *cost = &totals->cost;
+    double percent = totals->elapsed ? 100.0 / (double)totals->elapsed : 0;
+    uint64_t all = cost->thread + cost->copy + cost->reference;
+
+    if (all == 0)
+        return;
+    textbuf_printf(out,
+                   "\n  Cost of checking: %.2g %% of %.1f s (program's threads %.2g %%, copies "
+                   "%.2g %%, references %.2g %%);\n  %.3g %% of the launches of registered kernels "
+                   "were checked.\n",
+                   (double)all * percent, (double)totals->elapsed / 1e9,
+                   (double)cost->thread * percent, (double)cost->copy * percent,
+                   (double)cost->reference * percent, checked_percent(totals));
 }
 
 static void put_skips(struct textbuf *out, const struct counters_totals *totals)
@@ -396,6 +425,7 @@ void summary_text(struct summary *summary, struct counters *counters,
         pthread_mutex_lock(&summary->lock);
     put_totals(out, &totals, facts);
     put_table(out, kernels, count);
+    put_cost(out, &totals);
     put_skips(out, &totals);
     put_launch_errors(out, counters);
     put_notes(out, summary, kernels, count, facts);

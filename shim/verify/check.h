@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include "verify/binding.h"
+#include "verify/budget.h"
+#include "verify/check_report.h"
 #include "verify/gate.h"
 #include "verify/kernels.h"
 
@@ -38,6 +40,9 @@ struct check {
     struct known_kernel *kernel;
     uint64_t launch; /* among the launches of its kernel */
     enum gate_result gate;
+    struct budget *budget; /* that pays for it */
+    int64_t charged;       /* to the budget when it began, ns */
+    struct check_cost cost;
     struct gate_turn *turn; /* given back where there is no room for the snapshot */
     uint32_t grid[3], block[3], shared_bytes;
     struct binding binding;

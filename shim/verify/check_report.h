@@ -9,6 +9,12 @@
 #include "verify/kernel_spec.h"
 #include "verify/verdict.h"
 
+/* What a check has cost, in nanoseconds: time of the program's thread inside cuvet, of our copies
+ * in the program's stream, of the reference beside it. */
+struct check_cost {
+    uint64_t thread, copy, reference;
+};
+
 /* One judged launch. Valid during the call that passes it on. */
 struct check_report {
     const struct kernel_spec *spec;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include "base/clock.h"
 #include "base/log.h"
 #include "verify/own.h"
 #include "verify/replay.h"
@@ -57,6 +58,21 @@ static bool make_current(struct collector *collector, struct side *side)
     return true;
 }
 
+/* What the check has really cost takes the place of the estimate, of this one and the next. */
+static void settle(struct collector *collector, const struct check *check)
+{
+    const struct sink *sink = collector->settings.sink;
+    const struct check_cost *cost = &check->cost;
+    struct known_kernel *kernel = check->kernel;
+    int64_t gpu = (int64_t)(cost->copy + cost->reference);
+    int64_t usual = atomic_load_explicit(&kernel->cost, memory_order_relaxed);
+    budget_charge(check->budget, clock_ns(), (int64_t)cost->thread + gpu - check->charged);
+    if (cost->reference) /* the last few checks count most */
+        atomic_store_explicit(&kernel->cost, usual ? usual + (gpu - usual) / 4 : gpu,
+                              memory_order_relaxed);
+    sink->spent(sink->user, cost);
+}
+
 /* What the seal said of the arena is given back first: afterwards the slot may be another's. */
 static void release(struct side *side, struct check *check)
 {
@@ -69,6 +85,7 @@ static void skip_check(struct collector *collector, struct side *side, struct ch
                        enum skip skip)
 {
     const struct sink *sink = collector->settings.sink;
+    settle(collector, check);
     sink->skipped(sink->user, check->kernel->spec, skip);
     release(side, check);
 }
@@ -135,6 +152,7 @@ static void judge(struct collector *collector, struct side *side, struct lane *l
 static void finish(struct collector *collector, struct side *side, struct lane *lane)
 {
     struct check *check = lane->check;
+    check->cost.reference = lane->numbers.busy;
     if (lane->numbers.refused) {
         warn(collector, check, SKIP_REFUSED,
              "the reference reached outside what was copied: the signature or bind of its "
@@ -143,6 +161,7 @@ static void finish(struct collector *collector, struct side *side, struct lane *
         skip_check(collector, side, check, SKIP_REFUSED);
         return;
     }
+    settle(collector, check);
     judge(collector, side, lane);
     lane->check = NULL;
     release(side, check);
@@ -181,6 +200,7 @@ static bool sealed(const struct side *side, struct check *check)
     check->arena = seal->base;
     check->begin = seal->begin;
     check->end = seal->end;
+    check->cost.copy = seal->busy;
     return true;
 }
 

@@ -51,9 +51,10 @@ struct kernel_spec {
     const struct ref_builtin *reference;
     const struct signature *signature;
     const struct binding_plan *plan;
-    double sample;         /* probability, or -1: the global one */
-    int64_t first;         /* first launches of a signature, or -1: the global one */
-    bool needs_before;     /* inout or acc: a snapshot before the launch is always due */
+    double sample;     /* probability, or -1: the global one */
+    int64_t first;     /* first launches of a signature, or -1: the global one */
+    double budget;     /* share of time for this kernel alone, 0: no limit; or -1: the common one */
+    bool needs_before; /* inout or acc: a snapshot before the launch is always due */
     unsigned shape_params; /* entries in shape_param */
     struct shape_param {   /* integer parameters that decide shapes: the novelty gate
                               hashes exactly these, and every array pointer's class */

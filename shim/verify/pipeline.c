@@ -1,6 +1,7 @@
 #include "verify/pipeline.h"
 
 #include <string.h>
+#include "base/clock.h"
 #include "base/log.h"
 #include "verify/extent.h"
 
@@ -101,11 +102,47 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     keep_params(check, launch);
 }
 
+/* The random gate yields to the budget; the first launches of a signature do not, but are paid. */
+static enum skip ask_budget(struct ticket *ticket)
+{
+    struct known_kernel *kernel = ticket->kernel;
+    bool own = kernel->spec->budget >= 0;
+    ticket->budget = own ? &kernel->budget : &ticket->side->budget;
+    if (ticket->gate == GATE_FIRST || budget_allows(ticket->budget, ticket->began))
+        return SKIP_NONE;
+    return SKIP_BUDGET;
+}
+
+/* Notes the estimated cost of a check that begins, or what a launch that is not checked has cost.
+ */
+static void pay(struct ticket *ticket)
+{
+    int64_t now = clock_ns(), cost = now - ticket->began;
+    if (!ticket->budget || ticket->skip == SKIP_BUDGET)
+        return;
+    if (!ticket->skip) {
+        ticket->check->cost = (struct check_cost){.thread = (uint64_t)cost};
+        cost += atomic_load_explicit(&ticket->kernel->cost, memory_order_relaxed);
+        ticket->check->budget = ticket->budget;
+        ticket->check->charged = cost;
+    }
+    budget_charge(ticket->budget, now, cost);
+}
+
+/* Takes back what was noted for a check that came to nothing on the program's thread. */
+static void pay_back(const struct ticket *ticket)
+{
+    const struct check *check = ticket->check;
+    budget_charge(check->budget, clock_ns(), (int64_t)check->cost.thread - check->charged);
+}
+
 /* Everything that a sampled launch needs before it runs; on any reason not to, nothing is held. */
 static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket, struct error *why)
 {
     enum skip skip = find_side(pipeline, launch, ticket);
+    if (!skip)
+        skip = ask_budget(ticket);
     if (!skip)
         skip = look_for_capture(launch);
     if (!skip)
@@ -137,11 +174,14 @@ static bool passing(enum skip skip)
 static void sample(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     struct error why = {{0}};
+    ticket->budget = NULL;
+    ticket->began = clock_ns();
     ticket->skip = prepare(pipeline, launch, ticket, &why);
     if (passing(ticket->skip))
         gate_return(ticket->turn);
     if (ticket->skip && why.text[0])
         warn(pipeline, ticket->kernel, ticket->skip, why.text);
+    pay(ticket);
 }
 
 void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
@@ -187,6 +227,7 @@ static void break_side(struct pipeline *pipeline, struct ticket *ticket)
 static void abandon(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     if (!ticket->plan.has_before) {
+        pay_back(ticket);
         side_release(ticket->side, ticket->check);
         count(pipeline, ticket, SKIP_LAUNCH_FAILED);
     } else if (!snapshot_seal(ticket->side, ticket->check, launch, NULL)) {
@@ -200,7 +241,9 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
 static void hand_over(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     struct error why = {{0}};
+    int64_t began = clock_ns();
     if (!snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, &why)) {
+        ticket->check->cost.thread += (uint64_t)(clock_ns() - began);
         side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
         collector_wake(pipeline->collector);
         return;
@@ -210,6 +253,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         break_side(pipeline, ticket);
         return;
     }
+    pay_back(ticket);
     side_release(ticket->side, ticket->check);
     count(pipeline, ticket, SKIP_DRIVER);
 }

@@ -222,6 +222,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->plan = plan;
     spec->sample = entry->sample;
     spec->first = entry->first;
+    spec->budget = entry->budget;
     spec->needs_before = plan->needs_before;
     for (unsigned i = 0; i < plan->loads; i++)
         add_shape_param(spec, plan->load[i].item, plan->load[i].start);
@@ -314,6 +315,10 @@ void registry_print(const struct registry *registry, FILE *out)
             fprintf(out, ", sample %g", entry->sample);
         if (entry->first >= 0)
             fprintf(out, ", first %lld", (long long)entry->first);
+        if (entry->budget > 0)
+            fprintf(out, ", budget %g%%", entry->budget * 100);
+        else if (entry->budget == 0)
+            fprintf(out, ", budget off");
         if (entry->label)
             fprintf(out, ", label %s", entry->label);
         fprintf(out, "\n    signature %s\n", entry->source.signature->text);

@@ -15,6 +15,7 @@ struct registry_entry {
     struct plan_source source;
     double sample; /* -1: not given */
     int64_t first; /* -1: not given */
+    double budget; /* share of time, 0: no limit, -1: the common one */
     struct tolerance tolerance;
 };
 

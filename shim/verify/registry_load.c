@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/nearest.h"
+#include "base/number.h"
 #include "verify/registry_entry.h"
 #include "verify/registry_keys.h"
 
@@ -80,16 +81,30 @@ static enum status read_kernel(const struct yaml_node *node, struct registry_ent
     return status;
 }
 
+static enum status read_share(const struct yaml_node *node, const char *what, double *out,
+                              struct error *err)
+{
+    const char *text;
+    enum status status = yaml_text(node, what, &text, err);
+    if (!status && !number_share(text, out))
+        status =
+            yaml_error(err, node, "'%s' is '%s'; expected a share such as 5%%, or off", what, text);
+    return status;
+}
+
 static enum status read_numbers(const struct yaml_node *node, struct registry_entry *entry,
                                 struct error *err)
 {
     const struct yaml_node *sample = yaml_get(node, "sample"), *first = yaml_get(node, "first");
+    const struct yaml_node *budget = yaml_get(node, "budget");
     const struct yaml_node *row = yaml_get(node, "tolerance"), *label = yaml_get(node, "label");
     enum status status = STATUS_OK;
     if (sample)
         status = yaml_real(sample, "sample", 0, 1, &entry->sample, err);
     if (!status && first)
         status = yaml_integer(first, "first", 0, 1 << 30, &entry->first, err);
+    if (!status && budget)
+        status = read_share(budget, "budget", &entry->budget, err);
     if (!status && row)
         status = tolerance_read(row, &entry->tolerance, NULL, err);
     if (!status && row)
@@ -126,6 +141,7 @@ static enum status read_entry(const struct yaml_node *node, struct registry_entr
         return status;
     entry->sample = -1;
     entry->first = -1;
+    entry->budget = -1;
     entry->source.signature = yaml_get(node, "signature");
     entry->source.let = yaml_get(node, "let");
     entry->source.when = yaml_get(node, "when");

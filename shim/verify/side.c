@@ -243,6 +243,7 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
     enum status status = cuda_check(err, cuda.cuCtxGetDevice(&device), "cuCtxGetDevice");
     side->device = device;
     atomic_store(&side->sequence, 1);
+    budget_open(&side->budget, settings->budget);
     if (!status)
         status =
             cuda_check(err,

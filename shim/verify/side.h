@@ -49,7 +49,8 @@ struct side {
     atomic_int synchronising; /* threads of the program inside a context-wide wait */
     int device;               /* ordinal */
     int multiprocessors;
-    CUstream stream; /* lowest priority, non-blocking */
+    struct budget budget; /* of all kernels that have none of their own */
+    CUstream stream;      /* lowest priority, non-blocking */
     CUfunction snapshot, snapshot_few;
     CUmodule refs;
     struct side_reference {
@@ -83,6 +84,7 @@ enum { STAGING_BYTES = 4 << 20 };
 struct side_settings {
     uint64_t memory; /* bytes of the arena */
     uint32_t queue;  /* slots */
+    double budget;   /* share of time; 0: no limit */
 };
 
 /* All sides of the process, found by context. */

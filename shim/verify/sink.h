@@ -19,6 +19,8 @@ struct sink {
     /* Collector thread. */
     void (*judged)(void *user, const struct check_report *report,
                    const struct bundle_source *source);
+    /* What a check that has ended has cost, whatever came of it. Collector thread. */
+    void (*spent)(void *user, const struct check_cost *cost);
     /* Something that a person should read; said once for each (kernel, reason). Any thread. */
     void (*warned)(void *user, const char *symbol, enum skip skip, const char *sentence);
     /* The driver refused a launch of the program. Any thread. */

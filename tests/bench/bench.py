@@ -108,8 +108,8 @@ def bench_host(args):
         Variant("empty subscriber", EMPTY="1"),
         Variant("unregistered", CUVET_CONFIG=other),
         Variant("registered, p = 0", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0"),
-        Variant("sampled, p = 0.01", CUVET_CONFIG=config, CUVET_SAMPLE="0.01", CUVET_FIRST="0"),
-        Variant("sampled, p = 1", CUVET_CONFIG=config, CUVET_SAMPLE="1"),
+        Variant("sampled, p = 0.01", CUVET_CONFIG=config, CUVET_SAMPLE="0.01", CUVET_FIRST="0", CUVET_BUDGET="off"),
+        Variant("sampled, p = 1", CUVET_CONFIG=config, CUVET_SAMPLE="1", CUVET_BUDGET="off"),
     ]
     results, counts = interleave(args, variants, 5, [os.path.join(args.build, "host_cost"), "200000", "200"])
     print("\nhost: ns for one launch, 200,000 launches in batches of 200, medians of 5 processes")
@@ -165,7 +165,10 @@ def bench_refs(args):
 def bench_steps(args, kinds):
     config = os.path.join(HERE, "step.yaml")
     variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1")]
-    variants += [Variant("p = " + p, CUVET_CONFIG=config, CUVET_SAMPLE=p) for p in args.samples]
+    variants += [Variant("p = " + p, CUVET_CONFIG=config, CUVET_SAMPLE=p, CUVET_BUDGET="off")
+                 for p in args.samples]
+    variants += [Variant("p = 0.5, " + b, CUVET_CONFIG=config, CUVET_SAMPLE="0.5", CUVET_BUDGET=b)
+                 for b in args.budgets]
     argv = [sys.executable, os.path.join(HERE, "step.py")] + kinds
     results, counts = interleave(args, variants, args.rounds, argv)
     titles = {"prefill": "step: 4096 tokens, ten steps between waits",
@@ -205,6 +208,7 @@ def main():
     parser.add_argument("--build", default="build/release/tests/bench", help="where programs go")
     parser.add_argument("--only", action="append", choices=PARTS, help="one part; may be given again")
     parser.add_argument("--rounds", type=int, default=4, help="processes of each variant of a step")
+    parser.add_argument("--budgets", nargs="*", default=["1%", "5%"], metavar="SHARE")
     parser.add_argument("--samples", nargs="*", default=["0.01", "0.1", "0.5", "1"], metavar="P")
     parser.add_argument("--no-make", action="store_true", help="the programs are built already")
     args = parser.parse_args()

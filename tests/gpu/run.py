@@ -264,7 +264,8 @@ class Runner:
 
     def cuvet_run(self, case, folder):
         argv = [self.expand(a) for a in case.argv]
-        env = {"TRITON_CACHE_DIR": self.expand("{build}/triton"), "CUVET_SAMPLE": "1"}
+        env = {"TRITON_CACHE_DIR": self.expand("{build}/triton"), "CUVET_SAMPLE": "1",
+               "CUVET_BUDGET": "off"}
         registry = self.registry(case)
         if case.front_door is not None:
             argv = ([self.args.cuvet, "run", "-c", registry, "-o", folder] + list(case.front_door) +

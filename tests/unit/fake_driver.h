@@ -27,6 +27,7 @@ static struct {
     } allocation[FAKE_ALLOCATIONS];
     atomic_int allocations;
     atomic_bool capturing;
+    atomic_uint copy_ns;    /* what a copy takes */
     atomic_bool hold_seals; /* the program's stream is slow: copies do not complete */
     atomic_int fail_launch; /* the Nth launch from now on is refused; 0: none */
     atomic_int references;  /* launched */
@@ -141,6 +142,7 @@ static void fake_copy(const struct snapshot_call *call)
     header->seal->begin = header->place->begin;
     header->seal->end = header->place->end;
     header->seal->base = header->place->base;
+    header->seal->busy = atomic_load(&fake.copy_ns);
     if (!atomic_load(&fake.hold_seals))
         __atomic_store_n(&header->seal->sequence, header->sequence, __ATOMIC_RELEASE);
 }

@@ -234,6 +234,7 @@ static void a_wrong_command_line(void **state)
     assert_said(f, "no registry");
     assert_exit(f, run_tool(f, "-c", f->good, "--sample", "1.5", "true"), 2);
     assert_exit(f, run_tool(f, "-c", f->good, "--sample", "x", "true"), 2);
+    assert_exit(f, run_tool(f, "-c", f->good, "--budget", "5", "true"), 2);
     assert_exit(f, run_tool(f, "-c", f->good, "--seed", "-1", "true"), 2);
     assert_exit(f, run_tool(f, "-c", f->good, "--unknown", "true"), 2);
     assert_said(f, "usage: cuvet run");
@@ -279,7 +280,8 @@ static void the_program_finds_its_environment(void **state)
     setenv("LD_PRELOAD", "libm.so.6", 1);
     assert_exit(f,
                 run_tool(f, "-c", "good.yaml", "-c", f->good, "-o", "reports", "--sample", "0.25",
-                         "--seed", "7", "--", "sh", "-c", script, "sh", "--strict"),
+                         "--seed", "7", "--budget", "2%", "--", "sh", "-c", script, "sh",
+                         "--strict"),
                 0);
     unsetenv("LD_PRELOAD");
     snprintf(expected, sizeof expected, "P=libm.so.6:%s C=%s:%s R=%s S=0.25/7/ L= A=--strict\n",

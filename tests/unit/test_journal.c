@@ -122,6 +122,8 @@ static void the_form_that_tools_read(void **state)
     counters_seen(f->counters);
     counters_check(f->counters, &f->check.report);
     counters_skip(f->counters, 0, SKIP_NOT_SAMPLED);
+    struct check_cost cost = {3000000000, 1000000000, 500000000};
+    counters_spent(f->counters, &cost);
     journal_end(f->journal, f->counters);
     read_lines(f);
     assert_int_equal(f->lines, 2);
@@ -133,7 +135,8 @@ static void the_form_that_tools_read(void **state)
     assert_has(f->line[1], expected);
     assert_has(f->line[1], "\"checked\":1,\"match\":0,\"mismatch\":1,\"inconclusive\":0,"
                            "\"unchecked\":1,\"reasons\":{\"not sampled\":1},\"balanced\":true,"
-                           "\"lost_lines\":0}");
+                           "\"lost_lines\":0,\"cost\":{\"threads\":3,\"copies\":1,"
+                           "\"references\":0.5,\"elapsed\":");
     assert_true(journal_line_uint(f->line[1], "mismatch", &number));
     assert_int_equal(number, 1);
     assert_true(journal_line_bool(f->line[1], "balanced", &balanced));
@@ -237,7 +240,7 @@ static void start_warning_and_launch_error(void **state)
     read_lines(f);
     assert_int_equal(f->lines, 3);
     assert_has(f->line[0], "\"registry\":[\"/a.yaml\",\"/b c.yaml\"],\"entries\":12,");
-    assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_SEED\":9,");
+    assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_BUDGET\":0,\"CUVET_SEED\":9,");
     assert_has(f->line[0], "\"program\":\"/");
     assert_has(f->line[1], "\"sentence\":\"kernel k: \\\"odd\\\"\\nline\"}");
     assert_has(f->line[2], "\"grid\":[3,2,1],\"block\":[256,1,1],\"error\":\"CUDA_ERROR_INVALID");

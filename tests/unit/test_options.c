@@ -38,13 +38,16 @@ static void defaults_hold_in_an_empty_environment(void **state)
     assert_string_equal(options.config, "");
     assert_string_equal(options.mode, "check");
     assert_string_equal(options.log, "warn");
-    assert_true(options.sample == 0.5);
+    assert_true(options.sample == 0.5 && options.budget == 0.05);
     assert_int_equal(options.memory, 256u << 20);
     assert_int_equal(options.queue, 256);
     assert_true(options.summary);
     assert_false(options.disable);
     options = read_all(NULL);
     assert_int_equal(options.first, 2);
+    char *free_of_cost[] = {"CUVET_BUDGET=off", NULL};
+    options = read_all(free_of_cost);
+    assert_true(options.budget == 0);
 }
 
 static void good_values_are_taken(void **state)
@@ -76,6 +79,10 @@ static void bad_values_keep_the_default_and_are_told(void **state)
         char *variable;
         const char *part;
     } cases[] = {
+        {"CUVET_BUDGET=5", "CUVET_BUDGET is '5'; expected share (5%) or off; it stays '5%'"},
+        {"CUVET_BUDGET=0%", "expected share (5%) or off"},
+        {"CUVET_BUDGET=200%", "expected share (5%) or off"},
+        {"CUVET_BUDGET=%", "expected share (5%) or off"},
         {"CUVET_SAMPLE=1.5", "CUVET_SAMPLE is '1.5'; expected number 0..1; it stays '0.5'"},
         {"CUVET_SAMPLE=often", "expected number 0..1"},
         {"CUVET_SAMPLE=", "expected number 0..1"},

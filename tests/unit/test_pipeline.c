@@ -31,6 +31,7 @@ struct world {
     struct ticket ticket;
     char file[64];
     bool *preload;
+    _Atomic(uint64_t) spent;
     atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT], warnings, failures;
     char sentence[1024];
     struct ref_verdict numbers;
@@ -70,6 +71,12 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
     (void)symbol, (void)skip;
     snprintf(world->sentence, sizeof(world->sentence), "%s", sentence);
     atomic_fetch_add(&world->warnings, 1);
+}
+
+static void on_spent(void *user, const struct check_cost *cost)
+{
+    atomic_fetch_add(&((struct world *)user)->spent, cost->copy);
+    assert_true(cost->thread > 0);
 }
 
 static void on_failed(void *user, const struct launch *launch, const char *error_name)
@@ -125,13 +132,16 @@ static void load(struct world *world)
     assert_int_equal(registry_load(&world->registry, &source, complain, NULL), STATUS_OK);
 }
 
+static double budget; /* of the worlds that are built */
+
 static void build(struct world *world, uint64_t memory, uint32_t queue, struct gate_settings gate)
 {
     struct pipeline *p = &world->pipeline;
     fake_driver_install();
     cuda.cuKernelGetParamInfo = param_info;
     load(world);
-    world->sink = (struct sink){world, on_seen, on_skipped, on_judged, on_warned, on_failed};
+    world->sink =
+        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
     world->preload = calloc(ref_builtin_count, sizeof(bool));
     p->gate = gate_create(&gate);
     p->kernels = kernels_create(world->registry, on_kernel, world);
@@ -139,7 +149,7 @@ static void build(struct world *world, uint64_t memory, uint32_t queue, struct g
     p->sink = &world->sink;
     p->ready_wait_ms = 5000;
     struct collector_settings settings = {.sides = p->sides,
-                                          .side = {memory, queue},
+                                          .side = {memory, queue, budget},
                                           .sink = &world->sink,
                                           .image = no_image,
                                           .preload = world->preload};
@@ -180,6 +190,14 @@ static int set_up_small_first(void **state)
     build(world, 8192, 16, (struct gate_settings){0, 3, 0});
     *state = world;
     return 0;
+}
+
+static int set_up_poor(void **state)
+{
+    budget = 0.01;
+    int status = set_up(state);
+    budget = 0;
+    return status;
 }
 
 /* Every test ends by drawing the balance. */
@@ -473,6 +491,32 @@ static void a_full_arena_does_not_cost_a_first_launch_its_turn(void **state)
     assert_int_equal(world->skip[SKIP_NOT_SAMPLED], 1);
 }
 
+static void the_budget_passes_random_launches_over(void **state)
+{
+    struct world *world = *state;
+    fake.copy_ns = 1000000000; /* one check of a second takes 100 seconds to pay for */
+    launch_add(world, add_args());
+    settle(world);
+    for (int i = 0; i < 3; i++)
+        launch_add(world, add_args());
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->skip[SKIP_BUDGET], 3);
+    assert_int_equal(world->spent, 1000000000);
+}
+
+static void without_a_budget_all_are_checked(void **state)
+{
+    struct world *world = *state;
+    fake.copy_ns = 1000000000;
+    for (int i = 0; i < 3; i++) {
+        launch_add(world, add_args());
+        settle(world);
+    }
+    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
+    assert_int_equal(world->spent, 3000000000);
+}
+
 static void a_snapshot_larger_than_the_arena_is_refused(void **state)
 {
     struct world *world = *state;
@@ -594,6 +638,9 @@ int main(void)
         TEST(a_null_pointer_and_an_empty_launch_have_their_buckets),
         TEST_NARROW(a_full_queue_is_counted_and_recovers),
         TEST_SMALL(a_full_arena_is_counted_and_recovers),
+        cmocka_unit_test_setup_teardown(the_budget_passes_random_launches_over, set_up_poor,
+                                        tear_down),
+        TEST(without_a_budget_all_are_checked),
         TEST_SMALL_FIRST(a_full_arena_does_not_cost_a_first_launch_its_turn),
         TEST_SMALL(a_snapshot_larger_than_the_arena_is_refused),
         TEST(a_driver_error_of_ours_costs_the_check_alone),

@@ -1,0 +1,10 @@
+/* clock.h - the time that passes, whatever the calendar says. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* CLOCK_MONOTONIC in nanoseconds. Any thread; no system call where the kernel maps its clock. */
+int64_t clock_ns(void);
+
+#endif
