@@ -268,15 +268,18 @@ static void look_for_error(struct collector *collector, struct side *side)
         give_up(collector, side, cuda_error_name(result));
 }
 
-/* Wide variants are left for their first use: only f64 needs them. */
+/* Wide variants are left for their first use: only f64 needs them. After a failure so are all that
+ * remain: what keeps one from loading, a context in error say, keeps the next one too. */
 static void preload(struct collector *collector, struct side *side)
 {
     struct error err = {{0}};
     for (size_t i = 0; i < ref_builtin_count; i++) {
         for (int variant = 0; variant < REF_VARIANTS && collector->settings.preload[i]; variant++) {
-            if (ref_builtins[i].symbol[variant] && variant != REF_WIDE &&
-                !side_reference(side, &ref_builtins[i], (enum ref_variant)variant, &err))
-                log_line(LOG_WARN, "reference %s: %s", ref_builtins[i].name, err.text);
+            if (!ref_builtins[i].symbol[variant] || variant == REF_WIDE ||
+                side_reference(side, &ref_builtins[i], (enum ref_variant)variant, &err))
+                continue;
+            log_line(LOG_WARN, "reference %s: %s", ref_builtins[i].name, err.text);
+            return;
         }
     }
 }
@@ -286,7 +289,8 @@ static void set_up(struct collector *collector, struct side *side)
     struct error err = {{0}};
     enum side_state fresh = SIDE_FRESH;
     if (!make_current(collector, side)) {
-        atomic_compare_exchange_strong(&side->state, &fresh, SIDE_BROKEN);
+        if (atomic_compare_exchange_strong(&side->state, &fresh, SIDE_BROKEN))
+            log_line(LOG_WARN, "no checking in a context: it cannot be made current");
         return;
     }
     /* For life: our calls must never count as unsafe in a capture of the program's. */

@@ -24,13 +24,16 @@ static enum skip find_side(struct pipeline *pipeline, const struct launch *launc
     return side_wait_ready(ticket->side, pipeline->ready_wait_ms) ? SKIP_NONE : SKIP_NOT_READY;
 }
 
-/* Also when the driver cannot say, as on the legacy stream beside a capture. */
-static enum skip look_for_capture(const struct launch *launch)
+/* On the legacy stream beside a capture the driver cannot say, and nothing may be enqueued. */
+static enum skip look_for_capture(const struct launch *launch, struct error *why)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)launch->stream, &status);
-    return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE ? SKIP_NONE
-                                                                             : SKIP_CAPTURED;
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        return SKIP_CAPTURED;
+    if (cuda_check(why, result, "cuStreamIsCapturing"))
+        return SKIP_DRIVER;
+    return status == CU_STREAM_CAPTURE_STATUS_NONE ? SKIP_NONE : SKIP_CAPTURED;
 }
 
 static enum skip check_extents(const struct ticket *ticket, struct error *why)
@@ -144,7 +147,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
     if (!skip)
         skip = ask_budget(ticket);
     if (!skip)
-        skip = look_for_capture(launch);
+        skip = look_for_capture(launch, why);
     if (!skip)
         skip = binding_make(ticket->kernel->spec, launch, &ticket->binding, why);
     if (!skip)
