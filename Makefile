@@ -52,7 +52,7 @@ OPTIMISE_release := -O2
 OPTIMISE_debug := -O0
 OPTIMISE_san := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 OPTIMISE_tsan := -O1 -fsanitize=thread
-OPTIMISE_cover := -O0 --coverage
+OPTIMISE_cover := -O0 --coverage -fprofile-update=atomic
 OPTIMISE := $(OPTIMISE_$(VARIANT))
 ifeq ($(OPTIMISE),)
 $(error VARIANT=$(VARIANT) is unknown; expected release, debug, san, tsan or cover)
@@ -97,6 +97,8 @@ CORE := $(BUILD)/libcuvet_core.a
 TOOL := $(BUILD)/cuvet
 REFGEN := $(BUILD)/refgen
 DEMO := $(BUILD)/tests/demo/demo
+HAS_GPU := $(BUILD)/tests/demo/has_gpu
+INTERPRETER := $(BUILD)/tests/bench/interpreter
 DEMO_KERNELS := $(BUILD)/tests/demo/kernels.fatbin
 MAN := $(BUILD)/cuvet.1
 READY := $(BUILD)/.ready
@@ -104,10 +106,12 @@ READY := $(BUILD)/.ready
 say = @printf '  %-7s %s\n' $(1) $(2)
 quiet := $(if $(V),,@)
 
+include tests/softgpu/rules.mk tests/scenario/rules.mk
+
 # ---- targets ------------------------------------------------------------------------------------
 
 .PHONY: all help fatbin demo unit test check gpu-test bench install uninstall format docs cover \
-    clean FORCE
+    run-cover clean FORCE
 
 ## all: libcuvet.so, the program cuvet and its manual page
 all: $(LIB) $(TOOL) $(MAN)
@@ -115,19 +119,35 @@ all: $(LIB) $(TOOL) $(MAN)
 ## fatbin: the device code alone
 fatbin: $(GEN)/snapshot.fatbin $(GEN)/refs.fatbin
 
-## demo: run four kernels, one of them wrong, under cuvet (needs a GPU)
-demo: all $(DEMO) $(DEMO_KERNELS)
-	$(quiet)$(TOOL) run -c tests/demo/demo.yaml -- $(DEMO)
+## demo: run four kernels, one of them wrong, under cuvet: on the GPU, or without one on softgpu
+demo: all $(DEMO) $(DEMO_KERNELS) $(HAS_GPU)
+	$(quiet)if $(HAS_GPU); then echo 'demo: on the GPU of this machine'; else \
+	    $(MAKE) --no-print-directory softgpu && echo 'demo: no GPU here, so the kernels run' \
+	    'on softgpu, which interprets their PTX on the CPU' && \
+	    export CUVET_EXIT_WAIT=60000 \
+	    LD_LIBRARY_PATH=$(abspath $(SOFTGPU)):$$LD_LIBRARY_PATH; fi && \
+	    $(TOOL) run -c tests/demo/demo.yaml -- $(DEMO)
 
 ## unit: the unit tests alone
 unit: $(UNIT_BIN) $(TOOL)
 	$(quiet)tests/run_unit.sh $(UNIT_RUN)
 
-## test: unit tests, and the checks of the finished library (no GPU needed)
-test: $(UNIT_BIN) all $(DEMO) $(DEMO_KERNELS)
-	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) \
+## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
+test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) $(DEMO_KERNELS)
+	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=300 \
+	    $(SOFTGPU_TEST_ENV) \
 	    tests/run_unit.sh $(if $(TESTS),,tests/check_tree.sh tests/check_self.sh \
-	    tests/check_cli.sh) $(UNIT_RUN)
+	    tests/check_cli.sh) $(UNIT_RUN) $(if $(TESTS),,$(SOFTGPU_UNIT_BIN) \
+	    tests/softgpu/contract/check.sh tests/scenario/run.sh tests/scenario/sweep.sh)
+
+## sanitize: threads and driver calls that fail, under ASan and UBSan and under TSan
+sanitize:
+	$(quiet)for variant in san tsan; do \
+	    $(MAKE) --no-print-directory VARIANT=$$variant sanitized || exit 1; done
+.PHONY: sanitize sanitized
+sanitized: all softgpu $(SCENARIO_ALL)
+	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) TEST_SECONDS=600 tests/run_unit.sh \
+	    tests/scenario/sanitized.sh
 
 ## check: every house rule: layers, exports, size, format, headers, documents, linters
 check: all
@@ -138,16 +158,16 @@ check: all
 gpu-test: all
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/gpu/run.sh $(TESTS)
 
-## bench: what a checked launch, a sampled step and a start cost (needs a GPU)
-bench: all
+## bench: what a checked launch and a sampled step cost (needs a GPU), and how fast softgpu runs PTX
+bench: all $(INTERPRETER) $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/bench/run.sh
 
-## cover: line coverage of the unit tests, file by file (gcov)
+## cover: what tests and scenarios execute: lines of shim/, device functions, PTX opcodes
 cover:
-	$(quiet)$(MAKE) --no-print-directory VARIANT=cover unit
-	$(quiet)cd build/cover && find shim -name '*.gcda' | xargs gcov -n 2>/dev/null | \
-	    awk '/^File/ { file = $$2 } /^Lines/ && file ~ /shim\/.*\.c/ { sub(/Lines executed:/, ""); \
-	    print $$0, file }' | sort -u -n
+	$(quiet)$(MAKE) --no-print-directory VARIANT=cover run-cover
+run-cover: all softgpu $(DEMO) $(DEMO_KERNELS) $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) $(SCENARIO_ALL)
+	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) TEST_SECONDS=300 $(SOFTGPU_TEST_ENV) tests/cover.sh \
+	    tests/check_cli.sh $(UNIT_BIN) $(SOFTGPU_UNIT_BIN)
 
 ## format: lay out the sources with clang-format
 format:
@@ -205,18 +225,30 @@ GENCODE_SCRIPT := tools/dev/gencode
 GENCODE = $(file <$(GEN)/gencode)
 
 $(GEN)/gencode: FORCE | $(READY)
-	$(quiet)$(GENCODE_SCRIPT) '$(NVCC)' '$(CUVET_ARCHS)' '$(CUVET_PTX)' > $@.new
-	$(quiet)if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+	$(quiet)new=$@.$$$$; $(GENCODE_SCRIPT) '$(NVCC)' '$(CUVET_ARCHS)' '$(CUVET_PTX)' > $$new && \
+	    if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 
 define nvcc_fatbin
 	$(call say,NVCC,$@)
 	$(quiet)$(NVCC) -fatbin $(DEVICE_FLAGS) $(GENCODE) --threads 0 -MMD -MP -MF $@.d -MT $@ -o $@ $<
 endef
 
+# The variants take the release's device code. Coverage has its own: PTX alone, which softgpu runs, with
+# the lines that each instruction comes from.
+ifeq ($(VARIANT),cover)
+GENCODE := -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX)
+DEVICE_FLAGS += -lineinfo
+endif
+ifneq ($(filter release cover,$(VARIANT)),)
 $(GEN)/snapshot.fatbin: shim/device/snapshot.cu $(GEN)/gencode
 	$(nvcc_fatbin)
 $(GEN)/refs.fatbin: refs/refs.cu $(GEN)/ref_formals.h $(GEN)/gencode
 	$(nvcc_fatbin)
+else
+$(GEN)/%.fatbin: FORCE | $(READY)
+	$(quiet)$(MAKE) --no-print-directory VARIANT=release build/release/gen/$*.fatbin
+	$(quiet)cmp -s build/release/gen/$*.fatbin $@ || cp build/release/gen/$*.fatbin $@
+endif
 
 $(GEN)/snapshot.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed $(GEN)/snapshot.fatbin cuvet_snapshot_fatbin cuvet_snapshot_fatbin_size > $@
@@ -272,9 +304,18 @@ $(DEMO): tests/demo/demo.c | $(READY)
 	$(call say,CC,$@)
 	$(quiet)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(C_WARNINGS) -O2 -g $(CUDA_INCLUDES) -o $@ $< -ldl -lm
 
+$(HAS_GPU): tests/demo/has_gpu.c | $(READY)
+	$(call say,CC,$@)
+	$(quiet)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(C_WARNINGS) -O2 $(CUDA_INCLUDES) -o $@ $< -ldl
+
 $(DEMO_KERNELS): tests/demo/kernels.cu $(GEN)/gencode
 	$(call say,NVCC,$@)
 	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 $(GENCODE) --threads 0 -o $@ $<
+
+$(INTERPRETER).o: INCLUDES += -Itests/softgpu -Itools
+$(INTERPRETER): $(INTERPRETER).o $(SOFTGPU_EXEC_O)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(SYSTEM_LIBS)
 
 # ---- manual page, installation ------------------------------------------------------------------
 
@@ -305,4 +346,4 @@ uninstall:
 	rm -rf $(TO)/share/cuvet
 
 -include $(wildcard $(patsubst %.o,%.d,$(SHIM_O) $(TOOL_O) $(REFGEN_O) $(HOST_REFS_O) \
-    $(call objects,$(UNIT_C) $(UNIT_HELPER_C))) $(GEN)/*.fatbin.d)
+    $(call objects,$(UNIT_C) $(UNIT_HELPER_C)) $(INTERPRETER).o) $(GEN)/*.fatbin.d)

@@ -17,4 +17,5 @@ ok 'cbids: every launch API of the toolkit has its row' tools/dev/check-cbids \
     "$CUPTI_INCLUDE/cupti_driver_cbid.h" shim/hook/launch_apis.def \
     shim/hook/wait_apis.def
 ok 'docs: README.md agrees with the tables' tools/dev/check-docs "$CUVET_BUILD/cuvet"
+ok 'softgpu: its settings are those that its README.md lists' tools/dev/check-softgpu
 done_testing

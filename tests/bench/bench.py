@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """bench.py - what cuvet costs, as ratios between processes of one run.
 
-    python3 tests/bench/bench.py --lib build/release/libcuvet.so [--only host|copy|refs|step|decode|sync]
+    python3 tests/bench/bench.py --lib build/release/libcuvet.so [--only PART]
 
 host    nanoseconds of the host for one launch, from bare to sampled
 copy    the snapshot's copy kernel against cuMemcpyDtoDAsync
 refs    each row-wise reference against reading its arrays once
 step    a 12-layer step of 4096 tokens; decode: of 8; sync: with two ways to wait after each step
+interpreter  PTX instructions a second of tests/softgpu, on one core; needs no GPU, and `make bench` builds it
 
 Variants run as interleaved processes; figures are medians over them. Absolute times are of the machine at
 hand: compare ratios. Standard library only; step, decode and sync need PyTorch and Triton.
@@ -26,7 +27,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "copy", "refs", "step", "decode", "sync")
+PARTS = ("host", "copy", "refs", "step", "decode", "sync", "interpreter")
+LANES = 32
+WANTED_PTX = 50e6  # thread instructions a second
 
 
 def run(argv, extra):
@@ -191,6 +194,24 @@ def bench_steps(args, kinds):
                 "  %d MISMATCHES" % row["mismatch"] if row["mismatch"] else ""))
 
 
+def bench_interpreter(args):
+    out, _ = run([os.path.join(args.build, "interpreter"), args.ptx], {})
+    print("\ninterpreter: PTX of the rmsnorm reference on one thread, best of 5; a thread instruction is one of")
+    print("a warp times its %d lanes, all of which are at work here but where verdicts are merged" % LANES)
+    print("  %-24s %12s %15s %18s %19s" % ("kernel", "rows x cols", "warp instr.", "warp instr./s",
+                                           "thread instr./s"))
+    slow = []
+    for row in json_lines(out):
+        count, cpu, wall = row["warp_instructions"], row["cpu_s"], row["wall_s"]
+        print("  %-24s %12s %15d %8.1f M of CPU %8.0f M of CPU, %.0f M of wall time" % (
+            row["kernel"], "%dx%d" % (row["rows"], row["cols"]), count, count / cpu / 1e6,
+            LANES * count / cpu / 1e6, LANES * count / wall / 1e6))
+        if LANES * count / cpu < WANTED_PTX:
+            slow.append(row["kernel"])
+    print("  wanted: at least %.0f M thread instructions a second: %s" % (
+        WANTED_PTX / 1e6, "missed by " + ", ".join(slow) if slow else "all of them"))
+
+
 def build_programs(args):
     command = ["make", "-s", "-j4", "-f", os.path.join(HERE, "programs.mk"), "OUT=" + args.build]
     if os.environ.get("NVCC"):
@@ -205,6 +226,7 @@ def main():
     parser.add_argument("--lib", default="build/release/libcuvet.so")
     parser.add_argument("--snapshot", help="snapshot.fatbin (default: gen/ beside the library)")
     parser.add_argument("--refs", help="refs.fatbin (likewise)")
+    parser.add_argument("--ptx", help="refs.ptx (default: tests/softgpu/ptx/ beside the library)")
     parser.add_argument("--build", default="build/release/tests/bench", help="where programs go")
     parser.add_argument("--only", action="append", choices=PARTS, help="one part; may be given again")
     parser.add_argument("--rounds", type=int, default=4, help="processes of each variant of a step")
@@ -216,11 +238,13 @@ def main():
     gen = os.path.join(os.path.dirname(args.lib), "gen")
     args.snapshot = os.path.abspath(args.snapshot or os.path.join(gen, "snapshot.fatbin"))
     args.refs = os.path.abspath(args.refs or os.path.join(gen, "refs.fatbin"))
+    args.ptx = os.path.abspath(args.ptx or os.path.join(os.path.dirname(args.lib), "tests/softgpu/ptx/refs.ptx"))
     os.makedirs(args.build, exist_ok=True)
-    if not args.no_make:
-        build_programs(args)
     parts, start = args.only or PARTS, time.time()
-    for part, bench in (("host", bench_host), ("copy", bench_copy), ("refs", bench_refs)):
+    if not args.no_make and set(parts) != {"interpreter"}:
+        build_programs(args)
+    for part, bench in (("interpreter", bench_interpreter), ("host", bench_host), ("copy", bench_copy),
+                        ("refs", bench_refs)):
         if part in parts:
             bench(args)
             sys.stdout.flush()

@@ -1,0 +1,29 @@
+/* kernels.cu - the kernels of scenarios that need no others. */
+#include "kernels.cuh"
+
+RMSNORM_RIGHT(norm_right)
+RMSNORM_RIGHT(norm_other)
+RMSNORM_RIGHT(norm_long)
+RMSNORM_WRONG(norm_wrong)
+
+/* Keeps its thread busy for that many steps, and writes what comes out. */
+extern "C" __global__ void spin(int *out, int steps)
+{
+    unsigned state = threadIdx.x + 1;
+    for (int i = 0; i < steps; i++)
+        state = state * 1664525u + 1013904223u;
+    out[threadIdx.x] = (int)state;
+}
+
+/* Writes where it is told. */
+extern "C" __global__ void poke(int *out, int value)
+{
+    *out = value;
+}
+
+/* Updates its output. */
+extern "C" __global__ void update(float *y, const float *x, int n)
+{
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        y[i] = y[i] + x[i];
+}

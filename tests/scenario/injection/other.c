@@ -1,0 +1,10 @@
+/* other.c - a tool that CUDA_INJECTION64_PATH names and that does nothing but say so. */
+#include <stdio.h>
+
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+int InitializeInjection(void)
+{
+    puts("another tool was here");
+    return 1;
+}

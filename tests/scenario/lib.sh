@@ -1,0 +1,115 @@
+# shellcheck shell=bash
+# lib.sh - what run.sh and sweep.sh share: reading `expect`, running a program bare and under cuvet.
+#
+# From the environment: CUVET_BUILD, VARIANT, SCENARIO_DRIVER (softgpu or real), SCENARIO_SECONDS, and
+# SCENARIO_REPORT, a folder that gets what each process executed (SOFTGPU_REPORT).
+
+here=$PWD/tests/scenario
+build=${CUVET_BUILD:-build/release}
+case $build in /*) ;; *) build=$PWD/$build ;; esac
+driver=${SCENARIO_DRIVER:-softgpu}
+library=$build/libcuvet.so
+case ${VARIANT:-release} in
+san) sanitizer=$(${CC:-gcc} -print-file-name=libasan.so) slow=6 ;;
+tsan) sanitizer=$(${CC:-gcc} -print-file-name=libtsan.so) slow=10 ;;
+cover) sanitizer='' slow=3 ;;
+*) sanitizer='' slow=1 ;;
+esac
+seconds=${SCENARIO_SECONDS:-$((20 * slow))}
+
+# What every process starts from: nothing of ours, and the stand-ins in front of the loader's path.
+unset LD_PRELOAD CUDA_INJECTION64_PATH
+for name in $(compgen -v | grep -E '^(CUVET|SOFTGPU|_CUVET)_'); do
+    [ "$name" = CUVET_BUILD ] || unset "$name"
+done
+[ "$driver" = softgpu ] && export LD_LIBRARY_PATH=$build/softgpu
+[ -n "${SCENARIO_REPORT:-}" ] && export SOFTGPU_REPORT=$SCENARIO_REPORT/%p
+export ASAN_OPTIONS=exitcode=97:detect_leaks=0:abort_on_error=0
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=exitcode=97:report_thread_leaks=0
+
+# What every run under cuvet has, unless its scenario says otherwise: all launches are checked.
+usual=(CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_BUNDLES=1 CUVET_SUMMARY=0
+    CUVET_EXIT_WAIT=$((10000 * slow)))
+
+# all NAME: the values of each line `NAME VALUES` of the scenario's expect.
+all() {
+    sed -n "s/^$1 //p" "$folder/expect"
+}
+
+# use SCENARIO: sets folder, program, fatbin, registry, arguments, settings.
+use() {
+    folder=$here/$1
+    local of
+    of=$(all program)
+    of=${of:-$1}
+    program=$build/tests/scenario/$of/program
+    fatbin=$build/tests/scenario/$of/kernels.fatbin
+    [ -e "$here/$of/kernels.cu" ] || fatbin=$build/tests/scenario/common/kernels.fatbin
+    registry=$here/common/registry.yaml
+    [ -e "$here/$of/registry.yaml" ] && registry=$here/$of/registry.yaml
+    [ -e "$folder/registry.yaml" ] && registry=$folder/registry.yaml
+    read -r -a arguments <<<"$(all arguments)"
+    read -r -a settings <<<"$(all environment | tr '\n' ' ' |
+        sed "s|{build}|$build/tests/scenario|g; s|{lib}|$library|g")"
+}
+
+# run_process WORK NAME WORD ...: runs the words under the time limit; leaves NAME.out, .err, .code.
+# The group is ended as a whole: a program's children too.
+run_process() {
+    local work=$1 name=$2
+    shift 2
+    printf '#!/bin/sh\ncd %q && %s\n' "$PWD" "$(printf '%q ' env "$@")" >"$work/$name.sh"
+    [ -n "${LD_LIBRARY_PATH:-}" ] && sed -i "2s|env |env LD_LIBRARY_PATH=$LD_LIBRARY_PATH |" "$work/$name.sh"
+    ( # whose standard error is where the shell says that a program was aborted
+        timeout -k 2 "$seconds" env -u CUVET_BUILD "$@" >"$work/$name.out" 2>"$work/$name.err" </dev/null
+        echo $? >"$work/$name.code"
+    ) 2>/dev/null
+}
+
+# The scenario alone. Prints nothing.
+run_bare() {
+    run_process "$1" bare "${settings[@]}" "$program" "$fatbin" "${arguments[@]}"
+}
+
+# run_cuvet WORK NAME [VARIABLE=VALUE ...]: under cuvet, its reports in WORK/NAME.report.
+run_cuvet() {
+    local work=$1 name=$2 report=$1/$2.report front
+    shift 2
+    front=$(all front)
+    rm -rf "$report"
+    if [ -n "$front" ]; then
+        [ "$front" = - ] && front=
+        # shellcheck disable=SC2086 # options are words
+        run_process "$work" "$name" "${usual[@]}" "${settings[@]}" "$@" \
+            ${sanitizer:+"LD_PRELOAD=$sanitizer"} \
+            "$build/cuvet" run -c "$registry" -o "$report" $front -- "$program" "$fatbin" "${arguments[@]}"
+        return
+    fi
+    run_process "$work" "$name" "${usual[@]}" "CUVET_CONFIG=$registry" \
+        "CUVET_REPORT=$report" "LD_PRELOAD=${sanitizer:+$sanitizer:}$library" "${settings[@]}" "$@" \
+        "$program" "$fatbin" "${arguments[@]}"
+}
+
+# compare WORK NAME: the run under cuvet against the bare one.
+compare() {
+    local work=$1 name=$2 bare got want
+    bare=$(<"$work/bare.code") got=$(<"$work/$name.code")
+    want=$(all exit)
+    [ "$bare" = 124 ] && echo "the program alone ran past $seconds s"
+    [ "$got" = 124 ] && echo "ran past $seconds s under cuvet"
+    case " ${want:-0} " in
+    *" $bare "*) ;;
+    *) echo "the program alone ended with $bare, expected ${want:-0}" ;;
+    esac
+    want=$(all exit_under)
+    case " ${want:-$(all exit)} " in
+    *" $got "*) ;;
+    "  ") [ "$got" = "$bare" ] || echo "ended with $got under cuvet, with $bare alone" ;;
+    *) echo "ended with $got under cuvet, expected ${want:-$(all exit)}" ;;
+    esac
+    cmp -s "$work/bare.out" "$work/$name.out" || {
+        echo 'standard output differs (< alone, > under cuvet):'
+        diff "$work/bare.out" "$work/$name.out" | head -20
+    }
+}

@@ -1,0 +1,169 @@
+/*
+ * kernels.cu - classes of bugs that kernels have, each as a pair NAME_right and NAME_wrong. Where
+ * the bug is not in the kernel but in what it is given, both names are the same kernel.
+ */
+#include <cuda_bf16.h>
+#include "kernels.cuh"
+
+#define BOTH(define)        define(right, true) define(wrong, false)
+#define KERNEL(name, which) extern "C" __global__ void name##_##which
+
+/* softmax; wrong: the columns that threads have past the row count as 0, not as -inf. */
+#define TAIL_MASK(which, right)                                                                    \
+    KERNEL(tail_mask, which)(const float *x, float *y, int cols)                                   \
+    {                                                                                              \
+        int c = threadIdx.x;                                                                       \
+        float value = c < cols ? x[blockIdx.x * cols + c] : right ? -INFINITY : 0.0f;              \
+        float power = expf(value - block_max(value));                                              \
+        float sum = block_sum(power);                                                              \
+        if (c < cols)                                                                              \
+            y[blockIdx.x * cols + c] = power / sum;                                                \
+    }
+BOTH(TAIL_MASK)
+
+/* y = x * alpha in fours; wrong: what is left over after the fours is not written. */
+#define TAIL_WRITE(which, right)                                                                   \
+    KERNEL(tail_write, which)(const float *x, float *y, float alpha, int n)                        \
+    {                                                                                              \
+        int first = 4 * (blockIdx.x * blockDim.x + threadIdx.x);                                   \
+        int end = min(first + 4, right ? n : n / 4 * 4);                                           \
+        for (int i = first; i < end; i++)                                                          \
+            y[i] = x[i] * alpha;                                                                   \
+    }
+BOTH(TAIL_WRITE)
+
+/* Row sums of bf16, a thread a row; wrong: the sum itself is kept in bf16. */
+#define BF16_SUM(which, right)                                                                     \
+    KERNEL(bf16_accumulator, which)(const __nv_bfloat16 *x, __nv_bfloat16 *y, int rows, int cols)  \
+    {                                                                                              \
+        float sum = 0;                                                                             \
+        int row = threadIdx.x;                                                                     \
+        if (row >= rows)                                                                           \
+            return;                                                                                \
+        for (int c = 0; c < cols; c++) {                                                           \
+            sum += __bfloat162float(x[row * cols + c]);                                            \
+            if (!right)                                                                            \
+                sum = __bfloat162float(__float2bfloat16(sum));                                     \
+        }                                                                                          \
+        y[row] = __float2bfloat16(sum);                                                            \
+    }
+BOTH(BF16_SUM)
+
+/* rmsnorm of rows so small that eps matters; wrong: eps is left out. */
+#define MISSING_EPS(which, right)                                                                  \
+    KERNEL(missing_eps, which)(const float *x, const float *w, float *y, int cols, float eps)      \
+    {                                                                                              \
+        size_t row = (size_t)blockIdx.x * cols;                                                    \
+        rmsnorm_row(x + row, w, y + row, cols, cols, right ? eps : 0.0f);                          \
+    }
+BOTH(MISSING_EPS)
+
+/* y = x + table[position]; wrong: the program has not moved the position on. */
+#define STALE_POSITION(which, right)                                                               \
+    KERNEL(stale_position, which)                                                                  \
+    (const float *x, const float *table, float *y, const int *position, int at, int cols)          \
+    {                                                                                              \
+        (void)at;                                                                                  \
+        for (int c = threadIdx.x; c < cols; c += blockDim.x)                                       \
+            y[c] = x[c] + table[(*position - at) * cols + c];                                      \
+    }
+BOTH(STALE_POSITION)
+
+/* rmsnorm of rows with a pitch; wrong: rows of x are taken to lie densely. */
+#define WRONG_STRIDE(which, right)                                                                 \
+    KERNEL(wrong_stride, which)                                                                    \
+    (const float *x, const float *w, float *y, long long pitch, int cols, float eps)               \
+    {                                                                                              \
+        size_t row = blockIdx.x;                                                                   \
+        rmsnorm_row(x + row * (right ? pitch : cols), w, y + row * cols, cols, cols, eps);         \
+    }
+BOTH(WRONG_STRIDE)
+
+/* silu(gate) * up; wrong: gate and up are swapped. */
+#define SWAPPED(which, right)                                                                      \
+    KERNEL(swapped_operands, which)(const float *gate, const float *up, float *y, int n)           \
+    {                                                                                              \
+        int i = blockIdx.x * blockDim.x + threadIdx.x;                                             \
+        if (i >= n)                                                                                \
+            return;                                                                                \
+        float a = right ? gate[i] : up[i], b = right ? up[i] : gate[i];                            \
+        y[i] = a / (1 + expf(-a)) * b;                                                             \
+    }
+BOTH(SWAPPED)
+
+/* Row sums through shared memory, the last warp's part first to be read; wrong: without the barrier
+ * between the parts' writes and reads. */
+#define MISSING_BARRIER(which, right)                                                              \
+    KERNEL(missing_barrier, which)(const float *x, float *y, int cols)                             \
+    {                                                                                              \
+        __shared__ volatile float part[32];                                                        \
+        float sum = 0;                                                                             \
+        if (threadIdx.x < 32)                                                                      \
+            part[threadIdx.x] = 0;                                                                 \
+        __syncthreads();                                                                           \
+        /* The later the warp, the more it has to do before it writes. */                          \
+        int often = threadIdx.x / 32 ? 64 : 1;                                                     \
+        for (int k = 0; k < often; k++) {                                                          \
+            sum = 0;                                                                               \
+            for (int c = threadIdx.x; c < cols; c += blockDim.x)                                   \
+                sum += ((const volatile float *)x)[blockIdx.x * cols + c];                         \
+        }                                                                                          \
+        for (int step = 16; step; step /= 2)                                                       \
+            sum += __shfl_xor_sync(~0u, sum, step);                                                \
+        if (threadIdx.x % 32 == 0)                                                                 \
+            part[threadIdx.x / 32] = sum;                                                          \
+        if (right)                                                                                 \
+            __syncthreads();                                                                       \
+        if (threadIdx.x)                                                                           \
+            return;                                                                                \
+        float all = 0;                                                                             \
+        for (int warp = blockDim.x / 32 - 1; warp >= 0; warp--)                                    \
+            all += part[warp];                                                                     \
+        y[blockIdx.x] = all;                                                                       \
+    }
+BOTH(MISSING_BARRIER)
+
+/* Row sums; wrong: the last column is left out. */
+#define OFF_BY_ONE(which, right)                                                                   \
+    KERNEL(off_by_one, which)(const float *x, float *y, int cols)                                  \
+    {                                                                                              \
+        float sum = 0;                                                                             \
+        for (int c = threadIdx.x; c < cols - (right ? 0 : 1); c += blockDim.x)                     \
+            sum += x[blockIdx.x * cols + c];                                                       \
+        sum = block_sum(sum);                                                                      \
+        if (threadIdx.x == 0)                                                                      \
+            y[blockIdx.x] = sum;                                                                   \
+    }
+BOTH(OFF_BY_ONE)
+
+/* relu, whose NaN stays NaN; wrong: fmaxf takes the other operand. */
+#define NAN_LOST(which, right)                                                                     \
+    KERNEL(nan_lost, which)(const float *x, float *y, int n)                                       \
+    {                                                                                              \
+        int i = blockIdx.x * blockDim.x + threadIdx.x;                                             \
+        if (i < n)                                                                                 \
+            y[i] = right && isnan(x[i]) ? x[i] : fmaxf(x[i], 0.0f);                                \
+    }
+BOTH(NAN_LOST)
+
+/* y += x; wrong: y = x. */
+#define OVERWRITES(which, right)                                                                   \
+    KERNEL(overwrites, which)(const float *x, float *y, float alpha, int n)                        \
+    {                                                                                              \
+        int i = blockIdx.x * blockDim.x + threadIdx.x;                                             \
+        if (i < n)                                                                                 \
+            y[i] = alpha * x[i] + (right ? y[i] : 0.0f);                                           \
+    }
+BOTH(OVERWRITES)
+
+/* c = a * b, an element a thread; wrong: a is read as if it were transposed. */
+#define TRANSPOSED(which, right)                                                                   \
+    KERNEL(transposed, which)(const float *a, const float *b, float *c, int n)                     \
+    {                                                                                              \
+        int row = blockIdx.x, col = threadIdx.x;                                                   \
+        float sum = 0;                                                                             \
+        for (int k = 0; k < n; k++)                                                                \
+            sum += a[right ? row * n + k : k * n + row] * b[k * n + col];                          \
+        c[row * n + col] = sum;                                                                    \
+    }
+BOTH(TRANSPOSED)

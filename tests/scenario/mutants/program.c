@@ -1,0 +1,151 @@
+/*
+ * program.c - runs one kernel of kernels.cu a few times: `program FATBIN CLASS right|wrong`.
+ */
+#include "common/program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 6, COLS = 77, PITCH = 96, COUNT = ROWS * COLS, WIDE = 512, SIDE = 32, REPEAT = 3 };
+
+static char name[64];
+static bool wrong;
+
+static void repeat(unsigned grid, unsigned block, void **params)
+{
+    for (int i = 0; i < REPEAT; i++)
+        launch(kernel(name), grid, block, NULL, params);
+}
+
+static void rows_to_rows(void)
+{
+    CUdeviceptr x = upload(COUNT, 1), y = upload(COUNT, 2);
+    int cols = COLS;
+    repeat(ROWS, 96, (void *[]){&x, &y, &cols});
+    print_sum(name, y, COUNT * sizeof(float));
+}
+
+static void rows_to_sums(void)
+{
+    CUdeviceptr x = upload(ROWS * WIDE, 3), y = upload(ROWS, 4);
+    int cols = WIDE;
+    repeat(ROWS, 128, (void *[]){&x, &y, &cols});
+    if (!wrong ||
+        strncmp(name, "missing_barrier", 15)) /* what a race gives is not to be compared */
+        print_sum(name, y, ROWS * sizeof(float));
+}
+
+/* Values of one sign, so that a sum grows well past what bf16 can add to it. */
+static void bf16_sums(void)
+{
+    static uint16_t host[ROWS * WIDE];
+    CUdeviceptr x, y;
+    int rows = ROWS, cols = WIDE;
+    for (int i = 0; i < ROWS * WIDE; i++)
+        host[i] = (uint16_t)(0x3f80 + i * 7 % 64); /* 1 to 1.5 */
+    CHECK(cuMemAlloc(&x, sizeof(host)));
+    CHECK(cuMemcpyHtoD(x, host, sizeof(host)));
+    CHECK(cuMemAlloc(&y, ROWS * sizeof(uint16_t)));
+    repeat(1, 32, (void *[]){&x, &y, &rows, &cols});
+    print_sum(name, y, ROWS * sizeof(uint16_t));
+}
+
+static void small_rows(void)
+{
+    static float host[COUNT];
+    struct norm norm = norm_new(ROWS, COLS, 5);
+    for (int i = 0; i < COUNT; i++)
+        host[i] = (float)(i % 13 - 6) * 1e-3f;
+    CHECK(cuMemcpyHtoD(norm.x, host, sizeof(host)));
+    for (int i = 0; i < REPEAT; i++)
+        norm_launch(name, &norm, NULL);
+    norm_print(name, &norm);
+}
+
+static void positions(void)
+{
+    CUdeviceptr x = upload(COLS, 8), table = upload(COUNT, 9), y = upload(COLS, 10), position;
+    int cols = COLS;
+    CHECK(cuMemAlloc(&position, sizeof(int)));
+    CHECK(cuMemsetD32(position, 1, 1));
+    for (int at = 1; at < 1 + REPEAT; at++) {
+        CUdeviceptr row = table + (CUdeviceptr)(at * COLS) * sizeof(float);
+        if (!wrong || at == 1)
+            CHECK(cuMemcpyHtoD(position, &at, sizeof(at)));
+        launch(kernel(name), 1, 64, NULL, (void *[]){&x, &row, &y, &position, &at, &cols});
+        print_sum(name, y, COLS * sizeof(float));
+    }
+}
+
+static void strided_rows(void)
+{
+    struct norm norm = norm_new(ROWS, COLS, 11);
+    CUdeviceptr x = upload(ROWS * PITCH, 12);
+    long long pitch = PITCH;
+    repeat(ROWS, 64, (void *[]){&x, &norm.w, &norm.y, &pitch, &norm.cols, &norm.eps});
+    norm_print(name, &norm);
+}
+
+static void two_inputs(void)
+{
+    CUdeviceptr a = upload(COUNT, 13), b = upload(COUNT, 14), y = upload(COUNT, 15);
+    int n = COUNT;
+    repeat((COUNT + 63) / 64, 64, (void *[]){&a, &b, &y, &n});
+    print_sum(name, y, COUNT * sizeof(float));
+}
+
+static void matrices(void)
+{
+    CUdeviceptr a = upload(SIDE * SIDE, 16), b = upload(SIDE * SIDE, 17),
+                c = upload(SIDE * SIDE, 18);
+    int n = SIDE;
+    repeat(SIDE, SIDE, (void *[]){&a, &b, &c, &n});
+    print_sum(name, c, SIDE * SIDE * sizeof(float));
+}
+
+static void with_nans(void)
+{
+    CUdeviceptr x = upload(COUNT, 19), y = upload(COUNT, 20);
+    float nan = NAN;
+    int n = COUNT;
+    CHECK(cuMemcpyHtoD(x + 40 * sizeof(float), &nan, sizeof(nan)));
+    repeat((COUNT + 63) / 64, 64, (void *[]){&x, &y, &n});
+    print_sum(name, y, COUNT * sizeof(float));
+}
+
+static void scaled(void)
+{
+    CUdeviceptr x = upload(COUNT + 3, 21), y = upload(COUNT + 3, 22);
+    float alpha = 0.75f;
+    int n = COUNT + 1; /* odd: no multiple of four */
+    repeat((COUNT + 64) / 64, 64, (void *[]){&x, &y, &alpha, &n});
+    print_sum(name, y, (COUNT + 1) * sizeof(float));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } classes[] = {
+        {"tail_mask", rows_to_rows},      {"tail_write", scaled},
+        {"bf16_accumulator", bf16_sums},  {"missing_eps", small_rows},
+        {"stale_position", positions},    {"wrong_stride", strided_rows},
+        {"swapped_operands", two_inputs}, {"missing_barrier", rows_to_sums},
+        {"off_by_one", rows_to_sums},     {"nan_lost", with_nans},
+        {"overwrites", scaled},           {"transposed", matrices},
+    };
+    start(argc, argv);
+    wrong = !strcmp(word(1), "wrong");
+    snprintf(name, sizeof(name), "%s_%s", word(0), word(1));
+    for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++)
+        if (!strcmp(word(0), classes[i].name)) {
+            classes[i].run();
+            finish();
+            return 0;
+        }
+    fprintf(stderr, "unknown class '%s'\n", word(0));
+    return 2;
+}

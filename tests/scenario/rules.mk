@@ -1,0 +1,45 @@
+# rules.mk - builds the programs of the scenarios; the top-level Makefile includes it.
+#
+# Each is an ordinary CUDA program, linked against the toolkit's stub of the driver. Kernels are carried
+# as PTX alone, which every GPU and the stand-in can run.
+
+SCENARIO := $(BUILD)/tests/scenario
+SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scenario/*/program.c)))
+SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
+SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
+SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so
+SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
+STUBS := $(firstword $(wildcard $(CUDA)/lib64/stubs $(CUDA)/targets/x86_64-linux/lib/stubs \
+    $(CUDA)/targets/sbsa-linux/lib/stubs))
+CUPTI_LIBS := $(firstword $(wildcard $(addsuffix /libcupti.so,$(CUDA)/lib64 $(CUDA)/extras/CUPTI/lib64)))
+
+$(SCENARIO)/%.o: INCLUDES = -Itests/scenario
+# The old launch functions are deprecated, and still there.
+$(SCENARIO)/%.o: C_FLAGS += -Wno-deprecated-declarations
+
+$(SCENARIO)/subscriber/program: SCENARIO_LIBS = $(CUPTI_LIBS)
+$(SCENARIO_BIN): %: %.o $(SCENARIO_COMMON_O)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -L$(STUBS) -lcuda $(SCENARIO_LIBS) -lpthread
+
+$(SCENARIO)/injection/other.so: $(SCENARIO)/injection/other.o
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) -shared -o $@ $<
+
+$(SCENARIO_FATBIN): $(BUILD)/%.fatbin: %.cu tests/scenario/common/kernels.cuh | $(READY)
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 -Itests/scenario/common \
+	    -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX) -o $@ $<
+
+.PHONY: scenario scenario-programs sweep
+scenario-programs: $(SCENARIO_ALL)
+
+## scenario: programs under cuvet on the stand-in for a GPU (TESTS="word ..." picks)
+scenario: all softgpu $(SCENARIO_ALL)
+	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) tests/scenario/run.sh $(TESTS)
+
+## sweep: the same with the Nth driver call of cuvet failing, for every N
+sweep: all softgpu $(SCENARIO_ALL)
+	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) SWEEP_LONG=1 tests/scenario/sweep.sh $(TESTS)
+
+-include $(wildcard $(SCENARIO)/*/*.d)

@@ -1,0 +1,92 @@
+#!/bin/bash
+# run.sh [WORD ...] - runs the scenarios whose name holds a word, or all; speaks TAP.
+#
+# Each is run bare and under cuvet: output and exit code must agree, the books must balance, and the
+# verdicts must be those of its `expect`. The folder of one that fails is kept, with the commands that
+# repeat it. README.md says how to write one; CUVET_BUILD, VARIANT and SCENARIO_DRIVER=real as in lib.sh.
+set -uo pipefail
+. tests/tap.sh
+. tests/scenario/lib.sh
+
+# What cuvet said beyond the program's own words: nothing, or what the scenario expects.
+judge_words() {
+    local work=$1 pattern lines most said
+    cat "$work"/cuvet.report/journal-*.jsonl 2>/dev/null |
+        sed -n 's/.*"event":"warning".*"sentence":"\(.*\)"}/\1/p' >"$work/warnings"
+    while IFS= read -r pattern; do
+        grep -qE -- "$pattern" "$work/cuvet.err" "$work/warnings" || echo "nothing said like /$pattern/"
+    done < <(all says)
+    said=$(all says)
+    most=$(all lines)
+    lines=$(diff "$work/bare.err" "$work/cuvet.err" | grep -c '^>')
+    [ -z "$said" ] && most=${most:-0}
+    if [ "$lines" -gt "${most:-8}" ]; then
+        echo "$lines lines more on standard error:"
+        diff "$work/bare.err" "$work/cuvet.err" | grep '^>' | head -30
+    fi
+}
+
+judge() {
+    local work=$1 journals=()
+    compare "$work" cuvet
+    for journal in "$work"/cuvet.report/journal-*.jsonl; do
+        [ -e "$journal" ] && journals+=("$journal")
+    done
+    awk -v exact=1 -f "$here/judge.awk" "$folder/expect" "${journals[@]}"
+    judge_words "$work"
+}
+
+# one SCENARIO: leaves WORK/complaints, empty where all is well, or WORK/skipped.
+one() {
+    local work=$root/$1
+    use "$1"
+    mkdir -p "$work"
+    if [ "$(all needs)" = softgpu ] && [ "$driver" = real ]; then
+        echo 'softgpu only' >"$work/skipped"
+        return
+    fi
+    run_bare "$work"
+    run_cuvet "$work" cuvet
+    judge "$work" >"$work/complaints" 2>&1
+}
+
+# verdict SCENARIO: for tap.sh's ok.
+verdict() {
+    [ ! -s "$root/$1/complaints" ] && [ -e "$root/$1/complaints" ] && return
+    cat "$root/$1/complaints"
+    echo "alone: sh $root/$1/bare.sh"
+    echo "under cuvet: sh $root/$1/cuvet.sh"
+    tail -5 "$root/$1/cuvet.err"
+    return 1
+}
+
+chosen() {
+    local name word
+    for name in tests/scenario/*/expect; do
+        name=$(basename "$(dirname "$name")")
+        [ $# -eq 0 ] && echo "$name"
+        for word in "$@"; do
+            case $name in *"$word"*) echo "$name" && break ;; esac
+        done
+    done
+}
+
+if [ "${1:-}" = --one ]; then
+    root=$2
+    one "$3"
+    exit
+fi
+root=$(mktemp -d "${TMPDIR:-/tmp}/cuvet-scenario-XXXXXX")
+mapfile -t names < <(chosen "$@")
+printf '%s\n' "${names[@]}" | xargs -P "${SCENARIO_JOBS:-2}" -I{} "$0" --one "$root" {}
+for name in "${names[@]}"; do
+    use "$name"
+    if [ -e "$root/$name/skipped" ]; then
+        skip "$name: $(all about)" "$(<"$root/$name/skipped")"
+        rm -rf "${root:?}/$name"
+    elif ok "$name: $(all about)" verdict "$name" && [ ! -s "$root/$name/complaints" ]; then
+        rm -rf "${root:?}/$name"
+    fi
+done
+rmdir "$root" 2>/dev/null
+done_testing

@@ -1,0 +1,144 @@
+/* graph_run.c - what a launch of an instance runs: the nodes as steps in an order that their edges
+ * allow. */
+#include <stdint.h>
+#include <stdlib.h>
+#include "driver/device.h"
+#include "driver/graph.h"
+#include "driver/graph_exec.h"
+#include "driver/settings.h"
+
+struct step {
+    struct shared_work *work; /* NULL: nothing to do (empty, disabled, the ends of a child graph) */
+    struct context *context;
+    size_t missing; /* how many steps it waits for */
+    size_t *next;   /* the steps that wait for it */
+    size_t next_count, next_room;
+};
+
+struct program {
+    atomic_uint owners;
+    struct step *steps;
+    size_t count, room;
+};
+
+static size_t add_step(struct program *program, struct shared_work *work, struct context *context)
+{
+    program->steps =
+        must_grow(program->steps, program->count, &program->room, sizeof(*program->steps));
+    program->steps[program->count] =
+        (struct step){.work = shared_work_hold(work), .context = context};
+    return program->count++;
+}
+
+static void order(struct program *program, size_t before, size_t after)
+{
+    struct step *step = &program->steps[before];
+    step->next = must_grow(step->next, step->next_count, &step->next_room, sizeof(*step->next));
+    step->next[step->next_count++] = after;
+    program->steps[after].missing++;
+}
+
+/* A child graph lies between two empty steps: `first` before all of its nodes, `last` behind them.
+ */
+static void add_graph(struct program *program, const struct graph *graph, size_t first, size_t last)
+{
+    size_t *begin = must_allocate(2 * graph->count, sizeof(*begin)), *end = begin + graph->count;
+    for (size_t i = 0; i < graph->count; i++) {
+        const struct node *node = graph->nodes[i];
+        begin[i] = end[i] = add_step(program, node->enabled ? node->work : NULL, node->context);
+        if (node->child) {
+            end[i] = add_step(program, NULL, NULL);
+            order(program, begin[i], end[i]);
+            add_graph(program, node->child, begin[i], end[i]);
+        }
+    }
+    for (size_t i = 0; i < graph->count; i++) {
+        const struct node *node = graph->nodes[i];
+        for (size_t k = 0; k < node->in.count; k++)
+            order(program, end[node->in.at[k].node->index], begin[i]);
+        if (node->in.count == 0)
+            order(program, first, begin[i]);
+        if (node->out.count == 0)
+            order(program, end[i], last);
+    }
+    free(begin);
+}
+
+struct program *program_new(const struct graph *body)
+{
+    struct program *program = must_allocate(1, sizeof(*program));
+    atomic_init(&program->owners, 1);
+    size_t first = add_step(program, NULL, NULL), last = add_step(program, NULL, NULL);
+    add_graph(program, body, first, last);
+    return program;
+}
+
+struct program *program_hold(struct program *program)
+{
+    atomic_fetch_add_explicit(&program->owners, 1, memory_order_relaxed);
+    return program;
+}
+
+void program_drop(struct section *section, struct program *program)
+{
+    if (!program || atomic_fetch_sub_explicit(&program->owners, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < program->count; i++) {
+        section_drop(section, program->steps[i].work);
+        free(program->steps[i].next);
+    }
+    free(program->steps);
+    free(program);
+}
+
+/* From the seed and the number of the run; never 0. */
+static uint64_t first_draw(uint64_t seed)
+{
+    static _Atomic uint64_t runs;
+    return (seed + atomic_fetch_add(&runs, 1)) * 0x9e3779b97f4a7c15u | 1;
+}
+
+static uint64_t draw(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static CUresult run_step(const struct step *step, struct context *context)
+{
+    if (!step->work)
+        return CUDA_SUCCESS;
+    if (step->context && !context_is_alive(step->context))
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    const struct work *work = &step->work->work;
+    return work->type->run(step->context ? step->context : context, work->data);
+}
+
+CUresult program_run(const struct program *program, struct context *context)
+{
+    CUresult result = CUDA_SUCCESS;
+    uint64_t seed = settings()->seed, state = seed ? first_draw(seed) : 0;
+    size_t *missing = must_allocate(2 * program->count, sizeof(*missing));
+    size_t *ready = missing + program->count, done = 0, count = 0;
+    for (size_t i = 0; i < program->count; i++) {
+        missing[i] = program->steps[i].missing;
+        if (missing[i] == 0)
+            ready[count++] = i;
+    }
+    const atomic_bool *stop = stream_stop_flag(context);
+    while (!result && done < count && !atomic_load(stop)) {
+        size_t pick = seed ? done + draw(&state) % (count - done) : done, at = ready[pick];
+        ready[pick] = ready[done];
+        ready[done++] = at;
+        const struct step *step = &program->steps[at];
+        result = run_step(step, context);
+        for (size_t i = 0; i < step->next_count; i++) {
+            if (--missing[step->next[i]] == 0)
+                ready[count++] = step->next[i];
+        }
+    }
+    free(missing);
+    return result;
+}

@@ -1,0 +1,135 @@
+/*
+ * exec.h - runs PTX kernels on the CPU, a warp of 32 lanes at a time.
+ *
+ * Knows PTX and memory, nothing of the driver API: its owner gives it the memory (struct exec_host)
+ * and turns a fault into an error code.
+ *
+ * Threads: exec_prepare() of one module's functions is locked inside; exec_run() may be called from
+ * any number of threads at once, also for one function. Loads, stores and atomics of kernels that
+ * run at once act on memory as a device's would: aligned accesses of up to 8 bytes are atomic
+ * (relaxed); volatile, relaxed, acquire and release accesses, fences and atomics synchronise with
+ * each other and with the host's own atomics.
+ */
+#ifndef SOFTGPU_EXEC_H
+#define SOFTGPU_EXEC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "ptx/ptx.h"
+
+/*
+ * The generic address space. Device and pinned memory have addresses below EXEC_WINDOWS, as given
+ * by exec_host.find; above it lie the windows of each thread's own spaces. An address in no range
+ * and in no window is a fault, and so is one past the end of a range.
+ */
+#define EXEC_WINDOWS       (1ull << 48)
+#define EXEC_SHARED_BASE   (1ull << 48)
+#define EXEC_LOCAL_BASE    (2ull << 48)
+#define EXEC_PARAM_BASE    (3ull << 48)
+#define EXEC_FUNCTION_BASE (4ull << 48) /* addresses of functions, for indirect calls */
+
+/* [begin, begin + bytes) as kernels see it, and the same bytes as the host may touch them. */
+struct exec_range {
+    uint64_t begin;
+    uint64_t bytes;
+    uint8_t *host;
+    bool writable;
+};
+
+struct exec_host {
+    void *user;
+    /* The range that holds `address`; false where there is none. Called from any thread; a range
+     * found stays valid until the launch that asked has ended. `host` is aligned as `begin` is, up
+     * to 16 bytes. */
+    bool (*find)(void *user, uint64_t address, struct exec_range *range);
+    /* Room in device memory for a module's variable, zeroed: its address in `address`. */
+    bool (*place)(void *user, const struct ptx_variable *variable, uint64_t *address);
+};
+
+struct exec_module;
+struct exec_function;
+
+/* Gives each .global and .const variable its place and initial value. `ptx` stays the
+ * caller's and must outlive the module. An extern variable or function that nothing defines
+ * is an error only where a launched kernel uses it. */
+enum status exec_module_create(struct ptx_module *ptx, const struct exec_host *host,
+                               struct exec_module **module, struct error *err);
+/* The places of variables are the owner's to free. */
+void exec_module_free(struct exec_module *module);
+
+/* NULL where the module has no such kernel (entry) with a body. */
+struct exec_function *exec_find_kernel(struct exec_module *module, const char *name);
+bool exec_find_variable(struct exec_module *module, const char *name, uint64_t *address,
+                        uint64_t *bytes);
+
+/* Reads and decodes the kernel and all that it calls. An instruction that is not known is an
+ * error here, with file and line; so is a cluster of more than one block. Idempotent. */
+enum status exec_prepare(struct exec_function *kernel, struct error *err);
+
+struct exec_param {
+    size_t offset, bytes; /* in the parameter buffer */
+};
+
+/* What the declarations tell. registers, local and static_shared are 0 until exec_prepare(), which
+ * writes them: read them after a call of it. Names and parameters may be read at any time. */
+struct exec_info {
+    const char *name;
+    unsigned param_count;
+    const struct exec_param *params;
+    size_t param_bytes; /* of the whole buffer */
+    size_t
+        static_shared;  /* bytes of a block that the kernel and its callees use, without dynamic */
+    size_t local;       /* bytes of a thread */
+    unsigned registers; /* 32-bit registers of a thread, a guess from above */
+    unsigned max_threads; /* of a block: maxntid or reqntid, else 1024 */
+    unsigned reqntid[3];  /* 0 where not given */
+    unsigned reqcluster[3];
+};
+const struct exec_info *exec_describe(const struct exec_function *kernel);
+
+enum exec_outcome {
+    EXEC_DONE,
+    EXEC_ILLEGAL_ADDRESS, /* outside every range, or a write to a read-only one */
+    EXEC_MISALIGNED,
+    EXEC_ILLEGAL_INSTRUCTION, /* an extern function that nothing defines; an indirect call to no
+                                 function */
+    EXEC_TRAP,
+    EXEC_ASSERT,
+    EXEC_STACK_OVERFLOW,
+    EXEC_STOPPED, /* `stop` was set, or step_limit was passed */
+};
+
+struct exec_launch {
+    const struct exec_function *kernel; /* prepared */
+    unsigned grid[3], block[3];
+    size_t dynamic_shared;
+    const void *params; /* param_bytes bytes, copied */
+    bool cooperative;   /* all blocks are run in turn, so that they may wait for each other */
+    unsigned device;
+    uint64_t seed;           /* not 0: blocks and warps take turns in an order drawn from it */
+    uint64_t step_limit;     /* instructions of a warp in all; 0: none */
+    const atomic_bool *stop; /* may be NULL; looked at now and then */
+};
+
+struct exec_fault {
+    enum exec_outcome outcome;
+    uint64_t address;
+    unsigned block[3], thread[3];
+    char text[256]; /* kernel, PTX line, instruction, address, the thread: one sentence */
+};
+
+/* Blocks that wait for each other in a launch that is not cooperative get their turns too: no block
+ * that can go on is starved by one that spins. `fault` is filled in always. */
+enum exec_outcome exec_run(const struct exec_launch *launch, struct exec_fault *fault);
+
+/* What was executed by this process, for the coverage report: one call of `each` a line of the
+ * report, in a fixed order: "op ld.global.nc.v4.u32 1234", "kernel NAME LAUNCHES", and
+ * "line FILE LINE COUNT" and "function NAME COUNT" where the PTX has line information. Counts are
+ * of instructions that a warp executed; kernels, lines and functions that were prepared and never
+ * executed have 0. */
+void exec_report(void (*each)(void *user, const char *line), void *user);
+
+#endif

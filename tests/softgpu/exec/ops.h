@@ -1,0 +1,125 @@
+/*
+ * ops.h - what op.fn may be, and what op.mode and op.more mean to it. Decoders write these, the
+ * functions read them.
+ */
+#ifndef SOFTGPU_OPS_H
+#define SOFTGPU_OPS_H
+
+#include "exec/state.h"
+
+/* sync.c: s[0..2] values, s[3] the member mask; d and q the results. */
+enum sync_kind { SYNC_SHFL, SYNC_VOTE, SYNC_MATCH, SYNC_REDUX, SYNC_ELECT, SYNC_WARP };
+enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
+enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
+enum { MATCH_ANY, MATCH_ALL };
+enum {
+    REDUX_ADD,
+    REDUX_MIN_U,
+    REDUX_MAX_U,
+    REDUX_MIN_S,
+    REDUX_MAX_S,
+    REDUX_AND,
+    REDUX_OR,
+    REDUX_XOR,
+};
+struct sync {
+    enum sync_kind kind;
+    uint32_t flip; /* vote: of a negated predicate */
+};
+op_fn op_sync, op_exchange, op_activemask;
+
+/* barrier.c: s[0] the barrier, s[1] the count or REF_NONE, s[2] the predicate of bar.red. imm:
+ * flip. */
+enum { BAR_SYNC, BAR_ARRIVE, BAR_AND, BAR_OR, BAR_POPC };
+op_fn op_barrier, op_cluster_arrive, op_cluster_wait;
+
+/* control.c */
+struct jump_table {
+    unsigned count;
+    uint32_t targets[];
+};
+struct call_site {
+    const struct code *code; /* NULL for a call through s[0] */
+    unsigned results, args;
+    struct slot *slots; /* results first, as the caller sees them */
+};
+op_fn op_bra, op_brx, op_call, op_ret, op_exit, op_trap, op_nanosleep, op_nop, op_fence;
+op_fn op_alloca, op_stacksave, op_stackrestore, op_unresolved;
+struct builtin_call {
+    op_fn *fn;
+    const char *name;
+    struct call_site site;
+};
+
+/* arith.c */
+op_fn op_lane;          /* op->lane on s[], into d and q */
+op_fn op_move_bits;     /* d = s[0], same width */
+op_fn op_add_imm;       /* d = s[0] + imm: cvta */
+op_fn op_local_address; /* d = imm + where the frame's local memory begins */
+op_fn op_not_pred;      /* d = !s[0] */
+op_fn op_isspacep;      /* d = s[0] lies in space `mode` */
+op_fn op_pack, op_unpack;
+struct pack {
+    unsigned count, bytes; /* of a part */
+    ref parts[VECTOR_MAX];
+    uint8_t part_width[VECTOR_MAX];
+};
+
+/* load_store.c: ld and st */
+struct access {
+    enum memory memory;
+    bool is_signed, acquire, release, spins;
+    unsigned bytes; /* of an element in memory */
+    unsigned count;
+    unsigned width;         /* of the registers, in bytes */
+    unsigned address_width; /* 0: a constant address, in offset */
+    ref address;
+    int64_t offset;
+    ref frame; /* IN_FRAME: where the variable lies */
+    ref regs[VECTOR_MAX];
+};
+op_fn op_ld, op_st, op_copy_async;
+/* cp.async: from and to, then how much. */
+struct async_copy {
+    struct access to, from;
+    unsigned bytes;
+    ref source_bytes; /* REF_NONE: all */
+    unsigned source_width;
+    ref ignore; /* a predicate, or REF_NONE */
+    uint32_t flip;
+};
+/* The addresses of the active lanes, those of the others set to one of them. */
+void addresses(const struct warp *w, const struct access *a, uint64_t address[LANES]);
+/* The same for one lane mask at a time of generic accesses; see each_space() in memory.c. */
+typedef bool access_fn(struct warp *w, const struct op *op, const struct access *a,
+                       struct pointers *p);
+enum step each_space(struct warp *w, const struct op *op, const struct access *a, bool write,
+                     access_fn *fn);
+
+/* atomic.c */
+enum atomic {
+    ATOMIC_ADD,
+    ATOMIC_MIN,
+    ATOMIC_MAX,
+    ATOMIC_INC,
+    ATOMIC_DEC,
+    ATOMIC_AND,
+    ATOMIC_OR,
+    ATOMIC_XOR,
+    ATOMIC_EXCH,
+    ATOMIC_CAS,
+};
+enum number { NUMBER_U, NUMBER_S, NUMBER_F64, NUMBER_F32, NUMBER_F16, NUMBER_BF16 };
+struct atomic_access {
+    struct access access; /* regs: the first operands, a vector of them */
+    enum atomic op;
+    enum number number;
+    unsigned part; /* bytes of a number: half of access.bytes for the packed types */
+    ref swap;      /* the new value of cas */
+    unsigned swap_width;
+    ref d[VECTOR_MAX]; /* REF_NONE in red */
+    unsigned d_width;
+};
+op_fn op_atomic;
+
+#endif

@@ -1,0 +1,220 @@
+/*
+ * test_exec_real.c - our own device code as nvcc translates it, run on the interpreter.
+ *
+ * $SOFTGPU_PTX names the folder with snapshot.ptx and refs.ptx; without it there is nothing to
+ * test.
+ */
+#include "exec_bench.h"
+#include <math.h>
+#include "device/snapshot_abi.h"
+#include "refs/ref_abi.h"
+
+static char *text;
+
+static bool open_file(const char *name)
+{
+    char path[4096];
+    const char *folder = getenv("SOFTGPU_PTX");
+    if (!folder)
+        return false;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s cannot be read", path);
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    free(text);
+    text = malloc(size);
+    assert_int_equal(fread(text, 1, size, file), size);
+    fclose(file);
+    bench_close();
+    const struct exec_host host = {&bench, bench_find, bench_place};
+    struct error err = {{0}};
+    if (ptx_read(text, size, name, &bench.ptx, &err) ||
+        exec_module_create(bench.ptx, &host, &bench.module, &err))
+        fail_msg("%s", err.text);
+    return true;
+}
+
+static void open_kernel(const char *name)
+{
+    struct error err = {{0}};
+    struct exec_function *kernel = exec_find_kernel(bench.module, name);
+    assert_non_null(kernel);
+    if (exec_prepare(kernel, &err))
+        fail_msg("%s", err.text);
+    bench.launch = (struct exec_launch){.kernel = kernel, .grid = {1, 1, 1}, .block = {256, 1, 1}};
+}
+
+static void run_with(const void *params)
+{
+    bench.launch.params = params;
+    if (exec_run(&bench.launch, &bench.fault))
+        fail_msg("%s", bench.fault.text);
+}
+
+static void every_kernel_can_be_prepared(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"snapshot.ptx", "refs.ptx"};
+    for (unsigned f = 0; f < 2; f++) {
+        if (!open_file(names[f]))
+            skip();
+        unsigned kernels = 0;
+        for (unsigned i = 0; i < bench.ptx->function_count; i++) {
+            if (!bench.ptx->functions[i].is_entry)
+                continue;
+            open_kernel(bench.ptx->functions[i].name);
+            kernels++;
+        }
+        assert_true(kernels >= 2);
+    }
+}
+
+enum { ROWS = 24, ROW = 200, PITCH = 256, LONG = 3 * SNAPSHOT_CHUNK + 77, SKEW = 5 };
+
+/* One long row at an odd address, and short rows with a pitch. */
+static void set_segments(struct snapshot_call *call, uint64_t source)
+{
+    call->segment[0] = (struct snapshot_segment){.source = source + SKEW,
+                                                 .target = SKEW,
+                                                 .row_bytes = LONG,
+                                                 .rows = 1,
+                                                 .rows_per_chunk = 1,
+                                                 .chunks_per_row = 4};
+    call->segment[1] = (struct snapshot_segment){.source = source + 65536,
+                                                 .target = 65536,
+                                                 .row_bytes = ROW,
+                                                 .rows = ROWS,
+                                                 .source_pitch = PITCH,
+                                                 .target_pitch = PITCH,
+                                                 .first_chunk = 4,
+                                                 .rows_per_chunk = 8,
+                                                 .chunks_per_row = 1};
+    call->header.segments = 2;
+}
+
+static bool is_copied(unsigned i)
+{
+    return (i >= SKEW && i < SKEW + LONG) ||
+           (i >= 65536 && i < 65536 + ROWS * PITCH && (i - 65536) % PITCH < ROW);
+}
+
+static void a_snapshot_copies_just_its_rows(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 17 };
+    if (!open_file("snapshot.ptx"))
+        skip();
+    open_kernel("cuvet_snapshot");
+    uint64_t source = bench_area(BYTES), room = bench_area(BYTES * 4), words = bench_area(4096);
+    struct snapshot_call call = {0};
+    set_segments(&call, source);
+    for (unsigned i = 0; i < BYTES; i++)
+        ((uint8_t *)bench_at(source))[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
+    struct snapshot_arena *arena = bench_at(words + 1024);
+    *arena = (struct snapshot_arena){
+        .base = room, .bytes = BYTES * 4, .tail = (void *)(uintptr_t)(words + 2048)};
+    call.header.seal = (void *)(uintptr_t)words;
+    call.header.ticket = (void *)(uintptr_t)(words + 512);
+    call.header.arena = (void *)(uintptr_t)(words + 1024);
+    call.header.place = (void *)(uintptr_t)(words + 3072);
+    call.header.bytes = BYTES;
+    bench.launch.grid[0] = 4 + ROWS / 8;
+    for (unsigned turn = 1; turn <= 3; turn++) {
+        call.header.sequence = turn;
+        bench.launch.seed = turn == 1 ? 0 : turn;
+        memset(bench_at(room), 0xee, BYTES * 4);
+        run_with(&call);
+        const struct snapshot_seal *seal = bench_at(words);
+        assert_int_equal(seal->sequence, turn);
+        assert_int_equal(seal->base, room + (turn - 1) * BYTES);
+        const uint8_t *from = bench_at(source), *to = bench_at(seal->base);
+        for (unsigned i = 0; i < BYTES; i++)
+            if (to[i] != (is_copied(i) ? from[i] : 0xee))
+                fail_msg("byte %u of turn %u", i, turn);
+    }
+}
+
+enum { REF_ROWS = 12, REF_COLS = 1021, REF_STRIDE = 1024 };
+
+/* y = x / rms(x), in f32; some elements are spoilt. */
+static void set_rows(float *x, float *y, unsigned spoilt)
+{
+    for (unsigned r = 0; r < REF_ROWS; r++) {
+        double sum = 0;
+        for (unsigned c = 0; c < REF_COLS; c++) {
+            float v = (float)((r * 31 + c * 17) % 97) / 29.0f - 1.5f;
+            x[r * REF_STRIDE + c] = v;
+            sum += (double)v * v;
+        }
+        double inv = 1 / sqrt(sum / REF_COLS + 1e-6);
+        for (unsigned c = 0; c < REF_COLS; c++)
+            y[r * REF_STRIDE + c] = (float)((double)x[r * REF_STRIDE + c] * inv);
+    }
+    for (unsigned i = 0; i < spoilt; i++)
+        y[(i + 1) * REF_STRIDE + 100] += 0.25f;
+}
+
+static void a_reference_finds_the_wrong_elements(void **state)
+{
+    (void)state;
+    static const char *const kernels[] = {"cuvet_ref_rmsnorm", "cuvet_ref_rmsnorm_wide",
+                                          "cuvet_ref_rmsnorm_f32"};
+    for (unsigned i = 0; i < 9; i++) {
+        if (!open_file("refs.ptx"))
+            skip();
+        open_kernel(kernels[i % 3]);
+        uint64_t x = bench_area(65536), y = bench_area(65536), answers = bench_area(65536);
+        struct ref_call call = {.scalar = {1e-6},
+                                .size = {REF_ROWS, REF_COLS},
+                                .sequence = 77 + i,
+                                .lambda = 8,
+                                .unit_roundoff = 0x1p-24,
+                                .underflow = 0x1p-126,
+                                .pieces = 1,
+                                .group = i & 1 ? REF_THREADS : 32};
+        struct ref_tensor t = {.bytes = REF_ROWS * REF_STRIDE * 4,
+                               .dim = {REF_ROWS, REF_COLS},
+                               .stride = {REF_STRIDE, 1},
+                               .dtype = DTYPE_F32,
+                               .ndim = 2};
+        call.tensor[0] = call.tensor[2] = t;
+        call.tensor[0].in = (void *)(uintptr_t)x;
+        call.tensor[1].absent = 1;
+        call.tensor[2].got = (void *)(uintptr_t)y;
+        call.partial = (void *)(uintptr_t)(answers + 4096);
+        call.answer = (void *)(uintptr_t)answers;
+        call.ticket = (void *)(uintptr_t)(answers + 2048);
+        set_rows(bench_at(x), bench_at(y), i);
+        bench.launch.grid[0] = 3;
+        bench.launch.seed = i / 3;
+        run_with(&call);
+        const struct ref_verdict *v = bench_at(answers);
+        assert_int_equal(v->sequence, 77 + i);
+        assert_int_equal(v->checked, REF_ROWS * REF_COLS);
+        assert_int_equal(v->violations, i);
+        assert_int_equal(v->refused, 0);
+        if (i)
+            assert_int_equal(v->first_index, REF_COLS + 100);
+    }
+}
+
+static int close_bench(void **state)
+{
+    (void)state;
+    bench_close();
+    free(text);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_can_be_prepared),
+        cmocka_unit_test(a_snapshot_copies_just_its_rows),
+        cmocka_unit_test(a_reference_finds_the_wrong_elements),
+    };
+    return cmocka_run_group_tests_name("exec, our device code", tests, NULL, close_bench);
+}
