@@ -385,6 +385,36 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
     return true;
 }
 
+static int by_interest(const void *left, const void *right)
+{
+    const struct counters_kernel *a = left, *b = right;
+    const enum verdict order[] = {VERDICT_MISMATCH, VERDICT_INCONCLUSIVE};
+    uint64_t launches_a = counters_sum(&a->buckets), launches_b = counters_sum(&b->buckets);
+
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        uint64_t count_a = a->buckets.verdict[order[i]], count_b = b->buckets.verdict[order[i]];
+
+        if (count_a != count_b)
+            return count_a > count_b ? -1 : 1;
+    }
+    if (launches_a != launches_b)
+        return launches_a > launches_b ? -1 : 1;
+    return a->spec->number < b->spec->number ? -1 : 1;
+}
+
+struct counters_kernel *counters_read_kernels(struct counters *counters, uint32_t *count)
+{
+    uint32_t numbers = counters_numbers(counters);
+    struct counters_kernel *kernels = calloc(numbers ? numbers : 1, sizeof *kernels);
+
+    *count = 0;
+    for (uint32_t n = 0; kernels && n < numbers; n++)
+        *count += counters_read_kernel(counters, n, &kernels[*count]);
+    if (kernels)
+        qsort(kernels, *count, sizeof *kernels, by_interest);
+    return kernels;
+}
+
 bool counters_read_error(struct counters *counters, uint32_t i, struct counters_error *out)
 {
     bool found = false;

@@ -96,6 +96,10 @@ bool counters_balanced(const struct counters_totals *totals); /* nothing in flig
 uint32_t counters_numbers(struct counters *counters); /* one past the largest row number */
 bool counters_read_kernel(struct counters *counters, uint32_t number, struct counters_kernel *out);
 
+/* All rows, kernels with findings first, then the busiest; the caller frees them. NULL, and a count
+ * of 0: no memory. */
+struct counters_kernel *counters_read_kernels(struct counters *counters, uint32_t *count);
+
 /* Row i of the failed launches, false past the last; and those that got no row. */
 bool counters_read_error(struct counters *counters, uint32_t i, struct counters_error *out);
 uint64_t counters_other_errors(struct counters *counters);

@@ -22,6 +22,7 @@ enum {
 };
 
 __thread bool own_work;
+static __thread bool here; /* on the collector's thread */
 
 struct collector {
     struct collector_settings settings;
@@ -371,7 +372,7 @@ static void nap(long us)
 static void *run(void *user)
 {
     struct collector *collector = user;
-    own_work = true;
+    own_work = here = true;
     long nap_us = NAP_SHORTEST_US;
     int idle = 0;
     prctl(PR_SET_NAME, "cuvet");
@@ -443,12 +444,24 @@ static bool any_pending(struct collector *collector)
     return pending;
 }
 
+bool collector_idle(struct collector *collector)
+{
+    return !any_pending(collector);
+}
+
+bool collector_here(void)
+{
+    return here;
+}
+
 bool collector_drain(struct collector *collector, int timeout_ms)
 {
     const struct timespec nap = {.tv_nsec = 200000};
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
     while (any_pending(collector)) {
+        if (here)
+            return false;
         if (seconds_since(&start) * 1000 > timeout_ms)
             return false;
         collector_wake(collector);

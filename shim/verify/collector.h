@@ -37,7 +37,15 @@ enum status collector_start(struct collector **out, const struct collector_setti
  */
 void collector_wake(struct collector *collector);
 
-/* Waits until no check is under way anywhere, at most `timeout_ms`. True when none is. */
+/* Whether no check is under way anywhere. Any thread, no lock. */
+bool collector_idle(struct collector *collector);
+
+/* Whether the calling thread is the collector's: then it is inside a callback, and whatever waits
+ * for checks would wait for itself. */
+bool collector_here(void);
+
+/* Waits until no check is under way anywhere, at most `timeout_ms`. True when none is. False at
+ * once on the collector's own thread. */
 bool collector_drain(struct collector *collector, int timeout_ms);
 
 /* Asks the thread to end and waits `timeout_ms` at most. False when it did not: then it may still

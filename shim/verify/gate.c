@@ -10,12 +10,16 @@
 enum { TABLE = 1 << 16, PROBES = 16 };
 
 struct gate_turn {
-    _Atomic(uint64_t) key; /* 0: free */
-    atomic_uint count;
+    _Atomic(uint64_t) key;   /* 0: free */
+    _Atomic(uint64_t) taken; /* the generation, and in the lower half the turns taken in it */
 };
+
+static const uint64_t TURNS = UINT32_MAX;
 
 struct gate {
     struct gate_settings settings;
+    _Atomic(double) sample;
+    _Atomic(uint64_t) generation; /* of the turns, in the upper half; gate_reset begins a new one */
     _Atomic(uint64_t) overflow;
     struct gate_turn seen[TABLE];
 };
@@ -29,8 +33,10 @@ const char *gate_text(enum gate_result result)
 struct gate *gate_create(const struct gate_settings *settings)
 {
     struct gate *gate = calloc(1, sizeof(*gate));
-    if (gate)
-        gate->settings = *settings;
+    if (!gate)
+        return NULL;
+    gate->settings = *settings;
+    atomic_init(&gate->sample, settings->sample);
     return gate;
 }
 
@@ -111,7 +117,23 @@ static struct gate_turn *find(struct gate *gate, uint64_t key)
 
 static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
 {
-    return spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
+    uint64_t first = spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
+    return first < TURNS ? first : TURNS;
+}
+
+/* Turns of an older generation do not count. */
+static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_t first)
+{
+    uint64_t generation = atomic_load_explicit(&gate->generation, memory_order_relaxed);
+    uint64_t taken = atomic_load_explicit(&seen->taken, memory_order_relaxed);
+    for (;;) {
+        uint64_t count = (taken & ~TURNS) == generation ? taken & TURNS : 0;
+        if (count >= first)
+            return false;
+        if (atomic_compare_exchange_weak_explicit(&seen->taken, &taken, generation | (count + 1),
+                                                  memory_order_relaxed, memory_order_relaxed))
+            return true;
+    }
 }
 
 /* The turn that this launch takes, or NULL. */
@@ -126,9 +148,7 @@ static struct gate_turn *take_turn(struct gate *gate, const struct kernel_spec *
         atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
         return NULL;
     }
-    if (atomic_load_explicit(&seen->count, memory_order_relaxed) >= first)
-        return NULL;
-    return atomic_fetch_add_explicit(&seen->count, 1, memory_order_relaxed) < first ? seen : NULL;
+    return take_one_of(gate, seen, first) ? seen : NULL;
 }
 
 static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number)
@@ -151,14 +171,34 @@ enum gate_result gate_decide(struct gate *gate, const struct kernel_spec *spec, 
     *turn = take_turn(gate, spec, launch);
     if (*turn)
         return GATE_FIRST;
-    double probability = spec->sample >= 0 ? spec->sample : gate->settings.sample;
+    double probability = spec->sample >= 0 ? spec->sample : gate_sample(gate);
     return draw(gate, probability, key, number) ? GATE_RANDOM : GATE_NO;
 }
 
 void gate_return(struct gate_turn *turn)
 {
-    if (turn)
-        atomic_fetch_sub_explicit(&turn->count, 1, memory_order_relaxed);
+    if (!turn)
+        return;
+    uint64_t taken = atomic_load_explicit(&turn->taken, memory_order_relaxed);
+    while ((taken & TURNS) &&
+           !atomic_compare_exchange_weak_explicit(&turn->taken, &taken, taken - 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
+void gate_set_sample(struct gate *gate, double probability)
+{
+    atomic_store_explicit(&gate->sample, probability, memory_order_relaxed);
+}
+
+double gate_sample(const struct gate *gate)
+{
+    return atomic_load_explicit(&gate->sample, memory_order_relaxed);
+}
+
+void gate_reset(struct gate *gate)
+{
+    atomic_fetch_add_explicit(&gate->generation, TURNS + 1, memory_order_relaxed);
 }
 
 uint64_t gate_overflow(const struct gate *gate)

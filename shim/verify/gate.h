@@ -22,7 +22,7 @@ enum gate_result { GATE_NO, GATE_FIRST, GATE_RANDOM };
 const char *gate_text(enum gate_result result); /* "first", "random", "no" */
 
 struct gate_settings {
-    double sample;  /* where a spec sets none */
+    double sample;  /* where a spec sets none; gate_set_sample changes it */
     uint64_t first; /* likewise */
     uint64_t seed;
 };
@@ -38,6 +38,14 @@ enum gate_result gate_decide(struct gate *gate, const struct kernel_spec *spec, 
 /* Gives back one of the first k, when the launch turned out to be uncheckable for a passing reason
  * (captured, no room in the arena), so that a later one is still checked. NULL is allowed. */
 void gate_return(struct gate_turn *turn);
+
+/* The probability where a spec sets none, 0 to 1. Any thread, at any time. */
+void gate_set_sample(struct gate *gate, double probability);
+double gate_sample(const struct gate *gate);
+
+/* The first k launches of every signature are due again. Any thread, while others ask; a turn that
+ * was taken before may still be given back, and then lets one more launch through. */
+void gate_reset(struct gate *gate);
 
 /* Signatures that no longer found a place in the table: they went to the random gate alone. */
 uint64_t gate_overflow(const struct gate *gate);

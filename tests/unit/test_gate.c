@@ -64,6 +64,56 @@ static void a_returned_turn_is_given_again(void **state)
     gate_destroy(gate);
 }
 
+static void a_reset_makes_every_signature_new(void **state)
+{
+    (void)state;
+    struct gate *gate = make(0, 1, 0);
+    assert_int_equal(ask(gate, &spec, 0, 0x1000, 10, 0), GATE_FIRST);
+    assert_int_equal(ask(gate, &spec, 1, 0x1000, 11, 0), GATE_FIRST);
+    gate_reset(gate);
+    assert_int_equal(ask(gate, &spec, 2, 0x1000, 10, 0), GATE_FIRST);
+    assert_int_equal(ask(gate, &spec, 3, 0x1000, 10, 0), GATE_NO);
+    assert_int_equal(ask(gate, &spec, 4, 0x1000, 11, 0), GATE_FIRST);
+    gate_destroy(gate);
+}
+
+static void a_turn_from_before_a_reset_may_be_returned(void **state)
+{
+    (void)state;
+    struct gate *gate = make(0, 1, 0);
+    uint64_t pointer = 0x1000;
+    int32_t size = 10;
+    float eps = 0;
+    void *params[] = {&pointer, &size, &eps};
+    struct launch launch = {.params = params};
+    struct gate_turn *old, *turn;
+    assert_int_equal(gate_decide(gate, &spec, 1, 0, &launch, &old), GATE_FIRST);
+    gate_reset(gate);
+    gate_return(old);
+    gate_return(old); /* never below none */
+    assert_int_equal(gate_decide(gate, &spec, 1, 1, &launch, &turn), GATE_FIRST);
+    assert_int_equal(gate_decide(gate, &spec, 1, 2, &launch, &turn), GATE_NO);
+    gate_return(old);
+    assert_int_equal(gate_decide(gate, &spec, 1, 3, &launch, &turn), GATE_FIRST); /* one more */
+    assert_int_equal(gate_decide(gate, &spec, 1, 4, &launch, &turn), GATE_NO);
+    gate_destroy(gate);
+}
+
+static void the_probability_can_be_changed(void **state)
+{
+    (void)state;
+    struct gate *gate = make(0, 0, 0);
+    struct kernel_spec own = spec;
+    own.sample = 1;
+    assert_int_equal(ask(gate, &spec, 0, 0x1000, 1, 0), GATE_NO);
+    gate_set_sample(gate, 1);
+    assert_true(gate_sample(gate) == 1);
+    assert_int_equal(ask(gate, &spec, 0, 0x1000, 1, 0), GATE_RANDOM);
+    gate_set_sample(gate, 0);
+    assert_int_equal(ask(gate, &own, 0, 0x1000, 1, 0), GATE_RANDOM); /* the entry's word stays */
+    gate_destroy(gate);
+}
+
 enum { DRAWS = 100000 };
 
 static int sampled(struct gate *gate, const struct kernel_spec *of, unsigned char *set)
@@ -122,6 +172,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_launches_of_a_signature_are_checked),
         cmocka_unit_test(a_returned_turn_is_given_again),
+        cmocka_unit_test(a_reset_makes_every_signature_new),
+        cmocka_unit_test(a_turn_from_before_a_reset_may_be_returned),
+        cmocka_unit_test(the_probability_can_be_changed),
         cmocka_unit_test(the_draw_has_its_probability_and_repeats),
         cmocka_unit_test(an_entry_overrides_the_settings),
         cmocka_unit_test(ever_new_signatures_stay_bounded_and_are_counted),
