@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include "base/log.h"
 #include "base/options.h"
+#include "control.h"
 #include "driver/cuda_api.h"
 #include "driver/cupti_api.h"
 #include "hook/cupti_router.h"
@@ -36,6 +37,7 @@ static struct session {
     struct images *images;
     struct sink sink;
     struct pipeline pipeline;
+    struct control_targets control;
     bool *preload;
 } session;
 
@@ -65,6 +67,8 @@ static void on_judged(void *user, const struct check_report *report,
         summary_finding(s->summary, report, *path ? path : NULL);
     }
     journal_check(s->journal, report, *path ? path : NULL);
+    if (report->verdict == VERDICT_MISMATCH)
+        control_found(report, *path ? path : NULL);
 }
 
 static void on_spent(void *user, const struct check_cost *cost)
@@ -111,6 +115,11 @@ static void on_kernel_seen(void *user, const struct known_kernel *kernel, const 
     error_set(&named, STATUS_INVALID, "%s: unchecked: %s", kernel->symbol, sentence);
     summary_note(s->summary, "%s", named.text);
     say(s, named.text);
+}
+
+static void on_steered(void *user, const char *what)
+{
+    journal_control(((struct session *)user)->journal, what);
 }
 
 static const void *find_image(void *user, const char *symbol, size_t *bytes, const char **reason)
@@ -224,6 +233,12 @@ static enum status start_pipeline(struct session *s, struct error *err)
     return collector_start(&p->collector, &settings, err);
 }
 
+static void open_control(struct session *s)
+{
+    s->control = (struct control_targets){&s->pipeline, s->counters, on_steered, s};
+    control_open(&s->control);
+}
+
 /* ---- end ---- */
 
 static void finish(void)
@@ -232,6 +247,7 @@ static void finish(void)
     if (getpid() != s->pid)
         return;
     own_work = true;
+    control_end();
     collector_drain(s->pipeline.collector, (int)s->options.exit_wait_ms);
     router_mute();
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
@@ -247,6 +263,7 @@ static void finish(void)
 static void in_child(void)
 {
     router_mute();
+    control_in_child();
 }
 
 static void on_ready(void *user)
@@ -270,7 +287,10 @@ static enum status start(struct session *s, struct error *err)
     pthread_atfork(NULL, NULL, in_child);
     targets.images = s->images;
     targets.end_wait_ms = (int)s->options.exit_wait_ms;
-    return router_start(&targets, err);
+    status = router_start(&targets, err);
+    if (!status)
+        open_control(s);
+    return status;
 }
 
 void session_start(void)

@@ -365,6 +365,16 @@ void journal_warning(struct journal *journal, const char *format, ...)
     line_end(journal, false);
 }
 
+void journal_control(struct journal *journal, const char *what)
+{
+    struct json_out *json = line_begin(journal, "control");
+
+    if (!json)
+        return;
+    json_put_string(json, "what", what);
+    line_end(journal, false);
+}
+
 void journal_launch_error(struct journal *journal, const char *symbol, const uint32_t grid[3],
                           const uint32_t block[3], const char *error_name)
 {

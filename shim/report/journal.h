@@ -12,6 +12,7 @@
  *   inconclusive  the same of a launch whose bound was too wide
  *   warning       a sentence
  *   launch_error  first sight of a launch that the driver refused
+ *   control       checking was steered: "what" is "start", "stop" or "sample P"
  *   totals        at the end: the counters of one kernel
  *   end           at the end: the counters of the process; without it the process was killed
  *
@@ -54,6 +55,7 @@ void journal_kernel(struct journal *journal, const struct kernel_spec *spec);
 void journal_check(struct journal *journal, const struct check_report *report, const char *bundle);
 void journal_warning(struct journal *journal, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+void journal_control(struct journal *journal, const char *what);
 void journal_launch_error(struct journal *journal, const char *symbol, const uint32_t grid[3],
                           const uint32_t block[3], const char *error_name);
 /* The totals of each kernel, then the end line. Once, as the last. */

@@ -237,8 +237,10 @@ static void start_warning_and_launch_error(void **state)
     journal_start(f->journal, &shown, 12);
     journal_warning(f->journal, "kernel %s: \"odd\"\nline", "k");
     journal_launch_error(f->journal, "k", grid, block, "CUDA_ERROR_INVALID_VALUE");
+    journal_control(f->journal, "sample 0.25");
     read_lines(f);
-    assert_int_equal(f->lines, 3);
+    assert_int_equal(f->lines, 4);
+    assert_has(f->line[3], "\"what\":\"sample 0.25\"}");
     assert_has(f->line[0], "\"registry\":[\"/a.yaml\",\"/b c.yaml\"],\"entries\":12,");
     assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_BUDGET\":0,\"CUVET_SEED\":9,");
     assert_has(f->line[0], "\"program\":\"/");
@@ -280,6 +282,7 @@ static void no_journal_is_fine(void **state)
     journal_check(NULL, &f->check.report, NULL);
     journal_warning(NULL, "a");
     journal_launch_error(NULL, "k", grid, block, "e");
+    journal_control(NULL, "stop");
     journal_end(NULL, f->counters);
     assert_false(journal_forked(NULL));
     assert_int_equal(journal_lost(NULL), 0);
