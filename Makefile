@@ -100,6 +100,7 @@ DEMO := $(BUILD)/tests/demo/demo
 HAS_GPU := $(BUILD)/tests/demo/has_gpu
 INTERPRETER := $(BUILD)/tests/bench/interpreter
 DEMO_KERNELS := $(BUILD)/tests/demo/kernels.fatbin
+CONTROL := $(addprefix $(BUILD)/tests/control/,world.so inside)
 MAN := $(BUILD)/cuvet.1
 READY := $(BUILD)/.ready
 
@@ -132,13 +133,15 @@ demo: all $(DEMO) $(DEMO_KERNELS) $(HAS_GPU)
 unit: $(UNIT_BIN) $(TOOL)
 	$(quiet)tests/run_unit.sh $(UNIT_RUN)
 
+# Scripts, then unit tests, then softgpu and whole programs on it.
+SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh
+PROGRAMS := tests/softgpu/contract/check.sh tests/scenario/run.sh tests/scenario/sweep.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
-test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) $(DEMO_KERNELS)
+test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
+    $(DEMO_KERNELS) $(CONTROL)
 	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=300 \
-	    $(SOFTGPU_TEST_ENV) \
-	    tests/run_unit.sh $(if $(TESTS),,tests/check_tree.sh tests/check_self.sh \
-	    tests/check_cli.sh) $(UNIT_RUN) $(if $(TESTS),,$(SOFTGPU_UNIT_BIN) \
-	    tests/softgpu/contract/check.sh tests/scenario/run.sh tests/scenario/sweep.sh)
+	    $(SOFTGPU_TEST_ENV) tests/run_unit.sh $(if $(TESTS),$(UNIT_RUN),$(SCRIPTS) $(UNIT_RUN) \
+	    $(SOFTGPU_UNIT_BIN) $(PROGRAMS))
 
 ## sanitize: threads and driver calls that fail, under ASan and UBSan and under TSan
 sanitize:
@@ -298,6 +301,19 @@ $(call objects,$(UNIT_C)): | $(BUILD)/.ready-tests
 $(BUILD)/.ready-tests: tools/dev/check-deps | $(READY)
 	$(quiet)CC='$(CC)' CXX='$(CXX)' tools/dev/check-deps tests
 	$(quiet)touch $@
+
+# What `cuvet ctl` and the examples of README.md talk to where there is no GPU.
+$(BUILD)/tests/control/world.o: INCLUDES += -Itests
+$(BUILD)/tests/control/world.so: $(BUILD)/tests/control/world.o $(BUILD)/tests/unit/control_world.o \
+    $(CORE) $(HOST_REFS_O) shim/exports.map
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections $(LDFLAGS) \
+	    -o $@ $(filter %.o,$^) $(CORE) $(STATIC_LIBS) $(SYSTEM_LIBS)
+
+# An example is compiled as a program's author would.
+$(BUILD)/tests/control/inside: tests/control/inside.c shim/cuvet.h | $(READY)
+	$(call say,CC,$@)
+	$(quiet)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(C_WARNINGS) -O2 -g -Ishim -o $@ $< -ldl
 
 # The demo is a program like any other: it is built without a word of ours.
 $(DEMO): tests/demo/demo.c | $(READY)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "control.h"
+#include "control_server.h"
 #include "driver/cuda_api.h"
 #include "driver/cupti_api.h"
 #include "hook/cupti_router.h"
@@ -38,6 +39,7 @@ static struct session {
     struct sink sink;
     struct pipeline pipeline;
     struct control_targets control;
+    struct control_server *server;
     bool *preload;
 } session;
 
@@ -235,11 +237,23 @@ static enum status start_pipeline(struct session *s, struct error *err)
 
 static void open_control(struct session *s)
 {
+    struct error err = {{0}};
     s->control = (struct control_targets){&s->pipeline, s->counters, on_steered, s};
     control_open(&s->control);
+    if (s->options.ctl &&
+        control_server_start(&s->server, &(struct control_server_settings){0}, &err))
+        say(s, err.text);
 }
 
 /* ---- end ---- */
+
+/* A fork from now on finds none. */
+static void end_server(struct session *s)
+{
+    struct control_server *server = s->server;
+    s->server = NULL;
+    control_server_stop(server);
+}
 
 static void finish(void)
 {
@@ -248,6 +262,7 @@ static void finish(void)
         return;
     own_work = true;
     control_end();
+    end_server(s);
     collector_drain(s->pipeline.collector, (int)s->options.exit_wait_ms);
     router_mute();
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
@@ -264,6 +279,7 @@ static void in_child(void)
 {
     router_mute();
     control_in_child();
+    control_server_in_child(session.server);
 }
 
 static void on_ready(void *user)

@@ -177,6 +177,17 @@ page '| CUVET_X | an old table |' >README.md
 ok 'docs: a stale table' catches 'README.md is stale' "$dev/check-docs" ./cuvet
 ok 'docs: written again' quiet "$dev/check-docs" --fix ./cuvet
 ok 'docs: then quiet' quiet "$dev/check-docs" ./cuvet
+printf 'import cuvet\n' >example.py
+printf '%s\n' '<!-- file example.py: begin -->' '```python' 'import cuvet' '```' \
+    '<!-- file example.py: end -->' >>README.md
+ok 'docs: quiet on a file that is shown as it is' quiet "$dev/check-docs" ./cuvet
+printf 'import torch\n' >example.py
+ok 'docs: a file that has changed' catches '> import torch' "$dev/check-docs" ./cuvet
+ok 'docs: is shown again' quiet "$dev/check-docs" --fix ./cuvet
+ok 'docs: then quiet about it' quiet "$dev/check-docs" ./cuvet
+rm example.py
+ok 'docs: a file that is gone' catches 'shows example.py, which is not there' \
+    "$dev/check-docs" ./cuvet
 
 printf '1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c\n' >mixed.tap
 for kind in mixed crash; do printf '#!/bin/sh\n' >$kind && chmod +x $kind; done

@@ -24,6 +24,7 @@ struct options {
     bool summary;
     const char *log;
     uint64_t exit_wait_ms;
+    bool ctl;
     const char *cupti;
     const char *run;
 };

@@ -1,0 +1,27 @@
+/*
+ * ctl_client.h - the tool's end of the control socket: finds the processes that listen and asks
+ * them (base/control_socket.h has the places and the protocol).
+ */
+#ifndef TOOLS_CTL_CLIENT_H
+#define TOOLS_CTL_CLIENT_H
+
+#include <sys/types.h>
+#include "base/error.h"
+#include "base/textbuf.h"
+
+enum { CTL_PATIENCE_MS = 5000 };
+
+/*
+ * Asks process `pid`; `wait_ms` is what the request itself may take, to which CTL_PATIENCE_MS is
+ * added. On STATUS_OK `answer` holds the lines after the first one. STATUS_TIMEOUT: the process
+ * says that checks were still under way. STATUS_NOT_FOUND: it cannot be reached, or has ended.
+ * STATUS_INVALID, STATUS_IO: it refused, or does not speak the protocol; err says it.
+ */
+enum status ctl_ask(pid_t pid, const char *request, int wait_ms, struct textbuf *answer,
+                    struct error *err);
+
+/* Calls `visit` for each process that listens, in no order, a process once; sockets of dead ones
+ * are removed on the way. */
+void ctl_each(void (*visit)(void *user, pid_t pid), void *user);
+
+#endif
