@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include "base/log.h"
 #include "base/options.h"
+#include "base/rank.h"
 #include "control.h"
 #include "control_server.h"
 #include "driver/cuda_api.h"
@@ -209,12 +210,13 @@ static enum status open_vendor_libraries(struct session *s, struct error *err)
 
 static enum status start_pipeline(struct session *s, struct error *err)
 {
-    struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed};
+    struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed, 0};
     struct pipeline *p = &s->pipeline;
     s->sink =
         (struct sink){s, on_seen, on_skipped, on_judged, on_spent, on_warned, on_launch_failed};
     s->images = images_create(s->registry);
     s->preload = calloc(ref_builtin_count, sizeof(bool));
+    rank_read(&gate.rank);
     p->gate = gate_create(&gate);
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();

@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "base/json_out.h"
 #include "base/log.h"
+#include "base/rank.h"
 #include "refs/ref_list.h"
 #include "report/place.h"
 #include "report/report_json.h"
@@ -45,24 +46,6 @@ struct journal {
     uint32_t told_count;
     char path[];
 };
-
-static bool read_rank(int64_t *rank)
-{
-    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID",
-                                        "LOCAL_RANK"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
-        char *end;
-
-        if (!text || !*text)
-            continue;
-        *rank = strtoll(text, &end, 10);
-        if (*end == '\0')
-            return true;
-    }
-    return false;
-}
 
 /* The host's name, with what does not belong into a file's name replaced. */
 static void read_host(char *host, size_t size)
@@ -106,7 +89,7 @@ enum status journal_create(struct journal **out, const char *folder, const char 
         goto failed;
     memcpy(journal->host, host, sizeof host);
     snprintf(journal->run, sizeof journal->run, "%s", run ? run : "");
-    journal->has_rank = read_rank(&journal->rank);
+    journal->has_rank = rank_read(&journal->rank);
     journal->quota = quota;
     pthread_mutex_init(&journal->lock, NULL);
     json_out_init(&journal->json);

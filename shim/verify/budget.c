@@ -1,15 +1,36 @@
 #include "verify/budget.h"
 
+#include <math.h>
+
+static const double ln_2 = 0.6931471805599453;
+
 void budget_open(struct budget *budget, double share)
 {
     budget->share = share;
     atomic_store(&budget->paid_until, 0);
+    atomic_store(&budget->unit, BUDGET_UNIT_NS);
 }
 
-bool budget_allows(const struct budget *budget, int64_t now)
+/* ns of use that still count at `now`. */
+static double used(const struct budget_use *use, int64_t now)
 {
-    return budget->share <= 0 ||
-           atomic_load_explicit(&budget->paid_until, memory_order_relaxed) <= now;
+    double before = (double)atomic_load_explicit(&use->used, memory_order_relaxed);
+    int64_t age = now - atomic_load_explicit(&use->when, memory_order_relaxed);
+    return age <= 0 ? before : before * exp2(-(double)age / (double)BUDGET_HALF_NS);
+}
+
+bool budget_allows(const struct budget *budget, const struct budget_use *use, int64_t now)
+{
+    if (budget->share <= 0)
+        return true;
+    int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
+    if (debt <= 0)
+        return true;
+    double units = (double)debt / (double)atomic_load_explicit(&budget->unit, memory_order_relaxed);
+    if (!use || units > BUDGET_DEBT_UNITS)
+        return false;
+    /* A steady use of u ns a ns adds up to u * BUDGET_HALF_NS / ln 2. */
+    return used(use, now) * ln_2 / (double)BUDGET_HALF_NS <= budget->share * exp2(-units);
 }
 
 void budget_charge(struct budget *budget, int64_t now, int64_t cost)
@@ -17,9 +38,21 @@ void budget_charge(struct budget *budget, int64_t now, int64_t cost)
     if (budget->share <= 0)
         return;
     int64_t until = atomic_load_explicit(&budget->paid_until, memory_order_relaxed);
+    int64_t unit = atomic_load_explicit(&budget->unit, memory_order_relaxed);
     int64_t step = (int64_t)((double)cost / budget->share), oldest = now - BUDGET_WINDOW_NS, next;
     do {
         next = (until < oldest ? oldest : until) + step;
     } while (!atomic_compare_exchange_weak_explicit(&budget->paid_until, &until, next,
                                                     memory_order_relaxed, memory_order_relaxed));
+    unit = step > unit ? step : unit - (unit - BUDGET_UNIT_NS) / 64;
+    atomic_store_explicit(&budget->unit, unit, memory_order_relaxed);
+}
+
+void budget_note(struct budget_use *use, int64_t now, int64_t cost)
+{
+    if (!use)
+        return;
+    double sum = used(use, now) + (double)cost;
+    atomic_store_explicit(&use->when, now, memory_order_relaxed);
+    atomic_store_explicit(&use->used, sum > 0 ? (float)sum : 0, memory_order_relaxed);
 }

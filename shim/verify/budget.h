@@ -9,6 +9,15 @@
  * and the next may start once the time has caught up (the generic cell rate algorithm of ITU-T
  * I.371). What was not spent in the last BUDGET_WINDOW_NS may be spent at once; older credit is
  * lost, so that a program that was idle for an hour is not slowed for minutes.
+ *
+ * Fairness: with an account alone a common launch signature would take all of it, and a rare one
+ * would find it overdrawn nearly always. So each signature's use of late is known too, and a
+ * signature may overdraw the account the further the less it used: at a debt of d it must have used
+ * less than share * 2^-(d / unit) of the time. The debt then settles where the common signatures
+ * yield, log2 of their number in units, and the rare ones are let through; each gets what it wants
+ * or an equal part, whichever is less. What is overdrawn is paid by those who come later, so the
+ * share holds in the long run. The unit is the step of the dearest checks of late, at least
+ * BUDGET_UNIT_NS; the debt ends at BUDGET_DEBT_UNITS for all.
  */
 #ifndef VERIFY_BUDGET_H
 #define VERIFY_BUDGET_H
@@ -18,17 +27,31 @@
 #include <stdint.h>
 
 #define BUDGET_WINDOW_NS 200000000ll
+#define BUDGET_UNIT_NS   (BUDGET_WINDOW_NS / BUDGET_DEBT_UNITS)
+#define BUDGET_HALF_NS   4000000000ll /* a signature's use counts half after so long */
+enum { BUDGET_DEBT_UNITS = 20 };
 
 struct budget {
     double share;                /* 0: no limit */
     _Atomic(int64_t) paid_until; /* clock_ns() */
+    _Atomic(int64_t) unit;       /* of debt, ns */
+};
+
+/* What one signature used of late. Threads that note at the same time may lose one's note: it
+ * decides who goes first, the account who pays. All zeros: nothing. */
+struct budget_use {
+    _Atomic(int64_t) when; /* `used` is right at this time */
+    _Atomic(float) used;   /* ns, each halved every BUDGET_HALF_NS */
 };
 
 /* With the credit of one window. */
 void budget_open(struct budget *budget, double share);
-/* Whether a check may start at `now`. Any thread, no lock. */
-bool budget_allows(const struct budget *budget, int64_t now);
+/* Whether a check may start at `now`. `use` is its signature's; NULL: only from an account that is
+ * not overdrawn. Any thread, no lock. */
+bool budget_allows(const struct budget *budget, const struct budget_use *use, int64_t now);
 /* Notes a cost; a negative one corrects an estimate that was noted before. Any thread, no lock. */
 void budget_charge(struct budget *budget, int64_t now, int64_t cost);
+/* Notes the same cost, or its correction, for the signature; NULL notes nothing. */
+void budget_note(struct budget_use *use, int64_t now, int64_t cost);
 
 #endif

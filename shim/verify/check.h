@@ -40,8 +40,9 @@ struct check {
     struct known_kernel *kernel;
     uint64_t launch; /* among the launches of its kernel */
     enum gate_result gate;
-    struct budget *budget; /* that pays for it */
-    int64_t charged;       /* to the budget when it began, ns */
+    struct budget *budget;  /* that pays for it */
+    struct budget_use *use; /* likewise, its signature's; NULL: not noted */
+    int64_t charged;        /* to both when it began, ns */
     struct check_cost cost;
     struct gate_turn *turn; /* given back where there is no room for the snapshot */
     uint32_t grid[3], block[3], shared_bytes;

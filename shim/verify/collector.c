@@ -67,7 +67,9 @@ static void settle(struct collector *collector, const struct check *check)
     struct known_kernel *kernel = check->kernel;
     int64_t gpu = (int64_t)(cost->copy + cost->reference);
     int64_t usual = atomic_load_explicit(&kernel->cost, memory_order_relaxed);
-    budget_charge(check->budget, clock_ns(), (int64_t)cost->thread + gpu - check->charged);
+    int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu - check->charged;
+    budget_charge(check->budget, now, correction);
+    budget_note(check->use, now, correction);
     if (cost->reference) /* the last few checks count most */
         atomic_store_explicit(&kernel->cost, usual ? usual + (gpu - usual) / 4 : gpu,
                               memory_order_relaxed);

@@ -6,12 +6,15 @@
 #include <xxhash.h>
 #include <Random123/philox.h>
 
-/* Bounded for a program of ever new shapes: 64 Ki signatures in 1 MiB. */
+/* Bounded for a program of ever new shapes: 64 Ki signatures in 2 MiB. */
 enum { TABLE = 1 << 16, PROBES = 16 };
 
+/* One signature of one kernel. */
 struct gate_turn {
-    _Atomic(uint64_t) key;   /* 0: free */
-    _Atomic(uint64_t) taken; /* the generation, and in the lower half the turns taken in it */
+    _Atomic(uint64_t) key;      /* 0: free */
+    _Atomic(uint64_t) taken;    /* the generation, and in the lower half the turns taken in it */
+    _Atomic(uint64_t) launches; /* of the signature so far */
+    struct budget_use use;
 };
 
 static const uint64_t TURNS = UINT32_MAX;
@@ -20,7 +23,9 @@ struct gate {
     struct gate_settings settings;
     _Atomic(double) sample;
     _Atomic(uint64_t) generation; /* of the turns, in the upper half; gate_reset begins a new one */
+    philox4x32_key_t stream;      /* of (seed, rank) */
     _Atomic(uint64_t) overflow;
+    struct budget_use overflow_use;
     struct gate_turn seen[TABLE];
 };
 
@@ -35,8 +40,13 @@ struct gate *gate_create(const struct gate_settings *settings)
     struct gate *gate = calloc(1, sizeof(*gate));
     if (!gate)
         return NULL;
+    uint64_t seed = settings->seed, rank = (uint64_t)settings->rank;
+    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    philox4x32_ctr_t of_rank = {{(uint32_t)rank, (uint32_t)(rank >> 32)}};
+    philox4x32_ctr_t stream = philox4x32(of_rank, key);
     gate->settings = *settings;
     atomic_init(&gate->sample, settings->sample);
+    gate->stream = (philox4x32_key_t){{stream.v[0], stream.v[1]}};
     return gate;
 }
 
@@ -45,7 +55,7 @@ void gate_destroy(struct gate *gate)
     free(gate);
 }
 
-enum { SIGNATURE_WORDS = 4 + 32 };
+enum { SIGNATURE_WORDS = 5 + 32 };
 
 /* Class of a pointer: its alignment, whether it is null, and the first earlier pointer equal to it.
  */
@@ -78,11 +88,14 @@ static uint64_t read_value(const struct launch *launch, const struct shape_param
     return value;
 }
 
-static uint64_t signature_key(const struct kernel_spec *spec, const struct launch *launch)
+/* The same in every run. */
+static uint64_t signature_hash(const struct kernel_spec *spec, uint64_t key,
+                               const struct launch *launch)
 {
     uint64_t words[SIGNATURE_WORDS], pointers[32];
     unsigned count = 0, pointer_count = 0;
-    words[count++] = (uint64_t)spec->number << 32 | launch->shared_bytes;
+    words[count++] = key;
+    words[count++] = launch->shared_bytes;
     words[count++] = (uint64_t)launch->grid[0] << 32 | launch->grid[1];
     words[count++] = (uint64_t)launch->grid[2] << 32 | launch->block[0];
     words[count++] = (uint64_t)launch->block[1] << 32 | launch->block[2];
@@ -95,13 +108,15 @@ static uint64_t signature_key(const struct kernel_spec *spec, const struct launc
         }
         words[count++] = value;
     }
-    uint64_t key = XXH3_64bits(words, count * sizeof(words[0]));
-    return key ? key : 1;
+    return XXH3_64bits(words, count * sizeof(words[0]));
 }
 
-/* The signature's entry, made on first sight; NULL when the neighbourhood is full. */
-static struct gate_turn *find(struct gate *gate, uint64_t key)
+/* The signature's entry, made on first sight; NULL when the neighbourhood is full. Kernels of one
+ * symbol, told apart by their parameter lists, have entries of their own. */
+static struct gate_turn *find(struct gate *gate, const struct kernel_spec *spec, uint64_t hash)
 {
+    uint64_t key = hash + spec->number * 0x9E3779B97F4A7C15u;
+    key = key ? key : 1;
     for (unsigned i = 0; i < PROBES; i++) {
         struct gate_turn *seen = &gate->seen[(key + i) % TABLE];
         uint64_t there = atomic_load_explicit(&seen->key, memory_order_relaxed);
@@ -136,43 +151,49 @@ static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_
     }
 }
 
-/* The turn that this launch takes, or NULL. */
-static struct gate_turn *take_turn(struct gate *gate, const struct kernel_spec *spec,
-                                   const struct launch *launch)
+/* Whether this launch is one of its signature's first k. */
+static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct gate_turn *seen)
 {
     uint64_t first = first_of(gate, spec);
-    if (!first)
-        return NULL;
-    struct gate_turn *seen = find(gate, signature_key(spec, launch));
-    if (!seen) {
-        atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
-        return NULL;
-    }
-    return take_one_of(gate, seen, first) ? seen : NULL;
+    return seen && first && take_one_of(gate, seen, first);
 }
 
+/* `number` counts the launches that are drawn under `key`, from 0; gate.h says how. */
 static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number)
 {
     if (probability >= 1)
         return true;
     if (probability <= 0)
         return false;
-    philox4x32_key_t philox_key = {
-        {(uint32_t)gate->settings.seed, (uint32_t)(gate->settings.seed >> 32)}};
+    uint64_t length = probability > 0x1p-62 ? (uint64_t)(1 / probability) : (uint64_t)1 << 62;
+    uint64_t stratum = number / length;
     philox4x32_ctr_t counter = {
-        {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)key, (uint32_t)(key >> 32)}};
-    uint32_t random = philox4x32(counter, philox_key).v[0];
-    return (double)random < probability * 4294967296.0;
+        {(uint32_t)stratum, (uint32_t)(stratum >> 32), (uint32_t)key, (uint32_t)(key >> 32)}};
+    philox4x32_ctr_t random = philox4x32(counter, gate->stream);
+    uint64_t uniform = (uint64_t)random.v[0] << 32 | random.v[1];
+    uint64_t place = (uint64_t)((unsigned __int128)uniform * length >> 64);
+    double chance = probability * (double)length;
+    return number % length == place && (double)random.v[2] < chance * 4294967296.0;
 }
 
-enum gate_result gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
-                             uint64_t number, const struct launch *launch, struct gate_turn **turn)
+struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
+                               uint64_t number, const struct launch *launch)
 {
-    *turn = take_turn(gate, spec, launch);
-    if (*turn)
-        return GATE_FIRST;
+    uint64_t hash = signature_hash(spec, key, launch);
+    struct gate_turn *seen = find(gate, spec, hash);
+    struct gate_answer answer = {.use = seen ? &seen->use : &gate->overflow_use};
+    if (seen)
+        number = atomic_fetch_add_explicit(&seen->launches, 1, memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
+    if (take_turn(gate, spec, seen)) {
+        answer.result = GATE_FIRST;
+        answer.turn = seen;
+        return answer;
+    }
     double probability = spec->sample >= 0 ? spec->sample : gate_sample(gate);
-    return draw(gate, probability, key, number) ? GATE_RANDOM : GATE_NO;
+    answer.result = draw(gate, probability, seen ? hash : key, number) ? GATE_RANDOM : GATE_NO;
+    return answer;
 }
 
 void gate_return(struct gate_turn *turn)

@@ -3,15 +3,22 @@
  * kernel: no lock, no allocation, tens of nanoseconds.
  *
  * In order: launch-signature novelty (the first k launches of each combination of grid, block,
- * shape parameters, pointer alignment and aliasing are always checked), then the random gate:
- * Philox of (seed, kernel, launch number), so that the same seed samples the same launches.
- * The outlier gate will stand between the two.
+ * shape parameters, pointer alignment and aliasing are always checked), then the random gate. The
+ * outlier gate will stand between the two.
+ *
+ * The random gate draws for each signature of a kernel by itself, so that a rare shape is not
+ * starved by a common one: of every L = floor(1 / p) launches of a signature one at most is taken,
+ * at a random place, with probability p * L; so each launch is taken with probability p, and where
+ * 1 / p is whole, no 2 L launches of a signature pass without a check. Place and chance are Philox
+ * of (seed, rank of the process, kernel and signature, launches of the signature / L): the same
+ * seed samples the same launches again, and the ranks of a job sample different ones.
  */
 #ifndef VERIFY_GATE_H
 #define VERIFY_GATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "verify/budget.h"
 #include "verify/kernel_spec.h"
 #include "verify/launch.h"
 
@@ -25,15 +32,22 @@ struct gate_settings {
     double sample;  /* where a spec sets none; gate_set_sample changes it */
     uint64_t first; /* likewise */
     uint64_t seed;
+    int64_t rank; /* of the process in its job; 0 where it has none */
+};
+
+struct gate_answer {
+    enum gate_result result;
+    struct gate_turn *turn; /* what GATE_FIRST took, else NULL */
+    struct budget_use *use; /* of the launch's signature; lives as long as the gate */
 };
 
 struct gate *gate_create(const struct gate_settings *settings);
 void gate_destroy(struct gate *gate);
 
-/* `number` is the launch's number among those of its kernel, `key` identifies the kernel across
- * runs (a hash of its symbol). `turn` is what GATE_FIRST took, else NULL. */
-enum gate_result gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
-                             uint64_t number, const struct launch *launch, struct gate_turn **turn);
+/* `key` identifies the kernel across runs (a hash of its symbol). `number` is the launch's number
+ * among those of its kernel; it is drawn by where its signature found no place in the table. */
+struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
+                               uint64_t number, const struct launch *launch);
 
 /* Gives back one of the first k, when the launch turned out to be uncheckable for a passing reason
  * (captured, no room in the arena), so that a later one is still checked. NULL is allowed. */
@@ -47,7 +61,8 @@ double gate_sample(const struct gate *gate);
  * was taken before may still be given back, and then lets one more launch through. */
 void gate_reset(struct gate *gate);
 
-/* Signatures that no longer found a place in the table: they went to the random gate alone. */
+/* Launches whose signature no longer found a place in the table: they went to the random gate
+ * alone, drawn by their number in the kernel, and share one budget_use. */
 uint64_t gate_overflow(const struct gate *gate);
 
 #endif

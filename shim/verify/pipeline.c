@@ -111,7 +111,7 @@ static enum skip ask_budget(struct ticket *ticket)
     struct known_kernel *kernel = ticket->kernel;
     bool own = kernel->spec->budget >= 0;
     ticket->budget = own ? &kernel->budget : &ticket->side->budget;
-    if (ticket->gate == GATE_FIRST || budget_allows(ticket->budget, ticket->began))
+    if (ticket->gate == GATE_FIRST || budget_allows(ticket->budget, ticket->use, ticket->began))
         return SKIP_NONE;
     return SKIP_BUDGET;
 }
@@ -127,7 +127,9 @@ static void pay(struct ticket *ticket)
         ticket->check->cost = (struct check_cost){.thread = (uint64_t)cost};
         cost += atomic_load_explicit(&ticket->kernel->cost, memory_order_relaxed);
         ticket->check->budget = ticket->budget;
+        ticket->check->use = ticket->gate == GATE_RANDOM ? ticket->use : NULL;
         ticket->check->charged = cost;
+        budget_note(ticket->check->use, now, cost);
     }
     budget_charge(ticket->budget, now, cost);
 }
@@ -136,7 +138,9 @@ static void pay(struct ticket *ticket)
 static void pay_back(const struct ticket *ticket)
 {
     const struct check *check = ticket->check;
-    budget_charge(check->budget, clock_ns(), (int64_t)check->cost.thread - check->charged);
+    int64_t now = clock_ns(), correction = (int64_t)check->cost.thread - check->charged;
+    budget_charge(check->budget, now, correction);
+    budget_note(check->use, now, correction);
 }
 
 /* Everything that a sampled launch needs before it runs; on any reason not to, nothing is held. */
@@ -201,8 +205,11 @@ void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     }
     struct known_kernel *kernel = ticket->kernel;
     ticket->number = atomic_fetch_add_explicit(&kernel->launches, 1, memory_order_relaxed);
-    ticket->gate = gate_decide(pipeline->gate, kernel->spec, kernel->key, ticket->number, launch,
-                               &ticket->turn);
+    struct gate_answer answer =
+        gate_decide(pipeline->gate, kernel->spec, kernel->key, ticket->number, launch);
+    ticket->gate = answer.result;
+    ticket->turn = answer.turn;
+    ticket->use = answer.use;
     ticket->skip = SKIP_NOT_SAMPLED;
     if (ticket->gate != GATE_NO)
         sample(pipeline, launch, ticket);

@@ -35,6 +35,7 @@ struct ticket {
     struct check *check;
     enum gate_result gate;
     struct gate_turn *turn;
+    struct budget_use *use; /* of its signature */
     struct budget *budget;
     int64_t began; /* budget_now() when cuvet began with it, for sampled launches */
     uint64_t number;

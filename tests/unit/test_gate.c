@@ -1,8 +1,11 @@
-/* The gate: first launches of each signature always, then a seeded draw. */
+/* The gate: first launches of each signature always, then a seeded draw for each by itself; and the
+ * budget behind it, under which the rare signatures are not starved. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include "verify/gate.h"
@@ -20,16 +23,20 @@ static enum gate_result ask(struct gate *gate, const struct kernel_spec *of, uin
 {
     void *params[] = {&pointer, &size, &eps};
     struct launch launch = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .params = params};
-    struct gate_turn *turn;
-    return gate_decide(gate, of, 77, number, &launch, &turn);
+    return gate_decide(gate, of, 77, number, &launch).result;
+}
+
+static struct gate *make_ranked(double sample, uint64_t first, uint64_t seed, int64_t rank)
+{
+    struct gate_settings settings = {sample, first, seed, rank};
+    struct gate *gate = gate_create(&settings);
+    assert_non_null(gate);
+    return gate;
 }
 
 static struct gate *make(double sample, uint64_t first, uint64_t seed)
 {
-    struct gate_settings settings = {sample, first, seed};
-    struct gate *gate = gate_create(&settings);
-    assert_non_null(gate);
-    return gate;
+    return make_ranked(sample, first, seed, 0);
 }
 
 static void first_launches_of_a_signature_are_checked(void **state)
@@ -54,13 +61,14 @@ static void a_returned_turn_is_given_again(void **state)
     float eps = 0;
     void *params[] = {&pointer, &size, &eps};
     struct launch launch = {.params = params};
-    struct gate_turn *turn;
-    assert_int_equal(gate_decide(gate, &spec, 1, 0, &launch, &turn), GATE_FIRST);
-    gate_return(turn);
-    assert_int_equal(gate_decide(gate, &spec, 1, 1, &launch, &turn), GATE_FIRST);
-    assert_int_equal(gate_decide(gate, &spec, 1, 2, &launch, &turn), GATE_NO);
-    assert_null(turn);
-    gate_return(turn);
+    struct gate_answer answer = gate_decide(gate, &spec, 1, 0, &launch);
+    assert_int_equal(answer.result, GATE_FIRST);
+    gate_return(answer.turn);
+    assert_int_equal(gate_decide(gate, &spec, 1, 1, &launch).result, GATE_FIRST);
+    answer = gate_decide(gate, &spec, 1, 2, &launch);
+    assert_int_equal(answer.result, GATE_NO);
+    assert_null(answer.turn);
+    gate_return(answer.turn);
     gate_destroy(gate);
 }
 
@@ -86,16 +94,17 @@ static void a_turn_from_before_a_reset_may_be_returned(void **state)
     float eps = 0;
     void *params[] = {&pointer, &size, &eps};
     struct launch launch = {.params = params};
-    struct gate_turn *old, *turn;
-    assert_int_equal(gate_decide(gate, &spec, 1, 0, &launch, &old), GATE_FIRST);
+    struct gate_answer answer = gate_decide(gate, &spec, 1, 0, &launch);
+    struct gate_turn *old = answer.turn;
+    assert_int_equal(answer.result, GATE_FIRST);
     gate_reset(gate);
     gate_return(old);
     gate_return(old); /* never below none */
-    assert_int_equal(gate_decide(gate, &spec, 1, 1, &launch, &turn), GATE_FIRST);
-    assert_int_equal(gate_decide(gate, &spec, 1, 2, &launch, &turn), GATE_NO);
+    assert_int_equal(gate_decide(gate, &spec, 1, 1, &launch).result, GATE_FIRST);
+    assert_int_equal(gate_decide(gate, &spec, 1, 2, &launch).result, GATE_NO);
     gate_return(old);
-    assert_int_equal(gate_decide(gate, &spec, 1, 3, &launch, &turn), GATE_FIRST); /* one more */
-    assert_int_equal(gate_decide(gate, &spec, 1, 4, &launch, &turn), GATE_NO);
+    assert_int_equal(gate_decide(gate, &spec, 1, 3, &launch).result, GATE_FIRST); /* one more */
+    assert_int_equal(gate_decide(gate, &spec, 1, 4, &launch).result, GATE_NO);
     gate_destroy(gate);
 }
 
@@ -142,6 +151,181 @@ static void the_draw_has_its_probability_and_repeats(void **state)
     gate_destroy(c);
 }
 
+/* Whatever the probability, each launch has it, and no stretch of 2 / p launches goes unchecked. */
+static void the_draw_is_spread_evenly(void **state)
+{
+    (void)state;
+    static const double rows[] = {0.01, 0.05, 0.07, 0.3, 0.5, 0.7, 0.9};
+    static unsigned char set[DRAWS];
+    for (size_t row = 0; row < sizeof(rows) / sizeof(*rows); row++) {
+        double p = rows[row], whole = 1 / p;
+        struct gate *gate = make(p, 0, 3);
+        int count = sampled(gate, &spec, set), gap = 0, longest = 0;
+        int by_place[2] = {0}; /* in strata of 20: the first half against the second */
+        for (int i = 0; i < DRAWS; i++) {
+            gap = set[i] ? 0 : gap + 1;
+            longest = gap > longest ? gap : longest;
+            by_place[i % 20 >= 10] += set[i];
+        }
+        assert_true(count > DRAWS * p * 0.97 && count < DRAWS * p * 1.03);
+        assert_true(abs(by_place[0] - by_place[1]) < 5 * sqrt(DRAWS * p));
+        if (whole == floor(whole))
+            assert_true(longest < 2 * whole);
+        gate_destroy(gate);
+    }
+}
+
+/* A rare shape is drawn by its own launches, wherever they stand among those of a common one. */
+static void a_rare_signature_is_drawn_by_itself(void **state)
+{
+    (void)state;
+    struct gate *gate = make(0.25, 0, 0);
+    int rare = 0, common = 0;
+    for (uint64_t i = 0; i < DRAWS; i++) {
+        bool is_rare = i % 1000 == 0;
+        bool taken = ask(gate, &spec, i, 0x1000, is_rare ? 77 : 10, 0) == GATE_RANDOM;
+        *(is_rare ? &rare : &common) += taken;
+    }
+    assert_int_equal(rare, DRAWS / 1000 / 4); /* one of each four */
+    assert_in_range(common, (DRAWS - DRAWS / 1000) / 4, (DRAWS - DRAWS / 1000) / 4 + 1);
+    gate_destroy(gate);
+}
+
+/* The other way round: another order of the signatures leaves each one's draw as it was. */
+static void signatures_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    struct gate *mixed = make(0.1, 0, 4), *alone = make(0.1, 0, 4);
+    for (uint64_t i = 0; i < 10000; i++) {
+        ask(mixed, &spec, 2 * i, 0x1000, 11, 0);
+        assert_int_equal(ask(mixed, &spec, 2 * i + 1, 0x1000, 10, 0),
+                         ask(alone, &spec, i, 0x1000, 10, 0));
+    }
+    gate_destroy(mixed);
+    gate_destroy(alone);
+}
+
+/* Ranks of one job see the same launches and check different ones; a rank repeats itself. */
+static void ranks_sample_different_launches(void **state)
+{
+    (void)state;
+    enum { RANKS = 8 };
+    static unsigned char set[RANKS][DRAWS], again[DRAWS];
+    struct gate *gate;
+    int covered = 0;
+    for (int rank = 0; rank < RANKS; rank++) {
+        gate = make_ranked(0.1, 0, 5, rank);
+        sampled(gate, &spec, set[rank]);
+        gate_destroy(gate);
+    }
+    for (int i = 0; i < DRAWS; i++) {
+        int any = 0;
+        for (int rank = 0; rank < RANKS; rank++)
+            any |= set[rank][i];
+        covered += any;
+    }
+    double expected = DRAWS * (1 - pow(0.9, RANKS)); /* of independent draws */
+    assert_true(covered > expected * 0.97 && covered < expected * 1.03);
+    gate = make_ranked(0.1, 0, 5, 3);
+    sampled(gate, &spec, again);
+    assert_memory_equal(again, set[3], DRAWS);
+    gate_destroy(gate);
+}
+
+/* ---- the gate and a tight budget, in simulated time ---- */
+
+enum { SHAPES = 64, NS_US = 1000 };
+
+struct simulation {
+    double sample, share;
+    uint64_t first;
+    int common;                  /* shapes that take turns */
+    uint64_t every;              /* each so manieth launch has the rare shape; 0: none */
+    int64_t launch_us, check_us; /* between two launches; that a check costs */
+    int64_t seconds;
+    uint64_t launches[SHAPES], checked[SHAPES]; /* out; the rare shape is the last */
+    double cost;                                /* out: share of the time */
+};
+
+static void simulate(struct simulation *s)
+{
+    struct gate *gate = make(s->sample, s->first, 9);
+    struct budget budget;
+    int64_t now = (int64_t)1 << 40, end = now + s->seconds * 1000000000, spent = 0;
+    budget_open(&budget, s->share);
+    for (uint64_t i = 0; now < end; i++, now += s->launch_us * NS_US) {
+        int shape =
+            s->every && i % s->every == s->every - 1 ? SHAPES - 1 : (int)(i % (uint64_t)s->common);
+        uint64_t pointer = 0x1000;
+        float eps = 0;
+        void *params[] = {&pointer, &shape, &eps};
+        struct launch launch = {.params = params};
+        struct gate_answer answer = gate_decide(gate, &spec, 1, i, &launch);
+        int64_t cost = s->check_us * NS_US;
+        s->launches[shape]++;
+        if (answer.result == GATE_NO ||
+            (answer.result == GATE_RANDOM && !budget_allows(&budget, answer.use, now)))
+            continue;
+        s->checked[shape]++;
+        budget_charge(&budget, now, cost);
+        if (answer.result == GATE_RANDOM)
+            budget_note(answer.use, now, cost);
+        spent += cost;
+    }
+    s->cost = (double)spent / (double)(s->seconds * 1000000000);
+    gate_destroy(gate);
+}
+
+static double rate(const struct simulation *s, int shape)
+{
+    return (double)s->checked[shape] / (double)s->launches[shape];
+}
+
+/* The budget allows a hundredth of the launches; the rare shape is checked as often as it is drawn.
+ */
+static void a_rare_signature_is_not_starved(void **state)
+{
+    (void)state;
+    static const struct simulation rows[] = {
+        {.common = 1, .share = 0.02, .check_us = 100, .every = 1000, .seconds = 60},
+        {.common = 24, .share = 0.02, .check_us = 100, .every = 1000, .seconds = 60},
+        {.common = 24, .share = 0.05, .check_us = 500, .every = 1000, .seconds = 60, .first = 2},
+        {.common = 50, .share = 0.01, .check_us = 100, .every = 5000, .seconds = 300, .first = 2},
+        /* dearer than the window: one check takes 600 ms to pay for */
+        {.common = 3, .share = 0.05, .check_us = 30000, .every = 100000, .seconds = 2000},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct simulation s = rows[i];
+        s.sample = 0.5;
+        s.launch_us = 200;
+        simulate(&s);
+        if (rate(&s, SHAPES - 1) < 0.9 * s.sample || rate(&s, SHAPES - 1) > 1.1 * s.sample)
+            fail_msg("row %zu: the rare shape at %g", i, rate(&s, SHAPES - 1));
+        if (rate(&s, 0) > 0.2 * s.sample)
+            fail_msg("row %zu: the common shape at %g: the budget is not tight", i, rate(&s, 0));
+        if (s.cost > s.share * 1.05 || s.cost < s.share * 0.9)
+            fail_msg("row %zu: costs %g of %g", i, s.cost, s.share);
+    }
+}
+
+/* Where no signature is rare, none is preferred, and where the budget is wide, none yields. */
+static void equal_signatures_share_evenly(void **state)
+{
+    (void)state;
+    struct simulation s = {
+        .sample = 0.5, .share = 0.02, .common = 7, .launch_us = 50, .check_us = 100, .seconds = 60};
+    simulate(&s);
+    for (int i = 1; i < s.common; i++)
+        assert_true(fabs(rate(&s, i) / rate(&s, 0) - 1) < 0.1);
+    assert_true(s.cost > 0.95 * s.share && s.cost < 1.05 * s.share);
+
+    struct simulation wide = {
+        .sample = 0.5, .share = 0.5, .common = 7, .launch_us = 500, .check_us = 100, .seconds = 20};
+    simulate(&wide);
+    for (int i = 0; i < wide.common; i++)
+        assert_true(fabs(rate(&wide, i) - 0.5) < 0.01);
+}
+
 static void an_entry_overrides_the_settings(void **state)
 {
     (void)state;
@@ -176,6 +360,12 @@ int main(void)
         cmocka_unit_test(a_turn_from_before_a_reset_may_be_returned),
         cmocka_unit_test(the_probability_can_be_changed),
         cmocka_unit_test(the_draw_has_its_probability_and_repeats),
+        cmocka_unit_test(the_draw_is_spread_evenly),
+        cmocka_unit_test(a_rare_signature_is_drawn_by_itself),
+        cmocka_unit_test(signatures_do_not_disturb_each_other),
+        cmocka_unit_test(ranks_sample_different_launches),
+        cmocka_unit_test(a_rare_signature_is_not_starved),
+        cmocka_unit_test(equal_signatures_share_evenly),
         cmocka_unit_test(an_entry_overrides_the_settings),
         cmocka_unit_test(ever_new_signatures_stay_bounded_and_are_counted),
     };

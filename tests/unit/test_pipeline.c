@@ -157,7 +157,7 @@ static void build(struct world *world, uint64_t memory, uint32_t queue, struct g
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
 }
 
-static const struct gate_settings every = {1, 0, 0};
+static const struct gate_settings every = {1, 0, 0, 0};
 
 static int set_up(void **state)
 {
@@ -187,7 +187,7 @@ static int set_up_small(void **state)
 static int set_up_small_first(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    build(world, 8192, 16, (struct gate_settings){0, 3, 0});
+    build(world, 8192, 16, (struct gate_settings){0, 3, 0, 0});
     *state = world;
     return 0;
 }
