@@ -99,6 +99,7 @@ REFGEN := $(BUILD)/refgen
 DEMO := $(BUILD)/tests/demo/demo
 HAS_GPU := $(BUILD)/tests/demo/has_gpu
 INTERPRETER := $(BUILD)/tests/bench/interpreter
+PLUGINS := $(addprefix $(BUILD)/tests/plugin/,told.so throws.so)
 DEMO_KERNELS := $(BUILD)/tests/demo/kernels.fatbin
 CONTROL := $(addprefix $(BUILD)/tests/control/,world.so inside)
 MAN := $(BUILD)/cuvet.1
@@ -130,7 +131,7 @@ demo: all $(DEMO) $(DEMO_KERNELS) $(HAS_GPU)
 	    $(TOOL) run -c tests/demo/demo.yaml -- $(DEMO)
 
 ## unit: the unit tests alone
-unit: $(UNIT_BIN) $(TOOL)
+unit: $(UNIT_BIN) $(TOOL) $(PLUGINS)
 	$(quiet)tests/run_unit.sh $(UNIT_RUN)
 
 # Scripts, then unit tests, then softgpu and whole programs on it.
@@ -138,7 +139,7 @@ SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/chec
 PROGRAMS := tests/softgpu/contract/check.sh tests/scenario/run.sh tests/scenario/sweep.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
-    $(DEMO_KERNELS) $(CONTROL)
+    $(DEMO_KERNELS) $(CONTROL) $(PLUGINS)
 	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=300 \
 	    $(SOFTGPU_TEST_ENV) tests/run_unit.sh $(if $(TESTS),$(UNIT_RUN),$(SCRIPTS) $(UNIT_RUN) \
 	    $(SOFTGPU_UNIT_BIN) $(PROGRAMS))
@@ -324,6 +325,14 @@ $(HAS_GPU): tests/demo/has_gpu.c | $(READY)
 	$(call say,CC,$@)
 	$(quiet)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(C_WARNINGS) -O2 $(CUDA_INCLUDES) -o $@ $< -ldl
 
+# Plugins are built as their authors would, with the installed header alone.
+$(BUILD)/tests/plugin/%.so: tests/plugin/%.c shim/cuvet_plugin.h | $(READY)
+	$(call say,CC,$@)
+	$(quiet)mkdir -p $(@D) && $(CC) -Wall -Wextra -shared -fPIC -O2 -Ishim -o $@ $<
+$(BUILD)/tests/plugin/%.so: tests/plugin/%.cpp shim/cuvet_plugin.h | $(READY)
+	$(call say,CXX,$@)
+	$(quiet)mkdir -p $(@D) && $(CXX) -Wall -Wextra -shared -fPIC -O2 -Ishim -o $@ $<
+
 $(DEMO_KERNELS): tests/demo/kernels.cu $(GEN)/gencode
 	$(call say,NVCC,$@)
 	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 $(GENCODE) --threads 0 -o $@ $<
@@ -347,6 +356,7 @@ install: all
 	$(INSTALL) -m 755 $(TOOL) $(TO)/bin/cuvet
 	$(INSTALL) -m 755 $(LIB) $(TO)/lib/libcuvet.so
 	$(INSTALL) -m 644 shim/cuvet.h $(TO)/include/cuvet.h
+	$(INSTALL) -m 644 shim/cuvet_plugin.h $(TO)/include/cuvet_plugin.h
 	$(INSTALL) -m 644 $(MAN) $(TO)/share/man/man1/cuvet.1
 	$(INSTALL) -m 644 config/tolerances.yaml $(TO)/share/cuvet/tolerances.yaml
 	install -d $(TO)/share/cuvet/kernels $(TO)/lib/pkgconfig
@@ -358,7 +368,7 @@ install: all
 ## uninstall: remove what `install` put there
 uninstall:
 	rm -f $(TO)/bin/cuvet $(TO)/lib/libcuvet.so $(TO)/include/cuvet.h \
-	    $(TO)/share/man/man1/cuvet.1 $(TO)/lib/pkgconfig/cuvet.pc
+	    $(TO)/include/cuvet_plugin.h $(TO)/share/man/man1/cuvet.1 $(TO)/lib/pkgconfig/cuvet.pc
 	rm -rf $(TO)/share/cuvet
 
 -include $(wildcard $(patsubst %.o,%.d,$(SHIM_O) $(TOOL_O) $(REFGEN_O) $(HOST_REFS_O) \

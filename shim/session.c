@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <pthread.h>
 #include "base/log.h"
@@ -12,6 +13,7 @@
 #include "driver/cuda_api.h"
 #include "driver/cupti_api.h"
 #include "hook/cupti_router.h"
+#include "on_mismatch.h"
 #include "report/bundle.h"
 #include "report/counters.h"
 #include "report/journal.h"
@@ -23,7 +25,7 @@
 
 extern char **environ;
 
-enum { READY_WAIT_MS = 3000, STOP_WAIT_MS = 1000 };
+enum { READY_WAIT_MS = 3000, STOP_WAIT_MS = 1000, ENDING_WAIT_MS = 5000 };
 
 /* Everything that lives as long as the process; nothing of it is freed, because threads of the
  * program may be inside a callback while the process ends. */
@@ -36,6 +38,8 @@ static struct session {
     struct journal *journal;
     struct summary *summary;
     struct bundles *bundles;
+    struct on_mismatch *on_mismatch;
+    atomic_bool ended, complete; /* the last reports: begun, written */
     struct images *images;
     struct sink sink;
     struct pipeline pipeline;
@@ -56,6 +60,10 @@ static void on_skipped(void *user, const struct kernel_spec *spec, enum skip ski
     counters_skip(((struct session *)user)->counters, spec ? (int64_t)spec->number : -1, skip);
 }
 
+/* Its number among those of its kernel. Afterwards the program may have to end. */
+static void act_on_mismatch(struct session *s, const struct check_report *report,
+                            const char *bundle);
+
 static void on_judged(void *user, const struct check_report *report,
                       const struct bundle_source *source)
 {
@@ -70,8 +78,10 @@ static void on_judged(void *user, const struct check_report *report,
         summary_finding(s->summary, report, *path ? path : NULL);
     }
     journal_check(s->journal, report, *path ? path : NULL);
-    if (report->verdict == VERDICT_MISMATCH)
+    if (report->verdict == VERDICT_MISMATCH) {
         control_found(report, *path ? path : NULL);
+        act_on_mismatch(s, report, path);
+    }
 }
 
 static void on_spent(void *user, const struct check_cost *cost)
@@ -157,9 +167,9 @@ static enum log_level log_level_of(const char *name)
 /* Options point into the environment, which the program may change. */
 static void keep_strings(struct options *options)
 {
-    const char **strings[] = {&options->config, &options->mode, &options->tolerances,
-                              &options->report, &options->log,  &options->cupti,
-                              &options->run};
+    const char **strings[] = {
+        &options->config, &options->mode, &options->tolerances,  &options->report, &options->log,
+        &options->cupti,  &options->run,  &options->on_mismatch, &options->plugin, &options->tool};
     for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
         char *copy = strdup(*strings[i]);
         *strings[i] = copy ? copy : "";
@@ -172,6 +182,7 @@ static enum status start_reports(struct session *s, struct error *err)
     struct bundles_settings bundles = {s->options.report, s->options.bundles, s->options.seed,
                                        &s->quota};
     quota_init(&s->quota, s->options.quota);
+    s->on_mismatch = on_mismatch_create(&s->options, environ, on_complaint, NULL);
     s->counters = counters_create();
     s->summary = summary_create();
     if (!s->counters || !s->summary)
@@ -249,6 +260,37 @@ static void open_control(struct session *s)
 
 /* ---- end ---- */
 
+static void tell_plugin_end(struct session *s)
+{
+    struct textbuf text;
+    textbuf_init(&text);
+    uint64_t lost = on_mismatch_end(s->on_mismatch, &text);
+    if (text.length > 0 && !text.failed) {
+        summary_note(s->summary, "%s", text.data);
+        if (lost > 0)
+            journal_warning(s->journal, "%s", text.data);
+    }
+    textbuf_release(&text);
+}
+
+/* Stops everything of ours and completes the reports, once. */
+static void end_reports(struct session *s)
+{
+    if (atomic_exchange(&s->ended, true))
+        return;
+    router_mute();
+    if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
+        collector_skip_rest(s->pipeline.collector);
+    tell_plugin_end(s);
+    journal_end(s->journal, s->counters);
+    struct summary_facts facts = {registry_entries(s->registry), journal_path(s->journal),
+                                  journal_lost(s->journal)};
+    if (s->options.summary)
+        summary_print(s->summary, s->counters, &facts);
+    on_mismatch_end_program(s->on_mismatch);
+    atomic_store(&s->complete, true);
+}
+
 /* A fork from now on finds none. */
 static void end_server(struct session *s)
 {
@@ -259,6 +301,7 @@ static void end_server(struct session *s)
 
 static void finish(void)
 {
+    const struct timespec nap = {.tv_nsec = 10000000};
     struct session *s = &session;
     if (getpid() != s->pid)
         return;
@@ -266,14 +309,33 @@ static void finish(void)
     control_end();
     end_server(s);
     collector_drain(s->pipeline.collector, (int)s->options.exit_wait_ms);
-    router_mute();
-    if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
-        collector_skip_rest(s->pipeline.collector);
-    journal_end(s->journal, s->counters);
-    struct summary_facts facts = {registry_entries(s->registry), journal_path(s->journal),
-                                  journal_lost(s->journal)};
-    if (s->options.summary)
-        summary_print(s->summary, s->counters, &facts);
+    end_reports(s);
+    /* Where a mismatch is ending the program on another thread, exit does not overtake it. */
+    for (int i = 0; i < ENDING_WAIT_MS / 10 && !atomic_load(&s->complete); i++)
+        nanosleep(&nap, NULL);
+}
+
+static void *end_by_mismatch(void *user)
+{
+    own_work = true;
+    end_reports(user);
+    return NULL;
+}
+
+/* The collector cannot wait for its own end, so another thread does; without one, the program ends
+ * the same way when it exits. It inherits the collector's mask: no signal of the program is its. */
+static void act_on_mismatch(struct session *s, const struct check_report *report,
+                            const char *bundle)
+{
+    struct counters_kernel kernel = {0};
+    pthread_t thread;
+    if (!s->on_mismatch)
+        return;
+    counters_read_kernel(s->counters, report->spec->number, &kernel);
+    if (on_mismatch_found(s->on_mismatch, report, kernel.buckets.verdict[VERDICT_MISMATCH],
+                          bundle) &&
+        pthread_create(&thread, NULL, end_by_mismatch, s) == 0)
+        pthread_detach(thread);
 }
 
 /* A forked child cannot use the parent's CUDA, and its thread of ours does not exist. */

@@ -55,6 +55,26 @@ ok 'check: a mistake has its place' gives 2 '.*' 'bad\.yaml:4:[0-9]+: .*refrence
 ok 'check: a missing file' gives 2 '.*' 'absent\.yaml' "$cuvet" check "$scratch/absent.yaml"
 ok 'check: without files' gives 2 '' '^usage: ' "$cuvet" check
 
+plugin=$CUVET_BUILD/tests/plugin/told.so
+ok 'plugin: a made-up finding' gives 0 '^made_up_row launch 17 .* y\[3\]\[5\] got 1\.5 ' '' \
+    env -u LD_PRELOAD "$cuvet" plugin "$plugin"
+ok 'plugin: what it took' gives 0 'told\.so took a made-up finding in ' '' "$cuvet" plugin "$plugin"
+ok 'plugin: a crash' gives 1 '^made_up_row ' 'told\.so ended its process by signal 11' \
+    env PLUGIN_ACT=crash "$cuvet" plugin "$plugin"
+ok 'plugin: an exit' gives 1 '^made_up_row ' 'ended its process with exit status 3' \
+    env PLUGIN_ACT=exit "$cuvet" plugin "$plugin"
+ok 'plugin: a hang' gives 1 '^made_up_row ' 'took longer than 500 ms and was stopped' \
+    env PLUGIN_ACT=hang "$cuvet" plugin --limit 500 "$plugin"
+"${CC:-cc}" -shared -fPIC -o "$scratch/none.so" -x c /dev/null
+ok 'plugin: without the function' gives 2 '' 'cuvet_plugin_finding' "$cuvet" plugin "$scratch/none.so"
+ok 'plugin: a missing file' gives 2 '' 'absent\.so' "$cuvet" plugin "$scratch/absent.so"
+ok 'plugin: another version' gives 2 '' "the library's is 0\.0" "$cuvet" plugin --serve 0.0 "$plugin"
+ok 'plugin: without a file' gives 2 '' '^usage: ' "$cuvet" plugin
+awk '/^ \*     #include/ { on = 1 } /^ \*     cc / { exit } on { sub(/^ \*( {5})?/, ""); print }' \
+    shim/cuvet_plugin.h >"$scratch/example.c"
+ok "plugin: the header's example compiles" "${CC:-cc}" -Wall -Wextra -Werror -Wno-unused -shared -fPIC \
+    -Ishim -o "$scratch/example.so" "$scratch/example.c"
+
 case ${VARIANT:-release} in
 san | tsan) skip 'preload: a program without CUDA is left alone' 'a sanitizer wants to come first' ;;
 *) ok 'preload: a program without CUDA is left alone' gives 7 '^out$' '' \

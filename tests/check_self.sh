@@ -88,6 +88,21 @@ for call in 'exit(1)' '_exit(1)' 'abort()' 'system("ls")' 'popen("ls", "r")' 'pr
     ok "banned: $call" catches shim/base/loud.c:3: "$dev/check-banned"
 done
 
+for row in 'on_mismatch.c abort()' 'base/helper.c posix_spawn(0)' 'base/helper.c clone(0)'; do
+    rm -f shim/base/loud.c
+    file=shim/${row%% *} call=${row#* }
+    printf 'void f(void)\n{\n    %s;\n}\n' "$call" >"$file"
+    ok "banned: $call is what ${file##*/} is for" quiet "$dev/check-banned"
+    printf 'void g(void)\n{\n    %s;\n}\n' "$call" >>"$file"
+    ok "banned: but once" catches "$file:7:" "$dev/check-banned"
+    printf 'void f(void)\n{\n    exit(1);\n}\n' >"$file"
+    ok "banned: and nothing else" catches "$file:3:" "$dev/check-banned"
+    rm "$file"
+    printf 'void f(void)\n{\n    %s;\n}\n' "$call" >shim/report/plugin.c
+    ok "banned: nor elsewhere" catches shim/report/plugin.c:3: "$dev/check-banned"
+    rm shim/report/plugin.c
+done
+
 tree
 lines() { for ((i = 0; i < $1; i++)); do echo "    thing();"; done; }
 { printf 'void fits(void)\n{\n'; lines 68; printf '}\n'; } >shim/base/thing.c

@@ -21,6 +21,9 @@ struct options {
     const char *report;
     uint64_t bundles;
     uint64_t quota;
+    const char *on_mismatch;
+    const char *plugin;
+    const char *tool;
     bool summary;
     const char *log;
     uint64_t exit_wait_ms;

@@ -23,8 +23,7 @@
 #include "refs/ref_list.h"
 #include "report/place.h"
 #include "report/report_json.h"
-
-enum { ALL_FINDINGS = 64, ALL_INCONCLUSIVE = 4 };
+#include "report/thin.h"
 
 /* Lines of one kernel so far, by verdict: the rate limit. */
 struct told {
@@ -288,11 +287,6 @@ void journal_kernel(struct journal *journal, const struct kernel_spec *spec)
     line_end(journal, false);
 }
 
-static bool power_of_two(uint64_t number)
-{
-    return (number & (number - 1)) == 0;
-}
-
 /* Counts one more launch of that kernel and verdict; under the lock. 0 without memory. */
 static uint64_t occurrence(struct journal *journal, const struct check_report *report)
 {
@@ -323,7 +317,7 @@ void journal_check(struct journal *journal, const struct check_report *report, c
     if (!json)
         return;
     number = occurrence(journal, report);
-    if (number > (finding ? ALL_FINDINGS : ALL_INCONCLUSIVE) && !power_of_two(number)) {
+    if (!thin_told(number, finding ? THIN_FINDINGS : THIN_INCONCLUSIVE)) {
         pthread_mutex_unlock(&journal->lock);
         return;
     }

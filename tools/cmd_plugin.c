@@ -1,0 +1,227 @@
+/*
+ * cmd_plugin.c - `cuvet plugin FILE`: calls a plugin once with a made-up finding, as its author's
+ * test; `cuvet plugin --serve VERSION FILE`: runs it for a program (report/plugin_host.h).
+ *
+ * Two processes: this one reads the program's socket, counts and watches; the other loads the
+ * plugin and calls it, and may end however it likes. It is started again PLUGIN_RESTARTS times at
+ * most. When the program ends, or its end of the socket goes, what is left has PLUGIN_EXIT_MS.
+ *
+ * Exit status of the first form: 0; 1: the call did not return; 2: wrong arguments, or the plugin
+ * cannot be loaded.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/number.h"
+#include "cuvet.h"
+#include "report/plugin_wire.h"
+#include "tools/cmd.h"
+#include "tools/plugin_worker.h"
+
+static const int64_t ms = 1000000;
+
+static const struct cuvet_mismatch example = {
+    .size = sizeof example,
+    .kernel = "_Z11made_up_rowPKfPfi",
+    .label = "made_up_row",
+    .reference = "softmax",
+    .where = "kernels.yaml:3",
+    .bundle = NULL,
+    .host = "localhost",
+    .pid = 4711,
+    .rank = -1,
+    .launch = 17,
+    .occurrence = 1,
+    .grid = {128, 1, 1},
+    .block = {256, 1, 1},
+    .elements = 131072,
+    .violations = 2,
+    .max_abs = 0.25,
+    .max_rel = 0.2,
+    .max_ratio = 31.5,
+    .worst = {.array = "y",
+              .dims = 2,
+              .index = {3, 5},
+              .got = 1.5,
+              .reference = 1.25,
+              .bound = 0.0079365},
+    .first =
+        {.array = "y", .dims = 2, .index = {1, 2}, .got = 0.5, .reference = 0.25, .bound = 0.0625},
+};
+
+/* ---- for a program ---- */
+
+struct server {
+    const char *file;
+    struct worker worker;
+    struct plugin_tally tally;
+    int64_t end; /* 0: the program goes on */
+};
+
+enum { HOST = STDIN_FILENO };
+
+/* The answer to what was sent or started last, in its time. */
+static enum worker_answer wait_answer(struct server *server)
+{
+    int64_t deadline = clock_ns() + PLUGIN_CALL_MS * ms;
+    enum worker_answer answer = WORKER_HURRY;
+
+    while (answer == WORKER_HURRY) {
+        if (server->end > 0 && server->end < deadline)
+            deadline = server->end;
+        answer = worker_wait(&server->worker, deadline, server->end ? -1 : HOST);
+        if (answer == WORKER_HURRY)
+            server->end = clock_ns() + PLUGIN_EXIT_MS * ms;
+    }
+    return answer;
+}
+
+/* Whether a process with the plugin loaded is there. */
+static bool ready(struct server *server)
+{
+    enum worker_answer answer;
+
+    if (server->worker.pid)
+        return true;
+    if (server->tally.state != PLUGIN_WORKS || worker_start(&server->worker, server->file) != 0)
+        return false;
+    answer = wait_answer(server);
+    if (answer == WORKER_READY)
+        return true;
+    worker_end(&server->worker, 0);
+    server->tally.state = answer == WORKER_UNLOADABLE ? PLUGIN_UNLOADABLE : PLUGIN_GIVEN_UP;
+    return false;
+}
+
+static void deliver(struct server *server, const char *message, size_t size)
+{
+    bool late = server->end > 0 && clock_ns() > server->end;
+
+    if (!late && ready(server) && worker_send(&server->worker, message, size) == 0 &&
+        wait_answer(server) == WORKER_DONE) {
+        server->tally.handled++;
+        return;
+    }
+    server->tally.lost++;
+    if (!server->worker.pid)
+        return;
+    worker_end(&server->worker, 0);
+    if (server->tally.restarts == PLUGIN_RESTARTS)
+        server->tally.state = PLUGIN_GIVEN_UP;
+    else
+        server->tally.restarts++;
+}
+
+/* What the program had open without close-on-exec is not ours to keep open. */
+static void close_inherited(void)
+{
+    long most = sysconf(_SC_OPEN_MAX);
+
+    if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0)
+        return;
+    for (int fd = 3; fd < (most > 0 && most < 65536 ? (int)most : 65536); fd++)
+        close(fd);
+}
+
+static int serve(const char *file)
+{
+    static char message[PLUGIN_MESSAGE_MAX];
+    struct server server = {.file = file};
+    int64_t end;
+
+    close_inherited();
+    for (;;) {
+        ssize_t size = recv(HOST, message, sizeof message, 0);
+
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            break;
+        deliver(&server, message, (size_t)size);
+        send(HOST, &server.tally, sizeof server.tally, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    end = server.end ? server.end : clock_ns() + PLUGIN_EXIT_MS * ms;
+    worker_end(&server.worker, end);
+    send(HOST, &server.tally, sizeof server.tally, MSG_NOSIGNAL);
+    return 0;
+}
+
+/* ---- for an author ---- */
+
+static int say_end(const char *file, int status)
+{
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "cuvet plugin: %s ended its process by signal %d (%s)\n", file,
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        fprintf(stderr, "cuvet plugin: %s ended its process with exit status %d\n", file,
+                WEXITSTATUS(status));
+    return 1;
+}
+
+static int try_once(const char *file, uint64_t limit_ms)
+{
+    static char message[PLUGIN_MESSAGE_MAX];
+    size_t size = plugin_wire_put(&example, message, sizeof message);
+    int64_t deadline = clock_ns() + (int64_t)limit_ms * ms, began = 0;
+    enum worker_answer answer;
+    struct worker worker;
+    int status;
+
+    if (worker_start(&worker, file) != 0) {
+        fprintf(stderr, "cuvet plugin: no process: %s\n", strerror(errno));
+        return 1;
+    }
+    answer = worker_wait(&worker, deadline, -1);
+    if (answer == WORKER_READY) {
+        began = clock_ns();
+        worker_send(&worker, message, size);
+        answer = worker_wait(&worker, deadline, -1);
+    }
+    if (answer == WORKER_DONE)
+        printf("%s took a made-up finding in %.1f ms\n", file, (double)(clock_ns() - began) / 1e6);
+    status = worker_end(&worker, answer == WORKER_LATE ? 0 : deadline);
+    if (answer == WORKER_LATE) {
+        fprintf(stderr, "cuvet plugin: %s took longer than %llu ms and was stopped\n", file,
+                (unsigned long long)limit_ms);
+        return 1;
+    }
+    if (answer == WORKER_UNLOADABLE)
+        return 2;
+    return answer == WORKER_DONE ? 0 : say_end(file, status);
+}
+
+int cmd_plugin(int argc, char **argv)
+{
+    uint64_t limit_ms = PLUGIN_CALL_MS;
+    char file[4096];
+
+    if (argc == 4 && strcmp(argv[1], "--serve") == 0) {
+        if (strcmp(argv[2], cuvet_version()) == 0)
+            return serve(argv[3]);
+        fprintf(stderr, "cuvet plugin: this is version %s, the library's is %s\n", cuvet_version(),
+                argv[2]);
+        return 2;
+    }
+    if (argc == 4 && strcmp(argv[1], "--limit") == 0 && number_unsigned(argv[2], &limit_ms) &&
+        limit_ms > 0 && limit_ms <= 3600000) {
+        argc -= 2;
+        argv += 2;
+    }
+    if (argc != 2 || argv[1][0] == '-') {
+        fprintf(stderr, "usage: cuvet plugin [--limit MILLISECONDS] FILE.so\n");
+        return 2;
+    }
+    /* dlopen looks for a name without a slash in the library path, not here. */
+    snprintf(file, sizeof file, "%s%s", strchr(argv[1], '/') ? "" : "./", argv[1]);
+    fflush(NULL);
+    return try_once(file, limit_ms);
+}

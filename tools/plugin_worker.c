@@ -1,0 +1,128 @@
+#include "tools/plugin_worker.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "report/plugin_wire.h"
+
+typedef void (*finding_fn)(const struct cuvet_mismatch *finding);
+
+static void answer(int socket, enum worker_answer word)
+{
+    char byte = (char)word;
+
+    send(socket, &byte, 1, MSG_NOSIGNAL);
+}
+
+/* In the process of the plugin. */
+static void serve(int socket, const char *file)
+{
+    static char message[PLUGIN_MESSAGE_MAX];
+    struct cuvet_mismatch finding;
+    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    finding_fn call = NULL;
+
+    if (library)
+        *(void **)&call = dlsym(library, "cuvet_plugin_finding");
+    if (!call) {
+        fprintf(stderr, "cuvet plugin: %s\n", dlerror());
+        answer(socket, WORKER_UNLOADABLE);
+        return;
+    }
+    answer(socket, WORKER_READY);
+    for (;;) {
+        ssize_t size = recv(socket, message, sizeof message, 0);
+
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size <= 0)
+            return;
+        if (plugin_wire_get(&finding, message, (size_t)size) == STATUS_OK)
+            call(&finding);
+        answer(socket, WORKER_DONE);
+    }
+}
+
+int worker_start(struct worker *worker, const char *file)
+{
+    int pair[2], nothing;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return -1;
+    worker->pid = fork();
+    if (worker->pid == 0) {
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        dup2(nothing, STDIN_FILENO);
+        close(pair[0]);
+        serve(pair[1], file);
+        exit(0); /* with the plugin's destructors */
+    }
+    close(pair[1]);
+    if (worker->pid < 0) {
+        worker->pid = 0;
+        close(pair[0]);
+        return -1;
+    }
+    setpgid(worker->pid, worker->pid); /* whoever comes first */
+    worker->socket = pair[0];
+    return 0;
+}
+
+int worker_send(const struct worker *worker, const char *message, size_t size)
+{
+    return send(worker->socket, message, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -1;
+}
+
+static int milliseconds_until(int64_t deadline)
+{
+    int64_t left = (deadline - clock_ns()) / 1000000 + 1;
+
+    return left > 0 ? (int)left : 0;
+}
+
+enum worker_answer worker_wait(const struct worker *worker, int64_t deadline, int host)
+{
+    struct pollfd fds[2] = {{.fd = worker->socket, .events = POLLIN},
+                            {.fd = host, .events = POLLRDHUP}};
+    char word;
+
+    for (;;) {
+        int ready = poll(fds, 2, milliseconds_until(deadline));
+
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0)
+            return WORKER_LATE;
+        if (fds[0].revents)
+            return recv(worker->socket, &word, 1, 0) == 1 ? (enum worker_answer)word : WORKER_ENDED;
+        return WORKER_HURRY;
+    }
+}
+
+int worker_end(struct worker *worker, int64_t deadline)
+{
+    int status = 0;
+
+    if (!worker->pid)
+        return 0;
+    shutdown(worker->socket, SHUT_WR);
+    while (worker_wait(worker, deadline, -1) < WORKER_ENDED) /* an answer that nobody waits for */
+        ;
+    kill(-worker->pid, SIGKILL);
+    while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    close(worker->socket);
+    worker->pid = 0;
+    return status;
+}
