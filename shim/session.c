@@ -179,8 +179,8 @@ static void keep_strings(struct options *options)
 static enum status start_reports(struct session *s, struct error *err)
 {
     struct error trouble = {{0}};
-    struct bundles_settings bundles = {s->options.report, s->options.bundles, s->options.seed,
-                                       &s->quota};
+    struct bundles_settings bundles = {s->options.report, s->options.bundles,
+                                       s->options.bundle_size, s->options.seed, &s->quota};
     quota_init(&s->quota, s->options.quota);
     s->on_mismatch = on_mismatch_create(&s->options, environ, on_complaint, NULL);
     s->counters = counters_create();

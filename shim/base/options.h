@@ -20,6 +20,7 @@ struct options {
     const char *tolerances;
     const char *report;
     uint64_t bundles;
+    uint64_t bundle_size;
     uint64_t quota;
     const char *on_mismatch;
     const char *plugin;

@@ -13,26 +13,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #include "base/files.h"
 #include "base/json_out.h"
 #include "base/log.h"
 #include "refs/ref_list.h"
+#include "report/excerpt.h"
 #include "report/place.h"
 #include "report/report_json.h"
 #include "report/safetensors.h"
 #include "verify/dtype.h"
 
+enum { COMPLAINTS = 8 }; /* lines on standard error about bundles that failed */
+
 struct bundles {
     pthread_mutex_t lock;
     char *folder;
-    uint64_t limit, seed;
+    uint64_t limit, size, seed;
     struct quota *quota;
     pid_t pid;
     bool off, quota_said;
     uint64_t *tries; /* by spec->number */
     uint32_t tries_count;
+    uint64_t all_tries, complaints;
     struct tensors_plan plan;
+    struct excerpts excerpts;
     uint8_t *buffer; /* BUNDLE_CHUNK, once the first bundle is written */
 };
 
@@ -40,6 +46,8 @@ struct bundles {
 struct work {
     const struct check_report *report;
     const struct bundle_source *source;
+    const void *image; /* of the source, if it fits; else why not */
+    char no_image[96];
     struct json_out launch;
     struct textbuf header;
     char temporary[BUNDLE_PATH];
@@ -67,6 +75,7 @@ enum status bundles_create(struct bundles **out, const struct bundles_settings *
     }
     pthread_mutex_init(&bundles->lock, NULL);
     bundles->limit = settings->limit;
+    bundles->size = settings->size;
     bundles->seed = settings->seed;
     bundles->quota = settings->quota;
     bundles->pid = getpid();
@@ -87,6 +96,8 @@ void bundles_destroy(struct bundles *bundles)
 /* Tries of that kernel so far, to be counted up; NULL when no more are wanted. Under the lock. */
 static uint64_t *tries_left(struct bundles *bundles, const struct kernel_spec *spec)
 {
+    uint64_t limit = bundles->all_tries < BUNDLE_MANY ? bundles->limit : 1;
+
     if (bundles->off)
         return NULL;
     if (spec->number >= bundles->tries_count) {
@@ -99,7 +110,7 @@ static uint64_t *tries_left(struct bundles *bundles, const struct kernel_spec *s
         bundles->tries = tries;
         bundles->tries_count = count;
     }
-    return bundles->tries[spec->number] < bundles->limit ? &bundles->tries[spec->number] : NULL;
+    return bundles->tries[spec->number] < limit ? &bundles->tries[spec->number] : NULL;
 }
 
 bool bundles_wanted(struct bundles *bundles, const struct kernel_spec *spec)
@@ -192,14 +203,14 @@ static void put_call(struct json_out *json, const struct check_report *report)
     json_end(json);
 }
 
-static void put_module(struct json_out *json, const struct bundle_source *source)
+static void put_module(struct json_out *json, const struct work *work)
 {
     json_put_object(json, "module");
-    if (source->image) {
+    if (work->image) {
         json_put_string(json, "file", "module.cubin");
-        json_put_uint(json, "bytes", source->image_bytes);
+        json_put_uint(json, "bytes", work->source->image_bytes);
     } else {
-        json_put_string(json, "missing", source->no_image ? source->no_image : "not available");
+        json_put_string(json, "missing", work->no_image);
     }
     json_end(json);
 }
@@ -219,7 +230,8 @@ static enum status describe(const struct bundles *bundles, struct work *work, st
     json_put_int(json, "pid", bundles->pid);
     put_parameters(json, work->source);
     put_call(json, work->report);
-    put_module(json, work->source);
+    put_module(json, work);
+    excerpt_json(json, &bundles->excerpts);
     json_end(json);
     if (!json_out_ok(json))
         return error_set(err, STATUS_NO_MEMORY, "no memory for launch.json");
@@ -314,7 +326,7 @@ static enum status rename_folder(const struct bundles *bundles, struct work *wor
     char label[81];
 
     sanitise(place_kernel(work->report->spec), label, sizeof label);
-    for (int number = 1; number < 100; number++) {
+    for (int number = 1; number < 1000; number++) {
         int length = snprintf(path, path_size, "%s/%s-%ld-%" PRIu64, bundles->folder, label,
                               (long)bundles->pid, work->report->launch);
 
@@ -341,8 +353,8 @@ static enum status write_folder(struct bundles *bundles, struct work *work, char
             write_file(work, "launch.json", work->launch.text.data, work->launch.text.length, err);
     if (!status)
         status = write_tensors(bundles, work, err);
-    if (!status && source->image)
-        status = write_file(work, "module.cubin", source->image, source->image_bytes, err);
+    if (!status && work->image)
+        status = write_file(work, "module.cubin", work->image, source->image_bytes, err);
     if (!status)
         status = rename_folder(bundles, work, path, path_size, err);
     if (work->folder_fd >= 0)
@@ -350,6 +362,50 @@ static enum status write_folder(struct bundles *bundles, struct work *work, char
     if (status && work->temporary[0])
         files_remove_folder(work->temporary);
     return status;
+}
+
+/* Of `left` bytes, what one bundle may take after `others`. */
+static uint64_t part_of(uint64_t left, uint64_t others)
+{
+    uint64_t part = left / (16 + others);
+
+    return part > BUNDLE_SMALL ? part : left < BUNDLE_SMALL ? left : BUNDLE_SMALL;
+}
+
+/* Bytes for one bundle now: its own limit, and its part of the quota and of the disk. */
+static uint64_t room(const struct bundles *bundles)
+{
+    uint64_t bytes = bundles->size, others = bundles->all_tries - 1;
+    uint64_t quota = part_of(quota_left(bundles->quota), others);
+    struct statvfs disk;
+
+    if (quota < bytes)
+        bytes = quota;
+    if (statvfs(bundles->folder, &disk) == 0) {
+        uint64_t part = part_of((uint64_t)disk.f_bavail * disk.f_frsize, others);
+
+        bytes = part < bytes ? part : bytes;
+    }
+    return bytes;
+}
+
+/* Makes image and tensors fit. */
+static void fit(struct bundles *bundles, struct work *work)
+{
+    const struct bundle_source *source = work->source;
+    uint64_t bytes = room(bundles);
+
+    bytes = bytes > 2 * BUNDLE_TEXT ? bytes - BUNDLE_TEXT : bytes / 2;
+    snprintf(work->no_image, sizeof work->no_image, "%s",
+             source->no_image ? source->no_image : "not available");
+    if (source->image && source->image_bytes <= bytes / 2) {
+        work->image = source->image;
+        bytes -= source->image_bytes;
+    } else if (source->image) {
+        snprintf(work->no_image, sizeof work->no_image,
+                 "its %zu bytes are too many for this bundle", source->image_bytes);
+    }
+    excerpt_fit(&bundles->plan, &bundles->excerpts, work->report, bytes);
 }
 
 /* Sizes, quota, folder. Under the lock. */
@@ -365,13 +421,15 @@ static enum status write_one(struct bundles *bundles, struct work *work, char *p
         return error_set(err, STATUS_NO_MEMORY, "no memory for its buffer");
     status = safetensors_plan(&bundles->plan, work->report->binding, work->source, err);
     if (!status)
+        fit(bundles, work);
+    if (!status)
         status = safetensors_header(&bundles->plan, &work->header, err);
     if (!status)
         status = describe(bundles, work, err);
     if (status)
         return status;
     bytes = bundles->plan.bytes + work->header.length + work->launch.text.length +
-            (work->source->image ? work->source->image_bytes : 0);
+            (work->image ? work->source->image_bytes : 0);
     if (!quota_take(bundles->quota, bytes)) {
         if (!bundles->quota_said)
             log_line(LOG_WARN,
@@ -406,6 +464,7 @@ enum status bundles_write(struct bundles *bundles, const struct check_report *re
     tries = tries_left(bundles, report->spec);
     if (tries) {
         ++*tries;
+        bundles->all_tries++;
         status = write_one(bundles, &work, path, path_size, &err);
     }
     if (status == STATUS_IO)
@@ -415,7 +474,7 @@ enum status bundles_write(struct bundles *bundles, const struct check_report *re
     textbuf_release(&work.header);
     if (status && path_size > 0)
         path[0] = '\0';
-    if (status && status != STATUS_FULL)
+    if (status && status != STATUS_FULL && bundles->complaints++ < COMPLAINTS)
         log_line(LOG_WARN, "no bundle of %s, launch %" PRIu64 ": %s.%s", place_kernel(report->spec),
                  report->launch, err.text,
                  status == STATUS_IO ? " No further bundles are tried." : "");

@@ -11,22 +11,29 @@
  *                       its bytes as hex (null when they were too long to keep); "call": what the
  *                       reference was given besides arrays: formals, scalars, sizes, tolerances,
  *                       and for each of its tensors the array's name, dtype, shape and rule;
- *                       "module": {"file", "bytes"} or {"missing": why}.
+ *                       "module": {"file", "bytes"} or {"missing": why}; "excerpts", where tensors
+ *                       were too large: for each its name, shape and bytes, and "stored", the names
+ *                       of its parts, or "left_out", why.
  *   tensors.safetensors the safetensors format: u64 length of the header (little endian), a JSON
  *                       header padded with spaces to 8 bytes, then the data. Dense, row major:
  *                       before.NAME and after.NAME for each array that was snapshotted on that
  *                       side, in its own dtype (i8, u8, bool as one byte), reference.NAME in F64,
  *                       unrounded, NaN where the reference did not look. NAME is the signature's.
- *                       Widest dtypes first, so that every tensor is aligned to its element.
- *   module.cubin        the image that holds the kernel, if it could be had.
+ *                       A tensor that is too large stands in parts, as `after.y[100:140]`: rows
+ *                       100 to 139 (excerpt.h). Widest dtypes first, so that every tensor is
+ * aligned to its element. module.cubin        the image that holds the kernel, if it could be had.
  *
  * A folder under its final name is complete: it is written as .bundle-XXXXXX and renamed.
  * Bump BUNDLE_VERSION whenever a field changes its meaning or goes, or a reader of the last version
  * would misread a tensor; a new field, file or tensor needs no bump. Readers refuse other versions.
  *
- * Limits: CUVET_BUNDLES tries for each kernel, CUVET_QUOTA bytes with the journal. When the disk
- * refuses, the folder is removed, that is said once, and no more bundles are tried; when the source
- * fails, only this one is given up. Nothing of it reaches the program.
+ * Limits: CUVET_BUNDLES tries for each kernel, and one once BUNDLE_MANY were made in all;
+ * CUVET_QUOTA bytes with the journal. A bundle has CUVET_BUNDLE_SIZE bytes; but beyond BUNDLE_SMALL
+ * it takes a sixteenth of what quota and disk have left at most, and after n others 1 / (16 + n),
+ * so that many wrong kernels all get theirs, the later the smaller, and the program's own files
+ * find room. Its tensors are cut to fit, the image is left out where it would take more than half.
+ * When the disk refuses, the folder is removed, that is said once, and no more bundles are tried;
+ * when the source fails, only this one is given up. Nothing of it reaches the program.
  */
 #ifndef REPORT_BUNDLE_H
 #define REPORT_BUNDLE_H
@@ -38,7 +45,14 @@
 #include "report/quota.h"
 #include "verify/check_report.h"
 
-enum { BUNDLE_VERSION = 1, BUNDLE_CHUNK = 1 << 20, BUNDLE_PATH = 4096 };
+enum {
+    BUNDLE_VERSION = 1,
+    BUNDLE_CHUNK = 1 << 20,
+    BUNDLE_PATH = 4096,
+    BUNDLE_MANY = 64,
+    BUNDLE_SMALL = 16 << 10,
+    BUNDLE_TEXT = 16 << 10, /* set aside for launch.json and the tensors' header */
+};
 
 /* The writer of a process: where bundles go and how many are left. */
 struct bundles;
@@ -46,6 +60,7 @@ struct bundles;
 struct bundles_settings {
     const char *folder; /* of reports; NULL or empty: no bundles */
     uint64_t limit;     /* for each kernel */
+    uint64_t size;      /* bytes of one */
     uint64_t seed;      /* of the run, for launch.json */
     struct quota *quota;
 };

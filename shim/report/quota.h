@@ -31,6 +31,11 @@ static inline bool quota_take(struct quota *quota, uint64_t bytes)
     return true;
 }
 
+static inline uint64_t quota_left(const struct quota *quota)
+{
+    return atomic_load_explicit(&quota->left, memory_order_relaxed);
+}
+
 /* Of bytes that were taken and not written after all. */
 static inline void quota_give_back(struct quota *quota, uint64_t bytes)
 {

@@ -101,7 +101,14 @@ static int widest_first(const void *left, const void *right)
         return bytes_a > bytes_b ? -1 : 1;
     if (a->side != b->side)
         return a->side < b->side ? -1 : 1;
-    return a->index < b->index ? -1 : a->index > b->index;
+    if (a->index != b->index)
+        return a->index < b->index ? -1 : 1;
+    return a->from < b->from ? -1 : a->from > b->from;
+}
+
+void safetensors_sort(struct tensors_plan *plan)
+{
+    qsort(plan->tensor, (size_t)plan->count, sizeof plan->tensor[0], widest_first);
 }
 
 enum status safetensors_plan(struct tensors_plan *plan, const struct binding *binding,
@@ -121,7 +128,7 @@ enum status safetensors_plan(struct tensors_plan *plan, const struct binding *bi
         if (source->has_reference && source->has_reference(source->user, t))
             status = plan_reference(plan, binding, t, err);
     }
-    qsort(plan->tensor, (size_t)plan->count, sizeof plan->tensor[0], widest_first);
+    safetensors_sort(plan);
     return status;
 }
 
@@ -177,6 +184,7 @@ enum status safetensors_header(const struct tensors_plan *plan, struct textbuf *
 static enum status read_chunk(const struct tensor_plan *tensor, const struct bundle_source *source,
                               uint64_t offset, size_t size, void *buffer)
 {
+    offset += tensor->from;
     if (tensor->side == TENSOR_REFERENCE)
         return source->read_reference(source->user, tensor->index,
                                       (int64_t)(offset / sizeof(double)),

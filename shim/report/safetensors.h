@@ -11,7 +11,11 @@
 #include "base/textbuf.h"
 #include "verify/check_report.h"
 
-enum { TENSOR_NAME = 96, TENSORS_MAX = 2 * SPEC_MAX_ARRAYS + REF_MAX_TENSORS };
+enum {
+    TENSOR_NAME = 128,
+    TENSORS_WHOLE = 2 * SPEC_MAX_ARRAYS + REF_MAX_TENSORS,
+    TENSORS_MAX = 2 * TENSORS_WHOLE, /* where each is cut to two parts, see excerpt.h */
+};
 
 struct tensor_plan {
     char name[TENSOR_NAME];
@@ -20,7 +24,7 @@ struct tensor_plan {
     enum dtype dtype;
     int ndim;
     int64_t dim[8];
-    uint64_t bytes;
+    uint64_t from, bytes; /* of what is stored, in the whole */
 };
 
 struct tensors_plan {
@@ -32,6 +36,9 @@ struct tensors_plan {
 /* What the source has, in the order of the file. STATUS_INVALID for shapes that overflow. */
 enum status safetensors_plan(struct tensors_plan *plan, const struct binding *binding,
                              const struct bundle_source *source, struct error *err);
+
+/* Brings the tensors into the order of the file. */
+void safetensors_sort(struct tensors_plan *plan);
 
 /* Length field, header and padding. STATUS_NO_MEMORY. */
 enum status safetensors_header(const struct tensors_plan *plan, struct textbuf *out,
