@@ -7,7 +7,7 @@ SCENARIO := $(BUILD)/tests/scenario
 SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scenario/*/program.c)))
 SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
-SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so
+SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(PLUGINS)
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
 STUBS := $(firstword $(wildcard $(CUDA)/lib64/stubs $(CUDA)/targets/x86_64-linux/lib/stubs \
     $(CUDA)/targets/sbsa-linux/lib/stubs))
