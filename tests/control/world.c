@@ -50,7 +50,7 @@ static void in_child(void)
 
 __attribute__((constructor)) static void on_load(void)
 {
-    const struct gate_settings gate = {1, 2, 0};
+    const struct gate_settings gate = {.sample = 1, .first = 2};
     struct error err = {{0}};
     if (!is_wanted())
         return;

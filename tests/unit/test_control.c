@@ -17,7 +17,7 @@
 #include "control_world.h"
 #include "cuvet.h"
 
-static const struct gate_settings every = {1, 0, 0}, first_only = {0, 1, 0};
+static const struct gate_settings every = {.sample = 1}, first_only = {.first = 1};
 
 static struct cuvet_counters counted(void)
 {

@@ -31,7 +31,7 @@
 
 enum { PATIENCE_MS = 5000, CLIENT_MS = 300 };
 
-static const struct gate_settings every = {1, 0, 0};
+static const struct gate_settings every = {.sample = 1};
 static struct control_server *server;
 static struct tmp_folder tmp;
 static char place[CONTROL_PATH];
