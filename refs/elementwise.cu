@@ -91,3 +91,77 @@ REFERENCE(silu_and_mul, "in x[rows][2][cols], out y[rows][cols]")
         y(r, c) = t * sigmoid(t) * x(r, 1, c);
     }
 }
+
+// y = a + alpha b, torch.add
+REFERENCE_ONCE(add_scaled, "in a[rows][cols], in b[rows][cols], out y[rows][cols], real alpha")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = a(r, c) + b(r, c) * alpha;
+}
+
+// y = x + bias, the same for all rows
+REFERENCE_ONCE(bias_add, "in x[rows][cols], in bias[cols], out y[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) + bias(c);
+}
+
+// y = x + bias + residual, what follows the output projection of a transformer block
+REFERENCE_ONCE(bias_residual_add, "in x[rows][cols], in bias[cols], in residual[rows][cols], "
+                                  "out y[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) + bias(c) + residual(r, c);
+}
+
+// y = x, rounded to the output's dtype
+REFERENCE_ONCE(cast, "in x[rows][cols], out y[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = x(r, c);
+}
+
+// y = x mask / (1 - p), mask of 0 and 1 as the kernel wrote or read it (Srivastava et al. 2014)
+REFERENCE_ONCE(dropout, "in x[rows][cols], in mask[rows][cols], out y[rows][cols], real p")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) * mask(r, c) / (1 - p);
+}
+
+// y = 1 / (1 + e^-x)
+REFERENCE_ONCE(sigmoid, "in x[rows][cols], out y[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = sigmoid(x(r, c));
+}
+
+// y = tanh(x)
+REFERENCE_ONCE(tanh, "in x[rows][cols], out y[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = tanh(x(r, c));
+}
+
+// y = x > 0 ? x : alpha (e^x - 1) (Clevert, Unterthiner and Hochreiter 2015)
+REFERENCE_ONCE(elu, "in x[rows][cols], out y[rows][cols], real alpha = 1")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = x(r, c);
+        y(r, c) = where(t > 0, t, (exp(t) - 1) * alpha);
+    }
+}
+
+// y = gelu(gate) up, gelu with erf (Shazeer 2020)
+REFERENCE_ONCE(geglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = gate(r, c);
+        y(r, c) = t * 0.5 * (1 + erf(t * 0.7071067811865476)) * up(r, c);
+    }
+}
+
+// the same with gelu's approximation by tanh, as in Gemma
+REFERENCE_ONCE(geglu_tanh, "in gate[rows][cols], in up[rows][cols], out y[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = gate(r, c);
+        auto u = (t + t * t * t * 0.044715) * 0.7978845608028654;
+        y(r, c) = t * 0.5 * (1 + tanh(u)) * up(r, c);
+    }
+}

@@ -27,3 +27,101 @@ REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
         y(i / n, i % n) = dot + bias(i % n);
     }
 }
+
+// c = a^T b, the gradient of a weight
+REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    {
+        real dot = SUM(l, k, a(l, i / n) * b(l, i % n));
+        c(i / n, i % n) = dot * alpha;
+    }
+}
+
+// c = alpha a b + beta c; with beta = 0 the old c is not read (BLAS)
+REFERENCE_ONCE(gemm, "in a[m][k], in b[k][n], inout c[m][n], real alpha = 1, real beta = 0")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    {
+        real dot = SUM(l, k, a(i / n, l) * b(l, i % n));
+        if (beta.v == 0)
+            c(i / n, i % n) = dot * alpha;
+        else
+            c(i / n, i % n) = dot * alpha + c.before(i / n, i % n) * beta;
+    }
+}
+
+// c = alpha a b for each of a batch
+REFERENCE_ONCE(bmm, "in a[batch][m][k], in b[batch][k][n], out c[batch][m][n], real alpha = 1")
+{
+    SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
+    {
+        long long s = i / n / m, r = i / n % m, j = i % n;
+        real dot = SUM(l, k, a(s, r, l) * b(s, l, j));
+        c(s, r, j) = dot * alpha;
+    }
+}
+
+// c = alpha a b^T for each of a batch, such as attention's scores
+REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n], real alpha = 1")
+{
+    SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
+    {
+        long long s = i / n / m, r = i / n % m, j = i % n;
+        real dot = SUM(l, k, a(s, r, l) * b(s, j, l));
+        c(s, r, j) = dot * alpha;
+    }
+}
+
+// y = max(t, 0), t = x w^T + bias
+REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    {
+        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
+        real t = dot + bias(i % n);
+        y(i / n, i % n) = max(t, 0);
+    }
+}
+
+// y = gelu(t), t = x w^T + bias, gelu with erf
+REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    {
+        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
+        real t = dot + bias(i % n);
+        y(i / n, i % n) = t * 0.5 * (1 + erf(t * 0.7071067811865476));
+    }
+}
+
+// y = t sigmoid(t), t = x w^T + bias
+REFERENCE_ONCE(linear_silu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    {
+        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
+        real t = dot + bias(i % n);
+        y(i / n, i % n) = t * sigmoid(t);
+    }
+}
+
+// y = alpha a x + bias, all of it
+REFERENCE_ONCE(gemv, "in a[m][n], in x[n], in bias[m] = 0, out y[m], real alpha = 1")
+{
+    ROW(i, m)
+    {
+        real dot = SUM(j, n, a(i, j) * x(j));
+        y(i) = dot * alpha + bias(i);
+    }
+}
+
+// y = alpha a^T x + bias
+REFERENCE_ONCE(gemv_t, "in a[n][m], in x[n], in bias[m] = 0, out y[m], real alpha = 1")
+{
+    ROW(i, m)
+    {
+        real dot = SUM(j, n, a(j, i) * x(j));
+        y(i) = dot * alpha + bias(i);
+    }
+}

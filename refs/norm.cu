@@ -31,3 +31,103 @@ REFERENCE(layernorm, "in x[rows][cols], in w[cols] = 1, in b[cols] = 0, out y[ro
             rstd(r) = inv;
     }
 }
+
+// y = x / rms(x) * (offset + w): rmsnorm with weights about 0, as in Gemma and in Liger
+REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols], out rstd?[rows], "
+                               "real eps, real offset = 1")
+{
+    ROW(r, rows)
+    {
+        real ms = SUM(c, cols, square(x(r, c))) / cols;
+        real inv = rsqrt(ms + eps);
+        EACH(c, cols) y(r, c) = x(r, c) * inv * (w(c) + offset);
+        if (rstd.given)
+            rstd(r) = inv;
+    }
+}
+
+// z = x + residual, y = rmsnorm(z) with z as it was stored: vLLM's fused_add_rms_norm
+REFERENCE_ONCE(add_rmsnorm, "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
+                            "out z[rows][cols], out y[rows][cols], out rstd?[rows], real eps")
+{
+    ROW(r, rows)
+    {
+        EACH(c, cols) z(r, c) = x(r, c) + residual(r, c);
+        real ms = SUM(c, cols, square(z.after(r, c))) / cols;
+        real inv = rsqrt(ms + eps);
+        EACH(c, cols) y(r, c) = z.after(r, c) * inv * w(c);
+        if (rstd.given)
+            rstd(r) = inv;
+    }
+}
+
+// the same with z as it was before it was rounded and stored: FlashInfer's fused_add_rmsnorm
+REFERENCE_ONCE(add_rmsnorm_unrounded,
+               "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
+               "out z?[rows][cols], out y[rows][cols], out rstd?[rows], real eps")
+{
+    ROW(r, rows)
+    {
+        real ms = SUM(c, cols, square(x(r, c) + residual(r, c))) / cols;
+        real inv = rsqrt(ms + eps);
+        EACH(c, cols)
+        {
+            auto sum = x(r, c) + residual(r, c);
+            if (z.given)
+                z(r, c) = sum;
+            y(r, c) = sum * inv * w(c);
+        }
+        if (rstd.given)
+            rstd(r) = inv;
+    }
+}
+
+// z = x + residual, y = layernorm(z) with z as it was stored: llm.c's fused_residual_forward
+REFERENCE_ONCE(add_layernorm,
+               "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, in b[cols] = 0, "
+               "out z[rows][cols], out y[rows][cols], out mean?[rows], out rstd?[rows], real eps")
+{
+    ROW(r, rows)
+    {
+        EACH(c, cols) z(r, c) = x(r, c) + residual(r, c);
+        real mu = SUM(c, cols, z.after(r, c)) / cols;
+        real var = SUM(c, cols, square(z.after(r, c) - mu)) / cols;
+        real inv = rsqrt(var + eps);
+        EACH(c, cols) y(r, c) = (z.after(r, c) - mu) * inv * w(c) + b(c);
+        if (mean.given)
+            mean(r) = mu;
+        if (rstd.given)
+            rstd(r) = inv;
+    }
+}
+
+// y = x / max(|x|, eps), |x| the Euclidean length: torch.nn.functional.normalize
+REFERENCE_ONCE(l2norm, "in x[rows][cols], out y[rows][cols], real eps = 1e-12")
+{
+    ROW(r, rows)
+    {
+        real length = sqrt(SUM(c, cols, square(x(r, c))));
+        EACH(c, cols) y(r, c) = x(r, c) / max(length, eps);
+    }
+}
+
+// layernorm over the channels of a group and their places alike, weights a channel each (Wu and He
+// 2018)
+REFERENCE_ONCE(groupnorm, "in x[batch][groups][channels][size], in w[groups][channels] = 1, "
+                          "in b[groups][channels] = 0, out y[batch][groups][channels][size], "
+                          "out mean?[batch][groups], out rstd?[batch][groups], real eps")
+{
+    ROW(i, batch * groups)
+    {
+        long long n = i / groups, g = i % groups, count = channels * size;
+        real mu = SUM(s, size, SUM(k, channels, x(n, g, k, s))) / count;
+        real var = SUM(s, size, SUM(k, channels, square(x(n, g, k, s) - mu))) / count;
+        real inv = rsqrt(var + eps);
+        LOOP(k, channels)
+        EACH(s, size) y(n, g, k, s) = (x(n, g, k, s) - mu) * inv * w(g, k) + b(g, k);
+        if (mean.given)
+            mean(n, g) = mu;
+        if (rstd.given)
+            rstd(n, g) = inv;
+    }
+}

@@ -18,3 +18,54 @@ REFERENCE(row_mean, "in x[rows][cols], out y[rows]")
 {
     ROW(r, rows) y(r) = SUM(c, cols, x(r, c)) / cols;
 }
+
+// y = min(x); NaN if one is NaN
+REFERENCE_ONCE(row_min, "in x[rows][cols], out y[rows]")
+{
+    ROW(r, rows) y(r) = MIN(c, cols, x(r, c));
+}
+
+// y = the product of x
+REFERENCE_ONCE(row_prod, "in x[rows][cols], out y[rows]")
+{
+    ROW(r, rows) y(r) = PRODUCT(c, cols, x(r, c));
+}
+
+// y = the place of max(x), NaN counting as the largest: torch.argmax. Where several are largest,
+// any of their places is right; the first is expected of a kernel that names none of them.
+REFERENCE_ONCE(row_argmax, "in x[rows][cols], out y[rows]")
+{
+    ROW(r, rows)
+    {
+        real most = MAX(c, cols, x(r, c));
+        real first = MIN(c, cols, where(equals(x(r, c), most), NUMBER(c), cols));
+        long long got = INDEX(y.after(r));
+        long long place = got >= 0 && got < cols ? got : 0;
+        y(r) = where(equals(x(r, place), most), NUMBER(place), first);
+    }
+}
+
+// y(c) = x(0) + .. + x(c), torch.cumsum; a sample of the elements, about 2^23 additions
+REFERENCE_ONCE(row_cumsum, "in x[rows][cols], out y[rows][cols]")
+{
+    SAMPLE(i, rows * cols, cols > 32768 ? 256 : 8388608 / (cols + 1))
+    {
+        long long r = i / cols, last = i % cols;
+        y(r, last) = SUM(c, last + 1, x(r, c));
+    }
+}
+
+// y = the sum of each column, the gradient of a bias
+REFERENCE_ONCE(col_sum, "in x[rows][cols], out y[cols]")
+{
+    ROW(c, cols) y(c) = SUM(r, rows, x(r, c));
+}
+
+// y(b) = how many x are b, torch.bincount; a sample of the bins, about 2^23 comparisons
+REFERENCE_ONCE(histogram, "in x[n], out y[bins]")
+{
+    SAMPLE(b, bins, n > 32768 ? 256 : 8388608 / (n + 1))
+    {
+        y(b) = SUM(i, n, NUMBER(equals(x(i), b)));
+    }
+}

@@ -27,6 +27,7 @@
 #define REFS_REF_H
 
 #include "ref_frame.h"
+#include "ref_index.h"
 
 /* --------------------------------------------------------------------------- formals */
 
@@ -70,12 +71,17 @@ REF_FN bool ref_hot_tensor(const ref_tensor &t, const void *base)
 template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
     ref_frame<E> &frame;
     const ref_tensor &t;
+    const void *base;
     bool given, ready;
     E absent;
 
     REF_FN ref_in(ref_frame<E> &frame_, const ref_tensor &t_)
-        : frame(frame_), t(t_), given(t_.in != nullptr),
-          ready(ref_hot_tensor<E, D, RANK>(t_, t_.in)), absent((E)t_.absent)
+        : ref_in(frame_, t_, t_.in, ref_hot_tensor<E, D, RANK>(t_, t_.in))
+    {
+    }
+    REF_FN ref_in(ref_frame<E> &frame_, const ref_tensor &t_, const void *base_, bool ready_)
+        : frame(frame_), t(t_), base(base_), given(base_ != nullptr), ready(ready_),
+          absent((E)t_.absent)
     {
     }
 
@@ -85,7 +91,7 @@ template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
         ref_exact<E, ref_width<I...>()> x;
         x.k = frame.k;
         frame.hot.refused += (uint32_t)ref_load<D, RANK, ref_axis<I...>(), OPTIONAL>(
-            t, t.in, ready, absent, ref_place_of(index...), ref_count_of(index...), x.v, x.f);
+            t, base, ready, absent, ref_place_of(index...), ref_count_of(index...), x.v, x.f);
         return x;
     }
 };
@@ -113,19 +119,50 @@ template <class E, int D, int RANK, int AXIS, int W> struct ref_spot {
     }
 };
 
-/* An output; reading it as an input, before(...), gives the values before the launch. */
+/* ref_judge_pack for bounds in f64, once in the code for each kind of place. */
+template <int RANK, int AXIS, int W>
+REF_SHARED bool ref_judge_wide(ref_hot<double> *hot, const ref_tensor *t,
+                               const ref_judge<double> *judge, const ref_place *place,
+                               const ref_real<double, W> *y)
+{
+    return ref_judge_pack<DTYPE_NONE, RANK, AXIS>(*hot, *t, *judge, *place, *y);
+}
+
+template <int D, int RANK, int AXIS, class E, int W>
+REF_FN bool ref_judge_hot(ref_hot<E> &hot, const ref_tensor &t, const ref_judge<E> &judge,
+                          const ref_place &place, const ref_real<E, W> &y)
+{
+    if constexpr (sizeof(E) == 8) {
+        ref_hot<E> figures = hot;
+        ref_judge<E> facts = judge;
+        ref_place copy = place;
+        ref_real<E, W> value = y;
+        bool right = ref_judge_wide<RANK, AXIS, W>(&figures, &t, &facts, &copy, &value);
+        hot = figures;
+        return right;
+    } else {
+        return ref_judge_pack<D, RANK, AXIS>(hot, t, judge, place, y);
+    }
+}
+
+/* An output; reading it as an input, before(...) gives the values before the launch and after(...)
+ * those that the kernel wrote, for what it computed from them again. */
 template <class E, int D, int RANK> struct ref_out {
     ref_frame<E> &frame;
     const ref_tensor &t;
     bool given, scalars; /* `scalars`: single elements may be read without further checks */
     ref_judge<E> judging;
-    ref_in<E, D, RANK, true> before;
+    ref_in<E, D, RANK, true> before, after;
 
     REF_FN ref_out(ref_frame<E> &frame_, const ref_tensor &t_)
+        : ref_out(frame_, t_, ref_hot_tensor<E, D, RANK>(t_, t_.got))
+    {
+    }
+    REF_FN ref_out(ref_frame<E> &frame_, const ref_tensor &t_, bool hot)
         : frame(frame_), t(t_), given(t_.got != nullptr),
           scalars(ref_ready(&t_, t_.got, RANK, sizeof(E) == 8)),
-          judging(ref_judge_make<E>(frame_.call, t_, ref_hot_tensor<E, D, RANK>(t_, t_.got))),
-          before(frame_, t_)
+          judging(ref_judge_make<E>(frame_.call, t_, hot)), before(frame_, t_),
+          after(frame_, t_, t_.got, hot)
     {
     }
 
@@ -141,13 +178,13 @@ template <class E, int D, int RANK> struct ref_out {
     REF_FN void judge(const ref_place &place, int count, const ref_real<E, W> &y) const
     {
         if constexpr (AXIS >= 0) {
-            if (count == W && ref_judge_pack<D, RANK, AXIS>(frame.hot, t, judging, place, y))
+            if (count == W && ref_judge_hot<D, RANK, AXIS>(frame.hot, t, judging, place, y))
                 return;
         } else {
             /* One number of a row may have another dtype than the rows. */
             ref_judge<E> any = judging;
             any.plain = scalars && !frame.call.store && !t.accumulates;
-            if (ref_judge_pack<DTYPE_NONE, RANK, AXIS>(frame.hot, t, any, place, y))
+            if (ref_judge_hot<DTYPE_NONE, RANK, AXIS>(frame.hot, t, any, place, y))
                 return;
         }
         if (!t.got && !frame.call.store)
@@ -174,9 +211,10 @@ template <class E, int D, int RANK> struct ref_out {
 
 /* ------------------------------------------------------------------- the macros of README */
 
-/* Both are the same text to the compiler; for a sampled one refgen asks for no special kernels. */
+/* All are the same text to the compiler; refgen reads from the name which kernels are made. */
 #define REFERENCE(name, text)         FORMALS_##name
 #define REFERENCE_SAMPLED(name, text) FORMALS_##name
+#define REFERENCE_ONCE(name, text)    FORMALS_##name
 
 /* Named in full, so that a formal may have the name of one of its members. */
 #define REF_FRAME ref_body<E>::frame
@@ -193,10 +231,13 @@ template <class E, int D, int RANK> struct ref_out {
         if (const auto c = ref_it.at; true)                                                        \
             if ([[maybe_unused]] const ref_lane_scope ref_scope = {}; true)
 
+#define LOOP(c, n)                                                                                 \
+    for (long long c = 0, ref_end = REF_FRAME.space(n); c < ref_end && !REF_FRAME.lost(); c++)
+
 #define ELEMENT(r, rows, c, cols)                                                                  \
     for (ref_cells<E> ref_it = REF_FRAME.cells(rows, cols); ref_it.more() && !REF_FRAME.lost();    \
          ref_it.next())                                                                            \
-        if (const long long r = ref_it.r; true)                                                    \
+        if (const long long r = ref_it.row; true)                                                  \
             if (const auto c = ref_it.pack(); true)                                                \
                 if ([[maybe_unused]] const ref_lane_scope ref_scope = {}; true)
 
@@ -217,6 +258,14 @@ template <class E, int D, int RANK> struct ref_out {
         return (__VA_ARGS__);                                                                      \
     })
 #define MIN(c, n, ...) (-MAX(c, n, -(__VA_ARGS__)))
+#define PRODUCT(c, n, ...)                                                                         \
+    REF_FRAME.product(ref_scope, n, [&](auto c, [[maybe_unused]] ref_lane_scope ref_scope) {       \
+        return (__VA_ARGS__);                                                                      \
+    })
+
+/* A number read from an array as an index, an index or a condition as a number: ref_index.h. */
+#define INDEX(...)  ref_as_index(__VA_ARGS__)
+#define NUMBER(...) ref_as_number<E>(__VA_ARGS__)
 
 /* -------------------------------------------------------------------------------- entry */
 
@@ -250,7 +299,8 @@ REF_FN void ref_run(const ref_call &call)
     }
 #define REF_ENTRY(name)                                                                            \
     REF_KERNEL(name, , float, DTYPE_NONE, REF_BLOCKS)                                              \
-    REF_KERNEL(name, _wide, double, DTYPE_NONE, REF_BLOCKS)
+    REF_ENTRY_ONCE(name)
+#define REF_ENTRY_ONCE(name) REF_KERNEL(name, _wide, double, DTYPE_NONE, REF_BLOCKS)
 #define REF_SPECIAL_ENTRIES(name)                                                                  \
     REF_KERNEL(name, _bf16, float, DTYPE_BF16, REF_SPECIAL_BLOCKS)                                 \
     REF_KERNEL(name, _f16, float, DTYPE_F16, REF_SPECIAL_BLOCKS)                                   \
@@ -261,6 +311,11 @@ REF_FN void ref_run(const ref_call &call)
     {                                                                                              \
         wide ? ref_run<reference_##name, double, DTYPE_NONE>(*call)                                \
              : ref_run<reference_##name, float, DTYPE_NONE>(*call);                                \
+    }
+#define REF_ENTRY_ONCE(name)                                                                       \
+    static void ref_host_##name(const ref_call *call, int)                                         \
+    {                                                                                              \
+        ref_run<reference_##name, double, DTYPE_NONE>(*call);                                      \
     }
 #define REF_SPECIAL_ENTRIES(name)
 #endif

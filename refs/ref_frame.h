@@ -59,7 +59,7 @@ struct ref_items {
 /* Packs of a rows x cols space, dealt to all threads of the grid. */
 template <class E> struct ref_cells {
     static constexpr int width = ref_lanes<E>::count;
-    long long r, c, per_row, cols, left, step, step_rows, step_packs;
+    long long row, c, per_row, cols, left, step, step_rows, step_packs;
 
     REF_FN ref_pack<width> pack() const
     {
@@ -73,11 +73,11 @@ template <class E> struct ref_cells {
     REF_FN void next()
     {
         left -= step;
-        r += step_rows;
+        row += step_rows;
         c += step_packs;
         if (c >= per_row) {
             c -= per_row;
-            r++;
+            row++;
         }
     }
 };
@@ -142,6 +142,7 @@ template <class E> struct ref_frame {
         k.u2 = (E)(u + 2 * rho);
         k.rho = (E)rho;
         k.tiny = (E)call.underflow;
+        k.edge = sizeof(E) == 8 && call.unit_roundoff > 0x1p-40 ? (E)2.9387358770557188e-39 : (E)0;
         sum_unit = (E)(call.lambda * u);
 #ifdef __CUDACC__
         lanes = call.group == REF_THREADS ? REF_THREADS : 32;
@@ -218,7 +219,7 @@ template <class E> struct ref_frame {
 #endif
         long long per_row = it.per_row > 0 ? it.per_row : 1;
         it.left = mine.end - mine.at;
-        it.r = mine.at / per_row;
+        it.row = mine.at / per_row;
         it.c = mine.at % per_row;
         it.step_rows = it.step / per_row;
         it.step_packs = it.step % per_row;
@@ -234,6 +235,7 @@ template <class E> struct ref_frame {
 
     template <class F> REF_FN ref_real<E, 1> sum(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN ref_real<E, 1> most(ref_group_scope, long long n, const F &term);
+    template <class F> REF_FN ref_real<E, 1> product(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN auto sum(ref_lane_scope, long long n, const F &term);
     template <class F> REF_FN auto most(ref_lane_scope, long long n, const F &term);
 };
@@ -268,6 +270,25 @@ template <class E> REF_FN void ref_group_add(int lanes, double &v, E &a, E &b)
     b = (E)z;
 }
 
+/* With bounds in f64 once in the code, as all that is long there. */
+REF_SLOW void ref_group_add_slowly(int lanes, double *v, double *a, double *b)
+{
+    ref_group_add(lanes, *v, *a, *b);
+}
+
+template <class E> REF_FN void ref_group_total(int lanes, double &v, E &a, E &b)
+{
+    if constexpr (sizeof(E) == 8) {
+        double x = v, y = a, z = b;
+        ref_group_add_slowly(lanes, &x, &y, &z);
+        v = x;
+        a = y;
+        b = z;
+    } else {
+        ref_group_add(lanes, v, a, b);
+    }
+}
+
 /* The group's maxima; v may be NaN in one lane and is then NaN for all. */
 template <class E> REF_FN void ref_group_max(int lanes, double &v, E &e)
 {
@@ -287,6 +308,25 @@ template <class E> REF_FN void ref_group_max(int lanes, double &v, E &e)
     }
     v = nan ? ref_nan() : x;
     e = (E)y;
+}
+
+/* The group's product, for every lane. */
+REF_SLOW double ref_group_multiply(int lanes, double v)
+{
+    REF_ROLLED
+    for (int step = 16; step; step >>= 1)
+        v *= __shfl_xor_sync(0xffffffffu, v, step);
+    if (lanes == 32)
+        return v;
+    __shared__ double part[REF_THREADS / 32];
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0)
+        part[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = part[threadIdx.x & 7];
+    for (int step = 4; step; step >>= 1)
+        v *= __shfl_xor_sync(0xffffffffu, v, step);
+    return v;
 }
 #endif
 
@@ -344,8 +384,9 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
     double v = 0;
     E size = 0, e = 0;
     ref_packs<E> it = packs(n);
-    /* Two packs at a time: both loads are under way before either is waited for. */
-    for (; it.at.i + it.step <= n - it.width && !lost(); it.next()) {
+    /* Two packs at a time: both loads are under way before either is waited for. With bounds in f64
+     * loads are calls, and the loop would only be longer. */
+    for (; sizeof(E) == 4 && it.at.i + it.step <= n - it.width && !lost(); it.next()) {
         const auto first = it.at;
         it.next();
         ref_real<E, ref_packs<E>::width> x = term(first, ref_lane_scope());
@@ -363,13 +404,13 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
         e += part.e;
     }
 #ifdef __CUDACC__
-    ref_group_add(lanes, v, size, e);
+    ref_group_total(lanes, v, size, e);
 #endif
     ref_real<E, 1> y;
     y.k = k;
     y.v[0] = v;
-    y.f[0] = (E)v;
-    y.e[0] = e + sum_unit * (E)sqrt((double)n) * size;
+    y.f[0] = ref_shadow((E)v, k);
+    y.e[0] = e + sum_unit * (E)sqrt((double)n) * ref_shadow(size, k);
     return y;
 }
 
@@ -415,6 +456,47 @@ REF_FN ref_real<E, 1> ref_frame<E>::most(ref_group_scope, long long n, const F &
     return y;
 }
 
+/*
+ * A product in any order: the factors' relative errors, and lambda sqrt(n) u for multiplying. The
+ * largest and the smallest partial product that some order meets are those of the factors over and
+ * under 1. If the first overflows, nothing can be said; if the second is flushed, what follows is
+ * the other factors times nothing.
+ */
+template <class E>
+template <class F>
+REF_FN ref_real<E, 1> ref_frame<E>::product(ref_group_scope, long long n, const F &term)
+{
+    double v = 1, most = 1, least = 1, relative = 0;
+    for (ref_packs<E> it = packs(n); it.more() && !lost(); it.next()) {
+        ref_real<E, ref_packs<E>::width> x = term(it.at, ref_lane_scope());
+        for (int j = 0; j < it.at.count; j++) {
+            double size = ref_abs(x.v[j]);
+            v *= x.v[j];
+            most *= size > 1 ? size : 1.0;
+            least *= size < 1 ? size : 1.0;
+            relative += x.e[j] > 0 ? (double)x.e[j] / size : 0.0;
+        }
+    }
+#ifdef __CUDACC__
+    double none = 0;
+    v = ref_group_multiply(lanes, v);
+    most = ref_group_multiply(lanes, most);
+    least = ref_group_multiply(lanes, least);
+    ref_group_add_slowly(lanes, &relative, &none, &none);
+#endif
+    relative += (double)sum_unit * sqrt((double)n);
+    if (least < (double)k.tiny)
+        relative += 1;
+    ref_real<E, 1> y;
+    y.k = k;
+    y.v[0] = v;
+    y.f[0] = ref_shadow((E)v, k);
+    y.e[0] = (E)(ref_abs(v) * relative) + k.tiny;
+    if (!ref_finite(ref_shadow((E)most, k)))
+        y.e[0] = (E)ref_infinity();
+    return y;
+}
+
 /* Each lane for itself, over scalar indices; as wide as the term. */
 template <class E>
 template <class F>
@@ -436,8 +518,8 @@ REF_FN auto ref_frame<E>::sum(ref_lane_scope, long long n, const F &term)
     }
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
-        y.f[j] = (E)y.v[j];
-        y.e[j] += sum_unit * (E)sqrt((double)n) * size[j];
+        y.f[j] = ref_shadow((E)y.v[j], k);
+        y.e[j] += sum_unit * (E)sqrt((double)n) * ref_shadow(size[j], k);
     }
     return y;
 }

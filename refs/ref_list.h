@@ -13,7 +13,8 @@
 enum ref_variant {
     REF_ANY, /* takes whatever the ref_call says; carries its error bound in f32, which serves every
                 accumulator up to f32 */
-    REF_WIDE, /* the same with the bound in f64, for f64 accumulators and f64 arrays */
+    REF_WIDE, /* the same with the bound in f64, for f64 accumulators and f64 arrays; a reference
+                 that is compiled once has this kernel for REF_ANY as well */
     REF_BF16, /* these three are quicker, where all inputs and all arrays of rank 2 and more have */
     REF_F16, /* this dtype and dense rows of whole 16-byte words; another input they refuse whole */
     REF_F32,

@@ -12,13 +12,15 @@
 #include "ref_abi.h"
 
 #ifdef __CUDACC__
-#define REF_FN   __device__ __forceinline__
-#define REF_SLOW static __device__ __noinline__
+#define REF_FN     __device__ __forceinline__
+#define REF_SLOW   static __device__ __noinline__
+#define REF_SHARED __device__ __noinline__
 #else
 #include <math.h>
 #include <string.h>
-#define REF_FN   inline __attribute__((always_inline))
-#define REF_SLOW static __attribute__((noinline))
+#define REF_FN     inline __attribute__((always_inline))
+#define REF_SLOW   static __attribute__((noinline))
+#define REF_SHARED __attribute__((noinline))
 #endif
 
 #ifdef __CUDA_ARCH__
@@ -149,11 +151,6 @@ REF_FN float ref_rough_inverse(float x)
 #endif
 }
 
-REF_FN double ref_rough_inverse(double x)
-{
-    return 1 / x;
-}
-
 /* 1 / b to 1e-16 without the library's slow path; exact at 0, Inf and NaN. */
 REF_FN double ref_inverse(float, double b)
 {
@@ -172,6 +169,11 @@ REF_FN double ref_inverse(float, double b)
 REF_FN double ref_inverse(double, double b)
 {
     return 1 / b;
+}
+
+REF_FN double ref_rough_inverse(double x)
+{
+    return ref_inverse(0.0f, x);
 }
 
 /* a / b in the width of the bound; the first argument only selects it. */
@@ -208,9 +210,50 @@ REF_FN double ref_exponential(float, double x)
     return ((uint32_t)(ref_bits(x) >> 32) & 0x7fffffffu) < 0x40862000u ? y : edge;
 }
 
-REF_FN double ref_exponential(double, double x)
+/* The library's functions are long: where they are taken, they stand in the code once. */
+REF_SLOW double ref_library_exp(double x)
 {
     return exp(x);
+}
+
+REF_SLOW double ref_library_tanh(double x)
+{
+    return tanh(x);
+}
+
+REF_SLOW double ref_library_erf(double x)
+{
+    return erf(x);
+}
+
+REF_SLOW double ref_library_log(double x)
+{
+    return log(x);
+}
+
+REF_FN double ref_exponential(double, double x)
+{
+    return ref_library_exp(x);
+}
+
+REF_FN double ref_error_function(float, double x)
+{
+    return erf(x);
+}
+
+REF_FN double ref_error_function(double, double x)
+{
+    return ref_library_erf(x);
+}
+
+REF_FN double ref_logarithm(float, double x)
+{
+    return log(x);
+}
+
+REF_FN double ref_logarithm(double, double x)
+{
+    return ref_library_log(x);
 }
 
 /* Magnitudes of exp for error terms: three digits are enough. */
@@ -227,7 +270,7 @@ REF_FN float ref_rough_exp(float x)
 
 REF_FN double ref_rough_exp(double x)
 {
-    return exp(x);
+    return ref_exponential(0.0f, x);
 }
 
 /* 1 / (1 + e^-x); e^-x over the range of a double gives 0, as it should. */
@@ -251,7 +294,7 @@ REF_FN double ref_tangent(float width, double x)
 
 REF_FN double ref_tangent(double, double x)
 {
-    return tanh(x);
+    return ref_library_tanh(x);
 }
 
 REF_FN uint64_t ref_high_product(uint64_t a, uint64_t b)

@@ -433,6 +433,24 @@ REF_FN int ref_load_dense(const ref_tensor &t, const void *base, bool ready, E a
     return ok || (OPTIONAL && !base) ? 0 : W;
 }
 
+/* The same for bounds in f64, once in the code and not wherever something is read: there arithmetic
+ * is what costs, and a kernel of nothing else is quickly compiled. */
+template <int RANK, int AXIS, int W>
+REF_SHARED int ref_load_wide(const ref_tensor *t, const void *base, int ready,
+                             const ref_place *place, int count, double *v)
+{
+    double f[W];
+    if (ready && count == W && ref_within<RANK, AXIS, W>(*t, *place)) {
+        long long step = AXIS < 0 ? 1 : t->stride[AXIS < 0 ? 0 : AXIS];
+        ref_fetch_usual(*t, base, ref_offset<RANK>(*t, *place), step, f);
+        REF_UNROLL
+        for (int j = 0; j < W; j++)
+            v[j] = f[j];
+        return 0;
+    }
+    return ref_gather(t, base, place, RANK, AXIS, count, W, v);
+}
+
 /*
  * Values and shadows of a pack; returns the number of refused elements. D: DTYPE_NONE for a tensor
  * of any kind, then `ready` is ref_ready's word; or the one dtype that a special kernel reads, then
@@ -442,7 +460,15 @@ template <int D, int RANK, int AXIS, bool OPTIONAL, class E, int W>
 REF_FN int ref_load(const ref_tensor &t, const void *base, bool ready, E absent,
                     const ref_place &place, int count, double (&v)[W], E (&f)[W])
 {
-    if constexpr (D != DTYPE_NONE && AXIS == RANK - 1) {
+    if constexpr (sizeof(E) == 8) {
+        double out[W];
+        ref_place copy = place;
+        int refused = ref_load_wide<RANK, AXIS, W>(&t, base, ready, &copy, count, out);
+        REF_UNROLL
+        for (int j = 0; j < W; j++)
+            v[j] = f[j] = out[j];
+        return refused;
+    } else if constexpr (D != DTYPE_NONE && AXIS == RANK - 1) {
         return ref_load_dense<D, RANK, OPTIONAL>(t, base, ready, absent, place, v, f);
     } else if (D == DTYPE_NONE && ready && count == W && ref_within<RANK, AXIS, W>(t, place)) {
         long long step = AXIS < 0 ? 1 : t.stride[AXIS < 0 ? 0 : AXIS];

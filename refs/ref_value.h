@@ -32,6 +32,7 @@ template <class E> struct ref_rules {
     E u2;   /* of a product of two inputs: u + 2 rho */
     E rho;  /* rounding of inputs as they are loaded */
     E tiny; /* what may be flushed to zero */
+    E edge; /* 1 / its largest number, where E has larger ones; else 0 */
 };
 
 /* Of two operands' rules. A number without rules (a bare constant) has zeros: the larger wins. */
@@ -43,7 +44,20 @@ template <class E> REF_FN ref_rules<E> ref_join(const ref_rules<E> &a, const ref
     k.u2 = a.u2 > b.u2 ? a.u2 : b.u2;
     k.rho = a.rho > b.rho ? a.rho : b.rho;
     k.tiny = a.tiny > b.tiny ? a.tiny : b.tiny;
+    k.edge = a.edge > b.edge ? a.edge : b.edge;
     return k;
+}
+
+/* A shadow overflows where the accumulator does; its error is infinite from there on. A shadow in
+ * f32 does so by itself. */
+REF_FN float ref_shadow(float f, const ref_rules<float> &)
+{
+    return f;
+}
+
+REF_FN double ref_shadow(double f, const ref_rules<double> &k)
+{
+    return ref_abs(f) * k.edge > 1 ? (f > 0 ? ref_infinity() : -ref_infinity()) : f;
 }
 
 template <class E, int W> struct ref_exact {
@@ -110,7 +124,7 @@ template <class E, int W> struct ref_real {
     }
     REF_FN ref_real(double constant)
     {
-        k.u = k.u1 = k.u2 = k.rho = k.tiny = 0;
+        k.u = k.u1 = k.u2 = k.rho = k.tiny = k.edge = 0;
         REF_UNROLL
         for (int j = 0; j < W; j++) {
             v[j] = constant;
@@ -170,7 +184,7 @@ template <class A, class B, class R = ref_both<A, B>> REF_FN R operator+(const A
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         r.v[j] = a.value(j) + b.value(j);
-        r.f[j] = a.shadow(j) + b.shadow(j);
+        r.f[j] = ref_shadow(a.shadow(j) + b.shadow(j), r.k);
         r.e[j] = ref_sum_error(a, b, j, r.f[j], r.k);
     }
     return r;
@@ -183,7 +197,7 @@ template <class A, class B, class R = ref_both<A, B>> REF_FN R operator-(const A
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         r.v[j] = a.value(j) - b.value(j);
-        r.f[j] = a.shadow(j) - b.shadow(j);
+        r.f[j] = ref_shadow(a.shadow(j) - b.shadow(j), r.k);
         r.e[j] = ref_sum_error(a, b, j, r.f[j], r.k);
     }
     return r;
@@ -236,7 +250,7 @@ template <class A, class B, class R = ref_both<A, B>> REF_FN R operator*(const A
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         r.v[j] = a.value(j) * b.value(j);
-        r.f[j] = a.shadow(j) * b.shadow(j);
+        r.f[j] = ref_shadow(a.shadow(j) * b.shadow(j), r.k);
         r.e[j] = ref_product_error(a, b, j, r.f[j], r.k);
     }
     return r;
@@ -256,7 +270,7 @@ template <class A, class B, class R = ref_both<A, B>> REF_FN R operator/(const A
         r.v[j] = ref_divide(E(0), a.value(j), b.value(j));
         E room = ref_abs(b.shadow(j)) - b.error(j);
         E inverse = room > 0 ? ref_rough_inverse(room) : (E)ref_infinity();
-        r.f[j] = a.shadow(j) * ref_rough_inverse(b.shadow(j));
+        r.f[j] = ref_shadow(a.shadow(j) * ref_rough_inverse(b.shadow(j)), r.k);
         E q = ref_abs(r.f[j]);
         E carried = a.error(j) + q * b.error(j);
         r.e[j] = (carried > 0 ? carried * inverse : (E)0) + (unit * q + r.k.tiny);
@@ -322,7 +336,8 @@ template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> operator<(co
 }
 
 /* yes ? a : b. Where the subject may have decided otherwise, its distance is allowed. */
-template <class M, class A, class B, class R = ref_real<typename A::element, M::lanes>>
+template <class M, class A, class B, class R = ref_real<typename A::element, M::lanes>,
+          class = ref_both<A, B>>
 REF_FN R where(const M &m, const A &a, const B &b)
 {
     typedef typename R::element E;
@@ -351,17 +366,21 @@ REF_FN auto where(const M &m, double a, const B &b)
     return where(m, ref_scale<typename B::element>(a, b.k), b);
 }
 
-/* The larger; NaN if one is NaN. Choosing does not round. */
+/* The larger; NaN if one is NaN. Choosing does not round; the error is that of the larger, or,
+ * where a correct kernel may have seen the other as such, the larger error. */
 template <class A, class B, class R = ref_both<A, B>> REF_FN R max(const A &a, const B &b)
 {
+    typedef typename R::element E;
     R r;
     r.k = ref_join(a.k, b.k);
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         bool first = a.value(j) > b.value(j) || a.value(j) != a.value(j);
+        E one = a.error(j), other = b.error(j);
+        bool sure = ref_abs(a.value(j) - b.value(j)) > (double)(one + other);
         r.v[j] = first ? a.value(j) : b.value(j);
         r.f[j] = first ? a.shadow(j) : b.shadow(j);
-        r.e[j] = ref_more(a.error(j), b.error(j));
+        r.e[j] = !sure ? ref_more(one, other) : first ? one : other;
     }
     return r;
 }
@@ -379,6 +398,17 @@ template <class A, class B, class R = ref_both<A, B>> REF_FN R min(const A &a, c
 template <class A, class R = ref_same<A>> REF_FN R min(const A &a, double b)
 {
     return -max(-a, -b);
+}
+
+/* The same number, to be taken as exact: for one that cancels from a formula, such as what softmax
+ * subtracts before exp, where a kernel may have used another as well. */
+template <class A, class R = ref_same<A>> REF_FN R exactly(const A &a)
+{
+    R r(a);
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++)
+        r.e[j] = 0;
+    return r;
 }
 
 /* ------------------------------------------------------------------------- functions */
@@ -399,8 +429,8 @@ template <class Function, class A, class R = ref_same<A>> REF_FN R ref_map(const
         ref_lane<E> x = {a.value(j), a.shadow(j), a.error(j)};
         ref_lane<E> y = Function::at(x, r.k);
         r.v[j] = y.v;
-        r.f[j] = y.f;
-        r.e[j] = y.e;
+        r.f[j] = ref_shadow(y.f, r.k);
+        r.e[j] = ref_finite(r.f[j]) || !ref_finite(y.f) ? y.e : (E)ref_infinity();
     }
     return r;
 }
@@ -424,7 +454,7 @@ struct ref_exp_function {
 struct ref_log_function {
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        double v = log(x.v);
+        double v = ref_logarithm(E(0), x.v);
         E f = (E)v;
         E carried = x.e > 0 ? x.e / (x.f - x.e) : (E)0;
         carried = carried >= 0 ? carried : (E)ref_infinity();
@@ -439,6 +469,7 @@ struct ref_sqrt_function {
         double v = sqrt(x.v);
         E f = (E)v, floor = (E)sqrt((double)x.e);
         E carried = x.e > 0 ? x.e / ref_more(f, floor) : (E)0;
+        carried = ref_finite(x.e) ? carried : x.e;
         return {v, f, carried + (4 * k.u * f + k.tiny)};
     }
 };
@@ -485,7 +516,7 @@ struct ref_tanh_function {
 struct ref_erf_function {
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        double v = erf(x.v);
+        double v = ref_error_function(E(0), x.v);
         E f = (E)v;
         E slope = (E)1.1284 * ref_rough_exp(-x.f * x.f) + 4 * k.u;
         return {v, f, slope * (x.e < (E)1e18 ? x.e : (E)1e18) + (4 * k.u * ref_abs(f) + k.tiny)};

@@ -1,6 +1,11 @@
 /* refs.cu - all references in one translation unit: one fatbin, one copy of the slow paths. */
+#include "backward.cu"
 #include "elementwise.cu"
+#include "embedding.cu"
+#include "loss.cu"
 #include "matmul.cu"
 #include "norm.cu"
+#include "optimiser.cu"
 #include "reduce.cu"
+#include "rotary.cu"
 #include "softmax.cu"

@@ -22,3 +22,45 @@ REFERENCE(log_softmax, "in x[rows][cols], out y[rows][cols]")
         EACH(c, cols) y(r, c) = x(r, c) - m - lse;
     }
 }
+
+// y = softmax(s x + mask), s = scale; a mask that several heads or sequences share has strides of
+// 0. What is subtracted before exp cancels from the quotient: a finite mask of -1e9 costs nothing.
+REFERENCE_ONCE(softmax_masked, "in x[batch][heads][rows][cols], in mask[batch][heads][rows][cols], "
+                               "out y[batch][heads][rows][cols], real scale = 1")
+{
+    ROW(i, batch * heads * rows)
+    {
+        long long n = i / rows / heads, h = i / rows % heads, r = i % rows;
+        real m = exactly(MAX(c, cols, x(n, h, r, c) * scale + mask(n, h, r, c)));
+        real inv = 1 / SUM(c, cols, exp(x(n, h, r, c) * scale + mask(n, h, r, c) - m));
+        EACH(c, cols)
+        y(n, h, r, c) = exp(x(n, h, r, c) * scale + mask(n, h, r, c) - m) * inv;
+    }
+}
+
+// y = softmax(s x) over the columns c <= r + diagonal, which is torch.tril's; 0 in the others, or,
+// with zeros = 0, nothing is said about them (llm.c leaves them as they were)
+REFERENCE_ONCE(softmax_causal, "in x[batch][rows][cols], out y[batch][rows][cols], "
+                               "real scale = 1, int diagonal = 0, int zeros = 1")
+{
+    ROW(i, batch * rows)
+    {
+        long long n = i / rows, r = i % rows, last = diagonal < cols ? r + diagonal : cols;
+        long long seen = last < 0 ? 0 : last < cols ? last + 1 : cols;
+        real m = exactly(MAX(c, seen, x(n, r, c) * scale));
+        real inv = 1 / SUM(c, seen, exp(x(n, r, c) * scale - m));
+        EACH(c, seen) y(n, r, c) = exp(x(n, r, c) * scale - m) * inv;
+        EACH(c, zeros ? cols - seen : 0) y(n, r, c + seen) = 0.0;
+    }
+}
+
+// y = m + ln(sum(exp(x - m))), m = max(x), 0 where that is infinite: torch.logsumexp
+REFERENCE_ONCE(logsumexp, "in x[rows][cols], out y[rows]")
+{
+    ROW(r, rows)
+    {
+        real most = MAX(c, cols, x(r, c));
+        real m = where(abs(most) < 1e300, most, 0);
+        y(r) = m + log(SUM(c, cols, exp(x(r, c) - m)));
+    }
+}

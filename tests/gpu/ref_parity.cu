@@ -4,7 +4,8 @@
  *   ref_parity REFS.fatbin [WORD]      only the references whose name holds WORD
  *
  * For each reference, shape and dtype: inputs are drawn, store mode gives the outputs, which are
- * rounded to their dtype, and some elements are spoilt. That problem is then judged by each kernel
+ * rounded to their dtype one after the other (a later one may depend on what an earlier one holds),
+ * and some elements are spoilt. That problem is then judged by each kernel
  * for that dtype, with 32 and with 256 lanes a row, and once by the host. Integers must be equal,
  * but for `wide`, whose criterion is a comparison of two rounded figures. The general kernels read
  * rows as dense as can be, the special ones rows padded to 16 bytes; padding is all NaN.
@@ -22,6 +23,7 @@ extern "C" {
 #include "verify/formals.h"
 }
 #include "refs/ref_merge.h"
+#include "tests/ref_inputs.h"
 
 #define TRY(call)                                                                                  \
     do {                                                                                           \
@@ -36,15 +38,15 @@ enum { BLOCKS = 24, COMPLAINTS_MAX = 200 };
 
 /* Sizes by the names that formals use; without: optional arrays stay unbound. */
 struct shape {
-    long long rows, cols, n;
+    long long rows, cols, n, few;
     bool without, wild; /* wild: Inf and NaN among inputs and faults */
 };
 
-static const shape shapes[] = {{1, 1, 1, false, false},
-                               {3, 17, 5, true, true},
-                               {64, 1021, 24, false, false},
-                               {40, 4096, 8, true, false},
-                               {300, 64, 40, false, true}};
+static const shape shapes[] = {{1, 1, 1, 1, false, false},
+                               {3, 17, 5, 2, true, true},
+                               {64, 1021, 24, 2, false, false},
+                               {40, 4096, 8, 1, true, false},
+                               {300, 64, 40, 3, false, true}};
 
 /* One way to run a reference; `special` kernels want padded rows. */
 struct way {
@@ -71,7 +73,7 @@ static void complain(const std::string &where, const char *what, double gpu, dou
 
 static size_t bytes_of(enum dtype dtype)
 {
-    return dtype == DTYPE_F64 ? 8 : dtype == DTYPE_F32 ? 4 : 2;
+    return dtype == DTYPE_F64 || dtype == DTYPE_I64 ? 8 : dtype == DTYPE_F32 ? 4 : 2;
 }
 
 /* The bits of `value` in dtype, to nearest even. */
@@ -81,7 +83,9 @@ static uint64_t encode(enum dtype dtype, double value)
     float f = (float)value;
     __half half = __double2half(value);
     __nv_bfloat16 brain = __double2bfloat16(value);
+    long long integer = std::isfinite(value) ? (long long)value : 0;
     const void *from = dtype == DTYPE_F64   ? (const void *)&value
+                       : dtype == DTYPE_I64 ? (const void *)&integer
                        : dtype == DTYPE_F32 ? (const void *)&f
                        : dtype == DTYPE_F16 ? (const void *)&half
                                             : (const void *)&brain;
@@ -159,8 +163,10 @@ static struct ref_tensor view(const array &a, const void *base, bool padded, uin
         stride *= k == a.ndim - 1 ? pitch_of(a, padded) : a.dim[k];
     }
     t.bytes = (last + 1) * (int64_t)bytes_of(a.dtype);
-    if (a.given)
-        (is_output(a) ? t.got : t.in) = base;
+    if (a.given && is_output(a))
+        t.got = base;
+    if (a.given && (!is_output(a) || a.formal->kind == FORMAL_INOUT))
+        t.in = base; /* of an inout array both are the same: what it held is what it holds */
     return t;
 }
 
@@ -180,34 +186,54 @@ struct problem {
 
 static int64_t size_named(const shape &s, const char *name)
 {
-    std::string word = name;
-    if (word == "rows" || word == "m")
-        return s.rows;
-    if (word == "cols" || word == "k")
-        return s.cols;
-    if (word == "n")
-        return s.n;
+    static const struct {
+        const char *name;
+        long long shape::*size;
+    } rows[] = {{"rows", &shape::rows},  {"m", &shape::rows},      {"tokens", &shape::rows},
+                {"cols", &shape::cols},  {"k", &shape::cols},      {"classes", &shape::cols},
+                {"size", &shape::cols},  {"half", &shape::cols},   {"n", &shape::n},
+                {"entries", &shape::n},  {"positions", &shape::n}, {"bins", &shape::n},
+                {"time", &shape::rows},  {"batch", &shape::few},   {"heads", &shape::few},
+                {"groups", &shape::few}, {"channels", &shape::few}};
+    for (const auto &row : rows)
+        if (strcmp(row.name, name) == 0)
+            return s.*row.size;
     printf("no size for '%s'\n", name);
     exit(3);
 }
 
-static double scalar_named(const char *name)
+/* The size that this formal's elements are indices below, or NULL. */
+static const char *index_below(const problem &p, const struct formal &f)
 {
-    return strcmp(name, "eps") == 0 ? 1e-5 : 0.7;
+    const struct ref_input *kind = ref_input_find(p.reference->name, f.name);
+    return kind ? kind->below : NULL;
 }
 
-/* One result a row is often kept in f32. */
+/* One result a row is often kept in f32; indices are integers. */
 static enum dtype dtype_of(const problem &p, const struct formal &f)
 {
+    if (index_below(p, f))
+        return DTYPE_I64;
     bool row_result = f.kind == FORMAL_OUT && f.ndim == 1 && !p.wide;
     return row_result ? DTYPE_F32 : p.dtype;
 }
 
 static void draw(const problem &p, array &a, uint64_t seed)
 {
+    const struct ref_input *kind = ref_input_find(p.reference->name, a.formal->name);
     a.bits.resize((size_t)a.count);
-    for (int64_t i = 0; i < a.count; i++)
-        a.bits[(size_t)i] = encode(a.dtype, random_value(seed, (uint64_t)i, 2));
+    for (int64_t i = 0; i < a.count; i++) {
+        double value = random_value(seed, (uint64_t)i, 2); /* in -2 .. 2 */
+        if (kind && kind->below)
+            value = std::floor((value + 2) / 4.0001 * (double)size_named(p.size, kind->below));
+        else if (kind && kind->bit)
+            value = value > -1.6;
+        else if (kind && kind->positive)
+            value = std::fabs(value) + 0.1;
+        a.bits[(size_t)i] = encode(a.dtype, value);
+    }
+    if (kind)
+        return;
     if (p.size.wild && a.ndim > 1 && !is_output(a)) {
         a.bits[(size_t)(a.count / 3)] = encode(a.dtype, INFINITY);
         a.bits[(size_t)(a.count / 2)] = encode(a.dtype, -INFINITY);
@@ -247,6 +273,14 @@ static void drop_arrays(problem &p)
     }
 }
 
+/* A dim by its name; an int formal has its default. */
+static int64_t size_of(const problem &p, const char *name)
+{
+    const struct formal *formal = formals_find(&p.formals, name);
+    return formal && formal->kind == FORMAL_INT ? (int64_t)formal->fallback
+                                                : size_named(p.size, name);
+}
+
 /* The call over host memory or over the GPU's, all but answer and group. */
 static struct ref_call call_of(const problem &p, bool host, bool padded)
 {
@@ -258,9 +292,9 @@ static struct ref_call call_of(const problem &p, bool host, bool padded)
     }
     for (int i = 0; i < p.formals.count; i++)
         if (p.formals.formal[i].kind == FORMAL_REAL)
-            call.scalar[p.formals.formal[i].slot] = scalar_named(p.formals.formal[i].name);
+            call.scalar[p.formals.formal[i].slot] = ref_scalar(p.formals.formal[i].name);
     for (int i = 0; i < p.formals.sizes; i++)
-        call.size[i] = size_named(p.size, p.formals.size_name[i]);
+        call.size[i] = size_of(p, p.formals.size_name[i]);
     call.seed = p.seed;
     call.lambda = 8;
     call.unit_roundoff = p.dtype == DTYPE_F64 ? 0x1p-53 : 0x1p-24;
@@ -452,13 +486,13 @@ static uint64_t checks, faults;
 static void run_problem(gpu &g, problem &p)
 {
     std::vector<std::vector<double>> host_values;
-    for (const array &a : p.arrays)
-        host_values.push_back(is_output(a) && a.given ? store_host(p, a) : std::vector<double>());
     for (size_t i = 0; i < p.arrays.size(); i++)
-        if (!host_values[i].empty())
+        if (is_output(p.arrays[i]) && p.arrays[i].given)
             write_outputs(
                 p, p.arrays[i],
                 store_gpu(g, p, {p.dtype, p.wide ? REF_WIDE : REF_ANY, p.wide}, p.arrays[i], 32));
+    for (const array &a : p.arrays)
+        host_values.push_back(is_output(a) && a.given ? store_host(p, a) : std::vector<double>());
     struct ref_verdict host = run_host(p, call_of(p, true, false));
     checks += host.checked;
     faults += host.violations;

@@ -1,11 +1,11 @@
 /*
  * refgen.c - writes what the build needs to know of the references: refgen OUTDIR refs/NAME.cu ...
  *
- * It scans the files for lines REFERENCE(name, "formals") and writes
- *   OUTDIR/ref_formals.h        FORMALS_name: the struct, the kernels and the head of run()
- *   OUTDIR/ref_list.c           the table of refs/ref_list.h
- *   OUTDIR/ref_host_table.inc   {name, function} rows for refs/ref_host.cpp
- * Files are replaced only when their text changes, so that nothing is compiled for nothing.
+ * It scans the files for lines REFERENCE(name, "formals"), REFERENCE_SAMPLED and REFERENCE_ONCE,
+ * which say how many kernels each becomes, and writes OUTDIR/ref_formals.h        FORMALS_name: the
+ * struct, the kernels and the head of run() OUTDIR/ref_list.c           the table of
+ * refs/ref_list.h OUTDIR/ref_host_table.inc   {name, function} rows for refs/ref_host.cpp Files are
+ * replaced only when their text changes, so that nothing is compiled for nothing.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +19,19 @@ struct reference {
     char name[FORMAL_NAME];
     char text[TEXT_MAX];
     const char *file;
-    int sampled; /* declared by REFERENCE_SAMPLED */
+    int form; /* index into forms */
     struct formals formals;
 };
+
+/* The macros that declare a reference, and which kernels follow from each. ref_list.h says what the
+ * variants are: one compiled once answers for the general ones with its wide kernel. */
+static const struct form {
+    const char *mark, *entry; /* the macro in the source, and the one that makes the kernels */
+    int special;              /* a kernel for each usual dtype too */
+    const char *any;          /* the symbol of REF_ANY goes on so */
+} forms[] = {{"REFERENCE(", "REF_ENTRY", 1, ""},
+             {"REFERENCE_SAMPLED(", "REF_ENTRY", 0, ""},
+             {"REFERENCE_ONCE(", "REF_ENTRY_ONCE", 0, "_wide"}};
 
 static struct reference references[REFERENCES_MAX];
 static int reference_count;
@@ -79,7 +89,7 @@ static const char *take_literals(const char *at, char out[TEXT_MAX])
 }
 
 /* One REFERENCE at `at`, which stands behind its opening parenthesis. */
-static int take_reference(const char *file, const char *text, const char *at, int sampled)
+static int take_reference(const char *file, const char *text, const char *at, int form)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     int line = line_of(text, at);
@@ -100,22 +110,21 @@ static int take_reference(const char *file, const char *text, const char *at, in
         if (strcmp(references[i].name, ref->name) == 0)
             return complain(file, line, "a reference of this name exists");
     ref->file = file;
-    ref->sampled = sampled;
+    ref->form = form;
     reference_count++;
     return 0;
 }
 
 static int scan_file(const char *file)
 {
-    static const char *const marks[] = {"REFERENCE(", "REFERENCE_SAMPLED("};
     char *text = read_file(file);
     int rc = text ? 0 : complain(file, 0, "cannot be read");
     for (const char *at = text; at && rc == 0; at = strchr(at, '\n')) {
         at += *at == '\n';
-        for (int sampled = 0; sampled < 2 && rc == 0; sampled++) {
-            size_t length = strlen(marks[sampled]);
-            if (strncmp(at, marks[sampled], length) == 0)
-                rc = take_reference(file, text, at + length, sampled);
+        for (int form = 0; form < (int)(sizeof forms / sizeof *forms) && rc == 0; form++) {
+            size_t length = strlen(forms[form].mark);
+            if (strncmp(at, forms[form].mark, length) == 0)
+                rc = take_reference(file, text, at + length, form);
         }
     }
     free(text);
@@ -177,8 +186,8 @@ static void write_formals(FILE *out)
         fprintf(out, "        : ref_body<E>(frame_, %d)", named_dims(&ref->formals));
         write_initialisers(out, &ref->formals);
         fprintf(out, " \\\n    { \\\n    } \\\n    REF_FN void run(); \\\n}; \\\n");
-        fprintf(out, "REF_ENTRY(%s) \\\n", name);
-        if (!ref->sampled)
+        fprintf(out, "%s(%s) \\\n", forms[ref->form].entry, name);
+        if (forms[ref->form].special)
             fprintf(out, "REF_SPECIAL_ENTRIES(%s) \\\n", name);
         fprintf(out, "template <class E, int D> REF_FN void reference_%s<E, D>::run()\n", name);
     }
@@ -191,9 +200,9 @@ static void write_list(FILE *out)
                  "const struct ref_builtin ref_builtins[] = {\n");
     for (int i = 0; i < reference_count; i++) {
         const struct reference *ref = &references[i];
-        fprintf(out, "    {\"%s\",\n     \"%s\",\n     {\"cuvet_ref_%s\", \"cuvet_ref_%s_wide\"",
-                ref->name, ref->text, ref->name, ref->name);
-        if (!ref->sampled)
+        fprintf(out, "    {\"%s\",\n     \"%s\",\n     {\"cuvet_ref_%s%s\", \"cuvet_ref_%s_wide\"",
+                ref->name, ref->text, ref->name, forms[ref->form].any, ref->name);
+        if (forms[ref->form].special)
             fprintf(out, ", \"cuvet_ref_%s_bf16\", \"cuvet_ref_%s_f16\", \"cuvet_ref_%s_f32\"",
                     ref->name, ref->name, ref->name);
         fprintf(out, "},\n     \"%s\"},\n", ref->file);

@@ -1,0 +1,106 @@
+/* backward.cu - gradients of activations, norms and softmax; those of losses are in loss.cu. */
+#include "ref.h"
+
+// dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+REFERENCE_ONCE(silu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = x(r, c);
+        auto s = sigmoid(t);
+        dx(r, c) = dy(r, c) * s * (1 + t * (1 - s));
+    }
+}
+
+// y = silu(gate) up: dgate = dy up s (1 + gate (1 - s)), dup = dy gate s, s = sigmoid(gate)
+REFERENCE_ONCE(swiglu_backward, "in dy[rows][cols], in gate[rows][cols], in up[rows][cols], "
+                                "out dgate[rows][cols], out dup[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = gate(r, c);
+        auto s = sigmoid(t);
+        dgate(r, c) = dy(r, c) * up(r, c) * s * (1 + t * (1 - s));
+        dup(r, c) = dy(r, c) * t * s;
+    }
+}
+
+// dx = dy (Phi(x) + x phi(x)), Phi and phi the normal distribution and its density
+REFERENCE_ONCE(gelu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = x(r, c);
+        auto distribution = 0.5 * (1 + erf(t * 0.7071067811865476));
+        auto density = exp(t * t * -0.5) * 0.3989422804014327;
+        dx(r, c) = dy(r, c) * (distribution + t * density);
+    }
+}
+
+// y = x (1 + tanh(u)) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3):
+// dx = dy ((1 + tanh(u)) / 2 + x (1 - tanh(u)^2) u' / 2), u' = sqrt(2 / pi) (1 + 3 * 0.044715 x^2)
+REFERENCE_ONCE(gelu_tanh_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = x(r, c);
+        auto h = tanh((t + t * t * t * 0.044715) * 0.7978845608028654);
+        auto slope = (1 + t * t * 0.134145) * 0.7978845608028654;
+        dx(r, c) = dy(r, c) * (0.5 * (1 + h) + 0.5 * t * (1 - h * h) * slope);
+    }
+}
+
+// y = softmax(s x): dx = s y (dy - sum(y dy)), s = scale
+REFERENCE_ONCE(softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols], "
+                                 "real scale = 1")
+{
+    ROW(r, rows)
+    {
+        real dot = SUM(c, cols, y(r, c) * dy(r, c));
+        EACH(c, cols) dx(r, c) = y(r, c) * (dy(r, c) - dot) * scale;
+    }
+}
+
+// y = log_softmax(x): dx = dy - exp(y) sum(dy)
+REFERENCE_ONCE(log_softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols]")
+{
+    ROW(r, rows)
+    {
+        real total = SUM(c, cols, dy(r, c));
+        EACH(c, cols) dx(r, c) = dy(r, c) - exp(y(r, c)) * total;
+    }
+}
+
+// y = x rstd (offset + w), h = x rstd: dx = rstd (g - h mean(g h)), g = dy (offset + w), and
+// dw = sum over rows of dy h (Zhang and Sennrich 2019)
+REFERENCE_ONCE(rmsnorm_backward,
+               "in dy[rows][cols], in x[rows][cols], in w[cols] = 1, in rstd[rows], "
+               "out dx?[rows][cols], out dw?[cols], real offset = 0")
+{
+    ROW(r, dx.given ? rows : 0)
+    {
+        real inv = rstd(r);
+        real mean = SUM(c, cols, dy(r, c) * (w(c) + offset) * (x(r, c) * inv)) / cols;
+        EACH(c, cols) dx(r, c) = inv * (dy(r, c) * (w(c) + offset) - x(r, c) * inv * mean);
+    }
+    ROW(c, dw.given ? cols : 0) dw(c) = SUM(r, rows, dy(r, c) * (x(r, c) * rstd(r)));
+}
+
+// y = h w + b, h = (x - mean) rstd: dx = rstd (g - mean(g) - h mean(g h)), g = dy w,
+// dw = sum over rows of dy h, db = sum over rows of dy (Ba, Kiros and Hinton 2016)
+REFERENCE_ONCE(layernorm_backward,
+               "in dy[rows][cols], in x[rows][cols], in w[cols] = 1, in mean[rows], in rstd[rows], "
+               "out dx?[rows][cols], out dw?[cols], out db?[cols]")
+{
+    ROW(r, dx.given ? rows : 0)
+    {
+        real mu = mean(r), inv = rstd(r);
+        real mean_g = SUM(c, cols, dy(r, c) * w(c)) / cols;
+        real mean_gh = SUM(c, cols, dy(r, c) * w(c) * ((x(r, c) - mu) * inv)) / cols;
+        EACH(c, cols)
+        dx(r, c) = inv * (dy(r, c) * w(c) - mean_g - (x(r, c) - mu) * inv * mean_gh);
+    }
+    ROW(c, dw.given ? cols : 0)
+    dw(c) = SUM(r, rows, dy(r, c) * ((x(r, c) - mean(r)) * rstd(r)));
+    ROW(c, db.given ? cols : 0) db(c) = SUM(r, rows, dy(r, c));
+}

@@ -1,0 +1,80 @@
+/*
+ * ref_index.h - indices as numbers, numbers as indices, and comparison for equality.
+ *
+ * Indices that a kernel reads from memory (token ids, targets) come through arrays like all data,
+ * as fp64, exact up to 2^53. INDEX makes an index of one; NUMBER goes the other way, and makes 1 or
+ * 0 of a condition (Iverson's bracket).
+ */
+#ifndef REFS_REF_INDEX_H
+#define REFS_REF_INDEX_H
+
+#include "ref_tensor.h"
+#include "ref_value.h"
+
+/* -1, an index that no array has, for what is no whole number's size: NaN, Inf, beyond 2^53. */
+template <class A, int WIDTH = A::width> REF_FN long long ref_as_index(const A &a)
+{
+    static_assert(WIDTH == 1, "an index is one number, not a pack of them");
+    double v = a.value(0);
+    return ref_abs(v) < 0x1p53 ? (long long)v : -1;
+}
+
+/* An exact number under no rules of its own: it takes those of what it meets. */
+template <class E, int W> REF_FN ref_exact<E, W> ref_plain()
+{
+    ref_exact<E, W> x;
+    x.k.u = x.k.u1 = x.k.u2 = x.k.rho = x.k.tiny = x.k.edge = 0;
+    return x;
+}
+
+template <class E> REF_FN ref_exact<E, 1> ref_as_number(long long i)
+{
+    ref_exact<E, 1> x = ref_plain<E, 1>();
+    x.v[0] = (double)i;
+    x.f[0] = (E)i;
+    return x;
+}
+
+template <class E, int W> REF_FN ref_exact<E, W> ref_as_number(const ref_pack<W> &c)
+{
+    ref_exact<E, W> x = ref_plain<E, W>();
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        x.v[j] = (double)(c.i + j);
+        x.f[j] = (E)x.v[j];
+    }
+    return x;
+}
+
+template <class E, int W> REF_FN ref_exact<E, W> ref_as_number(const ref_mask<W> &m)
+{
+    ref_exact<E, W> x = ref_plain<E, W>();
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        x.v[j] = m.yes[j] ? 1 : 0;
+        x.f[j] = (E)x.v[j];
+    }
+    return x;
+}
+
+/* Whether they are the same number; NaN is the same as NaN. For loaded values and indices, which
+ * have no error: the answer is never unsure. */
+template <class A, class B, class R = ref_both<A, B>>
+REF_FN ref_mask<R::width> equals(const A &a, const B &b)
+{
+    ref_mask<R::width> m;
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        double x = a.value(j), y = b.value(j);
+        m.yes[j] = x == y || (x != x && y != y);
+        m.unsure[j] = false;
+    }
+    return m;
+}
+
+template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> equals(const A &a, double b)
+{
+    return equals(a, ref_scale<typename A::element>(b, a.k));
+}
+
+#endif

@@ -1,0 +1,495 @@
+/*
+ * test_catalogue.c - every reference that is compiled once, run on the host against plain loops.
+ *
+ * The loops of catalogue_kernels.inc are compiled twice. In long double they are an independent
+ * computation: rounded to f64 they must agree with the reference to f64's own bound. In float they
+ * are kernels as people write them, over f32, f16 and bf16 arrays: they must be quiet, and their
+ * mutants must not be. test_refs.c has the references with special kernels, and the judging itself.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tgmath.h>
+#include <cmocka.h>
+
+#include "refs/ref_host.h"
+#include "refs/ref_list.h"
+#include "refs/ref_merge.h"
+#include "tests/ref_inputs.h"
+#include "verify/formals.h"
+
+enum { ELEMENTS_MAX = 1 << 16 };
+
+/* One array of a problem: elements before and after the launch, in f64 and in its dtype. */
+struct array {
+    enum dtype dtype;
+    int64_t count;
+    double before[ELEMENTS_MAX], after[ELEMENTS_MAX];
+    uint64_t before_bits[ELEMENTS_MAX], after_bits[ELEMENTS_MAX];
+};
+
+struct problem {
+    const struct ref_builtin *reference;
+    struct formals formals;
+    const char *sizes; /* "rows=5 cols=37" */
+    bool wrong;
+    struct array array[REF_MAX_TENSORS];
+};
+
+static struct problem problem;
+static uint64_t random_state;
+
+static double uniform(void)
+{
+    random_state += 0x9e3779b97f4a7c15;
+    uint64_t z = random_state;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform() + 1e-300)) * cos(6.283185307179586 * uniform());
+}
+
+static double coarse(double x)
+{
+    int exponent;
+    double fraction = frexp(x, &exponent);
+    return ldexp(rint(ldexp(fraction, 8)), exponent - 8);
+}
+
+static size_t bytes_of(enum dtype dtype)
+{
+    return dtype == DTYPE_F64 || dtype == DTYPE_I64 ? 8 : dtype == DTYPE_F32 ? 4 : 2;
+}
+
+/* Writes element i, and returns what it reads as. */
+static double encode(enum dtype dtype, void *bits, int64_t i, double value)
+{
+    char *at = (char *)bits + i * (int64_t)bytes_of(dtype);
+    float f = (float)(dtype == DTYPE_BF16 ? coarse(value) : value);
+    _Float16 half = (_Float16)value;
+    int64_t integer = isfinite(value) ? (int64_t)value : 0;
+    uint32_t word;
+    switch ((int)dtype) {
+    case DTYPE_F64:
+        memcpy(at, &value, 8);
+        return value;
+    case DTYPE_I64:
+        memcpy(at, &integer, 8);
+        return (double)integer;
+    case DTYPE_F32:
+        memcpy(at, &f, 4);
+        return (double)f;
+    case DTYPE_F16:
+        memcpy(at, &half, 2);
+        return (double)half;
+    default:
+        memcpy(&word, &f, 4);
+        word >>= 16;
+        memcpy(at, &word, 2);
+        return (double)f;
+    }
+}
+
+/* --------------------------------------------------- what the loops of the kernels see */
+
+static int64_t size_named(const struct problem *p, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = p->sizes; at; at = strchr(at, ' ')) {
+        at += *at == ' ';
+        if (strncmp(at, name, length) == 0 && at[length] == '=')
+            return atoll(at + length + 1);
+    }
+    fail_msg("%s: no size '%s' in '%s'", p->reference->name, name, p->sizes);
+    return 0;
+}
+
+static struct array *array_named(struct problem *p, const char *name)
+{
+    const struct formal *formal = formals_find(&p->formals, name);
+    if (!formal)
+        fail_msg("%s has no '%s'", p->reference->name, name);
+    return &p->array[formal->slot];
+}
+
+static bool is_input(const struct formal *formal)
+{
+    return formal->kind == FORMAL_IN || formal->kind == FORMAL_INOUT;
+}
+
+/* An input, or an output as far as it is written. */
+static double element(struct problem *p, const char *name, int64_t i)
+{
+    const struct array *a = array_named(p, name);
+    return is_input(formals_find(&p->formals, name)) ? a->before[i] : a->after[i];
+}
+
+static void set_element(struct problem *p, const char *name, int64_t i, double value)
+{
+    struct array *a = array_named(p, name);
+    a->after[i] = encode(a->dtype, a->after_bits, i, value);
+}
+
+#define WRONG               (p->wrong)
+#define N(name)             size_named(p, #name)
+#define S(name)             ((REAL)scalar_named(p, #name))
+#define IN(name, i)         ((REAL)element(p, #name, i))
+#define GET(name, i)        ((REAL)element(p, #name, i))
+#define OUT(name, i, value) set_element(p, #name, i, (double)(value))
+#define JOIN_(a, b)         a##b
+#define JOIN(a, b)          JOIN_(a, b)
+#define R(number)           ((REAL)number##L)
+#define KERNEL(op)          static void FUNCTION(op)(struct problem * p)
+
+/* As a program passes it: an f32 argument. */
+static double scalar_named(const struct problem *p, const char *name)
+{
+    if (!formals_find(&p->formals, name))
+        fail_msg("%s has no '%s'", p->reference->name, name);
+    return (double)(float)ref_scalar(name);
+}
+
+#define REAL         float
+#define FUNCTION(op) JOIN(float_, op)
+#include "catalogue_kernels.inc"
+#undef REAL
+#undef FUNCTION
+#define REAL         long double
+#define FUNCTION(op) JOIN(exact_, op)
+#include "catalogue_kernels.inc"
+
+/* --------------------------------------------------------------------------- the cases */
+
+typedef void kernel(struct problem *p);
+
+/* `checked` 0: as many as the outputs have elements. */
+#define CASE(name, sizes)                                                                          \
+    {                                                                                              \
+#name, sizes, float_##name, exact_##name, 0                                                \
+    }
+#define SOME(name, sizes, n)                                                                       \
+    {                                                                                              \
+#name, sizes, float_##name, exact_##name, n                                                \
+    }
+
+static const struct {
+    const char *name, *sizes;
+    kernel *usual, *exact;
+    uint64_t checked;
+} cases[] = {
+    CASE(add_scaled, "rows=5 cols=777"),
+    CASE(bias_add, "rows=5 cols=777"),
+    CASE(bias_residual_add, "rows=5 cols=777"),
+    CASE(cast, "rows=5 cols=777"),
+    CASE(dropout, "rows=5 cols=777"),
+    CASE(sigmoid, "rows=5 cols=777"),
+    CASE(tanh, "rows=5 cols=777"),
+    CASE(elu, "rows=5 cols=777"),
+    CASE(geglu, "rows=5 cols=777"),
+    CASE(geglu_tanh, "rows=5 cols=777"),
+    CASE(silu_backward, "rows=5 cols=777"),
+    CASE(swiglu_backward, "rows=5 cols=777"),
+    CASE(gelu_backward, "rows=5 cols=777"),
+    CASE(gelu_tanh_backward, "rows=5 cols=777"),
+    CASE(rmsnorm_offset, "rows=7 cols=501"),
+    CASE(add_rmsnorm, "rows=7 cols=501"),
+    CASE(add_rmsnorm_unrounded, "rows=7 cols=501"),
+    CASE(add_layernorm, "rows=7 cols=501"),
+    CASE(l2norm, "rows=7 cols=501"),
+    CASE(groupnorm, "batch=2 groups=3 channels=4 size=77"),
+    CASE(rmsnorm_backward, "rows=13 cols=201"),
+    CASE(layernorm_backward, "rows=13 cols=201"),
+    CASE(softmax_masked, "batch=2 heads=3 rows=4 cols=65"),
+    CASE(softmax_causal, "batch=3 rows=40 cols=40"),
+    CASE(logsumexp, "rows=40 cols=301"),
+    CASE(cross_entropy, "rows=40 classes=301"),
+    CASE(cross_entropy_backward, "rows=40 classes=301"),
+    CASE(softmax_backward, "rows=7 cols=501"),
+    CASE(log_softmax_backward, "rows=7 cols=501"),
+    CASE(row_min, "rows=40 cols=301"),
+    CASE(row_prod, "rows=40 cols=17"),
+    CASE(row_argmax, "rows=40 cols=301"),
+    CASE(row_cumsum, "rows=7 cols=501"),
+    CASE(col_sum, "rows=301 cols=40"),
+    CASE(histogram, "n=1000 bins=37"),
+    CASE(rope_halves, "tokens=5 heads=3 half=9 positions=40"),
+    CASE(rope_pairs, "tokens=5 heads=3 half=9 positions=40"),
+    CASE(rope_halves_table, "tokens=5 heads=3 half=9 positions=40"),
+    CASE(rope_pairs_table, "tokens=5 heads=3 half=9 positions=40"),
+    CASE(embedding, "tokens=50 entries=23 cols=33"),
+    CASE(embedding_positions, "batch=3 time=9 entries=23 cols=33"),
+    CASE(gather, "rows=9 cols=50 entries=23"),
+    SOME(embedding_backward, "tokens=300 entries=11 cols=7", 300 * 7 + 11 * 7),
+    SOME(index_add, "tokens=300 entries=11 cols=7", 300 * 7 + 11 * 7),
+    CASE(adamw, "rows=5 cols=777"),
+    CASE(sgd, "rows=5 cols=777"),
+    CASE(matmul_tn, "m=9 n=17 k=301"),
+    CASE(gemm, "m=9 n=17 k=301"),
+    CASE(bmm, "batch=3 m=9 n=17 k=101"),
+    CASE(bmm_nt, "batch=3 m=9 n=17 k=101"),
+    CASE(linear_relu, "m=9 n=17 k=301"),
+    CASE(linear_gelu, "m=9 n=17 k=301"),
+    CASE(linear_silu, "m=9 n=17 k=301"),
+    CASE(gemv, "m=40 n=301"),
+    CASE(gemv_t, "m=40 n=301"),
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* ------------------------------------------------------------------------ preparation */
+
+static bool counts(const struct problem *p)
+{
+    return strcmp(p->reference->name, "row_argmax") == 0 ||
+           strcmp(p->reference->name, "histogram") == 0;
+}
+
+static double drawn(const struct problem *p, const struct formal *formal, int64_t i)
+{
+    const struct ref_input *kind = ref_input_find(p->reference->name, formal->name);
+    bool loss = strncmp(p->reference->name, "cross_entropy", 13) == 0;
+    if (kind && kind->below)
+        return loss && i % 9 == 4 ? -100 : floor(uniform() * (double)size_named(p, kind->below));
+    if (kind && kind->bit)
+        return uniform() < 0.9;
+    if (kind && kind->positive)
+        return 0.5 + uniform();
+    if (strcmp(formal->name, "mask") == 0)
+        return i % 3 == 0 ? -INFINITY : i % 3 == 1 ? -1e4 : 0;
+    if (strcmp(formal->name, "w") == 0)
+        return formal->ndim == 2 ? 0.05 * normal() : 1 + 0.1 * normal();
+    return normal();
+}
+
+static void prepare(struct problem *p, size_t at, enum dtype dtype)
+{
+    struct error err = {{0}};
+    size_t i = 0;
+    while (i < ref_builtin_count && strcmp(ref_builtins[i].name, cases[at].name) != 0)
+        i++;
+    assert_true(i < ref_builtin_count);
+    p->reference = &ref_builtins[i];
+    p->sizes = cases[at].sizes;
+    if (formals_parse(&p->formals, p->reference->formals, &err))
+        fail_msg("%s: %s", p->reference->name, err.text);
+    for (int f = 0; f < p->formals.count; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        struct array *a = &p->array[formal->slot];
+        if (formal->kind == FORMAL_REAL || formal->kind == FORMAL_INT)
+            continue;
+        const struct ref_input *kind = ref_input_find(p->reference->name, formal->name);
+        bool index = (kind && kind->below) || (counts(p) && formal->kind == FORMAL_OUT);
+        a->dtype = index ? DTYPE_I64 : dtype;
+        a->count = 1;
+        for (int d = 0; d < formal->ndim; d++) {
+            int size = formal->dim[d].size;
+            a->count *=
+                size < 0 ? formal->dim[d].literal : size_named(p, p->formals.size_name[size]);
+        }
+        assert_true(a->count <= ELEMENTS_MAX);
+        for (int64_t k = 0; k < a->count; k++) {
+            a->before[k] = encode(a->dtype, a->before_bits, k, drawn(p, formal, k));
+            a->after[k] = encode(a->dtype, a->after_bits, k, NAN);
+        }
+    }
+}
+
+static void view(const struct problem *p, const struct formal *formal, struct ref_tensor *t)
+{
+    const struct array *a = &p->array[formal->slot];
+    if (is_input(formal))
+        t->in = a->before_bits;
+    if (formal->kind != FORMAL_IN)
+        t->got = a->after_bits;
+    t->bytes = a->count * (int64_t)bytes_of(a->dtype);
+    t->absent = formal->fallback;
+    t->dtype = (uint8_t)a->dtype;
+    t->ndim = (uint8_t)formal->ndim;
+    t->rule = a->dtype == DTYPE_I64 ? RULE_BITWISE : RULE_BOUND;
+    t->id = (uint32_t)formal->slot;
+    int64_t stride = 1;
+    for (int d = formal->ndim - 1; d >= 0; d--) {
+        int size = formal->dim[d].size;
+        t->stride[d] = stride;
+        t->dim[d] = size < 0 ? formal->dim[d].literal : size_named(p, p->formals.size_name[size]);
+        stride *= t->dim[d];
+    }
+}
+
+static struct ref_verdict judge(const struct problem *p, double roundoff)
+{
+    static struct ref_verdict answer;
+    struct ref_call call = {.lambda = 8,
+                            .unit_roundoff = roundoff,
+                            .underflow = roundoff < 0x1p-40 ? 0x1p-1022 : 0x1p-126,
+                            .pieces = 1,
+                            .seed = 1,
+                            .sequence = 7,
+                            .group = 1,
+                            .answer = &answer};
+    int size = 0;
+    for (int f = 0; f < p->formals.count; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        if (formal->kind == FORMAL_REAL)
+            call.scalar[formal->slot] = scalar_named(p, formal->name);
+        else if (formal->kind == FORMAL_INT)
+            call.size[formal->slot] = (int64_t)formal->fallback;
+        else
+            view(p, formal, &call.tensor[formal->slot]);
+        size += formal->kind == FORMAL_INT;
+    }
+    for (int i = 0; i < p->formals.sizes - size; i++)
+        call.size[i] = size_named(p, p->formals.size_name[i]);
+    ref_verdict_clear(&answer);
+    assert_int_equal(ref_host_run(p->reference->name, &call, roundoff < 0x1p-40), 0);
+    assert_int_equal(answer.sequence, 7);
+    return answer;
+}
+
+static uint64_t outputs(const struct problem *p, size_t at)
+{
+    uint64_t count = cases[at].checked;
+    for (int f = 0; f < p->formals.count && !cases[at].checked; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        if (formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT)
+            count += (uint64_t)p->array[formal->slot].count;
+    }
+    return count;
+}
+
+static void expect_quiet(const struct problem *p, size_t at, const struct ref_verdict *v)
+{
+    if (v->violations || v->refused || v->checked != outputs(p, at) || v->wide > v->checked / 20)
+        fail_msg("%s: %llu violations, %llu wide, %llu refused of %llu, not %llu; worst tensor %u "
+                 "[%lld] got %a ref %a bound %a",
+                 p->reference->name, (unsigned long long)v->violations, (unsigned long long)v->wide,
+                 (unsigned long long)v->refused, (unsigned long long)v->checked,
+                 (unsigned long long)outputs(p, at), v->worst_tensor, (long long)v->worst_index,
+                 v->worst_got, v->worst_ref, v->worst_bound);
+}
+
+/* ------------------------------------------------------------------------------- tests */
+
+static void they_agree_with_long_double(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        random_state = i;
+        problem.wrong = false;
+        prepare(&problem, i, DTYPE_F64);
+        cases[i].exact(&problem);
+        struct ref_verdict v = judge(&problem, 0x1p-53);
+        expect_quiet(&problem, i, &v);
+    }
+}
+
+static void right_kernels_are_quiet(void **state)
+{
+    (void)state;
+    static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F32};
+    for (size_t i = 0; i < 3 * CASES; i++) {
+        random_state = i;
+        problem.wrong = false;
+        prepare(&problem, i / 3, dtypes[i % 3]);
+        cases[i / 3].usual(&problem);
+        struct ref_verdict v = judge(&problem, 0x1p-24);
+        expect_quiet(&problem, i / 3, &v);
+    }
+}
+
+static void mutants_are_caught(void **state)
+{
+    (void)state;
+    static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F32};
+    for (size_t i = 0; i < 3 * CASES; i++) {
+        random_state = i;
+        problem.wrong = true;
+        prepare(&problem, i / 3, dtypes[i % 3]);
+        cases[i / 3].usual(&problem);
+        struct ref_verdict v = judge(&problem, 0x1p-24);
+        if (v.violations == 0 || v.refused)
+            fail_msg("%s: a mutant in dtype %d passes, %llu refused", cases[i / 3].name,
+                     (int)dtypes[i % 3], (unsigned long long)v.refused);
+    }
+}
+
+/* One element of one output off by 2 %: the smallest fault that there is. */
+static void one_element_is_enough(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        random_state = i;
+        problem.wrong = false;
+        prepare(&problem, i, DTYPE_F32);
+        cases[i].usual(&problem);
+        for (int f = 0; f < problem.formals.count; f++) {
+            const struct formal *formal = &problem.formals.formal[f];
+            struct array *a = &problem.array[formal->slot];
+            if (formal->kind != FORMAL_OUT && formal->kind != FORMAL_INOUT)
+                continue;
+            int64_t at = a->count / 2;
+            for (int64_t k = 0; k < a->count; k++)
+                at = fabs(a->after[k]) > fabs(a->after[at]) ? k : at;
+            double right = a->after[at];
+            encode(a->dtype, a->after_bits, at, right * 1.02 + (a->dtype == DTYPE_I64 ? 1 : 1e-3));
+            struct ref_verdict v = judge(&problem, 0x1p-24);
+            encode(a->dtype, a->after_bits, at, right);
+            if (v.violations == 0)
+                fail_msg("%s: %s[%lld] off by 2 %% passes", cases[i].name, formal->name,
+                         (long long)at);
+        }
+    }
+}
+
+static void every_reference_has_a_case(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        bool once = strcmp(ref_builtins[i].symbol[REF_ANY], ref_builtins[i].symbol[REF_WIDE]) == 0;
+        size_t at = 0;
+        while (at < CASES && strcmp(cases[at].name, ref_builtins[i].name) != 0)
+            at++;
+        if (once != (at < CASES))
+            fail_msg("%s %s", ref_builtins[i].name, once ? "has no case" : "is not compiled once");
+    }
+}
+
+/* A correct f32 kernel overflows where fp64 does not, in its general kernel as in its wide one. */
+static void overflow_of_the_accumulator_is_inconclusive(void **state)
+{
+    (void)state;
+    size_t at = 0;
+    while (strcmp(cases[at].name, "l2norm") != 0)
+        at++;
+    random_state = 1;
+    problem.wrong = false;
+    prepare(&problem, at, DTYPE_F32);
+    struct array *x = array_named(&problem, "x");
+    for (int64_t i = 0; i < x->count; i++)
+        x->before[i] = encode(DTYPE_F32, x->before_bits, i, 1e25);
+    cases[at].usual(&problem);
+    struct ref_verdict v = judge(&problem, 0x1p-24);
+    assert_int_equal(v.violations, 0);
+    assert_int_equal(v.wide, v.checked);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_reference_has_a_case),
+        cmocka_unit_test(they_agree_with_long_double),
+        cmocka_unit_test(right_kernels_are_quiet),
+        cmocka_unit_test(mutants_are_caught),
+        cmocka_unit_test(one_element_is_enough),
+        cmocka_unit_test(overflow_of_the_accumulator_is_inconclusive),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
