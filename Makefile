@@ -82,7 +82,7 @@ UNIT_C := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*.c)))
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-EMBEDDED := $(GEN)/snapshot.o $(GEN)/refs.o $(GEN)/tolerances.o
+EMBEDDED := $(GEN)/snapshot.o $(GEN)/outlier.o $(GEN)/refs.o $(GEN)/tolerances.o
 SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
 TOOL_O := $(call objects,$(TOOL_C))
@@ -113,13 +113,13 @@ include tests/softgpu/rules.mk tests/scenario/rules.mk
 # ---- targets ------------------------------------------------------------------------------------
 
 .PHONY: all help fatbin demo unit test check gpu-test bench install uninstall format docs cover \
-    run-cover clean FORCE
+    run-cover outlier-table clean FORCE
 
 ## all: libcuvet.so, the program cuvet and its manual page
 all: $(LIB) $(TOOL) $(MAN)
 
 ## fatbin: the device code alone
-fatbin: $(GEN)/snapshot.fatbin $(GEN)/refs.fatbin
+fatbin: $(GEN)/snapshot.fatbin $(GEN)/outlier.fatbin $(GEN)/refs.fatbin
 
 ## demo: run four kernels, one of them wrong, under cuvet: on the GPU, or without one on softgpu
 demo: all $(DEMO) $(DEMO_KERNELS) $(HAS_GPU)
@@ -165,6 +165,10 @@ gpu-test: all
 ## bench: what a checked launch and a sampled step cost (needs a GPU), and how fast softgpu runs PTX
 bench: all $(INTERPRETER) $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/bench/run.sh
+
+## outlier-table: what the detectors of the outlier gate find, and their false alarms
+outlier-table: $(BUILD)/tests/unit/test_outlier
+	$(quiet)$< --table
 
 ## cover: what tests and scenarios execute: lines of shim/, device functions, PTX opcodes
 cover:
@@ -246,6 +250,8 @@ endif
 ifneq ($(filter release cover,$(VARIANT)),)
 $(GEN)/snapshot.fatbin: shim/device/snapshot.cu $(GEN)/gencode
 	$(nvcc_fatbin)
+$(GEN)/outlier.fatbin: shim/device/outlier.cu $(GEN)/gencode
+	$(nvcc_fatbin)
 $(GEN)/refs.fatbin: refs/refs.cu $(GEN)/ref_formals.h $(GEN)/gencode
 	$(nvcc_fatbin)
 else
@@ -256,11 +262,14 @@ endif
 
 $(GEN)/snapshot.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed $(GEN)/snapshot.fatbin cuvet_snapshot_fatbin cuvet_snapshot_fatbin_size > $@
+$(GEN)/outlier.S: tools/dev/embed Makefile | $(READY)
+	$(quiet)tools/dev/embed $(GEN)/outlier.fatbin cuvet_outlier_fatbin cuvet_outlier_fatbin_size > $@
 $(GEN)/refs.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed $(GEN)/refs.fatbin cuvet_refs_fatbin cuvet_refs_fatbin_size > $@
 $(GEN)/tolerances.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed config/tolerances.yaml cuvet_tolerances_yaml cuvet_tolerances_yaml_len > $@
 $(GEN)/snapshot.o: $(GEN)/snapshot.fatbin
+$(GEN)/outlier.o: $(GEN)/outlier.fatbin
 $(GEN)/refs.o: $(GEN)/refs.fatbin
 $(GEN)/tolerances.o: config/tolerances.yaml
 

@@ -19,6 +19,7 @@
 #include "report/journal.h"
 #include "report/summary.h"
 #include "verify/images.h"
+#include "verify/outlier_choice.h"
 #include "verify/own.h"
 #include "verify/pipeline.h"
 #include "verify/registry.h"
@@ -167,9 +168,10 @@ static enum log_level log_level_of(const char *name)
 /* Options point into the environment, which the program may change. */
 static void keep_strings(struct options *options)
 {
-    const char **strings[] = {
-        &options->config, &options->mode, &options->tolerances,  &options->report, &options->log,
-        &options->cupti,  &options->run,  &options->on_mismatch, &options->plugin, &options->tool};
+    const char **strings[] = {&options->config, &options->mode,        &options->tolerances,
+                              &options->report, &options->log,         &options->cupti,
+                              &options->run,    &options->on_mismatch, &options->plugin,
+                              &options->tool,   &options->outlier};
     for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
         char *copy = strdup(*strings[i]);
         *strings[i] = copy ? copy : "";
@@ -219,6 +221,14 @@ static enum status open_vendor_libraries(struct session *s, struct error *err)
     return cupti_api_load(s->options.cupti, version / 1000, err);
 }
 
+static int outlier_detector_of(const char *name)
+{
+    int detector = OUTLIER_OFF;
+    while (strcmp(outlier_detector_text(detector), name) != 0)
+        detector++;
+    return detector;
+}
+
 static enum status start_pipeline(struct session *s, struct error *err)
 {
     struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed, 0};
@@ -228,18 +238,25 @@ static enum status start_pipeline(struct session *s, struct error *err)
     s->images = images_create(s->registry);
     s->preload = calloc(ref_builtin_count, sizeof(bool));
     rank_read(&gate.rank);
+    int fallback = outlier_detector_of(s->options.outlier);
+    unsigned detectors = registry_detectors(s->registry, fallback);
     p->gate = gate_create(&gate);
+    p->outliers = outliers_create((enum outlier_detector)fallback);
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();
     p->sink = &s->sink;
     p->seed = s->options.seed;
     p->ready_wait_ms = READY_WAIT_MS;
-    if (!s->images || !s->preload || !p->gate || !p->kernels || !p->sides)
+    if (!s->images || !s->preload || !p->gate || !p->outliers || !p->kernels || !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
     registry_references(s->registry, s->preload);
     struct collector_settings settings = {
         .sides = p->sides,
-        .side = {s->options.memory, (uint32_t)s->options.queue, s->options.budget},
+        .side = {.memory = s->options.memory,
+                 .queue = (uint32_t)s->options.queue,
+                 .budget = s->options.budget,
+                 .outlier = (detectors & ~(1u << OUTLIER_OFF)) != 0,
+                 .centroid = (detectors & 1u << OUTLIER_CENTROID) != 0},
         .sink = &s->sink,
         .image = find_image,
         .image_user = s,

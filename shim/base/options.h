@@ -12,7 +12,8 @@ struct options {
     const char *mode;
     bool disable;
     double sample;
-    double budget; /* a fraction; 0: no limit */
+    double budget;       /* a fraction; 0: no limit */
+    const char *outlier; /* off, fingerprint, centroid */
     uint64_t seed;
     uint64_t first;
     uint64_t memory;

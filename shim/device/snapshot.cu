@@ -5,176 +5,7 @@
  * A wide grid of short blocks: on an H200 that reaches cuMemcpyDtoDAsync's bandwidth, where
  * a persistent grid loses a tenth (make bench, "copy").
  */
-#include "device/snapshot_abi.h"
-
-/* One unit at `offset` of a row: as a vector when it lies inside, else its valid bytes alone. */
-static __device__ void copy_edge(uint64_t source, uint64_t target, uint64_t bytes, uint64_t unit,
-                                 uint32_t skew)
-{
-    /* Units are counted from the aligned address below the row, so they are aligned on both sides.
-     */
-#pragma unroll 1
-    for (uint32_t i = 0; i < SNAPSHOT_UNIT; i++) {
-        uint64_t at = unit * SNAPSHOT_UNIT + i;
-        if (at >= skew && at - skew < bytes)
-            *(uint8_t *)(target + (at - skew)) = *(const uint8_t *)(source + (at - skew));
-    }
-}
-
-/* Units [first, last) of one row, shared by `threads` threads; edges byte by byte. */
-static __device__ void copy_row(uint64_t source, uint64_t target, uint64_t bytes, uint64_t first,
-                                uint64_t last, uint32_t thread, uint32_t threads)
-{
-    const uint32_t skew = (uint32_t)(source % SNAPSHOT_UNIT);
-    const uint4 *from = (const uint4 *)(source - skew);
-    uint4 *to = (uint4 *)(target - skew);
-    const uint64_t whole_first = skew ? 1 : 0, whole_last = (skew + bytes) / SNAPSHOT_UNIT;
-
-#pragma unroll 1
-    for (uint64_t unit = first + thread; unit < last; unit += threads) {
-        if (unit >= whole_first && unit < whole_last)
-            to[unit] = from[unit];
-        else
-            copy_edge(source, target, bytes, unit, skew);
-    }
-}
-
-/* Short rows: a warp takes a row at a time. */
-static __device__ void copy_rows(const snapshot_segment &segment, uint64_t base, uint64_t first_row,
-                                 uint64_t last_row)
-{
-    const uint32_t warps = SNAPSHOT_THREADS / 32;
-    for (uint64_t row = first_row + threadIdx.x / 32; row < last_row; row += warps) {
-        uint64_t source = segment.source + row * segment.source_pitch;
-        uint64_t units =
-            (source % SNAPSHOT_UNIT + segment.row_bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
-        copy_row(source, base + segment.target + row * segment.target_pitch, segment.row_bytes, 0,
-                 units, threadIdx.x % 32, 32);
-    }
-}
-
-/* Where a chunk of a row lies: units [first, last), counted from the row's aligned address. */
-struct chunk_place {
-    uint64_t source, target; /* of the row; the target is an offset in the snapshot */
-    uint64_t first, last, units;
-    uint32_t skew;
-};
-
-static __device__ chunk_place place_chunk(const snapshot_segment &segment, uint64_t chunk)
-{
-    chunk_place at;
-    uint64_t row = segment.chunks_per_row > 1 ? chunk / segment.chunks_per_row : chunk;
-    uint64_t part = segment.chunks_per_row > 1 ? chunk % segment.chunks_per_row : 0;
-    at.source = segment.source + row * segment.source_pitch;
-    at.target = segment.target + row * segment.target_pitch;
-    at.skew = (uint32_t)(at.source % SNAPSHOT_UNIT);
-    at.units = (at.skew + segment.row_bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
-    at.first = part * (SNAPSHOT_CHUNK / SNAPSHOT_UNIT);
-    at.last = at.first + SNAPSHOT_CHUNK / SNAPSHOT_UNIT;
-    return at;
-}
-
-/* Whether the chunk is whole and inside its row: the usual case. */
-static __device__ bool is_inner(const snapshot_segment &segment, const chunk_place &at)
-{
-    return segment.rows_per_chunk == 1 && (at.first > 0 || !at.skew) &&
-           at.last * SNAPSHOT_UNIT <= at.skew + segment.row_bytes;
-}
-
-static __device__ void copy_chunk(const snapshot_segment &segment, uint64_t base, uint64_t chunk,
-                                  const chunk_place &at)
-{
-    if (segment.rows_per_chunk > 1) {
-        uint64_t first = chunk * segment.rows_per_chunk;
-        uint64_t last = first + segment.rows_per_chunk;
-        copy_rows(segment, base, first, last < segment.rows ? last : segment.rows);
-        return;
-    }
-    copy_row(at.source, base + at.target, segment.row_bytes, at.first,
-             at.last < at.units ? at.last : at.units, threadIdx.x, SNAPSHOT_THREADS);
-}
-
-static __device__ uint64_t global_timer()
-{
-    uint64_t now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return now;
-}
-
-/* Takes room of the arena: a ring of ever growing offsets, in which no snapshot wraps around. */
-static __device__ bool take_room(snapshot_arena *arena, uint64_t bytes, snapshot_place *place)
-{
-    volatile uint64_t *head = &arena->head, *seen = &arena->tail_seen;
-    for (;;) {
-        uint64_t begin = *head, start = begin, at = begin % arena->bytes;
-        if (at + bytes > arena->bytes)
-            start += arena->bytes - at;
-        uint64_t end = start + bytes;
-        if (end - *seen > arena->bytes)
-            *seen = *(volatile uint64_t *)arena->tail; /* far away: only looked at when needed */
-        /* An arena that is all free takes any snapshot, wherever its head stands. */
-        if (end - *seen > arena->bytes && begin != *seen)
-            return false;
-        if (atomicCAS((unsigned long long *)&arena->head, begin, end) != begin)
-            continue;
-        place->begin = begin;
-        place->end = end;
-        place->base = arena->base + start % arena->bytes;
-        return true;
-    }
-}
-
-/* Thread 0: where this sequence's snapshot lies. The first block to ask finds the place, which it
- * does without waiting for any other; 0 when there is no room. */
-static __device__ uint64_t find_place(const snapshot_header &header)
-{
-    snapshot_place *place = header.place;
-    if (!place)
-        return header.base;
-    volatile uint64_t *found = &place->found;
-    unsigned long long claimed = *(volatile uint64_t *)&place->claimed;
-    if (claimed != header.sequence &&
-        atomicCAS((unsigned long long *)&place->claimed, claimed, header.sequence) == claimed) {
-        if (!take_room(header.arena, header.bytes, place))
-            place->begin = place->end = place->base = 0;
-        __threadfence();
-        *found = header.sequence;
-    }
-    while (*found != header.sequence)
-        __nanosleep(50);
-    __threadfence();
-    return *(volatile uint64_t *)&place->base;
-}
-
-static __device__ void write_seal(const snapshot_header &header, uint64_t base, uint64_t busy)
-{
-    volatile snapshot_seal *seal = header.seal;
-    seal->begin = header.place ? *(volatile uint64_t *)&header.place->begin : 0;
-    seal->end = header.place ? *(volatile uint64_t *)&header.place->end : 0;
-    seal->base = base;
-    seal->busy = busy;
-    __threadfence_system();
-    seal->sequence = header.sequence;
-}
-
-/* The first block's clock starts the copy, the last one's ends it: kernels of a stream run one
- * after another, so both words belong to this launch alone. */
-static __device__ void start_clock(const snapshot_header &header)
-{
-    if (header.place && blockIdx.x == 0 && threadIdx.x == 0)
-        *(volatile uint64_t *)&header.place->started = global_timer();
-}
-
-/* What the copies of this snapshot took so far; counted from 0 again behind the sealing one. */
-static __device__ uint64_t stop_clock(const snapshot_header &header)
-{
-    if (!header.place)
-        return 0;
-    volatile uint64_t *busy = &header.place->busy;
-    uint64_t sum = *busy + (global_timer() - *(volatile uint64_t *)&header.place->started);
-    *busy = header.seal ? 0 : sum;
-    return sum;
-}
+#include "device/snapshot_copy.cuh"
 
 static __device__ void finish(const snapshot_header &header, uint64_t base)
 {
@@ -185,64 +16,25 @@ static __device__ void finish(const snapshot_header &header, uint64_t base)
     if (atomicAdd(header.ticket, 1) != gridDim.x - 1)
         return;
     *header.ticket = 0;
-    uint64_t busy = stop_clock(header);
+    uint64_t busy = stop_clock(header, header.seal != NULL);
     __threadfence_system();
     if (header.seal)
         write_seal(header, base, busy);
 }
 
-/* The place for all threads; no wait at all where the host has chosen it. */
-static __device__ uint64_t share_place(const snapshot_header &header)
+/* Where a snapshot waits for the outlier gate's word, on a launch that it has not called: nothing
+ * is to be done, and the gate has sealed it. */
+static __device__ bool wanted(const snapshot_header &header)
 {
-    __shared__ uint64_t base;
-    if (!header.place)
-        return header.base;
-    if (threadIdx.x == 0)
-        base = find_place(header);
-    __syncthreads();
-    return base;
-}
-
-/* All loads of a thread start before the place is known and before its first store. */
-static __device__ uint64_t copy_inner(const snapshot_header &header, const chunk_place &at)
-{
-    const uint4 *from = (const uint4 *)(at.source - at.skew) + at.first + threadIdx.x;
-    uint4 value[SNAPSHOT_UNROLL];
-#pragma unroll
-    for (int i = 0; i < SNAPSHOT_UNROLL; i++)
-        value[i] = from[i * SNAPSHOT_THREADS];
-    uint64_t base = share_place(header);
-    uint4 *to = (uint4 *)(base + at.target - at.skew) + at.first + threadIdx.x;
-    if (base) {
-#pragma unroll
-        for (int i = 0; i < SNAPSHOT_UNROLL; i++)
-            to[i * SNAPSHOT_THREADS] = value[i];
-    }
-    return base;
+    return !header.when || *(const volatile uint64_t *)header.when == header.sequence * 2 + 1;
 }
 
 template <class Call> static __device__ void copy(const Call &call)
 {
+    if (!wanted(call.header))
+        return;
     start_clock(call.header);
-    uint32_t index = 0;
-    uint64_t base = 0;
-    while (index + 1 < call.header.segments && blockIdx.x >= call.segment[index + 1].first_chunk)
-        index++;
-    if (index < call.header.segments) {
-        const snapshot_segment &segment = call.segment[index];
-        uint64_t chunk = blockIdx.x - segment.first_chunk;
-        chunk_place at = place_chunk(segment, chunk);
-        if (is_inner(segment, at)) {
-            base = copy_inner(call.header, at);
-        } else {
-            base = share_place(call.header);
-            if (base)
-                copy_chunk(segment, base, chunk, at);
-        }
-    } else {
-        base = share_place(call.header); /* nothing to copy: the seal alone */
-    }
-    finish(call.header, base);
+    finish(call.header, copy_one(call, blockIdx.x));
 }
 
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)

@@ -39,7 +39,13 @@ struct snapshot_seal {
     uint64_t base; /* device address of the snapshot */
     uint64_t busy; /* nanoseconds that its copies held the stream */
     uint64_t sequence;
+    /* Or, by itself: the outlier gate did not call the launch, nothing was copied. The sequence <<
+     * SEAL_TIME_BITS | nanoseconds that the look held the stream, as far as they go: one word that
+     * needs no fence before it. */
+    uint64_t ordinary;
 };
+
+enum { SEAL_TIME_BITS = 24 };
 
 /* Where one slot's snapshot was placed; device memory, zero at first. */
 struct snapshot_place {
@@ -59,7 +65,7 @@ struct snapshot_arena {
 };
 
 /*
- * The beginning of both call structs. Room in the arena is taken by the first block of the first
+ * The beginning of all call structs. Room in the arena is taken by the first block of the first
  * copy of a sequence, when the GPU gets there, not when the host enqueues: a host that runs far
  * ahead holds no memory for launches that have not run. With `place` NULL, `base` is the place.
  *
@@ -73,6 +79,7 @@ struct snapshot_header {
     uint32_t *ticket;
     struct snapshot_arena *arena;
     struct snapshot_place *place;
+    const uint64_t *when; /* sequence * 2 + 1 there: copy; anything else: do nothing; NULL: copy */
     uint64_t base;
     uint64_t bytes; /* of the snapshot, a multiple of 256 */
     uint32_t segments;

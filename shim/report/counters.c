@@ -48,8 +48,8 @@ struct chunk {
 struct counters {
     struct row process;
     _Atomic(struct chunk *) chunk[CHUNKS];
-    _Atomic uint64_t thread_ns, copy_ns, reference_ns; /* struct check_cost */
-    int64_t created;                                   /* clock_ns() */
+    _Atomic uint64_t thread_ns, copy_ns, reference_ns, look_ns; /* struct check_cost */
+    int64_t created;                                            /* clock_ns() */
     pthread_mutex_t add_lock;
     _Atomic uint32_t kernels, numbers;
     pthread_mutex_t error_lock;
@@ -203,6 +203,7 @@ void counters_spent(struct counters *counters, const struct check_cost *cost)
     add_to(&counters->thread_ns, cost->thread);
     add_to(&counters->copy_ns, cost->copy);
     add_to(&counters->reference_ns, cost->reference);
+    add_to(&counters->look_ns, cost->look);
 }
 
 void counters_skip(struct counters *counters, int64_t number, enum skip skip)
@@ -327,7 +328,7 @@ void counters_read(struct counters *counters, struct counters_totals *out)
     }
     atomic_thread_fence(memory_order_seq_cst);
     out->cost = (struct check_cost){load(&counters->thread_ns), load(&counters->copy_ns),
-                                    load(&counters->reference_ns)};
+                                    load(&counters->reference_ns), load(&counters->look_ns)};
     out->elapsed = (uint64_t)(clock_ns() - counters->created);
     for (int s = 0; s < SHARDS; s++)
         out->seen += load(&counters->process.shard[s].seen);

@@ -427,6 +427,7 @@ static void put_cost(struct json_out *json, const struct counters_totals *totals
     json_put_double(json, "threads", (double)totals->cost.thread / 1e9);
     json_put_double(json, "copies", (double)totals->cost.copy / 1e9);
     json_put_double(json, "references", (double)totals->cost.reference / 1e9);
+    json_put_double(json, "looks", (double)totals->cost.look / 1e9);
     json_put_double(json, "elapsed", (double)totals->elapsed / 1e9);
     json_end(json);
 }

@@ -42,6 +42,19 @@ static void put_arrays(struct json_out *json, const struct binding *binding)
     json_end(json);
 }
 
+/* Why the outlier gate called the launch. */
+static void put_outlier(struct json_out *json, const struct outlier_call_report *outlier)
+{
+    if (!outlier->input)
+        return;
+    json_put_object(json, "outlier");
+    json_put_string(json, "input", outlier->input);
+    json_put_string(json, "statistic", outlier->statistic);
+    json_put_double(json, outlier->sigmas ? "sigmas" : "score", outlier->score);
+    json_put_double(json, "threshold", outlier->threshold);
+    json_end(json);
+}
+
 static void put_numbers(struct json_out *json, const struct ref_verdict *numbers)
 {
     json_put_object(json, "numbers");
@@ -82,6 +95,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     json_put_string(json, "where", spec->where);
     json_put_string(json, "verdict", verdict_text(report->verdict));
     json_put_string(json, "gate", report->gate);
+    put_outlier(json, &report->outlier);
     json_put_uint(json, "launch", report->launch);
     json_put_int(json, "device", report->device);
     report_json_dim3(json, "grid", report->grid);

@@ -32,6 +32,7 @@ struct element {
 
 struct finding {
     char *label, *bundle; /* owned; bundle may be NULL */
+    struct outlier_call_report outlier;
     uint64_t launch, elements, violations, class_mismatch;
     uint32_t grid[3], block[3];
     double max_ratio;
@@ -111,6 +112,7 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->label = strdup(place_kernel(report->spec));
     finding->bundle = bundle && *bundle ? strdup(bundle) : NULL;
     finding->launch = report->launch;
+    finding->outlier = report->outlier;
     finding->elements = n->checked;
     finding->violations = n->violations;
     finding->class_mismatch = n->class_mismatch;
@@ -244,17 +246,19 @@ static void put_cost(struct textbuf *out, const struct counters_totals *totals)
 {
     const struct check_cost *cost = &totals->cost;
     double percent = totals->elapsed ? 100.0 / (double)totals->elapsed : 0;
-    uint64_t all = cost->thread + cost->copy + cost->reference;
+    uint64_t all = cost->thread + cost->copy + cost->reference + cost->look;
 
     if (all == 0)
         return;
     textbuf_printf(out,
                    "\n  Cost of checking: %.2g %% of %.1f s (program's threads %.2g %%, copies "
-                   "%.2g %%, references %.2g %%);\n  %.3g %% of the launches of registered kernels "
+                   "%.2g %%, references %.2g %%, looking for outliers %.2g %%);\n  %.3g %% of the "
+                   "launches of registered kernels "
                    "were checked.\n",
                    (double)all * percent, (double)totals->elapsed / 1e9,
                    (double)cost->thread * percent, (double)cost->copy * percent,
-                   (double)cost->reference * percent, checked_percent(totals));
+                   (double)cost->reference * percent, (double)cost->look * percent,
+                   checked_percent(totals));
 }
 
 static void put_skips(struct textbuf *out, const struct counters_totals *totals)
@@ -364,6 +368,10 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
         put_element(out, "worst", &f->worst);
     if (f->first.place[0] && strcmp(f->first.place, f->worst.place) != 0)
         put_element(out, "first", &f->first);
+    if (f->outlier.input)
+        textbuf_printf(out, "       outlier  %s of %s: %.3g%s, over %.3g\n", f->outlier.statistic,
+                       f->outlier.input, f->outlier.score, f->outlier.sigmas ? " sigma" : "",
+                       f->outlier.threshold);
     if (f->bundle)
         textbuf_printf(out, "       bundle %s\n", f->bundle);
 }

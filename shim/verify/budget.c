@@ -33,17 +33,32 @@ bool budget_allows(const struct budget *budget, const struct budget_use *use, in
     return used(use, now) * ln_2 / (double)BUDGET_HALF_NS <= budget->share * exp2(-units);
 }
 
-void budget_charge(struct budget *budget, int64_t now, int64_t cost)
+bool budget_ends(const struct budget *budget, int64_t now)
+{
+    int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
+    int64_t unit = atomic_load_explicit(&budget->unit, memory_order_relaxed);
+    return budget->share > 0 && debt > BUDGET_DEBT_UNITS * unit;
+}
+
+void budget_add(struct budget *budget, int64_t now, int64_t cost)
 {
     if (budget->share <= 0)
         return;
     int64_t until = atomic_load_explicit(&budget->paid_until, memory_order_relaxed);
-    int64_t unit = atomic_load_explicit(&budget->unit, memory_order_relaxed);
     int64_t step = (int64_t)((double)cost / budget->share), oldest = now - BUDGET_WINDOW_NS, next;
     do {
         next = (until < oldest ? oldest : until) + step;
     } while (!atomic_compare_exchange_weak_explicit(&budget->paid_until, &until, next,
                                                     memory_order_relaxed, memory_order_relaxed));
+}
+
+void budget_charge(struct budget *budget, int64_t now, int64_t cost)
+{
+    if (budget->share <= 0)
+        return;
+    int64_t unit = atomic_load_explicit(&budget->unit, memory_order_relaxed);
+    int64_t step = (int64_t)((double)cost / budget->share);
+    budget_add(budget, now, cost);
     unit = step > unit ? step : unit - (unit - BUDGET_UNIT_NS) / 64;
     atomic_store_explicit(&budget->unit, unit, memory_order_relaxed);
 }

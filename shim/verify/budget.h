@@ -31,6 +31,10 @@
 #define BUDGET_HALF_NS   4000000000ll /* a signature's use counts half after so long */
 enum { BUDGET_DEBT_UNITS = 20 };
 
+/* The part of a budget that the outlier gate's looks may use up; the checks get what it leaves.
+ * Most of it, because a look at a launch costs a tenth to a thirtieth of checking it. */
+#define BUDGET_LOOKS 0.75
+
 struct budget {
     double share;                /* 0: no limit */
     _Atomic(int64_t) paid_until; /* clock_ns() */
@@ -51,6 +55,10 @@ void budget_open(struct budget *budget, double share);
 bool budget_allows(const struct budget *budget, const struct budget_use *use, int64_t now);
 /* Notes a cost; a negative one corrects an estimate that was noted before. Any thread, no lock. */
 void budget_charge(struct budget *budget, int64_t now, int64_t cost);
+/* The same for what is small beside a check, and so says nothing of the unit. */
+void budget_add(struct budget *budget, int64_t now, int64_t cost);
+/* Whether the debt has reached its end, where no check may start. Any thread, no lock. */
+bool budget_ends(const struct budget *budget, int64_t now);
 /* Notes the same cost, or its correction, for the signature; NULL notes nothing. */
 void budget_note(struct budget_use *use, int64_t now, int64_t cost);
 

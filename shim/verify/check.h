@@ -35,7 +35,9 @@ struct check {
     uint32_t slot;
     uint64_t arena; /* device address of the snapshot; the collector's, from the seal */
     uint64_t arena_bytes;
-    uint64_t begin, end; /* what the seal said, see reclaim.h */
+    bool heard;          /* the collector has read the seal */
+    bool ordinary;       /* what the seal said: the outlier gate let it pass, nothing was copied */
+    uint64_t begin, end; /* likewise, see reclaim.h */
     uint64_t sequence;   /* what the seal will hold */
     struct known_kernel *kernel;
     uint64_t launch; /* among the launches of its kernel */
@@ -44,7 +46,14 @@ struct check {
     struct budget_use *use; /* likewise, its signature's; NULL: not noted */
     int64_t charged;        /* to both when it began, ns */
     struct check_cost cost;
-    struct gate_turn *turn; /* given back where there is no room for the snapshot */
+    struct budget *looks; /* the outlier gate's, where it is asked, else NULL */
+    struct outlier_look { /* likewise */
+        int index;        /* of the signature's statistics */
+        bool centroid;    /* whose detector hands distances over */
+        const char *input[OUTLIER_SPEC_INPUTS];
+    } look;
+    struct outlier_call_report outlier; /* what it found: the collector's, from the seal */
+    struct gate_turn *turn;             /* given back where there is no room for the snapshot */
     uint32_t grid[3], block[3], shared_bytes;
     struct binding binding;
     struct placement placement[SPEC_MAX_ARRAYS];

@@ -4,6 +4,7 @@
 #ifndef VERIFY_CHECK_REPORT_H
 #define VERIFY_CHECK_REPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "verify/binding.h"
 #include "verify/kernel_spec.h"
@@ -13,6 +14,16 @@
  * in the program's stream, of the reference beside it. */
 struct check_cost {
     uint64_t thread, copy, reference;
+    uint64_t look; /* of the outlier gate in the program's stream */
+};
+
+/* Why the outlier gate called a launch. */
+struct outlier_call_report {
+    const char *input;     /* name of the array; NULL: another gate picked the launch */
+    const char *statistic; /* "absmax" */
+    double score;          /* how far from the usual: standard deviations; centroid: the ratio */
+    double threshold;      /* that the score exceeds */
+    bool sigmas;           /* the score is in standard deviations */
 };
 
 /* One judged launch. Valid during the call that passes it on. */
@@ -21,9 +32,10 @@ struct check_report {
     const struct binding *binding; /* names, shapes and roles of the arrays */
     struct ref_verdict numbers;
     enum verdict verdict;
-    const char *gate; /* why it was checked: "first" or "random" */
-    uint64_t launch;  /* number of this launch among those of its kernel, from 0 */
-    int device;       /* ordinal */
+    const char *gate; /* why it was checked: "first", "random" or "outlier" */
+    struct outlier_call_report outlier;
+    uint64_t launch; /* number of this launch among those of its kernel, from 0 */
+    int device;      /* ordinal */
     uint32_t grid[3], block[3], shared_bytes;
 };
 

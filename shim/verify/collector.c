@@ -59,20 +59,32 @@ static bool make_current(struct collector *collector, struct side *side)
     return true;
 }
 
+/* The last few count most. */
+static void learn_cost(_Atomic(int64_t) *estimate, int64_t cost)
+{
+    int64_t usual = atomic_load_explicit(estimate, memory_order_relaxed);
+    atomic_store_explicit(estimate, usual ? usual + (cost - usual) / 4 : cost,
+                          memory_order_relaxed);
+}
+
 /* What the check has really cost takes the place of the estimate, of this one and the next. */
 static void settle(struct collector *collector, const struct check *check)
 {
     const struct sink *sink = collector->settings.sink;
     const struct check_cost *cost = &check->cost;
     struct known_kernel *kernel = check->kernel;
-    int64_t gpu = (int64_t)(cost->copy + cost->reference);
-    int64_t usual = atomic_load_explicit(&kernel->cost, memory_order_relaxed);
-    int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu - check->charged;
-    budget_charge(check->budget, now, correction);
-    budget_note(check->use, now, correction);
-    if (cost->reference) /* the last few checks count most */
-        atomic_store_explicit(&kernel->cost, usual ? usual + (gpu - usual) / 4 : gpu,
-                              memory_order_relaxed);
+    int64_t gpu = (int64_t)(cost->copy + cost->reference), look = (int64_t)cost->look;
+    int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + look - check->charged;
+    if (check->looks && look) { /* and nothing came of it */
+        budget_add(check->budget, now, correction);
+        budget_add(check->looks, now, correction);
+        learn_cost(&kernel->look, look);
+    } else {
+        budget_charge(check->budget, now, correction);
+        budget_note(check->use, now, correction);
+    }
+    if (cost->reference && !check->looks)
+        learn_cost(&kernel->cost, gpu);
     sink->spent(sink->user, cost);
 }
 
@@ -127,6 +139,7 @@ static void judge(struct collector *collector, struct side *side, struct lane *l
         .numbers = lane->numbers,
         .verdict = verdict_of(&lane->numbers),
         .gate = gate_text(check->gate),
+        .outlier = check->outlier,
         .launch = check->launch,
         .device = side->device,
         .shared_bytes = check->shared_bytes,
@@ -194,16 +207,42 @@ static bool step_lane(struct collector *collector, struct side *side, struct lan
     return false;
 }
 
+/* What the outlier gate says of a launch that it was asked about. */
+static void hear(struct side *side, struct check *check)
+{
+    const struct outlier_answer *answer = &side->outlier.answer[check->slot];
+    const struct kernel_spec *spec = check->kernel->spec;
+    if (check->look.centroid)
+        outlier_collect(&side->outlier, &spec->outlier, check->look.index, answer);
+    if (check->ordinary || answer->input >= OUTLIER_SPEC_INPUTS)
+        return;
+    check->outlier = (struct outlier_call_report){
+        .input = check->look.input[answer->input],
+        .statistic = outlier_feature_text(answer->feature),
+        .score = (double)answer->score,
+        .threshold = (double)answer->threshold,
+        .sigmas = answer->feature < OUTLIER_CHARTS,
+    };
+}
+
 /* Whether the copies are complete; then the check knows where they lie. */
-static bool sealed(const struct side *side, struct check *check)
+static bool sealed(struct side *side, struct check *check)
 {
     const struct snapshot_seal *seal = &side->seal[check->slot];
-    if (__atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence)
+    if (check->heard)
+        return true;
+    uint64_t ordinary = __atomic_load_n(&seal->ordinary, __ATOMIC_ACQUIRE);
+    check->ordinary = ordinary >> SEAL_TIME_BITS == check->sequence;
+    if (!check->ordinary && __atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence)
         return false;
-    check->arena = seal->base;
-    check->begin = seal->begin;
-    check->end = seal->end;
-    check->cost.copy = seal->busy;
+    check->arena = check->ordinary ? 0 : seal->base;
+    check->begin = check->ordinary ? 0 : seal->begin;
+    check->end = check->ordinary ? 0 : seal->end;
+    check->cost.copy = check->ordinary ? 0 : seal->busy; /* a look that calls is part of the copy */
+    check->cost.look = check->ordinary ? ordinary & ((1u << SEAL_TIME_BITS) - 1) : 0;
+    if (check->gate == GATE_OUTLIER)
+        hear(side, check);
+    check->heard = true;
     return true;
 }
 
@@ -216,7 +255,20 @@ static bool in_lane(const struct side *side, const struct check *check)
     return false;
 }
 
-/* The oldest submitted check whose copies are complete and which no lane has yet, or NULL. */
+/* A sealed check that needs no reference. */
+static void end_unchecked(struct collector *collector, struct side *side, struct check *check,
+                          bool failed)
+{
+    if (!failed)
+        gate_return(check->turn);
+    skip_check(collector, side, check,
+               failed            ? SKIP_LAUNCH_FAILED
+               : check->ordinary ? SKIP_ORDINARY
+                                 : SKIP_ARENA_FULL);
+}
+
+/* The oldest submitted check whose copies are complete and which no lane has yet, or NULL; NULL
+ * too where no reference may start. What needs none is counted on the way in any case. */
 static struct check *next_sealed(struct collector *collector, struct side *side)
 {
     uint32_t from = side->next_slot;
@@ -227,19 +279,16 @@ static struct check *next_sealed(struct collector *collector, struct side *side)
             break; /* none, or all of them looked at */
         struct check *check = &side->check[slot];
         from = ((uint32_t)slot + 1) % side->slots;
-        if (!in_lane(side, check) && sealed(side, check)) {
-            bool failed =
-                atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
-            if (!failed && check->arena) {
-                side->next_slot = from;
-                return check;
-            }
-            if (!failed)
-                gate_return(check->turn);
-            skip_check(collector, side, check, failed ? SKIP_LAUNCH_FAILED : SKIP_ARENA_FULL);
-        } else if (first < 0) {
-            first = slot;
+        bool known = !in_lane(side, check) && sealed(side, check);
+        bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
+        if (known && !failed && check->arena && may_launch(side)) {
+            side->next_slot = from;
+            return check;
         }
+        if (known && (failed || !check->arena))
+            end_unchecked(collector, side, check, failed);
+        else if (first < 0)
+            first = slot;
     }
     return NULL;
 }
@@ -247,8 +296,6 @@ static struct check *next_sealed(struct collector *collector, struct side *side)
 static bool start_lane(struct collector *collector, struct side *side, struct lane *lane)
 {
     struct error err = {{0}};
-    if (!may_launch(side))
-        return false;
     struct check *check = next_sealed(collector, side);
     if (!check)
         return false;

@@ -31,7 +31,7 @@ struct gate {
 
 const char *gate_text(enum gate_result result)
 {
-    static const char *const text[] = {"no", "first", "random"};
+    static const char *const text[] = {"no", "first", "random", "outlier"};
     return text[result];
 }
 
@@ -111,12 +111,16 @@ static uint64_t signature_hash(const struct kernel_spec *spec, uint64_t key,
     return XXH3_64bits(words, count * sizeof(words[0]));
 }
 
-/* The signature's entry, made on first sight; NULL when the neighbourhood is full. Kernels of one
- * symbol, told apart by their parameter lists, have entries of their own. */
-static struct gate_turn *find(struct gate *gate, const struct kernel_spec *spec, uint64_t hash)
+/* Kernels of one symbol, told apart by their parameter lists, have signatures of their own. */
+static uint64_t signature_key(const struct kernel_spec *spec, uint64_t hash)
 {
     uint64_t key = hash + spec->number * 0x9E3779B97F4A7C15u;
-    key = key ? key : 1;
+    return key ? key : 1;
+}
+
+/* The signature's entry, made on first sight; NULL when the neighbourhood is full. */
+static struct gate_turn *find(struct gate *gate, uint64_t key)
+{
     for (unsigned i = 0; i < PROBES; i++) {
         struct gate_turn *seen = &gate->seen[(key + i) % TABLE];
         uint64_t there = atomic_load_explicit(&seen->key, memory_order_relaxed);
@@ -180,8 +184,10 @@ struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec
                                uint64_t number, const struct launch *launch)
 {
     uint64_t hash = signature_hash(spec, key, launch);
-    struct gate_turn *seen = find(gate, spec, hash);
-    struct gate_answer answer = {.use = seen ? &seen->use : &gate->overflow_use};
+    uint64_t signature = signature_key(spec, hash);
+    struct gate_turn *seen = find(gate, signature);
+    struct gate_answer answer = {.use = seen ? &seen->use : &gate->overflow_use,
+                                 .signature = signature};
     if (seen)
         number = atomic_fetch_add_explicit(&seen->launches, 1, memory_order_relaxed);
     else

@@ -3,8 +3,9 @@
  * kernel: no lock, no allocation, tens of nanoseconds.
  *
  * In order: launch-signature novelty (the first k launches of each combination of grid, block,
- * shape parameters, pointer alignment and aliasing are always checked), then the random gate. The
- * outlier gate will stand between the two.
+ * shape parameters, pointer alignment and aliasing are always checked), then the random gate. What
+ * both pass over goes to the outlier gate (outlier.h), which the pipeline asks: its word is spoken
+ * on the GPU.
  *
  * The random gate draws for each signature of a kernel by itself, so that a rare shape is not
  * starved by a common one: of every L = floor(1 / p) launches of a signature one at most is taken,
@@ -25,8 +26,8 @@
 struct gate;
 struct gate_turn; /* one of a signature's first k; lives as long as the gate */
 
-enum gate_result { GATE_NO, GATE_FIRST, GATE_RANDOM };
-const char *gate_text(enum gate_result result); /* "first", "random", "no" */
+enum gate_result { GATE_NO, GATE_FIRST, GATE_RANDOM, GATE_OUTLIER };
+const char *gate_text(enum gate_result result); /* "first", "random", "outlier", "no" */
 
 struct gate_settings {
     double sample;  /* where a spec sets none; gate_set_sample changes it */
@@ -39,6 +40,7 @@ struct gate_answer {
     enum gate_result result;
     struct gate_turn *turn; /* what GATE_FIRST took, else NULL */
     struct budget_use *use; /* of the launch's signature; lives as long as the gate */
+    uint64_t signature;     /* never 0; of this kernel alone */
 };
 
 struct gate *gate_create(const struct gate_settings *settings);

@@ -40,6 +40,18 @@ struct tolerance {
     double rtol, atol;     /* RULE_CLOSE */
 };
 
+enum { OUTLIER_SPEC_INPUTS = 4, OUTLIER_SPEC_CENTROID = 2 };
+
+/* What the outlier gate looks at in launches of a kernel, and how. */
+struct outlier_spec {
+    int detector; /* enum outlier_detector, or -1: CUVET_OUTLIER's */
+    unsigned inputs;
+    const char *input[OUTLIER_SPEC_INPUTS]; /* bound_array.name, the same pointer */
+    double false_alarm;                     /* fingerprint: share of ordinary launches called */
+    double percentile, alpha, threshold;    /* centroid */
+    int64_t max_distances;                  /* centroid: that the quantile is of */
+};
+
 /*
  * One registry entry applied to one real kernel (a mangled name with one parameter layout): types
  * and captures are resolved, the signature has been held against the layout, formals are bound.
@@ -51,10 +63,11 @@ struct kernel_spec {
     const struct ref_builtin *reference;
     const struct signature *signature;
     const struct binding_plan *plan;
-    double sample;     /* probability, or -1: the global one */
-    int64_t first;     /* first launches of a signature, or -1: the global one */
-    double budget;     /* share of time for this kernel alone, 0: no limit; or -1: the common one */
-    bool needs_before; /* inout or acc: a snapshot before the launch is always due */
+    double sample; /* probability, or -1: the global one */
+    int64_t first; /* first launches of a signature, or -1: the global one */
+    double budget; /* share of time for this kernel alone, 0: no limit; or -1: the common one */
+    struct outlier_spec outlier;
+    bool needs_before;     /* inout or acc: a snapshot before the launch is always due */
     unsigned shape_params; /* entries in shape_param */
     struct shape_param {   /* integer parameters that decide shapes: the novelty gate
                               hashes exactly these, and every array pointer's class */

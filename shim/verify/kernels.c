@@ -122,8 +122,10 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
         error_set(&err, STATUS_UNSUPPORTED,
                   "the driver does not tell its parameter list (needs a driver of CUDA 12.4)");
     }
-    if (kernel->spec)
+    if (kernel->spec) {
         budget_open(&kernel->budget, kernel->spec->budget);
+        budget_open(&kernel->looks, kernel->spec->budget * BUDGET_LOOKS);
+    }
     kernel->next = kernels->bucket[hash % BUCKETS];
     kernels->bucket[hash % BUCKETS] = kernel;
     if (kernel->skip != SKIP_UNREGISTERED || kernel->spec)

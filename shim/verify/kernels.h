@@ -27,6 +27,8 @@ struct known_kernel {
     struct param_layout layout;
     _Atomic(uint64_t) launches; /* of registered kernels */
     _Atomic(uint32_t) warned;   /* a bit for each enum skip that a person was told of */
+    struct budget looks;        /* the outlier gate's share of `budget` */
+    _Atomic(int64_t) look;      /* what looks have cost the GPU of late, ns */
     struct budget budget;       /* its own, where its entry has one */
     _Atomic(int64_t) cost;      /* what its checks have cost of late, ns: an estimate of the next */
     struct known_kernel *next;

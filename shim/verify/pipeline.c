@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "verify/extent.h"
+#include "verify/outlier_launch.h"
 
 /* Says why a kernel goes unchecked, once for each reason. */
 static void warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
@@ -97,6 +98,13 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->launch = ticket->number;
     check->gate = ticket->gate;
     check->turn = ticket->turn;
+    check->outlier.input = NULL;
+    check->heard = false;
+    if (check->gate == GATE_OUTLIER) {
+        check->look.index = ticket->index;
+        check->look.centroid = ticket->detector == OUTLIER_CENTROID;
+        memcpy(check->look.input, ticket->outlier.name, sizeof(check->look.input));
+    }
     memcpy(check->grid, launch->grid, sizeof(check->grid));
     memcpy(check->block, launch->block, sizeof(check->block));
     check->shared_bytes = launch->shared_bytes;
@@ -105,15 +113,58 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     keep_params(check, launch);
 }
 
-/* The random gate yields to the budget; the first launches of a signature do not, but are paid. */
-static enum skip ask_budget(struct ticket *ticket)
+/* Whose statistics the launch is held against; false where it has none. */
+static bool claim_look(struct pipeline *pipeline, struct ticket *ticket)
+{
+    const struct kernel_spec *spec = ticket->kernel->spec;
+    ticket->detector = outliers_detector(pipeline->outliers, &spec->outlier);
+    if (ticket->detector == OUTLIER_OFF)
+        return false;
+    ticket->index = outliers_index(pipeline->outliers, ticket->signature, ticket->detector,
+                                   spec->outlier.inputs);
+    return ticket->index >= 0;
+}
+
+/*
+ * The random gate yields to the budget; the first launches of a signature do not, but are paid.
+ * What is not checked then is looked at by the outlier gate, as long as its part of the budget
+ * lasts, and unless it has called so many launches that their checks are far from being paid.
+ */
+static enum skip ask_budget(struct pipeline *pipeline, struct ticket *ticket)
 {
     struct known_kernel *kernel = ticket->kernel;
     bool own = kernel->spec->budget >= 0;
     ticket->budget = own ? &kernel->budget : &ticket->side->budget;
-    if (ticket->gate == GATE_FIRST || budget_allows(ticket->budget, ticket->use, ticket->began))
+    if (ticket->gate == GATE_FIRST)
         return SKIP_NONE;
-    return SKIP_BUDGET;
+    if (ticket->gate == GATE_RANDOM && budget_allows(ticket->budget, ticket->use, ticket->began))
+        return SKIP_NONE;
+    ticket->otherwise = ticket->gate == GATE_RANDOM ? SKIP_BUDGET : SKIP_NOT_SAMPLED;
+    struct budget *looks = own ? &kernel->looks : &ticket->side->looks;
+    if (!ticket->side->outlier.kernel || !claim_look(pipeline, ticket))
+        return ticket->otherwise;
+    if (!budget_allows(looks, NULL, ticket->began) || budget_ends(ticket->budget, ticket->began))
+        return SKIP_BUDGET;
+    ticket->gate = GATE_OUTLIER;
+    ticket->looks = looks;
+    return SKIP_NONE;
+}
+
+enum { LOOK_GUESS_NS = 5000 /* of the first ones */ };
+
+/* A look is paid by both accounts: the program's thread counts where it kept the GPU waiting. */
+static void pay_look(struct ticket *ticket, int64_t now)
+{
+    struct check *check = ticket->check;
+    int64_t thread = side_is_behind(ticket->side) ? 0 : now - ticket->began;
+    check->cost = (struct check_cost){.thread = (uint64_t)thread};
+    int64_t look = atomic_load_explicit(&ticket->kernel->look, memory_order_relaxed);
+    check->charged = thread + (look ? look : LOOK_GUESS_NS);
+    check->budget = ticket->budget;
+    check->looks = ticket->looks;
+    check->use = NULL;
+    budget_add(ticket->looks, now, check->charged);
+    budget_add(ticket->budget, now, check->charged);
 }
 
 /* Notes the estimated cost of a check that begins, or what a launch that is not checked has cost.
@@ -121,9 +172,15 @@ static enum skip ask_budget(struct ticket *ticket)
 static void pay(struct ticket *ticket)
 {
     int64_t now = clock_ns(), cost = now - ticket->began;
-    if (!ticket->budget || ticket->skip == SKIP_BUDGET)
+    if (!ticket->budget || ticket->skip == SKIP_BUDGET ||
+        (ticket->skip == SKIP_NOT_SAMPLED && !ticket->looks))
         return;
+    if (!ticket->skip && ticket->looks) {
+        pay_look(ticket, now);
+        return;
+    }
     if (!ticket->skip) {
+        ticket->check->looks = NULL;
         ticket->check->cost = (struct check_cost){.thread = (uint64_t)cost};
         cost += atomic_load_explicit(&ticket->kernel->cost, memory_order_relaxed);
         ticket->check->budget = ticket->budget;
@@ -139,8 +196,45 @@ static void pay_back(const struct ticket *ticket)
 {
     const struct check *check = ticket->check;
     int64_t now = clock_ns(), correction = (int64_t)check->cost.thread - check->charged;
+    if (check->looks) {
+        budget_add(check->budget, now, correction);
+        budget_add(check->looks, now, correction);
+        return;
+    }
     budget_charge(check->budget, now, correction);
     budget_note(check->use, now, correction);
+}
+
+/* The outlier gate looks at the launch, where it can: its inputs are laid out. */
+static enum skip lay_out_look(struct ticket *ticket)
+{
+    if (ticket->gate != GATE_OUTLIER)
+        return SKIP_NONE;
+    return outlier_plan_make(&ticket->side->outlier, &ticket->kernel->spec->outlier,
+                             ticket->detector, ticket->index, &ticket->binding, &ticket->outlier)
+               ? SKIP_NONE
+               : ticket->otherwise;
+}
+
+/* What has to be looked at or copied before the launch overwrites it. */
+static enum status enqueue_before(struct ticket *ticket, const struct launch *launch,
+                                  struct error *why)
+{
+    if (!ticket->plan.has_before)
+        return STATUS_OK;
+    if (ticket->gate == GATE_OUTLIER)
+        return outlier_enqueue(ticket->side, ticket->check, &ticket->plan, &ticket->outlier,
+                               SNAPSHOT_BEFORE, launch, why);
+    return snapshot_before(ticket->side, ticket->check, &ticket->plan, launch, why);
+}
+
+static enum status enqueue_after(struct ticket *ticket, const struct launch *launch,
+                                 struct error *why)
+{
+    if (ticket->gate == GATE_OUTLIER && !ticket->plan.has_before)
+        return outlier_enqueue(ticket->side, ticket->check, &ticket->plan, &ticket->outlier,
+                               SNAPSHOT_AFTER, launch, why);
+    return snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, why);
 }
 
 /* Everything that a sampled launch needs before it runs; on any reason not to, nothing is held. */
@@ -149,13 +243,17 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
 {
     enum skip skip = find_side(pipeline, launch, ticket);
     if (!skip)
-        skip = ask_budget(ticket);
+        skip = ask_budget(pipeline, ticket);
     if (!skip)
         skip = look_for_capture(launch, why);
+    if (skip == SKIP_CAPTURED && ticket->gate == GATE_OUTLIER)
+        skip = ticket->otherwise;
     if (!skip)
         skip = binding_make(ticket->kernel->spec, launch, &ticket->binding, why);
     if (!skip)
         skip = check_extents(ticket, why);
+    if (!skip)
+        skip = lay_out_look(ticket);
     if (!skip)
         skip = snapshot_plan_make(&ticket->binding, &ticket->plan, why);
     if (!skip)
@@ -164,8 +262,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
         return skip;
     fill(ticket, launch);
     ticket->check->binding.call.seed = pipeline->seed ^ ticket->kernel->key ^ ticket->number;
-    if (ticket->plan.has_before &&
-        snapshot_before(ticket->side, ticket->check, &ticket->plan, launch, why)) {
+    if (enqueue_before(ticket, launch, why)) {
         side_release(ticket->side, ticket->check);
         return SKIP_DRIVER;
     }
@@ -181,7 +278,7 @@ static bool passing(enum skip skip)
 static void sample(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     struct error why = {{0}};
-    ticket->budget = NULL;
+    ticket->budget = ticket->looks = NULL;
     ticket->began = clock_ns();
     ticket->skip = prepare(pipeline, launch, ticket, &why);
     if (passing(ticket->skip))
@@ -210,8 +307,10 @@ void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     ticket->gate = answer.result;
     ticket->turn = answer.turn;
     ticket->use = answer.use;
+    ticket->signature = answer.signature;
     ticket->skip = SKIP_NOT_SAMPLED;
-    if (ticket->gate != GATE_NO)
+    if (ticket->gate != GATE_NO ||
+        outliers_detector(pipeline->outliers, &kernel->spec->outlier) != OUTLIER_OFF)
         sample(pipeline, launch, ticket);
 }
 
@@ -248,12 +347,22 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
     }
 }
 
+/* The time after the launch is charged with the rest, when the check has ended. */
+static void note_thread(struct ticket *ticket, int64_t time)
+{
+    bool is_look = ticket->gate == GATE_OUTLIER;
+    if (!is_look || !side_is_behind(ticket->side))
+        ticket->check->cost.thread += (uint64_t)time;
+    if (is_look)
+        side_look(ticket->side, ticket->check);
+}
+
 static void hand_over(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     struct error why = {{0}};
     int64_t began = clock_ns();
-    if (!snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, &why)) {
-        ticket->check->cost.thread += (uint64_t)(clock_ns() - began);
+    if (!enqueue_after(ticket, launch, &why)) {
+        note_thread(ticket, clock_ns() - began);
         side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
         collector_wake(pipeline->collector);
         return;

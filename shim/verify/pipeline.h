@@ -18,6 +18,7 @@
 
 struct pipeline {
     struct gate *gate;
+    struct outliers *outliers;
     struct kernels *kernels;
     struct sides *sides;
     struct collector *collector;
@@ -36,11 +37,16 @@ struct ticket {
     enum gate_result gate;
     struct gate_turn *turn;
     struct budget_use *use; /* of its signature */
-    struct budget *budget;
-    int64_t began; /* budget_now() when cuvet began with it, for sampled launches */
+    uint64_t signature;     /* gate_answer's */
+    enum skip otherwise;    /* what becomes of the launch where the outlier gate cannot look */
+    enum outlier_detector detector;
+    int index;                     /* of the statistics that the outlier gate uses */
+    struct budget *budget, *looks; /* looks: not NULL where the outlier gate is asked */
+    int64_t began;                 /* budget_now() when cuvet began with it, for sampled launches */
     uint64_t number;
     struct binding binding;
     struct snapshot_plan plan;
+    struct outlier_plan outlier;
 };
 
 void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket);

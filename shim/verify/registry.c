@@ -90,6 +90,16 @@ void registry_references(const struct registry *registry, bool *used)
         used[registry->content.entry[i]->source.builtin - ref_builtins] = true;
 }
 
+unsigned registry_detectors(const struct registry *registry, int fallback)
+{
+    unsigned used = 0;
+    for (size_t i = 0; i < registry->content.entries; i++) {
+        int detector = registry->content.entry[i]->outlier.spec.detector;
+        used |= 1u << (detector < 0 ? fallback : detector);
+    }
+    return used;
+}
+
 /* ---- symbols ---- */
 
 /* Where the symbol is, or the free place for it. */
@@ -223,6 +233,9 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->sample = entry->sample;
     spec->first = entry->first;
     spec->budget = entry->budget;
+    struct error never = {0}; /* the names were found when the entry was read */
+    if (outlier_choice_resolve(&entry->outlier, plan, &spec->outlier, &never))
+        spec->outlier.inputs = 0;
     spec->needs_before = plan->needs_before;
     for (unsigned i = 0; i < plan->loads; i++)
         add_shape_param(spec, plan->load[i].item, plan->load[i].start);
@@ -319,6 +332,8 @@ void registry_print(const struct registry *registry, FILE *out)
             fprintf(out, ", budget %g%%", entry->budget * 100);
         else if (entry->budget == 0)
             fprintf(out, ", budget off");
+        if (entry->outlier.spec.detector >= 0)
+            fprintf(out, ", outlier %s", outlier_detector_text(entry->outlier.spec.detector));
         if (entry->label)
             fprintf(out, ", label %s", entry->label);
         fprintf(out, "\n    signature %s\n", entry->source.signature->text);

@@ -41,6 +41,10 @@ size_t registry_entries(const struct registry *registry);
  * they are needed. */
 void registry_references(const struct registry *registry, bool *used);
 
+/* A bit for each enum outlier_detector that an entry uses, where one that names none uses
+ * `fallback`. */
+unsigned registry_detectors(const struct registry *registry, int fallback);
+
 /* Whether any entry's pattern names this mangled symbol, whatever its layout. Any thread; may
  * allocate (demangling) on the first sight of a symbol. */
 bool registry_names(struct registry *registry, const char *symbol);

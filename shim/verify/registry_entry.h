@@ -2,6 +2,7 @@
 #ifndef VERIFY_REGISTRY_ENTRY_H
 #define VERIFY_REGISTRY_ENTRY_H
 
+#include "verify/outlier_choice.h"
 #include "verify/pattern.h"
 #include "verify/plan.h"
 #include "verify/registry.h"
@@ -16,6 +17,7 @@ struct registry_entry {
     double sample; /* -1: not given */
     int64_t first; /* -1: not given */
     double budget; /* share of time, 0: no limit, -1: the common one */
+    struct outlier_choice outlier;
     struct tolerance tolerance;
 };
 

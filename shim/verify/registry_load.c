@@ -121,7 +121,10 @@ static enum status check_entry(struct registry_entry *entry, struct error *err)
     struct captures groups;
     const struct binding_plan *plan;
     pattern_groups(entry->pattern, &groups);
+    struct outlier_spec outlier;
     enum status status = plan_make(&plan, &scratch, &entry->source, &groups, NULL, err);
+    if (!status)
+        status = outlier_choice_resolve(&entry->outlier, plan, &outlier, err);
     arena_release(&scratch);
     return status;
 }
@@ -152,6 +155,8 @@ static enum status read_entry(const struct yaml_node *node, struct registry_entr
         status = read_reference(entry->source.reference, entry, err);
     if (!status)
         status = read_numbers(node, entry, err);
+    if (!status)
+        status = outlier_choice_read(yaml_get(node, "outlier"), &entry->outlier, err);
     return status ? status : check_entry(entry, err);
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/log.h"
 #include "verify/embedded.h"
 
 enum { SIDES = 64 };
@@ -26,6 +27,8 @@ static void side_free(struct side *side)
 {
     if (!side)
         return;
+    for (int i = 0; i < OUTLIER_CENTROIDS; i++)
+        outlier_window_destroy(side->outlier.window[i]);
     slots_destroy(side->free_slots);
     reclaim_destroy(side->reclaim);
     free(side->check);
@@ -158,6 +161,53 @@ static enum status make_kernels(struct side *side, struct error *err)
     return status;
 }
 
+static enum status make_centroids(struct side *side, struct error *err)
+{
+    struct outlier_side *gate = &side->outlier;
+    enum status status = make_zeroed(side, &gate->centroids,
+                                     OUTLIER_CENTROIDS * sizeof(struct outlier_centroid), err);
+    if (!status)
+        status = make_pinned((void **)&gate->quantile, &gate->quantile_device,
+                             OUTLIER_CENTROIDS * sizeof(float), err);
+    for (int i = 0; !status && i < OUTLIER_CENTROIDS; i++)
+        gate->quantile[i] = -1;
+    return status;
+}
+
+static enum status make_outlier(struct side *side, const struct side_settings *settings,
+                                struct error *err)
+{
+    struct outlier_side *gate = &side->outlier;
+    CUmodule module;
+    enum status status = cuda_check(err, cuda.cuModuleLoadData(&module, cuvet_outlier_fatbin),
+                                    "loading the outlier kernels");
+    if (!status)
+        status = make_zeroed(side, &gate->slots, side->slots * sizeof(struct outlier_slot), err);
+    if (!status)
+        status =
+            make_zeroed(side, &gate->entries, OUTLIER_ENTRIES * sizeof(struct outlier_entry), err);
+    if (!status)
+        status = make_pinned((void **)&gate->answer, &gate->answer_device,
+                             side->slots * sizeof(struct outlier_answer), err);
+    if (!status && settings->centroid)
+        status = make_centroids(side, err);
+    if (!status)
+        status = load_function(&gate->few, module, "cuvet_outlier_few", err);
+    if (!status)
+        status = load_function(&gate->kernel, module, "cuvet_outlier", err);
+    return status;
+}
+
+/* Without it the other gates go on. */
+static void try_outlier(struct side *side, const struct side_settings *settings)
+{
+    struct error err = {{0}};
+    if (settings->outlier && make_outlier(side, settings, &err)) {
+        log_line(LOG_WARN, "no outlier gate on device %d: %s", side->device, err.text);
+        side->outlier.kernel = NULL;
+    }
+}
+
 static enum status make_lane(struct side *side, struct lane *lane, struct error *err)
 {
     enum status status =
@@ -244,6 +294,7 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
     side->device = device;
     atomic_store(&side->sequence, 1);
     budget_open(&side->budget, settings->budget);
+    budget_open(&side->looks, settings->budget * BUDGET_LOOKS);
     if (!status)
         status =
             cuda_check(err,
@@ -256,6 +307,8 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
         status = make_kernels(side, err);
     if (!status)
         status = make_memory(side, settings, err);
+    if (!status)
+        try_outlier(side, settings);
     if (!status)
         status = settle(side, err);
     enum side_state fresh = SIDE_FRESH; /* the context may have gone meanwhile */
@@ -317,6 +370,22 @@ void side_release(struct side *side, struct check *check)
     atomic_store_explicit(&check->state, CHECK_FREE, memory_order_relaxed);
     atomic_fetch_sub(&side->pending, 1);
     slots_release(side->free_slots, (int)check->slot);
+}
+
+void side_look(struct side *side, const struct check *check)
+{
+    atomic_store_explicit(&side->last_look, check->sequence << LOOK_BITS | check->slot,
+                          memory_order_relaxed);
+}
+
+bool side_is_behind(const struct side *side)
+{
+    uint64_t last = atomic_load_explicit(&((struct side *)side)->last_look, memory_order_relaxed);
+    if (!last)
+        return false;
+    const struct snapshot_seal *seal = &side->seal[last & ((1 << LOOK_BITS) - 1)];
+    return __atomic_load_n(&seal->sequence, __ATOMIC_RELAXED) < last >> LOOK_BITS &&
+           __atomic_load_n(&seal->ordinary, __ATOMIC_RELAXED) >> SEAL_TIME_BITS < last >> LOOK_BITS;
 }
 
 bool side_wait_ready(struct side *side, int timeout_ms)

@@ -17,6 +17,7 @@
 #include "refs/ref_abi.h"
 #include "refs/ref_list.h"
 #include "verify/check.h"
+#include "verify/outlier.h"
 #include "device/snapshot_abi.h"
 #include "verify/reclaim.h"
 #include "verify/slots.h"
@@ -49,9 +50,12 @@ struct side {
     atomic_int synchronising; /* threads of the program inside a context-wide wait */
     int device;               /* ordinal */
     int multiprocessors;
-    struct budget budget; /* of all kernels that have none of their own */
-    CUstream stream;      /* lowest priority, non-blocking */
+    struct budget budget;        /* of all kernels that have none of their own */
+    struct budget looks;         /* the outlier gate's share of it */
+    _Atomic(uint64_t) last_look; /* sequence << LOOK_BITS | slot of the latest that was enqueued */
+    CUstream stream;             /* lowest priority, non-blocking */
     CUfunction snapshot, snapshot_few;
+    struct outlier_side outlier;
     CUmodule refs;
     struct side_reference {
         CUfunction function; /* NULL: not loaded yet */
@@ -79,12 +83,14 @@ struct side {
     struct timespec last_progress; /* of the collector, to notice a context in error */
 };
 
-enum { STAGING_BYTES = 4 << 20 };
+enum { STAGING_BYTES = 4 << 20, LOOK_BITS = 20 };
 
 struct side_settings {
     uint64_t memory; /* bytes of the arena */
     uint32_t queue;  /* slots */
     double budget;   /* share of time; 0: no limit */
+    bool outlier;    /* the outlier gate is wanted */
+    bool centroid;   /* and its centroid detector */
 };
 
 /* All sides of the process, found by context. */
@@ -119,6 +125,11 @@ int side_next_submitted(struct side *side, uint32_t from);
 void side_reclaim(struct side *side, const struct check *check);
 /* Ends a check: its slot is free again. */
 void side_release(struct side *side, struct check *check);
+
+/* Notes a look of the outlier gate that was enqueued; whether the one before it is still to come:
+ * then the GPU is behind, and what the host does meanwhile delays nothing. Any thread. */
+void side_look(struct side *side, const struct check *check);
+bool side_is_behind(const struct side *side);
 
 /* Waits until the side is ready, at most `timeout_ms`. For the first registered launch of a new
  * context, on the program's thread. */

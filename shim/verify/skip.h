@@ -7,6 +7,7 @@
 #define SKIP_LIST(SKIP)                                                                            \
     SKIP(UNREGISTERED, "unregistered", "no registry entry names the kernel")                       \
     SKIP(NOT_SAMPLED, "not sampled", "the random gate passed it over")                             \
+    SKIP(ORDINARY, "ordinary", "the outlier gate found nothing unusual in its input")              \
     SKIP(BUDGET, "budget", "checking it would have cost more than CUVET_BUDGET")                   \
     SKIP(CAPTURED, "captured", "the stream was being captured into a graph")                       \
     SKIP(GRAPH, "graph launch", "a graph launch runs kernels that are not checked one by one")     \

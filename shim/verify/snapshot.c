@@ -85,12 +85,14 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
     return SKIP_NONE;
 }
 
-/* Large: segments are written as they are added. */
-static void start(struct side *side, const struct check *check, struct snapshot_call *call)
+static void start(const struct side *side, const struct check *check,
+                  struct snapshot_header *header)
 {
     uint64_t slot = check->slot;
-    call->header = (struct snapshot_header){
+    *header = (struct snapshot_header){
         .sequence = check->sequence,
+        .seal = (struct snapshot_seal *)(uintptr_t)(side->seal_device +
+                                                    slot * sizeof(struct snapshot_seal)),
         .ticket = (uint32_t *)(uintptr_t)(side->ticket + slot * sizeof(uint32_t)),
         .arena = (struct snapshot_arena *)(uintptr_t)side->arena,
         .place = (struct snapshot_place *)(uintptr_t)(side->place +
@@ -99,11 +101,10 @@ static void start(struct side *side, const struct check *check, struct snapshot_
     };
 }
 
-/* Appends one array to the copy and returns the chunk where the next one starts. */
-static uint64_t add_segment(struct snapshot_call *call, const struct snapshot_pitch *shape,
-                            uint64_t source, uint64_t target, uint64_t first_chunk)
+/* Fills one array's part of the copy and returns the chunk where the next one starts. */
+static uint64_t fill_segment(struct snapshot_segment *segment, const struct snapshot_pitch *shape,
+                             uint64_t source, uint64_t target, uint64_t first_chunk)
 {
-    struct snapshot_segment *segment = &call->segment[call->header.segments++];
     uint64_t units = round_up(source % SNAPSHOT_UNIT + shape->row_bytes, SNAPSHOT_UNIT);
     segment->source = source;
     segment->target = target;
@@ -124,6 +125,22 @@ static uint64_t add_segment(struct snapshot_call *call, const struct snapshot_pi
     return first_chunk + shape->rows * per_row;
 }
 
+uint64_t snapshot_describe(const struct side *side, const struct check *check,
+                           const struct snapshot_plan *plan, enum snapshot_part part,
+                           struct snapshot_header *header, struct snapshot_segment *segment)
+{
+    uint64_t chunks = 0;
+    start(side, check, header);
+    for (int i = 0; i < check->binding.arrays; i++) {
+        const struct placement *placement = &plan->placement[i];
+        int64_t target = part == SNAPSHOT_BEFORE ? placement->before : placement->after;
+        if (target != NOT_COPIED)
+            chunks = fill_segment(&segment[header->segments++], &plan->shape[i],
+                                  check->binding.array[i].address, (uint64_t)target, chunks);
+    }
+    return chunks;
+}
+
 static enum status enqueue(struct side *side, struct snapshot_call *call, uint64_t chunks,
                            const struct launch *launch, struct error *err)
 {
@@ -139,26 +156,22 @@ static enum status enqueue(struct side *side, struct snapshot_call *call, uint64
                       "launching the snapshot kernel");
 }
 
-static void set_seal(struct side *side, const struct check *check, struct snapshot_call *call)
-{
-    call->header.seal =
-        (struct snapshot_seal *)(uintptr_t)(side->seal_device +
-                                            check->slot * sizeof(struct snapshot_seal));
-}
-
 enum status snapshot_before(struct side *side, const struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,
                             struct error *err)
 {
-    struct snapshot_call call;
-    uint64_t chunks = 0;
-    start(side, check, &call);
-    for (int i = 0; i < check->binding.arrays; i++) {
-        if (plan->placement[i].before != NOT_COPIED)
-            chunks = add_segment(&call, &plan->shape[i], check->binding.array[i].address,
-                                 (uint64_t)plan->placement[i].before, chunks);
-    }
+    struct snapshot_call call; /* large: segments are written as they are added */
+    uint64_t chunks =
+        snapshot_describe(side, check, plan, SNAPSHOT_BEFORE, &call.header, call.segment);
+    call.header.seal = NULL;
     return enqueue(side, &call, chunks, launch, err);
+}
+
+/* Where the outlier gate has the word, it was spoken before the launch. */
+static const uint64_t *word_of(const struct side *side, const struct check *check)
+{
+    const struct outlier_slot *slots = (const struct outlier_slot *)(uintptr_t)side->outlier.slots;
+    return check->gate == GATE_OUTLIER ? &slots[check->slot].decision : NULL;
 }
 
 enum status snapshot_after(struct side *side, const struct check *check,
@@ -166,14 +179,9 @@ enum status snapshot_after(struct side *side, const struct check *check,
                            struct error *err)
 {
     struct snapshot_call call;
-    uint64_t chunks = 0;
-    start(side, check, &call);
-    for (int i = 0; i < check->binding.arrays; i++) {
-        if (plan->placement[i].after != NOT_COPIED)
-            chunks = add_segment(&call, &plan->shape[i], check->binding.array[i].address,
-                                 (uint64_t)plan->placement[i].after, chunks);
-    }
-    set_seal(side, check, &call);
+    uint64_t chunks =
+        snapshot_describe(side, check, plan, SNAPSHOT_AFTER, &call.header, call.segment);
+    call.header.when = word_of(side, check);
     return enqueue(side, &call, chunks, launch, err);
 }
 
@@ -181,7 +189,7 @@ enum status snapshot_seal(struct side *side, const struct check *check, const st
                           struct error *err)
 {
     struct snapshot_call call;
-    start(side, check, &call);
-    set_seal(side, check, &call);
+    start(side, check, &call.header);
+    call.header.when = word_of(side, check);
     return enqueue(side, &call, 0, launch, err);
 }

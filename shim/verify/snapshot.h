@@ -32,6 +32,15 @@ struct snapshot_plan {
 enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan *plan,
                              struct error *why);
 
+/*
+ * For whoever launches the copies himself (the outlier gate): fills header and segments (room for
+ * SNAPSHOT_SEGMENTS) with the copies before or after the launch, and returns their chunks.
+ */
+enum snapshot_part { SNAPSHOT_BEFORE, SNAPSHOT_AFTER };
+uint64_t snapshot_describe(const struct side *side, const struct check *check,
+                           const struct snapshot_plan *plan, enum snapshot_part part,
+                           struct snapshot_header *header, struct snapshot_segment *segment);
+
 /* Enqueue the copies on the launch's stream; the second one seals. Never block. */
 enum status snapshot_before(struct side *side, const struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,

@@ -5,6 +5,7 @@
 
 host    nanoseconds of the host for one launch, from bare to sampled
 copy    the snapshot's copy kernel against cuMemcpyDtoDAsync
+outlier the outlier gate's kernel on an ordinary launch against reading its sample once
 refs    each row-wise reference against reading its arrays once
 step    a 12-layer step of 4096 tokens; decode: of 8; sync: with two ways to wait after each step
 interpreter  PTX instructions a second of tests/softgpu, on one core; needs no GPU, and `make bench` builds it
@@ -27,7 +28,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "copy", "refs", "step", "decode", "sync", "interpreter")
+PARTS = ("host", "copy", "outlier", "refs", "step", "decode", "sync", "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
 
@@ -110,8 +111,11 @@ def bench_host(args):
         Variant("bare"),
         Variant("empty subscriber", EMPTY="1"),
         Variant("unregistered", CUVET_CONFIG=other),
-        Variant("registered, p = 0", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0"),
-        Variant("sampled, p = 0.01", CUVET_CONFIG=config, CUVET_SAMPLE="0.01", CUVET_FIRST="0", CUVET_BUDGET="off"),
+        Variant("registered, p = 0", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0",
+                CUVET_OUTLIER="off"),
+        Variant("looked at, p = 0", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0", CUVET_BUDGET="off"),
+        Variant("sampled, p = 0.01", CUVET_CONFIG=config, CUVET_SAMPLE="0.01", CUVET_FIRST="0", CUVET_BUDGET="off",
+                CUVET_OUTLIER="off"),
         Variant("sampled, p = 1", CUVET_CONFIG=config, CUVET_SAMPLE="1", CUVET_BUDGET="off"),
     ]
     results, counts = interleave(args, variants, 5, [os.path.join(args.build, "host_cost"), "200000", "200"])
@@ -142,6 +146,18 @@ def bench_copy(args):
             2 * row["bytes"] / row["kernel_us"] / 1e6, "yes" if row["equal"] else "NO"))
 
 
+def bench_outlier(args):
+    out, _ = run([os.path.join(args.build, "outlier_cost"), args.outlier], {})
+    print("\noutlier: the gate's kernel on an ordinary launch against reading its sample once")
+    print("  %-6s %-10s %-10s %10s %10s %10s %8s %6s" % ("dtype", "input", "sample", "look us", "read us",
+                                                        "empty us", "ratio", "sealed"))
+    for row in json_lines(out):
+        print("  %-6s %-10s %-10s %10.2f %10.2f %10.2f %7.2fx %6s" % (
+            row["dtype"], "%d KB" % (row["bytes"] // 1024), "%d KB" % (row["sampled"] // 1024),
+            row["look_us"], row["read_us"], row["empty_us"], row["look_us"] / row["read_us"],
+            "yes" if row["sealed"] else "NO"))
+
+
 def reference_formals():
     """(name, formals) of every REFERENCE line in refs/."""
     for path in sorted(glob.glob(os.path.join(ROOT, "refs", "*.cu"))):
@@ -168,7 +184,7 @@ def bench_refs(args):
 def bench_steps(args, kinds):
     config = os.path.join(HERE, "step.yaml")
     variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1")]
-    variants += [Variant("p = " + p, CUVET_CONFIG=config, CUVET_SAMPLE=p, CUVET_BUDGET="off")
+    variants += [Variant("p = " + p, CUVET_CONFIG=config, CUVET_SAMPLE=p, CUVET_BUDGET="off", CUVET_OUTLIER="off")
                  for p in args.samples]
     variants += [Variant("p = 0.5, " + b, CUVET_CONFIG=config, CUVET_SAMPLE="0.5", CUVET_BUDGET=b)
                  for b in args.budgets]
@@ -225,6 +241,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--lib", default="build/release/libcuvet.so")
     parser.add_argument("--snapshot", help="snapshot.fatbin (default: gen/ beside the library)")
+    parser.add_argument("--outlier", help="outlier.fatbin (likewise)")
     parser.add_argument("--refs", help="refs.fatbin (likewise)")
     parser.add_argument("--ptx", help="refs.ptx (default: tests/softgpu/ptx/ beside the library)")
     parser.add_argument("--build", default="build/release/tests/bench", help="where programs go")
@@ -237,6 +254,7 @@ def main():
     args.lib, args.build = os.path.abspath(args.lib), os.path.abspath(args.build)
     gen = os.path.join(os.path.dirname(args.lib), "gen")
     args.snapshot = os.path.abspath(args.snapshot or os.path.join(gen, "snapshot.fatbin"))
+    args.outlier = os.path.abspath(args.outlier or os.path.join(gen, "outlier.fatbin"))
     args.refs = os.path.abspath(args.refs or os.path.join(gen, "refs.fatbin"))
     args.ptx = os.path.abspath(args.ptx or os.path.join(os.path.dirname(args.lib), "tests/softgpu/ptx/refs.ptx"))
     os.makedirs(args.build, exist_ok=True)
@@ -244,6 +262,7 @@ def main():
     if not args.no_make and set(parts) != {"interpreter"}:
         build_programs(args)
     for part, bench in (("interpreter", bench_interpreter), ("host", bench_host), ("copy", bench_copy),
+                        ("outlier", bench_outlier),
                         ("refs", bench_refs)):
         if part in parts:
             bench(args)

@@ -460,11 +460,14 @@ static bool same_ratio(double a, double b, bool f64)
 static void compare_verdicts(const std::string &where, const problem &p,
                              const struct ref_verdict &gpu, const struct ref_verdict &host)
 {
+    /* In f64 the planted violations lie as near to the bound as the two sides' own roundings, of which the
+     * GPU contracts some. */
+    const uint64_t edge = p.dtype == DTYPE_F64 ? (host.violations + 99) / 100 : 0;
     const struct {
         const char *name;
         uint64_t gpu, host, slack;
     } counts[] = {{"checked", gpu.checked, host.checked, 0},
-                  {"violations", gpu.violations, host.violations, 0},
+                  {"violations", gpu.violations, host.violations, edge},
                   {"class_mismatch", gpu.class_mismatch, host.class_mismatch, 0},
                   {"wide", gpu.wide, host.wide, (host.checked + 999) / 1000},
                   {"refused", gpu.refused, host.refused, 0},
@@ -503,6 +506,13 @@ static void run_problem(gpu &g, problem &p)
             static const char *const variants[REF_VARIANTS] = {"any", "wide", "bf16", "f16", "f32"};
             std::string where =
                 p.name + " by " + variants[w.variant] + ", group " + std::to_string(group);
+            if (host.refused) { /* no verdict: which elements a thread gave up at does not matter */
+                struct ref_verdict gpu =
+                    run_gpu(g, p, w, call_of(p, false, w.variant > REF_WIDE), group);
+                if (!gpu.refused)
+                    complain(where, "refused", 0, (double)host.refused);
+                continue;
+            }
             for (size_t i = 0; i < p.arrays.size(); i++)
                 if (!host_values[i].empty())
                     compare_values(where, p.arrays[i], store_gpu(g, p, w, p.arrays[i], group),

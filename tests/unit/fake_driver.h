@@ -15,6 +15,7 @@
 #include <string.h>
 #include "device/snapshot_abi.h"
 #include "driver/cuda_api.h"
+#include "outlier_host.h"
 #include "refs/ref_host.h"
 #include "refs/ref_list.h"
 
@@ -28,9 +29,14 @@ static struct {
     atomic_int allocations;
     atomic_bool capturing;
     atomic_uint copy_ns;    /* what a copy takes */
+    atomic_uint look_ns;    /* and a look of the outlier gate */
     atomic_bool hold_seals; /* the program's stream is slow: copies do not complete */
     atomic_int fail_launch; /* the Nth launch from now on is refused; 0: none */
     atomic_int references;  /* launched */
+    atomic_int looks;       /* of the outlier gate */
+    atomic_int launches;    /* kernels of ours */
+    atomic_int queries;     /* calls that ask the driver whether work is done */
+    atomic_int copied;      /* segments */
     atomic_int strays;      /* copies outside any allocation */
     CUresult stream_state;
 } fake;
@@ -131,20 +137,47 @@ static void fake_segment(const struct snapshot_segment *s, uint64_t base)
     }
 }
 
-static void fake_copy(const struct snapshot_call *call)
+static void fake_seal(const struct snapshot_header *header)
 {
-    const struct snapshot_header *header = &call->header;
-    fake_find_place(header);
-    for (uint32_t i = 0; i < header->segments && header->place->base; i++)
-        fake_segment(&call->segment[i], header->place->base);
-    if (!header->seal)
-        return;
     header->seal->begin = header->place->begin;
     header->seal->end = header->place->end;
     header->seal->base = header->place->base;
     header->seal->busy = atomic_load(&fake.copy_ns);
     if (!atomic_load(&fake.hold_seals))
         __atomic_store_n(&header->seal->sequence, header->sequence, __ATOMIC_RELEASE);
+}
+
+static void fake_copy(const struct snapshot_header *header, const struct snapshot_segment *segment,
+                      bool seals)
+{
+    if (header->when && *header->when != header->sequence * 2 + 1)
+        return;
+    fake_find_place(header);
+    for (uint32_t i = 0; i < header->segments && header->place->base; i++) {
+        fake_segment(&segment[i], header->place->base);
+        atomic_fetch_add(&fake.copied, 1);
+    }
+    if (seals)
+        fake_seal(header);
+}
+
+static void fake_outlier(const struct snapshot_header *header, const struct outlier_header *outlier,
+                         const struct outlier_input *input, const struct snapshot_segment *segment)
+{
+    bool called = outlier_host_decide(outlier, input);
+    atomic_fetch_add(&fake.looks, 1);
+    if (called)
+        fake_find_place(header);
+    bool room = called && header->place->base;
+    outlier->slot->decision = header->sequence * 2 + room;
+    if (room)
+        fake_copy(header, segment, outlier->seals);
+    else if (called)
+        fake_seal(header);
+    else if (!atomic_load(&fake.hold_seals))
+        __atomic_store_n(&header->seal->ordinary,
+                         header->sequence << SEAL_TIME_BITS | atomic_load(&fake.look_ns),
+                         __ATOMIC_RELEASE);
 }
 
 static void fake_reference(const char *symbol, const struct ref_call *call)
@@ -178,8 +211,16 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
         (void)extra;
     if (atomic_load(&fake.fail_launch) && atomic_fetch_sub(&fake.fail_launch, 1) == 1)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    atomic_fetch_add(&fake.launches, 1);
+    const struct snapshot_call *copy = params[0];
+    const struct outlier_call *look = params[0];
+    const struct outlier_call_few *few = params[0];
     if (!strncmp(symbol, "cuvet_snapshot", 14))
-        fake_copy(params[0]);
+        fake_copy(&copy->header, copy->segment, copy->header.seal != NULL);
+    else if (!strcmp(symbol, "cuvet_outlier"))
+        fake_outlier(&look->header, &look->outlier, look->input, look->segment);
+    else if (!strcmp(symbol, "cuvet_outlier_few"))
+        fake_outlier(&few->header, &few->outlier, few->input, few->segment);
     else
         fake_reference(symbol, params[0]);
     return CUDA_SUCCESS;
@@ -209,6 +250,7 @@ static CUresult fake_capturing(CUstream stream, CUstreamCaptureStatus *out)
 static CUresult fake_query(CUstream stream)
 {
     (void)stream;
+    atomic_fetch_add(&fake.queries, 1);
     return fake.stream_state;
 }
 

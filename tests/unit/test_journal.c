@@ -122,7 +122,7 @@ static void the_form_that_tools_read(void **state)
     counters_seen(f->counters);
     counters_check(f->counters, &f->check.report);
     counters_skip(f->counters, 0, SKIP_NOT_SAMPLED);
-    struct check_cost cost = {3000000000, 1000000000, 500000000};
+    struct check_cost cost = {3000000000, 1000000000, 500000000, 250000000};
     counters_spent(f->counters, &cost);
     journal_end(f->journal, f->counters);
     read_lines(f);
@@ -136,7 +136,7 @@ static void the_form_that_tools_read(void **state)
     assert_has(f->line[1], "\"checked\":1,\"match\":0,\"mismatch\":1,\"inconclusive\":0,"
                            "\"unchecked\":1,\"reasons\":{\"not sampled\":1},\"balanced\":true,"
                            "\"lost_lines\":0,\"cost\":{\"threads\":3,\"copies\":1,"
-                           "\"references\":0.5,\"elapsed\":");
+                           "\"references\":0.5,\"looks\":0.25,\"elapsed\":");
     assert_true(journal_line_uint(f->line[1], "mismatch", &number));
     assert_int_equal(number, 1);
     assert_true(journal_line_bool(f->line[1], "balanced", &balanced));
@@ -183,6 +183,7 @@ static void a_finding_has_all_numbers(void **state)
                            "\"label\":\"double\"");
     assert_has(f->line[1], "\"verdict\":\"mismatch\",\"gate\":\"first\",\"launch\":17,\"device\":0,"
                            "\"grid\":[128,1,1],\"block\":[256,1,1],\"shared_bytes\":48,");
+    assert_lacks(f->line[1], "\"outlier\":");
     assert_has(f->line[1], "{\"name\":\"y\",\"role\":\"write\",\"dtype\":\"bf16\",\"shape\":[4,8],"
                            "\"stride\":[8,1],\"address\":\"0x7f0000002000\",\"bytes\":64}");
     assert_has(f->line[1], "\"elements\":32,\"violations\":2,");
@@ -190,6 +191,23 @@ static void a_finding_has_all_numbers(void **state)
                            "\"reference\":1.03125,\"bound\":0.0625}");
     assert_has(f->line[1], "\"first\":{\"array\":\"y\",\"index\":[1,2],\"got\":1.5,");
     assert_has(f->line[1], "\"bundle\":\"/reports/double-1-17\"}");
+}
+
+static void a_finding_says_why_the_outlier_gate_called_it(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    made_up_mismatch(&f->check);
+    f->check.report.gate = "outlier";
+    f->check.report.outlier = (struct outlier_call_report){"x", "absmax", 7.125, 5.5, true};
+    journal_check(f->journal, &f->check.report, NULL);
+    f->check.report.outlier = (struct outlier_call_report){"x", "centroid distance", 1, 0.8, false};
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_has(f->line[0], "\"gate\":\"outlier\",\"outlier\":{\"input\":\"x\",\"statistic\":"
+                           "\"absmax\",\"sigmas\":7.125,\"threshold\":5.5},");
+    assert_has(f->line[1], "\"statistic\":\"centroid distance\",\"score\":1,");
 }
 
 static void a_match_writes_nothing(void **state)
@@ -232,6 +250,7 @@ static void start_warning_and_launch_error(void **state)
     struct fixture *f = *state;
     struct options shown = options;
 
+    shown.outlier = "fingerprint";
     shown.mode = shown.tolerances = shown.report = shown.log = shown.cupti = "";
     open_journal(f, 1 << 20, NULL);
     journal_start(f->journal, &shown, 12);
@@ -242,7 +261,8 @@ static void start_warning_and_launch_error(void **state)
     assert_int_equal(f->lines, 4);
     assert_has(f->line[3], "\"what\":\"sample 0.25\"}");
     assert_has(f->line[0], "\"registry\":[\"/a.yaml\",\"/b c.yaml\"],\"entries\":12,");
-    assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_BUDGET\":0,\"CUVET_SEED\":9,");
+    assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_BUDGET\":0,"
+                           "\"CUVET_OUTLIER\":\"fingerprint\",\"CUVET_SEED\":9,");
     assert_has(f->line[0], "\"program\":\"/");
     assert_has(f->line[1], "\"sentence\":\"kernel k: \\\"odd\\\"\\nline\"}");
     assert_has(f->line[2], "\"grid\":[3,2,1],\"block\":[256,1,1],\"error\":\"CUDA_ERROR_INVALID");
@@ -477,6 +497,7 @@ int main(void)
         JOURNAL_TEST(the_form_that_tools_read),
         JOURNAL_TEST(other_lines_are_not_read),
         JOURNAL_TEST(a_finding_has_all_numbers),
+        JOURNAL_TEST(a_finding_says_why_the_outlier_gate_called_it),
         JOURNAL_TEST(a_match_writes_nothing),
         JOURNAL_TEST(repeated_checks_are_thinned_out),
         JOURNAL_TEST(start_warning_and_launch_error),

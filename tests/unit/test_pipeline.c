@@ -144,15 +144,17 @@ static void build(struct world *world, uint64_t memory, uint32_t queue, struct g
         (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
     world->preload = calloc(ref_builtin_count, sizeof(bool));
     p->gate = gate_create(&gate);
+    p->outliers = outliers_create(OUTLIER_OFF);
     p->kernels = kernels_create(world->registry, on_kernel, world);
     p->sides = sides_create();
     p->sink = &world->sink;
     p->ready_wait_ms = 5000;
-    struct collector_settings settings = {.sides = p->sides,
-                                          .side = {memory, queue, budget},
-                                          .sink = &world->sink,
-                                          .image = no_image,
-                                          .preload = world->preload};
+    struct collector_settings settings = {
+        .sides = p->sides,
+        .side = {.memory = memory, .queue = queue, .budget = budget},
+        .sink = &world->sink,
+        .image = no_image,
+        .preload = world->preload};
     assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
 }
@@ -220,6 +222,7 @@ static int tear_down(void **state)
     sides_destroy(p->sides);
     kernels_destroy(p->kernels);
     gate_destroy(p->gate);
+    outliers_destroy(p->outliers);
     registry_destroy(world->registry);
     unlink(world->file);
     free(world->preload);

@@ -114,6 +114,17 @@ static void a_run_with_a_finding(void **state)
         "  journal /r/journal-h-1.jsonl\n");
 }
 
+static void a_finding_of_the_outlier_gate_says_so(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.outlier = (struct outlier_call_report){"x", "absmax", 7.25, 5.5, true};
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "       outlier  absmax of x: 7.25 sigma, over 5.5\n");
+}
+
 static void a_clean_run_is_short(void **state)
 {
     struct fixture *f = *state;
@@ -353,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SUMMARY_TEST(a_run_with_a_finding),
+        SUMMARY_TEST(a_finding_of_the_outlier_gate_says_so),
         SUMMARY_TEST(a_clean_run_is_short),
         SUMMARY_TEST(silence_does_not_look_like_success),
         SUMMARY_TEST(every_reason_is_printed),

@@ -112,7 +112,7 @@ enum ptx_operand_kind {
 struct ptx_operand {
     enum ptx_operand_kind kind;
     bool negated;
-    unsigned reg; /* index into the function's registers */
+    unsigned reg;                 /* index into the function's registers */
     enum ptx_type immediate_type; /* PTX_S64, PTX_U64 (U, or from 2^63 on), PTX_F32, PTX_F64 */
     uint64_t bits;                /* of that type */
     const struct ptx_variable *variable;

@@ -1,0 +1,182 @@
+/*
+ * outlier_abi.h - what the outlier kernels `cuvet_outlier` and `cuvet_outlier_few` are told and
+ * what they keep. Plain data for C and CUDA; library and fatbin are built together.
+ *
+ * One kernel looks at the designated inputs of a launch, decides, and, only where it calls the
+ * launch an outlier, copies what the snapshot kernel would have copied: so an ordinary launch
+ * costs one short kernel and no copy.
+ */
+#ifndef DEVICE_OUTLIER_ABI_H
+#define DEVICE_OUTLIER_ABI_H
+
+#include "device/snapshot_abi.h"
+
+enum {
+    OUTLIER_INPUTS = 4,
+    OUTLIER_THREADS = 256,
+    OUTLIER_PIECE = 2048,  /* bytes of one row that a warp reads at once */
+    OUTLIER_PIECES = 2048, /* of one input that are read at most: 4 MiB */
+    OUTLIER_BLOCK_PIECES = OUTLIER_THREADS / 32,
+    OUTLIER_BINS = 32,     /* exponents modulo 32 */
+    OUTLIER_ID_BINS = 256, /* hashed indices */
+    OUTLIER_SKETCH = 4,
+    OUTLIER_GROUPS = 16,
+    OUTLIER_START = 16,     /* launches of a signature before the first call */
+    OUTLIER_MEMORY = 256,   /* launches over which means and variances run */
+    OUTLIER_ROWS = 256,     /* centroid: rows that are read at most */
+    OUTLIER_COLUMNS = 8192, /* centroid: columns that are read at most */
+};
+
+enum outlier_detector { OUTLIER_OFF, OUTLIER_FINGERPRINT, OUTLIER_CENTROID };
+
+/* The statistics of a fingerprint. FEATURE(NAME, text, floor of its standard deviation) */
+#define OUTLIER_FEATURES(FEATURE)                                                                  \
+    FEATURE(NANS, "nan count", 0.05f)                                                              \
+    FEATURE(INFS, "inf count", 0.05f)                                                              \
+    FEATURE(ZEROS, "zero count", 0.5f)                                                             \
+    FEATURE(SUBNORMALS, "subnormal count", 0.5f)                                                   \
+    FEATURE(ABSMAX, "absmax", 0.005f)                                                              \
+    FEATURE(RMS, "rms", 0.001f)                                                                    \
+    FEATURE(HOTTEST, "hottest piece", 0.001f)                                                      \
+    FEATURE(SHAPE, "exponents", 0.1f)                                                              \
+    FEATURE(MEAN, "mean", 1e-6f)                                                                   \
+    FEATURE(SKETCH1, "sketch 1", 1e-6f)                                                            \
+    FEATURE(SKETCH2, "sketch 2", 1e-6f)                                                            \
+    FEATURE(SKETCH3, "sketch 3", 1e-6f)                                                            \
+    FEATURE(MULTIPLICITY, "multiplicity", 0.01f)                                                   \
+    FEATURE(DISTINCT, "distinct indices", 0.5f)                                                    \
+    FEATURE(LOWEST, "lowest index", 0.01f)                                                         \
+    FEATURE(HIGHEST, "highest index", 0.01f)                                                       \
+    FEATURE(DISTANCE, "centroid distance", 1)                                                      \
+    FEATURE(ROWS_WITH_NAN, "rows with nan or inf", 1)                                              \
+    FEATURE(NEW, "first batch", 1)
+
+enum outlier_feature {
+#define FEATURE(name, text, floor) OUTLIER_##name,
+    OUTLIER_FEATURES(FEATURE)
+#undef FEATURE
+        OUTLIER_FEATURE_COUNT
+};
+
+enum {
+    OUTLIER_FLOATS_END = OUTLIER_MULTIPLICITY, /* statistics of float inputs: [0, here) */
+    OUTLIER_CHARTS = OUTLIER_DISTANCE,         /* those of index inputs: up to here */
+};
+
+/* What was seen of one input of one launch. All zero at first, so that zeroed memory begins. */
+struct outlier_sums {
+    double square; /* over the finite elements, as are the following */
+    double sketch[OUTLIER_SKETCH];
+    uint64_t high, low;                            /* indices: outlier_rank of the largest; of the
+                                                      smallest, inverted */
+    uint32_t count, nans, infs, zeros, subnormals; /* elements; the zeros are no subnormals */
+    uint32_t most;                                 /* largest |x|, as the bits of a float */
+    uint32_t hottest;                              /* largest mean square of a piece, likewise */
+    uint32_t reserved;
+    uint32_t bin[OUTLIER_ID_BINS]; /* floats: the first OUTLIER_BINS */
+};
+
+/* The running statistics of one input of one launch signature, in device memory. */
+struct outlier_entry {
+    uint32_t lock;
+    uint32_t launches; /* learnt from */
+    float mean[OUTLIER_CHARTS], variance[OUTLIER_CHARTS];
+    float share[OUTLIER_BINS]; /* mean share of each exponent */
+    float top[OUTLIER_GROUPS]; /* largest score of each group of launches */
+};
+
+/* The same for the centroid detector. */
+struct outlier_centroid {
+    uint32_t batches;
+    uint32_t columns;
+    float center[OUTLIER_COLUMNS];
+};
+
+/* What the collector learns, in pinned memory, before the seal: of launches that are called, and
+ * the centroid detector's distances. */
+struct outlier_answer {
+    uint32_t input;   /* of the call, that called the launch */
+    uint32_t feature; /* enum outlier_feature, likewise */
+    float score;      /* in standard deviations; centroid: the ratio */
+    float threshold;
+    uint32_t rows; /* distances below */
+    float distance[OUTLIER_ROWS];
+};
+
+/* A check slot's part of the outlier gate, in device memory, zero at first. */
+struct outlier_slot {
+    uint64_t decision; /* sequence * 2 + called */
+    uint64_t next;     /* sequence << OUTLIER_CHUNK_BITS | next chunk to be copied */
+    uint32_t ticket;   /* blocks that have looked */
+    uint32_t done;     /* chunks copied */
+    struct outlier_sums sums[OUTLIER_INPUTS];
+    float distance[OUTLIER_ROWS]; /* squared */
+    uint32_t bad[OUTLIER_ROWS];   /* elements of the row that are not finite */
+};
+
+enum { OUTLIER_CHUNK_BITS = 24 };
+
+/*
+ * One input: `rows` rows of `row_bytes` each. Rows are cut into pieces of OUTLIER_PIECE bytes; of
+ * these `sampled` are read, spread evenly with a random offset each. The kernel's blocks
+ * [first_block, first_block + blocks) look at it.
+ */
+struct outlier_input {
+    uint64_t address, row_bytes, rows, pitch; /* bytes */
+    uint64_t pieces;
+    struct outlier_entry *entry;
+    uint32_t pieces_per_row;
+    uint32_t sampled;
+    uint32_t first_block, blocks;
+    uint32_t period; /* 16-byte units (not aligned: elements) after which the columns repeat */
+    uint32_t group;  /* launches in a group: the window is OUTLIER_GROUPS - 1 of them */
+    uint8_t dtype;   /* enum dtype */
+    uint8_t size;    /* bytes of an element */
+    uint8_t integer;
+    uint8_t aligned; /* address, pitch and row_bytes are multiples of 16 */
+    uint32_t reserved;
+};
+
+/* The centroid detector's part; `columns` elements of each of `rows` sampled rows of input 0. */
+struct outlier_batch {
+    struct outlier_centroid *centroid;
+    const float *quantile; /* pinned: of the distances so far; negative: not known yet */
+    float alpha, threshold;
+    uint64_t all_rows, pitch; /* of the array, bytes */
+    uint32_t rows, columns;
+};
+
+/*
+ * Follows the snapshot header, whose segments are copied where the launch is called. `seals`: the
+ * copy ends the snapshot; else a snapshot kernel with `when` follows behind the launch. A launch
+ * that is not called is sealed at once in both cases.
+ * Grid: all inputs' blocks, of OUTLIER_THREADS threads.
+ */
+struct outlier_header {
+    struct outlier_slot *slot;
+    struct outlier_answer *answer;
+    uint64_t seed;
+    uint64_t chunks; /* of all segments */
+    uint32_t inputs;
+    uint32_t detector; /* enum outlier_detector */
+    uint32_t seals;
+    uint32_t reserved;
+    struct outlier_batch batch;
+};
+
+struct outlier_call {
+    struct snapshot_header header;
+    struct outlier_header outlier;
+    struct outlier_input input[OUTLIER_INPUTS];
+    struct snapshot_segment segment[SNAPSHOT_SEGMENTS];
+};
+
+/* For one input and SNAPSHOT_FEW segments or less: less for the driver to carry. */
+struct outlier_call_few {
+    struct snapshot_header header;
+    struct outlier_header outlier;
+    struct outlier_input input[1];
+    struct snapshot_segment segment[SNAPSHOT_FEW];
+};
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * outlier.h - the host's side of the outlier gate: who gets which running statistics, and the one
+ * kernel that looks at a launch's inputs (device/outlier_abi.h).
+ *
+ * The program's thread claims an index for a launch signature, lays the inputs out and enqueues;
+ * nothing waits. Statistics lie in device memory, by context; an index means the same signature
+ * in all contexts. The collector keeps the distances of the centroid detector.
+ */
+#ifndef VERIFY_OUTLIER_H
+#define VERIFY_OUTLIER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "device/outlier_abi.h"
+#include "driver/cuda_api.h"
+#include "verify/binding.h"
+#include "verify/outlier_window.h"
+
+enum {
+    OUTLIER_ENTRIES = 4096, /* inputs of launch signatures that have statistics, 1.3 MiB */
+    OUTLIER_CENTROIDS = 64, /* signatures that have a centroid, 2 MiB */
+};
+
+/* Which signature has which index; of the process. */
+struct outliers;
+struct outliers *outliers_create(enum outlier_detector fallback);
+void outliers_destroy(struct outliers *outliers);
+
+/* The detector for a kernel: its entry's, else CUVET_OUTLIER's; OFF, too, where it reads nothing,
+ * and for `outliers` NULL. */
+enum outlier_detector outliers_detector(const struct outliers *outliers,
+                                        const struct outlier_spec *spec);
+
+/* `count` indices in a row for the signature, claimed on first sight; -1 when there are no more.
+ * Any thread, no lock. `key` is gate_signature's. */
+int outliers_index(struct outliers *outliers, uint64_t key, enum outlier_detector detector,
+                   unsigned count);
+/* Signatures that came too late. */
+uint64_t outliers_overflow(const struct outliers *outliers);
+
+/* What the gate has in one context. All zero: it is off there. */
+struct outlier_side {
+    CUfunction kernel, few; /* NULL: off */
+    CUdeviceptr slots;      /* struct outlier_slot, one a check slot */
+    CUdeviceptr entries;
+    CUdeviceptr centroids;         /* 0: no centroid detector here */
+    struct outlier_answer *answer; /* pinned, one a check slot */
+    CUdeviceptr answer_device;
+    float *quantile; /* pinned, one a centroid; negative: not known yet */
+    CUdeviceptr quantile_device;
+    struct outlier_window *window[OUTLIER_CENTROIDS]; /* the collector's, made on first use */
+};
+
+/* One look at a launch: what is passed to the kernel, but for the snapshot's part. */
+struct outlier_plan {
+    enum outlier_detector detector;
+    int index; /* of the first input's statistics */
+    unsigned inputs;
+    unsigned blocks;
+    const char *name[OUTLIER_INPUTS];
+    struct outlier_input input[OUTLIER_INPUTS];
+    struct outlier_batch batch;
+};
+
+/*
+ * Lays out the inputs of this launch; `index` is outliers_index's. False when it cannot be looked
+ * at: an input is absent or scattered (more than rows at a pitch), or not where its type may lie.
+ */
+bool outlier_plan_make(const struct outlier_side *side, const struct outlier_spec *spec,
+                       enum outlier_detector detector, int index, const struct binding *binding,
+                       struct outlier_plan *plan);
+
+/* The collector's part: the distances of a launch are remembered, and their quantile published.
+ * Without memory the detector keeps the quantile that it has. */
+void outlier_collect(struct outlier_side *side, const struct outlier_spec *spec, int index,
+                     const struct outlier_answer *answer);
+
+/* "absmax", "centroid distance", ... */
+const char *outlier_feature_text(uint32_t feature);
+
+#endif

@@ -1,0 +1,51 @@
+#include "verify/outlier_launch.h"
+
+#include <string.h>
+
+static void describe(const struct side *side, const struct check *check,
+                     const struct outlier_plan *plan, enum snapshot_part part,
+                     struct outlier_header *header)
+{
+    const struct outlier_side *gate = &side->outlier;
+    *header = (struct outlier_header){
+        .slot = (struct outlier_slot *)(uintptr_t)gate->slots + check->slot,
+        .answer = (struct outlier_answer *)(uintptr_t)gate->answer_device + check->slot,
+        .seed = check->binding.call.seed,
+        .inputs = plan->inputs,
+        .detector = plan->detector,
+        .seals = part == SNAPSHOT_AFTER,
+        .batch = plan->batch,
+    };
+}
+
+/* Fewer bytes for the driver to carry. */
+static void shorten(const struct outlier_call *call, struct outlier_call_few *few)
+{
+    few->header = call->header;
+    few->outlier = call->outlier;
+    few->input[0] = call->input[0];
+    memcpy(few->segment, call->segment, sizeof(few->segment));
+}
+
+enum status outlier_enqueue(struct side *side, const struct check *check,
+                            const struct snapshot_plan *snapshot, const struct outlier_plan *plan,
+                            enum snapshot_part part, const struct launch *launch, struct error *err)
+{
+    struct outlier_call call; /* large: inputs and segments are written as they are added */
+    struct outlier_call_few few;
+    uint64_t chunks = snapshot_describe(side, check, snapshot, part, &call.header, call.segment);
+    bool short_call = plan->inputs == 1 && call.header.segments <= SNAPSHOT_FEW;
+    if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
+        return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
+    describe(side, check, plan, part, &call.outlier);
+    call.outlier.chunks = chunks;
+    memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
+    if (short_call)
+        shorten(&call, &few);
+    void *params[] = {short_call ? (void *)&few : (void *)&call};
+    return cuda_check(err,
+                      cuda.cuLaunchKernel(short_call ? side->outlier.few : side->outlier.kernel,
+                                          plan->blocks, 1, 1, OUTLIER_THREADS, 1, 1, 0,
+                                          (CUstream)(uintptr_t)launch->stream, params, NULL),
+                      "launching the outlier kernel");
+}

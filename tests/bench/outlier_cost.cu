@@ -1,0 +1,224 @@
+/*
+ * outlier_cost.cu - the outlier gate's kernel on an ordinary launch, against a kernel that reads
+ * the same sample once and adds it up.
+ *
+ *   outlier_cost OUTLIER.fatbin
+ *
+ * One JSON line for each dtype and size: microseconds of both and of an empty kernel, median of
+ * interleaved runs; `sealed`: every run of the kernel ended with a seal.
+ */
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include "device/outlier_abi.h"
+#include "refs/ref_abi.h"
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        int check_result = (int)(call);                                                            \
+        if (check_result) {                                                                        \
+            fprintf(stderr, "%s: error %d\n", #call, check_result);                                \
+            exit(3);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+struct format {
+    const char *name;
+    int dtype, size;
+};
+static const format formats[] = {
+    {"bf16", DTYPE_BF16, 2}, {"f16", DTYPE_F16, 2}, {"f32", DTYPE_F32, 4}, {"i32", DTYPE_I32, 4}};
+static const size_t most = 64u << 20;
+
+static CUfunction look;
+static CUstream stream;
+static CUevent before, after;
+static CUdeviceptr data;
+static outlier_call_few call;
+static uint64_t sequence, launches, sealed;
+
+__global__ void read_once(const uint4 *from, size_t units, size_t stride, uint32_t *to)
+{
+    size_t first = (size_t)blockIdx.x * stride + threadIdx.x;
+    uint4 value[4] = {};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (first + i * 256 < units)
+            value[i] = from[first + i * 256];
+    }
+    uint32_t sum = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        sum += value[i].x ^ value[i].y ^ value[i].z ^ value[i].w;
+    if (sum == 0x12345678)
+        *to = sum;
+}
+
+__global__ void nothing()
+{
+}
+
+template <class T> static T *device_zeroed(size_t count)
+{
+    CUdeviceptr made;
+    CHECK(cuMemAlloc(&made, count * sizeof(T)));
+    CHECK(cuMemsetD8(made, 0, count * sizeof(T)));
+    return (T *)made;
+}
+
+template <class T> static T *pinned(size_t count)
+{
+    void *made;
+    CHECK(cuMemHostAlloc(&made, count * sizeof(T), CU_MEMHOSTALLOC_DEVICEMAP));
+    memset(made, 0, count * sizeof(T));
+    return (T *)made;
+}
+
+/* The same geometry as shim/verify/outlier.c makes. */
+static void lay_out(const format &format, size_t bytes)
+{
+    outlier_input &input = call.input[0];
+    input.address = data;
+    input.row_bytes = bytes;
+    input.rows = 1;
+    input.pieces = input.pieces_per_row = (uint32_t)((bytes + OUTLIER_PIECE - 1) / OUTLIER_PIECE);
+    input.sampled = std::min((uint32_t)input.pieces, (uint32_t)OUTLIER_PIECES);
+    input.blocks = (input.sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
+    input.period = 256;
+    input.group = 67;
+    input.dtype = (uint8_t)format.dtype;
+    input.size = (uint8_t)format.size;
+    input.integer = format.dtype == DTYPE_I32;
+    input.aligned = 1;
+    CHECK(cuMemsetD8((CUdeviceptr)input.entry, 0, sizeof(outlier_entry)));
+}
+
+static void run_look()
+{
+    call.header.sequence = ++sequence;
+    call.outlier.seed = sequence * 0x9e3779b97f4a7c15u;
+    void *params[] = {&call};
+    CHECK(cuLaunchKernel(look, call.input[0].blocks, 1, 1, OUTLIER_THREADS, 1, 1, 0, stream, params,
+                         NULL));
+}
+
+static void run_read()
+{
+    const outlier_input &input = call.input[0];
+    size_t units = input.row_bytes / 16;
+    read_once<<<input.blocks, 256, 0, stream>>>((const uint4 *)data, units, units / input.blocks,
+                                                (uint32_t *)call.outlier.slot);
+}
+
+static void run_nothing()
+{
+    nothing<<<1, 32, 0, stream>>>();
+}
+
+static double time_us(void (*run)())
+{
+    const int repeat = 32;
+    float ms = 0;
+    CHECK(cuEventRecord(before, stream));
+    for (int i = 0; i < repeat; i++)
+        run();
+    CHECK(cuEventRecord(after, stream));
+    CHECK(cuEventSynchronize(after));
+    CHECK(cuEventElapsedTime(&ms, before, after));
+    launches++;
+    sealed += call.header.seal->sequence == sequence ||
+              call.header.seal->ordinary >> SEAL_TIME_BITS == sequence;
+    return (double)ms * 1000 / repeat;
+}
+
+static double median(std::vector<double> values)
+{
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+/* Ordinary values of each format: normal floats, uniform indices. */
+static void fill(const format &format)
+{
+    std::vector<uint8_t> bytes(most);
+    uint64_t state = 1;
+    for (size_t i = 0; i < most / format.size; i++) {
+        double sum = 0;
+        for (int j = 0; j < 4; j++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            sum += (double)(state >> 40) / (1 << 24) - 0.5;
+        }
+        float value = (float)(1.7 * sum);
+        uint32_t bits;
+        memcpy(&bits, &value, 4);
+        if (format.dtype == DTYPE_I32)
+            bits = (uint32_t)(state >> 40) % 32000;
+        else if (format.dtype == DTYPE_BF16)
+            bits >>= 16;
+        else if (format.dtype == DTYPE_F16)
+            bits = (bits >> 16 & 0x8000) | (((bits & 0x7fffffff) >> 13) - (112 << 10)) % 0x7c00;
+        memcpy(&bytes[i * format.size], &bits, format.size);
+    }
+    CHECK(cuMemcpyHtoD(data, bytes.data(), most));
+    CHECK(cuCtxSynchronize());
+}
+
+static void set_up(const char *path)
+{
+    CUmodule module;
+    CHECK(cudaFree(NULL)); /* the runtime's context, for the kernels above */
+    CHECK(cuModuleLoad(&module, path));
+    CHECK(cuModuleGetFunction(&look, module, "cuvet_outlier_few"));
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuEventCreate(&before, CU_EVENT_DEFAULT));
+    CHECK(cuEventCreate(&after, CU_EVENT_DEFAULT));
+    CHECK(cuMemAlloc(&data, most));
+    call.header.seal = pinned<snapshot_seal>(1);
+    call.header.place = device_zeroed<snapshot_place>(1);
+    call.header.arena = device_zeroed<snapshot_arena>(1);
+    call.outlier.slot = device_zeroed<outlier_slot>(1);
+    call.outlier.answer = pinned<outlier_answer>(1);
+    call.outlier.inputs = 1;
+    call.outlier.detector = OUTLIER_FINGERPRINT;
+    call.outlier.seals = 1;
+    call.input[0].entry = device_zeroed<outlier_entry>(1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2) {
+        fprintf(stderr, "usage: outlier_cost OUTLIER.fatbin\n");
+        return 2;
+    }
+    set_up(argv[1]);
+    /* An outlier finds an arena with room for nothing: it is sealed without a copy. */
+    snapshot_arena arena = {};
+    arena.bytes = 256;
+    arena.head = 1;
+    arena.tail = pinned<uint64_t>(1);
+    call.header.bytes = 512;
+    CHECK(cuMemcpyHtoD((CUdeviceptr)call.header.arena, &arena, sizeof arena));
+    for (const format &format : formats) {
+        fill(format);
+        for (size_t bytes = (size_t)16 << 10; bytes <= most; bytes *= 4) {
+            std::vector<double> ours, theirs, empty;
+            lay_out(format, bytes);
+            launches = sealed = 0;
+            for (int i = 0; i < 25; i++) {
+                ours.push_back(time_us(run_look));
+                theirs.push_back(time_us(run_read));
+                empty.push_back(time_us(run_nothing));
+            }
+            printf("{\"dtype\": \"%s\", \"bytes\": %zu, \"sampled\": %zu, \"look_us\": %.2f, "
+                   "\"read_us\": %.2f, \"empty_us\": %.2f, \"sealed\": %s}\n",
+                   format.name, bytes, (size_t)call.input[0].sampled * OUTLIER_PIECE, median(ours),
+                   median(theirs), median(empty), sealed == launches ? "true" : "false");
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,521 @@
+/* The outlier gate in the life of a launch, on a fake driver: an ordinary launch copies nothing and
+ * is counted, an unusual one is checked, the books balance, the host waits for nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <unistd.h>
+#include "base/clock.h"
+#include "fake_driver.h"
+#include "verify/pipeline.h"
+
+static const char registry_text[] =
+    "version: 1\n"
+    "kernels:\n"
+    "  - kernel: add\n"
+    "    signature: const f32 a[rows][cols], const f32 b[rows][cols], f32 y[rows][cols],"
+    " i32 rows, i32 cols\n"
+    "    reference: add\n"
+    "  - kernel: add_both\n"
+    "    signature: const f32 a[rows][cols], const f32 b[rows][cols], f32 y[rows][cols],"
+    " i32 rows, i32 cols\n"
+    "    reference: add\n"
+    "    outlier: {inputs: [a, b]}\n"
+    "  - kernel: add_unwatched\n"
+    "    signature: const f32 a[rows][cols], const f32 b[rows][cols], f32 y[rows][cols],"
+    " i32 rows, i32 cols\n"
+    "    reference: add\n"
+    "    outlier: off\n"
+    "  - kernel: add_centroid\n"
+    "    signature: const f32 a[rows][cols], const f32 b[rows][cols], f32 y[rows][cols],"
+    " i32 rows, i32 cols\n"
+    "    reference: add\n"
+    "    outlier: {detector: centroid, max_distances: 500, threshold: 0.97}\n";
+
+enum { ROWS = 16, COLS = 8, CONTEXT = 0x77, ORDINARY = 40 };
+
+struct world {
+    struct registry *registry;
+    struct pipeline pipeline;
+    struct sink sink;
+    struct ticket ticket;
+    char file[64];
+    bool *preload;
+    atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT];
+    struct outlier_call_report outlier; /* of the last verdict */
+    char gate[16];
+    float *a, *b, *y;
+    CUresult result; /* what the driver says to launches of the program */
+    bool wrong;      /* the kernel is, on this launch */
+};
+
+static void on_seen(void *user)
+{
+    atomic_fetch_add(&((struct world *)user)->seen, 1);
+}
+
+static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
+{
+    (void)spec;
+    atomic_fetch_add(&((struct world *)user)->skip[skip], 1);
+}
+
+static void on_judged(void *user, const struct check_report *report,
+                      const struct bundle_source *source)
+{
+    struct world *world = user;
+    (void)source;
+    world->outlier = report->outlier;
+    snprintf(world->gate, sizeof(world->gate), "%s", report->gate);
+    atomic_fetch_add(&world->verdict[report->verdict], 1);
+}
+
+static void on_spent(void *user, const struct check_cost *cost)
+{
+    (void)user, (void)cost;
+}
+
+static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
+{
+    (void)user, (void)symbol, (void)skip;
+    fail_msg("%s", sentence);
+}
+
+static void on_failed(void *user, const struct launch *launch, const char *error_name)
+{
+    (void)user, (void)launch, (void)error_name;
+}
+
+static void on_kernel(void *user, const struct known_kernel *kernel, const char *sentence)
+{
+    (void)user, (void)kernel;
+    if (sentence)
+        fail_msg("%s", sentence);
+}
+
+static const void *no_image(void *user, const char *symbol, size_t *bytes, const char **reason)
+{
+    (void)user, (void)symbol;
+    *bytes = 0;
+    *reason = "a test";
+    return NULL;
+}
+
+static void complain(void *user, const char *sentence)
+{
+    (void)user;
+    fail_msg("%s", sentence);
+}
+
+static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+    (void)kernel;
+    if (index >= 5)
+        return CUDA_ERROR_INVALID_VALUE;
+    *size = index < 3 ? 8 : 4;
+    *offset = index < 3 ? index * 8 : 24 + (index - 3) * 4;
+    return CUDA_SUCCESS;
+}
+
+static void load(struct world *world)
+{
+    strcpy(world->file, "/tmp/cuvet-outlier-XXXXXX");
+    int fd = mkstemp(world->file);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, registry_text, sizeof(registry_text) - 1),
+                     sizeof(registry_text) - 1);
+    close(fd);
+    struct registry_source source = {world->file, NULL};
+    assert_int_equal(registry_load(&world->registry, &source, complain, NULL), STATUS_OK);
+}
+
+static struct world *build(double sample, double budget)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    struct pipeline *p = &world->pipeline;
+    fake_driver_install();
+    cuda.cuKernelGetParamInfo = param_info;
+    load(world);
+    world->sink =
+        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
+    world->preload = calloc(ref_builtin_count, sizeof(bool));
+    p->gate = gate_create(&(struct gate_settings){.sample = sample});
+    p->outliers = outliers_create(OUTLIER_FINGERPRINT);
+    p->kernels = kernels_create(world->registry, on_kernel, world);
+    p->sides = sides_create();
+    p->sink = &world->sink;
+    p->ready_wait_ms = 5000;
+    struct collector_settings settings = {.sides = p->sides,
+                                          .side = {.memory = 1 << 16,
+                                                   .queue = 16,
+                                                   .budget = budget,
+                                                   .outlier = true,
+                                                   .centroid = true},
+                                          .sink = &world->sink,
+                                          .image = no_image,
+                                          .preload = world->preload};
+    assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
+    pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
+    world->a = fake_alloc(ROWS * COLS * sizeof(float));
+    world->b = fake_alloc(ROWS * COLS * sizeof(float));
+    world->y = fake_alloc(ROWS * COLS * sizeof(float));
+    return world;
+}
+
+static int set_up(void **state)
+{
+    *state = build(0, 0);
+    return 0;
+}
+
+static int set_up_poor(void **state)
+{
+    *state = build(0, 0.01);
+    return 0;
+}
+
+static int set_up_poor_sampled(void **state)
+{
+    *state = build(1, 0.01);
+    return 0;
+}
+
+static int set_up_sampled(void **state)
+{
+    *state = build(1, 0);
+    return 0;
+}
+
+static void settle(struct world *world)
+{
+    assert_true(collector_drain(world->pipeline.collector, 5000));
+}
+
+static int sum_of(const atomic_int *count, int length)
+{
+    int sum = 0;
+    for (int i = 0; i < length; i++)
+        sum += count[i];
+    return sum;
+}
+
+/* Every test ends by drawing the balance. */
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    struct pipeline *p = &world->pipeline;
+    atomic_store(&fake.hold_seals, false);
+    collector_drain(p->collector, 2000);
+    assert_true(collector_stop(p->collector, 2000));
+    collector_skip_rest(p->collector);
+    collector_destroy(p->collector);
+    assert_int_equal(world->seen,
+                     sum_of(world->verdict, VERDICT_COUNT) + sum_of(world->skip, SKIP_COUNT));
+    assert_int_equal(fake.strays, 0);
+    sides_destroy(p->sides);
+    kernels_destroy(p->kernels);
+    gate_destroy(p->gate);
+    outliers_destroy(p->outliers);
+    registry_destroy(world->registry);
+    unlink(world->file);
+    free(world->preload);
+    free(world);
+    fake_driver_remove();
+    return 0;
+}
+
+/* The next values of an ordinary program; `spike` is put among those of `a`. */
+static void fill(struct world *world, float spike)
+{
+    static uint32_t state = 1;
+    for (int i = 0; i < ROWS * COLS; i++) {
+        state = state * 1664525 + 1013904223;
+        world->a[i] = (float)(state >> 8) / (1 << 23) - 1;
+        state = state * 1664525 + 1013904223;
+        world->b[i] = (float)(state >> 8) / (1 << 23) - 1;
+    }
+    if (spike != 0)
+        world->a[17] = spike;
+}
+
+static void launch_named(struct world *world, const char *symbol, uintptr_t function, bool in_place)
+{
+    int32_t rows = ROWS, cols = COLS;
+    float *y = in_place ? world->a : world->y;
+    void *params[] = {&world->a, &world->b, &y, &rows, &cols};
+    struct launch launch = {.symbol = symbol,
+                            .function = (void *)function,
+                            .context = (void *)CONTEXT,
+                            .stream = (void *)1,
+                            .grid = {1, 1, 1},
+                            .block = {32, 1, 1},
+                            .params = params};
+    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    for (int i = 0; i < ROWS * COLS && world->result == CUDA_SUCCESS; i++)
+        y[i] = world->a[i] + world->b[i] + (world->wrong && i == 17 ? 1 : 0);
+    pipeline_exit(&world->pipeline, &launch, &world->ticket, world->result);
+}
+
+static void launch(struct world *world, float spike)
+{
+    fill(world, spike);
+    launch_named(world, "add", 1, false);
+}
+
+static void launch_ordinary(struct world *world, int count)
+{
+    for (int i = 0; i < count; i++) {
+        launch(world, 0);
+        settle(world);
+    }
+}
+
+static void an_ordinary_launch_copies_nothing_and_is_counted(void **state)
+{
+    struct world *world = *state;
+    launch_ordinary(world, ORDINARY);
+    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY);
+    assert_int_equal(fake.looks, ORDINARY);
+    assert_int_equal(fake.copied, 0);
+    assert_int_equal(fake.launches, ORDINARY); /* one kernel each */
+    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    assert_int_equal(slots_in_use(side->free_slots), 0);
+}
+
+/* No call of the driver's that waits, or asks whether work is done: neither on the program's
+ * thread nor, when all goes well, on ours. What set-up has asked does not count. */
+static void nothing_waits_for_the_gate(void **state)
+{
+    struct world *world = *state;
+    launch_ordinary(world, 1);
+    int queries = fake.queries;
+    launch_ordinary(world, ORDINARY);
+    assert_int_equal(fake.queries, queries);
+    atomic_store(&fake.hold_seals, true); /* the GPU is far behind */
+    for (int i = 0; i < 8; i++)
+        launch(world, 0);
+    assert_int_equal(fake.queries, queries);
+    assert_int_equal(world->skip[SKIP_ORDINARY], 1 + ORDINARY);
+}
+
+static void an_unusual_launch_is_checked(void **state)
+{
+    struct world *world = *state;
+    launch_ordinary(world, ORDINARY);
+    launch(world, 50);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_string_equal(world->gate, "outlier");
+    assert_string_equal(world->outlier.input, "a");
+    assert_true(world->outlier.sigmas);
+    assert_true(world->outlier.score > world->outlier.threshold);
+    launch_ordinary(world, 1);
+    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY + 1);
+}
+
+static void a_kernel_that_is_wrong_on_unusual_input_is_found(void **state)
+{
+    struct world *world = *state;
+    launch_ordinary(world, ORDINARY);
+    world->wrong = true;
+    launch(world, 50);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MISMATCH], 1);
+}
+
+/* The gate is not asked about outputs: a kernel wrong on ordinary input passes it. */
+static void a_wrong_result_is_no_outlier(void **state)
+{
+    struct world *world = *state;
+    world->wrong = true;
+    launch_ordinary(world, ORDINARY);
+    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY);
+}
+
+static void an_in_place_launch_is_looked_at_before_it_runs(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i < ORDINARY; i++) {
+        fill(world, 0);
+        launch_named(world, "add", 1, true);
+        settle(world);
+    }
+    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY);
+    assert_int_equal(fake.copied, 0);
+    fill(world, 50);
+    launch_named(world, "add", 1, true);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1); /* against what it had read */
+    assert_string_equal(world->gate, "outlier");
+}
+
+static void every_named_input_is_looked_at(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i <= ORDINARY; i++) {
+        fill(world, 0);
+        world->b[3] = i == ORDINARY ? 50 : world->b[3];
+        launch_named(world, "add_both", 2, false);
+        settle(world);
+    }
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_string_equal(world->outlier.input, "b");
+}
+
+static void an_entry_can_switch_it_off(void **state)
+{
+    struct world *world = *state;
+    fill(world, 0);
+    launch_named(world, "add_unwatched", 3, false);
+    assert_int_equal(world->skip[SKIP_NOT_SAMPLED], 1);
+    assert_int_equal(fake.looks, 0);
+}
+
+static void a_captured_launch_is_not_looked_at(void **state)
+{
+    struct world *world = *state;
+    fake.capturing = true;
+    launch(world, 50);
+    assert_int_equal(world->skip[SKIP_NOT_SAMPLED], 1);
+    assert_int_equal(fake.looks, 0);
+}
+
+static void what_the_random_gate_takes_is_not_looked_at(void **state)
+{
+    struct world *world = *state;
+    launch_ordinary(world, 5);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 5);
+    assert_int_equal(fake.looks, 0);
+}
+
+/* A look that takes 16 ms of a budget of 1 % is the last one for a while. */
+static void a_budget_that_is_used_up_stops_looks(void **state)
+{
+    struct world *world = *state;
+    fake.look_ns = 16000000;
+    launch_ordinary(world, 4);
+    assert_int_equal(fake.looks, 1);
+    assert_int_equal(world->skip[SKIP_ORDINARY], 1);
+    assert_int_equal(world->skip[SKIP_BUDGET], 3);
+}
+
+/* The checks have used their part up, for a moment: the launch is looked at instead. With a debt
+ * of hours it is not, because an outlier would add to it. */
+static void what_the_budget_takes_from_the_random_gate_is_looked_at(void **state)
+{
+    struct world *world = *state;
+    fake.copy_ns = 100000000; /* so that the signature has used more than its part */
+    launch_ordinary(world, 1);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    atomic_store(&side->budget.paid_until, clock_ns() + 10000000000);
+    launch_ordinary(world, 1);
+    assert_int_equal(world->skip[SKIP_ORDINARY], 1);
+    atomic_store(&side->budget.paid_until, clock_ns() + 10000000000000);
+    launch_ordinary(world, 1);
+    assert_int_equal(world->skip[SKIP_BUDGET], 1);
+    assert_int_equal(fake.looks, 1);
+}
+
+static void launches_that_fail_are_no_outliers(void **state)
+{
+    struct world *world = *state;
+    world->result = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    launch(world, 0);
+    fill(world, 0);
+    launch_named(world, "add", 1, true); /* looked at before it failed */
+    settle(world);
+    assert_int_equal(world->skip[SKIP_LAUNCH_FAILED], 2);
+    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    assert_int_equal(slots_in_use(side->free_slots), 0);
+}
+
+static void a_full_arena_is_said_of_an_outlier(void **state)
+{
+    struct world *world = *state;
+    launch_ordinary(world, ORDINARY);
+    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    struct snapshot_arena *arena = (struct snapshot_arena *)(uintptr_t)side->arena;
+    arena->head += arena->bytes; /* as if handed out */
+    launch(world, 50);
+    settle(world);
+    assert_int_equal(world->skip[SKIP_ARENA_FULL], 1);
+    arena->head -= arena->bytes;
+    launch_ordinary(world, 1);
+    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY + 1);
+}
+
+static void the_centroid_is_fed_by_the_collector(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i < ORDINARY; i++) {
+        fill(world, 0);
+        launch_named(world, "add_centroid", 4, false);
+        settle(world);
+    }
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1); /* the first batch */
+    assert_string_equal(world->outlier.statistic, "first batch");
+    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY - 1);
+    fill(world, 0);
+    for (int i = 0; i < ROWS * COLS; i++)
+        world->a[i] *= 5;
+    launch_named(world, "add_centroid", 4, false);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 2);
+    assert_string_equal(world->outlier.statistic, "centroid distance");
+    assert_false(world->outlier.sigmas);
+}
+
+/* ---- indices ---- */
+
+static void indices_are_bounded_and_stay(void **state)
+{
+    struct outliers *outliers = outliers_create(OUTLIER_FINGERPRINT);
+    (void)state;
+    int first = outliers_index(outliers, 77, OUTLIER_FINGERPRINT, 3);
+    assert_int_equal(outliers_index(outliers, 78, OUTLIER_FINGERPRINT, 1), first + 3);
+    assert_int_equal(outliers_index(outliers, 77, OUTLIER_FINGERPRINT, 3), first);
+    assert_int_equal(outliers_index(outliers, 79, OUTLIER_CENTROID, 1), 0);
+    uint64_t key = 1000;
+    int refused = 0;
+    for (int i = 0; i < 1000000; i++) {
+        key = key * 6364136223846793005u + 1442695040888963407u;
+        int index = outliers_index(outliers, key, OUTLIER_FINGERPRINT, 1);
+        assert_true(index >= -1 && index < OUTLIER_ENTRIES);
+        refused += index < 0;
+    }
+    assert_true(refused > 1000000 - OUTLIER_ENTRIES);
+    assert_int_equal(outliers_index(outliers, 77, OUTLIER_FINGERPRINT, 3), first);
+    assert_true(outliers_overflow(outliers) > 0);
+    outliers_destroy(outliers);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_ordinary_launch_copies_nothing_and_is_counted),
+        TEST(nothing_waits_for_the_gate),
+        TEST(an_unusual_launch_is_checked),
+        TEST(a_kernel_that_is_wrong_on_unusual_input_is_found),
+        TEST(a_wrong_result_is_no_outlier),
+        TEST(an_in_place_launch_is_looked_at_before_it_runs),
+        TEST(every_named_input_is_looked_at),
+        TEST(an_entry_can_switch_it_off),
+        TEST(a_captured_launch_is_not_looked_at),
+        cmocka_unit_test_setup_teardown(what_the_random_gate_takes_is_not_looked_at, set_up_sampled,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_budget_that_is_used_up_stops_looks, set_up_poor,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_the_budget_takes_from_the_random_gate_is_looked_at,
+                                        set_up_poor_sampled, tear_down),
+        TEST(launches_that_fail_are_no_outliers),
+        TEST(a_full_arena_is_said_of_an_outlier),
+        TEST(the_centroid_is_fed_by_the_collector),
+        cmocka_unit_test(indices_are_bounded_and_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
