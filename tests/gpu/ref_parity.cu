@@ -460,8 +460,8 @@ static bool same_ratio(double a, double b, bool f64)
 static void compare_verdicts(const std::string &where, const problem &p,
                              const struct ref_verdict &gpu, const struct ref_verdict &host)
 {
-    /* In f64 the planted violations lie as near to the bound as the two sides' own roundings, of which the
-     * GPU contracts some. */
+    /* In f64 the planted violations lie as near to the bound as the two sides' own roundings, of
+     * which the GPU contracts some. */
     const uint64_t edge = p.dtype == DTYPE_F64 ? (host.violations + 99) / 100 : 0;
     const struct {
         const char *name;

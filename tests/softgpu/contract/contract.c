@@ -265,6 +265,7 @@ int main(int argc, char **argv)
         return check_record(argv[2], argv[3]);
     if (argc == 3 && strcmp(argv[1], "ptx") == 0)
         return print_ptx((unsigned)atoi(argv[2]));
-    fprintf(stderr, "usage: contract record FILE [KERNELS] | compare FILE FILE | check TABLE FILE | ptx ARCH\n");
+    fprintf(stderr, "usage: contract record FILE [KERNELS] | compare FILE FILE | check TABLE FILE "
+                    "| ptx ARCH\n");
     return 2;
 }

@@ -76,8 +76,8 @@ double value_of(enum kind kind, uint64_t bits);
 
 /* Two records, line by line; 0 when IEEE operations are equal and the others within bounds. */
 int compare_records(const char *path_a, const char *path_b);
-/* A record against the table of another, whose results need not be there: the checksums of integer and
- * IEEE operations; 0 when all are equal. */
+/* A record against the table of another, whose results need not be there: the checksums of integer
+ * and IEEE operations; 0 when all are equal. */
 int check_record(const char *table, const char *path);
 
 /* A kernel of contract_kernels.cu. */

@@ -1,6 +1,8 @@
-// contract_kernels.cu - compiled kernels for contract.c: what whole programs do beyond one instruction.
+// contract_kernels.cu - compiled kernels for contract.c: what whole programs do beyond one
+// instruction.
 //
-// Each writes its results to `out` and takes nothing; kernels.c has the list, with grids and counts.
+// Each writes its results to `out` and takes nothing; kernels.c has the list, with grids and
+// counts.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -18,7 +20,8 @@ __device__ static unsigned long long random_bits(unsigned long long at)
     return z ^ z >> 31;
 }
 
-// ---- warps -----------------------------------------------------------------------------------------
+// ---- warps
+// -----------------------------------------------------------------------------------------
 
 extern "C" __global__ void shuffles(unsigned *out)
 {
@@ -95,7 +98,8 @@ extern "C" __global__ void divergence(unsigned *out)
     out[i] = value * 31 + steps;
 }
 
-// ---- memory ----------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------
 
 // Sums, minima and the like do not depend on the order.
 extern "C" __global__ void atomics(unsigned *out)
@@ -242,7 +246,8 @@ extern "C" __global__ void calls(unsigned *out)
     out[i] = ackermann(2, i % 4) * 1000 + table[i % 2](i);
 }
 
-// ---- arithmetic ------------------------------------------------------------------------------------
+// ---- arithmetic
+// ------------------------------------------------------------------------------------
 
 __device__ static unsigned edge(unsigned i, unsigned salt)
 {
@@ -277,7 +282,8 @@ extern "C" __global__ void divisions_64(unsigned long long *out)
 extern "C" __global__ void float_divisions(float *out)
 {
     unsigned i = thread_index();
-    float x = __uint_as_float((unsigned)random_bits(i)), y = __uint_as_float((unsigned)random_bits(i + 77777));
+    float x = __uint_as_float((unsigned)random_bits(i)),
+          y = __uint_as_float((unsigned)random_bits(i + 77777));
     out += i * 4;
     out[0] = x / y;
     out[1] = sqrtf(fabsf(x));
@@ -335,10 +341,12 @@ extern "C" __global__ void bytes(unsigned *out)
     out[0] = __byte_perm(x, y, x >> 3) + __brev(y) + __funnelshift_l(x, y, x % 40);
     out[1] = __popc(x) + 100 * __clz((int)y >> x % 32) + 10000 * __ffs((int)y);
     out[2] = __vadd4(x, y) ^ __vabsdiffu4(x, y) ^ __vmaxs2(x, y) ^ __vcmpgtu4(x, y);
-    out[3] = (unsigned)__dp4a((int)x, (int)y, 5) + __umulhi(x, y) + (unsigned)__mul24((int)x, (int)y);
+    out[3] =
+        (unsigned)__dp4a((int)x, (int)y, 5) + __umulhi(x, y) + (unsigned)__mul24((int)x, (int)y);
 }
 
-// ---- the mathematical functions --------------------------------------------------------------------
+// ---- the mathematical functions
+// --------------------------------------------------------------------
 
 // From -range to range, and every fourth of any magnitude.
 __device__ static double sample(unsigned i, double range)

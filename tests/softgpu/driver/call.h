@@ -1,7 +1,7 @@
 /*
  * call.h - the way of one driver call: every exported function is a generated wrapper around
- * call_entry(), which brings the tool callbacks, the injected fault, the rules of where a call may be
- * made, and the implementation into one order.
+ * call_entry(), which brings the tool callbacks, the injected fault, the rules of where a call may
+ * be made, and the implementation into one order.
  *
  *   wrapper (generated)   packs the arguments into NAME_params, as CUPTI's header declares it
  *   call_entry            callback ENTER -> fault? -> initialised? context? sticky error? capture?
@@ -12,10 +12,11 @@
  *   ENTRY(cuMemAlloc_v2, CALL_UNSAFE_IN_CAPTURE)
  *
  * and defines   CUresult impl_cuMemAlloc_v2(const struct call *call, cuMemAlloc_v2_params *p);
- * (prototypes are in the generated impls.h). The row stands for the _ptsz or _ptds form as well, where
- * CUPTI's header knows one: it comes to the same implementation with call->per_thread set. A function
- * without parameters is listed as ENTRY0(cuCtxSynchronize, flags) and gets a NULL `p`. The sources are
- * compiled with __CUDA_API_VERSION_INTERNAL, so cuda.h renames nothing and every name is literal.
+ * (prototypes are in the generated impls.h). The row stands for the _ptsz or _ptds form as well,
+ * where CUPTI's header knows one: it comes to the same implementation with call->per_thread set. A
+ * function without parameters is listed as ENTRY0(cuCtxSynchronize, flags) and gets a NULL `p`. The
+ * sources are compiled with __CUDA_API_VERSION_INTERNAL, so cuda.h renames nothing and every name
+ * is literal.
  */
 #ifndef SOFTGPU_CALL_H
 #define SOFTGPU_CALL_H
@@ -27,11 +28,12 @@
 struct context;
 
 enum call_flags {
-    CALL_BEFORE_INIT = 1,       /* works before cuInit */
-    CALL_NO_CONTEXT = 2,        /* needs cuInit, but no current context */
-    CALL_IGNORES_STICKY = 4,    /* works in a context with a sticky error */
-    CALL_UNSAFE_IN_CAPTURE = 8, /* what cuStreamBeginCapture's modes forbid: it may synchronise or allocate */
-    CALL_LAUNCH = 16,           /* has a symbolName: launch_symbol() knows it */
+    CALL_BEFORE_INIT = 1,    /* works before cuInit */
+    CALL_NO_CONTEXT = 2,     /* needs cuInit, but no current context */
+    CALL_IGNORES_STICKY = 4, /* works in a context with a sticky error */
+    CALL_UNSAFE_IN_CAPTURE =
+        8,            /* what cuStreamBeginCapture's modes forbid: it may synchronise or allocate */
+    CALL_LAUNCH = 16, /* has a symbolName: launch_symbol() knows it */
 };
 
 struct call;
@@ -48,7 +50,8 @@ struct entry {
 struct call {
     const struct entry *entry;
     bool per_thread;
-    struct context *context; /* current at entry; NULL only with CALL_NO_CONTEXT or CALL_BEFORE_INIT */
+    struct context
+        *context; /* current at entry; NULL only with CALL_NO_CONTEXT or CALL_BEFORE_INIT */
 };
 
 extern const struct entry entries[]; /* generated; sorted by name (strcmp) */

@@ -3,8 +3,8 @@
  *
  * libcupti finds softgpu_set_hooks in libcuda (dlsym) and gives it one table; NULL takes it away.
  * The driver asks `wants` before each call, so that only what a subscriber has enabled is sent.
- * Nothing here holds a lock of the driver while the subscriber runs, except where the real driver holds
- * one too: then a call of the subscriber that would need the lock aborts with a sentence.
+ * Nothing here holds a lock of the driver while the subscriber runs, except where the real driver
+ * holds one too: then a call of the subscriber that would need the lock aborts with a sentence.
  */
 #ifndef SOFTGPU_HOOKS_H
 #define SOFTGPU_HOOKS_H
@@ -18,11 +18,11 @@ struct hook_call {
     unsigned cbid;
     const char *name;
     const void *params;
-    CUresult *result;         /* valid at exit */
-    const char *symbol;       /* the kernel, for launches; else NULL */
-    CUcontext context;        /* current, or NULL */
+    CUresult *result;   /* valid at exit */
+    const char *symbol; /* the kernel, for launches; else NULL */
+    CUcontext context;  /* current, or NULL */
     uint32_t context_uid;
-    uint32_t correlation;     /* the same at enter and exit */
+    uint32_t correlation;       /* the same at enter and exit */
     uint64_t *correlation_data; /* a word of the caller's for this call: lives from enter to exit */
 };
 

@@ -1,11 +1,11 @@
 /*
  * memory.h - the memory of devices and the pinned memory of the host.
  *
- * Device memory lies in one reserved range of addresses for each device that the program itself cannot
- * touch (a host access faults, as on the real machine); the same pages are mapped a second time
- * for the stand-in's own use. Pinned memory has one address for both. Allocations are aligned to 512
- * bytes (256 at least is promised by the real one) and grow up to the byte they were
- * asked for: what lies behind it is a fault, where a real device forgives up to 2 MiB.
+ * Device memory lies in one reserved range of addresses for each device that the program itself
+ * cannot touch (a host access faults, as on the real machine); the same pages are mapped a second
+ * time for the stand-in's own use. Pinned memory has one address for both. Allocations are aligned
+ * to 512 bytes (256 at least is promised by the real one) and grow up to the byte they were asked
+ * for: what lies behind it is a fault, where a real device forgives up to 2 MiB.
  */
 #ifndef SOFTGPU_MEMORY_H
 #define SOFTGPU_MEMORY_H
@@ -24,11 +24,12 @@ enum memory_kind {
     MEMORY_PINNED,     /* cuMemHostAlloc, cuMemAllocHost: the driver's pages */
     MEMORY_REGISTERED, /* cuMemHostRegister: the program's pages */
     MEMORY_MANAGED,
-    MEMORY_POOL,       /* stream-ordered */
-    MEMORY_MODULE,     /* a module's variable */
+    MEMORY_POOL,   /* stream-ordered */
+    MEMORY_MODULE, /* a module's variable */
 };
 
-/* Zero-filled only where the caller asks. Errors: CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_VALUE. */
+/* Zero-filled only where the caller asks. Errors: CUDA_ERROR_OUT_OF_MEMORY,
+ * CUDA_ERROR_INVALID_VALUE. */
 CUresult memory_allocate(struct context *context, enum memory_kind kind, size_t bytes, bool zero,
                          CUdeviceptr *address);
 /* CUDA_ERROR_INVALID_VALUE where `address` does not begin a living allocation of that kind. */
@@ -37,9 +38,9 @@ CUresult memory_release(struct context *context, enum memory_kind kind, CUdevice
 /* The part of exec_host: what kernels of `context` may touch (`user` is the context). */
 bool memory_find(void *context, uint64_t address, struct exec_range *range);
 
-/* For copies and memsets: the host's view of [address, address + bytes), which must lie in one living
- * allocation (or, for a host address, anywhere: unpinned memory is taken as it is). NULL: no such
- * range. `pinned` tells, where not NULL, whether the memory is the driver's. */
+/* For copies and memsets: the host's view of [address, address + bytes), which must lie in one
+ * living allocation (or, for a host address, anywhere: unpinned memory is taken as it is). NULL: no
+ * such range. `pinned` tells, where not NULL, whether the memory is the driver's. */
 uint8_t *memory_view(struct context *context, CUdeviceptr address, size_t bytes);
 bool memory_is_device(CUdeviceptr address);
 bool memory_is_pinned(const void *address, size_t bytes);

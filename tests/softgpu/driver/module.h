@@ -20,7 +20,8 @@ extern const struct work_type kernel_work;
 /* What cuGraphKernelNodeGetParams gives back: pointers live as long as the call. */
 void kernel_call_params(const struct kernel_call *call, CUDA_KERNEL_NODE_PARAMS_v2 *params);
 
-/* The symbolName of a call marked CALL_LAUNCH, from its params; NULL where the handle is not known. */
+/* The symbolName of a call marked CALL_LAUNCH, from its params; NULL where the handle is not known.
+ */
 const char *launch_symbol(const char *entry_name, const void *params);
 
 #endif

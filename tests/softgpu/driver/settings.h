@@ -1,3 +1,5 @@
+/* The table is read by tools/dev/check-softgpu. */
+/* clang-format off */
 /*
  * settings.h - the environment variables of the stand-in, read once; each has a row here and in
  * tests/softgpu/README.md. A bad value is one sentence on standard error and abort(): the reader is the
@@ -30,6 +32,7 @@
  * that a context keeps. Both are appended to, so that several processes may share a file; a child of fork
  * writes no report.
  */
+/* clang-format on */
 #ifndef SOFTGPU_SETTINGS_H
 #define SOFTGPU_SETTINGS_H
 
@@ -42,7 +45,7 @@ struct settings {
     unsigned devices, arch, version;
     size_t memory;
     const char *fail, *fail_from, *report, *calls; /* NULL where unset */
-    double delay_low, delay_default; /* milliseconds */
+    double delay_low, delay_default;               /* milliseconds */
     uint64_t seed, steps;
 };
 

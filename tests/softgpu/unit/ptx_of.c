@@ -1,4 +1,5 @@
-/* ptx_of.c - ptx_of FATBIN ARCH prints the PTX that a device of that compute capability would take. */
+/* ptx_of.c - ptx_of FATBIN ARCH prints the PTX that a device of that compute capability would take.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include "driver/fatbin.h"
