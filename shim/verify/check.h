@@ -61,4 +61,8 @@ struct check {
     uint8_t params[CHECK_PARAMS];
 };
 
+/* Notes a cost, or the correction of one, with the accounts that pay for the check: those of a
+ * look, or those of a check that a gate asked for. Any thread, no lock. */
+void check_charge(const struct check *check, bool look, int64_t now, int64_t cost);
+
 #endif

@@ -75,14 +75,10 @@ static void settle(struct collector *collector, const struct check *check)
     struct known_kernel *kernel = check->kernel;
     int64_t gpu = (int64_t)(cost->copy + cost->reference), look = (int64_t)cost->look;
     int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + look - check->charged;
-    if (check->looks && look) { /* and nothing came of it */
-        budget_add(check->budget, now, correction);
-        budget_add(check->looks, now, correction);
+    bool in_vain = check->looks && look; /* a look that nothing came of */
+    check_charge(check, in_vain, now, correction);
+    if (in_vain)
         learn_cost(&kernel->look, look);
-    } else {
-        budget_charge(check->budget, now, correction);
-        budget_note(check->use, now, correction);
-    }
     if (cost->reference && !check->looks)
         learn_cost(&kernel->cost, gpu);
     sink->spent(sink->user, cost);

@@ -113,18 +113,6 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     keep_params(check, launch);
 }
 
-/* Whose statistics the launch is held against; false where it has none. */
-static bool claim_look(struct pipeline *pipeline, struct ticket *ticket)
-{
-    const struct kernel_spec *spec = ticket->kernel->spec;
-    ticket->detector = outliers_detector(pipeline->outliers, &spec->outlier);
-    if (ticket->detector == OUTLIER_OFF)
-        return false;
-    ticket->index = outliers_index(pipeline->outliers, ticket->signature, ticket->detector,
-                                   spec->outlier.inputs);
-    return ticket->index >= 0;
-}
-
 /*
  * The random gate yields to the budget; the first launches of a signature do not, but are paid.
  * What is not checked then is looked at by the outlier gate, as long as its part of the budget
@@ -141,10 +129,16 @@ static enum skip ask_budget(struct pipeline *pipeline, struct ticket *ticket)
         return SKIP_NONE;
     ticket->otherwise = ticket->gate == GATE_RANDOM ? SKIP_BUDGET : SKIP_NOT_SAMPLED;
     struct budget *looks = own ? &kernel->looks : &ticket->side->looks;
-    if (!ticket->side->outlier.kernel || !claim_look(pipeline, ticket))
+    ticket->detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
+    if (!ticket->side->outlier.kernel || ticket->detector == OUTLIER_OFF)
         return ticket->otherwise;
+    /* Before the table is asked: most launches end here. */
     if (!budget_allows(looks, NULL, ticket->began) || budget_ends(ticket->budget, ticket->began))
         return SKIP_BUDGET;
+    ticket->index = outliers_index(pipeline->outliers, ticket->signature, ticket->detector,
+                                   kernel->spec->outlier.inputs);
+    if (ticket->index < 0)
+        return ticket->otherwise; /* no statistics to hold it against */
     ticket->gate = GATE_OUTLIER;
     ticket->looks = looks;
     return SKIP_NONE;
@@ -163,8 +157,7 @@ static void pay_look(struct ticket *ticket, int64_t now)
     check->budget = ticket->budget;
     check->looks = ticket->looks;
     check->use = NULL;
-    budget_add(ticket->looks, now, check->charged);
-    budget_add(ticket->budget, now, check->charged);
+    check_charge(check, true, now, check->charged);
 }
 
 /* Notes the estimated cost of a check that begins, or what a launch that is not checked has cost.
@@ -186,7 +179,8 @@ static void pay(struct ticket *ticket)
         ticket->check->budget = ticket->budget;
         ticket->check->use = ticket->gate == GATE_RANDOM ? ticket->use : NULL;
         ticket->check->charged = cost;
-        budget_note(ticket->check->use, now, cost);
+        check_charge(ticket->check, false, now, cost);
+        return;
     }
     budget_charge(ticket->budget, now, cost);
 }
@@ -195,14 +189,7 @@ static void pay(struct ticket *ticket)
 static void pay_back(const struct ticket *ticket)
 {
     const struct check *check = ticket->check;
-    int64_t now = clock_ns(), correction = (int64_t)check->cost.thread - check->charged;
-    if (check->looks) {
-        budget_add(check->budget, now, correction);
-        budget_add(check->looks, now, correction);
-        return;
-    }
-    budget_charge(check->budget, now, correction);
-    budget_note(check->use, now, correction);
+    check_charge(check, check->looks, clock_ns(), (int64_t)check->cost.thread - check->charged);
 }
 
 /* The outlier gate looks at the launch, where it can: its inputs are laid out. */

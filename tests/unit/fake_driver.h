@@ -106,6 +106,16 @@ static CUresult fake_attributes(unsigned count, CUpointer_attribute *wanted, voi
     return CUDA_SUCCESS;
 }
 
+/* For collector_settings.image. */
+static inline const void *fake_no_image(void *user, const char *symbol, size_t *bytes,
+                                        const char **reason)
+{
+    (void)user, (void)symbol;
+    *bytes = 0;
+    *reason = "a test";
+    return NULL;
+}
+
 /* What thread 0 of the first block does on the GPU. */
 static void fake_find_place(const struct snapshot_header *header)
 {

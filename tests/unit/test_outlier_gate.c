@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "fake_driver.h"
+#include "registry_fixture.h"
 #include "verify/pipeline.h"
 
 static const char registry_text[] =
@@ -41,7 +42,6 @@ struct world {
     struct pipeline pipeline;
     struct sink sink;
     struct ticket ticket;
-    char file[64];
     bool *preload;
     atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT];
     struct outlier_call_report outlier; /* of the last verdict */
@@ -95,20 +95,6 @@ static void on_kernel(void *user, const struct known_kernel *kernel, const char 
         fail_msg("%s", sentence);
 }
 
-static const void *no_image(void *user, const char *symbol, size_t *bytes, const char **reason)
-{
-    (void)user, (void)symbol;
-    *bytes = 0;
-    *reason = "a test";
-    return NULL;
-}
-
-static void complain(void *user, const char *sentence)
-{
-    (void)user;
-    fail_msg("%s", sentence);
-}
-
 static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
     (void)kernel;
@@ -119,25 +105,15 @@ static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t
     return CUDA_SUCCESS;
 }
 
-static void load(struct world *world)
-{
-    strcpy(world->file, "/tmp/cuvet-outlier-XXXXXX");
-    int fd = mkstemp(world->file);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, registry_text, sizeof(registry_text) - 1),
-                     sizeof(registry_text) - 1);
-    close(fd);
-    struct registry_source source = {world->file, NULL};
-    assert_int_equal(registry_load(&world->registry, &source, complain, NULL), STATUS_OK);
-}
-
 static struct world *build(double sample, double budget)
 {
     struct world *world = calloc(1, sizeof(*world));
     struct pipeline *p = &world->pipeline;
     fake_driver_install();
     cuda.cuKernelGetParamInfo = param_info;
-    load(world);
+    struct complaints complaints = {0};
+    world->registry = registry_of(registry_text, &complaints);
+    assert_int_equal(complaints.count, 0);
     world->sink =
         (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
     world->preload = calloc(ref_builtin_count, sizeof(bool));
@@ -154,7 +130,7 @@ static struct world *build(double sample, double budget)
                                                    .outlier = true,
                                                    .centroid = true},
                                           .sink = &world->sink,
-                                          .image = no_image,
+                                          .image = fake_no_image,
                                           .preload = world->preload};
     assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
@@ -219,7 +195,6 @@ static int tear_down(void **state)
     gate_destroy(p->gate);
     outliers_destroy(p->outliers);
     registry_destroy(world->registry);
-    unlink(world->file);
     free(world->preload);
     free(world);
     fake_driver_remove();

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 #include "fake_driver.h"
+#include "registry_fixture.h"
 #include "verify/pipeline.h"
 
 static const char registry_text[] =
@@ -29,7 +30,6 @@ struct world {
     struct pipeline pipeline;
     struct sink sink;
     struct ticket ticket;
-    char file[64];
     bool *preload;
     _Atomic(uint64_t) spent;
     atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT], warnings, failures;
@@ -94,20 +94,6 @@ static void on_kernel(void *user, const struct known_kernel *kernel, const char 
         fail_msg("%s", sentence);
 }
 
-static const void *no_image(void *user, const char *symbol, size_t *bytes, const char **reason)
-{
-    (void)user, (void)symbol;
-    *bytes = 0;
-    *reason = "a test";
-    return NULL;
-}
-
-static void complain(void *user, const char *sentence)
-{
-    (void)user;
-    fail_msg("%s", sentence);
-}
-
 /* Parameter lists of the two kernels, as the driver tells them. */
 static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
@@ -120,18 +106,6 @@ static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t
     return CUDA_SUCCESS;
 }
 
-static void load(struct world *world)
-{
-    strcpy(world->file, "/tmp/cuvet-pipeline-XXXXXX");
-    int fd = mkstemp(world->file);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, registry_text, sizeof(registry_text) - 1),
-                     sizeof(registry_text) - 1);
-    close(fd);
-    struct registry_source source = {world->file, NULL};
-    assert_int_equal(registry_load(&world->registry, &source, complain, NULL), STATUS_OK);
-}
-
 static double budget; /* of the worlds that are built */
 
 static void build(struct world *world, uint64_t memory, uint32_t queue, struct gate_settings gate)
@@ -139,7 +113,9 @@ static void build(struct world *world, uint64_t memory, uint32_t queue, struct g
     struct pipeline *p = &world->pipeline;
     fake_driver_install();
     cuda.cuKernelGetParamInfo = param_info;
-    load(world);
+    struct complaints complaints = {0};
+    world->registry = registry_of(registry_text, &complaints);
+    assert_int_equal(complaints.count, 0);
     world->sink =
         (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
     world->preload = calloc(ref_builtin_count, sizeof(bool));
@@ -153,7 +129,7 @@ static void build(struct world *world, uint64_t memory, uint32_t queue, struct g
         .sides = p->sides,
         .side = {.memory = memory, .queue = queue, .budget = budget},
         .sink = &world->sink,
-        .image = no_image,
+        .image = fake_no_image,
         .preload = world->preload};
     assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
@@ -224,7 +200,6 @@ static int tear_down(void **state)
     gate_destroy(p->gate);
     outliers_destroy(p->outliers);
     registry_destroy(world->registry);
-    unlink(world->file);
     free(world->preload);
     free(world);
     fake_driver_remove();
