@@ -290,6 +290,14 @@ REF_FN void ref_run(const ref_call &call)
 #define REF_SPECIAL_BLOCKS 2
 #endif
 
+/* The references become two modules, which compile beside each other and each its own way: the wide
+ * kernels, where time is spent in f64, and all others. REF_PART 0 is both in one. */
+#ifndef REF_PART
+#define REF_PART 0
+#endif
+#define REF_PART_HOT  1
+#define REF_PART_WIDE 2
+
 #ifdef __CUDACC__
 #define REF_KERNEL(name, suffix, E, D, blocks)                                                     \
     extern "C" __global__ void __launch_bounds__(REF_THREADS, blocks)                              \
@@ -297,14 +305,23 @@ REF_FN void ref_run(const ref_call &call)
     {                                                                                              \
         ref_run<reference_##name, E, D>(call);                                                     \
     }
+#if REF_PART == REF_PART_HOT
+#define REF_ENTRY_ONCE(name)
+#else
+#define REF_ENTRY_ONCE(name) REF_KERNEL(name, _wide, double, DTYPE_NONE, REF_BLOCKS)
+#endif
+#if REF_PART == REF_PART_WIDE
+#define REF_ENTRY(name) REF_ENTRY_ONCE(name)
+#define REF_SPECIAL_ENTRIES(name)
+#else
 #define REF_ENTRY(name)                                                                            \
     REF_KERNEL(name, , float, DTYPE_NONE, REF_BLOCKS)                                              \
     REF_ENTRY_ONCE(name)
-#define REF_ENTRY_ONCE(name) REF_KERNEL(name, _wide, double, DTYPE_NONE, REF_BLOCKS)
 #define REF_SPECIAL_ENTRIES(name)                                                                  \
     REF_KERNEL(name, _bf16, float, DTYPE_BF16, REF_SPECIAL_BLOCKS)                                 \
     REF_KERNEL(name, _f16, float, DTYPE_F16, REF_SPECIAL_BLOCKS)                                   \
     REF_KERNEL(name, _f32, float, DTYPE_F32, REF_SPECIAL_BLOCKS)
+#endif
 #else
 #define REF_ENTRY(name)                                                                            \
     static void ref_host_##name(const ref_call *call, int wide)                                    \

@@ -6,7 +6,9 @@ extern const unsigned char cuvet_snapshot_fatbin[];
 extern const unsigned long cuvet_snapshot_fatbin_size;
 extern const unsigned char cuvet_outlier_fatbin[];
 extern const unsigned long cuvet_outlier_fatbin_size;
-extern const unsigned char cuvet_refs_fatbin[];
+extern const unsigned char cuvet_refs_fatbin[]; /* all kernels but the wide ones */
 extern const unsigned long cuvet_refs_fatbin_size;
+extern const unsigned char cuvet_refs_wide_fatbin[];
+extern const unsigned long cuvet_refs_wide_fatbin_size;
 
 #endif

@@ -158,6 +158,9 @@ static enum status make_kernels(struct side *side, struct error *err)
     if (!status)
         status = cuda_check(err, cuda.cuModuleLoadData(&side->refs, cuvet_refs_fatbin),
                             "loading the references");
+    if (!status)
+        status = cuda_check(err, cuda.cuModuleLoadData(&side->refs_wide, cuvet_refs_wide_fatbin),
+                            "loading the wide references");
     return status;
 }
 
@@ -322,11 +325,13 @@ const struct side_reference *side_reference(struct side *side, const struct ref_
     struct side_reference *there =
         &side->reference[(reference - ref_builtins) * REF_VARIANTS + variant];
     const char *symbol = reference->symbol[variant];
+    bool wide =
+        symbol == reference->symbol[REF_WIDE] || !strcmp(symbol, reference->symbol[REF_WIDE]);
     CUfunction function;
     int resident = 0;
     if (there->function)
         return there;
-    if (load_function(&function, side->refs, symbol, err) ||
+    if (load_function(&function, wide ? side->refs_wide : side->refs, symbol, err) ||
         cuda_check(
             err,
             cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, REF_THREADS, 0),

@@ -56,7 +56,7 @@ struct side {
     CUstream stream;             /* lowest priority, non-blocking */
     CUfunction snapshot, snapshot_few;
     struct outlier_side outlier;
-    CUmodule refs;
+    CUmodule refs, refs_wide;
     struct side_reference {
         CUfunction function; /* NULL: not loaded yet */
         unsigned blocks;     /* that the GPU holds at once */

@@ -1,7 +1,7 @@
 /*
  * ref_parity.cu - every built-in reference on the GPU and on the host: the same answers.
  *
- *   ref_parity REFS.fatbin [WORD]      only the references whose name holds WORD
+ *   ref_parity REFS.fatbin REFS_WIDE.fatbin [WORD]      only the references whose name holds WORD
  *
  * For each reference, shape and dtype: inputs are drawn, store mode gives the outputs, which are
  * rounded to their dtype one after the other (a later one may depend on what an earlier one holds),
@@ -307,13 +307,13 @@ static struct ref_call call_of(const problem &p, bool host, bool padded)
 /* ----------------------------------------------------------------------------- the GPU */
 
 struct gpu {
-    CUmodule module;
+    CUmodule module, wide;
     struct ref_verdict *answer; /* pinned */
     CUdeviceptr partial, ticket, store;
     size_t store_count;
 };
 
-static gpu open_gpu(const char *fatbin)
+static gpu open_gpu(const char *fatbin, const char *wide)
 {
     gpu g = {};
     CUdevice device;
@@ -324,6 +324,7 @@ static gpu open_gpu(const char *fatbin)
     TRY(cuDevicePrimaryCtxRetain(&context, device));
     TRY(cuCtxSetCurrent(context));
     TRY(cuModuleLoad(&g.module, fatbin));
+    TRY(cuModuleLoad(&g.wide, wide));
     TRY(cuMemHostAlloc(&pinned, sizeof *g.answer, CU_MEMHOSTALLOC_DEVICEMAP));
     g.answer = (struct ref_verdict *)pinned;
     g.store_count = 1 << 20;
@@ -339,7 +340,9 @@ static struct ref_verdict run_gpu(gpu &g, const problem &p, const way &w, struct
 {
     CUfunction function;
     CUdeviceptr answer;
-    TRY(cuModuleGetFunction(&function, g.module, p.reference->symbol[w.variant]));
+    const char *symbol = p.reference->symbol[w.variant];
+    CUmodule module = strcmp(symbol, p.reference->symbol[REF_WIDE]) ? g.module : g.wide;
+    TRY(cuModuleGetFunction(&function, module, symbol));
     TRY(cuMemHostGetDevicePointer(&answer, g.answer, 0));
     static uint64_t sequence;
     ref_verdict_clear(g.answer);
@@ -559,13 +562,13 @@ static void run_reference(gpu &g, const struct ref_builtin &reference)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        printf("usage: ref_parity REFS.fatbin [WORD]\n");
+    if (argc < 3) {
+        printf("usage: ref_parity REFS.fatbin REFS_WIDE.fatbin [WORD]\n");
         return 2;
     }
-    gpu g = open_gpu(argv[1]);
+    gpu g = open_gpu(argv[1], argv[2]);
     for (size_t i = 0; i < ref_builtin_count; i++)
-        if (argc < 3 || strstr(ref_builtins[i].name, argv[2]))
+        if (argc < 4 || strstr(ref_builtins[i].name, argv[3]))
             run_reference(g, ref_builtins[i]);
     printf("%d comparisons over %llu elements with %llu violations: %d disagreements\n", compared,
            (unsigned long long)checks, (unsigned long long)faults, complaints);

@@ -1,8 +1,8 @@
 /*
  * test_exec_real.c - our own device code as nvcc translates it, run on the interpreter.
  *
- * $SOFTGPU_PTX names the folder with snapshot.ptx and refs.ptx; without it there is nothing to
- * test.
+ * $SOFTGPU_PTX names the folder with snapshot.ptx, refs.ptx and refs_wide.ptx; without it there is
+ * nothing to test.
  */
 #include "exec_bench.h"
 #include <math.h>
@@ -57,8 +57,8 @@ static void run_with(const void *params)
 static void every_kernel_can_be_prepared(void **state)
 {
     (void)state;
-    static const char *const names[] = {"snapshot.ptx", "refs.ptx"};
-    for (unsigned f = 0; f < 2; f++) {
+    static const char *const names[] = {"snapshot.ptx", "refs.ptx", "refs_wide.ptx"};
+    for (unsigned f = 0; f < 3; f++) {
         if (!open_file(names[f]))
             skip();
         unsigned kernels = 0;
@@ -163,7 +163,7 @@ static void a_reference_finds_the_wrong_elements(void **state)
     static const char *const kernels[] = {"cuvet_ref_rmsnorm", "cuvet_ref_rmsnorm_wide",
                                           "cuvet_ref_rmsnorm_f32"};
     for (unsigned i = 0; i < 9; i++) {
-        if (!open_file("refs.ptx"))
+        if (!open_file(i % 3 == 1 ? "refs_wide.ptx" : "refs.ptx"))
             skip();
         open_kernel(kernels[i % 3]);
         uint64_t x = bench_area(65536), y = bench_area(65536), answers = bench_area(65536);
