@@ -118,19 +118,28 @@ def bench_host(args):
                 CUVET_OUTLIER="off"),
         Variant("sampled, p = 1", CUVET_CONFIG=config, CUVET_SAMPLE="1", CUVET_BUDGET="off"),
     ]
-    results, counts = interleave(args, variants, 5, [os.path.join(args.build, "host_cost"), "200000", "200"])
-    print("\nhost: ns for one launch, 200,000 launches in batches of 200, medians of 5 processes")
-    print("  %-20s %8s %17s %9s %9s %9s %8s" % ("variant", "median", "spread (medians)", "to bare",
-                                              "to empty", "+ waits", "dropped"))
+    if args.variants:
+        variants = variants[:2] + [v for v in variants[2:] if any(word in v.name for word in args.variants)]
+    results, counts = interleave(args, variants, args.host_rounds,
+                                 [os.path.join(args.build, "host_cost"), "200000", "200"])
+    print("\nhost: ns for one launch, 200,000 launches in batches of 200, medians of %d processes; over empty: mean"
+          % args.host_rounds)
+    print("difference to the empty subscriber's process of the same round, and its standard error; MiB: most memory")
+    print("resident, over the bare process")
+    print("  %-20s %8s %17s %9s %9s %15s %9s %8s %6s" % ("variant", "median", "spread (medians)", "to bare",
+                                                        "to empty", "over empty", "+ waits", "dropped", "MiB"))
     middle = {n: statistics.median(r["median"] for r in rows) for n, rows in results.items()}
+    resident = {n: statistics.median(r["resident_mib"] for r in rows) for n, rows in results.items()}
     for name, rows in results.items():
         medians = [r["median"] for r in rows]
         waits = statistics.median(r["with_waits"] for r in rows)
         row = counts[name].get("bench_empty", {"checked": 0, "dropped": 0})
-        print("  %-20s %8.0f %8.0f-%-8.0f %8.2fx %8.2fx %9.0f %8s" % (
+        over = [r["median"] - e["median"] for r, e in zip(rows, results["empty subscriber"])]
+        error = statistics.stdev(over) / len(over) ** 0.5 if len(over) > 1 else 0
+        print("  %-20s %8.0f %8.0f-%-8.0f %8.2fx %8.2fx %8.0f +- %-3.0f %9.0f %8s %6.1f" % (
             name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
-            middle[name] / middle["empty subscriber"], waits,
-            share(row["dropped"], row["checked"] + row["dropped"])))
+            middle[name] / middle["empty subscriber"], statistics.mean(over), error, waits,
+            share(row["dropped"], row["checked"] + row["dropped"]), resident[name] - resident["bare"]))
 
 
 def bench_copy(args):
@@ -247,6 +256,8 @@ def main():
     parser.add_argument("--build", default="build/release/tests/bench", help="where programs go")
     parser.add_argument("--only", action="append", choices=PARTS, help="one part; may be given again")
     parser.add_argument("--rounds", type=int, default=4, help="processes of each variant of a step")
+    parser.add_argument("--host-rounds", type=int, default=5, help="processes of each variant of host")
+    parser.add_argument("--variants", nargs="*", metavar="WORD", help="host: only variants whose name holds a WORD")
     parser.add_argument("--budgets", nargs="*", default=["1%", "5%"], metavar="SHARE")
     parser.add_argument("--samples", nargs="*", default=["0.01", "0.1", "0.5", "1"], metavar="P")
     parser.add_argument("--no-make", action="store_true", help="the programs are built already")

@@ -4,13 +4,15 @@
  *   host_cost [LAUNCHES] [BATCH]
  *
  * Times batches of launches, each followed by a wait that is not timed, and prints one JSON line:
- * median, tenth and ninetieth percentile of ns per launch, and ns per launch with the waits.
+ * median, tenth and ninetieth percentile of ns per launch, ns per launch with the waits, and the
+ * most memory that the process had resident.
  */
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
+#include <sys/resource.h>
 #include <cuda_runtime.h>
 
 #define CHECK(call)                                                                                \
@@ -61,7 +63,11 @@ int main(int argc, char **argv)
     double total = ns(begin, steady::now()) / launches;
     CHECK(cudaGetLastError());
     std::sort(cost.begin(), cost.end());
-    printf("{\"median\": %.1f, \"p10\": %.1f, \"p90\": %.1f, \"with_waits\": %.1f}\n",
-           cost[cost.size() / 2], cost[cost.size() / 10], cost[cost.size() * 9 / 10], total);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    printf("{\"median\": %.1f, \"p10\": %.1f, \"p90\": %.1f, \"with_waits\": %.1f, "
+           "\"resident_mib\": %.1f}\n",
+           cost[cost.size() / 2], cost[cost.size() / 10], cost[cost.size() * 9 / 10], total,
+           usage.ru_maxrss / 1024.0);
     return 0;
 }
