@@ -4,6 +4,7 @@
     python3 tests/bench/bench.py --lib build/release/libcuvet.so [--only PART]
 
 host    nanoseconds of the host for one launch, from bare to sampled
+callback  what cuvet's callback adds to a launch that is not sampled, within one process
 copy    the snapshot's copy kernel against cuMemcpyDtoDAsync
 outlier the outlier gate's kernel on an ordinary launch against reading its sample once
 refs    each row-wise reference against reading its arrays once
@@ -28,7 +29,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "copy", "outlier", "refs", "step", "decode", "sync", "interpreter")
+PARTS = ("host", "callback", "copy", "outlier", "refs", "step", "decode", "sync", "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
 
@@ -140,6 +141,25 @@ def bench_host(args):
             name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
             middle[name] / middle["empty subscriber"], statistics.mean(over), error, waits,
             share(row["dropped"], row["checked"] + row["dropped"]), resident[name] - resident["bare"]))
+
+
+def bench_callback(args):
+    """What cuvet's callback costs beyond an empty one, in one process that has both in turn."""
+    config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
+    quiet = {"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_OUTLIER": "off",
+             "CUVET_CUPTI": os.path.join(args.build, "toggle_cupti.so")}
+    variants = [Variant("unregistered", CUVET_CONFIG=other, **quiet),
+                Variant("registered, p = 0", CUVET_CONFIG=config, **quiet)]
+    results, _ = interleave(args, variants, args.host_rounds,
+                            [os.path.join(args.build, "host_cost"), "400000", "100"])
+    print("\ncallback: ns that a launch takes more than under an empty subscriber, in the same process: the median")
+    print("difference of neighbouring batches of 100, its standard error, and the same of each of %d processes"
+          % args.host_rounds)
+    for name, rows in results.items():
+        over = [r["over"] for r in rows]
+        error = statistics.median(r["error"] for r in rows) / len(rows) ** 0.5
+        print("  %-20s %6.0f +- %-4.1f of %.0f   (%s)" % (name, statistics.median(over), error, statistics.median(
+            r["median"] for r in rows), ", ".join("%.0f" % o for o in over)))
 
 
 def bench_copy(args):
@@ -272,7 +292,7 @@ def main():
     parts, start = args.only or PARTS, time.time()
     if not args.no_make and set(parts) != {"interpreter"}:
         build_programs(args)
-    for part, bench in (("interpreter", bench_interpreter), ("host", bench_host), ("copy", bench_copy),
+    for part, bench in (("interpreter", bench_interpreter), ("host", bench_host), ("callback", bench_callback), ("copy", bench_copy),
                         ("outlier", bench_outlier),
                         ("refs", bench_refs)):
         if part in parts:

@@ -5,13 +5,16 @@
  *
  * Times batches of launches, each followed by a wait that is not timed, and prints one JSON line:
  * median, tenth and ninetieth percentile of ns per launch, ns per launch with the waits, and the
- * most memory that the process had resident.
+ * most memory that the process had resident. With toggle_cupti.so for a libcupti: what the
+ * subscriber adds, as the median difference of neighbouring batches with and without it.
  */
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
+#include <dlfcn.h>
 #include <sys/resource.h>
 #include <cuda_runtime.h>
 
@@ -36,38 +39,93 @@ static double ns(steady::time_point from, steady::time_point to)
     return (double)std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count();
 }
 
+/* Set: the subscriber is called; else nothing is (toggle_cupti.c). NULL: this process cannot
+ * choose. */
+static volatile int *find_toggle()
+{
+    const char *path = getenv("CUVET_CUPTI");
+    void *library = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    return library ? (volatile int *)dlsym(library, "toggle_forward") : NULL;
+}
+
+/* ns per launch of one batch. The stream is empty before and after. */
+static double time_batch(const float *x, float *y, int n, int batch, cudaStream_t stream)
+{
+    steady::time_point start = steady::now();
+    for (int i = 0; i < batch; i++)
+        bench_empty<<<1, 32, 0, stream>>>(x, y, n);
+    double cost = ns(start, steady::now()) / batch;
+    CHECK(cudaStreamSynchronize(stream));
+    return cost;
+}
+
+static double middle(std::vector<double> &values)
+{
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+/* Batches with and without the subscriber in turn, which of the two first in turn as well. */
+static void alternate(volatile int *toggle, const float *x, float *y, int n, int launches,
+                      int batch, cudaStream_t stream)
+{
+    std::vector<double> difference, off;
+    for (int done = 0, first = 0; done < launches; done += 2 * batch, first = !first) {
+        double cost[2];
+        for (int turn = 0; turn < 2; turn++) {
+            int on = turn ^ first;
+            *toggle = on;
+            cost[on] = time_batch(x, y, n, batch, stream);
+        }
+        difference.push_back(cost[1] - cost[0]);
+        off.push_back(cost[0]);
+    }
+    *toggle = 1;
+    double center = middle(difference);
+    std::vector<double> deviation;
+    for (double d : difference)
+        deviation.push_back(fabs(d - center));
+    /* The standard error of a median, from the median deviation of a normal distribution. */
+    double error = 1.2533 * 1.4826 * middle(deviation) / sqrt((double)difference.size());
+    printf("{\"median\": %.1f, \"over\": %.1f, \"error\": %.1f, \"pairs\": %zu}\n", middle(off),
+           center, error, difference.size());
+}
+
+static void plain(const float *x, float *y, int n, int launches, int batch, cudaStream_t stream)
+{
+    std::vector<double> cost;
+    steady::time_point begin = steady::now();
+    for (int done = 0; done < launches; done += batch)
+        cost.push_back(time_batch(x, y, n, batch, stream));
+    double total = ns(begin, steady::now()) / launches;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    std::sort(cost.begin(), cost.end());
+    printf("{\"median\": %.1f, \"p10\": %.1f, \"p90\": %.1f, \"with_waits\": %.1f, "
+           "\"resident_mib\": %.1f}\n",
+           cost[cost.size() / 2], cost[cost.size() / 10], cost[cost.size() * 9 / 10], total,
+           usage.ru_maxrss / 1024.0);
+}
+
 int main(int argc, char **argv)
 {
     const int launches = argc > 1 ? atoi(argv[1]) : 200000, batch = argc > 2 ? atoi(argv[2]) : 200;
     const int n = 256;
     float *x, *y;
     cudaStream_t stream;
-    std::vector<double> cost;
     CHECK(cudaMalloc(&x, n * sizeof *x));
     CHECK(cudaMalloc(&y, n * sizeof *y));
     CHECK(cudaMemset(x, 0, n * sizeof *x));
     CHECK(cudaMemset(y, 0, n * sizeof *y));
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     CHECK(cudaDeviceSynchronize());
-    for (int i = 0; i < 2000; i++)
-        bench_empty<<<1, 32, 0, stream>>>(x, y, n);
-    CHECK(cudaStreamSynchronize(stream));
-    steady::time_point begin = steady::now();
-    for (int done = 0; done < launches; done += batch) {
-        steady::time_point start = steady::now();
-        for (int i = 0; i < batch; i++)
-            bench_empty<<<1, 32, 0, stream>>>(x, y, n);
-        cost.push_back(ns(start, steady::now()) / batch);
-        CHECK(cudaStreamSynchronize(stream));
-    }
-    double total = ns(begin, steady::now()) / launches;
+    for (int i = 0; i < 10; i++)
+        time_batch(x, y, n, 200, stream);
+    volatile int *toggle = find_toggle();
+    if (toggle)
+        alternate(toggle, x, y, n, launches, batch, stream);
+    else
+        plain(x, y, n, launches, batch, stream);
     CHECK(cudaGetLastError());
-    std::sort(cost.begin(), cost.end());
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    printf("{\"median\": %.1f, \"p10\": %.1f, \"p90\": %.1f, \"with_waits\": %.1f, "
-           "\"resident_mib\": %.1f}\n",
-           cost[cost.size() / 2], cost[cost.size() / 10], cost[cost.size() * 9 / 10], total,
-           usage.ru_maxrss / 1024.0);
     return 0;
 }

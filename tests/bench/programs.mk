@@ -11,14 +11,14 @@ CUPTI := $(firstword $(wildcard $(CUDA)/lib64/libcupti.so $(CUDA)/extras/CUPTI/l
 NVCC_FLAGS := -O2 -std=c++17 -arch=$(GPU_ARCH) -I$(HERE)../.. -I$(HERE)../../shim
 
 .PHONY: programs
-programs: $(addprefix $(OUT)/,host_cost copy_cost outlier_cost ref_cost empty_subscriber.so)
+programs: $(addprefix $(OUT)/,host_cost copy_cost outlier_cost ref_cost empty_subscriber.so toggle_cupti.so)
 
 $(OUT)/%: $(HERE)%.cu $(HERE)../../shim/device/snapshot_abi.h \
     $(HERE)../../shim/device/outlier_abi.h $(HERE)../../refs/ref_abi.h
 	@mkdir -p $(OUT)
 	$(NVCC) $(NVCC_FLAGS) -o $@ $< -L$(CUDA)/lib64/stubs -lcuda
 
-$(OUT)/empty_subscriber.so: $(HERE)empty_subscriber.c
+$(OUT)/%.so: $(HERE)%.c
 	@mkdir -p $(OUT)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -I$(CUDA)/include -I$(CUDA)/extras/CUPTI/include \
 	    -DCUPTI_PATH='"$(CUPTI)"' -o $@ $< -ldl
