@@ -47,6 +47,7 @@ use() {
     fatbin=$build/tests/scenario/$of/kernels.fatbin
     [ -e "$here/$of/kernels.cu" ] || fatbin=$build/tests/scenario/common/kernels.fatbin
     registry=$here/common/registry.yaml
+    [ -e "$build/tests/scenario/$of/registry.yaml" ] && registry=$build/tests/scenario/$of/registry.yaml
     [ -e "$here/$of/registry.yaml" ] && registry=$here/$of/registry.yaml
     [ -e "$folder/registry.yaml" ] && registry=$folder/registry.yaml
     read -r -a arguments <<<"$(all arguments)"

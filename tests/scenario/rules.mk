@@ -7,7 +7,8 @@ SCENARIO := $(BUILD)/tests/scenario
 SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scenario/*/program.c)))
 SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
-SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(PLUGINS)
+SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(PLUGINS) \
+    $(SCENARIO)/catalogue/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
 STUBS := $(firstword $(wildcard $(CUDA)/lib64/stubs $(CUDA)/targets/x86_64-linux/lib/stubs \
     $(CUDA)/targets/sbsa-linux/lib/stubs))
@@ -26,9 +27,23 @@ $(SCENARIO)/injection/other.so: $(SCENARIO)/injection/other.o
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) -shared -o $@ $<
 
+# This one is made of the references themselves: their list gives kernels and registry, their host build
+# the right answers.
+CATALOGUE := $(SCENARIO)/catalogue
+CATALOGUE_O := $(GEN)/ref_list.o $(BUILD)/shim/verify/formals.o $(BUILD)/shim/base/error.o
+$(CATALOGUE)/%.o: INCLUDES = -Itests/scenario -I. -Ishim -I$(GEN)
+$(CATALOGUE)/program: $(CATALOGUE_O) $(HOST_REFS_O)
+$(CATALOGUE)/program: SCENARIO_LIBS = -lm
+$(CATALOGUE)/registry: $(CATALOGUE)/registry.o $(CATALOGUE_O)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^
+$(CATALOGUE)/registry.yaml $(CATALOGUE)/kernels.inc: $(CATALOGUE)/registry
+	$(quiet)$< $(subst .,,$(suffix $@)) > $@
+$(CATALOGUE)/kernels.fatbin: $(CATALOGUE)/kernels.inc tests/scenario/catalogue/job.h
+
 $(SCENARIO_FATBIN): $(BUILD)/%.fatbin: %.cu tests/scenario/common/kernels.cuh | $(READY)
 	$(call say,NVCC,$@)
-	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 -Itests/scenario/common \
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 -Itests/scenario/common -I$(@D) \
 	    -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX) -o $@ $<
 
 .PHONY: scenario scenario-programs sweep

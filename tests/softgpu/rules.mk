@@ -96,7 +96,8 @@ $(SOFTGPU_FATBINS)/.made: tests/softgpu/unit/make-fatbins tests/softgpu/unit/mod
 	$(call say,NVCC,$(@D))
 	$(quiet)tests/softgpu/unit/make-fatbins $(NVCC) tests/softgpu/unit/modules.cu $(@D) && touch $@
 
-SOFTGPU_TEST_FILES := $(SOFTGPU_FATBINS)/.made $(addprefix $(SOFTGPU_PTX)/,snapshot.ptx refs.ptx refs_wide.ptx)
+SOFTGPU_TEST_FILES := $(SOFTGPU_FATBINS)/.made \
+    $(addprefix $(SOFTGPU_PTX)/,snapshot.ptx outlier.ptx refs.ptx refs_wide.ptx)
 SOFTGPU_TEST_ENV := SOFTGPU_TEST_FATBINS=$(SOFTGPU_FATBINS) SOFTGPU_PTX=$(SOFTGPU_PTX) \
     SOFTGPU_TEST_PTX=$(SOFTGPU_PTX)/refs.ptx
 

@@ -1,6 +1,7 @@
 /*
- * program.c - runs a kernel for every built-in reference, in each type, on shapes that want each
- * way to check it: `program FATBIN right|wrong`.
+ * program.c - runs kernels that really compute, in each type, on shapes that want each way to check
+ * them: `program FATBIN right|wrong`. They are of the references that have kernels for a dtype of
+ * their own, and products; ../catalogue runs every reference.
  */
 #include "common/program.h"
 
