@@ -1,5 +1,8 @@
 /* kernels.cu - kernels that are right on ordinary input and wrong on large values. */
 #include "kernels.cuh"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 RMSNORM_RIGHT(norm_right)
 
@@ -21,4 +24,31 @@ extern "C" __global__ void update_narrow(float *y, const float *x, int n)
 {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         y[i] = y[i] + fminf(x[i], 50.0f);
+}
+
+/* A copy, which saturates at `most`, and the means to make its input, in one type. */
+#define CAST(suffix, T, real)                                                                      \
+    extern "C" __global__ void make_##suffix(T *to, const float *from, int n)                      \
+    {                                                                                              \
+        for (int i = threadIdx.x; i < n; i += blockDim.x)                                          \
+            to[i] = (T)from[i];                                                                    \
+    }                                                                                              \
+    extern "C" __global__ void cast_##suffix(const T *x, T *y, int n, float most)                  \
+    {                                                                                              \
+        for (int i = threadIdx.x; i < n; i += blockDim.x)                                          \
+            y[i] = (real)x[i] > (real)most ? (T)most : x[i];                                       \
+    }
+CAST(f64, double, double)
+CAST(f16, __half, float)
+CAST(bf16, __nv_bfloat16, float)
+CAST(f8e4m3, __nv_fp8_e4m3, float)
+CAST(f8e5m2, __nv_fp8_e5m2, float)
+
+/* Rows of a table; of an index only the bits of `mask` are looked at. */
+extern "C" __global__ void lookup(const long long *ids, const float *table, float *y, int cols,
+                                  int entries, long long mask)
+{
+    const float *row = table + (ids[blockIdx.x] & mask) * cols;
+    for (int c = threadIdx.x; c < cols; c += blockDim.x)
+        y[blockIdx.x * cols + c] = row[c];
 }

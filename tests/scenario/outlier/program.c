@@ -1,15 +1,20 @@
 /*
  * program.c - ordinary launches, each on new values, and a rare one with one large value:
- * `program FATBIN KERNEL`. Every launch is waited for.
+ * `program FATBIN KERNEL [narrow]`. Every launch is waited for.
  *
  *   norm_right, norm_narrow   y = rmsnorm(x), large arrays: only a sample of x is looked at
  *   update_narrow             y = y + x, in place
+ *   types                     copies in the other float types, one of whose values is infinite in
+ *                             the rare launch, and a lookup with an index beyond the usual ones;
+ *                             `narrow`: all of them cannot do that
  */
 #include "common/program.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { ROWS = 8, COLS = 100, LAUNCHES = 60, RARE = 45 };
+enum { ROWS = 8, COLS = 100, LAUNCHES = 60, RARE = 45, TOKENS = 64, ENTRIES = 300 };
 
 static void spoil(CUdeviceptr array, bool rare)
 {
@@ -45,10 +50,65 @@ static void updates(void)
     print_sum("update", y, (size_t)n * sizeof(float));
 }
 
+static void casts(const char *type, size_t bytes, float most)
+{
+    char make[32], cast[32];
+    int n = ROWS * COLS;
+    const float infinite = INFINITY;
+    CUdeviceptr from = upload((size_t)n, 1), x, y;
+    CHECK(cuMemAlloc(&x, (size_t)n * bytes));
+    CHECK(cuMemAlloc(&y, (size_t)n * bytes));
+    snprintf(make, sizeof make, "make_%s", type);
+    snprintf(cast, sizeof cast, "cast_%s", type);
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        fill(from, (size_t)n, 100 + i);
+        if (i == RARE)
+            CHECK(cuMemcpyHtoD(from + 4 * 333, &infinite, sizeof infinite));
+        launch(kernel(make), 1, 64, NULL, (void *[]){&x, &from, &n});
+        launch(kernel(cast), 1, 64, NULL, (void *[]){&x, &y, &n, &most});
+        CHECK(cuCtxSynchronize());
+    }
+    print_sum(cast, y, (size_t)n * bytes);
+}
+
+static void lookups(long long mask)
+{
+    int cols = 16, entries = ENTRIES;
+    long long host[TOKENS];
+    unsigned seed = 1;
+    CUdeviceptr ids, table = upload(ENTRIES * 16, 3), y = upload(TOKENS * 16, 4);
+    CHECK(cuMemAlloc(&ids, sizeof host));
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        for (unsigned k = 0; k < TOKENS; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            host[k] = seed >> 25; /* below 128 */
+        }
+        host[0] = i == RARE ? ENTRIES - 1 : host[0];
+        CHECK(cuMemcpyHtoD(ids, host, sizeof host));
+        launch(kernel("lookup"), TOKENS, 32, NULL,
+               (void *[]){&ids, &table, &y, &cols, &entries, &mask});
+        CHECK(cuCtxSynchronize());
+    }
+    print_sum("lookup", y, TOKENS * 16 * sizeof(float));
+}
+
+static void types(bool narrow)
+{
+    float most = narrow ? 50 : INFINITY;
+    casts("f64", 8, most);
+    casts("f16", 2, most);
+    casts("bf16", 2, most);
+    casts("f8e4m3", 1, most);
+    casts("f8e5m2", 1, most);
+    lookups(narrow ? 0xff : -1);
+}
+
 int main(int argc, char **argv)
 {
     start(argc, argv);
-    if (strncmp(word(0), "update", 6))
+    if (strcmp(word(0), "types") == 0)
+        types(strcmp(word(1), "narrow") == 0);
+    else if (strncmp(word(0), "update", 6))
         norms(word(0));
     else
         updates();
