@@ -60,6 +60,18 @@ verdict() {
     return 1
 }
 
+# A reason of skip.h is no use to people before a program has met it.
+reasons_met() {
+    local reason all=()
+    mapfile -t all < <(sed -n 's/^ *SKIP([A-Z_]*, "\([^"]*\)".*/\1/p' shim/verify/skip.h)
+    [ ${#all[@]} -gt 0 ] || { echo 'shim/verify/skip.h: no line SKIP(NAME, "text", ...) found'; return 1; }
+    for reason in "${all[@]}"; do
+        grep -qE "^reason $reason (=|>=) [1-9]" tests/scenario/*/expect || echo "$reason"
+    done | sed 's/.*/shim\/verify\/skip.h: no scenario has a line `reason & = N` in its expect, N over 0/' | {
+        ! grep .
+    }
+}
+
 chosen() {
     local name word
     for name in tests/scenario/*/expect; do
@@ -88,5 +100,6 @@ for name in "${names[@]}"; do
         rm -rf "${root:?}/$name"
     fi
 done
+[ $# -eq 0 ] && ok 'every reason to leave a launch unchecked has a scenario' reasons_met
 rmdir "$root" 2>/dev/null
 done_testing

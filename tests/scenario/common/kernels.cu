@@ -27,3 +27,12 @@ extern "C" __global__ void update(float *y, const float *x, int n)
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
         y[i] = y[i] + x[i];
 }
+
+/* A row of the table for each id; zeros where the table has none. */
+extern "C" __global__ void lookup(const int *ids, const float *table, float *y, int entries,
+                                  int cols)
+{
+    int id = ids[blockIdx.x];
+    for (int c = threadIdx.x; c < cols; c += blockDim.x)
+        y[blockIdx.x * cols + c] = id < 0 || id >= entries ? 0.0f : table[id * cols + c];
+}

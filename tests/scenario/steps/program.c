@@ -10,9 +10,12 @@
  *   update  a kernel that updates its output
  *   shapes  launches of many shapes
  *   grid    the launch functions of long ago
+ *   lookup  an index that its table has not, and one that it has
+ *   stop    asks not to be checked for some of its launches, if somebody is there to be asked
  */
 #include "common/program.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +107,40 @@ static void grid(void)
     norm_print("grid", &norm);
 }
 
+static void lookup(void)
+{
+    static const int beyond[ROWS] = {0, 2, 3, 1}, within[ROWS] = {0, 2, 2, 1};
+    int entries = 3, cols = COLS;
+    CUdeviceptr ids, table = upload(3 * COLS, 10), y = upload(ROWS * COLS, 11);
+    CHECK(cuMemAlloc(&ids, sizeof beyond));
+    for (int i = 0; i < 2; i++) {
+        CHECK(cuMemcpyHtoD(ids, i ? within : beyond, sizeof beyond));
+        launch(kernel("lookup"), ROWS, 64, stream, (void *[]){&ids, &table, &y, &entries, &cols});
+        CHECK(cuStreamSynchronize(stream));
+        print_sum("lookup", y, ROWS * COLS * sizeof(float));
+    }
+}
+
+/* cuvet.h has the functions; the program was linked with nothing that has them. */
+static void stop(void)
+{
+    union {
+        void *found;
+        int (*start)(void);
+        int (*stop)(int timeout_ms);
+    } on = {dlsym(RTLD_DEFAULT, "cuvet_start")}, off = {dlsym(RTLD_DEFAULT, "cuvet_stop")};
+    struct norm norm = norm_new(ROWS, COLS, 12);
+    for (int i = 0; i < STEPS; i++) {
+        if (i == 2 && off.found && off.stop(10000))
+            printf("not stopped\n");
+        if (i == 4 && on.found && on.start())
+            printf("not started\n");
+        norm_launch(i == 3 ? "norm_wrong" : "norm_right", &norm, stream);
+        CHECK(cuStreamSynchronize(stream));
+    }
+    norm_print("stop", &norm);
+}
+
 int main(int argc, char **argv)
 {
     const void *image = start(argc, argv);
@@ -125,6 +162,10 @@ int main(int argc, char **argv)
         shapes();
     else if (!strcmp(kind, "grid"))
         grid();
+    else if (!strcmp(kind, "lookup"))
+        lookup();
+    else if (!strcmp(kind, "stop"))
+        stop();
     else
         printf("unknown kind '%s'\n", kind);
     CHECK(cuStreamDestroy(stream));
