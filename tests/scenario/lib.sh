@@ -79,6 +79,7 @@ run_cuvet() {
     shift 2
     front=$(all front)
     rm -rf "$report"
+    [ -n "$(all beside)" ] && stands_beside "$work" "$name"
     if [ -n "$front" ]; then
         [ "$front" = - ] && front=
         # shellcheck disable=SC2086 # options are words
@@ -90,6 +91,19 @@ run_cuvet() {
     run_process "$work" "$name" "${usual[@]}" "CUVET_CONFIG=$registry" \
         "CUVET_REPORT=$report" "LD_PRELOAD=${sanitizer:+$sanitizer:}$library" "${settings[@]}" "$@" \
         "$program" "$fatbin" "${arguments[@]}"
+}
+
+# stands_beside WORK NAME: starts what `expect` wants beside the program, which is to end when that has.
+# Both meet in a folder of their own, so that nobody else is taken for the program.
+stands_beside() {
+    local work=$1 name=$2
+    mkdir -p "$work/run" && chmod 700 "$work/run"
+    touch "$work/$name.beside"
+    settings+=("BESIDE=$work/$name.beside" "XDG_RUNTIME_DIR=$work/run")
+    (
+        XDG_RUNTIME_DIR=$work/run timeout "$seconds" "$folder/$(all beside)" "$build/cuvet" >"$work/$name.said" 2>&1
+        rm "$work/$name.beside"
+    ) &
 }
 
 # compare WORK NAME: the run under cuvet against the bare one.
@@ -113,4 +127,5 @@ compare() {
         echo 'standard output differs (< alone, > under cuvet):'
         diff "$work/bare.out" "$work/$name.out" | head -20
     }
+    [ -n "$(all beside)" ] && wait && sed "s/^/$(all beside): /" "$work/$name.said"
 }
