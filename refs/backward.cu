@@ -2,7 +2,8 @@
 #include "ref.h"
 
 // dx = dy s (1 + x (1 - s)), s = sigmoid(x)
-REFERENCE_ONCE(silu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols]")
+REFERENCE_ONCE(silu_backward,
+               "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -14,7 +15,7 @@ REFERENCE_ONCE(silu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows]
 
 // y = silu(gate) up: dgate = dy up s (1 + gate (1 - s)), dup = dy gate s, s = sigmoid(gate)
 REFERENCE_ONCE(swiglu_backward, "in dy[rows][cols], in gate[rows][cols], in up[rows][cols], "
-                                "out dgate[rows][cols], out dup[rows][cols]")
+                                "out dgate[rows][cols], out dup[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -26,7 +27,8 @@ REFERENCE_ONCE(swiglu_backward, "in dy[rows][cols], in gate[rows][cols], in up[r
 }
 
 // dx = dy (Phi(x) + x phi(x)), Phi and phi the normal distribution and its density
-REFERENCE_ONCE(gelu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols]")
+REFERENCE_ONCE(gelu_backward,
+               "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -39,7 +41,8 @@ REFERENCE_ONCE(gelu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows]
 
 // y = x (1 + tanh(u)) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3):
 // dx = dy ((1 + tanh(u)) / 2 + x (1 - tanh(u)^2) u' / 2), u' = sqrt(2 / pi) (1 + 3 * 0.044715 x^2)
-REFERENCE_ONCE(gelu_tanh_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols]")
+REFERENCE_ONCE(gelu_tanh_backward,
+               "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -52,7 +55,7 @@ REFERENCE_ONCE(gelu_tanh_backward, "in dy[rows][cols], in x[rows][cols], out dx[
 
 // y = softmax(s x): dx = s y (dy - sum(y dy)), s = scale
 REFERENCE_ONCE(softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols], "
-                                 "real scale = 1")
+                                 "real scale = 1, each rows")
 {
     ROW(r, rows)
     {
@@ -62,7 +65,8 @@ REFERENCE_ONCE(softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[ro
 }
 
 // y = log_softmax(x): dx = dy - exp(y) sum(dy)
-REFERENCE_ONCE(log_softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols]")
+REFERENCE_ONCE(log_softmax_backward,
+               "in dy[rows][cols], in y[rows][cols], out dx[rows][cols], each rows")
 {
     ROW(r, rows)
     {
@@ -75,7 +79,7 @@ REFERENCE_ONCE(log_softmax_backward, "in dy[rows][cols], in y[rows][cols], out d
 // dw = sum over rows of dy h (Zhang and Sennrich 2019)
 REFERENCE_ONCE(rmsnorm_backward,
                "in dy[rows][cols], in x[rows][cols], in w[cols] = 1, in rstd[rows], "
-               "out dx?[rows][cols], out dw?[cols], real offset = 0")
+               "out dx?[rows][cols], out dw?[cols], real offset = 0, each rows")
 {
     ROW(r, dx.given ? rows : 0)
     {
@@ -90,7 +94,7 @@ REFERENCE_ONCE(rmsnorm_backward,
 // dw = sum over rows of dy h, db = sum over rows of dy (Ba, Kiros and Hinton 2016)
 REFERENCE_ONCE(layernorm_backward,
                "in dy[rows][cols], in x[rows][cols], in w[cols] = 1, in mean[rows], in rstd[rows], "
-               "out dx?[rows][cols], out dw?[cols], out db?[cols]")
+               "out dx?[rows][cols], out dw?[cols], out db?[cols], each rows")
 {
     ROW(r, dx.given ? rows : 0)
     {

@@ -2,37 +2,39 @@
 #include "ref.h"
 
 // y = a + b
-REFERENCE(add, "in a[rows][cols], in b[rows][cols], out y[rows][cols]")
+REFERENCE(add, "in a[rows][cols], in b[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = a(r, c) + b(r, c);
 }
 
 // y = a * b
-REFERENCE(mul, "in a[rows][cols], in b[rows][cols], out y[rows][cols]")
+REFERENCE(mul, "in a[rows][cols], in b[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = a(r, c) * b(r, c);
 }
 
 // y = alpha x
-REFERENCE(scale, "in x[rows][cols], out y[rows][cols], real alpha")
+REFERENCE(scale, "in x[rows][cols], out y[rows][cols], real alpha, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) * alpha;
 }
 
 // y = x + residual, the skip connection of a transformer block
-REFERENCE(residual_add, "in x[rows][cols], in residual[rows][cols], out y[rows][cols]")
+REFERENCE(residual_add,
+          "in x[rows][cols], in residual[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) + residual(r, c);
 }
 
 // y = max(x, 0); NaN stays NaN, as in torch.relu
-REFERENCE(relu, "in x[rows][cols], out y[rows][cols]")
+REFERENCE(relu, "in x[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = max(x(r, c), 0);
 }
 
 // y = x > 0 ? x : alpha x
-REFERENCE(leaky_relu, "in x[rows][cols], out y[rows][cols], real alpha = 0.01")
+REFERENCE(leaky_relu,
+          "in x[rows][cols], out y[rows][cols], real alpha = 0.01, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -42,7 +44,7 @@ REFERENCE(leaky_relu, "in x[rows][cols], out y[rows][cols], real alpha = 0.01")
 }
 
 // y = x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 (Hendrycks and Gimpel 2016)
-REFERENCE(gelu, "in x[rows][cols], out y[rows][cols]")
+REFERENCE(gelu, "in x[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -52,7 +54,7 @@ REFERENCE(gelu, "in x[rows][cols], out y[rows][cols]")
 }
 
 // y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, the same paper's approximation
-REFERENCE(gelu_tanh, "in x[rows][cols], out y[rows][cols]")
+REFERENCE(gelu_tanh, "in x[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -63,7 +65,7 @@ REFERENCE(gelu_tanh, "in x[rows][cols], out y[rows][cols]")
 }
 
 // y = x sigmoid(x)
-REFERENCE(silu, "in x[rows][cols], out y[rows][cols]")
+REFERENCE(silu, "in x[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -73,7 +75,7 @@ REFERENCE(silu, "in x[rows][cols], out y[rows][cols]")
 }
 
 // y = silu(gate) up (Shazeer 2020)
-REFERENCE(swiglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols]")
+REFERENCE(swiglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -83,7 +85,7 @@ REFERENCE(swiglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols]")
 }
 
 // the same with gate and up side by side in each row, as in vLLM's silu_and_mul
-REFERENCE(silu_and_mul, "in x[rows][2][cols], out y[rows][cols]")
+REFERENCE(silu_and_mul, "in x[rows][2][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -93,50 +95,52 @@ REFERENCE(silu_and_mul, "in x[rows][2][cols], out y[rows][cols]")
 }
 
 // y = a + alpha b, torch.add
-REFERENCE_ONCE(add_scaled, "in a[rows][cols], in b[rows][cols], out y[rows][cols], real alpha")
+REFERENCE_ONCE(add_scaled, "in a[rows][cols], in b[rows][cols], out y[rows][cols], "
+                           "real alpha, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = a(r, c) + b(r, c) * alpha;
 }
 
 // y = x + bias, the same for all rows
-REFERENCE_ONCE(bias_add, "in x[rows][cols], in bias[cols], out y[rows][cols]")
+REFERENCE_ONCE(bias_add, "in x[rows][cols], in bias[cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) + bias(c);
 }
 
 // y = x + bias + residual, what follows the output projection of a transformer block
 REFERENCE_ONCE(bias_residual_add, "in x[rows][cols], in bias[cols], in residual[rows][cols], "
-                                  "out y[rows][cols]")
+                                  "out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) + bias(c) + residual(r, c);
 }
 
 // y = x, rounded to the output's dtype
-REFERENCE_ONCE(cast, "in x[rows][cols], out y[rows][cols]")
+REFERENCE_ONCE(cast, "in x[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c);
 }
 
 // y = x mask / (1 - p), mask of 0 and 1 as the kernel wrote or read it (Srivastava et al. 2014)
-REFERENCE_ONCE(dropout, "in x[rows][cols], in mask[rows][cols], out y[rows][cols], real p")
+REFERENCE_ONCE(dropout, "in x[rows][cols], in mask[rows][cols], out y[rows][cols], real p, "
+                        "each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) * mask(r, c) / (1 - p);
 }
 
 // y = 1 / (1 + e^-x)
-REFERENCE_ONCE(sigmoid, "in x[rows][cols], out y[rows][cols]")
+REFERENCE_ONCE(sigmoid, "in x[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = sigmoid(x(r, c));
 }
 
 // y = tanh(x)
-REFERENCE_ONCE(tanh, "in x[rows][cols], out y[rows][cols]")
+REFERENCE_ONCE(tanh, "in x[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = tanh(x(r, c));
 }
 
 // y = x > 0 ? x : alpha (e^x - 1) (Clevert, Unterthiner and Hochreiter 2015)
-REFERENCE_ONCE(elu, "in x[rows][cols], out y[rows][cols], real alpha = 1")
+REFERENCE_ONCE(elu, "in x[rows][cols], out y[rows][cols], real alpha = 1, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -146,7 +150,8 @@ REFERENCE_ONCE(elu, "in x[rows][cols], out y[rows][cols], real alpha = 1")
 }
 
 // y = gelu(gate) up, gelu with erf (Shazeer 2020)
-REFERENCE_ONCE(geglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols]")
+REFERENCE_ONCE(geglu,
+               "in gate[rows][cols], in up[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -156,7 +161,8 @@ REFERENCE_ONCE(geglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols]
 }
 
 // the same with gelu's approximation by tanh, as in Gemma
-REFERENCE_ONCE(geglu_tanh, "in gate[rows][cols], in up[rows][cols], out y[rows][cols]")
+REFERENCE_ONCE(geglu_tanh,
+               "in gate[rows][cols], in up[rows][cols], out y[rows][cols], each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {

@@ -11,14 +11,16 @@
 #define SCATTER_BUDGET(n) ((n) > 32768 ? 256 : 8388608 / ((n) + 1))
 
 // y(t) = table(ids(t)): torch.nn.functional.embedding, index_select along the first dim
-REFERENCE_ONCE(embedding, "in ids[tokens], in table[entries][cols], out y[tokens][cols]")
+REFERENCE_ONCE(embedding, "in ids[tokens], in table[entries][cols], out y[tokens][cols], "
+                          "each tokens, each cols")
 {
     ELEMENT(t, tokens, c, cols) y(t, c) = table(INDEX(ids(t)), c);
 }
 
 // y(n, t) = table(ids(n, t)) + positions(t), learned positions (GPT-2, llm.c's encoder_forward)
 REFERENCE_ONCE(embedding_positions, "in ids[batch][time], in table[entries][cols], "
-                                    "in positions[time][cols], out y[batch][time][cols]")
+                                    "in positions[time][cols], out y[batch][time][cols], "
+                                    "each batch, each time, each cols")
 {
     ELEMENT(i, batch * time, c, cols)
     {
@@ -28,7 +30,8 @@ REFERENCE_ONCE(embedding_positions, "in ids[batch][time], in table[entries][cols
 }
 
 // y(r, c) = x(r, index(r, c)): torch.gather along the last dim; a sample of 65536 elements
-REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][cols]")
+REFERENCE_ONCE(gather,
+               "in x[rows][entries], in index[rows][cols], out y[rows][cols], each rows, each cols")
 {
     SAMPLE(i, rows * cols, 65536)
     {
@@ -39,7 +42,7 @@ REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][c
 
 // dtable(e) = scale * the sum of dy(t) over the tokens t with ids(t) = e, the gradient of embedding
 REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
-                                   "out dtable[entries][cols], real scale = 1")
+                                   "out dtable[entries][cols], real scale = 1, each cols")
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
@@ -58,7 +61,7 @@ REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
 // y(e) = y(e) before + alpha * the sum of x(t) over those t with ids(t) = e: torch.index_add along
 // the first dim
 REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], "
-                          "real alpha = 1")
+                          "real alpha = 1, each cols")
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {

@@ -4,7 +4,7 @@
 // loss = ln(sum(exp(x))) - x(target), 0 where the target is `ignore`; lse = ln(sum(exp(x))):
 // torch.nn.functional.cross_entropy with reduction none
 REFERENCE_ONCE(cross_entropy, "in x[rows][classes], in target[rows], out loss[rows], "
-                              "out lse?[rows], int ignore = -100")
+                              "out lse?[rows], int ignore = -100, each rows")
 {
     ROW(r, rows)
     {
@@ -24,7 +24,7 @@ REFERENCE_ONCE(cross_entropy, "in x[rows][classes], in target[rows], out loss[ro
 // n where the loss is a mean
 REFERENCE_ONCE(cross_entropy_backward,
                "in x[rows][classes], in target[rows], in dloss[rows] = 1, out dx[rows][classes], "
-               "real scale = 1, int ignore = -100")
+               "real scale = 1, int ignore = -100, each rows")
 {
     ROW(r, rows)
     {

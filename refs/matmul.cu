@@ -9,7 +9,8 @@
 #define MATMUL_BUDGET(k) ((k) > 32768 ? 256 : (k) < 1024 ? 8192 : 8388608 / (k))
 
 // c = alpha a b + bias
-REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], real alpha = 1")
+REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], "
+                          "real alpha = 1, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -19,7 +20,7 @@ REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], 
 }
 
 // y = x w^T + bias, torch.nn.functional.linear
-REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -29,7 +30,7 @@ REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
 }
 
 // c = a^T b, the gradient of a weight
-REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1")
+REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -39,7 +40,8 @@ REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1")
 }
 
 // c = alpha a b + beta c; with beta = 0 the old c is not read (BLAS)
-REFERENCE_ONCE(gemm, "in a[m][k], in b[k][n], inout c[m][n], real alpha = 1, real beta = 0")
+REFERENCE_ONCE(gemm, "in a[m][k], in b[k][n], inout c[m][n], real alpha = 1, real beta = 0, "
+                     "each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -52,7 +54,8 @@ REFERENCE_ONCE(gemm, "in a[m][k], in b[k][n], inout c[m][n], real alpha = 1, rea
 }
 
 // c = alpha a b for each of a batch
-REFERENCE_ONCE(bmm, "in a[batch][m][k], in b[batch][k][n], out c[batch][m][n], real alpha = 1")
+REFERENCE_ONCE(bmm, "in a[batch][m][k], in b[batch][k][n], out c[batch][m][n], real alpha = 1, "
+                    "each batch, each m, each n")
 {
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
@@ -63,7 +66,8 @@ REFERENCE_ONCE(bmm, "in a[batch][m][k], in b[batch][k][n], out c[batch][m][n], r
 }
 
 // c = alpha a b^T for each of a batch, such as attention's scores
-REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n], real alpha = 1")
+REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n], real alpha = 1, "
+                       "each batch, each m, each n")
 {
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
@@ -74,7 +78,7 @@ REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n]
 }
 
 // y = max(t, 0), t = x w^T + bias
-REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -85,7 +89,7 @@ REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]
 }
 
 // y = gelu(t), t = x w^T + bias, gelu with erf
-REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -96,7 +100,7 @@ REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]
 }
 
 // y = t sigmoid(t), t = x w^T + bias
-REFERENCE_ONCE(linear_silu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+REFERENCE_ONCE(linear_silu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -107,7 +111,7 @@ REFERENCE_ONCE(linear_silu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]
 }
 
 // y = alpha a x + bias, all of it
-REFERENCE_ONCE(gemv, "in a[m][n], in x[n], in bias[m] = 0, out y[m], real alpha = 1")
+REFERENCE_ONCE(gemv, "in a[m][n], in x[n], in bias[m] = 0, out y[m], real alpha = 1, each m")
 {
     ROW(i, m)
     {
@@ -117,7 +121,7 @@ REFERENCE_ONCE(gemv, "in a[m][n], in x[n], in bias[m] = 0, out y[m], real alpha 
 }
 
 // y = alpha a^T x + bias
-REFERENCE_ONCE(gemv_t, "in a[n][m], in x[n], in bias[m] = 0, out y[m], real alpha = 1")
+REFERENCE_ONCE(gemv_t, "in a[n][m], in x[n], in bias[m] = 0, out y[m], real alpha = 1, each m")
 {
     ROW(i, m)
     {

@@ -3,7 +3,7 @@
 
 // y = x / rms(x) * w, rstd = 1 / rms(x), rms(x) = sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019)
 REFERENCE(rmsnorm, "in x[rows][cols], in w[cols] = 1, out y[rows][cols], out rstd?[rows], "
-                   "real eps")
+                   "real eps, each rows")
 {
     ROW(r, rows)
     {
@@ -17,7 +17,7 @@ REFERENCE(rmsnorm, "in x[rows][cols], in w[cols] = 1, out y[rows][cols], out rst
 
 // y = (x - mean(x)) / sqrt(var(x) + eps) * w + b, var with 1 / n (Ba, Kiros and Hinton 2016)
 REFERENCE(layernorm, "in x[rows][cols], in w[cols] = 1, in b[cols] = 0, out y[rows][cols], "
-                     "out mean?[rows], out rstd?[rows], real eps")
+                     "out mean?[rows], out rstd?[rows], real eps, each rows")
 {
     ROW(r, rows)
     {
@@ -34,7 +34,7 @@ REFERENCE(layernorm, "in x[rows][cols], in w[cols] = 1, in b[cols] = 0, out y[ro
 
 // y = x / rms(x) * (offset + w): rmsnorm with weights about 0, as in Gemma and in Liger
 REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols], out rstd?[rows], "
-                               "real eps, real offset = 1")
+                               "real eps, real offset = 1, each rows")
 {
     ROW(r, rows)
     {
@@ -47,8 +47,9 @@ REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols],
 }
 
 // z = x + residual, y = rmsnorm(z) with z as it was stored: vLLM's fused_add_rms_norm
-REFERENCE_ONCE(add_rmsnorm, "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
-                            "out z[rows][cols], out y[rows][cols], out rstd?[rows], real eps")
+REFERENCE_ONCE(add_rmsnorm,
+               "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
+               "out z[rows][cols], out y[rows][cols], out rstd?[rows], real eps, each rows")
 {
     ROW(r, rows)
     {
@@ -64,7 +65,7 @@ REFERENCE_ONCE(add_rmsnorm, "in x[rows][cols], in residual[rows][cols], in w[col
 // the same with z as it was before it was rounded and stored: FlashInfer's fused_add_rmsnorm
 REFERENCE_ONCE(add_rmsnorm_unrounded,
                "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
-               "out z?[rows][cols], out y[rows][cols], out rstd?[rows], real eps")
+               "out z?[rows][cols], out y[rows][cols], out rstd?[rows], real eps, each rows")
 {
     ROW(r, rows)
     {
@@ -83,9 +84,9 @@ REFERENCE_ONCE(add_rmsnorm_unrounded,
 }
 
 // z = x + residual, y = layernorm(z) with z as it was stored: llm.c's fused_residual_forward
-REFERENCE_ONCE(add_layernorm,
-               "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, in b[cols] = 0, "
-               "out z[rows][cols], out y[rows][cols], out mean?[rows], out rstd?[rows], real eps")
+REFERENCE_ONCE(add_layernorm, "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
+                              "in b[cols] = 0, out z[rows][cols], out y[rows][cols], "
+                              "out mean?[rows], out rstd?[rows], real eps, each rows")
 {
     ROW(r, rows)
     {
@@ -102,7 +103,7 @@ REFERENCE_ONCE(add_layernorm,
 }
 
 // y = x / max(|x|, eps), |x| the Euclidean length: torch.nn.functional.normalize
-REFERENCE_ONCE(l2norm, "in x[rows][cols], out y[rows][cols], real eps = 1e-12")
+REFERENCE_ONCE(l2norm, "in x[rows][cols], out y[rows][cols], real eps = 1e-12, each rows")
 {
     ROW(r, rows)
     {
@@ -114,8 +115,9 @@ REFERENCE_ONCE(l2norm, "in x[rows][cols], out y[rows][cols], real eps = 1e-12")
 // layernorm over the channels of a group and their places alike, weights a channel each (Wu and He
 // 2018)
 REFERENCE_ONCE(groupnorm, "in x[batch][groups][channels][size], in w[groups][channels] = 1, "
-                          "in b[groups][channels] = 0, out y[batch][groups][channels][size], "
-                          "out mean?[batch][groups], out rstd?[batch][groups], real eps")
+                          "in b[groups][channels] = 0, "
+                          "out y[batch][groups][channels][size], out mean?[batch][groups], "
+                          "out rstd?[batch][groups], real eps, each batch, each groups")
 {
     ROW(i, batch * groups)
     {

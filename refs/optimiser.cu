@@ -9,9 +9,10 @@
 // m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
 // p = p - lr (m / c1 / (sqrt(v / c2) + eps) + decay p), c1 = 1 - beta1^t, c2 = 1 - beta2^t
 // (Loshchilov and Hutter 2019)
-REFERENCE_ONCE(adamw, "inout p[rows][cols], inout master?[rows][cols], in g[rows][cols], "
-                      "inout m[rows][cols], inout v[rows][cols], real lr, real beta1, real beta2, "
-                      "real eps, real decay, real c1, real c2, real grad_scale = 1")
+REFERENCE_ONCE(adamw,
+               "inout p[rows][cols], inout master?[rows][cols], in g[rows][cols], "
+               "inout m[rows][cols], inout v[rows][cols], real lr, real beta1, real beta2, "
+               "real eps, real decay, real c1, real c2, real grad_scale = 1, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -32,7 +33,8 @@ REFERENCE_ONCE(adamw, "inout p[rows][cols], inout master?[rows][cols], in g[rows
 // p = p - lr m, or p - lr (g + momentum m) after Nesterov: torch.optim.SGD
 REFERENCE_ONCE(sgd, "inout p[rows][cols], inout master?[rows][cols], in g[rows][cols], "
                     "inout m?[rows][cols], real lr, real momentum = 0, real dampening = 0, "
-                    "real decay = 0, real grad_scale = 1, int nesterov = 0, int first = 0")
+                    "real decay = 0, real grad_scale = 1, int nesterov = 0, int first = 0, "
+                    "each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {

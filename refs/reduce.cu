@@ -2,38 +2,38 @@
 #include "ref.h"
 
 // y = sum(x)
-REFERENCE(row_sum, "in x[rows][cols], out y[rows]")
+REFERENCE(row_sum, "in x[rows][cols], out y[rows], each rows")
 {
     ROW(r, rows) y(r) = SUM(c, cols, x(r, c));
 }
 
 // y = max(x); NaN if one is NaN
-REFERENCE(row_max, "in x[rows][cols], out y[rows]")
+REFERENCE(row_max, "in x[rows][cols], out y[rows], each rows")
 {
     ROW(r, rows) y(r) = MAX(c, cols, x(r, c));
 }
 
 // y = mean(x)
-REFERENCE(row_mean, "in x[rows][cols], out y[rows]")
+REFERENCE(row_mean, "in x[rows][cols], out y[rows], each rows")
 {
     ROW(r, rows) y(r) = SUM(c, cols, x(r, c)) / cols;
 }
 
 // y = min(x); NaN if one is NaN
-REFERENCE_ONCE(row_min, "in x[rows][cols], out y[rows]")
+REFERENCE_ONCE(row_min, "in x[rows][cols], out y[rows], each rows")
 {
     ROW(r, rows) y(r) = MIN(c, cols, x(r, c));
 }
 
 // y = the product of x
-REFERENCE_ONCE(row_prod, "in x[rows][cols], out y[rows]")
+REFERENCE_ONCE(row_prod, "in x[rows][cols], out y[rows], each rows")
 {
     ROW(r, rows) y(r) = PRODUCT(c, cols, x(r, c));
 }
 
 // y = the place of max(x), NaN counting as the largest: torch.argmax. Where several are largest,
 // any of their places is right; the first is expected of a kernel that names none of them.
-REFERENCE_ONCE(row_argmax, "in x[rows][cols], out y[rows]")
+REFERENCE_ONCE(row_argmax, "in x[rows][cols], out y[rows], each rows")
 {
     ROW(r, rows)
     {
@@ -46,7 +46,7 @@ REFERENCE_ONCE(row_argmax, "in x[rows][cols], out y[rows]")
 }
 
 // y(c) = x(0) + .. + x(c), torch.cumsum; a sample of the elements, about 2^23 additions
-REFERENCE_ONCE(row_cumsum, "in x[rows][cols], out y[rows][cols]")
+REFERENCE_ONCE(row_cumsum, "in x[rows][cols], out y[rows][cols], each rows")
 {
     SAMPLE(i, rows * cols, cols > 32768 ? 256 : 8388608 / (cols + 1))
     {
@@ -56,7 +56,7 @@ REFERENCE_ONCE(row_cumsum, "in x[rows][cols], out y[rows][cols]")
 }
 
 // y = the sum of each column, the gradient of a bias
-REFERENCE_ONCE(col_sum, "in x[rows][cols], out y[cols]")
+REFERENCE_ONCE(col_sum, "in x[rows][cols], out y[cols], each cols")
 {
     ROW(c, cols) y(c) = SUM(r, rows, x(r, c));
 }

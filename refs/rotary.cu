@@ -14,7 +14,8 @@
 REFERENCE_ONCE(rope_halves,
                "in x[tokens][heads][2][half], in cos[positions][half], in sin[positions][half], "
                "in position?[tokens], "
-               "out y[tokens][heads][2][half], real direction = 1")
+               "out y[tokens][heads][2][half], real direction = 1, each tokens given position, "
+               "each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
@@ -32,7 +33,8 @@ REFERENCE_ONCE(rope_halves,
 REFERENCE_ONCE(rope_pairs,
                "in x[tokens][heads][half][2], in cos[positions][half], in sin[positions][half], "
                "in position?[tokens], "
-               "out y[tokens][heads][half][2], real direction = 1")
+               "out y[tokens][heads][half][2], real direction = 1, each tokens given position, "
+               "each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
@@ -49,7 +51,8 @@ REFERENCE_ONCE(rope_pairs,
 // c and c + half, one table of cosines, then sines: vLLM's rotary_embedding
 REFERENCE_ONCE(rope_halves_table, "in x[tokens][heads][2][half], in table[positions][2][half], "
                                   "in position?[tokens], "
-                                  "out y[tokens][heads][2][half], real direction = 1")
+                                  "out y[tokens][heads][2][half], real direction = 1, each tokens "
+                                  "given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
@@ -66,7 +69,8 @@ REFERENCE_ONCE(rope_halves_table, "in x[tokens][heads][2][half], in table[positi
 // 2 c and 2 c + 1, one table: the same with is_neox = false
 REFERENCE_ONCE(rope_pairs_table, "in x[tokens][heads][half][2], in table[positions][2][half], "
                                  "in position?[tokens], "
-                                 "out y[tokens][heads][half][2], real direction = 1")
+                                 "out y[tokens][heads][half][2], real direction = 1, each tokens "
+                                 "given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {

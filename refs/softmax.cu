@@ -2,7 +2,7 @@
 #include "ref.h"
 
 // y = exp(s x - m) / sum(exp(s x - m)), m = max(s x), s = scale
-REFERENCE(softmax, "in x[rows][cols], out y[rows][cols], real scale = 1")
+REFERENCE(softmax, "in x[rows][cols], out y[rows][cols], real scale = 1, each rows")
 {
     ROW(r, rows)
     {
@@ -13,7 +13,7 @@ REFERENCE(softmax, "in x[rows][cols], out y[rows][cols], real scale = 1")
 }
 
 // y = x - m - ln(sum(exp(x - m))), m = max(x)
-REFERENCE(log_softmax, "in x[rows][cols], out y[rows][cols]")
+REFERENCE(log_softmax, "in x[rows][cols], out y[rows][cols], each rows")
 {
     ROW(r, rows)
     {
@@ -25,8 +25,9 @@ REFERENCE(log_softmax, "in x[rows][cols], out y[rows][cols]")
 
 // y = softmax(s x + mask), s = scale; a mask that several heads or sequences share has strides of
 // 0. What is subtracted before exp cancels from the quotient: a finite mask of -1e9 costs nothing.
-REFERENCE_ONCE(softmax_masked, "in x[batch][heads][rows][cols], in mask[batch][heads][rows][cols], "
-                               "out y[batch][heads][rows][cols], real scale = 1")
+REFERENCE_ONCE(softmax_masked,
+               "in x[batch][heads][rows][cols], in mask[batch][heads][rows][cols], "
+               "out y[batch][heads][rows][cols], real scale = 1, each batch, each heads, each rows")
 {
     ROW(i, batch * heads * rows)
     {
@@ -41,7 +42,7 @@ REFERENCE_ONCE(softmax_masked, "in x[batch][heads][rows][cols], in mask[batch][h
 // y = softmax(s x) over the columns c <= r + diagonal, which is torch.tril's; 0 in the others, or,
 // with zeros = 0, nothing is said about them (llm.c leaves them as they were)
 REFERENCE_ONCE(softmax_causal, "in x[batch][rows][cols], out y[batch][rows][cols], "
-                               "real scale = 1, int diagonal = 0, int zeros = 1")
+                               "real scale = 1, int diagonal = 0, int zeros = 1, each batch")
 {
     ROW(i, batch * rows)
     {
@@ -55,7 +56,7 @@ REFERENCE_ONCE(softmax_causal, "in x[batch][rows][cols], out y[batch][rows][cols
 }
 
 // y = m + ln(sum(exp(x - m))), m = max(x), 0 where that is infinite: torch.logsumexp
-REFERENCE_ONCE(logsumexp, "in x[rows][cols], out y[rows]")
+REFERENCE_ONCE(logsumexp, "in x[rows][cols], out y[rows], each rows")
 {
     ROW(r, rows)
     {

@@ -257,7 +257,7 @@ static enum status take_name(struct cursor *in, const struct formals *formals,
         return status;
     if (!*formal->name)
         return fail(in, start, "expected a name");
-    if (kind_of(formal->name, &other))
+    if (kind_of(formal->name, &other) || strcmp(formal->name, "each") == 0)
         return fail(in, start, "a keyword cannot be a name");
     if (formals_find(formals, formal->name) || find_size(formals, formal->name) >= 0)
         return fail(in, start, "name used twice");
@@ -296,6 +296,75 @@ static enum status take_formal(struct cursor *in, struct formals *formals)
     return status;
 }
 
+int formals_axis(const struct formal *formal, int size)
+{
+    for (int i = 0; i < formal->ndim; i++)
+        if (formal->dim[i].size == size)
+            return i;
+    return -1;
+}
+
+/* Once in each output that is always there, at most once in any array. */
+static enum status check_each(const struct cursor *in, const char *at,
+                              const struct formals *formals, int size)
+{
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *formal = &formals->formal[i];
+        bool writes = formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT;
+        int times = 0;
+        for (int j = 0; j < formal->ndim; j++)
+            times += formal->dim[j].size == size;
+        if (times > 1)
+            return fail(in, at, "an array has the dim of each twice");
+        if (writes && !formal->optional && times == 0)
+            return fail(in, at, "an output has not the dim of each");
+    }
+    return STATUS_OK;
+}
+
+/* What stands after "each"; all formals have been read. */
+static enum status take_each(struct cursor *in, struct formals *formals)
+{
+    char name[FORMAL_NAME], word[FORMAL_NAME];
+    skip_space(in);
+    const char *start = in->at;
+    struct formal_each each = {.given = -1};
+    enum status status = take_word(in, name);
+    if (status)
+        return status;
+    each.size = formals_find(formals, name) ? -1 : find_size(formals, name);
+    if (each.size < 0)
+        return fail(in, start, "expected a named dim");
+    if (formals->eaches == FORMALS_EACH)
+        return fail(in, start, "more than 4 dims of each");
+    skip_space(in);
+    const char *given = in->at;
+    status = take_word(in, word);
+    if (!status && *word) {
+        if (strcmp(word, "given") != 0)
+            return fail(in, given, "expected given, a comma or the end");
+        skip_space(in);
+        given = in->at;
+        status = take_word(in, word);
+        const struct formal *formal = formals_find(formals, word);
+        if (!status && (!formal || formal->kind != FORMAL_IN || !formal->optional))
+            return fail(in, given, "expected an input that may stay unbound");
+        each.given = formal ? formal->slot : -1;
+    }
+    formals->each[formals->eaches++] = each;
+    return status ? status : check_each(in, start, formals, each.size);
+}
+
+/* Whether "each" comes next; takes it. */
+static bool take_each_word(struct cursor *in)
+{
+    skip_space(in);
+    if (strncmp(in->at, "each", 4) != 0 || is_letter(in->at[4]) || is_digit(in->at[4]))
+        return false;
+    in->at += 4;
+    return true;
+}
+
 /* Int formals take the sizes after the named dims. */
 static enum status number_ints(struct cursor *in, struct formals *formals)
 {
@@ -317,8 +386,12 @@ enum status formals_parse(struct formals *formals, const char *text, struct erro
 {
     struct cursor in = {.text = text, .at = text, .err = err};
     *formals = (struct formals){0};
+    enum status status;
     do {
-        enum status status = take_formal(&in, formals);
+        bool each = formals->count && take_each_word(&in);
+        if (!each && formals->eaches)
+            return fail(&in, in.at, "expected each: nothing else follows one");
+        status = each ? take_each(&in, formals) : take_formal(&in, formals);
         if (status)
             return status;
     } while (take(&in, ','));

@@ -1,10 +1,12 @@
 /*
  * formals.h - the declared arguments of a reference: "in x[rows][cols], in w[cols] = 1,
- * out y[rows][cols], out rstd?[rows], real eps, int k".
+ * out y[rows][cols], out rstd?[rows], real eps, int k, each rows".
  *
- * Grammar: formal {"," formal}; formal = ("in"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
- *                                      | ("real"|"int") name ["=" number];
- *          dim = name | positive integer.
+ * Grammar: formal {"," formal} {"," each};
+ *          formal = ("in"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
+ *                 | ("real"|"int") name ["=" number];
+ *          dim = name | positive integer;
+ *          each = "each" name ["given" name].
  * An `in` with a default or `?` may stay unbound: reads then give the default (0 without one).
  * An `out?` may stay unbound: it is not compared. Array formals come before scalars in ref_call
  * in order of appearance; named dims, in order of first appearance, fill ref_call.size, and int
@@ -19,7 +21,7 @@
 #include "refs/ref_abi.h"
 
 enum formal_kind { FORMAL_IN, FORMAL_OUT, FORMAL_INOUT, FORMAL_REAL, FORMAL_INT };
-enum { FORMAL_NAME = 32, FORMALS_MAX = REF_MAX_TENSORS + REF_MAX_SCALARS };
+enum { FORMAL_NAME = 32, FORMALS_MAX = REF_MAX_TENSORS + REF_MAX_SCALARS, FORMALS_EACH = 4 };
 
 struct formal {
     char name[FORMAL_NAME];
@@ -40,10 +42,18 @@ struct formals {
     int tensors, scalars;
     int sizes; /* named dims and int formals */
     char size_name[REF_MAX_SIZES][FORMAL_NAME];
+    int eaches;
+    struct formal_each {
+        int size;  /* index into size_name */
+        int given; /* slot of the input that must be bound, or -1 */
+    } each[FORMALS_EACH];
 };
 
 /* Parses `text`. No allocation. STATUS_INVALID with column and expectation in `err`. */
 enum status formals_parse(struct formals *formals, const char *text, struct error *err);
+
+/* Where the array has the dim `size`, or -1. */
+int formals_axis(const struct formal *formal, int size);
 
 /* The formal of that name, or NULL. */
 const struct formal *formals_find(const struct formals *formals, const char *name);

@@ -152,6 +152,44 @@ static void test_null_error(void **state)
     assert_int_equal(formals_parse(&f, "in", NULL), STATUS_INVALID);
 }
 
+static void test_each(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f, "in x[rows][cols], in at?[rows], out y[rows][cols], out sum?[cols], int k, "
+               "each rows given at, each cols");
+    assert_int_equal(f.eaches, 2);
+    assert_int_equal(f.each[0].size, 0);
+    assert_int_equal(f.each[0].given, 1);
+    assert_int_equal(f.each[1].size, 1);
+    assert_int_equal(f.each[1].given, -1);
+    assert_int_equal(f.sizes, 3);
+    assert_int_equal(formals_axis(formals_find(&f, "y"), 1), 1);
+    assert_int_equal(formals_axis(formals_find(&f, "sum"), 0), -1);
+    parses(&f, "in x[rows], out y[rows]");
+    assert_int_equal(f.eaches, 0);
+    parses(&f, "in x[each_one], out eachs[each_one], each each_one");
+    assert_int_equal(f.eaches, 1);
+}
+
+static void test_each_is_checked(void **state)
+{
+    (void)state;
+    refuses("in x[rows], out y[rows], each cols", 31, "expected a named dim");
+    refuses("in x[rows], out y[rows], each", 30, "expected a named dim");
+    refuses("in x[rows], out y[rows], int k, each k", 38, "expected a named dim");
+    refuses("in x[rows], out y[4], each rows", 28, "an output has not the dim");
+    refuses("in x[n][n], out y[n], each n", 28, "the dim of each twice");
+    refuses("in x[n], out y[n], each n, in z[n]", 28, "nothing else follows");
+    refuses("in x[n], out y[n], each n if x", 27, "expected given");
+    refuses("in x[n], out y[n], each n given x", 33, "an input that may stay unbound");
+    refuses("in x[n], out y?[n], each n given y", 34, "an input that may stay unbound");
+    refuses("in x[n], out each[n]", 14, "a keyword");
+    refuses("each n", 1, "expected in, out");
+    refuses("in x[a][b][c][d], out y[a][b][c][d], each a, each b, each c, each d, each a", 75,
+            "more than 4");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +199,8 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_null_error),
+        cmocka_unit_test(test_each),
+        cmocka_unit_test(test_each_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,308 @@
+/*
+ * test_each.c - what references promise by `each`, held against the references themselves.
+ *
+ * For each promise a problem is drawn, a third to a half of the dim's items is picked, and these
+ * are presented as a problem of their own. Its reference values must be those of the whole problem,
+ * bit by bit: then a launch may be checked on some items, and nobody is blamed for the others.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "refs/ref_host.h"
+#include "refs/ref_list.h"
+#include "refs/ref_merge.h"
+#include "tests/ref_inputs.h"
+#include "verify/formals.h"
+
+enum { ELEMENTS_MAX = 4096, ITEMS_MAX = 16 };
+
+/* One array: the whole problem's, and what is left of it for the chosen items. Doubles, or integers
+ * where they are indices. */
+struct array {
+    bool bound;
+    uint64_t before[ELEMENTS_MAX], after[ELEMENTS_MAX];
+    uint64_t some_before[ELEMENTS_MAX], some_after[ELEMENTS_MAX];
+};
+
+struct problem {
+    const struct ref_builtin *reference;
+    struct formals formals;
+    int size; /* the dim of the promise */
+    int64_t items, chosen, choice[ITEMS_MAX];
+    struct array array[REF_MAX_TENSORS];
+    double whole[ELEMENTS_MAX], some[ELEMENTS_MAX]; /* reference values */
+};
+
+static struct problem problem;
+static uint64_t random_state;
+
+static double uniform(void)
+{
+    random_state += 0x9e3779b97f4a7c15;
+    uint64_t z = random_state;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static int64_t size_named(const char *name)
+{
+    static const struct {
+        const char *name;
+        int64_t size;
+    } rows[] = {{"rows", 9},     {"m", 7},    {"tokens", 8}, {"cols", 10},    {"k", 12},
+                {"classes", 9},  {"half", 6}, {"n", 9},      {"entries", 11}, {"positions", 13},
+                {"bins", 5},     {"time", 6}, {"batch", 5},  {"heads", 4},    {"groups", 4},
+                {"channels", 3}, {"size", 5}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].name, name) == 0)
+            return rows[i].size;
+    }
+    fail_msg("no size for '%s'", name);
+    return 0;
+}
+
+static bool is_array(const struct formal *formal)
+{
+    return formal->kind != FORMAL_REAL && formal->kind != FORMAL_INT;
+}
+
+static bool is_output(const struct formal *formal)
+{
+    return formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT;
+}
+
+static const struct ref_input *kind_of(const struct problem *p, const struct formal *formal)
+{
+    return ref_input_find(p->reference->name, formal->name);
+}
+
+static enum dtype dtype_of(const struct problem *p, const struct formal *formal)
+{
+    const struct ref_input *kind = kind_of(p, formal);
+    return kind && kind->below ? DTYPE_I64 : DTYPE_F64;
+}
+
+static int64_t dim_of(const struct problem *p, const struct formal *formal, int d, bool some)
+{
+    int size = formal->dim[d].size;
+    if (size < 0)
+        return formal->dim[d].literal;
+    return some && size == p->size ? p->chosen : size_named(p->formals.size_name[size]);
+}
+
+static int64_t count_of(const struct problem *p, const struct formal *formal, bool some)
+{
+    int64_t count = 1;
+    for (int d = 0; d < formal->ndim; d++)
+        count *= dim_of(p, formal, d, some);
+    assert_true(count <= ELEMENTS_MAX);
+    return count;
+}
+
+/* The element of the whole array that is element `i` of the chosen items. */
+static int64_t whole_index(const struct problem *p, const struct formal *formal, int64_t i)
+{
+    int64_t index = 0, stride = 1;
+    for (int d = formal->ndim - 1; d >= 0; d--) {
+        int64_t dim = dim_of(p, formal, d, true), at = i % dim;
+        i /= dim;
+        index += stride * (formal->dim[d].size == p->size ? p->choice[at] : at);
+        stride *= dim_of(p, formal, d, false);
+    }
+    return index;
+}
+
+static uint64_t drawn(const struct problem *p, const struct formal *formal)
+{
+    const struct ref_input *kind = kind_of(p, formal);
+    double value = 4 * uniform() - 2;
+    uint64_t bits;
+    if (kind && kind->below)
+        return (uint64_t)(uniform() * (double)size_named(kind->below));
+    if (kind && kind->bit)
+        value = uniform() < 0.9;
+    if (kind && kind->positive)
+        value = 0.5 + uniform();
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* Draws everything; `without` is an input that stays unbound, or NULL. */
+static void prepare(struct problem *p, const char *reference, const char *dim, const char *without)
+{
+    struct error err = {{0}};
+    size_t i = 0;
+    while (i < ref_builtin_count && strcmp(ref_builtins[i].name, reference) != 0)
+        i++;
+    assert_true(i < ref_builtin_count);
+    p->reference = &ref_builtins[i];
+    if (formals_parse(&p->formals, p->reference->formals, &err))
+        fail_msg("%s: %s", reference, err.text);
+    for (p->size = 0; strcmp(p->formals.size_name[p->size], dim) != 0; p->size++)
+        assert_true(p->size < p->formals.sizes);
+    p->items = size_named(dim);
+    p->chosen = 0;
+    for (int64_t item = 1; item < p->items; item++) { /* not the first: places must not matter */
+        if (item == p->items - 1 || uniform() < 0.4)
+            p->choice[p->chosen++] = item;
+    }
+    for (int f = 0; f < p->formals.count; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        struct array *a = &p->array[formal->slot];
+        if (!is_array(formal))
+            continue;
+        a->bound = !(without && strcmp(without, formal->name) == 0) &&
+                   !(is_output(formal) && formals_axis(formal, p->size) < 0);
+        for (int64_t k = 0; k < count_of(p, formal, false); k++) {
+            a->before[k] = drawn(p, formal);
+            a->after[k] = drawn(p, formal);
+        }
+        for (int64_t k = 0; k < count_of(p, formal, true); k++) {
+            a->some_before[k] = a->before[whole_index(p, formal, k)];
+            a->some_after[k] = a->after[whole_index(p, formal, k)];
+        }
+    }
+}
+
+static void view(const struct problem *p, const struct formal *formal, bool some,
+                 struct ref_tensor *t)
+{
+    const struct array *a = &p->array[formal->slot];
+    int64_t stride = 1;
+    if (a->bound && formal->kind != FORMAL_OUT)
+        t->in = some ? a->some_before : a->before;
+    if (a->bound && is_output(formal))
+        t->got = some ? a->some_after : a->after;
+    t->bytes = count_of(p, formal, some) * 8;
+    t->absent = formal->fallback;
+    t->dtype = (uint8_t)dtype_of(p, formal);
+    t->ndim = (uint8_t)formal->ndim;
+    t->id = (uint32_t)formal->slot;
+    for (int d = formal->ndim - 1; d >= 0; d--) {
+        t->dim[d] = dim_of(p, formal, d, some);
+        t->stride[d] = stride;
+        stride *= t->dim[d];
+    }
+}
+
+/* The reference's values of one output; what it does not visit stays NaN. False where it reached
+ * outside an array. */
+static bool store(const struct problem *p, const struct formal *output, bool some, double *out)
+{
+    struct ref_verdict answer;
+    struct ref_call call = {.lambda = 8,
+                            .unit_roundoff = 0x1p-53,
+                            .pieces = 1,
+                            .group = 1,
+                            .seed = 1,
+                            .answer = &answer,
+                            .store = out,
+                            .store_tensor = (uint32_t)output->slot,
+                            .store_count = count_of(p, output, some)};
+    ref_verdict_clear(&answer);
+    memset(out, 0xff, (size_t)call.store_count * sizeof *out);
+    for (int i = 0; i < p->formals.sizes; i++) {
+        const struct formal *formal = formals_find(&p->formals, p->formals.size_name[i]);
+        call.size[i] = formal                 ? (int64_t)formal->fallback
+                       : some && i == p->size ? p->chosen
+                                              : size_named(p->formals.size_name[i]);
+    }
+    for (int f = 0; f < p->formals.count; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        if (formal->kind == FORMAL_REAL)
+            call.scalar[formal->slot] = ref_scalar(formal->name);
+        else if (formal->kind != FORMAL_INT)
+            view(p, formal, some, &call.tensor[formal->slot]);
+    }
+    assert_int_equal(ref_host_run(p->reference->name, &call, 1), 0);
+    return answer.refused == 0;
+}
+
+/* Elements of all outputs whose value differs between the two problems, or that none visited. */
+static int differences(struct problem *p)
+{
+    int count = 0, elements = 0;
+    for (int f = 0; f < p->formals.count; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        if (!is_array(formal) || !is_output(formal) || !p->array[formal->slot].bound)
+            continue;
+        assert_true(store(p, formal, false, p->whole));
+        count += !store(p, formal, true, p->some);
+        for (int64_t i = 0; i < count_of(p, formal, true); i++, elements++) {
+            const double *whole = &p->whole[whole_index(p, formal, i)];
+            count += memcmp(whole, &p->some[i], sizeof *whole) != 0 || isnan(*whole);
+        }
+    }
+    assert_true(elements > 0);
+    return count;
+}
+
+static void promises_hold(void **state)
+{
+    (void)state;
+    int promises = 0;
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        struct formals formals;
+        assert_int_equal(formals_parse(&formals, ref_builtins[i].formals, NULL), STATUS_OK);
+        for (int e = 0; e < formals.eaches; e++, promises++) {
+            const char *dim = formals.size_name[formals.each[e].size];
+            for (uint64_t seed = 0; seed < 4; seed++) {
+                random_state = seed;
+                prepare(&problem, ref_builtins[i].name, dim, NULL);
+                int bad = differences(&problem);
+                if (bad)
+                    fail_msg("%s is not independent along %s: %d elements differ",
+                             ref_builtins[i].name, dim, bad);
+            }
+        }
+    }
+    assert_true(promises >= 74); /* each reference but the histogram makes one */
+}
+
+/* What is not promised, because it does not hold: the comparison above would tell. */
+static void what_is_not_promised_would_be_noticed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reference, *dim, *without;
+    } rows[] = {{"softmax_causal", "rows", NULL},      {"softmax", "cols", NULL},
+                {"row_cumsum", "cols", NULL},          {"rmsnorm", "cols", NULL},
+                {"rope_halves", "tokens", "position"}, {"rope_pairs_table", "tokens", "position"},
+                {"groupnorm", "channels", NULL},       {"histogram", "bins", NULL},
+                {"index_add", "entries", NULL},        {"cross_entropy_backward", "classes", NULL},
+                {"layernorm_backward", "cols", NULL},  {"embedding_backward", "entries", NULL}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        random_state = i;
+        prepare(&problem, rows[i].reference, rows[i].dim, rows[i].without);
+        if (!differences(&problem))
+            fail_msg("%s looks independent along %s", rows[i].reference, rows[i].dim);
+    }
+}
+
+static void all_but_the_histogram_promise_something(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        struct formals formals;
+        assert_int_equal(formals_parse(&formals, ref_builtins[i].formals, NULL), STATUS_OK);
+        if ((formals.eaches > 0) == (strcmp(ref_builtins[i].name, "histogram") == 0))
+            fail_msg("%s has %d", ref_builtins[i].name, formals.eaches);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(promises_hold),
+        cmocka_unit_test(what_is_not_promised_would_be_noticed),
+        cmocka_unit_test(all_but_the_histogram_promise_something),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
