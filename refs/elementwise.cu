@@ -74,23 +74,23 @@ REFERENCE(silu, "in x[rows][cols], out y[rows][cols], each rows, each cols")
     }
 }
 
-// y = silu(gate) up (Shazeer 2020)
-REFERENCE(swiglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols], each rows, each cols")
+// y = silu(gate) up (Shazeer 2020); `act` is silu(gate), rounded before the product in vLLM
+REFERENCE(swiglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols], point act, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
         auto t = gate(r, c);
-        y(r, c) = t * sigmoid(t) * up(r, c);
+        y(r, c) = act(t * sigmoid(t)) * up(r, c);
     }
 }
 
 // the same with gate and up side by side in each row, as in vLLM's silu_and_mul
-REFERENCE(silu_and_mul, "in x[rows][2][cols], out y[rows][cols], each rows, each cols")
+REFERENCE(silu_and_mul, "in x[rows][2][cols], out y[rows][cols], point act, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
         auto t = x(r, 0, c);
-        y(r, c) = t * sigmoid(t) * x(r, 1, c);
+        y(r, c) = act(t * sigmoid(t)) * x(r, 1, c);
     }
 }
 

@@ -8,24 +8,24 @@
 
 #define MATMUL_BUDGET(k) ((k) > 32768 ? 256 : (k) < 1024 ? 8192 : 8388608 / (k))
 
-// c = alpha a b + bias
+// c = alpha a b + bias; `dot` is a b, rounded where the rest is a kernel of its own
 REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], "
-                          "real alpha = 1, each m, each n")
+                          "real alpha = 1, point dot, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, a(i / n, l) * b(l, i % n));
-        c(i / n, i % n) = dot * alpha + bias(i % n);
+        real t = dot(SUM(l, k, a(i / n, l) * b(l, i % n)));
+        c(i / n, i % n) = t * alpha + bias(i % n);
     }
 }
 
 // y = x w^T + bias, torch.nn.functional.linear
-REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], each m, each n")
+REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point dot, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        y(i / n, i % n) = dot + bias(i % n);
+        real t = dot(SUM(l, k, x(i / n, l) * w(i % n, l)));
+        y(i / n, i % n) = t + bias(i % n);
     }
 }
 
@@ -77,35 +77,36 @@ REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n]
     }
 }
 
-// y = max(t, 0), t = x w^T + bias
-REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], each m, each n")
+// y = max(t, 0), t = x w^T + bias; `linear` is t, rounded where the activation is a kernel of its
+// own
+REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
         real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        real t = dot + bias(i % n);
+        real t = linear(dot + bias(i % n));
         y(i / n, i % n) = max(t, 0);
     }
 }
 
 // y = gelu(t), t = x w^T + bias, gelu with erf
-REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], each m, each n")
+REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
         real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        real t = dot + bias(i % n);
+        real t = linear(dot + bias(i % n));
         y(i / n, i % n) = t * 0.5 * (1 + erf(t * 0.7071067811865476));
     }
 }
 
 // y = t sigmoid(t), t = x w^T + bias
-REFERENCE_ONCE(linear_silu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], each m, each n")
+REFERENCE_ONCE(linear_silu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
         real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        real t = dot + bias(i % n);
+        real t = linear(dot + bias(i % n));
         y(i / n, i % n) = t * sigmoid(t);
     }
 }

@@ -1,15 +1,17 @@
 /* norm.cu - normalisation of rows. */
 #include "ref.h"
 
-// y = x / rms(x) * w, rstd = 1 / rms(x), rms(x) = sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019)
+// y = x / rms(x) * w, rstd = 1 / rms(x), rms(x) = sqrt(mean(x^2) + eps) (Zhang and Sennrich 2019);
+// xhat = x / rms(x) is rounded to the dtype of x before the weight in Llama of Hugging Face and in
+// vLLM
 REFERENCE(rmsnorm, "in x[rows][cols], in w[cols] = 1, out y[rows][cols], out rstd?[rows], "
-                   "real eps, each rows")
+                   "real eps, point xhat, each rows")
 {
     ROW(r, rows)
     {
         real ms = SUM(c, cols, square(x(r, c))) / cols;
         real inv = rsqrt(ms + eps);
-        EACH(c, cols) y(r, c) = x(r, c) * inv * w(c);
+        EACH(c, cols) y(r, c) = xhat(x(r, c) * inv) * w(c);
         if (rstd.given)
             rstd(r) = inv;
     }
@@ -17,14 +19,14 @@ REFERENCE(rmsnorm, "in x[rows][cols], in w[cols] = 1, out y[rows][cols], out rst
 
 // y = (x - mean(x)) / sqrt(var(x) + eps) * w + b, var with 1 / n (Ba, Kiros and Hinton 2016)
 REFERENCE(layernorm, "in x[rows][cols], in w[cols] = 1, in b[cols] = 0, out y[rows][cols], "
-                     "out mean?[rows], out rstd?[rows], real eps, each rows")
+                     "out mean?[rows], out rstd?[rows], real eps, point xhat, each rows")
 {
     ROW(r, rows)
     {
         real mu = SUM(c, cols, x(r, c)) / cols;
         real var = SUM(c, cols, square(x(r, c) - mu)) / cols;
         real inv = rsqrt(var + eps);
-        EACH(c, cols) y(r, c) = (x(r, c) - mu) * inv * w(c) + b(c);
+        EACH(c, cols) y(r, c) = xhat((x(r, c) - mu) * inv) * w(c) + b(c);
         if (mean.given)
             mean(r) = mu;
         if (rstd.given)
@@ -34,13 +36,13 @@ REFERENCE(layernorm, "in x[rows][cols], in w[cols] = 1, in b[cols] = 0, out y[ro
 
 // y = x / rms(x) * (offset + w): rmsnorm with weights about 0, as in Gemma and in Liger
 REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols], out rstd?[rows], "
-                               "real eps, real offset = 1, each rows")
+                               "real eps, real offset = 1, point xhat, each rows")
 {
     ROW(r, rows)
     {
         real ms = SUM(c, cols, square(x(r, c))) / cols;
         real inv = rsqrt(ms + eps);
-        EACH(c, cols) y(r, c) = x(r, c) * inv * (w(c) + offset);
+        EACH(c, cols) y(r, c) = xhat(x(r, c) * inv) * (w(c) + offset);
         if (rstd.given)
             rstd(r) = inv;
     }
@@ -49,14 +51,14 @@ REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols],
 // z = x + residual, y = rmsnorm(z) with z as it was stored: vLLM's fused_add_rms_norm
 REFERENCE_ONCE(add_rmsnorm,
                "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
-               "out z[rows][cols], out y[rows][cols], out rstd?[rows], real eps, each rows")
+               "out z[rows][cols], out y[rows][cols], out rstd?[rows], real eps, point xhat, each rows")
 {
     ROW(r, rows)
     {
         EACH(c, cols) z(r, c) = x(r, c) + residual(r, c);
         real ms = SUM(c, cols, square(z.after(r, c))) / cols;
         real inv = rsqrt(ms + eps);
-        EACH(c, cols) y(r, c) = z.after(r, c) * inv * w(c);
+        EACH(c, cols) y(r, c) = xhat(z.after(r, c) * inv) * w(c);
         if (rstd.given)
             rstd(r) = inv;
     }
@@ -65,7 +67,7 @@ REFERENCE_ONCE(add_rmsnorm,
 // the same with z as it was before it was rounded and stored: FlashInfer's fused_add_rmsnorm
 REFERENCE_ONCE(add_rmsnorm_unrounded,
                "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
-               "out z?[rows][cols], out y[rows][cols], out rstd?[rows], real eps, each rows")
+               "out z?[rows][cols], out y[rows][cols], out rstd?[rows], real eps, point xhat, each rows")
 {
     ROW(r, rows)
     {
@@ -76,7 +78,7 @@ REFERENCE_ONCE(add_rmsnorm_unrounded,
             auto sum = x(r, c) + residual(r, c);
             if (z.given)
                 z(r, c) = sum;
-            y(r, c) = sum * inv * w(c);
+            y(r, c) = xhat(sum * inv) * w(c);
         }
         if (rstd.given)
             rstd(r) = inv;

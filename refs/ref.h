@@ -28,6 +28,7 @@
 
 #include "ref_frame.h"
 #include "ref_index.h"
+#include "ref_point.h"
 
 /* --------------------------------------------------------------------------- formals */
 

@@ -19,13 +19,15 @@ typedef unsigned char uint8_t;
 #include <stdint.h>
 #endif
 
-#define REF_ABI 1
+#define REF_ABI 2
 
 enum {
     REF_MAX_TENSORS = 10,
     REF_MAX_DIMS = 4,
     REF_MAX_SCALARS = 8,
     REF_MAX_SIZES = 8,
+    REF_MAX_POINTS = 4,
+    REF_POINT_MAY = 0x80,  /* beside the dtype of a point: it may be rounded there, or not */
     REF_THREADS = 256,     /* threads in a block of every reference kernel */
     REF_MAX_BLOCKS = 2048, /* blocks of one launch: the length of ref_call.partial */
 };
@@ -138,7 +140,9 @@ struct ref_call {
     double underflow;      /* smallest normal of the accumulator: the flush-to-zero allowance */
     int32_t piece, pieces;
     uint32_t store_tensor;
-    uint32_t group; /* lanes that share a row: 32 or REF_THREADS; 1 on the host */
+    uint32_t group;                /* lanes that share a row: 32 or REF_THREADS; 1 on the host */
+    uint8_t point[REF_MAX_POINTS]; /* by the order of the point formals: the dtype that the subject
+                                      rounds to there, DTYPE_NONE for none, or REF_POINT_MAY */
 };
 
 #endif

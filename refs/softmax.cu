@@ -1,14 +1,15 @@
 /* softmax.cu - rows to probabilities and to their logarithms. */
 #include "ref.h"
 
-// y = exp(s x - m) / sum(exp(s x - m)), m = max(s x), s = scale
-REFERENCE(softmax, "in x[rows][cols], out y[rows][cols], real scale = 1, each rows")
+// y = exp(s x - m) / sum(exp(s x - m)), m = max(s x), s = scale; `scaled` is s x, rounded where the
+// scaling is a kernel of its own in the unfused formula
+REFERENCE(softmax, "in x[rows][cols], out y[rows][cols], real scale = 1, point scaled, each rows")
 {
     ROW(r, rows)
     {
-        real m = MAX(c, cols, x(r, c) * scale);
-        real inv = 1 / SUM(c, cols, exp(x(r, c) * scale - m));
-        EACH(c, cols) y(r, c) = exp(x(r, c) * scale - m) * inv;
+        real m = MAX(c, cols, scaled(x(r, c) * scale));
+        real inv = 1 / SUM(c, cols, exp(scaled(x(r, c) * scale) - m));
+        EACH(c, cols) y(r, c) = exp(scaled(x(r, c) * scale) - m) * inv;
     }
 }
 

@@ -176,6 +176,20 @@ static void put_call_tensor(struct json_out *json, const struct binding *binding
     json_end(json);
 }
 
+/* Dtypes of the rounding points, in the order of the formals: "bf16", "bf16?", "none". */
+static void put_points(struct json_out *json, const struct ref_call *call)
+{
+    json_put_array(json, "points");
+    for (int i = 0; i < REF_MAX_POINTS; i++) {
+        char text[32];
+
+        snprintf(text, sizeof text, "%s%s", dtype_text(call->point[i] & ~REF_POINT_MAY),
+                 call->point[i] & REF_POINT_MAY ? "?" : "");
+        json_string_n(json, text, strlen(text));
+    }
+    json_end(json);
+}
+
 static void put_call(struct json_out *json, const struct check_report *report)
 {
     const struct ref_call *call = &report->binding->call;
@@ -187,6 +201,7 @@ static void put_call(struct json_out *json, const struct check_report *report)
     json_put_double(json, "unit_roundoff", call->unit_roundoff);
     json_put_double(json, "input_roundoff", call->input_roundoff);
     json_put_double(json, "underflow", call->underflow);
+    put_points(json, call);
     json_put_uint(json, "seed", call->seed);
     json_put_array(json, "scalars");
     for (int i = 0; i < REF_MAX_SCALARS; i++)

@@ -437,7 +437,7 @@ static enum skip bind_arrays(struct evaluation *e)
     e->out->tensors = formals->tensors;
     for (int i = 0; !skip && i < formals->count; i++) {
         const struct formal *formal = &formals->formal[i];
-        if (formal->kind != FORMAL_REAL && formal->kind != FORMAL_INT)
+        if (formal_is_array(formal))
             skip = bind_formal(e, formal);
     }
     return skip;
@@ -489,8 +489,7 @@ static void finish_call(struct evaluation *e)
     const struct tolerance *tolerance = &e->plan->tolerance;
     for (int i = 0; i < formals->count; i++) {
         const struct formal *formal = &formals->formal[i];
-        if (formal->kind == FORMAL_REAL || formal->kind == FORMAL_INT ||
-            e->out->tensor_array[formal->slot] >= 0)
+        if (!formal_is_array(formal) || e->out->tensor_array[formal->slot] >= 0)
             continue;
         for (int j = 0; j < formal->ndim; j++) {
             int size = formal->dim[j].size;
@@ -503,6 +502,7 @@ static void finish_call(struct evaluation *e)
     call->input_roundoff = tolerance->tf32_inputs ? 0x1p-11 : 0;
     call->underflow = tolerance_underflow(tolerance->accumulate);
     call->pieces = 1;
+    memcpy(call->point, e->plan->point, sizeof call->point);
     /* Rows longer than this keep a whole block busy; shorter ones leave most of it idle. */
     const struct ref_tensor *first = &call->tensor[0];
     int64_t columns = first->ndim ? first->dim[first->ndim - 1] : 1;

@@ -68,7 +68,7 @@ static bool kind_of(const char *word, enum formal_kind *kind)
 {
     static const char *const words[] = {
         [FORMAL_IN] = "in",     [FORMAL_OUT] = "out", [FORMAL_INOUT] = "inout",
-        [FORMAL_REAL] = "real", [FORMAL_INT] = "int",
+        [FORMAL_REAL] = "real", [FORMAL_INT] = "int", [FORMAL_POINT] = "point",
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(word, words[i]) == 0) {
@@ -234,7 +234,7 @@ static enum status take_default(struct cursor *in, struct formal *formal)
         return STATUS_OK;
     skip_space(in);
     const char *start = in->at;
-    if (formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT)
+    if (formal->kind != FORMAL_IN && formal->kind != FORMAL_REAL && formal->kind != FORMAL_INT)
         return fail(in, start, "only an input or a scalar has a default");
     enum status status = take_number(in, &formal->fallback);
     if (status)
@@ -269,14 +269,14 @@ static enum status take_formal(struct cursor *in, struct formals *formals)
     skip_space(in);
     const char *start = in->at;
     if (formals->count == FORMALS_MAX)
-        return fail(in, start, "more than 18 formals");
+        return fail(in, start, "more than 22 formals");
     struct formal formal = {0};
     char word[FORMAL_NAME];
     enum status status = take_word(in, word);
     if (status)
         return status;
     if (!kind_of(word, &formal.kind))
-        return fail(in, start, "expected in, out, inout, real or int");
+        return fail(in, start, "expected in, out, inout, real, int or point");
     status = take_name(in, formals, &formal);
     if (status)
         return status;
@@ -284,7 +284,12 @@ static enum status take_formal(struct cursor *in, struct formals *formals)
         if (formals->scalars == REF_MAX_SCALARS)
             return fail(in, start, "more than 8 real formals");
         formal.slot = formals->scalars++;
-    } else if (formal.kind != FORMAL_INT) {
+    } else if (formal.kind == FORMAL_POINT) {
+        if (formals->points == REF_MAX_POINTS)
+            return fail(in, start, "more than 4 points");
+        formal.slot = formals->points++;
+        formal.optional = true;
+    } else if (formal_is_array(&formal)) {
         status = take_array(in, formals, &formal);
     }
     if (!status)

@@ -4,13 +4,14 @@
  *
  * Grammar: formal {"," formal} {"," each};
  *          formal = ("in"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
- *                 | ("real"|"int") name ["=" number];
+ *                 | ("real"|"int") name ["=" number] | "point" name;
  *          dim = name | positive integer;
  *          each = "each" name ["given" name].
  * An `in` with a default or `?` may stay unbound: reads then give the default (0 without one).
  * An `out?` may stay unbound: it is not compared. Array formals come before scalars in ref_call
  * in order of appearance; named dims, in order of first appearance, fill ref_call.size, and int
- * formals follow them.
+ * formals follow them. A point is a place in the formula where a kernel may round
+ * (refs/ref_point.h): no argument stands behind it, a tolerance row may give it a dtype.
  */
 #ifndef VERIFY_FORMALS_H
 #define VERIFY_FORMALS_H
@@ -20,8 +21,12 @@
 #include "base/error.h"
 #include "refs/ref_abi.h"
 
-enum formal_kind { FORMAL_IN, FORMAL_OUT, FORMAL_INOUT, FORMAL_REAL, FORMAL_INT };
-enum { FORMAL_NAME = 32, FORMALS_MAX = REF_MAX_TENSORS + REF_MAX_SCALARS, FORMALS_EACH = 4 };
+enum formal_kind { FORMAL_IN, FORMAL_OUT, FORMAL_INOUT, FORMAL_REAL, FORMAL_INT, FORMAL_POINT };
+enum {
+    FORMAL_NAME = 32,
+    FORMALS_MAX = REF_MAX_TENSORS + REF_MAX_SCALARS + REF_MAX_POINTS,
+    FORMALS_EACH = 4
+};
 
 struct formal {
     char name[FORMAL_NAME];
@@ -33,13 +38,13 @@ struct formal {
         int size;        /* index into formals.size_name, or -1 */
         int64_t literal; /* where size is -1 */
     } dim[REF_MAX_DIMS];
-    int slot; /* index into ref_call.tensor, .scalar or .size, by kind */
+    int slot; /* index into ref_call.tensor, .scalar, .size or .point, by kind */
 };
 
 struct formals {
     int count;
     struct formal formal[FORMALS_MAX];
-    int tensors, scalars;
+    int tensors, scalars, points;
     int sizes; /* named dims and int formals */
     char size_name[REF_MAX_SIZES][FORMAL_NAME];
     int eaches;
@@ -54,6 +59,12 @@ enum status formals_parse(struct formals *formals, const char *text, struct erro
 
 /* Where the array has the dim `size`, or -1. */
 int formals_axis(const struct formal *formal, int size);
+
+/* Whether it is an array: in, out or inout. */
+static inline bool formal_is_array(const struct formal *formal)
+{
+    return formal->kind <= FORMAL_INOUT;
+}
 
 /* The formal of that name, or NULL. */
 const struct formal *formals_find(const struct formals *formals, const char *name);

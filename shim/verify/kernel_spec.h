@@ -38,7 +38,14 @@ struct tolerance {
     bool tf32_inputs;      /* inputs rounded to tf32 before they are multiplied */
     double lambda;         /* of the sum bound; 8 unless the row says otherwise */
     double rtol, atol;     /* RULE_CLOSE */
+    int points;            /* declared rounding points, by name */
+    struct tolerance_point {
+        const char *name;
+        uint8_t code; /* as ref_call.point; POINT_OF_OUTPUT in place of the dtype: the output's */
+    } point[REF_MAX_POINTS];
 };
+
+enum { POINT_OF_OUTPUT = DTYPE_COUNT };
 
 enum { OUTLIER_SPEC_INPUTS = 4, OUTLIER_SPEC_CENTROID = 2 };
 

@@ -84,7 +84,8 @@ struct binding_plan {
     struct plan_tensor tensor[REF_MAX_TENSORS];
     struct plan_real real[REF_MAX_SCALARS];
     struct plan_size size[REF_MAX_SIZES];
-    struct tolerance tolerance; /* of the first output: what holds for the whole call */
+    struct tolerance tolerance;    /* of the first output: what holds for the whole call */
+    uint8_t point[REF_MAX_POINTS]; /* ref_call.point, by that tolerance */
     bool needs_before;
 };
 

@@ -217,6 +217,8 @@ static enum status bind_one(struct plan_builder *b, const struct formal *formal,
         return bind_real(b, formal, missing);
     case FORMAL_INT:
         return bind_size(b, formal->name, formal->slot, formal, missing);
+    case FORMAL_POINT: /* set_points */
+        return STATUS_OK;
     default:
         return bind_tensor(b, formal, missing);
     }
@@ -252,7 +254,13 @@ static enum status check_bind_keys(const struct plan_builder *b)
     enum status status = bind ? yaml_expect(bind, "bind", YAML_KIND_MAPPING, b->err) : STATUS_OK;
     for (size_t i = 0; !status && bind && i < bind->count; i++) {
         const char *name = bind->key[i]->text;
-        if (formals_find(formals, name) || is_size_name(formals, name))
+        const struct formal *formal = formals_find(formals, name);
+        if (formal && formal->kind == FORMAL_POINT)
+            return yaml_error(b->err, bind->key[i],
+                              "bind: '%s' of '%s' is a rounding point; 'tolerance: {rounding: {%s: "
+                              "bf16}}' declares it",
+                              name, reference_name(b), name);
+        if (formal || is_size_name(formals, name))
             continue;
         struct nearest nearest = {.word = name};
         char question[96];
@@ -282,9 +290,27 @@ static struct tolerance judge(const struct plan_builder *b, enum dtype dtype)
     return tolerance;
 }
 
-/* Each output by its own dtype; the accumulator, one for the call, is that of the first. */
-static void set_tolerances(struct plan_builder *b)
+/* The points of the whole call. Rows of the table were held against the reference when read. */
+static enum status set_points(struct plan_builder *b, enum dtype output)
 {
+    const struct tolerance *tolerance = &b->plan->tolerance;
+    enum status status = tolerance_fits(tolerance, b->source->builtin, place_of(b, ""), b->err);
+    for (int i = 0; !status && i < tolerance->points; i++) {
+        const struct tolerance_point *point = &tolerance->point[i];
+        const struct formal *formal = formals_find(b->plan->formals, point->name);
+        int dtype = point->code & ~REF_POINT_MAY;
+        if (dtype == POINT_OF_OUTPUT)
+            dtype = (int)output;
+        b->plan->point[formal->slot] = (uint8_t)(dtype | (point->code & REF_POINT_MAY));
+    }
+    return status;
+}
+
+/* Each output by its own dtype; the accumulator and the rounding points, one for the call, are
+ * those of the first. */
+static enum status set_tolerances(struct plan_builder *b)
+{
+    enum dtype output = DTYPE_F32;
     bool first = true;
     b->plan->tolerance = tolerance_fallback(DTYPE_F32);
     for (int i = 0; i < b->plan->formals->count; i++) {
@@ -294,11 +320,15 @@ static void set_tolerances(struct plan_builder *b)
         struct plan_tensor *tensor = &b->plan->tensor[formal->slot];
         if (tensor->array < 0)
             continue;
-        tensor->tolerance = judge(b, b->plan->array[tensor->array].item->type.dtype);
-        if (first)
+        enum dtype dtype = b->plan->array[tensor->array].item->type.dtype;
+        tensor->tolerance = judge(b, dtype);
+        if (first) {
             b->plan->tolerance = tensor->tolerance;
+            output = dtype;
+        }
         first = false;
     }
+    return set_points(b, output);
 }
 
 enum status plan_bind(struct plan_builder *b)
@@ -320,7 +350,5 @@ enum status plan_bind(struct plan_builder *b)
                           "reference '%s' needs %s, which no argument or bind gives "
                           "(formals: %s)",
                           reference_name(b), missing.names, b->source->builtin->formals);
-    if (!status)
-        set_tolerances(b);
-    return status;
+    return status ? status : set_tolerances(b);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "refs/ref_list.h"
 #include "verify/dtype.h"
+#include "verify/formals.h"
 #include "verify/registry_keys.h"
 
 static const char *const rule_names[] = {
@@ -53,6 +54,43 @@ static enum status read_inputs(const struct yaml_node *node, struct tolerance *o
     return status;
 }
 
+/* "bf16", "bf16?" or "output". */
+static enum status read_point(const char *name, const struct yaml_node *node,
+                              struct tolerance_point *out, struct error *err)
+{
+    const char *text;
+    char word[32];
+    struct type type = {.dtype = POINT_OF_OUTPUT, .lanes = 1};
+    enum status status = yaml_text(node, name, &text, err);
+    if (status)
+        return status;
+    size_t length = strcspn(text, "?");
+    bool may = strcmp(text + length, "?") == 0;
+    snprintf(word, sizeof word, "%.*s", (int)length, text);
+    bool known = strcmp(word, "output") == 0 || type_parse(word, &type);
+    if (!known || type.lanes != 1 || (text[length] && !may) || type.dtype < DTYPE_F32 ||
+        (type.dtype > DTYPE_F8E5M2 && type.dtype != POINT_OF_OUTPUT))
+        return yaml_error(err, node,
+                          "rounding at '%.40s' is '%.40s'; expected f32, f16, bf16, f8e4m3, f8e5m2 "
+                          "or output, with a ? behind it where the kernel may round",
+                          name, text);
+    *out = (struct tolerance_point){name, (uint8_t)(type.dtype | (may ? REF_POINT_MAY : 0))};
+    return STATUS_OK;
+}
+
+static enum status read_rounding(const struct yaml_node *node, struct tolerance *out,
+                                 struct error *err)
+{
+    enum status status = yaml_expect(node, "rounding", YAML_KIND_MAPPING, err);
+    if (!status && node->count > REF_MAX_POINTS)
+        status = yaml_error(err, node, "more than %d rounding points", REF_MAX_POINTS);
+    for (size_t i = 0; !status && i < node->count; i++) {
+        status = read_point(node->key[i]->text, node->item[i], &out->point[i], err);
+        out->points = (int)i + 1;
+    }
+    return status;
+}
+
 static enum status read_value(const char *key, const struct yaml_node *node, struct tolerance *out,
                               const char **reason, struct error *err)
 {
@@ -62,6 +100,8 @@ static enum status read_value(const char *key, const struct yaml_node *node, str
         return read_accumulate(node, out, err);
     if (strcmp(key, "inputs") == 0)
         return read_inputs(node, out, err);
+    if (strcmp(key, "rounding") == 0)
+        return read_rounding(node, out, err);
     if (strcmp(key, "reason") == 0)
         return yaml_text(node, key, reason, err);
     if (strcmp(key, "lambda") == 0)
@@ -81,6 +121,8 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
         status = read_value(node->key[i]->text, node->item[i], &row, &why, err);
     if (status)
         return status;
+    if (row.points && row.rule == RULE_CLOSE)
+        return yaml_error(err, node, "'rounding' does not go with rule close, which has margins");
     bool margins = yaml_get(node, "rtol") || yaml_get(node, "atol");
     if (margins && row.rule != RULE_CLOSE)
         return yaml_error(err, node, "'rtol' and 'atol' belong to rule close, not to rule %s",
@@ -93,18 +135,35 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
     return STATUS_OK;
 }
 
-static bool known_op(const char *op, const struct yaml_node *node, struct error *err)
+static const struct ref_builtin *find_op(const char *op, const struct yaml_node *node,
+                                         struct error *err)
 {
     struct nearest nearest = {.word = op};
     for (size_t i = 0; i < ref_builtin_count; i++) {
         if (strcmp(ref_builtins[i].name, op) == 0)
-            return true;
+            return &ref_builtins[i];
         nearest_offer(&nearest, ref_builtins[i].name);
     }
     char question[96];
     yaml_error(err, node, "unknown reference '%.60s'%s", op,
                nearest_text(&nearest, question, sizeof question));
-    return false;
+    return NULL;
+}
+
+enum status tolerance_fits(const struct tolerance *tolerance, const struct ref_builtin *reference,
+                           const struct yaml_node *node, struct error *err)
+{
+    struct formals formals;
+    enum status status =
+        tolerance->points ? formals_parse(&formals, reference->formals, err) : STATUS_OK;
+    for (int i = 0; !status && i < tolerance->points; i++) {
+        const struct formal *formal = formals_find(&formals, tolerance->point[i].name);
+        if (formal && formal->kind == FORMAL_POINT)
+            continue;
+        status = yaml_error(err, node, "rounding: reference '%s' has no point '%.40s' (it has: %s)",
+                            reference->name, tolerance->point[i].name, reference->formals);
+    }
+    return status;
 }
 
 /* Cuts the next word off a list such as "f16, bf16"; false at the end. */
@@ -145,7 +204,8 @@ static enum status add_rows(struct tolerance_table *table, struct arena *arena,
 {
     char op[64], dtype[64];
     for (const char *o = ops->text; next_word(&o, op);) {
-        if (!known_op(op, ops, err))
+        const struct ref_builtin *reference = find_op(op, ops, err);
+        if (!reference || tolerance_fits(&row.tolerance, reference, dtypes, err))
             return STATUS_INVALID;
         row.op = arena_text(arena, op, strlen(op));
         for (const char *d = dtypes->text; next_word(&d, dtype);) {

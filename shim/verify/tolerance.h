@@ -6,7 +6,10 @@
  *         f16, bf16: {rule: bound, accumulate: f32, reason: "..."}
  *         f32:       {rule: close, rtol: 1.3e-6, atol: 1e-5}
  *
- * Rows that are added later win. Filled while a registry is loaded, immutable afterwards.
+ *
+ * Rows that are added later win. Names of points and reasons stay in the document that they were
+ * read from, which has to outlive the table. Filled while a registry is loaded, immutable
+ * afterwards.
  */
 #ifndef VERIFY_TOLERANCE_H
 #define VERIFY_TOLERANCE_H
@@ -15,6 +18,8 @@
 #include "base/arena.h"
 #include "base/yaml_doc.h"
 #include "verify/kernel_spec.h"
+
+struct ref_builtin; /* refs/ref_list.h */
 
 struct tolerance_row {
     const char *op;
@@ -38,6 +43,10 @@ enum status tolerance_add(struct tolerance_table *table, struct arena *arena,
 /* Reads one row, {rule: ..., ...}. An accumulator that it does not name is DTYPE_NONE. */
 enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, const char **reason,
                            struct error *err);
+
+/* Whether the reference has the points that the row declares. */
+enum status tolerance_fits(const struct tolerance *tolerance, const struct ref_builtin *reference,
+                           const struct yaml_node *node, struct error *err);
 
 /* The row for outputs of `dtype`, or NULL. */
 const struct tolerance_row *tolerance_find(const struct tolerance_table *table, const char *op,

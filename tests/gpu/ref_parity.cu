@@ -245,7 +245,7 @@ static void make_arrays(problem &p)
 {
     for (int i = 0; i < p.formals.count; i++) {
         const struct formal &f = p.formals.formal[i];
-        if (f.kind == FORMAL_REAL || f.kind == FORMAL_INT)
+        if (!formal_is_array(&f))
             continue;
         array a = {};
         a.formal = &f;

@@ -325,6 +325,22 @@ static void tolerances_reach_the_call(void **state)
     assert_true(b.call.unit_roundoff == 0x1p-24);
 }
 
+static void rounding_points_reach_the_call(void **state)
+{
+    (void)state;
+#define POINTED(type, row)                                                                         \
+    "kernel: k\n  signature: const " type " x[4][8], " type " y[4][8]\n  reference: rmsnorm\n"     \
+    "  bind: {eps: 0}\n  tolerance: " row "\n"
+    expect_bound(bind(POINTED("bf16", "{rounding: {xhat: output}}"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.point[0], DTYPE_BF16);
+    expect_bound(bind(POINTED("f16", "{rounding: {xhat: output?}}"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.point[0], DTYPE_F16 | REF_POINT_MAY);
+    expect_bound(bind(POINTED("f16", "{rounding: {xhat: bf16}}"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.point[0], DTYPE_BF16);
+    expect_bound(bind(POINTED("f16", "{}"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.point[0], DTYPE_NONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +359,7 @@ int main(void)
         cmocka_unit_test(scalars_come_in_all_types),
         cmocka_unit_test(structs_by_value_are_read),
         cmocka_unit_test(tolerances_reach_the_call),
+        cmocka_unit_test(rounding_points_reach_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

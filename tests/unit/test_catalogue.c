@@ -283,7 +283,7 @@ static void prepare(struct problem *p, size_t at, enum dtype dtype)
     for (int f = 0; f < p->formals.count; f++) {
         const struct formal *formal = &p->formals.formal[f];
         struct array *a = &p->array[formal->slot];
-        if (formal->kind == FORMAL_REAL || formal->kind == FORMAL_INT)
+        if (!formal_is_array(formal))
             continue;
         const struct ref_input *kind = ref_input_find(p->reference->name, formal->name);
         bool index = (kind && kind->below) || (counts(p) && formal->kind == FORMAL_OUT);
@@ -342,7 +342,7 @@ static struct ref_verdict judge(const struct problem *p, double roundoff)
             call.scalar[formal->slot] = scalar_named(p, formal->name);
         else if (formal->kind == FORMAL_INT)
             call.size[formal->slot] = (int64_t)formal->fallback;
-        else
+        else if (formal_is_array(formal))
             view(p, formal, &call.tensor[formal->slot]);
         size += formal->kind == FORMAL_INT;
     }

@@ -70,7 +70,7 @@ static int64_t size_named(const char *name)
 
 static bool is_array(const struct formal *formal)
 {
-    return formal->kind != FORMAL_REAL && formal->kind != FORMAL_INT;
+    return formal_is_array(formal);
 }
 
 static bool is_output(const struct formal *formal)
@@ -218,7 +218,7 @@ static bool store(const struct problem *p, const struct formal *output, bool som
         const struct formal *formal = &p->formals.formal[f];
         if (formal->kind == FORMAL_REAL)
             call.scalar[formal->slot] = ref_scalar(formal->name);
-        else if (formal->kind != FORMAL_INT)
+        else if (formal_is_array(formal))
             view(p, formal, some, &call.tensor[formal->slot]);
     }
     assert_int_equal(ref_host_run(p->reference->name, &call, 1), 0);

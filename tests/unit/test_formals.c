@@ -82,6 +82,21 @@ static void test_ints_follow_dims(void **state)
     assert_true(formals_find(&f, "b")->fallback == -2.5e-3);
 }
 
+static void test_points(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f, "in x[n], point first, out y[n], real a, point second");
+    assert_int_equal(f.points, 2);
+    assert_int_equal(formals_find(&f, "second")->kind, FORMAL_POINT);
+    assert_int_equal(formals_find(&f, "second")->slot, 1);
+    assert_false(formal_is_array(formals_find(&f, "first")));
+    assert_true(formal_is_array(formals_find(&f, "y")));
+    refuses("point p = 1", 11, "only an input");
+    refuses("point p[n]", 8, "expected ,");
+    refuses("point a, point b, point c, point d, point e", 37, "more than 4 points");
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -195,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole_declaration),
         cmocka_unit_test(test_ints_follow_dims),
+        cmocka_unit_test(test_points),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_limits),

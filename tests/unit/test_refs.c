@@ -727,6 +727,133 @@ static void test_sample(void **state)
     assert_int_equal(run("matmul", &call).checked, 8192);
 }
 
+/* --------------------------------------------------------------------- rounding points */
+
+static float round_to(enum dtype dtype, float x)
+{
+    return dtype == DTYPE_BF16 ? round_bf16(x) : dtype == DTYPE_F16 ? (float)(_Float16)x : x;
+}
+
+/* rmsnorm in f32 whose normalised value is rounded to `point` before the weight. */
+static struct ref_verdict rmsnorm_rounding(enum dtype dtype, enum dtype point, unsigned declared,
+                                           enum mutant mutant)
+{
+    enum { ROWS = 4, COLS = 2048 };
+    check_rmsnorm(dtype, ROWS, COLS, mutant, 1);
+    for (int64_t i = 0; i < ROWS * COLS; i++) {
+        float xhat = round_to(point, x_at(i) * (float)get(&out_s, i / COLS));
+        set(&out_y, i, xhat * (float)get(&in_w, i % COLS));
+    }
+    struct ref_call call = new_call();
+    call.tensor[0] = tensor(&in_x, 0, 2, ROWS, COLS, 0);
+    call.tensor[1] = tensor(&in_w, 0, 1, COLS, 0, 0);
+    call.tensor[2] = tensor(&out_y, 1, 2, ROWS, COLS, 0);
+    call.scalar[0] = 1e-5f;
+    call.size[0] = ROWS;
+    call.size[1] = COLS;
+    call.point[0] = (uint8_t)declared;
+    return run("rmsnorm", &call);
+}
+
+/* A kernel that rounds where the contract says so is right, one that keeps more precision is not:
+ * models that were trained with the rounding tell the difference. Without the contract it is the
+ * other way round, and where the kernel may round, both are right. */
+static void test_point_must(void **state)
+{
+    (void)state;
+    static const enum dtype dtypes[] = {DTYPE_BF16, DTYPE_F16};
+    for (int d = 0; d < 2; d++) {
+        enum dtype t = dtypes[d];
+        for (random_state = 1; random_state < 1u << 20; random_state += 1u << 18) {
+            struct ref_verdict v = rmsnorm_rounding(t, t, t, RIGHT);
+            expect_quiet("rounds, must", &v, 4 * 2048);
+            v = rmsnorm_rounding(t, t, t | REF_POINT_MAY, RIGHT);
+            expect_quiet("rounds, may", &v, 4 * 2048);
+            v = rmsnorm_rounding(t, DTYPE_F32, t | REF_POINT_MAY, RIGHT);
+            expect_quiet("keeps, may", &v, 4 * 2048);
+        }
+        assert_true(rmsnorm_rounding(t, DTYPE_F32, t, RIGHT).violations > 1000);
+        assert_true(rmsnorm_rounding(t, t, DTYPE_NONE, RIGHT).violations > 1000);
+    }
+    /* Other faults stay visible behind a point. */
+    assert_true(rmsnorm_rounding(DTYPE_BF16, DTYPE_BF16, DTYPE_BF16, LOW_ACCUMULATOR).violations >
+                0);
+    assert_true(
+        rmsnorm_rounding(DTYPE_BF16, DTYPE_BF16, DTYPE_BF16 | REF_POINT_MAY, LOW_ACCUMULATOR)
+            .violations > 0);
+}
+
+/* One value through linear's point: x w is `dot` exactly, then the bias is added. */
+static struct ref_verdict point_once(double dot, double bias, double got, unsigned declared)
+{
+    shape(&in_x, DTYPE_F32, 1);
+    shape(&in_w, DTYPE_F32, 1);
+    shape(&in_b, DTYPE_F32, 1);
+    shape(&out_y, DTYPE_F32, 1);
+    set(&in_x, 0, dot);
+    set(&in_w, 0, 1);
+    set(&in_b, 0, bias);
+    set(&out_y, 0, got);
+    struct ref_call call = new_call();
+    call.tensor[0] = tensor(&in_x, 0, 2, 1, 1, 0);
+    call.tensor[1] = tensor(&in_w, 0, 2, 1, 1, 0);
+    call.tensor[2] = tensor(&in_b, 0, 1, 1, 0, 0);
+    call.tensor[3] = tensor(&out_y, 1, 2, 1, 1, 0);
+    call.size[0] = call.size[1] = call.size[2] = 1;
+    call.point[0] = (uint8_t)declared;
+    return run("linear", &call);
+}
+
+static void test_point_numbers(void **state)
+{
+    (void)state;
+    /* Far from a tie the rounded value is known to f32's accuracy. */
+    assert_int_equal(point_once(1.001, -1, 0, DTYPE_BF16).violations, 0);
+    assert_int_equal(point_once(1.001, -1, 0.001f, DTYPE_BF16).violations, 1);
+    assert_int_equal(point_once(1.006, -1, 0.0078125, DTYPE_BF16).violations, 0);
+    assert_int_equal(point_once(1.006, -1, 0, DTYPE_BF16).violations, 1);
+    assert_int_equal(point_once(-1.006, 1, -0.0078125, DTYPE_BF16).violations, 0);
+    /* At a tie either neighbour may have been seen, and no other. */
+    assert_int_equal(point_once(1.00390625, 0, 1, DTYPE_BF16).violations, 0);
+    assert_int_equal(point_once(1.00390625, 0, 1.0078125, DTYPE_BF16).violations, 0);
+    assert_int_equal(point_once(1.00390625, 0, 1.015625, DTYPE_BF16).violations, 1);
+    /* Where it may be rounded: half an ulp either way. */
+    assert_int_equal(point_once(1.001, -1, 0.001f, DTYPE_BF16 | REF_POINT_MAY).violations, 0);
+    assert_int_equal(point_once(1.001, -1, 0, DTYPE_BF16 | REF_POINT_MAY).violations, 0);
+    assert_int_equal(point_once(1.001, -1, 0.0078125, DTYPE_BF16 | REF_POINT_MAY).violations, 1);
+    /* f16 has subnormals, and overflows: then nothing is said. */
+    assert_int_equal(point_once(0x1.8p-24, 0, 0x1p-24, DTYPE_F16).violations, 0);
+    assert_int_equal(point_once(0x1.4p-24, 0, 0x1p-23, DTYPE_F16).violations, 1);
+    assert_int_equal(point_once(0x1.4p-24, 0, 0x1p-24, DTYPE_F16).violations, 0);
+    assert_int_equal(point_once(70000, 0, INFINITY, DTYPE_F16).wide, 1);
+    assert_int_equal(point_once(70000, 0, INFINITY, DTYPE_F16).violations, 0);
+    assert_int_equal(point_once(NAN, 0, NAN, DTYPE_F16).violations, 0);
+    assert_int_equal(point_once(INFINITY, 0, INFINITY, DTYPE_F16).violations, 0);
+    assert_int_equal(point_once(INFINITY, 0, 65504, DTYPE_F16).violations, 1);
+}
+
+/* silu rounded to bf16 before the product, as vLLM's silu_and_mul does it. */
+static void test_point_of_an_activation(void **state)
+{
+    (void)state;
+    random_state = 3;
+    fill(&in_x, DTYPE_BF16, 6 * 2 * 1000, 0, 2);
+    struct ref_call call = softmax_call(DTYPE_BF16, 6, 1000);
+    call.tensor[0] = tensor(&in_x, 0, 3, 6, 2, 1000);
+    for (int rounds = 0; rounds < 2; rounds++) {
+        for (int64_t i = 0; i < 6000; i++) {
+            int64_t at = i / 1000 * 2000 + i % 1000;
+            float act = silu(x_at(at));
+            set(&out_y, i, (rounds ? round_bf16(act) : act) * x_at(at + 1000));
+        }
+        call.point[0] = DTYPE_NONE;
+        assert_int_equal(run("silu_and_mul", &call).violations > 600, rounds);
+        call.point[0] = DTYPE_BF16;
+        assert_int_equal(run("silu_and_mul", &call).violations > 600, !rounds);
+        assert_int_equal(run("silu_and_mul", &call).violations > 0, !rounds);
+    }
+}
+
 /* ------------------------------------------------------------------- rules and classes */
 
 /* relu over `count` elements: the simplest way to present a value y and what was got. */
@@ -1077,6 +1204,9 @@ int main(void)
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_input_roundoff),
+        cmocka_unit_test(test_point_must),
+        cmocka_unit_test(test_point_numbers),
+        cmocka_unit_test(test_point_of_an_activation),
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_overflow_threshold),

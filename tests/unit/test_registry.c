@@ -85,6 +85,10 @@ static void bad_entries_are_left_out(void **state)
     expect(ENTRY("reference: gelu, first: -1, " F), 1, "expected a whole number from 0");
     expect(ENTRY("reference: gelu, label: [a], " F), 1, "'label' is a list; expected a text");
     expect(ENTRY("reference: gelu, tolerance: {rule: near}, " F), 1, "expected bound, close");
+    expect(ENTRY("reference: gelu, tolerance: {rounding: {xhat: bf16}}, " F), 1,
+           "rounding: reference 'gelu' has no point 'xhat' (it has: in x");
+    expect(ENTRY("reference: swiglu, bind: {gate: x, up: x, act: x}, " F), 1,
+           "bind: 'act' of 'swiglu' is a rounding point; 'tolerance: {rounding: {act: bf16}}'");
     expect(HEAD "- {kernel: '/(/', reference: gelu, " F "}\n" GELU, 1, "missing closing");
     expect(ENTRY("reference: gelu, signature: 'bf61 x[n], i32 n'"), 1,
            "k.yaml:3:43: signature: at 'bf61': unknown type; did you mean 'bf16'?");

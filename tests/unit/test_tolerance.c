@@ -90,8 +90,31 @@ static void bad_rows_are_told(void **state)
     expect("tolerances:\n  relu: {f32: {inputs: bf16}}\n", "expected tf32");
     expect("tolerances:\n  relu: {f32: {rule: close, atol: -1}}\n", "expected a number from 0");
     expect("tolerances:\n  relu: {f32: {lambda: 0}}\n", "expected a number from 0.5");
+    expect("tolerances:\n  rmsnorm: {f32: {rounding: bf16}}\n", "expected a mapping");
+    expect("tolerances:\n  rmsnorm: {f32: {rounding: {xhat: i8}}}\n", "or output, with a ?");
+    expect("tolerances:\n  rmsnorm: {f32: {rounding: {xhat: bf16?x}}}\n", "or output, with a ?");
+    expect("tolerances:\n  rmsnorm: {f32: {rounding: {rstd: bf16}}}\n",
+           "t.yaml:2:13: rounding: reference 'rmsnorm' has no point 'rstd' (it has: in x");
+    expect("tolerances:\n  rmsnorm: {f32: {rule: close, rtol: 1, rounding: {xhat: bf16}}}\n",
+           "does not go with rule close");
     expect("tolerances: [1]\n", "expected a mapping");
     expect("tolerances:\n  relu: 3\n", "'relu' is '3'; expected a mapping");
+}
+
+static void points_are_read(void **state)
+{
+    (void)state;
+    struct tolerance_table table =
+        rows("tolerances:\n  rmsnorm, layernorm:\n    bf16: {rounding: {xhat: bf16}}\n"
+             "    f16: {rounding: {xhat: f16?}}\n    f32: {rounding: {xhat: output?}}\n");
+    assert_int_equal(complaints.count, 0);
+    const struct tolerance *row = &tolerance_find(&table, "rmsnorm", DTYPE_BF16)->tolerance;
+    assert_int_equal(row->points, 1);
+    assert_int_equal(row->point[0].code, DTYPE_BF16);
+    row = &tolerance_find(&table, "layernorm", DTYPE_F16)->tolerance;
+    assert_int_equal(row->point[0].code, DTYPE_F16 | REF_POINT_MAY);
+    row = &tolerance_find(&table, "rmsnorm", DTYPE_F32)->tolerance;
+    assert_int_equal(row->point[0].code, POINT_OF_OUTPUT | REF_POINT_MAY);
 }
 
 static void a_bad_row_leaves_the_others(void **state)
@@ -172,6 +195,7 @@ int main(void)
         cmocka_unit_test(rows_are_found_by_op_and_dtype),
         cmocka_unit_test(later_rows_win),
         cmocka_unit_test(bad_rows_are_told),
+        cmocka_unit_test(points_are_read),
         cmocka_unit_test(a_bad_row_leaves_the_others),
         cmocka_unit_test(the_builtin_table_is_whole_and_gives_reasons),
         cmocka_unit_test(accumulators_have_their_numbers),

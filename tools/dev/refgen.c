@@ -142,6 +142,8 @@ static void write_members(FILE *out, const struct formals *formals)
         else if (f->kind == FORMAL_IN)
             fprintf(out, "    ref_in<E, D, %d, %s> %s; \\\n", f->ndim,
                     f->optional ? "true" : "false", f->name);
+        else if (f->kind == FORMAL_POINT)
+            fprintf(out, "    ref_point<E, D> %s; \\\n", f->name);
         else if (f->kind != FORMAL_INT)
             fprintf(out, "    ref_out<E, D, %d> %s; \\\n", f->ndim, f->name);
     }
@@ -156,6 +158,8 @@ static void write_initialisers(FILE *out, const struct formals *formals)
         const struct formal *f = &formals->formal[i];
         if (f->kind == FORMAL_REAL)
             fprintf(out, ", \\\n          %s(frame_.call.scalar[%d], frame_.k)", f->name, f->slot);
+        else if (f->kind == FORMAL_POINT)
+            fprintf(out, ", \\\n          %s(frame_, %d)", f->name, f->slot);
         else if (f->kind != FORMAL_INT)
             fprintf(out, ", \\\n          %s(frame_, frame_.call.tensor[%d])", f->name, f->slot);
     }

@@ -174,7 +174,7 @@ static void prepare(struct problem *p, const struct ref_builtin *reference, cons
     in.used = out.used = 0;
     for (int i = 0; i < p->formals.count; i++) {
         const struct formal *formal = &p->formals.formal[i];
-        if (formal->kind != FORMAL_REAL && formal->kind != FORMAL_INT)
+        if (formal_is_array(formal))
             make_array(p, formal);
     }
     memcpy(want.host, out.host, out.used);
@@ -222,7 +222,7 @@ static void compute(struct problem *p, struct array *a)
         const struct formal *formal = &p->formals.formal[i];
         if (formal->kind == FORMAL_REAL)
             call.scalar[formal->slot] = (double)(float)ref_scalar(formal->name);
-        else if (formal->kind != FORMAL_INT)
+        else if (formal_is_array(formal))
             call.tensor[formal->slot] = view(&p->array[formal->slot]);
     }
     for (int i = 0; i < p->formals.sizes; i++)
@@ -287,7 +287,7 @@ static void run(const struct problem *p, const char *spoilt)
         const struct formal *formal = &p->formals.formal[i];
         if (formal->kind == FORMAL_REAL)
             job.scalar[formal->slot] = (float)ref_scalar(formal->name);
-        else if (formal->kind != FORMAL_INT && p->array[formal->slot].given)
+        else if (formal_is_array(formal) && p->array[formal->slot].given)
             job.array[formal->slot] = p->array[formal->slot].device;
     }
     for (int i = 0; i < p->formals.sizes; i++)

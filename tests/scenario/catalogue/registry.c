@@ -53,7 +53,7 @@ static void write_entry(const struct ref_builtin *reference, const struct formal
         if (formal->kind == FORMAL_REAL)
             printf(", f32 %s @%zu", formal->name,
                    offsetof(struct job, scalar) + 4 * (size_t)formal->slot);
-        else if (formal->kind != FORMAL_INT)
+        else if (formal_is_array(formal))
             write_array(reference->name, formals, formal);
     }
     printf(" }\n");
