@@ -197,6 +197,7 @@ template <class E, int D, int RANK> struct ref_out {
         slow.place = place;
         slow.rank = RANK;
         slow.axis = AXIS;
+        slow.masked = frame.masked;
         slow.count = count;
         REF_UNROLL
         for (int j = 0; j < W; j++) {
@@ -263,6 +264,9 @@ template <class E, int D, int RANK> struct ref_out {
     REF_FRAME.product(ref_scope, n, [&](auto c, [[maybe_unused]] ref_lane_scope ref_scope) {       \
         return (__VA_ARGS__);                                                                      \
     })
+
+/* Whether the row is masked as a whole, by its largest logit: then the call says what is right. */
+#define MASKED(most) (REF_FRAME.masked = (most).value(0) == -ref_infinity())
 
 /* A number read from an array as an index, an index or a condition as a number: ref_index.h. */
 #define INDEX(...)  ref_as_index(__VA_ARGS__)

@@ -59,6 +59,14 @@ enum tolerance_rule {
     RULE_CLOSE,   /* |got - y| <= atol + rtol * |y| */
     RULE_BITWISE, /* got == y rounded to the output's dtype, to nearest even; any NaN equals any NaN
                    */
+    RULE_STOCHASTIC, /* as RULE_BOUND, but y may be rounded to either neighbour */
+};
+
+/* What an output holds in rows that are masked as a whole, where a formula divides 0 by 0. */
+enum masked_rows {
+    MASKED_NAN, /* what the formula gives */
+    MASKED_ZERO,
+    MASKED_ANY, /* NaN or 0 */
 };
 
 /*
@@ -143,6 +151,7 @@ struct ref_call {
     uint32_t group;                /* lanes that share a row: 32 or REF_THREADS; 1 on the host */
     uint8_t point[REF_MAX_POINTS]; /* by the order of the point formals: the dtype that the subject
                                       rounds to there, DTYPE_NONE for none, or REF_POINT_MAY */
+    uint32_t masked_rows;          /* enum masked_rows */
 };
 
 #endif

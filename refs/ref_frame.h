@@ -128,11 +128,12 @@ template <class E> struct ref_frame {
     ref_rules<E> k;
     E sum_unit; /* lambda u */
     int lane, lanes;
-    int dims;  /* how many of call.size are dims of arrays */
-    bool sane; /* and they are such as arrays can have */
+    int dims;    /* how many of call.size are dims of arrays */
+    bool masked; /* this row is, by the last MASKED */
+    bool sane;   /* and they are such as arrays can have */
 
     REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_)
-        : call(call_), cold(cold_), dims(0), sane(true)
+        : call(call_), cold(cold_), dims(0), masked(false), sane(true)
     {
         hot.max_abs = hot.max_rel = hot.max_ratio = hot.sum_square = hot.sum_signed = 0;
         hot.checked = hot.refused = hot.wide = 0;

@@ -8,7 +8,7 @@
  * ref_verdict in local memory. So the worst element is known by its place only where it was judged
  * slowly; its ratio is always known.
  *
- * Bound of an element (RULE_BOUND), y unrounded:
+ * Bound of an element (RULE_BOUND; RULE_STOCHASTIC: a whole ulp), y unrounded:
  *   1/2 ulp_out(max(|y|, |got|)) + e (1 + 2^-10) + flush(out)
  * The 2^-10 covers e's own rounding; flush is what a kernel may flush to zero on its way to f32
  * or bf16; half the smallest subnormal is in the ulp, which stops at the smallest normal.
@@ -25,6 +25,12 @@
 /* Times ref_call.underflow: a bound below it comes from flushing to zero and is not called wide,
  * or each exact 0 of a masked row would be inconclusive. */
 #define REF_CALM 1024
+
+/* Times an ulp: what the hot path allows under RULE_STOCHASTIC. A number of the grid is its own
+ * only rounding, so a whole ulp would let its neighbours pass. The ulp is that of the larger
+ * number: just above a power of two the first number below it passes too, which only the slow path
+ * refuses. */
+#define REF_ALMOST 0.99999904632568359375
 
 /* What the hot path adds up, per thread. Sums are over ulps: E has room for any thread's share. */
 template <class E> struct ref_hot {
@@ -44,18 +50,26 @@ template <class E> struct ref_judge {
     E calm;    /* errors of this size are flushing, not a wide bound */
 };
 
+/* Rules that propagate a bound. */
+REF_FN bool ref_rule_bounds(int rule)
+{
+    return rule == RULE_BOUND || rule == RULE_STOCHASTIC;
+}
+
 template <class E>
 REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bool ready)
 {
     ref_judge<E> judge;
     int fraction = ref_dtype_fraction(t.dtype);
-    bool close = t.rule == RULE_CLOSE, bound = t.rule == RULE_BOUND;
+    bool close = t.rule == RULE_CLOSE, bound = ref_rule_bounds(t.rule);
     judge.plain = ready && !call.store && !t.accumulates;
     judge.ulp = (E)ref_power2(-fraction);
     judge.up = (E)ref_power2(fraction);
     judge.least = (E)ref_power2(ref_dtype_exponent(t.dtype));
     judge.own = bound ? (E)REF_SLACK : (E)0;
-    judge.half = bound ? judge.ulp / 2 : (E)0;
+    judge.half = !bound                      ? (E)0
+                 : t.rule == RULE_STOCHASTIC ? judge.ulp * (E)REF_ALMOST
+                                             : judge.ulp / 2;
     judge.relative = close ? (E)t.rtol : (E)0;
     judge.least_bound = bound ? (E)ref_dtype_flush(t.dtype) : close ? (E)t.atol : (E)0;
     /* No other rule asks how wide the error is. */
@@ -71,6 +85,7 @@ struct ref_element {
     uint64_t index;
     double y, e, got;
     double calm;
+    bool or_zero; /* y is NaN, and 0 is right as well */
 };
 
 REF_FN void ref_note_first(ref_verdict *cold, const ref_element &x, double bound)
@@ -104,6 +119,18 @@ REF_FN int ref_class(double x)
     return x != x ? 3 : ref_finite(x) ? 0 : x > 0 ? 1 : 2;
 }
 
+/* RULE_STOCHASTIC: how far the neighbour is, on got's side, of the farthest number that a correct
+ * kernel may have had before it rounded. */
+REF_FN double ref_neighbour(const ref_element &x)
+{
+    double reach = x.e * REF_SLACK + ref_dtype_flush(x.t->dtype);
+    double far = x.got > x.y ? x.y + reach : x.y - reach;
+    if (!ref_dtype_floats(x.t->dtype) || !ref_finite(far))
+        return reach;
+    double ulp = ref_dtype_ulp(x.t->dtype, far), steps = far * ref_flip(ulp);
+    return ref_abs((x.got > x.y ? ceil(steps) : floor(steps)) * ulp - x.y);
+}
+
 REF_FN double ref_bound(const ref_element &x)
 {
     const ref_tensor &t = *x.t;
@@ -111,6 +138,8 @@ REF_FN double ref_bound(const ref_element &x)
         return 0;
     if (t.rule == RULE_CLOSE)
         return t.atol + t.rtol * ref_abs(x.y);
+    if (t.rule == RULE_STOCHASTIC)
+        return ref_neighbour(x);
     double most = ref_more(ref_abs(x.y), ref_finite(x.got) ? ref_abs(x.got) : 0.0);
     return 0.5 * ref_dtype_ulp(t.dtype, most) + x.e * REF_SLACK + ref_dtype_flush(t.dtype);
 }
@@ -138,7 +167,7 @@ REF_FN bool ref_may_overflow(const ref_element &x, double bound)
 
 REF_FN bool ref_is_wide(const ref_element &x)
 {
-    return x.t->rule == RULE_BOUND && x.e > 0.1 * ref_abs(x.y) &&
+    return ref_rule_bounds(x.t->rule) && x.e > 0.1 * ref_abs(x.y) &&
            x.e > ref_dtype_ulp(x.t->dtype, x.y) + x.calm;
 }
 
@@ -162,12 +191,12 @@ REF_SLOW void ref_judge_element(ref_verdict *cold, const ref_element &x)
     int want = ref_class(rounded), got = ref_class(x.got);
     bool other = want != got, wrong;
     cold->checked++;
-    if (x.t->rule == RULE_BOUND && ref_finite(x.y) && !ref_finite(x.e)) {
+    if (ref_rule_bounds(x.t->rule) && ref_finite(x.y) && !ref_finite(x.e)) {
         cold->wide++;
         return;
     }
     if (other) {
-        wrong = !ref_may_overflow(x, bound);
+        wrong = !(x.or_zero && x.got == 0) && !ref_may_overflow(x, bound);
         ratio = wrong ? ref_infinity() : 0.0;
     } else if (want != 0) {
         wrong = false;
@@ -225,8 +254,19 @@ struct ref_case {
     ref_verdict *cold;
     ref_place place;
     int rank, axis, count;
+    bool masked;
     double y[8], e[8];
 };
+
+/* An element of a row that is masked as a whole: the contract in place of the formula's NaN. */
+REF_FN void ref_apply_mask(const ref_call &call, ref_element *x)
+{
+    if (!(x->y != x->y))
+        return;
+    if (call.masked_rows == MASKED_ZERO)
+        x->y = x->e = 0;
+    x->or_zero = call.masked_rows == MASKED_ANY;
+}
 
 /* The accumulated outputs' own old value, added to the reference's: one more rounding. */
 REF_FN void ref_add_before(const ref_case *x, ref_place *place, int j, double *y, double *e)
@@ -245,8 +285,10 @@ REF_SLOW void ref_judge_slowly(const ref_case *x)
     uint64_t index = ref_linear(t, &place, x->rank), step = ref_linear_step(t, x->rank, x->axis);
     REF_ROLLED
     for (int j = 0; j < x->count; j++) {
-        ref_element one = {t, index + (uint64_t)j * step,   x->y[j], x->e[j],
-                           0, REF_CALM * x->call->underflow};
+        ref_element one = {t, index + (uint64_t)j * step,    x->y[j], x->e[j],
+                           0, REF_CALM * x->call->underflow, false};
+        if (x->masked)
+            ref_apply_mask(*x->call, &one);
         if (t->accumulates)
             ref_add_before(x, &place, j, &one.y, &one.e);
         if (x->call->store) {

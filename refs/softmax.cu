@@ -8,6 +8,7 @@ REFERENCE(softmax, "in x[rows][cols], out y[rows][cols], real scale = 1, point s
     ROW(r, rows)
     {
         real m = MAX(c, cols, scaled(x(r, c) * scale));
+        MASKED(m);
         real inv = 1 / SUM(c, cols, exp(scaled(x(r, c) * scale) - m));
         EACH(c, cols) y(r, c) = exp(scaled(x(r, c) * scale) - m) * inv;
     }
@@ -34,6 +35,7 @@ REFERENCE_ONCE(softmax_masked,
     {
         long long n = i / rows / heads, h = i / rows % heads, r = i % rows;
         real m = exactly(MAX(c, cols, x(n, h, r, c) * scale + mask(n, h, r, c)));
+        MASKED(m);
         real inv = 1 / SUM(c, cols, exp(x(n, h, r, c) * scale + mask(n, h, r, c) - m));
         EACH(c, cols)
         y(n, h, r, c) = exp(x(n, h, r, c) * scale + mask(n, h, r, c) - m) * inv;
@@ -50,6 +52,7 @@ REFERENCE_ONCE(softmax_causal, "in x[batch][rows][cols], out y[batch][rows][cols
         long long n = i / rows, r = i % rows, last = diagonal < cols ? r + diagonal : cols;
         long long seen = last < 0 ? 0 : last < cols ? last + 1 : cols;
         real m = exactly(MAX(c, seen, x(n, r, c) * scale));
+        MASKED(m);
         real inv = 1 / SUM(c, seen, exp(x(n, r, c) * scale - m));
         EACH(c, seen) y(n, r, c) = exp(x(n, r, c) * scale - m) * inv;
         EACH(c, zeros ? cols - seen : 0) y(n, r, c + seen) = 0.0;

@@ -154,8 +154,10 @@ static void put_parameters(struct json_out *json, const struct bundle_source *so
 
 static void put_call_tensor(struct json_out *json, const struct binding *binding, int index)
 {
-    static const char *const rules[] = {
-        [RULE_BOUND] = "bound", [RULE_CLOSE] = "close", [RULE_BITWISE] = "bitwise"};
+    static const char *const rules[] = {[RULE_BOUND] = "bound",
+                                        [RULE_CLOSE] = "close",
+                                        [RULE_BITWISE] = "bitwise",
+                                        [RULE_STOCHASTIC] = "stochastic"};
     const struct ref_tensor *tensor = &binding->call.tensor[index];
     int array = binding->tensor_array[index];
     bool bound = array >= 0 && array < binding->arrays;
@@ -167,7 +169,8 @@ static void put_call_tensor(struct json_out *json, const struct binding *binding
     for (int d = 0; d < tensor->ndim && d < REF_MAX_DIMS; d++)
         json_int(json, tensor->dim[d]);
     json_end(json);
-    json_put_string(json, "rule", tensor->rule <= RULE_BITWISE ? rules[tensor->rule] : "unknown");
+    json_put_string(json, "rule",
+                    tensor->rule <= RULE_STOCHASTIC ? rules[tensor->rule] : "unknown");
     json_put_double(json, "rtol", tensor->rtol);
     json_put_double(json, "atol", tensor->atol);
     json_put_double(json, "absent", tensor->absent);

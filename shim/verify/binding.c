@@ -481,6 +481,24 @@ static enum skip bind_reals(struct evaluation *e)
     return SKIP_NONE;
 }
 
+/* Of all outputs: the false alarms of a launch are theirs together. */
+static double output_elements(const struct evaluation *e)
+{
+    double sum = 0;
+    for (int i = 0; i < e->plan->formals->count; i++) {
+        const struct formal *formal = &e->plan->formals->formal[i];
+        const struct ref_tensor *tensor = &e->out->call.tensor[formal->slot];
+        double elements = 1;
+        if (!formal_is_array(formal) || formal->kind == FORMAL_IN ||
+            e->out->tensor_array[formal->slot] < 0)
+            continue;
+        for (int j = 0; j < tensor->ndim; j++)
+            elements *= (double)tensor->dim[j];
+        sum += elements;
+    }
+    return sum;
+}
+
 /* Shapes of absent tensors follow from their neighbours; everything else is the same each time. */
 static void finish_call(struct evaluation *e)
 {
@@ -497,11 +515,12 @@ static void finish_call(struct evaluation *e)
                 size >= 0 ? call->size[size] : formal->dim[j].literal;
         }
     }
-    call->lambda = tolerance->lambda;
-    call->unit_roundoff = tolerance_roundoff(tolerance->accumulate);
+    call->lambda = tolerance_lambda(tolerance, output_elements(e));
+    call->unit_roundoff = tolerance_unit(tolerance);
     call->input_roundoff = tolerance->tf32_inputs ? 0x1p-11 : 0;
     call->underflow = tolerance_underflow(tolerance->accumulate);
     call->pieces = 1;
+    call->masked_rows = tolerance->masked_rows;
     memcpy(call->point, e->plan->point, sizeof call->point);
     /* Rows longer than this keep a whole block busy; shorter ones leave most of it idle. */
     const struct ref_tensor *first = &call->tensor[0];

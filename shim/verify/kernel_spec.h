@@ -36,9 +36,12 @@ struct tolerance {
     enum tolerance_rule rule;
     enum dtype accumulate; /* f64, f32, f16 or bf16 */
     bool tf32_inputs;      /* inputs rounded to tf32 before they are multiplied */
+    bool fp8_tensor;       /* `accumulate` is f32, but tensor cores add f8 products more coarsely */
     double lambda;         /* of the sum bound; 8 unless the row says otherwise */
-    double rtol, atol;     /* RULE_CLOSE */
-    int points;            /* declared rounding points, by name */
+    double false_alarm; /* share of correct launches that may be called, instead of lambda; or 0 */
+    double rtol, atol;  /* RULE_CLOSE */
+    enum masked_rows masked_rows;
+    int points; /* declared rounding points, by name */
     struct tolerance_point {
         const char *name;
         uint8_t code; /* as ref_call.point; POINT_OF_OUTPUT in place of the dtype: the output's */

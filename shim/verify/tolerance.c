@@ -1,6 +1,7 @@
 #include "verify/tolerance.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,22 +10,44 @@
 #include "verify/formals.h"
 #include "verify/registry_keys.h"
 
-static const char *const rule_names[] = {
-    [RULE_BOUND] = "bound", [RULE_CLOSE] = "close", [RULE_BITWISE] = "bitwise"};
+static const char *const rule_names[] = {[RULE_BOUND] = "bound",
+                                         [RULE_CLOSE] = "close",
+                                         [RULE_BITWISE] = "bitwise",
+                                         [RULE_STOCHASTIC] = "stochastic"};
+
+static const char *const masked_names[] = {
+    [MASKED_NAN] = "nan", [MASKED_ZERO] = "zero", [MASKED_ANY] = "any"};
 
 static enum status read_rule(const struct yaml_node *node, struct tolerance *out, struct error *err)
 {
     const char *text;
     enum status status = yaml_text(node, "rule", &text, err);
-    for (int i = RULE_BOUND; !status && i <= RULE_BITWISE; i++) {
+    for (int i = RULE_BOUND; !status && i <= RULE_STOCHASTIC; i++) {
         if (strcmp(rule_names[i], text) == 0) {
             out->rule = (enum tolerance_rule)i;
             return STATUS_OK;
         }
     }
+    return status ? status
+                  : yaml_error(err, node,
+                               "'rule' is '%.40s'; expected bound, close, bitwise or stochastic",
+                               text);
+}
+
+static enum status read_masked(const struct yaml_node *node, struct tolerance *out,
+                               struct error *err)
+{
+    const char *text;
+    enum status status = yaml_text(node, "masked_rows", &text, err);
+    for (int i = MASKED_NAN; !status && i <= MASKED_ANY; i++) {
+        if (strcmp(masked_names[i], text) == 0) {
+            out->masked_rows = (enum masked_rows)i;
+            return STATUS_OK;
+        }
+    }
     return status
                ? status
-               : yaml_error(err, node, "'rule' is '%.40s'; expected bound, close or bitwise", text);
+               : yaml_error(err, node, "'masked_rows' is '%.40s'; expected nan, zero or any", text);
 }
 
 static enum status read_accumulate(const struct yaml_node *node, struct tolerance *out,
@@ -35,10 +58,15 @@ static enum status read_accumulate(const struct yaml_node *node, struct toleranc
     enum status status = yaml_text(node, "accumulate", &text, err);
     if (status)
         return status;
+    if (strcmp(text, "fp8_tensor") == 0) {
+        out->accumulate = DTYPE_F32;
+        out->fp8_tensor = true;
+        return STATUS_OK;
+    }
     if (!type_parse(text, &type) || type.lanes != 1 || type.dtype < DTYPE_F64 ||
         type.dtype > DTYPE_BF16)
-        return yaml_error(err, node, "'accumulate' is '%.40s'; expected f64, f32, f16 or bf16",
-                          text);
+        return yaml_error(
+            err, node, "'accumulate' is '%.40s'; expected f64, f32, f16, bf16 or fp8_tensor", text);
     out->accumulate = type.dtype;
     return STATUS_OK;
 }
@@ -104,6 +132,10 @@ static enum status read_value(const char *key, const struct yaml_node *node, str
         return read_rounding(node, out, err);
     if (strcmp(key, "reason") == 0)
         return yaml_text(node, key, reason, err);
+    if (strcmp(key, "masked_rows") == 0)
+        return read_masked(node, out, err);
+    if (strcmp(key, "false_alarm") == 0)
+        return yaml_real(node, key, 1e-15, 1, &out->false_alarm, err);
     if (strcmp(key, "lambda") == 0)
         return yaml_real(node, key, 0.5, 1000, &out->lambda, err);
     return yaml_real(node, key, 0, 1e6, key[0] == 'r' ? &out->rtol : &out->atol, err);
@@ -123,6 +155,8 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
         return status;
     if (row.points && row.rule == RULE_CLOSE)
         return yaml_error(err, node, "'rounding' does not go with rule close, which has margins");
+    if (yaml_get(node, "lambda") && yaml_get(node, "false_alarm"))
+        return yaml_error(err, node, "'lambda' and 'false_alarm' say the same thing; give one");
     bool margins = yaml_get(node, "rtol") || yaml_get(node, "atol");
     if (margins && row.rule != RULE_CLOSE)
         return yaml_error(err, node, "'rtol' and 'atol' belong to rule close, not to rule %s",
@@ -279,6 +313,18 @@ double tolerance_roundoff(enum dtype accumulate)
     default:
         return 0x1p-24;
     }
+}
+
+double tolerance_unit(const struct tolerance *tolerance)
+{
+    return tolerance->fp8_tensor ? 0x1p-13 : tolerance_roundoff(tolerance->accumulate);
+}
+
+double tolerance_lambda(const struct tolerance *tolerance, double outputs)
+{
+    if (tolerance->false_alarm <= 0)
+        return tolerance->lambda;
+    return sqrt(2 * log(2 * (outputs > 1 ? outputs : 1) / tolerance->false_alarm));
 }
 
 double tolerance_underflow(enum dtype accumulate)

@@ -59,6 +59,18 @@ struct tolerance tolerance_fallback(enum dtype dtype);
 double tolerance_roundoff(enum dtype accumulate);
 double tolerance_underflow(enum dtype accumulate);
 
+/* The same of a row. fp8_tensor is 2^-13: Hopper's tensor cores add f8 products with some 14 bits
+ * and truncate (measured by others; arXiv:2412.19437, 3.3.2). */
+double tolerance_unit(const struct tolerance *tolerance);
+
+/*
+ * lambda of the sum bound lambda sqrt(n) u S. A sum of n roundings exceeds it with a probability of
+ * at most 2 exp(-lambda^2 / 2) (Higham and Mary 2019), so one of N sums does with at most
+ * `false_alarm` for lambda = sqrt(2 ln(2 N / false_alarm)). The 8 of the default is that of 4 10^7
+ * outputs and 10^-6. `outputs`: N.
+ */
+double tolerance_lambda(const struct tolerance *tolerance, double outputs);
+
 /* config/tolerances.yaml, put into the library by the build: the built-in table. */
 extern const char cuvet_tolerances_yaml[];
 extern const unsigned long cuvet_tolerances_yaml_len;

@@ -325,6 +325,23 @@ static void tolerances_reach_the_call(void **state)
     assert_true(b.call.unit_roundoff == 0x1p-24);
 }
 
+static void contracts_reach_the_call(void **state)
+{
+    (void)state;
+    expect_bound(bind(MATMUL("{accumulate: fp8_tensor}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    assert_true(b.call.unit_roundoff == 0x1p-13 && b.call.underflow == 0x1p-126);
+    expect_bound(bind(MATMUL("{false_alarm: 1e-6}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    assert_float_equal(b.call.lambda, 5.76, 0.01); /* sqrt(2 ln(2 * 8 / 1e-6)) */
+    expect_bound(bind(MATMUL("{rule: stochastic}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    assert_int_equal(b.call.tensor[3].rule, RULE_STOCHASTIC);
+    assert_true(b.call.lambda == 8);
+    expect_bound(
+        bind("kernel: k\n  signature: const f32 x[2][4], f32 y[2][4]\n  reference: softmax\n"
+             "  tolerance: {masked_rows: any}\n",
+             SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.masked_rows, MASKED_ANY);
+}
+
 static void rounding_points_reach_the_call(void **state)
 {
     (void)state;
@@ -359,6 +376,7 @@ int main(void)
         cmocka_unit_test(scalars_come_in_all_types),
         cmocka_unit_test(structs_by_value_are_read),
         cmocka_unit_test(tolerances_reach_the_call),
+        cmocka_unit_test(contracts_reach_the_call),
         cmocka_unit_test(rounding_points_reach_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

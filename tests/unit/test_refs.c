@@ -432,6 +432,39 @@ static void test_softmax_masked(void **state)
     assert_int_equal(run("softmax", &call).violations, 1);
 }
 
+/* A row in which every column is masked: NaN by the formula, 0 or either by contract; and NaN that
+ * comes from the input stays NaN whatever the contract says. */
+static void test_masked_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        enum masked_rows contract;
+        double got;
+        uint64_t violations;
+    } cases[] = {{MASKED_NAN, NAN, 0},   {MASKED_NAN, 0, 64},    {MASKED_ZERO, 0, 0},
+                 {MASKED_ZERO, NAN, 64}, {MASKED_ANY, 0, 0},     {MASKED_ANY, NAN, 0},
+                 {MASKED_ANY, 0.5, 64},  {MASKED_ZERO, 1e-3, 64}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        random_state = 5;
+        fill(&in_x, DTYPE_BF16, 4 * 64, 0, 2);
+        for (int64_t c = 0; c < 64; c++)
+            set(&in_x, 64 + c, -INFINITY);
+        struct ref_call call = softmax_call(DTYPE_BF16, 4, 64);
+        softmax_kernel(4, 64, RIGHT);
+        for (int64_t c = 0; c < 64; c++)
+            set(&out_y, 64 + c, cases[i].got);
+        call.masked_rows = cases[i].contract;
+        struct ref_verdict v = run("softmax", &call);
+        assert_int_equal(v.violations, cases[i].violations);
+        assert_int_equal(v.wide, 0);
+        assert_int_equal(v.checked, 4 * 64);
+        set(&in_x, 3 * 64, NAN); /* launders a NaN */
+        for (int64_t c = 0; c < 64; c++)
+            set(&out_y, 3 * 64 + c, 0);
+        assert_int_equal(run("softmax", &call).violations, cases[i].violations + 64);
+    }
+}
+
 static void test_log_softmax(void **state)
 {
     (void)state;
@@ -943,6 +976,58 @@ static void test_half_ulp(void **state)
     assert_int_equal(judge(DTYPE_F32, DTYPE_BF16, 1e-36, 0).violations, 1);
 }
 
+static unsigned stochastic(double y, double got)
+{
+    double pair[1][2] = {{y, got}};
+    struct ref_call call = pairs(DTYPE_F32, DTYPE_BF16, pair, 1);
+    call.tensor[1].rule = RULE_STOCHASTIC;
+    return (unsigned)run("relu", &call).violations;
+}
+
+/* Rounded up with the probability of its place between two neighbours. */
+static double round_at_random(double y, double ulp)
+{
+    return floor(y / ulp + uniform()) * ulp;
+}
+
+static void test_stochastic(void **state)
+{
+    (void)state;
+    /* Either neighbour is right, the next ones are not. */
+    assert_int_equal(stochastic(1.003, 1.0), 0);
+    assert_int_equal(stochastic(1.003, 1.0078125), 0);
+    assert_int_equal(stochastic(1.003, 1.015625), 1);
+    assert_int_equal(stochastic(1.003, 0.9921875), 1);
+    assert_int_equal(stochastic(1.203, 1.1875), 1);
+    /* A number of bf16 has no other rounding. */
+    assert_int_equal(stochastic(1.5, 1.5), 0);
+    assert_int_equal(stochastic(1.5, 1.5078125), 1);
+    assert_int_equal(stochastic(1.5, 1.4921875), 1);
+    assert_int_equal(stochastic(0.999, 1), 0);
+    assert_int_equal(stochastic(0.999, 0.99609375), 0);
+    assert_int_equal(stochastic(0.999, 0.9921875), 1);
+    assert_int_equal(stochastic(1.5f + 0x1p-23f, 1.5078125), 0);
+    assert_int_equal(stochastic(1, NAN), 1);
+    assert_int_equal(stochastic(INFINITY, INFINITY), 0);
+    /* Whole rows: quiet where rule bound is not, its bias and its square as they ought to be. */
+    random_state = 2;
+    fill(&in_x, DTYPE_F32, 20000, 0, 1);
+    struct ref_call call = softmax_call(DTYPE_BF16, 20, 1000);
+    for (int64_t i = 0; i < 20000; i++)
+        set(&out_y, i, round_at_random(x_at(i), exp2(ilogb(x_at(i)) - 7)));
+    assert_true(run("scale", &call).violations > 4000);
+    call.tensor[1].rule = RULE_STOCHASTIC;
+    struct ref_verdict v = run("scale", &call);
+    expect_quiet("stochastic", &v, 20000);
+    assert_true(fabs(12 * v.sum_square / 20000 - 2) < 0.1);
+    assert_true(fabs(v.sum_signed / 20000) < 0.02);
+    set(&out_y, 4321, get(&out_y, 4321) * (1 + 0x1p-5));
+    v = run("scale", &call);
+    assert_int_equal(v.violations, 1);
+    assert_int_equal(v.first_index, 4321);
+    assert_true(v.max_ratio > 1);
+}
+
 static void test_bitwise(void **state)
 {
     (void)state;
@@ -1196,6 +1281,7 @@ int main(void)
         cmocka_unit_test(test_wide_is_not_a_match),
         cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_softmax_masked),
+        cmocka_unit_test(test_masked_rows),
         cmocka_unit_test(test_log_softmax),
         cmocka_unit_test(test_activations),
         cmocka_unit_test(test_leaky_relu),
@@ -1212,6 +1298,7 @@ int main(void)
         cmocka_unit_test(test_overflow_threshold),
         cmocka_unit_test(test_accumulator_overflow),
         cmocka_unit_test(test_half_ulp),
+        cmocka_unit_test(test_stochastic),
         cmocka_unit_test(test_bitwise),
         cmocka_unit_test(test_close),
         cmocka_unit_test(test_integers),

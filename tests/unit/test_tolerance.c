@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -82,14 +83,19 @@ static void bad_rows_are_told(void **state)
     expect("tolerances:\n  relu: {f23: {}}\n",
            "t.yaml:2:10: unknown type 'f23'; did you mean 'f32'?");
     expect("tolerances:\n  relu: {f32x4: {}}\n", "unknown type 'f32x4'");
-    expect("tolerances:\n  relu: {f32: {rule: near}}\n", "expected bound, close or bitwise");
+    expect("tolerances:\n  relu: {f32: {rule: near}}\n",
+           "expected bound, close, bitwise or stochastic");
     expect("tolerances:\n  relu: {f32: {ruel: bound}}\n", "did you mean 'rule'?");
     expect("tolerances:\n  relu: {f32: {rtol: 1e-3}}\n", "belong to rule close, not to rule bound");
     expect("tolerances:\n  relu: {f32: {rule: close}}\n", "rule close needs 'rtol', 'atol'");
-    expect("tolerances:\n  relu: {f32: {accumulate: i32}}\n", "expected f64, f32, f16 or bf16");
+    expect("tolerances:\n  relu: {f32: {accumulate: i32}}\n",
+           "expected f64, f32, f16, bf16 or fp8_tensor");
     expect("tolerances:\n  relu: {f32: {inputs: bf16}}\n", "expected tf32");
     expect("tolerances:\n  relu: {f32: {rule: close, atol: -1}}\n", "expected a number from 0");
     expect("tolerances:\n  relu: {f32: {lambda: 0}}\n", "expected a number from 0.5");
+    expect("tolerances:\n  relu: {f32: {masked_rows: 0}}\n", "expected nan, zero or any");
+    expect("tolerances:\n  relu: {f32: {false_alarm: 0}}\n", "expected a number from 1e-15");
+    expect("tolerances:\n  relu: {f32: {false_alarm: 1e-6, lambda: 8}}\n", "give one");
     expect("tolerances:\n  rmsnorm: {f32: {rounding: bf16}}\n", "expected a mapping");
     expect("tolerances:\n  rmsnorm: {f32: {rounding: {xhat: i8}}}\n", "or output, with a ?");
     expect("tolerances:\n  rmsnorm: {f32: {rounding: {xhat: bf16?x}}}\n", "or output, with a ?");
@@ -169,6 +175,61 @@ static void the_builtin_table_is_whole_and_gives_reasons(void **state)
     yaml_doc_destroy(doc);
 }
 
+static void contracts_are_read(void **state)
+{
+    (void)state;
+    struct tolerance_table table = rows("tolerances:\n"
+                                        "  adamw: {bf16: {rule: stochastic}}\n"
+                                        "  softmax: {bf16: {masked_rows: zero}}\n"
+                                        "  matmul: {bf16: {accumulate: fp8_tensor}}\n"
+                                        "  linear: {bf16: {false_alarm: 1e-6}}\n");
+    assert_int_equal(complaints.count, 0);
+    const struct tolerance *row = &tolerance_find(&table, "adamw", DTYPE_BF16)->tolerance;
+    assert_int_equal(row->rule, RULE_STOCHASTIC);
+    assert_int_equal(row->masked_rows, MASKED_NAN);
+    row = &tolerance_find(&table, "softmax", DTYPE_BF16)->tolerance;
+    assert_int_equal(row->masked_rows, MASKED_ZERO);
+    row = &tolerance_find(&table, "matmul", DTYPE_BF16)->tolerance;
+    assert_true(tolerance_unit(row) == 0x1p-13 && row->accumulate == DTYPE_F32);
+    row = &tolerance_find(&table, "linear", DTYPE_BF16)->tolerance;
+    assert_true(row->false_alarm == 1e-6 && tolerance_unit(row) == 0x1p-24);
+}
+
+/* How often a sum of n roundings of +-1/2 ulp leaves the bound: the theory promises at most
+ * `false_alarm` of `launches` launches of N sums each. */
+static void lambda_keeps_its_false_alarms(void **state)
+{
+    (void)state;
+    struct tolerance row = tolerance_fallback(DTYPE_F32);
+    assert_true(tolerance_lambda(&row, 1e12) == 8);
+    row.false_alarm = 1e-6;
+    assert_float_equal(tolerance_lambda(&row, 1e7), 7.826, 0.001);
+    assert_float_equal(tolerance_lambda(&row, 4e7), 8, 0.002);
+    assert_true(tolerance_lambda(&row, 0) == tolerance_lambda(&row, 1));
+    enum { LAUNCHES = 2000, OUTPUTS = 50, N = 64 };
+    row.false_alarm = 0.1;
+    double lambda = tolerance_lambda(&row, OUTPUTS);
+    int alarms = 0, alarms_of_half = 0;
+    uint64_t random = 1;
+    for (int i = 0; i < LAUNCHES; i++) {
+        bool alarm = false, half = false;
+        for (int j = 0; j < OUTPUTS; j++) {
+            int sum =
+                0; /* each rounding off by a whole u, either way: the worst case of the theory */
+            for (int k = 0; k < N; k++) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                sum += random >> 63 ? 1 : -1;
+            }
+            alarm |= abs(sum) > lambda * 8; /* sqrt(N) */
+            half |= abs(sum) > lambda / 2 * 8;
+        }
+        alarms += alarm;
+        alarms_of_half += half;
+    }
+    assert_true(alarms <= LAUNCHES / 10);
+    assert_true(alarms_of_half > LAUNCHES / 2); /* it is no bound that nothing reaches */
+}
+
 static void accumulators_have_their_numbers(void **state)
 {
     (void)state;
@@ -198,6 +259,8 @@ int main(void)
         cmocka_unit_test(points_are_read),
         cmocka_unit_test(a_bad_row_leaves_the_others),
         cmocka_unit_test(the_builtin_table_is_whole_and_gives_reasons),
+        cmocka_unit_test(contracts_are_read),
+        cmocka_unit_test(lambda_keeps_its_false_alarms),
         cmocka_unit_test(accumulators_have_their_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, release);
