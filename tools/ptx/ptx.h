@@ -28,6 +28,10 @@ enum ptx_type {
     PTX_B32,
     PTX_B64,
     PTX_B128,
+    PTX_U2, /* those of cvt.pack alone */
+    PTX_S2,
+    PTX_U4,
+    PTX_S4,
     PTX_U8,
     PTX_U16,
     PTX_U32,

@@ -225,9 +225,13 @@ static void list_bits(void)
         snprintf(body, sizeof body, "lop3.b32 D, A, B, C, %s;", *table);
         add(75, times("b32", 4), "lop3.b32 %s", *table)->body = strdup(body);
     }
-    FOR(from_type, WORDS("u16", "s16", "u8", "s8"))
-    add(75, (*from_type)[1] == '8' ? "u32 s32 s32 u32" : "u32 s32 s32", "cvt.pack.sat.%s.s32%s",
-        *from_type, (*from_type)[1] == '8' ? ".b32" : "");
+    FOR(t, WORDS("u16", "s16"))
+    add(75, "u32 s32 s32", "cvt.pack.sat.%s.s32", *t);
+    FOR(t, WORDS("u8", "s8", "u4", "s4", "u2", "s2"))
+    add(75, "u32 s32 s32 u32", "cvt.pack.sat.%s.s32.b32", *t);
+    add(75, times("b32", 4), "lop3.or.b32 to a sink")->body =
+        "{ .reg .pred p, q; setp.ne.b32 q, C, 0; lop3.or.b32 _|p, A, B, C, 0x96, q; "
+        "selp.b32 D, 1, 0, p; }";
 }
 
 /* ---- comparisons ----------------------------------------------------------------------------- */
@@ -333,6 +337,13 @@ static void list_floats(void)
             add(80, times("f32", 3), "%s%s.NaN.f32", *op, *z);
             add(86, times("f32", 3), "%s%s.xorsign.abs.f32", *op, *z);
             add(86, times("f32", 3), "%s%s.NaN.xorsign.abs.f32", *op, *z);
+            FOR(rest, WORDS("", ".NaN", ".abs", ".NaN.abs"))
+            {
+                char body[64];
+                snprintf(body, sizeof body, "%s%s%s.f32 D, A, B, C;", *op, *z, *rest);
+                add(100, times("f32", 4), "%s%s%s.f32 of three", *op, *z, *rest)->body =
+                    strdup(body);
+            }
         }
         add(75, times("f64", 3), "%s.f64", *op);
     }

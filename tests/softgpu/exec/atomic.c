@@ -2,6 +2,7 @@
  * atomic.c - atom and red: each lane in its turn, each one an atomic operation of the host with the
  * order of acquire and release.
  */
+#include <pthread.h>
 #include "exec/ops.h"
 
 static uint64_t integer(enum atomic op, bool is_signed, unsigned bytes, uint64_t a, uint64_t b)
@@ -153,9 +154,52 @@ static uint64_t exchange(const struct atomic_access *x, uint8_t *p, uint64_t ope
     EXCHANGE(uint64_t);
 }
 
+/*
+ * exch and cas of 128 bits, in any memory. Not every host has such an operation, so all of them
+ * take turns; a load beside them reads two words, as everywhere here.
+ */
+static pthread_mutex_t wide_turn = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned __int128 exchange_wide(const struct atomic_access *x, uint64_t *low, uint64_t *high,
+                                       unsigned __int128 operand, unsigned __int128 swap,
+                                       bool *changed)
+{
+    pthread_mutex_lock(&wide_turn);
+    unsigned __int128 was = (unsigned __int128)__atomic_load_n(high, __ATOMIC_ACQUIRE) << 64 |
+                            __atomic_load_n(low, __ATOMIC_ACQUIRE);
+    unsigned __int128 next = x->op == ATOMIC_EXCH ? operand : was == operand ? swap : was;
+    if (was != next) {
+        __atomic_store_n(low, (uint64_t)next, __ATOMIC_RELEASE);
+        __atomic_store_n(high, (uint64_t)(next >> 64), __ATOMIC_RELEASE);
+        *changed = true;
+    }
+    pthread_mutex_unlock(&wide_turn);
+    return was;
+}
+
+static bool atomics_wide(struct warp *w, const struct atomic_access *x, struct pointers *p)
+{
+    unsigned __int128 old[LANES] = {0};
+    const unsigned __int128 *operand = at(w, x->access.regs[0]);
+    const unsigned __int128 *swap = x->swap == REF_NONE ? operand : at(w, x->swap);
+    bool changed = false;
+    for (uint32_t rest = w->active; rest; rest &= rest - 1) {
+        unsigned i = first_lane(rest);
+        old[i] = exchange_wide(x, (uint64_t *)(void *)p->p[i],
+                               (uint64_t *)(void *)(p->p[i] + displace(p->words, 8)), operand[i],
+                               swap[i], &changed);
+    }
+    put(w, x->d[0], 16, old);
+    if (!changed)
+        w->spins += 4;
+    return true;
+}
+
 static bool atomics(struct warp *w, const struct op *op, const struct access *a, struct pointers *p)
 {
     const struct atomic_access *x = op->more;
+    if (a->bytes == 16)
+        return atomics_wide(w, x, p);
     bool changed = false;
     uint8_t *const shared_memory = w->block->shared;
     for (unsigned e = 0; e < a->count; e++) {

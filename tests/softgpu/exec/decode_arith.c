@@ -72,6 +72,8 @@ enum status decode_arithmetic(struct decoder *d)
     ref s[LANE_SOURCES], to, q;
     TRY(sources(d, s, widths));
     TRY(destinations(d, ins->operands, &to, &bytes, &q));
+    if (to == REF_NONE) /* "_|p" of lop3: what would have been written */
+        bytes = lane_width(ins, 0) / 8;
     widths[0] = bytes * 8;
     struct error why = {{0}};
     lane_fn *lane = lane_find(ins, widths, &why);

@@ -133,8 +133,9 @@ static enum status atomic_kind(struct decoder *d, struct atomic_access *x)
     unsigned bits = ptx_type_bits(type);
     bool packed = type == PTX_F16X2 || type == PTX_BF16X2;
     x->part = packed ? 2 : bits / 8;
-    bool fits = bits == 32 || bits == 64 ||
-                (bits == 16 && (x->number > NUMBER_F32 || op == ATOMIC_CAS || op == ATOMIC_EXCH));
+    bool swaps = op == ATOMIC_CAS || op == ATOMIC_EXCH;
+    bool fits = bits == 32 || bits == 64 || (bits == 16 && x->number > NUMBER_F32) ||
+                ((bits == 16 || bits == 128) && swaps);
     if (!fits || !(atomic_numbers[op] >> x->number & 1))
         return refuse(d, "not an atomic operation on .%s", ptx_type_name(type));
     return STATUS_OK;
@@ -168,6 +169,8 @@ static enum status decode_atomic(struct decoder *d, bool returns)
     x->swap = REF_NONE;
     if (cas)
         TRY(source(d, d->ins->operands + address + 2, last_type(d), &x->swap, &x->swap_width));
+    if (cas && x->access.bytes == 16 && x->swap_width != 16)
+        return refuse(d, "a register of %u bits for a value of 128", x->swap_width * 8);
     struct op *op = emit(d, op_atomic);
     if (!op)
         return no_memory(d);

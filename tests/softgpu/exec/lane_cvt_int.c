@@ -42,6 +42,16 @@ KINDS_TO(FUNCTIONS_TO, )
 #define PACK_8(T)                                                                                  \
     MAP3(pack_##T, 32, u32, u32, AS_S32, AS_U32, SAME,                                             \
          z << 16 | (u32)(u8)CLAMP_s32(x, T) << 8 | (u8)CLAMP_s32(y, T))
+/* Fields of less than a byte: of the saturated value the lower bits. */
+#define PACK_BITS(T, BITS, LOW, HIGH)                                                              \
+    MAP3(pack_##T, 32, u32, u32, AS_S32, AS_U32, SAME,                                             \
+         z << 2 * BITS | FIELD(x, BITS, LOW, HIGH) << BITS | FIELD(y, BITS, LOW, HIGH))
+#define FIELD(v, BITS, LOW, HIGH)                                                                  \
+    ((u32)((v) < (LOW) ? (LOW) : (v) > (HIGH) ? (HIGH) : (v)) & ((1u << (BITS)) - 1))
+PACK_BITS(u4, 4, 0, 15)
+PACK_BITS(s4, 4, -8, 7)
+PACK_BITS(u2, 2, 0, 3)
+PACK_BITS(s2, 2, -2, 1)
 PACK_16(u16)
 PACK_16(s16)
 PACK_8(u8)
@@ -59,5 +69,9 @@ static const struct lane_row ROWS[] = {
     ROW("cvt.pack.sat.s16.s32", "www", pack_s16),
     ROW("cvt.pack.sat.u8.s32.b32", "wwww", pack_u8),
     ROW("cvt.pack.sat.s8.s32.b32", "wwww", pack_s8),
+    ROW("cvt.pack.sat.u4.s32.b32", "wwww", pack_u4),
+    ROW("cvt.pack.sat.s4.s32.b32", "wwww", pack_s4),
+    ROW("cvt.pack.sat.u2.s32.b32", "wwww", pack_u2),
+    ROW("cvt.pack.sat.s2.s32.b32", "wwww", pack_s2),
 };
 LANE_FAMILY(lane_cvt_int_family, ROWS);

@@ -65,6 +65,20 @@ EXACT_BINARY(max_xorsign, xorsign(max_f32(abs_f32(x), abs_f32(y)), x, y))
 EXACT_BINARY(min_nan_xorsign, xorsign(min_nan_f32(abs_f32(x), abs_f32(y)), x, y))
 EXACT_BINARY(max_nan_xorsign, xorsign(max_nan_f32(abs_f32(x), abs_f32(y)), x, y))
 
+#define EXACT_TERNARY(NAME, EXPR)                                                                  \
+    MAP3(NAME##_f32, 32, u32, u32, from32, from32, store32, EXPR)                                  \
+    MAP3(NAME##_ftz_f32, 32, u32, u32, from32_ftz, from32_ftz, store32, EXPR)
+#define OF_THREE(OP)      OP(OP(x, y), z)
+#define OF_MAGNITUDES(OP) OP(OP(abs_f32(x), abs_f32(y)), abs_f32(z))
+EXACT_TERNARY(min3, OF_THREE(min_f32))
+EXACT_TERNARY(max3, OF_THREE(max_f32))
+EXACT_TERNARY(min3_nan, OF_THREE(min_nan_f32))
+EXACT_TERNARY(max3_nan, OF_THREE(max_nan_f32))
+EXACT_TERNARY(min3_abs, OF_MAGNITUDES(min_f32))
+EXACT_TERNARY(max3_abs, OF_MAGNITUDES(max_f32))
+EXACT_TERNARY(min3_nan_abs, OF_MAGNITUDES(min_nan_f32))
+EXACT_TERNARY(max3_nan_abs, OF_MAGNITUDES(max_nan_f32))
+
 MAP1(abs_f32, 32, u32, u32, from32, store32, abs_f32(x))
 MAP1(abs_ftz_f32, 32, u32, u32, from32_ftz, store32, abs_f32(x))
 MAP1(neg_f32, 32, u32, u32, from32, store32, -x)
@@ -126,6 +140,14 @@ static const struct lane_row ROWS[] = {
     EXACT_ROWS("max", ".xorsign.abs", "www", max_xorsign),
     EXACT_ROWS("min", ".NaN.xorsign.abs", "www", min_nan_xorsign),
     EXACT_ROWS("max", ".NaN.xorsign.abs", "www", max_nan_xorsign),
+    EXACT_ROWS("min", "", "wwww", min3),
+    EXACT_ROWS("max", "", "wwww", max3),
+    EXACT_ROWS("min", ".NaN", "wwww", min3_nan),
+    EXACT_ROWS("max", ".NaN", "wwww", max3_nan),
+    EXACT_ROWS("min", ".abs", "wwww", min3_abs),
+    EXACT_ROWS("max", ".abs", "wwww", max3_abs),
+    EXACT_ROWS("min", ".NaN.abs", "wwww", min3_nan_abs),
+    EXACT_ROWS("max", ".NaN.abs", "wwww", max3_nan_abs),
     EXACT_ROWS("abs", "", "ww", abs),
     EXACT_ROWS("neg", "", "ww", neg),
     ROW("copysign.f32", "www", copysign_f32),

@@ -202,6 +202,28 @@ static void atomics_of_numbers(void **state)
     assert_int_equal(in_words()[6], 0); /* device memory flushes them */
 }
 
+/* Every thread adds itself to both halves of one value, which no other may come between. */
+static void atomics_of_128_bits(void **state)
+{
+    (void)state;
+    bench_open(HEADER ".shared .align 16 .b8 cell[16];\n" BEGIN
+                      ".reg .b128 %q<8>;\nmov.u64 %rd10, cell;\nmov.u64 %rd11, 0;\n"
+                      "mov.b128 %q1, {%rd11, %rd11};\nsetp.ne.u32 %p1, %r2, 0;\n"
+                      "@%p1 bra READY;\natom.shared.exch.b128 %q2, [%rd10], %q1;\nREADY:\n"
+                      "bar.sync 0;\ncvt.u64.u32 %rd12, %r2;\nAGAIN:\n"
+                      "mov.b128 {%rd13, %rd14}, %q1;\nadd.u64 %rd15, %rd13, %rd12;\n"
+                      "add.u64 %rd16, %rd14, 1;\nmov.b128 %q3, {%rd15, %rd16};\n"
+                      "atom.acq_rel.cta.shared::cta.cas.b128 %q4, [%rd10], %q1, %q3;\n"
+                      "mov.b128 {%rd17, %rd18}, %q4;\nsetp.ne.u64 %p2, %rd18, %rd14;\n"
+                      "setp.ne.u64 %p3, %rd17, %rd13;\nor.pred %p2, %p2, %p3;\n"
+                      "mov.b128 %q1, %q4;\n@%p2 bra AGAIN;\nbar.sync 0;\n"
+                      "ld.shared.v2.u64 {%rd13, %rd14}, [%rd10];\nshl.b64 %rd14, %rd14, 16;\n"
+                      "add.u64 %rd13, %rd13, %rd14;\ncvt.u32.u64 %r9, %rd13;\n" END);
+    uint32_t *got = bench_results(1, 96, 0);
+    for (unsigned t = 0; t < 96; t++)
+        assert_int_equal(got[t], 96 << 16 | 95 * 96 / 2);
+}
+
 static void asynchronous_copies_fill_with_zeros(void **state)
 {
     (void)state;
@@ -357,6 +379,25 @@ static void packed_registers_and_wide_ones(void **state)
         assert_int_equal(got[t], (t << 16) + 2 * t + t % 32);
 }
 
+/* What few compilers write: a result that is only a predicate, windows and fences of clusters. */
+static void rare_forms(void **state)
+{
+    (void)state;
+    bench_open(HEADER
+               ".shared .align 4 .b32 cell[32];\n" BEGIN "setp.eq.u32 %p1, %r2, 3;\n"
+               "lop3.or.b32 _|%p2, %r2, 6, 0, 0xc0, %p1;\n" /* r2 & 6, or p1 */
+               "mov.u64 %rd10, cell;\ncvta.shared.u64 %rd10, %rd10;\n"
+               "isspacep.shared::cluster %p3, %rd10;\nisspacep.shared::cluster %p4, %rd1;\n"
+               "fence.mbarrier_init.release.cluster;\nmembar.proxy.alias;\n"
+               "fence.acquire.sync_restrict::shared::cluster.cluster;\n"
+               "createpolicy.cvt.L2.b64 %rd11, 0x14f0000000000000;\n"
+               "selp.u32 %r9, 1, 0, %p2;\nselp.u32 %r10, 2, 0, %p3;\nselp.u32 %r11, 4, 0, %p4;\n"
+               "add.u32 %r9, %r9, %r10;\nadd.u32 %r9, %r9, %r11;\n" END);
+    uint32_t *got = bench_results(1, 40, 0);
+    for (unsigned t = 0; t < 40; t++)
+        assert_int_equal(got[t], ((t & 6) || t == 3) + 2);
+}
+
 struct found {
     const char *words;
     unsigned count;
@@ -413,6 +454,7 @@ int main(void)
         cmocka_unit_test(variables_have_their_initial_values),
         cmocka_unit_test(atomics_of_integers),
         cmocka_unit_test(atomics_of_numbers),
+        cmocka_unit_test(atomics_of_128_bits),
         cmocka_unit_test(asynchronous_copies_fill_with_zeros),
         cmocka_unit_test(faults_name_thread_line_and_address),
         cmocka_unit_test(printf_writes_when_the_launch_ends),
@@ -420,6 +462,7 @@ int main(void)
         cmocka_unit_test(the_heap_gives_and_takes),
         cmocka_unit_test(the_stack_can_grow),
         cmocka_unit_test(packed_registers_and_wide_ones),
+        cmocka_unit_test(rare_forms),
         cmocka_unit_test(the_report_counts_what_ran),
     };
     return cmocka_run_group_tests_name("exec memory", tests, NULL, close_bench);

@@ -186,7 +186,16 @@ static void doubles_in_each_mode(void **state)
 /* min and max by IEEE 754's words: -0 < +0, NaN is missing data. */
 struct choice {
     bool max, ftz, nan_wins, xorsign;
+    bool three, abs; /* three sources; of their magnitudes */
 };
+
+static float choose(const struct choice *how, float x, float y)
+{
+    if ((isnan(x) && isnan(y)) || (how->nan_wins && (isnan(x) || isnan(y))))
+        return NAN;
+    bool x_less = x < y || (x == y && signbit(x));
+    return isnan(x) ? y : isnan(y) ? x : x_less != how->max ? x : y;
+}
 
 static uint64_t want_choice(const void *data, const uint64_t in[LANE_SOURCES])
 {
@@ -194,22 +203,23 @@ static uint64_t want_choice(const void *data, const uint64_t in[LANE_SOURCES])
     struct how flush = {"", 0, how->ftz, false};
     float x = flushed(&flush, float_of_bits(in[0])), y = flushed(&flush, float_of_bits(in[1]));
     uint32_t sign = how->xorsign ? (bits_of_float(x) ^ bits_of_float(y)) & 0x80000000 : 0;
-    if (how->xorsign) {
+    float z = flushed(&flush, float_of_bits(in[2]));
+    if (how->xorsign || how->abs) {
         x = fabsf(x);
         y = fabsf(y);
+        z = fabsf(z);
     }
-    if ((isnan(x) && isnan(y)) || (how->nan_wins && (isnan(x) || isnan(y))))
-        return 0x7fffffff;
-    bool x_less = x < y || (x == y && signbit(x));
-    float result = isnan(x) ? y : isnan(y) ? x : x_less != how->max ? x : y;
-    return bits_of_float(result) ^ sign;
+    float result = choose(how, x, y);
+    if (how->three)
+        result = choose(how, result, z);
+    return isnan(result) ? 0x7fffffff : bits_of_float(result) ^ sign;
 }
 
 static void minima_and_maxima(void **state)
 {
     (void)state;
     for (unsigned kind = 0; kind < 16; kind++) {
-        struct choice how = {kind & 1, kind >> 1 & 1, kind >> 2 & 1, kind >> 3};
+        struct choice how = {kind & 1, kind >> 1 & 1, kind >> 2 & 1, kind >> 3, false, false};
         char words[64];
         snprintf(words, sizeof words, "%s%s%s%s.f32", how.max ? "max" : "min",
                  how.ftz ? ".ftz" : "", how.nan_wins ? ".NaN" : "",
@@ -220,6 +230,20 @@ static void minima_and_maxima(void **state)
     struct lane_op op = find_lane("min.f64", "ddd");
     assert_true(one(&op, 0, 1ull << 63, 0, 0) == 1ull << 63);
     assert_true(one(&op, 0x7ff8000000000000, 5, 0, 0) == 5);
+}
+
+static void minima_and_maxima_of_three(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < 16; kind++) {
+        struct choice how = {kind & 1, kind >> 1 & 1, kind >> 2 & 1, false, true, kind >> 3};
+        char words[64];
+        snprintf(words, sizeof words, "%s%s%s%s.f32", how.max ? "max" : "min",
+                 how.ftz ? ".ftz" : "", how.nan_wins ? ".NaN" : "", how.abs ? ".abs" : "");
+        struct lane_check check = {
+            .op = find_lane(words, "wwww"), .want = want_choice, .how = &how};
+        check_edges(&check, EDGES, COUNT_OF(EDGES), 500);
+    }
 }
 
 static void signs_and_kinds(void **state)
@@ -391,6 +415,7 @@ int main(void)
         cmocka_unit_test(pairs_of_singles),
         cmocka_unit_test(doubles_in_each_mode),
         cmocka_unit_test(minima_and_maxima),
+        cmocka_unit_test(minima_and_maxima_of_three),
         cmocka_unit_test(signs_and_kinds),
         cmocka_unit_test(comparisons_of_all_types),
         cmocka_unit_test(comparisons_that_give_numbers),
