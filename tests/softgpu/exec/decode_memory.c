@@ -220,9 +220,11 @@ static enum status copy_operands(struct decoder *d, struct async_copy *c)
 enum status decode_cp(struct decoder *d)
 {
     static const char *const done[] = {"commit_group", "wait_group", "wait_all"};
-    static const char *const others[] = {"bulk", "mbarrier", "reduce", "tensor"};
-    if (!has(d, "async") || which(d, others, 4) >= 0)
+    static const char *const others[] = {"bulk", "reduce", "tensor"};
+    if (!has(d, "async") || which(d, others, 3) >= 0)
         return refuse(d, "not supported here");
+    if (has(d, "mbarrier"))
+        return decode_copies_arrive(d);
     if (which(d, done, 3) >= 0)
         return decode_nothing(d);
     struct async_copy *c = own(d, sizeof *c);

@@ -122,4 +122,22 @@ struct atomic_access {
 };
 op_fn op_atomic;
 
+/* mbarrier.c: s[0] a count, bytes, a token or a parity; d the token before, or a predicate. */
+enum mbarrier_verb {
+    MBARRIER_INIT,
+    MBARRIER_INVAL,
+    MBARRIER_ARRIVE,
+    MBARRIER_DROP,
+    MBARRIER_EXPECT_TX,
+    MBARRIER_COMPLETE_TX,
+    MBARRIER_TOKEN, /* is the phase of this token complete? */
+    MBARRIER_PARITY,
+};
+struct mbarrier {
+    struct access access;
+    enum mbarrier_verb verb;
+    bool expects; /* s[0] is bytes, and one arrival is meant */
+};
+op_fn op_mbarrier, op_mbarrier_pending;
+
 #endif

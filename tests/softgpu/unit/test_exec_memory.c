@@ -224,6 +224,70 @@ static void atomics_of_128_bits(void **state)
         assert_int_equal(got[t], 96 << 16 | 95 * 96 / 2);
 }
 
+#define MBARRIER_BEGIN                                                                             \
+    HEADER ".shared .align 8 .b64 bar;\n.shared .align 4 .b32 cell[64];\n" BEGIN                   \
+           "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra READY;\nmbarrier.init.shared.b64 [bar], 64;\n"      \
+           "READY:\nbar.sync 0;\nmov.u32 %r20, cell;\nmad.lo.u32 %r21, %r2, 4, %r20;\n"
+
+/* Two warps hand values over, in two phases, and wait by token and by parity. */
+static void an_mbarrier_counts_arrivals(void **state)
+{
+    (void)state;
+    bench_open(
+        MBARRIER_BEGIN
+        "st.shared.u32 [%r21], %r2;\nmbarrier.arrive.shared.b64 %rd10, [bar];\n"
+        "WAIT:\nmbarrier.test_wait.shared.b64 %p2, [bar], %rd10;\n@!%p2 bra WAIT;\n"
+        "sub.u32 %r22, 63, %r2;\nmad.lo.u32 %r22, %r22, 4, %r20;\nld.shared.u32 %r10, [%r22];\n"
+        "mbarrier.arrive.shared.b64 _, [bar];\n"
+        "AGAIN:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 1, 1000;\n"
+        "@!%p3 bra AGAIN;\nst.shared.u32 [%r21], %r10;\n"
+        "mov.u64 %rd11, bar;\ncvta.shared.u64 %rd11, %rd11;\n"
+        "mbarrier.arrive.release.cta.b64 %rd12, [%rd11], 1;\n"
+        "LAST:\nmbarrier.try_wait.acquire.cta.b64 %p4, [%rd11], %rd12;\n@!%p4 bra LAST;\n"
+        "ld.shared.u32 %r11, [%r22];\nmad.lo.u32 %r9, %r11, 1000, %r10;\n" END);
+    uint32_t *got = bench_results(1, 64, 0);
+    for (unsigned t = 0; t < 64; t++)
+        assert_int_equal(got[t], t * 1000 + 63 - t);
+}
+
+/* The next bit of the result: is the phase of parity r11 complete? */
+#define LOOK                                                                                       \
+    "mbarrier.test_wait.parity.shared.b64 %p2, [bar], %r11;\nselp.u32 %r12, %r14, 0, %p2;\n"       \
+    "or.b32 %r9, %r9, %r12;\nshl.b32 %r14, %r14, 1;\n"
+
+/* Thread 0 alone. Of the first two phases each wants 3 arrivals, the third 2. */
+static void an_mbarrier_counts_bytes_and_drops(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {
+        "mbarrier.init.shared.b64 [bar], 3;\n"
+        "mbarrier.arrive.noComplete.shared.b64 %rd10, [bar], 2;\n",
+        "mbarrier.arrive.expect_tx.shared.b64 %rd11, [bar], 64;\n",
+        "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 48;\n",
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 4;\n"
+        "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 20;\n",
+        "mov.u32 %r11, 1;\nmbarrier.arrive_drop.shared.b64 %rd12, [bar];\n"
+        "cp.async.mbarrier.arrive.shared.b64 [bar];\n"
+        "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];\n",
+        "mbarrier.arrive.shared.b64 %rd13, [bar];\n",
+        "mov.u32 %r11, 0;\nmbarrier.arrive.shared.b64 %rd14, [bar], 2;\n",
+    };
+    char text[8192] = "mov.u32 %r9, 0;\n@%p1 bra DONE;\nmov.u32 %r11, 0;\nmov.u32 %r14, 1;\n";
+    for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
+        strcat(text, steps[i]);
+        strcat(text, LOOK);
+    }
+    strcat(text, "mbarrier.pending_count.b64 %r13, %rd11;\nshl.b32 %r13, %r13, 8;\n"
+                 "or.b32 %r9, %r9, %r13;\nmbarrier.pending_count.b64 %r13, %rd14;\n"
+                 "shl.b32 %r13, %r13, 12;\nor.b32 %r9, %r9, %r13;\n"
+                 "mbarrier.inval.shared.b64 [bar];\nDONE:\n");
+    char whole[16384];
+    snprintf(whole, sizeof whole, "%s%s%s", MBARRIER_BEGIN, text, END);
+    bench_open(whole);
+    uint32_t *got = bench_results(1, 64, 0);
+    assert_int_equal(got[0], 8 | 32 | 64 | 1 << 8 | 2 << 12);
+}
+
 static void asynchronous_copies_fill_with_zeros(void **state)
 {
     (void)state;
@@ -455,6 +519,8 @@ int main(void)
         cmocka_unit_test(atomics_of_integers),
         cmocka_unit_test(atomics_of_numbers),
         cmocka_unit_test(atomics_of_128_bits),
+        cmocka_unit_test(an_mbarrier_counts_arrivals),
+        cmocka_unit_test(an_mbarrier_counts_bytes_and_drops),
         cmocka_unit_test(asynchronous_copies_fill_with_zeros),
         cmocka_unit_test(faults_name_thread_line_and_address),
         cmocka_unit_test(printf_writes_when_the_launch_ends),
