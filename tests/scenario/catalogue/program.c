@@ -1,6 +1,6 @@
 /*
  * program.c - runs every built-in reference through a kernel that is right, or that has one wrong
- * element in one of its outputs: `program FATBIN right|wrong`.
+ * element in one of its outputs: `program FATBIN right|wrong f32|others`.
  *
  * References are found in their list. The outputs are what their host build says, rounded; the
  * inputs are drawn by the names of formals, as tests/ref_inputs.h has them. A reference is run once
@@ -323,7 +323,8 @@ static bool applies(const struct ref_builtin *reference, const struct way *way)
     const char *symbol = reference->symbol[way->variant];
     if (way->variant == REF_WIDE && strcmp(symbol, reference->symbol[REF_ANY]) == 0)
         return false; /* it has run */
-    return symbol != NULL;
+    bool asked = (way->dtype == DTYPE_F32) == (strcmp(word(1), "f32") == 0);
+    return symbol && asked;
 }
 
 /* Without what the reference can do without, if there is anything. */
