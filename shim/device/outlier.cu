@@ -3,130 +3,102 @@
  * arrays where they are unusual.
  *
  * One kernel for both: an ordinary launch costs one short kernel. Its blocks read a bounded
- * sample, each input once; the last one to finish judges, and the others wait for its word, which
+ * sample, each input once; the one that began last judges, and the others wait for its word, which
  * takes about a microsecond. None of them is needed: whoever has waited too long leaves, and the
  * chunks of a copy are taken one by one by those that stayed. So the kernel ends whatever else the
  * GPU runs, however few of its blocks run at once.
+ *
+ * The time of a look is that of its round trips to memory, one after another. There are three: the
+ * sample; the lines of the other blocks, on their way to the judge; and the decision, beside which
+ * the seal and what was learnt are written. All else is under way at the same time as these: who
+ * judges (a counter, asked first), the signature's entry, its lock, what follows from it alone.
+ * A look of one block has no lines to wait for; one of several at an index input has two more
+ * round trips, where their histograms are added up in global memory and fenced.
  */
-#include "device/outlier_look.cuh"
+#include <stddef.h>
+#include "device/outlier_batch.cuh"
+#include "device/outlier_merge.cuh"
 #include "device/snapshot_copy.cuh"
+
+/* Where the benchmark takes the time; nothing here. */
+#ifndef OUTLIER_PHASE
+#define OUTLIER_PHASE(number)
+#endif
 
 enum { PATIENCE_NS = 100000 };
 
-/* ---- the last block ---- */
+/* ---- the block that judges ---- */
 
-/* Between shared and global memory, in words; global memory past the L1 cache. */
-static __device__ void fetch_words(void *shared, const void *global, uint32_t bytes)
-{
-    for (uint32_t i = threadIdx.x; i < bytes / 4; i += OUTLIER_THREADS)
-        ((uint32_t *)shared)[i] = __ldcg((const uint32_t *)global + i);
-}
-
-static __device__ void store_words(void *global, const void *shared, uint32_t bytes)
-{
-    for (uint32_t i = threadIdx.x; i < bytes / 4; i += OUTLIER_THREADS)
-        ((uint32_t *)global)[i] = shared ? ((const uint32_t *)shared)[i] : 0;
-}
-
-/* A signature that two streams launch at once learns from one of the two. The entry is fetched
- * while it is being locked: at worst one launch is forgotten. It stays locked until `publish`. */
-static __device__ bool judge_input(const outlier_input &input, outlier_sums *global,
-                                   outlier_finding *out)
-{
-    __shared__ outlier_sums sums;
-    __shared__ outlier_entry entry;
-    __shared__ bool learns;
-    if (threadIdx.x == 0)
-        learns = atomicCAS(&input.entry->lock, 0, 1) == 0;
-    fetch_words(&sums, global, sizeof(sums));
-    fetch_words(&entry, input.entry, sizeof(entry));
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        outlier_finding finding = outlier_judge(&entry, &sums, input.integer, input.group, learns);
-        if (threadIdx.x == 0) {
-            *out = finding;
-            entry.lock = 1;
-        }
-    }
-    __syncthreads();
-    store_words(global, NULL, sizeof(sums));
-    if (learns)
-        store_words(input.entry, &entry, sizeof(entry));
-    return learns;
-}
-
-/* Hands the distances of the good rows to the collector, one behind the other. */
-static __device__ void judge_batch(const outlier_header &outlier, outlier_finding *out)
-{
-    __shared__ float sum[WARPS];
-    __shared__ uint32_t rows[WARPS], bad_rows[WARPS];
-    const outlier_batch &batch = outlier.batch;
-    uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, before = 0;
-    uint32_t batches = *(volatile uint32_t *)&batch.centroid->batches;
-    bool is_row = threadIdx.x < batch.rows;
-    bool bad = is_row && __ldcg(&outlier.slot->bad[threadIdx.x]) != 0;
-    float distance = is_row ? sqrtf(__ldcg(&outlier.slot->distance[threadIdx.x])) : 0;
-    bool good = is_row && !bad && batches;
-    uint32_t good_lanes = __ballot_sync(~0u, good), bad_lanes = __ballot_sync(~0u, bad);
-    float total = warp_sum(good ? distance : 0);
-    if (lane == 0) {
-        sum[warp] = total;
-        rows[warp] = __popc(good_lanes);
-        bad_rows[warp] = __popc(bad_lanes);
-    }
-    __syncthreads();
-    for (uint32_t w = 0; w < warp; w++)
-        before += rows[w];
-    if (good)
-        outlier.answer->distance[before + __popc(good_lanes & ((1u << lane) - 1))] = distance;
-    outlier.slot->distance[threadIdx.x] = 0;
-    outlier.slot->bad[threadIdx.x] = 0;
-    if (threadIdx.x == 0) {
-        uint32_t count = 0, spoilt = 0;
-        for (int w = 0; w < WARPS; w++) {
-            count += rows[w];
-            spoilt += bad_rows[w];
-            total = w ? total + sum[w] : sum[0];
-        }
-        outlier.answer->rows = count;
-        *out = outlier_centroid_judge(batches, count ? total / (float)count : 0, spoilt,
-                                      *(const volatile float *)batch.quantile, batch.threshold);
-        batch.centroid->batches = batches + 1;
-    }
-    __syncthreads();
-}
-
-/* What the last block found; shared by its threads. */
+/* Shared by its threads, by input. */
 struct judgement {
-    bool called;
-    bool locked[OUTLIER_INPUTS]; /* entries that are to be unlocked */
-    outlier_finding finding;     /* of the input under way */
+    bool judges; /* this block */
+    bool learns[OUTLIER_INPUTS];
+    outlier_entry entry[OUTLIER_INPUTS];
+    outlier_ready ready[OUTLIER_INPUTS];
+    outlier_sums sums[OUTLIER_INPUTS];
+    outlier_finding finding[OUTLIER_INPUTS];
 };
 
-template <class Call> static __device__ void judge(const Call &call, judgement *all)
+/* A signature that two streams launch at once learns from one of the two. The entry is fetched
+ * while it is being locked: at worst one launch is forgotten. One warp. */
+static __device__ void fetch_entry(const outlier_input &input, outlier_entry *entry, bool *learns)
 {
-    outlier_answer *answer = call.outlier.answer;
+    enum { WORDS = sizeof(outlier_entry) / 4, TURNS = (WORDS + 31) / 32 };
+    uint32_t lane = threadIdx.x % 32, there[TURNS];
+    if (lane == 0)
+        *learns = atomicCAS(&input.entry->lock, 0, 1) == 0;
+#pragma unroll
+    for (uint32_t i = 0; i < TURNS; i++) {
+        if (lane + 32 * i < WORDS)
+            there[i] = __ldcg((const uint32_t *)input.entry + lane + 32 * i);
+    }
+#pragma unroll
+    for (uint32_t i = 0; i < TURNS; i++) {
+        if (lane + 32 * i < WORDS)
+            ((uint32_t *)entry)[lane + 32 * i] = there[i];
+    }
+}
+
+/* While the sample is on its way, the first warp learns whether this block judges, and then gets
+ * ready. `ticket` is lane 0's. */
+template <class Call>
+static __device__ void get_ready(const Call &call, uint32_t ticket, judgement *all)
+{
+    bool judges = __shfl_sync(~0u, ticket, 0) == gridDim.x - 1;
     if (threadIdx.x == 0)
-        all->called = false;
+        all->judges = judges;
+    if (!judges)
+        return;
+#pragma unroll 1
+    for (uint32_t i = 0; i < call.outlier.inputs; i++)
+        fetch_entry(call.input[i], &all->entry[i], &all->learns[i]);
+    __syncwarp();
+#pragma unroll 1
+    for (uint32_t i = 0; i < call.outlier.inputs; i++)
+        outlier_make_ready(&all->entry[i], call.input[i].group, &all->ready[i]);
+    __syncwarp();
+}
+
+/* Behind the decision. Without a fence before the lock opens, a launch in another stream may see
+ * some words as they were before: each is a value that the statistic had. The first warp. */
+template <class Call> static __device__ void learn(const Call &call, judgement *all)
+{
+    uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
     for (uint32_t i = 0; i < call.outlier.inputs; i++) {
-        bool locked = false;
-        if (call.outlier.detector == OUTLIER_CENTROID)
-            judge_batch(call.outlier, &all->finding);
-        else
-            locked = judge_input(call.input[i], &call.outlier.slot->sums[i], &all->finding);
-        if (threadIdx.x == 0) {
-            all->locked[i] = locked;
-            if (all->finding.called && !all->called) {
-                all->called = true;
-                answer->input = i;
-                answer->feature = all->finding.feature;
-                answer->score = all->finding.score;
-                answer->threshold = all->finding.threshold;
-                answer->rows = call.outlier.detector == OUTLIER_CENTROID ? answer->rows : 0;
-            }
+        const outlier_input &input = call.input[i];
+        if (!all->learns[i])
+            continue;
+        outlier_learn(&all->entry[i], &all->ready[i], &all->sums[i], input.integer, input.group,
+                      all->finding[i]);
+        __syncwarp();
+        for (uint32_t w = lane; w < sizeof(outlier_entry) / 4; w += 32) {
+            if (w != offsetof(outlier_entry, lock) / 4)
+                ((uint32_t *)input.entry)[w] = ((const uint32_t *)&all->entry[i])[w];
         }
-        __syncthreads();
+        __syncwarp();
+        if (lane == 0)
+            *(volatile uint32_t *)&input.entry->lock = 0;
     }
 }
 
@@ -139,49 +111,44 @@ static __device__ void seal_copies(const snapshot_header &header, uint64_t base,
 }
 
 /* One word; what the centroid detector hands over is in place before it. */
-static __device__ void seal_ordinary(const snapshot_header &header, const outlier_header &outlier)
+static __device__ void seal_ordinary(const snapshot_header &header, const outlier_header &outlier,
+                                     uint32_t age)
 {
-    const uint64_t most = ((uint64_t)1 << SEAL_TIME_BITS) - 1;
-    uint64_t busy = stop_clock(header, true);
+    const uint32_t most = (1u << SEAL_TIME_BITS) - 1;
     if (outlier.detector == OUTLIER_CENTROID)
         __threadfence_system();
     *(volatile uint64_t *)&header.seal->ordinary =
-        header.sequence << SEAL_TIME_BITS | (busy < most ? busy : most);
+        header.sequence << SEAL_TIME_BITS | (age < most ? age : most);
 }
 
-static __device__ bool find_room(const snapshot_header &header, bool called)
+/* A launch that is called: room for its snapshot, and what those who copy it start from. */
+static __device__ bool open_copy(const snapshot_header &header, outlier_slot *slot, uint32_t age)
 {
     snapshot_place *place = header.place;
-    if (!called)
-        return false;
-    if (!take_room(header.arena, header.bytes, place)) {
+    bool room = take_room(header.arena, header.bytes, place);
+    if (!room)
         place->begin = place->end = place->base = 0;
-        return false;
-    }
+    *(volatile uint64_t *)&place->started = global_timer() - age;
     place->claimed = header.sequence;
+    slot->done = 0;
+    *(volatile uint64_t *)&slot->next = header.sequence << OUTLIER_CHUNK_BITS;
     __threadfence();
     *(volatile uint64_t *)&place->found = header.sequence;
-    return true;
+    __threadfence();
+    return room;
 }
 
-/* Thread 0 of the last block: room for the snapshot where it is wanted, and the word to the other
- * blocks. What is not copied is sealed here. True when there is something to copy. */
-template <class Call> static __device__ bool publish(const Call &call, const judgement &all)
+/* One thread: room for the snapshot where it is wanted, and the word to the other blocks. What is
+ * not copied is sealed here. `age`: how long the look has taken. True when there is something to
+ * copy. */
+template <class Call> static __device__ bool publish(const Call &call, bool called, uint32_t age)
 {
     const snapshot_header &header = call.header;
     outlier_slot *slot = call.outlier.slot;
-    bool room = find_room(header, all.called);
-    slot->ticket = 0;
-    slot->done = 0;
-    *(volatile uint64_t *)&slot->next = header.sequence << OUTLIER_CHUNK_BITS;
-    __threadfence(); /* of the entries, too, which the whole block has stored */
+    bool room = called && open_copy(header, slot, age);
     *(volatile uint64_t *)&slot->decision = header.sequence * 2 + room;
-    for (uint32_t i = 0; i < call.outlier.inputs; i++) {
-        if (all.locked[i])
-            *(volatile uint32_t *)&call.input[i].entry->lock = 0;
-    }
-    if (!all.called)
-        seal_ordinary(header, call.outlier);
+    if (!called)
+        seal_ordinary(header, call.outlier, age);
     else if (!room)
         seal_copies(header, 0, true);
     else if (!call.outlier.chunks)
@@ -189,32 +156,71 @@ template <class Call> static __device__ bool publish(const Call &call, const jud
     return room && call.outlier.chunks;
 }
 
-/* ---- all blocks ---- */
-
-static __device__ bool arrive(outlier_slot *slot)
+static __device__ void answer_with(outlier_answer *answer, uint32_t input,
+                                   const outlier_finding &finding)
 {
-    __shared__ bool last;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(&slot->ticket, 1) == gridDim.x - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    return last;
+    answer->input = input;
+    answer->feature = finding.feature;
+    answer->score = finding.score;
+    answer->threshold = finding.threshold;
 }
 
-/* The last block's word; false, too, when it takes too long: then others copy. */
+/* All threads of the judge; `line` is its own. True when there is something to copy. */
+template <class Call>
+static __device__ bool judge(const Call &call, judgement *all, const block_sums &block,
+                             uint64_t line, uint32_t began)
+{
+    __shared__ bool copies;
+    outlier_answer *answer = call.outlier.answer;
+    uint64_t tag = line_tag(call.header.sequence);
+    bool called = false;
+    uint32_t earlier = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < call.outlier.inputs; i++) {
+        const outlier_input &input = call.input[i];
+        uint32_t before = merge(input, call.outlier.slot, &call.outlier.slot->sums[i], block, line,
+                                began, tag, &all->sums[i]);
+        OUTLIER_PHASE(2);
+        if (threadIdx.x < 32) {
+            outlier_finding finding =
+                outlier_find(&all->entry[i], &all->ready[i], &all->sums[i], input.integer);
+            all->finding[i] = finding;
+            if (threadIdx.x == 0 && finding.called && !called) {
+                answer_with(answer, i, finding);
+                answer->rows = 0;
+            }
+            called |= finding.called;
+            earlier = before > earlier && before < 0x80000000u ? before : earlier;
+        }
+        if (i + 1 < call.outlier.inputs)
+            __syncthreads(); /* `merge` uses its shared memory again */
+    }
+    OUTLIER_PHASE(3);
+    if (threadIdx.x == 0)
+        copies = publish(call, called, (uint32_t)global_timer() - began + earlier);
+    __syncwarp();
+    if (threadIdx.x < 32)
+        learn(call, all);
+    __syncthreads();
+    OUTLIER_PHASE(4);
+    return copies;
+}
+
+/* ---- all blocks ---- */
+
+/* The judge's word; false, too, when it takes too long: then others copy. */
 static __device__ bool wait_for_word(const outlier_slot *slot, uint64_t sequence)
 {
     __shared__ bool called;
     if (threadIdx.x == 0) {
         const volatile uint64_t *decision = &slot->decision;
         uint64_t began = global_timer();
-        while (*decision / 2 != sequence && global_timer() - began < PATIENCE_NS)
+        uint64_t seen;
+        while ((seen = *decision) / 2 < sequence && global_timer() - began < PATIENCE_NS)
             __nanosleep(40);
-        called = *decision == sequence * 2 + 1;
-        __threadfence();
+        called = seen == sequence * 2 + 1;
+        if (called)
+            __threadfence();
     }
     __syncthreads();
     return called;
@@ -257,30 +263,79 @@ template <class Call> static __device__ void copy_chunks(const Call &call)
     }
 }
 
-/* The last block's part: judges and says so. True when there is something to copy. */
-template <class Call> static __device__ bool decide(const Call &call)
+/* The first `arrive` of all blocks but one give false. All threads; what they wrote before is
+ * visible to the last. */
+static __device__ bool arrive(outlier_slot *slot)
 {
-    __shared__ judgement all;
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicInc(&slot->ticket, gridDim.x - 1) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    return last;
+}
+
+/* The centroid detector: the last block to have looked judges. True: copy. */
+template <class Call> static __device__ bool run_batch(const Call &call)
+{
+    __shared__ outlier_finding finding;
     __shared__ bool copies;
-    judge(call, &all);
-    if (threadIdx.x == 0)
-        copies = publish(call, all);
+    start_clock(call.header);
+    look_at_batch(call.outlier, call.input[0]);
+    if (!arrive(call.outlier.slot))
+        return wait_for_word(call.outlier.slot, call.header.sequence);
+    judge_batch(call.outlier, &finding);
+    if (threadIdx.x == 0) {
+        uint64_t started = *(volatile uint64_t *)&call.header.place->started;
+        if (finding.called)
+            answer_with(call.outlier.answer, 0, finding);
+        copies = publish(call, finding.called, (uint32_t)(global_timer() - started));
+    }
     __syncthreads();
     return copies;
 }
 
-template <class Call> static __device__ void run(const Call &call)
+/* The fingerprint. True: copy. */
+template <class Call> static __device__ bool run_look(const Call &call)
 {
+    __shared__ block_sums block;
+    __shared__ judgement all;
     outlier_slot *slot = call.outlier.slot;
-    uint32_t i = 0;
-    start_clock(call.header);
+    uint32_t ticket = 0, i = 0, began = (uint32_t)global_timer();
+    uint64_t line = 0;
+    held_pieces pieces;
+    OUTLIER_PHASE(0);
+    if (threadIdx.x == 0)
+        ticket = atomicInc(&slot->ticket, gridDim.x - 1);
     while (i + 1 < call.outlier.inputs && blockIdx.x >= call.input[i + 1].first_block)
         i++;
-    if (call.outlier.detector == OUTLIER_CENTROID)
-        look_at_batch(call.outlier, call.input[i]);
-    else
-        look_at_input(call.input[i], call.outlier.seed, &slot->sums[i]);
-    if (arrive(slot) ? decide(call) : wait_for_word(slot, call.header.sequence))
+    const outlier_input &input = call.input[i];
+    hold_first(&pieces, input, call.outlier.seed);
+    clear_block(&block);
+    __syncthreads();
+    if (threadIdx.x < 32)
+        get_ready(call, ticket, &all);
+    look_at_input(&pieces, input, call.outlier.seed, &block);
+    __syncthreads();
+    OUTLIER_PHASE(1);
+    if (!all.judges && input.integer)
+        give_ids(block, &slot->sums[i]);
+    if (threadIdx.x < 32)
+        line = make_line(block, input.integer, began);
+    if (all.judges)
+        return judge(call, &all, block, line, began);
+    if (threadIdx.x < LINE_END)
+        *(volatile uint64_t *)&slot->line[blockIdx.x][threadIdx.x] =
+            line | line_tag(call.header.sequence);
+    return wait_for_word(slot, call.header.sequence);
+}
+
+template <class Call> static __device__ void run(const Call &call)
+{
+    if (call.outlier.detector == OUTLIER_CENTROID ? run_batch(call) : run_look(call))
         copy_chunks(call);
 }
 

@@ -14,11 +14,13 @@
 enum {
     OUTLIER_INPUTS = 4,
     OUTLIER_THREADS = 256,
-    OUTLIER_PIECE = 2048,  /* bytes of one row that a warp reads at once */
-    OUTLIER_PIECES = 2048, /* of one input that are read at most: 4 MiB */
-    OUTLIER_BLOCK_PIECES = OUTLIER_THREADS / 32,
-    OUTLIER_BINS = 32,     /* exponents modulo 32 */
-    OUTLIER_ID_BINS = 256, /* hashed indices */
+    OUTLIER_PIECE = 2048,                        /* bytes of one row that a warp reads at once */
+    OUTLIER_PIECES = 2048,                       /* of one input that are read at most: 4 MiB */
+    OUTLIER_BLOCK_PIECES = OUTLIER_THREADS / 32, /* that a block reads at once */
+    OUTLIER_BLOCKS = 128,                        /* of all inputs of a launch, at most */
+    OUTLIER_LOOKS = 1024,                        /* that may be under way in a context */
+    OUTLIER_BINS = 32,                           /* exponents modulo 32 */
+    OUTLIER_ID_BINS = 256,                       /* hashed indices */
     OUTLIER_SKETCH = 4,
     OUTLIER_GROUPS = 16,
     OUTLIER_START = 16,     /* launches of a signature before the first call */
@@ -103,15 +105,34 @@ struct outlier_answer {
     float distance[OUTLIER_ROWS];
 };
 
+/*
+ * What one block found, for the block that judges: each word says by itself that it has come, so
+ * nothing is fenced and nothing is cleared. The upper OUTLIER_TAG_BITS are the sequence's lower
+ * ones, the rest is what LINE_... says: a float, a count, or two counts of half as many bits.
+ */
+enum outlier_line_word {
+    LINE_SQUARE,                               /* float sums */
+    LINE_FAR,                                  /* of squares that f32 does not hold, * 2^-160 */
+    LINE_SKETCH,                               /* OUTLIER_SKETCH */
+    LINE_COUNT = LINE_SKETCH + OUTLIER_SKETCH, /* count, nans, infs, zeros, subnormals */
+    LINE_MOST = LINE_COUNT + 5,                /* and the hottest piece: largest, bits of floats */
+    LINE_BEGAN = LINE_MOST + 2,                /* the lower word of %globaltimer */
+    LINE_BINS,                                 /* two bins a word; index inputs: none */
+    LINE_END = LINE_BINS + OUTLIER_BINS / 2,
+    OUTLIER_LINE = 32,
+    OUTLIER_TAG_BITS = 24,
+};
+
 /* A check slot's part of the outlier gate, in device memory, zero at first. */
 struct outlier_slot {
     uint64_t decision; /* sequence * 2 + called */
     uint64_t next;     /* sequence << OUTLIER_CHUNK_BITS | next chunk to be copied */
-    uint32_t ticket;   /* blocks that have looked */
+    uint32_t ticket;   /* blocks that have begun (centroid: looked), modulo their number */
     uint32_t done;     /* chunks copied */
-    struct outlier_sums sums[OUTLIER_INPUTS];
-    float distance[OUTLIER_ROWS]; /* squared */
-    uint32_t bad[OUTLIER_ROWS];   /* elements of the row that are not finite */
+    uint64_t line[OUTLIER_BLOCKS][OUTLIER_LINE];
+    struct outlier_sums sums[OUTLIER_INPUTS]; /* of index inputs that several blocks look at */
+    float distance[OUTLIER_ROWS];             /* squared */
+    uint32_t bad[OUTLIER_ROWS];               /* elements of the row that are not finite */
 };
 
 enum { OUTLIER_CHUNK_BITS = 24 };

@@ -12,7 +12,8 @@
  * centroid: the published rule, mean(distance) / quantile(distances) >= threshold.
  *
  * Code for a warp (GPU: lanes = 32) or for one caller (host: lanes = 1): OUTLIER_EACH gives each
- * lane its share, outlier_most and outlier_total put the shares together.
+ * lane its share, outlier_most and outlier_total put the shares together, OUTLIER_TOGETHER lets all
+ * lanes see what each wrote.
  */
 #ifndef DEVICE_OUTLIER_STAT_H
 #define DEVICE_OUTLIER_STAT_H
@@ -21,15 +22,20 @@
 #include "refs/ref_abi.h"
 
 #ifdef __CUDACC__
-#define OUTLIER_FN      static __device__ __forceinline__
-#define OUTLIER_LANE()  (threadIdx.x % 32)
-#define OUTLIER_LANES() 32
+#define OUTLIER_FN         static __device__ __forceinline__
+#define OUTLIER_LANE()     (threadIdx.x % 32)
+#define OUTLIER_LANES()    32
+#define OUTLIER_TOGETHER() __syncwarp()
+#define OUTLIER_ONES(x)    (uint32_t) __popc(x)
 #else
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
-#define OUTLIER_FN      static inline
-#define OUTLIER_LANE()  0u
-#define OUTLIER_LANES() 1
+#define OUTLIER_FN         static inline
+#define OUTLIER_LANE()     0u
+#define OUTLIER_LANES()    1
+#define OUTLIER_TOGETHER() (void)0
+#define OUTLIER_ONES(x)    (uint32_t) __builtin_popcount(x)
 #endif
 
 #define OUTLIER_EACH(i, from, end)                                                                 \
@@ -83,12 +89,17 @@ OUTLIER_FN uint32_t outlier_hash(uint32_t x)
     return x ^ x >> 16;
 }
 
-/* Which piece is the k-th of the sample: one in each of `sampled` equal parts of all pieces. */
+/*
+ * Which piece is the k-th of the sample: one in each of `sampled` equal parts of all pieces, part k
+ * being those from floor(pieces * k / sampled) on. `sampled` is `pieces` or a power of two:
+ * divisions take the GPU longer than the rest of it.
+ */
 OUTLIER_FN uint64_t outlier_pick(uint64_t pieces, uint32_t sampled, uint64_t seed, uint32_t k)
 {
     if (sampled == pieces)
         return k;
-    uint64_t low = pieces * k / sampled, high = pieces * (k + 1) / sampled;
+    uint32_t shift = OUTLIER_ONES(sampled - 1);
+    uint64_t low = pieces * k >> shift, high = pieces * (k + 1) >> shift;
     uint32_t draw = outlier_hash((uint32_t)seed ^ outlier_hash((uint32_t)(seed >> 32) + k));
     return low + ((high - low) * (draw >> 8) >> 24);
 }
@@ -188,6 +199,13 @@ OUTLIER_FN uint32_t outlier_id_bin(int64_t value)
            OUTLIER_ID_BINS;
 }
 
+/* The same of 32 bits: their sign has a hash that is known. */
+OUTLIER_FN uint32_t outlier_small_id_bin(int32_t value)
+{
+    const uint32_t of_ones = 0x81f16f39u; /* outlier_hash(UINT32_MAX) */
+    return outlier_hash((uint32_t)value ^ (value < 0 ? of_ones : 0)) % OUTLIER_ID_BINS;
+}
+
 /* What one thread has seen of a float input. */
 struct outlier_tally {
     float square; /* of the piece under way */
@@ -213,19 +231,25 @@ OUTLIER_FN void outlier_take_slowly(struct outlier_tally *tally, const float *va
     }
 }
 
-/* `count` neighbours, in the 16-byte unit (or the element) number `column` of their row. */
+/* `count` neighbours, 1 or an even number, in the 16-byte unit (or the element) number `column` of
+ * their row. */
 OUTLIER_FN void outlier_take(struct outlier_tally *tally, const float *value, int count,
                              uint32_t column, float tiny)
 {
-    float square = 0, even = 0, odd = 0, most = 0;
-    for (int i = 0; i < count; i++) {
-        float magnitude = fabsf(value[i]);
+    float square = value[0] * value[0], even = value[0], odd = count > 1 ? value[1] : 0;
+    float most = fabsf(value[0]), least = most;
+    for (int i = 1; i < count; i++) {
         square += value[i] * value[i];
-        most = fmaxf(most, magnitude);
-        even += i & 1 ? 0 : value[i];
-        odd += i & 1 ? value[i] : 0;
-        tally->small += magnitude < tiny;
-        tally->zeros += magnitude == 0;
+        most = fmaxf(most, fabsf(value[i]));
+        least = fminf(least, fabsf(value[i]));
+    }
+    for (int i = 2; i + 1 < count; i += 2) {
+        even += value[i];
+        odd += value[i + 1];
+    }
+    for (int i = 0; i < count && least < tiny; i++) {
+        tally->small += fabsf(value[i]) < tiny;
+        tally->zeros += value[i] == 0;
     }
     tally->count += (uint32_t)count;
     if (!(square < 1e34f)) { /* a piece of such units stays far below the end of f32 */
@@ -241,6 +265,12 @@ OUTLIER_FN void outlier_take(struct outlier_tally *tally, const float *value, in
     tally->sketch[3] += hash & 2 ? even - odd : odd - even;
 }
 
+/* Of the `count` elements of a piece's unit, which one goes into the histogram. */
+OUTLIER_FN uint32_t outlier_binned_element(uint32_t unit, uint32_t count)
+{
+    return unit / 32 % 4 * count / 4;
+}
+
 /* The exponent's bin of a finite value other than 0, else -1. */
 OUTLIER_FN int outlier_bin(float value)
 {
@@ -249,6 +279,19 @@ OUTLIER_FN int outlier_bin(float value)
 }
 
 /* ---- statistics ---- */
+
+/* What an entry says before the launch is known, and the launch's statistics. */
+struct outlier_ready {
+    float threshold; /* infinite: no call yet */
+    float deviation[OUTLIER_CHARTS], value[OUTLIER_CHARTS];
+    float root[OUTLIER_BINS]; /* of the shares */
+};
+
+struct outlier_finding {
+    int called;
+    uint32_t feature;
+    float score, threshold;
+};
 
 /* What a statistic's standard deviation is taken for at least. */
 OUTLIER_FN float outlier_floor(uint32_t feature)
@@ -292,50 +335,51 @@ OUTLIER_FN float outlier_log_rank(uint64_t rank)
     return value < 0 ? -magnitude : magnitude;
 }
 
-/* Hellinger's distance of the exponents from their running shares, in units of its noise. */
-OUTLIER_FN float outlier_shape(const struct outlier_entry *entry, const struct outlier_sums *sums)
+/* Hellinger's distance of the exponents from their running shares, in units of its noise. `total`:
+ * elements in all bins. */
+OUTLIER_FN float outlier_shape(const struct outlier_ready *ready, const struct outlier_sums *sums,
+                               float total)
 {
-    float total = 0, distance = 0;
-    OUTLIER_EACH(i, 0, OUTLIER_BINS)
-    total += (float)sums->bin[i];
-    total = outlier_total(total);
+    float distance = 0;
     if (total == 0)
         return 0;
     OUTLIER_EACH(i, 0, OUTLIER_BINS)
     {
-        float step = sqrtf((float)sums->bin[i] / total) - sqrtf(entry->share[i]);
+        float step = sqrtf((float)sums->bin[i] / total) - ready->root[i];
         distance += step * step;
     }
     return sqrtf(4 * total * outlier_total(distance));
 }
 
-/* A statistic of a float input; SHAPE comes from outlier_shape. */
+/* The number whose logarithm the statistic of a float input is, or is made of. */
+OUTLIER_FN double outlier_float_base(const struct outlier_sums *sums, uint32_t feature, double part)
+{
+    double base = sums->square * part;
+    base = feature == OUTLIER_NANS ? (double)sums->nans + 1 : base;
+    base = feature == OUTLIER_INFS ? (double)sums->infs + 1 : base;
+    base = feature == OUTLIER_ABSMAX ? (double)outlier_float(sums->most) : base;
+    base = feature == OUTLIER_HOTTEST ? (double)outlier_float(sums->hottest) : base;
+    return feature >= OUTLIER_MEAN ? fabs(sums->sketch[feature - OUTLIER_MEAN] * part) : base;
+}
+
+/* A statistic of a float input; SHAPE comes from outlier_shape. Choices instead of branches: each
+ * lane has another statistic, and all of them take one logarithm. */
 OUTLIER_FN float outlier_float_value(const struct outlier_sums *sums, uint32_t feature)
 {
     uint32_t finite = sums->count - sums->nans - sums->infs;
     double part = (double)(1 / (finite ? (float)finite : 1));
-    float rms = 0.5f * outlier_log2(sums->square * part), magnitude;
-    double sum;
-    switch (feature) {
-    case OUTLIER_NANS:
-        return log2f(1 + (float)sums->nans);
-    case OUTLIER_INFS:
-        return log2f(1 + (float)sums->infs);
-    case OUTLIER_ZEROS:
-        return outlier_root(sums->zeros);
-    case OUTLIER_SUBNORMALS:
-        return outlier_root(sums->subnormals);
-    case OUTLIER_ABSMAX:
-        return outlier_log2((double)outlier_float(sums->most));
-    case OUTLIER_RMS:
-        return rms;
-    case OUTLIER_HOTTEST:
-        return 0.5f * outlier_log2((double)outlier_float(sums->hottest)) - rms;
-    default: /* the sum's part in the whole; its magnitude is at most the root mean square */
-        sum = sums->sketch[feature - OUTLIER_MEAN] * part;
-        magnitude = exp2f(fminf(outlier_log2(fabs(sum)) - rms, 1));
-        return sum < 0 ? -magnitude : magnitude;
-    }
+    float rms = 0.5f * outlier_log2(sums->square * part);
+    float value = outlier_log2(outlier_float_base(sums, feature, part));
+    bool halved = feature == OUTLIER_HOTTEST || feature == OUTLIER_RMS;
+    value = halved ? 0.5f * value : value;
+    value = feature == OUTLIER_HOTTEST ? value - rms : value;
+    value = feature == OUTLIER_ZEROS ? outlier_root(sums->zeros) : value;
+    value = feature == OUTLIER_SUBNORMALS ? outlier_root(sums->subnormals) : value;
+    if (feature < OUTLIER_MEAN)
+        return value;
+    /* The sum's part in the whole; its magnitude is at most the root mean square. */
+    float magnitude = exp2f(fminf(value - rms, 1));
+    return sums->sketch[feature - OUTLIER_MEAN] < 0 ? -magnitude : magnitude;
 }
 
 /* Of an index input; all lanes. */
@@ -372,15 +416,22 @@ OUTLIER_FN float outlier_deviation(const struct outlier_entry *entry, uint32_t f
     return sqrtf(fmaxf(entry->variance[feature], floor * floor));
 }
 
+/* The weight of a launch among those so far. */
+OUTLIER_FN float outlier_weight(uint32_t seen)
+{
+    return 1 / (float)(seen < OUTLIER_MEMORY ? seen + 1 : OUTLIER_MEMORY);
+}
+
 /* Moves mean and variance; one launch far away moves them by eight deviations at most, so that it
  * does not hide the next. */
-OUTLIER_FN void outlier_learn(struct outlier_entry *entry, uint32_t feature, float value)
+OUTLIER_FN void outlier_learn_value(struct outlier_entry *entry, uint32_t feature, float value,
+                                    float deviation)
 {
     uint32_t seen = entry->launches;
     if (feature == OUTLIER_SHAPE && seen == 1)
         seen = 0; /* the first launch has no shares to be held against */
-    float weight = 1 / (float)(seen < OUTLIER_MEMORY ? seen + 1 : OUTLIER_MEMORY);
-    float step = value - entry->mean[feature], most = 8 * outlier_deviation(entry, feature);
+    float weight = outlier_weight(seen);
+    float step = value - entry->mean[feature], most = 8 * deviation;
     if (seen >= 4)
         step = fminf(fmaxf(step, -most), most);
     entry->mean[feature] += weight * step;
@@ -410,42 +461,55 @@ OUTLIER_FN void outlier_note(struct outlier_entry *entry, float score, float thr
     *top = number % group == 0 ? kept : fmaxf(*top, kept);
 }
 
-struct outlier_finding {
-    int called;
-    uint32_t feature;
-    float score, threshold;
-};
-
 /*
- * Judges one input against its entry and, where `learns`, lets the entry learn from it. All lanes
- * of a warp, or one caller; every one gets the finding.
+ * An input is judged in three steps, so that on the GPU only the second one is waited for: what the
+ * entry alone says, made ready while the input is being read; the finding; then, behind the
+ * decision, the entry learns. Each is for all lanes of a warp, or one caller.
  */
-OUTLIER_FN struct outlier_finding outlier_judge(struct outlier_entry *entry,
-                                                const struct outlier_sums *sums, int integer,
-                                                uint32_t group, int learns)
+OUTLIER_FN void outlier_make_ready(const struct outlier_entry *entry, uint32_t group,
+                                   struct outlier_ready *ready)
 {
-    uint32_t from = integer ? OUTLIER_FLOATS_END : 0;
+    OUTLIER_EACH(i, 0, OUTLIER_CHARTS)
+    ready->deviation[i] = outlier_deviation(entry, i);
+    OUTLIER_EACH(i, 0, OUTLIER_BINS)
+    ready->root[i] = sqrtf(entry->share[i]);
+    float threshold = entry->launches < OUTLIER_START ? INFINITY : outlier_threshold(entry, group);
+    if (OUTLIER_LANE() == 0)
+        ready->threshold = threshold;
+}
+
+OUTLIER_FN float outlier_binned(const struct outlier_sums *sums)
+{
+    float total = 0;
+    OUTLIER_EACH(i, 0, OUTLIER_BINS)
+    total += (float)sums->bin[i];
+    return outlier_total(total);
+}
+
+/* Every lane gets the finding. */
+OUTLIER_FN struct outlier_finding outlier_find(const struct outlier_entry *entry,
+                                               struct outlier_ready *ready,
+                                               const struct outlier_sums *sums, int integer)
+{
+    uint32_t from = integer ? OUTLIER_FLOATS_END : 0, worst = from;
     uint32_t end = integer ? OUTLIER_CHARTS : OUTLIER_FLOATS_END;
-    float most = 0, distinct = 0, shape = 0, score = 0, total = 0;
+    float most = 0, distinct = 0, shape = 0, score = 0;
     struct outlier_finding finding = {0, from, 0, 0};
-    uint32_t seen = entry->launches;
     if (integer)
         outlier_bins(sums, &most, &distinct);
     else
-        shape = outlier_shape(entry, sums);
-    uint32_t worst = from;
+        shape = outlier_shape(ready, sums, outlier_binned(sums));
     OUTLIER_EACH(i, from, end)
     {
         float value = integer              ? outlier_id_value(sums, i, most, distinct)
                       : i == OUTLIER_SHAPE ? shape
                                            : outlier_float_value(sums, i);
-        float distance = fminf(fabsf(value - entry->mean[i]) / outlier_deviation(entry, i), 1e6f);
+        float distance = fminf(fabsf(value - entry->mean[i]) / ready->deviation[i], 1e6f);
+        ready->value[i] = value;
         if (distance > score) {
             score = distance;
             worst = i;
         }
-        if (learns)
-            outlier_learn(entry, i, value);
     }
     finding.score = outlier_most(score);
     finding.feature = worst;
@@ -453,23 +517,42 @@ OUTLIER_FN struct outlier_finding outlier_judge(struct outlier_entry *entry,
     uint32_t holders = __ballot_sync(~0u, score == finding.score);
     finding.feature = __shfl_sync(~0u, worst, __ffs((int)holders) - 1);
 #endif
-    if (seen >= OUTLIER_START) {
-        finding.threshold = outlier_threshold(entry, group);
+    if (entry->launches >= OUTLIER_START) {
+        finding.threshold = ready->threshold;
         finding.called = finding.score > finding.threshold;
     }
-    if (!learns)
-        return finding;
-    for (uint32_t i = 0; i < OUTLIER_BINS; i++)
-        total += (float)sums->bin[i];
-    float weight = 1 / (float)(seen < OUTLIER_MEMORY ? seen + 1 : OUTLIER_MEMORY);
-    OUTLIER_EACH(i, 0, integer || total == 0 ? 0 : OUTLIER_BINS)
+    return finding;
+}
+
+OUTLIER_FN void outlier_learn(struct outlier_entry *entry, const struct outlier_ready *ready,
+                              const struct outlier_sums *sums, int integer, uint32_t group,
+                              struct outlier_finding finding)
+{
+    uint32_t from = integer ? OUTLIER_FLOATS_END : 0, seen = entry->launches;
+    uint32_t end = integer ? OUTLIER_CHARTS : OUTLIER_FLOATS_END;
+    float weight = outlier_weight(seen), total = integer ? 0 : outlier_binned(sums);
+    OUTLIER_EACH(i, from, end)
+    outlier_learn_value(entry, i, ready->value[i], ready->deviation[i]);
+    OUTLIER_EACH(i, 0, total == 0 ? 0 : OUTLIER_BINS)
     entry->share[i] += weight * ((float)sums->bin[i] / total - entry->share[i]);
+    OUTLIER_TOGETHER();
     if (OUTLIER_LANE() == 0) {
         if (seen >= OUTLIER_START)
             outlier_note(entry, finding.score, finding.threshold, group);
         /* Groups go round; far below the wrap their numbers matter only modulo their count. */
         entry->launches = seen < 0x7fffffff ? seen + 1 : seen;
     }
+}
+
+/* The three at once. */
+OUTLIER_FN struct outlier_finding outlier_judge(struct outlier_entry *entry,
+                                                const struct outlier_sums *sums, int integer,
+                                                uint32_t group)
+{
+    struct outlier_ready ready;
+    outlier_make_ready(entry, group, &ready);
+    struct outlier_finding finding = outlier_find(entry, &ready, sums, integer);
+    outlier_learn(entry, &ready, sums, integer, group, finding);
     return finding;
 }
 

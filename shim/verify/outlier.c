@@ -121,7 +121,7 @@ static bool lay_out(const struct bound_array *array, uint64_t columns, struct ou
             input->row_bytes % 16; /* a few elements less, but read in whole units */
     input->aligned = (input->address | input->row_bytes | input->pitch) % 16 == 0;
     uint64_t unit = input->aligned ? 16 : size, period = columns * size / unit;
-    if (input->row_bytes / OUTLIER_PIECE >= UINT32_MAX || period > UINT32_MAX)
+    if (input->row_bytes / OUTLIER_PIECE >= UINT32_MAX / input->rows || period > UINT32_MAX)
         return false;
     input->period = period ? (uint32_t)period : 1;
     input->pieces_per_row = (uint32_t)((input->row_bytes + OUTLIER_PIECE - 1) / OUTLIER_PIECE);
@@ -171,6 +171,8 @@ static void place_entry(const struct outlier_side *side, struct outlier_plan *pl
     input->group = group;
     input->first_block = plan->blocks;
     input->blocks = (input->sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
+    if (input->blocks > OUTLIER_BLOCKS / plan->inputs)
+        input->blocks = OUTLIER_BLOCKS / plan->inputs;
     plan->blocks += input->blocks;
 }
 

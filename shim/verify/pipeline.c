@@ -62,6 +62,10 @@ static enum skip claim(struct ticket *ticket, struct error *why)
     int slot = slots_claim(side->free_slots);
     if (slot < 0)
         return SKIP_QUEUE_FULL;
+    if (ticket->gate == GATE_OUTLIER && (uint32_t)slot >= side->outlier.looks) {
+        slots_release(side->free_slots, slot); /* the lowest free one, so more are under way */
+        return SKIP_QUEUE_FULL;
+    }
     ticket->check = &side->check[slot];
     ticket->check->slot = (uint32_t)slot;
     ticket->check->arena_bytes = bytes;

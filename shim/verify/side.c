@@ -182,16 +182,17 @@ static enum status make_outlier(struct side *side, const struct side_settings *s
 {
     struct outlier_side *gate = &side->outlier;
     CUmodule module;
+    gate->looks = side->slots < OUTLIER_LOOKS ? side->slots : OUTLIER_LOOKS;
     enum status status = cuda_check(err, cuda.cuModuleLoadData(&module, cuvet_outlier_fatbin),
                                     "loading the outlier kernels");
     if (!status)
-        status = make_zeroed(side, &gate->slots, side->slots * sizeof(struct outlier_slot), err);
+        status = make_zeroed(side, &gate->slots, gate->looks * sizeof(struct outlier_slot), err);
     if (!status)
         status =
             make_zeroed(side, &gate->entries, OUTLIER_ENTRIES * sizeof(struct outlier_entry), err);
     if (!status)
         status = make_pinned((void **)&gate->answer, &gate->answer_device,
-                             side->slots * sizeof(struct outlier_answer), err);
+                             gate->looks * sizeof(struct outlier_answer), err);
     if (!status && settings->centroid)
         status = make_centroids(side, err);
     if (!status)

@@ -177,14 +177,15 @@ def bench_copy(args):
 
 def bench_outlier(args):
     out, _ = run([os.path.join(args.build, "outlier_cost"), args.outlier], {})
-    print("\noutlier: the gate's kernel on an ordinary launch against reading its sample once")
-    print("  %-6s %-10s %-10s %10s %10s %10s %8s %6s" % ("dtype", "input", "sample", "look us", "read us",
-                                                        "empty us", "ratio", "sealed"))
+    print("\noutlier: the gate's kernel on an ordinary launch against reading its sample once, us with the launch;")
+    print("phases of a single look: its part read, the others' merged, judged, published and learnt")
+    print("  %-6s %-10s %-10s %8s %8s %8s %8s   %5s %6s %6s %8s %6s" % (
+        "dtype", "input", "sample", "look", "read", "empty", "ratio", "part", "merge", "judge", "publish", "sealed"))
     for row in json_lines(out):
-        print("  %-6s %-10s %-10s %10.2f %10.2f %10.2f %7.2fx %6s" % (
+        print("  %-6s %-10s %-10s %8.2f %8.2f %8.2f %7.2fx   %5.2f %6.2f %6.2f %8.2f %6s" % (
             row["dtype"], "%d KB" % (row["bytes"] // 1024), "%d KB" % (row["sampled"] // 1024),
             row["look_us"], row["read_us"], row["empty_us"], row["look_us"] / row["read_us"],
-            "yes" if row["sealed"] else "NO"))
+            *row["phase_us"], "yes" if row["sealed"] else "NO"))
 
 
 def reference_formals():

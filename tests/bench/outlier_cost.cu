@@ -4,8 +4,9 @@
  *
  *   outlier_cost OUTLIER.fatbin
  *
- * One JSON line for each dtype and size: microseconds of both and of an empty kernel, median of
- * interleaved runs; `sealed`: every run of the kernel ended with a seal.
+ * One JSON line for each dtype and size: microseconds of both and of an empty kernel, launches
+ * included, median of interleaved runs; what the phases of a look take, means of single looks on
+ * a GPU at rest; `sealed`: every run of the kernel ended with a seal.
  */
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include "device/outlier_abi.h"
+#include "outlier_phases.h"
 #include "refs/ref_abi.h"
 
 #define CHECK(call)                                                                                \
@@ -88,7 +90,8 @@ static void lay_out(const format &format, size_t bytes)
     input.rows = 1;
     input.pieces = input.pieces_per_row = (uint32_t)((bytes + OUTLIER_PIECE - 1) / OUTLIER_PIECE);
     input.sampled = std::min((uint32_t)input.pieces, (uint32_t)OUTLIER_PIECES);
-    input.blocks = (input.sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
+    input.blocks = std::min((input.sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES,
+                            (uint32_t)OUTLIER_BLOCKS);
     input.period = 256;
     input.group = 67;
     input.dtype = (uint8_t)format.dtype;
@@ -111,8 +114,9 @@ static void run_read()
 {
     const outlier_input &input = call.input[0];
     size_t units = input.row_bytes / 16;
-    read_once<<<input.blocks, 256, 0, stream>>>((const uint4 *)data, units, units / input.blocks,
-                                                (uint32_t *)call.outlier.slot);
+    unsigned blocks = (input.sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
+    read_once<<<blocks, 256, 0, stream>>>((const uint4 *)data, units, units / blocks,
+                                          (uint32_t *)call.outlier.slot);
 }
 
 static void run_nothing()
@@ -140,6 +144,25 @@ static double median(std::vector<double> values)
 {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
+}
+
+/* Means over looks of their own. */
+static void time_phases(double (&phase)[OUTLIER_PHASES])
+{
+    const int looks = 200;
+    for (double &us : phase)
+        us = 0;
+    for (int i = 0; i < looks; i++) {
+        double us[OUTLIER_PHASES];
+        call.header.sequence = ++sequence;
+        call.outlier.seed = sequence * 0x9e3779b97f4a7c15u;
+        if (!outlier_phases(call, call.input[0].blocks, stream, us)) {
+            fprintf(stderr, "the look with stamps failed\n");
+            exit(3);
+        }
+        for (int p = 0; p < OUTLIER_PHASES; p++)
+            phase[p] += us[p] / looks;
+    }
 }
 
 /* Ordinary values of each format: normal floats, uniform indices. */
@@ -214,10 +237,14 @@ int main(int argc, char **argv)
                 theirs.push_back(time_us(run_read));
                 empty.push_back(time_us(run_nothing));
             }
+            double phase[OUTLIER_PHASES];
+            time_phases(phase);
             printf("{\"dtype\": \"%s\", \"bytes\": %zu, \"sampled\": %zu, \"look_us\": %.2f, "
-                   "\"read_us\": %.2f, \"empty_us\": %.2f, \"sealed\": %s}\n",
+                   "\"read_us\": %.2f, \"empty_us\": %.2f, \"phase_us\": [%.2f, %.2f, %.2f, %.2f], "
+                   "\"sealed\": %s}\n",
                    format.name, bytes, (size_t)call.input[0].sampled * OUTLIER_PIECE, median(ours),
-                   median(theirs), median(empty), sealed == launches ? "true" : "false");
+                   median(theirs), median(empty), phase[0], phase[1], phase[2], phase[3],
+                   sealed == launches ? "true" : "false");
         }
     }
     return 0;

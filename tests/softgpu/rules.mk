@@ -76,12 +76,14 @@ SOFTGPU_LINK := -L$(SOFTGPU) -l:libcuda.so.1 -l:libcupti.so.13 -Wl,-rpath,$(absp
 $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_PART_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU_EXEC_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lcmocka $(SYSTEM_LIBS)
+# Against the host's arithmetic.
+$(BUILD)/tests/softgpu/unit/test_exec_outlier: $(BUILD)/tests/unit/outlier_host.o
 $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_API_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU_LIBS)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(SOFTGPU_LINK) -lcmocka $(SYSTEM_LIBS)
 $(call objects,$(SOFTGPU_UNIT_C)): | $(BUILD)/.ready-tests
 
-# Our own device code as PTX, for test_exec_real and test_ptx_fuzz.
+# Our own device code as PTX, for test_exec_real, test_exec_outlier and test_ptx_fuzz.
 SOFTGPU_PTX := $(BUILD)/tests/softgpu/ptx
 PTX_OF := $(BUILD)/tests/softgpu/unit/ptx_of
 $(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/fatbin.o $(BUILD)/shim/base/error.o

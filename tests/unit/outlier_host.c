@@ -56,7 +56,7 @@ static void take_floats(const struct outlier_input *input, const char *row, uint
         for (uint32_t j = 0; j < unit; j++)
             value[j] = outlier_decode(input->dtype, load(row + (i + j) * input->size, input->size));
         outlier_take(&tally, value, (int)unit, column, tiny);
-        int bin = outlier_bin(value[(i - first) / unit % unit]);
+        int bin = outlier_bin(value[outlier_binned_element((uint32_t)((i - first) / unit), unit)]);
         if (bin >= 0)
             sums->bin[bin]++;
     }
@@ -140,7 +140,7 @@ bool outlier_host_decide(const struct outlier_header *header, const struct outli
         } else {
             struct outlier_sums sums = {0};
             outlier_host_look(&input[i], header->seed, &sums);
-            finding = outlier_judge(input[i].entry, &sums, input[i].integer, input[i].group, 1);
+            finding = outlier_judge(input[i].entry, &sums, input[i].integer, input[i].group);
         }
         if (!finding.called || called)
             continue;

@@ -1,0 +1,296 @@
+/*
+ * test_exec_outlier.c - the kernel of the outlier gate on the interpreter, launch by launch against
+ * the same arithmetic on the host (tests/unit/outlier_host.c): what many blocks see together is
+ * what one caller sees.
+ *
+ * $SOFTGPU_PTX names the folder with outlier.ptx; without it there is nothing to test.
+ */
+#include "exec_bench.h"
+#include <math.h>
+#include "../../unit/outlier_host.h"
+#include "device/outlier_abi.h"
+#include "refs/ref_abi.h"
+
+static char *text;
+
+static bool open_outlier(const char *name)
+{
+    char path[4096];
+    const char *folder = getenv("SOFTGPU_PTX");
+    struct error err = {{0}};
+    if (!folder)
+        return false;
+    snprintf(path, sizeof path, "%s/outlier.ptx", folder);
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail_msg("%s cannot be read", path);
+    fseek(file, 0, SEEK_END);
+    size_t size = (size_t)ftell(file);
+    rewind(file);
+    free(text);
+    text = malloc(size);
+    assert_int_equal(fread(text, 1, size, file), size);
+    fclose(file);
+    bench_close();
+    const struct exec_host host = {&bench, bench_find, bench_place};
+    if (ptx_read(text, size, path, &bench.ptx, &err) ||
+        exec_module_create(bench.ptx, &host, &bench.module, &err))
+        fail_msg("%s", err.text);
+    struct exec_function *kernel = exec_find_kernel(bench.module, name);
+    assert_non_null(kernel);
+    if (exec_prepare(kernel, &err))
+        fail_msg("%s", err.text);
+    bench.launch =
+        (struct exec_launch){.kernel = kernel, .block = {OUTLIER_THREADS, 1, 1}, .grid = {1, 1, 1}};
+    return true;
+}
+
+/* An input of the test, twice: as the kernel sees it, and as the host does. */
+struct looked_at {
+    struct outlier_input device, host;
+    struct outlier_entry entry;
+};
+
+static struct outlier_call call;
+static struct looked_at input[OUTLIER_INPUTS];
+static uint64_t words, sequence;
+
+/* A row of `bytes` at an odd place where it is not to be aligned; of the same layout as
+ * verify/outlier.c makes. */
+static void add_input(unsigned i, int dtype, unsigned size, bool integer, bool aligned,
+                      uint64_t bytes, unsigned inputs)
+{
+    uint64_t data = bench_area(bytes + 64), entry = bench_area(sizeof(struct outlier_entry));
+    unsigned skew = aligned ? 0 : size;
+    struct outlier_input *in = &input[i].device;
+    *in = (struct outlier_input){
+        .address = data + skew,
+        .row_bytes = bytes,
+        .rows = 1,
+        .pieces = (bytes + OUTLIER_PIECE - 1) / OUTLIER_PIECE,
+        .entry = (struct outlier_entry *)(uintptr_t)entry,
+        .period = aligned ? 48 : 37,
+        .group = 2,
+        .first_block = i ? input[i - 1].device.first_block + input[i - 1].device.blocks : 0,
+        .dtype = (uint8_t)dtype,
+        .size = (uint8_t)size,
+        .integer = integer,
+        .aligned = aligned,
+    };
+    in->pieces_per_row = in->sampled = (uint32_t)in->pieces;
+    if (in->sampled > OUTLIER_PIECES)
+        in->sampled = OUTLIER_PIECES;
+    in->blocks = (in->sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
+    if (in->blocks > OUTLIER_BLOCKS / inputs)
+        in->blocks = OUTLIER_BLOCKS / inputs;
+    input[i].host = *in;
+    input[i].host.address = (uint64_t)(uintptr_t)bench_at(data) + skew;
+    input[i].host.entry = &input[i].entry;
+    memset(&input[i].entry, 0, sizeof(input[i].entry));
+    call.input[i] = *in;
+    call.outlier.inputs = i + 1;
+    bench.launch.grid[0] = in->first_block + in->blocks;
+}
+
+static void set_up(void)
+{
+    uint64_t slot = bench_area(sizeof(struct outlier_slot));
+    words = bench_area(8192);
+    memset(&call, 0, sizeof(call));
+    struct snapshot_arena *arena = bench_at(words + 1024);
+    *arena = (struct snapshot_arena){
+        .base = words, .bytes = 4096, .tail = (void *)(uintptr_t)(words + 2048)};
+    call.header.seal = (void *)(uintptr_t)words;
+    call.header.arena = (void *)(uintptr_t)(words + 1024);
+    call.header.place = (void *)(uintptr_t)(words + 3072);
+    call.header.bytes = 256;
+    call.outlier.slot = (void *)(uintptr_t)slot;
+    call.outlier.answer = (void *)(uintptr_t)(words + 4096);
+    call.outlier.detector = OUTLIER_FINGERPRINT;
+    call.outlier.seals = 1;
+}
+
+static uint32_t draw(void)
+{
+    static uint64_t state = 7;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 33);
+}
+
+/* Values of about -4 to 4, or indices below 30000, of any of the dtypes. */
+static void fill(const struct outlier_input *in)
+{
+    char *at = (char *)(uintptr_t)in->address;
+    for (uint64_t i = 0; i < in->row_bytes; i += in->size) {
+        float value = ((float)(draw() % 4096) - 2048) / 512;
+        double wide = (double)value;
+        uint64_t bits = draw() % 30000;
+        uint32_t single;
+        memcpy(&single, &value, 4);
+        if (in->dtype == DTYPE_BF16)
+            bits = single >> 16;
+        else if (in->dtype == DTYPE_F32)
+            bits = single;
+        else if (in->dtype == DTYPE_F64)
+            memcpy(&bits, &wide, 8);
+        else if (in->dtype == DTYPE_F16)
+            bits = draw() % 0x4400 + (draw() & 1) * 0x8000;
+        else if (in->dtype == DTYPE_F8E4M3)
+            bits = draw() % 0x70;
+        memcpy(at + i, &bits, in->size);
+    }
+}
+
+static bool is_close(float a, float b)
+{
+    return fabsf(a - b) <= 2e-3f * (1 + fabsf(b));
+}
+
+static void compare(unsigned i, const char *what)
+{
+    const struct outlier_entry *got = bench_at((uint64_t)(uintptr_t)input[i].device.entry);
+    const struct outlier_entry *want = &input[i].entry;
+    assert_int_equal(got->lock, 0);
+    assert_int_equal(got->launches, want->launches);
+    for (int f = 0; f < OUTLIER_CHARTS; f++) {
+        /* SHAPE is a small difference of sums that the GPU adds up in another order. */
+        if (!is_close(got->mean[f], want->mean[f]) ||
+            !is_close(got->variance[f], want->variance[f]))
+            fail_msg("%s, input %u, launch %u, statistic %d: mean %g, variance %g; expected %g, %g",
+                     what, i, got->launches, f, (double)got->mean[f], (double)got->variance[f],
+                     (double)want->mean[f], (double)want->variance[f]);
+    }
+    for (int b = 0; b < OUTLIER_BINS; b++)
+        assert_true(is_close(got->share[b], want->share[b]));
+}
+
+/* One launch on both sides; whether it was called, which both must say alike. */
+static bool launch(const char *what)
+{
+    struct outlier_header header = call.outlier;
+    struct outlier_answer answer = {0};
+    struct outlier_input host[OUTLIER_INPUTS];
+    call.header.sequence = ++sequence;
+    header.seed = call.outlier.seed = draw();
+    header.answer = &answer;
+    for (unsigned i = 0; i < header.inputs; i++)
+        host[i] = input[i].host;
+    bench.launch.params = &call;
+    bench.launch.seed = sequence % 3;
+    if (exec_run(&bench.launch, &bench.fault))
+        fail_msg("%s: %s", what, bench.fault.text);
+    const struct snapshot_seal *seal = bench_at(words);
+    bool called = seal->sequence == sequence;
+    assert_int_equal(outlier_host_decide(&header, host), called);
+    if (!called)
+        assert_int_equal(seal->ordinary >> SEAL_TIME_BITS, sequence);
+    for (unsigned i = 0; i < header.inputs; i++)
+        compare(i, what);
+    return called;
+}
+
+static const struct format {
+    const char *what;
+    int dtype;
+    unsigned size;
+    bool integer, aligned;
+    uint64_t bytes;
+} formats[] = {
+    {"bf16, one block", DTYPE_BF16, 2, false, true, 5 * OUTLIER_PIECE + 48},
+    {"bf16, many blocks", DTYPE_BF16, 2, false, true, 70 * OUTLIER_PIECE},
+    {"bf16, not aligned", DTYPE_BF16, 2, false, false, 9 * OUTLIER_PIECE + 6},
+    {"f16", DTYPE_F16, 2, false, true, 20 * OUTLIER_PIECE},
+    {"f32", DTYPE_F32, 4, false, true, 20 * OUTLIER_PIECE + 16},
+    {"f64", DTYPE_F64, 8, false, true, 12 * OUTLIER_PIECE},
+    {"f8", DTYPE_F8E4M3, 1, false, true, 12 * OUTLIER_PIECE},
+    {"i32, one block", DTYPE_I32, 4, true, true, 3 * OUTLIER_PIECE},
+    {"i32, many blocks", DTYPE_I32, 4, true, true, 20 * OUTLIER_PIECE + 16},
+    {"i64", DTYPE_I64, 8, true, true, 20 * OUTLIER_PIECE},
+    {"i32, not aligned", DTYPE_I32, 4, true, false, 9 * OUTLIER_PIECE + 4},
+    {"i16", DTYPE_I16, 2, true, true, 9 * OUTLIER_PIECE},
+};
+
+static void blocks_see_what_one_caller_sees(void **state)
+{
+    (void)state;
+    for (size_t f = 0; f < sizeof(formats) / sizeof(*formats); f++) {
+        const struct format *format = &formats[f];
+        if (!open_outlier("cuvet_outlier"))
+            skip();
+        set_up();
+        add_input(0, format->dtype, format->size, format->integer, format->aligned, format->bytes,
+                  1);
+        for (int i = 0; i < 4; i++) {
+            fill(&input[0].host);
+            launch(format->what);
+        }
+    }
+}
+
+/* More pieces than are read, so that each warp has several and the sample is drawn. */
+static void a_sample_is_the_same_on_both_sides(void **state)
+{
+    (void)state;
+    if (!open_outlier("cuvet_outlier"))
+        skip();
+    set_up();
+    add_input(0, DTYPE_F32, 4, false, true, (uint64_t)(OUTLIER_PIECES + 300) * OUTLIER_PIECE / 8,
+              1);
+    input[0].device.sampled = input[0].host.sampled = call.input[0].sampled = 256;
+    input[0].device.blocks = call.input[0].blocks = bench.launch.grid[0] = 5;
+    for (int i = 0; i < 3; i++) {
+        fill(&input[0].host);
+        launch("sampled");
+    }
+}
+
+static void every_input_is_merged_by_itself(void **state)
+{
+    (void)state;
+    if (!open_outlier("cuvet_outlier"))
+        skip();
+    set_up();
+    add_input(0, DTYPE_BF16, 2, false, true, 20 * OUTLIER_PIECE, 3);
+    add_input(1, DTYPE_I32, 4, true, true, 20 * OUTLIER_PIECE, 3);
+    add_input(2, DTYPE_F32, 4, false, false, 3 * OUTLIER_PIECE, 3);
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 3; j++)
+            fill(&input[j].host);
+        launch("three inputs");
+    }
+}
+
+/* NaN, Inf and a value whose square f32 does not hold arrive, each by its own word of a line. */
+static void what_is_not_ordinary_is_called(void **state)
+{
+    static const uint16_t spoilt[] = {0x7fc0, 0x7f80, 0x7e00, 0x4300};
+    (void)state;
+    for (int s = 0; s < 4; s++) {
+        if (!open_outlier("cuvet_outlier"))
+            skip();
+        set_up();
+        add_input(0, DTYPE_BF16, 2, false, true, 20 * OUTLIER_PIECE, 1);
+        int called = 0;
+        for (int i = 0; i < OUTLIER_START + 8; i++) {
+            fill(&input[0].host);
+            called += launch("usual");
+        }
+        assert_true(called < 8);
+        memcpy((char *)(uintptr_t)input[0].host.address + 33000, &spoilt[s], 2);
+        assert_true(launch("unusual"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_see_what_one_caller_sees),
+        cmocka_unit_test(a_sample_is_the_same_on_both_sides),
+        cmocka_unit_test(every_input_is_merged_by_itself),
+        cmocka_unit_test(what_is_not_ordinary_is_called),
+    };
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    bench_close();
+    free(text);
+    return failed;
+}
