@@ -104,6 +104,7 @@ int cuvet_start(void)
     if (!targets)
         return CUVET_INACTIVE;
     gate_reset(targets->pipeline->gate);
+    outliers_reset(targets->pipeline->outliers);
     apply(targets);
     tell(targets, "start");
     return CUVET_OK;

@@ -45,7 +45,8 @@ enum cuvet_result {
 CUVET_API const char *cuvet_version(void);
 
 /* Launches are checked from now on. Also while they are: either way the first launches of each
- * shape (CUVET_FIRST) are due again. CUVET_OK: it runs. */
+ * shape (CUVET_FIRST) are due again, and the outlier gate forgets what it has learnt. CUVET_OK: it
+ * runs. */
 CUVET_API int cuvet_start(void);
 
 /* No launch is checked from now on (they are counted as "off"), and the checks under way are

@@ -31,8 +31,9 @@ enum { PATIENCE_NS = 100000 };
 
 /* Shared by its threads, by input. */
 struct judgement {
-    bool judges; /* this block */
-    bool learns[OUTLIER_INPUTS];
+    bool judges;                   /* this block */
+    bool locked[OUTLIER_INPUTS];   /* by this launch, which lets it learn */
+    int32_t ahead[OUTLIER_INPUTS]; /* outlier_renew's */
     outlier_entry entry[OUTLIER_INPUTS];
     outlier_ready ready[OUTLIER_INPUTS];
     outlier_sums sums[OUTLIER_INPUTS];
@@ -41,12 +42,12 @@ struct judgement {
 
 /* A signature that two streams launch at once learns from one of the two. The entry is fetched
  * while it is being locked: at worst one launch is forgotten. One warp. */
-static __device__ void fetch_entry(const outlier_input &input, outlier_entry *entry, bool *learns)
+static __device__ void fetch_entry(const outlier_input &input, outlier_entry *entry, bool *locked)
 {
     enum { WORDS = sizeof(outlier_entry) / 4, TURNS = (WORDS + 31) / 32 };
     uint32_t lane = threadIdx.x % 32, there[TURNS];
     if (lane == 0)
-        *learns = atomicCAS(&input.entry->lock, 0, 1) == 0;
+        *locked = atomicCAS(&input.entry->lock, 0, 1) == 0;
 #pragma unroll
     for (uint32_t i = 0; i < TURNS; i++) {
         if (lane + 32 * i < WORDS)
@@ -71,33 +72,44 @@ static __device__ void get_ready(const Call &call, uint32_t ticket, judgement *a
         return;
 #pragma unroll 1
     for (uint32_t i = 0; i < call.outlier.inputs; i++)
-        fetch_entry(call.input[i], &all->entry[i], &all->learns[i]);
+        fetch_entry(call.input[i], &all->entry[i], &all->locked[i]);
     __syncwarp();
 #pragma unroll 1
-    for (uint32_t i = 0; i < call.outlier.inputs; i++)
+    for (uint32_t i = 0; i < call.outlier.inputs; i++) {
+        all->ahead[i] = outlier_renew(&all->entry[i], call.outlier.epoch);
         outlier_make_ready(&all->entry[i], call.input[i].group, &all->ready[i]);
+    }
     __syncwarp();
 }
 
+static __device__ void store_entry(outlier_entry *to, const outlier_entry &from)
+{
+    for (uint32_t i = threadIdx.x % 32; i < sizeof(from) / 4; i += 32) {
+        if (i != offsetof(outlier_entry, lock) / 4)
+            ((uint32_t *)to)[i] = ((const uint32_t *)&from)[i];
+    }
+}
+
 /* Behind the decision. Without a fence before the lock opens, a launch in another stream may see
- * some words as they were before: each is a value that the statistic had. The first warp. */
+ * some words as they were before: each is a value that the statistic had. That would not do where
+ * the entry has begun a new epoch. The first warp. */
 template <class Call> static __device__ void learn(const Call &call, judgement *all)
 {
-    uint32_t lane = threadIdx.x % 32;
 #pragma unroll 1
     for (uint32_t i = 0; i < call.outlier.inputs; i++) {
         const outlier_input &input = call.input[i];
-        if (!all->learns[i])
+        if (!all->locked[i])
             continue;
-        outlier_learn(&all->entry[i], &all->ready[i], &all->sums[i], input.integer, input.group,
-                      all->finding[i]);
-        __syncwarp();
-        for (uint32_t w = lane; w < sizeof(outlier_entry) / 4; w += 32) {
-            if (w != offsetof(outlier_entry, lock) / 4)
-                ((uint32_t *)input.entry)[w] = ((const uint32_t *)&all->entry[i])[w];
+        if (all->ahead[i] >= 0) {
+            outlier_learn(&all->entry[i], &all->ready[i], &all->sums[i], input.integer, input.group,
+                          all->finding[i]);
+            __syncwarp();
+            store_entry(input.entry, all->entry[i]);
         }
+        if (all->ahead[i] > 0)
+            __threadfence();
         __syncwarp();
-        if (lane == 0)
+        if (threadIdx.x == 0)
             *(volatile uint32_t *)&input.entry->lock = 0;
     }
 }
@@ -184,6 +196,7 @@ static __device__ bool judge(const Call &call, judgement *all, const block_sums 
         if (threadIdx.x < 32) {
             outlier_finding finding =
                 outlier_find(&all->entry[i], &all->ready[i], &all->sums[i], input.integer);
+            finding.called &= all->ahead[i] >= 0;
             all->finding[i] = finding;
             if (threadIdx.x == 0 && finding.called && !called) {
                 answer_with(answer, i, finding);

@@ -78,9 +78,14 @@ struct outlier_sums {
     uint32_t bin[OUTLIER_ID_BINS]; /* floats: the first OUTLIER_BINS */
 };
 
-/* The running statistics of one input of one launch signature, in device memory. */
+/*
+ * The running statistics of one input of one launch signature, in device memory. They are of one
+ * epoch, which each look brings with it: a look of a later one finds them empty, one of an earlier
+ * one neither judges by them nor changes them. So they can be reset while looks are under way.
+ */
 struct outlier_entry {
     uint32_t lock;
+    uint32_t epoch;
     uint32_t launches; /* learnt from */
     float mean[OUTLIER_CHARTS], variance[OUTLIER_CHARTS];
     float share[OUTLIER_BINS]; /* mean share of each exponent */
@@ -90,8 +95,14 @@ struct outlier_entry {
 /* The same for the centroid detector. */
 struct outlier_centroid {
     uint32_t batches;
-    uint32_t columns;
+    uint32_t epoch;
     float center[OUTLIER_COLUMNS];
+};
+
+/* The quantile of the distances so far, in pinned memory; written and read as one word. */
+struct __attribute__((aligned(8))) outlier_quantile {
+    float value; /* negative: not known yet; so, too, where the look's epoch is another one */
+    uint32_t epoch;
 };
 
 /* What the collector learns, in pinned memory, before the seal: of launches that are called, and
@@ -161,7 +172,7 @@ struct outlier_input {
 /* The centroid detector's part; `columns` elements of each of `rows` sampled rows of input 0. */
 struct outlier_batch {
     struct outlier_centroid *centroid;
-    const float *quantile; /* pinned: of the distances so far; negative: not known yet */
+    const struct outlier_quantile *quantile;
     float alpha, threshold;
     uint64_t all_rows, pitch; /* of the array, bytes */
     uint32_t rows, columns;
@@ -181,7 +192,7 @@ struct outlier_header {
     uint32_t inputs;
     uint32_t detector; /* enum outlier_detector */
     uint32_t seals;
-    uint32_t reserved;
+    uint32_t epoch; /* of the statistics; see outlier_entry */
     struct outlier_batch batch;
 };
 

@@ -6,6 +6,21 @@
 
 #include "device/outlier_look.cuh"
 
+/* Of the look's epoch; `ahead` is outlier_ahead's, as in an entry. Each block asks before the last
+ * one of the launch changes it. */
+static __device__ uint32_t batches_so_far(const outlier_header &outlier, int32_t *ahead)
+{
+    const volatile outlier_centroid *centroid = outlier.batch.centroid;
+    *ahead = outlier_ahead(outlier.epoch, centroid->epoch);
+    return *ahead > 0 ? 0 : centroid->batches;
+}
+
+static __device__ float quantile_so_far(const outlier_header &outlier)
+{
+    uint64_t both = *(const volatile uint64_t *)outlier.batch.quantile;
+    return (uint32_t)(both >> 32) == outlier.epoch ? outlier_float((uint32_t)both) : -1;
+}
+
 /* A thread has one column and goes down the rows; the centre before this batch is what distances
  * are from. */
 static __device__ void look_at_batch(const outlier_header &outlier, const outlier_input &input)
@@ -14,7 +29,8 @@ static __device__ void look_at_batch(const outlier_header &outlier, const outlie
     __shared__ uint32_t bad[OUTLIER_ROWS];
     const outlier_batch &batch = outlier.batch;
     uint32_t column = blockIdx.x * OUTLIER_THREADS + threadIdx.x;
-    uint32_t batches = *(volatile uint32_t *)&batch.centroid->batches;
+    int32_t ahead;
+    uint32_t batches = batches_so_far(outlier, &ahead);
     bool mine = column < batch.columns;
     float centre = mine ? batch.centroid->center[column] : 0, sum = 0, finite = 0;
     distance[threadIdx.x] = 0;
@@ -39,7 +55,7 @@ static __device__ void look_at_batch(const outlier_header &outlier, const outlie
         }
     }
     __syncthreads();
-    if (mine && finite > 0)
+    if (mine && finite > 0 && ahead >= 0)
         batch.centroid->center[column] = outlier_centre(centre, sum / finite, batches, batch.alpha);
     if (threadIdx.x < batch.rows) {
         atomicAdd(&outlier.slot->distance[threadIdx.x], distance[threadIdx.x]);
@@ -55,11 +71,12 @@ static __device__ void judge_batch(const outlier_header &outlier, outlier_findin
     __shared__ uint32_t rows[WARPS], bad_rows[WARPS];
     const outlier_batch &batch = outlier.batch;
     uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, before = 0;
-    uint32_t batches = *(volatile uint32_t *)&batch.centroid->batches;
+    int32_t ahead;
+    uint32_t batches = batches_so_far(outlier, &ahead);
     bool is_row = threadIdx.x < batch.rows;
     bool bad = is_row && __ldcg(&outlier.slot->bad[threadIdx.x]) != 0;
     float distance = is_row ? sqrtf(__ldcg(&outlier.slot->distance[threadIdx.x])) : 0;
-    bool good = is_row && !bad && batches;
+    bool good = is_row && !bad && batches && ahead >= 0;
     uint32_t good_lanes = __ballot_sync(~0u, good), bad_lanes = __ballot_sync(~0u, bad);
     float total = warp_sum(good ? distance : 0);
     if (lane == 0) {
@@ -83,8 +100,12 @@ static __device__ void judge_batch(const outlier_header &outlier, outlier_findin
         }
         outlier.answer->rows = count;
         *out = outlier_centroid_judge(batches, count ? total / (float)count : 0, spoilt,
-                                      *(const volatile float *)batch.quantile, batch.threshold);
-        batch.centroid->batches = batches + 1;
+                                      quantile_so_far(outlier), batch.threshold);
+        if (ahead >= 0) {
+            batch.centroid->batches = batches + 1;
+            batch.centroid->epoch = outlier.epoch;
+        }
+        out->called &= ahead >= 0;
     }
     __syncthreads();
 }

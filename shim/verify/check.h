@@ -49,6 +49,7 @@ struct check {
     struct budget *looks; /* the outlier gate's, where it is asked, else NULL */
     struct outlier_look { /* likewise */
         int index;        /* of the signature's statistics */
+        uint32_t epoch;   /* of those */
         bool centroid;    /* whose detector hands distances over */
         const char *input[OUTLIER_SPEC_INPUTS];
     } look;

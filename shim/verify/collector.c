@@ -209,7 +209,8 @@ static void hear(struct side *side, struct check *check)
     const struct outlier_answer *answer = &side->outlier.answer[check->slot];
     const struct kernel_spec *spec = check->kernel->spec;
     if (check->look.centroid)
-        outlier_collect(&side->outlier, &spec->outlier, check->look.index, answer);
+        outlier_collect(&side->outlier, &spec->outlier, check->look.index, check->look.epoch,
+                        answer);
     if (check->ordinary || answer->input >= OUTLIER_SPEC_INPUTS)
         return;
     check->outlier = (struct outlier_call_report){

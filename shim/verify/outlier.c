@@ -11,6 +11,7 @@ struct outliers {
     enum outlier_detector fallback;
     atomic_int next[3]; /* free indices, by detector */
     _Atomic(uint64_t) overflow;
+    _Atomic(uint32_t) epoch;
     struct outlier_claim {
         _Atomic(uint64_t) key; /* 0: free */
         atomic_int index;      /* + 1; 0: being claimed; negative: none was left */
@@ -69,6 +70,17 @@ int outliers_index(struct outliers *outliers, uint64_t key, enum outlier_detecto
     }
     atomic_fetch_add_explicit(&outliers->overflow, 1, memory_order_relaxed);
     return NO_INDEX;
+}
+
+void outliers_reset(struct outliers *outliers)
+{
+    if (outliers)
+        atomic_fetch_add(&outliers->epoch, 1);
+}
+
+uint32_t outliers_epoch(const struct outliers *outliers)
+{
+    return atomic_load_explicit(&((struct outliers *)outliers)->epoch, memory_order_relaxed);
 }
 
 uint64_t outliers_overflow(const struct outliers *outliers)
@@ -149,7 +161,7 @@ static bool lay_out_batch(const struct outlier_side *side, const struct outlier_
         return false;
     *batch = (struct outlier_batch){
         .centroid = (struct outlier_centroid *)(uintptr_t)side->centroids + plan->index,
-        .quantile = (const float *)(uintptr_t)side->quantile_device + plan->index,
+        .quantile = (const struct outlier_quantile *)(uintptr_t)side->quantile_device + plan->index,
         .alpha = (float)spec->alpha,
         .threshold = (float)spec->threshold,
         .all_rows = dense ? elements / width : input->rows,
@@ -203,15 +215,20 @@ bool outlier_plan_make(const struct outlier_side *side, const struct outlier_spe
 /* ---- what comes back ---- */
 
 void outlier_collect(struct outlier_side *side, const struct outlier_spec *spec, int index,
-                     const struct outlier_answer *answer)
+                     uint32_t epoch, const struct outlier_answer *answer)
 {
     struct outlier_window **window = &side->window[index];
-    if (!side->quantile || !answer->rows || answer->rows > OUTLIER_ROWS)
+    int32_t ahead = (int32_t)(epoch - side->window_epoch[index]);
+    if (!side->quantile || !answer->rows || answer->rows > OUTLIER_ROWS || ahead < 0)
         return;
+    if (ahead > 0 && *window)
+        outlier_window_clear(*window);
+    side->window_epoch[index] = epoch;
     if (!*window &&
         outlier_window_create(window, (uint32_t)spec->max_distances, (float)spec->percentile))
         return;
-    float quantile = outlier_window_add(*window, answer->distance, answer->rows);
+    struct outlier_quantile quantile = {outlier_window_add(*window, answer->distance, answer->rows),
+                                        epoch};
     __atomic_store(&side->quantile[index], &quantile, __ATOMIC_RELEASE);
 }
 

@@ -36,6 +36,10 @@ enum outlier_detector outliers_detector(const struct outliers *outliers,
  * Any thread, no lock. `key` is gate_signature's. */
 int outliers_index(struct outliers *outliers, uint64_t key, enum outlier_detector detector,
                    unsigned count);
+/* All statistics are forgotten: looks that are enqueued from now on begin anew, those under way
+ * leave no trace in theirs. Any thread, no lock, no driver call. NULL is allowed. */
+void outliers_reset(struct outliers *outliers);
+uint32_t outliers_epoch(const struct outliers *outliers);
 /* Signatures that came too late. */
 uint64_t outliers_overflow(const struct outliers *outliers);
 
@@ -48,15 +52,17 @@ struct outlier_side {
     CUdeviceptr centroids;         /* 0: no centroid detector here */
     struct outlier_answer *answer; /* pinned, one for each of the same check slots */
     CUdeviceptr answer_device;
-    float *quantile; /* pinned, one a centroid; negative: not known yet */
+    struct outlier_quantile *quantile; /* pinned, one a centroid */
     CUdeviceptr quantile_device;
-    struct outlier_window *window[OUTLIER_CENTROIDS]; /* the collector's, made on first use */
+    struct outlier_window *window[OUTLIER_CENTROIDS]; /* the collector's, made on first use ... */
+    uint32_t window_epoch[OUTLIER_CENTROIDS];         /* ... for the looks of this epoch */
 };
 
 /* One look at a launch: what is passed to the kernel, but for the snapshot's part. */
 struct outlier_plan {
     enum outlier_detector detector;
-    int index; /* of the first input's statistics */
+    int index;      /* of the first input's statistics */
+    uint32_t epoch; /* outliers_epoch's; the caller's, as nothing else here */
     unsigned inputs;
     unsigned blocks;
     const char *name[OUTLIER_INPUTS];
@@ -72,10 +78,11 @@ bool outlier_plan_make(const struct outlier_side *side, const struct outlier_spe
                        enum outlier_detector detector, int index, const struct binding *binding,
                        struct outlier_plan *plan);
 
-/* The collector's part: the distances of a launch are remembered, and their quantile published.
- * Without memory the detector keeps the quantile that it has. */
+/* The collector's part: the distances of a launch are remembered, and their quantile published;
+ * those of an earlier epoch than the last are not. Without memory the detector keeps the quantile
+ * that it has. */
 void outlier_collect(struct outlier_side *side, const struct outlier_spec *spec, int index,
-                     const struct outlier_answer *answer);
+                     uint32_t epoch, const struct outlier_answer *answer);
 
 /* "absmax", "centroid distance", ... */
 const char *outlier_feature_text(uint32_t feature);

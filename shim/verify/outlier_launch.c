@@ -14,6 +14,7 @@ static void describe(const struct side *side, const struct check *check,
         .inputs = plan->inputs,
         .detector = plan->detector,
         .seals = part == SNAPSHOT_AFTER,
+        .epoch = plan->epoch,
         .batch = plan->batch,
     };
 }

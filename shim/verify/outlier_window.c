@@ -36,6 +36,11 @@ void outlier_window_destroy(struct outlier_window *window)
     free(window);
 }
 
+void outlier_window_clear(struct outlier_window *window)
+{
+    window->count = window->next = 0;
+}
+
 /* Puts the element of rank `rank` into its place, smaller ones before it (Hoare's selection). */
 static void select_rank(float *value, int64_t count, int64_t rank)
 {

@@ -14,6 +14,9 @@ struct outlier_window;
 enum status outlier_window_create(struct outlier_window **out, uint32_t size, float quantile);
 void outlier_window_destroy(struct outlier_window *window);
 
+/* Forgets all distances. */
+void outlier_window_clear(struct outlier_window *window);
+
 /* Adds distances (finite, not negative) and returns the quantile of all that are remembered, with
  * linear interpolation between neighbours; -1 while there are none. */
 float outlier_window_add(struct outlier_window *window, const float *distance, uint32_t count);

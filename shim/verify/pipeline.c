@@ -106,6 +106,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->heard = false;
     if (check->gate == GATE_OUTLIER) {
         check->look.index = ticket->index;
+        check->look.epoch = ticket->outlier.epoch;
         check->look.centroid = ticket->detector == OUTLIER_CENTROID;
         memcpy(check->look.input, ticket->outlier.name, sizeof(check->look.input));
     }
@@ -143,6 +144,7 @@ static enum skip ask_budget(struct pipeline *pipeline, struct ticket *ticket)
                                    kernel->spec->outlier.inputs);
     if (ticket->index < 0)
         return ticket->otherwise; /* no statistics to hold it against */
+    ticket->outlier.epoch = outliers_epoch(pipeline->outliers);
     ticket->gate = GATE_OUTLIER;
     ticket->looks = looks;
     return SKIP_NONE;

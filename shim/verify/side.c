@@ -171,9 +171,9 @@ static enum status make_centroids(struct side *side, struct error *err)
                                      OUTLIER_CENTROIDS * sizeof(struct outlier_centroid), err);
     if (!status)
         status = make_pinned((void **)&gate->quantile, &gate->quantile_device,
-                             OUTLIER_CENTROIDS * sizeof(float), err);
+                             OUTLIER_CENTROIDS * sizeof(*gate->quantile), err);
     for (int i = 0; !status && i < OUTLIER_CENTROIDS; i++)
-        gate->quantile[i] = -1;
+        gate->quantile[i].value = -1;
     return status;
 }
 

@@ -114,16 +114,21 @@ static struct outlier_finding decide_batch(const struct outlier_header *header,
     struct outlier_answer *answer = header->answer;
     float distance[OUTLIER_ROWS], sum = 0;
     uint32_t bad[OUTLIER_ROWS], bad_rows = 0;
-    outlier_host_batch(input, batch, header->seed, distance, bad);
+    int32_t ahead = outlier_ahead(header->epoch, centroid->epoch);
     answer->rows = 0;
+    if (ahead < 0)
+        return (struct outlier_finding){0, 0, 0, 0};
+    centroid->batches = ahead > 0 ? 0 : centroid->batches;
+    centroid->epoch = header->epoch;
+    outlier_host_batch(input, batch, header->seed, distance, bad);
     for (uint32_t k = 0; k < batch->rows; k++) {
         bad_rows += bad[k] != 0;
         if (!bad[k] && centroid->batches)
             sum += answer->distance[answer->rows++] = sqrtf(distance[k]);
     }
-    struct outlier_finding finding =
-        outlier_centroid_judge(centroid->batches, answer->rows ? sum / (float)answer->rows : 0,
-                               bad_rows, *batch->quantile, batch->threshold);
+    struct outlier_finding finding = outlier_centroid_judge(
+        centroid->batches, answer->rows ? sum / (float)answer->rows : 0, bad_rows,
+        batch->quantile->epoch == header->epoch ? batch->quantile->value : -1, batch->threshold);
     centroid->batches++;
     return finding;
 }
@@ -140,7 +145,8 @@ bool outlier_host_decide(const struct outlier_header *header, const struct outli
         } else {
             struct outlier_sums sums = {0};
             outlier_host_look(&input[i], header->seed, &sums);
-            finding = outlier_judge(input[i].entry, &sums, input[i].integer, input[i].group);
+            finding = outlier_judge(input[i].entry, header->epoch, &sums, input[i].integer,
+                                    input[i].group);
         }
         if (!finding.called || called)
             continue;

@@ -83,14 +83,15 @@ struct stream {
     struct outlier_centroid *centroid;
     struct outlier_window *window;
     struct outlier_answer answer;
-    float quantile;
+    struct outlier_quantile quantile;
     uint64_t launches, called;
 };
 
 static void open_stream(struct stream *s, enum outlier_detector detector, int dtype, int64_t rows,
                         int64_t columns)
 {
-    *s = (struct stream){.dtype = dtype, .rows = rows, .columns = columns, .quantile = -1};
+    *s = (struct stream){
+        .dtype = dtype, .rows = rows, .columns = columns, .quantile = {.value = -1}};
     uint8_t size = dtype == DTYPE_I64 ? 8 : dtype == DTYPE_F32 || dtype == DTYPE_I32 ? 4 : 2;
     uint64_t bytes = (uint64_t)(rows * columns) * size;
     s->data = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -155,7 +156,7 @@ static bool launch(struct stream *s)
     s->launches++;
     s->called += called;
     if (s->answer.rows)
-        s->quantile = outlier_window_add(s->window, s->answer.distance, s->answer.rows);
+        s->quantile.value = outlier_window_add(s->window, s->answer.distance, s->answer.rows);
     return called;
 }
 
@@ -526,6 +527,56 @@ static void the_first_batch_and_every_nan_row_are_called(void **unused)
     close_stream(&s);
 }
 
+/* A new epoch begins with nothing, as zeroed memory does; looks of the old one are not heard. */
+static void an_epoch_begins_with_nothing(void **unused)
+{
+    struct stream s, fresh;
+    (void)unused;
+    open_stream(&s, OUTLIER_FINGERPRINT, DTYPE_F32, 16, 32);
+    open_stream(&fresh, OUTLIER_FINGERPRINT, DTYPE_F32, 16, 32);
+    run_quiet(&s, NORMAL, 200);
+    s.header.epoch = 7;
+    for (int i = 0; i < 40; i++) {
+        fill(&s, NORMAL);
+        memcpy(fresh.data, s.data, 16 * 32 * 4);
+        launch(&s);
+        fresh.header.seed = s.header.seed;
+        outlier_host_decide(&fresh.header, &fresh.input);
+    }
+    assert_int_equal(s.entry.launches, 40);
+    fresh.entry.epoch = 7;
+    assert_memory_equal(&s.entry, &fresh.entry, sizeof(s.entry));
+    s.header.epoch = 6;
+    scale_3(&s);
+    assert_false(launch(&s)); /* else it would be called */
+    assert_memory_equal(&s.entry, &fresh.entry, sizeof(s.entry));
+    s.header.epoch = 7;
+    assert_true(launch(&s));
+    close_stream(&s);
+    close_stream(&fresh);
+}
+
+static void an_epoch_begins_with_a_first_batch(void **unused)
+{
+    struct stream s;
+    (void)unused;
+    open_stream(&s, OUTLIER_CENTROID, DTYPE_F32, 64, 32);
+    run_quiet(&s, NORMAL, 50);
+    s.header.epoch = 1;
+    fill(&s, NORMAL);
+    assert_true(launch(&s));
+    assert_int_equal(s.answer.feature, OUTLIER_NEW);
+    scale_3(&s); /* the old epoch's quantile is not known to this one */
+    assert_false(launch(&s));
+    s.header.epoch = 0;
+    put(&s, 3, 3, NAN);
+    assert_false(launch(&s));
+    assert_int_equal(s.centroid->batches, 2);
+    s.header.epoch = 1;
+    assert_true(launch(&s));
+    close_stream(&s);
+}
+
 static void the_window_forgets_and_interpolates(void **unused)
 {
     struct outlier_window *window;
@@ -660,6 +711,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(zipf_tokens_stand_out_among_uniform_ones),
         cmocka_unit_test(the_centroid_calls_nearly_all_batches_of_many_columns),
         cmocka_unit_test(the_first_batch_and_every_nan_row_are_called),
+        cmocka_unit_test(an_epoch_begins_with_nothing),
+        cmocka_unit_test(an_epoch_begins_with_a_first_batch),
         cmocka_unit_test(the_window_forgets_and_interpolates),
         cmocka_unit_test(every_format_decodes_to_its_value),
         cmocka_unit_test(a_sample_is_spread_and_never_outside),

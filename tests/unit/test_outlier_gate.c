@@ -443,6 +443,44 @@ static void the_centroid_is_fed_by_the_collector(void **state)
     assert_false(world->outlier.sigmas);
 }
 
+/* ---- a new start ---- */
+
+/* What would be called by the old statistics has no history; then there is one again. */
+static void a_reset_forgets_and_learns_anew(void **state)
+{
+    struct world *world = *state;
+    launch_ordinary(world, ORDINARY);
+    outliers_reset(world->pipeline.outliers);
+    launch(world, 50);
+    settle(world);
+    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY + 1);
+    launch_ordinary(world, ORDINARY);
+    launch(world, 1e6f);
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->skip[SKIP_ORDINARY], 2 * ORDINARY + 1);
+}
+
+/* Distances that were on their way when it was reset are not among those of the new epoch. */
+static void old_distances_do_not_enter_a_new_window(void **state)
+{
+    struct outlier_quantile quantile = {-1, 0};
+    struct outlier_side side = {.quantile = &quantile};
+    const struct outlier_spec spec = {.max_distances = 100, .percentile = 0.5};
+    struct outlier_answer old = {.rows = 2, .distance = {5, 5}};
+    struct outlier_answer new = {.rows = 1, .distance = {1}};
+    (void)state;
+    outlier_collect(&side, &spec, 0, 0, &old);
+    assert_true(quantile.value == 5 && quantile.epoch == 0);
+    outlier_collect(&side, &spec, 0, 1, &new);
+    assert_true(quantile.value == 1 && quantile.epoch == 1);
+    outlier_collect(&side, &spec, 0, 0, &old);
+    assert_true(quantile.value == 1 && quantile.epoch == 1);
+    outlier_collect(&side, &spec, 0, 1, &new);
+    assert_true(quantile.value == 1);
+    outlier_window_destroy(side.window[0]);
+}
+
 /* ---- indices ---- */
 
 static void indices_are_bounded_and_stay(void **state)
@@ -490,6 +528,8 @@ int main(void)
         TEST(launches_that_fail_are_no_outliers),
         TEST(a_full_arena_is_said_of_an_outlier),
         TEST(the_centroid_is_fed_by_the_collector),
+        TEST(a_reset_forgets_and_learns_anew),
+        cmocka_unit_test(old_distances_do_not_enter_a_new_window),
         cmocka_unit_test(indices_are_bounded_and_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,6 +152,7 @@ static void compare(unsigned i, const char *what)
     const struct outlier_entry *want = &input[i].entry;
     assert_int_equal(got->lock, 0);
     assert_int_equal(got->launches, want->launches);
+    assert_int_equal(got->epoch, want->epoch);
     for (int f = 0; f < OUTLIER_CHARTS; f++) {
         /* SHAPE is a small difference of sums that the GPU adds up in another order. */
         if (!is_close(got->mean[f], want->mean[f]) ||
@@ -260,6 +261,25 @@ static void every_input_is_merged_by_itself(void **state)
     }
 }
 
+/* A look of a later epoch finds nothing, one of an earlier one changes nothing. */
+static void an_epoch_begins_with_nothing(void **state)
+{
+    static const uint32_t epochs[] = {0, 0, 3, 3, 2, 3, UINT32_MAX, 4};
+    (void)state;
+    if (!open_outlier("cuvet_outlier"))
+        skip();
+    set_up();
+    add_input(0, DTYPE_BF16, 2, false, true, 20 * OUTLIER_PIECE, 2);
+    add_input(1, DTYPE_I32, 4, true, true, 3 * OUTLIER_PIECE, 2);
+    for (size_t i = 0; i < sizeof(epochs) / sizeof(*epochs); i++) {
+        call.outlier.epoch = epochs[i];
+        fill(&input[0].host);
+        fill(&input[1].host);
+        launch("epochs");
+    }
+    assert_int_equal(input[0].entry.launches, 1);
+}
+
 /* NaN, Inf and a value whose square f32 does not hold arrive, each by its own word of a line. */
 static void what_is_not_ordinary_is_called(void **state)
 {
@@ -287,6 +307,7 @@ int main(void)
         cmocka_unit_test(blocks_see_what_one_caller_sees),
         cmocka_unit_test(a_sample_is_the_same_on_both_sides),
         cmocka_unit_test(every_input_is_merged_by_itself),
+        cmocka_unit_test(an_epoch_begins_with_nothing),
         cmocka_unit_test(what_is_not_ordinary_is_called),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

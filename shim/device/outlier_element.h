@@ -1,0 +1,272 @@
+/*
+ * outlier_element.h - the elements of an input and what a thread adds up of them, once for the GPU
+ * and for the host; and the words in which outlier_stat.h is written for both.
+ *
+ * Code for a warp (GPU: lanes = 32) or for one caller (host: lanes = 1): OUTLIER_EACH gives each
+ * lane its share, outlier_most and outlier_total put the shares together, OUTLIER_TOGETHER lets all
+ * lanes see what each wrote.
+ */
+#ifndef DEVICE_OUTLIER_ELEMENT_H
+#define DEVICE_OUTLIER_ELEMENT_H
+
+#include "device/outlier_abi.h"
+#include "refs/ref_abi.h"
+
+#ifdef __CUDACC__
+#define OUTLIER_FN         static __device__ __forceinline__
+#define OUTLIER_LANE()     (threadIdx.x % 32)
+#define OUTLIER_LANES()    32
+#define OUTLIER_TOGETHER() __syncwarp()
+#define OUTLIER_ONES(x)    (uint32_t) __popc(x)
+#else
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+#define OUTLIER_FN         static inline
+#define OUTLIER_LANE()     0u
+#define OUTLIER_LANES()    1
+#define OUTLIER_TOGETHER() (void)0
+#define OUTLIER_ONES(x)    (uint32_t) __builtin_popcount(x)
+#endif
+
+#define OUTLIER_EACH(i, from, end)                                                                 \
+    for (uint32_t i = (from) + OUTLIER_LANE(); i < (uint32_t)(end); i += OUTLIER_LANES())
+
+OUTLIER_FN float outlier_float(uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+    return __uint_as_float(bits);
+#else
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+#endif
+}
+
+OUTLIER_FN uint32_t outlier_bits(float value)
+{
+#ifdef __CUDA_ARCH__
+    return __float_as_uint(value);
+#else
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+#endif
+}
+
+OUTLIER_FN float outlier_most(float value)
+{
+#ifdef __CUDA_ARCH__
+    for (int step = 16; step; step /= 2)
+        value = fmaxf(value, __shfl_xor_sync(~0u, value, step));
+#endif
+    return value;
+}
+
+OUTLIER_FN float outlier_total(float value)
+{
+#ifdef __CUDA_ARCH__
+    for (int step = 16; step; step /= 2)
+        value += __shfl_xor_sync(~0u, value, step);
+#endif
+    return value;
+}
+
+/* A hash of 32 bits with good low bits (the finaliser of MurmurHash3). */
+OUTLIER_FN uint32_t outlier_hash(uint32_t x)
+{
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
+/*
+ * Which piece is the k-th of the sample: one in each of `sampled` equal parts of all pieces, part k
+ * being those from floor(pieces * k / sampled) on. `sampled` is `pieces` or a power of two:
+ * divisions take the GPU longer than the rest of it.
+ */
+OUTLIER_FN uint64_t outlier_pick(uint64_t pieces, uint32_t sampled, uint64_t seed, uint32_t k)
+{
+    if (sampled == pieces)
+        return k;
+    uint32_t shift = OUTLIER_ONES(sampled - 1);
+    uint64_t low = pieces * k >> shift, high = pieces * (k + 1) >> shift;
+    uint32_t draw = outlier_hash((uint32_t)seed ^ outlier_hash((uint32_t)(seed >> 32) + k));
+    return low + ((high - low) * (draw >> 8) >> 24);
+}
+
+/* ---- elements ---- */
+
+/* A float format of at most 16 bits, as f32 holds it. `bias` 2^(127 - its bias); all ones in the
+ * exponent is Inf and NaN when `ieee`. */
+OUTLIER_FN float outlier_small_float(uint32_t bits, int exponent, int fraction, int ieee)
+{
+    uint32_t magnitude = bits & ((1u << (exponent + fraction)) - 1);
+    uint32_t top = ((1u << exponent) - 1) << fraction;
+    uint32_t sign = (bits >> (exponent + fraction) & 1) << 31;
+    if (ieee ? magnitude >= top : magnitude == (top | ((1u << fraction) - 1)))
+        return outlier_float(sign | 0x7f800000u |
+                             (ieee ? (magnitude - top) << (23 - fraction) : 1));
+    /* The exponent field lands below f32's; a product by a power of two puts it right, subnormals
+     * too. */
+    float scale = outlier_float((uint32_t)(254 - ((1 << (exponent - 1)) - 1)) << 23);
+    float value = outlier_float(magnitude << (23 - fraction)) * scale;
+    return outlier_float(sign | outlier_bits(value));
+}
+
+/* An element of a float dtype as f32; f64 keeps its class: what f32 cannot hold is the largest or
+ * smallest that it can. */
+OUTLIER_FN float outlier_decode(int dtype, uint64_t raw)
+{
+    uint32_t bits = (uint32_t)raw;
+    switch (dtype) {
+    case DTYPE_F32:
+        return outlier_float(bits);
+    case DTYPE_BF16:
+        return outlier_float(bits << 16);
+    case DTYPE_F16:
+        return outlier_small_float(bits, 5, 10, 1);
+    case DTYPE_F8E4M3:
+        return outlier_small_float(bits, 4, 3, 0);
+    case DTYPE_F8E5M2:
+        return outlier_small_float(bits, 5, 2, 1);
+    default:
+        break;
+    }
+    uint32_t sign = (uint32_t)(raw >> 63) << 31;
+    uint64_t magnitude = raw & ~((uint64_t)1 << 63);
+    int exponent = (int)(magnitude >> 52) - 1023 + 127;
+    uint32_t fraction = (uint32_t)(magnitude >> 29) & 0x7fffff;
+    if (magnitude > (uint64_t)0x7ff << 52)
+        return outlier_float(0x7fc00000u);
+    if (magnitude == (uint64_t)0x7ff << 52)
+        return outlier_float(sign | 0x7f800000u);
+    if (magnitude == 0)
+        return outlier_float(sign);
+    if (exponent >= 255)
+        return outlier_float(sign | 0x7f7fffffu);
+    return outlier_float(sign | (exponent <= 0 ? 1 : (uint32_t)exponent << 23 | fraction));
+}
+
+/* The smallest normal value of a float dtype. */
+OUTLIER_FN float outlier_tiny(int dtype)
+{
+    int exponent = dtype == DTYPE_F16 || dtype == DTYPE_F8E5M2 ? -14
+                   : dtype == DTYPE_F8E4M3                     ? -6
+                                                               : -126;
+    return outlier_float((uint32_t)(127 + exponent) << 23);
+}
+
+/* An element of an integer dtype, sign-extended. */
+OUTLIER_FN int64_t outlier_integer(int dtype, uint64_t raw)
+{
+    switch (dtype) {
+    case DTYPE_I8:
+        return (signed char)raw;
+    case DTYPE_I16:
+        return (short)raw;
+    case DTYPE_I32:
+        return (int32_t)raw;
+    default:
+        return (int64_t)raw;
+    }
+}
+
+/* An element of any dtype, for the centroid detector. */
+OUTLIER_FN float outlier_any(int dtype, int integer, uint64_t raw)
+{
+    return integer ? (float)outlier_integer(dtype, raw) : outlier_decode(dtype, raw);
+}
+
+/* Orders signed integers as unsigned ones, above 0. */
+OUTLIER_FN uint64_t outlier_rank(int64_t value)
+{
+    return (uint64_t)value ^ (uint64_t)1 << 63;
+}
+
+OUTLIER_FN uint32_t outlier_id_bin(int64_t value)
+{
+    return outlier_hash((uint32_t)value ^ outlier_hash((uint32_t)((uint64_t)value >> 32))) %
+           OUTLIER_ID_BINS;
+}
+
+/* The same of 32 bits: their sign has a hash that is known. */
+OUTLIER_FN uint32_t outlier_small_id_bin(int32_t value)
+{
+    const uint32_t of_ones = 0x81f16f39u; /* outlier_hash(UINT32_MAX) */
+    return outlier_hash((uint32_t)value ^ (value < 0 ? of_ones : 0)) % OUTLIER_ID_BINS;
+}
+
+/* What one thread has seen of a float input. */
+struct outlier_tally {
+    float square; /* of the piece under way */
+    double far;   /* squares that f32 could not hold */
+    float sketch[OUTLIER_SKETCH];
+    float most;
+    uint32_t count, nans, infs, small, zeros; /* small: below the normal range, zeros included */
+};
+
+/* Elements that are not finite, or have squares beyond f32. */
+OUTLIER_FN void outlier_take_slowly(struct outlier_tally *tally, const float *value, int count)
+{
+    for (int i = 0; i < count; i++) {
+        float magnitude = fabsf(value[i]);
+        if (!(magnitude >= 0)) {
+            tally->nans++;
+        } else if (magnitude > 3.402823466e38f) {
+            tally->infs++;
+        } else {
+            tally->far += (double)magnitude * magnitude;
+            tally->most = fmaxf(tally->most, magnitude);
+        }
+    }
+}
+
+/* `count` neighbours, 1 or an even number, in the 16-byte unit (or the element) number `column` of
+ * their row. */
+OUTLIER_FN void outlier_take(struct outlier_tally *tally, const float *value, int count,
+                             uint32_t column, float tiny)
+{
+    float square = value[0] * value[0], even = value[0], odd = count > 1 ? value[1] : 0;
+    float most = fabsf(value[0]), least = most;
+    for (int i = 1; i < count; i++) {
+        square += value[i] * value[i];
+        most = fmaxf(most, fabsf(value[i]));
+        least = fminf(least, fabsf(value[i]));
+    }
+    for (int i = 2; i + 1 < count; i += 2) {
+        even += value[i];
+        odd += value[i + 1];
+    }
+    for (int i = 0; i < count && least < tiny; i++) {
+        tally->small += fabsf(value[i]) < tiny;
+        tally->zeros += value[i] == 0;
+    }
+    tally->count += (uint32_t)count;
+    if (!(square < 1e34f)) { /* a piece of such units stays far below the end of f32 */
+        outlier_take_slowly(tally, value, count);
+        return;
+    }
+    uint32_t hash = outlier_hash(column);
+    tally->square += square;
+    tally->most = fmaxf(tally->most, most);
+    tally->sketch[0] += even + odd;
+    tally->sketch[1] += count == 1 && (column & 1) ? -even : even - odd;
+    tally->sketch[2] += hash & 1 ? even + odd : -(even + odd);
+    tally->sketch[3] += hash & 2 ? even - odd : odd - even;
+}
+
+/* Of the `count` elements of a piece's unit, which one goes into the histogram. */
+OUTLIER_FN uint32_t outlier_binned_element(uint32_t unit, uint32_t count)
+{
+    return unit / 32 % 4 * count / 4;
+}
+
+/* The exponent's bin of a finite value other than 0, else -1. */
+OUTLIER_FN int outlier_bin(float value)
+{
+    uint32_t magnitude = outlier_bits(value) & 0x7fffffff;
+    return magnitude == 0 || magnitude >= 0x7f800000 ? -1 : (int)(magnitude >> 23) % OUTLIER_BINS;
+}
+
+#endif
