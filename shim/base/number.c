@@ -94,3 +94,13 @@ bool number_size(const char *text, uint64_t *out)
     *out = value << shift;
     return true;
 }
+
+bool number_limit(const char *text, uint64_t *out)
+{
+    uint64_t bytes = 0;
+    bool off = strcmp(text, "off") == 0;
+    if (!off && !(number_size(text, &bytes) && bytes > 0))
+        return false;
+    *out = bytes;
+    return true;
+}

@@ -8,7 +8,16 @@
 #include "base/nearest.h"
 #include "base/number.h"
 
-enum kind { KIND_STRING, KIND_BOOL, KIND_REAL, KIND_SHARE, KIND_SIZE, KIND_COUNT, KIND_CHOICE };
+enum kind {
+    KIND_STRING,
+    KIND_BOOL,
+    KIND_REAL,
+    KIND_SHARE,
+    KIND_SIZE,
+    KIND_LIMIT,
+    KIND_COUNT,
+    KIND_CHOICE
+};
 
 struct rule {
     enum kind kind;
@@ -22,6 +31,7 @@ struct rule {
 #define REAL(a, b)                                    "number " #a ".." #b
 #define SHARE                                         "share (5%) or off"
 #define SIZE                                          "bytes (K, M, G)"
+#define LIMIT                                         "bytes (K, M, G) or off"
 #define COUNT                                         "number 0.."
 #define CHOICE(names)                                 names
 #define OPTION(name, field, type, fallback, sentence) {#name, type, fallback, sentence},
@@ -33,6 +43,7 @@ const struct option_row option_rows[] = {
 #undef REAL
 #undef SHARE
 #undef SIZE
+#undef LIMIT
 #undef COUNT
 #undef CHOICE
 #undef OPTION
@@ -44,6 +55,7 @@ const size_t option_row_count = sizeof option_rows / sizeof option_rows[0];
 #define REAL(a, b)    .kind = KIND_REAL, .low = (a), .high = (b)
 #define SHARE         .kind = KIND_SHARE
 #define SIZE          .kind = KIND_SIZE
+#define LIMIT         .kind = KIND_LIMIT
 #define COUNT         .kind = KIND_COUNT
 #define CHOICE(names) .kind = KIND_CHOICE, .choices = names
 #define OPTION(name, field, type, fallback, sentence)                                              \
@@ -94,6 +106,8 @@ static bool parse(const struct rule *rule, const char *text, struct options *opt
         return number_share(text, field);
     case KIND_SIZE:
         return number_size(text, field);
+    case KIND_LIMIT:
+        return number_limit(text, field);
     case KIND_COUNT:
         return number_unsigned(text, field);
     }

@@ -13,6 +13,7 @@ struct options {
     bool disable;
     double sample;
     double budget;       /* a fraction; 0: no limit */
+    uint64_t subset;     /* bytes; 0: off */
     const char *outlier; /* off, fingerprint, centroid */
     uint64_t seed;
     uint64_t first;

@@ -364,3 +364,10 @@ extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS, 2)
 {
     run(call);
 }
+
+/* Which copies a part of the items. */
+extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS, 2)
+    cuvet_outlier_subset(const __grid_constant__ outlier_call_subset call)
+{
+    run(call);
+}

@@ -1,6 +1,6 @@
 /*
- * outlier_abi.h - what the outlier kernels `cuvet_outlier` and `cuvet_outlier_few` are told and
- * what they keep. Plain data for C and CUDA; library and fatbin are built together.
+ * outlier_abi.h - what the outlier kernels `cuvet_outlier...` are told and what they keep. Plain
+ * data for C and CUDA; library and fatbin are built together.
  *
  * One kernel looks at the designated inputs of a launch, decides, and, only where it calls the
  * launch an outlier, copies what the snapshot kernel would have copied: so an ordinary launch
@@ -209,6 +209,15 @@ struct outlier_call_few {
     struct outlier_header outlier;
     struct outlier_input input[1];
     struct snapshot_segment segment[SNAPSHOT_FEW];
+};
+
+/* For launches of which a part of the items is copied. */
+struct outlier_call_subset {
+    struct snapshot_header header;
+    struct outlier_header outlier;
+    struct outlier_input input[OUTLIER_INPUTS];
+    struct snapshot_select select;
+    struct snapshot_gather segment[SNAPSHOT_GATHERS];
 };
 
 #endif

@@ -49,3 +49,16 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
 {
     copy(call);
 }
+
+/* For a part of the items: those that are chosen are gathered. */
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
+    cuvet_snapshot_subset(const __grid_constant__ snapshot_call_subset call)
+{
+    copy(call);
+}
+
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
+    cuvet_snapshot_subset_few(const __grid_constant__ snapshot_call_subset_few call)
+{
+    copy(call);
+}

@@ -1,6 +1,6 @@
 /*
- * snapshot_abi.h - what the copy kernels `cuvet_snapshot` and `cuvet_snapshot_few` are told, passed
- * by value as their only parameter. Plain data for C and CUDA; library and fatbin are built
+ * snapshot_abi.h - what the copy kernels `cuvet_snapshot...` are told, passed by value as their
+ * only parameter. Plain data for C and CUDA; library and fatbin are built
  * together.
  */
 #ifndef DEVICE_SNAPSHOT_ABI_H
@@ -14,6 +14,8 @@ enum {
     SNAPSHOT_THREADS = 256,
     SNAPSHOT_UNIT = 16, /* bytes that a thread moves at once */
     SNAPSHOT_UNROLL = 4,
+    SNAPSHOT_GATHERS = 16, /* segments of a copy through a selection */
+    SELECT_BLOCKS = 32,
     SNAPSHOT_CHUNK = SNAPSHOT_THREADS * SNAPSHOT_UNROLL * SNAPSHOT_UNIT, /* bytes a block moves */
 };
 
@@ -30,6 +32,33 @@ struct snapshot_segment {
     uint64_t first_chunk;    /* of this segment in the grid */
     uint32_t rows_per_chunk; /* short rows: rows that one block takes; else 1 */
     uint32_t chunks_per_row; /* long rows: blocks that share one row; else 1 */
+};
+
+/*
+ * Which items of one dim are copied: `blocks` blocks of `length` consecutive items, in ascending
+ * order and disjoint; the last may have more.
+ */
+struct snapshot_select {
+    uint64_t length; /* a multiple of `unit` */
+    uint32_t blocks;
+    uint32_t unit; /* items that `start` counts in */
+    uint32_t start[SELECT_BLOCKS];
+};
+
+/*
+ * A segment that may go through the selection: `rows.rows` / `chosen` times, `outer_source` bytes
+ * apart (in the snapshot `outer_target`), the chosen items, `rows.source_pitch` bytes from one
+ * item of the array to the next, `rows.target_pitch` from one chosen item to the next. A row is an
+ * item, or, where items are dense, a whole block of them (by_block), the last of `last_bytes`. Any
+ * unit of the selection times the source pitch is a multiple of SNAPSHOT_UNIT; else as a plain
+ * segment.
+ */
+struct snapshot_gather {
+    struct snapshot_segment rows;
+    uint64_t outer_source, outer_target;
+    uint64_t last_bytes;
+    uint32_t chosen;   /* rows of one time; 0: the segment is plain, and this part not used */
+    uint32_t by_block; /* 0 or 1 */
 };
 
 /* What the collector learns when a snapshot is complete: pinned host memory, `sequence` last. */
@@ -96,6 +125,19 @@ struct snapshot_call {
 struct snapshot_call_few {
     struct snapshot_header header;
     struct snapshot_segment segment[SNAPSHOT_FEW];
+};
+
+/* The same for `cuvet_snapshot_subset` and, with few segments, `cuvet_snapshot_subset_few`. */
+struct snapshot_call_subset {
+    struct snapshot_header header;
+    struct snapshot_select select;
+    struct snapshot_gather segment[SNAPSHOT_GATHERS];
+};
+
+struct snapshot_call_subset_few {
+    struct snapshot_header header;
+    struct snapshot_select select;
+    struct snapshot_gather segment[SNAPSHOT_FEW];
 };
 
 #endif

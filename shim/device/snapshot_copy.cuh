@@ -1,6 +1,6 @@
 /*
- * snapshot_copy.cuh - copying the arrays of one launch into the arena: what the snapshot kernels and
- * the outlier kernels share.
+ * snapshot_copy.cuh - copying the arrays of one launch into the arena: what the snapshot kernels
+ * and the outlier kernels share.
  */
 #ifndef DEVICE_SNAPSHOT_COPY_CUH
 #define DEVICE_SNAPSHOT_COPY_CUH
@@ -39,36 +39,78 @@ static __device__ void copy_row(uint64_t source, uint64_t target, uint64_t bytes
     }
 }
 
+/* Where a row lies. */
+struct row_place {
+    uint64_t source, target; /* the target is an offset in the snapshot */
+    uint64_t bytes;
+};
+
+/* Segments of both kinds begin alike. */
+static __device__ const snapshot_segment &rows_of(const snapshot_segment &segment)
+{
+    return segment;
+}
+
+static __device__ const snapshot_segment &rows_of(const snapshot_gather &segment)
+{
+    return segment.rows;
+}
+
+template <class Call>
+static __device__ row_place place_row(const Call &, const snapshot_segment &segment, uint64_t row)
+{
+    return {segment.source + row * segment.source_pitch,
+            segment.target + row * segment.target_pitch, segment.row_bytes};
+}
+
+template <class Call>
+static __device__ row_place place_row(const Call &call, const snapshot_gather &gather, uint64_t row)
+{
+    const snapshot_select &select = call.select;
+    const snapshot_segment &rows = gather.rows;
+    if (!gather.chosen)
+        return place_row(call, rows, row);
+    uint64_t outer = row / gather.chosen;
+    uint32_t index = (uint32_t)(row % gather.chosen), last = select.blocks - 1;
+    uint64_t block = gather.by_block ? index : index / select.length;
+    block = block < last ? block : last;
+    uint64_t to = gather.by_block ? index * select.length : index;
+    uint64_t from = (uint64_t)select.start[block] * select.unit + (to - block * select.length);
+    return {rows.source + outer * gather.outer_source + from * rows.source_pitch,
+            rows.target + outer * gather.outer_target + to * rows.target_pitch,
+            gather.by_block && block == last ? gather.last_bytes : rows.row_bytes};
+}
+
 /* Short rows: a warp takes a row at a time. */
-static __device__ void copy_rows(const snapshot_segment &segment, uint64_t base, uint64_t first_row,
-                                 uint64_t last_row)
+template <class Call, class Segment>
+static __device__ void copy_rows(const Call &call, const Segment &segment, uint64_t base,
+                                 uint64_t first_row, uint64_t last_row)
 {
     const uint32_t warps = SNAPSHOT_THREADS / 32;
     for (uint64_t row = first_row + threadIdx.x / 32; row < last_row; row += warps) {
-        uint64_t source = segment.source + row * segment.source_pitch;
-        uint64_t units =
-            (source % SNAPSHOT_UNIT + segment.row_bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
-        copy_row(source, base + segment.target + row * segment.target_pitch, segment.row_bytes, 0,
-                 units, threadIdx.x % 32, 32);
+        row_place at = place_row(call, segment, row);
+        uint64_t units = (at.source % SNAPSHOT_UNIT + at.bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
+        copy_row(at.source, base + at.target, at.bytes, 0, units, threadIdx.x % 32, 32);
     }
 }
 
 /* Where a chunk of a row lies: units [first, last), counted from the row's aligned address. */
 struct chunk_place {
-    uint64_t source, target; /* of the row; the target is an offset in the snapshot */
+    row_place row;
     uint64_t first, last, units;
     uint32_t skew;
 };
 
-static __device__ chunk_place place_chunk(const snapshot_segment &segment, uint64_t chunk)
+template <class Call, class Segment>
+static __device__ chunk_place place_chunk(const Call &call, const Segment &segment, uint64_t chunk)
 {
     chunk_place at;
-    uint64_t row = segment.chunks_per_row > 1 ? chunk / segment.chunks_per_row : chunk;
-    uint64_t part = segment.chunks_per_row > 1 ? chunk % segment.chunks_per_row : 0;
-    at.source = segment.source + row * segment.source_pitch;
-    at.target = segment.target + row * segment.target_pitch;
-    at.skew = (uint32_t)(at.source % SNAPSHOT_UNIT);
-    at.units = (at.skew + segment.row_bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
+    uint32_t per_row = rows_of(segment).chunks_per_row;
+    uint64_t row = per_row > 1 ? chunk / per_row : chunk;
+    uint64_t part = per_row > 1 ? chunk % per_row : 0;
+    at.row = place_row(call, segment, row);
+    at.skew = (uint32_t)(at.row.source % SNAPSHOT_UNIT);
+    at.units = (at.skew + at.row.bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
     at.first = part * (SNAPSHOT_CHUNK / SNAPSHOT_UNIT);
     at.last = at.first + SNAPSHOT_CHUNK / SNAPSHOT_UNIT;
     return at;
@@ -78,19 +120,21 @@ static __device__ chunk_place place_chunk(const snapshot_segment &segment, uint6
 static __device__ bool is_inner(const snapshot_segment &segment, const chunk_place &at)
 {
     return segment.rows_per_chunk == 1 && (at.first > 0 || !at.skew) &&
-           at.last * SNAPSHOT_UNIT <= at.skew + segment.row_bytes;
+           at.last * SNAPSHOT_UNIT <= at.skew + at.row.bytes;
 }
 
-static __device__ void copy_chunk(const snapshot_segment &segment, uint64_t base, uint64_t chunk,
-                                  const chunk_place &at)
+template <class Call, class Segment>
+static __device__ void copy_chunk(const Call &call, const Segment &segment, uint64_t base,
+                                  uint64_t chunk, const chunk_place &at)
 {
-    if (segment.rows_per_chunk > 1) {
-        uint64_t first = chunk * segment.rows_per_chunk;
-        uint64_t last = first + segment.rows_per_chunk;
-        copy_rows(segment, base, first, last < segment.rows ? last : segment.rows);
+    const snapshot_segment &rows = rows_of(segment);
+    if (rows.rows_per_chunk > 1) {
+        uint64_t first = chunk * rows.rows_per_chunk;
+        uint64_t last = first + rows.rows_per_chunk;
+        copy_rows(call, segment, base, first, last < rows.rows ? last : rows.rows);
         return;
     }
-    copy_row(at.source, base + at.target, segment.row_bytes, at.first,
+    copy_row(at.row.source, base + at.row.target, at.row.bytes, at.first,
              at.last < at.units ? at.last : at.units, threadIdx.x, SNAPSHOT_THREADS);
 }
 
@@ -191,13 +235,13 @@ static __device__ uint64_t share_place(const snapshot_header &header)
 /* All loads of a thread start before the place is known and before its first store. */
 static __device__ uint64_t copy_inner(const snapshot_header &header, const chunk_place &at)
 {
-    const uint4 *from = (const uint4 *)(at.source - at.skew) + at.first + threadIdx.x;
+    const uint4 *from = (const uint4 *)(at.row.source - at.skew) + at.first + threadIdx.x;
     uint4 value[SNAPSHOT_UNROLL];
 #pragma unroll
     for (int i = 0; i < SNAPSHOT_UNROLL; i++)
         value[i] = from[i * SNAPSHOT_THREADS];
     uint64_t base = share_place(header);
-    uint4 *to = (uint4 *)(base + at.target - at.skew) + at.first + threadIdx.x;
+    uint4 *to = (uint4 *)(base + at.row.target - at.skew) + at.first + threadIdx.x;
     if (base) {
 #pragma unroll
         for (int i = 0; i < SNAPSHOT_UNROLL; i++)
@@ -211,18 +255,19 @@ static __device__ uint64_t copy_inner(const snapshot_header &header, const chunk
 template <class Call> static __device__ uint64_t copy_one(const Call &call, uint64_t number)
 {
     uint32_t index = 0;
-    while (index + 1 < call.header.segments && number >= call.segment[index + 1].first_chunk)
+    while (index + 1 < call.header.segments &&
+           number >= rows_of(call.segment[index + 1]).first_chunk)
         index++;
     if (index >= call.header.segments)
         return share_place(call.header); /* nothing to copy: the seal alone */
-    const snapshot_segment &segment = call.segment[index];
-    uint64_t chunk = number - segment.first_chunk;
-    chunk_place at = place_chunk(segment, chunk);
-    if (is_inner(segment, at))
+    const auto &segment = call.segment[index];
+    uint64_t chunk = number - rows_of(segment).first_chunk;
+    chunk_place at = place_chunk(call, segment, chunk);
+    if (is_inner(rows_of(segment), at))
         return copy_inner(call.header, at);
     uint64_t base = share_place(call.header);
     if (base)
-        copy_chunk(segment, base, chunk, at);
+        copy_chunk(call, segment, base, chunk, at);
     return base;
 }
 

@@ -56,6 +56,8 @@ bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear
         if (dim == 0)
             return false;
         out->index[d] = (int64_t)(linear % dim);
+        if (binding->subset.dim && binding->subset.axis[tensor - binding->call.tensor] == d)
+            out->index[d] = subset_item(&binding->subset, out->index[d]);
         linear /= dim;
     }
     if (linear != 0)

@@ -71,10 +71,13 @@ static enum status plan_array(struct tensors_plan *plan, const struct binding *b
     const struct bound_array *array = &binding->array[index];
     struct tensor_plan *tensor =
         plan_next(plan, after ? "after" : "before", array->name ? array->name : "", index);
+    int64_t dim[8];
 
+    for (int d = 0; d < array->ndim; d++)
+        dim[d] = binding_seen(binding, index, d);
     tensor->side = after ? TENSOR_AFTER : TENSOR_BEFORE;
     tensor->dtype = array->dtype;
-    return plan_add(plan, array->dim, array->ndim, err);
+    return plan_add(plan, dim, array->ndim, err);
 }
 
 static enum status plan_reference(struct tensors_plan *plan, const struct binding *binding,

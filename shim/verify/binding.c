@@ -300,6 +300,7 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
     bound->role = array->item->role;
     bound->dtype = array->item->type.dtype;
     bound->address = address;
+    bound->axis = -1;
     *index = (int8_t)e->out->arrays++;
     return SKIP_NONE;
 }
@@ -540,6 +541,7 @@ enum skip binding_make(const struct kernel_spec *spec, const struct launch *laun
     memset(&out->call, 0, sizeof out->call);
     out->arrays = 0;
     out->tensors = 0;
+    out->subset.dim = NULL;
     enum skip skip = fill_slots(&e);
     if (!skip)
         skip = bind_arrays(&e);

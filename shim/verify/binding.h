@@ -15,6 +15,7 @@
 #include "verify/kernel_spec.h"
 #include "verify/launch.h"
 #include "verify/skip.h"
+#include "verify/subset.h"
 
 /* One array argument of this launch that somebody needs copied. */
 struct bound_array {
@@ -26,6 +27,7 @@ struct bound_array {
     int64_t dim[8];    /* elements, outermost first */
     int64_t stride[8]; /* elements */
     uint64_t bytes;    /* of the span from address to the end of the last element */
+    int axis;          /* dim whose chosen items alone are copied, see subset.h; -1: all are */
 };
 
 /* Which array stands behind a tensor of the ref_call. */
@@ -36,7 +38,22 @@ struct binding {
     int tensors;
     struct ref_call call; /* tensors (all but in/got/bytes and strides, which the snapshot fills
                              in from the packing it chose), scalars, sizes, tolerances, group */
+    struct subset subset; /* the items that `call` is about; array[] describes the whole launch */
 };
+
+/* Whether some items of the array are copied and others not. */
+static inline bool binding_gathers(const struct binding *binding, int array)
+{
+    return binding->subset.dim && binding->array[array].axis >= 0;
+}
+
+/* Elements of the array's dim that the check sees. */
+static inline int64_t binding_seen(const struct binding *binding, int array, int dim)
+{
+    const struct bound_array *of = &binding->array[array];
+    return binding_gathers(binding, array) && dim == of->axis ? binding->subset.count
+                                                              : of->dim[dim];
+}
 
 /*
  * SKIP_NONE and a filled *out, or the reason: SKIP_NULL_POINTER, SKIP_EMPTY, SKIP_SHAPE (overflow,

@@ -59,14 +59,6 @@ static bool make_current(struct collector *collector, struct side *side)
     return true;
 }
 
-/* The last few count most. */
-static void learn_cost(_Atomic(int64_t) *estimate, int64_t cost)
-{
-    int64_t usual = atomic_load_explicit(estimate, memory_order_relaxed);
-    atomic_store_explicit(estimate, usual ? usual + (cost - usual) / 4 : cost,
-                          memory_order_relaxed);
-}
-
 /* What the check has really cost takes the place of the estimate, of this one and the next. */
 static void settle(struct collector *collector, const struct check *check)
 {
@@ -78,9 +70,9 @@ static void settle(struct collector *collector, const struct check *check)
     bool in_vain = check->looks && look; /* a look that nothing came of */
     check_charge(check, in_vain, now, correction);
     if (in_vain)
-        learn_cost(&kernel->look, look);
+        cost_learn(&kernel->look, look);
     if (cost->reference && !check->looks)
-        learn_cost(&kernel->cost, gpu);
+        costs_learn(&kernel->costs, check->arena_bytes, gpu);
     sink->spent(sink->user, cost);
 }
 

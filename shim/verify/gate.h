@@ -51,6 +51,10 @@ void gate_destroy(struct gate *gate);
 struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
                                uint64_t number, const struct launch *launch);
 
+/* A seed for what else is drawn about a launch, such as the items that its check sees: of (seed,
+ * rank, kernel, number of the launch), as above. */
+uint64_t gate_seed_of(const struct gate *gate, uint64_t key, uint64_t number);
+
 /* Gives back one of the first k, when the launch turned out to be uncheckable for a passing reason
  * (captured, no room in the arena), so that a later one is still checked. NULL is allowed. */
 void gate_return(struct gate_turn *turn);

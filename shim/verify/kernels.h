@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "verify/kernel_spec.h"
 #include "verify/budget.h"
+#include "verify/costs.h"
 #include "verify/launch.h"
 #include "verify/registry.h"
 #include "verify/skip.h"
@@ -30,7 +31,7 @@ struct known_kernel {
     struct budget looks;        /* the outlier gate's share of `budget` */
     _Atomic(int64_t) look;      /* what looks have cost the GPU of late, ns */
     struct budget budget;       /* its own, where its entry has one */
-    _Atomic(int64_t) cost;      /* what its checks have cost of late, ns: an estimate of the next */
+    struct costs costs;         /* what its checks have cost the GPU of late */
     struct known_kernel *next;
 };
 

@@ -28,25 +28,54 @@ static void shorten(const struct outlier_call *call, struct outlier_call_few *fe
     memcpy(few->segment, call->segment, sizeof(few->segment));
 }
 
+static enum status enqueue(CUfunction function, void *call, const struct outlier_plan *plan,
+                           const struct launch *launch, struct error *err)
+{
+    void *params[] = {call};
+    return cuda_check(err,
+                      cuda.cuLaunchKernel(function, plan->blocks, 1, 1, OUTLIER_THREADS, 1, 1, 0,
+                                          (CUstream)(uintptr_t)launch->stream, params, NULL),
+                      "launching the outlier kernel");
+}
+
+static enum status refuse(uint64_t chunks, struct error *err)
+{
+    return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
+}
+
+static enum status enqueue_subset(struct side *side, const struct check *check,
+                                  const struct snapshot_plan *snapshot,
+                                  const struct outlier_plan *plan, enum snapshot_part part,
+                                  const struct launch *launch, struct error *err)
+{
+    struct outlier_call_subset call; /* large: inputs and segments are written as they are added */
+    uint64_t chunks = snapshot_describe_subset(side, check, snapshot, part, &call.header,
+                                               &call.select, call.segment);
+    if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
+        return refuse(chunks, err);
+    describe(side, check, plan, part, &call.outlier);
+    call.outlier.chunks = chunks;
+    memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
+    return enqueue(side->outlier.subset, &call, plan, launch, err);
+}
+
 enum status outlier_enqueue(struct side *side, const struct check *check,
                             const struct snapshot_plan *snapshot, const struct outlier_plan *plan,
                             enum snapshot_part part, const struct launch *launch, struct error *err)
 {
+    if (snapshot->gathers)
+        return enqueue_subset(side, check, snapshot, plan, part, launch, err);
     struct outlier_call call; /* large: inputs and segments are written as they are added */
     struct outlier_call_few few;
     uint64_t chunks = snapshot_describe(side, check, snapshot, part, &call.header, call.segment);
     bool short_call = plan->inputs == 1 && call.header.segments <= SNAPSHOT_FEW;
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
-        return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
+        return refuse(chunks, err);
     describe(side, check, plan, part, &call.outlier);
     call.outlier.chunks = chunks;
     memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
-    if (short_call)
-        shorten(&call, &few);
-    void *params[] = {short_call ? (void *)&few : (void *)&call};
-    return cuda_check(err,
-                      cuda.cuLaunchKernel(short_call ? side->outlier.few : side->outlier.kernel,
-                                          plan->blocks, 1, 1, OUTLIER_THREADS, 1, 1, 0,
-                                          (CUstream)(uintptr_t)launch->stream, params, NULL),
-                      "launching the outlier kernel");
+    if (!short_call)
+        return enqueue(side->outlier.kernel, &call, plan, launch, err);
+    shorten(&call, &few);
+    return enqueue(side->outlier.few, &few, plan, launch, err);
 }

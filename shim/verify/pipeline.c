@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "verify/extent.h"
 #include "verify/outlier_launch.h"
+#include "verify/plan.h"
+#include "verify/shrink.h"
 
 /* Says why a kernel goes unchecked, once for each reason. */
 static void warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
@@ -47,6 +49,31 @@ static enum skip check_extents(const struct ticket *ticket, struct error *why)
         }
     }
     return SKIP_NONE;
+}
+
+enum { WHOLE_PART = 4 /* of the arena, which a launch that is checked whole may take */ };
+
+/*
+ * The snapshot's plan. A launch that the random gate picked is checked on a subset of its items
+ * where that is larger than CUVET_SUBSET; others, which were picked for what they are, where it
+ * takes too much of the arena.
+ */
+static enum skip lay_out(const struct pipeline *pipeline, struct ticket *ticket, struct error *why)
+{
+    const struct kernel_spec *spec = ticket->kernel->spec;
+    uint64_t subset = spec->subset >= 0 ? (uint64_t)spec->subset : pipeline->subset;
+    uint64_t arena = ticket->side->arena_bytes, part = arena / WHOLE_PART;
+    enum skip skip = snapshot_plan_make(&ticket->binding, &ticket->plan, why);
+    uint64_t bytes = ticket->plan.bytes, aim = ticket->gate == GATE_RANDOM ? subset : part;
+    if (bytes > arena && aim > part)
+        aim = part;
+    if (skip || !subset || bytes <= aim)
+        return skip;
+    struct shrink_limits limits = {.aim = aim, .most = bytes > arena ? arena : bytes / 4 * 3};
+    uint64_t seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number);
+    if (!shrink_binding(&ticket->binding, spec->plan->formals, &ticket->plan, &limits, seed))
+        return SKIP_NONE;
+    return snapshot_plan_make(&ticket->binding, &ticket->plan, why);
 }
 
 static enum skip claim(struct ticket *ticket, struct error *why)
@@ -181,7 +208,7 @@ static void pay(struct ticket *ticket)
     if (!ticket->skip) {
         ticket->check->looks = NULL;
         ticket->check->cost = (struct check_cost){.thread = (uint64_t)cost};
-        cost += atomic_load_explicit(&ticket->kernel->cost, memory_order_relaxed);
+        cost += costs_estimate(&ticket->kernel->costs, ticket->check->arena_bytes);
         ticket->check->budget = ticket->budget;
         ticket->check->use = ticket->gate == GATE_RANDOM ? ticket->use : NULL;
         ticket->check->charged = cost;
@@ -248,7 +275,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
     if (!skip)
         skip = lay_out_look(ticket);
     if (!skip)
-        skip = snapshot_plan_make(&ticket->binding, &ticket->plan, why);
+        skip = lay_out(pipeline, ticket, why);
     if (!skip)
         skip = claim(ticket, why);
     if (skip)

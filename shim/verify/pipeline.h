@@ -24,6 +24,7 @@ struct pipeline {
     struct collector *collector;
     const struct sink *sink;
     uint64_t seed;     /* of the subsets that references draw */
+    uint64_t subset;   /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
     int ready_wait_ms; /* for the first registered launch of a new context */
     atomic_bool off;   /* switched off: every launch is counted as such */
 };

@@ -233,6 +233,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->sample = entry->sample;
     spec->first = entry->first;
     spec->budget = entry->budget;
+    spec->subset = entry->subset;
     struct error never = {0}; /* the names were found when the entry was read */
     if (outlier_choice_resolve(&entry->outlier, plan, &spec->outlier, &never))
         spec->outlier.inputs = 0;
@@ -332,6 +333,10 @@ void registry_print(const struct registry *registry, FILE *out)
             fprintf(out, ", budget %g%%", entry->budget * 100);
         else if (entry->budget == 0)
             fprintf(out, ", budget off");
+        if (entry->subset > 0)
+            fprintf(out, ", subset %lld", (long long)entry->subset);
+        else if (entry->subset == 0)
+            fprintf(out, ", subset off");
         if (entry->outlier.spec.detector >= 0)
             fprintf(out, ", outlier %s", outlier_detector_text(entry->outlier.spec.detector));
         if (entry->label)

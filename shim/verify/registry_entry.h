@@ -14,9 +14,10 @@ struct registry_entry {
     const char *label; /* or NULL */
     struct pattern *pattern;
     struct plan_source source;
-    double sample; /* -1: not given */
-    int64_t first; /* -1: not given */
-    double budget; /* share of time, 0: no limit, -1: the common one */
+    double sample;  /* -1: not given */
+    int64_t first;  /* -1: not given */
+    double budget;  /* share of time, 0: no limit, -1: the common one */
+    int64_t subset; /* bytes, 0: off, -1: not given */
     struct outlier_choice outlier;
     struct tolerance tolerance;
 };

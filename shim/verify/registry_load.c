@@ -92,11 +92,24 @@ static enum status read_share(const struct yaml_node *node, const char *what, do
     return status;
 }
 
+static enum status read_limit(const struct yaml_node *node, const char *what, int64_t *out,
+                              struct error *err)
+{
+    const char *text;
+    uint64_t bytes = 0;
+    enum status status = yaml_text(node, what, &text, err);
+    if (!status && !(number_limit(text, &bytes) && bytes <= INT64_MAX))
+        status =
+            yaml_error(err, node, "'%s' is '%s'; expected bytes such as 4M, or off", what, text);
+    *out = (int64_t)bytes;
+    return status;
+}
+
 static enum status read_numbers(const struct yaml_node *node, struct registry_entry *entry,
                                 struct error *err)
 {
     const struct yaml_node *sample = yaml_get(node, "sample"), *first = yaml_get(node, "first");
-    const struct yaml_node *budget = yaml_get(node, "budget");
+    const struct yaml_node *budget = yaml_get(node, "budget"), *subset = yaml_get(node, "subset");
     const struct yaml_node *row = yaml_get(node, "tolerance"), *label = yaml_get(node, "label");
     enum status status = STATUS_OK;
     if (sample)
@@ -105,6 +118,8 @@ static enum status read_numbers(const struct yaml_node *node, struct registry_en
         status = yaml_integer(first, "first", 0, 1 << 30, &entry->first, err);
     if (!status && budget)
         status = read_share(budget, "budget", &entry->budget, err);
+    if (!status && subset)
+        status = read_limit(subset, "subset", &entry->subset, err);
     if (!status && row)
         status = tolerance_read(row, &entry->tolerance, NULL, err);
     if (!status && row)
@@ -145,6 +160,7 @@ static enum status read_entry(const struct yaml_node *node, struct registry_entr
     entry->sample = -1;
     entry->first = -1;
     entry->budget = -1;
+    entry->subset = -1;
     entry->source.signature = yaml_get(node, "signature");
     entry->source.let = yaml_get(node, "let");
     entry->source.when = yaml_get(node, "when");

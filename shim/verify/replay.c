@@ -67,16 +67,24 @@ static enum ref_variant choose_variant(const struct ref_builtin *reference,
 
 /* Strides over the program's memory become strides over the snapshot, where rows may have moved
  * together: a stride that steps over rows steps over packed rows. */
-static void repitch(struct ref_tensor *tensor, const struct bound_array *array,
-                    const struct placement *placement)
+static int64_t packed_stride(int64_t stride, const struct bound_array *array,
+                             const struct placement *placement)
 {
-    int64_t from = array->stride[0], to = placement->stride[0];
-    if (array->ndim != 2 || from == to)
-        return;
-    for (int i = 0; i < tensor->ndim; i++) {
-        if (tensor->stride[i] >= from)
-            tensor->stride[i] = tensor->stride[i] / from * to;
+    for (int i = 0; i < array->ndim && stride > 0; i++) {
+        if (stride >= array->stride[i])
+            return stride / array->stride[i] * placement->stride[i];
     }
+    return stride;
+}
+
+static void repitch(struct ref_tensor *tensor, const struct check *check, int index)
+{
+    const struct bound_array *array = &check->binding.array[index];
+    const struct placement *placement = &check->placement[index];
+    if (array->ndim != 2 && !binding_gathers(&check->binding, index))
+        return;
+    for (int i = 0; i < tensor->ndim; i++)
+        tensor->stride[i] = packed_stride(tensor->stride[i], array, placement);
 }
 
 static const void *at(const struct check *check, int64_t offset)
@@ -101,7 +109,7 @@ static void fill_tensors(const struct check *check, struct ref_call *call)
         if (role_writes(array->role))
             tensor->got = at(check, placement->after);
         tensor->bytes = (int64_t)placement->bytes;
-        repitch(tensor, array, placement);
+        repitch(tensor, check, index);
     }
 }
 
@@ -202,14 +210,15 @@ static enum status fetch(struct side *side, CUdeviceptr from, size_t bytes)
     return status ? status : wait_idle(side, &err);
 }
 
-/* Offset in the snapshot of dense row `row`, where a row is the innermost dim. */
-static uint64_t row_offset(const struct bound_array *array, const struct placement *placement,
-                           uint64_t row, uint64_t size)
+/* Offset in the snapshot of dense row `row` of the array, where a row is the innermost dim. */
+static uint64_t row_offset(const struct check *check, int index, uint64_t row)
 {
-    uint64_t offset = 0;
+    const struct bound_array *array = &check->binding.array[index];
+    uint64_t size = dtype_bytes(array->dtype), offset = 0;
     for (int i = array->ndim - 2; i >= 0; i--) {
-        offset += row % (uint64_t)array->dim[i] * (uint64_t)placement->stride[i] * size;
-        row /= (uint64_t)array->dim[i];
+        uint64_t dim = (uint64_t)binding_seen(&check->binding, index, i);
+        offset += row % dim * (uint64_t)check->placement[index].stride[i] * size;
+        row /= dim;
     }
     return offset;
 }
@@ -261,13 +270,14 @@ enum status replay_read_array(void *user, int index, int after, uint64_t offset,
     int64_t place = after || placement->before == NOT_COPIED ? placement->after : placement->before;
     uint64_t element = dtype_bytes(array->dtype);
     bool scalar_rows = array->stride[array->ndim - 1] != 1;
-    uint64_t columns = (uint64_t)array->dim[array->ndim - 1], row_bytes = columns * element;
+    uint64_t columns = (uint64_t)binding_seen(&source->check->binding, index, array->ndim - 1);
+    uint64_t row_bytes = columns * element;
     struct window window = {.base = source->check->arena + (uint64_t)place,
                             .span = placement->bytes};
 
     while (size) {
         uint64_t row = offset / row_bytes, inside = offset % row_bytes;
-        uint64_t from = row_offset(array, placement, row, element);
+        uint64_t from = row_offset(source->check, index, row);
         size_t part = (size_t)(row_bytes - inside);
         if (scalar_rows) { /* a strided innermost dim: element by element */
             from += inside / element * (uint64_t)placement->stride[array->ndim - 1] * element +

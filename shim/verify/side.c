@@ -148,13 +148,18 @@ static enum status load_function(CUfunction *out, CUmodule module, const char *n
 
 static enum status make_kernels(struct side *side, struct error *err)
 {
+    const struct {
+        const char *name;
+        CUfunction *out;
+    } kernels[] = {{"cuvet_snapshot", &side->snapshot},
+                   {"cuvet_snapshot_few", &side->snapshot_few},
+                   {"cuvet_snapshot_subset", &side->snapshot_subset},
+                   {"cuvet_snapshot_subset_few", &side->snapshot_subset_few}};
     CUmodule snapshot;
     enum status status = cuda_check(err, cuda.cuModuleLoadData(&snapshot, cuvet_snapshot_fatbin),
                                     "loading the snapshot kernels");
-    if (!status)
-        status = load_function(&side->snapshot, snapshot, "cuvet_snapshot", err);
-    if (!status)
-        status = load_function(&side->snapshot_few, snapshot, "cuvet_snapshot_few", err);
+    for (size_t i = 0; !status && i < sizeof(kernels) / sizeof(kernels[0]); i++)
+        status = load_function(kernels[i].out, snapshot, kernels[i].name, err);
     if (!status)
         status = cuda_check(err, cuda.cuModuleLoadData(&side->refs, cuvet_refs_fatbin),
                             "loading the references");
@@ -197,6 +202,8 @@ static enum status make_outlier(struct side *side, const struct side_settings *s
         status = make_centroids(side, err);
     if (!status)
         status = load_function(&gate->few, module, "cuvet_outlier_few", err);
+    if (!status)
+        status = load_function(&gate->subset, module, "cuvet_outlier_subset", err);
     if (!status)
         status = load_function(&gate->kernel, module, "cuvet_outlier", err);
     return status;

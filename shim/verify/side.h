@@ -54,7 +54,7 @@ struct side {
     struct budget looks;         /* the outlier gate's share of it */
     _Atomic(uint64_t) last_look; /* sequence << LOOK_BITS | slot of the latest that was enqueued */
     CUstream stream;             /* lowest priority, non-blocking */
-    CUfunction snapshot, snapshot_few;
+    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few;
     struct outlier_side outlier;
     CUmodule refs, refs_wide;
     struct side_reference {

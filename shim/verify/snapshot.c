@@ -30,13 +30,55 @@ static bool needs_before(const struct binding *binding, int index)
     return false;
 }
 
+uint64_t snapshot_item_pitch(int64_t run, int64_t stride)
+{
+    if (run == stride)
+        return (uint64_t)stride;
+    return round_up((uint64_t)run, SNAPSHOT_UNIT) + (uint64_t)stride % SNAPSHOT_UNIT;
+}
+
+/* The geometry where the chosen items of dim `axis` are gathered: [outer][items][run], see
+ * shrink.c. Dense items are copied a block at a time. */
+static void shape_gather(const struct bound_array *array, const struct subset *subset,
+                         struct snapshot_pitch *shape, struct placement *placement)
+{
+    const struct snapshot_select *select = &subset->select;
+    int64_t size = (int64_t)dtype_bytes(array->dtype), stride = array->stride[array->axis] * size;
+    bool is_run = array->axis + 1 < array->ndim, has_outer = array->axis > 0;
+    int64_t run = is_run ? array->dim[array->axis + 1] * size : size;
+    uint64_t pitch = snapshot_item_pitch(run, stride), count = (uint64_t)subset->count;
+    uint64_t last = count - select->length * (select->blocks - 1);
+    uint64_t outer = has_outer ? (uint64_t)array->dim[0] : 1;
+    uint64_t inner = (count - 1) * pitch + (uint64_t)run;
+
+    *shape = (struct snapshot_pitch){.source_pitch = (uint64_t)stride, .target_pitch = pitch};
+    shape->by_block = run == stride;
+    shape->chosen = shape->by_block ? select->blocks : (uint32_t)count;
+    shape->row_bytes = shape->by_block ? select->length * pitch : (uint64_t)run;
+    shape->last_bytes = shape->by_block ? last * pitch : (uint64_t)run;
+    shape->rows = outer * shape->chosen;
+    placement->stride[array->axis] = (int64_t)pitch / size;
+    if (has_outer) {
+        shape->outer_source = (uint64_t)(array->stride[0] * size);
+        shape->outer_target = round_up(inner, SNAPSHOT_UNIT) + shape->outer_source % SNAPSHOT_UNIT;
+        placement->stride[0] = (int64_t)shape->outer_target / size;
+    }
+    placement->bytes = (outer - 1) * shape->outer_target + inner;
+}
+
 /* The copy's geometry. The target pitch agrees with the source pitch modulo a unit, so that whole
  * units move; both are multiples of the element size, as strides in elements need. */
-static void shape_array(const struct bound_array *array, struct snapshot_pitch *shape,
+static void shape_array(const struct binding *binding, int index, struct snapshot_pitch *shape,
                         struct placement *placement)
 {
+    const struct bound_array *array = &binding->array[index];
     uint64_t size = dtype_bytes(array->dtype);
     memcpy(placement->stride, array->stride, sizeof(placement->stride));
+    if (binding_gathers(binding, index)) {
+        shape_gather(array, &binding->subset, shape, placement);
+        return;
+    }
+    shape->chosen = 0;
     if (array->ndim == 2 && array->stride[1] == 1 && array->stride[0] >= array->dim[1] &&
         array->dim[0] > 1) {
         shape->rows = (uint64_t)array->dim[0];
@@ -65,10 +107,11 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
 {
     plan->bytes = 0;
     plan->has_before = false;
+    plan->gathers = binding->subset.dim != NULL;
     for (int i = 0; i < binding->arrays; i++) {
         const struct bound_array *array = &binding->array[i];
         struct placement *placement = &plan->placement[i];
-        shape_array(array, &plan->shape[i], placement);
+        shape_array(binding, i, &plan->shape[i], placement);
         placement->before = placement->after = NOT_COPIED;
         bool before = needs_before(binding, i);
         if (before)
@@ -105,7 +148,9 @@ static void start(const struct side *side, const struct check *check,
 static uint64_t fill_segment(struct snapshot_segment *segment, const struct snapshot_pitch *shape,
                              uint64_t source, uint64_t target, uint64_t first_chunk)
 {
-    uint64_t units = round_up(source % SNAPSHOT_UNIT + shape->row_bytes, SNAPSHOT_UNIT);
+    bool last_is_longer = shape->chosen && shape->last_bytes > shape->row_bytes;
+    uint64_t longest = last_is_longer ? shape->last_bytes : shape->row_bytes;
+    uint64_t units = round_up(source % SNAPSHOT_UNIT + longest, SNAPSHOT_UNIT);
     segment->source = source;
     segment->target = target;
     segment->row_bytes = shape->row_bytes;
@@ -141,12 +186,38 @@ uint64_t snapshot_describe(const struct side *side, const struct check *check,
     return chunks;
 }
 
-static enum status enqueue(struct side *side, struct snapshot_call *call, uint64_t chunks,
+uint64_t snapshot_describe_subset(const struct side *side, const struct check *check,
+                                  const struct snapshot_plan *plan, enum snapshot_part part,
+                                  struct snapshot_header *header, struct snapshot_select *select,
+                                  struct snapshot_gather *segment)
+{
+    uint64_t chunks = 0;
+    start(side, check, header);
+    *select = check->binding.subset.select;
+    for (int i = 0; i < check->binding.arrays; i++) {
+        const struct placement *placement = &plan->placement[i];
+        const struct snapshot_pitch *shape = &plan->shape[i];
+        int64_t target = part == SNAPSHOT_BEFORE ? placement->before : placement->after;
+        if (target == NOT_COPIED)
+            continue;
+        struct snapshot_gather *gather = &segment[header->segments++];
+        chunks = fill_segment(&gather->rows, shape, check->binding.array[i].address,
+                              (uint64_t)target, chunks);
+        gather->chosen = shape->chosen;
+        if (!shape->chosen)
+            continue;
+        gather->outer_source = shape->outer_source;
+        gather->outer_target = shape->outer_target;
+        gather->last_bytes = shape->last_bytes;
+        gather->by_block = shape->by_block;
+    }
+    return chunks;
+}
+
+static enum status enqueue(CUfunction function, void *call, uint64_t chunks,
                            const struct launch *launch, struct error *err)
 {
     void *params[] = {call};
-    CUfunction function =
-        call->header.segments <= SNAPSHOT_FEW ? side->snapshot_few : side->snapshot;
     if (chunks > INT32_MAX)
         return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
     return cuda_check(err,
@@ -156,17 +227,6 @@ static enum status enqueue(struct side *side, struct snapshot_call *call, uint64
                       "launching the snapshot kernel");
 }
 
-enum status snapshot_before(struct side *side, const struct check *check,
-                            const struct snapshot_plan *plan, const struct launch *launch,
-                            struct error *err)
-{
-    struct snapshot_call call; /* large: segments are written as they are added */
-    uint64_t chunks =
-        snapshot_describe(side, check, plan, SNAPSHOT_BEFORE, &call.header, call.segment);
-    call.header.seal = NULL;
-    return enqueue(side, &call, chunks, launch, err);
-}
-
 /* Where the outlier gate has the word, it was spoken before the launch. */
 static const uint64_t *word_of(const struct side *side, const struct check *check)
 {
@@ -174,15 +234,55 @@ static const uint64_t *word_of(const struct side *side, const struct check *chec
     return check->gate == GATE_OUTLIER ? &slots[check->slot].decision : NULL;
 }
 
+/* Fills in what follows from the part: the copies before the launch do not seal, those behind it
+ * may wait for the outlier gate's word. */
+static void finish_header(const struct side *side, const struct check *check,
+                          enum snapshot_part part, struct snapshot_header *header)
+{
+    if (part == SNAPSHOT_BEFORE)
+        header->seal = NULL;
+    else
+        header->when = word_of(side, check);
+}
+
+static enum status copy_subset(struct side *side, const struct check *check,
+                               const struct snapshot_plan *plan, enum snapshot_part part,
+                               const struct launch *launch, struct error *err)
+{
+    struct snapshot_call_subset call; /* large: segments are written as they are added */
+    uint64_t chunks =
+        snapshot_describe_subset(side, check, plan, part, &call.header, &call.select, call.segment);
+    bool few = call.header.segments <= SNAPSHOT_FEW;
+    finish_header(side, check, part, &call.header);
+    return enqueue(few ? side->snapshot_subset_few : side->snapshot_subset, &call, chunks, launch,
+                   err);
+}
+
+static enum status copy(struct side *side, const struct check *check,
+                        const struct snapshot_plan *plan, enum snapshot_part part,
+                        const struct launch *launch, struct error *err)
+{
+    struct snapshot_call call; /* likewise */
+    uint64_t chunks = snapshot_describe(side, check, plan, part, &call.header, call.segment);
+    bool few = call.header.segments <= SNAPSHOT_FEW;
+    finish_header(side, check, part, &call.header);
+    return enqueue(few ? side->snapshot_few : side->snapshot, &call, chunks, launch, err);
+}
+
+enum status snapshot_before(struct side *side, const struct check *check,
+                            const struct snapshot_plan *plan, const struct launch *launch,
+                            struct error *err)
+{
+    return plan->gathers ? copy_subset(side, check, plan, SNAPSHOT_BEFORE, launch, err)
+                         : copy(side, check, plan, SNAPSHOT_BEFORE, launch, err);
+}
+
 enum status snapshot_after(struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, const struct launch *launch,
                            struct error *err)
 {
-    struct snapshot_call call;
-    uint64_t chunks =
-        snapshot_describe(side, check, plan, SNAPSHOT_AFTER, &call.header, call.segment);
-    call.header.when = word_of(side, check);
-    return enqueue(side, &call, chunks, launch, err);
+    return plan->gathers ? copy_subset(side, check, plan, SNAPSHOT_AFTER, launch, err)
+                         : copy(side, check, plan, SNAPSHOT_AFTER, launch, err);
 }
 
 enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,
@@ -191,5 +291,5 @@ enum status snapshot_seal(struct side *side, const struct check *check, const st
     struct snapshot_call call;
     start(side, check, &call.header);
     call.header.when = word_of(side, check);
-    return enqueue(side, &call, 0, launch, err);
+    return enqueue(side->snapshot_few, &call, 0, launch, err);
 }

@@ -18,19 +18,28 @@
 struct snapshot_plan {
     uint64_t bytes; /* of the arena */
     bool has_before;
+    bool gathers; /* some items of the launch are copied, not all */
     struct placement placement[SPEC_MAX_ARRAYS];
     struct snapshot_pitch {
         uint64_t row_bytes, rows, source_pitch, target_pitch;
+        uint64_t outer_source, outer_target, last_bytes; /* as in snapshot_gather ... */
+        uint32_t chosen, by_block;                       /* ... 0: a plain segment */
     } shape[SPEC_MAX_ARRAYS];
 };
 
 /*
  * Lays the arrays out. Dense arrays and rows at a pitch are packed; anything more scattered is
- * copied as the span that it covers. Pure. SKIP_NONE or SKIP_TOO_LARGE (more segments than one copy
- * takes, sizes that overflow).
+ * copied as the span that it covers; of an array with an axis (binding->subset) the chosen items
+ * are gathered. Pure. SKIP_NONE or SKIP_TOO_LARGE (more segments than one copy takes, sizes that
+ * overflow).
  */
 enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan *plan,
                              struct error *why);
+
+/* Bytes from one item to the next in the snapshot, where they lie `stride` bytes apart in the array
+ * and are `run` bytes long each: as in the array if that is dense, else the whole units that hold
+ * one. */
+uint64_t snapshot_item_pitch(int64_t run, int64_t stride);
 
 /*
  * For whoever launches the copies himself (the outlier gate): fills header and segments (room for
@@ -40,6 +49,11 @@ enum snapshot_part { SNAPSHOT_BEFORE, SNAPSHOT_AFTER };
 uint64_t snapshot_describe(const struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, enum snapshot_part part,
                            struct snapshot_header *header, struct snapshot_segment *segment);
+/* The same for a plan that gathers; room for SNAPSHOT_GATHERS. */
+uint64_t snapshot_describe_subset(const struct side *side, const struct check *check,
+                                  const struct snapshot_plan *plan, enum snapshot_part part,
+                                  struct snapshot_header *header, struct snapshot_select *select,
+                                  struct snapshot_gather *segment);
 
 /* Enqueue the copies on the launch's stream; the second one seals. Never block. */
 enum status snapshot_before(struct side *side, const struct check *check,

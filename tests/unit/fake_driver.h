@@ -147,6 +147,35 @@ static void fake_segment(const struct snapshot_segment *s, uint64_t base)
     }
 }
 
+/* The chosen items of one segment, as device/snapshot_copy.cuh finds them, but one byte range after
+ * another: the test of that code is softgpu's. */
+static void fake_gather(const struct snapshot_select *select, const struct snapshot_gather *gather,
+                        uint64_t base)
+{
+    const struct snapshot_segment *rows = &gather->rows;
+    if (!gather->chosen)
+        fake_segment(rows, base);
+    for (uint64_t row = 0; gather->chosen && row < rows->rows; row++) {
+        uint64_t outer = row / gather->chosen, index = row % gather->chosen, last;
+        uint64_t item = gather->by_block ? index * select->length : index;
+        uint64_t block = item / select->length;
+        last = select->blocks - 1;
+        block = block > last ? last : block;
+        struct snapshot_segment one = {
+            .source =
+                rows->source + outer * gather->outer_source +
+                (select->start[block] * (uint64_t)select->unit + item - block * select->length) *
+                    rows->source_pitch,
+            .target = rows->target + outer * gather->outer_target + item * rows->target_pitch,
+            .row_bytes = gather->by_block && block == last ? gather->last_bytes : rows->row_bytes,
+            .rows = 1,
+        };
+        if (one.source % SNAPSHOT_UNIT != (base + one.target) % SNAPSHOT_UNIT)
+            atomic_fetch_add(&fake.strays, 1);
+        fake_segment(&one, base);
+    }
+}
+
 static void fake_seal(const struct snapshot_header *header)
 {
     header->seal->begin = header->place->begin;
@@ -171,8 +200,25 @@ static void fake_copy(const struct snapshot_header *header, const struct snapsho
         fake_seal(header);
 }
 
+static void fake_copy_subset(const struct snapshot_header *header,
+                             const struct snapshot_select *select,
+                             const struct snapshot_gather *segment, bool seals)
+{
+    if (header->when && *header->when != header->sequence * 2 + 1)
+        return;
+    fake_find_place(header);
+    for (uint32_t i = 0; i < header->segments && header->place->base; i++) {
+        fake_gather(select, &segment[i], header->place->base);
+        atomic_fetch_add(&fake.copied, 1);
+    }
+    if (seals)
+        fake_seal(header);
+}
+
+/* `some` NULL: `segment` is copied. */
 static void fake_outlier(const struct snapshot_header *header, const struct outlier_header *outlier,
-                         const struct outlier_input *input, const struct snapshot_segment *segment)
+                         const struct outlier_input *input, const struct snapshot_segment *segment,
+                         const struct outlier_call_subset *some)
 {
     bool called = outlier_host_decide(outlier, input);
     atomic_fetch_add(&fake.looks, 1);
@@ -180,7 +226,9 @@ static void fake_outlier(const struct snapshot_header *header, const struct outl
         fake_find_place(header);
     bool room = called && header->place->base;
     outlier->slot->decision = header->sequence * 2 + room;
-    if (room)
+    if (room && some)
+        fake_copy_subset(header, &some->select, some->segment, outlier->seals);
+    else if (room)
         fake_copy(header, segment, outlier->seals);
     else if (called)
         fake_seal(header);
@@ -225,12 +273,17 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
     const struct snapshot_call *copy = params[0];
     const struct outlier_call *look = params[0];
     const struct outlier_call_few *few = params[0];
-    if (!strncmp(symbol, "cuvet_snapshot", 14))
+    const struct snapshot_call_subset *some = params[0];
+    if (!strncmp(symbol, "cuvet_snapshot_subset", 21))
+        fake_copy_subset(&some->header, &some->select, some->segment, some->header.seal != NULL);
+    else if (!strncmp(symbol, "cuvet_snapshot", 14))
         fake_copy(&copy->header, copy->segment, copy->header.seal != NULL);
     else if (!strcmp(symbol, "cuvet_outlier"))
-        fake_outlier(&look->header, &look->outlier, look->input, look->segment);
+        fake_outlier(&look->header, &look->outlier, look->input, look->segment, NULL);
+    else if (!strcmp(symbol, "cuvet_outlier_subset"))
+        fake_outlier(&look->header, &look->outlier, look->input, NULL, params[0]);
     else if (!strcmp(symbol, "cuvet_outlier_few"))
-        fake_outlier(&few->header, &few->outlier, few->input, few->segment);
+        fake_outlier(&few->header, &few->outlier, few->input, few->segment, NULL);
     else
         fake_reference(symbol, params[0]);
     return CUDA_SUCCESS;

@@ -261,7 +261,7 @@ static void start_warning_and_launch_error(void **state)
     assert_int_equal(f->lines, 4);
     assert_has(f->line[3], "\"what\":\"sample 0.25\"}");
     assert_has(f->line[0], "\"registry\":[\"/a.yaml\",\"/b c.yaml\"],\"entries\":12,");
-    assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_BUDGET\":0,"
+    assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_BUDGET\":0,\"CUVET_SUBSET\":0,"
                            "\"CUVET_OUTLIER\":\"fingerprint\",\"CUVET_SEED\":9,");
     assert_has(f->line[0], "\"program\":\"/");
     assert_has(f->line[1], "\"sentence\":\"kernel k: \\\"odd\\\"\\nline\"}");

@@ -41,13 +41,18 @@ static void defaults_hold_in_an_empty_environment(void **state)
     assert_true(options.sample == 0.5 && options.budget == 0.05);
     assert_int_equal(options.memory, 256u << 20);
     assert_int_equal(options.queue, 256);
+    assert_int_equal(options.subset, 4u << 20);
     assert_true(options.summary);
     assert_false(options.disable);
     options = read_all(NULL);
     assert_int_equal(options.first, 2);
-    char *free_of_cost[] = {"CUVET_BUDGET=off", NULL};
+    char *free_of_cost[] = {"CUVET_BUDGET=off", "CUVET_SUBSET=off", NULL};
     options = read_all(free_of_cost);
-    assert_true(options.budget == 0);
+    assert_true(options.budget == 0 && options.subset == 0);
+    char *none[] = {"CUVET_SUBSET=0", NULL};
+    options = read_all(none);
+    assert_int_equal(count, 1);
+    assert_int_equal(options.subset, 4u << 20);
 }
 
 static void good_values_are_taken(void **state)

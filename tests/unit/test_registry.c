@@ -80,6 +80,9 @@ static void bad_entries_are_left_out(void **state)
     expect(ENTRY("reference: {source: my.cu}, " F), 1, "not supported by this version");
     expect(ENTRY("reference: gelu, budget: much, " F), 1,
            "'budget' is 'much'; expected a share such as 5%, or off");
+    expect(ENTRY("reference: gelu, subset: 0, " F), 1,
+           "'subset' is '0'; expected bytes such as 4M, or off");
+    expect(ENTRY("reference: gelu, subset: some, " F), 1, "'subset' is 'some'; expected bytes");
     expect(ENTRY("reference: gelu, sample: often, " F), 1,
            "'sample' is 'often'; expected a number from 0 to 1");
     expect(ENTRY("reference: gelu, first: -1, " F), 1, "expected a whole number from 0");
@@ -235,10 +238,10 @@ static void unregistered_kernels_are_passed_over(void **state)
 static void a_kernel_is_resolved_once(void **state)
 {
     (void)state;
-    struct registry *registry =
-        registry_of(HEAD "- {kernel: k*, signature: 'const f32 x[n], f32 y[n], i32 n, i32 unused', "
-                         "reference: gelu, sample: 0.25, first: 7, budget: 0.5%, label: mine}\n",
-                    &complaints);
+    struct registry *registry = registry_of(
+        HEAD "- {kernel: k*, signature: 'const f32 x[n], f32 y[n], i32 n, i32 unused', "
+             "reference: gelu, sample: 0.25, first: 7, budget: 0.5%, subset: 1M, label: mine}\n",
+        &complaints);
     enum skip skip;
     struct error err;
     const struct kernel_spec *spec =
@@ -250,6 +253,7 @@ static void a_kernel_is_resolved_once(void **state)
     assert_string_equal(spec->reference->name, "gelu");
     assert_true(spec->sample == 0.25 && spec->first == 7 && spec->budget == 0.005 &&
                 !spec->needs_before);
+    assert_int_equal(spec->subset, 1 << 20);
     assert_int_equal(strcmp(spec->where + strlen(spec->where) - 8, "k.yaml:3"), 0);
     assert_ptr_equal(spec, find(registry, "k", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err));
     const struct kernel_spec *other =

@@ -1,0 +1,220 @@
+#include "verify/shrink.h"
+
+#include <string.h>
+#include "verify/dtype.h"
+
+enum { FEWEST = 4 /* units of items: a few blocks */ };
+
+/* An array seen along the dim: `outer` times, `outer_stride` elements apart, the items, `stride`
+ * apart, each of them `run` elements in a row. */
+struct lie {
+    int64_t outer, outer_stride, stride, run;
+};
+
+/* One promised dim of this launch. */
+struct candidate {
+    int size; /* of the call */
+    int64_t total, unit;
+    uint64_t fixed, per_item; /* bytes of the snapshot */
+    int8_t axis[REF_MAX_TENSORS];
+    enum { UNSEEN, WHOLE, GATHERED } how[SPEC_MAX_ARRAYS];
+    struct lie lie[SPEC_MAX_ARRAYS];
+};
+
+/* Puts another dim around what is known; false where the elements then do not lie as a struct lie
+ * can say. Dims come with ascending strides. */
+static bool put_around(struct lie *lie, int64_t span, int64_t dim, int64_t stride)
+{
+    if (stride < lie->stride) {
+        if (stride != lie->run)
+            return false;
+        lie->run *= dim;
+        return lie->run <= lie->stride;
+    }
+    if (lie->outer == 1) {
+        lie->outer = dim;
+        lie->outer_stride = stride;
+        return stride >= span + lie->run;
+    }
+    if (stride != lie->outer * lie->outer_stride)
+        return false;
+    lie->outer *= dim;
+    return true;
+}
+
+static bool lie_along(const struct ref_tensor *tensor, int axis, struct lie *lie)
+{
+    unsigned done = 1u << axis;
+    int64_t span = (tensor->dim[axis] - 1) * tensor->stride[axis];
+    *lie = (struct lie){.outer = 1, .stride = tensor->stride[axis], .run = 1};
+    for (;;) {
+        int next = -1;
+        for (int i = 0; i < tensor->ndim; i++) {
+            bool counts = tensor->dim[i] > 1 && tensor->stride[i] > 0 && !(done >> i & 1);
+            if (counts && (next < 0 || tensor->stride[i] < tensor->stride[next]))
+                next = i;
+        }
+        if (next < 0)
+            return true;
+        done |= 1u << next;
+        if (!put_around(lie, span, tensor->dim[next], tensor->stride[next]))
+            return false;
+    }
+}
+
+static bool same_lie(const struct lie *a, const struct lie *b)
+{
+    return a->outer == b->outer && a->stride == b->stride && a->run == b->run &&
+           (a->outer == 1 || a->outer_stride == b->outer_stride);
+}
+
+/* How the array behind one formal is copied; false where this formal and another one that is bound
+ * to the same array disagree, or where it cannot be done. */
+static bool look_at(struct candidate *c, const struct binding *binding, const struct formal *formal)
+{
+    int array = binding->tensor_array[formal->slot];
+    const struct ref_tensor *tensor = &binding->call.tensor[formal->slot];
+    int axis = formals_axis(formal, c->size);
+    c->axis[formal->slot] = (int8_t)axis;
+    if (array < 0)
+        return true;
+    if (formal->kind != FORMAL_IN && axis < 0)
+        return false;
+    struct lie lie = {0};
+    bool gathered = axis >= 0 && tensor->stride[axis] > 0; /* a broadcast dim has one item */
+    if (gathered && !lie_along(tensor, axis, &lie))
+        return false;
+    int how = gathered ? GATHERED : WHOLE;
+    bool agrees = c->how[array] == UNSEEN ||
+                  ((int)c->how[array] == how && (!gathered || same_lie(&lie, &c->lie[array])));
+    c->how[array] = how;
+    c->lie[array] = lie;
+    return agrees;
+}
+
+/* Items after which addresses repeat modulo a unit of the copy kernel: a power of two. */
+static int64_t unit_of(int64_t stride_bytes)
+{
+    int64_t unit = 1;
+    while (stride_bytes * unit % SNAPSHOT_UNIT)
+        unit *= 2;
+    return unit;
+}
+
+/* What the array adds to the snapshot. */
+static void weigh(struct candidate *c, const struct bound_array *array, int index,
+                  const struct placement *placement)
+{
+    const struct lie *lie = &c->lie[index];
+    bool twice = placement->before != NOT_COPIED && placement->after != NOT_COPIED;
+    uint64_t copies = twice ? 2 : 1;
+    int64_t size = (int64_t)dtype_bytes(array->dtype);
+    if (c->how[index] != GATHERED) {
+        c->fixed += copies * placement->bytes;
+        return;
+    }
+    int64_t unit = unit_of(lie->stride * size);
+    c->unit = unit > c->unit ? unit : c->unit;
+    c->per_item +=
+        copies * (uint64_t)lie->outer * snapshot_item_pitch(lie->run * size, lie->stride * size);
+}
+
+/* Fills in what the dim would mean for this launch; false where it is of no use. */
+static bool consider(struct candidate *c, const struct binding *binding,
+                     const struct formals *formals, const struct formal_each *each,
+                     const struct snapshot_plan *whole)
+{
+    c->size = each->size;
+    c->total = binding->call.size[each->size];
+    c->unit = 1;
+    c->fixed = c->per_item = 0;
+    memset(c->how, 0, sizeof c->how);
+    memset(c->axis, -1, sizeof c->axis);
+    if (each->given >= 0 && binding->tensor_array[each->given] < 0)
+        return false;
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *formal = &formals->formal[i];
+        if (formal->kind != FORMAL_REAL && formal->kind != FORMAL_INT &&
+            !look_at(c, binding, formal))
+            return false;
+    }
+    for (int i = 0; i < binding->arrays; i++)
+        weigh(c, &binding->array[i], i, &whole->placement[i]);
+    return c->per_item > 0 && c->total > (FEWEST + 1) * c->unit;
+}
+
+/* Items for the aim, whether or not they are few enough. */
+static int64_t items_for(const struct candidate *c, uint64_t aim)
+{
+    uint64_t room = aim > c->fixed && aim - c->fixed > aim / 4 ? aim - c->fixed : aim / 4;
+    uint64_t count = room / c->per_item, least = (uint64_t)(FEWEST * c->unit);
+    return (int64_t)(count > least ? count : least);
+}
+
+static uint64_t bytes_of(const struct candidate *c, int64_t items)
+{
+    uint64_t bytes;
+    if (__builtin_mul_overflow(c->per_item, (uint64_t)items, &bytes) ||
+        __builtin_add_overflow(bytes, c->fixed, &bytes))
+        return UINT64_MAX;
+    return bytes;
+}
+
+/* The array's dims become [outer][items][run], so that the items are a dim of their own. */
+static void unfold(struct bound_array *array, const struct lie *lie, int64_t total)
+{
+    int ndim = 0;
+    if (lie->outer > 1) {
+        array->dim[ndim] = lie->outer;
+        array->stride[ndim++] = lie->outer_stride;
+    }
+    array->axis = ndim;
+    array->dim[ndim] = total;
+    array->stride[ndim++] = lie->stride;
+    if (lie->stride > 1) {
+        array->dim[ndim] = lie->run;
+        array->stride[ndim++] = 1;
+    }
+    array->ndim = ndim;
+}
+
+static bool apply(const struct candidate *c, struct binding *binding, const struct formals *formals,
+                  int64_t items, uint64_t seed)
+{
+    struct subset *subset = &binding->subset;
+    if (!subset_draw(subset, c->total, items, c->unit, seed))
+        return false;
+    subset->dim = formals->size_name[c->size];
+    memcpy(subset->axis, c->axis, sizeof subset->axis);
+    for (int i = 0; i < binding->arrays; i++) {
+        if (c->how[i] == GATHERED)
+            unfold(&binding->array[i], &c->lie[i], c->total);
+    }
+    binding->call.size[c->size] = subset->count;
+    for (int i = 0; i < binding->tensors; i++) {
+        if (c->axis[i] >= 0)
+            binding->call.tensor[i].dim[c->axis[i]] = subset->count;
+    }
+    return true;
+}
+
+bool shrink_binding(struct binding *binding, const struct formals *formals,
+                    const struct snapshot_plan *whole, const struct shrink_limits *limits,
+                    uint64_t seed)
+{
+    struct candidate candidate[2]; /* the best so far, and the one that is looked at */
+    int best = -1, at = 0;
+    uint64_t least = limits->most;
+    for (int i = 0; i < formals->eaches && least > limits->aim; i++) {
+        if (!consider(&candidate[at], binding, formals, &formals->each[i], whole))
+            continue;
+        uint64_t bytes = bytes_of(&candidate[at], items_for(&candidate[at], limits->aim));
+        if (bytes >= least)
+            continue;
+        least = bytes;
+        best = at;
+        at = 1 - at;
+    }
+    return best >= 0 && apply(&candidate[best], binding, formals,
+                              items_for(&candidate[best], limits->aim), seed);
+}

@@ -1,0 +1,37 @@
+/*
+ * subset.h - which items of a launch a check sees, where it does not see them all.
+ *
+ * Some items of one dim of the reference, which promises that they are independent (formals.h,
+ * each). They come in blocks of consecutive items, because bugs sit at the edges of tiles and
+ * memory is copied in long pieces: the first block at the very start, the last at the very end, and
+ * each other one at a random place in its own part of what lies between. Pure values; any thread.
+ */
+#ifndef VERIFY_SUBSET_H
+#define VERIFY_SUBSET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "device/snapshot_abi.h"
+#include "refs/ref_abi.h"
+
+struct subset {
+    const char *dim;      /* its name, owned by the plan; NULL: the check sees everything */
+    int64_t total, count; /* items that there are; that the check sees */
+    struct snapshot_select select; /* which */
+    int8_t axis[REF_MAX_TENSORS];  /* where each tensor of the call has the dim; -1: it has not */
+};
+
+/*
+ * Picks about `count` of `total` items, to a whole number of `unit`s and what the last block is
+ * longer; the same seed picks the same. False, and nothing is picked, when that would be as good as
+ * all, or less than two blocks.
+ */
+bool subset_draw(struct subset *subset, int64_t total, int64_t count, int64_t unit, uint64_t seed);
+
+/* The launch's number of the item that the check sees as number `index`. */
+int64_t subset_item(const struct subset *subset, int64_t index);
+
+/* Items [*from, *to) of the launch are block number `block` of select.blocks. */
+void subset_block(const struct subset *subset, uint32_t block, int64_t *from, int64_t *to);
+
+#endif
