@@ -5,8 +5,8 @@
  * Format, version 1:
  *
  *   launch.json         one object. "version" first; kernel, label, reference, where, verdict,
- *                       gate, launch, device, grid, block, shared_bytes, arrays, numbers, worst and
- *                       first as in the journal's finding lines; "seed" (of the run), "host",
+ *                       gate, launch, device, grid, block, shared_bytes, subset, arrays, numbers,
+ * worst and first as in the journal's finding lines (report_json.h); "seed" (of the run), "host",
  *                       "pid"; "parameters": for each the offset and size in the packed buffer and
  *                       its bytes as hex (null when they were too long to keep); "call": what the
  *                       reference was given besides arrays: formals, scalars, sizes, tolerances,
@@ -18,10 +18,11 @@
  *                       header padded with spaces to 8 bytes, then the data. Dense, row major:
  *                       before.NAME and after.NAME for each array that was snapshotted on that
  *                       side, in its own dtype (i8, u8, bool as one byte), reference.NAME in F64,
- *                       unrounded, NaN where the reference did not look. NAME is the signature's.
- *                       A tensor that is too large stands in parts, as `after.y[100:140]`: rows
- *                       100 to 139 (excerpt.h). Widest dtypes first, so that every tensor is
- * aligned to its element. module.cubin        the image that holds the kernel, if it could be had.
+ *                       unrounded, NaN where the reference did not look. Where "subset" says so, a
+ * tensor has the chosen items alone, in the order of the blocks, as has "call". NAME is the
+ * signature's. A tensor that is too large stands in parts, as `after.y[100:140]`: rows 100 to 139
+ * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element. module.cubin
+ * the image that holds the kernel, if it could be had.
  *
  * A folder under its final name is complete: it is written as .bundle-XXXXXX and renamed.
  * Bump BUNDLE_VERSION whenever a field changes its meaning or goes, or a reader of the last version

@@ -37,6 +37,8 @@ struct row {
     pthread_mutex_t lock; /* of all below; the collector's and the reader's */
     uint64_t elements, violations;
     double max_ratio;
+    uint64_t subsets;
+    double sum_shares;
     uint64_t narrow_elements;
     double sum_square, sum_signed;
 };
@@ -245,6 +247,12 @@ void counters_check(struct counters *counters, const struct check_report *report
     row->violations += numbers->violations;
     if (numbers->max_ratio > row->max_ratio)
         row->max_ratio = numbers->max_ratio;
+    if (report->binding && report->binding->subset.dim) {
+        const struct subset *subset = &report->binding->subset;
+
+        row->subsets++;
+        row->sum_shares += (double)subset->count / (double)subset->total;
+    }
     if (report->verdict == VERDICT_MATCH && narrow_outputs(report->binding)) {
         row->narrow_elements += numbers->checked;
         row->sum_square += numbers->sum_square;
@@ -374,6 +382,9 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
     out->elements = row->elements;
     out->violations = row->violations;
     out->max_ratio = row->max_ratio;
+    out->subsets = row->subsets;
+    if (row->subsets > 0)
+        out->subset_share = row->sum_shares / (double)row->subsets;
     out->narrow_elements = row->narrow_elements;
     if (row->narrow_elements > 0) {
         double elements = (double)row->narrow_elements;

@@ -73,7 +73,9 @@ struct counters_kernel {
     struct counters_buckets buckets;
     uint64_t elements; /* checked, in all verdicts */
     uint64_t violations;
-    double max_ratio; /* worst error / bound of any element */
+    double max_ratio;    /* worst error / bound of any element */
+    uint64_t subsets;    /* checks that saw a part of the launch's items alone ... */
+    double subset_share; /* ... and the mean share of the items that they saw */
     /* Over launches that matched and whose outputs are all of 16 bits or fewer, where errors below
      * the bound still tell something (wider outputs show the accumulator's noise): */
     uint64_t narrow_elements;

@@ -399,6 +399,8 @@ static void write_kernel_totals(struct journal *journal, const struct counters_k
     json_put_double(json, "square_ratio", kernel->square_ratio);
     json_put_double(json, "mean_signed", kernel->mean_signed);
     json_put_double(json, "bias", kernel->bias);
+    json_put_uint(json, "subsets", kernel->subsets);
+    json_put_double(json, "subset_share", kernel->subset_share);
     line_end(journal, false);
 }
 

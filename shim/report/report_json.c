@@ -37,6 +37,8 @@ static void put_arrays(struct json_out *json, const struct binding *binding)
         put_int64s(json, "stride", array->stride, array->ndim);
         json_put_string(json, "address", address);
         json_put_uint(json, "bytes", array->bytes);
+        if (binding_gathers(binding, i))
+            json_put_int(json, "subset_axis", array->axis);
         json_end(json);
     }
     json_end(json);
@@ -52,6 +54,31 @@ static void put_outlier(struct json_out *json, const struct outlier_call_report 
     json_put_string(json, "statistic", outlier->statistic);
     json_put_double(json, outlier->sigmas ? "sigmas" : "score", outlier->score);
     json_put_double(json, "threshold", outlier->threshold);
+    json_end(json);
+}
+
+/* Which items of the launch the check saw, where not all. */
+static void put_subset(struct json_out *json, const struct binding *binding)
+{
+    const struct subset *subset = binding ? &binding->subset : NULL;
+
+    if (!subset || !subset->dim)
+        return;
+    json_put_object(json, "subset");
+    json_put_string(json, "dim", subset->dim);
+    json_put_int(json, "checked", subset->count);
+    json_put_int(json, "of", subset->total);
+    json_put_array(json, "blocks");
+    for (uint32_t i = 0; i < subset->select.blocks; i++) {
+        int64_t block[2];
+
+        subset_block(subset, i, &block[0], &block[1]);
+        json_begin_array(json);
+        json_int(json, block[0]);
+        json_int(json, block[1]);
+        json_end(json);
+    }
+    json_end(json);
     json_end(json);
 }
 
@@ -101,6 +128,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     report_json_dim3(json, "grid", report->grid);
     report_json_dim3(json, "block", report->block);
     json_put_uint(json, "shared_bytes", report->shared_bytes);
+    put_subset(json, report->binding);
     put_arrays(json, report->binding);
     put_numbers(json, n);
     if (place_of(report->binding, n->worst_tensor, n->worst_index, &place))

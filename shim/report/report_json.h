@@ -8,8 +8,16 @@
 /* "grid":[x,y,z] */
 void report_json_dim3(struct json_out *json, const char *key, const uint32_t value[3]);
 
-/* Members of the open object: kernel, label, reference, where, verdict, gate, launch, device, grid,
- * block, shared_bytes, arrays, numbers, worst and first ({array, index, got, reference, bound}). */
+/*
+ * Members of the open object: kernel, label, reference, where, verdict, gate, launch, device, grid,
+ * block, shared_bytes, subset, arrays, numbers, worst and first ({array, index, got, reference,
+ * bound}).
+ *
+ * "subset" is there where the check saw some items of a dim alone: {dim, checked, of, blocks}, and
+ * a block [a, b] is the launch's items a to b - 1. An array whose other items were not copied says
+ * by "subset_axis" which dim of its shape, which is the launch's, that is. Indices are the
+ * launch's.
+ */
 void report_json_check(struct json_out *json, const struct check_report *report);
 
 #endif

@@ -33,6 +33,8 @@ struct element {
 struct finding {
     char *label, *bundle; /* owned; bundle may be NULL */
     struct outlier_call_report outlier;
+    const char *dim; /* of which `seen` of `total` items were checked; NULL: all */
+    int64_t seen, total;
     uint64_t launch, elements, violations, class_mismatch;
     uint32_t grid[3], block[3];
     double max_ratio;
@@ -113,6 +115,9 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->bundle = bundle && *bundle ? strdup(bundle) : NULL;
     finding->launch = report->launch;
     finding->outlier = report->outlier;
+    finding->dim = report->binding ? report->binding->subset.dim : NULL;
+    finding->seen = finding->dim ? report->binding->subset.count : 0;
+    finding->total = finding->dim ? report->binding->subset.total : 0;
     finding->elements = n->checked;
     finding->violations = n->violations;
     finding->class_mismatch = n->class_mismatch;
@@ -302,6 +307,14 @@ static const char *put_kernel_notes(struct textbuf *out, const char *title,
 {
     const char *label = place_kernel(kernel->spec);
 
+    if (kernel->subsets > 0) {
+        textbuf_printf(out,
+                       "%s    %s: %" PRIu64 " of %" PRIu64 " checks saw a subset of the launch, "
+                       "%.3g %% of its items on average (CUVET_SUBSET)\n",
+                       title, label, kernel->subsets, counters_checked(&kernel->buckets),
+                       100 * kernel->subset_share);
+        title = "";
+    }
     if (kernel->narrow_elements == 0)
         return title;
     if (kernel->square_ratio > NOTE_SQUARE_RATIO) {
@@ -364,6 +377,9 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
         textbuf_printf(out, ", up to %.3g times\n", f->max_ratio);
     else
         textbuf_printf(out, "\n");
+    if (f->dim)
+        textbuf_printf(out, "       subset %s %" PRId64 " of %" PRId64 "\n", f->dim, f->seen,
+                       f->total);
     if (f->worst.place[0])
         put_element(out, "worst", &f->worst);
     if (f->first.place[0] && strcmp(f->first.place, f->worst.place) != 0)

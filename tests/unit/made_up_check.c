@@ -66,3 +66,18 @@ void made_up_mismatch(struct made_up_check *check)
     numbers->worst_ref = 1.03125;
     numbers->worst_bound = 0.0625;
 }
+
+void made_up_subset(struct made_up_check *check)
+{
+    struct binding *binding = &check->binding;
+
+    binding->subset = (struct subset){.dim = "rows", .total = 100, .count = 4};
+    binding->subset.select =
+        (struct snapshot_select){.length = 2, .blocks = 2, .unit = 2, .start = {0, 49}};
+    for (int i = 0; i < 2; i++) {
+        binding->subset.axis[i] = 0;
+        binding->array[i].axis = 0;
+        binding->array[i].dim[0] = 100;
+        binding->array[i].bytes = 1600;
+    }
+}

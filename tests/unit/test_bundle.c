@@ -231,6 +231,24 @@ static void the_tensors_read_back(void **state)
     assert_int_equal(info.st_mode & 0777, 0600);
 }
 
+/* The tensors are those of the subset, the places those of the launch. */
+static void a_subset_is_stored_as_it_was_checked(void **state)
+{
+    struct fixture *f = *state;
+    char *text;
+
+    make_bundles(f, 4);
+    made_up_subset(&f->check);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    check_tensors(f, "4,8", MADE_UP_ELEMENTS);
+    text = bundle_file(f, "launch.json", NULL);
+    assert_has(text, "\"subset\": {\"dim\": \"rows\",\"checked\": 4,\"of\": 100,"
+                     "\"blocks\": [[0,2],[98,100]]}");
+    assert_has(text, "{\"array\": \"y\",\"dtype\": \"bf16\",\"shape\": [4,8],\"rule\": \"bound\"");
+    assert_has(text, "\"worst\": {\"array\": \"y\",\"index\": [99,5]");
+    free(text);
+}
+
 static void large_tensors_are_streamed(void **state)
 {
     struct fixture *f = *state;
@@ -684,6 +702,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BUNDLE_TEST(the_tensors_read_back),
+        BUNDLE_TEST(a_subset_is_stored_as_it_was_checked),
         BUNDLE_TEST(large_tensors_are_streamed),
         BUNDLE_TEST(launch_json_describes_the_launch),
         BUNDLE_TEST(a_missing_image_is_explained),

@@ -210,6 +210,25 @@ static void a_finding_says_why_the_outlier_gate_called_it(void **state)
     assert_has(f->line[1], "\"statistic\":\"centroid distance\",\"score\":1,");
 }
 
+static void a_finding_of_a_subset_says_which(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    made_up_mismatch(&f->check);
+    journal_check(f->journal, &f->check.report, NULL);
+    made_up_subset(&f->check);
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_lacks(f->line[0], "\"subset");
+    assert_has(f->line[1], "\"shared_bytes\":48,\"subset\":{\"dim\":\"rows\",\"checked\":4,"
+                           "\"of\":100,\"blocks\":[[0,2],[98,100]]},\"arrays\":[");
+    assert_has(f->line[1], "\"shape\":[100,8],\"stride\":[8,1],\"address\":\"0x7f0000002000\","
+                           "\"bytes\":1600,\"subset_axis\":0}");
+    assert_has(f->line[1], "\"worst\":{\"array\":\"y\",\"index\":[99,5],\"got\":3,");
+    assert_has(f->line[1], "\"first\":{\"array\":\"y\",\"index\":[1,2],\"got\":1.5,");
+}
+
 static void a_match_writes_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -498,6 +517,7 @@ int main(void)
         JOURNAL_TEST(other_lines_are_not_read),
         JOURNAL_TEST(a_finding_has_all_numbers),
         JOURNAL_TEST(a_finding_says_why_the_outlier_gate_called_it),
+        JOURNAL_TEST(a_finding_of_a_subset_says_which),
         JOURNAL_TEST(a_match_writes_nothing),
         JOURNAL_TEST(repeated_checks_are_thinned_out),
         JOURNAL_TEST(start_warning_and_launch_error),

@@ -125,6 +125,24 @@ static void a_finding_of_the_outlier_gate_says_so(void **state)
     assert_has(f, "       outlier  absmax of x: 7.25 sigma, over 5.5\n");
 }
 
+static void a_subset_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f); /* one that saw everything */
+    made_up_mismatch(&f->check);
+    made_up_subset(&f->check);
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f,
+               "    double: 1 of 2 checks saw a subset of the launch, 4 % of its items on average "
+               "(CUVET_SUBSET)\n");
+    assert_has(f, "2 of 32 elements outside the bound, up to 31.5 times\n"
+                  "       subset rows 4 of 100\n"
+                  "       worst  y[99][5]: got 3, expected 1.03125 +- 0.0625\n"
+                  "       first  y[1][2]: got");
+}
+
 static void a_clean_run_is_short(void **state)
 {
     struct fixture *f = *state;
@@ -365,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SUMMARY_TEST(a_run_with_a_finding),
         SUMMARY_TEST(a_finding_of_the_outlier_gate_says_so),
+        SUMMARY_TEST(a_subset_is_told),
         SUMMARY_TEST(a_clean_run_is_short),
         SUMMARY_TEST(silence_does_not_look_like_success),
         SUMMARY_TEST(every_reason_is_printed),
