@@ -1,0 +1,93 @@
+/*
+ * program.c - launches that are large for what may be copied of them: `program FATBIN KERNEL
+ * [HOW]`.
+ *
+ *   norm_...    rows; HOW dense, pitch (rows further apart than they are long), place (in place),
+ *               or few long ones: long (dense), apart
+ *   layer_...   rows, six arrays
+ *   flat_..., update_..., planes_...   one row, in place for update, two of them for planes
+ *   HOW rare    many launches on new values, one of them with large values in every row
+ */
+#include "common/program.h"
+
+#include <string.h>
+
+enum { ROWS = 200, COLS = 33, PITCH = 43, COUNT = 6603, REPEAT = 4, LAUNCHES = 60, RARE = 45 };
+enum { LONG_ROWS = 12, LONG_COLS = 5004 };
+
+static bool is(const char *prefix)
+{
+    return strncmp(word(0), prefix, strlen(prefix)) == 0;
+}
+
+static bool how(const char *what)
+{
+    return strcmp(word(1), what) == 0;
+}
+
+/* Large values, a row's length apart. */
+static void spoil(CUdeviceptr array)
+{
+    float large = 100;
+    for (size_t i = 5; i < ROWS * COLS; i += COLS)
+        CHECK(cuMemcpyHtoD(array + 4 * i, &large, sizeof(large)));
+}
+
+/* Each launch on new values, so that one in place does not come to rest. */
+static void repeat(CUdeviceptr values, size_t count, unsigned grid, void **params)
+{
+    unsigned launches = how("rare") ? LAUNCHES : REPEAT;
+    for (unsigned i = 0; i < launches; i++) {
+        fill(values, count, 100 + i);
+        if (how("rare") && i == RARE)
+            spoil(values);
+        launch(kernel(word(0)), grid, 64, NULL, params);
+        CHECK(cuCtxSynchronize());
+    }
+}
+
+static void norms(void)
+{
+    bool is_long = how("long") || how("apart");
+    size_t count = is_long ? LONG_ROWS * LONG_COLS : ROWS * PITCH;
+    CUdeviceptr x = upload(count, 1), w = upload(LONG_COLS, 2), y = upload(count, 3);
+    CUdeviceptr out = how("place") ? x : y;
+    int64_t pitch = is_long ? LONG_COLS : how("pitch") ? PITCH : COLS;
+    int cols = how("long") ? LONG_COLS : how("apart") ? LONG_COLS - 1 : COLS;
+    float eps = 1e-5f;
+    repeat(x, count, is_long ? LONG_ROWS : ROWS, (void *[]){&x, &w, &out, &pitch, &cols, &eps});
+    print_sum(word(0), out, count * sizeof(float));
+}
+
+static void layers(void)
+{
+    CUdeviceptr x = upload(ROWS * COLS, 1), w = upload(COLS, 2), b = upload(COLS, 3);
+    CUdeviceptr y = upload(ROWS * COLS, 4), mean = upload(ROWS, 5), rstd = upload(ROWS, 6);
+    int cols = COLS;
+    float eps = 1e-5f;
+    repeat(x, ROWS * COLS, ROWS, (void *[]){&x, &w, &b, &y, &mean, &rstd, &cols, &eps});
+    print_sum(word(0), y, ROWS * COLS * sizeof(float));
+}
+
+static void flat(void)
+{
+    int n = COUNT;
+    float alpha = 1.5f;
+    CUdeviceptr x = upload(2 * COUNT, 4), y = upload(COUNT, 5);
+    void *scale[] = {&x, &y, &alpha, &n}, *update[] = {&y, &x, &n}, *planes[] = {&x, &y, &n};
+    repeat(x, 2 * COUNT, 8, is("flat") ? scale : is("update") ? update : planes);
+    print_sum(word(0), y, COUNT * sizeof(float));
+}
+
+int main(int argc, char **argv)
+{
+    start(argc, argv);
+    if (is("norm"))
+        norms();
+    else if (is("layer"))
+        layers();
+    else
+        flat();
+    finish();
+    return 0;
+}
