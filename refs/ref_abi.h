@@ -107,7 +107,9 @@ struct ref_verdict {
     double max_ratio;        /* max |got - y| / bound; Inf for a class mismatch */
     double worst_got, worst_ref, worst_bound;
     double first_got, first_ref, first_bound;
-    double sum_square;     /* sum of ((got - y) / ulp)^2 over finite pairs: R = 12 * mean */
+    uint64_t measured;     /* of how many the two sums are: finite pairs whose own error bound is
+                              at most an ulp; beyond that a few would outweigh all others */
+    double sum_square;     /* sum of ((got - y) / ulp)^2: R = 12 * mean */
     double sum_signed;     /* sum of (got - y) / ulp: signed bias */
     uint32_t first_tensor; /* ref_tensor.id */
     uint32_t worst_tensor;

@@ -136,7 +136,7 @@ template <class E> struct ref_frame {
         : call(call_), cold(cold_), dims(0), masked(false), sane(true)
     {
         hot.max_abs = hot.max_rel = hot.max_ratio = hot.sum_square = hot.sum_signed = 0;
-        hot.checked = hot.refused = hot.wide = 0;
+        hot.checked = hot.refused = hot.wide = hot.unmeasured = 0;
         double u = call.unit_roundoff + 1.1102230246251565e-16, rho = call.input_roundoff;
         k.u = (E)u;
         k.u1 = (E)(u + rho);

@@ -35,7 +35,7 @@
 /* What the hot path adds up, per thread. Sums are over ulps: E has room for any thread's share. */
 template <class E> struct ref_hot {
     E max_abs, max_rel, max_ratio, sum_square, sum_signed;
-    uint32_t checked, refused, wide;
+    uint32_t checked, refused, wide, unmeasured;
 };
 
 /*
@@ -177,8 +177,11 @@ REF_FN void ref_measure(ref_verdict *cold, const ref_element &x, double rounded)
     double miss = x.got - (x.t->rule == RULE_BITWISE ? rounded : x.y);
     double y = ref_abs(x.y), most = ref_more(y, ref_abs(x.got));
     double ulps = miss * ref_flip(ref_dtype_ulp(x.t->dtype, most));
-    cold->sum_signed += ulps;
-    cold->sum_square += ulps * ulps;
+    if (!ref_rule_bounds(x.t->rule) || x.e <= ref_dtype_ulp(x.t->dtype, most) + x.calm) {
+        cold->measured++;
+        cold->sum_signed += ulps;
+        cold->sum_square += ulps * ulps;
+    }
     cold->max_abs = ref_more(cold->max_abs, ref_abs(miss));
     if (y > 0)
         cold->max_rel = ref_more(cold->max_rel, ref_abs(miss) / y);
@@ -355,11 +358,14 @@ REF_FN bool ref_judge_pack(ref_hot<E> &hot, const ref_tensor &t, const ref_judge
     square *= judge.up * judge.up;
     if (!right || !ref_finite(square))
         return false;
-    if (!narrow)
-        hot.wide += ref_count_wide(judge, limit, y);
     hot.checked += W;
-    hot.sum_square += square;
-    hot.sum_signed += bias * judge.up;
+    if (narrow) {
+        hot.sum_square += square;
+        hot.sum_signed += bias * judge.up;
+    } else {
+        hot.wide += ref_count_wide(judge, limit, y);
+        hot.unmeasured += W;
+    }
     hot.max_abs = ref_more(hot.max_abs, size);
     hot.max_rel = ref_more(hot.max_rel, rel);
     hot.max_ratio = ref_more(hot.max_ratio, ratio);
@@ -374,6 +380,7 @@ template <class E> REF_FN void ref_settle(ref_verdict *cold, const ref_hot<E> &h
     cold->checked += hot.checked;
     cold->refused += hot.refused;
     cold->wide += hot.wide;
+    cold->measured += hot.checked - hot.unmeasured;
     cold->sum_square += (double)hot.sum_square;
     cold->sum_signed += (double)hot.sum_signed;
     cold->max_abs = ref_more(cold->max_abs, (double)hot.max_abs);
@@ -415,6 +422,7 @@ REF_SLOW void ref_merge_slowly(ref_verdict *a, const ref_verdict *b)
 REF_FN void ref_merge_rare(ref_verdict *mine, ref_verdict *out)
 {
     mine->checked = 0;
+    mine->measured = 0;
     mine->sum_square = mine->sum_signed = 0;
     mine->max_abs = mine->max_rel = mine->max_ratio = 0;
     mine->worst_index = REF_NO_INDEX;
@@ -427,6 +435,7 @@ REF_FN void ref_warp_merge(ref_verdict *mine, ref_verdict *out)
     const unsigned all = 0xffffffffu;
     unsigned lane = threadIdx.x & 31;
     unsigned long long checked = ref_warp_add((unsigned long long)mine->checked);
+    unsigned long long measured = ref_warp_add((unsigned long long)mine->measured);
     double square = ref_warp_add(mine->sum_square), bias = ref_warp_add(mine->sum_signed);
     double max_abs = ref_warp_max(mine->max_abs), max_rel = ref_warp_max(mine->max_rel);
     double ratio = ref_warp_max(mine->max_ratio);
@@ -437,6 +446,7 @@ REF_FN void ref_warp_merge(ref_verdict *mine, ref_verdict *out)
     if (lane == 0) {
         ref_verdict_clear(out);
         out->checked = checked;
+        out->measured = measured;
         out->sum_square = square;
         out->sum_signed = bias;
         out->max_abs = max_abs;

@@ -31,6 +31,7 @@ REF_SHARED_FN void ref_verdict_merge(struct ref_verdict *a, const struct ref_ver
     a->wide += b->wide;
     a->refused += b->refused;
     a->busy += b->busy;
+    a->measured += b->measured;
     a->sum_square += b->sum_square;
     a->sum_signed += b->sum_signed;
     if (b->max_abs > a->max_abs)

@@ -39,8 +39,10 @@ struct row {
     double max_ratio;
     uint64_t subsets;
     double sum_shares;
-    uint64_t narrow_elements;
+    uint64_t wide, narrow_elements;
     double sum_square, sum_signed;
+    uint64_t spread_launches, lean_launches;
+    double note_square, note_mean;
 };
 
 struct chunk {
@@ -214,23 +216,18 @@ void counters_skip(struct counters *counters, int64_t number, enum skip skip)
         add_one(&row_or_process(counters, number)->shard[own_shard()].skip[skip]);
 }
 
-/* Whether all outputs are so narrow that their rounding outweighs the accumulator's. */
-static bool narrow_outputs(const struct binding *binding)
+/* The launch whose errors stand out most speaks for the kernel. */
+static void add_notes(struct row *row, const struct check_report *report)
 {
-    bool any = false;
+    double square = verdict_square_ratio(&report->numbers);
+    double mean = verdict_mean_signed(&report->numbers);
 
-    for (int a = 0; binding && a < binding->arrays; a++) {
-        const struct bound_array *array = &binding->array[a];
-        bool floating = array->dtype == DTYPE_F16 || array->dtype == DTYPE_BF16 ||
-                        array->dtype == DTYPE_F8E4M3 || array->dtype == DTYPE_F8E5M2;
-
-        if (!role_writes(array->role))
-            continue;
-        if (!floating)
-            return false;
-        any = true;
-    }
-    return any;
+    if (report->notes & NOTE_SPREAD && square > row->note_square)
+        row->note_square = square;
+    if (report->notes & NOTE_LEAN && fabs(mean) > fabs(row->note_mean))
+        row->note_mean = mean;
+    row->spread_launches += (report->notes & NOTE_SPREAD) != 0;
+    row->lean_launches += (report->notes & NOTE_LEAN) != 0;
 }
 
 void counters_check(struct counters *counters, const struct check_report *report)
@@ -253,8 +250,10 @@ void counters_check(struct counters *counters, const struct check_report *report
         row->subsets++;
         row->sum_shares += (double)subset->count / (double)subset->total;
     }
-    if (report->verdict == VERDICT_MATCH && narrow_outputs(report->binding)) {
-        row->narrow_elements += numbers->checked;
+    row->wide += numbers->wide;
+    add_notes(row, report);
+    if (report->statistics) {
+        row->narrow_elements += numbers->measured;
         row->sum_square += numbers->sum_square;
         row->sum_signed += numbers->sum_signed;
     }
@@ -385,6 +384,11 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
     out->subsets = row->subsets;
     if (row->subsets > 0)
         out->subset_share = row->sum_shares / (double)row->subsets;
+    out->wide = row->wide;
+    out->spread_launches = row->spread_launches;
+    out->lean_launches = row->lean_launches;
+    out->note_square = row->note_square;
+    out->note_mean = row->note_mean;
     out->narrow_elements = row->narrow_elements;
     if (row->narrow_elements > 0) {
         double elements = (double)row->narrow_elements;

@@ -73,11 +73,15 @@ struct counters_kernel {
     struct counters_buckets buckets;
     uint64_t elements; /* checked, in all verdicts */
     uint64_t violations;
+    uint64_t wide;       /* elements whose bound was too wide to say anything */
     double max_ratio;    /* worst error / bound of any element */
     uint64_t subsets;    /* checks that saw a part of the launch's items alone ... */
     double subset_share; /* ... and the mean share of the items that they saw */
-    /* Over launches that matched and whose outputs are all of 16 bits or fewer, where errors below
-     * the bound still tell something (wider outputs show the accumulator's noise): */
+    /* Launches with a note, and the strongest of each kind: */
+    uint64_t spread_launches, lean_launches;
+    double note_square, note_mean; /* R, mean error in output ulps */
+    /* Over launches that matched and whose errors below the bound still tell something (notes.h):
+     */
     uint64_t narrow_elements;
     double square_ratio; /* R, as verdict_square_ratio */
     double mean_signed;  /* mean error in output ulps, with its sign */

@@ -307,17 +307,20 @@ static uint64_t occurrence(struct journal *journal, const struct check_report *r
 
 void journal_check(struct journal *journal, const struct check_report *report, const char *bundle)
 {
+    static const char *const events[VERDICT_COUNT] = {[VERDICT_MATCH] = "note",
+                                                      [VERDICT_MISMATCH] = "finding",
+                                                      [VERDICT_INCONCLUSIVE] = "inconclusive"};
     bool finding = report->verdict == VERDICT_MISMATCH;
     struct json_out *json;
     uint64_t number;
 
-    if (!finding && report->verdict != VERDICT_INCONCLUSIVE)
+    if (report->verdict == VERDICT_MATCH && !report->notes)
         return;
-    json = line_begin(journal, finding ? "finding" : "inconclusive");
+    json = line_begin(journal, events[report->verdict]);
     if (!json)
         return;
     number = occurrence(journal, report);
-    if (!thin_told(number, finding ? THIN_FINDINGS : THIN_INCONCLUSIVE)) {
+    if (!thin_told(number, finding ? THIN_FINDINGS : THIN_OTHERS)) {
         pthread_mutex_unlock(&journal->lock);
         return;
     }
@@ -395,6 +398,9 @@ static void write_kernel_totals(struct journal *journal, const struct counters_k
     json_put_uint(json, "elements", kernel->elements);
     json_put_uint(json, "violations", kernel->violations);
     json_put_double(json, "max_ratio", kernel->max_ratio);
+    json_put_uint(json, "wide", kernel->wide);
+    json_put_uint(json, "spread_launches", kernel->spread_launches);
+    json_put_uint(json, "lean_launches", kernel->lean_launches);
     json_put_uint(json, "narrow_elements", kernel->narrow_elements);
     json_put_double(json, "square_ratio", kernel->square_ratio);
     json_put_double(json, "mean_signed", kernel->mean_signed);

@@ -8,15 +8,18 @@
  *
  *   start         the program, the options, the registry's files and number of entries
  *   kernel        first sight of a registered kernel: symbol, label, reference, where
- *   finding       a mismatch: kernel, launch, shapes, numbers, worst and first element, bundle;
- * what part of the launch was checked, if not all of it (report_json.h) inconclusive  the same of a
- * launch whose bound was too wide warning       a sentence launch_error  first sight of a launch
- * that the driver refused control       checking was steered: "what" is "start", "stop" or "sample
- * P" totals        at the end: the counters of one kernel end           at the end: the counters of
- * the process; without it the process was killed
+ *   finding       a mismatch: kernel, launch, shapes, numbers, worst and first element, bundle; what part of the
+ *                 launch was checked, if not all of it (report_json.h)
+ *   inconclusive  the same of a launch whose bound was too wide
+ *   note          the same of a match whose errors are odd together: "notes" has "spread" or "lean"
+ *   warning       a sentence
+ *   launch_error  first sight of a launch that the driver refused
+ *   control       checking was steered: "what" is "start", "stop" or "sample P"
+ *   totals        at the end: the counters of one kernel
+ *   end           at the end: the counters of the process; without it the process was killed
  *
- * Of one kernel the first 64 findings and the first 4 inconclusive launches are written, then each
- * whose number is a power of two; "occurrence" says which it is, the totals count all.
+ * Of one kernel the first 64 findings and the first 4 inconclusive launches and notes are written,
+ * then each whose number is a power of two; "occurrence" says which it is, the totals count all.
  * Bump JOURNAL_VERSION whenever a field changes its meaning or goes, or the head changes its order;
  * a new field or event needs no bump. journal_read.h is the other half: change both together.
  *
@@ -49,8 +52,8 @@ void journal_destroy(struct journal *journal); /* closes; writes no end line */
 
 void journal_start(struct journal *journal, const struct options *options, uint64_t entries);
 void journal_kernel(struct journal *journal, const struct kernel_spec *spec);
-/* A finding or inconclusive line by the report's verdict; nothing for a match. `bundle` is the
- * path of the bundle, or NULL. */
+/* A finding, inconclusive or note line by the report; nothing for a match without notes. `bundle`
+ * is the path of the bundle, or NULL. */
 void journal_check(struct journal *journal, const struct check_report *report, const char *bundle);
 void journal_warning(struct journal *journal, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -93,7 +93,9 @@ static void put_numbers(struct json_out *json, const struct ref_verdict *numbers
     json_put_double(json, "max_abs", numbers->max_abs);
     json_put_double(json, "max_rel", numbers->max_rel);
     json_put_double(json, "max_ratio", numbers->max_ratio);
+    json_put_uint(json, "measured", numbers->measured);
     json_put_double(json, "square_ratio", verdict_square_ratio(numbers));
+    json_put_double(json, "mean_signed", verdict_mean_signed(numbers));
     json_put_double(json, "bias", verdict_bias(numbers));
     json_end(json);
 }
@@ -110,6 +112,18 @@ static void put_element(struct json_out *json, const char *key, const struct pla
     json_end(json);
 }
 
+static void put_notes(struct json_out *json, unsigned notes)
+{
+    if (!notes)
+        return;
+    json_put_array(json, "notes");
+    if (notes & NOTE_SPREAD)
+        json_string_n(json, "spread", 6);
+    if (notes & NOTE_LEAN)
+        json_string_n(json, "lean", 4);
+    json_end(json);
+}
+
 void report_json_check(struct json_out *json, const struct check_report *report)
 {
     const struct kernel_spec *spec = report->spec;
@@ -121,6 +135,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     json_put_string(json, "reference", spec->reference ? spec->reference->name : NULL);
     json_put_string(json, "where", spec->where);
     json_put_string(json, "verdict", verdict_text(report->verdict));
+    put_notes(json, report->notes);
     json_put_string(json, "gate", report->gate);
     put_outlier(json, &report->outlier);
     json_put_uint(json, "launch", report->launch);

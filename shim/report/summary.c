@@ -18,10 +18,9 @@
 #include "base/files.h"
 #include "report/place.h"
 
-/* When errors of matching launches are worth a note. Correct rounding gives R = 1 and a mean error
- * of 0 with a standard deviation of sqrt(1/12) / sqrt(n) ulp. A note is due at 2 and at 8 standard
- * deviations that also amount to 0.02 ulp: a tiny bias of very many elements is no news. */
-static const double NOTE_SQUARE_RATIO = 2, NOTE_MEAN = 0.02, NOTE_BIAS = 8 * 0.288675;
+/* Elements of which the bound says nothing are worth a note from this share on: a few are there
+ * wherever sums cancel. From a tenth on the launch itself is inconclusive. */
+static const double NOTE_WIDE = 0.01;
 
 enum { NUMBER_TEXT = 32, PLACE_TEXT = 128, LABEL_WIDTH = 44 };
 
@@ -315,21 +314,28 @@ static const char *put_kernel_notes(struct textbuf *out, const char *title,
                        100 * kernel->subset_share);
         title = "";
     }
-    if (kernel->narrow_elements == 0)
-        return title;
-    if (kernel->square_ratio > NOTE_SQUARE_RATIO) {
+    if (kernel->spread_launches > 0) {
         textbuf_printf(out,
-                       "%s    %s matches, but the mean square of its errors is R = %.3g times "
-                       "that of one correct rounding:\n      does it round intermediate results "
-                       "to a narrow type?\n",
-                       title, label, kernel->square_ratio);
+                       "%s    %s matches, but in %" PRIu64 " launch%s the mean square of its "
+                       "errors is R = %.3g times that of one correct rounding:\n      does it "
+                       "round intermediate results to a narrow type?\n",
+                       title, label, kernel->spread_launches,
+                       kernel->spread_launches == 1 ? "" : "es", kernel->note_square);
         title = "";
     }
-    if (fabs(kernel->mean_signed) > NOTE_MEAN && fabs(kernel->bias) > NOTE_BIAS) {
+    if (kernel->lean_launches > 0) {
         textbuf_printf(out,
-                       "%s    %s matches, but its errors lean one way: %+.3g ulp on average:\n"
-                       "      does it truncate, or lose a small term?\n",
-                       title, label, kernel->mean_signed);
+                       "%s    %s matches, but in %" PRIu64 " launch%s its errors lean one way, "
+                       "%+.3g ulp on average:\n      does it truncate, or lose a small term?\n",
+                       title, label, kernel->lean_launches, kernel->lean_launches == 1 ? "" : "es",
+                       kernel->note_mean);
+        title = "";
+    }
+    if ((double)kernel->wide > NOTE_WIDE * (double)kernel->elements) {
+        textbuf_printf(out,
+                       "%s    %s: of %" PRIu64 " of its %" PRIu64 " elements the bound is too wide "
+                       "to say anything.\n",
+                       title, label, kernel->wide, kernel->elements);
         title = "";
     }
     return title;

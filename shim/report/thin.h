@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { THIN_FINDINGS = 64, THIN_INCONCLUSIVE = 4 };
+enum { THIN_FINDINGS = 64, THIN_OTHERS = 4 };
 
 /* Whether number `occurrence` (from 1) is told: the first `all`, then each power of two. */
 static inline bool thin_told(uint64_t occurrence, uint64_t all)

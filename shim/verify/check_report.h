@@ -32,6 +32,8 @@ struct check_report {
     const struct binding *binding; /* names, shapes and roles of the arrays */
     struct ref_verdict numbers;
     enum verdict verdict;
+    bool statistics;  /* its errors' spread and lean mean something: notes.h */
+    unsigned notes;   /* enum verdict_note, or'ed */
     const char *gate; /* why it was checked: "first", "random" or "outlier" */
     struct outlier_call_report outlier;
     uint64_t launch; /* number of this launch among those of its kernel, from 0 */

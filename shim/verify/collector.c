@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "verify/notes.h"
 #include "verify/own.h"
 #include "verify/replay.h"
 
@@ -134,6 +135,7 @@ static void judge(struct collector *collector, struct side *side, struct lane *l
     };
     memcpy(report.grid, check->grid, sizeof(report.grid));
     memcpy(report.block, check->block, sizeof(report.block));
+    notes_fill(&report);
     struct replay_source replay = {side, lane, check};
     struct bundle_source source = {
         .user = &replay,

@@ -97,7 +97,7 @@ static enum status read_point(const char *name, const struct yaml_node *node,
     snprintf(word, sizeof word, "%.*s", (int)length, text);
     bool known = strcmp(word, "output") == 0 || type_parse(word, &type);
     if (!known || type.lanes != 1 || (text[length] && !may) || type.dtype < DTYPE_F32 ||
-        (type.dtype > DTYPE_F8E5M2 && type.dtype != (enum dtype)POINT_OF_OUTPUT))
+        (type.dtype > DTYPE_F8E5M2 && (int)type.dtype != POINT_OF_OUTPUT))
         return yaml_error(err, node,
                           "rounding at '%.40s' is '%.40s'; expected f32, f16, bf16, f8e4m3, f8e5m2 "
                           "or output, with a ? behind it where the kernel may round",

@@ -25,25 +25,36 @@ const char *verdict_text(enum verdict verdict)
     return texts[verdict];
 }
 
-/* The sums run over finite pairs, which nobody counts: pairs of another class are known not to be
- * among them, pairs of equal NaN or Inf are so rare that they may stay in the divisor. */
-static double finite_pairs(const struct ref_verdict *numbers)
-{
-    if (numbers->checked <= numbers->class_mismatch)
-        return 0;
-    return (double)(numbers->checked - numbers->class_mismatch);
-}
-
 double verdict_square_ratio(const struct ref_verdict *numbers)
 {
-    double pairs = finite_pairs(numbers);
+    return numbers->measured ? 12 * numbers->sum_square / (double)numbers->measured : 0;
+}
 
-    return pairs > 0 ? 12 * numbers->sum_square / pairs : 0;
+double verdict_mean_signed(const struct ref_verdict *numbers)
+{
+    return numbers->measured ? numbers->sum_signed / (double)numbers->measured : 0;
 }
 
 double verdict_bias(const struct ref_verdict *numbers)
 {
-    double pairs = finite_pairs(numbers);
+    return numbers->measured ? numbers->sum_signed / sqrt((double)numbers->measured) : 0;
+}
 
-    return pairs > 0 ? numbers->sum_signed / sqrt(pairs) : 0;
+unsigned verdict_notes(const struct ref_verdict *numbers, bool stochastic)
+{
+    static const double ODDS = 20.7; /* -ln(1e-9) */
+    static const double LEAST_LEAN = 0.02;
+    double n = (double)numbers->measured, reach = stochastic ? 1 : 0.5;
+    double expected = stochastic ? 2 : 1;
+    unsigned notes = 0;
+
+    if (numbers->measured == 0)
+        return 0;
+    double spread = 12 * reach * reach * sqrt(ODDS / (2 * n));
+    double lean = reach * sqrt(2 * ODDS / n);
+    if (verdict_square_ratio(numbers) > expected + fmax(expected, spread))
+        notes |= NOTE_SPREAD;
+    if (fabs(verdict_mean_signed(numbers)) > fmax(LEAST_LEAN, lean))
+        notes |= NOTE_LEAN;
+    return notes;
 }

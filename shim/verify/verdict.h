@@ -2,6 +2,7 @@
 #ifndef VERIFY_VERDICT_H
 #define VERIFY_VERDICT_H
 
+#include <stdbool.h>
 #include "refs/ref_abi.h"
 
 enum verdict {
@@ -15,9 +16,28 @@ enum verdict {
 enum verdict verdict_of(const struct ref_verdict *numbers);
 const char *verdict_text(enum verdict verdict); /* "match", "mismatch", "inconclusive" */
 
-/* Mean square of the error in output ulps, times 12: 1 for correct rounding of an exact value. */
+/* Mean square of the error in output ulps, times 12: 1 for correct rounding of an exact value, 2
+ * for stochastic rounding. Of the elements that were measured; 0 where none was. */
 double verdict_square_ratio(const struct ref_verdict *numbers);
-/* Mean signed error in ulps times sqrt(n): about N(0, 1/12) for unbiased rounding. */
+/* Mean signed error in ulps; and that times sqrt(n), about N(0, 1/12) for unbiased rounding. */
+double verdict_mean_signed(const struct ref_verdict *numbers);
 double verdict_bias(const struct ref_verdict *numbers);
+
+/* What the errors of a matching launch tell together. */
+enum verdict_note {
+    NOTE_SPREAD = 1, /* they are larger than one rounding makes them */
+    NOTE_LEAN = 2,   /* they lean one way */
+};
+
+/*
+ * Notes, or'ed. A launch of a correct kernel gets one with a probability of at most 2e-9, whatever
+ * its size, by Hoeffding's inequality: of n independent errors in [-w, w], w = 1/2 ulp (stochastic:
+ * 1), the mean leaves 0 by t with at most 2 exp(-n t^2 / (2 w^2)), and the mean square exceeds its
+ * expectation by t with at most exp(-2 n t^2 / w^4). Under a spread of twice the expected one and a
+ * lean of 0.02 ulp none is given: so far the accumulator's own error, which elements of a row may
+ * share, reaches in practice. The promise is of errors that are independent: an output that repeats
+ * few values has few errors.
+ */
+unsigned verdict_notes(const struct ref_verdict *numbers, bool stochastic);
 
 #endif

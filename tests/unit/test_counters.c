@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include "report/counters.h"
 #include "tests/unit/made_up_check.h"
+#include "verify/notes.h"
 
 enum { THREADS = 16, ROUNDS = 20000 };
 
@@ -151,6 +152,12 @@ static void too_many_kernels_are_refused(void **state)
     counters_destroy(counters);
 }
 
+static void judged(struct counters *counters, struct made_up_check *check)
+{
+    notes_fill(&check->report);
+    counters_check(counters, &check->report);
+}
+
 static void statistics_only_of_narrow_matches(void **state)
 {
     struct counters *counters = counters_create();
@@ -160,10 +167,10 @@ static void statistics_only_of_narrow_matches(void **state)
     (void)state;
     made_up_match(&check);
     counters_add_kernel(counters, &check.spec);
-    counters_check(counters, &check.report);
+    judged(counters, &check);
     check.report.numbers.sum_square *= 3;
     check.report.numbers.sum_signed = -16;
-    counters_check(counters, &check.report);
+    judged(counters, &check);
     counters_read_kernel(counters, 0, &kernel);
     assert_int_equal(kernel.narrow_elements, 2 * MADE_UP_ELEMENTS);
     assert_float_equal(kernel.square_ratio, 2, 1e-12);
@@ -172,14 +179,47 @@ static void statistics_only_of_narrow_matches(void **state)
 
     check.report.numbers.sum_square = 1e9;
     check.report.verdict = VERDICT_MISMATCH; /* its errors are a finding already */
-    counters_check(counters, &check.report);
+    judged(counters, &check);
     check.report.verdict = VERDICT_MATCH;
     check.binding.array[1].dtype = DTYPE_F32; /* its errors are the accumulator's */
-    counters_check(counters, &check.report);
+    judged(counters, &check);
+    check.binding.array[1].dtype = DTYPE_BF16;
+    check.binding.call.tensor[1].rule = RULE_CLOSE; /* its errors are what the margins allow */
+    judged(counters, &check);
+    check.binding.call.tensor[1].rule = RULE_BOUND;
+    check.binding.call.point[0] = DTYPE_BF16 | REF_POINT_MAY; /* rounds here, or does not */
+    judged(counters, &check);
     counters_read_kernel(counters, 0, &kernel);
     assert_int_equal(kernel.narrow_elements, 2 * MADE_UP_ELEMENTS);
     assert_float_equal(kernel.square_ratio, 2, 1e-12);
-    assert_int_equal(kernel.elements, 4 * MADE_UP_ELEMENTS);
+    assert_int_equal(kernel.elements, 6 * MADE_UP_ELEMENTS);
+    assert_int_equal(kernel.spread_launches, 1); /* R = 3 of 32 elements; not the others */
+    assert_int_equal(kernel.lean_launches, 0);
+    counters_destroy(counters);
+}
+
+static void notes_are_counted_by_launch(void **state)
+{
+    struct counters *counters = counters_create();
+    struct counters_kernel kernel;
+    struct made_up_check check;
+
+    (void)state;
+    made_up_match(&check);
+    counters_add_kernel(counters, &check.spec);
+    check.report.numbers.checked = check.report.numbers.measured = 1000000;
+    check.report.numbers.wide = 3;
+    for (int i = 0; i < 4; i++) {
+        check.report.numbers.sum_square = 1e6 / 12 * (i == 2 ? 2.5 : 1);
+        check.report.numbers.sum_signed = i == 1 ? -50000 : i == 3 ? 40000 : 0;
+        judged(counters, &check);
+    }
+    counters_read_kernel(counters, 0, &kernel);
+    assert_int_equal(kernel.spread_launches, 1);
+    assert_float_equal(kernel.note_square, 2.5, 1e-12);
+    assert_int_equal(kernel.lean_launches, 2);
+    assert_float_equal(kernel.note_mean, -0.05, 1e-12);
+    assert_int_equal(kernel.wide, 12);
     counters_destroy(counters);
 }
 
@@ -244,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_kernel_without_a_row_is_not_lost),
         cmocka_unit_test(too_many_kernels_are_refused),
         cmocka_unit_test(statistics_only_of_narrow_matches),
+        cmocka_unit_test(notes_are_counted_by_launch),
         cmocka_unit_test(failed_launches_are_told_apart),
         cmocka_unit_test(no_counters_count_nothing),
     };

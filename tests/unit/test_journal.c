@@ -240,6 +240,25 @@ static void a_match_writes_nothing(void **state)
     assert_int_equal(f->lines, 0);
 }
 
+static void odd_matches_leave_a_note(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    made_up_match(&f->check);
+    f->check.report.notes = NOTE_SPREAD | NOTE_LEAN;
+    journal_check(f->journal, &f->check.report, NULL);
+    f->check.report.notes = NOTE_LEAN;
+    for (int i = 0; i < 99; i++)
+        journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_int_equal(f->lines, 4 + 4); /* and 8, 16, 32, 64 */
+    assert_true(journal_line_is(f->line[0], "note"));
+    assert_has(f->line[0], "\"verdict\":\"match\",\"notes\":[\"spread\",\"lean\"]");
+    assert_has(f->line[1], "\"occurrence\":2");
+    assert_has(f->line[1], "\"notes\":[\"lean\"]");
+}
+
 static void repeated_checks_are_thinned_out(void **state)
 {
     struct fixture *f = *state;
@@ -519,6 +538,7 @@ int main(void)
         JOURNAL_TEST(a_finding_says_why_the_outlier_gate_called_it),
         JOURNAL_TEST(a_finding_of_a_subset_says_which),
         JOURNAL_TEST(a_match_writes_nothing),
+        JOURNAL_TEST(odd_matches_leave_a_note),
         JOURNAL_TEST(repeated_checks_are_thinned_out),
         JOURNAL_TEST(start_warning_and_launch_error),
         JOURNAL_TEST(the_rank_is_told),

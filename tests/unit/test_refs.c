@@ -17,6 +17,7 @@
 #include "refs/ref_host.h"
 #include "refs/ref_list.h"
 #include "refs/ref_merge.h"
+#include "verify/verdict.h"
 
 /* ------------------------------------------------------------------- arrays and dtypes */
 
@@ -1130,6 +1131,88 @@ static void test_statistics(void **state)
     assert_true(fabs(x_at((int64_t)v.worst_index) - v.worst_ref) == 0);
 }
 
+/* 40,000 right launches of four kinds: at the stated odds of 2e-9 each none gets a note. */
+static void test_right_kernels_get_no_note(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 10000; i++) {
+        enum dtype dtype = i % 2 ? DTYPE_BF16 : DTYPE_F16;
+        random_state = (uint64_t)i << 20;
+        struct ref_verdict v[4] = {check_rmsnorm(dtype, 2, 128, RIGHT, 1),
+                                   check_softmax(dtype, 2, 128, RIGHT, 2)};
+        struct ref_call call = softmax_call(dtype, 2, 128); /* of the softmax's x */
+        for (int64_t k = 0; k < 256; k++)
+            set(&out_y, k, silu(x_at(k)));
+        v[2] = run("silu", &call);
+        call = matmul_call(dtype, 8, 32, 16, 1);
+        matmul_kernel(8, 32, 16, 1, 0);
+        v[3] = run("linear", &call);
+        for (int k = 0; k < 4; k++) {
+            assert_int_equal(v[k].violations, 0);
+            assert_int_equal(verdict_notes(&v[k], false), 0);
+        }
+    }
+}
+
+/* A column of padding leaks into the denominator of 14,000: 0.04 ulp of f16, which is within the
+ * bound of each element, and all one way. (More columns would make subnormals of the quotients.) */
+static void test_a_lost_term_is_a_note(void **state)
+{
+    enum { ROWS = 8, COLS = 14000 };
+    (void)state;
+    for (int leaks = 0; leaks < 2; leaks++) {
+        random_state = 17;
+        fill(&in_x, DTYPE_F16, ROWS * COLS, 0.5, 0.01);
+        struct ref_call call = softmax_call(DTYPE_F16, ROWS, COLS);
+        for (int64_t r = 0; r < ROWS; r++) {
+            double sum = leaks * 0.5;
+            for (int64_t c = 0; c < COLS; c++)
+                sum += exp(x_at(r * COLS + c) - 0.5);
+            for (int64_t c = 0; c < COLS; c++)
+                set(&out_y, r * COLS + c, exp(x_at(r * COLS + c) - 0.5) / sum);
+        }
+        struct ref_verdict v = run("softmax", &call);
+        expect_quiet("a lost term", &v, ROWS * COLS);
+        assert_int_equal(v.measured, ROWS * COLS);
+        assert_int_equal(verdict_notes(&v, false), leaks ? NOTE_LEAN : 0);
+    }
+}
+
+/* One element of a million that cancels to nothing is not measured, and does not hide the rest. */
+static void test_a_hopeless_element(void **state)
+{
+    enum { N = 100000 };
+    (void)state;
+    random_state = 9;
+    fill(&in_x, DTYPE_F32, N, 0, 1);
+    fill(&in_b, DTYPE_F32, N, 0, 1);
+    set(&in_x, 777, 1e30);
+    set(&in_b, 777, 1e30);
+    struct ref_call call = softmax_call(DTYPE_BF16, 100, N / 100);
+    call.tensor[2] = call.tensor[1];
+    call.tensor[1] = tensor(&in_b, 0, 2, 100, N / 100, 0);
+    for (int64_t i = 0; i < N; i++)
+        set(&out_y, i, x_at(i) * (float)get(&in_b, i));
+    struct ref_verdict v = run("mul", &call);
+    assert_int_equal(v.wide, 1);
+    assert_int_equal(v.measured, N - 1);
+    assert_int_equal(verdict_of(&v), VERDICT_MATCH);
+    assert_int_equal(verdict_notes(&v, false), 0);
+    set(&out_y, 778, 1.02 * get(&out_y, 778));
+    v = run("mul", &call);
+    assert_int_equal(v.violations, 1);
+    assert_int_equal(verdict_of(&v), VERDICT_MISMATCH);
+    set(&out_y, 778, x_at(778) * (float)get(&in_b, 778));
+    for (int64_t i = 0; i <= N / 10; i++) {
+        set(&in_x, i, 1e30);
+        set(&in_b, i, 1e30);
+    }
+    v = run("mul", &call);
+    assert_int_equal(v.wide, N / 10 + 1);
+    assert_int_equal(v.violations, 0);
+    assert_int_equal(verdict_of(&v), VERDICT_INCONCLUSIVE);
+}
+
 static void test_absent(void **state)
 {
     (void)state;
@@ -1305,6 +1388,9 @@ int main(void)
         cmocka_unit_test(test_accumulates),
         cmocka_unit_test(test_wide_accumulator),
         cmocka_unit_test(test_statistics),
+        cmocka_unit_test(test_right_kernels_get_no_note),
+        cmocka_unit_test(test_a_lost_term_is_a_note),
+        cmocka_unit_test(test_a_hopeless_element),
         cmocka_unit_test(test_absent),
         cmocka_unit_test(test_pieces_add_up),
         cmocka_unit_test(test_store),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include "report/summary.h"
 #include "tests/unit/made_up_check.h"
+#include "verify/notes.h"
 
 struct fixture {
     struct summary *summary;
@@ -218,9 +219,10 @@ static void refused_launches_are_listed(void **state)
 /* n matching elements with that mean square (in units of correct rounding's) and mean error. */
 static void judge_noise(struct fixture *f, uint64_t n, double square, double mean)
 {
-    f->check.report.numbers.checked = n;
+    f->check.report.numbers.checked = f->check.report.numbers.measured = n;
     f->check.report.numbers.sum_square = square * (double)n / 12;
     f->check.report.numbers.sum_signed = mean * (double)n;
+    notes_fill(&f->check.report);
     judge(f);
 }
 
@@ -230,8 +232,9 @@ static void odd_errors_of_a_match_are_a_note(void **state)
 
     judge_noise(f, 100000, 12.5, 0.125);
     assert_has(f, "Notes (these are no findings)");
-    assert_has(f, "double matches, but the mean square of its errors is R = 12.5 times");
-    assert_has(f, "double matches, but its errors lean one way: +0.125 ulp on average");
+    assert_has(f,
+               "double matches, but in 1 launch the mean square of its errors is R = 12.5 times");
+    assert_has(f, "double matches, but in 1 launch its errors lean one way, +0.125 ulp on average");
     assert_lacks(f, "Findings:");
 }
 
@@ -243,6 +246,21 @@ static void ordinary_errors_are_no_note(void **state)
     assert_lacks(f, "Notes");
     judge_noise(f, 1000000000, 1, 0.001); /* significant, and of no consequence */
     assert_lacks(f, "Notes");
+}
+
+/* Of a hundredth and more of the elements nothing was said: that must not hide behind a match. */
+static void wide_bounds_are_a_note(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.numbers.checked = 100000;
+    f->check.report.numbers.wide = 1000;
+    judge(f);
+    assert_lacks(f, "Notes");
+    f->check.report.numbers.wide = 1002;
+    judge(f);
+    assert_has(f, "double: of 2002 of its 200000 elements the bound is too wide to say anything.");
+    assert_lacks(f, "Findings:");
 }
 
 static void wide_outputs_get_no_note(void **state)
@@ -391,6 +409,7 @@ int main(void)
         SUMMARY_TEST(refused_launches_are_listed),
         SUMMARY_TEST(odd_errors_of_a_match_are_a_note),
         SUMMARY_TEST(ordinary_errors_are_no_note),
+        SUMMARY_TEST(wide_bounds_are_a_note),
         SUMMARY_TEST(wide_outputs_get_no_note),
         SUMMARY_TEST(notes_and_findings_are_bounded),
         SUMMARY_TEST(nan_is_explained),

@@ -63,16 +63,16 @@ static void nothing_checked_is_inconclusive(void **state)
 
 static void statistics_of_correct_rounding(void **state)
 {
-    const struct ref_verdict even = {.checked = 1200, .sum_square = 100, .sum_signed = 0};
-    const struct ref_verdict leaning = {.checked = 10000, .sum_square = 2500, .sum_signed = -5000};
-    const struct ref_verdict half_nan = {.checked = 200, .class_mismatch = 100, .sum_square = 25};
+    const struct ref_verdict even = {.measured = 1200, .sum_square = 100, .sum_signed = 0};
+    const struct ref_verdict leaning = {.measured = 10000, .sum_square = 2500, .sum_signed = -5000};
+    const struct ref_verdict half_wide = {.checked = 200, .measured = 100, .sum_square = 25};
 
     (void)state;
     assert_float_equal(verdict_square_ratio(&even), 1, 1e-12);
     assert_float_equal(verdict_bias(&even), 0, 0);
     assert_float_equal(verdict_square_ratio(&leaning), 3, 1e-12);
     assert_float_equal(verdict_bias(&leaning), -50, 1e-12);
-    assert_float_equal(verdict_square_ratio(&half_nan), 3, 1e-12);
+    assert_float_equal(verdict_square_ratio(&half_wide), 3, 1e-12);
 }
 
 static void statistics_of_nothing_are_zero(void **state)
@@ -85,6 +85,73 @@ static void statistics_of_nothing_are_zero(void **state)
     assert_float_equal(verdict_bias(&nothing), 0, 0);
     assert_float_equal(verdict_square_ratio(&all_nan), 0, 0);
     assert_float_equal(verdict_bias(&all_nan), 0, 0);
+}
+
+/* n errors drawn as `kind` says, summed as a reference sums them. */
+enum errors { NEAREST, AT_RANDOM, TRUNCATED, TWICE };
+
+static uint64_t state_of_random = 1;
+
+static double uniform(void)
+{
+    state_of_random = state_of_random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(state_of_random >> 11) * 0x1p-53;
+}
+
+static struct ref_verdict errors_of(uint64_t n, enum errors kind)
+{
+    struct ref_verdict v = {.checked = n, .measured = n};
+
+    for (uint64_t i = 0; i < n; i++) {
+        double place = uniform(), error = place - 0.5; /* between two neighbours */
+        if (kind == AT_RANDOM)
+            error = (uniform() < place) - place;
+        else if (kind == TRUNCATED)
+            error = -place;
+        else if (kind == TWICE)
+            error += uniform() * 2 - 1;
+        v.sum_square += error * error;
+        v.sum_signed += error;
+    }
+    return v;
+}
+
+static void right_launches_get_no_note(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40000; i++) {
+        uint64_t n = 1 + (uint64_t)i % 1500;
+        struct ref_verdict nearest = errors_of(n, NEAREST), random = errors_of(n, AT_RANDOM);
+
+        assert_int_equal(verdict_notes(&nearest, false), 0);
+        assert_int_equal(verdict_notes(&random, true), 0);
+    }
+}
+
+static void odd_launches_get_notes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct ref_verdict v = errors_of(1000, TRUNCATED);
+        assert_int_equal(verdict_notes(&v, false), NOTE_SPREAD | NOTE_LEAN);
+        assert_true(verdict_notes(&v, true) & NOTE_LEAN);
+        v = errors_of(1000, TWICE);
+        assert_int_equal(verdict_notes(&v, false), NOTE_SPREAD);
+        v = errors_of(1000, AT_RANDOM); /* which was not declared */
+        assert_int_equal(verdict_notes(&v, false) & NOTE_LEAN, 0);
+        v = errors_of(10, TRUNCATED); /* too few to say it */
+        assert_int_equal(verdict_notes(&v, false) & NOTE_LEAN, 0);
+    }
+    /* At the thresholds. */
+    struct ref_verdict many = {.measured = 1000000, .sum_square = 2.001e6 / 12};
+    assert_int_equal(verdict_notes(&many, false), NOTE_SPREAD);
+    assert_int_equal(verdict_notes(&many, true), 0);
+    many.sum_square = 1.999e6 / 12;
+    assert_int_equal(verdict_notes(&many, false), 0);
+    many.sum_signed = 20001;
+    assert_int_equal(verdict_notes(&many, false), NOTE_LEAN);
+    many.sum_signed = -19999;
+    assert_int_equal(verdict_notes(&many, false), 0);
 }
 
 static void every_word_has_a_text(void **state)
@@ -114,6 +181,8 @@ int main(void)
         cmocka_unit_test(nothing_checked_is_inconclusive),
         cmocka_unit_test(statistics_of_correct_rounding),
         cmocka_unit_test(statistics_of_nothing_are_zero),
+        cmocka_unit_test(right_launches_get_no_note),
+        cmocka_unit_test(odd_launches_get_notes),
         cmocka_unit_test(every_word_has_a_text),
     };
 
