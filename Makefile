@@ -377,6 +377,7 @@ install: all
 	$(INSTALL) -m 644 shim/cuvet_plugin.h $(TO)/include/cuvet_plugin.h
 	$(INSTALL) -m 644 $(MAN) $(TO)/share/man/man1/cuvet.1
 	$(INSTALL) -m 644 config/tolerances.yaml $(TO)/share/cuvet/tolerances.yaml
+	$(INSTALL) -m 644 config/tolerances-close.yaml $(TO)/share/cuvet/tolerances-close.yaml
 	install -d $(TO)/share/cuvet/kernels $(TO)/lib/pkgconfig
 	$(if $(wildcard config/kernels/*.yaml),install -p -m 644 $(wildcard config/kernels/*.yaml) \
 	    $(TO)/share/cuvet/kernels)

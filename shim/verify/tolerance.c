@@ -231,32 +231,48 @@ static enum status add_row(struct tolerance_table *table, struct arena *arena,
     return STATUS_OK;
 }
 
-/* One row for each (op, dtype) of the two lists. */
+/* The rows of one reference, for each dtype of the list. */
+static enum status add_dtypes(struct tolerance_table *table, struct arena *arena,
+                              const struct ref_builtin *reference, const struct yaml_node *dtypes,
+                              struct tolerance_row row, struct error *err)
+{
+    char dtype[64];
+    enum status status = tolerance_fits(&row.tolerance, reference, dtypes, err);
+    row.op = reference->name;
+    for (const char *d = dtypes->text; !status && next_word(&d, dtype);) {
+        struct type type;
+        if (!type_parse(dtype, &type) || type.lanes != 1) {
+            struct nearest nearest = {.word = dtype};
+            char question[96];
+            type_offer(&nearest);
+            return yaml_error(err, dtypes, "unknown type '%s'%s", dtype,
+                              nearest_text(&nearest, question, sizeof question));
+        }
+        row.dtype = type.dtype;
+        if (add_row(table, arena, row))
+            status = error_set(err, STATUS_NO_MEMORY, "no memory");
+    }
+    return status;
+}
+
+/* One row for each (op, dtype) of the two lists; the op * stands for every reference. */
 static enum status add_rows(struct tolerance_table *table, struct arena *arena,
                             const struct yaml_node *ops, const struct yaml_node *dtypes,
                             struct tolerance_row row, struct error *err)
 {
-    char op[64], dtype[64];
-    for (const char *o = ops->text; next_word(&o, op);) {
-        const struct ref_builtin *reference = find_op(op, ops, err);
-        if (!reference || tolerance_fits(&row.tolerance, reference, dtypes, err))
+    enum status status = STATUS_OK;
+    char op[64];
+    for (const char *o = ops->text; !status && next_word(&o, op);) {
+        bool all = strcmp(op, "*") == 0;
+        const struct ref_builtin *reference = all ? NULL : find_op(op, ops, err);
+        if (!all && !reference)
             return STATUS_INVALID;
-        row.op = arena_text(arena, op, strlen(op));
-        for (const char *d = dtypes->text; next_word(&d, dtype);) {
-            struct type type;
-            if (!type_parse(dtype, &type) || type.lanes != 1) {
-                struct nearest nearest = {.word = dtype};
-                char question[96];
-                type_offer(&nearest);
-                return yaml_error(err, dtypes, "unknown type '%s'%s", dtype,
-                                  nearest_text(&nearest, question, sizeof question));
-            }
-            row.dtype = type.dtype;
-            if (!row.op || add_row(table, arena, row))
-                return error_set(err, STATUS_NO_MEMORY, "no memory");
-        }
+        for (size_t i = 0; all && !status && i < ref_builtin_count; i++)
+            status = add_dtypes(table, arena, &ref_builtins[i], dtypes, row, err);
+        if (!all)
+            status = add_dtypes(table, arena, reference, dtypes, row, err);
     }
-    return STATUS_OK;
+    return status;
 }
 
 enum status tolerance_add(struct tolerance_table *table, struct arena *arena,

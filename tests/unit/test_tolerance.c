@@ -175,6 +175,52 @@ static void the_builtin_table_is_whole_and_gives_reasons(void **state)
     yaml_doc_destroy(doc);
 }
 
+static void a_star_is_every_reference(void **state)
+{
+    (void)state;
+    struct tolerance_table table = rows("tolerances:\n  '*': {f8e4m3: {rule: bitwise}}\n"
+                                        "  relu: {f8e4m3: {rule: bound}}\n");
+    assert_int_equal(complaints.count, 0);
+    assert_int_equal(table.count, ref_builtin_count + 1);
+    assert_int_equal(tolerance_find(&table, "silu", DTYPE_F8E4M3)->tolerance.rule, RULE_BITWISE);
+    assert_int_equal(tolerance_find(&table, "relu", DTYPE_F8E4M3)->tolerance.rule, RULE_BOUND);
+    expect("tolerances:\n  '*': {f32: {rounding: {xhat: bf16}}}\n", "has no point 'xhat'");
+}
+
+/* config/tolerances-close.yaml says what torch.testing._comparison does. */
+static void the_close_table_is_that_of_torch(void **state)
+{
+    (void)state;
+    static const struct {
+        enum dtype dtype;
+        double rtol, atol;
+    } torch[] = {{DTYPE_F16, 1e-3, 1e-5},
+                 {DTYPE_BF16, 1.6e-2, 1e-5},
+                 {DTYPE_F32, 1.3e-6, 1e-5},
+                 {DTYPE_F64, 1e-7, 1e-7}};
+    struct yaml_doc *doc = NULL;
+    struct tolerance_table table = {0};
+    struct error err = {0};
+    memset(&complaints, 0, sizeof complaints);
+    if (yaml_doc_load(&doc, "config/tolerances-close.yaml", &err))
+        fail_msg("%s", err.text);
+    tolerance_add(&table, &arena, yaml_get(yaml_doc_root(doc), "tolerances"), complain_to,
+                  &complaints);
+    assert_int_equal(complaints.count, 0);
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        const char *op = ref_builtins[i].name;
+        for (size_t j = 0; j < 4; j++) {
+            const struct tolerance_row *row = tolerance_find(&table, op, torch[j].dtype);
+            assert_non_null(row);
+            assert_int_equal(row->tolerance.rule, RULE_CLOSE);
+            assert_true(row->tolerance.rtol == torch[j].rtol);
+            assert_true(row->tolerance.atol == torch[j].atol);
+        }
+        assert_int_equal(tolerance_find(&table, op, DTYPE_I64)->tolerance.rule, RULE_BITWISE);
+    }
+    yaml_doc_destroy(doc);
+}
+
 static void contracts_are_read(void **state)
 {
     (void)state;
@@ -259,6 +305,8 @@ int main(void)
         cmocka_unit_test(points_are_read),
         cmocka_unit_test(a_bad_row_leaves_the_others),
         cmocka_unit_test(the_builtin_table_is_whole_and_gives_reasons),
+        cmocka_unit_test(a_star_is_every_reference),
+        cmocka_unit_test(the_close_table_is_that_of_torch),
         cmocka_unit_test(contracts_are_read),
         cmocka_unit_test(lambda_keeps_its_false_alarms),
         cmocka_unit_test(accumulators_have_their_numbers),
