@@ -204,10 +204,11 @@ struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec
 
 uint64_t gate_seed_of(const struct gate *gate, uint64_t key, uint64_t number)
 {
+    key = ~key; /* other numbers than draw()'s */
     philox4x32_ctr_t counter = {
         {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)key, (uint32_t)(key >> 32)}};
     philox4x32_ctr_t random = philox4x32(counter, gate->stream);
-    return (uint64_t)random.v[2] << 32 | random.v[3]; /* draw() looks at the other half */
+    return (uint64_t)random.v[0] << 32 | random.v[1];
 }
 
 void gate_return(struct gate_turn *turn)

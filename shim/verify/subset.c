@@ -2,24 +2,22 @@
 
 #include <Random123/philox.h>
 
-/* Word number `index` of the sequence that `seed` names. */
-static uint32_t random_word(uint64_t seed, uint32_t index)
-{
-    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
-    philox4x32_ctr_t counter = {{index / 4, 0, 0, 0}};
-    return philox4x32(counter, key).v[index % 4];
-}
-
 /* The blocks between the first and the last, in units: what lies between is dealt out evenly, and
  * each has a random place in its part. */
 static void deal(struct snapshot_select *select, uint64_t units, uint64_t length, uint64_t seed)
 {
-    uint64_t between = units - 2 * length, parts = select->blocks - 2;
-    for (uint32_t i = 1; i + 1 < select->blocks; i++) {
-        uint64_t from = length + between / parts * (i - 1) + between % parts * (i - 1) / parts;
-        uint64_t to = length + between / parts * i + between % parts * i / parts;
-        uint64_t room = to - from - length;
-        select->start[i] = (uint32_t)(from + (random_word(seed, i) * (room + 1) >> 32));
+    uint64_t between = units - 2 * length, parts = select->blocks - 2, from = length;
+    uint64_t share = parts ? between / parts : 0, rest = parts ? between % parts : 0;
+    philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    philox4x32_ctr_t counter = {{0}}, random = {{0}};
+    for (uint32_t i = 0; i < parts; i++) {
+        uint64_t part = share + (i < rest), room = part - length;
+        if (i % 4 == 0) {
+            counter.v[0] = i;
+            random = philox4x32(counter, key);
+        }
+        select->start[i + 1] = (uint32_t)(from + (random.v[i % 4] * (room + 1) >> 32));
+        from += part;
     }
     select->start[0] = 0;
     select->start[select->blocks - 1] = (uint32_t)(units - length);

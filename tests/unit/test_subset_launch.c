@@ -33,6 +33,7 @@ static const struct layout {
     {"const bf16 a[70001], const bf16 b[70001], bf16 y[70001], reference: add", 3, false, 6},
     {"const f32 a[512:66][64], const f32 b[512][64], f32 y[512:66][64], reference: add", 3, true,
      4},
+    {"const f32 a[512][64], const f32 b[512:0][64], f32 y[512][64], reference: add", 3, false, 0},
     {"const f32 a[16][4][8][32], const f32 b[512][32], f32 y[16][4][8][32], reference: "
      "add",
      3, false, 0},
