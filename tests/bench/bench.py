@@ -214,8 +214,9 @@ def bench_refs(args):
 def bench_steps(args, kinds):
     config = os.path.join(HERE, "step.yaml")
     variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1")]
-    variants += [Variant("p = " + p, CUVET_CONFIG=config, CUVET_SAMPLE=p, CUVET_BUDGET="off", CUVET_OUTLIER="off")
-                 for p in args.samples]
+    variants += [Variant("p = %s, subset %s" % (p, subset), CUVET_CONFIG=config, CUVET_SAMPLE=p,
+                         CUVET_SUBSET=subset, CUVET_BUDGET="off", CUVET_OUTLIER="off")
+                 for p in args.samples for subset in args.subsets]
     variants += [Variant("p = 0.5, " + b, CUVET_CONFIG=config, CUVET_SAMPLE="0.5", CUVET_BUDGET=b)
                  for b in args.budgets]
     argv = [sys.executable, os.path.join(HERE, "step.py")] + kinds
@@ -226,14 +227,14 @@ def bench_steps(args, kinds):
               "stream": "sync: 4096 tokens, stream.synchronize() after each step"}
     for kind in kinds:
         print("\n%s (us a step, medians of %d processes)" % (titles[kind], args.rounds))
-        print("  %-18s %9s %19s %9s %9s %9s %9s" % ("variant", "median", "spread (medians)", "to bare",
+        print("  %-24s %9s %19s %9s %9s %9s %9s" % ("variant", "median", "spread (medians)", "to bare",
                                                    "to empty", "checked", "dropped"))
         middle = {n: statistics.median(r[kind]["median"] for r in rows) for n, rows in results.items()}
         for name, rows in results.items():
             medians = [r[kind]["median"] for r in rows]
             row = counts[name].get("step_rms_norm_" + kind, {"checked": 0, "dropped": 0, "launches": 0,
                                                              "mismatch": 0})
-            print("  %-18s %9.1f %9.1f-%-9.1f %8.3fx %8.3fx %9s %9s%s" % (
+            print("  %-24s %9.1f %9.1f-%-9.1f %8.3fx %8.3fx %9s %9s%s" % (
                 name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
                 middle[name] / middle["empty subscriber"], share(row["checked"], row["launches"]),
                 share(row["dropped"], row["checked"] + row["dropped"]),
@@ -281,6 +282,8 @@ def main():
     parser.add_argument("--variants", nargs="*", metavar="WORD", help="host: only variants whose name holds a WORD")
     parser.add_argument("--budgets", nargs="*", default=["1%", "5%"], metavar="SHARE")
     parser.add_argument("--samples", nargs="*", default=["0.01", "0.1", "0.5", "1"], metavar="P")
+    parser.add_argument("--subsets", nargs="*", default=["off", "4M"], metavar="BYTES",
+                        help="CUVET_SUBSET of those samples")
     parser.add_argument("--no-make", action="store_true", help="the programs are built already")
     args = parser.parse_args()
     args.lib, args.build = os.path.abspath(args.lib), os.path.abspath(args.build)

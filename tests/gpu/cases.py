@@ -69,6 +69,14 @@ PROGRAMS = [
          env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_QUEUE": "16384"},
          findings=("outlier_norm_narrow", "outlier_scale_narrow"), reasons={"ordinary": 10000},
          checked={"outlier_norm": 4}),
+    # 128 MB and more each: what is checked of them fits 64 MB many times.
+    Case("subsets", "launches larger than the memory are checked in part; the last row is named",
+         ["{build}/subsets"], "{here}/subsets.yaml", alone=True, env={"CUVET_MEMORY": "64M"},
+         findings=("subset_norm_tails", "subset_norm_last", "subset_scale_tail"),
+         checked={"subset_norm": 16, "subset_norm_tails": 16, "subset_norm_last": 16, "subset_scale": 16,
+                  "subset_scale_tail": 16},
+         says=(r"subset rows \d+ of 16384", r"subset cols \d+ of 33000001", r"y\[16383\]\[1020\]",
+               r"x\[0\]\[33000000\]")),
     Case("threads16", "16 threads on 16 streams; the mutant of one of them is named",
          ["{build}/threads16"], "{here}/threads16.yaml", findings=("t16_rmsnorm_tail",), alone=True,
          checked={"t16_rmsnorm": 100, "t16_rmsnorm_tail": 2, "t16_softmax": 100, "t16_residual": 100}),
@@ -222,7 +230,7 @@ BAD_INPUT = [
             text=_entry(_SIGNATURE.replace("x[rows]", "x[rows:cols * 1000000]"))),
     _launch("null_pointer", "null pointer", mode="null"),
     _launch("empty_launch", "empty", mode="empty"),
-    _launch("larger_than_memory", "too large", mode="big", env={"CUVET_MEMORY": "1M"}),
+    _launch("larger_than_memory", "too large", mode="big", env={"CUVET_MEMORY": "1M", "CUVET_SUBSET": "off"}),
     _launch("arena_full", "arena full", mode="burst", env={"CUVET_MEMORY": "2M"}, at_least=1),
     _launch("queue_full", "queue full", mode="burst", env={"CUVET_QUEUE": "2"}, at_least=1),
 
