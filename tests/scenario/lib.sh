@@ -37,7 +37,7 @@ all() {
     sed -n "s/^$1 //p" "$folder/expect"
 }
 
-# use SCENARIO: sets folder, program, fatbin, registry, arguments, settings.
+# use SCENARIO: sets folder, program, fatbin, registry, beside, arguments, settings.
 use() {
     folder=$here/$1
     local of
@@ -50,6 +50,7 @@ use() {
     [ -e "$build/tests/scenario/$of/registry.yaml" ] && registry=$build/tests/scenario/$of/registry.yaml
     [ -e "$here/$of/registry.yaml" ] && registry=$here/$of/registry.yaml
     [ -e "$folder/registry.yaml" ] && registry=$folder/registry.yaml
+    beside=$(all beside)
     read -r -a arguments <<<"$(all arguments)"
     read -r -a settings <<<"$(all environment | tr '\n' ' ' |
         sed "s|{build}|$build/tests/scenario|g; s|{lib}|$library|g")"
@@ -79,7 +80,7 @@ run_cuvet() {
     shift 2
     front=$(all front)
     rm -rf "$report"
-    [ -n "$(all beside)" ] && stands_beside "$work" "$name"
+    [ -n "$beside" ] && stands_beside "$work" "$name"
     if [ -n "$front" ]; then
         [ "$front" = - ] && front=
         # shellcheck disable=SC2086 # options are words
@@ -101,7 +102,7 @@ stands_beside() {
     touch "$work/$name.beside"
     settings+=("BESIDE=$work/$name.beside" "XDG_RUNTIME_DIR=$work/run")
     (
-        XDG_RUNTIME_DIR=$work/run timeout "$seconds" "$folder/$(all beside)" "$build/cuvet" >"$work/$name.said" 2>&1
+        XDG_RUNTIME_DIR=$work/run timeout "$seconds" "$folder/$beside" "$build/cuvet" >"$work/$name.said" 2>&1
         rm "$work/$name.beside"
     ) &
 }
@@ -127,5 +128,5 @@ compare() {
         echo 'standard output differs (< alone, > under cuvet):'
         diff "$work/bare.out" "$work/$name.out" | head -20
     }
-    [ -n "$(all beside)" ] && wait && sed "s/^/$(all beside): /" "$work/$name.said"
+    [ -n "$beside" ] && wait && sed "s/^/$beside: /" "$work/$name.said"
 }
