@@ -17,7 +17,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include "device/outlier_abi.h"
-#include "outlier_phases.h"
+#include "outlier_phases.cuh"
 #include "refs/ref_abi.h"
 
 #define CHECK(call)                                                                                \

@@ -1,5 +1,5 @@
 /* outlier_phases.cu - the outlier kernel with a stamp at the end of each of its phases. */
-#include "outlier_phases.h"
+#include "outlier_phases.cuh"
 
 static __device__ unsigned long long stamp[128][OUTLIER_PHASES + 1];
 

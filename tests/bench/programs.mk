@@ -19,7 +19,7 @@ $(OUT)/%: $(HERE)%.cu $(HERE)../../shim/device/snapshot_abi.h \
 	$(NVCC) $(NVCC_FLAGS) -o $@ $< -L$(CUDA)/lib64/stubs -lcuda
 
 # With stamps, so it compiles the outlier kernels once more.
-$(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(HERE)outlier_phases.h \
+$(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(HERE)outlier_phases.cuh \
     $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/ref_abi.h
 	@mkdir -p $(OUT)
 	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu -L$(CUDA)/lib64/stubs -lcuda

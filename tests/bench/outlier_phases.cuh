@@ -1,4 +1,4 @@
-/* outlier_phases.h - one look with the times of its phases, in the block that judges. */
+/* outlier_phases.cuh - one look with the times of its phases, in the block that judges. */
 #ifndef BENCH_OUTLIER_PHASES_H
 #define BENCH_OUTLIER_PHASES_H
 
