@@ -8,6 +8,7 @@
 #ifndef DEVICE_OUTLIER_MERGE_CUH
 #define DEVICE_OUTLIER_MERGE_CUH
 
+#include <stddef.h>
 #include "device/outlier_look.cuh"
 
 static __device__ uint64_t line_tag(uint64_t sequence)

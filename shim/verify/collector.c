@@ -258,30 +258,62 @@ static void end_unchecked(struct collector *collector, struct side *side, struct
                                  : SKIP_ARENA_FULL);
 }
 
-/* The oldest submitted check whose copies are complete and which no lane has yet, or NULL; NULL
- * too where no reference may start. What needs none is counted on the way in any case. */
-static struct check *next_sealed(struct collector *collector, struct side *side)
+/* Calls `visit` for each submitted check once, from next_slot on, until it says true; returns that
+ * one or NULL. */
+static struct check *each_submitted(struct collector *collector, struct side *side,
+                                    bool (*visit)(struct collector *, struct side *,
+                                                  struct check *))
 {
-    uint32_t from = side->next_slot;
-    int first = -1;
-    for (;;) {
+    uint32_t left = side->slots, from = side->next_slot;
+    while (left) {
         int slot = side_next_submitted(side, from);
-        if (slot < 0 || slot == first)
-            break; /* none, or all of them looked at */
-        struct check *check = &side->check[slot];
+        uint32_t step = slot < 0 ? left : ((uint32_t)slot + side->slots - from) % side->slots + 1;
+        if (slot < 0 || step > left)
+            break; /* none, or once round */
+        left -= step;
         from = ((uint32_t)slot + 1) % side->slots;
-        bool known = !in_lane(side, check) && sealed(side, check);
-        bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
-        if (known && !failed && check->arena && may_launch(side)) {
-            side->next_slot = from;
-            return check;
-        }
-        if (known && (failed || !check->arena))
-            end_unchecked(collector, side, check, failed);
-        else if (first < 0)
-            first = slot;
+        if (visit(collector, side, &side->check[slot]))
+            return &side->check[slot];
     }
     return NULL;
+}
+
+static bool end_if_unchecked(struct collector *collector, struct side *side, struct check *check)
+{
+    if (in_lane(side, check) || !sealed(side, check))
+        return false;
+    bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
+    if (failed || !check->arena) {
+        end_unchecked(collector, side, check, failed);
+        side->ended++;
+    }
+    return false;
+}
+
+/* Everything that needs no reference: looks that nothing came of are the most of it, and hold their
+ * slots however busy the lanes are. True when there was any. */
+static bool end_unchecked_ones(struct collector *collector, struct side *side)
+{
+    side->ended = 0;
+    each_submitted(collector, side, end_if_unchecked);
+    return side->ended > 0;
+}
+
+static bool waits_for_lane(struct collector *collector, struct side *side, struct check *check)
+{
+    (void)collector;
+    bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
+    return !failed && !in_lane(side, check) && sealed(side, check) && check->arena;
+}
+
+/* The oldest submitted check whose copies are complete and which no lane has yet, or NULL; NULL
+ * too where no reference may start. */
+static struct check *next_sealed(struct collector *collector, struct side *side)
+{
+    struct check *check = may_launch(side) ? each_submitted(collector, side, waits_for_lane) : NULL;
+    if (check)
+        side->next_slot = (check->slot + 1) % side->slots;
+    return check;
 }
 
 static bool start_lane(struct collector *collector, struct side *side, struct lane *lane)
@@ -357,17 +389,19 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
         give_up(collector, side, "its context cannot be made current");
         return false;
     }
-    bool progress = false;
+    bool ended = end_unchecked_ones(collector, side), progress = false;
     for (int i = 0; i < SIDE_LANES && atomic_load(&side->state) == SIDE_READY; i++) {
         struct lane *lane = &side->lane[i];
         progress |= lane->check && step_lane(collector, side, lane);
         progress |= !lane->check && start_lane(collector, side, lane);
     }
-    if (progress)
+    if (progress || ended)
         note_progress(side);
     else
         look_for_error(collector, side);
-    *moved |= progress;
+    /* Looks that nothing came of are in no hurry while there are slots. */
+    uint32_t room = side->outlier.looks ? side->outlier.looks : side->slots;
+    *moved |= progress || (ended && atomic_load(&side->pending) >= room / 4);
     return true;
 }
 

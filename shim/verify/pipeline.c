@@ -179,12 +179,13 @@ static enum skip ask_budget(struct pipeline *pipeline, struct ticket *ticket)
 
 enum { LOOK_GUESS_NS = 5000 /* of the first ones */ };
 
-/* A look is paid by both accounts: the program's thread counts where it kept the GPU waiting. */
+/* A look is paid by both accounts. What the program's thread takes is only an estimate so far: see
+ * note_thread. */
 static void pay_look(struct ticket *ticket, int64_t now)
 {
     struct check *check = ticket->check;
     int64_t thread = side_is_behind(ticket->side) ? 0 : now - ticket->began;
-    check->cost = (struct check_cost){.thread = (uint64_t)thread};
+    check->cost = (struct check_cost){.thread = (uint64_t)(now - ticket->began)};
     int64_t look = atomic_load_explicit(&ticket->kernel->look, memory_order_relaxed);
     check->charged = thread + (look ? look : LOOK_GUESS_NS);
     check->budget = ticket->budget;
@@ -367,12 +368,18 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
     }
 }
 
-/* The time after the launch is charged with the rest, when the check has ended. */
+/*
+ * The time after the launch is charged with the rest, when the check has ended.
+ *
+ * That of a look counts where it kept the GPU waiting. Where the look before it has not run even
+ * now, with this launch and its look enqueued, the GPU had work all the time; it would not be
+ * enough to ask before: the work may have ended meanwhile.
+ */
 static void note_thread(struct ticket *ticket, int64_t time)
 {
+    struct check_cost *cost = &ticket->check->cost;
     bool is_look = ticket->gate == GATE_OUTLIER;
-    if (!is_look || !side_is_behind(ticket->side))
-        ticket->check->cost.thread += (uint64_t)time;
+    cost->thread = is_look && side_is_behind(ticket->side) ? 0 : cost->thread + (uint64_t)time;
     if (is_look)
         side_look(ticket->side, ticket->check);
 }

@@ -80,6 +80,7 @@ struct side {
     atomic_uint pending;           /* checks claimed and not yet in a bucket */
     atomic_bool held;              /* the collector is working with the context */
     uint32_t next_slot;            /* where the collector looks on */
+    uint32_t ended;                /* checks that it ended without a reference, in this round */
     struct timespec last_progress; /* of the collector, to notice a context in error */
 };
 

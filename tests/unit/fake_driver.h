@@ -28,9 +28,15 @@ static struct {
     } allocation[FAKE_ALLOCATIONS];
     atomic_int allocations;
     atomic_bool capturing;
-    atomic_uint copy_ns;    /* what a copy takes */
-    atomic_uint look_ns;    /* and a look of the outlier gate */
-    atomic_bool hold_seals; /* the program's stream is slow: copies do not complete */
+    atomic_uint copy_ns;      /* what a copy takes */
+    atomic_uint look_ns;      /* and a look of the outlier gate */
+    atomic_bool hold_seals;   /* the program's stream is slow: copies do not complete */
+    atomic_bool hold_answers; /* references do not complete, until fake_answer */
+    struct {
+        struct ref_verdict *answer;
+        uint64_t sequence;
+    } held[4]; /* by lane, in turn */
+    atomic_int helds;
     atomic_int fail_launch; /* the Nth launch from now on is refused; 0: none */
     atomic_int references;  /* launched */
     atomic_int looks;       /* of the outlier gate */
@@ -255,9 +261,25 @@ static void fake_reference(const char *symbol, const struct ref_call *call)
         uint64_t sequence = call->sequence;
         answer.sequence = call->answer->sequence;
         *call->answer = answer;
+        if (atomic_load(&fake.hold_answers)) {
+            int held = atomic_load(&fake.helds);
+            fake.held[held % 4].answer = call->answer;
+            fake.held[held % 4].sequence = sequence;
+            atomic_store(&fake.helds, held + 1);
+            continue;
+        }
         __atomic_store_n(&call->answer->sequence, sequence, __ATOMIC_RELEASE);
         atomic_fetch_add(&fake.references, 1);
     }
+}
+
+/* The references that were held complete now. */
+static inline void fake_answer(void)
+{
+    atomic_store(&fake.hold_answers, false);
+    for (int i = 0; i < atomic_load(&fake.helds); i++)
+        __atomic_store_n(&fake.held[i].answer->sequence, fake.held[i].sequence, __ATOMIC_RELEASE);
+    atomic_store(&fake.helds, 0);
 }
 
 static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

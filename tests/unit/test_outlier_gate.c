@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "fake_driver.h"
@@ -49,6 +50,8 @@ struct world {
     float *a, *b, *y;
     CUresult result; /* what the driver says to launches of the program */
     bool wrong;      /* the kernel is, on this launch */
+    atomic_int paid; /* looks and checks whose account the program's thread is on */
+    void (*meanwhile)(struct world *); /* between the look's launch and its end, or NULL */
 };
 
 static void on_seen(void *user)
@@ -74,7 +77,7 @@ static void on_judged(void *user, const struct check_report *report,
 
 static void on_spent(void *user, const struct check_cost *cost)
 {
-    (void)user, (void)cost;
+    atomic_fetch_add(&((struct world *)user)->paid, cost->thread > 0);
 }
 
 static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
@@ -228,6 +231,8 @@ static void launch_named(struct world *world, const char *symbol, uintptr_t func
                             .block = {32, 1, 1},
                             .params = params};
     pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    if (world->meanwhile)
+        world->meanwhile(world);
     for (int i = 0; i < ROWS * COLS && world->result == CUDA_SUCCESS; i++)
         y[i] = world->a[i] + world->b[i] + (world->wrong && i == 17 ? 1 : 0);
     pipeline_exit(&world->pipeline, &launch, &world->ticket, world->result);
@@ -443,6 +448,78 @@ static void the_centroid_is_fed_by_the_collector(void **state)
     assert_false(world->outlier.sigmas);
 }
 
+/* ---- the collector ---- */
+
+static bool reaches(const atomic_int *count, int wanted)
+{
+    for (int ms = 0; ms < 5000 && atomic_load(count) < wanted; ms++)
+        usleep(1000);
+    return atomic_load(count) >= wanted;
+}
+
+/* Both lanes have a reference that does not end, and a third check waits: what needs none is ended
+ * nevertheless, or the queue would be full of it. */
+static void ordinary_looks_end_while_references_run(void **state)
+{
+    enum { LATER = 40 }; /* the queue is 16 */
+    struct world *world = *state;
+    launch_ordinary(world, ORDINARY);
+    atomic_store(&fake.hold_answers, true);
+    for (int i = 0; i < 3; i++)
+        launch(world, 50 * powf(30, (float)i));
+    assert_true(reaches(&fake.helds, SIDE_LANES));
+    for (int i = 1; i <= LATER; i++) {
+        launch(world, 0);
+        assert_true(reaches(&world->skip[SKIP_ORDINARY], ORDINARY + i));
+    }
+    assert_int_equal(world->skip[SKIP_QUEUE_FULL], 0);
+    fake_answer();
+    settle(world);
+    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
+}
+
+/* ---- who pays for the program's thread ---- */
+
+static struct snapshot_seal *last_seal(struct world *world)
+{
+    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    return &side->seal[side->last_look & ((1 << LOOK_BITS) - 1)];
+}
+
+/* The look before, which was still to come when this launch began, ends before this one's end. */
+static void seal_the_one_before(struct world *world)
+{
+    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    __atomic_store_n(&last_seal(world)->ordinary, side->last_look >> LOOK_BITS << SEAL_TIME_BITS,
+                     __ATOMIC_RELEASE);
+}
+
+static void the_thread_is_paid_where_the_gpu_has_run_dry(void **state)
+{
+    struct world *world = *state;
+    launch(world, 0);
+    settle(world);
+    assert_int_equal(world->paid, 1);
+    atomic_store(&fake.hold_seals, true);
+    launch(world, 0); /* paid: the one before it has run */
+    atomic_store(&fake.hold_seals, false);
+    world->meanwhile = seal_the_one_before;
+    launch(world, 0); /* paid, too: the GPU was behind only when it began */
+    settle(world);
+    assert_int_equal(world->skip[SKIP_ORDINARY], 3);
+    assert_int_equal(world->paid, 3);
+    world->meanwhile = NULL;
+    atomic_store(&fake.hold_seals, true);
+    launch(world, 0); /* paid */
+    launch(world, 0);
+    struct snapshot_seal *seal = last_seal(world);
+    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    uint64_t sequence = side->last_look >> LOOK_BITS;
+    __atomic_store_n(&seal->ordinary, sequence << SEAL_TIME_BITS, __ATOMIC_RELEASE);
+    assert_true(reaches(&world->skip[SKIP_ORDINARY], 4));
+    assert_int_equal(world->paid, 3); /* not paid: the GPU was behind all the time */
+}
+
 /* ---- a new start ---- */
 
 /* What would be called by the old statistics has no history; then there is one again. */
@@ -528,6 +605,8 @@ int main(void)
         TEST(launches_that_fail_are_no_outliers),
         TEST(a_full_arena_is_said_of_an_outlier),
         TEST(the_centroid_is_fed_by_the_collector),
+        TEST(ordinary_looks_end_while_references_run),
+        TEST(the_thread_is_paid_where_the_gpu_has_run_dry),
         TEST(a_reset_forgets_and_learns_anew),
         cmocka_unit_test(old_distances_do_not_enter_a_new_window),
         cmocka_unit_test(indices_are_bounded_and_stay),
