@@ -26,6 +26,28 @@ judge_words() {
     fi
 }
 
+# What cuvet called on threads that the program called from, by the stand-in's log: `THREAD NAME RESULT
+# FILE` a line. The log must show a call that matches on another thread: else it would prove nothing.
+judge_calls() {
+    local work=$1 pattern
+    pattern=$(all never)
+    [ -n "$pattern" ] || return 0
+    awk -v pattern="^($pattern)" -v program="$program" -v library="$library" '
+        NF < 4 { next }
+        $4 == program { own[$1] = 1 }
+        $4 == library { thread[++calls] = $1; name[calls] = $2 }
+        END {
+            for (i = 1; i <= calls; i++) {
+                if (name[i] !~ pattern) launches += thread[i] in own && name[i] ~ /^cuLaunchKernel/
+                else if (thread[i] in own) wrong[name[i]]++
+                else elsewhere++
+            }
+            for (call in wrong) printf "%s, %d times, on a thread of the program\n", call, wrong[call]
+            if (!elsewhere) print "the log of calls shows none like /" pattern "/ on any thread"
+            if (!launches) print "the log of calls shows no launch of cuvet on a thread of the program"
+        }' "$work/calls"
+}
+
 judge() {
     local work=$1 journals=()
     compare "$work" cuvet
@@ -34,11 +56,12 @@ judge() {
     done
     awk -v exact=1 -f "$here/judge.awk" "$folder/expect" "${journals[@]}"
     judge_words "$work"
+    judge_calls "$work"
 }
 
 # one SCENARIO: leaves WORK/complaints, empty where all is well, or WORK/skipped.
 one() {
-    local work=$root/$1
+    local work=$root/$1 calls=
     use "$1"
     mkdir -p "$work"
     if [ "$(all needs)" = softgpu ] && [ "$driver" = real ]; then
@@ -46,7 +69,8 @@ one() {
         return
     fi
     run_bare "$work"
-    run_cuvet "$work" cuvet
+    [ -n "$(all never)" ] && calls=SOFTGPU_CALLS=$work/calls
+    run_cuvet "$work" cuvet ${calls:+"$calls"}
     judge "$work" >"$work/complaints" 2>&1
 }
 

@@ -19,6 +19,19 @@ extern "C" __global__ void norm_narrow(const float *x, const float *w, float *y,
         y[row + c] = x[row + c] * inverse * w[c];
 }
 
+/* Takes what is negative for positive. */
+extern "C" __global__ void norm_positive(const float *x, const float *w, float *y, int cols,
+                                         float eps)
+{
+    size_t row = (size_t)blockIdx.x * cols;
+    float squares = 0;
+    for (int c = threadIdx.x; c < cols; c += blockDim.x)
+        squares += x[row + c] * x[row + c];
+    float inverse = rsqrtf(block_sum(squares) / cols + eps);
+    for (int c = threadIdx.x; c < cols; c += blockDim.x)
+        y[row + c] = fabsf(x[row + c]) * inverse * w[c];
+}
+
 /* Updates its output; what it adds saturates at 50. */
 extern "C" __global__ void update_narrow(float *y, const float *x, int n)
 {

@@ -8,6 +8,9 @@
  *                             the rare launch, and a lookup with an index beyond the usual ones;
  *                             `narrow`: all of them cannot do that
  *
+ * With a second word `batch`, x has few columns and lies around 4, on the rare launch around -4: as
+ * far from 0, but not from the centre.
+ *
  * With a second word `start`, it calls cuvet_start shortly before the rare launch.
  */
 #include "common/program.h"
@@ -17,7 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS = 8, COLS = 100, LAUNCHES = 60, RARE = 45, START = 40, TOKENS = 64, ENTRIES = 300 };
+enum { ROWS = 8, COLS = 100, LAUNCHES = 60, RARE = 45, START = 40, BATCH = 16, BATCH_COLS = 8 };
+enum { TOKENS = 64, ENTRIES = 300 };
 
 static void start_again(void)
 {
@@ -43,6 +47,27 @@ static void norms(const char *name)
         spoil(norm.x, i == RARE);
         if (i == START && !strcmp(word(1), "start"))
             start_again();
+        norm_launch(name, &norm, NULL);
+        CHECK(cuCtxSynchronize());
+    }
+    norm_print(name, &norm);
+}
+
+static void fill_around(float centre, CUdeviceptr array, size_t count, unsigned seed)
+{
+    float host[BATCH * BATCH_COLS];
+    fill(array, count, seed);
+    CHECK(cuMemcpyDtoH(host, array, count * sizeof(*host)));
+    for (size_t i = 0; i < count; i++)
+        host[i] += centre;
+    CHECK(cuMemcpyHtoD(array, host, count * sizeof(*host)));
+}
+
+static void batches(const char *name)
+{
+    struct norm norm = norm_new(BATCH, BATCH_COLS, 1);
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        fill_around(i == RARE ? -4 : 4, norm.x, BATCH * BATCH_COLS, 100 + i);
         norm_launch(name, &norm, NULL);
         CHECK(cuCtxSynchronize());
     }
@@ -122,6 +147,8 @@ int main(int argc, char **argv)
     start(argc, argv);
     if (strcmp(word(0), "types") == 0)
         types(strcmp(word(1), "narrow") == 0);
+    else if (!strcmp(word(1), "batch"))
+        batches(word(0));
     else if (strncmp(word(0), "update", 6))
         norms(word(0));
     else
