@@ -100,6 +100,7 @@ DEMO := $(BUILD)/tests/demo/demo
 HAS_GPU := $(BUILD)/tests/demo/has_gpu
 INTERPRETER := $(BUILD)/tests/bench/interpreter
 PLUGINS := $(addprefix $(BUILD)/tests/plugin/,told.so throws.so)
+GATE_COST := $(BUILD)/tests/bench/gate_cost
 DEMO_KERNELS := $(BUILD)/tests/demo/kernels.fatbin
 CONTROL := $(addprefix $(BUILD)/tests/control/,world.so inside)
 MAN := $(BUILD)/cuvet.1
@@ -163,7 +164,7 @@ gpu-test: all
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/gpu/run.sh $(TESTS)
 
 ## bench: what a checked launch and a sampled step cost (needs a GPU), and how fast softgpu runs PTX
-bench: all $(INTERPRETER) $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
+bench: all $(INTERPRETER) $(GATE_COST) $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/bench/run.sh
 
 ## outlier-table: what the detectors of the outlier gate find, and their false alarms
@@ -359,6 +360,9 @@ $(INTERPRETER).o: INCLUDES += -Itests/softgpu -Itools
 $(INTERPRETER): $(INTERPRETER).o $(SOFTGPU_EXEC_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(SYSTEM_LIBS)
+$(GATE_COST): $(GATE_COST).o $(CORE)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(SYSTEM_LIBS)
 
 # ---- manual page, installation ------------------------------------------------------------------
 
@@ -391,4 +395,4 @@ uninstall:
 	rm -rf $(TO)/share/cuvet
 
 -include $(wildcard $(patsubst %.o,%.d,$(SHIM_O) $(TOOL_O) $(REFGEN_O) $(HOST_REFS_O) \
-    $(call objects,$(UNIT_C) $(UNIT_HELPER_C)) $(INTERPRETER).o) $(GEN)/*.fatbin.d)
+    $(call objects,$(UNIT_C) $(UNIT_HELPER_C)) $(INTERPRETER).o $(GATE_COST).o) $(GEN)/*.fatbin.d)

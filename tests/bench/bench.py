@@ -9,7 +9,8 @@ copy    the snapshot's copy kernel against cuMemcpyDtoDAsync
 outlier the outlier gate's kernel on an ordinary launch against reading its sample once
 refs    each row-wise reference against reading its arrays once
 step    a 12-layer step of 4096 tokens; decode: of 8; sync: with two ways to wait after each step
-interpreter  PTX instructions a second of tests/softgpu, on one core; needs no GPU, and `make bench` builds it
+gate    the host's part of it that decides: many signatures against one, late against early; needs no GPU
+interpreter  PTX instructions a second of tests/softgpu, on one core; needs no GPU, and `make bench` builds both
 
 Variants run as interleaved processes; figures are medians over them. Absolute times are of the machine at
 hand: compare ratios. Standard library only; step, decode and sync need PyTorch and Triton.
@@ -29,7 +30,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "callback", "copy", "outlier", "refs", "step", "decode", "sync", "interpreter")
+PARTS = ("host", "callback", "copy", "outlier", "refs", "step", "decode", "sync", "gate", "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
 
@@ -259,6 +260,18 @@ def bench_interpreter(args):
         WANTED_PTX / 1e6, "missed by " + ", ".join(slow) if slow else "all of them"))
 
 
+def bench_gate(args):
+    out, _ = run([os.path.join(args.build, "gate_cost")], {})
+    rows = json_lines(out)
+    print("\ngate: gate and outlier table, ns of the host a launch; the first and the last tenth of a run")
+    print("  %10s %10s %8s %8s %14s %14s %16s" % ("signatures", "launches", "first", "last", "last to first",
+                                                 "to 1 signature", "bytes allocated"))
+    for row in rows:
+        print("  %10d %10d %8.1f %8.1f %13.2fx %13.2fx %16d" % (
+            row["signatures"], row["launches"], row["first_ns"], row["last_ns"], row["last_ns"] / row["first_ns"],
+            row["last_ns"] / rows[0]["last_ns"], row["grown"]))
+
+
 def build_programs(args):
     command = ["make", "-s", "-j4", "-f", os.path.join(HERE, "programs.mk"), "OUT=" + args.build]
     if os.environ.get("NVCC"):
@@ -294,9 +307,10 @@ def main():
     args.ptx = os.path.abspath(args.ptx or os.path.join(os.path.dirname(args.lib), "tests/softgpu/ptx/refs.ptx"))
     os.makedirs(args.build, exist_ok=True)
     parts, start = args.only or PARTS, time.time()
-    if not args.no_make and set(parts) != {"interpreter"}:
+    if not args.no_make and set(parts) - {"interpreter", "gate"}:
         build_programs(args)
-    for part, bench in (("interpreter", bench_interpreter), ("host", bench_host), ("callback", bench_callback), ("copy", bench_copy),
+    for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("host", bench_host),
+                        ("callback", bench_callback), ("copy", bench_copy),
                         ("outlier", bench_outlier),
                         ("refs", bench_refs)):
         if part in parts:

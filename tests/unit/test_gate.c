@@ -1,5 +1,6 @@
 /* The gate: first launches of each signature always, then a seeded draw for each by itself; and the
  * budget behind it, under which the rare signatures are not starved. */
+#include <malloc.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "verify/gate.h"
+#include "verify/outlier.h"
 
 /* A kernel of one pointer (parameter 0), one size (1) and one float (2), which decides no shape. */
 static const struct kernel_spec spec = {
@@ -351,6 +353,49 @@ static void ever_new_signatures_stay_bounded_and_are_counted(void **state)
     gate_destroy(gate);
 }
 
+static size_t in_use(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+/* Every signature keeps its turns and its draw to the end, none has spilt over, and not a byte was
+ * allocated on the way. What a launch costs is in tests/bench ("gate"). */
+static void a_million_launches_of_a_thousand_signatures_take_no_memory(void **state)
+{
+    enum { LAUNCHES = 1000000, SIGNATURES = 1000 };
+    (void)state;
+    struct gate *gate = make(0.01, 2, 3);
+    struct outliers *outliers = outliers_create(OUTLIER_FINGERPRINT);
+    static unsigned first[SIGNATURES], drawn[SIGNATURES];
+    static int index[SIGNATURES];
+    size_t before = in_use();
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        uint64_t pointer = 0x1000;
+        int32_t size = (int32_t)(i % SIGNATURES);
+        float eps = 0;
+        void *params[] = {&pointer, &size, &eps};
+        struct launch launch = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .params = params};
+        struct gate_answer answer = gate_decide(gate, &spec, 77, i, &launch);
+        int claimed = outliers_index(outliers, answer.signature, OUTLIER_FINGERPRINT, 1);
+        first[size] += answer.result == GATE_FIRST;
+        drawn[size] += answer.result == GATE_RANDOM;
+        if (i < SIGNATURES)
+            index[size] = claimed;
+        assert_true(claimed >= 0 && claimed == index[size]);
+    }
+    assert_int_equal(in_use(), before);
+    assert_int_equal(gate_overflow(gate), 0);
+    assert_int_equal(outliers_overflow(outliers), 0);
+    for (int i = 0; i < SIGNATURES; i++) {
+        assert_int_equal(first[i], 2);
+        /* One in each 100 of its 1000 launches, but for one that is a first launch. */
+        assert_true(drawn[i] >= 9 && drawn[i] <= 10);
+    }
+    outliers_destroy(outliers);
+    gate_destroy(gate);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +413,7 @@ int main(void)
         cmocka_unit_test(equal_signatures_share_evenly),
         cmocka_unit_test(an_entry_overrides_the_settings),
         cmocka_unit_test(ever_new_signatures_stay_bounded_and_are_counted),
+        cmocka_unit_test(a_million_launches_of_a_thousand_signatures_take_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
