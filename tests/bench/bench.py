@@ -9,11 +9,12 @@ copy    the snapshot's copy kernel against cuMemcpyDtoDAsync
 outlier the outlier gate's kernel on an ordinary launch against reading its sample once
 refs    each row-wise reference against reading its arrays once
 step    a 12-layer step of 4096 tokens; decode: of 8; sync: with two ways to wait after each step
+rare    the step with a mutant that is wrong in 1 launch in 10,000: how many pass until one is found
 gate    the host's part of it that decides: many signatures against one, late against early; needs no GPU
 interpreter  PTX instructions a second of tests/softgpu, on one core; needs no GPU, and `make bench` builds both
 
 Variants run as interleaved processes; figures are medians over them. Absolute times are of the machine at
-hand: compare ratios. Standard library only; step, decode and sync need PyTorch and Triton.
+hand: compare ratios. Standard library only; step, decode, sync and rare need PyTorch and Triton.
 """
 
 import argparse
@@ -30,7 +31,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "callback", "copy", "outlier", "refs", "step", "decode", "sync", "gate", "interpreter")
+PARTS = ("host", "callback", "copy", "outlier", "refs", "step", "decode", "sync", "rare", "gate", "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
 
@@ -260,6 +261,56 @@ def bench_interpreter(args):
         WANTED_PTX / 1e6, "missed by " + ", ".join(slow) if slow else "all of them"))
 
 
+def findings(folder):
+    """(launch, gate) of each finding in the folder's journals."""
+    for path in glob.glob(os.path.join(folder, "journal-*.jsonl")):
+        for line in open(path, errors="replace"):
+            event = json.loads(line)
+            if event.get("event") == "finding" and event["verdict"] == "mismatch":
+                yield event["launch"], event["gate"]
+
+
+def looked_at(folder):
+    """Shares of launches that the outlier gate found ordinary, and that were checked."""
+    launches = ordinary = checked = 0
+    for path in glob.glob(os.path.join(folder, "journal-*.jsonl")):
+        for line in open(path, errors="replace"):
+            event = json.loads(line)
+            if event.get("event") == "totals" and event["kernel"] == "step_rms_norm_rare":
+                launches += event["launches"]
+                ordinary += event["reasons"].get("ordinary", 0)
+                checked += event["checked"]
+    return share(ordinary, launches), share(checked, launches)
+
+
+def bench_rare(args):
+    settings = {"CUVET_CONFIG": os.path.join(HERE, "step.yaml"), "CUVET_BUNDLES": "0"}
+    runs = [(Variant("bare"), 1, 5), (Variant("the defaults", **settings), 2, 30),
+            (Variant("random sampling alone", CUVET_OUTLIER="off", **settings), 2, 50)]
+    print("\nrare: a step of 4096 tokens with a mutant that is wrong in 1 launch in 10,000, on unusual input")
+    print("  %-22s %9s %8s %10s %8s %8s %6s %8s  %s" % (
+        "variant", "us a step", "to bare", "looked at", "checked", "planted", "found", "passed", "by which gate"))
+    bare = None
+    for variant, processes, occurrences in runs:
+        for i in range(processes):
+            folder = os.path.join(args.build, "reports", "rare-%s-%d" % (re.sub(r"\W+", "-", variant.name), i))
+            shutil.rmtree(folder, ignore_errors=True)
+            out, _ = run([sys.executable, os.path.join(HERE, "rare.py"), str(occurrences)],
+                         variant.environment(args, folder))
+            row = json_lines(out)[-1]
+            bare = bare or row["step_us"]
+            planted = row["planted"]
+            found = sorted((launch, gate) for launch, gate in findings(folder) if launch in planted)
+            wrong = sum(1 for launch, _ in findings(folder) if launch not in planted)
+            passed = "%d" % planted.index(found[0][0]) if found else "all" if variant.env else "-"
+            gates = sorted({gate for _, gate in found})
+            print("  %-22s %9.1f %7.3fx %10s %8s %8d %6d %8s  %s%s" % (
+                (variant.name, row["step_us"], row["step_us"] / bare) + looked_at(folder) +
+                (len(planted), len(found), passed, ", ".join(gates),
+                 "  %d FINDINGS ELSEWHERE" % wrong if wrong else "")))
+            sys.stdout.flush()
+
+
 def bench_gate(args):
     out, _ = run([os.path.join(args.build, "gate_cost")], {})
     rows = json_lines(out)
@@ -307,7 +358,7 @@ def main():
     args.ptx = os.path.abspath(args.ptx or os.path.join(os.path.dirname(args.lib), "tests/softgpu/ptx/refs.ptx"))
     os.makedirs(args.build, exist_ok=True)
     parts, start = args.only or PARTS, time.time()
-    if not args.no_make and set(parts) - {"interpreter", "gate"}:
+    if not args.no_make and set(parts) - {"interpreter", "gate", "rare"}:
         build_programs(args)
     for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("host", bench_host),
                         ("callback", bench_callback), ("copy", bench_copy),
@@ -320,6 +371,8 @@ def main():
                                      ("sync", "stream")) if part in parts]
     if kinds:
         bench_steps(args, kinds)
+    if "rare" in parts:
+        bench_rare(args)
     print("\n%.0f s" % (time.time() - start))
     return 0
 
