@@ -71,7 +71,7 @@ static void on_judged(void *user, const struct check_report *report,
     struct session *s = user;
     char path[BUNDLE_PATH] = "";
     counters_check(s->counters, report);
-    if (report->verdict == VERDICT_MATCH)
+    if (report->verdict == VERDICT_MATCH && !report->notes)
         return;
     if (report->verdict == VERDICT_MISMATCH) {
         if (bundles_wanted(s->bundles, report->spec))

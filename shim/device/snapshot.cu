@@ -5,6 +5,7 @@
  * A wide grid of short blocks: on an H200 that reaches cuMemcpyDtoDAsync's bandwidth, where
  * a persistent grid loses a tenth (make bench, "copy").
  */
+#include "device/digest.cuh"
 #include "device/snapshot_copy.cuh"
 
 static __device__ void finish(const snapshot_header &header, uint64_t base)

@@ -136,6 +136,8 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     json_put_string(json, "where", spec->where);
     json_put_string(json, "verdict", verdict_text(report->verdict));
     put_notes(json, report->notes);
+    if (report->differs)
+        json_put_uint(json, "differs_from_launch", report->earlier);
     json_put_string(json, "gate", report->gate);
     put_outlier(json, &report->outlier);
     json_put_uint(json, "launch", report->launch);

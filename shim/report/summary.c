@@ -37,6 +37,8 @@ struct finding {
     uint64_t launch, elements, violations, class_mismatch;
     uint32_t grid[3], block[3];
     double max_ratio;
+    bool differs;
+    uint64_t earlier;
     struct element worst, first;
 };
 
@@ -121,6 +123,8 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->violations = n->violations;
     finding->class_mismatch = n->class_mismatch;
     finding->max_ratio = n->max_ratio;
+    finding->differs = report->differs;
+    finding->earlier = report->earlier;
     memcpy(finding->grid, report->grid, sizeof finding->grid);
     memcpy(finding->block, report->block, sizeof finding->block);
     fill_element(&finding->worst, report->binding, n->worst_tensor, n->worst_index,
@@ -379,13 +383,18 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
     if (f->class_mismatch > 0)
         textbuf_printf(out, ",\n       in %" PRIu64 " of them a NaN or an infinity on one side",
                        f->class_mismatch);
-    if (isfinite(f->max_ratio))
+    if (isfinite(f->max_ratio) && f->violations > 0)
         textbuf_printf(out, ", up to %.3g times\n", f->max_ratio);
     else
         textbuf_printf(out, "\n");
     if (f->dim)
         textbuf_printf(out, "       subset %s %" PRId64 " of %" PRId64 "\n", f->dim, f->seen,
                        f->total);
+    if (f->differs)
+        textbuf_printf(out,
+                       "       nondeterministic: launch %" PRIu64 " gave other bytes for the same "
+                       "input\n",
+                       f->earlier);
     if (f->worst.place[0])
         put_element(out, "worst", &f->worst);
     if (f->first.place[0] && strcmp(f->first.place, f->worst.place) != 0)

@@ -36,6 +36,8 @@ struct check_report {
     unsigned notes;   /* enum verdict_note, or'ed */
     const char *gate; /* why it was checked: "first", "random" or "outlier" */
     struct outlier_call_report outlier;
+    bool differs; /* its output is not that of launch `earlier`, for the same input */
+    uint64_t earlier;
     uint64_t launch; /* number of this launch among those of its kernel, from 0 */
     int device;      /* ordinal */
     uint32_t grid[3], block[3], shared_bytes;

@@ -9,8 +9,10 @@
 #include <sys/prctl.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "verify/digest.h"
 #include "verify/notes.h"
 #include "verify/own.h"
+#include "verify/repeats.h"
 #include "verify/replay.h"
 
 enum {
@@ -31,7 +33,8 @@ struct collector {
     sem_t wake;
     atomic_bool sleeping;
     atomic_bool stop;
-    struct side *current; /* whose context is pushed on the thread */
+    struct side *current;    /* whose context is pushed on the thread */
+    struct repeats *repeats; /* made when a kernel first needs it */
 };
 
 static double seconds_since(const struct timespec *then)
@@ -119,6 +122,22 @@ static void give_up(struct collector *collector, struct side *side, const char *
     skip_all(collector, side, SKIP_DRIVER);
 }
 
+/* A launch that gave another output than an earlier one for the same input is a finding, however
+ * small the difference. */
+static void compare_repeat(struct collector *collector, const struct lane *lane,
+                           struct check_report *report)
+{
+    const struct digest_sums *sums = lane->digest_host;
+    if (!lane->digested)
+        return;
+    if (!collector->repeats)
+        collector->repeats = repeats_create();
+    report->differs = repeats_differ(collector->repeats, digest_key(lane->check, sums), sums->out,
+                                     lane->check->launch, &report->earlier);
+    if (report->differs)
+        report->verdict = VERDICT_MISMATCH;
+}
+
 static void judge(struct collector *collector, struct side *side, struct lane *lane)
 {
     struct check *check = lane->check;
@@ -135,6 +154,7 @@ static void judge(struct collector *collector, struct side *side, struct lane *l
     };
     memcpy(report.grid, check->grid, sizeof(report.grid));
     memcpy(report.block, check->block, sizeof(report.block));
+    compare_repeat(collector, lane, &report);
     notes_fill(&report);
     struct replay_source replay = {side, lane, check};
     struct bundle_source source = {
@@ -158,7 +178,7 @@ static void judge(struct collector *collector, struct side *side, struct lane *l
 static void finish(struct collector *collector, struct side *side, struct lane *lane)
 {
     struct check *check = lane->check;
-    check->cost.reference = lane->numbers.busy;
+    check->cost.reference = lane->numbers.busy + (lane->digested ? digest_busy(lane) : 0);
     if (lane->numbers.refused) {
         warn(collector, check, SKIP_REFUSED,
              "the reference reached outside what was copied: the signature or bind of its "
@@ -558,6 +578,7 @@ bool collector_stop(struct collector *collector, int timeout_ms)
 void collector_destroy(struct collector *collector)
 {
     sem_destroy(&collector->wake);
+    repeats_destroy(collector->repeats);
     free(collector);
 }
 

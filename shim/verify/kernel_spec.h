@@ -78,6 +78,7 @@ struct kernel_spec {
     double budget;  /* share of time for this kernel alone, 0: no limit; or -1: the common one */
     int64_t subset; /* as CUVET_SUBSET, 0: off; or -1: the global one */
     struct outlier_spec outlier;
+    bool deterministic;    /* the same input must give the same bytes */
     bool needs_before;     /* inout or acc: a snapshot before the launch is always due */
     unsigned shape_params; /* entries in shape_param */
     struct shape_param {   /* integer parameters that decide shapes: the novelty gate

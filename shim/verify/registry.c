@@ -234,6 +234,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->first = entry->first;
     spec->budget = entry->budget;
     spec->subset = entry->subset;
+    spec->deterministic = entry->deterministic;
     struct error never = {0}; /* the names were found when the entry was read */
     if (outlier_choice_resolve(&entry->outlier, plan, &spec->outlier, &never))
         spec->outlier.inputs = 0;

@@ -19,6 +19,7 @@ struct registry_entry {
     double budget;  /* share of time, 0: no limit, -1: the common one */
     int64_t subset; /* bytes, 0: off, -1: not given */
     struct outlier_choice outlier;
+    bool deterministic;
     struct tolerance tolerance;
 };
 

@@ -105,6 +105,34 @@ static enum status read_limit(const struct yaml_node *node, const char *what, in
     return status;
 }
 
+/* What a kernel reads and nobody copies could explain any difference. */
+static enum status check_deterministic(const struct registry_entry *entry,
+                                       const struct yaml_node *node,
+                                       const struct binding_plan *plan, struct error *err)
+{
+    for (unsigned i = 0; entry->deterministic && i < plan->arrays; i++) {
+        const struct signature_item *item = plan->array[i].item;
+        if (item->role != ROLE_WRITE && item->role != ROLE_WS && !plan->array[i].bound)
+            return yaml_error(
+                err, node,
+                "deterministic: the kernel reads '%s', which no formal is bound to, so "
+                "its bytes are not seen; bind it, or leave 'deterministic' out",
+                item->name);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_deterministic(const struct yaml_node *node, struct registry_entry *entry,
+                                      struct error *err)
+{
+    const char *text = "no";
+    enum status status = node ? yaml_text(node, "deterministic", &text, err) : STATUS_OK;
+    entry->deterministic = strcmp(text, "yes") == 0;
+    if (!status && !entry->deterministic && strcmp(text, "no") != 0)
+        status = yaml_error(err, node, "'deterministic' is '%.40s'; expected yes or no", text);
+    return status;
+}
+
 static enum status read_numbers(const struct yaml_node *node, struct registry_entry *entry,
                                 struct error *err)
 {
@@ -130,7 +158,8 @@ static enum status read_numbers(const struct yaml_node *node, struct registry_en
 }
 
 /* Compiles the entry for no kernel in particular, for the sake of its errors. */
-static enum status check_entry(struct registry_entry *entry, struct error *err)
+static enum status check_entry(struct registry_entry *entry, const struct yaml_node *node,
+                               struct error *err)
 {
     struct arena scratch = {0};
     struct captures groups;
@@ -140,6 +169,8 @@ static enum status check_entry(struct registry_entry *entry, struct error *err)
     enum status status = plan_make(&plan, &scratch, &entry->source, &groups, NULL, err);
     if (!status)
         status = outlier_choice_resolve(&entry->outlier, plan, &outlier, err);
+    if (!status)
+        status = check_deterministic(entry, yaml_get(node, "deterministic"), plan, err);
     arena_release(&scratch);
     return status;
 }
@@ -173,7 +204,9 @@ static enum status read_entry(const struct yaml_node *node, struct registry_entr
         status = read_numbers(node, entry, err);
     if (!status)
         status = outlier_choice_read(yaml_get(node, "outlier"), &entry->outlier, err);
-    return status ? status : check_entry(entry, err);
+    if (!status)
+        status = read_deterministic(yaml_get(node, "deterministic"), entry, err);
+    return status ? status : check_entry(entry, node, err);
 }
 
 static enum status keep_entry(struct registry_content *content, struct registry_entry *entry)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include "refs/ref_merge.h"
+#include "verify/digest.h"
 #include "verify/dtype.h"
 
 /* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
@@ -161,8 +162,11 @@ enum status replay_start(struct side *side, struct lane *lane, struct check *che
     lane->check = check;
     lane->piece = 0;
     lane->pieces = 1 + (int)(check->arena_bytes / piece_bytes);
+    lane->digested = digest_wanted(check);
     ref_verdict_clear(&lane->numbers);
-    enum status status = launch_piece(side, lane, err);
+    enum status status = lane->digested ? digest_start(side, lane, err) : STATUS_OK;
+    if (!status)
+        status = launch_piece(side, lane, err);
     if (status)
         lane->check = NULL;
     return status;

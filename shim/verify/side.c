@@ -161,6 +161,8 @@ static enum status make_kernels(struct side *side, struct error *err)
     for (size_t i = 0; !status && i < sizeof(kernels) / sizeof(kernels[0]); i++)
         status = load_function(kernels[i].out, snapshot, kernels[i].name, err);
     if (!status)
+        status = load_function(&side->digest, snapshot, "cuvet_digest", err);
+    if (!status)
         status = cuda_check(err, cuda.cuModuleLoadData(&side->refs, cuvet_refs_fatbin),
                             "loading the references");
     if (!status)
@@ -228,6 +230,11 @@ static enum status make_lane(struct side *side, struct lane *lane, struct error 
     if (!status)
         status =
             make_pinned((void **)&lane->answer, &lane->answer_device, sizeof(*lane->answer), err);
+    if (!status)
+        status = make_device(&lane->digest, sizeof(struct digest_sums), err);
+    CUdeviceptr unused;
+    if (!status)
+        status = make_pinned((void **)&lane->digest_host, &unused, sizeof(*lane->digest_host), err);
     return status;
 }
 

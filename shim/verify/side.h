@@ -18,6 +18,7 @@
 #include "refs/ref_list.h"
 #include "verify/check.h"
 #include "verify/outlier.h"
+#include "device/digest_abi.h"
 #include "device/snapshot_abi.h"
 #include "verify/reclaim.h"
 #include "verify/slots.h"
@@ -41,7 +42,10 @@ struct lane {
     CUdeviceptr answer_device;
     uint64_t sequence;
     int piece, pieces;
-    struct ref_verdict numbers; /* merged over the pieces done so far */
+    struct ref_verdict numbers;      /* merged over the pieces done so far */
+    CUdeviceptr digest;              /* struct digest_sums ... */
+    struct digest_sums *digest_host; /* ... and pinned */
+    bool digested;                   /* the check under way has its hashes made */
 };
 
 struct side {
@@ -54,7 +58,7 @@ struct side {
     struct budget looks;         /* the outlier gate's share of it */
     _Atomic(uint64_t) last_look; /* sequence << LOOK_BITS | slot of the latest that was enqueued */
     CUstream stream;             /* lowest priority, non-blocking */
-    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few;
+    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, digest;
     struct outlier_side outlier;
     CUmodule refs, refs_wide;
     struct side_reference {

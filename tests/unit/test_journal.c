@@ -259,6 +259,22 @@ static void odd_matches_leave_a_note(void **state)
     assert_has(f->line[1], "\"notes\":[\"lean\"]");
 }
 
+static void a_launch_that_differs_is_a_finding(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    made_up_match(&f->check);
+    f->check.report.verdict = VERDICT_MISMATCH;
+    f->check.report.differs = true;
+    f->check.report.earlier = 3;
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_int_equal(f->lines, 1);
+    assert_true(journal_line_is(f->line[0], "finding"));
+    assert_has(f->line[0], "\"verdict\":\"mismatch\",\"differs_from_launch\":3");
+}
+
 static void repeated_checks_are_thinned_out(void **state)
 {
     struct fixture *f = *state;
@@ -539,6 +555,7 @@ int main(void)
         JOURNAL_TEST(a_finding_of_a_subset_says_which),
         JOURNAL_TEST(a_match_writes_nothing),
         JOURNAL_TEST(odd_matches_leave_a_note),
+        JOURNAL_TEST(a_launch_that_differs_is_a_finding),
         JOURNAL_TEST(repeated_checks_are_thinned_out),
         JOURNAL_TEST(start_warning_and_launch_error),
         JOURNAL_TEST(the_rank_is_told),

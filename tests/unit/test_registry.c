@@ -63,6 +63,10 @@ static void bad_files_are_told(void **state)
     expect("version: 1\ninclude: [k.yaml]\nkernels:\n" GELU, 1, "includes itself");
     quiet("version: 1\n");
     quiet(HEAD GELU);
+    quiet(HEAD "- {kernel: k, reference: gelu, deterministic: yes, "
+               "signature: 'const f32 x[n], f32 y[n], f32 z[n], ws f32 s[n], i32 n'}\n");
+    quiet(HEAD "- {kernel: k, reference: gelu, deterministic: no, "
+               "signature: 'const f32 x[n], const f32 w[n], f32 y[n], i32 n'}\n");
 }
 
 #define ENTRY(rest) HEAD "- {kernel: k, " rest "}\n" GELU
@@ -78,6 +82,11 @@ static void bad_entries_are_left_out(void **state)
     expect(ENTRY("reference: gelu"), 1, "the entry has no 'signature'");
     expect(ENTRY("reference: gleu, " F), 1, "unknown reference 'gleu'; did you mean 'gelu'?");
     expect(ENTRY("reference: {source: my.cu}, " F), 1, "not supported by this version");
+    expect(ENTRY("reference: gelu, deterministic: maybe, " F), 1,
+           "'deterministic' is 'maybe'; expected yes or no");
+    expect(ENTRY("reference: gelu, deterministic: yes, signature: 'const f32 x[n], const f32 w[n], "
+                 "f32 y[n], i32 n'"),
+           1, "the kernel reads 'w', which no formal is bound to");
     expect(ENTRY("reference: gelu, budget: much, " F), 1,
            "'budget' is 'much'; expected a share such as 5%, or off");
     expect(ENTRY("reference: gelu, subset: 0, " F), 1,

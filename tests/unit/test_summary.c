@@ -272,6 +272,23 @@ static void wide_outputs_get_no_note(void **state)
     assert_lacks(f, "Notes");
 }
 
+static void a_launch_that_differs_names_the_other(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.verdict = VERDICT_MISMATCH;
+    f->check.report.differs = true;
+    f->check.report.earlier = 3;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f,
+               "1. double, launch 17 (grid 128x1x1, block 256x1x1): 0 of 32 elements outside the "
+               "bound\n       nondeterministic: launch 3 gave other bytes for the same input\n");
+    made_up_mismatch(&f->check);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "2 of 32 elements outside the bound, up to 31.5 times\n       worst");
+}
+
 static void notes_and_findings_are_bounded(void **state)
 {
     struct fixture *f = *state;
@@ -411,6 +428,7 @@ int main(void)
         SUMMARY_TEST(ordinary_errors_are_no_note),
         SUMMARY_TEST(wide_bounds_are_a_note),
         SUMMARY_TEST(wide_outputs_get_no_note),
+        SUMMARY_TEST(a_launch_that_differs_names_the_other),
         SUMMARY_TEST(notes_and_findings_are_bounded),
         SUMMARY_TEST(nan_is_explained),
         SUMMARY_TEST(kernels_with_findings_come_first),

@@ -167,3 +167,18 @@ BOTH(OVERWRITES)
         c[row * n + col] = sum;                                                                    \
     }
 BOTH(TRANSPOSED)
+
+/* Row sums; wrong: every other launch adds from the end, which rounds differently. */
+__device__ unsigned blocks_so_far;
+#define CHANGING_ORDER(which, right)                                                               \
+    KERNEL(changing_order, which)(const float *x, float *y, int cols)                              \
+    {                                                                                              \
+        float sum = 0;                                                                             \
+        if (threadIdx.x)                                                                           \
+            return;                                                                                \
+        bool back = !right && atomicAdd(&blocks_so_far, 1) / gridDim.x % 2;                        \
+        for (int c = 0; c < cols; c++)                                                             \
+            sum += x[blockIdx.x * cols + (back ? cols - 1 - c : c)];                               \
+        y[blockIdx.x] = sum;                                                                       \
+    }
+BOTH(CHANGING_ORDER)

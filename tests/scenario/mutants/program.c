@@ -134,8 +134,9 @@ int main(int argc, char **argv)
         {"bf16_accumulator", bf16_sums},  {"missing_eps", small_rows},
         {"stale_position", positions},    {"wrong_stride", strided_rows},
         {"swapped_operands", two_inputs}, {"missing_barrier", rows_to_sums},
-        {"off_by_one", rows_to_sums},     {"nan_lost", with_nans},
-        {"overwrites", scaled},           {"transposed", matrices},
+        {"off_by_one", rows_to_sums},     {"changing_order", rows_to_sums},
+        {"nan_lost", with_nans},          {"overwrites", scaled},
+        {"transposed", matrices},
     };
     start(argc, argv);
     wrong = !strcmp(word(1), "wrong");

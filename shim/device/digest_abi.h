@@ -1,0 +1,34 @@
+/*
+ * digest_abi.h - what the kernel `cuvet_digest` is told, passed by value as its only parameter.
+ * Plain data for C and CUDA; library and fatbin are built together.
+ */
+#ifndef DEVICE_DIGEST_ABI_H
+#define DEVICE_DIGEST_ABI_H
+
+#include <stdint.h>
+
+enum { DIGEST_THREADS = 256, DIGEST_RUN = 16 /* elements that a thread takes in a row */ };
+
+/* What the digests of one launch add up to; device memory, zero before the first. */
+struct digest_sums {
+    uint64_t in, out;     /* of the bytes that the kernel read, and wrote */
+    uint64_t not_started; /* ~%globaltimer when the first began ... */
+    uint64_t ended;       /* ... and when the last ended */
+};
+
+/*
+ * Elements [first, end) of one array, in row-major order over `dim`: each adds a mix of its bits,
+ * its place and `seed` to *sum, so that the order in which they come does not matter and their
+ * places do.
+ */
+struct digest_call {
+    uint64_t base; /* device address of element 0 */
+    uint64_t first, end;
+    uint64_t dim[8], stride[8]; /* elements, outermost first */
+    uint32_t ndim, element;     /* bytes of an element: 1, 2, 4 or 8, and it is aligned to them */
+    uint64_t seed;
+    uint64_t *sum; /* in or out of `sums` */
+    struct digest_sums *sums;
+};
+
+#endif
