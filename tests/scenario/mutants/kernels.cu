@@ -182,3 +182,47 @@ __device__ unsigned blocks_so_far;
         y[blockIdx.x] = sum;                                                                       \
     }
 BOTH(CHANGING_ORDER)
+
+/* rmsnorm whose contract has x / rms(x) rounded to bf16 before the weight; wrong: it stays f32. */
+#define KEPT_PRECISION(which, right)                                                               \
+    KERNEL(kept_precision, which)                                                                  \
+    (const __nv_bfloat16 *x, const __nv_bfloat16 *w, __nv_bfloat16 *y, int cols, float eps)        \
+    {                                                                                              \
+        float squares = 0;                                                                         \
+        const __nv_bfloat16 *row = x + blockIdx.x * cols;                                          \
+        for (int c = threadIdx.x; c < cols; c += blockDim.x)                                       \
+            squares += __bfloat162float(row[c]) * __bfloat162float(row[c]);                        \
+        float inv = rsqrtf(block_sum(squares) / (float)cols + eps);                                \
+        for (int c = threadIdx.x; c < cols; c += blockDim.x) {                                     \
+            float xhat = __bfloat162float(row[c]) * inv;                                           \
+            if (right)                                                                             \
+                xhat = __bfloat162float(__float2bfloat16(xhat));                                   \
+            y[blockIdx.x * cols + c] = __float2bfloat16(xhat * __bfloat162float(w[c]));            \
+        }                                                                                          \
+    }
+BOTH(KEPT_PRECISION)
+
+/* softmax whose contract has zeros in rows that are masked as a whole; wrong: NaN. */
+#define MASKED_ROW(which, right)                                                                   \
+    KERNEL(masked_row, which)(const float *x, float *y, int cols)                                  \
+    {                                                                                              \
+        int c = threadIdx.x;                                                                       \
+        float value = c < cols ? x[blockIdx.x * cols + c] : -INFINITY;                             \
+        float most = block_max(value), power = expf(value - most), sum = block_sum(power);         \
+        if (c < cols)                                                                              \
+            y[blockIdx.x * cols + c] = right && most == -INFINITY ? 0.0f : power / sum;            \
+    }
+BOTH(MASKED_ROW)
+
+/* x * alpha to bf16, up or down at random; wrong: up to one neighbour too far. */
+#define AT_RANDOM(which, right)                                                                    \
+    KERNEL(at_random, which)(const float *x, __nv_bfloat16 *y, float alpha, int n)                 \
+    {                                                                                              \
+        int i = blockIdx.x * blockDim.x + threadIdx.x;                                             \
+        if (i >= n)                                                                                \
+            return;                                                                                \
+        unsigned random = (i + 1) * 2654435761u, bits = __float_as_uint(x[i] * alpha);             \
+        bits += (random >> (right ? 16 : 15)) & (right ? 0xffff : 0x1ffff);                        \
+        y[i] = __float2bfloat16(__uint_as_float(bits & 0xffff0000));                               \
+    }
+BOTH(AT_RANDOM)

@@ -115,6 +115,53 @@ static void with_nans(void)
     print_sum(name, y, COUNT * sizeof(float));
 }
 
+/* bf16 in [-1, 1) at `count` places. */
+static CUdeviceptr upload_bf16(size_t count, unsigned step)
+{
+    static uint16_t host[ROWS * WIDE];
+    CUdeviceptr array;
+    for (size_t i = 0; i < count; i++) {
+        float value = (float)((i * step + 17) % 4099) / 2050 - 1;
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof(bits));
+        host[i] = (uint16_t)(bits >> 16);
+    }
+    CHECK(cuMemAlloc(&array, count * sizeof(*host)));
+    CHECK(cuMemcpyHtoD(array, host, count * sizeof(*host)));
+    return array;
+}
+
+static void bf16_norm(void)
+{
+    CUdeviceptr x = upload_bf16(ROWS * WIDE, 2311), w = upload_bf16(WIDE, 977);
+    CUdeviceptr y = upload_bf16(ROWS * WIDE, 1);
+    int cols = WIDE;
+    float eps = 1e-5f;
+    repeat(ROWS, 128, (void *[]){&x, &w, &y, &cols, &eps});
+    print_sum(name, y, ROWS * WIDE * sizeof(uint16_t));
+}
+
+static void masked_rows(void)
+{
+    static float host[COLS];
+    CUdeviceptr x = upload(COUNT, 1), y = upload(COUNT, 2);
+    int cols = COLS;
+    for (int i = 0; i < COLS; i++)
+        host[i] = -INFINITY;
+    CHECK(cuMemcpyHtoD(x + 2 * sizeof(host), host, sizeof(host)));
+    repeat(ROWS, 96, (void *[]){&x, &y, &cols});
+    print_sum(name, y, COUNT * sizeof(float));
+}
+
+static void to_bf16(void)
+{
+    CUdeviceptr x = upload(COUNT, 3), y = upload_bf16(COUNT, 1);
+    float alpha = 0.7f;
+    int n = COUNT;
+    repeat((COUNT + 63) / 64, 64, (void *[]){&x, &y, &alpha, &n});
+    print_sum(name, y, COUNT * sizeof(uint16_t));
+}
+
 static void scaled(void)
 {
     CUdeviceptr x = upload(COUNT + 3, 21), y = upload(COUNT + 3, 22);
@@ -136,7 +183,8 @@ int main(int argc, char **argv)
         {"swapped_operands", two_inputs}, {"missing_barrier", rows_to_sums},
         {"off_by_one", rows_to_sums},     {"changing_order", rows_to_sums},
         {"nan_lost", with_nans},          {"overwrites", scaled},
-        {"transposed", matrices},
+        {"transposed", matrices},         {"kept_precision", bf16_norm},
+        {"masked_row", masked_rows},      {"at_random", to_bf16},
     };
     start(argc, argv);
     wrong = !strcmp(word(1), "wrong");
