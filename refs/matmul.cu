@@ -29,6 +29,18 @@ REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], 
     }
 }
 
+// y = x w^T + bias, k in `splits` parts whose sums, `partial`, are rounded where a kernel keeps
+// them in a narrow type before it adds them up: split-K
+REFERENCE_ONCE(linear_split, "in x[m][splits][k], in w[n][splits][k], in bias[n] = 0, out y[m][n], "
+                             "point partial")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(splits * k))
+    {
+        real dot = SUM(s, splits, partial(SUM(l, k, x(i / n, s, l) * w(i % n, s, l))));
+        y(i / n, i % n) = dot + bias(i % n);
+    }
+}
+
 // c = a^T b, the gradient of a weight
 REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1, each m, each n")
 {

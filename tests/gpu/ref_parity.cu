@@ -182,6 +182,7 @@ struct problem {
     std::vector<array> arrays;
     std::string name;
     uint64_t seed;
+    int point; /* what the rounding points are declared as; special kernels know none */
 };
 
 static int64_t size_named(const shape &s, const char *name)
@@ -189,12 +190,12 @@ static int64_t size_named(const shape &s, const char *name)
     static const struct {
         const char *name;
         long long shape::*size;
-    } rows[] = {{"rows", &shape::rows},  {"m", &shape::rows},      {"tokens", &shape::rows},
-                {"cols", &shape::cols},  {"k", &shape::cols},      {"classes", &shape::cols},
-                {"size", &shape::cols},  {"half", &shape::cols},   {"n", &shape::n},
-                {"entries", &shape::n},  {"positions", &shape::n}, {"bins", &shape::n},
-                {"time", &shape::rows},  {"batch", &shape::few},   {"heads", &shape::few},
-                {"groups", &shape::few}, {"channels", &shape::few}};
+    } rows[] = {{"rows", &shape::rows},  {"m", &shape::rows},       {"tokens", &shape::rows},
+                {"cols", &shape::cols},  {"k", &shape::cols},       {"classes", &shape::cols},
+                {"size", &shape::cols},  {"half", &shape::cols},    {"n", &shape::n},
+                {"entries", &shape::n},  {"positions", &shape::n},  {"bins", &shape::n},
+                {"time", &shape::rows},  {"batch", &shape::few},    {"heads", &shape::few},
+                {"groups", &shape::few}, {"channels", &shape::few}, {"splits", &shape::few}};
     for (const auto &row : rows)
         if (strcmp(row.name, name) == 0)
             return s.*row.size;
@@ -293,6 +294,8 @@ static struct ref_call call_of(const problem &p, bool host, bool padded)
     for (int i = 0; i < p.formals.count; i++)
         if (p.formals.formal[i].kind == FORMAL_REAL)
             call.scalar[p.formals.formal[i].slot] = ref_scalar(p.formals.formal[i].name);
+    for (int i = 0; i < p.formals.points; i++)
+        call.point[i] = (uint8_t)p.point;
     for (int i = 0; i < p.formals.sizes; i++)
         call.size[i] = size_of(p, p.formals.size_name[i]);
     call.seed = p.seed;
@@ -503,7 +506,8 @@ static void run_problem(gpu &g, problem &p)
     checks += host.checked;
     faults += host.violations;
     for (const way &w : ways) {
-        if (w.dtype != p.dtype || w.wide != p.wide || !p.reference->symbol[w.variant])
+        if (w.dtype != p.dtype || w.wide != p.wide || !p.reference->symbol[w.variant] ||
+            (p.point && w.variant > REF_WIDE))
             continue;
         for (uint32_t group : {32u, (uint32_t)REF_THREADS}) {
             static const char *const variants[REF_VARIANTS] = {"any", "wide", "bf16", "f16", "f32"};
@@ -555,6 +559,11 @@ static void run_reference(gpu &g, const struct ref_builtin &reference)
             p.seed = 1000 * seed++;
             make_arrays(p);
             run_problem(g, p);
+            for (int point : {(int)DTYPE_BF16, DTYPE_F16 | (int)REF_POINT_MAY}) {
+                p.point = point;
+                if (p.formals.points)
+                    run_problem(g, p);
+            }
             drop_arrays(p);
         }
     }

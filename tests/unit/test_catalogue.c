@@ -233,6 +233,7 @@ static const struct {
     CASE(adamw, "rows=5 cols=777"),
     CASE(sgd, "rows=5 cols=777"),
     CASE(matmul_tn, "m=9 n=17 k=301"),
+    CASE(linear_split, "m=9 n=17 splits=5 k=61"),
     CASE(gemm, "m=9 n=17 k=301"),
     CASE(bmm, "batch=3 m=9 n=17 k=101"),
     CASE(bmm_nt, "batch=3 m=9 n=17 k=101"),

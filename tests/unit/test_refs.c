@@ -866,6 +866,42 @@ static void test_point_numbers(void **state)
     assert_int_equal(point_once(INFINITY, 0, 65504, DTYPE_F16).violations, 1);
 }
 
+/* Split-K whose partial sums are stored in bf16: a fault, unless it is the contract. */
+static void test_point_of_partial_sums(void **state)
+{
+    enum { M = 7, SPLITS = 8, K = 128, N = 33 };
+    (void)state;
+    random_state = 12;
+    struct ref_call call = matmul_call(DTYPE_BF16, M, SPLITS * K, N, 1);
+    struct ref_tensor y = call.tensor[3];
+    call.tensor[0] = tensor(&in_x, 0, 3, M, SPLITS, K);
+    call.tensor[1] = tensor(&in_w, 0, 3, N, SPLITS, K);
+    call.tensor[3] = y;
+    const int64_t size[] = {M, SPLITS, K, N};
+    memcpy(call.size, size, sizeof size);
+    for (int narrow_sums = 0; narrow_sums < 2; narrow_sums++) {
+        for (int64_t i = 0; i < M * N; i++) {
+            float sum = 0;
+            for (int64_t s = 0; s < SPLITS; s++) {
+                float part = 0;
+                for (int64_t l = 0; l < K; l++)
+                    part += x_at((i / N * SPLITS + s) * K + l) *
+                            (float)get(&in_w, (i % N * SPLITS + s) * K + l);
+                sum += narrow_sums ? round_bf16(part) : part;
+            }
+            set(&out_y, i, sum + (float)get(&in_b, i % N));
+        }
+        call.point[0] = DTYPE_NONE;
+        assert_int_equal(run("linear_split", &call).violations > 20, narrow_sums);
+        assert_int_equal(run("linear_split", &call).violations > 0, narrow_sums);
+        call.point[0] = DTYPE_BF16;
+        assert_int_equal(run("linear_split", &call).violations > 20, !narrow_sums);
+        assert_int_equal(run("linear_split", &call).violations > 0, !narrow_sums);
+        call.point[0] = DTYPE_BF16 | REF_POINT_MAY;
+        assert_int_equal(run("linear_split", &call).violations, 0);
+    }
+}
+
 /* silu rounded to bf16 before the product, as vLLM's silu_and_mul does it. */
 static void test_point_of_an_activation(void **state)
 {
@@ -1375,6 +1411,7 @@ int main(void)
         cmocka_unit_test(test_input_roundoff),
         cmocka_unit_test(test_point_must),
         cmocka_unit_test(test_point_numbers),
+        cmocka_unit_test(test_point_of_partial_sums),
         cmocka_unit_test(test_point_of_an_activation),
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_classes),
