@@ -20,9 +20,8 @@ struct cupti_api {
 extern struct cupti_api cupti;
 
 /*
- * Opens libcupti for a driver of CUDA major version `driver_major`. Order: `path` if not empty (and
- * then nothing else), a copy that the process has mapped already, the loader's own search,
- * CUDA_HOME and the usual folders, the wheel folders of the Python packages in use.
+ * Opens libcupti for a driver of CUDA major version `driver_major`, `path` if not empty; find.h
+ * says where it is looked for otherwise.
  */
 enum status cupti_api_load(const char *path, int driver_major, struct error *err);
 
