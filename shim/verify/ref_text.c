@@ -1,0 +1,151 @@
+#include "verify/ref_text.h"
+
+#include <string.h>
+
+/* The macros that declare a reference, and those that make its kernels. */
+static const struct form {
+    const char *mark, *entry;
+    int special; /* a kernel for each usual dtype too */
+} forms[] = {
+    [REF_FORM_FULL] = {"REFERENCE(", "REF_ENTRY", 1},
+    [REF_FORM_SAMPLED] = {"REFERENCE_SAMPLED(", "REF_ENTRY", 0},
+    [REF_FORM_ONCE] = {"REFERENCE_ONCE(", "REF_ENTRY_ONCE", 0},
+};
+
+enum { FORMS = sizeof forms / sizeof *forms };
+
+/* ---- reading ---- */
+
+static int line_of(const char *text, const char *at)
+{
+    int line = 1;
+    for (; text < at; text++)
+        line += *text == '\n';
+    return line;
+}
+
+/* Adjacent string literals at `at`, joined into `out`; NULL if there is none or it is too long. */
+static const char *take_literals(const char *at, char out[REF_FORMALS_TEXT])
+{
+    size_t length = 0;
+    for (;;) {
+        at += strspn(at, " \t\r\n");
+        if (*at != '"')
+            break;
+        for (at++; *at && *at != '"' && *at != '\\'; at++) {
+            if (length + 1 == REF_FORMALS_TEXT)
+                return NULL;
+            out[length++] = *at;
+        }
+        if (*at++ != '"')
+            return NULL;
+    }
+    out[length] = '\0';
+    return length ? at : NULL;
+}
+
+/* What stands at `at`, behind the opening parenthesis. */
+static enum status take(const char **at, struct ref_declaration *out, struct error *err)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    const char *next = *at;
+    size_t length = strspn(next, letters);
+    if (length == 0 || length >= FORMAL_NAME)
+        return error_set(err, STATUS_INVALID, "expected a name of at most 31 characters");
+    memcpy(out->name, next, length);
+    out->name[length] = '\0';
+    next += length + strspn(next + length, " \t\r\n");
+    if (*next != ',' || !(next = take_literals(next + 1, out->text)) || *next != ')')
+        return error_set(err, STATUS_INVALID, "expected REFERENCE(name, \"formals\")");
+    *at = next + 1;
+    return formals_parse(&out->formals, out->text, err);
+}
+
+/* The form that the line at `at` declares a reference in, or -1. */
+static int form_at(const char *at)
+{
+    for (int form = 0; form < FORMS; form++) {
+        if (strncmp(at, forms[form].mark, strlen(forms[form].mark)) == 0)
+            return form;
+    }
+    return -1;
+}
+
+enum status ref_text_next(const char *text, const char **at, struct ref_declaration *out,
+                          struct error *err)
+{
+    while (**at) {
+        int form = form_at(*at);
+        if (form >= 0) {
+            out->form = (enum ref_form)form;
+            out->line = line_of(text, *at);
+            *at += strlen(forms[form].mark);
+            return take(at, out, err);
+        }
+        const char *end = strchr(*at, '\n');
+        *at = end ? end + 1 : *at + strlen(*at);
+    }
+    return STATUS_NOT_FOUND;
+}
+
+/* ---- writing ---- */
+
+static void write_members(FILE *out, const struct formals *formals)
+{
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *f = &formals->formal[i];
+        if (f->kind == FORMAL_REAL)
+            fprintf(out, "    ref_scale<E> %s; \\\n", f->name);
+        else if (f->kind == FORMAL_IN)
+            fprintf(out, "    ref_in<E, D, %d, %s> %s; \\\n", f->ndim,
+                    f->optional ? "true" : "false", f->name);
+        else if (f->kind == FORMAL_POINT)
+            fprintf(out, "    ref_point<E, D> %s; \\\n", f->name);
+        else if (f->kind != FORMAL_INT)
+            fprintf(out, "    ref_out<E, D, %d> %s; \\\n", f->ndim, f->name);
+    }
+    for (int i = 0; i < formals->sizes; i++)
+        fprintf(out, "    long long %s; \\\n", formals->size_name[i]);
+}
+
+/* Initialisers in the order of the members. */
+static void write_initialisers(FILE *out, const struct formals *formals)
+{
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *f = &formals->formal[i];
+        if (f->kind == FORMAL_REAL)
+            fprintf(out, ", \\\n          %s(frame_.call.scalar[%d], frame_.k)", f->name, f->slot);
+        else if (f->kind == FORMAL_POINT)
+            fprintf(out, ", \\\n          %s(frame_, %d)", f->name, f->slot);
+        else if (f->kind != FORMAL_INT)
+            fprintf(out, ", \\\n          %s(frame_, frame_.call.tensor[%d])", f->name, f->slot);
+    }
+    for (int i = 0; i < formals->sizes; i++)
+        fprintf(out, ", \\\n          %s(frame_.size(%d))", formals->size_name[i], i);
+}
+
+/* Sizes that are dims: int formals come after them and may have any value. */
+static int named_dims(const struct formals *formals)
+{
+    int dims = formals->sizes;
+    for (int i = 0; i < formals->count; i++)
+        dims -= formals->formal[i].kind == FORMAL_INT;
+    return dims;
+}
+
+void ref_text_write(FILE *out, const struct ref_declaration *ref, enum ref_form form)
+{
+    const char *name = ref->name;
+    fprintf(out, "\n#define FORMALS_%s \\\n", name);
+    fprintf(out, "template <class E, int D> struct reference_%s : ref_body<E> { \\\n", name);
+    fprintf(out, "    typedef ref_real<E, 1> real; \\\n");
+    write_members(out, &ref->formals);
+    fprintf(out, "    REF_FN reference_%s(ref_frame<E> &frame_) \\\n", name);
+    fprintf(out, "        : ref_body<E>(frame_, %d)", named_dims(&ref->formals));
+    write_initialisers(out, &ref->formals);
+    fprintf(out, " \\\n    { \\\n    } \\\n    REF_FN void run(); \\\n}; \\\n");
+    fprintf(out, "%s(%s) \\\n", forms[form].entry, name);
+    if (forms[form].special)
+        fprintf(out, "REF_SPECIAL_ENTRIES(%s) \\\n", name);
+    fprintf(out, "template <class E, int D> REF_FN void reference_%s<E, D>::run()\n", name);
+}
