@@ -78,11 +78,13 @@ SHIM_C := $(sort $(wildcard shim/*.c shim/*/*.c))
 CORE_C := $(filter-out shim/hook/% shim/init.c shim/session.c,$(SHIM_C))
 TOOL_C := $(sort $(wildcard tools/*.c))
 REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
+# The dialect, as NVRTC gets it for references that a registry brings along.
+REF_HEADERS := $(filter-out refs/ref_host.h refs/ref_list.h,$(sort $(wildcard refs/*.h)))
 UNIT_C := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*.c)))
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-EMBEDDED := $(GEN)/snapshot.o $(GEN)/outlier.o $(GEN)/refs.o $(GEN)/refs_wide.o $(GEN)/tolerances.o
+EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o refs.o refs_wide.o tolerances.o ref_headers.o)
 SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
 TOOL_O := $(call objects,$(TOOL_C))
@@ -277,11 +279,14 @@ $(GEN)/refs_wide.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed $(GEN)/refs_wide.fatbin cuvet_refs_wide_fatbin cuvet_refs_wide_fatbin_size > $@
 $(GEN)/tolerances.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed config/tolerances.yaml cuvet_tolerances_yaml cuvet_tolerances_yaml_len > $@
+$(GEN)/ref_headers.S: tools/dev/embed-table Makefile | $(READY)
+	$(quiet)tools/dev/embed-table cuvet_ref_headers $(REF_HEADERS) > $@
 $(GEN)/snapshot.o: $(GEN)/snapshot.fatbin
 $(GEN)/outlier.o: $(GEN)/outlier.fatbin
 $(GEN)/refs.o: $(GEN)/refs.fatbin
 $(GEN)/refs_wide.o: $(GEN)/refs_wide.fatbin
 $(GEN)/tolerances.o: config/tolerances.yaml
+$(GEN)/ref_headers.o: $(REF_HEADERS)
 
 $(GEN)/%.o: $(GEN)/%.S
 	$(call say,EMBED,$@)

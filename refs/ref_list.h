@@ -21,11 +21,16 @@ enum ref_variant {
     REF_VARIANTS
 };
 
+struct user_reference; /* shim/verify/user_ref.h */
+
+/* A reference as those see it who bind, launch and report it. Those that a registry brings along
+ * are declared in the same form, by verify/user_ref.h. */
 struct ref_builtin {
-    const char *name;                 /* "rmsnorm" */
-    const char *formals;              /* "in x[rows][cols], in w[cols] = 1, ..." */
-    const char *symbol[REF_VARIANTS]; /* "cuvet_ref_rmsnorm", ...; NULL: no such variant */
-    const char *file;                 /* "refs/norm.cu", for documentation and messages */
+    const char *name;                  /* "rmsnorm" */
+    const char *formals;               /* "in x[rows][cols], in w[cols] = 1, ..." */
+    const char *symbol[REF_VARIANTS];  /* "cuvet_ref_rmsnorm", ...; NULL: no such variant */
+    const char *file;                  /* "refs/norm.cu", for documentation and messages */
+    const struct user_reference *user; /* NULL: built in */
 };
 
 extern const struct ref_builtin ref_builtins[];

@@ -18,6 +18,7 @@
 #include "report/counters.h"
 #include "report/journal.h"
 #include "report/summary.h"
+#include "verify/compiler.h"
 #include "verify/images.h"
 #include "verify/outlier_choice.h"
 #include "verify/own.h"
@@ -42,6 +43,7 @@ static struct session {
     struct on_mismatch *on_mismatch;
     atomic_bool ended, complete; /* the last reports: begun, written */
     struct images *images;
+    struct compiler *compiler; /* NULL: the registry brings no references along */
     struct sink sink;
     struct pipeline pipeline;
     struct control_targets control;
@@ -168,10 +170,10 @@ static enum log_level log_level_of(const char *name)
 /* Options point into the environment, which the program may change. */
 static void keep_strings(struct options *options)
 {
-    const char **strings[] = {&options->config, &options->mode,        &options->tolerances,
-                              &options->report, &options->log,         &options->cupti,
-                              &options->run,    &options->on_mismatch, &options->plugin,
-                              &options->tool,   &options->outlier};
+    const char **strings[] = {&options->config, &options->mode, &options->tolerances,
+                              &options->report, &options->log,  &options->cupti,
+                              &options->nvrtc,  &options->run,  &options->on_mismatch,
+                              &options->plugin, &options->tool, &options->outlier};
     for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
         char *copy = strdup(*strings[i]);
         *strings[i] = copy ? copy : "";
@@ -229,6 +231,33 @@ static int outlier_detector_of(const char *name)
     return detector;
 }
 
+/* Without NVRTC everything else is checked. Starts nothing yet: the architectures are not known
+ * before there is a context. */
+static void make_compiler(struct session *s)
+{
+    int version = 0;
+    struct error err = {{0}}, whole = {{0}};
+    struct compiler_settings settings = {.users = registry_user_references(s->registry),
+                                         .nvrtc = {.path = s->options.nvrtc},
+                                         .complain = on_registry_complaint,
+                                         .user = s};
+    if (!settings.users->references)
+        return;
+    cuda.cuDriverGetVersion(&version);
+    settings.nvrtc.major = version / 1000;
+    find_homes(&settings.nvrtc);
+    if (compiler_create(&s->compiler, &settings, &err)) {
+        error_set(&whole, STATUS_NOT_FOUND, "references of the registry's own are unchecked: %s",
+                  err.text);
+        on_registry_complaint(s, whole.text);
+    }
+}
+
+static void wake_collector(void *user)
+{
+    collector_wake(((struct session *)user)->pipeline.collector);
+}
+
 static enum status start_pipeline(struct session *s, struct error *err)
 {
     struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed, 0};
@@ -250,6 +279,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->ready_wait_ms = READY_WAIT_MS;
     if (!s->images || !s->preload || !p->gate || !p->outliers || !p->kernels || !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
+    make_compiler(s);
     registry_references(s->registry, s->preload);
     struct collector_settings settings = {
         .sides = p->sides,
@@ -257,12 +287,15 @@ static enum status start_pipeline(struct session *s, struct error *err)
                  .queue = (uint32_t)s->options.queue,
                  .budget = s->options.budget,
                  .outlier = (detectors & ~(1u << OUTLIER_OFF)) != 0,
-                 .centroid = (detectors & 1u << OUTLIER_CENTROID) != 0},
+                 .centroid = (detectors & 1u << OUTLIER_CENTROID) != 0,
+                 .compiler = s->compiler},
         .sink = &s->sink,
         .image = find_image,
         .image_user = s,
         .preload = s->preload,
     };
+    if (s->compiler)
+        compiler_tell(s->compiler, wake_collector, s);
     return collector_start(&p->collector, &settings, err);
 }
 
@@ -324,6 +357,8 @@ static void finish(void)
     if (getpid() != s->pid)
         return;
     own_work = true;
+    if (s->compiler)
+        compiler_stop(s->compiler, COMPILER_STOP_MS);
     control_end();
     end_server(s);
     collector_drain(s->pipeline.collector, (int)s->options.exit_wait_ms);

@@ -53,6 +53,19 @@ printf 'version: 1\nkernels:\n  - kernel: f\n    refrence: gelu\n' >"$scratch/ba
 ok 'check: a mistake has its place' gives 2 '.*' 'bad\.yaml:4:[0-9]+: .*refrence' \
     "$cuvet" check tests/demo/demo.yaml "$scratch/bad.yaml"
 ok 'check: a missing file' gives 2 '.*' 'absent\.yaml' "$cuvet" check "$scratch/absent.yaml"
+user=tests/scenario/user_reference
+ok 'check: references without NVRTC' gives 0 'bent \(source activations\.cu\)' \
+    'not compiled: CUVET_NVRTC: /nowhere: .*package cuda-nvrtc' \
+    env CUVET_NVRTC=/nowhere "$cuvet" check $user/registry.yaml
+if "$cuvet" check $user/registry.yaml 2>&1 | grep 'not compiled' >"$scratch/none"; then
+    skip 'check: references are compiled' "$(<"$scratch/none")"
+    skip 'check: one does not compile' "$(<"$scratch/none")"
+else
+    ok 'check: references are compiled' gives 0 'clip_norm \(inline ' '' \
+        "$cuvet" check config/examples/full.yaml
+    ok 'check: one does not compile' gives 2 '.*' 'registry\.yaml:11: the reference does not compile: ' \
+        "$cuvet" check ${user}_broken/registry.yaml
+fi
 ok 'check: without files' gives 2 '' '^usage: ' "$cuvet" check
 
 plugin=$CUVET_BUILD/tests/plugin/told.so

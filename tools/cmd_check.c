@@ -1,9 +1,18 @@
-/* cmd_check.c - `cuvet check FILES...`: read registry files as a program under cuvet would. */
+/*
+ * cmd_check.c - `cuvet check FILES...`: read registry files as a program under cuvet would, and
+ * compile the references that they bring along, where there is NVRTC.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/options.h"
+#include "driver/nvrtc_api.h"
 #include "tools/cmd.h"
+#include "verify/ref_compile.h"
 #include "verify/registry.h"
+#include "verify/user_ref.h"
+
+extern char **environ;
 
 static void complain(void *user, const char *sentence)
 {
@@ -31,6 +40,30 @@ static char *join_paths(int count, char **paths)
     return joined;
 }
 
+/* Any architecture will do: what is wrong with a text is so for all. */
+static void compile_references(const struct user_references *users, size_t *problems)
+{
+    struct options options;
+    struct error err = {{0}};
+    if (!users->texts)
+        return;
+    options_read(&options, environ, NULL, NULL);
+    struct find_hints hints = {.path = options.nvrtc};
+    find_homes(&hints);
+    if (nvrtc_api_load(&hints, &err)) {
+        fprintf(stderr, "cuvet: references of the registry's own were not compiled: %s\n",
+                err.text);
+        return;
+    }
+    for (unsigned i = 0; i < users->texts; i++) {
+        struct ref_image image;
+        err = (struct error){{0}};
+        if (ref_compile(users->text[i], 0, NULL, &image, &err))
+            complain(problems, err.text);
+        ref_image_release(&image);
+    }
+}
+
 int cmd_check(int argc, char **argv)
 {
     const char *tolerances = NULL;
@@ -52,13 +85,16 @@ int cmd_check(int argc, char **argv)
         const struct registry_source source = {.files = files, .tolerances = tolerances};
         status = registry_load(&registry, &source, complain, &problems);
     }
-    if (registry)
+    if (registry) {
         registry_print(registry, stdout);
+        fflush(stdout);
+        compile_references(registry_user_references(registry), &problems);
+    }
     if (problems)
         fprintf(stderr, "cuvet: %zu problem%s\n", problems, problems == 1 ? "" : "s");
     else if (status != STATUS_OK)
         fprintf(stderr, "cuvet: the registry could not be read\n");
     registry_destroy(registry);
     free(files);
-    return status == STATUS_OK ? 0 : status == STATUS_NO_MEMORY ? 1 : 2;
+    return status == STATUS_NO_MEMORY ? 1 : status || problems ? 2 : 0;
 }

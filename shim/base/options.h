@@ -32,6 +32,7 @@ struct options {
     uint64_t exit_wait_ms;
     bool ctl;
     const char *cupti;
+    const char *nvrtc;
     const char *run;
 };
 

@@ -167,6 +167,7 @@ static enum status on_scalar(struct loader *loader, const yaml_event_t *event)
     if (!node || !text)
         return no_memory(loader);
     node->text = text;
+    node->literal = event->data.scalar.style == YAML_LITERAL_SCALAR_STYLE;
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
     enum status status = remember(loader, mark, (const char *)event->data.scalar.anchor, node, 1);
     return status ? status : attach(loader, mark, node, 1);

@@ -22,6 +22,7 @@ struct yaml_node {
     unsigned line, column; /* from 1 */
     const char *text;      /* scalar: its value, terminated */
     bool quoted;  /* scalar: '..' or "..", so that it is text and never a number or empty */
+    bool literal; /* scalar: a | block, whose lines are those of the file behind node->line */
     size_t count; /* sequence: items, mapping: pairs */
     const struct yaml_node *const *item; /* sequence: items, mapping: values */
     const struct yaml_node *const *key;  /* mapping: scalars, in the order of the file */

@@ -403,12 +403,17 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
         set_up(collector, side);
     if (atomic_load(&side->state) == SIDE_BROKEN && atomic_load(&side->pending))
         skip_all(collector, side, SKIP_DRIVER); /* handed over just as the side broke */
-    if (atomic_load(&side->state) != SIDE_READY || !atomic_load(&side->pending))
+    bool pending = atomic_load(&side->pending), due = side_users_due(side);
+    if (atomic_load(&side->state) != SIDE_READY || (!pending && !due))
         return false;
     if (!make_current(collector, side)) {
         give_up(collector, side, "its context cannot be made current");
         return false;
     }
+    if (due)
+        side_users_load(side);
+    if (!pending)
+        return false;
     bool ended = end_unchecked_ones(collector, side), progress = false;
     for (int i = 0; i < SIDE_LANES && atomic_load(&side->state) == SIDE_READY; i++) {
         struct lane *lane = &side->lane[i];
@@ -528,6 +533,8 @@ static void add_pending(struct side *side, void *user)
     if (state == SIDE_FRESH)
         *(bool *)user = true;
     if ((state == SIDE_READY || state == SIDE_BROKEN) && atomic_load(&side->pending))
+        *(bool *)user = true;
+    if (state == SIDE_READY && side_users_due(side))
         *(bool *)user = true;
 }
 

@@ -1,4 +1,5 @@
-/* embedded.h - what the build puts into the library: device code and the default tolerances. */
+/* embedded.h - what the build puts into the library: device code, the default tolerances, and the
+ * headers that references are compiled with. */
 #ifndef VERIFY_EMBEDDED_H
 #define VERIFY_EMBEDDED_H
 
@@ -10,5 +11,11 @@ extern const unsigned char cuvet_refs_fatbin[]; /* all kernels but the wide ones
 extern const unsigned long cuvet_refs_fatbin_size;
 extern const unsigned char cuvet_refs_wide_fatbin[];
 extern const unsigned long cuvet_refs_wide_fatbin_size;
+
+/* The headers of refs/ by the names that they include each other by; ends with NULLs. */
+struct embedded_text {
+    const char *name, *text;
+};
+extern const struct embedded_text cuvet_ref_headers[];
 
 #endif

@@ -263,6 +263,8 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket, struct error *why)
 {
     enum skip skip = find_side(pipeline, launch, ticket);
+    if (!skip && !side_users_ready(ticket->side, ticket->kernel->spec->reference))
+        skip = SKIP_NOT_COMPILED;
     if (!skip)
         skip = ask_budget(pipeline, ticket);
     if (!skip)
@@ -293,7 +295,8 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
 /* Reasons that pass: the novelty gate's turn is kept for a launch that can be checked. */
 static bool passing(enum skip skip)
 {
-    return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_NOT_READY;
+    return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_NOT_READY ||
+           skip == SKIP_NOT_COMPILED;
 }
 
 static void sample(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)

@@ -86,8 +86,15 @@ size_t registry_entries(const struct registry *registry)
 
 void registry_references(const struct registry *registry, bool *used)
 {
-    for (size_t i = 0; i < registry->content.entries; i++)
-        used[registry->content.entry[i]->source.builtin - ref_builtins] = true;
+    for (size_t i = 0; i < registry->content.entries; i++) {
+        if (!registry->content.entry[i]->source.builtin->user)
+            used[registry->content.entry[i]->source.builtin - ref_builtins] = true;
+    }
+}
+
+const struct user_references *registry_user_references(const struct registry *registry)
+{
+    return &registry->content.users;
 }
 
 unsigned registry_detectors(const struct registry *registry, int fallback)

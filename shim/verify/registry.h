@@ -41,6 +41,10 @@ size_t registry_entries(const struct registry *registry);
  * they are needed. */
 void registry_references(const struct registry *registry, bool *used);
 
+/* The references that entries bring along, to be compiled. As old as the registry. */
+struct user_references;
+const struct user_references *registry_user_references(const struct registry *registry);
+
 /* A bit for each enum outlier_detector that an entry uses, where one that names none uses
  * `fallback`. */
 unsigned registry_detectors(const struct registry *registry, int fallback);

@@ -6,6 +6,7 @@
 #include "verify/pattern.h"
 #include "verify/plan.h"
 #include "verify/registry.h"
+#include "verify/user_ref.h"
 
 enum { REGISTRY_FILES = 64, REGISTRY_INCLUDES = 8 };
 
@@ -31,6 +32,7 @@ struct registry_content {
     struct registry_entry **entry;
     size_t entries, room;
     struct tolerance_table tolerances;
+    struct user_references users;
 };
 
 /* Fills a zeroed *content; see registry_load. On STATUS_NO_MEMORY the caller releases it. */

@@ -44,14 +44,13 @@ static void tell_row(void *user, const char *sentence)
 
 /* ---- entries ---- */
 
-static enum status read_reference(const struct yaml_node *node, struct registry_entry *entry,
-                                  struct error *err)
+static enum status read_reference(struct registry_content *content, const struct yaml_node *node,
+                                  struct registry_entry *entry, struct error *err)
 {
     const char *name;
     if (node->kind == YAML_KIND_MAPPING)
-        return yaml_error(err, node,
-                          "references by source, inline, image or kernel are not supported by "
-                          "this version; expected the name of a built-in reference");
+        return user_reference_read(&content->users, &content->arena, node, &entry->source.builtin,
+                                   err);
     enum status status = yaml_text(node, "reference", &name, err);
     if (status)
         return status;
@@ -175,8 +174,8 @@ static enum status check_entry(struct registry_entry *entry, const struct yaml_n
     return status;
 }
 
-static enum status read_entry(const struct yaml_node *node, struct registry_entry *entry,
-                              struct error *err)
+static enum status read_entry(struct registry_content *content, const struct yaml_node *node,
+                              struct registry_entry *entry, struct error *err)
 {
     static const char *const required[] = {"kernel", "signature", "reference"};
     enum status status = yaml_expect(node, "kernels", YAML_KIND_MAPPING, err);
@@ -199,7 +198,7 @@ static enum status read_entry(const struct yaml_node *node, struct registry_entr
     entry->source.reference = yaml_get(node, "reference");
     status = read_kernel(yaml_get(node, "kernel"), entry, err);
     if (!status)
-        status = read_reference(entry->source.reference, entry, err);
+        status = read_reference(content, entry->source.reference, entry, err);
     if (!status)
         status = read_numbers(node, entry, err);
     if (!status)
@@ -232,7 +231,7 @@ static enum status add_entry(struct loading *l, const struct yaml_node *node, st
     if (!entry || !entry->where)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory", node->file);
     entry->source.tolerances = &content->tolerances;
-    enum status status = read_entry(node, entry, err);
+    enum status status = read_entry(content, node, entry, err);
     if (!status && keep_entry(content, entry))
         status = error_set(err, STATUS_NO_MEMORY, "%s: no memory", node->file);
     if (status)

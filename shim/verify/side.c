@@ -33,6 +33,7 @@ static void side_free(struct side *side)
     reclaim_destroy(side->reclaim);
     free(side->check);
     free(side->reference);
+    side_users_release(&side->users);
     free(side->submitted);
     free(side);
 }
@@ -221,6 +222,15 @@ static void try_outlier(struct side *side, const struct side_settings *settings)
     }
 }
 
+/* Without them the built-in references go on. */
+static void try_users(struct side *side, const struct side_settings *settings)
+{
+    struct error err = {{0}};
+    if (side_users_open(side, settings->compiler, &err))
+        log_line(LOG_WARN, "references of the registry's own are unchecked on device %d: %s",
+                 side->device, err.text);
+}
+
 static enum status make_lane(struct side *side, struct lane *lane, struct error *err)
 {
     enum status status =
@@ -269,7 +279,8 @@ static enum status make_memory(struct side *side, const struct side_settings *se
     side->free_slots = slots_create(side->slots);
     side->reclaim = reclaim_create(side->slots);
     side->check = calloc(side->slots, sizeof(*side->check));
-    side->reference = calloc(ref_builtin_count * REF_VARIANTS, sizeof(*side->reference));
+    size_t users = settings->compiler ? compiler_users(settings->compiler)->references : 0;
+    side->reference = calloc((ref_builtin_count + users) * REF_VARIANTS, sizeof(*side->reference));
     side->submitted = calloc(submitted_words(side), sizeof(*side->submitted));
     if (!side->free_slots || !side->reclaim || !side->check || !side->reference || !side->submitted)
         return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slots);
@@ -328,6 +339,8 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
     if (!status)
         try_outlier(side, settings);
     if (!status)
+        try_users(side, settings);
+    if (!status)
         status = settle(side, err);
     enum side_state fresh = SIDE_FRESH; /* the context may have gone meanwhile */
     atomic_compare_exchange_strong(&side->state, &fresh, status ? SIDE_BROKEN : SIDE_READY);
@@ -337,16 +350,19 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
 const struct side_reference *side_reference(struct side *side, const struct ref_builtin *reference,
                                             enum ref_variant variant, struct error *err)
 {
-    struct side_reference *there =
-        &side->reference[(reference - ref_builtins) * REF_VARIANTS + variant];
+    const struct user_reference *user = reference->user;
+    size_t index = user ? ref_builtin_count + user->number : (size_t)(reference - ref_builtins);
+    struct side_reference *there = &side->reference[index * REF_VARIANTS + variant];
     const char *symbol = reference->symbol[variant];
-    bool wide =
-        symbol == reference->symbol[REF_WIDE] || !strcmp(symbol, reference->symbol[REF_WIDE]);
+    bool wide = !strcmp(symbol, reference->symbol[REF_WIDE]);
+    CUmodule module = user   ? side->users.module[user->text->number]
+                      : wide ? side->refs_wide
+                             : side->refs;
     CUfunction function;
     int resident = 0;
     if (there->function)
         return there;
-    if (load_function(&function, wide ? side->refs_wide : side->refs, symbol, err) ||
+    if (load_function(&function, module, symbol, err) ||
         cuda_check(
             err,
             cuda.cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, REF_THREADS, 0),

@@ -21,6 +21,7 @@
 #include "device/digest_abi.h"
 #include "device/snapshot_abi.h"
 #include "verify/reclaim.h"
+#include "verify/side_user.h"
 #include "verify/slots.h"
 
 enum side_state {
@@ -64,7 +65,8 @@ struct side {
     struct side_reference {
         CUfunction function; /* NULL: not loaded yet */
         unsigned blocks;     /* that the GPU holds at once */
-    } * reference;           /* by index in ref_builtins, REF_VARIANTS each */
+    } * reference;           /* by index in ref_builtins, then users', REF_VARIANTS each */
+    struct side_users users; /* references that the registry brings along */
     uint64_t arena_bytes;
     CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it */
     struct reclaim *reclaim; /* the collector's */
@@ -91,11 +93,12 @@ struct side {
 enum { STAGING_BYTES = 4 << 20, LOOK_BITS = 20 };
 
 struct side_settings {
-    uint64_t memory; /* bytes of the arena */
-    uint32_t queue;  /* slots */
-    double budget;   /* share of time; 0: no limit */
-    bool outlier;    /* the outlier gate is wanted */
-    bool centroid;   /* and its centroid detector */
+    uint64_t memory;           /* bytes of the arena */
+    uint32_t queue;            /* slots */
+    double budget;             /* share of time; 0: no limit */
+    bool outlier;              /* the outlier gate is wanted */
+    bool centroid;             /* and its centroid detector */
+    struct compiler *compiler; /* of the registry's own references; NULL: it has none */
 };
 
 /* All sides of the process, found by context. */
@@ -118,7 +121,7 @@ void sides_close(struct sides *sides, struct side *side);
 enum status side_set_up(struct side *side, const struct side_settings *settings, struct error *err);
 
 /* A variant of the reference, loaded on first use by the collector. NULL when the driver refuses
- * it. Context current. */
+ * it. Context current; a reference of the registry's own has its module already. */
 const struct side_reference *side_reference(struct side *side, const struct ref_builtin *reference,
                                             enum ref_variant variant, struct error *err);
 

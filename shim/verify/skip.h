@@ -22,6 +22,7 @@
     SKIP(ARENA_FULL, "arena full", "no free snapshot memory (CUVET_MEMORY)")                       \
     SKIP(QUEUE_FULL, "queue full", "too many checks under way (CUVET_QUEUE)")                      \
     SKIP(NOT_READY, "context not ready", "the context could not be set up for checking")           \
+    SKIP(NOT_COMPILED, "not compiled", "its reference is not compiled yet, or cannot be")          \
     SKIP(REFUSED, "reference refused", "the reference reached outside its snapshot")               \
     SKIP(DRIVER, "driver error", "a driver call of ours failed")                                   \
     SKIP(OFF, "off", "checking was switched off")                                                  \

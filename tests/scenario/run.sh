@@ -64,10 +64,15 @@ one() {
     local work=$root/$1 calls=
     use "$1"
     mkdir -p "$work"
-    if [ "$(all needs)" = softgpu ] && [ "$driver" = real ]; then
+    if [[ " $(all needs) " = *" softgpu "* ]] && [ "$driver" = real ]; then
         echo 'softgpu only' >"$work/skipped"
         return
     fi
+    if [[ " $(all needs) " = *" nvrtc "* ]] && "$build/cuvet" check "$registry" 2>&1 | grep 'not compiled' \
+        >"$work/skipped"; then
+        return
+    fi
+    rm -f "$work/skipped"
     run_bare "$work"
     [ -n "$(all never)" ] && calls=SOFTGPU_CALLS=$work/calls
     run_cuvet "$work" cuvet ${calls:+"$calls"}

@@ -81,7 +81,8 @@ static void bad_entries_are_left_out(void **state)
     expect(ENTRY(F), 1, "the entry has no 'reference'");
     expect(ENTRY("reference: gelu"), 1, "the entry has no 'signature'");
     expect(ENTRY("reference: gleu, " F), 1, "unknown reference 'gleu'; did you mean 'gelu'?");
-    expect(ENTRY("reference: {source: my.cu}, " F), 1, "not supported by this version");
+    expect(ENTRY("reference: {source: my.cu}, " F), 1, "my.cu: cannot be read");
+    expect(ENTRY("reference: {image: my.cubin}, " F), 1, "unknown key 'image'");
     expect(ENTRY("reference: gelu, deterministic: maybe, " F), 1,
            "'deterministic' is 'maybe'; expected yes or no");
     expect(ENTRY("reference: gelu, deterministic: yes, signature: 'const f32 x[n], const f32 w[n], "
@@ -383,7 +384,7 @@ static void examples_and_shipped_entries_are_good(void **state)
     static const struct {
         const char *path;
         size_t entries;
-    } files[] = {{"config/examples/minimal.yaml", 1}, {"config/examples/full.yaml", 6},
+    } files[] = {{"config/examples/minimal.yaml", 1}, {"config/examples/full.yaml", 8},
                  {"config/kernels/llmc.yaml", 6},     {"config/kernels/vllm.yaml", 2},
                  {"config/kernels/pytorch.yaml", 3},  {"config/kernels/triton.yaml", 1}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {

@@ -1,0 +1,55 @@
+#include "driver/nvrtc_api.h"
+
+#include "driver/load.h"
+#include "driver/undying.h"
+
+struct nvrtc_api nvrtc;
+
+static const struct load_entry entries[] = {
+    {"nvrtcVersion", offsetof(struct nvrtc_api, version), true},
+    {"nvrtcGetNumSupportedArchs", offsetof(struct nvrtc_api, arch_count), true},
+    {"nvrtcGetSupportedArchs", offsetof(struct nvrtc_api, archs), true},
+    {"nvrtcCreateProgram", offsetof(struct nvrtc_api, create), true},
+    {"nvrtcDestroyProgram", offsetof(struct nvrtc_api, destroy), true},
+    {"nvrtcCompileProgram", offsetof(struct nvrtc_api, compile), true},
+    {"nvrtcGetProgramLogSize", offsetof(struct nvrtc_api, log_size), true},
+    {"nvrtcGetProgramLog", offsetof(struct nvrtc_api, log), true},
+    {"nvrtcGetCUBINSize", offsetof(struct nvrtc_api, cubin_size), true},
+    {"nvrtcGetCUBIN", offsetof(struct nvrtc_api, cubin), true},
+    {"nvrtcGetPTXSize", offsetof(struct nvrtc_api, ptx_size), true},
+    {"nvrtcGetPTX", offsetof(struct nvrtc_api, ptx), true},
+    {"nvrtcGetErrorString", offsetof(struct nvrtc_api, error_text), true},
+    {"nvrtcSetFlowCallback", offsetof(struct nvrtc_api, set_flow), false},
+};
+
+static const char *const toolkit[] = {"/lib64", "/targets/x86_64-linux/lib",
+                                      "/targets/sbsa-linux/lib", NULL};
+static const struct find_library library_of = {"libnvrtc.so", "CUVET_NVRTC", toolkit,
+                                               "/cuda_nvrtc/lib"};
+
+enum status nvrtc_api_load(const struct find_hints *hints, struct error *err)
+{
+    struct error why = {{0}};
+    void *library = find_library(&library_of, hints, &why);
+    if (!library)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "%.300s; NVRTC is in the CUDA toolkit (package cuda-nvrtc), and "
+                         "in the Python package nvidia-cuda-nvrtc",
+                         why.text);
+    undying_from_now(library);
+    return load_entries(&nvrtc, library, entries, sizeof(entries) / sizeof(*entries), err);
+}
+
+int nvrtc_nearest_arch(int arch)
+{
+    int known[128] = {0}, count = 0, nearest = 0;
+    if (nvrtc.arch_count(&count) || count < 1 || count > 128 || nvrtc.archs(known))
+        return 0;
+    if (!arch)
+        return known[0];
+    for (int i = 0; i < count; i++) {
+        if (known[i] <= arch && known[i] > nearest)
+            nearest = known[i];
+    }
+    return nearest;
+}

@@ -1,0 +1,412 @@
+/* References that a registry brings along: their declarations, their places, their compiler. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "driver/nvrtc_api.h"
+#include "tests/unit/registry_fixture.h"
+#include "tests/unit/tmp_folder.h"
+#include "verify/compiler.h"
+#include "verify/ref_compile.h"
+#include "verify/ref_text.h"
+#include "verify/tolerance.h"
+#include "verify/user_ref.h"
+
+#define HALF                                                                                       \
+    "REFERENCE(half, \"in x[n], out y[n]\")\n{\n    ELEMENT(r, 1, i, n) y(i) = x(i) * 0.5;\n}\n"
+#define TWICE                                                                                      \
+    "REFERENCE_ONCE(twice, \"in x[n],\"\n    \" out y[n], real k = 2\")\n"                         \
+    "{\n    ELEMENT(r, 1, i, n) y(i) = x(i) * k;\n}\n"
+
+/* ---- declarations ---- */
+
+static void texts_are_scanned(void **state)
+{
+    static const char text[] = "// REFERENCE(no, \"in x[n]\")\n  REFERENCE(no, \"\")\n" HALF TWICE;
+    static struct ref_declaration d;
+    const char *at = text;
+    struct error err = {{0}};
+    (void)state;
+    assert_int_equal(ref_text_next(text, &at, &d, &err), STATUS_OK);
+    assert_string_equal(d.name, "half");
+    assert_int_equal(d.line, 3);
+    assert_int_equal(d.form, REF_FORM_FULL);
+    assert_string_equal(d.text, "in x[n], out y[n]");
+    assert_int_equal(ref_text_next(text, &at, &d, &err), STATUS_OK);
+    assert_string_equal(d.name, "twice");
+    assert_int_equal(d.line, 7);
+    assert_int_equal(d.form, REF_FORM_ONCE);
+    assert_string_equal(d.text, "in x[n], out y[n], real k = 2");
+    assert_int_equal(d.formals.tensors, 2);
+    assert_int_equal(d.formals.scalars, 1);
+    assert_int_equal(ref_text_next(text, &at, &d, &err), STATUS_NOT_FOUND);
+}
+
+static void refuses(const char *text, int line, const char *what)
+{
+    static struct ref_declaration d;
+    const char *at = text;
+    struct error err = {{0}};
+    assert_int_equal(ref_text_next(text, &at, &d, &err), STATUS_INVALID);
+    assert_int_equal(d.line, line);
+    if (!strstr(err.text, what))
+        fail_msg("'%s' does not say '%s'", err.text, what);
+}
+
+static void bad_declarations_have_a_line(void **state)
+{
+    (void)state;
+    refuses("\nREFERENCE(, \"in x[n]\")", 2, "expected a name");
+    refuses("\n\nREFERENCE(f)", 3, "expected REFERENCE(name, \"formals\")");
+    refuses("REFERENCE(f, \"\")", 1, "expected REFERENCE(name, \"formals\")");
+    refuses("REFERENCE(f, \"in x[n\")", 1, "column ");
+    refuses("REFERENCE(f, \"in x[n]\"", 1, "expected REFERENCE(name, \"formals\")");
+}
+
+/* ---- registries ---- */
+
+static struct complaints complaints;
+
+#define HEAD      "version: 1\nkernels:\n"
+#define SIGNATURE "  signature: const f32 x[n], f32 y[n], i32 n\n"
+
+/* A registry with the text as `half.cu` beside it. The folder stays until `gone`. */
+static struct tmp_folder folder;
+
+static struct registry *load(const char *registry, const char *source)
+{
+    char path[600];
+    tmp_folder_make(&folder);
+    snprintf(path, sizeof path, "%s/half.cu", folder.path);
+    file_write(path, source);
+    snprintf(path, sizeof path, "%s/k.yaml", folder.path);
+    file_write(path, registry);
+    memset(&complaints, 0, sizeof complaints);
+    struct registry *loaded = NULL;
+    registry_load(&loaded, &(struct registry_source){.files = path}, complain_to, &complaints);
+    assert_non_null(loaded);
+    return loaded;
+}
+
+static void gone(struct registry *registry)
+{
+    registry_destroy(registry);
+    tmp_folder_remove(&folder);
+}
+
+static void expect(const char *entry, const char *source, const char *part)
+{
+    char text[4096];
+    snprintf(text, sizeof text, HEAD "- kernel: k\n" SIGNATURE "%s", entry);
+    struct registry *registry = load(text, source);
+    if (!part && complaints.count)
+        fail_msg("%s", complaints.text[0]);
+    if (part && (complaints.count != 1 || !strstr(complaints.text[0], part)))
+        fail_msg("%d complaints, the first '%s' is not '%s'", complaints.count, complaints.text[0],
+                 part);
+    assert_int_equal(registry_entries(registry), part ? 0 : 1);
+    gone(registry);
+}
+
+static void bad_mappings_are_told(void **state)
+{
+    (void)state;
+    expect("  reference: {source: half.cu}\n", HALF, NULL);
+    expect("  reference: {}\n", HALF, "k.yaml:5:14: 'reference' needs either 'inline' or 'source'");
+    expect("  reference: {source: half.cu, inline: x}\n", HALF,
+           "needs either 'inline' or 'source'");
+    expect("  reference: {sauce: half.cu}\n", HALF,
+           "unknown key 'sauce'; expected one of inline, source, name; did you mean 'source'?");
+    expect("  reference: {source: absent.cu}\n", HALF, "absent.cu: cannot be read: No such file");
+    expect("  reference: {source: .}\n", HALF, "cannot be read");
+    expect("  reference: {source: half.cu}\n", "int x;\n", "k.yaml:5:14: the text declares no ref");
+    expect("  reference: {inline: 'int x;'}\n", HALF, "k.yaml:5:14: the text declares no ref");
+    expect("  reference: {source: half.cu}\n", HALF TWICE,
+           "the text declares 2 references (half, twice); 'name' says which");
+    expect("  reference: {source: half.cu, name: twice}\n", HALF TWICE, NULL);
+    expect("  reference: {source: half.cu, name: hlaf}\n", HALF TWICE,
+           "k.yaml:5:38: the text has no reference 'hlaf' (it has: half, twice); did you mean "
+           "'half'?");
+    expect("  reference: {source: half.cu}\n", HALF HALF,
+           "half.cu:5: the text has two references 'half'");
+}
+
+static void declarations_are_told_at_their_line(void **state)
+{
+    static const char bad[] = "\nREFERENCE(half, \"in x[n\")\n{}\n";
+    (void)state;
+    expect("  reference: {source: half.cu}\n", bad, "/half.cu:2: ");
+    expect(
+        "  reference:\n    inline: |\n      // a\n\n      REFERENCE(half, \"in x[n\")\n      {}\n",
+        "", "/k.yaml:9: ");
+    expect("  reference:\n    inline: \"// a\\nREFERENCE(half, 7)\"\n", "",
+           "/k.yaml:6: line 2 of the text: expected REFERENCE(name,");
+}
+
+/* What binding says of formals needs no compiler: it is told when the registry is read. */
+static void formals_are_bound(void **state)
+{
+    (void)state;
+    expect("  reference: {source: half.cu}\n", "REFERENCE(half, \"in a[n], out y[n]\")\n{\n}\n",
+           "reference 'half (source half.cu)' needs ");
+    expect("  reference: {source: half.cu}\n  bind: {z: x}\n", HALF, "has no formal 'z'");
+    expect("  reference: {source: half.cu}\n  bind: {a: x}\n",
+           "REFERENCE(half, \"in a[n], out y[n]\")\n{\n}\n", NULL);
+}
+
+static void sources_are_shared(void **state)
+{
+#define ENTRY(rest) "- kernel: k\n" SIGNATURE "  reference: " rest "\n"
+    struct registry *registry =
+        load(HEAD ENTRY("{source: half.cu, name: half}") ENTRY("{source: ./half.cu, name: half}")
+                 ENTRY("{source: half.cu, name: twice}") ENTRY("gelu"),
+             HALF TWICE);
+#undef ENTRY
+    (void)state;
+    assert_int_equal(complaints.count, 0);
+    assert_int_equal(registry_entries(registry), 4);
+    const struct user_references *users = registry_user_references(registry);
+    assert_int_equal(users->texts, 1);
+    assert_int_equal(users->references, 2);
+    const struct ref_builtin *twice = &users->reference[1]->as_builtin;
+    assert_string_equal(twice->name, "twice (source half.cu)");
+    assert_string_equal(twice->formals, "in x[n], out y[n], real k = 2");
+    assert_string_equal(twice->symbol[REF_ANY], "cuvet_ref_twice_wide");
+    assert_string_equal(twice->symbol[REF_WIDE], "cuvet_ref_twice_wide");
+    assert_null(twice->symbol[REF_F32]);
+    gone(registry);
+}
+
+/* A name of a built-in reference does not bring its tolerances along. */
+static void names_are_not_those_of_built_in_ones(void **state)
+{
+    struct resolved made =
+        resolve_entry("kernel: k\n  signature: const f32 x[n], f32 y[n], i32 n\n"
+                      "  reference:\n    inline: |\n"
+                      "      REFERENCE(gelu, \"in x[n], out y[n]\")\n      {\n      }\n",
+                      (unsigned[]){8, 8, 4, 0});
+    (void)state;
+    assert_non_null(made.spec->reference->user);
+    assert_non_null(strstr(made.spec->reference->name, "gelu (inline /"));
+    assert_non_null(strstr(made.spec->reference->name, "/k.yaml:6)"));
+    registry_destroy(made.registry);
+}
+
+/* ---- NVRTC ---- */
+
+static bool have_nvrtc(void)
+{
+    struct error err = {{0}};
+    struct find_hints hints = {NULL, {NULL, NULL}, 0};
+    find_homes(&hints);
+    if (!nvrtc_api_load(&hints, &err))
+        return true;
+    print_message("skipped: %s\n", err.text);
+    return false;
+}
+
+static void compiles(const char *source, int arch, const char *part)
+{
+    struct registry *registry =
+        load(HEAD "- kernel: k\n" SIGNATURE "  reference: {source: half.cu, name: half}\n", source);
+    struct ref_image image;
+    struct error err = {{0}};
+    if (complaints.count)
+        fail_msg("%s", complaints.text[0]);
+    enum status status =
+        ref_compile(registry_user_references(registry)->text[0], arch, NULL, &image, &err);
+    if (!part && status)
+        fail_msg("%s", err.text);
+    if (part && !strstr(err.text, part))
+        fail_msg("'%s' does not say '%s'", err.text, part);
+    if (!part)
+        assert_non_null(strstr(image.ptx, "cuvet_ref_half_wide"));
+    assert_int_equal(!part && arch, image.cubin != NULL);
+    ref_image_release(&image);
+    gone(registry);
+}
+
+static void texts_become_code(void **state)
+{
+    (void)state;
+    if (!have_nvrtc())
+        skip();
+    int newest = nvrtc_nearest_arch(999);
+    assert_true(newest >= 90);
+    assert_int_equal(nvrtc_nearest_arch(newest + 1), newest);
+    assert_int_equal(nvrtc_nearest_arch(10), 0);
+    compiles(HALF TWICE, newest, NULL);
+    compiles(HALF TWICE, 0, NULL);
+    compiles(HALF, 10, "compiles for no GPU of compute capability 1.0; set CUVET_NVRTC");
+}
+
+static void compile_errors_have_a_line(void **state)
+{
+    (void)state;
+    if (!have_nvrtc())
+        skip();
+    compiles("\n" HALF "\nint x = nothing;\n", 0,
+             "/half.cu:7: the reference does not compile: identifier \"nothing\" is undefined, in "
+             "'int x = nothing;'");
+    compiles("REFERENCE(half, \"in x[n], out y[n]\")\n{\n    ELEMENT(r, 1, i, n)\n"
+             "        y(i) = x(r, i);\n}\n",
+             0, "/half.cu:4: the reference does not compile: static assertion failed");
+    compiles("REFERENCE(half, \"in x[n], out y[n]\")\n{\n", 0, "/half.cu:");
+}
+
+static void note(void *user, const char *sentence)
+{
+    complain_to(user, sentence);
+}
+
+static void count(void *user)
+{
+    atomic_fetch_add((atomic_uint *)user, 1);
+}
+
+static void wait_for(const struct compiler *compiler, unsigned results)
+{
+    for (int i = 0; i < 60000 && compiler_results(compiler) < results; i++)
+        usleep(1000);
+    assert_int_equal(compiler_results(compiler), results);
+}
+
+static struct registry *two_texts(void)
+{
+    return load(HEAD "- kernel: k\n" SIGNATURE "  reference: {source: half.cu, name: half}\n"
+                     "- kernel: l\n" SIGNATURE "  reference:\n    inline: |\n"
+                     "      REFERENCE(third, \"in x[n], out y[n]\")\n      {\n"
+                     "        ELEMENT(r, 1, i, n) y(i) = x(i) / 3;\n      }\n",
+                HALF);
+}
+
+static void a_missing_nvrtc_is_told(void **state)
+{
+    struct registry *registry = two_texts();
+    struct compiler_settings settings = {.users = registry_user_references(registry),
+                                         .nvrtc = {.path = "/nowhere/libnvrtc.so"},
+                                         .complain = note,
+                                         .user = &complaints};
+    struct compiler *compiler;
+    struct error err = {{0}};
+    (void)state;
+    assert_int_equal(compiler_create(&compiler, &settings, &err), STATUS_NOT_FOUND);
+    assert_null(compiler);
+    assert_int_equal(complaints.count, 0);
+    assert_non_null(strstr(err.text, "CUVET_NVRTC: /nowhere/libnvrtc.so: "));
+    assert_non_null(strstr(err.text, "package cuda-nvrtc"));
+    gone(registry);
+}
+
+static void an_architecture_is_compiled_once(void **state)
+{
+    (void)state;
+    if (!have_nvrtc())
+        skip();
+    struct registry *registry = two_texts();
+    struct compiler_settings settings = {
+        .users = registry_user_references(registry), .complain = note, .user = &complaints};
+    struct compiler *compiler;
+    const struct ref_image *image, *again;
+    assert_int_equal(compiler_create(&compiler, &settings, NULL), STATUS_OK);
+    atomic_uint told = 0;
+    compiler_tell(compiler, count, &told);
+    compiler_want(compiler, 80);
+    compiler_want(compiler, 80);
+    wait_for(compiler, 2);
+    assert_int_equal(compiler_look(compiler, 0, 80, &image), COMPILER_DONE);
+    compiler_want(compiler, 80); /* the thread has ended by now, or soon */
+    compiler_want(compiler, 90);
+    wait_for(compiler, 4);
+    assert_int_equal(compiler_look(compiler, 0, 80, &again), COMPILER_DONE);
+    assert_ptr_equal(image, again);
+    assert_int_equal(compiler_look(compiler, 1, 90, &image), COMPILER_DONE);
+    assert_non_null(image->cubin);
+    assert_true(compiler_stop(compiler, 2000));
+    assert_int_equal(atomic_load(&told), 4);
+    assert_int_equal(complaints.count, 0);
+    compiler_destroy(compiler);
+    gone(registry);
+}
+
+/* Exits `after_us` into a compilation; what the process ends with is its answer. `seconds`: from
+ * the call of exit to the end. */
+static int exit_during(const struct user_references *users, unsigned after_us, double *seconds)
+{
+    struct timespec begin, end;
+    int status = -1, tell[2];
+    assert_int_equal(pipe(tell), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        struct compiler_settings settings = {.users = users, .complain = note, .user = &complaints};
+        struct compiler *compiler;
+        if (compiler_create(&compiler, &settings, NULL))
+            _exit(9);
+        compiler_want(compiler, 90);
+        usleep(after_us);
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        if (write(tell[1], &begin, sizeof begin) != sizeof begin)
+            _exit(8);
+        exit(0);
+    }
+    close(tell[1]);
+    assert_int_equal(read(tell[0], &begin, sizeof begin), sizeof begin);
+    close(tell[0]);
+    waitpid(child, &status, 0);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    *seconds = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+    return status;
+}
+
+/* NVRTC's destructors crash a compilation that they meet, its first above all: this process has
+ * never opened it, so that each child makes a first one. */
+static void exit_during_a_compilation_is_clean(void **state)
+{
+    double seconds;
+    int found = 0;
+    (void)state;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(have_nvrtc());
+    waitpid(child, &found, 0);
+    if (!WEXITSTATUS(found))
+        skip();
+    struct registry *registry = two_texts();
+    for (unsigned step = 0; step < 30; step++) {
+        int status = exit_during(registry_user_references(registry), step * 25000, &seconds);
+        if (status)
+            fail_msg("an exit after %u ms ended with status %#x", step * 25, (unsigned)status);
+        if (seconds > 2.5)
+            fail_msg("an exit after %u ms took %.1f s", step * 25, seconds);
+    }
+    gone(registry);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_are_scanned),
+        cmocka_unit_test(bad_declarations_have_a_line),
+        cmocka_unit_test(bad_mappings_are_told),
+        cmocka_unit_test(declarations_are_told_at_their_line),
+        cmocka_unit_test(formals_are_bound),
+        cmocka_unit_test(sources_are_shared),
+        cmocka_unit_test(names_are_not_those_of_built_in_ones),
+        cmocka_unit_test(a_missing_nvrtc_is_told),
+        cmocka_unit_test(exit_during_a_compilation_is_clean),
+        cmocka_unit_test(texts_become_code),
+        cmocka_unit_test(compile_errors_have_a_line),
+        cmocka_unit_test(an_architecture_is_compiled_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
