@@ -89,11 +89,63 @@ template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
     template <class... I> REF_FN auto operator()(I... index) const
     {
         static_assert(sizeof...(I) == RANK, "as many indices as the formal has dims");
-        ref_exact<E, ref_width<I...>()> x;
+        if constexpr ((ref_by<I>::grouped || ...)) {
+            return this->template part<false>(REF_VALUE, index...);
+        } else {
+            ref_exact<E, ref_width<I...>()> x;
+            x.k = frame.k;
+            frame.hot.refused += (uint32_t)ref_load<D, RANK, ref_axis<I...>(), OPTIONAL>(
+                t, base, ready, absent, ref_place_of(index...), ref_count_of(index...), x.v, x.f);
+            return x;
+        }
+    }
+
+    template <bool CODED, class... I> REF_FN auto part(int which, I... index) const
+    {
+        constexpr int width = ref_width<I...>();
+        ref_exact<E, width> x;
+        ref_place place = ref_place_of(index...);
+        long long by = 1;
+        ((by = ref_by<I>::grouped ? ref_by<I>::size(index) : by), ...);
         x.k = frame.k;
-        frame.hot.refused += (uint32_t)ref_load<D, RANK, ref_axis<I...>(), OPTIONAL>(
-            t, base, ready, absent, ref_place_of(index...), ref_count_of(index...), x.v, x.f);
+        frame.hot.refused +=
+            (uint32_t)ref_gather_part<CODED>(&t, base, &place, RANK, ref_axis<I...>(),
+                                             ref_count_of(index...), width, which, by, x.v);
+        REF_UNROLL
+        for (int j = 0; j < width; j++)
+            x.f[j] = (E)x.v[j];
         return x;
+    }
+};
+
+/* An input that may be in a block format (ref_blocks.h). Kernels multiply the parts of an element
+ * apart: value = step + low. */
+template <class E, int D, int RANK, bool OPTIONAL>
+struct ref_coded : private ref_in<E, D, RANK, OPTIONAL> {
+    typedef ref_in<E, D, RANK, OPTIONAL> plain;
+    using plain::given;
+    using ref_in<E, D, RANK, OPTIONAL>::ref_in;
+
+    template <class... I> REF_FN auto operator()(I... index) const
+    {
+        return plain::template part<true>(REF_VALUE, index...);
+    }
+    template <class... I> REF_FN auto step(I... index) const
+    {
+        return plain::template part<true>(REF_STEP, index...);
+    }
+    template <class... I> REF_FN auto low(I... index) const
+    {
+        return plain::template part<true>(REF_LOW, index...);
+    }
+    template <class... I> REF_FN auto share(I... index) const
+    {
+        return plain::template part<true>(REF_SHARE, index...);
+    }
+    /* Whether its `low` goes with a block's sum, as that of llama.cpp's formats of 32 elements. */
+    REF_FN bool low_by_sum() const
+    {
+        return ref_block_elements(plain::t.dtype) == 32;
     }
 };
 
@@ -173,6 +225,16 @@ template <class E, int D, int RANK> struct ref_out {
         constexpr int axis = ref_axis<I...>();
         return ref_spot<E, D, RANK, axis, ref_width<I...>()>{
             *this, ref_place_of(index...), ref_count_of(index...), axis >= 0 || frame.lane == 0};
+    }
+
+    /* The numbers that its dtype has, for kernels that saturate. */
+    REF_FN double largest() const
+    {
+        return ref_dtype_largest(t.dtype);
+    }
+    REF_FN double lowest() const
+    {
+        return ref_dtype_lowest(t.dtype);
     }
 
     template <int AXIS, int W>

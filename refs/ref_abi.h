@@ -32,7 +32,10 @@ enum {
     REF_MAX_BLOCKS = 2048, /* blocks of one launch: the length of ref_call.partial */
 };
 
-/* Element types. Sub-byte and block formats get their place here when references need them. */
+/*
+ * Element types. The last ones are ggml's block formats: a block of 32 elements (K formats: 256) is
+ * some bytes of codes and scales, and can only be read (ref_blocks.h).
+ */
 enum dtype {
     DTYPE_NONE,
     DTYPE_F64,
@@ -50,6 +53,15 @@ enum dtype {
     DTYPE_U32,
     DTYPE_U64,
     DTYPE_BOOL,
+    DTYPE_Q4_0,
+    DTYPE_Q4_1,
+    DTYPE_Q5_0,
+    DTYPE_Q5_1,
+    DTYPE_Q8_0,
+    DTYPE_Q8_1,
+    DTYPE_Q4_K,
+    DTYPE_Q5_K,
+    DTYPE_Q6_K,
     DTYPE_COUNT
 };
 
@@ -71,10 +83,11 @@ enum masked_rows {
 
 /*
  * One array as a reference sees it: a view into a snapshot (GPU: device memory; host: memory).
- * Strides count elements and may be zero or negative-free only (>= 0). `bytes` is the length of
- * what lies behind `in` and `got` from their base: every access is held against it, and one that
- * does not fit is refused, reads 0 and is counted in ref_verdict.refused. Memory goes on for 32
- * bytes behind them at least: whole packs may be read there, and are not used.
+ * Strides count elements and may be zero or negative-free only (>= 0). Of a block format dims count
+ * elements too, but strides count bytes, the last one from a block to the next. `bytes` is the
+ * length of what lies behind `in` and `got` from their base: every access is held against it, and
+ * one that does not fit is refused, reads 0 and is counted in ref_verdict.refused. Memory goes on
+ * for 32 bytes behind them at least: whole packs may be read there, and are not used.
  */
 struct ref_tensor {
     const void *in; /* values before the launch; NULL: not given, every read yields `absent` */

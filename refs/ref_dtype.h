@@ -101,6 +101,23 @@ REF_FN double ref_dtype_max(int dtype)
     }
 }
 
+/* The largest number of any dtype, and the one at the other end. */
+REF_SLOW double ref_dtype_largest(int dtype)
+{
+    int bits = 8 * ref_dtype_bytes(dtype);
+    if (ref_dtype_floats(dtype) || bits == 0)
+        return ref_dtype_max(dtype);
+    return ref_power2(dtype < DTYPE_U8 ? bits - 1 : dtype == DTYPE_BOOL ? 1 : bits) - 1;
+}
+
+REF_SLOW double ref_dtype_lowest(int dtype)
+{
+    bool is_signed = dtype >= DTYPE_I8 && dtype <= DTYPE_I64;
+    return ref_dtype_floats(dtype) ? -ref_dtype_max(dtype)
+           : is_signed             ? -ref_dtype_largest(dtype) - 1
+                                   : 0;
+}
+
 /* Kernels may flush what is below the smallest normal f32 on its way to these. */
 REF_FN double ref_dtype_flush(int dtype)
 {

@@ -145,8 +145,9 @@ REF_FN double ref_bound(const ref_element &x)
 }
 
 /*
- * Classes differ, y finite in fp64: still right where y lies within its bound of the value from
- * which `dtype` overflows. The f8 formats also saturate or give NaN there: both are in use.
+ * Classes differ, y finite in fp64: still right where y lies within its error of the value from
+ * which `dtype` overflows, half way to the number that it lacks: its rounding crosses no more. The
+ * f8 formats also saturate or give NaN there: both are in use.
  */
 REF_FN bool ref_may_overflow(const ref_element &x, double bound)
 {
@@ -155,14 +156,15 @@ REF_FN bool ref_may_overflow(const ref_element &x, double bound)
         return false;
     double edge = ref_dtype_max(dtype) + 0.5 * ref_dtype_ulp(dtype, ref_dtype_max(dtype));
     double y = ref_abs(x.y);
+    double error = x.t->rule == RULE_BOUND ? x.e * REF_SLACK + ref_dtype_flush(dtype) : bound;
     if (dtype == DTYPE_F8E4M3 || dtype == DTYPE_F8E5M2) {
         bool saturated = got == 0 && ref_abs(x.got) == ref_dtype_max(dtype) && x.got * x.y > 0;
-        if (y + bound >= edge && (got == 3 || saturated))
+        if (y + error >= edge && (got == 3 || saturated))
             return true;
     }
     if (got == 0)
         return ref_abs(x.got - x.y) <= bound;
-    return got != 3 && (got == 1) == (x.y > 0) && y + bound >= edge;
+    return got != 3 && (got == 1) == (x.y > 0) && y + error >= edge;
 }
 
 REF_FN bool ref_is_wide(const ref_element &x)
@@ -194,7 +196,9 @@ REF_SLOW void ref_judge_element(ref_verdict *cold, const ref_element &x)
     int want = ref_class(rounded), got = ref_class(x.got);
     bool other = want != got, wrong;
     cold->checked++;
-    if (ref_rule_bounds(x.t->rule) && ref_finite(x.y) && !ref_finite(x.e)) {
+    /* NaN has no right integer: conversions give one, but none is the answer. */
+    bool lost = x.y != x.y && !ref_dtype_floats(x.t->dtype);
+    if (ref_rule_bounds(x.t->rule) && (lost || (ref_finite(x.y) && !ref_finite(x.e)))) {
         cold->wide++;
         return;
     }

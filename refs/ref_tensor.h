@@ -6,14 +6,15 @@
  *                    at the start to fit (ref_ready, ref_dense); if it does not, all is refused
  *   ref_fetch_usual  general kernels: whole packs of the usual float formats from a tensor proved
  *                    ready, by 16-byte loads where the address allows
- *   ref_gather       everything else, element by element, each one checked
- * The last two read no address outside [base, base + bytes), the first goes on to the end of the
+ *   ref_gather       everything else, element by element, each one checked; ref_gather_part for
+ *                    block formats
+ * The last ones read no address outside [base, base + bytes), the first goes on to the end of the
  * pack that it is in.
  */
 #ifndef REFS_REF_TENSOR_H
 #define REFS_REF_TENSOR_H
 
-#include "ref_dtype.h"
+#include "ref_blocks.h"
 
 /* Lanes of a pack: 16 bytes of bf16; half of that where the bound is f64 and registers dear. */
 #ifdef __CUDACC__
@@ -56,7 +57,18 @@ struct ref_place {
     long long at[REF_MAX_DIMS];
 };
 
-/* The two kinds of index. */
+/* A pack of columns divided by a number: lane j stands at (at.i + j) / by. */
+template <int W> struct ref_groups {
+    ref_pack<W> at;
+    long long by;
+};
+
+template <int W> REF_FN ref_groups<W> operator/(const ref_pack<W> &c, long long by)
+{
+    return {c, by > 1 ? by : 1};
+}
+
+/* The kinds of index. */
 template <class I> struct ref_index {
     static constexpr int lanes = 0;
     REF_FN static long long first(const I &i)
@@ -77,6 +89,32 @@ template <int W> struct ref_index<ref_pack<W>> {
     REF_FN static int count(const ref_pack<W> &c)
     {
         return c.count;
+    }
+};
+
+template <int W> struct ref_index<ref_groups<W>> : ref_index<ref_pack<W>> {
+    REF_FN static long long first(const ref_groups<W> &c)
+    {
+        return c.at.i;
+    }
+    REF_FN static int count(const ref_groups<W> &c)
+    {
+        return c.at.count;
+    }
+};
+
+template <class I> struct ref_by {
+    static constexpr bool grouped = false;
+    REF_FN static long long size(const I &)
+    {
+        return 1;
+    }
+};
+template <int W> struct ref_by<ref_groups<W>> {
+    static constexpr bool grouped = true;
+    REF_FN static long long size(const ref_groups<W> &c)
+    {
+        return c.by;
     }
 };
 
@@ -141,6 +179,31 @@ REF_FN uint64_t ref_fetch_bits(const char *at, int bytes)
     }
 }
 
+/* ref_fetch for block formats, which only references with a coded formal know. */
+REF_SLOW bool ref_fetch_block(const ref_tensor *t, const char *base, const ref_place *place,
+                              int rank, int part, double *value)
+{
+    int elements = ref_block_elements(t->dtype), bytes = ref_block_bytes(t->dtype), inside = 0;
+    double far = 0;
+    uint64_t offset = 0;
+    REF_ROLLED
+    for (int k = 0; k < rank; k++) {
+        uint64_t at = (uint64_t)place->at[k];
+        if (at >= (uint64_t)t->dim[k] || t->dim[k] < 0 || t->stride[k] < 0)
+            return false;
+        if (k == rank - 1) {
+            inside = (int)(at & (unsigned)(elements - 1));
+            at >>= elements == 32 ? 5 : 8;
+        }
+        far += (double)at * (double)t->stride[k];
+        offset += at * (uint64_t)t->stride[k];
+    }
+    if (bytes == 0 || !(far < 0x1p50) || (int64_t)offset + bytes > t->bytes)
+        return false;
+    *value = ref_decode_block(t->dtype, (const unsigned char *)base + offset, inside, part);
+    return true;
+}
+
 /* Reads one element of any tensor at any index: false if it must not be touched. */
 REF_FN bool ref_fetch(const ref_tensor *t, const char *base, const ref_place &place, int rank,
                       double *value)
@@ -180,6 +243,32 @@ REF_SLOW int ref_gather(const ref_tensor *t, const void *base, const ref_place *
             refused++;
         if (axis >= 0)
             one.at[axis] = (long long)((uint64_t)one.at[axis] + 1);
+    }
+    return refused;
+}
+
+/* ref_gather for what no other load can do: block formats (CODED), a part of each element, or the
+ * same element for `by` neighbours. */
+template <bool CODED>
+REF_SHARED int ref_gather_part(const ref_tensor *t, const void *base, const ref_place *place,
+                               int rank, int axis, int count, int width, int part, long long by,
+                               double *out)
+{
+    ref_place one = *place;
+    int refused = 0;
+    REF_ROLLED
+    for (int j = 0; j < width; j++) {
+        out[j] = base || part == REF_LOW ? 0 : t->absent;
+        if (axis >= 0)
+            one.at[axis] = (long long)((uint64_t)place->at[axis] + (unsigned)j) / by;
+        if (!base || j >= count)
+            continue;
+        if (CODED && t->dtype >= DTYPE_Q4_0)
+            refused += !ref_fetch_block(t, (const char *)base, &one, rank, part, &out[j]);
+        else if (!ref_fetch(t, (const char *)base, one, rank, &out[j]))
+            refused++;
+        else if (part == REF_LOW)
+            out[j] = 0;
     }
     return refused;
 }

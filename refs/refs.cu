@@ -6,6 +6,7 @@
 #include "matmul.cu"
 #include "norm.cu"
 #include "optimiser.cu"
+#include "quant.cu"
 #include "reduce.cu"
 #include "rotary.cu"
 #include "softmax.cu"

@@ -7,14 +7,21 @@
 
 static const struct {
     const char *text;
-    unsigned bytes;
+    unsigned bytes, elements; /* of a block */
 } dtypes[DTYPE_COUNT] = {
-    [DTYPE_NONE] = {"none", 0},     [DTYPE_F64] = {"f64", 8},   [DTYPE_F32] = {"f32", 4},
-    [DTYPE_F16] = {"f16", 2},       [DTYPE_BF16] = {"bf16", 2}, [DTYPE_F8E4M3] = {"f8e4m3", 1},
-    [DTYPE_F8E5M2] = {"f8e5m2", 1}, [DTYPE_I8] = {"i8", 1},     [DTYPE_I16] = {"i16", 2},
-    [DTYPE_I32] = {"i32", 4},       [DTYPE_I64] = {"i64", 8},   [DTYPE_U8] = {"u8", 1},
-    [DTYPE_U16] = {"u16", 2},       [DTYPE_U32] = {"u32", 4},   [DTYPE_U64] = {"u64", 8},
-    [DTYPE_BOOL] = {"bool", 1},
+    [DTYPE_NONE] = {"none", 0, 0},     [DTYPE_F64] = {"f64", 8, 0},
+    [DTYPE_F32] = {"f32", 4, 0},       [DTYPE_F16] = {"f16", 2, 0},
+    [DTYPE_BF16] = {"bf16", 2, 0},     [DTYPE_F8E4M3] = {"f8e4m3", 1, 0},
+    [DTYPE_F8E5M2] = {"f8e5m2", 1, 0}, [DTYPE_I8] = {"i8", 1, 0},
+    [DTYPE_I16] = {"i16", 2, 0},       [DTYPE_I32] = {"i32", 4, 0},
+    [DTYPE_I64] = {"i64", 8, 0},       [DTYPE_U8] = {"u8", 1, 0},
+    [DTYPE_U16] = {"u16", 2, 0},       [DTYPE_U32] = {"u32", 4, 0},
+    [DTYPE_U64] = {"u64", 8, 0},       [DTYPE_BOOL] = {"bool", 1, 0},
+    [DTYPE_Q4_0] = {"q4_0", 18, 32},   [DTYPE_Q4_1] = {"q4_1", 20, 32},
+    [DTYPE_Q5_0] = {"q5_0", 22, 32},   [DTYPE_Q5_1] = {"q5_1", 24, 32},
+    [DTYPE_Q8_0] = {"q8_0", 34, 32},   [DTYPE_Q8_1] = {"q8_1", 36, 32},
+    [DTYPE_Q4_K] = {"q4_K", 144, 256}, [DTYPE_Q5_K] = {"q5_K", 176, 256},
+    [DTYPE_Q6_K] = {"q6_K", 210, 256},
 };
 
 /* Other people's names. A digit behind a name in the second column's type (float4) makes a vector
@@ -53,6 +60,24 @@ static const struct spelling {
     {"uint64_t", DTYPE_U64, false},
     {"size_t", DTYPE_U64, false},
     {"_Bool", DTYPE_BOOL, false},
+    {"block_q4_0", DTYPE_Q4_0, false}, /* ggml: the struct, and the value of its enum */
+    {"(ggml_type)2", DTYPE_Q4_0, false},
+    {"block_q4_1", DTYPE_Q4_1, false},
+    {"(ggml_type)3", DTYPE_Q4_1, false},
+    {"block_q5_0", DTYPE_Q5_0, false},
+    {"(ggml_type)6", DTYPE_Q5_0, false},
+    {"block_q5_1", DTYPE_Q5_1, false},
+    {"(ggml_type)7", DTYPE_Q5_1, false},
+    {"block_q8_0", DTYPE_Q8_0, false},
+    {"(ggml_type)8", DTYPE_Q8_0, false},
+    {"block_q8_1", DTYPE_Q8_1, false},
+    {"(ggml_type)9", DTYPE_Q8_1, false},
+    {"block_q4_K", DTYPE_Q4_K, false},
+    {"(ggml_type)12", DTYPE_Q4_K, false},
+    {"block_q5_K", DTYPE_Q5_K, false},
+    {"(ggml_type)13", DTYPE_Q5_K, false},
+    {"block_q6_K", DTYPE_Q6_K, false},
+    {"(ggml_type)14", DTYPE_Q6_K, false},
     {"char", DTYPE_I8, true}, /* char is signed on the hosts that CUDA has */
     {"uchar", DTYPE_U8, true},
     {"short", DTYPE_I16, true},
@@ -70,6 +95,11 @@ enum { SPELLINGS = sizeof spellings / sizeof spellings[0] };
 unsigned dtype_bytes(enum dtype dtype)
 {
     return (unsigned)dtype < DTYPE_COUNT ? dtypes[dtype].bytes : 0;
+}
+
+unsigned dtype_block(enum dtype dtype)
+{
+    return (unsigned)dtype < DTYPE_COUNT ? dtypes[dtype].elements : 0;
 }
 
 const char *dtype_text(enum dtype dtype)
@@ -144,7 +174,7 @@ static bool parse_own_vector(const char *text, struct type *out)
     unsigned long lanes = strtoul(x + 1, &end, 10);
     if (*end || lanes < 2 || lanes > 16)
         return false;
-    for (int i = DTYPE_F64; i < DTYPE_COUNT; i++) {
+    for (int i = DTYPE_F64; i <= DTYPE_BOOL; i++) {
         size_t length = strlen(dtypes[i].text);
         if (length == (size_t)(x - text) && memcmp(dtypes[i].text, text, length) == 0) {
             *out = (struct type){(enum dtype)i, (unsigned)lanes};

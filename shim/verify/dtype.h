@@ -6,8 +6,11 @@
 #include "base/nearest.h"
 #include "refs/ref_abi.h"
 
-/* Bytes of one element; 0 for DTYPE_NONE. */
+/* Bytes of one element, or of one block; 0 for DTYPE_NONE. */
 unsigned dtype_bytes(enum dtype dtype);
+
+/* Elements of one block of a block format, such as 256 of q4_K; 0 for other types. */
+unsigned dtype_block(enum dtype dtype);
 
 /* "bf16", or "none". */
 const char *dtype_text(enum dtype dtype);
@@ -26,7 +29,8 @@ bool type_parse(const char *text, struct type *out);
 /* Offers all known names of scalar types. */
 void type_offer(struct nearest *nearest);
 
-/* Natural alignment as CUDA has it: of the element, and for vectors of 2 and 4 of the whole. */
+/* Natural alignment as CUDA has it, of what is no block: of the element, and for vectors of 2 and 4
+ * of the whole. */
 unsigned type_align(struct type type);
 
 /* The value of a real or integer element, little endian, as a double. */

@@ -66,13 +66,15 @@ static enum status take_word(struct cursor *in, char word[FORMAL_NAME])
 
 static bool kind_of(const char *word, enum formal_kind *kind)
 {
-    static const char *const words[] = {
-        [FORMAL_IN] = "in",     [FORMAL_OUT] = "out", [FORMAL_INOUT] = "inout",
-        [FORMAL_REAL] = "real", [FORMAL_INT] = "int", [FORMAL_POINT] = "point",
-    };
+    static const struct {
+        const char *word;
+        enum formal_kind kind;
+    } words[] = {{"in", FORMAL_IN},       {"coded", FORMAL_IN},  {"out", FORMAL_OUT},
+                 {"inout", FORMAL_INOUT}, {"real", FORMAL_REAL}, {"int", FORMAL_INT},
+                 {"point", FORMAL_POINT}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(word, words[i]) == 0) {
-            *kind = (enum formal_kind)i;
+        if (strcmp(word, words[i].word) == 0) {
+            *kind = words[i].kind;
             return true;
         }
     }
@@ -276,7 +278,8 @@ static enum status take_formal(struct cursor *in, struct formals *formals)
     if (status)
         return status;
     if (!kind_of(word, &formal.kind))
-        return fail(in, start, "expected in, out, inout, real, int or point");
+        return fail(in, start, "expected in, coded, out, inout, real, int or point");
+    formal.coded = strcmp(word, "coded") == 0;
     status = take_name(in, formals, &formal);
     if (status)
         return status;

@@ -3,15 +3,16 @@
  * out y[rows][cols], out rstd?[rows], real eps, int k, each rows".
  *
  * Grammar: formal {"," formal} {"," each};
- *          formal = ("in"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
+ *          formal = ("in"|"coded"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
  *                 | ("real"|"int") name ["=" number] | "point" name;
  *          dim = name | positive integer;
  *          each = "each" name ["given" name].
- * An `in` with a default or `?` may stay unbound: reads then give the default (0 without one).
- * An `out?` may stay unbound: it is not compared. Array formals come before scalars in ref_call
- * in order of appearance; named dims, in order of first appearance, fill ref_call.size, and int
- * formals follow them. A point is a place in the formula where a kernel may round
- * (refs/ref_point.h): no argument stands behind it, a tolerance row may give it a dtype.
+ * `coded` is an `in` whose elements may be in a block format. An `in` with a default or `?` may
+ * stay unbound: reads then give the default (0 without one). An `out?` may stay unbound: it is not
+ * compared. Array formals come before scalars in ref_call in order of appearance; named dims, in
+ * order of first appearance, fill ref_call.size, and int formals follow them. A point is a place in
+ * the formula where a kernel may round (refs/ref_point.h): no argument stands behind it, a
+ * tolerance row may give it a dtype.
  */
 #ifndef VERIFY_FORMALS_H
 #define VERIFY_FORMALS_H
@@ -32,6 +33,7 @@ struct formal {
     char name[FORMAL_NAME];
     enum formal_kind kind;
     bool optional;   /* may stay unbound */
+    bool coded;      /* may be in a block format */
     double fallback; /* the default of an unbound one */
     int ndim;
     struct formal_dim {

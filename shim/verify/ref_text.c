@@ -97,8 +97,8 @@ static void write_members(FILE *out, const struct formals *formals)
         if (f->kind == FORMAL_REAL)
             fprintf(out, "    ref_scale<E> %s; \\\n", f->name);
         else if (f->kind == FORMAL_IN)
-            fprintf(out, "    ref_in<E, D, %d, %s> %s; \\\n", f->ndim,
-                    f->optional ? "true" : "false", f->name);
+            fprintf(out, "    %s<E, D, %d, %s> %s; \\\n", f->coded ? "ref_coded" : "ref_in",
+                    f->ndim, f->optional ? "true" : "false", f->name);
         else if (f->kind == FORMAL_POINT)
             fprintf(out, "    ref_point<E, D> %s; \\\n", f->name);
         else if (f->kind != FORMAL_INT)

@@ -20,6 +20,7 @@
 #include "refs/ref_host.h"
 #include "refs/ref_list.h"
 #include "refs/ref_merge.h"
+#include "tests/ref_codes.h"
 #include "tests/ref_inputs.h"
 #include "verify/formals.h"
 
@@ -30,6 +31,7 @@ struct array {
     enum dtype dtype;
     int64_t count;
     double before[ELEMENTS_MAX], after[ELEMENTS_MAX];
+    double low[ELEMENTS_MAX], share[ELEMENTS_MAX]; /* of blocks: see ref_codes.h */
     uint64_t before_bits[ELEMENTS_MAX], after_bits[ELEMENTS_MAX];
 };
 
@@ -67,7 +69,18 @@ static double coarse(double x)
 
 static size_t bytes_of(enum dtype dtype)
 {
-    return dtype == DTYPE_F64 || dtype == DTYPE_I64 ? 8 : dtype == DTYPE_F32 ? 4 : 2;
+    return dtype == DTYPE_F64 || dtype == DTYPE_I64 ? 8
+           : dtype == DTYPE_F32                     ? 4
+           : code_is_byte((int)dtype)               ? 1
+                                                    : 2;
+}
+
+/* Bytes that an array takes. */
+static int64_t length_of(const struct array *a)
+{
+    return code_is_block((int)a->dtype)
+               ? a->count / block_elements((int)a->dtype) * block_bytes((int)a->dtype)
+               : a->count * (int64_t)bytes_of(a->dtype);
 }
 
 /* Writes element i, and returns what it reads as. */
@@ -78,6 +91,10 @@ static double encode(enum dtype dtype, void *bits, int64_t i, double value)
     _Float16 half = (_Float16)value;
     int64_t integer = isfinite(value) ? (int64_t)value : 0;
     uint32_t word;
+    if (code_is_byte((int)dtype)) {
+        *at = (char)code_byte((int)dtype, value);
+        return code_value((int)dtype, (uint8_t)*at);
+    }
     switch ((int)dtype) {
     case DTYPE_F64:
         memcpy(at, &value, 8);
@@ -145,6 +162,9 @@ static void set_element(struct problem *p, const char *name, int64_t i, double v
 #define IN(name, i)         ((REAL)element(p, #name, i))
 #define GET(name, i)        ((REAL)element(p, #name, i))
 #define OUT(name, i, value) set_element(p, #name, i, (double)(value))
+#define LOW(name, i)        ((REAL)array_named(p, #name)->low[i])
+#define SHARE(name, i)      ((REAL)array_named(p, #name)->share[i])
+#define ARRAY(name)         array_named(p, #name)
 #define JOIN_(a, b)         a##b
 #define JOIN(a, b)          JOIN_(a, b)
 #define R(number)           ((REAL)number##L)
@@ -171,20 +191,31 @@ static double scalar_named(const struct problem *p, const char *name)
 
 typedef void kernel(struct problem *p);
 
-/* `checked` 0: as many as the outputs have elements. */
+/* `checked` 0: as many as the outputs have elements; `turn`: which codes (ref_input_dtype). */
 #define CASE(name, sizes)                                                                          \
     {                                                                                              \
-#name, sizes, float_##name, exact_##name, 0                                                \
+#name, sizes, float_##name, exact_##name, 0, 0                                             \
     }
 #define SOME(name, sizes, n)                                                                       \
     {                                                                                              \
-#name, sizes, float_##name, exact_##name, n                                                \
+#name, sizes, float_##name, exact_##name, n, 0                                             \
     }
+#define CODED(name, sizes, turn)                                                                   \
+    {                                                                                              \
+#name, sizes, float_##name, exact_##name, 0, turn                                          \
+    }
+#define BYTES(name, sizes) CODED(name, sizes, 0), CODED(name, sizes, 1), CODED(name, sizes, 2)
+/* In the order of enum dtype. */
+#define BLOCKS(name, sizes)                                                                        \
+    CODED(name, sizes, 0), CODED(name, sizes, 1), CODED(name, sizes, 2), CODED(name, sizes, 3),    \
+        CODED(name, sizes, 4), CODED(name, sizes, 5), CODED(name, sizes, 6),                       \
+        CODED(name, sizes, 7), CODED(name, sizes, 8)
 
 static const struct {
     const char *name, *sizes;
     kernel *usual, *exact;
     uint64_t checked;
+    unsigned turn;
 } cases[] = {
     CASE(add_scaled, "rows=5 cols=777"),
     CASE(bias_add, "rows=5 cols=777"),
@@ -242,6 +273,19 @@ static const struct {
     CASE(linear_silu, "m=9 n=17 k=301"),
     CASE(gemv, "m=40 n=301"),
     CASE(gemv_t, "m=40 n=301"),
+    BYTES(dequantise, "rows=6 cols=512 high=3 wide=4"),
+    CODED(dequantise, "rows=6 cols=40 high=6 wide=1", 0),
+    BYTES(quantise, "rows=6 cols=512 high=1 wide=512"),
+    CODED(quantise, "rows=6 cols=200 high=6 wide=7", 0),
+    CODED(quantise, "rows=6 cols=200 high=2 wide=1", 3),
+    BYTES(quantise_rows, "rows=7 cols=301"),
+    BLOCKS(dequantise_blocks, "rows=5 cols=512"),
+    BLOCKS(embedding_blocks, "tokens=9 entries=5 cols=256"),
+    BLOCKS(linear_blocks, "m=3 n=40 k=512"),
+    CASE(linear_int8, "m=9 n=17 k=301 xs=9 ws=17"),
+    CASE(linear_int8, "m=9 n=17 k=301 xs=1 ws=1"),
+    CASE(linear_f8, "m=9 n=17 k=301 xh=9 xw=1 wh=17 ww=1"),
+    CASE(linear_f8, "m=9 n=18 k=300 xh=9 xw=3 wh=3 ww=3"),
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -270,6 +314,39 @@ static double drawn(const struct problem *p, const struct formal *formal, int64_
     return normal();
 }
 
+static void draw_blocks(struct array *a, void *bits, double *values)
+{
+    int per_block = block_elements((int)a->dtype), bytes = block_bytes((int)a->dtype);
+    for (int64_t b = 0; b * per_block < a->count; b++) {
+        uint8_t *block = (uint8_t *)bits + b * bytes;
+        struct block_values decoded;
+        for (int i = 0; i < bytes; i++)
+            block[i] = (uint8_t)(uniform() * 256);
+        block_settle((int)a->dtype, block);
+        block_decode((int)a->dtype, block, BLOCK_RIGHT, &decoded);
+        for (int i = 0; i < per_block; i++) {
+            values[b * per_block + i] = decoded.step[i] + decoded.low[i];
+            a->low[b * per_block + i] = decoded.low[i];
+            a->share[b * per_block + i] = decoded.share[i];
+        }
+    }
+}
+
+static void draw(const struct problem *p, const struct formal *formal, struct array *a)
+{
+    if (code_is_block((int)a->dtype)) {
+        draw_blocks(a, a->before_bits, a->before);
+        return;
+    }
+    for (int64_t k = 0; k < a->count; k++) {
+        double value = code_is_byte((int)a->dtype) && a->dtype == DTYPE_I8
+                           ? floor(uniform() * 256) - 128
+                           : drawn(p, formal, k);
+        a->before[k] = encode(a->dtype, a->before_bits, k, value);
+        a->after[k] = encode(a->dtype, a->after_bits, k, NAN);
+    }
+}
+
 static void prepare(struct problem *p, size_t at, enum dtype dtype)
 {
     struct error err = {{0}};
@@ -288,7 +365,7 @@ static void prepare(struct problem *p, size_t at, enum dtype dtype)
             continue;
         const struct ref_input *kind = ref_input_find(p->reference->name, formal->name);
         bool index = (kind && kind->below) || (counts(p) && formal->kind == FORMAL_OUT);
-        a->dtype = index ? DTYPE_I64 : dtype;
+        a->dtype = index ? DTYPE_I64 : ref_input_dtype(kind, dtype, cases[at].turn);
         a->count = 1;
         for (int d = 0; d < formal->ndim; d++) {
             int size = formal->dim[d].size;
@@ -296,10 +373,7 @@ static void prepare(struct problem *p, size_t at, enum dtype dtype)
                 size < 0 ? formal->dim[d].literal : size_named(p, p->formals.size_name[size]);
         }
         assert_true(a->count <= ELEMENTS_MAX);
-        for (int64_t k = 0; k < a->count; k++) {
-            a->before[k] = encode(a->dtype, a->before_bits, k, drawn(p, formal, k));
-            a->after[k] = encode(a->dtype, a->after_bits, k, NAN);
-        }
+        draw(p, formal, a);
     }
 }
 
@@ -310,7 +384,7 @@ static void view(const struct problem *p, const struct formal *formal, struct re
         t->in = a->before_bits;
     if (formal->kind != FORMAL_IN)
         t->got = a->after_bits;
-    t->bytes = a->count * (int64_t)bytes_of(a->dtype);
+    t->bytes = length_of(a);
     t->absent = formal->fallback;
     t->dtype = (uint8_t)a->dtype;
     t->ndim = (uint8_t)formal->ndim;
@@ -319,9 +393,11 @@ static void view(const struct problem *p, const struct formal *formal, struct re
     int64_t stride = 1;
     for (int d = formal->ndim - 1; d >= 0; d--) {
         int size = formal->dim[d].size;
+        bool blocks = code_is_block((int)a->dtype) && d == formal->ndim - 1;
+        stride = blocks ? block_bytes((int)a->dtype) : stride;
         t->stride[d] = stride;
         t->dim[d] = size < 0 ? formal->dim[d].literal : size_named(p, p->formals.size_name[size]);
-        stride *= t->dim[d];
+        stride *= blocks ? t->dim[d] / block_elements((int)a->dtype) : t->dim[d];
     }
 }
 
@@ -440,7 +516,10 @@ static void one_element_is_enough(void **state)
             for (int64_t k = 0; k < a->count; k++)
                 at = fabs(a->after[k]) > fabs(a->after[at]) ? k : at;
             double right = a->after[at];
-            encode(a->dtype, a->after_bits, at, right * 1.02 + (a->dtype == DTYPE_I64 ? 1 : 1e-3));
+            double off = 0.02 * right + (a->dtype == DTYPE_I64 ? 1 : 1e-3);
+            if (code_is_byte((int)a->dtype)) /* coarse, and saturated on the other side */
+                off = -0.1 * right - copysign(1, right);
+            encode(a->dtype, a->after_bits, at, right + off);
             struct ref_verdict v = judge(&problem, 0x1p-24);
             encode(a->dtype, a->after_bits, at, right);
             if (v.violations == 0)

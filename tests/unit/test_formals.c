@@ -64,6 +64,17 @@ static void test_whole_declaration(void **state)
     assert_null(formals_find(&f, "rows"));
 }
 
+static void test_coded_inputs(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f, "coded w[n][k], in x[k] = 1, out y[n]");
+    assert_int_equal(f.formal[0].kind, FORMAL_IN);
+    assert_true(f.formal[0].coded && !f.formal[0].optional);
+    assert_false(f.formal[1].coded || f.formal[2].coded);
+    refuses("in coded[n]", 4, "a keyword cannot be a name");
+}
+
 static void test_ints_follow_dims(void **state)
 {
     (void)state;
@@ -123,9 +134,9 @@ static void test_numbers(void **state)
 static void test_refusals(void **state)
 {
     (void)state;
-    refuses("", 1, "expected in, out");
-    refuses("in x[n],", 9, "expected in, out");
-    refuses("input x[n]", 1, "expected in, out");
+    refuses("", 1, "expected in, coded, out");
+    refuses("in x[n],", 9, "expected in, coded, out");
+    refuses("input x[n]", 1, "expected in, coded, out");
     refuses("in [n]", 4, "expected a name");
     refuses("in out[n]", 4, "keyword");
     refuses("in x[n", 7, "expected ]");
@@ -211,6 +222,7 @@ int main(void)
         cmocka_unit_test(test_whole_declaration),
         cmocka_unit_test(test_ints_follow_dims),
         cmocka_unit_test(test_points),
+        cmocka_unit_test(test_coded_inputs),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_limits),

@@ -172,6 +172,13 @@ static void the_builtin_table_is_whole_and_gives_reasons(void **state)
                              dtypes[j] == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32);
         }
     }
+    /* Codes have rows of their own. */
+    static const char *const coding[] = {"cast", "quantise", "quantise_rows", NULL};
+    for (size_t i = 0; coding[i]; i++) {
+        const struct tolerance_row *row = tolerance_find(&table, coding[i], DTYPE_F8E4M3);
+        assert_true(row && row->reason && row->tolerance.rule == RULE_BOUND);
+    }
+    assert_non_null(tolerance_find(&table, "quantise_rows", DTYPE_I8));
     yaml_doc_destroy(doc);
 }
 

@@ -1,0 +1,133 @@
+/*
+ * quant.cu - numbers in 8 bits and fewer: to and from codes, and products of them.
+ *
+ * Scales come as high x wide of them over an array of rows x cols. One of a kind is for all, as
+ * many as there are rows or columns are for one each, and else each is for a group of `group`
+ * neighbours (0: as many as share them evenly). So scale[1][1] is for a tensor, scale[rows][1] for
+ * rows, scale[rows][cols / 128] for groups of a row, scale[ceil_div(rows, 128)][..] for tiles.
+ *
+ * Codes are integers (i8, u8, ...) or f8: what the arrays' dtypes say. Those of ggml's block
+ * formats bring their scales along (ref_blocks.h).
+ */
+#include "ref.h"
+
+/* How many neighbours of `total` share one of `count` scales. */
+#define QUANT_GROUP(count, total, group)                                                           \
+    ((count) <= 1         ? (total)                                                                \
+     : (count) == (total) ? 1                                                                      \
+     : (group) > 0        ? (group)                                                                \
+                          : ((total) + (count)-1) / (count))
+
+/* Elements of a sample, for about 2^21 products: decoding is slower than loading. */
+#define QUANT_BUDGET(k) ((k) > 16384 ? 128 : (k) < 512 ? 4096 : 2097152 / (k))
+
+// y = q scale - zero scale = (q - zero) scale, whichever the kernel prefers (Jacob et al. 2018); of
+// a cache in f8, whose heads lie side by side in a row, with group = their size
+REFERENCE_ONCE(dequantise, "in q[rows][cols], in scale[high][wide], in zero[high][wide] = 0, "
+                           "out y[rows][cols], int group = 0")
+{
+    const long long tall = QUANT_GROUP(high, rows, group), broad = QUANT_GROUP(wide, cols, group);
+    ELEMENT(r, rows, c, cols)
+    {
+        auto s = scale(r / tall, c / broad);
+        y(r, c) = q(r, c) * s - zero(r / tall, c / broad) * s;
+    }
+}
+
+// q = x / scale + zero, or x scale + zero with `multiply`, rounded to nearest and clamped to what
+// q's dtype holds, or to -limit .. limit
+REFERENCE_ONCE(quantise, "in x[rows][cols], in scale[high][wide], in zero[high][wide] = 0, "
+                         "out q[rows][cols], real limit = 0, int group = 0, int multiply = 0")
+{
+    const long long tall = QUANT_GROUP(high, rows, group), broad = QUANT_GROUP(wide, cols, group);
+    const double top = limit.v > 0 ? limit.v : q.largest();
+    const double bottom = limit.v > 0 ? -limit.v : q.lowest();
+    ELEMENT(r, rows, c, cols)
+    {
+        auto s = scale(r / tall, c / broad);
+        auto z = zero(r / tall, c / broad);
+        if (multiply)
+            q(r, c) = max(min(x(r, c) * s + z, top), bottom);
+        else
+            q(r, c) = max(min(x(r, c) / s + z, top), bottom);
+    }
+}
+
+// scale(r) = max(min(max |x(r)|, most) / top, least), q = x / scale(r) clamped to -top .. top, top
+// the largest of q's dtype or `limit`: dynamic scales by row, or by group where rows are groups; a
+// row of zeros has codes of 0
+REFERENCE_ONCE(quantise_rows, "in x[rows][cols], in most[1] = 3e38, out q[rows][cols], "
+                              "out scale[rows], real limit = 0, real least = 0")
+{
+    const double top = limit.v > 0 ? limit.v : q.largest();
+    ROW(r, rows)
+    {
+        real peak = min(MAX(c, cols, abs(x(r, c))), most(0));
+        real s = max(peak / top, least);
+        scale(r) = s;
+        EACH(c, cols)
+        {
+            auto code = where(equals(s, 0), 0, x(r, c) / s);
+            q(r, c) = max(min(code, top), -top);
+        }
+    }
+}
+
+// y = w, elements of blocks as numbers
+REFERENCE_ONCE(dequantise_blocks, "coded w[rows][cols], out y[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = w.step(r, c) + w.low(r, c);
+}
+
+// y(t) = table(ids(t)), the table in blocks, as ggml's get_rows
+REFERENCE_ONCE(embedding_blocks, "in ids[tokens], coded table[entries][cols], out y[tokens][cols]")
+{
+    ELEMENT(t, tokens, c, cols)
+    {
+        long long e = INDEX(ids(t));
+        y(t, c) = table.step(e, c) + table.low(e, c);
+    }
+}
+
+// y = x w^T + bias with w in blocks. Codes and what is common to a block are multiplied apart, as
+// llama.cpp's kernels do. x is of any usual dtype, or in q8_1 (mul_mat_vec_q): then what is common
+// to a block of 32 is multiplied by the sum that x brings along, taken before x was rounded
+REFERENCE_ONCE(linear_blocks, "coded x[m][k], coded w[n][k], in bias[n] = 0, out y[m][n]")
+{
+    const bool given = w.low_by_sum();
+    SAMPLE(i, m * n, QUANT_BUDGET(k))
+    {
+        real steps = SUM(l, k, x(i / n, l) * w.step(i % n, l));
+        real lows = SUM(l, k, (given ? x.share(i / n, l) : x(i / n, l)) * w.low(i % n, l));
+        y(i / n, i % n) = steps + lows + bias(i % n);
+    }
+}
+
+// y = (x w^T) x_scale w_scale + bias over i8 with a sum in i32, which is exact; scales by row of x
+// and of w, or one for all (Dettmers et al. 2022)
+REFERENCE_ONCE(linear_int8, "in x[m][k], in w[n][k], in x_scale[xs] = 1, in w_scale[ws] = 1, "
+                            "in bias[n] = 0, out y[m][n]")
+{
+    SAMPLE(i, m * n, QUANT_BUDGET(k))
+    {
+        long long r = i / n, j = i % n;
+        real sum = SUM(l, k, x(r, l) * w(j, l));
+        real dot = exactly(sum) + 0; /* which rounds, as its conversion to a float does */
+        y(r, j) = dot * x_scale(xs > 1 ? r : 0) * w_scale(ws > 1 ? j : 0) + bias(j);
+    }
+}
+
+// y = sum of x w x_scale w_scale + bias over f8, with scales as said above over x and w, such as
+// x_scale[m][k / 128] and w_scale[n / 128][k / 128] (DeepSeek-AI 2024)
+REFERENCE_ONCE(linear_f8, "in x[m][k], in w[n][k], in x_scale[xh][xw] = 1, "
+                          "in w_scale[wh][ww] = 1, in bias[n] = 0, out y[m][n], int group = 0")
+{
+    const long long xr = QUANT_GROUP(xh, m, group), xc = QUANT_GROUP(xw, k, group);
+    const long long wr = QUANT_GROUP(wh, n, group), wc = QUANT_GROUP(ww, k, group);
+    SAMPLE(i, m * n, QUANT_BUDGET(k))
+    {
+        long long r = i / n, j = i % n;
+        real dot = SUM(l, k, x(r, l) * w(j, l) * x_scale(r / xr, l / xc) * w_scale(j / wr, l / wc));
+        y(r, j) = dot + bias(j);
+    }
+}
