@@ -33,6 +33,8 @@ static void put_arrays(struct json_out *json, const struct binding *binding)
         json_put_string(json, "name", array->name);
         json_put_string(json, "role", place_role_text(array->role));
         json_put_string(json, "dtype", dtype_text(array->dtype));
+        if (array->blocks != DTYPE_NONE)
+            json_put_string(json, "blocks", dtype_text(array->blocks));
         put_int64s(json, "shape", array->dim, array->ndim);
         put_int64s(json, "stride", array->stride, array->ndim);
         json_put_string(json, "address", address);

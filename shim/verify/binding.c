@@ -4,7 +4,8 @@
  * Three steps: numbers (parameters into slots, lets), arrays (dims, strides and the span of bytes,
  * all checked against overflow), formals (an array's dims adapted to the rank that the reference
  * declares, named sizes unified). Each array has two shapes: `geometry`, which only says which
- * elements lie there and is what a copy needs, and the dims that a formal sees.
+ * elements lie there and is what a copy needs, and the dims that a formal sees. A block format is
+ * copied as bytes: an array of it is one of vectors of bytes, a block each, until a formal sees it.
  *
  * This is the program's thread: fixed arrays, no call that could block, messages only on failure.
  */
@@ -21,7 +22,8 @@ enum { SHAPE_DIMS = 8 };
 
 struct shape {
     int ndim;
-    int64_t dim[SHAPE_DIMS], stride[SHAPE_DIMS]; /* elements */
+    /* In elements; of a block format the last dim is in blocks, and strides are in bytes. */
+    int64_t dim[SHAPE_DIMS], stride[SHAPE_DIMS];
 };
 
 struct evaluation {
@@ -103,6 +105,13 @@ static enum skip fill_slots(struct evaluation *e)
 
 /* ---- arrays ---- */
 
+/* What an array is copied as. */
+static struct type copied_as(const struct signature_item *item)
+{
+    enum dtype dtype = item->type.dtype;
+    return dtype_block(dtype) ? (struct type){DTYPE_U8, dtype_bytes(dtype)} : item->type;
+}
+
 static enum skip too_large(struct evaluation *e, const char *name)
 {
     return refuse(e, SKIP_SHAPE, "'%s' would span more than 2^48 bytes", name);
@@ -112,7 +121,8 @@ static enum skip evaluate_stride(struct evaluation *e, const struct plan_array *
                                  const struct plan_dim *dim, int64_t dense, int64_t *out)
 {
     const struct signature_item *item = array->item;
-    int64_t element = dtype_bytes(item->type.dtype), lanes = item->type.lanes, stride = dense;
+    struct type type = copied_as(item);
+    int64_t element = dtype_bytes(type.dtype), lanes = type.lanes, stride = dense;
     if (dim->stride) {
         enum skip skip = evaluate(e, dim->stride, item->name, &stride);
         if (skip)
@@ -148,22 +158,22 @@ static enum skip evaluate_extent(struct evaluation *e, const struct plan_array *
     return *out > SPAN_LIMIT ? too_large(e, name) : SKIP_NONE;
 }
 
-/* Dims from the innermost outwards, because dense strides come from what lies inside. Lanes of a
- * vector melt into the last dim where it is dense, else they are a dim of their own. */
-static enum skip make_shape(struct evaluation *e, const struct plan_array *array,
-                            struct shape *shape)
+/* Columns become blocks of them. */
+static enum skip count_blocks(struct evaluation *e, const struct signature_item *item,
+                              int64_t *columns)
 {
-    int64_t lanes = array->item->type.lanes, dense = lanes;
-    shape->ndim = (int)array->item->ndim;
-    for (int i = shape->ndim - 1; i >= 0; i--) {
-        enum skip skip = evaluate_extent(e, array, &array->dim[i], &shape->dim[i]);
-        if (!skip)
-            skip = evaluate_stride(e, array, &array->dim[i], dense, &shape->stride[i]);
-        if (skip)
-            return skip;
-        if (__builtin_mul_overflow(shape->dim[i], shape->stride[i], &dense))
-            return too_large(e, array->item->name);
-    }
+    int64_t block = dtype_block(item->type.dtype);
+    if (block && *columns % block != 0)
+        return refuse(e, SKIP_SHAPE,
+                      "'%s' has %lld columns, no whole blocks of %s, which have %lld", item->name,
+                      (long long)*columns, dtype_text(item->type.dtype), (long long)block);
+    *columns /= block ? block : 1;
+    return SKIP_NONE;
+}
+
+/* Lanes of a vector melt into the last dim where it is dense, else they are a dim of their own. */
+static void open_lanes(struct shape *shape, int64_t lanes)
+{
     int last = shape->ndim - 1;
     if (lanes > 1 && shape->stride[last] == lanes) {
         shape->dim[last] *= lanes;
@@ -171,6 +181,25 @@ static enum skip make_shape(struct evaluation *e, const struct plan_array *array
     } else if (lanes > 1) {
         shape->dim[shape->ndim] = lanes;
         shape->stride[shape->ndim++] = 1;
+    }
+}
+
+/* Dims from the innermost outwards, because dense strides come from what lies inside. */
+static enum skip make_shape(struct evaluation *e, const struct plan_array *array,
+                            struct shape *shape)
+{
+    int64_t dense = copied_as(array->item).lanes;
+    shape->ndim = (int)array->item->ndim;
+    for (int i = shape->ndim - 1; i >= 0; i--) {
+        enum skip skip = evaluate_extent(e, array, &array->dim[i], &shape->dim[i]);
+        if (!skip && i == shape->ndim - 1)
+            skip = count_blocks(e, array->item, &shape->dim[i]);
+        if (!skip)
+            skip = evaluate_stride(e, array, &array->dim[i], dense, &shape->stride[i]);
+        if (skip)
+            return skip;
+        if (__builtin_mul_overflow(shape->dim[i], shape->stride[i], &dense))
+            return too_large(e, array->item->name);
     }
     return SKIP_NONE;
 }
@@ -231,7 +260,7 @@ static enum skip make_geometry(struct evaluation *e, const struct signature_item
                                const struct shape *shape, struct bound_array *array)
 {
     struct shape sorted;
-    int64_t element = dtype_bytes(item->type.dtype), last;
+    int64_t element = dtype_bytes(copied_as(item).dtype), last;
     if (!last_element(shape, SPAN_LIMIT / element, &last))
         return too_large(e, item->name);
     array->bytes = (uint64_t)((last + 1) * element);
@@ -291,14 +320,21 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
         return skip;
     struct shape *shape = &e->shape[e->out->arrays];
     struct bound_array *bound = &e->out->array[e->out->arrays];
+    struct type type = copied_as(array->item), written = array->item->type;
     skip = make_shape(e, array, shape);
-    if (!skip)
-        skip = make_geometry(e, array->item, shape, bound);
+    if (skip)
+        return skip;
+    struct shape copied = *shape;
+    open_lanes(&copied, type.lanes);
+    if (!dtype_block(written.dtype))
+        *shape = copied;
+    skip = make_geometry(e, array->item, &copied, bound);
     if (skip)
         return skip;
     bound->name = array->item->name;
     bound->role = array->item->role;
-    bound->dtype = array->item->type.dtype;
+    bound->dtype = type.dtype;
+    bound->blocks = dtype_block(written.dtype) ? written.dtype : DTYPE_NONE;
     bound->address = address;
     bound->axis = -1;
     *index = (int8_t)e->out->arrays++;
@@ -387,6 +423,21 @@ static void fill_tensor(struct evaluation *e, const struct formal *formal,
     tensor->accumulates = item->role == ROLE_ACC;
 }
 
+/* Where blocks were the last dim, the formal's is their elements. */
+static enum skip open_blocks(struct evaluation *e, const struct formal *formal,
+                             const struct bound_array *array, struct shape *shape)
+{
+    if (array->blocks == DTYPE_NONE)
+        return SKIP_NONE;
+    if (shape->ndim == 0)
+        return refuse(e, SKIP_SHAPE, "'%s' is a block of %s, formal '%s' takes one element",
+                      array->name, dtype_text(array->blocks), formal->name);
+    int64_t *last = &shape->dim[shape->ndim - 1];
+    return __builtin_mul_overflow(*last, (int64_t)dtype_block(array->blocks), last)
+               ? too_large(e, array->name)
+               : SKIP_NONE;
+}
+
 static enum skip bind_formal(struct evaluation *e, const struct formal *formal)
 {
     int8_t index = e->out->tensor_array[formal->slot];
@@ -404,6 +455,8 @@ static enum skip bind_formal(struct evaluation *e, const struct formal *formal)
     struct shape shape = e->shape[index];
     const char *name = e->out->array[index].name;
     enum skip skip = adapt_rank(e, formal, name, &shape);
+    if (!skip)
+        skip = open_blocks(e, formal, &e->out->array[index], &shape);
     for (int i = 0; !skip && i < formal->ndim; i++) {
         const struct formal_dim *dim = &formal->dim[i];
         if (dim->size >= 0)

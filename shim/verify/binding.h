@@ -22,6 +22,7 @@ struct bound_array {
     const char *name; /* owned by the signature */
     enum role role;
     enum dtype dtype;
+    enum dtype blocks; /* the format of these bytes (dtype u8), or NONE */
     uint64_t address;  /* device address of element 0 */
     int ndim;          /* adjacent dims that lie densely are folded: 1 dim means contiguous */
     int64_t dim[8];    /* elements, outermost first */

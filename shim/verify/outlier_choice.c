@@ -89,10 +89,12 @@ enum status outlier_choice_read(const struct yaml_node *node, struct outlier_cho
     return status ? status : read_numbers(node, spec, err);
 }
 
+/* Blocks are no numbers to the gate, and mostly weights, which say nothing about a launch. */
 static bool is_read(const struct plan_array *array)
 {
     enum role role = array->item->role;
-    return array->bound && (role == ROLE_READ || role == ROLE_INOUT || role == ROLE_ACC);
+    return array->bound && !dtype_block(array->item->type.dtype) &&
+           (role == ROLE_READ || role == ROLE_INOUT || role == ROLE_ACC);
 }
 
 static enum status add_input(const struct yaml_node *node, const struct binding_plan *plan,
@@ -104,6 +106,10 @@ static enum status add_input(const struct yaml_node *node, const struct binding_
         return status;
     if (out->inputs == OUTLIER_SPEC_INPUTS)
         return yaml_error(err, node, "more than %d inputs", OUTLIER_SPEC_INPUTS);
+    const struct signature_item *item = signature_find(plan->signature, name);
+    if (item && dtype_block(item->type.dtype))
+        return yaml_error(err, node, "'%.60s' is in blocks of %s, which the gate cannot read", name,
+                          dtype_text(item->type.dtype));
     struct nearest nearest = {.word = name};
     for (unsigned i = 0; i < plan->arrays; i++) {
         const struct plan_array *array = &plan->array[i];

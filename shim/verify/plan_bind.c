@@ -139,6 +139,12 @@ static enum status bind_tensor(struct plan_builder *b, const struct formal *form
                           nearest_text(&nearest, question, sizeof question));
     }
     status = check_role(b, formal, item);
+    if (!status && !formal->coded && dtype_block(item->type.dtype))
+        status =
+            yaml_error(b->err, place_of(b, formal->name),
+                       "formal '%s' of '%s' takes no block formats, and '%s' is %s; coded "
+                       "formals do, such as those of dequantise_blocks and linear_blocks",
+                       formal->name, reference_name(b), item->name, dtype_text(item->type.dtype));
     if (!status)
         status = check_rank(b, formal, &b->plan->array[item->number]);
     if (!status && formal->kind != FORMAL_IN)

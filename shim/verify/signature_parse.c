@@ -297,6 +297,11 @@ static enum status finish_item(struct parser *p, struct signature_item *item,
                          "signature: '%s' is a vector passed by value; write it as a struct, or "
                          "as _ to skip it",
                          item->name);
+    if (!item->array && dtype_block(item->type.dtype))
+        return error_set(p->err, STATUS_INVALID,
+                         "signature: '%s' is %s and has no dims; blocks come in arrays, as in "
+                         "%s[rows][cols]",
+                         item->name, dtype_text(item->type.dtype), item->name);
     if (q->roles > 1 || (q->roles && q->is_const))
         return error_set(p->err, STATUS_INVALID,
                          "signature: '%s' has two roles; expected one of const, inout, acc, ws",

@@ -141,6 +141,73 @@ static void vectors_melt_into_the_last_dim(void **state)
     assert_int_equal(b.call.tensor[0].stride[0], 8);
 }
 
+#define BLOCKS(signature) "kernel: k\n  signature: " signature "\n  reference: dequantise_blocks\n"
+
+/* Blocks are bytes to the copy; the reference counts elements along the last dim, and bytes between
+ * rows and blocks. */
+static void blocks_are_copied_as_bytes(void **state)
+{
+    (void)state;
+    static int32_t wide = 512, pitch = 3, odd = 300;
+    expect_bound(bind(BLOCKS("const q4_K w[3][n], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
+                      PARAMS(&P, &Q, &wide)));
+    assert_int_equal(b.array[0].dtype, DTYPE_U8);
+    assert_int_equal(b.array[0].blocks, DTYPE_Q4_K);
+    assert_int_equal(b.array[1].blocks, DTYPE_NONE);
+    assert_int_equal(b.array[0].ndim, 1);
+    assert_int_equal(b.array[0].dim[0], 3 * 2 * 144);
+    assert_int_equal(b.array[0].bytes, 3 * 2 * 144);
+    const struct ref_tensor *w = &b.call.tensor[0];
+    assert_int_equal(w->dtype, DTYPE_Q4_K);
+    assert_int_equal(b.call.size[0], 3);
+    assert_int_equal(b.call.size[1], 512);
+    assert_int_equal(w->dim[1], 512);
+    assert_int_equal(w->stride[0], 2 * 144);
+    assert_int_equal(w->stride[1], 144);
+
+    expect_bound(bind(BLOCKS("const q8_0 w[3:p][64], f32 y[3][64], i32 p"), SIZES(8, 8, 4),
+                      PARAMS(&P, &Q, &pitch)));
+    assert_int_equal(b.array[0].ndim, 2);
+    assert_int_equal(b.array[0].dim[1], 2 * 34);
+    assert_int_equal(b.array[0].stride[0], 3 * 34);
+    assert_int_equal(b.array[0].stride[1], 1);
+    assert_int_equal(b.array[0].bytes, 2 * 3 * 34 + 2 * 34);
+    assert_int_equal(b.call.tensor[0].stride[0], 3 * 34);
+
+    expect_bound(bind(BLOCKS("const q8_0 w[3:77 bytes][64:38 bytes], f32 y[3][64], i32 p"),
+                      SIZES(8, 8, 4), PARAMS(&P, &Q, &pitch)));
+    assert_int_equal(b.call.tensor[0].stride[0], 77);
+    assert_int_equal(b.call.tensor[0].stride[1], 38);
+    assert_int_equal(b.array[0].bytes, 2 * 77 + 38 + 34);
+
+    expect_bound(bind(BLOCKS("const q4_0 w[2][3][n], f32 y[6][n], i32 n"), SIZES(8, 8, 4),
+                      PARAMS(&P, &Q, &wide)));
+    assert_int_equal(b.call.size[0], 6);
+    assert_int_equal(b.call.size[1], 512);
+    assert_int_equal(b.call.tensor[0].stride[0], 16 * 18);
+
+    expect_refusal(bind(BLOCKS("const q4_K w[3][n], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
+                        PARAMS(&P, &Q, &odd)),
+                   SKIP_SHAPE, "'w' has 300 columns, no whole blocks of q4_K, which have 256");
+    expect_refusal(bind(BLOCKS("const q4_0 w[3][512], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
+                        PARAMS(&P, &Q, &odd)),
+                   SKIP_SHAPE, "cols is 512 by 'w' and 300 by 'y'");
+}
+
+static void coded_formals_take_blocks(void **state)
+{
+    (void)state;
+    struct complaints complaints;
+    struct registry *registry =
+        registry_of("version: 1\nkernels:\n- kernel: k\n"
+                    "  signature: const q8_0 x[3][64], f32 y[3][64]\n  reference: cast\n",
+                    &complaints);
+    registry_destroy(registry);
+    assert_int_equal(complaints.count, 1);
+    if (!strstr(complaints.text[0], "formal 'x' of 'cast' takes no block formats, and 'x' is q8_0"))
+        fail_msg("%s", complaints.text[0]);
+}
+
 static void geometry_keeps_no_order(void **state)
 {
     (void)state;
@@ -363,6 +430,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_kernel_is_bound),
         cmocka_unit_test(parameters_may_come_packed),
+        cmocka_unit_test(blocks_are_copied_as_bytes),
+        cmocka_unit_test(coded_formals_take_blocks),
         cmocka_unit_test(outer_dims_fold_where_they_nest),
         cmocka_unit_test(vectors_melt_into_the_last_dim),
         cmocka_unit_test(geometry_keeps_no_order),

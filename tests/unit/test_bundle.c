@@ -289,6 +289,30 @@ static void launch_json_describes_the_launch(void **state)
     assert_string_equal(f->path + strlen(f->reports), expected);
 }
 
+/* Arrays in blocks are written as bytes, and named. */
+static void blocks_have_a_name(void **state)
+{
+    struct fixture *f = *state;
+    struct bound_array *x = &f->check.binding.array[0];
+    char *text;
+
+    x->dtype = DTYPE_U8;
+    x->blocks = DTYPE_Q4_K;
+    x->ndim = 1;
+    x->dim[0] = 2 * 144;
+    f->check.binding.call.tensor[0].dtype = DTYPE_Q4_K;
+    f->check.binding.call.tensor[0].dim[0] = 2;
+    f->check.binding.call.tensor[0].dim[1] = 256;
+    make_bundles(f, 4);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    text = bundle_file(f, "launch.json", NULL);
+    assert_has(text, "\"name\": \"x\",\"role\": \"read\",\"dtype\": \"u8\",\"blocks\": \"q4_K\"");
+    free(text);
+    text = bundle_file(f, "tensors.safetensors", NULL);
+    assert_has(text + 8, "\"before.x\":{\"dtype\":\"U8\",\"shape\":[288]");
+    free(text);
+}
+
 static void a_missing_image_is_explained(void **state)
 {
     struct fixture *f = *state;
@@ -705,6 +729,7 @@ int main(void)
         BUNDLE_TEST(a_subset_is_stored_as_it_was_checked),
         BUNDLE_TEST(large_tensors_are_streamed),
         BUNDLE_TEST(launch_json_describes_the_launch),
+        BUNDLE_TEST(blocks_have_a_name),
         BUNDLE_TEST(a_missing_image_is_explained),
         BUNDLE_TEST(labels_become_file_names),
         BUNDLE_TEST(a_name_that_is_taken_gets_a_number),

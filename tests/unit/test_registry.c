@@ -170,6 +170,31 @@ static void the_outlier_gate_has_its_inputs(void **state)
     }
 }
 
+/* Blocks are no numbers to it: it looks at the other input, at none, or says why not. */
+static void the_outlier_gate_passes_over_blocks(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD
+        "- {kernel: k, signature: 'const q8_0 w[32][n], const %s x[1][n], f32 y[1][32], i32 n',"
+        " reference: linear_blocks, %s}\n";
+    char entry[512];
+    snprintf(entry, sizeof entry, text, "f32", "sample: 1");
+    struct registry *registry = registry_of(entry, &complaints);
+    assert_int_equal(outlier_of(registry)->inputs, 1);
+    assert_string_equal(outlier_of(registry)->input[0], "x");
+    registry_destroy(registry);
+    snprintf(entry, sizeof entry, text, "q8_1", "sample: 1");
+    registry = registry_of(entry, &complaints);
+    assert_int_equal(outlier_of(registry)->inputs, 0);
+    registry_destroy(registry);
+    snprintf(entry, sizeof entry, text, "f32", "outlier: {inputs: w}");
+    registry = registry_of(entry, &complaints);
+    registry_destroy(registry);
+    assert_int_equal(complaints.count, 1);
+    if (!strstr(complaints.text[0], "'w' is in blocks of q8_0, which the gate cannot read"))
+        fail_msg("%s", complaints.text[0]);
+}
+
 static void bad_names_in_expressions_are_told(void **state)
 {
     (void)state;
@@ -406,6 +431,7 @@ int main(void)
         cmocka_unit_test(bad_entries_are_left_out),
         cmocka_unit_test(bad_words_for_the_outlier_gate_are_told),
         cmocka_unit_test(the_outlier_gate_has_its_inputs),
+        cmocka_unit_test(the_outlier_gate_passes_over_blocks),
         cmocka_unit_test(bad_names_in_expressions_are_told),
         cmocka_unit_test(formals_without_arguments_are_told),
         cmocka_unit_test(roles_that_contradict_are_told),

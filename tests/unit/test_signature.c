@@ -125,6 +125,35 @@ static void captures_bind_types(void **state)
     refuse("f32 T[1]", "the name 'T' appears twice");
 }
 
+static void blocks_are_types_of_arrays(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum dtype dtype;
+        unsigned bytes, elements;
+    } rows[] = {{"q4_0", DTYPE_Q4_0, 18, 32},        {"q4_1", DTYPE_Q4_1, 20, 32},
+                {"q5_0", DTYPE_Q5_0, 22, 32},        {"q5_1", DTYPE_Q5_1, 24, 32},
+                {"q8_0", DTYPE_Q8_0, 34, 32},        {"q8_1", DTYPE_Q8_1, 36, 32},
+                {"q4_K", DTYPE_Q4_K, 144, 256},      {"q5_K", DTYPE_Q5_K, 176, 256},
+                {"q6_K", DTYPE_Q6_K, 210, 256},      {"block_q4_K", DTYPE_Q4_K, 144, 256},
+                {"(ggml_type)8", DTYPE_Q8_0, 34, 32}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct type type;
+        assert_true(type_parse(rows[i].text, &type));
+        assert_int_equal(type.dtype, rows[i].dtype);
+        assert_int_equal(type.lanes, 1);
+        assert_int_equal(dtype_bytes(type.dtype), rows[i].bytes);
+        assert_int_equal(dtype_block(type.dtype), rows[i].elements);
+        assert_false(dtype_is_real(type.dtype) || dtype_is_integer(type.dtype));
+    }
+    assert_int_equal(dtype_block(DTYPE_BF16), 0);
+    assert_int_equal(item(parse("const q4_K w[n][k]"), "w")->type.dtype, DTYPE_Q4_K);
+    refuse("const q4_k w[n][k]", "at 'q4_k': unknown type; did you mean 'q4_");
+    refuse("q4_Kx2 w[n]", "unknown type");
+    refuse("q8_0 d", "'d' is q8_0 and has no dims; blocks come in arrays");
+}
+
 static void structs_open_up(void **state)
 {
     (void)state;
@@ -247,6 +276,7 @@ int main(void)
         cmocka_unit_test(roles_are_the_words_in_front),
         cmocka_unit_test(types_have_many_names),
         cmocka_unit_test(captures_bind_types),
+        cmocka_unit_test(blocks_are_types_of_arrays),
         cmocka_unit_test(structs_open_up),
         cmocka_unit_test(bad_texts_name_the_word),
         cmocka_unit_test(too_many_are_refused),
