@@ -83,8 +83,9 @@ static void shipped_entries_meet_their_kernels(void **state)
                           add[] = {8, 8, 8, 4, 0}, linear[] = {8, 8, 8, 8, 4, 4, 0},
                           two[] = {8, 8, 0}, three[] = {8, 8, 8, 0},
                           rms[] = {8, 8, 8, 8, 4, 4, 4, 0}, norm[] = {4, 4, 8, 8, 8, 8, 8, 8, 0},
-                          warp[] = {8, 8, 4, 4, 4, 8, 4, 1, 0},
-                          triton[] = {8, 4, 8, 4, 8, 8, 4, 4, 4, 8, 8, 0};
+                          warp[] = {8, 8, 4, 4, 4, 8, 4, 1, 0}, static8[] = {8, 8, 8, 4, 0},
+                          fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
+                          q8[] = {8, 8, 8, 0}, triton[] = {8, 4, 8, 4, 8, 8, 4, 4, 4, 8, 8, 0};
     static const struct {
         const char *symbol, *reference;
         const unsigned *sizes;
@@ -108,12 +109,25 @@ static void shipped_entries_meet_their_kernels(void **state)
          "PKbib",
          "log_softmax", warp},
         {"_rms_norm_forward_kernel", "rmsnorm", triton},
+        {"_ZN4vllm31scaled_fp8_quant_kernel_stridedIN3c108BFloat16ENS1_13Float8_e4m3fnEEEvPT0_PKT_"
+         "PKfill",
+         "quantise", fp8},
+        {"_ZN4vllm49dynamic_per_token_scaled_fp8_quant_kernel_stridedIN3c104HalfENS1_13Float8_"
+         "e4m3fnEEEvPT0_PfPKT_PKfill",
+         "quantise_rows", per_token},
+        {"_ZN4vllm31static_scaled_int8_quant_kernelIffEEvPKT_PaPKT0_i", "quantise", static8},
+        {"_ZN4vllm32dynamic_scaled_int8_quant_kernelIffEEvPKT_PaPT0_i", "quantise_rows", static8},
+        {"_ZL21dequantize_block_q4_KI6__halfEvPKvPT_", "dequantise_blocks", two},
+        {"_ZL21dequantize_block_q6_KIfEvPKvPT_", "dequantise_blocks", two},
+        {"_ZL21dequantize_block_q4_0IfEvPKvPT_i", "dequantise_blocks", gelu},
+        {"_ZL25dequantize_block_q8_0_f16ILb1EEvPKvP6__halfl", "dequantise_blocks", q8},
     };
     struct complaints complaints = {0};
     struct registry *registry;
     struct registry_source source = {.files = "config/kernels/llmc.yaml:config/kernels/vllm.yaml:"
                                               "config/kernels/pytorch.yaml:"
-                                              "config/kernels/triton.yaml"};
+                                              "config/kernels/triton.yaml:"
+                                              "config/kernels/llamacpp.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
@@ -157,12 +171,60 @@ static void a_grid_sized_kernel_is_bound(void **state)
     registry_destroy(registry);
 }
 
+/* llama.cpp's mul_mat_vec_q with its real layout: one matrix is bound, experts are not. */
+static void a_quantised_product_is_bound(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/llamacpp.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    if (complaints.count)
+        fail_msg("%s", complaints.text[0]);
+    static const uint32_t sizes[] = {8, 8, 8, 32, 8, 4, 12, 4, 4, 4, 12, 4, 4, 4, 12, 4, 4, 4, 4};
+    struct param_layout layout = {.count = 0};
+    uint32_t end = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        layout.param[layout.count].offset = end;
+        layout.param[layout.count++].size = sizes[i];
+        end += sizes[i];
+    }
+    struct error err = {0};
+    enum skip skip;
+    const struct kernel_spec *spec = registry_resolve(
+        registry, "_ZL13mul_mat_vec_qIL9ggml_type12ELi2ELb0ELb0EEvPKvS2_PKi", &layout, &skip, &err);
+    if (!spec)
+        fail_msg("%s %s", skip_text(skip), err.text);
+    uint64_t vx = 0x10000, vy = 0x20000, ids = 0, dst = 0x30000;
+    uint32_t cols = 512, row = 2, column = 16, rows = 41, three[3] = {0}, fusion[8] = {0};
+    void *params[] = {&vx,   &vy,  &ids,    &fusion, &dst,  &cols, three, &row, &column, &rows,
+                      three, &row, &column, &rows,   three, &row,  &row,  &row, &row};
+    struct launch launch = {.grid = {21, 1, 1}, .block = {32, 4, 1}, .params = params};
+    struct binding b;
+    if (binding_make(spec, &launch, &b, &err))
+        fail_msg("%s", err.text);
+    const struct ref_tensor *x = &b.call.tensor[0], *w = &b.call.tensor[1], *y = &b.call.tensor[3];
+    assert_int_equal(x->dtype, DTYPE_Q8_1);
+    assert_int_equal(x->dim[0], 2);
+    assert_int_equal(x->stride[0], 16 * 36);
+    assert_int_equal(w->dtype, DTYPE_Q4_K);
+    assert_int_equal(w->dim[0], 41);
+    assert_int_equal(w->dim[1], 512);
+    assert_int_equal(w->stride[0], 2 * 144);
+    assert_int_equal(y->dim[1], 41);
+    assert_int_equal(y->stride[0], 41);
+    ids = 0x40000;
+    assert_int_equal(binding_make(spec, &launch, &b, &err), SKIP_SHAPE);
+    registry_destroy(registry);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(signatures_say_the_real_parameter_lists),
         cmocka_unit_test(shipped_entries_meet_their_kernels),
         cmocka_unit_test(a_grid_sized_kernel_is_bound),
+        cmocka_unit_test(a_quantised_product_is_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
