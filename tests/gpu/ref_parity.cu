@@ -16,6 +16,7 @@
 #include <cmath>
 #include <string>
 #include <cuda.h>
+#include <cuda_fp8.h>
 #include "common.cuh"
 #include "refs/ref_host.h"
 extern "C" {
@@ -23,6 +24,7 @@ extern "C" {
 #include "verify/formals.h"
 }
 #include "refs/ref_merge.h"
+#include "tests/ref_codes.h"
 #include "tests/ref_inputs.h"
 
 #define TRY(call)                                                                                  \
@@ -73,13 +75,23 @@ static void complain(const std::string &where, const char *what, double gpu, dou
 
 static size_t bytes_of(enum dtype dtype)
 {
-    return dtype == DTYPE_F64 || dtype == DTYPE_I64 ? 8 : dtype == DTYPE_F32 ? 4 : 2;
+    return code_is_byte(dtype)                        ? 1
+           : dtype == DTYPE_F64 || dtype == DTYPE_I64 ? 8
+           : dtype == DTYPE_F32                       ? 4
+                                                      : 2;
 }
 
-/* The bits of `value` in dtype, to nearest even. */
+/* The bits of `value` in dtype, to nearest even; what 8 bits cannot hold saturates. */
 static uint64_t encode(enum dtype dtype, double value)
 {
     uint64_t bits = 0;
+    if (code_is_block(dtype)) /* a byte of a block */
+        return (uint64_t)(long long)value & 255;
+    if (dtype == DTYPE_F8E4M3 || dtype == DTYPE_F8E5M2)
+        return __nv_cvt_double_to_fp8(value, __NV_SATFINITE,
+                                      dtype == DTYPE_F8E4M3 ? __NV_E4M3 : __NV_E5M2);
+    if (code_is_byte(dtype))
+        return (uint64_t)code_byte(dtype, value);
     float f = (float)value;
     __half half = __double2half(value);
     __nv_bfloat16 brain = __double2bfloat16(value);
@@ -119,9 +131,25 @@ static int64_t pitch_of(const array &a, bool padded)
     return padded ? (cols + per_word - 1) / per_word * per_word : cols;
 }
 
+/* Rows of random blocks, without anything between them. */
+static std::vector<char> lay_out_blocks(const array &a)
+{
+    size_t size = (size_t)block_bytes(a.dtype);
+    size_t blocks = (size_t)(a.count / block_elements(a.dtype));
+    std::vector<char> memory(blocks * size + 64);
+    for (size_t i = 0; i < blocks * size; i++)
+        memory[i] = (char)a.bits[i % a.bits.size()];
+    for (size_t b = 0; b < blocks; b++)
+        block_settle(a.dtype, (uint8_t *)&memory[b * size]);
+    return memory;
+}
+
 /* Memory as the kernels find it: rows `pitch` apart, NaN between and behind them. */
 static std::vector<char> lay_out(const array &a, bool padded)
 {
+    if (code_is_block(a.dtype))
+        return lay_out_blocks(a);
+
     int64_t cols = a.dim[a.ndim - 1], pitch = pitch_of(a, padded),
             size = (int64_t)bytes_of(a.dtype);
     std::vector<char> memory((size_t)(a.count / cols * pitch * size + 64), (char)0xff);
@@ -147,6 +175,18 @@ static void publish(array &a)
     renew(&a.padded_at, a.padded);
 }
 
+/* What lay_out_blocks made. */
+static void view_blocks(const array &a, struct ref_tensor &t)
+{
+    int64_t stride = block_bytes(a.dtype), count = a.dim[a.ndim - 1] / block_elements(a.dtype);
+    for (int k = a.ndim - 1; k >= 0; k--) {
+        t.dim[k] = a.dim[k];
+        t.stride[k] = stride;
+        stride *= k == a.ndim - 1 ? count : a.dim[k];
+    }
+    t.bytes = stride;
+}
+
 static struct ref_tensor view(const array &a, const void *base, bool padded, uint32_t id)
 {
     struct ref_tensor t = {};
@@ -163,6 +203,8 @@ static struct ref_tensor view(const array &a, const void *base, bool padded, uin
         stride *= k == a.ndim - 1 ? pitch_of(a, padded) : a.dim[k];
     }
     t.bytes = (last + 1) * (int64_t)bytes_of(a.dtype);
+    if (code_is_block(a.dtype))
+        view_blocks(a, t);
     if (a.given && is_output(a))
         t.got = base;
     if (a.given && (!is_output(a) || a.formal->kind == FORMAL_INOUT))
@@ -179,6 +221,7 @@ struct problem {
     shape size;
     enum dtype dtype;
     bool wide;
+    unsigned turn; /* which codes: ref_input_dtype */
     std::vector<array> arrays;
     std::string name;
     uint64_t seed;
@@ -190,12 +233,15 @@ static int64_t size_named(const shape &s, const char *name)
     static const struct {
         const char *name;
         long long shape::*size;
-    } rows[] = {{"rows", &shape::rows},  {"m", &shape::rows},       {"tokens", &shape::rows},
-                {"cols", &shape::cols},  {"k", &shape::cols},       {"classes", &shape::cols},
-                {"size", &shape::cols},  {"half", &shape::cols},    {"n", &shape::n},
-                {"entries", &shape::n},  {"positions", &shape::n},  {"bins", &shape::n},
-                {"time", &shape::rows},  {"batch", &shape::few},    {"heads", &shape::few},
-                {"groups", &shape::few}, {"channels", &shape::few}, {"splits", &shape::few}};
+    } rows[] = {{"rows", &shape::rows},   {"m", &shape::rows},      {"tokens", &shape::rows},
+                {"cols", &shape::cols},   {"k", &shape::cols},      {"classes", &shape::cols},
+                {"size", &shape::cols},   {"half", &shape::cols},   {"n", &shape::n},
+                {"entries", &shape::n},   {"positions", &shape::n}, {"bins", &shape::n},
+                {"time", &shape::rows},   {"batch", &shape::few},   {"heads", &shape::few},
+                {"high", &shape::few},    {"wide", &shape::few},    {"xs", &shape::rows},
+                {"ws", &shape::n},        {"xh", &shape::rows},     {"xw", &shape::few},
+                {"wh", &shape::few},      {"ww", &shape::few},      {"groups", &shape::few},
+                {"channels", &shape::few}, {"splits", &shape::few}};
     for (const auto &row : rows)
         if (strcmp(row.name, name) == 0)
             return s.*row.size;
@@ -213,8 +259,11 @@ static const char *index_below(const problem &p, const struct formal &f)
 /* One result a row is often kept in f32; indices are integers. */
 static enum dtype dtype_of(const problem &p, const struct formal &f)
 {
+    const struct ref_input *kind = ref_input_find(p.reference->name, f.name);
     if (index_below(p, f))
         return DTYPE_I64;
+    if (kind && kind->dtype)
+        return ref_input_dtype(kind, p.dtype, p.turn);
     bool row_result = f.kind == FORMAL_OUT && f.ndim == 1 && !p.wide;
     return row_result ? DTYPE_F32 : p.dtype;
 }
@@ -231,6 +280,8 @@ static void draw(const problem &p, array &a, uint64_t seed)
             value = value > -1.6;
         else if (kind && kind->positive)
             value = std::fabs(value) + 0.1;
+        else if (code_is_block(a.dtype) || a.dtype == DTYPE_I8 || a.dtype == DTYPE_U8)
+            value = std::floor(value * 63.9); /* blocks are made of bytes */
         a.bits[(size_t)i] = encode(a.dtype, value);
     }
     if (kind)
@@ -530,6 +581,14 @@ static void run_problem(gpu &g, problem &p)
     }
 }
 
+/* Columns that block formats are read along come in whole blocks of any of them. */
+static shape suited(const struct ref_builtin &reference, shape size)
+{
+    if (strstr(reference.name, "_blocks"))
+        size.cols = (size.cols + 255) / 256 * 256;
+    return size;
+}
+
 static void run_reference(gpu &g, const struct ref_builtin &reference)
 {
     static const struct {
@@ -551,11 +610,12 @@ static void run_reference(gpu &g, const struct ref_builtin &reference)
                 printf("%s: %s\n", reference.name, err.text);
                 exit(3);
             }
-            p.size = size;
+            p.size = suited(reference, size);
             p.dtype = kind.dtype;
             p.wide = kind.wide;
             p.name = std::string(reference.name) + " " + kind.name + " " +
-                     std::to_string(size.rows) + "x" + std::to_string(size.cols);
+                     std::to_string(size.rows) + "x" + std::to_string(p.size.cols);
+            p.turn = (unsigned)seed;
             p.seed = 1000 * seed++;
             make_arrays(p);
             run_problem(g, p);
