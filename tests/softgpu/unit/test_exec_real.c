@@ -8,6 +8,7 @@
 #include <math.h>
 #include "device/snapshot_abi.h"
 #include "refs/ref_abi.h"
+#include "tests/ref_codes.h"
 
 static char *text;
 
@@ -201,6 +202,111 @@ static void a_reference_finds_the_wrong_elements(void **state)
     }
 }
 
+enum { CODE_ROWS = 2, CODE_COLS = 512, CODE_GROUP = 32 };
+
+/* A call over two rows whose answer goes to `answers`. */
+static struct ref_call codes_call(uint64_t answers)
+{
+    return (struct ref_call){.size = {CODE_ROWS, CODE_COLS},
+                             .sequence = 5,
+                             .lambda = 8,
+                             .unit_roundoff = 0x1p-24,
+                             .underflow = 0x1p-126,
+                             .pieces = 1,
+                             .group = 32,
+                             .partial = (void *)(uintptr_t)(answers + 4096),
+                             .answer = (void *)(uintptr_t)answers,
+                             .ticket = (void *)(uintptr_t)(answers + 2048)};
+}
+
+static struct ref_tensor codes_tensor(enum dtype dtype, int64_t cols, int64_t size)
+{
+    bool block = code_is_block((int)dtype);
+    int64_t steps = block ? cols / block_elements((int)dtype) : cols;
+    return (struct ref_tensor){.dim = {CODE_ROWS, cols},
+                               .stride = {block ? steps * size : steps, block ? size : 1},
+                               .bytes = CODE_ROWS * steps * size,
+                               .dtype = (uint8_t)dtype,
+                               .ndim = 2};
+}
+
+static void expect_codes(uint64_t answers, unsigned violations)
+{
+    const struct ref_verdict *v = bench_at(answers);
+    assert_int_equal(v->sequence, 5);
+    assert_int_equal(v->checked, CODE_ROWS * CODE_COLS);
+    assert_int_equal(v->refused, 0);
+    assert_int_equal(v->violations, violations);
+}
+
+static void blocks_are_decoded(void **state)
+{
+    (void)state;
+    for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_Q6_K; dtype++) {
+        if (!open_file("refs.ptx"))
+            skip();
+        open_kernel("cuvet_ref_dequantise_blocks_wide");
+        uint64_t w = bench_area(8192), y = bench_area(8192), answers = bench_area(65536);
+        int size = block_bytes(dtype), per_block = block_elements(dtype);
+        uint8_t *block = bench_at(w);
+        float *out = bench_at(y);
+        static struct block_values values;
+        for (int b = 0; b < CODE_ROWS * CODE_COLS / per_block; b++, block += size) {
+            for (int i = 0; i < size; i++)
+                block[i] = (uint8_t)(b * 89 + i * 151 + i * i * 7 + dtype);
+            block_settle(dtype, block);
+            block_decode(dtype, block, BLOCK_RIGHT, &values);
+            for (int i = 0; i < per_block; i++)
+                out[b * per_block + i] = (float)(values.step[i] + values.low[i]);
+        }
+        struct ref_call call = codes_call(answers);
+        call.tensor[0] = codes_tensor((enum dtype)dtype, CODE_COLS, size);
+        call.tensor[0].in = (void *)(uintptr_t)w;
+        call.tensor[1] = codes_tensor(DTYPE_F32, CODE_COLS, 4);
+        call.tensor[1].got = (void *)(uintptr_t)y;
+        run_with(&call);
+        expect_codes(answers, 0);
+        out[CODE_COLS + 33] += 0.01f;
+        run_with(&call);
+        expect_codes(answers, 1);
+    }
+}
+
+/* f8 with a scale for each 32 columns: a pack of the GPU divided by a number. */
+static void groups_have_their_scales(void **state)
+{
+    (void)state;
+    if (!open_file("refs.ptx"))
+        skip();
+    open_kernel("cuvet_ref_dequantise_wide");
+    enum { SCALES = CODE_COLS / CODE_GROUP };
+    uint64_t q = bench_area(8192), s = bench_area(8192), y = bench_area(8192);
+    uint64_t answers = bench_area(65536);
+    uint8_t *codes = bench_at(q);
+    float *scale = bench_at(s), *out = bench_at(y);
+    for (int i = 0; i < CODE_ROWS * SCALES; i++)
+        scale[i] = 0.5f + (float)i;
+    for (int i = 0; i < CODE_ROWS * CODE_COLS; i++) {
+        codes[i] = (uint8_t)(i % 2 << 7 | (i * 5 + 1) % 127);
+        out[i] = (float)f8_value(DTYPE_F8E4M3, codes[i]) * scale[i / CODE_GROUP];
+    }
+    struct ref_call call = codes_call(answers);
+    call.size[2] = CODE_ROWS, call.size[3] = SCALES;
+    call.tensor[0] = codes_tensor(DTYPE_F8E4M3, CODE_COLS, 1);
+    call.tensor[0].in = (void *)(uintptr_t)q;
+    call.tensor[1] = codes_tensor(DTYPE_F32, SCALES, 4);
+    call.tensor[1].dim[1] = SCALES;
+    call.tensor[1].in = (void *)(uintptr_t)s;
+    call.tensor[3] = codes_tensor(DTYPE_F32, CODE_COLS, 4);
+    call.tensor[3].got = (void *)(uintptr_t)y;
+    run_with(&call);
+    expect_codes(answers, 0);
+    float kept = out[3 * CODE_GROUP - 1]; /* the last of a group, by the next one's scale */
+    out[3 * CODE_GROUP - 1] = kept / scale[2] * scale[3];
+    run_with(&call);
+    expect_codes(answers, 1);
+}
+
 static int close_bench(void **state)
 {
     (void)state;
@@ -215,6 +321,8 @@ int main(void)
         cmocka_unit_test(every_kernel_can_be_prepared),
         cmocka_unit_test(a_snapshot_copies_just_its_rows),
         cmocka_unit_test(a_reference_finds_the_wrong_elements),
+        cmocka_unit_test(blocks_are_decoded),
+        cmocka_unit_test(groups_have_their_scales),
     };
     return cmocka_run_group_tests_name("exec, our device code", tests, NULL, close_bench);
 }
