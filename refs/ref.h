@@ -29,6 +29,7 @@
 #include "ref_frame.h"
 #include "ref_index.h"
 #include "ref_point.h"
+#include "ref_mix.h"
 
 /* --------------------------------------------------------------------------- formals */
 
@@ -298,6 +299,11 @@ template <class E, int D, int RANK> struct ref_out {
 #define LOOP(c, n)                                                                                 \
     for (long long c = 0, ref_end = REF_FRAME.space(n); c < ref_end && !REF_FRAME.lost(); c++)
 
+/* All lanes leave it together, so that SUM may stand in it. */
+#define REPEAT(c, n)                                                                               \
+    for (long long c = 0, ref_end = REF_FRAME.space(n); c < ref_end && REF_FRAME.group_goes_on();  \
+         c++)
+
 #define ELEMENT(r, rows, c, cols)                                                                  \
     for (ref_cells<E> ref_it = REF_FRAME.cells(rows, cols); ref_it.more() && !REF_FRAME.lost();    \
          ref_it.next())                                                                            \
@@ -329,6 +335,24 @@ template <class E, int D, int RANK> struct ref_out {
 
 /* Whether the row is masked as a whole, by its largest logit: then the call says what is right. */
 #define MASKED(most) (REF_FRAME.masked = (most).value(0) == -ref_infinity())
+/* Over numbers, not packs: ref_mix.h. What stands in them is one lane's. */
+#define REF_TERM(...)                                                                              \
+    {                                                                                              \
+        [[maybe_unused]] const ref_lane_scope ref_scope = {};                                      \
+        return (__VA_ARGS__);                                                                      \
+    }
+#define SUM_IF(j, n, condition, ...)                                                               \
+    ref_sum_if(REF_FRAME, n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),        \
+               [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
+#define MAX_IF(j, n, condition, ...)                                                               \
+    ref_max_if(REF_FRAME, n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),        \
+               [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
+#define DOT(l, n, ...) ref_dot(REF_FRAME, n, [&](auto l) REF_TERM(__VA_ARGS__))
+#define MIX(most, j, n, weight, c, count, ...)                                                     \
+    ref_mix<most>(REF_FRAME, n, count, [&]([[maybe_unused]] long long j) REF_TERM(weight),         \
+                  [&]([[maybe_unused]] long long c, [[maybe_unused]] long long j)                  \
+                      REF_TERM(__VA_ARGS__))
+#define TERM(name, j, ...) const auto name = [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__)
 
 /* A number read from an array as an index, an index or a condition as a number: ref_index.h. */
 #define INDEX(...)  ref_as_index(__VA_ARGS__)

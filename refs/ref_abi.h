@@ -25,7 +25,7 @@ enum {
     REF_MAX_TENSORS = 10,
     REF_MAX_DIMS = 4,
     REF_MAX_SCALARS = 8,
-    REF_MAX_SIZES = 8,
+    REF_MAX_SIZES = 12,
     REF_MAX_POINTS = 4,
     REF_POINT_MAY = 0x80,  /* beside the dtype of a point: it may be rounded there, or not */
     REF_THREADS = 256,     /* threads in a block of every reference kernel */
@@ -161,6 +161,8 @@ struct ref_call {
     double unit_roundoff;  /* of the declared accumulator: 2^-24 f32, 2^-53 f64, ... */
     double input_roundoff; /* declared rounding of inputs (tf32: 2^-11), 0 for none */
     double underflow;      /* smallest normal of the accumulator: the flush-to-zero allowance */
+    double inner_roundoff; /* declared rounding of a MIX's weights (bf16: 2^-8), 0 for none */
+    double inner_least;    /* and what it may be off near zero: half the least number's size */
     int32_t piece, pieces;
     uint32_t store_tensor;
     uint32_t group;                /* lanes that share a row: 32 or REF_THREADS; 1 on the host */

@@ -106,6 +106,12 @@ REF_FN long long ref_draw(uint64_t seed, long long k, long long total, long long
     return first + (long long)ref_high_product(ref_random(seed, (uint64_t)k), length);
 }
 
+/* Sums of values, magnitudes and errors. */
+template <class E> struct ref_sums {
+    double v;
+    E size, e;
+};
+
 /* --------------------------------------------------------------------- one reference */
 
 /* Whether arrays can have these dims: their product leaves room, so that formulas may multiply. */
@@ -239,6 +245,8 @@ template <class E> struct ref_frame {
     template <class F> REF_FN ref_real<E, 1> product(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN auto sum(ref_lane_scope, long long n, const F &term);
     template <class F> REF_FN auto most(ref_lane_scope, long long n, const F &term);
+    REF_FN ref_real<E, 1> summed(const ref_sums<E> &s, double n) const;
+    REF_FN ref_real<E, 1> largest(double v, E e) const;
 };
 
 /* ----------------------------------------------------------------------- reductions */
@@ -331,12 +339,6 @@ REF_SLOW double ref_group_multiply(int lanes, double v)
 }
 #endif
 
-/* Sums of values, magnitudes and errors. */
-template <class E> struct ref_sums {
-    double v;
-    E size, e;
-};
-
 /* A whole pack by halves, so that no long chain of additions forms. */
 template <class E, int W> REF_FN ref_sums<E> ref_add_pack(const ref_real<E, W> &x)
 {
@@ -407,11 +409,17 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
 #ifdef __CUDACC__
     ref_group_total(lanes, v, size, e);
 #endif
+    return summed({v, size, e}, (double)n);
+}
+
+/* The sum of n terms. */
+template <class E> REF_FN ref_real<E, 1> ref_frame<E>::summed(const ref_sums<E> &s, double n) const
+{
     ref_real<E, 1> y;
     y.k = k;
-    y.v[0] = v;
-    y.f[0] = ref_shadow((E)v, k);
-    y.e[0] = e + sum_unit * (E)sqrt((double)n) * ref_shadow(size, k);
+    y.v[0] = s.v;
+    y.f[0] = ref_shadow((E)s.v, k);
+    y.e[0] = s.e + sum_unit * (E)sqrt(n) * ref_shadow(s.size, k);
     return y;
 }
 
@@ -445,7 +453,12 @@ REF_FN ref_real<E, 1> ref_frame<E>::most(ref_group_scope, long long n, const F &
                     ref_raise(x, j, v, e, nan);
         }
     }
-    v = nan ? ref_nan() : v;
+    return largest(nan ? ref_nan() : v, e);
+}
+
+/* Of what each lane found. */
+template <class E> REF_FN ref_real<E, 1> ref_frame<E>::largest(double v, E e) const
+{
 #ifdef __CUDACC__
     ref_group_max(lanes, v, e);
 #endif

@@ -205,6 +205,8 @@ static void put_call(struct json_out *json, const struct check_report *report)
     json_put_double(json, "input_roundoff", call->input_roundoff);
     json_put_double(json, "underflow", call->underflow);
     put_points(json, call);
+    json_put_double(json, "inner_roundoff", call->inner_roundoff);
+    json_put_double(json, "inner_least", call->inner_least);
     json_put_uint(json, "seed", call->seed);
     json_put_array(json, "scalars");
     for (int i = 0; i < REF_MAX_SCALARS; i++)

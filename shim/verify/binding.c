@@ -573,6 +573,8 @@ static void finish_call(struct evaluation *e)
     call->unit_roundoff = tolerance_unit(tolerance);
     call->input_roundoff = tolerance->tf32_inputs ? 0x1p-11 : 0;
     call->underflow = tolerance_underflow(tolerance->accumulate);
+    call->inner_roundoff = tolerance->inner.roundoff;
+    call->inner_least = tolerance->inner.least;
     call->pieces = 1;
     call->masked_rows = tolerance->masked_rows;
     memcpy(call->point, e->plan->point, sizeof call->point);

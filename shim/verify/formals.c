@@ -173,7 +173,7 @@ static enum status add_size(const struct cursor *in, const char *at, struct form
                             const char *name)
 {
     if (formals->sizes == REF_MAX_SIZES)
-        return fail(in, at, "more than 8 named dims and int formals");
+        return fail(in, at, "more than 12 named dims and int formals");
     memcpy(formals->size_name[formals->sizes++], name, strlen(name) + 1);
     return STATUS_OK;
 }

@@ -31,12 +31,18 @@ struct signature;    /* signature.h */
 struct binding_plan; /* binding.h */
 struct ref_builtin;  /* refs/ref_list.h */
 
+/* A number format as a rounding point knows it: relative error, and absolute error near zero. */
+struct rounding {
+    double roundoff, least;
+};
+
 /* A tolerance row: how outputs of one (op, dtype) are judged. */
 struct tolerance {
     enum tolerance_rule rule;
     enum dtype accumulate; /* f64, f32, f16 or bf16 */
     bool tf32_inputs;      /* inputs rounded to tf32 before they are multiplied */
     bool fp8_tensor;       /* `accumulate` is f32, but tensor cores add f8 products more coarsely */
+    struct rounding inner; /* of the weights of a MIX (refs/README.md); zeros: none */
     double lambda;         /* of the sum bound; 8 unless the row says otherwise */
     double false_alarm; /* share of correct launches that may be called, instead of lambda; or 0 */
     double rtol, atol;  /* RULE_CLOSE */

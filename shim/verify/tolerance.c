@@ -119,6 +119,26 @@ static enum status read_rounding(const struct yaml_node *node, struct tolerance 
     return status;
 }
 
+static enum status read_inner(const struct yaml_node *node, struct tolerance *out,
+                              struct error *err)
+{
+    static const struct {
+        const char *name;
+        struct rounding rounding;
+    } formats[] = {
+        {"f16", {0x1p-11, 0x1p-25}}, {"bf16", {0x1p-8, 0x1p-126}}, {"tf32", {0x1p-11, 0x1p-126}}};
+    const char *text;
+    enum status status = yaml_text(node, "inner", &text, err);
+    for (size_t i = 0; !status && i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(formats[i].name, text) == 0) {
+            out->inner = formats[i].rounding;
+            return STATUS_OK;
+        }
+    }
+    return status ? status
+                  : yaml_error(err, node, "'inner' is '%.40s'; expected f16, bf16 or tf32", text);
+}
+
 static enum status read_value(const char *key, const struct yaml_node *node, struct tolerance *out,
                               const char **reason, struct error *err)
 {
@@ -130,6 +150,8 @@ static enum status read_value(const char *key, const struct yaml_node *node, str
         return read_inputs(node, out, err);
     if (strcmp(key, "rounding") == 0)
         return read_rounding(node, out, err);
+    if (strcmp(key, "inner") == 0)
+        return read_inner(node, out, err);
     if (strcmp(key, "reason") == 0)
         return yaml_text(node, key, reason, err);
     if (strcmp(key, "masked_rows") == 0)

@@ -167,8 +167,10 @@ static void test_limits(void **state)
     refuses("in a, in b, in c, in d, in e, in f, in g, in h, in i, in j, in k", 65, "more than 10");
     refuses("real a, real b, real c, real d, real e, real f, real g, real h, real i", 65,
             "more than 8 real");
-    refuses("in a[b][c][d][e], in f[g][h][i][j], out k[l]", 43, "more than 8 named");
-    refuses("in a[b][c][d][e], in f[g][h][i][j], int k", 42, "more than 8 named");
+    refuses("in a[b][c][d][e], in f[g][h][i][j], in k[l][m][n][o], out p[q]", 61,
+            "more than 12 named");
+    refuses("in a[b][c][d][e], in f[g][h][i][j], in k[l][m][n][o], int p", 60,
+            "more than 12 named");
 }
 
 static void test_null_error(void **state)

@@ -42,7 +42,8 @@ static void rows_are_found_by_op_and_dtype(void **state)
                                         "    float: {rule: close, rtol: 1.3e-6, atol: 1e-5}\n"
                                         "  matmul, linear:\n"
                                         "    f32, f16: {accumulate: f32, inputs: tf32}\n"
-                                        "    f64: {}\n");
+                                        "    f64: {}\n"
+                                        "  softmax: {f16: {inner: f16}, bf16: {inner: bf16}}\n");
     assert_int_equal(complaints.count, 0);
     const struct tolerance_row *row = tolerance_find(&table, "rmsnorm", DTYPE_BF16);
     assert_int_equal(row->tolerance.accumulate, DTYPE_BF16);
@@ -54,6 +55,12 @@ static void rows_are_found_by_op_and_dtype(void **state)
     row = tolerance_find(&table, "linear", DTYPE_F16);
     assert_true(row->tolerance.tf32_inputs && row->tolerance.lambda == 8);
     assert_int_equal(tolerance_find(&table, "matmul", DTYPE_F64)->tolerance.accumulate, DTYPE_F64);
+    row = tolerance_find(&table, "softmax", DTYPE_F16);
+    assert_true(row->tolerance.inner.roundoff == 0x1p-11 && row->tolerance.inner.least == 0x1p-25);
+    row = tolerance_find(&table, "softmax", DTYPE_BF16);
+    assert_true(row->tolerance.inner.roundoff == 0x1p-8 && row->tolerance.inner.least == 0x1p-126);
+    row = tolerance_find(&table, "linear", DTYPE_F16);
+    assert_true(row->tolerance.inner.roundoff == 0 && row->tolerance.inner.least == 0);
     assert_null(tolerance_find(&table, "rmsnorm", DTYPE_F16));
     assert_null(tolerance_find(&table, "softmax", DTYPE_F32));
 }
@@ -91,6 +98,7 @@ static void bad_rows_are_told(void **state)
     expect("tolerances:\n  relu: {f32: {accumulate: i32}}\n",
            "expected f64, f32, f16, bf16 or fp8_tensor");
     expect("tolerances:\n  relu: {f32: {inputs: bf16}}\n", "expected tf32");
+    expect("tolerances:\n  relu: {f32: {inner: f8}}\n", "expected f16, bf16 or tf32");
     expect("tolerances:\n  relu: {f32: {rule: close, atol: -1}}\n", "expected a number from 0");
     expect("tolerances:\n  relu: {f32: {lambda: 0}}\n", "expected a number from 0.5");
     expect("tolerances:\n  relu: {f32: {masked_rows: 0}}\n", "expected nan, zero or any");
@@ -134,8 +142,25 @@ static void a_bad_row_leaves_the_others(void **state)
 
 /* References whose results are integers, and those that round nothing. */
 static const char *const counting[] = {"row_argmax", "histogram", NULL};
-static const char *const copying[] = {"relu",      "row_max", "row_min", "cast",
-                                      "embedding", "gather",  NULL};
+static const char *const copying[] = {"relu",
+                                      "row_max",
+                                      "row_min",
+                                      "cast",
+                                      "embedding",
+                                      "gather",
+                                      "relu_backward",
+                                      "masked_fill",
+                                      "permute",
+                                      "qkv_split",
+                                      "axis_max",
+                                      "topk",
+                                      "index_copy",
+                                      "scatter",
+                                      "cache_append",
+                                      "cache_append_split",
+                                      "cache_append_rows",
+                                      "cache_append_paged",
+                                      NULL};
 
 static bool is_one_of(const char *name, const char *const *names)
 {
