@@ -53,6 +53,39 @@ REFERENCE_ONCE(gelu_tanh_backward,
     }
 }
 
+// y = max(x, 0): dx = dy where x > 0, else 0; y serves as x
+REFERENCE_ONCE(relu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols) dx(r, c) = where(x(r, c) > 0, dy(r, c), 0);
+}
+
+// dx = dy where x > 0, else alpha dy
+REFERENCE_ONCE(leaky_relu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], "
+                                    "real alpha = 0.01")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto g = dy(r, c);
+        dx(r, c) = where(x(r, c) > 0, g, g * alpha);
+    }
+}
+
+// dx = dy y (1 - y), y = sigmoid(x) as it was stored
+REFERENCE_ONCE(sigmoid_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto s = y(r, c);
+        dx(r, c) = dy(r, c) * s * (1 - s);
+    }
+}
+
+// dx = dy (1 - y^2), y = tanh(x) as it was stored
+REFERENCE_ONCE(tanh_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols]")
+{
+    ELEMENT(r, rows, c, cols) dx(r, c) = dy(r, c) * (1 - square(y(r, c)));
+}
+
 // y = softmax(s x): dx = s y (dy - sum(y dy)), s = scale
 REFERENCE_ONCE(softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols], "
                                  "real scale = 1, each rows")
@@ -61,6 +94,21 @@ REFERENCE_ONCE(softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[ro
     {
         real dot = SUM(c, cols, y(r, c) * dy(r, c));
         EACH(c, cols) dx(r, c) = y(r, c) * (dy(r, c) - dot) * scale;
+    }
+}
+
+// the same over the columns c <= r + diagonal alone; the others as in softmax_causal
+REFERENCE_ONCE(softmax_causal_backward,
+               "in dy[batch][rows][cols], in y[batch][rows][cols], out dx[batch][rows][cols], "
+               "real scale = 1, int diagonal = 0, int zeros = 1")
+{
+    ROW(i, batch * rows)
+    {
+        long long n = i / rows, r = i % rows, last = diagonal < cols ? r + diagonal : cols;
+        long long seen = last < 0 ? 0 : last < cols ? last + 1 : cols;
+        real dot = SUM(c, seen, y(n, r, c) * dy(n, r, c));
+        EACH(c, seen) dx(n, r, c) = y(n, r, c) * (dy(n, r, c) - dot) * scale;
+        EACH(c, zeros ? cols - seen : 0) dx(n, r, c + seen) = 0.0;
     }
 }
 
@@ -107,4 +155,53 @@ REFERENCE_ONCE(layernorm_backward,
     ROW(c, dw.given ? cols : 0)
     dw(c) = SUM(r, rows, dy(r, c) * ((x(r, c) - mean(r)) * rstd(r)));
     ROW(c, db.given ? cols : 0) db(c) = SUM(r, rows, dy(r, c));
+}
+
+// y = x / length, length = max(|x|, eps): dx = (dy - h sum(dy h)) / |x|, h = x / |x|, and dy / eps
+// where eps is the larger: torch.nn.functional.normalize
+REFERENCE_ONCE(l2norm_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], "
+                                "real eps = 1e-12")
+{
+    ROW(r, rows)
+    {
+        real length = sqrt(SUM(c, cols, square(x(r, c))));
+        real inv = 1 / max(length, eps);
+        real dot = where(length > eps, SUM(c, cols, dy(r, c) * x(r, c)) * inv * inv, 0);
+        EACH(c, cols) dx(r, c) = (dy(r, c) - x(r, c) * dot) * inv;
+    }
+}
+
+// layernorm's over the channels of a group and their places alike, w a channel each: dx as there
+// with means over the group, dw and db sums over batch and places (Wu and He 2018)
+REFERENCE_ONCE(groupnorm_backward,
+               "in dy[batch][groups][channels][size], in x[batch][groups][channels][size], "
+               "in w[groups][channels] = 1, in mean[batch][groups], in rstd[batch][groups], "
+               "out dx?[batch][groups][channels][size], out dw?[groups][channels], "
+               "out db?[groups][channels]")
+{
+    ROW(i, dx.given ? batch * groups : 0)
+    {
+        long long n = i / groups, g = i % groups, count = channels * size;
+        real mu = mean(n, g), inv = rstd(n, g);
+        real mean_g = SUM(s, size, SUM(k, channels, dy(n, g, k, s) * w(g, k))) / count;
+        real mean_gh =
+            SUM(s, size,
+                SUM(k, channels, dy(n, g, k, s) * w(g, k) * ((x(n, g, k, s) - mu) * inv))) /
+            count;
+        LOOP(k, channels)
+        EACH(s, size)
+        dx(n, g, k, s) =
+            inv * (dy(n, g, k, s) * w(g, k) - mean_g - (x(n, g, k, s) - mu) * inv * mean_gh);
+    }
+    ROW(i, dw.given ? groups * channels : 0)
+    {
+        long long g = i / channels, k = i % channels;
+        dw(g, k) = SUM(s, size,
+                       SUM(n, batch, dy(n, g, k, s) * ((x(n, g, k, s) - mean(n, g)) * rstd(n, g))));
+    }
+    ROW(i, db.given ? groups * channels : 0)
+    {
+        long long g = i / channels, k = i % channels;
+        db(g, k) = SUM(s, size, SUM(n, batch, dy(n, g, k, s)));
+    }
 }

@@ -171,3 +171,40 @@ REFERENCE_ONCE(geglu_tanh,
         y(r, c) = t * 0.5 * (1 + tanh(u)) * up(r, c);
     }
 }
+
+// y = cap tanh(x / cap), which bounds logits (Gemma 2)
+REFERENCE_ONCE(softcap, "in x[rows][cols], out y[rows][cols], real cap")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = tanh(x(r, c) / cap) * cap;
+}
+
+// y = mask ? value : x, torch.masked_fill
+REFERENCE_ONCE(masked_fill, "in x[rows][cols], in mask[rows][cols], out y[rows][cols], "
+                            "real value")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = where(equals(mask(r, c), 0), x(r, c), value);
+}
+
+// y = x in another order of its dims, which the arrays' strides say: transposes, torch.permute
+REFERENCE_ONCE(permute, "in x[planes][batch][rows][cols], out y[planes][batch][rows][cols]")
+{
+    ELEMENT(i, planes * batch * rows, c, cols)
+    {
+        long long p = i / rows / batch, n = i / rows % batch, r = i % rows;
+        y(p, n, r, c) = x(p, n, r, c);
+    }
+}
+
+// queries, keys and values of all heads, side by side in each token, to heads apart: llm.c's
+// permute_kernel; triples = 3 heads
+REFERENCE_ONCE(qkv_split, "in x[batch][time][triples][dim], out q[batch][heads][time][dim], "
+                          "out k[batch][heads][time][dim], out v[batch][heads][time][dim]")
+{
+    ELEMENT(i, batch * heads * time, c, dim)
+    {
+        long long n = i / time / heads, h = i / time % heads, t = i % time;
+        q(n, h, t, c) = x(n, t, h, c);
+        k(n, h, t, c) = x(n, t, h + heads, c);
+        v(n, h, t, c) = x(n, t, h + 2 * heads, c);
+    }
+}

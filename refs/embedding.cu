@@ -1,5 +1,5 @@
 /*
- * embedding.cu - rows of a table by index, and sums into rows by index.
+ * embedding.cu - rows of a table by index, and sums into rows by index; more of that in select.cu.
  *
  * An index that the table does not have is refused: such a launch is not judged. Sums into a table
  * are checked on a sample: elements of rows that are touched, drawn by token (so that a frequent
@@ -29,17 +29,6 @@ REFERENCE_ONCE(embedding_positions, "in ids[batch][time], in table[entries][cols
     }
 }
 
-// y(r, c) = x(r, index(r, c)): torch.gather along the last dim; a sample of 65536 elements
-REFERENCE_ONCE(gather,
-               "in x[rows][entries], in index[rows][cols], out y[rows][cols], each rows, each cols")
-{
-    SAMPLE(i, rows * cols, 65536)
-    {
-        long long r = i / cols, c = i % cols;
-        y(r, c) = x(r, INDEX(index(r, c)));
-    }
-}
-
 // dtable(e) = scale * the sum of dy(t) over the tokens t with ids(t) = e, the gradient of embedding
 REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
                                    "out dtable[entries][cols], real scale = 1, each cols")
@@ -47,13 +36,13 @@ REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
         long long e = INDEX(ids(i / cols)), c = i % cols;
-        real sum = SUM(t, tokens, where(equals(ids(t), e), dy(t, c), 0));
+        real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, dy(t, c));
         dtable(e, c) = sum * scale;
     }
     SAMPLE(i, entries * cols, SCATTER_BUDGET(tokens) / 4)
     {
         long long e = i / cols, c = i % cols;
-        real sum = SUM(t, tokens, where(equals(ids(t), e), dy(t, c), 0));
+        real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, dy(t, c));
         dtable(e, c) = sum * scale;
     }
 }
@@ -66,13 +55,66 @@ REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
         long long e = INDEX(ids(i / cols)), c = i % cols;
-        real sum = SUM(t, tokens, where(equals(ids(t), e), x(t, c), 0));
+        real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, x(t, c));
         y(e, c) = y.before(e, c) + sum * alpha;
     }
     SAMPLE(i, entries * cols, SCATTER_BUDGET(tokens) / 4)
     {
         long long e = i / cols, c = i % cols;
-        real sum = SUM(t, tokens, where(equals(ids(t), e), x(t, c), 0));
+        real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, x(t, c));
         y(e, c) = y.before(e, c) + sum * alpha;
+    }
+}
+
+// y(n, t) = table(ids(n, t)) + positions(t): dtable as above, dpositions(t) = the sum of dy(n, t)
+// over n (llm.c's encoder_backward)
+REFERENCE_ONCE(embedding_positions_backward,
+               "in ids[batch][time], in dy[batch][time][cols], out dtable?[entries][cols], "
+               "out dpositions?[time][cols]")
+{
+    long long tokens = batch * time;
+    SAMPLE(i, dtable.given ? tokens * cols : 0, SCATTER_BUDGET(tokens))
+    {
+        long long e = INDEX(ids(i / cols / time, i / cols % time)), c = i % cols;
+        dtable(e, c) =
+            SUM_IF(t, tokens, INDEX(ids(t / time, t % time)) == e, dy(t / time, t % time, c));
+    }
+    SAMPLE(i, dtable.given ? entries * cols : 0, SCATTER_BUDGET(tokens) / 4)
+    {
+        long long e = i / cols, c = i % cols;
+        dtable(e, c) =
+            SUM_IF(t, tokens, INDEX(ids(t / time, t % time)) == e, dy(t / time, t % time, c));
+    }
+    ELEMENT(t, dpositions.given ? time : 0, c, cols) dpositions(t, c) = SUM(n, batch, dy(n, t, c));
+}
+
+// y(t) = x rstd w, x = table(ids(t)), rstd = 1 / rms(x) or as given: the gradients of the table, to
+// which each token brings rstd (g - h mean(g h)), g = dy w, h = x rstd, and of w, which is the sum
+// of dy h. The sums over tokens belong in f32: in bf16 they lose small gradients of frequent ones.
+REFERENCE_ONCE(embedding_rmsnorm_backward,
+               "in ids[tokens], in dy[tokens][cols], in table[entries][cols], in w[cols] = 1, "
+               "in rstd?[tokens], out dtable[entries][cols], out dw?[cols], real eps = 0, "
+               "real offset = 0")
+{
+    SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens + tokens / 16 * cols))
+    {
+        long long e = INDEX(ids(i / cols)), c = i % cols;
+        real own = rsqrt(SUM(l, cols, square(table(e, l))) / cols + eps);
+        TERM(inv, t, rstd.given ? real(rstd(t)) : own);
+        TERM(dot, t, DOT(l, cols, dy(t, l) * (w(l) + offset) * table(e, l)) * square(inv(t)));
+        dtable(e, c) = SUM_IF(t, tokens, INDEX(ids(t)) == e,
+                              inv(t) * (dy(t, c) * (w(c) + offset) - table(e, c) * dot(t) / cols));
+    }
+    SAMPLE(i, entries * cols, SCATTER_BUDGET(tokens) / 4)
+    {
+        long long e = i / cols, hits = INDEX(SUM_IF(t, tokens, INDEX(ids(t)) == e, NUMBER(1)));
+        LOOP(once, hits == 0) dtable(e, i % cols) = 0.0;
+    }
+    SAMPLE(c, dw.given ? cols : 0, 64)
+    {
+        TERM(e, t, INDEX(ids(t)));
+        TERM(own, t, rsqrt(DOT(l, cols, square(table(e(t), l))) / cols + eps));
+        TERM(inv, t, rstd.given ? real(rstd(t)) : own(t));
+        dw(c) = SUM_IF(t, tokens, true, dy(t, c) * table(e(t), c) * inv(t));
     }
 }

@@ -3,6 +3,8 @@
  *
  * A check costs about 2^23 multiplications whatever the size: 256 to 8192 elements of c. Faults of
  * a tile, a tail or an accumulator touch many elements, and another launch draws others.
+ * A transposed matrix is one whose strides are swapped: a[m:1][k:m] is the transpose of one that
+ * lies as [k][m].
  */
 #include "ref.h"
 
@@ -89,8 +91,53 @@ REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n]
     }
 }
 
-// y = max(t, 0), t = x w^T + bias; `linear` is t, rounded where the activation is a kernel of its
-// own
+// c = alpha a^T b for each of a batch
+REFERENCE_ONCE(bmm_tn, "in a[batch][k][m], in b[batch][k][n], out c[batch][m][n], real alpha = 1")
+{
+    SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
+    {
+        long long s = i / n / m, r = i / n % m, j = i % n;
+        real dot = SUM(l, k, a(s, l, r) * b(s, l, j));
+        c(s, r, j) = dot * alpha;
+    }
+}
+
+// c(s) = alpha a b over the columns of a from s part on, `part` of them at most: the partial
+// products of split-K, before they are added up
+REFERENCE_ONCE(matmul_split, "in a[m][k], in b[k][n], out c[splits][m][n], int part, "
+                             "real alpha = 1")
+{
+    SAMPLE(i, splits * m * n, MATMUL_BUDGET(part))
+    {
+        long long s = i / n / m, r = i / n % m, j = i % n;
+        long long from = s < k ? s * part : k, left = from < k ? k - from : 0;
+        real dot = SUM(l, part < left ? part : left, a(r, l + from) * b(l + from, j));
+        c(s, r, j) = dot * alpha;
+    }
+}
+
+// y = x w^T + bias + residual
+REFERENCE_ONCE(linear_add, "in x[m][k], in w[n][k], in bias[n] = 0, in residual[m][n], out y[m][n]")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    {
+        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
+        y(i / n, i % n) = dot + bias(i % n) + residual(i / n, i % n);
+    }
+}
+
+// y = silu(x gate^T) (x up^T), the first half of a gated layer (Shazeer 2020)
+REFERENCE_ONCE(linear_swiglu, "in x[m][k], in gate[n][k], in up[n][k], out y[m][n]")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    {
+        real t = SUM(l, k, x(i / n, l) * gate(i % n, l));
+        real dot = SUM(l, k, x(i / n, l) * up(i % n, l));
+        y(i / n, i % n) = t * sigmoid(t) * dot;
+    }
+}
+
+// y = max(t, 0), t = x w^T + bias
 REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
@@ -109,6 +156,18 @@ REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]
         real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
         real t = linear(dot + bias(i % n));
         y(i / n, i % n) = t * 0.5 * (1 + erf(t * 0.7071067811865476));
+    }
+}
+
+// the same with gelu's approximation by tanh
+REFERENCE_ONCE(linear_gelu_tanh, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+{
+    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    {
+        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
+        real t = dot + bias(i % n);
+        real u = (t + t * t * t * 0.044715) * 0.7978845608028654;
+        y(i / n, i % n) = t * 0.5 * (1 + tanh(u));
     }
 }
 

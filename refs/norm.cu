@@ -67,7 +67,8 @@ REFERENCE_ONCE(add_rmsnorm,
 // the same with z as it was before it was rounded and stored: FlashInfer's fused_add_rmsnorm
 REFERENCE_ONCE(add_rmsnorm_unrounded,
                "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
-               "out z?[rows][cols], out y[rows][cols], out rstd?[rows], real eps, point xhat, each rows")
+               "out z?[rows][cols], out y[rows][cols], out rstd?[rows], real eps, "
+               "real offset = 0, point xhat, each rows")
 {
     ROW(r, rows)
     {
@@ -78,7 +79,7 @@ REFERENCE_ONCE(add_rmsnorm_unrounded,
             auto sum = x(r, c) + residual(r, c);
             if (z.given)
                 z(r, c) = sum;
-            y(r, c) = xhat(sum * inv) * w(c);
+            y(r, c) = sum * inv * (w(c) + offset);
         }
         if (rstd.given)
             rstd(r) = inv;
@@ -133,5 +134,18 @@ REFERENCE_ONCE(groupnorm, "in x[batch][groups][channels][size], in w[groups][cha
             mean(n, g) = mu;
         if (rstd.given)
             rstd(n, g) = inv;
+    }
+}
+
+// y = (x - mean) / sqrt(var + eps) * w + b, mean and var of each channel as they were learned:
+// torch.nn.functional.batch_norm outside training (Ioffe and Szegedy 2015)
+REFERENCE_ONCE(batchnorm, "in x[batch][channels][size], in mean[channels], in var[channels], "
+                          "in w[channels] = 1, in b[channels] = 0, "
+                          "out y[batch][channels][size], real eps")
+{
+    ELEMENT(i, batch * channels, s, size)
+    {
+        long long n = i / channels, k = i % channels;
+        y(n, k, s) = (x(n, k, s) - mean(k)) * rsqrt(var(k) + eps) * w(k) + b(k);
     }
 }

@@ -1,4 +1,4 @@
-/* reduce.cu - one number from each row. */
+/* reduce.cu - one number from each row, or from each line along another axis. */
 #include "ref.h"
 
 // y = sum(x)
@@ -59,6 +59,24 @@ REFERENCE_ONCE(row_cumsum, "in x[rows][cols], out y[rows][cols], each rows")
 REFERENCE_ONCE(col_sum, "in x[rows][cols], out y[cols], each cols")
 {
     ROW(c, cols) y(c) = SUM(r, rows, x(r, c));
+}
+
+// y = the sum over an axis in the middle; one in front has planes = 1
+REFERENCE_ONCE(axis_sum, "in x[planes][n][cols], out y[planes][cols]")
+{
+    ELEMENT(p, planes, c, cols) y(p, c) = SUM(i, n, x(p, i, c));
+}
+
+// y = the mean over an axis in the middle
+REFERENCE_ONCE(axis_mean, "in x[planes][n][cols], out y[planes][cols]")
+{
+    ELEMENT(p, planes, c, cols) y(p, c) = SUM(i, n, x(p, i, c)) / n;
+}
+
+// y = the largest over an axis in the middle; NaN if one is NaN
+REFERENCE_ONCE(axis_max, "in x[planes][n][cols], out y[planes][cols]")
+{
+    ELEMENT(p, planes, c, cols) y(p, c) = MAX(i, n, x(p, i, c));
 }
 
 // y(b) = how many x are b, torch.bincount; a sample of the bins, about 2^23 comparisons

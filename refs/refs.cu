@@ -1,5 +1,7 @@
-/* refs.cu - all references in one translation unit; compiled once for each REF_PART (ref.h). */
+/* refs.cu - all references in one translation unit: one fatbin, one copy of the slow paths. */
+#include "attention.cu"
 #include "backward.cu"
+#include "cache.cu"
 #include "elementwise.cu"
 #include "embedding.cu"
 #include "loss.cu"
@@ -9,4 +11,5 @@
 #include "quant.cu"
 #include "reduce.cu"
 #include "rotary.cu"
+#include "select.cu"
 #include "softmax.cu"

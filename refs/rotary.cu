@@ -10,16 +10,18 @@
  */
 #include "ref.h"
 
+#define POSITION(t)                                                                                \
+    (offset + (position.given ? INDEX(position(t)) : period > 0 ? (t) % period : (t)))
+
 // c and c + half, two tables
 REFERENCE_ONCE(rope_halves,
                "in x[tokens][heads][2][half], in cos[positions][half], in sin[positions][half], "
                "in position?[tokens], "
-               "out y[tokens][heads][2][half], real direction = 1, each tokens given position, "
-               "each heads, each half")
+               "out y[tokens][heads][2][half], real direction = 1, int offset = 0, int period = 0, each tokens given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
-        long long t = i / heads, h = i % heads, p = position.given ? INDEX(position(t)) : t;
+        long long t = i / heads, h = i % heads, p = POSITION(t);
         auto a = x(t, h, 0, c);
         auto b = x(t, h, 1, c);
         auto u = cos(p, c);
@@ -33,12 +35,11 @@ REFERENCE_ONCE(rope_halves,
 REFERENCE_ONCE(rope_pairs,
                "in x[tokens][heads][half][2], in cos[positions][half], in sin[positions][half], "
                "in position?[tokens], "
-               "out y[tokens][heads][half][2], real direction = 1, each tokens given position, "
-               "each heads, each half")
+               "out y[tokens][heads][half][2], real direction = 1, int offset = 0, int period = 0, each tokens given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
-        long long t = i / heads, h = i % heads, p = position.given ? INDEX(position(t)) : t;
+        long long t = i / heads, h = i % heads, p = POSITION(t);
         auto a = x(t, h, c, 0);
         auto b = x(t, h, c, 1);
         auto u = cos(p, c);
@@ -49,14 +50,14 @@ REFERENCE_ONCE(rope_pairs,
 }
 
 // c and c + half, one table of cosines, then sines: vLLM's rotary_embedding
-REFERENCE_ONCE(rope_halves_table, "in x[tokens][heads][2][half], in table[positions][2][half], "
-                                  "in position?[tokens], "
-                                  "out y[tokens][heads][2][half], real direction = 1, each tokens "
-                                  "given position, each heads, each half")
+REFERENCE_ONCE(rope_halves_table,
+               "in x[tokens][heads][2][half], in table[positions][2][half], "
+               "in position?[tokens], "
+               "out y[tokens][heads][2][half], real direction = 1, int offset = 0, int period = 0, each tokens given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
-        long long t = i / heads, h = i % heads, p = position.given ? INDEX(position(t)) : t;
+        long long t = i / heads, h = i % heads, p = POSITION(t);
         auto a = x(t, h, 0, c);
         auto b = x(t, h, 1, c);
         auto u = table(p, 0, c);
@@ -67,14 +68,14 @@ REFERENCE_ONCE(rope_halves_table, "in x[tokens][heads][2][half], in table[positi
 }
 
 // 2 c and 2 c + 1, one table: the same with is_neox = false
-REFERENCE_ONCE(rope_pairs_table, "in x[tokens][heads][half][2], in table[positions][2][half], "
-                                 "in position?[tokens], "
-                                 "out y[tokens][heads][half][2], real direction = 1, each tokens "
-                                 "given position, each heads, each half")
+REFERENCE_ONCE(rope_pairs_table,
+               "in x[tokens][heads][half][2], in table[positions][2][half], "
+               "in position?[tokens], "
+               "out y[tokens][heads][half][2], real direction = 1, int offset = 0, int period = 0, each tokens given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
-        long long t = i / heads, h = i % heads, p = position.given ? INDEX(position(t)) : t;
+        long long t = i / heads, h = i % heads, p = POSITION(t);
         auto a = x(t, h, c, 0);
         auto b = x(t, h, c, 1);
         auto u = table(p, 0, c);

@@ -8,48 +8,75 @@
 #ifndef TESTS_REF_INPUTS_H
 #define TESTS_REF_INPUTS_H
 
+#include <math.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include "refs/ref_abi.h"
 
 /* Dtypes of which a test takes one after the other. */
 enum { REF_BYTES = -1, REF_BLOCKS = -2 };
 
+/* What is drawn for it: an index of one of the first five kinds, or a number. */
+enum ref_input_kind {
+    ANY_INDEX,
+    WITH_GAPS, /* every ninth of them is -100, for what is left out */
+    NO_TWICE,  /* no two of them are the same, where there is room */
+    NO_TWICE_WITH_GAPS,
+    GROWING, /* from 0 to the size itself, in uneven steps */
+    BIT,     /* 0 or 1 */
+    POSITIVE, /* a magnitude */
+    ANY_NUMBER
+};
+
 struct ref_input {
     const char *reference, *formal; /* reference NULL: of any */
     const char *below;              /* an index: the size that it stays under */
-    int bit, positive;              /* only 0 and 1; a magnitude */
-    int dtype;                      /* enum dtype, REF_BYTES or REF_BLOCKS; 0: as other arrays */
+    enum ref_input_kind kind;
+    int dtype; /* enum dtype, REF_BYTES or REF_BLOCKS; 0: as other arrays */
 };
 
 /* The row for this formal, or NULL for numbers of any kind. */
 static inline const struct ref_input *ref_input_find(const char *reference, const char *formal)
 {
     static const struct ref_input rows[] = {
-        {NULL, "ids", "entries", 0, 0, 0},
-        {"gather", "index", "entries", 0, 0, 0},
-        {NULL, "target", "classes", 0, 0, 0},
-        {NULL, "position", "positions", 0, 0, 0},
-        {"histogram", "x", "bins", 0, 0, 0},
-        {"dropout", "mask", NULL, 1, 0, 0},
-        {"adamw", "v", NULL, 0, 1, 0},
-        {NULL, "rstd", NULL, 0, 1, 0},
-        {"dequantise", "q", NULL, 0, 0, REF_BYTES},
-        {"dequantise", "scale", NULL, 0, 1, 0},
-        {"quantise", "q", NULL, 0, 0, REF_BYTES},
-        {"quantise", "scale", NULL, 0, 1, 0},
-        {"quantise_rows", "q", NULL, 0, 0, REF_BYTES},
-        {"quantise_rows", "most", NULL, 0, 1, 0},
-        {"dequantise_blocks", "w", NULL, 0, 0, REF_BLOCKS},
-        {"embedding_blocks", "table", NULL, 0, 0, REF_BLOCKS},
-        {"linear_blocks", "w", NULL, 0, 0, REF_BLOCKS},
-        {"linear_blocks", "x", NULL, 0, 0, DTYPE_Q8_1},
-        {"linear_int8", "x", NULL, 0, 0, DTYPE_I8},
-        {"linear_int8", "w", NULL, 0, 0, DTYPE_I8},
-        {"linear_f8", "x", NULL, 0, 0, DTYPE_F8E4M3},
-        {"linear_f8", "w", NULL, 0, 0, DTYPE_F8E4M3},
-        {NULL, "x_scale", NULL, 0, 1, 0},
-        {NULL, "w_scale", NULL, 0, 1, 0},
+        {NULL, "ids", "entries", ANY_INDEX, 0},
+        {NULL, "index", "entries", ANY_INDEX, 0},
+        {NULL, "target", "classes", WITH_GAPS, 0},
+        {NULL, "position", "positions", ANY_INDEX, 0},
+        {"histogram", "x", "bins", ANY_INDEX, 0},
+        {NULL, "slots", "blocks", NO_TWICE_WITH_GAPS, 0},
+        {"cache_append_rows", "filled", "batch", ANY_INDEX, 0},
+        {"cache_append_rows", "row", "rows", NO_TWICE, 0},
+        {"cache_append_paged", "filled", "page", ANY_INDEX, 0},
+        {"cache_append_paged", "table", "blocks", NO_TWICE, 0},
+        {"attention_paged", "table", "blocks", ANY_INDEX, 0},
+        {"attention_paged", "lengths", "pages", ANY_INDEX, 0},
+        {"attention_paged_split", "table", "blocks", ANY_INDEX, 0},
+        {"attention_paged_split", "lengths", "pages", ANY_INDEX, 0},
+        {NULL, "starts", "tokens", GROWING, 0},
+        {NULL, "key_starts", "rows", GROWING, 0},
+        {"dropout", "mask", NULL, BIT, 0},
+        {"masked_fill", "mask", NULL, BIT, 0},
+        {"adamw", "v", NULL, POSITIVE, 0},
+        {"batchnorm", "var", NULL, POSITIVE, 0},
+        {NULL, "rstd", NULL, POSITIVE, 0},
+        {"dequantise", "q", NULL, ANY_NUMBER, REF_BYTES},
+        {"dequantise", "scale", NULL, POSITIVE, 0},
+        {"quantise", "q", NULL, ANY_NUMBER, REF_BYTES},
+        {"quantise", "scale", NULL, POSITIVE, 0},
+        {"quantise_rows", "q", NULL, ANY_NUMBER, REF_BYTES},
+        {"quantise_rows", "most", NULL, POSITIVE, 0},
+        {"dequantise_blocks", "w", NULL, ANY_NUMBER, REF_BLOCKS},
+        {"embedding_blocks", "table", NULL, ANY_NUMBER, REF_BLOCKS},
+        {"linear_blocks", "w", NULL, ANY_NUMBER, REF_BLOCKS},
+        {"linear_blocks", "x", NULL, ANY_NUMBER, DTYPE_Q8_1},
+        {"linear_int8", "x", NULL, ANY_NUMBER, DTYPE_I8},
+        {"linear_int8", "w", NULL, ANY_NUMBER, DTYPE_I8},
+        {"linear_f8", "x", NULL, ANY_NUMBER, DTYPE_F8E4M3},
+        {"linear_f8", "w", NULL, ANY_NUMBER, DTYPE_F8E4M3},
+        {NULL, "x_scale", NULL, POSITIVE, 0},
+        {NULL, "w_scale", NULL, POSITIVE, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].formal, formal) == 0 &&
@@ -71,16 +98,31 @@ static inline enum dtype ref_input_dtype(const struct ref_input *kind, enum dtyp
     return kind && kind->dtype ? (enum dtype)kind->dtype : dtype;
 }
 
+/* Element i of `count`, by its row, of an index below `size`; `random` is in 0 .. 1. */
+static inline double ref_input_index(const struct ref_input *row, int64_t i, int64_t count,
+                                     int64_t size, double random)
+{
+    int64_t last = count > 1 ? count - 1 : 1;
+    if (row->kind == GROWING)
+        return (double)(i * i * size / (last * last));
+    if (i % 9 == 4 && (row->kind == WITH_GAPS || row->kind == NO_TWICE_WITH_GAPS))
+        return -100;
+    if (row->kind == NO_TWICE || row->kind == NO_TWICE_WITH_GAPS)
+        return (double)((i * 7919 + 3) % size);
+    int64_t index = (int64_t)(random * (double)size);
+    return (double)(index < size ? index : size - 1);
+}
+
 /* A scalar's value in tests; a name without a row is 0.7, an int formal keeps its default. */
 static inline double ref_scalar(const char *formal)
 {
     static const struct {
         const char *name;
         double value;
-    } rows[] = {{"eps", 1e-5},       {"direction", -1},   {"beta1", 0.9}, {"beta2", 0.99},
-                {"c1", 0.271},       {"c2", 0.0297},      {"lr", 1e-2},   {"decay", 0.1},
-                {"dampening", 0.25}, {"grad_scale", 0.5}, {"offset", 1},  {"p", 0.1},
-                {"limit", 0},        {"least", 1e-3}};
+    } rows[] = {{"eps", 1e-5},        {"direction", -1},   {"beta1", 0.9}, {"beta2", 0.99},
+                {"c1", 0.271},        {"c2", 0.0297},      {"lr", 1e-2},   {"decay", 0.1},
+                {"dampening", 0.25},  {"grad_scale", 0.5}, {"offset", 1},  {"p", 0.1},
+                {"empty", -INFINITY}, {"smoothing", 0.1},  {"limit", 0},   {"least", 1e-3}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, formal) == 0)
             return rows[i].value;

@@ -233,15 +233,22 @@ static int64_t size_named(const shape &s, const char *name)
     static const struct {
         const char *name;
         long long shape::*size;
-    } rows[] = {{"rows", &shape::rows},   {"m", &shape::rows},      {"tokens", &shape::rows},
-                {"cols", &shape::cols},   {"k", &shape::cols},      {"classes", &shape::cols},
-                {"size", &shape::cols},   {"half", &shape::cols},   {"n", &shape::n},
-                {"entries", &shape::n},   {"positions", &shape::n}, {"bins", &shape::n},
-                {"time", &shape::rows},   {"batch", &shape::few},   {"heads", &shape::few},
-                {"high", &shape::few},    {"wide", &shape::few},    {"xs", &shape::rows},
-                {"ws", &shape::n},        {"xh", &shape::rows},     {"xw", &shape::few},
-                {"wh", &shape::few},      {"ww", &shape::few},      {"groups", &shape::few},
-                {"channels", &shape::few}, {"splits", &shape::few}};
+    } rows[] = {{"rows", &shape::rows},    {"m", &shape::rows},       {"tokens", &shape::rows},
+                {"cols", &shape::cols},    {"k", &shape::cols},       {"classes", &shape::cols},
+                {"size", &shape::cols},    {"half", &shape::cols},    {"n", &shape::n},
+                {"entries", &shape::n},    {"positions", &shape::n},  {"bins", &shape::n},
+                {"time", &shape::rows},    {"batch", &shape::few},    {"heads", &shape::few},
+                {"groups", &shape::few},   {"channels", &shape::few}, {"planes", &shape::few},
+                {"queries", &shape::rows}, {"keys", &shape::cols},    {"dim", &shape::n},
+                {"width", &shape::n},      {"kv_heads", &shape::few}, {"blocks", &shape::rows},
+                {"page", &shape::few},     {"pages", &shape::n},      {"chunks", &shape::n},
+                {"inner", &shape::few},    {"bounds", &shape::n},     {"added", &shape::few},
+                {"places", &shape::n},     {"splits", &shape::few},   {"best", &shape::n},
+                {"high", &shape::few},     {"wide", &shape::few},     {"xs", &shape::rows},
+                {"ws", &shape::n},         {"xh", &shape::rows},      {"xw", &shape::few},
+                {"wh", &shape::few},       {"ww", &shape::few}};
+    if (strcmp(name, "triples") == 0)
+        return 3 * s.few;
     for (const auto &row : rows)
         if (strcmp(row.name, name) == 0)
             return s.*row.size;
@@ -275,10 +282,11 @@ static void draw(const problem &p, array &a, uint64_t seed)
     for (int64_t i = 0; i < a.count; i++) {
         double value = random_value(seed, (uint64_t)i, 2); /* in -2 .. 2 */
         if (kind && kind->below)
-            value = std::floor((value + 2) / 4.0001 * (double)size_named(p.size, kind->below));
-        else if (kind && kind->bit)
+            value = ref_input_index(kind, i, a.count, size_named(p.size, kind->below),
+                                    (value + 2) / 4.0001);
+        else if (kind && kind->kind == BIT)
             value = value > -1.6;
-        else if (kind && kind->positive)
+        else if (kind && kind->kind == POSITIVE)
             value = std::fabs(value) + 0.1;
         else if (code_is_block(a.dtype) || a.dtype == DTYPE_I8 || a.dtype == DTYPE_U8)
             value = std::floor(value * 63.9); /* blocks are made of bytes */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -426,6 +427,27 @@ static void rounding_points_reach_the_call(void **state)
     assert_int_equal(b.call.point[0], DTYPE_NONE);
 }
 
+/* Ten sizes, and arrays as torch has them: heads outside of time. */
+static void attention_is_bound_in_either_layout(void **state)
+{
+    (void)state;
+    expect_bound(bind("kernel: k\n"
+                      "  signature: const bf16 q[2:4 * T * 8][T:8][4:T * 8][8],"
+                      " const bf16 k[2:2 * S * 8][S:8][2:S * 8][8],"
+                      " const bf16 v[2:2 * S * 8][S:8][2:S * 8][8],"
+                      " bf16 y[2:4 * T * 8][T:8][4:T * 8][8], i32 T, i32 S, f32 scale\n"
+                      "  reference: attention\n  bind: {right: 0, bottom: 0}\n",
+                      SIZES(8, 8, 8, 8, 4, 4, 4), PARAMS(&P, &Q, &Q, &R, &four, &six, &eps)));
+    const struct ref_call *call = &b.call;
+    static const int64_t sizes[] = {2, 4, 4, 6, 8, 2, 8, -1, 0, 0};
+    assert_memory_equal(call->size, sizes, sizeof sizes);
+    static const int64_t strides[] = {2 * 6 * 8, 8, 6 * 8, 1};
+    assert_memory_equal(call->tensor[2].stride, strides, sizeof strides);
+    assert_null(call->tensor[0].in); /* no bias, whose dims are those of its neighbours */
+    assert_int_equal(call->tensor[0].dim[3], 6);
+    assert_true(call->inner_roundoff == 0x1p-8 && isinf(call->scalar[2]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +467,7 @@ int main(void)
         cmocka_unit_test(inout_is_one_array_behind_two_formals),
         cmocka_unit_test(scalars_come_in_all_types),
         cmocka_unit_test(structs_by_value_are_read),
+        cmocka_unit_test(attention_is_bound_in_either_layout),
         cmocka_unit_test(tolerances_reach_the_call),
         cmocka_unit_test(contracts_reach_the_call),
         cmocka_unit_test(rounding_points_reach_the_call),

@@ -924,6 +924,43 @@ static void test_point_of_an_activation(void **state)
     }
 }
 
+/* Positions that nobody gives: of sequences of three tokens, two of which a cache holds already.
+ * cos(p) = 10 p and sin = 0, so that an element says where it was. */
+static void test_rotary_positions(void **state)
+{
+    (void)state;
+    struct ref_call call = new_call();
+    shape(&in_x, DTYPE_F32, 12);
+    shape(&in_w, DTYPE_F32, 8);
+    shape(&in_b, DTYPE_F32, 8);
+    shape(&out_y, DTYPE_F32, 12);
+    for (int64_t i = 0; i < 12; i++) {
+        set(&in_x, i, (double)(1 + i));
+        set(&out_y, i, (double)((1 + i) * 10 * (i / 2 % 3 + 2)));
+    }
+    for (int64_t i = 0; i < 8; i++) {
+        set(&in_w, i, (double)(10 * i));
+        set(&in_b, i, 0);
+    }
+    call.tensor[0] = tensor(&in_x, 0, 3, 6, 1, 2);
+    call.tensor[4] = tensor(&out_y, 1, 3, 6, 1, 2);
+    call.tensor[1] = tensor(&in_w, 0, 2, 8, 1, 0);
+    call.tensor[2] = tensor(&in_b, 0, 2, 8, 1, 0);
+    for (int i = 0; i < 5; i += 4) { /* [tokens][heads][2][half] with a half of 1 */
+        call.tensor[i].ndim = 4;
+        call.tensor[i].dim[3] = call.tensor[i].stride[3] = 1;
+    }
+    const int64_t sizes[] = {6, 1, 1, 8, 2, 3};
+    memcpy(call.size, sizes, sizeof sizes);
+    call.scalar[0] = 1;
+    struct ref_verdict v = run("rope_halves", &call);
+    expect_quiet("offset and period", &v, 12);
+    call.size[4] = 1;
+    assert_int_equal(run("rope_halves", &call).violations, 12);
+    call.size[4] = 2, call.size[5] = 0;
+    assert_int_equal(run("rope_halves", &call).violations, 6);
+}
+
 /* ------------------------------------------------------------------- rules and classes */
 
 /* relu over `count` elements: the simplest way to present a value y and what was got. */
@@ -1413,6 +1450,7 @@ int main(void)
         cmocka_unit_test(test_point_numbers),
         cmocka_unit_test(test_point_of_partial_sums),
         cmocka_unit_test(test_point_of_an_activation),
+        cmocka_unit_test(test_rotary_positions),
         cmocka_unit_test(test_sample),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_overflow_threshold),

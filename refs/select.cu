@@ -1,0 +1,104 @@
+/*
+ * select.cu - elements by index, written or added up where an index says, and the largest of rows.
+ *
+ * Rows of a table by index, and sums into rows, are in embedding.cu. Where two indices are the
+ * same, a plain copy may keep either element.
+ */
+#include "ref.h"
+
+/* Elements of a sample, for about 2^22 comparisons of n indices. */
+#define SELECT_BUDGET(n) ((n) > 32768 ? 128 : 4194304 / ((n) + 1))
+
+// y(r, c) = x(r, index(r, c)): torch.gather along the last dim, index_select with a row of indices
+// that repeats by a stride of 0; a sample of 65536 elements
+REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][cols], each rows, each cols")
+{
+    SAMPLE(i, rows * cols, 65536)
+    {
+        long long r = i / cols, c = i % cols;
+        y(r, c) = x(r, INDEX(index(r, c)));
+    }
+}
+
+// y(r, index(r, c)) = x(r, c), the others as before: torch.scatter along the last dim
+REFERENCE_ONCE(scatter, "in index[rows][cols], in x[rows][cols], inout y[rows][entries]")
+{
+    SAMPLE(i, rows * cols, SELECT_BUDGET(cols))
+    {
+        long long r = i / cols, c = i % cols, e = INDEX(index(r, c));
+        auto got = y.after(r, e);
+        real kept = SUM_IF(d, cols, INDEX(index(r, d)) == e, NUMBER(equals(x(r, d), got)));
+        y(r, e) = kept.value(0) > 0 ? got : x(r, c);
+    }
+    SAMPLE(i, rows * entries, SELECT_BUDGET(cols))
+    {
+        long long r = i / entries, e = i % entries;
+        long long hits = INDEX(SUM_IF(d, cols, INDEX(index(r, d)) == e, NUMBER(1)));
+        LOOP(once, hits == 0) y(r, e) = y.before(r, e);
+    }
+}
+
+// y(r, e) = y(r, e) before + the sum of x(r, c) over those c with index(r, c) = e:
+// torch.scatter_add along the last dim
+REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[rows][entries]")
+{
+    SAMPLE(i, rows * cols, SELECT_BUDGET(cols))
+    {
+        long long r = i / cols, e = INDEX(index(r, i % cols));
+        y(r, e) = y.before(r, e) + SUM_IF(c, cols, INDEX(index(r, c)) == e, x(r, c));
+    }
+    SAMPLE(i, rows * entries, SELECT_BUDGET(cols))
+    {
+        long long r = i / entries, e = i % entries;
+        y(r, e) = y.before(r, e) + SUM_IF(c, cols, INDEX(index(r, c)) == e, x(r, c));
+    }
+}
+
+// y(ids(t)) = x(t), the others as before: torch.index_copy along the first dim
+REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries][cols]")
+{
+    SAMPLE(i, tokens * cols, SELECT_BUDGET(tokens))
+    {
+        long long t = i / cols, c = i % cols, e = INDEX(ids(t));
+        auto got = y.after(e, c);
+        real kept = SUM_IF(s, tokens, INDEX(ids(s)) == e, NUMBER(equals(x(s, c), got)));
+        y(e, c) = kept.value(0) > 0 ? got : x(t, c);
+    }
+    SAMPLE(i, entries * cols, SELECT_BUDGET(tokens))
+    {
+        long long e = i / cols, c = i % cols;
+        long long hits = INDEX(SUM_IF(t, tokens, INDEX(ids(t)) == e, NUMBER(1)));
+        LOOP(once, hits == 0) y(e, c) = y.before(e, c);
+    }
+}
+
+// the largest of each row, `best` of them, and their places, the largest first, NaN before all
+// numbers: torch.topk. Of several that are equal any place is right, but each only once. One pass
+// over the row finds the next of them: a sample of rows, about 2^23 comparisons, but 16 rows at
+// least.
+REFERENCE_ONCE(topk, "in x[rows][cols], out y[rows][best], out places?[rows][best]")
+{
+    SAMPLE(r, rows, best * cols > 524288 ? 16 : 8388608 / (best * cols + 1))
+    {
+        real last = ref_nan();
+        long long at = -1;
+        REPEAT(i, best)
+        {
+            /* What comes behind the one before: smaller, or as large and further on. */
+            TERM(behind, c,
+                 equals(x(r, c), last).yes[0]
+                     ? c > at
+                     : last.value(0) != last.value(0) || x(r, c).value(0) < last.value(0));
+            real next = MAX_IF(c, cols, behind(c), x(r, c));
+            at = INDEX(-MAX_IF(c, cols, behind(c) && equals(x(r, c), next).yes[0], -NUMBER(c)));
+            last = next;
+            y(r, i) = next;
+            long long got = INDEX(places.after(r, i));
+            real twice = SUM_IF(j, i, INDEX(places.after(r, j)) == got, NUMBER(1));
+            bool right = got >= 0 && got < cols && twice.value(0) == 0;
+            right = right && equals(x(r, right ? got : 0), next).yes[0];
+            if (places.given)
+                places(r, i) = NUMBER(right ? got : at);
+        }
+    }
+}
