@@ -126,9 +126,9 @@ static uint64_t drawn(const struct problem *p, const struct formal *formal)
     uint64_t bits;
     if (kind && kind->below)
         return (uint64_t)(uniform() * (double)size_named(kind->below));
-    if (kind && kind->bit)
+    if (kind && kind->kind == BIT)
         value = uniform() < 0.9;
-    if (kind && kind->positive)
+    if (kind && kind->kind == POSITIVE)
         value = 0.5 + uniform();
     memcpy(&bits, &value, sizeof bits);
     return bits;

@@ -76,70 +76,117 @@ static void signatures_say_the_real_parameter_lists(void **state)
 
 #define SIZES(...) ((const unsigned[]){__VA_ARGS__, 0})
 
+/* Parameter lists by their sizes, and kernels that have them. */
+static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4, 0},
+                      add[] = {8, 8, 8, 4, 0}, linear[] = {8, 8, 8, 8, 4, 4, 0}, two[] = {8, 8, 0},
+                      three[] = {8, 8, 8, 0}, rms[] = {8, 8, 8, 8, 4, 4, 4, 0},
+                      norm[] = {4, 4, 8, 8, 8, 8, 8, 8, 0}, warp[] = {8, 8, 4, 4, 4, 8, 4, 1, 0},
+                      triton[] = {8, 4, 8, 4, 8, 8, 4, 4, 4, 8, 8, 0},
+                      encoder[] = {8, 8, 8, 8, 4, 4, 4, 0},
+                      back[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 0},
+                      permute[] = {8, 8, 8, 8, 4, 4, 4, 4, 0}, unpermute[] = {8, 8, 4, 4, 4, 4, 0},
+                      causal[] = {8, 4, 8, 4, 4, 0}, causal_back[] = {8, 8, 8, 4, 4, 4, 4, 0},
+                      bias[] = {8, 8, 4, 4, 4, 0}, classifier[] = {8, 8, 8, 8, 8, 4, 4, 4, 4, 0},
+                      adamw[] = {8, 8, 8, 8, 8, 4, 4, 4, 4, 4, 4, 4, 0},
+                      fused[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 0},
+                      inplace_back[] = {8, 8, 4, 4, 4, 4, 0}, bias_tag[] = {8, 8, 4, 4, 4, 1, 0},
+                      classifier_tag[] = {8, 8, 8, 4, 8, 4, 4, 4, 4, 1, 0},
+                      flash_rms[] = {8, 8, 8, 4, 4, 4, 4, 4, 0},
+                      layer_norm[] = {8, 4, 8, 4, 8, 8, 8, 8, 4, 4, 8, 8, 0},
+                      swiglu[] = {8, 8, 8, 4, 8, 8, 0}, static8[] = {8, 8, 8, 4, 0},
+                      fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
+                      q8[] = {8, 8, 8, 0};
+
+static const struct {
+    const char *symbol, *reference;
+    const unsigned *sizes;
+} shipped[] = {
+    {"_Z25layernorm_forward_kernel3PfS_S_PKfS1_S1_ii", "layernorm", eight_i},
+    {"_Z19gelu_forward_kernelPfPKfi", "gelu_tanh", gelu},
+    {"_Z23residual_forward_kernelPfS_S_i", "residual_add", add},
+    {"_Z22matmul_forward_kernel4PfPKfS1_S1_ii", "linear", linear},
+    {"_Z20gelu_forward_kernel2P13__nv_bfloat16PKS_", "gelu_tanh", two},
+    {"_Z23residual_forward_kernelP13__nv_bfloat16PKS_S2_", "residual_add", three},
+    {"_ZN4vllm15rms_norm_kernelIN3c108BFloat16EEEvPT_PKS3_lS6_fii", "rmsnorm", rms},
+    {"_ZN4vllm18act_and_mul_kernelIN3c104HalfEXadL_ZNS_11silu_kernelIS2_EET_RKS4_EELb1EEEvPS4_"
+     "PKS4_i",
+     "silu_and_mul", gelu},
+    {"_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIN3c108BFloat16EfLb0EEEviT0_"
+     "PKT_S7_S7_PS5_S8_PS6_",
+     "layernorm", norm},
+    {"_ZN12_GLOBAL__N_120softmax_warp_forwardIfffLi7ELb0ELb0EEEvPT0_PKT_iiiPKbib", "softmax", warp},
+    {"_ZN12_GLOBAL__N_120softmax_warp_forwardIN3c108BFloat16ES2_fLi10ELb1ELb0EEEvPT0_PKT_iii"
+     "PKbib",
+     "log_softmax", warp},
+    {"_rms_norm_forward_kernel", "rmsnorm", triton},
+    {"_Z23encoder_forward_kernel3P6float4PKiPKS_S4_iii", "embedding_positions", encoder},
+    {"_Z23encoder_backward_kernelPfS_PKfPKiiii", "embedding_positions_backward", encoder},
+    {"_Z26layernorm_backward_kernel2PfS_S_PKfS1_S1_S1_S1_iii", "layernorm_backward", back},
+    {"_Z14permute_kernelPfS_S_PKfiiii", "qkv_split", permute},
+    {"_Z16unpermute_kernelPfS_iiii", "permute", unpermute},
+    {"_Z23softmax_forward_kernel5PffPKfii", "softmax_causal", causal},
+    {"_Z38softmax_autoregressive_backward_kernelPfPKfS1_iiif", "softmax_causal_backward",
+     causal_back},
+    {"_Z20gelu_backward_kernelPfPKfS1_i", "gelu_tanh_backward", add},
+    {"_Z28matmul_backward_bias_kernel4PfPKfiii", "col_sum", bias},
+    {"_Z24fused_classifier_kernel3PfS_S_PKfPKiiiii", "cross_entropy_backward", classifier},
+    {"_Z13adamw_kernel2PfS_S_S_lfffffff", "adamw", adamw},
+    {"_Z28gelu_backward_inplace_kernelP13__nv_bfloat16PKS_", "gelu_tanh_backward", two},
+    {"_Z30fused_residual_forward_kernel5P13__nv_bfloat16S0_PfS1_PKS_S3_S3_S3_ii", "add_layernorm",
+     fused},
+    {"_Z46softmax_autoregressive_backward_inplace_kernelP13__nv_bfloat16PKS_iiif",
+     "softmax_causal_backward", inplace_back},
+    {"_Z28matmul_backward_bias_kernel9I13__nv_bfloat16Lb0EEvPT_PK13__nv_"
+     "bfloat16iiiSt17integral_"
+     "constantIbXT0_EE",
+     "col_sum", bias_tag},
+    {"_Z24fused_classifier_kernel5ILb1ELb0EEvP13__nv_bfloat16PfS1_fPKiiiiiSt17integral_"
+     "constantIbXT_EE",
+     "cross_entropy_backward", classifier_tag},
+    {"_ZN4vllm25fused_add_rms_norm_kernelIN3c108BFloat16ELi8EEEvPT_lS4_PKS3_fii", "add_rmsnorm",
+     rms},
+    {"_ZN10flashinfer4norm13RMSNormKernelILj8E13__nv_bfloat16EEvPT0_S4_S4_jjjff", "rmsnorm_offset",
+     flash_rms},
+    {"_ZN10flashinfer4norm21FusedAddRMSNormKernelILj8E13__nv_bfloat16EEvPT0_S4_S4_jjjff",
+     "add_rmsnorm_unrounded", flash_rms},
+    {"_layer_norm_forward_kernel", "layernorm", layer_norm},
+    {"_swiglu_backward_kernel", "swiglu_backward", swiglu},
+    {"_ZN4vllm31scaled_fp8_quant_kernel_stridedIN3c108BFloat16ENS1_13Float8_e4m3fnEEEvPT0_PKT_"
+     "PKfill",
+     "quantise", fp8},
+    {"_ZN4vllm49dynamic_per_token_scaled_fp8_quant_kernel_stridedIN3c104HalfENS1_13Float8_"
+     "e4m3fnEEEvPT0_PfPKT_PKfill",
+     "quantise_rows", per_token},
+    {"_ZN4vllm31static_scaled_int8_quant_kernelIffEEvPKT_PaPKT0_i", "quantise", static8},
+    {"_ZN4vllm32dynamic_scaled_int8_quant_kernelIffEEvPKT_PaPT0_i", "quantise_rows", static8},
+    {"_ZL21dequantize_block_q4_KI6__halfEvPKvPT_", "dequantise_blocks", two},
+    {"_ZL21dequantize_block_q6_KIfEvPKvPT_", "dequantise_blocks", two},
+    {"_ZL21dequantize_block_q4_0IfEvPKvPT_i", "dequantise_blocks", gelu},
+    {"_ZL25dequantize_block_q8_0_f16ILb1EEvPKvP6__halfl", "dequantise_blocks", q8},
+};
+
 static void shipped_entries_meet_their_kernels(void **state)
 {
     (void)state;
-    static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4, 0},
-                          add[] = {8, 8, 8, 4, 0}, linear[] = {8, 8, 8, 8, 4, 4, 0},
-                          two[] = {8, 8, 0}, three[] = {8, 8, 8, 0},
-                          rms[] = {8, 8, 8, 8, 4, 4, 4, 0}, norm[] = {4, 4, 8, 8, 8, 8, 8, 8, 0},
-                          warp[] = {8, 8, 4, 4, 4, 8, 4, 1, 0}, static8[] = {8, 8, 8, 4, 0},
-                          fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
-                          q8[] = {8, 8, 8, 0}, triton[] = {8, 4, 8, 4, 8, 8, 4, 4, 4, 8, 8, 0};
-    static const struct {
-        const char *symbol, *reference;
-        const unsigned *sizes;
-    } cases[] = {
-        {"_Z25layernorm_forward_kernel3PfS_S_PKfS1_S1_ii", "layernorm", eight_i},
-        {"_Z19gelu_forward_kernelPfPKfi", "gelu_tanh", gelu},
-        {"_Z23residual_forward_kernelPfS_S_i", "residual_add", add},
-        {"_Z22matmul_forward_kernel4PfPKfS1_S1_ii", "linear", linear},
-        {"_Z20gelu_forward_kernel2P13__nv_bfloat16PKS_", "gelu_tanh", two},
-        {"_Z23residual_forward_kernelP13__nv_bfloat16PKS_S2_", "residual_add", three},
-        {"_ZN4vllm15rms_norm_kernelIN3c108BFloat16EEEvPT_PKS3_lS6_fii", "rmsnorm", rms},
-        {"_ZN4vllm18act_and_mul_kernelIN3c104HalfEXadL_ZNS_11silu_kernelIS2_EET_RKS4_EELb1EEEvPS4_"
-         "PKS4_i",
-         "silu_and_mul", gelu},
-        {"_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIN3c108BFloat16EfLb0EEEviT0_"
-         "PKT_S7_S7_PS5_S8_PS6_",
-         "layernorm", norm},
-        {"_ZN12_GLOBAL__N_120softmax_warp_forwardIfffLi7ELb0ELb0EEEvPT0_PKT_iiiPKbib", "softmax",
-         warp},
-        {"_ZN12_GLOBAL__N_120softmax_warp_forwardIN3c108BFloat16ES2_fLi10ELb1ELb0EEEvPT0_PKT_iii"
-         "PKbib",
-         "log_softmax", warp},
-        {"_rms_norm_forward_kernel", "rmsnorm", triton},
-        {"_ZN4vllm31scaled_fp8_quant_kernel_stridedIN3c108BFloat16ENS1_13Float8_e4m3fnEEEvPT0_PKT_"
-         "PKfill",
-         "quantise", fp8},
-        {"_ZN4vllm49dynamic_per_token_scaled_fp8_quant_kernel_stridedIN3c104HalfENS1_13Float8_"
-         "e4m3fnEEEvPT0_PfPKT_PKfill",
-         "quantise_rows", per_token},
-        {"_ZN4vllm31static_scaled_int8_quant_kernelIffEEvPKT_PaPKT0_i", "quantise", static8},
-        {"_ZN4vllm32dynamic_scaled_int8_quant_kernelIffEEvPKT_PaPT0_i", "quantise_rows", static8},
-        {"_ZL21dequantize_block_q4_KI6__halfEvPKvPT_", "dequantise_blocks", two},
-        {"_ZL21dequantize_block_q6_KIfEvPKvPT_", "dequantise_blocks", two},
-        {"_ZL21dequantize_block_q4_0IfEvPKvPT_i", "dequantise_blocks", gelu},
-        {"_ZL25dequantize_block_q8_0_f16ILb1EEvPKvP6__halfl", "dequantise_blocks", q8},
-    };
     struct complaints complaints = {0};
     struct registry *registry;
     struct registry_source source = {.files = "config/kernels/llmc.yaml:config/kernels/vllm.yaml:"
                                               "config/kernels/pytorch.yaml:"
                                               "config/kernels/triton.yaml:"
+                                              "config/kernels/flashinfer.yaml:"
                                               "config/kernels/llamacpp.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct param_layout layout = layout_of(cases[i].sizes);
+    for (size_t i = 0; i < sizeof shipped / sizeof shipped[0]; i++) {
+        struct param_layout layout = layout_of(shipped[i].sizes);
         struct error err = {0};
         enum skip skip;
         const struct kernel_spec *spec =
-            registry_resolve(registry, cases[i].symbol, &layout, &skip, &err);
+            registry_resolve(registry, shipped[i].symbol, &layout, &skip, &err);
         if (!spec)
-            fail_msg("%s: %s %s", cases[i].symbol, skip_text(skip), err.text);
-        assert_string_equal(spec->reference->name, cases[i].reference);
+            fail_msg("%s: %s %s", shipped[i].symbol, skip_text(skip), err.text);
+        assert_string_equal(spec->reference->name, shipped[i].reference);
     }
     /* rms_norm shares the kernel with layer_norm, and is another function. */
     assert_false(registry_names(
@@ -218,6 +265,33 @@ static void a_quantised_product_is_bound(void **state)
     registry_destroy(registry);
 }
 
+/* Dims in another order than in memory are strides. */
+static void a_transposed_output_is_bound(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/llmc.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    struct param_layout layout = layout_of(unpermute);
+    enum skip skip;
+    const struct kernel_spec *spec =
+        registry_resolve(registry, "_Z16unpermute_kernelPfS_iiii", &layout, &skip, NULL);
+    assert_non_null(spec);
+    uint64_t inp = 0x1000, out = 0x2000;
+    int B = 2, N = 3, NH = 4, d = 5;
+    void *params[] = {&inp, &out, &B, &N, &NH, &d};
+    struct launch launch = {.grid = {1, 1, 1}, .block = {256, 1, 1}, .params = params};
+    static struct binding binding;
+    assert_int_equal(binding_make(spec, &launch, &binding, NULL), SKIP_NONE);
+    const struct ref_tensor *y = &binding.call.tensor[1];
+    static const int64_t dims[] = {2, 4, 3, 5}, strides[] = {60, 5, 20, 1};
+    assert_memory_equal(y->dim, dims, sizeof dims);
+    assert_memory_equal(y->stride, strides, sizeof strides);
+    assert_int_equal(binding.array[binding.tensor_array[1]].bytes, 4 * 2 * 3 * 4 * 5);
+    registry_destroy(registry);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +299,7 @@ int main(void)
         cmocka_unit_test(shipped_entries_meet_their_kernels),
         cmocka_unit_test(a_grid_sized_kernel_is_bound),
         cmocka_unit_test(a_quantised_product_is_bound),
+        cmocka_unit_test(a_transposed_output_is_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
