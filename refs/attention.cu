@@ -44,7 +44,7 @@ REFERENCE_ONCE(attention,
                "in k[batch][keys][kv_heads][dim], in v[batch][keys][kv_heads][width], "
                "out y[batch][queries][heads][width], out lse?[batch][heads][queries], "
                "real scale, real softcap = 0, real empty = -inf, "
-               "int left = -1, int right = -1, int bottom = 1")
+               "int left = -1, int right = -1, int bottom = 1, each batch, each width")
 {
     SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
     {
@@ -74,7 +74,7 @@ REFERENCE_ONCE(attention_varlen,
                "in starts[bounds], in key_starts[bounds], "
                "out y[tokens][heads][width], out lse?[heads][tokens], "
                "real scale, real softcap = 0, real empty = -inf, "
-               "int left = -1, int right = -1, int bottom = 1")
+               "int left = -1, int right = -1, int bottom = 1, each width")
 {
     SAMPLE(item, tokens * heads * PIECES(width), PIECE_BUDGET(rows * dim))
     {
@@ -108,7 +108,8 @@ REFERENCE_ONCE(attention_paged,
                "in q[batch][queries][heads][dim], in k[blocks][page][kv_heads][dim], "
                "in v[blocks][page][kv_heads][width], in table[batch][pages], in lengths[batch], "
                "out y[batch][queries][heads][width], out lse?[batch][heads][queries], "
-               "real scale, real softcap = 0, real empty = -inf, int left = -1, int right = 0")
+               "real scale, real softcap = 0, real empty = -inf, int left = -1, int right = 0, "
+               "each batch, each width")
 {
     SAMPLE(item, page > 0 ? batch * heads * queries * PIECES(width) : 0,
            PIECE_BUDGET(pages * page * dim))
@@ -138,7 +139,7 @@ REFERENCE_ONCE(attention_paged,
 REFERENCE_ONCE(attention_paged_split,
                "in q[batch][heads][dim], in k[blocks][kv_heads][chunks][inner], "
                "in v[blocks][kv_heads][width][page], in table[batch][pages], in lengths[batch], "
-               "out y[batch][heads][width], real scale, real softcap = 0")
+               "out y[batch][heads][width], real scale, real softcap = 0, each batch, each width")
 {
     long long x = page > 0 ? inner / page : 0;
     SAMPLE(item, x > 0 ? batch * heads * PIECES(width) : 0, PIECE_BUDGET(pages * page * dim))
@@ -167,7 +168,8 @@ REFERENCE_ONCE(attention_backward,
                "in lse[batch][heads][queries], in y?[batch][queries][heads][width], "
                "in delta?[batch][heads][queries], out dq?[batch][queries][heads][dim], "
                "out dk?[batch][keys][kv_heads][dim], out dv?[batch][keys][kv_heads][width], "
-               "real scale, real softcap = 0, int left = -1, int right = -1, int bottom = 1")
+               "real scale, real softcap = 0, int left = -1, int right = -1, int bottom = 1, "
+               "each batch")
 {
     long long shift = bottom ? keys - queries : 0, share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))

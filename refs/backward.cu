@@ -54,14 +54,15 @@ REFERENCE_ONCE(gelu_tanh_backward,
 }
 
 // y = max(x, 0): dx = dy where x > 0, else 0; y serves as x
-REFERENCE_ONCE(relu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols]")
+REFERENCE_ONCE(relu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], "
+                              "each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) dx(r, c) = where(x(r, c) > 0, dy(r, c), 0);
 }
 
 // dx = dy where x > 0, else alpha dy
 REFERENCE_ONCE(leaky_relu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], "
-                                    "real alpha = 0.01")
+                                    "real alpha = 0.01, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -71,7 +72,8 @@ REFERENCE_ONCE(leaky_relu_backward, "in dy[rows][cols], in x[rows][cols], out dx
 }
 
 // dx = dy y (1 - y), y = sigmoid(x) as it was stored
-REFERENCE_ONCE(sigmoid_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols]")
+REFERENCE_ONCE(sigmoid_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols], "
+                                 "each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -81,7 +83,8 @@ REFERENCE_ONCE(sigmoid_backward, "in dy[rows][cols], in y[rows][cols], out dx[ro
 }
 
 // dx = dy (1 - y^2), y = tanh(x) as it was stored
-REFERENCE_ONCE(tanh_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols]")
+REFERENCE_ONCE(tanh_backward, "in dy[rows][cols], in y[rows][cols], out dx[rows][cols], "
+                              "each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) dx(r, c) = dy(r, c) * (1 - square(y(r, c)));
 }
@@ -100,7 +103,7 @@ REFERENCE_ONCE(softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[ro
 // the same over the columns c <= r + diagonal alone; the others as in softmax_causal
 REFERENCE_ONCE(softmax_causal_backward,
                "in dy[batch][rows][cols], in y[batch][rows][cols], out dx[batch][rows][cols], "
-               "real scale = 1, int diagonal = 0, int zeros = 1")
+               "real scale = 1, int diagonal = 0, int zeros = 1, each batch")
 {
     ROW(i, batch * rows)
     {
@@ -160,7 +163,7 @@ REFERENCE_ONCE(layernorm_backward,
 // y = x / length, length = max(|x|, eps): dx = (dy - h sum(dy h)) / |x|, h = x / |x|, and dy / eps
 // where eps is the larger: torch.nn.functional.normalize
 REFERENCE_ONCE(l2norm_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], "
-                                "real eps = 1e-12")
+                                "real eps = 1e-12, each rows")
 {
     ROW(r, rows)
     {
@@ -177,7 +180,7 @@ REFERENCE_ONCE(groupnorm_backward,
                "in dy[batch][groups][channels][size], in x[batch][groups][channels][size], "
                "in w[groups][channels] = 1, in mean[batch][groups], in rstd[batch][groups], "
                "out dx?[batch][groups][channels][size], out dw?[groups][channels], "
-               "out db?[groups][channels]")
+               "out db?[groups][channels], each batch, each groups")
 {
     ROW(i, dx.given ? batch * groups : 0)
     {

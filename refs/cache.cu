@@ -14,7 +14,7 @@
 REFERENCE_ONCE(cache_append,
                "in key[tokens][heads][dim], in value?[tokens][heads][width], in slots[tokens], "
                "inout key_cache[blocks][page][heads][dim], "
-               "inout value_cache?[blocks][page][heads][width]")
+               "inout value_cache?[blocks][page][heads][width], each heads, each dim")
 {
     SAMPLE(i, page > 0 ? tokens * heads : 0, 16384)
     {
@@ -39,7 +39,7 @@ REFERENCE_ONCE(cache_append,
 REFERENCE_ONCE(cache_append_split,
                "in key[tokens][heads][dim], in value[tokens][heads][width], in slots[tokens], "
                "inout key_cache[blocks][heads][chunks][inner], "
-               "inout value_cache[blocks][heads][width][page]")
+               "inout value_cache[blocks][heads][width][page], each heads")
 {
     long long x = page > 0 ? inner / page : 0;
     SAMPLE(i, x > 0 ? tokens * heads : 0, 16384)
@@ -64,7 +64,7 @@ REFERENCE_ONCE(cache_append_split,
 REFERENCE_ONCE(cache_append_rows,
                "in key[batch][added][heads][dim], in value?[batch][added][heads][width], "
                "in filled[batch], in row?[batch], inout key_cache[rows][places][heads][dim], "
-               "inout value_cache?[rows][places][heads][width]")
+               "inout value_cache?[rows][places][heads][width], each heads, each dim")
 {
     SAMPLE(item, batch * added * heads, 16384)
     {
@@ -91,7 +91,7 @@ REFERENCE_ONCE(cache_append_paged,
                "in key[batch][added][heads][dim], in value?[batch][added][heads][width], "
                "in filled[batch], in table[batch][pages], "
                "inout key_cache[blocks][page][heads][dim], "
-               "inout value_cache?[blocks][page][heads][width]")
+               "inout value_cache?[blocks][page][heads][width], each heads, each dim")
 {
     TERM(place, t, INDEX(filled(t / added)) + t % added);
     TERM(block, t, INDEX(table(t / added, place(t) / page)));

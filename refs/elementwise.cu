@@ -75,7 +75,8 @@ REFERENCE(silu, "in x[rows][cols], out y[rows][cols], each rows, each cols")
 }
 
 // y = silu(gate) up (Shazeer 2020); `act` is silu(gate), rounded before the product in vLLM
-REFERENCE(swiglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols], point act, each rows, each cols")
+REFERENCE(swiglu, "in gate[rows][cols], in up[rows][cols], out y[rows][cols], point act, "
+                  "each rows, each cols")
 {
     ELEMENT(r, rows, c, cols)
     {
@@ -173,20 +174,21 @@ REFERENCE_ONCE(geglu_tanh,
 }
 
 // y = cap tanh(x / cap), which bounds logits (Gemma 2)
-REFERENCE_ONCE(softcap, "in x[rows][cols], out y[rows][cols], real cap")
+REFERENCE_ONCE(softcap, "in x[rows][cols], out y[rows][cols], real cap, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = tanh(x(r, c) / cap) * cap;
 }
 
 // y = mask ? value : x, torch.masked_fill
 REFERENCE_ONCE(masked_fill, "in x[rows][cols], in mask[rows][cols], out y[rows][cols], "
-                            "real value")
+                            "real value, each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = where(equals(mask(r, c), 0), x(r, c), value);
 }
 
 // y = x in another order of its dims, which the arrays' strides say: transposes, torch.permute
-REFERENCE_ONCE(permute, "in x[planes][batch][rows][cols], out y[planes][batch][rows][cols]")
+REFERENCE_ONCE(permute, "in x[planes][batch][rows][cols], out y[planes][batch][rows][cols], "
+                        "each planes, each batch, each rows, each cols")
 {
     ELEMENT(i, planes * batch * rows, c, cols)
     {
@@ -198,7 +200,8 @@ REFERENCE_ONCE(permute, "in x[planes][batch][rows][cols], out y[planes][batch][r
 // queries, keys and values of all heads, side by side in each token, to heads apart: llm.c's
 // permute_kernel; triples = 3 heads
 REFERENCE_ONCE(qkv_split, "in x[batch][time][triples][dim], out q[batch][heads][time][dim], "
-                          "out k[batch][heads][time][dim], out v[batch][heads][time][dim]")
+                          "out k[batch][heads][time][dim], out v[batch][heads][time][dim], "
+                          "each batch, each time, each dim")
 {
     ELEMENT(i, batch * heads * time, c, dim)
     {

@@ -70,7 +70,7 @@ REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][
 // over n (llm.c's encoder_backward)
 REFERENCE_ONCE(embedding_positions_backward,
                "in ids[batch][time], in dy[batch][time][cols], out dtable?[entries][cols], "
-               "out dpositions?[time][cols]")
+               "out dpositions?[time][cols], each cols")
 {
     long long tokens = batch * time;
     SAMPLE(i, dtable.given ? tokens * cols : 0, SCATTER_BUDGET(tokens))

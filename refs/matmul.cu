@@ -22,7 +22,8 @@ REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], 
 }
 
 // y = x w^T + bias, torch.nn.functional.linear
-REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point dot, each m, each n")
+REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point dot, "
+                          "each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -34,7 +35,7 @@ REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], 
 // y = x w^T + bias, k in `splits` parts whose sums, `partial`, are rounded where a kernel keeps
 // them in a narrow type before it adds them up: split-K
 REFERENCE_ONCE(linear_split, "in x[m][splits][k], in w[n][splits][k], in bias[n] = 0, out y[m][n], "
-                             "point partial")
+                             "point partial, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(splits * k))
     {
@@ -92,7 +93,8 @@ REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n]
 }
 
 // c = alpha a^T b for each of a batch
-REFERENCE_ONCE(bmm_tn, "in a[batch][k][m], in b[batch][k][n], out c[batch][m][n], real alpha = 1")
+REFERENCE_ONCE(bmm_tn, "in a[batch][k][m], in b[batch][k][n], out c[batch][m][n], real alpha = 1, "
+                       "each batch, each m, each n")
 {
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
@@ -105,7 +107,7 @@ REFERENCE_ONCE(bmm_tn, "in a[batch][k][m], in b[batch][k][n], out c[batch][m][n]
 // c(s) = alpha a b over the columns of a from s part on, `part` of them at most: the partial
 // products of split-K, before they are added up
 REFERENCE_ONCE(matmul_split, "in a[m][k], in b[k][n], out c[splits][m][n], int part, "
-                             "real alpha = 1")
+                             "real alpha = 1, each m, each n")
 {
     SAMPLE(i, splits * m * n, MATMUL_BUDGET(part))
     {
@@ -117,7 +119,9 @@ REFERENCE_ONCE(matmul_split, "in a[m][k], in b[k][n], out c[splits][m][n], int p
 }
 
 // y = x w^T + bias + residual
-REFERENCE_ONCE(linear_add, "in x[m][k], in w[n][k], in bias[n] = 0, in residual[m][n], out y[m][n]")
+REFERENCE_ONCE(
+    linear_add,
+    "in x[m][k], in w[n][k], in bias[n] = 0, in residual[m][n], out y[m][n], each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -127,7 +131,7 @@ REFERENCE_ONCE(linear_add, "in x[m][k], in w[n][k], in bias[n] = 0, in residual[
 }
 
 // y = silu(x gate^T) (x up^T), the first half of a gated layer (Shazeer 2020)
-REFERENCE_ONCE(linear_swiglu, "in x[m][k], in gate[n][k], in up[n][k], out y[m][n]")
+REFERENCE_ONCE(linear_swiglu, "in x[m][k], in gate[n][k], in up[n][k], out y[m][n], each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -138,7 +142,8 @@ REFERENCE_ONCE(linear_swiglu, "in x[m][k], in gate[n][k], in up[n][k], out y[m][
 }
 
 // y = max(t, 0), t = x w^T + bias
-REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
+REFERENCE_ONCE(linear_relu,
+               "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -149,7 +154,8 @@ REFERENCE_ONCE(linear_relu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]
 }
 
 // y = gelu(t), t = x w^T + bias, gelu with erf
-REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
+REFERENCE_ONCE(linear_gelu,
+               "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -160,7 +166,8 @@ REFERENCE_ONCE(linear_gelu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]
 }
 
 // the same with gelu's approximation by tanh
-REFERENCE_ONCE(linear_gelu_tanh, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n]")
+REFERENCE_ONCE(linear_gelu_tanh, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], "
+                                 "each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -172,7 +179,8 @@ REFERENCE_ONCE(linear_gelu_tanh, "in x[m][k], in w[n][k], in bias[n] = 0, out y[
 }
 
 // y = t sigmoid(t), t = x w^T + bias
-REFERENCE_ONCE(linear_silu, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
+REFERENCE_ONCE(linear_silu,
+               "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {

@@ -51,7 +51,8 @@ REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols],
 // z = x + residual, y = rmsnorm(z) with z as it was stored: vLLM's fused_add_rms_norm
 REFERENCE_ONCE(add_rmsnorm,
                "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "
-               "out z[rows][cols], out y[rows][cols], out rstd?[rows], real eps, point xhat, each rows")
+               "out z[rows][cols], out y[rows][cols], out rstd?[rows], real eps, point xhat, "
+               "each rows")
 {
     ROW(r, rows)
     {
@@ -141,7 +142,8 @@ REFERENCE_ONCE(groupnorm, "in x[batch][groups][channels][size], in w[groups][cha
 // torch.nn.functional.batch_norm outside training (Ioffe and Szegedy 2015)
 REFERENCE_ONCE(batchnorm, "in x[batch][channels][size], in mean[channels], in var[channels], "
                           "in w[channels] = 1, in b[channels] = 0, "
-                          "out y[batch][channels][size], real eps")
+                          "out y[batch][channels][size], real eps, each batch, "
+                          "each channels, each size")
 {
     ELEMENT(i, batch * channels, s, size)
     {

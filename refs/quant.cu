@@ -57,7 +57,7 @@ REFERENCE_ONCE(quantise, "in x[rows][cols], in scale[high][wide], in zero[high][
 // the largest of q's dtype or `limit`: dynamic scales by row, or by group where rows are groups; a
 // row of zeros has codes of 0
 REFERENCE_ONCE(quantise_rows, "in x[rows][cols], in most[1] = 3e38, out q[rows][cols], "
-                              "out scale[rows], real limit = 0, real least = 0")
+                              "out scale[rows], real limit = 0, real least = 0, each rows")
 {
     const double top = limit.v > 0 ? limit.v : q.largest();
     ROW(r, rows)
@@ -80,7 +80,8 @@ REFERENCE_ONCE(dequantise_blocks, "coded w[rows][cols], out y[rows][cols]")
 }
 
 // y(t) = table(ids(t)), the table in blocks, as ggml's get_rows
-REFERENCE_ONCE(embedding_blocks, "in ids[tokens], coded table[entries][cols], out y[tokens][cols]")
+REFERENCE_ONCE(embedding_blocks,
+               "in ids[tokens], coded table[entries][cols], out y[tokens][cols], each tokens")
 {
     ELEMENT(t, tokens, c, cols)
     {

@@ -62,19 +62,19 @@ REFERENCE_ONCE(col_sum, "in x[rows][cols], out y[cols], each cols")
 }
 
 // y = the sum over an axis in the middle; one in front has planes = 1
-REFERENCE_ONCE(axis_sum, "in x[planes][n][cols], out y[planes][cols]")
+REFERENCE_ONCE(axis_sum, "in x[planes][n][cols], out y[planes][cols], each planes, each cols")
 {
     ELEMENT(p, planes, c, cols) y(p, c) = SUM(i, n, x(p, i, c));
 }
 
 // y = the mean over an axis in the middle
-REFERENCE_ONCE(axis_mean, "in x[planes][n][cols], out y[planes][cols]")
+REFERENCE_ONCE(axis_mean, "in x[planes][n][cols], out y[planes][cols], each planes, each cols")
 {
     ELEMENT(p, planes, c, cols) y(p, c) = SUM(i, n, x(p, i, c)) / n;
 }
 
 // y = the largest over an axis in the middle; NaN if one is NaN
-REFERENCE_ONCE(axis_max, "in x[planes][n][cols], out y[planes][cols]")
+REFERENCE_ONCE(axis_max, "in x[planes][n][cols], out y[planes][cols], each planes, each cols")
 {
     ELEMENT(p, planes, c, cols) y(p, c) = MAX(i, n, x(p, i, c));
 }

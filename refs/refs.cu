@@ -1,4 +1,4 @@
-/* refs.cu - all references in one translation unit: one fatbin, one copy of the slow paths. */
+/* refs.cu - all references in one translation unit; compiled once for each REF_PART (ref.h). */
 #include "attention.cu"
 #include "backward.cu"
 #include "cache.cu"

@@ -17,7 +17,8 @@
 REFERENCE_ONCE(rope_halves,
                "in x[tokens][heads][2][half], in cos[positions][half], in sin[positions][half], "
                "in position?[tokens], "
-               "out y[tokens][heads][2][half], real direction = 1, int offset = 0, int period = 0, each tokens given position, each heads, each half")
+               "out y[tokens][heads][2][half], real direction = 1, int offset = 0, int period = 0, "
+               "each tokens given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
@@ -35,7 +36,8 @@ REFERENCE_ONCE(rope_halves,
 REFERENCE_ONCE(rope_pairs,
                "in x[tokens][heads][half][2], in cos[positions][half], in sin[positions][half], "
                "in position?[tokens], "
-               "out y[tokens][heads][half][2], real direction = 1, int offset = 0, int period = 0, each tokens given position, each heads, each half")
+               "out y[tokens][heads][half][2], real direction = 1, int offset = 0, int period = 0, "
+               "each tokens given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
@@ -53,7 +55,8 @@ REFERENCE_ONCE(rope_pairs,
 REFERENCE_ONCE(rope_halves_table,
                "in x[tokens][heads][2][half], in table[positions][2][half], "
                "in position?[tokens], "
-               "out y[tokens][heads][2][half], real direction = 1, int offset = 0, int period = 0, each tokens given position, each heads, each half")
+               "out y[tokens][heads][2][half], real direction = 1, int offset = 0, int period = 0, "
+               "each tokens given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {
@@ -71,7 +74,8 @@ REFERENCE_ONCE(rope_halves_table,
 REFERENCE_ONCE(rope_pairs_table,
                "in x[tokens][heads][half][2], in table[positions][2][half], "
                "in position?[tokens], "
-               "out y[tokens][heads][half][2], real direction = 1, int offset = 0, int period = 0, each tokens given position, each heads, each half")
+               "out y[tokens][heads][half][2], real direction = 1, int offset = 0, int period = 0, "
+               "each tokens given position, each heads, each half")
 {
     ELEMENT(i, tokens * heads, c, half)
     {

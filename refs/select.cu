@@ -11,7 +11,8 @@
 
 // y(r, c) = x(r, index(r, c)): torch.gather along the last dim, index_select with a row of indices
 // that repeats by a stride of 0; a sample of 65536 elements
-REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][cols], each rows, each cols")
+REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][cols], "
+                       "each rows, each cols")
 {
     SAMPLE(i, rows * cols, 65536)
     {
@@ -21,7 +22,7 @@ REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][c
 }
 
 // y(r, index(r, c)) = x(r, c), the others as before: torch.scatter along the last dim
-REFERENCE_ONCE(scatter, "in index[rows][cols], in x[rows][cols], inout y[rows][entries]")
+REFERENCE_ONCE(scatter, "in index[rows][cols], in x[rows][cols], inout y[rows][entries], each rows")
 {
     SAMPLE(i, rows * cols, SELECT_BUDGET(cols))
     {
@@ -40,7 +41,8 @@ REFERENCE_ONCE(scatter, "in index[rows][cols], in x[rows][cols], inout y[rows][e
 
 // y(r, e) = y(r, e) before + the sum of x(r, c) over those c with index(r, c) = e:
 // torch.scatter_add along the last dim
-REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[rows][entries]")
+REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[rows][entries], "
+                            "each rows")
 {
     SAMPLE(i, rows * cols, SELECT_BUDGET(cols))
     {
@@ -55,7 +57,7 @@ REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[row
 }
 
 // y(ids(t)) = x(t), the others as before: torch.index_copy along the first dim
-REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries][cols]")
+REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], each cols")
 {
     SAMPLE(i, tokens * cols, SELECT_BUDGET(tokens))
     {
@@ -76,7 +78,7 @@ REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries]
 // numbers: torch.topk. Of several that are equal any place is right, but each only once. One pass
 // over the row finds the next of them: a sample of rows, about 2^23 comparisons, but 16 rows at
 // least.
-REFERENCE_ONCE(topk, "in x[rows][cols], out y[rows][best], out places?[rows][best]")
+REFERENCE_ONCE(topk, "in x[rows][cols], out y[rows][best], out places?[rows][best], each rows")
 {
     SAMPLE(r, rows, best * cols > 524288 ? 16 : 8388608 / (best * cols + 1))
     {

@@ -23,8 +23,8 @@ enum ref_input_kind {
     WITH_GAPS, /* every ninth of them is -100, for what is left out */
     NO_TWICE,  /* no two of them are the same, where there is room */
     NO_TWICE_WITH_GAPS,
-    GROWING, /* from 0 to the size itself, in uneven steps */
-    BIT,     /* 0 or 1 */
+    GROWING,  /* from 0 to the size itself, in uneven steps */
+    BIT,      /* 0 or 1 */
     POSITIVE, /* a magnitude */
     ANY_NUMBER
 };

@@ -8,15 +8,13 @@
  *
  *   start         the program, the options, the registry's files and number of entries
  *   kernel        first sight of a registered kernel: symbol, label, reference, where
- *   finding       a mismatch: kernel, launch, shapes, numbers, worst and first element, bundle; what part of the
- *                 launch was checked, if not all of it (report_json.h)
- *   inconclusive  the same of a launch whose bound was too wide
- *   note          the same of a match whose errors are odd together: "notes" has "spread" or "lean"
- *   warning       a sentence
- *   launch_error  first sight of a launch that the driver refused
- *   control       checking was steered: "what" is "start", "stop" or "sample P"
- *   totals        at the end: the counters of one kernel
- *   end           at the end: the counters of the process; without it the process was killed
+ *   finding       a mismatch: kernel, launch, shapes, numbers, worst and first element, bundle;
+ * what part of the launch was checked, if not all of it (report_json.h) inconclusive  the same of a
+ * launch whose bound was too wide note          the same of a match whose errors are odd together:
+ * "notes" has "spread" or "lean" warning       a sentence launch_error  first sight of a launch
+ * that the driver refused control       checking was steered: "what" is "start", "stop" or "sample
+ * P" totals        at the end: the counters of one kernel end           at the end: the counters of
+ * the process; without it the process was killed
  *
  * Of one kernel the first 64 findings and the first 4 inconclusive launches and notes are written,
  * then each whose number is a power of two; "occurrence" says which it is, the totals count all.

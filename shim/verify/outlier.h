@@ -46,8 +46,8 @@ uint64_t outliers_overflow(const struct outliers *outliers);
 /* What the gate has in one context. All zero: it is off there. */
 struct outlier_side {
     CUfunction kernel, few, subset; /* NULL: off */
-    CUdeviceptr slots; /* struct outlier_slot, one for each of the first check slots */
-    uint32_t looks;    /* how many of those; the others' launches are not looked at */
+    CUdeviceptr slots;              /* struct outlier_slot, one for each of the first check slots */
+    uint32_t looks;                 /* how many of those; the others' launches are not looked at */
     CUdeviceptr entries;
     CUdeviceptr centroids;         /* 0: no centroid detector here */
     struct outlier_answer *answer; /* pinned, one for each of the same check slots */

@@ -56,12 +56,14 @@ enum { WHOLE_PART = 4 /* of the arena, which a launch that is checked whole may 
 /*
  * The snapshot's plan. A launch that the random gate picked is checked on a subset of its items
  * where that is larger than CUVET_SUBSET; others, which were picked for what they are, where it
- * takes too much of the arena.
+ * takes too much of the arena. Of a deterministic kernel all bytes are wanted, unless the entry
+ * says otherwise: only then do launches of equal input meet.
  */
 static enum skip lay_out(const struct pipeline *pipeline, struct ticket *ticket, struct error *why)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
-    uint64_t subset = spec->subset >= 0 ? (uint64_t)spec->subset : pipeline->subset;
+    uint64_t usual = spec->deterministic ? 0 : pipeline->subset;
+    uint64_t subset = spec->subset >= 0 ? (uint64_t)spec->subset : usual;
     uint64_t arena = ticket->side->arena_bytes, part = arena / WHOLE_PART;
     enum skip skip = snapshot_plan_make(&ticket->binding, &ticket->plan, why);
     uint64_t bytes = ticket->plan.bytes, aim = ticket->gate == GATE_RANDOM ? subset : part;

@@ -48,7 +48,7 @@ static const char *take_literals(const char *at, char out[REF_FORMALS_TEXT])
 static enum status take(const char **at, struct ref_declaration *out, struct error *err)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    const char *next = *at;
+    const char *next = *at + strspn(*at, " \t\r\n");
     size_t length = strspn(next, letters);
     if (length == 0 || length >= FORMAL_NAME)
         return error_set(err, STATUS_INVALID, "expected a name of at most 31 characters");

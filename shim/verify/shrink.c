@@ -134,8 +134,7 @@ static bool consider(struct candidate *c, const struct binding *binding,
         return false;
     for (int i = 0; i < formals->count; i++) {
         const struct formal *formal = &formals->formal[i];
-        if (formal->kind != FORMAL_REAL && formal->kind != FORMAL_INT &&
-            !look_at(c, binding, formal))
+        if (formal_is_array(formal) && !look_at(c, binding, formal))
             return false;
     }
     for (int i = 0; i < binding->arrays; i++)

@@ -213,7 +213,7 @@ static void test_each_is_checked(void **state)
     refuses("in x[n], out y[n], each n given x", 33, "an input that may stay unbound");
     refuses("in x[n], out y?[n], each n given y", 34, "an input that may stay unbound");
     refuses("in x[n], out each[n]", 14, "a keyword");
-    refuses("each n", 1, "expected in, out");
+    refuses("each n", 1, "expected in, coded, out");
     refuses("in x[a][b][c][d], out y[a][b][c][d], each a, each b, each c, each d, each a", 75,
             "more than 4");
 }
