@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 #include <pthread.h>
+#include "base/hot.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/rank.h"
@@ -53,12 +54,12 @@ static struct session {
 
 /* ---- the sink: what the judgement found goes to the reports ---- */
 
-static void on_seen(void *user)
+HOT static void on_seen(void *user)
 {
     counters_seen(((struct session *)user)->counters);
 }
 
-static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
+HOT static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
 {
     counters_skip(((struct session *)user)->counters, spec ? (int64_t)spec->number : -1, skip);
 }

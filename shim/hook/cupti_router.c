@@ -2,6 +2,7 @@
 
 #include <cupti.h>
 #include <stdio.h>
+#include "base/hot.h"
 #include "driver/cupti_api.h"
 #include "hook/launch_decode.h"
 #include "verify/own.h"
@@ -52,24 +53,30 @@ static const CUpti_CallbackId resource_ids[] = {
 static struct router_targets target;
 static atomic_bool muted;
 
-static __thread struct {
+/* Of a thread. */
+struct here {
     bool decoded; /* launch and ticket belong to the launch between ENTER and EXIT */
     struct launch launch;
     struct ticket ticket;
-} here;
+};
+static __thread struct here own;
+static HOT_TLS struct here *here; /* its address, once a launch was seen */
 
-static void on_launch(const CUpti_CallbackData *data, enum launch_shape shape)
+HOT static void on_launch(const CUpti_CallbackData *data, enum launch_shape shape)
 {
+    struct here *h = here;
     if (data->callbackSite == CUPTI_API_ENTER) {
-        here.decoded = launch_decode(data, shape, &here.launch);
-        if (here.decoded)
-            pipeline_enter(target.pipeline, &here.launch, &here.ticket);
+        if (!h)
+            h = here = &own;
+        h->decoded = launch_decode(data, shape, &h->launch);
+        if (h->decoded)
+            pipeline_enter(target.pipeline, &h->launch, &h->ticket);
         return;
     }
     CUresult result = *(const CUresult *)data->functionReturnValue;
-    if (here.decoded) {
-        here.decoded = false;
-        pipeline_exit(target.pipeline, &here.launch, &here.ticket, result);
+    if (h && h->decoded) {
+        h->decoded = false;
+        pipeline_exit(target.pipeline, &h->launch, &h->ticket, result);
     } else if (result != CUDA_SUCCESS) {
         pipeline_count(target.pipeline, SKIP_LAUNCH_FAILED);
     }
@@ -90,7 +97,7 @@ static void on_wait(const CUpti_CallbackData *data)
         pipeline_wait_ends(target.pipeline, data->context);
 }
 
-static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
+HOT static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 {
     struct api_row row = cbid < APIS ? apis[cbid] : (struct api_row){0};
     switch ((enum api_class)row.class) {
@@ -137,12 +144,13 @@ static void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData *data)
         kernels_doubt(target.pipeline->kernels);
 }
 
-static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-                                 const void *data)
+HOT static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                     const void *data)
 {
     (void)user;
     /* A launch whose ENTER was seen is still counted at its EXIT. */
-    if (own_work || (atomic_load_explicit(&muted, memory_order_relaxed) && !here.decoded))
+    if (own_work ||
+        (atomic_load_explicit(&muted, memory_order_relaxed) && !(here && here->decoded)))
         return;
     own_work = true;
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)

@@ -2,9 +2,10 @@
  * counters.c - see counters.h.
  *
  * A row is SHARDS copies of all buckets, each copy on cache lines of its own. A thread picks its
- * shard once, in turn, so up to SHARDS threads that count the same bucket never share a line; more
- * threads share, and stay correct, because every add is atomic. Rows are found through a two-level
- * table that only ever gains entries: readers need no lock.
+ * shard once, in turn. The first OWNED threads have one each, which nobody else writes, so that
+ * they need no locked instruction; all others share the rest, and stay correct, because they add
+ * atomically. Rows are found through a two-level table that only ever gains entries: readers need
+ * no lock.
  */
 #include "report/counters.h"
 
@@ -16,10 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "base/hot.h"
 #include "report/place.h"
 
 enum {
     SHARDS = 16,
+    OWNED = 12,
     CHUNK_ROWS = 64,
     CHUNKS = 256, /* 16384 kernels; later ones count in the process's row */
     LINE = 64,
@@ -62,16 +65,21 @@ struct counters {
     struct counters_error error[COUNTERS_ERRORS];
 };
 
-/* Initial-exec: reading it is one instruction and never allocates, which the general model of a
- * shared library may do on a thread's first access. */
-static unsigned own_shard(void)
+static HOT_TLS unsigned own_number; /* of this thread's shard, from 1; 0: none yet */
+
+static unsigned pick_shard(void)
 {
     static _Atomic unsigned next;
-    static __thread unsigned number __attribute__((tls_model("initial-exec")));
+    unsigned turn = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
 
-    if (number == 0)
-        number = 1 + atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % SHARDS;
-    return number - 1;
+    return turn < OWNED ? turn : OWNED + turn % (SHARDS - OWNED);
+}
+
+HOT static unsigned own_shard(void)
+{
+    if (own_number == 0)
+        own_number = 1 + pick_shard();
+    return own_number - 1;
 }
 
 static void add_to(_Atomic uint64_t *sum, uint64_t more)
@@ -79,9 +87,14 @@ static void add_to(_Atomic uint64_t *sum, uint64_t more)
     atomic_fetch_add_explicit(sum, more, memory_order_relaxed);
 }
 
-static void add_one(_Atomic uint64_t *bucket)
+/* To a bucket of this thread's shard, whose number that is. */
+HOT static void add_one(_Atomic uint64_t *bucket, unsigned shard)
 {
-    atomic_fetch_add_explicit(bucket, 1, memory_order_relaxed);
+    if (shard < OWNED)
+        atomic_store_explicit(bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1,
+                              memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(bucket, 1, memory_order_relaxed);
 }
 
 static uint64_t load(_Atomic uint64_t *bucket)
@@ -131,7 +144,7 @@ void counters_destroy(struct counters *counters)
 }
 
 /* The row of a kernel, or NULL. */
-static struct row *find_row(struct counters *counters, int64_t number)
+HOT static struct row *find_row(struct counters *counters, int64_t number)
 {
     struct chunk *chunk;
 
@@ -143,7 +156,7 @@ static struct row *find_row(struct counters *counters, int64_t number)
     return atomic_load_explicit(&chunk->row[number % CHUNK_ROWS], memory_order_acquire);
 }
 
-static struct row *row_or_process(struct counters *counters, int64_t number)
+HOT static struct row *row_or_process(struct counters *counters, int64_t number)
 {
     struct row *row = find_row(counters, number);
 
@@ -194,10 +207,12 @@ out:
     return status;
 }
 
-void counters_seen(struct counters *counters)
+HOT void counters_seen(struct counters *counters)
 {
+    unsigned shard = own_shard();
+
     if (counters)
-        add_one(&counters->process.shard[own_shard()].seen);
+        add_one(&counters->process.shard[shard].seen, shard);
 }
 
 void counters_spent(struct counters *counters, const struct check_cost *cost)
@@ -210,10 +225,12 @@ void counters_spent(struct counters *counters, const struct check_cost *cost)
     add_to(&counters->look_ns, cost->look);
 }
 
-void counters_skip(struct counters *counters, int64_t number, enum skip skip)
+HOT void counters_skip(struct counters *counters, int64_t number, enum skip skip)
 {
+    unsigned shard = own_shard();
+
     if (counters && (unsigned)skip < SKIP_COUNT)
-        add_one(&row_or_process(counters, number)->shard[own_shard()].skip[skip]);
+        add_one(&row_or_process(counters, number)->shard[shard].skip[skip], shard);
 }
 
 /* The launch whose errors stand out most speaks for the kernel. */
@@ -233,12 +250,13 @@ static void add_notes(struct row *row, const struct check_report *report)
 void counters_check(struct counters *counters, const struct check_report *report)
 {
     const struct ref_verdict *numbers = &report->numbers;
+    unsigned shard = own_shard();
     struct row *row;
 
     if (!counters || (unsigned)report->verdict >= VERDICT_COUNT)
         return;
     row = row_or_process(counters, report->spec ? (int64_t)report->spec->number : -1);
-    add_one(&row->shard[own_shard()].verdict[report->verdict]);
+    add_one(&row->shard[shard].verdict[report->verdict], shard);
     pthread_mutex_lock(&row->lock);
     row->elements += numbers->checked;
     row->violations += numbers->violations;
@@ -286,7 +304,7 @@ bool counters_launch_error(struct counters *counters, const char *symbol, const 
     memcpy(key.grid, grid, sizeof key.grid);
     memcpy(key.block, block, sizeof key.block);
     if (!lock_errors(counters)) {
-        add_one(&counters->other_errors);
+        add_to(&counters->other_errors, 1);
         return false;
     }
     for (i = 0; i < counters->errors; i++) {
@@ -301,7 +319,7 @@ bool counters_launch_error(struct counters *counters, const char *symbol, const 
         counters->error[counters->errors++] = key;
         first = true;
     } else {
-        add_one(&counters->other_errors);
+        add_to(&counters->other_errors, 1);
     }
     pthread_mutex_unlock(&counters->error_lock);
     return first;

@@ -24,7 +24,7 @@ enum {
     STALL_S = 1, /* without progress for so long, ask the driver whether the context still lives */
 };
 
-__thread bool own_work;
+HOT_TLS bool own_work;
 static __thread bool here; /* on the collector's thread */
 
 struct collector {

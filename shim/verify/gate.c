@@ -5,6 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include <Random123/philox.h>
+#include "base/hot.h"
 
 /* Bounded for a program of ever new shapes: 64 Ki signatures in 2 MiB. */
 enum { TABLE = 1 << 16, PROBES = 16 };
@@ -59,7 +60,7 @@ enum { SIGNATURE_WORDS = 5 + 32 };
 
 /* Class of a pointer: its alignment, whether it is null, and the first earlier pointer equal to it.
  */
-static uint64_t pointer_class(const uint64_t *pointers, unsigned index)
+HOT static uint64_t pointer_class(const uint64_t *pointers, unsigned index)
 {
     unsigned alias = index;
     for (unsigned i = 0; i < index; i++) {
@@ -72,7 +73,7 @@ static uint64_t pointer_class(const uint64_t *pointers, unsigned index)
 }
 
 /* A parameter's value, widened; the usual sizes without a call. */
-static uint64_t read_value(const struct launch *launch, const struct shape_param *param)
+HOT static uint64_t read_value(const struct launch *launch, const struct shape_param *param)
 {
     uint64_t value = 0;
     uint32_t half = 0;
@@ -89,8 +90,8 @@ static uint64_t read_value(const struct launch *launch, const struct shape_param
 }
 
 /* The same in every run. */
-static uint64_t signature_hash(const struct kernel_spec *spec, uint64_t key,
-                               const struct launch *launch)
+HOT static uint64_t signature_hash(const struct kernel_spec *spec, uint64_t key,
+                                   const struct launch *launch)
 {
     uint64_t words[SIGNATURE_WORDS], pointers[32];
     unsigned count = 0, pointer_count = 0;
@@ -112,14 +113,14 @@ static uint64_t signature_hash(const struct kernel_spec *spec, uint64_t key,
 }
 
 /* Kernels of one symbol, told apart by their parameter lists, have signatures of their own. */
-static uint64_t signature_key(const struct kernel_spec *spec, uint64_t hash)
+HOT static uint64_t signature_key(const struct kernel_spec *spec, uint64_t hash)
 {
     uint64_t key = hash + spec->number * 0x9E3779B97F4A7C15u;
     return key ? key : 1;
 }
 
 /* The signature's entry, made on first sight; NULL when the neighbourhood is full. */
-static struct gate_turn *find(struct gate *gate, uint64_t key)
+HOT static struct gate_turn *find(struct gate *gate, uint64_t key)
 {
     for (unsigned i = 0; i < PROBES; i++) {
         struct gate_turn *seen = &gate->seen[(key + i) % TABLE];
@@ -134,14 +135,14 @@ static struct gate_turn *find(struct gate *gate, uint64_t key)
     return NULL;
 }
 
-static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
+HOT static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
 {
     uint64_t first = spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
     return first < TURNS ? first : TURNS;
 }
 
 /* Turns of an older generation do not count. */
-static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_t first)
+HOT static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_t first)
 {
     uint64_t generation = atomic_load_explicit(&gate->generation, memory_order_relaxed);
     uint64_t taken = atomic_load_explicit(&seen->taken, memory_order_relaxed);
@@ -156,14 +157,14 @@ static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_
 }
 
 /* Whether this launch is one of its signature's first k. */
-static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct gate_turn *seen)
+HOT static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct gate_turn *seen)
 {
     uint64_t first = first_of(gate, spec);
     return seen && first && take_one_of(gate, seen, first);
 }
 
 /* `number` counts the launches that are drawn under `key`, from 0; gate.h says how. */
-static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number)
+HOT static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number)
 {
     if (probability >= 1)
         return true;
@@ -180,8 +181,8 @@ static bool draw(const struct gate *gate, double probability, uint64_t key, uint
     return number % length == place && (double)random.v[2] < chance * 4294967296.0;
 }
 
-struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
-                               uint64_t number, const struct launch *launch)
+HOT struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
+                                   uint64_t number, const struct launch *launch)
 {
     uint64_t hash = signature_hash(spec, key, launch);
     uint64_t signature = signature_key(spec, hash);
@@ -227,7 +228,7 @@ void gate_set_sample(struct gate *gate, double probability)
     atomic_store_explicit(&gate->sample, probability, memory_order_relaxed);
 }
 
-double gate_sample(const struct gate *gate)
+HOT double gate_sample(const struct gate *gate)
 {
     return atomic_load_explicit(&gate->sample, memory_order_relaxed);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "base/hot.h"
 #include "driver/cuda_api.h"
 
 enum { TABLE = 1 << 14, PROBES = 32, BUCKETS = 1 << 12 };
@@ -149,7 +150,7 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
     return add_kernel(kernels, symbol, hash, &layout, known);
 }
 
-static uint64_t place_of(const void *function)
+HOT static uint64_t place_of(const void *function)
 {
     return XXH3_64bits(&function, sizeof(function));
 }
@@ -184,7 +185,7 @@ static struct known_kernel *find_slowly(struct kernels *kernels, const struct la
     return kernel;
 }
 
-struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch)
+HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch)
 {
     uint64_t now = atomic_load_explicit(&kernels->generation, memory_order_acquire);
     uint64_t start = place_of(launch->function);

@@ -23,15 +23,15 @@ struct kernels;
 struct known_kernel {
     const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
     enum skip skip;
-    const char *symbol; /* owned copy */
-    uint64_t key;       /* hash of the symbol: the same in every run */
-    struct param_layout layout;
+    const char *symbol;         /* owned copy */
+    uint64_t key;               /* hash of the symbol: the same in every run */
     _Atomic(uint64_t) launches; /* of registered kernels */
     _Atomic(uint32_t) warned;   /* a bit for each enum skip that a person was told of */
-    struct budget looks;        /* the outlier gate's share of `budget` */
-    _Atomic(int64_t) look;      /* what looks have cost the GPU of late, ns */
-    struct budget budget;       /* its own, where its entry has one */
-    struct costs costs;         /* what its checks have cost the GPU of late */
+    struct param_layout layout;
+    struct budget looks;   /* the outlier gate's share of `budget` */
+    _Atomic(int64_t) look; /* what looks have cost the GPU of late, ns */
+    struct budget budget;  /* its own, where its entry has one */
+    struct costs costs;    /* what its checks have cost the GPU of late */
     struct known_kernel *next;
 };
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include "base/hot.h"
 #include "verify/dtype.h"
 
 enum { TABLE = 1 << 13, PROBES = 16, NO_INDEX = -1 };
@@ -31,8 +32,8 @@ void outliers_destroy(struct outliers *outliers)
     free(outliers);
 }
 
-enum outlier_detector outliers_detector(const struct outliers *outliers,
-                                        const struct outlier_spec *spec)
+HOT enum outlier_detector outliers_detector(const struct outliers *outliers,
+                                            const struct outlier_spec *spec)
 {
     if (!outliers || !spec->inputs)
         return OUTLIER_OFF;

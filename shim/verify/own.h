@@ -4,7 +4,8 @@
 #define VERIFY_OWN_H
 
 #include <stdbool.h>
+#include "base/hot.h"
 
-extern __thread bool own_work;
+extern HOT_TLS bool own_work;
 
 #endif

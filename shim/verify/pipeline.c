@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include "base/clock.h"
+#include "base/hot.h"
 #include "base/log.h"
 #include "verify/extent.h"
 #include "verify/outlier_launch.h"
@@ -314,7 +315,8 @@ static void sample(struct pipeline *pipeline, const struct launch *launch, struc
     pay(ticket);
 }
 
-void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
+HOT void pipeline_enter(struct pipeline *pipeline, const struct launch *launch,
+                        struct ticket *ticket)
 {
     ticket->kernel = kernels_find(pipeline->kernels, launch);
     pipeline->sink->seen(pipeline->sink->user);
@@ -340,7 +342,7 @@ void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
         sample(pipeline, launch, ticket);
 }
 
-static void count(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
+HOT static void count(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
 {
     pipeline->sink->skipped(pipeline->sink->user, ticket->kernel ? ticket->kernel->spec : NULL,
                             skip);
@@ -409,8 +411,8 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
     count(pipeline, ticket, SKIP_DRIVER);
 }
 
-void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
-                   CUresult result)
+HOT void pipeline_exit(struct pipeline *pipeline, const struct launch *launch,
+                       struct ticket *ticket, CUresult result)
 {
     if (result != CUDA_SUCCESS) {
         pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));
