@@ -48,21 +48,23 @@ REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
 }
 
 // y(e) = y(e) before + alpha * the sum of x(t) over those t with ids(t) = e: torch.index_add along
-// the first dim
+// the first dim, by atomics that add to y itself
 REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], "
                           "real alpha = 1, each cols")
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
         long long e = INDEX(ids(i / cols)), c = i % cols;
+        real held = HELD(y.before(e, c), t, tokens, INDEX(ids(t)) == e);
         real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, x(t, c));
-        y(e, c) = y.before(e, c) + sum * alpha;
+        y(e, c) = held + sum * alpha;
     }
     SAMPLE(i, entries * cols, SCATTER_BUDGET(tokens) / 4)
     {
         long long e = i / cols, c = i % cols;
+        real held = HELD(y.before(e, c), t, tokens, INDEX(ids(t)) == e);
         real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, x(t, c));
-        y(e, c) = y.before(e, c) + sum * alpha;
+        y(e, c) = held + sum * alpha;
     }
 }
 

@@ -347,6 +347,14 @@ template <class E, int D, int RANK> struct ref_out {
 #define MAX_IF(j, n, condition, ...)                                                               \
     ref_max_if(REF_FRAME, n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),        \
                [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
+/* `old`, which atomics add terms to: it is part of each sum on the way, so it gets the error of a
+ * sum of as many terms as there are j < n whose condition holds. */
+#define HELD(old, j, n, condition)                                                                 \
+    ([&](real ref_old, real ref_hits) -> real {                                                    \
+        [[maybe_unused]] const ref_group_scope ref_scope = {};                                     \
+        real ref_share = ref_old / exactly(where(ref_hits > 0, ref_hits, 1));                      \
+        return where(ref_hits > 0, SUM_IF(j, n, condition, ref_share), ref_old);                   \
+    }(old, SUM_IF(j, n, condition, NUMBER(1))))
 #define DOT(l, n, ...) ref_dot(REF_FRAME, n, [&](auto l) REF_TERM(__VA_ARGS__))
 #define MIX(most, j, n, weight, c, count, ...)                                                     \
     ref_mix<most>(REF_FRAME, n, count, [&]([[maybe_unused]] long long j) REF_TERM(weight),         \

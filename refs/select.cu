@@ -47,12 +47,14 @@ REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[row
     SAMPLE(i, rows * cols, SELECT_BUDGET(cols))
     {
         long long r = i / cols, e = INDEX(index(r, i % cols));
-        y(r, e) = y.before(r, e) + SUM_IF(c, cols, INDEX(index(r, c)) == e, x(r, c));
+        real held = HELD(y.before(r, e), c, cols, INDEX(index(r, c)) == e);
+        y(r, e) = held + SUM_IF(c, cols, INDEX(index(r, c)) == e, x(r, c));
     }
     SAMPLE(i, rows * entries, SELECT_BUDGET(cols))
     {
         long long r = i / entries, e = i % entries;
-        y(r, e) = y.before(r, e) + SUM_IF(c, cols, INDEX(index(r, c)) == e, x(r, c));
+        real held = HELD(y.before(r, e), c, cols, INDEX(index(r, c)) == e);
+        y(r, e) = held + SUM_IF(c, cols, INDEX(index(r, c)) == e, x(r, c));
     }
 }
 

@@ -636,6 +636,37 @@ static void overflow_of_the_accumulator_is_inconclusive(void **state)
     assert_int_equal(v.wide, v.checked);
 }
 
+/* Atomics add to y itself: each of many small terms is rounded where y is, not where their sum is.
+ */
+static void sums_that_begin_with_the_old_value_are_quiet(void **state)
+{
+    (void)state;
+    size_t at = 0;
+    while (strcmp(cases[at].name, "index_add") != 0)
+        at++;
+    for (int wrong = 0; wrong < 2; wrong++) {
+        random_state = 3;
+        problem.wrong = false;
+        prepare(&problem, at, DTYPE_F32);
+        struct array *ids = array_named(&problem, "ids"), *x = array_named(&problem, "x");
+        struct array *y = array_named(&problem, "y");
+        int64_t cols = x->count / ids->count;
+        float alpha = (float)scalar_named(&problem, "alpha");
+        for (int64_t i = 0; i < y->count; i++)
+            encode(DTYPE_F32, y->after_bits, i, y->before[i]);
+        for (int64_t i = 0; i < x->count; i++) {
+            x->before[i] = encode(DTYPE_F32, x->before_bits, i, x->before[i] * 1e-3);
+            float *to = (float *)y->after_bits + (int64_t)ids->before[i / cols] * cols + i % cols;
+            *to += alpha * (float)x->before[i];
+            if (wrong)
+                *to = (float)coarse((double)*to);
+        }
+        struct ref_verdict v = judge(&problem, 0x1p-24);
+        assert_int_equal(v.refused, 0);
+        assert_int_equal(v.violations > 0, wrong);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -645,6 +676,7 @@ int main(void)
         cmocka_unit_test(mutants_are_caught),
         cmocka_unit_test(one_element_is_enough),
         cmocka_unit_test(overflow_of_the_accumulator_is_inconclusive),
+        cmocka_unit_test(sums_that_begin_with_the_old_value_are_quiet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
