@@ -111,7 +111,7 @@ READY := $(BUILD)/.ready
 say = @printf '  %-7s %s\n' $(1) $(2)
 quiet := $(if $(V),,@)
 
-include tests/softgpu/rules.mk tests/scenario/rules.mk
+include tests/softgpu/rules.mk tests/scenario/rules.mk tests/corpus/rules.mk
 
 # ---- targets ------------------------------------------------------------------------------------
 
@@ -139,10 +139,11 @@ unit: $(UNIT_BIN) $(TOOL) $(PLUGINS)
 
 # Scripts, then unit tests, then softgpu and whole programs on it.
 SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh
-PROGRAMS := tests/softgpu/contract/check.sh tests/scenario/run.sh tests/scenario/sweep.sh
+PROGRAMS := tests/softgpu/contract/check.sh tests/scenario/run.sh tests/scenario/sweep.sh \
+    tests/corpus/check.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
-    $(DEMO_KERNELS) $(CONTROL) $(PLUGINS)
+    $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES)
 	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=300 \
 	    $(SOFTGPU_TEST_ENV) tests/run_unit.sh $(if $(TESTS),$(UNIT_RUN),$(SCRIPTS) $(UNIT_RUN) \
 	    $(SOFTGPU_UNIT_BIN) $(PROGRAMS))

@@ -1,0 +1,28 @@
+# rules.mk - builds the corpus; the top-level Makefile includes it.
+
+CORPUS := $(BUILD)/tests/corpus
+CORPUS_C := $(sort $(wildcard tests/corpus/*.c))
+CORPUS_O := $(call objects,$(CORPUS_C))
+CORPUS_FILES := $(CORPUS)/corpus $(CORPUS)/corpus.fatbin $(CORPUS)/registry.yaml
+
+
+
+$(CORPUS)/corpus: $(CORPUS_O) $(CORE) $(HOST_REFS_O)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $(CORPUS_O) $(HOST_REFS_O) $(CORE) $(STATIC_LIBS) \
+	    -L$(STUBS) -lcuda $(SYSTEM_LIBS)
+
+$(CORPUS)/registry.yaml: $(CORPUS)/corpus $(SOFTGPU)/libcuda.so.1
+	$(quiet)LD_LIBRARY_PATH=$(SOFTGPU) $< registry > $@.new && mv $@.new $@
+
+$(CORPUS)/corpus.fatbin: tests/corpus/kernels/corpus.cu tests/corpus/entries.def $(GEN)/gencode
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 $(GENCODE) --threads 0 -MMD -MP -MF $@.d \
+	    -MT $@ -o $@ $<
+
+.PHONY: corpus
+## corpus: right and wrong kernels under cuvet, and what four oracles say of them (on a GPU or softgpu)
+corpus: all softgpu $(CORPUS_FILES) $(HAS_GPU)
+	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) tests/corpus/run.sh $(CORPUS_SETTINGS)
+
+-include $(CORPUS_O:.o=.d) $(CORPUS)/corpus.fatbin.d
