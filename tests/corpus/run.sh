@@ -17,6 +17,7 @@ corpus=$build/tests/corpus
 
 if [ -n "$reduced" ]; then
     sizes=(seeds=2 trials=1 soak=3 study=6 elements=4096)
+    [ -n "$sanitizer" ] && sizes+=(only=gelu) # a few are enough to sanitize the program
 elif [ "$driver" = real ]; then
     sizes=(seeds=20 trials=5 soak=10000 study=30 elements=32768)
 else

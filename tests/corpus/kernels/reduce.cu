@@ -136,7 +136,7 @@ OPERATION(row_prod)
     }
 }
 
-/* y(c) = x(0) + .. + x(c): thread 0 adds up chunks of BLOCK elements */
+/* y(c) = x(0) + .. + x(c); a thread has a row */
 #define row_cumsum_PARAMETERS(T) const T *x, T *y, int rows, int cols
 #define row_cumsum_ARGUMENTS     x, y, rows, cols
 OPERATION(row_cumsum)

@@ -159,8 +159,7 @@ OPERATION(triton_l2norm)
     }
 }
 
-/* The wrong one assigns to its accumulator where it should add: the last of K's tiles of 16 is
- * left. */
+/* The wrong one assigns to its accumulator where it should add: the last product is left. */
 #define triton_matmul_PARAMETERS(T) const T *a, const T *b, T *c, int m, int n, int k
 #define triton_matmul_ARGUMENTS     a, b, c, m, n, k
 OPERATION(triton_matmul)
