@@ -335,9 +335,10 @@ template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> operator<(co
     return ref_scale<typename A::element>(b, a.k) > a;
 }
 
-/* yes ? a : b. Where the subject may have decided otherwise, its distance is allowed. */
-template <class M, class A, class B, class R = ref_real<typename A::element, M::lanes>,
-          class = ref_both<A, B>>
+/* yes ? a : b, as wide as the widest of the three. Where the subject may have decided otherwise,
+ * its distance is allowed. */
+template <class M, class A, class B, class Both = ref_both<A, B>,
+          class R = ref_real<typename A::element, ref_wider(M::lanes, Both::width)>>
 REF_FN R where(const M &m, const A &a, const B &b)
 {
     typedef typename R::element E;
@@ -345,10 +346,11 @@ REF_FN R where(const M &m, const A &a, const B &b)
     r.k = ref_join(a.k, b.k);
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
-        r.v[j] = m.yes[j] ? a.value(j) : b.value(j);
-        r.f[j] = m.yes[j] ? a.shadow(j) : b.shadow(j);
-        r.e[j] = m.yes[j] ? a.error(j) : b.error(j);
-        if (m.unsure[j])
+        const int lane = M::lanes == 1 ? 0 : j;
+        r.v[j] = m.yes[lane] ? a.value(j) : b.value(j);
+        r.f[j] = m.yes[lane] ? a.shadow(j) : b.shadow(j);
+        r.e[j] = m.yes[lane] ? a.error(j) : b.error(j);
+        if (m.unsure[lane])
             r.e[j] = a.error(j) + b.error(j) + ref_abs((E)(a.value(j) - b.value(j)));
     }
     return r;
