@@ -47,7 +47,8 @@ ROOT := $(HERE)../../
 GEN := $(OUT)/gen
 REF_HEADERS := $(wildcard $(ROOT)refs/*.h) $(ROOT)shim/verify/formals.h
 REFS_CU := $(filter-out $(ROOT)refs/refs.cu,$(sort $(wildcard $(ROOT)refs/*.cu)))
-REFGEN_C := $(addprefix $(ROOT),tools/dev/refgen.c shim/verify/formals.c shim/base/error.c)
+REFGEN_C := $(addprefix $(ROOT),tools/dev/refgen.c \
+    shim/verify/ref_text.c shim/verify/formals.c shim/base/error.c)
 OUR_INCLUDES := -I$(ROOT) -I$(ROOT)shim -I$(GEN)
 OUR_C_FLAGS := -std=c11 -D_GNU_SOURCE -O2 $(OUR_INCLUDES)
 PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o error.o)
