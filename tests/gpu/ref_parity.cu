@@ -10,11 +10,19 @@
  * but for `wide`, whose criterion is a comparison of two rounded figures. The general kernels read
  * rows as dense as can be, the special ones rows padded to 16 bytes; padding is all NaN.
  *
+ * The host takes most of the time, so that as many processes as there are cores share the work, a
+ * reference and a shape at a time. The counts are those of all.
+ *
  * Unlike the other programs it is made of this tree's parts (programs.mk).
  */
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <string>
+#include <thread>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cuda.h>
 #include <cuda_fp8.h>
 #include "common.cuh"
@@ -36,7 +44,8 @@ extern "C" {
         }                                                                                          \
     } while (0)
 
-enum { BLOCKS = 24, COMPLAINTS_MAX = 200 };
+/* A process takes about half a GiB of the GPU's memory, and makes so many complaints at most. */
+enum { BLOCKS = 24, COMPLAINTS_MAX = 50, PROCESSES_MAX = 32 };
 
 /* Sizes by the names that formals use; without: optional arrays stay unbound. */
 struct shape {
@@ -62,12 +71,17 @@ static const way ways[] = {{DTYPE_F32, REF_ANY, false},  {DTYPE_F32, REF_F32, fa
                            {DTYPE_F16, REF_ANY, false},  {DTYPE_F16, REF_F16, false},
                            {DTYPE_F32, REF_WIDE, true},  {DTYPE_F64, REF_WIDE, true}};
 
-static int complaints, compared;
+/* What one process has done. */
+struct counts {
+    uint64_t complaints, compared, checks, faults;
+};
+
+static counts done;
 
 static void complain(const std::string &where, const char *what, double gpu, double host)
 {
-    complaints++;
-    if (complaints <= COMPLAINTS_MAX)
+    done.complaints++;
+    if (done.complaints <= COMPLAINTS_MAX)
         printf("%s: %s %.17g on the GPU, %.17g on the host\n", where.c_str(), what, gpu, host);
 }
 
@@ -479,7 +493,7 @@ static bool same_value(double a, double b)
 static void compare_values(const std::string &where, const array &a, const std::vector<double> &gpu,
                            const std::vector<double> &host)
 {
-    compared++;
+    done.compared++;
     for (size_t i = 0; i < host.size(); i++) {
         if (!same_value(gpu[i], host[i])) {
             std::string place = where + " " + a.formal->name + "[" + std::to_string(i) + "]";
@@ -538,7 +552,7 @@ static void compare_verdicts(const std::string &where, const problem &p,
                   {"refused", gpu.refused, host.refused, 0},
                   {"first_index", gpu.first_index, host.first_index, 0},
                   {"first_tensor", gpu.first_tensor, host.first_tensor, 0}};
-    compared++;
+    done.compared++;
     for (const auto &c : counts) {
         uint64_t distance = c.gpu > c.host ? c.gpu - c.host : c.host - c.gpu;
         if (distance > c.slack)
@@ -547,8 +561,6 @@ static void compare_verdicts(const std::string &where, const problem &p,
     if (!same_ratio(gpu.max_ratio, host.max_ratio, p.dtype == DTYPE_F64))
         complain(where, "max_ratio", gpu.max_ratio, host.max_ratio);
 }
-
-static uint64_t checks, faults;
 
 /* One problem by every kernel for its dtype and width. */
 static void run_problem(gpu &g, problem &p)
@@ -562,8 +574,8 @@ static void run_problem(gpu &g, problem &p)
     for (const array &a : p.arrays)
         host_values.push_back(is_output(a) && a.given ? store_host(p, a) : std::vector<double>());
     struct ref_verdict host = run_host(p, call_of(p, true, false));
-    checks += host.checked;
-    faults += host.violations;
+    done.checks += host.checked;
+    done.faults += host.violations;
     for (const way &w : ways) {
         if (w.dtype != p.dtype || w.wide != p.wide || !p.reference->symbol[w.variant] ||
             (p.point && w.variant > REF_WIDE))
@@ -597,7 +609,8 @@ static shape suited(const struct ref_builtin &reference, shape size)
     return size;
 }
 
-static void run_reference(gpu &g, const struct ref_builtin &reference)
+/* A reference in one shape, in every dtype: what a process takes at a time. */
+static void run_reference(gpu &g, const struct ref_builtin &reference, const shape &size)
 {
     static const struct {
         const char *name;
@@ -608,33 +621,94 @@ static void run_reference(gpu &g, const struct ref_builtin &reference)
                  {"f16", DTYPE_F16, false},
                  {"f32 wide", DTYPE_F32, true},
                  {"f64", DTYPE_F64, true}};
-    uint64_t seed = 1;
-    for (const shape &size : shapes) {
-        for (const auto &kind : kinds) {
-            problem p = {};
-            struct error err = {};
-            p.reference = &reference;
-            if (formals_parse(&p.formals, reference.formals, &err)) {
-                printf("%s: %s\n", reference.name, err.text);
-                exit(3);
-            }
-            p.size = suited(reference, size);
-            p.dtype = kind.dtype;
-            p.wide = kind.wide;
-            p.name = std::string(reference.name) + " " + kind.name + " " +
-                     std::to_string(size.rows) + "x" + std::to_string(p.size.cols);
-            p.turn = (unsigned)seed;
-            p.seed = 1000 * seed++;
-            make_arrays(p);
-            run_problem(g, p);
-            for (int point : {(int)DTYPE_BF16, DTYPE_F16 | (int)REF_POINT_MAY}) {
-                p.point = point;
-                if (p.formals.points)
-                    run_problem(g, p);
-            }
-            drop_arrays(p);
+    uint64_t seed = 1 + (uint64_t)(&size - shapes) * std::size(kinds);
+    for (const auto &kind : kinds) {
+        problem p = {};
+        struct error err = {};
+        p.reference = &reference;
+        if (formals_parse(&p.formals, reference.formals, &err)) {
+            printf("%s: %s\n", reference.name, err.text);
+            exit(3);
         }
+        p.size = suited(reference, size);
+        p.dtype = kind.dtype;
+        p.wide = kind.wide;
+        p.name = std::string(reference.name) + " " + kind.name + " " + std::to_string(size.rows) +
+                 "x" + std::to_string(p.size.cols);
+        p.turn = (unsigned)seed;
+        p.seed = 1000 * seed++;
+        make_arrays(p);
+        run_problem(g, p);
+        for (int point : {(int)DTYPE_BF16, DTYPE_F16 | (int)REF_POINT_MAY}) {
+            p.point = point;
+            if (p.formals.points)
+                run_problem(g, p);
+        }
+        drop_arrays(p);
     }
+}
+
+/* ----------------------------------------------------------------------- the processes */
+
+struct unit {
+    const struct ref_builtin *reference;
+    const shape *size;
+};
+
+/* What parent and children see in common. */
+struct common {
+    std::atomic<size_t> next; /* unit that nobody has taken */
+    counts of[PROCESSES_MAX];
+};
+
+/* The large shapes first, so that all processes end at about the same time. */
+static std::vector<unit> units_of(const char *word)
+{
+    std::vector<unit> units;
+    for (const shape &size : shapes)
+        for (size_t i = 0; i < ref_builtin_count; i++)
+            if (strstr(ref_builtins[i].name, word))
+                units.push_back({&ref_builtins[i], &size});
+    std::stable_sort(units.begin(), units.end(), [](const unit &a, const unit &b) {
+        return a.size->rows * a.size->cols > b.size->rows * b.size->cols;
+    });
+    return units;
+}
+
+/* A child: takes units until there are none. */
+static void work(common *common, int self, const std::vector<unit> &units, char **files)
+{
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
+    gpu g = open_gpu(files[0], files[1]);
+    for (size_t i; (i = common->next++) < units.size();)
+        run_reference(g, *units[i].reference, *units[i].size);
+    common->of[self] = done;
+    exit(0);
+}
+
+/* Forks before anything of CUDA, which does not outlive a fork. False where a process did not end
+ * well, and so has not counted. */
+static bool share(common *common, const std::vector<unit> &units, char **files)
+{
+    size_t count = std::min<size_t>(std::max(std::thread::hardware_concurrency(), 1u),
+                                    std::min<size_t>(units.size(), PROCESSES_MAX));
+    pid_t child[PROCESSES_MAX];
+    bool well = true;
+    for (size_t i = 0; i < count; i++)
+        if ((child[i] = fork()) == 0)
+            work(common, (int)i, units, files);
+    for (size_t i = 0; i < count; i++) {
+        int status = 0;
+        if (child[i] > 0 && waitpid(child[i], &status, 0) == child[i] && status == 0)
+            continue;
+        printf("process %zu of %zu: %s %d\n", i, count,
+               child[i] < 0          ? "no fork, status"
+               : WIFSIGNALED(status) ? "ended by signal"
+                                     : "ended with",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        well = false;
+    }
+    return well;
 }
 
 int main(int argc, char **argv)
@@ -643,11 +717,24 @@ int main(int argc, char **argv)
         printf("usage: ref_parity REFS.fatbin REFS_WIDE.fatbin [WORD]\n");
         return 2;
     }
-    gpu g = open_gpu(argv[1], argv[2]);
-    for (size_t i = 0; i < ref_builtin_count; i++)
-        if (argc < 4 || strstr(ref_builtins[i].name, argv[3]))
-            run_reference(g, ref_builtins[i]);
-    printf("%d comparisons over %llu elements with %llu violations: %d disagreements\n", compared,
-           (unsigned long long)checks, (unsigned long long)faults, complaints);
-    return complaints || !faults ? 1 : 0;
+    void *memory =
+        mmap(NULL, sizeof(common), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        perror("mmap");
+        return 3;
+    }
+    common *common = new (memory) struct common();
+    if (!share(common, units_of(argc > 3 ? argv[3] : ""), argv + 1))
+        return 3;
+    counts all = {};
+    for (const counts &c : common->of) {
+        all.complaints += c.complaints;
+        all.compared += c.compared;
+        all.checks += c.checks;
+        all.faults += c.faults;
+    }
+    printf("%llu comparisons over %llu elements with %llu violations: %llu disagreements\n",
+           (unsigned long long)all.compared, (unsigned long long)all.checks,
+           (unsigned long long)all.faults, (unsigned long long)all.complaints);
+    return all.complaints || !all.faults ? 1 : 0;
 }
