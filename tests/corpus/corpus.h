@@ -157,6 +157,7 @@ void oracles_judge(const struct problem *problem, char letters[ORACLES + 1]);
 
 struct settings {
     const char *only;
+    int part, parts; /* every parts-th kernel, from number `part` on */
     int seeds, trials, soak, study;
     double elements;
 };

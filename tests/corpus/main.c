@@ -7,7 +7,8 @@
  *
  * Keys: only=WORD (kernels whose name holds it), seeds, trials, soak, study (launches of a mutant,
  * of the usual input, of a right kernel and of the study's ones), elements (of an array, at most;
- * one draw in 64 may have 64 times as many).
+ * one draw in 64 may have 64 times as many), part and parts (each parts-th kernel, from `part` on:
+ * several processes share the work, and a report takes the records of all, one behind the other).
  */
 #include "corpus.h"
 
@@ -32,10 +33,9 @@ static void set(struct settings *settings, const char *word)
     const struct {
         const char *key;
         int *value;
-    } keys[] = {{"seeds=", &settings->seeds},
-                {"trials=", &settings->trials},
-                {"soak=", &settings->soak},
-                {"study=", &settings->study}};
+    } keys[] = {{"seeds=", &settings->seeds}, {"trials=", &settings->trials},
+                {"soak=", &settings->soak},   {"study=", &settings->study},
+                {"part=", &settings->part},   {"parts=", &settings->parts}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strncmp(word, keys[i].key, strlen(keys[i].key)) == 0) {
             *keys[i].value = atoi(word + strlen(keys[i].key));
@@ -46,13 +46,19 @@ static void set(struct settings *settings, const char *word)
     else if (strncmp(word, "elements=", 9) == 0)
         settings->elements = atof(word + 9);
     else
-        die("'%s' is none of only=, seeds=, trials=, soak=, study=, elements=", word);
+        die("'%s' is none of only=, seeds=, trials=, soak=, study=, part=, parts=, elements=",
+            word);
 }
 
 int main(int argc, char **argv)
 {
-    struct settings settings = {
-        .only = "", .seeds = 20, .trials = 3, .soak = 60, .study = 30, .elements = 1 << 15};
+    struct settings settings = {.only = "",
+                                .parts = 1,
+                                .seeds = 20,
+                                .trials = 3,
+                                .soak = 60,
+                                .study = 30,
+                                .elements = 1 << 15};
     const char *verb = argc > 1 ? argv[1] : "";
     operations_parse();
     if (strcmp(verb, "registry") == 0 && argc == 2) {
@@ -62,6 +68,8 @@ int main(int argc, char **argv)
     if (strcmp(verb, "run") == 0 && argc >= 4) {
         for (int i = 4; i < argc; i++)
             set(&settings, argv[i]);
+        if (settings.parts < 1)
+            die("parts=%d; expected at least 1", settings.parts);
         corpus_run(argv[2], argv[3], &settings);
         return 0;
     }

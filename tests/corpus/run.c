@@ -262,7 +262,8 @@ void corpus_run(const char *fatbin, const char *records, const struct settings *
     for (size_t i = 0; i < entry_count; i++) {
         char name[64];
         entry_symbol(&entries[i], name);
-        if (entry_operation(&entries[i])->builtin && strstr(name, settings->only))
+        if (entry_operation(&entries[i])->builtin && strstr(name, settings->only) &&
+            (int)(i % (size_t)settings->parts) == settings->part)
             run_entry(&entries[i]);
     }
     if (run.flush)

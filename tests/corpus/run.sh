@@ -24,16 +24,33 @@ else
     sizes=(seeds=20 trials=5 soak=20 study=30 elements=16384)
 fi
 
+# What right outputs are is computed on the CPU, one core a process: on a GPU several share the kernels.
+parts=1
+[ "$driver" = real ] && [ -z "$reduced" ] && parts=$(nproc)
+
+# Part NUMBER of the kernels.
+run_part() {
+    local part=$1
+    shift
+    env "${usual[@]}" CUVET_BUNDLES=0 CUVET_CONFIG="$corpus/registry.yaml" CUVET_REPORT="$work" \
+        SOFTGPU_MEMORY=64G LD_PRELOAD="${sanitizer:+$sanitizer:}$library" \
+        "$corpus/corpus" run "$corpus/corpus.fatbin" "$work/records.$part" "${sizes[@]}" \
+        "part=$part" "parts=$parts" "$@" 2>"$work/words.$part"
+}
+
 # Leaves WORK/table; fails where an expectation does not hold.
 run_corpus() {
-    local journals
-    if ! env "${usual[@]}" CUVET_BUNDLES=0 CUVET_CONFIG="$corpus/registry.yaml" CUVET_REPORT="$work" \
-        SOFTGPU_MEMORY=64G LD_PRELOAD="${sanitizer:+$sanitizer:}$library" \
-        "$corpus/corpus" run "$corpus/corpus.fatbin" "$work/records" "${sizes[@]}" "$@" 2>"$work/words"; then
-        cat "$work/words"
-        return 1
-    fi
-    cat "$work/words"
+    local journals pids=() part pid status=0
+    for ((part = 0; part < parts; part++)); do
+        run_part "$part" "$@" &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do
+        wait "$pid" || status=1
+    done
+    cat "$work"/words.*
+    [ "$status" -eq 0 ] || return 1
+    cat "$work"/records.* >"$work/records"
     journals=("$work"/journal-*.jsonl)
     "$corpus/corpus" report "$work/records" "${journals[@]}" >"$work/table"
 }
