@@ -3,7 +3,7 @@
  * tests that draw them: an index must be one of the table that it points into, a variance is
  * positive, codes have a dtype of their own.
  *
- * Plain C, for test_catalogue.c and tests/gpu/ref_parity.cu.
+ * Plain C, for test_catalogue.c, tests/scenario/catalogue and tests/gpu/ref_parity.cu.
  */
 #ifndef TESTS_REF_INPUTS_H
 #define TESTS_REF_INPUTS_H
@@ -14,8 +14,8 @@
 #include <string.h>
 #include "refs/ref_abi.h"
 
-/* Dtypes of which a test takes one after the other. */
-enum { REF_BYTES = -1, REF_BLOCKS = -2 };
+/* Dtypes of which a test takes one after the other; REF_SIGNED: bytes that have a sign. */
+enum { REF_BYTES = -1, REF_BLOCKS = -2, REF_SIGNED = -3 };
 
 /* What is drawn for it: an index of one of the first five kinds, or a number. */
 enum ref_input_kind {
@@ -33,7 +33,7 @@ struct ref_input {
     const char *reference, *formal; /* reference NULL: of any */
     const char *below;              /* an index: the size that it stays under */
     enum ref_input_kind kind;
-    int dtype; /* enum dtype, REF_BYTES or REF_BLOCKS; 0: as other arrays */
+    int dtype; /* enum dtype, or one of the three above; 0: as other arrays */
 };
 
 /* The row for this formal, or NULL for numbers of any kind. */
@@ -65,7 +65,7 @@ static inline const struct ref_input *ref_input_find(const char *reference, cons
         {"dequantise", "scale", NULL, POSITIVE, 0},
         {"quantise", "q", NULL, ANY_NUMBER, REF_BYTES},
         {"quantise", "scale", NULL, POSITIVE, 0},
-        {"quantise_rows", "q", NULL, ANY_NUMBER, REF_BYTES},
+        {"quantise_rows", "q", NULL, ANY_NUMBER, REF_SIGNED},
         {"quantise_rows", "most", NULL, POSITIVE, 0},
         {"dequantise_blocks", "w", NULL, ANY_NUMBER, REF_BLOCKS},
         {"embedding_blocks", "table", NULL, ANY_NUMBER, REF_BLOCKS},
@@ -86,15 +86,23 @@ static inline const struct ref_input *ref_input_find(const char *reference, cons
     return NULL;
 }
 
+/* How many turns ref_input_dtype tells apart. */
+static inline unsigned ref_input_turns(const struct ref_input *kind)
+{
+    if (kind && kind->dtype == REF_BLOCKS)
+        return DTYPE_Q6_K - DTYPE_Q4_0 + 1;
+    return kind && kind->dtype == REF_BYTES ? 4 : kind && kind->dtype == REF_SIGNED ? 3 : 1;
+}
+
 /* The dtype of a formal's elements where the others are `dtype`; `turn` picks one of several. */
 static inline enum dtype ref_input_dtype(const struct ref_input *kind, enum dtype dtype,
                                          unsigned turn)
 {
     static const enum dtype bytes[] = {DTYPE_I8, DTYPE_F8E4M3, DTYPE_F8E5M2, DTYPE_U8};
-    if (kind && kind->dtype == REF_BYTES)
-        return bytes[turn % 4];
+    if (kind && (kind->dtype == REF_BYTES || kind->dtype == REF_SIGNED))
+        return bytes[turn % ref_input_turns(kind)];
     if (kind && kind->dtype == REF_BLOCKS)
-        return (enum dtype)(DTYPE_Q4_0 + (int)(turn % (DTYPE_Q6_K - DTYPE_Q4_0 + 1)));
+        return (enum dtype)(DTYPE_Q4_0 + (int)(turn % ref_input_turns(kind)));
     return kind && kind->dtype ? (enum dtype)kind->dtype : dtype;
 }
 

@@ -30,13 +30,14 @@ $(SCENARIO)/injection/other.so: $(SCENARIO)/injection/other.o
 # This one is made of the references themselves: their list gives kernels and registry, their host build
 # the right answers.
 CATALOGUE := $(SCENARIO)/catalogue
-CATALOGUE_O := $(GEN)/ref_list.o $(BUILD)/shim/verify/formals.o $(BUILD)/shim/base/error.o
+CATALOGUE_O := $(GEN)/ref_list.o \
+    $(addprefix $(BUILD)/shim/,verify/formals.o verify/dtype.o base/error.o base/nearest.o)
 $(CATALOGUE)/%.o: INCLUDES = -Itests/scenario -I. -Ishim -I$(GEN)
 $(CATALOGUE)/program: $(CATALOGUE_O) $(HOST_REFS_O)
 $(CATALOGUE)/program: SCENARIO_LIBS = -lm
 $(CATALOGUE)/registry: $(CATALOGUE)/registry.o $(CATALOGUE_O)
 	$(call say,LINK,$@)
-	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lm
 $(CATALOGUE)/registry.yaml $(CATALOGUE)/kernels.inc: $(CATALOGUE)/registry
 	$(quiet)$< $(subst .,,$(suffix $@)) > $@
 $(CATALOGUE)/kernels.fatbin: $(CATALOGUE)/kernels.inc tests/scenario/catalogue/job.h

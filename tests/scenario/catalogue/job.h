@@ -7,7 +7,7 @@
 #ifndef CATALOGUE_JOB_H
 #define CATALOGUE_JOB_H
 
-enum { JOB_ARRAYS = 10, JOB_SCALARS = 8, JOB_SIZES = 8 };
+enum { JOB_ARRAYS = 10, JOB_SCALARS = 8, JOB_SIZES = 12 };
 
 struct job {
     unsigned long long array[JOB_ARRAYS]; /* by the formals' slots; 0: not given */
@@ -17,8 +17,5 @@ struct job {
     const unsigned char *from;
     long long bytes;
 };
-
-/* The types that the references are run in, each a kernel of its own: `add_f32`. */
-#define JOB_TYPES(TYPE) TYPE(f32) TYPE(f64) TYPE(bf16) TYPE(f16)
 
 #endif

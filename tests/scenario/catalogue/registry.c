@@ -7,30 +7,37 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "refs/ref_list.h"
-#include "tests/ref_inputs.h"
 #include "tests/scenario/catalogue/job.h"
-#include "verify/formals.h"
+#include "tests/scenario/catalogue/ways.h"
 
 _Static_assert((int)JOB_ARRAYS >= (int)REF_MAX_TENSORS && (int)JOB_SIZES >= (int)REF_MAX_SIZES &&
                    (int)JOB_SCALARS >= (int)REF_MAX_SCALARS,
                "a job has room for every reference");
 
-static void write_kernels(const char *name)
+/* The types that the reference is run in, each a kernel of its own. */
+static void write_kernels(const struct ref_builtin *reference, const struct formals *formals,
+                          unsigned turn)
 {
-#define TYPE(type) printf("KERNEL_OF(%s_%s)\n", name, #type);
-    JOB_TYPES(TYPE)
-#undef TYPE
+    for (int i = 0; i < WAYS; i++) {
+        char name[KERNEL_NAME];
+        bool named = !way_applies(&ways[i], reference);
+        for (int k = 0; k < i; k++)
+            named |= way_applies(&ways[k], reference) && ways[k].dtype == ways[i].dtype;
+        if (named)
+            continue;
+        way_kernel(name, reference->name, formals, ways[i].type, turn);
+        printf("KERNEL_OF(%s)\n", name);
+    }
 }
 
 static void write_array(const char *reference, const struct formals *formals,
-                        const struct formal *formal)
+                        const struct formal *formal, unsigned turn)
 {
     static const char *const roles[] = {
         [FORMAL_IN] = "const ", [FORMAL_OUT] = "", [FORMAL_INOUT] = "inout "};
-    const struct ref_input *input = ref_input_find(reference, formal->name);
-    printf(", %s%s %s%s", roles[formal->kind], input && input->below ? "i64" : "T", formal->name,
-           formal->optional ? "?" : "");
+    enum dtype dtype = way_dtype(reference, formal->name, DTYPE_NONE, turn);
+    printf(", %s%s %s%s", roles[formal->kind], dtype == DTYPE_NONE ? "T" : dtype_text(dtype),
+           formal->name, formal->optional ? "?" : "");
     for (int i = 0; i < formal->ndim; i++) {
         const struct formal_dim *dim = &formal->dim[i];
         if (dim->size < 0)
@@ -41,11 +48,14 @@ static void write_array(const char *reference, const struct formals *formals,
     printf(" @%zu", offsetof(struct job, array) + 8 * (size_t)formal->slot);
 }
 
-static void write_entry(const struct ref_builtin *reference, const struct formals *formals)
+static void write_entry(const struct ref_builtin *reference, const struct formals *formals,
+                        unsigned turn)
 {
-    printf("  - kernel: '/^%s_(?<T>[a-z]+\\d+)$/'\n    reference: %s\n    signature: >\n"
+    char pattern[KERNEL_NAME];
+    way_kernel(pattern, reference->name, formals, "(?<T>[a-z]+\\d+)", turn);
+    printf("  - kernel: '/^%s$/'\n    reference: %s\n    signature: >\n"
            "      struct %zu { i64 bytes @%zu",
-           reference->name, reference->name, sizeof(struct job), offsetof(struct job, bytes));
+           pattern, reference->name, sizeof(struct job), offsetof(struct job, bytes));
     for (int i = 0; i < formals->sizes; i++)
         printf(", i64 %s @%zu", formals->size_name[i], offsetof(struct job, size) + 8 * (size_t)i);
     for (int i = 0; i < formals->count; i++) {
@@ -54,7 +64,7 @@ static void write_entry(const struct ref_builtin *reference, const struct formal
             printf(", f32 %s @%zu", formal->name,
                    offsetof(struct job, scalar) + 4 * (size_t)formal->slot);
         else if (formal_is_array(formal))
-            write_array(reference->name, formals, formal);
+            write_array(reference->name, formals, formal, turn);
     }
     printf(" }\n");
 }
@@ -75,10 +85,8 @@ int main(int argc, char **argv)
             fprintf(stderr, "%s: %s\n", ref_builtins[i].name, err.text);
             return 1;
         }
-        if (yaml)
-            write_entry(&ref_builtins[i], &formals);
-        else
-            write_kernels(ref_builtins[i].name);
+        for (unsigned turn = 0; turn < way_turns(ref_builtins[i].name, &formals); turn++)
+            (yaml ? write_entry : write_kernels)(&ref_builtins[i], &formals, turn);
     }
     return 0;
 }
