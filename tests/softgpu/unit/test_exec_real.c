@@ -243,7 +243,7 @@ static void blocks_are_decoded(void **state)
 {
     (void)state;
     for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_Q6_K; dtype++) {
-        if (!open_file("refs.ptx"))
+        if (!open_file("refs_wide.ptx"))
             skip();
         open_kernel("cuvet_ref_dequantise_blocks_wide");
         uint64_t w = bench_area(8192), y = bench_area(8192), answers = bench_area(65536);
@@ -276,7 +276,7 @@ static void blocks_are_decoded(void **state)
 static void groups_have_their_scales(void **state)
 {
     (void)state;
-    if (!open_file("refs.ptx"))
+    if (!open_file("refs_wide.ptx"))
         skip();
     open_kernel("cuvet_ref_dequantise_wide");
     enum { SCALES = CODE_COLS / CODE_GROUP };
