@@ -2,7 +2,8 @@
  * ref_codes.h - f8, integers of 8 bits and ggml's blocks as tests make and read them: whole blocks
  * at a time, group by group, where refs/ref_blocks.h takes one element out of a block.
  *
- * Plain C, for test_catalogue.c, test_quant.c, tests/scenario/catalogue and tests/gpu/ref_parity.cu.
+ * Plain C, for test_catalogue.c, test_quant.c, tests/scenario/catalogue and
+ * tests/gpu/ref_parity.cu.
  */
 #ifndef TESTS_REF_CODES_H
 #define TESTS_REF_CODES_H
