@@ -109,7 +109,7 @@ REFERENCE_ONCE(attention_paged,
                "in v[blocks][page][kv_heads][width], in table[batch][pages], in lengths[batch], "
                "out y[batch][queries][heads][width], out lse?[batch][heads][queries], "
                "real scale, real softcap = 0, real empty = -inf, int left = -1, int right = 0, "
-               "each batch, each width")
+               "each batch, each width, touch blocks by table")
 {
     SAMPLE(item, page > 0 ? batch * heads * queries * PIECES(width) : 0,
            PIECE_BUDGET(pages * page * dim))
@@ -139,7 +139,8 @@ REFERENCE_ONCE(attention_paged,
 REFERENCE_ONCE(attention_paged_split,
                "in q[batch][heads][dim], in k[blocks][kv_heads][chunks][inner], "
                "in v[blocks][kv_heads][width][page], in table[batch][pages], in lengths[batch], "
-               "out y[batch][heads][width], real scale, real softcap = 0, each batch, each width")
+               "out y[batch][heads][width], real scale, real softcap = 0, each batch, each width, "
+               "touch blocks by table")
 {
     long long x = page > 0 ? inner / page : 0;
     SAMPLE(item, x > 0 ? batch * heads * PIECES(width) : 0, PIECE_BUDGET(pages * page * dim))

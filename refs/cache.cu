@@ -14,7 +14,8 @@
 REFERENCE_ONCE(cache_append,
                "in key[tokens][heads][dim], in value?[tokens][heads][width], in slots[tokens], "
                "inout key_cache[blocks][page][heads][dim], "
-               "inout value_cache?[blocks][page][heads][width], each heads, each dim")
+               "inout value_cache?[blocks][page][heads][width], each heads, each dim, "
+               "touch blocks page by slots")
 {
     SAMPLE(i, page > 0 ? tokens * heads : 0, 16384)
     {
@@ -64,7 +65,8 @@ REFERENCE_ONCE(cache_append_split,
 REFERENCE_ONCE(cache_append_rows,
                "in key[batch][added][heads][dim], in value?[batch][added][heads][width], "
                "in filled[batch], in row?[batch], inout key_cache[rows][places][heads][dim], "
-               "inout value_cache?[rows][places][heads][width], each heads, each dim")
+               "inout value_cache?[rows][places][heads][width], each heads, each dim, "
+               "touch rows by row")
 {
     SAMPLE(item, batch * added * heads, 16384)
     {
@@ -91,7 +93,8 @@ REFERENCE_ONCE(cache_append_paged,
                "in key[batch][added][heads][dim], in value?[batch][added][heads][width], "
                "in filled[batch], in table[batch][pages], "
                "inout key_cache[blocks][page][heads][dim], "
-               "inout value_cache?[blocks][page][heads][width], each heads, each dim")
+               "inout value_cache?[blocks][page][heads][width], each heads, each dim, "
+               "touch blocks by table")
 {
     TERM(place, t, INDEX(filled(t / added)) + t % added);
     TERM(block, t, INDEX(table(t / added, place(t) / page)));

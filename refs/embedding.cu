@@ -12,7 +12,7 @@
 
 // y(t) = table(ids(t)): torch.nn.functional.embedding, index_select along the first dim
 REFERENCE_ONCE(embedding, "in ids[tokens], in table[entries][cols], out y[tokens][cols], "
-                          "each tokens, each cols")
+                          "each tokens, each cols, touch entries by ids")
 {
     ELEMENT(t, tokens, c, cols) y(t, c) = table(INDEX(ids(t)), c);
 }
@@ -20,7 +20,7 @@ REFERENCE_ONCE(embedding, "in ids[tokens], in table[entries][cols], out y[tokens
 // y(n, t) = table(ids(n, t)) + positions(t), learned positions (GPT-2, llm.c's encoder_forward)
 REFERENCE_ONCE(embedding_positions, "in ids[batch][time], in table[entries][cols], "
                                     "in positions[time][cols], out y[batch][time][cols], "
-                                    "each batch, each time, each cols")
+                                    "each batch, each time, each cols, touch entries by ids")
 {
     ELEMENT(i, batch * time, c, cols)
     {
@@ -31,7 +31,8 @@ REFERENCE_ONCE(embedding_positions, "in ids[batch][time], in table[entries][cols
 
 // dtable(e) = scale * the sum of dy(t) over the tokens t with ids(t) = e, the gradient of embedding
 REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
-                                   "out dtable[entries][cols], real scale = 1, each cols")
+                                   "out dtable[entries][cols], real scale = 1, each cols, "
+                                   "touch entries by ids")
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
@@ -50,7 +51,7 @@ REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
 // y(e) = y(e) before + alpha * the sum of x(t) over those t with ids(t) = e: torch.index_add along
 // the first dim, by atomics that add to y itself
 REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], "
-                          "real alpha = 1, each cols")
+                          "real alpha = 1, each cols, touch entries by ids")
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
@@ -72,7 +73,7 @@ REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][
 // over n (llm.c's encoder_backward)
 REFERENCE_ONCE(embedding_positions_backward,
                "in ids[batch][time], in dy[batch][time][cols], out dtable?[entries][cols], "
-               "out dpositions?[time][cols], each cols")
+               "out dpositions?[time][cols], each cols, touch entries by ids")
 {
     long long tokens = batch * time;
     SAMPLE(i, dtable.given ? tokens * cols : 0, SCATTER_BUDGET(tokens))
@@ -96,7 +97,7 @@ REFERENCE_ONCE(embedding_positions_backward,
 REFERENCE_ONCE(embedding_rmsnorm_backward,
                "in ids[tokens], in dy[tokens][cols], in table[entries][cols], in w[cols] = 1, "
                "in rstd?[tokens], out dtable[entries][cols], out dw?[cols], real eps = 0, "
-               "real offset = 0")
+               "real offset = 0, touch entries by ids")
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens + tokens / 16 * cols))
     {

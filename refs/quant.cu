@@ -81,7 +81,8 @@ REFERENCE_ONCE(dequantise_blocks, "coded w[rows][cols], out y[rows][cols]")
 
 // y(t) = table(ids(t)), the table in blocks, as ggml's get_rows
 REFERENCE_ONCE(embedding_blocks,
-               "in ids[tokens], coded table[entries][cols], out y[tokens][cols], each tokens")
+               "in ids[tokens], coded table[entries][cols], out y[tokens][cols], each tokens, "
+               "touch entries by ids")
 {
     ELEMENT(t, tokens, c, cols)
     {

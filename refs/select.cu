@@ -59,7 +59,8 @@ REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[row
 }
 
 // y(ids(t)) = x(t), the others as before: torch.index_copy along the first dim
-REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], each cols")
+REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], each cols, "
+                           "touch entries by ids")
 {
     SAMPLE(i, tokens * cols, SELECT_BUDGET(tokens))
     {

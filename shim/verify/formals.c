@@ -259,7 +259,8 @@ static enum status take_name(struct cursor *in, const struct formals *formals,
         return status;
     if (!*formal->name)
         return fail(in, start, "expected a name");
-    if (kind_of(formal->name, &other) || strcmp(formal->name, "each") == 0)
+    if (kind_of(formal->name, &other) || strcmp(formal->name, "each") == 0 ||
+        strcmp(formal->name, "touch") == 0)
         return fail(in, start, "a keyword cannot be a name");
     if (formals_find(formals, formal->name) || find_size(formals, formal->name) >= 0)
         return fail(in, start, "name used twice");
@@ -330,6 +331,17 @@ static enum status check_each(const struct cursor *in, const char *at,
     return STATUS_OK;
 }
 
+/* Whether `word` comes next; takes it. */
+static bool take_keyword(struct cursor *in, const char *word)
+{
+    skip_space(in);
+    size_t length = strlen(word);
+    if (strncmp(in->at, word, length) != 0 || is_letter(in->at[length]) || is_digit(in->at[length]))
+        return false;
+    in->at += length;
+    return true;
+}
+
 /* What stands after "each"; all formals have been read. */
 static enum status take_each(struct cursor *in, struct formals *formals)
 {
@@ -363,14 +375,66 @@ static enum status take_each(struct cursor *in, struct formals *formals)
     return status ? status : check_each(in, start, formals, each.size);
 }
 
-/* Whether "each" comes next; takes it. */
-static bool take_each_word(struct cursor *in)
+static enum status take_size(struct cursor *in, const struct formals *formals, const char *what,
+                             int *size)
 {
+    char name[FORMAL_NAME];
     skip_space(in);
-    if (strncmp(in->at, "each", 4) != 0 || is_letter(in->at[4]) || is_digit(in->at[4]))
-        return false;
-    in->at += 4;
-    return true;
+    const char *start = in->at;
+    enum status status = take_word(in, name);
+    if (status)
+        return status;
+    *size = formals_find(formals, name) ? -1 : find_size(formals, name);
+    return *size < 0 ? fail(in, start, what) : STATUS_OK;
+}
+
+/* What an index stands for must be the first dims wherever it is a dim. */
+static enum status check_touch(const struct cursor *in, const char *at,
+                               const struct formals *formals, const struct formal_touch *touch)
+{
+    bool any = false;
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *formal = &formals->formal[i];
+        for (int j = 0; formal_is_array(formal) && j < formal->ndim; j++) {
+            int size = formal->dim[j].size;
+            if (size < 0 || (size != touch->size[0] && size != touch->size[1]))
+                continue;
+            if (size != touch->size[j > 0] || j > 1 || formal->slot == touch->by)
+                return fail(in, at, "what is touched must be the first dims of its arrays");
+            any = true;
+        }
+    }
+    return any ? STATUS_OK : fail(in, at, "no array has the dim of touch");
+}
+
+/* What stands after "touch". */
+static enum status take_touch(struct cursor *in, struct formals *formals)
+{
+    char name[FORMAL_NAME];
+    struct formal_touch touch = {.size = {-1, -1}};
+    skip_space(in);
+    const char *start = in->at;
+    enum status status = take_size(in, formals, "expected a named dim", &touch.size[0]);
+    if (!status && !take_keyword(in, "by")) {
+        status = take_size(in, formals, "expected by, or another named dim", &touch.size[1]);
+        if (!status && !take_keyword(in, "by"))
+            return fail(in, in->at, "expected by");
+    }
+    if (status)
+        return status;
+    skip_space(in);
+    const char *by = in->at;
+    status = take_word(in, name);
+    if (status)
+        return status;
+    const struct formal *formal = formals_find(formals, name);
+    if (!formal || formal->kind != FORMAL_IN)
+        return fail(in, by, "expected the input whose elements are the indices");
+    if (formals->touches == FORMALS_TOUCH)
+        return fail(in, start, "more than 4 dims of touch");
+    touch.by = formal->slot;
+    formals->touch[formals->touches++] = touch;
+    return check_touch(in, start, formals, &touch);
 }
 
 /* Int formals take the sizes after the named dims. */
@@ -396,10 +460,13 @@ enum status formals_parse(struct formals *formals, const char *text, struct erro
     *formals = (struct formals){0};
     enum status status;
     do {
-        bool each = formals->count && take_each_word(&in);
-        if (!each && formals->eaches)
-            return fail(&in, in.at, "expected each: nothing else follows one");
-        status = each ? take_each(&in, formals) : take_formal(&in, formals);
+        bool each = formals->count && take_keyword(&in, "each");
+        bool touch = formals->count && !each && take_keyword(&in, "touch");
+        if (!each && !touch && formals->eaches + formals->touches)
+            return fail(&in, in.at, "expected each or touch: nothing else follows one");
+        status = each    ? take_each(&in, formals)
+                 : touch ? take_touch(&in, formals)
+                         : take_formal(&in, formals);
         if (status)
             return status;
     } while (take(&in, ','));
@@ -413,5 +480,17 @@ const struct formal *formals_find(const struct formals *formals, const char *nam
     for (int i = 0; i < formals->count; i++)
         if (strcmp(formals->formal[i].name, name) == 0)
             return &formals->formal[i];
+    return NULL;
+}
+
+const struct formal_touch *formals_touch(const struct formals *formals, const struct formal *formal,
+                                         int by)
+{
+    for (int i = 0; i < formals->touches; i++) {
+        const struct formal_touch *touch = &formals->touch[i];
+        if (touch->by == by && formal_is_array(formal) && formal->ndim > 0 &&
+            formal->dim[0].size == touch->size[0])
+            return touch;
+    }
     return NULL;
 }

@@ -2,17 +2,22 @@
  * formals.h - the declared arguments of a reference: "in x[rows][cols], in w[cols] = 1,
  * out y[rows][cols], out rstd?[rows], real eps, int k, each rows".
  *
- * Grammar: formal {"," formal} {"," each};
+ * Grammar: formal {"," formal} {"," (each | touch)};
  *          formal = ("in"|"coded"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
  *                 | ("real"|"int") name ["=" number] | "point" name;
  *          dim = name | positive integer;
- *          each = "each" name ["given" name].
+ *          each = "each" name ["given" name];
+ *          touch = "touch" name [name] "by" name.
  * `coded` is an `in` whose elements may be in a block format. An `in` with a default or `?` may
  * stay unbound: reads then give the default (0 without one). An `out?` may stay unbound: it is not
  * compared. Array formals come before scalars in ref_call in order of appearance; named dims, in
  * order of first appearance, fill ref_call.size, and int formals follow them. A point is a place in
  * the formula where a kernel may round (refs/ref_point.h): no argument stands behind it, a
  * tolerance row may give it a dtype.
+ *
+ * "touch entries by ids": rows of the dim `entries`, the first of every array that has it, are
+ * reached through the elements of the input `ids` and in no other way; "touch blocks page by
+ * slots": an element names place slots % page of row slots / page.
  */
 #ifndef VERIFY_FORMALS_H
 #define VERIFY_FORMALS_H
@@ -26,7 +31,8 @@ enum formal_kind { FORMAL_IN, FORMAL_OUT, FORMAL_INOUT, FORMAL_REAL, FORMAL_INT,
 enum {
     FORMAL_NAME = 32,
     FORMALS_MAX = REF_MAX_TENSORS + REF_MAX_SCALARS + REF_MAX_POINTS,
-    FORMALS_EACH = 4
+    FORMALS_EACH = 4,
+    FORMALS_TOUCH = 4
 };
 
 struct formal {
@@ -54,6 +60,11 @@ struct formals {
         int size;  /* index into size_name */
         int given; /* slot of the input that must be bound, or -1 */
     } each[FORMALS_EACH];
+    int touches;
+    struct formal_touch {
+        int size[2]; /* indices into size_name: of the rows, and of places in one, or -1 */
+        int by;      /* slot of the input */
+    } touch[FORMALS_TOUCH];
 };
 
 /* Parses `text`. No allocation. STATUS_INVALID with column and expectation in `err`. */
@@ -61,6 +72,10 @@ enum status formals_parse(struct formals *formals, const char *text, struct erro
 
 /* Where the array has the dim `size`, or -1. */
 int formals_axis(const struct formal *formal, int size);
+
+/* The promise about rows of the formal that the input in slot `by` names, or NULL. */
+const struct formal_touch *formals_touch(const struct formals *formals, const struct formal *formal,
+                                         int by);
 
 /* Whether it is an array: in, out or inout. */
 static inline bool formal_is_array(const struct formal *formal)

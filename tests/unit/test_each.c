@@ -4,6 +4,9 @@
  * For each promise a problem is drawn, a third to a half of the dim's items is picked, and these
  * are presented as a problem of their own. Its reference values must be those of the whole problem,
  * bit by bit: then a launch may be checked on some items, and nobody is blamed for the others.
+ *
+ * What they promise by `touch` likewise: the rows that the indices name are presented as a problem
+ * of their own, in which the indices are the numbers of these rows.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +23,7 @@
 #include "tests/ref_inputs.h"
 #include "verify/formals.h"
 
-enum { ELEMENTS_MAX = 4096, ITEMS_MAX = 16 };
+enum { ELEMENTS_MAX = 4096, ITEMS_MAX = 32, NO_SIZE = -2 };
 
 /* One array: the whole problem's, and what is left of it for the chosen items. Doubles, or integers
  * where they are indices. */
@@ -33,8 +36,9 @@ struct array {
 struct problem {
     const struct ref_builtin *reference;
     struct formals formals;
-    int size; /* the dim of the promise */
+    int size; /* the dim of the promise, or NO_SIZE ... */
     int64_t items, chosen, choice[ITEMS_MAX];
+    const struct formal_touch *touch; /* ... and this: choice[] are rows, -1 one of zeros */
     struct array array[REF_MAX_TENSORS];
     double whole[ELEMENTS_MAX], some[ELEMENTS_MAX]; /* reference values */
 };
@@ -88,12 +92,19 @@ static enum dtype dtype_of(const struct problem *p, const struct formal *formal)
     return kind && kind->below ? DTYPE_I64 : DTYPE_F64;
 }
 
+static int64_t size_of(const struct problem *p, int size, bool some)
+{
+    if (p->touch && some && size == p->touch->size[0])
+        return p->chosen;
+    if (p->touch && some && size == p->touch->size[1])
+        return 1;
+    return some && size == p->size ? p->chosen : size_named(p->formals.size_name[size]);
+}
+
 static int64_t dim_of(const struct problem *p, const struct formal *formal, int d, bool some)
 {
     int size = formal->dim[d].size;
-    if (size < 0)
-        return formal->dim[d].literal;
-    return some && size == p->size ? p->chosen : size_named(p->formals.size_name[size]);
+    return size < 0 ? formal->dim[d].literal : size_of(p, size, some);
 }
 
 static int64_t count_of(const struct problem *p, const struct formal *formal, bool some)
@@ -105,9 +116,23 @@ static int64_t count_of(const struct problem *p, const struct formal *formal, bo
     return count;
 }
 
+/* The same for touched rows; -1 where it is one of no row. */
+static int64_t touched_index(const struct problem *p, const struct formal *formal, int64_t i)
+{
+    bool pages = p->touch->size[1] >= 0;
+    int64_t rows = dim_of(p, formal, 0, false), inside;
+    if (pages)
+        rows *= dim_of(p, formal, 1, false);
+    inside = count_of(p, formal, false) / rows;
+    int64_t row = p->choice[i / inside];
+    return row < 0 ? -1 : row * inside + i % inside;
+}
+
 /* The element of the whole array that is element `i` of the chosen items. */
 static int64_t whole_index(const struct problem *p, const struct formal *formal, int64_t i)
 {
+    if (p->touch)
+        return formals_touch(&p->formals, formal, p->touch->by) ? touched_index(p, formal, i) : i;
     int64_t index = 0, stride = 1;
     for (int d = formal->ndim - 1; d >= 0; d--) {
         int64_t dim = dim_of(p, formal, d, true), at = i % dim;
@@ -134,8 +159,62 @@ static uint64_t drawn(const struct problem *p, const struct formal *formal, int6
     return bits;
 }
 
+/* Which row each index names, if none before it does; in the small problem it is the number of the
+ * first that does. */
+static void choose_rows(struct problem *p)
+{
+    for (int f = 0; f < p->formals.count; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        struct array *a = &p->array[formal->slot];
+        if (!formal_is_array(formal) || formal->slot != p->touch->by)
+            continue;
+        p->chosen = count_of(p, formal, false);
+        assert_true(p->chosen <= ITEMS_MAX);
+        for (int64_t t = 0; t < p->chosen; t++) {
+            int64_t id = (int64_t)a->before[t], first = 0;
+            while (a->before[first] != a->before[t])
+                first++;
+            p->choice[t] = id < 0 || first < t ? -1 : id;
+            a->some_before[t] = (uint64_t)(id < 0 ? -1 : first);
+        }
+    }
+}
+
+static void take_some(struct problem *p, const struct formal *formal)
+{
+    struct array *a = &p->array[formal->slot];
+    for (int64_t k = 0; k < count_of(p, formal, true); k++) {
+        int64_t from = whole_index(p, formal, k);
+        a->some_before[k] = from < 0 ? 0 : a->before[from];
+        a->some_after[k] = from < 0 ? 0 : a->after[from];
+    }
+}
+
 /* Draws everything; `without` is an input that stays unbound, or NULL. */
-static void prepare(struct problem *p, const char *reference, const char *dim, const char *without)
+static void draw(struct problem *p, const char *without)
+{
+    for (int f = 0; f < p->formals.count; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        struct array *a = &p->array[formal->slot];
+        if (!formal_is_array(formal))
+            continue;
+        a->bound = !(without && strcmp(without, formal->name) == 0) &&
+                   (p->touch || !(is_output(formal) && formals_axis(formal, p->size) < 0));
+        for (int64_t k = 0; k < count_of(p, formal, false); k++) {
+            a->before[k] = drawn(p, formal, k);
+            a->after[k] = drawn(p, formal, k);
+        }
+    }
+    if (p->touch)
+        choose_rows(p);
+    for (int f = 0; f < p->formals.count; f++) {
+        const struct formal *formal = &p->formals.formal[f];
+        if (formal_is_array(formal) && !(p->touch && formal->slot == p->touch->by))
+            take_some(p, formal);
+    }
+}
+
+static void find_reference(struct problem *p, const char *reference)
 {
     struct error err = {{0}};
     size_t i = 0;
@@ -145,6 +224,12 @@ static void prepare(struct problem *p, const char *reference, const char *dim, c
     p->reference = &ref_builtins[i];
     if (formals_parse(&p->formals, p->reference->formals, &err))
         fail_msg("%s: %s", reference, err.text);
+}
+
+static void prepare(struct problem *p, const char *reference, const char *dim, const char *without)
+{
+    find_reference(p, reference);
+    p->touch = NULL;
     for (p->size = 0; strcmp(p->formals.size_name[p->size], dim) != 0; p->size++)
         assert_true(p->size < p->formals.sizes);
     p->items = size_named(dim);
@@ -153,22 +238,14 @@ static void prepare(struct problem *p, const char *reference, const char *dim, c
         if (item == p->items - 1 || uniform() < 0.4)
             p->choice[p->chosen++] = item;
     }
-    for (int f = 0; f < p->formals.count; f++) {
-        const struct formal *formal = &p->formals.formal[f];
-        struct array *a = &p->array[formal->slot];
-        if (!formal_is_array(formal))
-            continue;
-        a->bound = !(without && strcmp(without, formal->name) == 0) &&
-                   !(is_output(formal) && formals_axis(formal, p->size) < 0);
-        for (int64_t k = 0; k < count_of(p, formal, false); k++) {
-            a->before[k] = drawn(p, formal, k);
-            a->after[k] = drawn(p, formal, k);
-        }
-        for (int64_t k = 0; k < count_of(p, formal, true); k++) {
-            a->some_before[k] = a->before[whole_index(p, formal, k)];
-            a->some_after[k] = a->after[whole_index(p, formal, k)];
-        }
-    }
+    draw(p, without);
+}
+
+static void prepare_touch(struct problem *p, const struct formal_touch *touch)
+{
+    p->touch = touch;
+    p->size = NO_SIZE;
+    draw(p, NULL);
 }
 
 static void view(const struct problem *p, const struct formal *formal, bool some,
@@ -210,9 +287,8 @@ static bool store(const struct problem *p, const struct formal *output, bool som
     memset(out, 0xff, (size_t)call.store_count * sizeof *out);
     for (int i = 0; i < p->formals.sizes; i++) {
         const struct formal *formal = formals_find(&p->formals, p->formals.size_name[i]);
-        call.size[i] = formal                 ? (formal->optional ? (int64_t)formal->fallback : 4)
-                       : some && i == p->size ? p->chosen
-                                              : size_named(p->formals.size_name[i]);
+        call.size[i] =
+            formal ? (formal->optional ? (int64_t)formal->fallback : 4) : size_of(p, i, some);
     }
     for (int f = 0; f < p->formals.count; f++) {
         const struct formal *formal = &p->formals.formal[f];
@@ -228,6 +304,7 @@ static bool store(const struct problem *p, const struct formal *output, bool som
 /* Elements of all outputs whose value differs between the two problems, or that none visited. */
 static int differences(struct problem *p)
 {
+    static const double nothing = 0;
     int count = 0, elements = 0;
     for (int f = 0; f < p->formals.count; f++) {
         const struct formal *formal = &p->formals.formal[f];
@@ -236,7 +313,8 @@ static int differences(struct problem *p)
         assert_true(store(p, formal, false, p->whole));
         count += !store(p, formal, true, p->some);
         for (int64_t i = 0; i < count_of(p, formal, true); i++, elements++) {
-            const double *whole = &p->whole[whole_index(p, formal, i)];
+            int64_t at = whole_index(p, formal, i);
+            const double *whole = at < 0 ? &nothing : &p->whole[at];
             count += memcmp(whole, &p->some[i], sizeof *whole) != 0 || isnan(*whole);
         }
     }
@@ -286,6 +364,53 @@ static void what_is_not_promised_would_be_noticed(void **state)
     }
 }
 
+static void promises_of_rows_hold(void **state)
+{
+    (void)state;
+    int promises = 0;
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        struct formals formals;
+        assert_int_equal(formals_parse(&formals, ref_builtins[i].formals, NULL), STATUS_OK);
+        for (int t = 0; t < formals.touches; t++, promises++) {
+            for (uint64_t seed = 0; seed < 4; seed++) {
+                random_state = seed;
+                find_reference(&problem, ref_builtins[i].name);
+                prepare_touch(&problem, &formals.touch[t]);
+                int bad = differences(&problem);
+                if (bad)
+                    fail_msg("%s does not touch rows by %s alone: %d elements differ",
+                             ref_builtins[i].name, formals.size_name[formals.touch[t].size[0]],
+                             bad);
+            }
+        }
+    }
+    assert_true(promises >= 13);
+}
+
+/* Inputs that are no indices of those rows, or not of them alone. */
+static void other_rows_would_be_noticed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reference, *size, *by;
+    } rows[] = {{"attention_paged", "blocks", "lengths"},
+                {"cache_append_rows", "rows", "filled"},
+                {"cache_append_paged", "blocks", "filled"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct formal_touch touch = {.size = {0, -1}};
+        find_reference(&problem, rows[i].reference);
+        const struct formals *formals = &problem.formals;
+        while (strcmp(formals->size_name[touch.size[0]], rows[i].size) != 0)
+            touch.size[0]++;
+        touch.by = formals_find(formals, rows[i].by)->slot;
+        problem.formals.touch[0] = touch; /* as if it promised that */
+        random_state = i;
+        prepare_touch(&problem, &touch);
+        if (!differences(&problem))
+            fail_msg("%s seems to touch %s by %s", rows[i].reference, rows[i].size, rows[i].by);
+    }
+}
+
 /* Sums of all items into each place, and codes whose scales lie over groups of items. */
 static bool depends_on_all(const char *reference)
 {
@@ -315,6 +440,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(promises_hold),
+        cmocka_unit_test(promises_of_rows_hold),
+        cmocka_unit_test(other_rows_would_be_noticed),
         cmocka_unit_test(what_is_not_promised_would_be_noticed),
         cmocka_unit_test(all_others_promise_something),
     };
