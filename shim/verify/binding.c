@@ -15,9 +15,16 @@
 #include <stdio.h>
 #include <string.h>
 #include "verify/plan.h"
-#include "verify/shape.h"
 
 #define SPAN_LIMIT ((int64_t)1 << 48) /* bytes; no GPU has that many */
+
+enum { SHAPE_DIMS = 8 };
+
+struct shape {
+    int ndim;
+    /* In elements; of a block format the last dim is in blocks, and strides are in bytes. */
+    int64_t dim[SHAPE_DIMS], stride[SHAPE_DIMS];
+};
 
 struct evaluation {
     const struct binding_plan *plan;
@@ -164,6 +171,19 @@ static enum skip count_blocks(struct evaluation *e, const struct signature_item 
     return SKIP_NONE;
 }
 
+/* Lanes of a vector melt into the last dim where it is dense, else they are a dim of their own. */
+static void open_lanes(struct shape *shape, int64_t lanes)
+{
+    int last = shape->ndim - 1;
+    if (lanes > 1 && shape->stride[last] == lanes) {
+        shape->dim[last] *= lanes;
+        shape->stride[last] = 1;
+    } else if (lanes > 1) {
+        shape->dim[shape->ndim] = lanes;
+        shape->stride[shape->ndim++] = 1;
+    }
+}
+
 /* Dims from the innermost outwards, because dense strides come from what lies inside. */
 static enum skip make_shape(struct evaluation *e, const struct plan_array *array,
                             struct shape *shape)
@@ -184,10 +204,55 @@ static enum skip make_shape(struct evaluation *e, const struct plan_array *array
     return SKIP_NONE;
 }
 
+/* Index of the last element, from the first. False when it is beyond the limit. */
+static bool last_element(const struct shape *shape, int64_t limit, int64_t *out)
+{
+    int64_t last = 0;
+    for (int i = 0; i < shape->ndim; i++) {
+        int64_t reach;
+        if (__builtin_mul_overflow(shape->dim[i] - 1, shape->stride[i], &reach) ||
+            __builtin_add_overflow(last, reach, &last) || last >= limit)
+            return false;
+    }
+    *out = last;
+    return true;
+}
+
 static void put_dim(struct bound_array *array, int64_t dim, int64_t stride)
 {
     array->dim[array->ndim] = dim;
     array->stride[array->ndim++] = stride;
+}
+
+/* Sorts by stride, outermost first: which elements an array has does not depend on the order of
+ * its dims, and a transposed matrix is as contiguous as it was. Dims of 1 and broadcast dims
+ * (stride 0) add no element. */
+static void sorted_dims(const struct shape *shape, struct shape *out)
+{
+    out->ndim = 0;
+    for (int i = 0; i < shape->ndim; i++) {
+        if (shape->dim[i] == 1 || shape->stride[i] == 0)
+            continue;
+        int at = out->ndim++;
+        for (; at > 0 && out->stride[at - 1] < shape->stride[i]; at--) {
+            out->dim[at] = out->dim[at - 1];
+            out->stride[at] = out->stride[at - 1];
+        }
+        out->dim[at] = shape->dim[i];
+        out->stride[at] = shape->stride[i];
+    }
+}
+
+/* True when two index tuples of sorted dims may name the same element (sliding windows). */
+static bool overlaps(const struct shape *sorted)
+{
+    int64_t inside = 0;
+    for (int i = sorted->ndim - 1; i >= 0; i--) {
+        if (sorted->stride[i] <= inside)
+            return true;
+        inside += (sorted->dim[i] - 1) * sorted->stride[i];
+    }
+    return false;
 }
 
 /* Fills the array's folded dims, innermost stride 1, and its span. */
@@ -196,15 +261,15 @@ static enum skip make_geometry(struct evaluation *e, const struct signature_item
 {
     struct shape sorted;
     int64_t element = dtype_bytes(copied_as(item).dtype), last;
-    if (!shape_last(shape, SPAN_LIMIT / element, &last))
+    if (!last_element(shape, SPAN_LIMIT / element, &last))
         return too_large(e, item->name);
     array->bytes = (uint64_t)((last + 1) * element);
     array->ndim = 0;
-    shape_sort(shape, &sorted);
+    sorted_dims(shape, &sorted);
     bool broadcast = false;
     for (int i = 0; i < shape->ndim; i++)
         broadcast |= shape->dim[i] > 1 && shape->stride[i] == 0;
-    bool folded = shape_overlaps(&sorted);
+    bool folded = overlaps(&sorted);
     if ((folded || broadcast) && item->role != ROLE_READ)
         return refuse(e, SKIP_SHAPE, "'%s' is written, but its strides let elements overlap",
                       item->name);
@@ -260,7 +325,7 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
     if (skip)
         return skip;
     struct shape copied = *shape;
-    shape_open_lanes(&copied, type.lanes);
+    open_lanes(&copied, type.lanes);
     if (!dtype_block(written.dtype))
         *shape = copied;
     skip = make_geometry(e, array->item, &copied, bound);
@@ -278,12 +343,35 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
 
 /* ---- formals ---- */
 
+/* Folds two neighbours among the outermost dims into one; false where memory does not allow it. */
+static bool fold_outer(struct shape *shape)
+{
+    int gone =
+        0; /* the dim that disappears: one of 1 if there is, else the outermost into the next */
+    if (shape->dim[0] != 1 && shape->ndim > 1) {
+        if (shape->dim[1] == 1)
+            gone = 1;
+        else if (shape->stride[0] != shape->dim[1] * shape->stride[1])
+            return false;
+        else if (__builtin_mul_overflow(shape->dim[0], shape->dim[1], &shape->dim[1]))
+            return false; /* broadcast dims have no memory that would bound them */
+    } else if (shape->dim[0] != 1) {
+        return false;
+    }
+    shape->ndim--;
+    for (int i = gone; i < shape->ndim; i++) {
+        shape->dim[i] = shape->dim[i + 1];
+        shape->stride[i] = shape->stride[i + 1];
+    }
+    return true;
+}
+
 static enum skip adapt_rank(struct evaluation *e, const struct formal *formal, const char *name,
                             struct shape *shape)
 {
     int before = shape->ndim;
     while (shape->ndim > formal->ndim) {
-        if (!shape_fold_outer(shape))
+        if (!fold_outer(shape))
             return refuse(e, SKIP_SHAPE,
                           "'%s' has %d dims, formal '%s' takes %d, and the strides of the outer "
                           "dims do not nest",
