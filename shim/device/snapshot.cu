@@ -7,6 +7,7 @@
  */
 #include "device/digest.cuh"
 #include "device/snapshot_copy.cuh"
+#include "device/touch.cuh"
 
 static __device__ void finish(const snapshot_header &header, uint64_t base)
 {
@@ -62,4 +63,27 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
     cuvet_snapshot_subset_few(const __grid_constant__ snapshot_call_subset_few call)
 {
     copy(call);
+}
+
+/* With rows that other arrays name. */
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
+    cuvet_snapshot_touch(const __grid_constant__ snapshot_call_touch call)
+{
+    if (!wanted(call.header))
+        return;
+    start_clock(call.header);
+    finish(call.header, copy_one_touch(call, blockIdx.x));
+}
+
+/* On the side stream, once the copies are there. */
+extern "C" __global__ void __launch_bounds__(TOUCH_THREADS)
+    cuvet_touch_find(const __grid_constant__ touch_call call)
+{
+    find_touched(call);
+}
+
+extern "C" __global__ void __launch_bounds__(TOUCH_THREADS)
+    cuvet_touch_number(const __grid_constant__ touch_call call)
+{
+    number_touched(call);
 }

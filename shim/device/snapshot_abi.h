@@ -16,6 +16,8 @@ enum {
     SNAPSHOT_UNROLL = 4,
     SNAPSHOT_GATHERS = 16, /* segments of a copy through a selection */
     SELECT_BLOCKS = 32,
+    SNAPSHOT_TOUCHES = 8, /* arrays of which rows are copied by index */
+    SNAPSHOT_IDS_DIMS = 3,
     SNAPSHOT_CHUNK = SNAPSHOT_THREADS * SNAPSHOT_UNROLL * SNAPSHOT_UNIT, /* bytes a block moves */
 };
 
@@ -59,6 +61,32 @@ struct snapshot_gather {
     uint64_t last_bytes;
     uint32_t chosen;   /* rows of one time; 0: the segment is plain, and this part not used */
     uint32_t by_block; /* 0 or 1 */
+};
+
+/*
+ * Rows of an array that the elements of another one name, copied densely: row t of the copy is row
+ * ids[t] of the array, `runs` runs of `run` bytes at a distance of `run_pitch`. Index i stands for
+ * the row at i / page * pitch[0] + i % page * pitch[1]; none is copied for one that is negative or
+ * not below `limit`, and what the copy holds there is undefined (see touch_abi.h). Source, pitches
+ * and run are multiples of `unit`, the target of SNAPSHOT_UNIT.
+ *
+ * Element t of the indices: t counts through `dim`, outermost first, `stride` in elements of
+ * id_bytes. Along `axis`, if it is none of -1, t counts chosen items.
+ */
+struct snapshot_touch {
+    uint64_t source, target; /* as in snapshot_segment */
+    uint64_t rows;
+    uint64_t pitch[2], run_pitch; /* bytes */
+    uint64_t limit;
+    uint64_t ids; /* device address */
+    uint64_t first_chunk;
+    uint32_t dim[SNAPSHOT_IDS_DIMS];
+    uint32_t page, runs, run;
+    uint64_t stride[SNAPSHOT_IDS_DIMS];
+    uint32_t id_bytes; /* 4 or 8 */
+    int32_t axis;
+    uint32_t unit; /* bytes moved at once: 1, 2, 4, 8 or SNAPSHOT_UNIT */
+    uint32_t reserved;
 };
 
 /* What the collector learns when a snapshot is complete: pinned host memory, `sequence` last. */
@@ -132,6 +160,15 @@ struct snapshot_call_subset {
     struct snapshot_header header;
     struct snapshot_select select;
     struct snapshot_gather segment[SNAPSHOT_GATHERS];
+};
+
+/* What `cuvet_snapshot_touch` is told. The chunks of the segments come first. */
+struct snapshot_call_touch {
+    struct snapshot_header header;
+    struct snapshot_select select;
+    uint32_t touches, reserved;
+    struct snapshot_gather segment[SNAPSHOT_GATHERS];
+    struct snapshot_touch touch[SNAPSHOT_TOUCHES];
 };
 
 struct snapshot_call_subset_few {

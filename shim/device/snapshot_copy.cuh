@@ -56,6 +56,14 @@ static __device__ const snapshot_segment &rows_of(const snapshot_gather &segment
     return segment.rows;
 }
 
+/* The array's number of the chosen item `index`. */
+static __device__ uint64_t select_item(const snapshot_select &select, uint64_t index)
+{
+    uint64_t block = index / select.length, last = select.blocks - 1;
+    block = block < last ? block : last;
+    return (uint64_t)select.start[block] * select.unit + (index - block * select.length);
+}
+
 template <class Call>
 static __device__ row_place place_row(const Call &, const snapshot_segment &segment, uint64_t row)
 {
@@ -71,14 +79,13 @@ static __device__ row_place place_row(const Call &call, const snapshot_gather &g
     if (!gather.chosen)
         return place_row(call, rows, row);
     uint64_t outer = row / gather.chosen;
-    uint32_t index = (uint32_t)(row % gather.chosen), last = select.blocks - 1;
-    uint64_t block = gather.by_block ? index : index / select.length;
-    block = block < last ? block : last;
+    uint32_t index = (uint32_t)(row % gather.chosen);
+    bool is_last = gather.by_block && index == select.blocks - 1;
     uint64_t to = gather.by_block ? index * select.length : index;
-    uint64_t from = (uint64_t)select.start[block] * select.unit + (to - block * select.length);
+    uint64_t from = select_item(select, to);
     return {rows.source + outer * gather.outer_source + from * rows.source_pitch,
             rows.target + outer * gather.outer_target + to * rows.target_pitch,
-            gather.by_block && block == last ? gather.last_bytes : rows.row_bytes};
+            is_last ? gather.last_bytes : rows.row_bytes};
 }
 
 /* Short rows: a warp takes a row at a time. */

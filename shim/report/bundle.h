@@ -19,7 +19,9 @@
  *                       before.NAME and after.NAME for each array that was snapshotted on that
  *                       side, in its own dtype (i8, u8, bool as one byte), reference.NAME in F64,
  *                       unrounded, NaN where the reference did not look. Where "subset" says so, a
- * tensor has the chosen items alone, in the order of the blocks, as has "call". NAME is the
+ * tensor has the chosen items alone, in the order of the blocks, as has "call". Of an array with
+ * "rows_by" it has the rows that were touched, and the indices are the numbers of these: together a
+ * small problem of their own. NAME is the
  * signature's. A tensor that is too large stands in parts, as `after.y[100:140]`: rows 100 to 139
  * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element. module.cubin
  * the image that holds the kernel, if it could be had.

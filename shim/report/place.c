@@ -42,6 +42,20 @@ static const struct ref_tensor *tensor_of(const struct binding *binding, uint32_
     return NULL;
 }
 
+/* Touched rows are the first dim, or, where the reference has pages and places, the one of the
+ * first two that is not 1. */
+static void name_rows(const struct binding *binding, const struct ref_tensor *tensor,
+                      struct place *out)
+{
+    int array = binding->tensor_array[tensor - binding->call.tensor];
+    const struct bound_array *bound = &binding->array[array];
+
+    if (bound_ids(bound) < 0)
+        return;
+    out->by = binding->array[bound_ids(bound)].name;
+    out->by_dim = tensor->ndim > 1 && tensor->dim[0] == 1 && tensor->dim[1] == bound->dim[0];
+}
+
 bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear, struct place *out)
 {
     const char *name = "?";
@@ -63,6 +77,7 @@ bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear
     if (linear != 0)
         return false;
     out->ndim = tensor->ndim;
+    name_rows(binding, tensor, out);
     return true;
 }
 
@@ -75,7 +90,10 @@ void place_text(const struct place *place, char *out, size_t size)
     snprintf(out, size, "%s", place->array);
     used = strlen(out);
     for (int d = 0; d < place->ndim && used + 1 < size; d++) {
-        snprintf(out + used, size - used, "[%" PRId64 "]", place->index[d]);
+        if (place->by && d == place->by_dim)
+            snprintf(out + used, size - used, "[%s[%" PRId64 "]]", place->by, place->index[d]);
+        else
+            snprintf(out + used, size - used, "[%" PRId64 "]", place->index[d]);
         used += strlen(out + used);
     }
 }

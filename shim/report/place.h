@@ -15,6 +15,8 @@ struct place {
     const char *array; /* the signature's name, owned by it; "?" when the tensor is unknown */
     int ndim;
     int64_t index[REF_MAX_DIMS];
+    const char *by; /* of touched rows: the array whose element names the row; else NULL */
+    int by_dim;     /* whose index is that element's number */
 };
 
 /* False when no tensor of the binding has that id or the index lies outside it (a verdict without
@@ -22,7 +24,7 @@ struct place {
 bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear,
               struct place *out);
 
-/* "y[17][300]", cut to `size`. */
+/* "y[17][300]", or "y[ids[17]][300]", cut to `size`. */
 void place_text(const struct place *place, char *out, size_t size);
 
 /* "read", "write", "inout", "acc", "ws". */

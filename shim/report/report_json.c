@@ -39,6 +39,8 @@ static void put_arrays(struct json_out *json, const struct binding *binding)
         put_int64s(json, "stride", array->stride, array->ndim);
         json_put_string(json, "address", address);
         json_put_uint(json, "bytes", array->bytes);
+        if (bound_ids(array) >= 0)
+            json_put_string(json, "rows_by", binding->array[bound_ids(array)].name);
         if (binding_gathers(binding, i))
             json_put_int(json, "subset_axis", array->axis);
         json_end(json);

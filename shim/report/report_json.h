@@ -17,6 +17,9 @@ void report_json_dim3(struct json_out *json, const char *key, const uint32_t val
  * a block [a, b] is the launch's items a to b - 1. An array whose other items were not copied says
  * by "subset_axis" which dim of its shape, which is the launch's, that is. Indices are the
  * launch's.
+ *
+ * Of an array of which rows are touched by index, "rows_by" names the array of indices; its shape
+ * is that of the rows that were copied, and a row's number is that of the element that names it.
  */
 void report_json_check(struct json_out *json, const struct check_report *report);
 

@@ -9,37 +9,13 @@
  *
  * This is the program's thread: fixed arrays, no call that could block, messages only on failure.
  */
-#include "verify/binding.h"
+#include "verify/binding_work.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "verify/plan.h"
 
-#define SPAN_LIMIT ((int64_t)1 << 48) /* bytes; no GPU has that many */
-
-enum { SHAPE_DIMS = 8 };
-
-struct shape {
-    int ndim;
-    /* In elements; of a block format the last dim is in blocks, and strides are in bytes. */
-    int64_t dim[SHAPE_DIMS], stride[SHAPE_DIMS];
-};
-
-struct evaluation {
-    const struct binding_plan *plan;
-    const struct launch *launch;
-    struct binding *out;
-    struct error *why;
-    int64_t slot[PLAN_SLOTS];
-    struct shape shape[SPEC_MAX_ARRAYS];  /* of out->array, vectors opened, before any folding */
-    const char *size_from[REF_MAX_SIZES]; /* who said the size; NULL: nobody yet */
-};
-
-static enum skip refuse(struct evaluation *e, enum skip skip, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static enum skip refuse(struct evaluation *e, enum skip skip, const char *format, ...)
+enum skip binding_refuse(struct evaluation *e, enum skip skip, const char *format, ...)
 {
     if (!e->why)
         return skip;
@@ -54,8 +30,8 @@ static enum skip refuse(struct evaluation *e, enum skip skip, const char *format
 
 /* ---- numbers ---- */
 
-static enum skip evaluate(struct evaluation *e, const struct expr *expr, const char *what,
-                          int64_t *out)
+enum skip binding_evaluate(struct evaluation *e, const struct expr *expr, const char *what,
+                           int64_t *out)
 {
     if (expr_eval(expr, e->slot, out))
         return SKIP_NONE;
@@ -67,7 +43,7 @@ static enum skip evaluate(struct evaluation *e, const struct expr *expr, const c
 
 static enum skip not_carried(struct evaluation *e, const char *name)
 {
-    return refuse(e, SKIP_LAYOUT, "the launch does not carry the parameter '%s'", name);
+    return binding_refuse(e, SKIP_LAYOUT, "the launch does not carry the parameter '%s'", name);
 }
 
 static enum skip load_integer(struct evaluation *e, const struct plan_load *load)
@@ -80,8 +56,8 @@ static enum skip load_integer(struct evaluation *e, const struct plan_load *load
         return not_carried(e, item->name);
     bool is_signed = dtype >= DTYPE_I8 && dtype <= DTYPE_I64;
     if (!is_signed && raw > INT64_MAX)
-        return refuse(e, SKIP_SHAPE, "'%s' is %llu, too large for an expression", item->name,
-                      (unsigned long long)raw);
+        return binding_refuse(e, SKIP_SHAPE, "'%s' is %llu, too large for an expression",
+                              item->name, (unsigned long long)raw);
     unsigned unused = 64 - 8 * bytes;
     e->slot[load->slot] = is_signed ? (int64_t)(raw << unused) >> unused : (int64_t)raw;
     return SKIP_NONE;
@@ -99,194 +75,12 @@ static enum skip fill_slots(struct evaluation *e)
     for (unsigned i = 0; !skip && i < plan->loads; i++)
         skip = load_integer(e, &plan->load[i]);
     for (unsigned i = 0; !skip && i < plan->lets; i++)
-        skip = evaluate(e, plan->let[i].expr, plan->let[i].name, &e->slot[plan->let[i].slot]);
+        skip =
+            binding_evaluate(e, plan->let[i].expr, plan->let[i].name, &e->slot[plan->let[i].slot]);
     return skip;
 }
 
 /* ---- arrays ---- */
-
-/* What an array is copied as. */
-static struct type copied_as(const struct signature_item *item)
-{
-    enum dtype dtype = item->type.dtype;
-    return dtype_block(dtype) ? (struct type){DTYPE_U8, dtype_bytes(dtype)} : item->type;
-}
-
-static enum skip too_large(struct evaluation *e, const char *name)
-{
-    return refuse(e, SKIP_SHAPE, "'%s' would span more than 2^48 bytes", name);
-}
-
-static enum skip evaluate_stride(struct evaluation *e, const struct plan_array *array,
-                                 const struct plan_dim *dim, int64_t dense, int64_t *out)
-{
-    const struct signature_item *item = array->item;
-    struct type type = copied_as(item);
-    int64_t element = dtype_bytes(type.dtype), lanes = type.lanes, stride = dense;
-    if (dim->stride) {
-        enum skip skip = evaluate(e, dim->stride, item->name, &stride);
-        if (skip)
-            return skip;
-        if (stride < 0)
-            return refuse(e, SKIP_SHAPE, "'%s': stride %s is %lld", item->name,
-                          expr_text(dim->stride), (long long)stride);
-        if (dim->stride_bytes && stride % element != 0)
-            return refuse(e, SKIP_SHAPE, "'%s': stride %s is %lld bytes, no multiple of %lld",
-                          item->name, expr_text(dim->stride), (long long)stride,
-                          (long long)element);
-        if (dim->stride_bytes)
-            stride /= element;
-        else if (__builtin_mul_overflow(stride, lanes, &stride))
-            return too_large(e, item->name);
-    }
-    *out = stride;
-    return stride > SPAN_LIMIT ? too_large(e, item->name) : SKIP_NONE;
-}
-
-static enum skip evaluate_extent(struct evaluation *e, const struct plan_array *array,
-                                 const struct plan_dim *dim, int64_t *out)
-{
-    const char *name = array->item->name;
-    enum skip skip = evaluate(e, dim->extent, name, out);
-    if (skip)
-        return skip;
-    if (*out < 0)
-        return refuse(e, SKIP_SHAPE, "'%s': extent %s is %lld", name, expr_text(dim->extent),
-                      (long long)*out);
-    if (*out == 0)
-        return refuse(e, SKIP_EMPTY, "'%s': extent %s is 0", name, expr_text(dim->extent));
-    return *out > SPAN_LIMIT ? too_large(e, name) : SKIP_NONE;
-}
-
-/* Columns become blocks of them. */
-static enum skip count_blocks(struct evaluation *e, const struct signature_item *item,
-                              int64_t *columns)
-{
-    int64_t block = dtype_block(item->type.dtype);
-    if (block && *columns % block != 0)
-        return refuse(e, SKIP_SHAPE,
-                      "'%s' has %lld columns, no whole blocks of %s, which have %lld", item->name,
-                      (long long)*columns, dtype_text(item->type.dtype), (long long)block);
-    *columns /= block ? block : 1;
-    return SKIP_NONE;
-}
-
-/* Lanes of a vector melt into the last dim where it is dense, else they are a dim of their own. */
-static void open_lanes(struct shape *shape, int64_t lanes)
-{
-    int last = shape->ndim - 1;
-    if (lanes > 1 && shape->stride[last] == lanes) {
-        shape->dim[last] *= lanes;
-        shape->stride[last] = 1;
-    } else if (lanes > 1) {
-        shape->dim[shape->ndim] = lanes;
-        shape->stride[shape->ndim++] = 1;
-    }
-}
-
-/* Dims from the innermost outwards, because dense strides come from what lies inside. */
-static enum skip make_shape(struct evaluation *e, const struct plan_array *array,
-                            struct shape *shape)
-{
-    int64_t dense = copied_as(array->item).lanes;
-    shape->ndim = (int)array->item->ndim;
-    for (int i = shape->ndim - 1; i >= 0; i--) {
-        enum skip skip = evaluate_extent(e, array, &array->dim[i], &shape->dim[i]);
-        if (!skip && i == shape->ndim - 1)
-            skip = count_blocks(e, array->item, &shape->dim[i]);
-        if (!skip)
-            skip = evaluate_stride(e, array, &array->dim[i], dense, &shape->stride[i]);
-        if (skip)
-            return skip;
-        if (__builtin_mul_overflow(shape->dim[i], shape->stride[i], &dense))
-            return too_large(e, array->item->name);
-    }
-    return SKIP_NONE;
-}
-
-/* Index of the last element, from the first. False when it is beyond the limit. */
-static bool last_element(const struct shape *shape, int64_t limit, int64_t *out)
-{
-    int64_t last = 0;
-    for (int i = 0; i < shape->ndim; i++) {
-        int64_t reach;
-        if (__builtin_mul_overflow(shape->dim[i] - 1, shape->stride[i], &reach) ||
-            __builtin_add_overflow(last, reach, &last) || last >= limit)
-            return false;
-    }
-    *out = last;
-    return true;
-}
-
-static void put_dim(struct bound_array *array, int64_t dim, int64_t stride)
-{
-    array->dim[array->ndim] = dim;
-    array->stride[array->ndim++] = stride;
-}
-
-/* Sorts by stride, outermost first: which elements an array has does not depend on the order of
- * its dims, and a transposed matrix is as contiguous as it was. Dims of 1 and broadcast dims
- * (stride 0) add no element. */
-static void sorted_dims(const struct shape *shape, struct shape *out)
-{
-    out->ndim = 0;
-    for (int i = 0; i < shape->ndim; i++) {
-        if (shape->dim[i] == 1 || shape->stride[i] == 0)
-            continue;
-        int at = out->ndim++;
-        for (; at > 0 && out->stride[at - 1] < shape->stride[i]; at--) {
-            out->dim[at] = out->dim[at - 1];
-            out->stride[at] = out->stride[at - 1];
-        }
-        out->dim[at] = shape->dim[i];
-        out->stride[at] = shape->stride[i];
-    }
-}
-
-/* True when two index tuples of sorted dims may name the same element (sliding windows). */
-static bool overlaps(const struct shape *sorted)
-{
-    int64_t inside = 0;
-    for (int i = sorted->ndim - 1; i >= 0; i--) {
-        if (sorted->stride[i] <= inside)
-            return true;
-        inside += (sorted->dim[i] - 1) * sorted->stride[i];
-    }
-    return false;
-}
-
-/* Fills the array's folded dims, innermost stride 1, and its span. */
-static enum skip make_geometry(struct evaluation *e, const struct signature_item *item,
-                               const struct shape *shape, struct bound_array *array)
-{
-    struct shape sorted;
-    int64_t element = dtype_bytes(copied_as(item).dtype), last;
-    if (!last_element(shape, SPAN_LIMIT / element, &last))
-        return too_large(e, item->name);
-    array->bytes = (uint64_t)((last + 1) * element);
-    array->ndim = 0;
-    sorted_dims(shape, &sorted);
-    bool broadcast = false;
-    for (int i = 0; i < shape->ndim; i++)
-        broadcast |= shape->dim[i] > 1 && shape->stride[i] == 0;
-    bool folded = overlaps(&sorted);
-    if ((folded || broadcast) && item->role != ROLE_READ)
-        return refuse(e, SKIP_SHAPE, "'%s' is written, but its strides let elements overlap",
-                      item->name);
-    if (folded) { /* reads may: the copy takes the whole span once */
-        put_dim(array, last + 1, 1);
-        return SKIP_NONE;
-    }
-    for (int i = 0; i < sorted.ndim; i++) {
-        int64_t dim = sorted.dim[i];
-        while (i + 1 < sorted.ndim && sorted.stride[i] == sorted.dim[i + 1] * sorted.stride[i + 1])
-            dim *= sorted.dim[++i];
-        put_dim(array, dim, sorted.stride[i]);
-    }
-    if (array->ndim == 0 || array->stride[array->ndim - 1] != 1)
-        put_dim(array, 1, 1);
-    return SKIP_NONE;
-}
 
 /* Whether the array takes part in this launch, and its address. */
 static enum skip find_address(struct evaluation *e, const struct plan_array *array, bool *absent,
@@ -296,7 +90,7 @@ static enum skip find_address(struct evaluation *e, const struct plan_array *arr
     *absent = false;
     if (array->when) {
         int64_t condition;
-        enum skip skip = evaluate(e, array->when, item->name, &condition);
+        enum skip skip = binding_evaluate(e, array->when, item->name, &condition);
         *absent = condition == 0;
         if (skip || *absent)
             return skip;
@@ -305,8 +99,9 @@ static enum skip find_address(struct evaluation *e, const struct plan_array *arr
         return not_carried(e, item->name);
     *absent = *address == 0;
     if (*absent && !item->nullable)
-        return refuse(e, SKIP_NULL_POINTER, "'%s' is null; the signature does not say '%s?'",
-                      item->name, item->name);
+        return binding_refuse(e, SKIP_NULL_POINTER,
+                              "'%s' is null; the signature does not say '%s?'", item->name,
+                              item->name);
     return SKIP_NONE;
 }
 
@@ -318,25 +113,33 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
     enum skip skip = find_address(e, array, &absent, &address);
     if (skip || absent)
         return skip;
+    int64_t rows = 0;
+    int8_t ids = -1;
+    if (array->rows >= 0)
+        skip = binding_rows(e, array, &rows, &ids);
+    if (skip)
+        return skip;
     struct shape *shape = &e->shape[e->out->arrays];
     struct bound_array *bound = &e->out->array[e->out->arrays];
-    struct type type = copied_as(array->item), written = array->item->type;
-    skip = make_shape(e, array, shape);
+    struct type type = binding_copied_as(array->item), written = array->item->type;
+    skip = binding_shape(e, array, address, rows, shape);
     if (skip)
         return skip;
     struct shape copied = *shape;
-    open_lanes(&copied, type.lanes);
+    binding_open_lanes(&copied, type.lanes);
     if (!dtype_block(written.dtype))
         *shape = copied;
-    skip = make_geometry(e, array->item, &copied, bound);
-    if (skip)
-        return skip;
     bound->name = array->item->name;
     bound->role = array->item->role;
     bound->dtype = type.dtype;
     bound->blocks = dtype_block(written.dtype) ? written.dtype : DTYPE_NONE;
     bound->address = address;
     bound->axis = -1;
+    bound->rows.by = ids + 1;
+    skip = ids >= 0 ? binding_touch(e, array, &copied, shape, bound)
+                    : binding_geometry(e, array->item, &copied, bound);
+    if (skip)
+        return skip;
     *index = (int8_t)e->out->arrays++;
     return SKIP_NONE;
 }
@@ -367,15 +170,20 @@ static bool fold_outer(struct shape *shape)
 }
 
 static enum skip adapt_rank(struct evaluation *e, const struct formal *formal, const char *name,
-                            struct shape *shape)
+                            bool is_touched, struct shape *shape)
 {
     int before = shape->ndim;
+    if (is_touched && before > formal->ndim)
+        return binding_refuse(e, SKIP_SHAPE,
+                              "'%s' has %d dims, formal '%s' takes %d; of touched rows none folds",
+                              name, before, formal->name, formal->ndim);
     while (shape->ndim > formal->ndim) {
         if (!fold_outer(shape))
-            return refuse(e, SKIP_SHAPE,
-                          "'%s' has %d dims, formal '%s' takes %d, and the strides of the outer "
-                          "dims do not nest",
-                          name, before, formal->name, formal->ndim);
+            return binding_refuse(
+                e, SKIP_SHAPE,
+                "'%s' has %d dims, formal '%s' takes %d, and the strides of the outer "
+                "dims do not nest",
+                name, before, formal->name, formal->ndim);
     }
     int extra = formal->ndim - shape->ndim;
     if (extra == 0)
@@ -398,9 +206,9 @@ static enum skip unify(struct evaluation *e, int size, int64_t value, const char
     }
     if (*known == value)
         return SKIP_NONE;
-    return refuse(e, SKIP_SHAPE, "%s is %lld by '%s' and %lld by '%s'",
-                  e->plan->formals->size_name[size], (long long)*known, e->size_from[size],
-                  (long long)value, from);
+    return binding_refuse(e, SKIP_SHAPE, "%s is %lld by '%s' and %lld by '%s'",
+                          e->plan->formals->size_name[size], (long long)*known, e->size_from[size],
+                          (long long)value, from);
 }
 
 static void fill_tensor(struct evaluation *e, const struct formal *formal,
@@ -430,11 +238,11 @@ static enum skip open_blocks(struct evaluation *e, const struct formal *formal,
     if (array->blocks == DTYPE_NONE)
         return SKIP_NONE;
     if (shape->ndim == 0)
-        return refuse(e, SKIP_SHAPE, "'%s' is a block of %s, formal '%s' takes one element",
-                      array->name, dtype_text(array->blocks), formal->name);
+        return binding_refuse(e, SKIP_SHAPE, "'%s' is a block of %s, formal '%s' takes one element",
+                              array->name, dtype_text(array->blocks), formal->name);
     int64_t *last = &shape->dim[shape->ndim - 1];
     return __builtin_mul_overflow(*last, (int64_t)dtype_block(array->blocks), last)
-               ? too_large(e, array->name)
+               ? binding_too_large(e, array->name)
                : SKIP_NONE;
 }
 
@@ -449,12 +257,14 @@ static enum skip bind_formal(struct evaluation *e, const struct formal *formal)
         return SKIP_NONE;
     if (index < 0) {
         const struct plan_array *array = &e->plan->array[e->plan->tensor[formal->slot].array];
-        return refuse(e, SKIP_NULL_POINTER, "'%s' is absent, and the reference needs it for '%s'",
-                      array->item->name, formal->name);
+        return binding_refuse(e, SKIP_NULL_POINTER,
+                              "'%s' is absent, and the reference needs it for '%s'",
+                              array->item->name, formal->name);
     }
     struct shape shape = e->shape[index];
     const char *name = e->out->array[index].name;
-    enum skip skip = adapt_rank(e, formal, name, &shape);
+    bool is_touched = bound_ids(&e->out->array[index]) >= 0;
+    enum skip skip = adapt_rank(e, formal, name, is_touched, &shape);
     if (!skip)
         skip = open_blocks(e, formal, &e->out->array[index], &shape);
     for (int i = 0; !skip && i < formal->ndim; i++) {
@@ -462,21 +272,24 @@ static enum skip bind_formal(struct evaluation *e, const struct formal *formal)
         if (dim->size >= 0)
             skip = unify(e, dim->size, shape.dim[i], name);
         else if (dim->literal != shape.dim[i])
-            skip = refuse(e, SKIP_SHAPE, "dim %d of '%s' is %lld; formal '%s' takes %lld", i, name,
-                          (long long)shape.dim[i], formal->name, (long long)dim->literal);
+            skip = binding_refuse(e, SKIP_SHAPE, "dim %d of '%s' is %lld; formal '%s' takes %lld",
+                                  i, name, (long long)shape.dim[i], formal->name,
+                                  (long long)dim->literal);
     }
     if (!skip)
         fill_tensor(e, formal, &shape);
     return skip;
 }
 
-static enum skip bind_arrays(struct evaluation *e)
+/* Those with touched rows, or those without. */
+static enum skip add_arrays(struct evaluation *e, bool touched)
 {
     const struct formals *formals = e->plan->formals;
     enum skip skip = SKIP_NONE;
     for (int i = 0; i < formals->tensors; i++) {
         int array = e->plan->tensor[i].array;
-        e->out->tensor_array[i] = -1;
+        if (array < 0 || (e->plan->array[array].rows >= 0) != touched)
+            continue;
         for (int j = 0; j < i && array >= 0; j++) { /* in and out of an inout argument share it */
             if (e->plan->tensor[j].array == array) {
                 e->out->tensor_array[i] = e->out->tensor_array[j];
@@ -488,6 +301,18 @@ static enum skip bind_arrays(struct evaluation *e)
         if (skip)
             return skip;
     }
+    return SKIP_NONE;
+}
+
+static enum skip bind_arrays(struct evaluation *e)
+{
+    const struct formals *formals = e->plan->formals;
+    memset(e->out->tensor_array, -1, sizeof e->out->tensor_array);
+    enum skip skip = add_arrays(e, false);
+    if (!skip && e->plan->touched)
+        skip = add_arrays(e, true);
+    if (!skip && e->plan->touched)
+        skip = binding_touched(e);
     e->out->tensors = formals->tensors;
     for (int i = 0; !skip && i < formals->count; i++) {
         const struct formal *formal = &formals->formal[i];
@@ -502,7 +327,8 @@ static enum skip bind_sizes(struct evaluation *e)
     for (unsigned i = 0; i < e->plan->sizes; i++) {
         const struct plan_size *size = &e->plan->size[i];
         int64_t value = size->value;
-        enum skip skip = size->expr ? evaluate(e, size->expr, size->source, &value) : SKIP_NONE;
+        enum skip skip =
+            size->expr ? binding_evaluate(e, size->expr, size->source, &value) : SKIP_NONE;
         if (!skip)
             skip = unify(e, size->size, value, size->source);
         if (skip)
@@ -526,7 +352,7 @@ static enum skip bind_reals(struct evaluation *e)
             *out = dtype_load(dtype, raw);
         } else if (real->expr) {
             int64_t value;
-            enum skip skip = evaluate(e, real->expr, expr_text(real->expr), &value);
+            enum skip skip = binding_evaluate(e, real->expr, expr_text(real->expr), &value);
             if (skip)
                 return skip;
             *out = (double)value;

@@ -2,8 +2,9 @@
  * binding.h - one launch's arguments turned into the views that a reference needs.
  *
  * binding_make evaluates the signature for a launch and binds the reference's formals by name
- * (renamed by the entry's `bind`). Pure arithmetic on the launch's parameters: no driver call, no
- * allocation, any thread. Addresses are the program's; the snapshot replaces them by its own.
+ * (renamed by the entry's `bind`). Arithmetic on the launch's parameters: no allocation, and of the
+ * driver only where memory ends, for arrays that say [*] or [@ids]; any thread. Addresses are the
+ * program's; the snapshot replaces them by its own.
  */
 #ifndef VERIFY_BINDING_H
 #define VERIFY_BINDING_H
@@ -17,7 +18,21 @@
 #include "verify/skip.h"
 #include "verify/subset.h"
 
-/* One array argument of this launch that somebody needs copied. */
+/*
+ * Rows of an array that another array names: only these are copied, one for each element of
+ * `ids`, and numbered by these. Row i starts i / page * stride[0] + i % page * stride[1] elements
+ * behind the array's address, and is `runs` runs of `run` elements, `run_stride` elements apart.
+ */
+struct bound_rows {
+    int by;                        /* 1 + index of ids in binding.array; 0: all are copied */
+    int64_t page, stride[2];       /* page 1: stride[1] is 0 */
+    int64_t runs, run_stride, run; /* elements */
+    int64_t limit;                 /* rows from here on lie outside the array's memory */
+    uint64_t reach;                /* bytes from the first row's start to its end */
+};
+
+/* One array argument of this launch that somebody needs copied. Of one with touched rows dims,
+ * strides and bytes are those of its dense copy. */
 struct bound_array {
     const char *name; /* owned by the signature */
     enum role role;
@@ -28,7 +43,8 @@ struct bound_array {
     int64_t dim[8];    /* elements, outermost first */
     int64_t stride[8]; /* elements */
     uint64_t bytes;    /* of the span from address to the end of the last element */
-    int axis;          /* dim whose chosen items alone are copied, see subset.h; -1: all are */
+    struct bound_rows rows;
+    int axis; /* dim whose chosen items alone are copied, see subset.h; -1: all are */
 };
 
 /* Which array stands behind a tensor of the ref_call. */
@@ -46,6 +62,18 @@ struct binding {
 static inline bool binding_gathers(const struct binding *binding, int array)
 {
     return binding->subset.dim && binding->array[array].axis >= 0;
+}
+
+/* The array whose elements name the rows that are touched, or -1: all are. */
+static inline int bound_ids(const struct bound_array *array)
+{
+    return array->rows.by - 1;
+}
+
+/* Bytes of the program's memory from the array's address on that are known to be the array's. */
+static inline uint64_t bound_reach(const struct bound_array *array)
+{
+    return array->rows.by ? array->rows.reach : array->bytes;
 }
 
 /* Elements of the array's dim that the check sees. */

@@ -28,6 +28,7 @@ struct placement {
     int64_t before, after; /* offsets of element 0, or NOT_COPIED */
     int64_t stride[8];     /* elements, in the snapshot, for bound_array.dim */
     uint64_t bytes;        /* of the copied span, from element 0 */
+    int64_t scratch;       /* of indices that name rows, see touch.h; 0: they name none */
 };
 
 struct check {

@@ -14,6 +14,7 @@
 #include "verify/own.h"
 #include "verify/repeats.h"
 #include "verify/replay.h"
+#include "verify/touch.h"
 
 enum {
     NAP_SHORTEST_US = 10,
@@ -180,9 +181,7 @@ static void finish(struct collector *collector, struct side *side, struct lane *
     struct check *check = lane->check;
     check->cost.reference = lane->numbers.busy + (lane->digested ? digest_busy(lane) : 0);
     if (lane->numbers.refused) {
-        warn(collector, check, SKIP_REFUSED,
-             "the reference reached outside what was copied: the signature or bind of its "
-             "registry entry does not describe the kernel's arrays");
+        warn(collector, check, SKIP_REFUSED, touch_refusal(check));
         lane->check = NULL;
         skip_check(collector, side, check, SKIP_REFUSED);
         return;

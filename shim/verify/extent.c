@@ -1,5 +1,6 @@
 #include "verify/extent.h"
 
+#include <stdbool.h>
 #include "driver/cuda_api.h"
 
 /* Mappings that one array may span before we give up walking: a VMM pool maps 2 or 20 MiB pieces.
@@ -27,34 +28,77 @@ static enum status look_up(CUdeviceptr address, struct region *region, struct er
                       "cuPointerGetAttributes");
 }
 
-/* A reserved address range may be mapped in part only: each mapping is asked for in turn. */
-static enum status check_mapped(CUdeviceptr address, uint64_t bytes, struct error *err)
+/* A reserved address range may be mapped in part only: each mapping is asked for in turn, until
+ * `end`, memory that is not mapped, or too many of them. How far it went. */
+static CUdeviceptr walk_mappings(CUdeviceptr address, CUdeviceptr end, bool *mapped)
 {
-    CUdeviceptr at = address, end = address + bytes;
+    CUdeviceptr at = address;
+    *mapped = true;
     for (int i = 0; i < MAX_MAPPINGS && at < end; i++) {
         CUdeviceptr base = 0;
         size_t size = 0;
-        if (cuda.cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, at) ||
-            cuda.cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, at) || !size ||
-            base + size <= at)
-            return error_set(err, STATUS_INVALID, "address 0x%llx is not mapped",
-                             (unsigned long long)at);
+        *mapped = !cuda.cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, at) &&
+                  !cuda.cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, at) &&
+                  size && base + size > at;
+        if (!*mapped)
+            return at;
         at = base + size;
     }
-    return at >= end
+    return at < end ? at : end;
+}
+
+static enum status check_mapped(CUdeviceptr address, uint64_t bytes, struct error *err)
+{
+    bool mapped;
+    CUdeviceptr at = walk_mappings(address, address + bytes, &mapped);
+    if (!mapped)
+        return error_set(err, STATUS_INVALID, "address 0x%llx is not mapped",
+                         (unsigned long long)at);
+    return at >= address + bytes
                ? STATUS_OK
                : error_set(err, STATUS_INVALID, "it spans more than %d mappings", MAX_MAPPINGS);
 }
 
-enum status extent_check(uint64_t address, uint64_t bytes, int device, struct error *err)
+static enum status find_region(CUdeviceptr address, struct region *region, struct error *err)
 {
-    struct region region = {0};
-    enum status status = look_up(address, &region, err);
+    *region = (struct region){0};
+    enum status status = look_up(address, region, err);
+    if (!status && (!region->type || !region->size))
+        status = error_set(err, STATUS_INVALID, "0x%llx is no memory that the driver knows",
+                           (unsigned long long)address);
+    return status;
+}
+
+/* Whether all of the region is memory, whatever its mappings. */
+static bool is_whole(const struct region *region)
+{
+    return region->context || region->type == CU_MEMORYTYPE_HOST;
+}
+
+enum status extent_room(uint64_t address, uint64_t *bytes, struct error *err)
+{
+    struct region region;
+    enum status status = find_region(address, &region, err);
     if (status)
         return status;
-    if (!region.type || !region.size)
-        return error_set(err, STATUS_INVALID, "0x%llx is no memory that the driver knows",
-                         (unsigned long long)address);
+    CUdeviceptr end = region.start + region.size;
+    if (address < region.start || address >= end)
+        return error_set(err, STATUS_INVALID, "0x%llx lies outside the allocation 0x%llx..0x%llx",
+                         (unsigned long long)address, (unsigned long long)region.start,
+                         (unsigned long long)end);
+    bool mapped;
+    *bytes = (is_whole(&region) ? end : walk_mappings(address, end, &mapped)) - address;
+    return *bytes ? STATUS_OK
+                  : error_set(err, STATUS_INVALID, "address 0x%llx is not mapped",
+                              (unsigned long long)address);
+}
+
+enum status extent_check(uint64_t address, uint64_t bytes, int device, struct error *err)
+{
+    struct region region;
+    enum status status = find_region(address, &region, err);
+    if (status)
+        return status;
     if (region.type != CU_MEMORYTYPE_HOST && region.device != device)
         return error_set(err, STATUS_INVALID, "it lies on device %d, the launch runs on device %d",
                          region.device, device);
@@ -64,6 +108,5 @@ enum status extent_check(uint64_t address, uint64_t bytes, int device, struct er
             err, STATUS_INVALID, "bytes 0x%llx..0x%llx reach outside the allocation 0x%llx..0x%llx",
             (unsigned long long)address, (unsigned long long)(address + bytes),
             (unsigned long long)region.start, (unsigned long long)(region.start + region.size));
-    return region.context || region.type == CU_MEMORYTYPE_HOST ? STATUS_OK
-                                                               : check_mapped(address, bytes, err);
+    return is_whole(&region) ? STATUS_OK : check_mapped(address, bytes, err);
 }

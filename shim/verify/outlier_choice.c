@@ -152,6 +152,10 @@ enum status outlier_choice_resolve(const struct outlier_choice *choice,
     const struct yaml_node *inputs = choice->inputs;
     enum status status = STATUS_OK;
     *out = choice->spec;
+    if (plan->touched) /* rows are gathered by a kernel that does not look */
+        return inputs ? yaml_error(err, inputs,
+                                   "the gate looks at no launch with touched rows, [@...]")
+                      : STATUS_OK;
     if (!inputs) {
         add_default(plan, out);
         return STATUS_OK;

@@ -44,7 +44,7 @@ static enum skip check_extents(const struct ticket *ticket, struct error *why)
 {
     for (int i = 0; i < ticket->binding.arrays; i++) {
         const struct bound_array *array = &ticket->binding.array[i];
-        if (extent_check(array->address, array->bytes, ticket->side->device, why)) {
+        if (extent_check(array->address, bound_reach(array), ticket->side->device, why)) {
             error_prefix(why, "argument '%s'", array->name);
             return SKIP_EXTENT;
         }

@@ -245,18 +245,58 @@ static enum status make_dims(struct plan_builder *b, struct plan_array *array)
         const struct signature_dim *from = &item->dim[i];
         struct plan_dim *dim = &array->dim[i];
         dim->stride_bytes = from->stride_bytes;
-        status = plan_expr(b, b->source->signature, "signature: array", item->name, from->extent,
-                           &dim->extent);
+        if (from->extent)
+            status = plan_expr(b, b->source->signature, "signature: array", item->name,
+                               from->extent, &dim->extent);
         if (!status && from->stride)
             status = plan_expr(b, b->source->signature, "signature: array", item->name,
                                from->stride, &dim->stride);
         int64_t value;
-        if (!status && expr_constant(dim->extent, &value) && value < 0)
+        if (!status && from->extent && expr_constant(dim->extent, &value) && value < 0)
             status = yaml_error(b->err, b->source->signature,
                                 "signature: array '%s': extent %s is negative", item->name,
                                 from->extent);
     }
     return status;
+}
+
+/* The array whose elements name the rows of this one. */
+static enum status find_rows(struct plan_builder *b, struct plan_array *array)
+{
+    const struct yaml_node *node = b->source->signature;
+    const struct signature_item *item = array->item;
+    array->rows = -1;
+    if (!item->rows)
+        return STATUS_OK;
+    const struct signature_item *ids = signature_find(b->plan->signature, item->rows);
+    if (!ids || !ids->array) {
+        struct nearest nearest = {.word = item->rows};
+        char question[96];
+        for (unsigned i = 0; i < b->plan->signature->items; i++) {
+            if (b->plan->signature->item[i].array)
+                nearest_offer(&nearest, b->plan->signature->item[i].name);
+        }
+        return yaml_error(b->err, node, "signature: array '%s': no array is called '%.60s'%s",
+                          item->name, item->rows,
+                          nearest_text(&nearest, question, sizeof question));
+    }
+    enum dtype dtype = ids->type.dtype;
+    bool fits = dtype == DTYPE_I32 || dtype == DTYPE_I64 || dtype == DTYPE_NONE;
+    if (!fits || ids->type.lanes != 1 || ids->role != ROLE_READ || ids->dim[0].kind != DIM_SIZE)
+        return yaml_error(b->err, node,
+                          "signature: array '%s': '%s' cannot name rows; expected a const array of "
+                          "i32 or i64 with dims of its own",
+                          item->name, ids->name);
+    if (item->dim[item->ndim - 1].kind != DIM_SIZE &&
+        (item->type.lanes > 1 || dtype_block(item->type.dtype)))
+        return yaml_error(b->err, node,
+                          "signature: array '%s': vectors and blocks need a last dim of their own",
+                          item->name);
+    array->rows = (int)ids->number;
+    if (b->plan->touched++ == PLAN_TOUCHED)
+        return yaml_error(b->err, node, "signature: more than %d arrays with touched rows",
+                          PLAN_TOUCHED);
+    return STATUS_OK;
 }
 
 static enum status make_arrays(struct plan_builder *b)
@@ -273,6 +313,8 @@ static enum status make_arrays(struct plan_builder *b)
         array->item = &signature->item[i];
         array->start = plan_start(b, array->item);
         status = make_dims(b, array);
+        if (!status)
+            status = find_rows(b, array);
     }
     return status;
 }
@@ -311,7 +353,7 @@ static void keep_used(struct plan_builder *b)
         const struct plan_array *array = &plan->array[i];
         bool needed = array->bound || !plan->formals;
         for (unsigned j = 0; needed && j < array->item->ndim; j++) {
-            plan_use(b, array->dim[j].extent);
+            plan_use(b, array->dim[j].extent); /* NULL is fine */
             plan_use(b, array->dim[j].stride);
         }
         if (needed)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "base/arena.h"
 #include "base/yaml_doc.h"
+#include "device/snapshot_abi.h"
 #include "refs/ref_list.h"
 #include "verify/expr.h"
 #include "verify/formals.h"
@@ -24,6 +25,7 @@ enum {
     SLOT_FREE = 6,
     PLAN_SLOTS = 64,
     PLAN_LETS = 32,
+    PLAN_TOUCHED = SNAPSHOT_TOUCHES,
 };
 
 /* Where a scalar's bytes are in a launch. */
@@ -40,7 +42,7 @@ struct plan_let {
 };
 
 struct plan_dim {
-    const struct expr *extent, *stride; /* stride NULL: dense */
+    const struct expr *extent, *stride; /* extent NULL: not its own to say; stride NULL: dense */
     bool stride_bytes;
 };
 
@@ -49,6 +51,7 @@ struct plan_array {
     const struct expr *when; /* or NULL */
     struct plan_dim dim[SIGNATURE_DIMS];
     uint32_t start;
+    int rows;   /* index of the array whose elements name the rows that are touched; -1: all are */
     bool bound; /* a formal reads or writes it */
 };
 
@@ -87,6 +90,7 @@ struct binding_plan {
     struct tolerance tolerance;    /* of the first output: what holds for the whole call */
     uint8_t point[REF_MAX_POINTS]; /* ref_call.point, by that tolerance */
     bool needs_before;
+    unsigned touched; /* arrays of which only some rows are touched */
 };
 
 /* What an entry says. Nodes are those of the file, for positions in messages; NULL: not given. */

@@ -77,7 +77,8 @@ static enum status check_rank(const struct plan_builder *b, const struct formal 
 {
     for (unsigned i = 0; formal->ndim == 0 && i < array->item->ndim; i++) {
         int64_t extent;
-        if (expr_constant(array->dim[i].extent, &extent) && extent != 1)
+        const struct expr *expr = array->dim[i].extent;
+        if (expr && expr_constant(expr, &extent) && extent != 1)
             return yaml_error(b->err, place_of(b, formal->name),
                               "formal '%s' of '%s' is one element, but '%s' has %lld", formal->name,
                               reference_name(b), array->item->name, (long long)extent);
@@ -85,7 +86,7 @@ static enum status check_rank(const struct plan_builder *b, const struct formal 
     int last = formal->ndim - 1;
     int64_t extent;
     if (last >= 0 && formal->dim[last].size < 0 && array->item->type.lanes == 1 &&
-        (int)array->item->ndim <= formal->ndim &&
+        (int)array->item->ndim <= formal->ndim && array->dim[array->item->ndim - 1].extent &&
         expr_constant(array->dim[array->item->ndim - 1].extent, &extent) &&
         extent != formal->dim[last].literal)
         return yaml_error(b->err, place_of(b, formal->name),
@@ -356,5 +357,7 @@ enum status plan_bind(struct plan_builder *b)
                           "reference '%s' needs %s, which no argument or bind gives "
                           "(formals: %s)",
                           reference_name(b), missing.names, b->source->builtin->formals);
+    if (!status)
+        status = plan_touch(b);
     return status ? status : set_tolerances(b);
 }

@@ -30,6 +30,9 @@ uint32_t plan_start(const struct plan_builder *b, const struct signature_item *i
 /* Whether `name` can stand in an expression. */
 bool plan_has_value(const struct plan_builder *b, const char *name);
 
+/* plan_touch.c: whether touched rows are what the reference promises to touch. */
+enum status plan_touch(const struct plan_builder *b);
+
 /* plan_bind.c: all formals of the reference. */
 enum status plan_bind(struct plan_builder *b);
 

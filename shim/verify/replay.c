@@ -5,6 +5,7 @@
 #include "refs/ref_merge.h"
 #include "verify/digest.h"
 #include "verify/dtype.h"
+#include "verify/touch.h"
 
 /* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
  * big check runs in pieces of some tens of microseconds each. */
@@ -164,7 +165,9 @@ enum status replay_start(struct side *side, struct lane *lane, struct check *che
     lane->pieces = 1 + (int)(check->arena_bytes / piece_bytes);
     lane->digested = digest_wanted(check);
     ref_verdict_clear(&lane->numbers);
-    enum status status = lane->digested ? digest_start(side, lane, err) : STATUS_OK;
+    enum status status = touch_start(side, lane, err);
+    if (!status && lane->digested)
+        status = digest_start(side, lane, err);
     if (!status)
         status = launch_piece(side, lane, err);
     if (status)

@@ -3,7 +3,10 @@
 #include <string.h>
 #include "verify/dtype.h"
 
-enum { FEWEST = 4 /* units of items: a few blocks */ };
+enum {
+    FEWEST = 4,        /* units of items: a few blocks */
+    INDEX_SCRATCH = 20 /* bytes, at most: touch_scratch */
+};
 
 /* An array seen along the dim: `outer` times, `outer_stride` elements apart, the items, `stride`
  * apart, each of them `run` elements in a row. */
@@ -80,6 +83,8 @@ static bool look_at(struct candidate *c, const struct binding *binding, const st
         return true;
     if (formal->kind != FORMAL_IN && axis < 0)
         return false;
+    if (bound_ids(&binding->array[array]) >= 0 && axis >= 0)
+        return false; /* touched rows are gathered whole */
     struct lie lie = {0};
     bool gathered = axis >= 0 && tensor->stride[axis] > 0; /* a broadcast dim has one item */
     if (gathered && !lie_along(tensor, axis, &lie))
@@ -101,6 +106,17 @@ static int64_t unit_of(int64_t stride_bytes)
     return unit;
 }
 
+/* What an array of which rows are touched adds: a row and some scratch for each of its indices. */
+static void weigh_rows(struct candidate *c, const struct bound_array *array, uint64_t copies)
+{
+    const struct lie *lie = &c->lie[bound_ids(array)];
+    uint64_t row = copies * (uint64_t)array->dim[1] * dtype_bytes(array->dtype) + INDEX_SCRATCH;
+    if (c->how[bound_ids(array)] == GATHERED)
+        c->per_item += row * (uint64_t)(lie->outer * lie->run);
+    else
+        c->fixed += row * (uint64_t)array->dim[0];
+}
+
 /* What the array adds to the snapshot. */
 static void weigh(struct candidate *c, const struct bound_array *array, int index,
                   const struct placement *placement)
@@ -109,6 +125,10 @@ static void weigh(struct candidate *c, const struct bound_array *array, int inde
     bool twice = placement->before != NOT_COPIED && placement->after != NOT_COPIED;
     uint64_t copies = twice ? 2 : 1;
     int64_t size = (int64_t)dtype_bytes(array->dtype);
+    if (bound_ids(array) >= 0) {
+        weigh_rows(c, array, copies);
+        return;
+    }
     if (c->how[index] != GATHERED) {
         c->fixed += copies * placement->bytes;
         return;
@@ -177,6 +197,37 @@ static void unfold(struct bound_array *array, const struct lie *lie, int64_t tot
     array->ndim = ndim;
 }
 
+/* As many rows are touched as indices are left. */
+static void apply_rows(const struct candidate *c, struct binding *binding,
+                       const struct formals *formals)
+{
+    int64_t rows[SPEC_MAX_ARRAYS];
+    for (int i = 0; i < binding->arrays; i++) {
+        struct bound_array *array = &binding->array[i];
+        const struct lie *lie = bound_ids(array) >= 0 ? &c->lie[bound_ids(array)] : NULL;
+        rows[i] = array->dim[0];
+        if (!lie || c->how[bound_ids(array)] != GATHERED)
+            continue;
+        array->dim[0] = lie->outer * lie->run * binding->subset.count;
+        array->bytes = (uint64_t)(array->dim[0] * array->dim[1]) * dtype_bytes(array->dtype);
+    }
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *formal = &formals->formal[i];
+        int array = formal_is_array(formal) ? binding->tensor_array[formal->slot] : -1;
+        struct ref_tensor *tensor = &binding->call.tensor[formal->slot];
+        if (array < 0 || bound_ids(&binding->array[array]) < 0)
+            continue;
+        /* The first dims: rows, or one of pages and places, the other of which is 1. */
+        for (int d = 0; d < 2 && d < formal->ndim; d++) {
+            int size = formal->dim[d].size;
+            if (size < 0 || tensor->dim[d] != rows[array] || (d && tensor->dim[0] != 1))
+                continue;
+            tensor->dim[d] = binding->call.size[size] = binding->array[array].dim[0];
+            break;
+        }
+    }
+}
+
 static bool apply(const struct candidate *c, struct binding *binding, const struct formals *formals,
                   int64_t items, uint64_t seed)
 {
@@ -190,6 +241,7 @@ static bool apply(const struct candidate *c, struct binding *binding, const stru
             unfold(&binding->array[i], &c->lie[i], c->total);
     }
     binding->call.size[c->size] = subset->count;
+    apply_rows(c, binding, formals);
     for (int i = 0; i < binding->tensors; i++) {
         if (c->axis[i] >= 0)
             binding->call.tensor[i].dim[c->axis[i]] = subset->count;

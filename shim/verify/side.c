@@ -155,7 +155,10 @@ static enum status make_kernels(struct side *side, struct error *err)
     } kernels[] = {{"cuvet_snapshot", &side->snapshot},
                    {"cuvet_snapshot_few", &side->snapshot_few},
                    {"cuvet_snapshot_subset", &side->snapshot_subset},
-                   {"cuvet_snapshot_subset_few", &side->snapshot_subset_few}};
+                   {"cuvet_snapshot_subset_few", &side->snapshot_subset_few},
+                   {"cuvet_snapshot_touch", &side->snapshot_touch},
+                   {"cuvet_touch_find", &side->touch_find},
+                   {"cuvet_touch_number", &side->touch_number}};
     CUmodule snapshot;
     enum status status = cuda_check(err, cuda.cuModuleLoadData(&snapshot, cuvet_snapshot_fatbin),
                                     "loading the snapshot kernels");

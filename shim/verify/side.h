@@ -60,6 +60,7 @@ struct side {
     _Atomic(uint64_t) last_look; /* sequence << LOOK_BITS | slot of the latest that was enqueued */
     CUstream stream;             /* lowest priority, non-blocking */
     CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, digest;
+    CUfunction snapshot_touch, touch_find, touch_number;
     struct outlier_side outlier;
     CUmodule refs, refs_wide;
     struct side_reference {

@@ -3,7 +3,7 @@
  *
  *     const bf16 x[rows:x_stride][cols], const bf16 w[cols], bf16 y[rows][cols],
  *     f32 rstd?[rows], i64 x_stride, i32 cols, f32 eps, struct 24 { u32 n @0, f32 *p[n] @8 } s,
- *     _, ...
+ *     const bf16 table[@ids][cols], const i32 ids[tokens], inout f32 log[*], _, ...
  *
  * signature_parse knows words, types and layout; the dims stay texts, because their names may come
  * from elsewhere (plan.h compiles them). Immutable, the arena's: any thread.
@@ -31,8 +31,18 @@ struct captures {
     struct capture capture[16];
 };
 
+enum signature_dim_kind {
+    DIM_SIZE,  /* [n] */
+    DIM_REST,  /* [*], a first dim: as many as the allocation that holds the array still has */
+    DIM_ROWS,  /* [@ids], a first dim: the rows that the elements of `ids` name */
+    DIM_PAGES, /* [@ids / n], a first dim, ... */
+    DIM_PLACE, /* ... and [@ids % n]: place ids % n of row ids / n */
+};
+
 struct signature_dim {
-    const char *extent, *stride; /* expressions; stride NULL: dense */
+    enum signature_dim_kind kind;
+    const char *extent, *stride; /* expressions; extent NULL: DIM_REST, DIM_ROWS; stride NULL: dense
+                                  */
     bool stride_bytes;           /* else in elements, vectors counted whole */
 };
 
@@ -43,6 +53,7 @@ struct signature_item {
     bool nullable;
     enum role role;   /* arrays */
     struct type type; /* dtype NONE: an open capture */
+    const char *rows; /* the array whose elements name the rows that are touched; NULL: all are */
     unsigned ndim;
     struct signature_dim dim[SIGNATURE_DIMS];
     unsigned param;  /* index of the parameter */

@@ -7,6 +7,7 @@
  *     struct    = "struct" bytes "{" { declaration "@" offset [","|";"] } "}" [ name ]
  *     declaration = { "const" | "inout" | "acc" | "ws" } type { "const" | "*" | restrict }
  *                   name [ "?" ] { "[" extent [ ":" stride [ "bytes" ] ] "]" }
+ *     extent    = expression | "*" | "@" name [ ("/" | "%") expression ]
  */
 #include "verify/signature.h"
 
@@ -203,6 +204,73 @@ static const char *copy_trimmed(struct parser *p, const char *start, const char 
     return arena_text(p->arena, start, (size_t)(end - start));
 }
 
+/* Whether it is a word, a number or stands in parentheses: what binds no weaker than a division. */
+static bool is_operand(const char *text)
+{
+    int depth = 0;
+    for (size_t i = 0; text[i]; i++) {
+        depth += (text[i] == '(') - (text[i] == ')');
+        bool inside = depth > 0 || text[i] == ')';
+        if (!inside && !is_letter(text[i]) && !isdigit((unsigned char)text[i]) && text[i] != '.')
+            return false;
+    }
+    return *text != '\0';
+}
+
+/* "@ids", "@ids / n" or "@ids % n": the array's name goes to the item, n stays as the extent. */
+static enum status parse_rows(struct parser *p, struct signature_item *item,
+                              struct signature_dim *dim)
+{
+    const char *at = dim->extent + 1;
+    while (isspace((unsigned char)*at))
+        at++;
+    size_t length = word_length(at, true);
+    const char *name = arena_text(p->arena, at, length);
+    if (!name)
+        return no_memory(p);
+    if (!length)
+        return fail(p, "expected the array that names the rows, as in [@ids]");
+    if (item->rows && strcmp(item->rows, name) != 0)
+        return error_set(p->err, STATUS_INVALID,
+                         "signature: rows of '%s' are named by '%s' and '%s'", item->name,
+                         item->rows, name);
+    item->rows = name;
+    at += length;
+    while (isspace((unsigned char)*at))
+        at++;
+    dim->kind = *at == '/' ? DIM_PAGES : *at == '%' ? DIM_PLACE : DIM_ROWS;
+    if (dim->kind == DIM_ROWS && *at)
+        return error_set(p->err, STATUS_INVALID,
+                         "signature: '%.60s': expected [@%s], or [@%s / n] and [@%s %% n]",
+                         dim->extent, name, name, name);
+    if (dim->kind == DIM_ROWS) {
+        dim->extent = NULL;
+        return STATUS_OK;
+    }
+    dim->extent = copy_trimmed(p, at + 1, at + strlen(at));
+    if (!dim->extent)
+        return no_memory(p);
+    return is_operand(dim->extent)
+               ? STATUS_OK
+               : error_set(p->err, STATUS_INVALID,
+                           "signature: '@%s / %.60s': expected a name, a number or parentheses "
+                           "behind the sign",
+                           name, dim->extent);
+}
+
+/* What goes beyond an expression. */
+static enum status parse_extent(struct parser *p, struct signature_item *item,
+                                struct signature_dim *dim)
+{
+    if (*dim->extent == '@')
+        return parse_rows(p, item, dim);
+    if (strcmp(dim->extent, "*") == 0) {
+        dim->kind = DIM_REST;
+        dim->extent = NULL;
+    }
+    return STATUS_OK;
+}
+
 /* After '[': "extent]" or "extent:stride]" or "extent:stride bytes]". */
 static enum status parse_dim(struct parser *p, struct signature_item *item)
 {
@@ -234,9 +302,10 @@ static enum status parse_dim(struct parser *p, struct signature_item *item)
             return fail(p, "expected a stride, as in [rows:pitch]");
         dim->stride = stride;
     }
+    enum status status = parse_extent(p, item, dim);
     item->ndim++;
     p->at = end + 1;
-    return STATUS_OK;
+    return status;
 }
 
 /* ---- declarations ---- */
@@ -281,6 +350,34 @@ static void parse_pointer(struct parser *p, struct qualifiers *q)
     }
 }
 
+/* Where the dims of touched rows, and of all the rest, may stand. */
+static enum status check_dims(const struct parser *p, const struct signature_item *item)
+{
+    unsigned places = 0;
+    for (unsigned i = 0; i < item->ndim; i++) {
+        enum signature_dim_kind kind = item->dim[i].kind;
+        places += kind == DIM_PLACE;
+        if (kind != DIM_SIZE && (kind == DIM_PLACE) != (i > 0))
+            return error_set(p->err, STATUS_INVALID,
+                             kind == DIM_PLACE
+                                 ? "signature: '%s': [@%s %% n] comes behind a first dim [@%s / n]"
+                                 : "signature: '%s': [*], [@ids] and [@ids / n] are first dims",
+                             item->name, item->rows, item->rows);
+    }
+    bool pages = item->ndim > 0 && item->dim[0].kind == DIM_PAGES;
+    if (places != pages)
+        return error_set(p->err, STATUS_INVALID,
+                         "signature: '%s': [@%s / n] and [@%s %% n] come together, once each",
+                         item->name, item->rows, item->rows);
+    for (unsigned i = 1; pages && i < item->ndim; i++) {
+        if (item->dim[i].kind == DIM_PLACE && strcmp(item->dim[i].extent, item->dim[0].extent) != 0)
+            return error_set(p->err, STATUS_INVALID,
+                             "signature: '%s': pages have %s places, and %s", item->name,
+                             item->dim[0].extent, item->dim[i].extent);
+    }
+    return STATUS_OK;
+}
+
 static enum status finish_item(struct parser *p, struct signature_item *item,
                                const struct qualifiers *q)
 {
@@ -310,7 +407,7 @@ static enum status finish_item(struct parser *p, struct signature_item *item,
     if (item->array)
         item->number = p->out->arrays++;
     p->out->items++;
-    return STATUS_OK;
+    return check_dims(p, item);
 }
 
 /* A declaration into the next free item; `stem` goes before its name ("s."), or "". */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include "verify/dtype.h"
+#include "verify/touch.h"
 
 enum { ALIGN = 256 };
 
@@ -12,7 +13,7 @@ static uint64_t round_up(uint64_t value, uint64_t step)
 
 static bool overlap(const struct bound_array *a, const struct bound_array *b)
 {
-    return a->address < b->address + b->bytes && b->address < a->address + a->bytes;
+    return a->address < b->address + bound_reach(b) && b->address < a->address + bound_reach(a);
 }
 
 /* Whether the values that the kernel read are gone once it has run. */
@@ -79,8 +80,8 @@ static void shape_array(const struct binding *binding, int index, struct snapsho
         return;
     }
     shape->chosen = 0;
-    if (array->ndim == 2 && array->stride[1] == 1 && array->stride[0] >= array->dim[1] &&
-        array->dim[0] > 1) {
+    if (bound_ids(array) < 0 && array->ndim == 2 && array->stride[1] == 1 &&
+        array->stride[0] >= array->dim[1] && array->dim[0] > 1) {
         shape->rows = (uint64_t)array->dim[0];
         shape->row_bytes = (uint64_t)array->dim[1] * size;
         shape->source_pitch = (uint64_t)array->stride[0] * size;
@@ -102,23 +103,37 @@ static int64_t take(struct snapshot_plan *plan, uint64_t address, uint64_t bytes
     return offset;
 }
 
+/* Where indices that name rows are numbered anew. */
+static void take_scratch(struct snapshot_plan *plan, const struct binding *binding, int index)
+{
+    plan->placement[index].scratch = 0; /* no place for it: its indices come first */
+    for (int i = 0; i < binding->arrays; i++) {
+        const struct bound_array *array = &binding->array[i];
+        if (bound_ids(array) == index && !plan->placement[index].scratch)
+            plan->placement[index].scratch = take(plan, 0, touch_scratch((uint64_t)array->dim[0]));
+    }
+}
+
 enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan *plan,
                              struct error *why)
 {
     plan->bytes = 0;
-    plan->has_before = false;
+    plan->has_before = plan->touches = false;
     plan->gathers = binding->subset.dim != NULL;
     for (int i = 0; i < binding->arrays; i++) {
         const struct bound_array *array = &binding->array[i];
         struct placement *placement = &plan->placement[i];
         shape_array(binding, i, &plan->shape[i], placement);
         placement->before = placement->after = NOT_COPIED;
-        bool before = needs_before(binding, i);
+        bool before = needs_before(binding, i), is_touched = bound_ids(array) >= 0;
+        uint64_t skew = is_touched ? 0 : array->address; /* rows by index have none in common */
         if (before)
-            placement->before = take(plan, array->address, placement->bytes);
+            placement->before = take(plan, skew, placement->bytes);
         if (!before || role_writes(array->role))
-            placement->after = take(plan, array->address, placement->bytes);
+            placement->after = take(plan, skew, placement->bytes);
+        take_scratch(plan, binding, i);
         plan->has_before |= before;
+        plan->touches |= is_touched;
         if (plan->bytes > (uint64_t)1 << 48) {
             error_set(why, STATUS_INVALID, "argument '%s' spans %llu bytes", array->name,
                       (unsigned long long)array->bytes);
@@ -170,6 +185,11 @@ static uint64_t fill_segment(struct snapshot_segment *segment, const struct snap
     return first_chunk + shape->rows * per_row;
 }
 
+static int64_t target_of(const struct placement *placement, enum snapshot_part part)
+{
+    return part == SNAPSHOT_BEFORE ? placement->before : placement->after;
+}
+
 uint64_t snapshot_describe(const struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, enum snapshot_part part,
                            struct snapshot_header *header, struct snapshot_segment *segment)
@@ -178,7 +198,7 @@ uint64_t snapshot_describe(const struct side *side, const struct check *check,
     start(side, check, header);
     for (int i = 0; i < check->binding.arrays; i++) {
         const struct placement *placement = &plan->placement[i];
-        int64_t target = part == SNAPSHOT_BEFORE ? placement->before : placement->after;
+        int64_t target = target_of(placement, part);
         if (target != NOT_COPIED)
             chunks = fill_segment(&segment[header->segments++], &plan->shape[i],
                                   check->binding.array[i].address, (uint64_t)target, chunks);
@@ -197,8 +217,8 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
     for (int i = 0; i < check->binding.arrays; i++) {
         const struct placement *placement = &plan->placement[i];
         const struct snapshot_pitch *shape = &plan->shape[i];
-        int64_t target = part == SNAPSHOT_BEFORE ? placement->before : placement->after;
-        if (target == NOT_COPIED)
+        int64_t target = target_of(placement, part);
+        if (target == NOT_COPIED || bound_ids(&check->binding.array[i]) >= 0)
             continue;
         struct snapshot_gather *gather = &segment[header->segments++];
         chunks = fill_segment(&gather->rows, shape, check->binding.array[i].address,
@@ -258,6 +278,67 @@ static enum status copy_subset(struct side *side, const struct check *check,
                    err);
 }
 
+/* The widest word in which these all can be moved. */
+static uint32_t common_unit(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    uint64_t all = a | b | c | d | SNAPSHOT_UNIT;
+    return (uint32_t)(all & -all);
+}
+
+/* Touched rows of array `index`: from where, by which indices. Returns the next one's chunk. */
+static uint64_t fill_touch(struct snapshot_touch *touch, const struct binding *binding, int index,
+                           uint64_t target, uint64_t first_chunk)
+{
+    const struct bound_array *array = &binding->array[index];
+    const struct bound_rows *rows = &array->rows;
+    const struct bound_array *ids = &binding->array[bound_ids(array)];
+    uint64_t size = dtype_bytes(array->dtype);
+    int ahead = SNAPSHOT_IDS_DIMS - ids->ndim;
+    *touch = (struct snapshot_touch){
+        .source = array->address,
+        .target = target,
+        .rows = (uint64_t)array->dim[0],
+        .pitch = {(uint64_t)rows->stride[0] * size, (uint64_t)rows->stride[1] * size},
+        .run_pitch = (uint64_t)rows->run_stride * size,
+        .limit = (uint64_t)rows->limit,
+        .ids = ids->address,
+        .first_chunk = first_chunk,
+        .page = (uint32_t)rows->page,
+        .runs = (uint32_t)rows->runs,
+        .run = (uint32_t)((uint64_t)rows->run * size),
+        .id_bytes = dtype_bytes(ids->dtype),
+        .axis = binding_gathers(binding, bound_ids(array)) ? ids->axis + ahead : -1,
+    };
+    for (int i = 0; i < SNAPSHOT_IDS_DIMS; i++) {
+        touch->dim[i] =
+            i < ahead ? 1 : (uint32_t)binding_seen(binding, bound_ids(array), i - ahead);
+        touch->stride[i] = i < ahead ? 0 : (uint64_t)ids->stride[i - ahead];
+    }
+    touch->unit =
+        common_unit(touch->source | touch->run, touch->pitch[0], touch->pitch[1], touch->run_pitch);
+    uint64_t bytes = touch->rows * touch->runs * touch->run;
+    return first_chunk + (bytes + SNAPSHOT_CHUNK - 1) / SNAPSHOT_CHUNK;
+}
+
+static enum status copy_touch(struct side *side, const struct check *check,
+                              const struct snapshot_plan *plan, enum snapshot_part part,
+                              const struct launch *launch, struct error *err)
+{
+    struct snapshot_call_touch call; /* large: segments are written as they are added */
+    uint64_t chunks =
+        snapshot_describe_subset(side, check, plan, part, &call.header, &call.select, call.segment);
+    call.touches = 0;
+    call.touch[0].first_chunk = chunks; /* also where this part has none */
+    for (int i = 0; i < check->binding.arrays; i++) {
+        int64_t target = target_of(&plan->placement[i], part);
+        if (target != NOT_COPIED && bound_ids(&check->binding.array[i]) >= 0)
+            chunks = fill_touch(&call.touch[call.touches++], &check->binding, i, (uint64_t)target,
+                                chunks);
+    }
+    finish_header(side, check, part, &call.header);
+    return enqueue(side->snapshot_touch, &call, chunks, launch, err);
+}
+
 static enum status copy(struct side *side, const struct check *check,
                         const struct snapshot_plan *plan, enum snapshot_part part,
                         const struct launch *launch, struct error *err)
@@ -269,20 +350,28 @@ static enum status copy(struct side *side, const struct check *check,
     return enqueue(few ? side->snapshot_few : side->snapshot, &call, chunks, launch, err);
 }
 
+static enum status copy_part(struct side *side, const struct check *check,
+                             const struct snapshot_plan *plan, enum snapshot_part part,
+                             const struct launch *launch, struct error *err)
+{
+    if (plan->touches)
+        return copy_touch(side, check, plan, part, launch, err);
+    return plan->gathers ? copy_subset(side, check, plan, part, launch, err)
+                         : copy(side, check, plan, part, launch, err);
+}
+
 enum status snapshot_before(struct side *side, const struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,
                             struct error *err)
 {
-    return plan->gathers ? copy_subset(side, check, plan, SNAPSHOT_BEFORE, launch, err)
-                         : copy(side, check, plan, SNAPSHOT_BEFORE, launch, err);
+    return copy_part(side, check, plan, SNAPSHOT_BEFORE, launch, err);
 }
 
 enum status snapshot_after(struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, const struct launch *launch,
                            struct error *err)
 {
-    return plan->gathers ? copy_subset(side, check, plan, SNAPSHOT_AFTER, launch, err)
-                         : copy(side, check, plan, SNAPSHOT_AFTER, launch, err);
+    return copy_part(side, check, plan, SNAPSHOT_AFTER, launch, err);
 }
 
 enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,

@@ -19,6 +19,7 @@ struct snapshot_plan {
     uint64_t bytes; /* of the arena */
     bool has_before;
     bool gathers; /* some items of the launch are copied, not all */
+    bool touches; /* rows of some arrays are copied by index */
     struct placement placement[SPEC_MAX_ARRAYS];
     struct snapshot_pitch {
         uint64_t row_bytes, rows, source_pitch, target_pitch;
@@ -30,8 +31,8 @@ struct snapshot_plan {
 /*
  * Lays the arrays out. Dense arrays and rows at a pitch are packed; anything more scattered is
  * copied as the span that it covers; of an array with an axis (binding->subset) the chosen items
- * are gathered. Pure. SKIP_NONE or SKIP_TOO_LARGE (more segments than one copy takes, sizes that
- * overflow).
+ * are gathered, and touched rows densely. Pure. SKIP_NONE or SKIP_TOO_LARGE (more segments than one
+ * copy takes, sizes that overflow).
  */
 enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan *plan,
                              struct error *why);

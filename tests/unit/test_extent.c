@@ -79,11 +79,26 @@ static void ranges_outside_are_refused(void **state)
     refuses(RESERVED, MAPPED + 1, 1, "not mapped");
 }
 
+static void the_room_ends_with_what_is_mapped(void **state)
+{
+    (void)state;
+    uint64_t bytes = 0;
+    struct error err = {{0}};
+    assert_int_equal(extent_room(START + 96, &bytes, &err), STATUS_OK);
+    assert_int_equal(bytes, SIZE - 96);
+    assert_int_equal(extent_room(RESERVED + 100, &bytes, &err), STATUS_OK);
+    assert_int_equal(bytes, MAPPED - 100);
+    assert_int_equal(extent_room(RESERVED + MAPPED, &bytes, &err), STATUS_INVALID);
+    assert_non_null(strstr(err.text, "not mapped"));
+    assert_int_equal(extent_room(0x10, &bytes, &err), STATUS_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_inside_are_accepted),
         cmocka_unit_test(ranges_outside_are_refused),
+        cmocka_unit_test(the_room_ends_with_what_is_mapped),
     };
     return cmocka_run_group_tests(tests, install, NULL);
 }

@@ -1,0 +1,184 @@
+/*
+ * touch.cuh - rows by index: copying those that are named, and numbering them anew.
+ */
+#ifndef DEVICE_TOUCH_CUH
+#define DEVICE_TOUCH_CUH
+
+#include "device/snapshot_copy.cuh"
+#include "device/touch_abi.h"
+
+enum : uint32_t { TOUCH_EMPTY = ~0u, TOUCH_NONE = ~0u, TOUCH_OUTSIDE = ~0u - 1 };
+
+static __device__ int64_t load_id(uint64_t ids, uint64_t at, uint32_t bytes)
+{
+    return bytes == 4 ? ((const int32_t *)ids)[at] : ((const int64_t *)ids)[at];
+}
+
+/* ---- copying ---- */
+
+/* Element t of the indices, in the program's memory. */
+static __device__ int64_t program_id(const snapshot_call_touch &call, const snapshot_touch &touch,
+                                     uint32_t t)
+{
+    uint64_t at = 0;
+#pragma unroll
+    for (int d = SNAPSHOT_IDS_DIMS - 1; d >= 0; d--) {
+        if (touch.dim[d] == 1)
+            continue;
+        uint64_t item = t % touch.dim[d];
+        t /= touch.dim[d];
+        if (d == touch.axis)
+            item = select_item(call.select, item);
+        at += item * touch.stride[d];
+    }
+    return load_id(touch.ids, at, touch.id_bytes);
+}
+
+/* Where row t of the copy comes from; 0: from nowhere. */
+static __device__ uint64_t find_row(const snapshot_call_touch &call, const snapshot_touch &touch,
+                                    uint32_t t)
+{
+    int64_t id = program_id(call, touch, t);
+    if (id < 0 || (uint64_t)id >= touch.limit)
+        return 0;
+    if (touch.page == 1)
+        return touch.source + (uint64_t)id * touch.pitch[0];
+    return touch.source + (uint64_t)id / touch.page * touch.pitch[0] +
+           (uint64_t)id % touch.page * touch.pitch[1];
+}
+
+/* The words of one chunk of the dense copy, wherever they come from. */
+template <class Word>
+static __device__ void copy_words(const snapshot_call_touch &call, const snapshot_touch &touch,
+                                  uint64_t base, uint64_t chunk)
+{
+    const uint32_t row_bytes = touch.runs * touch.run;
+    const uint64_t begin = chunk * SNAPSHOT_CHUNK, left = touch.rows * row_bytes - begin;
+    const uint32_t bytes = left < SNAPSHOT_CHUNK ? (uint32_t)left : SNAPSHOT_CHUNK;
+    const uint32_t first = (uint32_t)(begin / row_bytes), ahead = (uint32_t)(begin % row_bytes);
+    Word *to = (Word *)(base + touch.target + begin);
+
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < bytes / sizeof(Word); i += SNAPSHOT_THREADS) {
+        uint32_t at = ahead + i * (uint32_t)sizeof(Word), inside = at % row_bytes;
+        uint64_t row = find_row(call, touch, first + at / row_bytes);
+        if (row)
+            to[i] = *(const Word *)(row + inside / touch.run * touch.run_pitch +
+                                    inside % touch.run);
+    }
+}
+
+static __device__ void copy_touched(const snapshot_call_touch &call, const snapshot_touch &touch,
+                                    uint64_t base, uint64_t chunk)
+{
+    switch (touch.unit) {
+    case SNAPSHOT_UNIT:
+        copy_words<uint4>(call, touch, base, chunk);
+        return;
+    case 8:
+        copy_words<uint64_t>(call, touch, base, chunk);
+        return;
+    case 4:
+        copy_words<uint32_t>(call, touch, base, chunk);
+        return;
+    case 2:
+        copy_words<uint16_t>(call, touch, base, chunk);
+        return;
+    default:
+        copy_words<uint8_t>(call, touch, base, chunk);
+    }
+}
+
+/* As copy_one: the chunks of the segments, then those of touched rows. */
+static __device__ uint64_t copy_one_touch(const snapshot_call_touch &call, uint64_t number)
+{
+    if (number < call.touch[0].first_chunk)
+        return copy_one(call, number);
+    uint32_t index = 0;
+    while (index + 1 < call.touches && number >= call.touch[index + 1].first_chunk)
+        index++;
+    const snapshot_touch &touch = call.touch[index];
+    uint64_t base = share_place(call.header);
+    if (base)
+        copy_touched(call, touch, base, number - touch.first_chunk);
+    return base;
+}
+
+/* ---- numbering ---- */
+
+static __device__ uint64_t copied_at(const touch_call &call, uint32_t t)
+{
+    uint64_t at = 0;
+#pragma unroll
+    for (int d = SNAPSHOT_IDS_DIMS - 1; d >= 0; d--) {
+        at += (uint64_t)(t % call.dim[d]) * call.stride[d];
+        t /= call.dim[d];
+    }
+    return at;
+}
+
+static __device__ int64_t copied_id(const touch_call &call, uint32_t t)
+{
+    return load_id(call.ids, copied_at(call, t), call.id_bytes);
+}
+
+/* The index's place in the table, which is entered there: open addressing. An entry that holds
+ * another element with the same index takes the smaller of the two. */
+static __device__ uint32_t enter_id(const touch_call &call, uint32_t t, int64_t id)
+{
+    uint32_t at = (uint32_t)((uint64_t)id * 0x9e3779b97f4a7c15ull >> 32);
+    for (;; at++) {
+        at &= call.slots - 1;
+        uint32_t other = atomicCAS(&call.table[at], TOUCH_EMPTY, t);
+        if (other == TOUCH_EMPTY)
+            return at;
+        if (copied_id(call, other) != id)
+            continue;
+        atomicMin(&call.table[at], t);
+        return at;
+    }
+}
+
+/* A thread an element. */
+static __device__ void find_touched(const touch_call &call)
+{
+    uint32_t t = blockIdx.x * TOUCH_THREADS + threadIdx.x;
+    if (t >= call.count)
+        return;
+    int64_t id = copied_id(call, t);
+    call.place[t] = id < 0                       ? TOUCH_NONE
+                    : (uint64_t)id >= call.limit ? TOUCH_OUTSIDE
+                                                 : enter_id(call, t, id);
+}
+
+template <class Word> static __device__ void clear_words(uint64_t address, uint64_t bytes)
+{
+    for (uint64_t i = threadIdx.x % 32; i < bytes / sizeof(Word); i += 32)
+        ((Word *)address)[i] = Word();
+}
+
+/* A warp an element. */
+static __device__ void number_touched(const touch_call &call)
+{
+    uint32_t t = blockIdx.x * (TOUCH_THREADS / 32) + threadIdx.x / 32;
+    if (t >= call.count)
+        return;
+    uint32_t place = call.place[t];
+    int64_t number = place == TOUCH_NONE      ? -1
+                     : place == TOUCH_OUTSIDE ? (int64_t)call.count
+                                              : (int64_t)call.table[place];
+    uint64_t at = copied_at(call, t);
+    if (threadIdx.x % 32 == 0 && call.id_bytes == 4)
+        ((int32_t *)call.ids)[at] = (int32_t)number;
+    else if (threadIdx.x % 32 == 0)
+        ((int64_t *)call.ids)[at] = number;
+    for (uint32_t i = 0; i < call.copies && number != t; i++) {
+        uint64_t bytes = call.copy[i].row_bytes, row = call.copy[i].rows + t * bytes;
+        if (bytes % SNAPSHOT_UNIT == 0)
+            clear_words<uint4>(row, bytes);
+        else
+            clear_words<uint8_t>(row, bytes);
+    }
+}
+
+#endif
