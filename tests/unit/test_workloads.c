@@ -95,7 +95,9 @@ static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4
                       layer_norm[] = {8, 4, 8, 4, 8, 8, 8, 8, 4, 4, 8, 8, 0},
                       swiglu[] = {8, 8, 8, 4, 8, 8, 0}, static8[] = {8, 8, 8, 4, 0},
                       fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
-                      q8[] = {8, 8, 8, 0};
+                      q8[] = {8, 8, 8, 0},
+                      caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
+                      caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0};
 
 static const struct {
     const char *symbol, *reference;
@@ -163,6 +165,12 @@ static const struct {
     {"_ZL21dequantize_block_q6_KIfEvPKvPT_", "dequantise_blocks", two},
     {"_ZL21dequantize_block_q4_0IfEvPKvPT_i", "dequantise_blocks", gelu},
     {"_ZL25dequantize_block_q8_0_f16ILb1EEvPKvP6__halfl", "dequantise_blocks", q8},
+    {"_ZN4vllm30reshape_and_cache_flash_kernelI13__nv_bfloat16S1_LNS_18Fp8KVCacheDataTypeE0EEEvPKT_"
+     "S5_PT0_S7_PKlllllliiiPKfSA_",
+     "cache_append", caches},
+    {"_ZN4vllm30reshape_and_cache_flash_kernelIttLNS_18Fp8KVCacheDataTypeE0EEEvPKT_S4_PT0_S6_"
+     "PKlllllliiiPKfS9_i",
+     "cache_append", caches_scaled},
 };
 
 static void shipped_entries_meet_their_kernels(void **state)
