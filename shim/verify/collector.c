@@ -14,6 +14,7 @@
 #include "verify/own.h"
 #include "verify/repeats.h"
 #include "verify/replay.h"
+#include "verify/seal.h"
 #include "verify/touch.h"
 
 enum {
@@ -216,46 +217,6 @@ static bool step_lane(struct collector *collector, struct side *side, struct lan
     return false;
 }
 
-/* What the outlier gate says of a launch that it was asked about. */
-static void hear(struct side *side, struct check *check)
-{
-    const struct outlier_answer *answer = &side->outlier.answer[check->slot];
-    const struct kernel_spec *spec = check->kernel->spec;
-    if (check->look.centroid)
-        outlier_collect(&side->outlier, &spec->outlier, check->look.index, check->look.epoch,
-                        answer);
-    if (check->ordinary || answer->input >= OUTLIER_SPEC_INPUTS)
-        return;
-    check->outlier = (struct outlier_call_report){
-        .input = check->look.input[answer->input],
-        .statistic = outlier_feature_text(answer->feature),
-        .score = (double)answer->score,
-        .threshold = (double)answer->threshold,
-        .sigmas = answer->feature < OUTLIER_CHARTS,
-    };
-}
-
-/* Whether the copies are complete; then the check knows where they lie. */
-static bool sealed(struct side *side, struct check *check)
-{
-    const struct snapshot_seal *seal = &side->seal[check->slot];
-    if (check->heard)
-        return true;
-    uint64_t ordinary = __atomic_load_n(&seal->ordinary, __ATOMIC_ACQUIRE);
-    check->ordinary = ordinary >> SEAL_TIME_BITS == check->sequence;
-    if (!check->ordinary && __atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence)
-        return false;
-    check->arena = check->ordinary ? 0 : seal->base;
-    check->begin = check->ordinary ? 0 : seal->begin;
-    check->end = check->ordinary ? 0 : seal->end;
-    check->cost.copy = check->ordinary ? 0 : seal->busy; /* a look that calls is part of the copy */
-    check->cost.look = check->ordinary ? ordinary & ((1u << SEAL_TIME_BITS) - 1) : 0;
-    if (check->gate == GATE_OUTLIER)
-        hear(side, check);
-    check->heard = true;
-    return true;
-}
-
 static bool in_lane(const struct side *side, const struct check *check)
 {
     for (int i = 0; i < SIDE_LANES; i++) {
@@ -299,7 +260,7 @@ static struct check *each_submitted(struct collector *collector, struct side *si
 
 static bool end_if_unchecked(struct collector *collector, struct side *side, struct check *check)
 {
-    if (in_lane(side, check) || !sealed(side, check))
+    if (in_lane(side, check) || !seal_seen(side, check))
         return false;
     bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
     if (failed || !check->arena) {
@@ -322,7 +283,7 @@ static bool waits_for_lane(struct collector *collector, struct side *side, struc
 {
     (void)collector;
     bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
-    return !failed && !in_lane(side, check) && sealed(side, check) && check->arena;
+    return !failed && !in_lane(side, check) && seal_seen(side, check) && check->arena;
 }
 
 /* The oldest submitted check whose copies are complete and which no lane has yet, or NULL; NULL
