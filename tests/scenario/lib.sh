@@ -15,7 +15,6 @@ tsan) sanitizer=$(${CC:-gcc} -print-file-name=libtsan.so) slow=10 ;;
 cover) sanitizer='' slow=3 ;;
 *) sanitizer='' slow=1 ;;
 esac
-seconds=${SCENARIO_SECONDS:-$((20 * slow))}
 
 # What every process starts from: nothing of ours, and the stand-ins in front of the loader's path.
 unset LD_PRELOAD CUDA_INJECTION64_PATH
@@ -29,15 +28,15 @@ export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=exitcode=97:report_thread_leaks=0
 
 # What every run under cuvet has, unless its scenario says otherwise: all launches are checked.
-usual=(CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_BUNDLES=1 CUVET_SUMMARY=0
-    CUVET_EXIT_WAIT=$((10000 * slow)))
+# An exit may wait for checks half the time that the scenario has.
+usual=(CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_BUNDLES=1 CUVET_SUMMARY=0)
 
 # all NAME: the values of each line `NAME VALUES` of the scenario's expect.
 all() {
     sed -n "s/^$1 //p" "$folder/expect"
 }
 
-# use SCENARIO: sets folder, program, fatbin, registry, beside, arguments, settings.
+# use SCENARIO: sets folder, program, fatbin, registry, beside, seconds, arguments, settings.
 use() {
     folder=$here/$1
     local of
@@ -51,9 +50,15 @@ use() {
     [ -e "$here/$of/registry.yaml" ] && registry=$here/$of/registry.yaml
     [ -e "$folder/registry.yaml" ] && registry=$folder/registry.yaml
     beside=$(all beside)
+    seconds=$(all seconds)
+    seconds=${SCENARIO_SECONDS:-$((${seconds:-20} * slow))}
     read -r -a arguments <<<"$(all arguments)"
     read -r -a settings <<<"$(all environment | tr '\n' ' ' |
         sed "s|{build}|$build/tests/scenario|g; s|{lib}|$library|g")"
+    case " ${settings[*]}" in
+    *" CUVET_EXIT_WAIT="*) ;;
+    *) settings+=("CUVET_EXIT_WAIT=$((500 * seconds))") ;;
+    esac
 }
 
 # run_process WORK NAME WORD ...: runs the words under the time limit; leaves NAME.out, .err, .code.
