@@ -66,7 +66,7 @@ PROGRAMS = [
     # Without a budget all launches are looked at, faster than the collector ends them: a long queue.
     Case("outliers", "kernels wrong on 1 launch in 500, of unusual input, are found without sampling",
          ["{build}/outliers"], "{here}/outliers.yaml", alone=True,
-         env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_QUEUE": "16384"},
+         env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_QUEUE": "1024"},
          findings=("outlier_norm_narrow", "outlier_scale_narrow"), reasons={"ordinary": 10000},
          checked={"outlier_norm": 4}),
     # 128 MB and more each: what is checked of them fits 64 MB many times.

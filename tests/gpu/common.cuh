@@ -10,6 +10,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 
 #define CHECK(call)                                                                                \
     do {                                                                                           \
@@ -51,6 +52,15 @@ template <typename T> static T *device_array(size_t count, uint64_t seed, float 
     CHECK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
     CHECK(cudaStreamSynchronize(cudaStreamLegacy));
     return device;
+}
+
+/* For all launches so far, and under cuvet for the checks of them too, so that none lacks room. */
+static inline void wait_for_checks()
+{
+    static int (*const flush)(int) = (int (*)(int))dlsym(RTLD_DEFAULT, "cuvet_flush");
+    CHECK(cudaDeviceSynchronize());
+    if (flush)
+        flush(10000);
 }
 
 /* FNV of the bits of a device array. */

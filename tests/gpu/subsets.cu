@@ -50,13 +50,17 @@ int main()
     for (int i = 0; i < LAUNCHES; i++) {
         int pitch = i % 2 ? PITCH : COLS;
         subset_norm<<<ROWS, 256>>>(x, w, y, pitch);
+        wait_for_checks();
         CHECK(cudaMemset(y, 0, bytes)); /* what is not written must not be right by chance */
         subset_norm_tails<<<ROWS, 256>>>(x, w, y, pitch);
+        wait_for_checks();
         CHECK(cudaMemset(y, 0, bytes));
         subset_norm_last<<<ROWS, 256>>>(x, w, y, pitch);
+        wait_for_checks();
         subset_scale<<<512, 256>>>(z, COUNT);
+        wait_for_checks();
         subset_scale_tail<<<512, 256>>>(z, COUNT);
-        CHECK(cudaDeviceSynchronize());
+        wait_for_checks();
     }
     hash = hash * 31 + device_fnv(y, (size_t)ROWS * PITCH);
     hash = hash * 31 + device_fnv(z, COUNT);

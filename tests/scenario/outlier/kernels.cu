@@ -58,10 +58,13 @@ CAST(f8e4m3, __nv_fp8_e4m3, float)
 CAST(f8e5m2, __nv_fp8_e5m2, float)
 
 /* Rows of a table; of an index only the bits of `mask` are looked at. */
-extern "C" __global__ void lookup(const long long *ids, const float *table, float *y, int cols,
-                                  int entries, long long mask)
-{
-    const float *row = table + (ids[blockIdx.x] & mask) * cols;
-    for (int c = threadIdx.x; c < cols; c += blockDim.x)
-        y[blockIdx.x * cols + c] = row[c];
-}
+#define LOOKUP(name, index)                                                                        \
+    extern "C" __global__ void name(const index *ids, const float *table, float *y, int cols,      \
+                                    int entries, long long mask)                                   \
+    {                                                                                              \
+        const float *row = table + (ids[blockIdx.x] & mask) * cols;                                \
+        for (int c = threadIdx.x; c < cols; c += blockDim.x)                                       \
+            y[blockIdx.x * cols + c] = row[c];                                                     \
+    }
+LOOKUP(lookup_i64, long long)
+LOOKUP(lookup_i32, int)

@@ -110,10 +110,12 @@ static void casts(const char *type, size_t bytes, float most)
     print_sum(cast, y, (size_t)n * bytes);
 }
 
-static void lookups(long long mask)
+/* `bytes` of an index: 4 or 8. */
+static void lookups(const char *name, size_t bytes, long long mask)
 {
     int cols = 16, entries = ENTRIES;
     long long host[TOKENS];
+    int narrow[TOKENS];
     unsigned seed = 1;
     CUdeviceptr ids, table = upload(ENTRIES * 16, 3), y = upload(TOKENS * 16, 4);
     CHECK(cuMemAlloc(&ids, sizeof host));
@@ -123,12 +125,14 @@ static void lookups(long long mask)
             host[k] = seed >> 25; /* below 128 */
         }
         host[0] = i == RARE ? ENTRIES - 1 : host[0];
-        CHECK(cuMemcpyHtoD(ids, host, sizeof host));
-        launch(kernel("lookup"), TOKENS, 32, NULL,
+        for (unsigned k = 0; k < TOKENS; k++)
+            narrow[k] = (int)host[k];
+        CHECK(cuMemcpyHtoD(ids, bytes == 4 ? (void *)narrow : host, TOKENS * bytes));
+        launch(kernel(name), TOKENS, 32, NULL,
                (void *[]){&ids, &table, &y, &cols, &entries, &mask});
         CHECK(cuCtxSynchronize());
     }
-    print_sum("lookup", y, TOKENS * 16 * sizeof(float));
+    print_sum(name, y, TOKENS * 16 * sizeof(float));
 }
 
 static void types(bool narrow)
@@ -139,7 +143,8 @@ static void types(bool narrow)
     casts("bf16", 2, most);
     casts("f8e4m3", 1, most);
     casts("f8e5m2", 1, most);
-    lookups(narrow ? 0xff : -1);
+    lookups("lookup_i64", 8, narrow ? 0xff : -1);
+    lookups("lookup_i32", 4, narrow ? 0xff : -1);
 }
 
 int main(int argc, char **argv)
