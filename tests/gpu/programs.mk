@@ -12,7 +12,7 @@ GPU_ARCH ?= sm_90
 CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
 C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
 
-CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 two_gpus
+CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 touched two_gpus
 PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin other_injection.so ref_parity)
 
 .PHONY: programs

@@ -5,7 +5,7 @@
  *                          has not, which the kernel knows), large (a table of 8 MiB), middle (the
  *                          table in the middle of an allocation)
  *   append_...             keys into a cache; HOW places (a page's places outermost), heads (its
- *                          heads), some slots negative
+ *                          heads), again (places, the same each time), some slots negative
  *   add_..., copy_...      sums into rows and copies to rows, some of them named twice
  *   attend_..., rest_...   keys and values in pages, some of which several sequences share
  */
@@ -78,7 +78,7 @@ static void append(void)
     for (unsigned i = 0; i < REPEAT; i++) {
         int64_t slot[TOKENS]; /* no place twice, and the first by token 4 */
         for (unsigned t = 0; t < TOKENS; t++)
-            slot[t] = t == 4 ? 0 : 1 + (t * 5 + i) % (BLOCKS * PAGE - 1);
+            slot[t] = t == 4 ? 0 : 1 + (t * 5 + (how("again") ? 0 : i)) % (BLOCKS * PAGE - 1);
         slot[TOKENS - 1] = slot[6] = -1;
         slot[9] = -1000000;
         CUdeviceptr slots = indices(slot, TOKENS, 8);
