@@ -15,7 +15,7 @@ REFERENCE_ONCE(cache_append,
                "in key[tokens][heads][dim], in value?[tokens][heads][width], in slots[tokens], "
                "inout key_cache[blocks][page][heads][dim], "
                "inout value_cache?[blocks][page][heads][width], each heads, each dim, "
-               "touch blocks page by slots")
+               "touch blocks page by slots, each tokens by slots")
 {
     SAMPLE(i, page > 0 ? tokens * heads : 0, 16384)
     {

@@ -42,6 +42,24 @@ static const struct ref_tensor *tensor_of(const struct binding *binding, uint32_
     return NULL;
 }
 
+/* Of the elements of array `ids` that the check saw number `t`, as a number among all. */
+static int64_t element_of(const struct binding *binding, int ids, int64_t t)
+{
+    const struct bound_array *array = &binding->array[ids];
+    int64_t element = 0, stride = 1;
+
+    for (int d = array->ndim - 1; d >= 0; d--) {
+        int64_t seen = binding_seen(binding, ids, d), index = t % seen;
+
+        if (seen != array->dim[d])
+            index = subset_item(&binding->subset, index);
+        t /= seen;
+        element += index * stride;
+        stride *= array->dim[d];
+    }
+    return element;
+}
+
 /* Touched rows are the first dim, or, where the reference has pages and places, the one of the
  * first two that is not 1. */
 static void name_rows(const struct binding *binding, const struct ref_tensor *tensor,
@@ -54,6 +72,7 @@ static void name_rows(const struct binding *binding, const struct ref_tensor *te
         return;
     out->by = binding->array[bound_ids(bound)].name;
     out->by_dim = tensor->ndim > 1 && tensor->dim[0] == 1 && tensor->dim[1] == bound->dim[0];
+    out->index[out->by_dim] = element_of(binding, bound_ids(bound), out->index[out->by_dim]);
 }
 
 bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear, struct place *out)

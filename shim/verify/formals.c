@@ -315,17 +315,18 @@ int formals_axis(const struct formal *formal, int size)
 
 /* Once in each output that is always there, at most once in any array. */
 static enum status check_each(const struct cursor *in, const char *at,
-                              const struct formals *formals, int size)
+                              const struct formals *formals, const struct formal_each *each)
 {
     for (int i = 0; i < formals->count; i++) {
         const struct formal *formal = &formals->formal[i];
         bool writes = formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT;
         int times = 0;
         for (int j = 0; j < formal->ndim; j++)
-            times += formal->dim[j].size == size;
+            times += formal->dim[j].size == each->size;
         if (times > 1)
             return fail(in, at, "an array has the dim of each twice");
-        if (writes && !formal->optional && times == 0)
+        bool by_rows = each->by >= 0 && formals_touch(formals, formal, each->by);
+        if (writes && !formal->optional && times == 0 && !by_rows)
             return fail(in, at, "an output has not the dim of each");
     }
     return STATUS_OK;
@@ -342,13 +343,43 @@ static bool take_keyword(struct cursor *in, const char *word)
     return true;
 }
 
+/* "given position" or "by slots", or nothing. */
+static enum status take_condition(struct cursor *in, const struct formals *formals,
+                                  struct formal_each *each)
+{
+    char word[FORMAL_NAME];
+    skip_space(in);
+    const char *start = in->at;
+    bool given = take_keyword(in, "given"), by = !given && take_keyword(in, "by");
+    skip_space(in);
+    const char *input = in->at;
+    enum status status = take_word(in, word);
+    if (status)
+        return status;
+    if (!given && !by)
+        return *word ? fail(in, start, "expected given, by, a comma or the end") : STATUS_OK;
+    const struct formal *formal = formals_find(formals, word);
+    bool is_input = formal && formal->kind == FORMAL_IN;
+    if (given && !(is_input && formal->optional))
+        return fail(in, input, "expected an input that may stay unbound");
+    if (given) {
+        each->given = formal->slot;
+        return STATUS_OK;
+    }
+    for (int i = 0; is_input && i < formals->touches; i++) {
+        if (formals->touch[i].by == formal->slot)
+            each->by = formal->slot;
+    }
+    return each->by < 0 ? fail(in, input, "expected the input of a touch before") : STATUS_OK;
+}
+
 /* What stands after "each"; all formals have been read. */
 static enum status take_each(struct cursor *in, struct formals *formals)
 {
-    char name[FORMAL_NAME], word[FORMAL_NAME];
+    char name[FORMAL_NAME];
     skip_space(in);
     const char *start = in->at;
-    struct formal_each each = {.given = -1};
+    struct formal_each each = {.given = -1, .by = -1};
     enum status status = take_word(in, name);
     if (status)
         return status;
@@ -357,22 +388,9 @@ static enum status take_each(struct cursor *in, struct formals *formals)
         return fail(in, start, "expected a named dim");
     if (formals->eaches == FORMALS_EACH)
         return fail(in, start, "more than 4 dims of each");
-    skip_space(in);
-    const char *given = in->at;
-    status = take_word(in, word);
-    if (!status && *word) {
-        if (strcmp(word, "given") != 0)
-            return fail(in, given, "expected given, a comma or the end");
-        skip_space(in);
-        given = in->at;
-        status = take_word(in, word);
-        const struct formal *formal = formals_find(formals, word);
-        if (!status && (!formal || formal->kind != FORMAL_IN || !formal->optional))
-            return fail(in, given, "expected an input that may stay unbound");
-        each.given = formal ? formal->slot : -1;
-    }
+    status = take_condition(in, formals, &each);
     formals->each[formals->eaches++] = each;
-    return status ? status : check_each(in, start, formals, each.size);
+    return status ? status : check_each(in, start, formals, &each);
 }
 
 static enum status take_size(struct cursor *in, const struct formals *formals, const char *what,

@@ -6,7 +6,7 @@
  *          formal = ("in"|"coded"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
  *                 | ("real"|"int") name ["=" number] | "point" name;
  *          dim = name | positive integer;
- *          each = "each" name ["given" name];
+ *          each = "each" name [("given" | "by") name];
  *          touch = "touch" name [name] "by" name.
  * `coded` is an `in` whose elements may be in a block format. An `in` with a default or `?` may
  * stay unbound: reads then give the default (0 without one). An `out?` may stay unbound: it is not
@@ -17,7 +17,8 @@
  *
  * "touch entries by ids": rows of the dim `entries`, the first of every array that has it, are
  * reached through the elements of the input `ids` and in no other way; "touch blocks page by
- * slots": an element names place slots % page of row slots / page.
+ * slots": an element names place slots % page of row slots / page. "each tokens by slots", behind
+ * it, is a promise for launches of which only these rows are seen: they count as items of `tokens`.
  */
 #ifndef VERIFY_FORMALS_H
 #define VERIFY_FORMALS_H
@@ -59,6 +60,7 @@ struct formals {
     struct formal_each {
         int size;  /* index into size_name */
         int given; /* slot of the input that must be bound, or -1 */
+        int by;    /* slot of the input that must name touched rows, or -1 */
     } each[FORMALS_EACH];
     int touches;
     struct formal_touch {

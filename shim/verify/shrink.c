@@ -73,7 +73,9 @@ static bool same_lie(const struct lie *a, const struct lie *b)
 
 /* How the array behind one formal is copied; false where this formal and another one that is bound
  * to the same array disagree, or where it cannot be done. */
-static bool look_at(struct candidate *c, const struct binding *binding, const struct formal *formal)
+static bool look_at(struct candidate *c, const struct binding *binding,
+                    const struct formals *formals, const struct formal_each *each,
+                    const struct formal *formal)
 {
     int array = binding->tensor_array[formal->slot];
     const struct ref_tensor *tensor = &binding->call.tensor[formal->slot];
@@ -81,7 +83,10 @@ static bool look_at(struct candidate *c, const struct binding *binding, const st
     c->axis[formal->slot] = (int8_t)axis;
     if (array < 0)
         return true;
-    if (formal->kind != FORMAL_IN && axis < 0)
+    bool by_rows = each->by >= 0 && formals_touch(formals, formal, each->by);
+    if (by_rows && bound_ids(&binding->array[array]) < 0)
+        return false; /* not what is promised */
+    if (formal->kind != FORMAL_IN && axis < 0 && !by_rows)
         return false;
     if (bound_ids(&binding->array[array]) >= 0 && axis >= 0)
         return false; /* touched rows are gathered whole */
@@ -154,7 +159,7 @@ static bool consider(struct candidate *c, const struct binding *binding,
         return false;
     for (int i = 0; i < formals->count; i++) {
         const struct formal *formal = &formals->formal[i];
-        if (formal_is_array(formal) && !look_at(c, binding, formal))
+        if (formal_is_array(formal) && !look_at(c, binding, formals, each, formal))
             return false;
     }
     for (int i = 0; i < binding->arrays; i++)

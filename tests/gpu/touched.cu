@@ -1,6 +1,7 @@
 /*
- * touched.cu - launches that touch some rows of large arrays: a table of 1.2 GB, and a cache in pages
- * of which nobody says how many there are. Right kernels, and kernels that are wrong in a row.
+ * touched.cu - launches that touch some rows of large arrays: a table of 1.2 GB, and a cache in
+ * pages of which nobody says how many there are. Right kernels, and kernels that are wrong in a
+ * row.
  */
 #include "kernels.cuh"
 

@@ -127,6 +127,10 @@ static void promises_are_read(void **state)
                      STATUS_OK);
     assert_int_equal(f.touch[0].size[0], 1);
     assert_int_equal(f.touch[0].size[1], 2);
+    assert_int_equal(f.each[0].by, -1);
+    assert_int_equal(formals_parse(&f, "in s[n], out y[e], touch e by s, each n by s", &err),
+                     STATUS_OK);
+    assert_int_equal(f.each[0].by, 0);
     static const struct {
         const char *text, *says;
     } wrong[] = {
@@ -139,6 +143,10 @@ static void promises_are_read(void **state)
         {"in s[n], out y[e][f][p], touch e p by s", "must be the first dims of its arrays"},
         {"in s[n], out y[e], touch e by s, in x[e]", "nothing else follows"},
         {"in s[n], out touch[e]", "a keyword"},
+        {"in s[n], out y[e], touch e by s, each n", "an output has not the dim of each"},
+        {"in s[n], out y[e], each n by s, touch e by s", "the input of a touch before"},
+        {"in s[n], in t[n], out y[e], touch e by s, each n by t", "the input of a touch before"},
+        {"in s[n], out y[e], out z[n][e], touch e by s", "must be the first dims"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         err = (struct error){0};
@@ -379,9 +387,26 @@ static void few_indices_are_few_rows(void **state)
     assert_int_equal(b.call.tensor[1].dim[0], b.subset.count);
     assert_int_equal(b.call.tensor[0].dim[0], b.subset.count);
     assert_int_equal(b.array[bound_ids(t)].dim[0], 1000);
-    expect_bound(bind(CACHE("[@slots][2][8]"), SIZES(8, 8, 8, 4, 4),
-                      PARAMS(&P, &Q, &R, &(int32_t){1000}, &four), 4096));
-    assert_null(b.subset.dim); /* its heads, which it promises, are in the rows */
+    static const char caches[] = CACHE("[@slots / p][@slots % p][2][8]");
+    int32_t many = 1000;
+    expect_bound(bind(caches, SIZES(8, 8, 8, 4, 4), PARAMS(&P, &Q, &R, &many, &four), 16384));
+    assert_true(b.subset.dim && b.subset.count >= 40 && b.subset.count < 200);
+    assert_int_equal(b.call.tensor[3].dim[0], b.subset.count);
+    assert_int_equal(b.call.tensor[3].dim[1], 1);
+    struct place place;
+    char text[64];
+    assert_true(place_of(&b, b.call.tensor[3].id, (uint64_t)b.subset.count * 16 - 1, &place));
+    place_text(&place, text, sizeof text);
+    assert_string_equal(text, "R[Q[999]][0][1][7]"); /* the last is always among them */
+    static const char sums[] = "signature: const i32 ids[1000], const f32 x[1000][8],"
+                               " inout f32 y[@ids][8]\n  reference: index_add\n";
+    expect_bound(bind(sums, SIZES(8, 8, 8), PARAMS(&P, &Q, &R), 4096));
+    assert_null(b.subset.dim); /* all tokens go into a sum, and its columns are in the rows */
+    static const char whole_cache[] =
+        "signature: const f32 key[1000][2][8], const i64 slots[1000], inout f32 c[64][16][2][8]\n"
+        "  reference: cache_append\n  bind: {key_cache: c}\n";
+    expect_bound(bind(whole_cache, SIZES(8, 8, 8), PARAMS(&P, &Q, &R), 100000));
+    assert_int_equal(b.call.tensor[0].dim[0], 1000); /* its heads are fewer, its tokens not */
 }
 
 int main(void)
