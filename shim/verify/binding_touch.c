@@ -9,6 +9,8 @@
 #include "verify/binding_work.h"
 #include "verify/extent.h"
 
+enum { MOST_ROWS = 1 << 30 }; /* u32 numbers them, and a table of twice as many slots */
+
 enum skip binding_rows(struct evaluation *e, const struct plan_array *array, int64_t *rows,
                        int8_t *ids)
 {
@@ -27,7 +29,9 @@ enum skip binding_rows(struct evaluation *e, const struct plan_array *array, int
     *rows = 1;
     for (int i = 0; i < by->ndim; i++)
         *rows *= by->dim[i]; /* elements of one array: no overflow */
-    return SKIP_NONE;
+    return *rows > MOST_ROWS ? binding_refuse(e, SKIP_TOO_LARGE, "'%s' names %lld rows of '%s'",
+                                              by->name, (long long)*rows, name)
+                             : SKIP_NONE;
 }
 
 /* The dims of one row, without the page's. */

@@ -350,6 +350,11 @@ static void launches_that_cannot_be_gathered_are_refused(void **state)
     expect_refusal(bind(CACHE("[@slots][2][8]"), SIZES(8, 8, 8, 4, 4),
                         PARAMS(&P, &Q, &outside, &ten, &four), 0),
                    SKIP_EXTENT, "argument 'c': 0x90000 is no memory");
+    int64_t most = (1 << 30) + 1;
+    expect_refusal(bind("signature: const f32 t[@ids][4], const i32 ids[n], f32 y[n][4], i64 n\n"
+                        "  reference: embedding\n  bind: {table: t}\n",
+                        SIZES(8, 8, 8, 8), PARAMS(&P, &Q, &R, &most), 0),
+                   SKIP_TOO_LARGE, "'ids' names 1073741825 rows of 't'");
     expect_refusal(bind("signature: const f32 t[@ids][4], const i32 ids?[n], f32 y[n][4], i32 n\n"
                         "  reference: embedding\n  bind: {table: t}\n",
                         SIZES(8, 8, 8, 4), PARAMS(&P, &null, &R, &four), 0),
