@@ -204,6 +204,8 @@ static void run_entry(const struct entry *entry)
     int number = 0, seeds = entry->study ? settings->study
                             : right      ? settings->soak
                                          : settings->seeds;
+    /* The study's faults need its sizes, which are small. */
+    double elements = entry->study ? fmax(settings->elements, 1 << 14) : settings->elements;
     CUfunction function;
     char name[64];
     entry_symbol(entry, name);
@@ -224,7 +226,7 @@ static void run_entry(const struct entry *entry)
         uint64_t seed = (uint64_t)(i + 1) * 0x10001;
         for (const char *at = name; *at; at++)
             seed = seed * 31 + (unsigned char)*at;
-        input_draw(&input, op, seed, i % 64 == 63 ? 64 * settings->elements : settings->elements);
+        input_draw(&input, op, seed, i % 64 == 63 ? 64 * settings->elements : elements);
         one(function, entry, "seed", &number, &input, false);
     }
 }
