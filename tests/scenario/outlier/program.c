@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum { ROWS = 8, COLS = 100, LAUNCHES = 60, RARE = 45, START = 40, BATCH = 16, BATCH_COLS = 8 };
-enum { TOKENS = 64, ENTRIES = 300 };
+enum { TOKENS = 64, MANY = 4608, ENTRIES = 300 }; /* many: more than one block looks at */
 
 static void start_again(void)
 {
@@ -110,29 +110,29 @@ static void casts(const char *type, size_t bytes, float most)
     print_sum(cast, y, (size_t)n * bytes);
 }
 
-/* `bytes` of an index: 4 or 8. */
-static void lookups(const char *name, size_t bytes, long long mask)
+/* `tokens` indices, `bytes` of one: 4 or 8. */
+static void lookups(const char *name, unsigned tokens, size_t bytes, long long mask)
 {
+    static long long host[MANY];
+    static int narrow[MANY];
     int cols = 16, entries = ENTRIES;
-    long long host[TOKENS];
-    int narrow[TOKENS];
     unsigned seed = 1;
-    CUdeviceptr ids, table = upload(ENTRIES * 16, 3), y = upload(TOKENS * 16, 4);
-    CHECK(cuMemAlloc(&ids, sizeof host));
+    CUdeviceptr ids, table = upload(ENTRIES * 16, 3), y = upload(tokens * 16, 4);
+    CHECK(cuMemAlloc(&ids, tokens * bytes));
     for (unsigned i = 0; i < LAUNCHES; i++) {
-        for (unsigned k = 0; k < TOKENS; k++) {
+        for (unsigned k = 0; k < tokens; k++) {
             seed = seed * 1664525u + 1013904223u;
             host[k] = seed >> 25; /* below 128 */
         }
         host[0] = i == RARE ? ENTRIES - 1 : host[0];
-        for (unsigned k = 0; k < TOKENS; k++)
+        for (unsigned k = 0; k < tokens; k++)
             narrow[k] = (int)host[k];
-        CHECK(cuMemcpyHtoD(ids, bytes == 4 ? (void *)narrow : host, TOKENS * bytes));
-        launch(kernel(name), TOKENS, 32, NULL,
+        CHECK(cuMemcpyHtoD(ids, bytes == 4 ? (void *)narrow : host, tokens * bytes));
+        launch(kernel(name), tokens, 32, NULL,
                (void *[]){&ids, &table, &y, &cols, &entries, &mask});
         CHECK(cuCtxSynchronize());
     }
-    print_sum(name, y, TOKENS * 16 * sizeof(float));
+    print_sum(name, y, tokens * 16 * sizeof(float));
 }
 
 static void types(bool narrow)
@@ -143,8 +143,8 @@ static void types(bool narrow)
     casts("bf16", 2, most);
     casts("f8e4m3", 1, most);
     casts("f8e5m2", 1, most);
-    lookups("lookup_i64", 8, narrow ? 0xff : -1);
-    lookups("lookup_i32", 4, narrow ? 0xff : -1);
+    lookups("lookup_i64", MANY, 8, narrow ? 0xff : -1);
+    lookups("lookup_i32", TOKENS, 4, narrow ? 0xff : -1);
 }
 
 int main(int argc, char **argv)
