@@ -164,7 +164,6 @@ static enum skip ask_budget(struct pipeline *pipeline, struct ticket *ticket)
         return SKIP_NONE;
     ticket->otherwise = ticket->gate == GATE_RANDOM ? SKIP_BUDGET : SKIP_NOT_SAMPLED;
     struct budget *looks = own ? &kernel->looks : &ticket->side->looks;
-    ticket->detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
     if (!ticket->side->outlier.kernel || ticket->detector == OUTLIER_OFF)
         return ticket->otherwise;
     /* Before the table is asked: most launches end here. */
@@ -201,10 +200,11 @@ static void pay_look(struct ticket *ticket, int64_t now)
  */
 static void pay(struct ticket *ticket)
 {
-    int64_t now = clock_ns(), cost = now - ticket->began;
+    /* Most launches end here, before the clock is asked. */
     if (!ticket->budget || ticket->skip == SKIP_BUDGET ||
         (ticket->skip == SKIP_NOT_SAMPLED && !ticket->looks))
         return;
+    int64_t now = clock_ns(), cost = now - ticket->began;
     if (!ticket->skip && ticket->looks) {
         pay_look(ticket, now);
         return;
@@ -337,8 +337,8 @@ HOT void pipeline_enter(struct pipeline *pipeline, const struct launch *launch,
     ticket->use = answer.use;
     ticket->signature = answer.signature;
     ticket->skip = SKIP_NOT_SAMPLED;
-    if (ticket->gate != GATE_NO ||
-        outliers_detector(pipeline->outliers, &kernel->spec->outlier) != OUTLIER_OFF)
+    ticket->detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
+    if (ticket->gate != GATE_NO || ticket->detector != OUTLIER_OFF)
         sample(pipeline, launch, ticket);
 }
 
