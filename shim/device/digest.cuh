@@ -6,6 +6,7 @@
 #define DEVICE_DIGEST_CUH
 
 #include "device/digest_abi.h"
+#include "device/raw.cuh"
 
 /* The finaliser of SplitMix64 (Steele, Lea and Flood 2014). */
 static __device__ uint64_t digest_mix(uint64_t x)
@@ -13,20 +14,6 @@ static __device__ uint64_t digest_mix(uint64_t x)
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
     x = (x ^ x >> 27) * 0x94d049bb133111ebull;
     return x ^ x >> 31;
-}
-
-static __device__ uint64_t digest_bits(uint64_t address, uint32_t element)
-{
-    switch (element) {
-    case 1:
-        return *(const uint8_t *)address;
-    case 2:
-        return *(const uint16_t *)address;
-    case 4:
-        return *(const uint32_t *)address;
-    default:
-        return *(const uint64_t *)address;
-    }
 }
 
 /* Elements [first, last): one division for each dim, then an odometer. */
@@ -41,7 +28,7 @@ static __device__ uint64_t digest_run(const digest_call &call, uint64_t first, u
     }
 #pragma unroll 1
     for (uint64_t i = first; i < last; i++) {
-        uint64_t bits = digest_bits(call.base + offset * call.element, call.element);
+        uint64_t bits = load_raw(call.base + offset * call.element, call.element);
         sum += digest_mix(bits + call.seed + digest_mix(i));
 #pragma unroll 1
         for (int k = (int)call.ndim - 1; k >= 0; k--) {

@@ -6,24 +6,11 @@
 #define DEVICE_OUTLIER_LOOK_CUH
 
 #include "device/outlier_stat.h"
+#include "device/raw.cuh"
 
 enum { WARPS = OUTLIER_THREADS / 32, UNROLL = OUTLIER_PIECE / 16 / 32, AT_ONCE = 2 };
 
 /* ---- reading ---- */
-
-static __device__ uint64_t load_raw(uint64_t address, uint32_t size)
-{
-    switch (size) {
-    case 8:
-        return *(const uint64_t *)address;
-    case 4:
-        return *(const uint32_t *)address;
-    case 2:
-        return *(const uint16_t *)address;
-    default:
-        return *(const uint8_t *)address;
-    }
-}
 
 /* Element `i` of a unit, its upper bits zero. */
 static __device__ __forceinline__ uint64_t element(const uint4 &raw, uint32_t size, uint32_t i)
