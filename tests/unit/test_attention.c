@@ -15,6 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "random_values.h"
 #include "refs/ref_host.h"
 #include "refs/ref_list.h"
 #include "refs/ref_merge.h"
@@ -25,22 +26,6 @@ enum { HEADS = 2, DIM = 32, KEYS_MAX = 2048, ROWS_MAX = 64 };
 static uint16_t q[ROWS_MAX * HEADS * DIM], k[KEYS_MAX * DIM], v[KEYS_MAX * DIM],
     y[ROWS_MAX * HEADS * DIM], dy[ROWS_MAX * HEADS * DIM], dq[ROWS_MAX * HEADS * DIM];
 static float bias[HEADS * ROWS_MAX * KEYS_MAX], lse[HEADS * ROWS_MAX];
-static uint64_t random_state;
-
-static double uniform(void)
-{
-    random_state += 0x9e3779b97f4a7c15;
-    uint64_t z = random_state;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform() + 1e-300)) * cos(6.283185307179586 * uniform());
-}
-
 static uint16_t narrow(float x)
 {
     uint32_t bits;

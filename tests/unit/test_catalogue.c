@@ -17,6 +17,7 @@
 #include <tgmath.h>
 #include <cmocka.h>
 
+#include "random_values.h"
 #include "refs/ref_host.h"
 #include "refs/ref_list.h"
 #include "refs/ref_merge.h"
@@ -44,22 +45,6 @@ struct problem {
 };
 
 static struct problem problem;
-static uint64_t random_state;
-
-static double uniform(void)
-{
-    random_state += 0x9e3779b97f4a7c15;
-    uint64_t z = random_state;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform() + 1e-300)) * cos(6.283185307179586 * uniform());
-}
-
 static double coarse(double x)
 {
     int exponent;

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "random_values.h"
 #include "refs/ref_host.h"
 #include "refs/ref_list.h"
 #include "refs/ref_merge.h"
@@ -45,17 +46,6 @@ struct problem {
 };
 
 static struct problem problem;
-static uint64_t random_state;
-
-static double uniform(void)
-{
-    random_state += 0x9e3779b97f4a7c15;
-    uint64_t z = random_state;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
-
 static int64_t size_named(const char *name)
 {
     static const struct {

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "fake_driver.h"
-#include "registry_fixture.h"
+#include "pipeline_fixture.h"
 #include "verify/pipeline.h"
 
 static const char registry_text[] =
@@ -39,11 +39,10 @@ static const char registry_text[] =
 enum { ROWS = 16, COLS = 8, CONTEXT = 0x77, ORDINARY = 40 };
 
 struct world {
-    struct registry *registry;
+    struct pipeline_fixture fixture;
     struct pipeline pipeline;
     struct sink sink;
     struct ticket ticket;
-    bool *preload;
     atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT];
     struct outlier_call_report outlier; /* of the last verdict */
     char gate[16];
@@ -91,13 +90,6 @@ static void on_failed(void *user, const struct launch *launch, const char *error
     (void)user, (void)launch, (void)error_name;
 }
 
-static void on_kernel(void *user, const struct known_kernel *kernel, const char *sentence)
-{
-    (void)user, (void)kernel;
-    if (sentence)
-        fail_msg("%s", sentence);
-}
-
 static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
     (void)kernel;
@@ -111,32 +103,20 @@ static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t
 static struct world *build(double sample, double budget)
 {
     struct world *world = calloc(1, sizeof(*world));
-    struct pipeline *p = &world->pipeline;
-    fake_driver_install();
-    cuda.cuKernelGetParamInfo = param_info;
-    struct complaints complaints = {0};
-    world->registry = registry_of(registry_text, &complaints);
-    assert_int_equal(complaints.count, 0);
     world->sink =
         (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
-    world->preload = calloc(ref_builtin_count, sizeof(bool));
-    p->gate = gate_create(&(struct gate_settings){.sample = sample});
-    p->outliers = outliers_create(OUTLIER_FINGERPRINT);
-    p->kernels = kernels_create(world->registry, on_kernel, world);
-    p->sides = sides_create();
-    p->sink = &world->sink;
-    p->ready_wait_ms = 5000;
-    struct collector_settings settings = {.sides = p->sides,
-                                          .side = {.memory = 1 << 16,
-                                                   .queue = 16,
-                                                   .budget = budget,
-                                                   .outlier = true,
-                                                   .centroid = true},
-                                          .sink = &world->sink,
-                                          .image = fake_no_image,
-                                          .preload = world->preload};
-    assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
-    pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
+    world->fixture = (struct pipeline_fixture){
+        .pipeline = &world->pipeline,
+        .sink = &world->sink,
+        .registry = registry_text,
+        .param_info = param_info,
+        .gate = {.sample = sample},
+        .detector = OUTLIER_FINGERPRINT,
+        .side =
+            {.memory = 1 << 16, .queue = 16, .budget = budget, .outlier = true, .centroid = true},
+        .context = (CUcontext)(uintptr_t)CONTEXT,
+    };
+    pipeline_fixture_open(&world->fixture);
     world->a = fake_alloc(ROWS * COLS * sizeof(float));
     world->b = fake_alloc(ROWS * COLS * sizeof(float));
     world->y = fake_alloc(ROWS * COLS * sizeof(float));
@@ -184,23 +164,11 @@ static int sum_of(const atomic_int *count, int length)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    struct pipeline *p = &world->pipeline;
-    atomic_store(&fake.hold_seals, false);
-    collector_drain(p->collector, 2000);
-    assert_true(collector_stop(p->collector, 2000));
-    collector_skip_rest(p->collector);
-    collector_destroy(p->collector);
+    pipeline_fixture_stop(&world->fixture);
     assert_int_equal(world->seen,
                      sum_of(world->verdict, VERDICT_COUNT) + sum_of(world->skip, SKIP_COUNT));
-    assert_int_equal(fake.strays, 0);
-    sides_destroy(p->sides);
-    kernels_destroy(p->kernels);
-    gate_destroy(p->gate);
-    outliers_destroy(p->outliers);
-    registry_destroy(world->registry);
-    free(world->preload);
+    pipeline_fixture_close(&world->fixture);
     free(world);
-    fake_driver_remove();
     return 0;
 }
 

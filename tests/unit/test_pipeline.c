@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 #include "fake_driver.h"
-#include "registry_fixture.h"
+#include "pipeline_fixture.h"
 #include "verify/pipeline.h"
 
 static const char registry_text[] =
@@ -26,11 +26,10 @@ static const char registry_text[] =
 enum { ROWS = 5, COLS = 37, PITCH = 48, CONTEXT = 0x77 };
 
 struct world {
-    struct registry *registry;
+    struct pipeline_fixture fixture;
     struct pipeline pipeline;
     struct sink sink;
     struct ticket ticket;
-    bool *preload;
     _Atomic(uint64_t) spent;
     atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT], warnings, failures;
     char sentence[1024];
@@ -87,13 +86,6 @@ static void on_failed(void *user, const struct launch *launch, const char *error
     atomic_fetch_add(&world->failures, 1);
 }
 
-static void on_kernel(void *user, const struct known_kernel *kernel, const char *sentence)
-{
-    (void)user, (void)kernel;
-    if (sentence)
-        fail_msg("%s", sentence);
-}
-
 /* Parameter lists of the two kernels, as the driver tells them. */
 static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
 {
@@ -110,29 +102,19 @@ static double budget; /* of the worlds that are built */
 
 static void build(struct world *world, uint64_t memory, uint32_t queue, struct gate_settings gate)
 {
-    struct pipeline *p = &world->pipeline;
-    fake_driver_install();
-    cuda.cuKernelGetParamInfo = param_info;
-    struct complaints complaints = {0};
-    world->registry = registry_of(registry_text, &complaints);
-    assert_int_equal(complaints.count, 0);
     world->sink =
         (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
-    world->preload = calloc(ref_builtin_count, sizeof(bool));
-    p->gate = gate_create(&gate);
-    p->outliers = outliers_create(OUTLIER_OFF);
-    p->kernels = kernels_create(world->registry, on_kernel, world);
-    p->sides = sides_create();
-    p->sink = &world->sink;
-    p->ready_wait_ms = 5000;
-    struct collector_settings settings = {
-        .sides = p->sides,
-        .side = {.memory = memory, .queue = queue, .budget = budget},
+    world->fixture = (struct pipeline_fixture){
+        .pipeline = &world->pipeline,
         .sink = &world->sink,
-        .image = fake_no_image,
-        .preload = world->preload};
-    assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
-    pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
+        .registry = registry_text,
+        .param_info = param_info,
+        .gate = gate,
+        .detector = OUTLIER_OFF,
+        .side = {.memory = memory, .queue = queue, .budget = budget},
+        .context = (CUcontext)(uintptr_t)CONTEXT,
+    };
+    pipeline_fixture_open(&world->fixture);
 }
 
 static const struct gate_settings every = {1, 0, 0, 0};
@@ -182,27 +164,15 @@ static int set_up_poor(void **state)
 static int tear_down(void **state)
 {
     struct world *world = *state;
-    struct pipeline *p = &world->pipeline;
-    atomic_store(&fake.hold_seals, false);
-    collector_drain(p->collector, 2000);
-    assert_true(collector_stop(p->collector, 2000));
-    collector_skip_rest(p->collector);
-    collector_destroy(p->collector);
+    pipeline_fixture_stop(&world->fixture);
     int sum = 0;
     for (int i = 0; i < VERDICT_COUNT; i++)
         sum += world->verdict[i];
     for (int i = 0; i < SKIP_COUNT; i++)
         sum += world->skip[i];
     assert_int_equal(world->seen, sum);
-    assert_int_equal(fake.strays, 0);
-    sides_destroy(p->sides);
-    kernels_destroy(p->kernels);
-    gate_destroy(p->gate);
-    outliers_destroy(p->outliers);
-    registry_destroy(world->registry);
-    free(world->preload);
+    pipeline_fixture_close(&world->fixture);
     free(world);
-    fake_driver_remove();
     return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "random_values.h"
 #include "refs/ref_host.h"
 #include "refs/ref_list.h"
 #include "refs/ref_merge.h"
@@ -108,22 +109,6 @@ static double get(const struct array *a, int64_t i)
 static float x_at(int64_t i)
 {
     return (float)get(&in_x, i);
-}
-
-static uint64_t random_state;
-
-static double uniform(void)
-{
-    random_state += 0x9e3779b97f4a7c15;
-    uint64_t z = random_state;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform() + 1e-300)) * cos(6.283185307179586 * uniform());
 }
 
 static void shape(struct array *a, enum dtype dtype, int64_t count)

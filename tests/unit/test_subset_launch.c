@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "fake_driver.h"
-#include "registry_fixture.h"
+#include "pipeline_fixture.h"
 #include "report/place.h"
 #include "verify/dtype.h"
 #include "verify/pipeline.h"
@@ -108,11 +108,10 @@ struct said {
 };
 
 struct world {
-    struct registry *registry;
+    struct pipeline_fixture fixture;
     struct pipeline pipeline;
     struct sink sink;
     struct ticket ticket;
-    bool *preload;
     struct said said;
     const char *entry;
     bool may_skip;
@@ -204,13 +203,6 @@ static void on_failed(void *user, const struct launch *launch, const char *error
     fail_msg("%s", error_name);
 }
 
-static void on_kernel(void *user, const struct known_kernel *kernel, const char *sentence)
-{
-    (void)user, (void)kernel;
-    if (sentence)
-        fail_msg("%s", sentence);
-}
-
 static int pointers; /* of the kernel */
 
 static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
@@ -226,55 +218,36 @@ static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t
 static struct world *world_new(const struct layout *layout, struct gate_settings gate)
 {
     struct world *world = calloc(1, sizeof(*world));
-    struct pipeline *p = &world->pipeline;
-    struct complaints complaints = {0};
     char text[800];
     const char *reference = strstr(layout->entry, ", reference");
     const char *signature = layout->entry;
     snprintf(text, sizeof text, "version: 1\nkernels:\n- {kernel: k, signature: \"%.*s\"%s}\n",
              (int)(reference - signature), signature, reference);
-    fake_driver_install();
-    cuda.cuKernelGetParamInfo = param_info;
     pointers = layout->pointers;
-    world->registry = registry_of(text, &complaints);
-    if (complaints.count)
-        fail_msg("%s", complaints.text[0]);
     world->entry = layout->entry;
     world->sink =
         (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
-    world->preload = calloc(ref_builtin_count, sizeof(bool));
-    p->gate = gate_create(&gate);
-    p->outliers = outliers_create(OUTLIER_OFF);
-    p->kernels = kernels_create(world->registry, on_kernel, world);
-    p->sides = sides_create();
-    p->sink = &world->sink;
-    p->subset = AIM;
-    p->ready_wait_ms = 5000;
-    struct collector_settings settings = {.sides = p->sides,
-                                          .side = {.memory = 1 << 20, .queue = 4},
-                                          .sink = &world->sink,
-                                          .image = fake_no_image,
-                                          .preload = world->preload};
-    assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
-    pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
+    world->fixture = (struct pipeline_fixture){
+        .pipeline = &world->pipeline,
+        .sink = &world->sink,
+        .registry = text,
+        .param_info = param_info,
+        .gate = gate,
+        .detector = OUTLIER_OFF,
+        .side = {.memory = 1 << 20, .queue = 4},
+        .subset = AIM,
+        .context = (CUcontext)(uintptr_t)CONTEXT,
+    };
+    pipeline_fixture_open(&world->fixture);
     return world;
 }
 
 static void world_end(struct world *world)
 {
-    struct pipeline *p = &world->pipeline;
-    assert_true(collector_drain(p->collector, 5000));
-    assert_true(collector_stop(p->collector, 2000));
-    collector_destroy(p->collector);
-    assert_int_equal(fake.strays, 0);
-    sides_destroy(p->sides);
-    kernels_destroy(p->kernels);
-    gate_destroy(p->gate);
-    outliers_destroy(p->outliers);
-    registry_destroy(world->registry);
-    free(world->preload);
+    assert_true(collector_drain(world->pipeline.collector, 5000));
+    pipeline_fixture_stop(&world->fixture);
+    pipeline_fixture_close(&world->fixture);
     free(world);
-    fake_driver_remove();
 }
 
 /* ---- the program ---- */
