@@ -85,12 +85,16 @@ int main()
         int *ids = upload(narrow);
         long long *ids64 = upload(wide), *places = upload(slots);
         touched_look32<<<TOKENS, 256>>>(table, ids, y, COLS);
+        wait_for_checks();
         touched_look32_next<<<TOKENS, 256>>>(table, ids, y, COLS);
+        wait_for_checks();
         touched_look64<<<TOKENS, 256>>>(table, ids64, y, COLS);
+        wait_for_checks();
         touched_append<<<TOKENS, 128>>>(key, places, cache, i % 2);
+        wait_for_checks();
         CHECK(cudaMemset(cache, 0, cached * sizeof(*cache)));
         touched_append_short<<<TOKENS, 128>>>(key, places, cache, i % 2);
-        CHECK(cudaDeviceSynchronize());
+        wait_for_checks();
         CHECK(cudaFree(ids));
         CHECK(cudaFree(ids64));
         CHECK(cudaFree(places));
