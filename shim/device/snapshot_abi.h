@@ -17,6 +17,7 @@ enum {
     SNAPSHOT_GATHERS = 16, /* segments of a copy through a selection */
     SELECT_BLOCKS = 32,
     SNAPSHOT_TOUCHES = 8, /* arrays of which rows are copied by index */
+    SNAPSHOT_VALUES = 6,  /* elements that the seal carries */
     SNAPSHOT_IDS_DIMS = 3,
     SNAPSHOT_CHUNK = SNAPSHOT_THREADS * SNAPSHOT_UNROLL * SNAPSHOT_UNIT, /* bytes a block moves */
 };
@@ -100,6 +101,9 @@ struct snapshot_seal {
      * SEAL_TIME_BITS | nanoseconds that the look held the stream, as far as they go: one word that
      * needs no fence before it. */
     uint64_t ordinary;
+    /* Before the sequence: the bits of the elements that the header asks for, zero beyond their
+     * bytes. */
+    uint64_t value[SNAPSHOT_VALUES];
 };
 
 enum { SEAL_TIME_BITS = 24 };
@@ -140,7 +144,8 @@ struct snapshot_header {
     uint64_t base;
     uint64_t bytes; /* of the snapshot, a multiple of 256 */
     uint32_t segments;
-    uint32_t reserved;
+    uint32_t values;                 /* elements of the snapshot whose bits go into the seal: */
+    uint64_t value[SNAPSHOT_VALUES]; /* offset << 4 | bytes, aligned to them; none: 0 */
 };
 
 struct snapshot_call {

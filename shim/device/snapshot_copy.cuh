@@ -197,6 +197,23 @@ static __device__ uint64_t find_place(const snapshot_header &header)
     return *(volatile uint64_t *)&place->base;
 }
 
+/* The bits of an element that the copies have put there, by whichever block. */
+static __device__ uint64_t load_value(uint64_t address, uint32_t bytes)
+{
+    switch (bytes) {
+    case 8:
+        return *(const volatile uint64_t *)address;
+    case 4:
+        return *(const volatile uint32_t *)address;
+    case 2:
+        return *(const volatile uint16_t *)address;
+    case 1:
+        return *(const volatile uint8_t *)address;
+    default:
+        return 0;
+    }
+}
+
 static __device__ void write_seal(const snapshot_header &header, uint64_t base, uint64_t busy)
 {
     volatile snapshot_seal *seal = header.seal;
@@ -204,6 +221,8 @@ static __device__ void write_seal(const snapshot_header &header, uint64_t base, 
     seal->end = header.place ? *(volatile uint64_t *)&header.place->end : 0;
     seal->base = base;
     seal->busy = busy;
+    for (uint32_t i = 0; base && i < header.values; i++)
+        seal->value[i] = load_value(base + (header.value[i] >> 4), header.value[i] & 15);
     __threadfence_system();
     seal->sequence = header.sequence;
 }

@@ -266,7 +266,7 @@ void counters_check(struct counters *counters, const struct check_report *report
         const struct subset *subset = &report->binding->subset;
 
         row->subsets++;
-        row->sum_shares += (double)subset->count / (double)subset->total;
+        row->sum_shares += (double)subset->judged / (double)subset->total;
     }
     row->wide += numbers->wide;
     add_notes(row, report);

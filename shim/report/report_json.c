@@ -70,7 +70,7 @@ static void put_subset(struct json_out *json, const struct binding *binding)
         return;
     json_put_object(json, "subset");
     json_put_string(json, "dim", subset->dim);
-    json_put_int(json, "checked", subset->count);
+    json_put_int(json, "checked", subset->judged);
     json_put_int(json, "of", subset->total);
     json_put_array(json, "blocks");
     for (uint32_t i = 0; i < subset->select.blocks; i++) {
@@ -83,6 +83,20 @@ static void put_subset(struct json_out *json, const struct binding *binding)
         json_end(json);
     }
     json_end(json);
+    json_end(json);
+}
+
+/* Dims of which memory said how many items are valid: the others were not judged. */
+static void put_narrows(struct json_out *json, const struct binding *binding)
+{
+    if (!binding || !binding->narrows)
+        return;
+    json_put_object(json, "valid");
+    for (int i = 0; i < binding->narrows; i++) {
+        int64_t pair[2] = {binding->narrow[i].valid, binding->narrow[i].all};
+
+        put_int64s(json, binding->narrow[i].dim, pair, 2);
+    }
     json_end(json);
 }
 
@@ -150,6 +164,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     report_json_dim3(json, "block", report->block);
     json_put_uint(json, "shared_bytes", report->shared_bytes);
     put_subset(json, report->binding);
+    put_narrows(json, report->binding);
     put_arrays(json, report->binding);
     put_numbers(json, n);
     if (place_of(report->binding, n->worst_tensor, n->worst_index, &place))

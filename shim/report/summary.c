@@ -117,7 +117,7 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->launch = report->launch;
     finding->outlier = report->outlier;
     finding->dim = report->binding ? report->binding->subset.dim : NULL;
-    finding->seen = finding->dim ? report->binding->subset.count : 0;
+    finding->seen = finding->dim ? report->binding->subset.judged : 0;
     finding->total = finding->dim ? report->binding->subset.total : 0;
     finding->elements = n->checked;
     finding->violations = n->violations;

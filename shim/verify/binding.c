@@ -46,27 +46,32 @@ static enum skip not_carried(struct evaluation *e, const char *name)
     return binding_refuse(e, SKIP_LAYOUT, "the launch does not carry the parameter '%s'", name);
 }
 
+enum skip binding_integer(struct evaluation *e, const char *name, enum dtype dtype, uint64_t raw,
+                          int64_t *out)
+{
+    bool is_signed = dtype >= DTYPE_I8 && dtype <= DTYPE_I64;
+    if (!is_signed && raw > INT64_MAX)
+        return binding_refuse(e, SKIP_SHAPE, "'%s' is %llu, too large for an expression", name,
+                              (unsigned long long)raw);
+    unsigned unused = 64 - 8 * dtype_bytes(dtype);
+    *out = is_signed ? (int64_t)(raw << unused) >> unused : (int64_t)raw;
+    return SKIP_NONE;
+}
+
 static enum skip load_integer(struct evaluation *e, const struct plan_load *load)
 {
     const struct signature_item *item = load->item;
-    enum dtype dtype = item->type.dtype;
-    unsigned bytes = dtype_bytes(dtype);
     uint64_t raw = 0;
-    if (!launch_read(e->launch, item->param, load->start, item->offset, bytes, &raw))
+    if (!launch_read(e->launch, item->param, load->start, item->offset,
+                     dtype_bytes(item->type.dtype), &raw))
         return not_carried(e, item->name);
-    bool is_signed = dtype >= DTYPE_I8 && dtype <= DTYPE_I64;
-    if (!is_signed && raw > INT64_MAX)
-        return binding_refuse(e, SKIP_SHAPE, "'%s' is %llu, too large for an expression",
-                              item->name, (unsigned long long)raw);
-    unsigned unused = 64 - 8 * bytes;
-    e->slot[load->slot] = is_signed ? (int64_t)(raw << unused) >> unused : (int64_t)raw;
-    return SKIP_NONE;
+    return binding_integer(e, item->name, item->type.dtype, raw, &e->slot[load->slot]);
 }
 
 static enum skip fill_slots(struct evaluation *e)
 {
     const struct binding_plan *plan = e->plan;
-    memcpy(e->slot, plan->constant, sizeof e->slot);
+    memcpy(e->slot, plan->constant, sizeof plan->constant);
     for (int i = 0; i < 3; i++) {
         e->slot[SLOT_GRID + i] = e->launch->grid[i];
         e->slot[SLOT_BLOCK + i] = e->launch->block[i];
@@ -82,9 +87,8 @@ static enum skip fill_slots(struct evaluation *e)
 
 /* ---- arrays ---- */
 
-/* Whether the array takes part in this launch, and its address. */
-static enum skip find_address(struct evaluation *e, const struct plan_array *array, bool *absent,
-                              uint64_t *address)
+enum skip binding_address(struct evaluation *e, const struct plan_array *array, bool *absent,
+                          uint64_t *address)
 {
     const struct signature_item *item = array->item;
     *absent = false;
@@ -110,7 +114,7 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
     bool absent = false;
     uint64_t address = 0;
     *index = -1;
-    enum skip skip = find_address(e, array, &absent, &address);
+    enum skip skip = binding_address(e, array, &absent, &address);
     if (skip || absent)
         return skip;
     int64_t rows = 0;
@@ -313,6 +317,8 @@ static enum skip bind_arrays(struct evaluation *e)
         skip = add_arrays(e, true);
     if (!skip && e->plan->touched)
         skip = binding_touched(e);
+    if (!skip && e->plan->values)
+        skip = binding_add_values(e);
     e->out->tensors = formals->tensors;
     for (int i = 0; !skip && i < formals->count; i++) {
         const struct formal *formal = &formals->formal[i];
@@ -327,6 +333,8 @@ static enum skip bind_sizes(struct evaluation *e)
     for (unsigned i = 0; i < e->plan->sizes; i++) {
         const struct plan_size *size = &e->plan->size[i];
         int64_t value = size->value;
+        if (size->reads)
+            continue;
         enum skip skip =
             size->expr ? binding_evaluate(e, size->expr, size->source, &value) : SKIP_NONE;
         if (!skip)
@@ -343,6 +351,8 @@ static enum skip bind_reals(struct evaluation *e)
         const struct plan_real *real = &e->plan->real[i];
         double *out = &e->out->call.scalar[i];
         *out = real->value;
+        if (real->reads)
+            continue;
         if (real->item) {
             uint8_t raw[8];
             enum dtype dtype = real->item->type.dtype;
@@ -362,21 +372,21 @@ static enum skip bind_reals(struct evaluation *e)
 }
 
 /* Of all outputs: the false alarms of a launch are theirs together. */
-static double output_elements(const struct evaluation *e)
+double binding_lambda(const struct binding_plan *plan, const struct binding *binding)
 {
     double sum = 0;
-    for (int i = 0; i < e->plan->formals->count; i++) {
-        const struct formal *formal = &e->plan->formals->formal[i];
-        const struct ref_tensor *tensor = &e->out->call.tensor[formal->slot];
+    for (int i = 0; i < plan->formals->count; i++) {
+        const struct formal *formal = &plan->formals->formal[i];
+        const struct ref_tensor *tensor = &binding->call.tensor[formal->slot];
         double elements = 1;
         if (!formal_is_array(formal) || formal->kind == FORMAL_IN ||
-            e->out->tensor_array[formal->slot] < 0)
+            binding->tensor_array[formal->slot] < 0)
             continue;
         for (int j = 0; j < tensor->ndim; j++)
             elements *= (double)tensor->dim[j];
         sum += elements;
     }
-    return sum;
+    return tolerance_lambda(&plan->tolerance, sum);
 }
 
 /* Shapes of absent tensors follow from their neighbours; everything else is the same each time. */
@@ -395,7 +405,7 @@ static void finish_call(struct evaluation *e)
                 size >= 0 ? call->size[size] : formal->dim[j].literal;
         }
     }
-    call->lambda = tolerance_lambda(tolerance, output_elements(e));
+    call->lambda = binding_lambda(e->plan, e->out);
     call->unit_roundoff = tolerance_unit(tolerance);
     call->input_roundoff = tolerance->tf32_inputs ? 0x1p-11 : 0;
     call->underflow = tolerance_underflow(tolerance->accumulate);
@@ -418,11 +428,14 @@ enum skip binding_make(const struct kernel_spec *spec, const struct launch *laun
     e.launch = launch;
     e.out = out;
     e.why = why;
+    e.slot = out->slot;
     memset(e.size_from, 0, sizeof e.size_from);
     memset(&out->call, 0, sizeof out->call);
     out->arrays = 0;
     out->tensors = 0;
     out->subset.dim = NULL;
+    out->values = 0;
+    out->narrows = 0;
     enum skip skip = fill_slots(&e);
     if (!skip)
         skip = bind_arrays(&e);

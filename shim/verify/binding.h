@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "device/snapshot_abi.h"
 #include "refs/ref_abi.h"
 #include "verify/kernel_spec.h"
 #include "verify/launch.h"
@@ -47,6 +48,16 @@ struct bound_array {
     int axis; /* dim whose chosen items alone are copied, see subset.h; -1: all are */
 };
 
+/* Slots of a plan's expressions, see plan.h. */
+enum { BINDING_SLOTS = 64, BINDING_NARROWS = 4 };
+
+/* A named dim of which only the first items are judged: how many hold anything the kernel read from
+ * memory. */
+struct bound_narrow {
+    const char *dim;    /* owned by the plan */
+    int64_t valid, all; /* items of the launch */
+};
+
 /* Which array stands behind a tensor of the ref_call. */
 struct binding {
     int arrays;
@@ -56,6 +67,12 @@ struct binding {
     struct ref_call call; /* tensors (all but in/got/bytes and strides, which the snapshot fills
                              in from the packing it chose), scalars, sizes, tolerances, group */
     struct subset subset; /* the items that `call` is about; array[] describes the whole launch */
+    /* What the collector fills in when the copies are there, see binding_read. */
+    unsigned values;                     /* elements of memory that something depends on ... */
+    int8_t value_array[SNAPSHOT_VALUES]; /* ... and the arrays that they are; -1: absent */
+    int64_t slot[BINDING_SLOTS];         /* of the launch's expressions, where values > 0 */
+    int narrows;
+    struct bound_narrow narrow[BINDING_NARROWS];
 };
 
 /* Whether some items of the array are copied and others not. */
@@ -94,5 +111,14 @@ static inline int64_t binding_seen(const struct binding *binding, int array, int
  */
 enum skip binding_make(const struct kernel_spec *spec, const struct launch *launch,
                        struct binding *out, struct error *why);
+
+/*
+ * For a plan with values: the copies are there, and `raw` holds the bits of each element. Fills in
+ * the scalars and sizes of `call` that wait for them, and lowers the dims whose items are not all
+ * valid. SKIP_NONE, or SKIP_NULL_POINTER, SKIP_EMPTY (no item is valid) or SKIP_SHAPE (a value that
+ * cannot be) and a sentence. Pure; the collector's thread.
+ */
+enum skip binding_read(const struct kernel_spec *spec, const uint64_t *raw, struct binding *binding,
+                       struct error *why);
 
 #endif

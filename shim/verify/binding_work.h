@@ -21,7 +21,7 @@ struct evaluation {
     const struct launch *launch;
     struct binding *out;
     struct error *why;
-    int64_t slot[PLAN_SLOTS];
+    int64_t *slot;                        /* out->slot */
     struct shape shape[SPEC_MAX_ARRAYS];  /* of out->array, vectors opened, before any folding */
     const char *size_from[REF_MAX_SIZES]; /* who said the size; NULL: nobody yet */
 };
@@ -32,6 +32,20 @@ enum skip binding_refuse(struct evaluation *e, enum skip skip, const char *forma
 
 enum skip binding_evaluate(struct evaluation *e, const struct expr *expr, const char *what,
                            int64_t *out);
+
+/* Whether the array takes part in this launch, and its address. */
+enum skip binding_address(struct evaluation *e, const struct plan_array *array, bool *absent,
+                          uint64_t *address);
+
+/* An integer of that type from its bits, zero beyond its bytes. */
+enum skip binding_integer(struct evaluation *e, const char *name, enum dtype dtype, uint64_t raw,
+                          int64_t *out);
+
+/* ref_call.lambda, which depends on how many outputs there are. */
+double binding_lambda(const struct binding_plan *plan, const struct binding *binding);
+
+/* binding_value.c: adds the elements of memory that the plan reads to the launch's arrays. */
+enum skip binding_add_values(struct evaluation *e);
 
 enum skip binding_too_large(struct evaluation *e, const char *name);
 

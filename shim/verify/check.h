@@ -39,7 +39,8 @@ struct check {
     bool heard;          /* the collector has read the seal */
     bool ordinary;       /* what the seal said: the outlier gate let it pass, nothing was copied */
     uint64_t begin, end; /* likewise, see reclaim.h */
-    uint64_t sequence;   /* what the seal will hold */
+    uint64_t value[SNAPSHOT_VALUES]; /* likewise: what binding.values were */
+    uint64_t sequence;               /* what the seal will hold */
     struct known_kernel *kernel;
     uint64_t launch; /* among the launches of its kernel */
     enum gate_result gate;

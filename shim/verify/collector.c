@@ -296,12 +296,26 @@ static struct check *next_sealed(struct collector *collector, struct side *side)
     return check;
 }
 
+/* What the reference's call has to take from the copies. */
+static enum skip read_values(struct check *check, struct error *why)
+{
+    if (!check->binding.values)
+        return SKIP_NONE;
+    return binding_read(check->kernel->spec, check->value, &check->binding, why);
+}
+
 static bool start_lane(struct collector *collector, struct side *side, struct lane *lane)
 {
     struct error err = {{0}};
     struct check *check = next_sealed(collector, side);
     if (!check)
         return false;
+    enum skip skip = read_values(check, &err);
+    if (skip) {
+        warn(collector, check, skip, err.text);
+        skip_check(collector, side, check, skip);
+        return true;
+    }
     if (replay_start(side, lane, check, &err)) {
         warn(collector, check, SKIP_DRIVER, err.text);
         skip_check(collector, side, check, SKIP_DRIVER);

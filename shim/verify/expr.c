@@ -12,6 +12,8 @@
 #include <string.h>
 #include "base/number.h"
 
+enum { NAME = 128 };
+
 enum op {
     OP_NUMBER,
     OP_SLOT,
@@ -147,20 +149,49 @@ static enum status parse_call(struct compiler *c, const struct function *functio
     return STATUS_OK;
 }
 
+/* A name, as far as it goes: "x", "s.x", or with an index, "x[n - 1]", as `length` letters. */
+static enum status take_name(struct compiler *c, char name[NAME], char index[NAME], size_t *length)
+{
+    const char *start = c->at;
+    size_t end = 0;
+    while (isalnum((unsigned char)start[end]) || start[end] == '_' || start[end] == '.')
+        end++;
+    if (end >= NAME)
+        return fail(c, "the name is too long");
+    memcpy(name, start, end);
+    name[end] = index[0] = '\0';
+    *length = end;
+    c->at += end;
+    skip_space(c);
+    if (*c->at != '[')
+        return STATUS_OK;
+    const char *from = c->at + 1;
+    size_t inside = 0;
+    for (int depth = 1; depth; inside++) {
+        if (!from[inside])
+            return fail(c, "expected ']'");
+        depth += (from[inside] == '[') - (from[inside] == ']');
+    }
+    if (inside > NAME)
+        return fail(c, "the index is too long");
+    memcpy(index, from, inside - 1);
+    index[inside - 1] = '\0';
+    c->at = from + inside;
+    *length = (size_t)(c->at - start);
+    skip_space(c);
+    return STATUS_OK;
+}
+
 static enum status parse_name(struct compiler *c)
 {
     const char *start = c->at;
-    char name[128];
+    char name[NAME], index[NAME];
     size_t length = 0;
-    while (isalnum((unsigned char)start[length]) || start[length] == '_' || start[length] == '.')
-        length++;
-    if (length >= sizeof name)
-        return fail(c, "the name is too long");
-    memcpy(name, start, length);
-    name[length] = '\0';
-    c->at += length;
-    skip_space(c);
-    if (*c->at == '(') {
+    enum status status = take_name(c, name, index, &length);
+    if (status)
+        return status;
+    bool has_index = start[length - 1] == ']';
+    if (*c->at == '(' && !has_index) {
         for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
             if (strcmp(functions[i].name, name) == 0)
                 return parse_call(c, &functions[i]);
@@ -168,10 +199,10 @@ static enum status parse_name(struct compiler *c)
         c->at = start;
         return fail(c, "unknown function; expected min, max or ceil_div");
     }
-    int slot = c->names->find(c->names->user, name, c->err);
+    int slot = c->names->find(c->names->user, name, has_index ? index : NULL, c->err);
     if (slot < 0)
         return error_set(c->err, STATUS_INVALID, "unknown name '%s'", name);
-    char *copy = arena_text(c->arena, name, length);
+    char *copy = arena_text(c->arena, start, length);
     if (!copy)
         return error_set(c->err, STATUS_NO_MEMORY, "no memory");
     return emit(c, (struct instruction){.op = OP_SLOT, .target = (uint16_t)slot, .name = copy}, 1);

@@ -2,7 +2,8 @@
  * expr.h - integer expressions of the registry: "ceil_div(rows, 4) * grid.x".
  *
  *     + - * / %   min(a, b, ...) max(a, b, ...) ceil_div(a, b)   == != < <= > >=   && || !
- *     parentheses, unary minus, decimal and 0x numbers, names, dotted names (grid.x, params.n)
+ *     parentheses, unary minus, decimal and 0x numbers, names, dotted names (grid.x, params.n),
+ *     elements (lengths[n - 1])
  *
  * Meaning is C's on int64_t, except that overflow and division by zero are errors, not accidents.
  * Compiled once to a postfix program whose names are slots of an int64_t array; evaluation looks
@@ -26,10 +27,11 @@ struct expr;
 
 /*
  * Where names come from: `find` returns a slot (0 or more), or -1 for an unknown name; then it may
- * write a sentence of its own, else "unknown name 'x'" is said.
+ * write a sentence of its own, else "unknown name 'x'" is said. `index` is NULL, or the text
+ * between the brackets of "x[..]", which is `find`'s to understand.
  */
 struct expr_names {
-    int (*find)(void *user, const char *name, struct error *err);
+    int (*find)(void *user, const char *name, const char *index, struct error *err);
     void *user;
 };
 

@@ -27,6 +27,12 @@ static inline bool role_writes(enum role role)
     return role == ROLE_WRITE || role == ROLE_INOUT || role == ROLE_ACC;
 }
 
+/* Whether it reads what they held before the launch. */
+static inline bool role_reads(enum role role)
+{
+    return role == ROLE_READ || role == ROLE_INOUT || role == ROLE_ACC;
+}
+
 struct signature;    /* signature.h */
 struct binding_plan; /* binding.h */
 struct ref_builtin;  /* refs/ref_list.h */

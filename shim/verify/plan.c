@@ -20,14 +20,14 @@ static const char *const builtin_names[SLOT_FREE] = {"grid.x",  "grid.y",  "grid
 static enum status at_node(const struct plan_builder *b, const struct yaml_node *node,
                            enum status status)
 {
-    if (status)
+    if (status && node)
         error_prefix(b->err, "%s:%u:%u", node->file, node->line, node->column);
     return status;
 }
 
 /* ---- names ---- */
 
-static int new_slot(struct plan_builder *b, const char *name)
+int plan_slot(struct plan_builder *b, const char *name)
 {
     if (b->slots == PLAN_SLOTS) {
         error_set(b->err, STATUS_INVALID, "more than 58 names in expressions");
@@ -66,7 +66,7 @@ static int capture_slot(struct plan_builder *b, const struct capture *capture)
                   capture->name, capture->text);
         return -1;
     }
-    int slot = new_slot(b, capture->name);
+    int slot = plan_slot(b, capture->name);
     if (slot >= 0)
         b->plan->constant[slot] = value;
     return slot;
@@ -79,7 +79,7 @@ static int item_slot(struct plan_builder *b, const struct signature_item *item)
                   item->array ? "an array" : dtype_text(item->type.dtype));
         return -1;
     }
-    int slot = new_slot(b, item->name);
+    int slot = plan_slot(b, item->name);
     if (slot >= 0)
         b->plan->load[b->plan->loads++] = (struct plan_load){item, plan_start(b, item), slot};
     return slot;
@@ -102,10 +102,14 @@ static void unknown_name(struct plan_builder *b, const char *name)
               nearest_text(&nearest, question, sizeof question));
 }
 
-static int find_name(void *user, const char *name, struct error *err)
+static int find_name(void *user, const char *name, const char *index, struct error *err)
 {
     struct plan_builder *b = user;
     (void)err; /* the builder's own */
+    if (index) {
+        int value = plan_value(b, name, index, false);
+        return value < 0 ? value : b->plan->value[value].slot;
+    }
     for (int i = 0; i < b->slots; i++) {
         if (strcmp(b->slot_name[i], name) == 0)
             return i;
@@ -177,7 +181,7 @@ static enum status make_let_slots(struct plan_builder *b, const struct yaml_node
         bool taken = signature_find(b->plan->signature, name) || plan_has_value(b, name);
         if (taken || strncmp(name, "grid.", 5) == 0 || strncmp(name, "block.", 6) == 0)
             return yaml_error(b->err, key, "let '%s': the name is taken", name);
-        int slot = new_slot(b, name);
+        int slot = plan_slot(b, name);
         if (slot < 0)
             return at_node(b, key, STATUS_INVALID);
         b->plan->let[b->plan->lets++] = (struct plan_let){.name = name, .slot = slot};
@@ -358,6 +362,10 @@ static void keep_used(struct plan_builder *b)
         }
         if (needed)
             plan_use(b, array->when);
+    }
+    for (unsigned i = 0; i < plan->values; i++) {
+        plan_use(b, plan->value[i].index);
+        plan_use(b, plan->array[plan->value[i].array].when);
     }
     for (unsigned i = plan->lets; i-- > 0;) {
         if (b->used[plan->let[i].slot])

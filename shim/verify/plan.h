@@ -26,6 +26,7 @@ enum {
     PLAN_SLOTS = 64,
     PLAN_LETS = 32,
     PLAN_TOUCHED = SNAPSHOT_TOUCHES,
+    PLAN_VALUES = SNAPSHOT_VALUES,
 };
 
 /* Where a scalar's bytes are in a launch. */
@@ -53,6 +54,15 @@ struct plan_array {
     uint32_t start;
     int rows;   /* index of the array whose elements name the rows that are touched; -1: all are */
     bool bound; /* a formal reads or writes it */
+    bool read;  /* it has one element, and that is among plan->value */
+};
+
+/* An element that is read from memory where the launch ran: "lr[0]", "starts[batch]". */
+struct plan_value {
+    int array;                /* index into plan->array */
+    const char *name;         /* as it is written, but for spaces */
+    const struct expr *index; /* elements from the array's address on */
+    int slot;                 /* integers for expressions; -1 for reals */
 };
 
 struct plan_tensor {
@@ -60,12 +70,16 @@ struct plan_tensor {
     struct tolerance tolerance; /* outputs */
 };
 
-/* The value of a real formal: a parameter, an integer expression, or a constant. */
+/* The value of a real formal: a parameter, an element of memory, an integer expression, or a
+ * constant. */
 struct plan_real {
     const struct signature_item *item;
     uint32_t start;
+    int element; /* index into plan->value, or -1 */
     const struct expr *expr;
-    double value;
+    unsigned reads; /* a bit for each of plan->value that it waits for */
+    double value;   /* and what it is where one of them is absent */
+    bool optional;  /* it may be */
 };
 
 /* The value of a named dim or an int formal that does not come from a tensor's shape. */
@@ -74,16 +88,20 @@ struct plan_size {
     const struct expr *expr; /* NULL: `value` */
     int64_t value;
     const char *source; /* for messages */
+    unsigned reads;     /* as in plan_real */
+    bool is_dim;        /* of tensors, else an int formal */
+    bool optional;
 };
 
 struct binding_plan {
     const struct signature *signature;
     const struct formals *formals; /* NULL: the entry has no reference */
     int64_t constant[PLAN_SLOTS];  /* captures; 0 elsewhere */
-    unsigned loads, lets, arrays, sizes;
+    unsigned loads, lets, arrays, sizes, values;
     struct plan_load load[PLAN_SLOTS];
     struct plan_let let[PLAN_LETS]; /* in an order in which each finds what it needs */
     struct plan_array *array;       /* arrays of the signature, in its order */
+    struct plan_value value[PLAN_VALUES];
     struct plan_tensor tensor[REF_MAX_TENSORS];
     struct plan_real real[REF_MAX_SCALARS];
     struct plan_size size[REF_MAX_SIZES];

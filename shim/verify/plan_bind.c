@@ -158,6 +158,36 @@ static enum status bind_tensor(struct plan_builder *b, const struct formal *form
 
 /* ---- scalars and sizes ---- */
 
+/* What `bind` says may be read from memory, when the launch has run. */
+static enum status late_expr(struct plan_builder *b, const char *formal, const char *what,
+                             const char *text, const struct expr **out)
+{
+    b->may_read = true;
+    enum status status = plan_expr(b, place_of(b, formal), what, formal, text, out);
+    b->may_read = false;
+    if (!status)
+        plan_use(b, *out);
+    return status;
+}
+
+/* A real formal that is one element of an array. */
+static enum status bind_element(struct plan_builder *b, const struct formal *formal,
+                                const char *array, const char *index)
+{
+    struct plan_real *real = &b->plan->real[formal->slot];
+    b->may_read = true;
+    real->element = plan_value(b, array, index, true);
+    b->may_read = false;
+    if (real->element < 0) {
+        const struct yaml_node *node = place_of(b, formal->name);
+        error_prefix(b->err, "%s:%u:%u: formal '%s'", node->file, node->line, node->column,
+                     formal->name);
+        return STATUS_INVALID;
+    }
+    real->reads = 1u << real->element;
+    return STATUS_OK;
+}
+
 static enum status bind_real(struct plan_builder *b, const struct formal *formal,
                              struct missing *missing)
 {
@@ -167,9 +197,13 @@ static enum status bind_real(struct plan_builder *b, const struct formal *formal
     if (status)
         return status;
     real->value = formal->fallback;
+    real->optional = formal->optional;
+    real->element = -1;
     if (text && number_real(text, &real->value))
         return STATUS_OK;
-    const char *name = text ? text : formal->name;
+    const char *name = text ? text : formal->name, *array, *index;
+    if (text && plan_is_element(b, text, &array, &index))
+        return bind_element(b, formal, array, index);
     const struct signature_item *item = signature_find(b->plan->signature, name);
     if (item && item->array)
         return yaml_error(b->err, place_of(b, formal->name),
@@ -185,8 +219,8 @@ static enum status bind_real(struct plan_builder *b, const struct formal *formal
             add_missing(missing, formal->name);
         return STATUS_OK;
     }
-    status = plan_expr(b, place_of(b, formal->name), "formal", formal->name, name, &real->expr);
-    plan_use(b, real->expr);
+    status = late_expr(b, formal->name, "formal", name, &real->expr);
+    real->reads = status ? 0 : plan_reads(b, real->expr);
     return status;
 }
 
@@ -199,7 +233,10 @@ static enum status bind_size(struct plan_builder *b, const char *name, int size,
     if (status)
         return status;
     struct plan_size *out = &b->plan->size[b->plan->sizes];
-    *out = (struct plan_size){.size = size, .source = text ? text : name};
+    *out = (struct plan_size){.size = size,
+                              .source = text ? text : name,
+                              .is_dim = !formal,
+                              .optional = !formal || formal->optional};
     if (!text && (!formal || !plan_has_value(b, name))) {
         if (!formal)
             return STATUS_OK;
@@ -210,10 +247,16 @@ static enum status bind_size(struct plan_builder *b, const char *name, int size,
         return STATUS_OK;
     }
     b->plan->sizes++;
-    status =
-        plan_expr(b, place_of(b, name), formal ? "formal" : "size", name, out->source, &out->expr);
-    plan_use(b, out->expr);
-    return status;
+    out->value = formal ? (int64_t)formal->fallback : 0;
+    status = late_expr(b, name, formal ? "formal" : "size", out->source, &out->expr);
+    if (status)
+        return status;
+    out->reads = plan_reads(b, out->expr);
+    b->lowered += out->is_dim && out->reads;
+    if (b->lowered > BINDING_NARROWS)
+        return yaml_error(b->err, place_of(b, name), "more than %d dims are read from memory",
+                          BINDING_NARROWS);
+    return STATUS_OK;
 }
 
 static enum status bind_one(struct plan_builder *b, const struct formal *formal,

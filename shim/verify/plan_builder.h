@@ -3,6 +3,7 @@
 #ifndef VERIFY_PLAN_BUILDER_H
 #define VERIFY_PLAN_BUILDER_H
 
+#include "verify/binding.h"
 #include "verify/plan.h"
 
 struct plan_builder {
@@ -15,6 +16,8 @@ struct plan_builder {
     const char *slot_name[PLAN_SLOTS];
     int slots;
     bool used[PLAN_SLOTS]; /* by something that a launch evaluates */
+    int lowered;           /* dims of which memory says how many items are valid */
+    bool may_read;         /* the expression under way may read memory, and so be known late */
 };
 
 /* Compiles an expression with all names of the entry; failures name `node` and "WHAT 'NAME'". */
@@ -23,6 +26,20 @@ enum status plan_expr(struct plan_builder *b, const struct yaml_node *node, cons
 
 /* Marks what the expression reads as needed at a launch; NULL is fine. */
 void plan_use(struct plan_builder *b, const struct expr *expr);
+
+/* plan_value.c: the element NAME[INDEX] of an array; its number in plan->value, or -1 and a
+ * sentence. `real`: a number of any type, else an integer, with a slot. */
+int plan_value(struct plan_builder *b, const char *name, const char *index, bool real);
+
+/* Splits "lr[0]", and nothing else, into name and index; the texts are the arena's. */
+bool plan_is_element(struct plan_builder *b, const char *text, const char **name,
+                     const char **index);
+
+/* A bit for each element of memory that the expression reads; NULL is fine. */
+unsigned plan_reads(const struct plan_builder *b, const struct expr *expr);
+
+/* A slot for a name; -1 and a sentence where there are too many. */
+int plan_slot(struct plan_builder *b, const char *name);
 
 /* Where a parameter starts in the packed buffer. */
 uint32_t plan_start(const struct plan_builder *b, const struct signature_item *item);

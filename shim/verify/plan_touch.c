@@ -45,6 +45,16 @@ static bool dims_fit(const struct signature_item *item, const struct formal *for
     return item->dim[1].kind == DIM_PLACE && ndim == formal->ndim;
 }
 
+/* Whether memory says how many items of the dim are valid. */
+static bool is_lowered(const struct plan_builder *b, int size)
+{
+    for (unsigned i = 0; i < b->plan->sizes; i++) {
+        if (b->plan->size[i].size == size && b->plan->size[i].reads)
+            return true;
+    }
+    return false;
+}
+
 static enum status check_array(const struct plan_builder *b, const struct plan_array *array,
                                const struct formal *formal, const struct formal *ids)
 {
@@ -58,6 +68,9 @@ static enum status check_array(const struct plan_builder *b, const struct plan_a
                  formal->name, ids->name);
         return refuse(b, sentence, name, by);
     }
+    if (is_lowered(b, touch->size[0]) || is_lowered(b, touch->size[1]))
+        return refuse(b, "'bind' reads from memory how many rows there are; leave that out", name,
+                      by);
     if (dims_fit(array->item, formal, touch))
         return STATUS_OK;
     const char *size = b->plan->formals->size_name[touch->size[0]];

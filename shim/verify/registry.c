@@ -326,6 +326,16 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
     return found ? found->spec : NULL;
 }
 
+static void print_mapping(FILE *out, const char *name, const struct yaml_node *node)
+{
+    if (!node)
+        return;
+    fprintf(out, "    %s ", name);
+    for (size_t i = 0; i < node->count; i++)
+        fprintf(out, "%s%s: %s", i ? ", " : "", node->key[i]->text, node->item[i]->text);
+    fprintf(out, "\n");
+}
+
 void registry_print(const struct registry *registry, FILE *out)
 {
     const struct registry_content *content = &registry->content;
@@ -350,6 +360,7 @@ void registry_print(const struct registry *registry, FILE *out)
         if (entry->label)
             fprintf(out, ", label %s", entry->label);
         fprintf(out, "\n    signature %s\n", entry->source.signature->text);
+        print_mapping(out, "bind", entry->source.bind);
     }
     fprintf(out, "%zu entries, %zu tolerance rows\n", content->entries, content->tolerances.count);
 }

@@ -109,9 +109,16 @@ static enum status check_deterministic(const struct registry_entry *entry,
                                        const struct yaml_node *node,
                                        const struct binding_plan *plan, struct error *err)
 {
+    for (unsigned i = 0; entry->deterministic && i < plan->sizes; i++) {
+        if (plan->size[i].is_dim && plan->size[i].reads)
+            return yaml_error(err, node,
+                              "deterministic: '%s' lowers a dim, and what lies beyond it may be "
+                              "anything; leave 'deterministic' out",
+                              plan->size[i].source);
+    }
     for (unsigned i = 0; entry->deterministic && i < plan->arrays; i++) {
         const struct signature_item *item = plan->array[i].item;
-        if (item->role != ROLE_WRITE && item->role != ROLE_WS && !plan->array[i].bound)
+        if (role_reads(item->role) && !plan->array[i].bound && !plan->array[i].read)
             return yaml_error(
                 err, node,
                 "deterministic: the kernel reads '%s', which no formal is bound to, so "

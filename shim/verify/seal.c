@@ -1,5 +1,7 @@
 #include "verify/seal.h"
 
+#include <string.h>
+
 /* What the outlier gate says of a launch that it was asked about. */
 static void hear(struct side *side, struct check *check)
 {
@@ -33,6 +35,7 @@ bool seal_seen(struct side *side, struct check *check)
     check->end = check->ordinary ? 0 : seal->end;
     check->cost.copy = check->ordinary ? 0 : seal->busy; /* a look that calls is part of the copy */
     check->cost.look = check->ordinary ? ordinary & ((1u << SEAL_TIME_BITS) - 1) : 0;
+    memcpy(check->value, seal->value, sizeof check->value);
     if (check->gate == GATE_OUTLIER)
         hear(side, check);
     check->heard = true;

@@ -156,7 +156,16 @@ static void start(const struct side *side, const struct check *check,
         .place = (struct snapshot_place *)(uintptr_t)(side->place +
                                                       slot * sizeof(struct snapshot_place)),
         .bytes = check->arena_bytes,
+        .values = check->binding.values,
     };
+    for (uint32_t i = 0; i < header->values; i++) {
+        int index = check->binding.value_array[i];
+        if (index < 0)
+            continue;
+        const struct placement *placement = &check->placement[index];
+        int64_t at = placement->before != NOT_COPIED ? placement->before : placement->after;
+        header->value[i] = (uint64_t)at << 4 | dtype_bytes(check->binding.array[index].dtype);
+    }
 }
 
 /* Fills one array's part of the copy and returns the chunk where the next one starts. */

@@ -35,7 +35,7 @@ bool subset_draw(struct subset *subset, int64_t total, int64_t count, int64_t un
     select->length = (uint64_t)(length * unit);
     deal(select, (uint64_t)units, (uint64_t)length, seed);
     subset->total = total;
-    subset->count = length * unit * select->blocks + total % unit;
+    subset->count = subset->judged = length * unit * select->blocks + total % unit;
     return true;
 }
 

@@ -16,7 +16,8 @@
 
 struct subset {
     const char *dim;      /* its name, owned by the plan; NULL: the check sees everything */
-    int64_t total, count; /* items that there are; that the check sees */
+    int64_t total, count; /* items that there are; that the check copies */
+    int64_t judged;       /* and those of them that the reference sees: all, but for binding_read */
     struct snapshot_select select; /* which */
     int8_t axis[REF_MAX_TENSORS];  /* where each tensor of the call has the dim; -1: it has not */
 };

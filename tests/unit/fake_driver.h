@@ -188,6 +188,12 @@ static void fake_seal(const struct snapshot_header *header)
     header->seal->end = header->place->end;
     header->seal->base = header->place->base;
     header->seal->busy = atomic_load(&fake.copy_ns);
+    for (uint32_t i = 0; header->place->base && i < header->values; i++) {
+        header->seal->value[i] = 0;
+        memcpy((void *)&header->seal->value[i],
+               (void *)(uintptr_t)(header->place->base + (header->value[i] >> 4)),
+               header->value[i] & 15);
+    }
     if (!atomic_load(&fake.hold_seals))
         __atomic_store_n(&header->seal->sequence, header->sequence, __ATOMIC_RELEASE);
 }

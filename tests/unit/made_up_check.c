@@ -71,7 +71,7 @@ void made_up_subset(struct made_up_check *check)
 {
     struct binding *binding = &check->binding;
 
-    binding->subset = (struct subset){.dim = "rows", .total = 100, .count = 4};
+    binding->subset = (struct subset){.dim = "rows", .total = 100, .count = 4, .judged = 4};
     binding->subset.select =
         (struct snapshot_select){.length = 2, .blocks = 2, .unit = 2, .start = {0, 49}};
     for (int i = 0; i < 2; i++) {

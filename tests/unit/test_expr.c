@@ -12,12 +12,14 @@
 static struct arena arena;
 static struct error err;
 static const char *const names[] = {"a", "b", "zero", "big", "grid.x"};
-static const int64_t slots[] = {7, -3, 0, INT64_MAX, 16};
+static const int64_t slots[] = {7, -3, 0, INT64_MAX, 16, 100, 101, 102, 103};
 
-static int find(void *user, const char *name, struct error *unused)
+static int find(void *user, const char *name, const char *index, struct error *unused)
 {
     (void)user;
     (void)unused;
+    if (index) /* v[...] is 100 and as much as the text between the brackets is long */
+        return strcmp(name, "v") == 0 && strlen(index) < 4 ? 5 + (int)strlen(index) : -1;
     for (int i = 0; i < 5; i++) {
         if (strcmp(names[i], name) == 0)
             return i;
@@ -101,6 +103,19 @@ static void functions_compute(void **state)
     expect("ceil_div(0, 5)", 0);
 }
 
+static void elements_are_names_with_an_index(void **state)
+{
+    (void)state;
+    expect("v[0]", 101);
+    expect("v [12] + v[ab]*2 - a", 102 + 204 - 7);
+    expect("min(v[a], v[[]])", 101);
+    fault("v[0] / zero", "v[0] / zero: division by zero (v[0] = 101, zero = 0)");
+    refuse("v[0", "expected ']'");
+    refuse("w[0]", "unknown name 'w'");
+    refuse("min[0]", "unknown name 'min'");
+    refuse("v[0][1]", "at '[1]': expected an operator or the end");
+}
+
 static void the_right_side_is_not_evaluated_in_vain(void **state)
 {
     (void)state;
@@ -180,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_computes_as_c_does),
         cmocka_unit_test(functions_compute),
+        cmocka_unit_test(elements_are_names_with_an_index),
         cmocka_unit_test(the_right_side_is_not_evaluated_in_vain),
         cmocka_unit_test(bad_texts_are_refused),
         cmocka_unit_test(deep_and_long_texts_are_refused),
