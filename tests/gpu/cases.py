@@ -20,6 +20,7 @@ class Case:
     races: tuple = ()                           # exit codes of a program that races with itself: any of them
     front_door: typing.Optional[tuple] = None   # through `cuvet run` with these options
     alone: bool = False                         # no other case at the same time
+    once: bool = False                          # bare only: the program judges itself
     ends: typing.Optional[int] = 1              # journals with an end line; None: any number
     slack: int = 0                              # launches that may be under way at the end line
     at_least: int = 1                           # launches checked
@@ -103,8 +104,7 @@ PROGRAMS = [
                   for op in ("rmsnorm", "layernorm", "softmax", "row_sum", "silu", "gelu_tanh",
                              "swiglu", "add", "matmul")}),
     Case("ref_parity", "every reference by every kernel of it, on the GPU and on the host: the same",
-         ["{build}/ref_parity", "{gen}/refs.fatbin", "{gen}/refs_wide.fatbin"], "{here}/simple.yaml", at_least=0,
-         ends=None),
+         ["{build}/ref_parity", "{gen}/refs.fatbin", "{gen}/refs_wide.fatbin"], alone=True, once=True),
 ]
 
 FORKS = [

@@ -11,13 +11,16 @@
  * rows as dense as can be, the special ones rows padded to 16 bytes; padding is all NaN.
  *
  * The host takes most of the time, so that as many processes as there are cores share the work, a
- * reference and a shape at a time. The counts are those of all.
+ * reference in one shape and kind at a time. The counts are those of all; lines that begin with
+ * "measured:" say where the time went.
  *
  * Unlike the other programs it is made of this tree's parts (programs.mk).
  */
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <map>
 #include <string>
 #include <thread>
 #include <sys/mman.h>
@@ -45,7 +48,14 @@ extern "C" {
     } while (0)
 
 /* A process takes about half a GiB of the GPU's memory, and makes so many complaints at most. */
-enum { BLOCKS = 24, COMPLAINTS_MAX = 50, PROCESSES_MAX = 32 };
+enum { BLOCKS = 24, COMPLAINTS_MAX = 50, PROCESSES_MAX = 32, UNITS_MAX = 8192 };
+enum { SLOWEST = 8, SLOW_S = 5 };
+
+/* The largest sizes of references whose work grows faster than their arrays (suited). */
+static const long long COSTLY_LONG = 300, COSTLY_SHORT = 8, COSTLY_N = 12;
+
+/* Each point makes two more problems of one; elements of the largest shape that has them. */
+enum { POINTS_SIZE_MAX = 20000 };
 
 /* Sizes by the names that formals use; without: optional arrays stay unbound. */
 struct shape {
@@ -71,17 +81,46 @@ static const way ways[] = {{DTYPE_F32, REF_ANY, false},  {DTYPE_F32, REF_F32, fa
                            {DTYPE_F16, REF_ANY, false},  {DTYPE_F16, REF_F16, false},
                            {DTYPE_F32, REF_WIDE, true},  {DTYPE_F64, REF_WIDE, true}};
 
-/* What one process has done. */
+/* What was done for a unit of work, and how long it took: in all, and on the host. */
 struct counts {
     uint64_t complaints, compared, checks, faults;
+    double all_s, host_s;
+
+    void operator+=(const counts &other)
+    {
+        complaints += other.complaints;
+        compared += other.compared;
+        checks += other.checks;
+        faults += other.faults;
+        all_s += other.all_s;
+        host_s += other.host_s;
+    }
 };
 
 static counts done;
 
+/* Adds the seconds of its own life to a sum. */
+class stopwatch
+{
+    typedef std::chrono::steady_clock clock;
+    double &sum;
+    clock::time_point start = clock::now();
+
+  public:
+    explicit stopwatch(double &sum) : sum(sum)
+    {
+    }
+    ~stopwatch()
+    {
+        sum += std::chrono::duration<double>(clock::now() - start).count();
+    }
+};
+
 static void complain(const std::string &where, const char *what, double gpu, double host)
 {
+    static int said;
     done.complaints++;
-    if (done.complaints <= COMPLAINTS_MAX)
+    if (++said <= COMPLAINTS_MAX)
         printf("%s: %s %.17g on the GPU, %.17g on the host\n", where.c_str(), what, gpu, host);
 }
 
@@ -253,18 +292,16 @@ static int64_t size_named(const shape &s, const char *name)
                 {"entries", &shape::n},    {"positions", &shape::n},  {"bins", &shape::n},
                 {"time", &shape::rows},    {"batch", &shape::few},    {"heads", &shape::few},
                 {"groups", &shape::few},   {"channels", &shape::few}, {"planes", &shape::few},
-                {"queries", &shape::rows}, {"dim", &shape::n},        {"width", &shape::n},
-                {"kv_heads", &shape::few}, {"blocks", &shape::rows},  {"page", &shape::few},
-                {"pages", &shape::n},      {"chunks", &shape::n},     {"inner", &shape::few},
-                {"bounds", &shape::n},     {"added", &shape::few},    {"places", &shape::n},
-                {"splits", &shape::few},   {"best", &shape::n},       {"high", &shape::few},
-                {"wide", &shape::few},     {"xs", &shape::rows},      {"ws", &shape::n},
-                {"xh", &shape::rows},      {"xw", &shape::few},       {"wh", &shape::few},
-                {"ww", &shape::few}};
+                {"queries", &shape::rows}, {"keys", &shape::cols},    {"dim", &shape::n},
+                {"width", &shape::n},      {"kv_heads", &shape::few}, {"blocks", &shape::rows},
+                {"page", &shape::few},     {"pages", &shape::n},      {"chunks", &shape::n},
+                {"inner", &shape::few},    {"bounds", &shape::n},     {"added", &shape::few},
+                {"places", &shape::n},     {"splits", &shape::few},   {"best", &shape::n},
+                {"high", &shape::few},     {"wide", &shape::few},     {"xs", &shape::rows},
+                {"ws", &shape::n},         {"xh", &shape::rows},      {"xw", &shape::few},
+                {"wh", &shape::few},       {"ww", &shape::few}};
     if (strcmp(name, "triples") == 0)
         return 3 * s.few;
-    if (strcmp(name, "keys") == 0) /* the host sees each of them for each query and channel */
-        return s.cols < 200 ? s.cols : 200;
     for (const auto &row : rows)
         if (strcmp(row.name, name) == 0)
             return s.*row.size;
@@ -405,7 +442,7 @@ static gpu open_gpu(const char *fatbin, const char *wide)
     TRY(cuModuleLoad(&g.wide, wide));
     TRY(cuMemHostAlloc(&pinned, sizeof *g.answer, CU_MEMHOSTALLOC_DEVICEMAP));
     g.answer = (struct ref_verdict *)pinned;
-    g.store_count = 1 << 20;
+    g.store_count = 1 << 21;
     TRY(cuMemAlloc(&g.partial, REF_MAX_BLOCKS * sizeof *g.answer));
     TRY(cuMemAlloc(&g.ticket, 4));
     TRY(cuMemAlloc(&g.store, g.store_count * sizeof(double)));
@@ -440,6 +477,7 @@ static struct ref_verdict run_gpu(gpu &g, const problem &p, const way &w, struct
 static struct ref_verdict run_host(const problem &p, struct ref_call call)
 {
     struct ref_verdict answer;
+    stopwatch watch(done.host_s);
     ref_verdict_clear(&answer);
     call.answer = &answer;
     call.group = 1;
@@ -492,10 +530,19 @@ static bool same_value(double a, double b)
     return std::fabs(a - b) <= 1e-9 * size;
 }
 
-/* Copies to one place by several indices: each of them is right, and the last one stays. */
-static bool any_is_right(const struct ref_builtin *reference)
+/* Copies to one place by several indices: each of them is right, and the last one stays. Either the
+ * indices are any, or there are more of them than places. */
+static bool any_is_right(const problem &p)
 {
-    return strcmp(reference->name, "scatter") == 0 || strcmp(reference->name, "index_copy") == 0;
+    if (strcmp(p.reference->name, "scatter") == 0 || strcmp(p.reference->name, "index_copy") == 0)
+        return true;
+    for (const array &a : p.arrays) {
+        const struct ref_input *kind = ref_input_find(p.reference->name, a.formal->name);
+        if (kind && (kind->kind == NO_TWICE || kind->kind == NO_TWICE_WITH_GAPS) &&
+            a.count > size_named(p.size, kind->below))
+            return true;
+    }
+    return false;
 }
 
 static void compare_values(const std::string &where, const array &a, const std::vector<double> &gpu,
@@ -600,7 +647,7 @@ static void run_problem(gpu &g, problem &p)
                 continue;
             }
             for (size_t i = 0; i < p.arrays.size(); i++)
-                if (!host_values[i].empty() && !any_is_right(p.reference))
+                if (!host_values[i].empty() && !any_is_right(p))
                     compare_values(where, p.arrays[i], store_gpu(g, p, w, p.arrays[i], group),
                                    host_values[i]);
             struct ref_call call = call_of(p, false, w.variant > REF_WIDE);
@@ -609,88 +656,142 @@ static void run_problem(gpu &g, problem &p)
     }
 }
 
-/* Columns that block formats are read along come in whole blocks of any of them. */
+/* Whether its work is a product of more sizes than there are elements: the host would take most of
+ * the time for these few. */
+static bool is_costly(const char *name)
+{
+    static const char *const words[] = {"attention",
+                                        "scatter",
+                                        "index_",
+                                        "topk",
+                                        "embedding_backward",
+                                        "embedding_positions_backward",
+                                        "embedding_rmsnorm_backward"};
+    return std::any_of(std::begin(words), std::end(words),
+                       [name](const char *word) { return strstr(name, word) != NULL; });
+}
+
+/* Columns that block formats are read along come in whole blocks of any of them. Costly references
+ * get fewer elements; of rows and columns the more numerous stay more than a group has lanes. */
 static shape suited(const struct ref_builtin &reference, shape size)
 {
     if (strstr(reference.name, "_blocks"))
         size.cols = (size.cols + 255) / 256 * 256;
+    if (is_costly(reference.name)) {
+        size.rows = std::min(size.rows, COSTLY_LONG);
+        size.cols = std::min(size.cols, COSTLY_LONG);
+        size.n = std::min(size.n, COSTLY_N);
+        long long &shorter = size.rows < size.cols ? size.rows : size.cols;
+        shorter = std::min(shorter, COSTLY_SHORT);
+    }
     return size;
 }
 
-/* A reference in one shape, in every dtype: what a process takes at a time. */
-static void run_reference(gpu &g, const struct ref_builtin &reference, const shape &size)
+/* Dtypes and widths of bounds that a reference is run in. */
+struct kind {
+    const char *name;
+    enum dtype dtype;
+    bool wide;
+};
+
+static const kind kinds[] = {{"f32", DTYPE_F32, false},
+                             {"bf16", DTYPE_BF16, false},
+                             {"f16", DTYPE_F16, false},
+                             {"f32 wide", DTYPE_F32, true},
+                             {"f64", DTYPE_F64, true}};
+
+/* What a process takes at a time: a reference in one shape and one kind. */
+struct unit {
+    const struct ref_builtin *reference;
+    const shape *size;
+    const struct kind *kind;
+};
+
+static std::string name_of(const unit &u, const shape &size)
 {
-    static const struct {
-        const char *name;
-        enum dtype dtype;
-        bool wide;
-    } kinds[] = {{"f32", DTYPE_F32, false},
-                 {"bf16", DTYPE_BF16, false},
-                 {"f16", DTYPE_F16, false},
-                 {"f32 wide", DTYPE_F32, true},
-                 {"f64", DTYPE_F64, true}};
-    uint64_t seed = 1 + (uint64_t)(&size - shapes) * std::size(kinds);
-    for (const auto &kind : kinds) {
-        problem p = {};
-        struct error err = {};
-        p.reference = &reference;
-        if (formals_parse(&p.formals, reference.formals, &err)) {
-            printf("%s: %s\n", reference.name, err.text);
-            exit(3);
-        }
-        p.size = suited(reference, size);
-        p.dtype = kind.dtype;
-        p.wide = kind.wide;
-        p.name = std::string(reference.name) + " " + kind.name + " " + std::to_string(size.rows) +
-                 "x" + std::to_string(p.size.cols);
-        p.turn = (unsigned)seed;
-        p.seed = 1000 * seed++;
-        make_arrays(p);
-        run_problem(g, p);
-        for (int point : {(int)DTYPE_BF16, DTYPE_F16 | (int)REF_POINT_MAY}) {
-            p.point = point;
-            if (p.formals.points)
-                run_problem(g, p);
-        }
-        drop_arrays(p);
+    return std::string(u.reference->name) + " " + u.kind->name + " " + std::to_string(size.rows) +
+           "x" + std::to_string(size.cols);
+}
+
+static void run_unit(gpu &g, const unit &u)
+{
+    uint64_t seed = 1 + (uint64_t)(u.size - shapes) * std::size(kinds) + (uint64_t)(u.kind - kinds);
+    problem p = {};
+    struct error err = {};
+    p.reference = u.reference;
+    if (formals_parse(&p.formals, u.reference->formals, &err)) {
+        printf("%s: %s\n", u.reference->name, err.text);
+        exit(3);
     }
+    p.size = suited(*u.reference, *u.size);
+    p.dtype = u.kind->dtype;
+    p.wide = u.kind->wide;
+    p.name = name_of(u, p.size);
+    p.turn = (unsigned)seed;
+    p.seed = 1000 * seed;
+    make_arrays(p);
+    run_problem(g, p);
+    bool small = p.size.rows * p.size.cols <= POINTS_SIZE_MAX;
+    for (int point : {(int)DTYPE_BF16, DTYPE_F16 | (int)REF_POINT_MAY}) {
+        p.point = point;
+        if (p.formals.points && small)
+            run_problem(g, p);
+    }
+    drop_arrays(p);
 }
 
 /* ----------------------------------------------------------------------- the processes */
 
-struct unit {
-    const struct ref_builtin *reference;
-    const shape *size;
-};
-
 /* What parent and children see in common. */
 struct common {
     std::atomic<size_t> next; /* unit that nobody has taken */
-    counts of[PROCESSES_MAX];
+    counts of[UNITS_MAX];
 };
+
+/* Whether it is nothing but what the wide kind runs too: one kernel stands for both. */
+static bool said_twice(const unit &u)
+{
+    return u.kind->dtype == DTYPE_F32 && !u.kind->wide &&
+           !strcmp(u.reference->symbol[REF_ANY], u.reference->symbol[REF_WIDE]);
+}
 
 /* The large shapes first, so that all processes end at about the same time. */
 static std::vector<unit> units_of(const char *word)
 {
     std::vector<unit> units;
-    for (const shape &size : shapes)
-        for (size_t i = 0; i < ref_builtin_count; i++)
-            if (strstr(ref_builtins[i].name, word))
-                units.push_back({&ref_builtins[i], &size});
+    for (size_t i = 0; i < ref_builtin_count; i++)
+        for (const shape &size : shapes)
+            for (const struct kind &kind : kinds)
+                if (strstr(ref_builtins[i].name, word))
+                    units.push_back({&ref_builtins[i], &size, &kind});
+    units.erase(std::remove_if(units.begin(), units.end(), said_twice), units.end());
+    if (units.size() > UNITS_MAX) {
+        printf("%zu references, shapes and kinds, room for %d\n", units.size(), UNITS_MAX);
+        exit(3);
+    }
     std::stable_sort(units.begin(), units.end(), [](const unit &a, const unit &b) {
         return a.size->rows * a.size->cols > b.size->rows * b.size->cols;
     });
     return units;
 }
 
-/* A child: takes units until there are none. */
-static void work(common *common, int self, const std::vector<unit> &units, char **files)
+/* A child: takes units until there are none. One that is slow says so at once, for it may be what
+ * never ends. */
+static void work(common *common, const std::vector<unit> &units, char **files)
 {
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
     gpu g = open_gpu(files[0], files[1]);
-    for (size_t i; (i = common->next++) < units.size();)
-        run_reference(g, *units[i].reference, *units[i].size);
-    common->of[self] = done;
+    for (size_t i; (i = common->next++) < units.size();) {
+        const unit &u = units[i];
+        done = {};
+        {
+            stopwatch watch(done.all_s);
+            run_unit(g, u);
+        }
+        if (done.all_s > SLOW_S)
+            printf("measured: %s took %.1f s\n", name_of(u, *u.size).c_str(), done.all_s);
+        common->of[i] = done;
+    }
     exit(0);
 }
 
@@ -704,7 +805,7 @@ static bool share(common *common, const std::vector<unit> &units, char **files)
     bool well = true;
     for (size_t i = 0; i < count; i++)
         if ((child[i] = fork()) == 0)
-            work(common, (int)i, units, files);
+            work(common, units, files);
     for (size_t i = 0; i < count; i++) {
         int status = 0;
         if (child[i] > 0 && waitpid(child[i], &status, 0) == child[i] && status == 0)
@@ -717,6 +818,22 @@ static bool share(common *common, const std::vector<unit> &units, char **files)
         well = false;
     }
     return well;
+}
+
+/* Where the time went, all shapes of a reference together. */
+static void print_slowest(const common *common, const std::vector<unit> &units, const counts &all)
+{
+    std::map<std::string, counts> by_name;
+    for (size_t i = 0; i < units.size(); i++)
+        by_name[units[i].reference->name] += common->of[i];
+    std::vector<std::pair<std::string, counts>> rows(by_name.begin(), by_name.end());
+    std::sort(rows.begin(), rows.end(),
+              [](const auto &a, const auto &b) { return a.second.all_s > b.second.all_s; });
+    printf("measured: %.1f s of all processes, %.1f s of them on the host\n", all.all_s,
+           all.host_s);
+    for (size_t i = 0; i < rows.size() && i < SLOWEST; i++)
+        printf("measured: %-28s %6.1f s, %6.1f s of them on the host\n", rows[i].first.c_str(),
+               rows[i].second.all_s, rows[i].second.host_s);
 }
 
 int main(int argc, char **argv)
@@ -732,15 +849,13 @@ int main(int argc, char **argv)
         return 3;
     }
     common *common = new (memory) struct common();
-    if (!share(common, units_of(argc > 3 ? argv[3] : ""), argv + 1))
+    std::vector<unit> units = units_of(argc > 3 ? argv[3] : "");
+    if (!share(common, units, argv + 1))
         return 3;
     counts all = {};
-    for (const counts &c : common->of) {
-        all.complaints += c.complaints;
-        all.compared += c.compared;
-        all.checks += c.checks;
-        all.faults += c.faults;
-    }
+    for (size_t i = 0; i < units.size(); i++)
+        all += common->of[i];
+    print_slowest(common, units, all);
     printf("%llu comparisons over %llu elements with %llu violations: %llu disagreements\n",
            (unsigned long long)all.compared, (unsigned long long)all.checks,
            (unsigned long long)all.faults, (unsigned long long)all.complaints);

@@ -31,6 +31,7 @@ import fuzz_signatures  # noqa: E402
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT_S = 90
 SKIPPED = 77
+MEASURED = "measured: "
 
 
 @dataclasses.dataclass
@@ -43,6 +44,16 @@ class Ran:
     out: bytes
     err: str
     seconds: float
+
+    def measured(self):
+        """What the program measured: lines that are shown, and may differ from run to run."""
+        lines = self.out.decode("utf-8", "replace").split("\n")
+        return [line for line in lines if line.startswith(MEASURED)]
+
+    def compared(self):
+        """Standard output without those."""
+        lines = self.out.split(b"\n")
+        return b"\n".join(line for line in lines if not line.startswith(MEASURED.encode()))
 
     def command(self):
         """A line for a shell that runs it again."""
@@ -162,8 +173,8 @@ class Judge:
             self.expect(ran.code in case.races, "exit code %s, expected one of %s", ran.code, case.races)
         else:
             self._same_code()
-        self.expect(bare.out == ran.out, "standard output differs from the bare run's:%s",
-                    first_difference(bare.out, ran.out))
+        self.expect(bare.compared() == ran.compared(), "standard output differs from the bare run's:%s",
+                    first_difference(bare.compared(), ran.compared()))
 
     def _same_code(self):
         case, bare, ran = self.case, self.bare, self.ran
@@ -284,6 +295,8 @@ class Runner:
         bare = self.bare_run(case)
         if bare.code == SKIPPED:
             return case, "skip", bare.out.decode("utf-8", "replace").strip(), {}
+        if case.once:
+            return self.by_its_own_word(case, bare)
         ran = self.cuvet_run(case, folder)
         journal = Journal(folder)
         complaints = Judge(case, bare, ran, journal).verdict()
@@ -292,10 +305,22 @@ class Runner:
                    "match": journal.total("match"), "mismatch": journal.total("mismatch"),
                    "inconclusive": journal.total("inconclusive"),
                    "dropped": reasons.get("arena full", 0) + reasons.get("queue full", 0),
-                   "bare_s": bare.seconds, "cuvet_s": ran.seconds}
+                   "bare_s": bare.seconds, "cuvet_s": ran.seconds, "measured": ran.measured()}
         if not complaints:
             return case, "ok", case.shows, numbers
         return case, "FAIL", failure_text(complaints, bare, ran, journal), numbers
+
+    @staticmethod
+    def by_its_own_word(case, bare):
+        """For a program that needs no cuvet around it: its exit code and what it says."""
+        numbers = dict.fromkeys(COLUMNS, 0)
+        numbers.update(bare_s=bare.seconds, cuvet_s=0, measured=bare.measured())
+        if bare.code == case.code:
+            return case, "ok", case.shows, numbers
+        ended = "ran past %d s" % LIMIT_S if bare.code is None else "exit code %s" % bare.code
+        said = bare.compared().decode("utf-8", "replace").strip().split("\n")
+        lines = ["%s, expected exit code %s" % (ended, case.code), "run it again: " + bare.command()]
+        return case, "FAIL", "\n    ".join(lines + said[:40] + bare.err.strip().split("\n")[-5:]), numbers
 
 
 def failure_text(complaints, bare, ran, journal):
@@ -317,13 +342,15 @@ def all_cases(build):
     return found
 
 
+COLUMNS = ("seen", "checked", "match", "mismatch", "inconclusive", "dropped")
+
+
 def print_table(results):
-    columns = ("seen", "checked", "match", "mismatch", "inconclusive", "dropped")
-    print("\n%-34s %9s %8s %8s %8s %12s %8s %7s %7s" % (("case",) + columns + ("bare", "cuvet")))
+    print("\n%-34s %9s %8s %8s %8s %12s %8s %7s %7s" % (("case",) + COLUMNS + ("bare", "cuvet")))
     for case, word, _, numbers in results:
         if not numbers:
             continue
-        row = tuple(numbers[c] for c in columns) + (numbers["bare_s"], numbers["cuvet_s"])
+        row = tuple(numbers[c] for c in COLUMNS) + (numbers["bare_s"], numbers["cuvet_s"])
         print("%-34s %9d %8d %8d %8d %12d %8d %6.1fs %6.1fs" % ((case.name,) + row))
 
 
@@ -344,6 +371,8 @@ def run_all(runner, chosen, jobs):
         case, word, detail, numbers = result
         took = " (%.1f s)" % (numbers["bare_s"] + numbers["cuvet_s"]) if numbers else ""
         print("%-4s %s%s: %s" % (word, case.name, took, detail), flush=True)
+        for line in numbers.get("measured", ()):
+            print("    " + line, flush=True)
         results.append(result)
 
     crowd = [c for c in chosen if not c.alone]
