@@ -79,7 +79,7 @@ CORE_C := $(filter-out shim/hook/% shim/init.c shim/session.c,$(SHIM_C))
 TOOL_C := $(sort $(wildcard tools/*.c))
 REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
 # The dialect, as NVRTC gets it for references that a registry brings along.
-REF_HEADERS := $(filter-out refs/ref_host.h refs/ref_list.h,$(sort $(wildcard refs/*.h)))
+REF_HEADERS := $(filter-out refs/ref_batch.h refs/ref_host.h refs/ref_list.h,$(sort $(wildcard refs/*.h)))
 UNIT_C := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*.c)))
 

@@ -398,11 +398,21 @@ REF_FN void ref_run(const ref_call &call)
 #define REF_PART_WIDE 2
 
 #ifdef __CUDACC__
+/* The call that this block works on. It stays where it is, among the kernel's parameters. */
+REF_FN const ref_call &ref_own_call(const ref_batch &batch)
+{
+    uint32_t own = 0;
+    REF_UNROLL
+    for (uint32_t i = 1; i < REF_BATCH; i++)
+        own += i < batch.calls && blockIdx.x >= batch.first[i];
+    return batch.call[own];
+}
+
 #define REF_KERNEL(name, suffix, E, D, blocks)                                                     \
     extern "C" __global__ void __launch_bounds__(REF_THREADS, blocks)                              \
-        cuvet_ref_##name##suffix(const __grid_constant__ ref_call call)                            \
+        cuvet_ref_##name##suffix(const __grid_constant__ ref_batch batch)                          \
     {                                                                                              \
-        ref_run<reference_##name, E, D>(call);                                                     \
+        ref_run<reference_##name, E, D>(ref_own_call(batch));                                      \
     }
 #if REF_PART == REF_PART_HOT
 #define REF_ENTRY_ONCE(name)

@@ -19,7 +19,7 @@ typedef unsigned char uint8_t;
 #include <stdint.h>
 #endif
 
-#define REF_ABI 2
+#define REF_ABI 3
 
 enum {
     REF_MAX_TENSORS = 10,
@@ -29,7 +29,8 @@ enum {
     REF_MAX_POINTS = 4,
     REF_POINT_MAY = 0x80,  /* beside the dtype of a point: it may be rounded there, or not */
     REF_THREADS = 256,     /* threads in a block of every reference kernel */
-    REF_MAX_BLOCKS = 2048, /* blocks of one launch: the length of ref_call.partial */
+    REF_MAX_BLOCKS = 2048, /* blocks of one launch */
+    REF_BATCH = 8,         /* calls of one launch at most */
 };
 
 /*
@@ -126,12 +127,13 @@ struct ref_verdict {
     double sum_signed;     /* sum of (got - y) / ulp: signed bias */
     uint32_t first_tensor; /* ref_tensor.id */
     uint32_t worst_tensor;
-    uint64_t busy;     /* nanoseconds that the launch took, on the GPU */
+    uint64_t busy;     /* nanoseconds that the call's blocks took, on the GPU; calls of one launch
+                          run beside each other, so their times overlap */
     uint64_t sequence; /* host copy only: written last; equals ref_call.sequence when done */
 };
 
 /*
- * One launch of a reference, passed by value as its only kernel parameter.
+ * One run of a reference over one snapshot.
  *
  * Pieces: a big check runs as `pieces` launches; launch number `piece` covers the work items
  * [items * piece / pieces, items * (piece + 1) / pieces). Verdicts of pieces are merged on the
@@ -142,9 +144,10 @@ struct ref_verdict {
  * store[index - store_first] as f64, unrounded. Elements that the reference does not visit
  * (a sampled subset) are left as they are.
  *
- * Answer on the GPU: each block writes partial[blockIdx.x]; the last block to finish (by `ticket`,
- * which it resets to 0) merges them into *answer (pinned host memory), writes answer->sequence
- * after a system-scope fence. On the host the answer is written directly.
+ * Answer on the GPU: each of the call's blocks writes an element of partial[0 .. blocks - 1]; the
+ * last one to finish (by `ticket`, which it resets to 0) merges them into *answer (pinned host
+ * memory), writes answer->sequence after a system-scope fence. On the host the answer is written
+ * directly. Calls of one launch share none of the three.
  */
 struct ref_call {
     struct ref_tensor tensor[REF_MAX_TENSORS]; /* in the order of the array formals */
@@ -169,6 +172,18 @@ struct ref_call {
     uint8_t point[REF_MAX_POINTS]; /* by the order of the point formals: the dtype that the subject
                                       rounds to there, DTYPE_NONE for none, or REF_POINT_MAY */
     uint32_t masked_rows;          /* enum masked_rows */
+    uint32_t first_block, blocks;  /* of the launch, those that work on this call; GPU only */
+};
+
+/*
+ * What a kernel is given, by value, as its only parameter: calls of one reference that run beside
+ * each other. The launch has as many blocks as its calls together; ref_batch_add (ref_batch.h)
+ * deals them out. Calls know nothing of each other.
+ */
+struct ref_batch {
+    uint32_t calls;
+    uint32_t first[REF_BATCH]; /* first_block of each call: in one place, since all blocks look */
+    struct ref_call call[REF_BATCH];
 };
 
 #endif

@@ -201,8 +201,8 @@ template <class E> struct ref_frame {
         ref_items it = ref_piece(call, space(n));
 #ifdef __CUDACC__
         int groups = REF_THREADS / lanes;
-        it.at += (long long)blockIdx.x * groups + threadIdx.x / lanes;
-        it.step = (long long)gridDim.x * groups;
+        it.at += (long long)(blockIdx.x - call.first_block) * groups + threadIdx.x / lanes;
+        it.step = (long long)call.blocks * groups;
 #endif
         return it;
     }
@@ -221,8 +221,8 @@ template <class E> struct ref_frame {
         ref_items mine = ref_piece(call, space(fits ? rows * it.per_row : -1));
         it.step = 1;
 #ifdef __CUDACC__
-        mine.at += (long long)blockIdx.x * REF_THREADS + threadIdx.x;
-        it.step = (long long)gridDim.x * REF_THREADS;
+        mine.at += (long long)(blockIdx.x - call.first_block) * REF_THREADS + threadIdx.x;
+        it.step = (long long)call.blocks * REF_THREADS;
 #endif
         long long per_row = it.per_row > 0 ? it.per_row : 1;
         it.left = mine.end - mine.at;

@@ -495,7 +495,7 @@ REF_FN unsigned long long ref_global_timer()
 }
 
 /* When thread 0 of this block started. All blocks are resident at once and run to the end, so
- * the last one's time is the launch's. Kept in shared memory: registers are dear. */
+ * the last one's time is the call's. Kept in shared memory: registers are dear. */
 REF_FN unsigned long long *ref_started()
 {
     __shared__ unsigned long long started;
@@ -529,9 +529,9 @@ REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine)
     __shared__ bool last;
     ref_block_merge(mine, &total);
     if (threadIdx.x == 0) {
-        call->partial[blockIdx.x] = total;
+        call->partial[blockIdx.x - call->first_block] = total;
         __threadfence();
-        last = atomicInc(call->ticket, gridDim.x - 1) == gridDim.x - 1;
+        last = atomicInc(call->ticket, call->blocks - 1) == call->blocks - 1;
     }
     __syncthreads();
     if (!last)
@@ -539,7 +539,7 @@ REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine)
     __threadfence();
     ref_verdict_clear(mine);
     REF_ROLLED
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += REF_THREADS)
+    for (unsigned i = threadIdx.x; i < call->blocks; i += REF_THREADS)
         ref_merge_slowly(mine, &call->partial[i]);
     ref_block_merge(mine, &total);
     if (threadIdx.x == 0) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include <time.h>
+#include "refs/ref_batch.h"
 #include "refs/ref_merge.h"
 #include "verify/digest.h"
 #include "verify/dtype.h"
@@ -141,9 +142,11 @@ static enum status launch(struct side *side, struct lane *lane, struct ref_call 
     call->partial = (struct ref_verdict *)(uintptr_t)lane->partial;
     call->answer = (struct ref_verdict *)(uintptr_t)lane->answer_device;
     call->ticket = (uint32_t *)(uintptr_t)lane->ticket;
-    void *params[] = {call};
+    struct ref_batch batch = {0};
+    ref_batch_add(&batch, call, block_count(loaded, check));
+    void *params[] = {&batch};
     return cuda_check(err,
-                      cuda.cuLaunchKernel(loaded->function, block_count(loaded, check), 1, 1,
+                      cuda.cuLaunchKernel(loaded->function, ref_batch_blocks(&batch), 1, 1,
                                           REF_THREADS, 1, 1, 0, side->stream, params, NULL),
                       "launching a reference");
 }

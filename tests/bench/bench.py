@@ -204,13 +204,26 @@ def bench_refs(args):
     print("\nrefs: us for a whole check, bf16, 4096 columns, against reading all its arrays once")
     print("  %-14s %6s %-5s %8s %8s %8s %8s %s" % ("reference", "input", "cache", "read", "warp row",
                                                  "block row", "ratio", ""))
-    for row in json_lines(out):
+    rows = json_lines(out)
+    for row in rows:
+        if "batch" in row:
+            continue
         best = min(row["warp_us"], row["block_us"])
         odd = "" if not row["violations"] + row["refused"] else "%d violations, %d refused" % (
             row["violations"], row["refused"])
         print("  %-14s %4dMB %-5s %8.1f %8.1f %8.1f %7.2fx %s" % (
             row["reference"], row["mb"], row["cache"], row["read_us"], row["warp_us"], row["block_us"],
             best / row["read_us"], odd))
+    print("\nrefs: us for checks with an input of 1 MB each: one, as many as one launch takes apart and together")
+    print("  %-14s %6s %-5s %8s %8s %9s %8s %s" % ("reference", "checks", "cache", "one", "apart", "together",
+                                                  "ratio", ""))
+    for row in rows:
+        if "batch" not in row:
+            continue
+        odd = "" if row["checked"] and not row["odd"] else "%d checked, %d of them odd" % (row["checked"], row["odd"])
+        print("  %-14s %6d %-5s %8.1f %8.1f %9.1f %7.2fx %s" % (
+            row["reference"], row["batch"], row["cache"], row["one_us"], row["apart_us"], row["together_us"],
+            row["together_us"] / row["apart_us"], odd))
 
 
 def bench_steps(args, kinds):

@@ -14,6 +14,7 @@
 #include <time.h>
 #include "exec/exec.h"
 #include "refs/ref_abi.h"
+#include "refs/ref_batch.h"
 
 enum { X, W, Y, ANSWER, VARIABLES, AREAS, BLOCKS = 4, ROUNDS = 5, SMALL = 1 << 16, SLACK = 64 };
 static const uint64_t first_address = 1 << 24, address_step = 1 << 28;
@@ -165,10 +166,12 @@ static void measure(struct exec_module *module, const char *name, enum dtype dty
 {
     struct error err = {{0}};
     struct ref_call call = new_call(dtype, rows, cols);
+    struct ref_batch batch = {0};
+    ref_batch_add(&batch, &call, BLOCKS);
     struct exec_launch launch = {.kernel = exec_find_kernel(module, name),
                                  .grid = {BLOCKS, 1, 1},
                                  .block = {REF_THREADS, 1, 1},
-                                 .params = &call};
+                                 .params = &batch};
     if (!launch.kernel || exec_prepare((struct exec_function *)launch.kernel, &err))
         end(launch.kernel ? err.text : name);
     fill(dtype, rows, cols);

@@ -8,7 +8,8 @@
  * the reference itself in store mode and rounded, so that the timed runs compare and match; then
  * one launch, cut into pieces as shim/verify/replay.c does, is timed with arrays out of cache
  * (cold) and just copied (warm), for both group sizes, beside a kernel that reads the same bytes.
- * JSON lines.
+ * Then REF_BATCH checks with a main input of 1 MB each, launch by launch and as one launch, dealt
+ * to the blocks as shim/verify/replay.c does. JSON lines.
  */
 #include <algorithm>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include "refs/ref_abi.h"
+#include "refs/ref_batch.h"
 
 #define CHECK(call)                                                                                \
     do {                                                                                           \
@@ -178,7 +180,9 @@ static void allocate(std::vector<formal> &formals, int64_t rows)
     }
 }
 
-static ref_call make_call(const std::vector<formal> &formals, int64_t rows, uint32_t group)
+/* `slot`, below REF_BATCH, says where the answer goes. */
+static ref_call make_call(const std::vector<formal> &formals, int64_t rows, uint32_t group,
+                          int slot = 0)
 {
     ref_call call;
     std::vector<std::string> sizes;
@@ -214,13 +218,13 @@ static ref_call make_call(const std::vector<formal> &formals, int64_t rows, uint
     static ref_verdict *partial;
     static uint32_t *ticket;
     if (!partial) {
-        CHECK(cudaMalloc(&partial, REF_MAX_BLOCKS * sizeof *partial));
-        CHECK(cudaMalloc(&ticket, sizeof *ticket));
-        CHECK(cudaMemset(ticket, 0, sizeof *ticket));
+        CHECK(cudaMalloc(&partial, REF_BATCH * REF_MAX_BLOCKS * sizeof *partial));
+        CHECK(cudaMalloc(&ticket, REF_BATCH * sizeof *ticket));
+        CHECK(cudaMemset(ticket, 0, REF_BATCH * sizeof *ticket));
     }
-    call.partial = partial;
-    call.ticket = ticket;
-    call.answer = answer;
+    call.partial = partial + slot * REF_MAX_BLOCKS;
+    call.ticket = ticket + slot;
+    call.answer = answer + slot;
     call.lambda = 8;
     call.unit_roundoff = 0x1p-24;
     call.underflow = 0x1p-126;
@@ -237,20 +241,36 @@ static size_t bytes_of(const std::vector<formal> &formals)
     return bytes;
 }
 
-static void launch(CUfunction function, ref_call call, size_t bytes)
+/* Blocks that the GPU holds at once. */
+static uint32_t resident_blocks(CUfunction function)
 {
-    static uint64_t sequence;
-    size_t blocks = bytes / 4096;
     int resident = 1;
     CHECK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function, REF_THREADS, 0));
-    blocks = std::min(std::max(blocks, (size_t)64), (size_t)processors * resident);
-    blocks = std::min(blocks, (size_t)REF_MAX_BLOCKS);
+    return (uint32_t)std::min(processors * resident, (int)REF_MAX_BLOCKS);
+}
+
+static uint32_t wanted_blocks(CUfunction function, size_t bytes)
+{
+    return std::min(std::max((uint32_t)(bytes / 4096), 64u), resident_blocks(function));
+}
+
+static void launch_batch(CUfunction function, ref_batch &batch)
+{
+    static uint64_t sequence;
+    void *params[] = {&batch};
+    for (uint32_t i = 0; i < batch.calls; i++)
+        batch.call[i].sequence = ++sequence;
+    CHECK(cuLaunchKernel(function, ref_batch_blocks(&batch), 1, 1, REF_THREADS, 1, 1, 0, stream,
+                         params, NULL));
+}
+
+static void launch(CUfunction function, ref_call call, size_t bytes)
+{
     call.pieces = 1 + (int)(bytes / PIECE);
     for (call.piece = 0; call.piece < call.pieces; call.piece++) {
-        void *params[] = {&call};
-        call.sequence = ++sequence;
-        CHECK(cuLaunchKernel(function, (unsigned)blocks, 1, 1, REF_THREADS, 1, 1, 0, stream, params,
-                             NULL));
+        ref_batch batch = {};
+        ref_batch_add(&batch, &call, wanted_blocks(function, bytes));
+        launch_batch(function, batch);
     }
 }
 
@@ -278,6 +298,7 @@ static void make_outputs(CUfunction function, std::vector<formal> &formals, int6
     }
 }
 
+/* `formals` are those of several checks, one after another, too. */
 static void prepare(const std::vector<formal> &formals, bool warm)
 {
     CHECK(cudaMemsetAsync(flush, 0, FLUSH, stream));
@@ -321,6 +342,62 @@ static void read_all(const std::vector<formal> &formals, unsigned *never)
     }
 }
 
+static void release(std::vector<formal> &formals)
+{
+    for (formal &f : formals) {
+        CHECK(cudaFree(f.array));
+        CHECK(cudaFree(f.spare));
+    }
+}
+
+/* REF_BATCH checks, apart and together, and one alone. */
+static void measure_batch(const char *name, const char *text)
+{
+    CUfunction function;
+    const int64_t rows = (1 << 20) / 2 / COLS;
+    std::vector<formal> all, some[REF_BATCH];
+    ref_batch batch = {};
+    if (!row_wise(parse(text)))
+        return;
+    CHECK(cuModuleGetFunction(&function, module,
+                              (std::string("cuvet_ref_") + name + "_bf16").c_str()));
+    for (int i = 0; i < REF_BATCH; i++) {
+        some[i] = parse(text);
+        allocate(some[i], rows);
+        make_outputs(function, some[i], rows, 32);
+        all.insert(all.end(), some[i].begin(), some[i].end());
+    }
+    size_t bytes = bytes_of(some[0]);
+    uint32_t wanted = wanted_blocks(function, bytes), most = resident_blocks(function);
+    for (int i = 0; i < REF_BATCH; i++) {
+        ref_call call = make_call(some[i], rows, 32, i);
+        call.pieces = 1;
+        ref_batch_add(&batch, &call, ref_batch_share(wanted, REF_BATCH * wanted, most));
+    }
+    for (int warm = 0; warm < 2; warm++) {
+        double one = median_us(all, warm, [&] { launch(function, batch.call[0], bytes); });
+        double apart = median_us(all, warm, [&] {
+            for (int i = 0; i < REF_BATCH; i++)
+                launch(function, batch.call[i], bytes);
+        });
+        memset(answer, 0, REF_BATCH * sizeof *answer);
+        double together = median_us(all, warm, [&] { launch_batch(function, batch); });
+        uint64_t odd = 0, checked = 0;
+        for (int i = 0; i < REF_BATCH; i++) {
+            odd += answer[i].violations + answer[i].refused;
+            checked += answer[i].checked;
+        }
+        printf("{\"reference\": \"%s\", \"batch\": %d, \"bytes\": %zu, \"cache\": \"%s\", "
+               "\"one_us\": %.1f, \"apart_us\": %.1f, \"together_us\": %.1f, \"checked\": %llu, "
+               "\"odd\": %llu}\n",
+               name, REF_BATCH, bytes, warm ? "warm" : "cold", one, apart, together,
+               (unsigned long long)checked, (unsigned long long)odd);
+        fflush(stdout);
+    }
+    for (std::vector<formal> &formals : some)
+        release(formals);
+}
+
 static void measure(const char *name, const char *text, int64_t mega)
 {
     static unsigned *never;
@@ -350,10 +427,7 @@ static void measure(const char *name, const char *text, int64_t mega)
                (unsigned long long)answer->violations, (unsigned long long)answer->refused);
         fflush(stdout);
     }
-    for (formal &f : formals) {
-        CHECK(cudaFree(f.array));
-        CHECK(cudaFree(f.spare));
-    }
+    release(formals);
 }
 
 int main(int argc, char **argv)
@@ -370,10 +444,12 @@ int main(int argc, char **argv)
     CHECK(cudaEventCreate(&before));
     CHECK(cudaEventCreate(&after));
     CHECK(cudaMalloc(&flush, FLUSH));
-    CHECK(cudaMallocHost(&answer, sizeof *answer));
-    memset(answer, 0, sizeof *answer);
-    for (int i = 2; i + 1 < argc; i += 2)
+    CHECK(cudaMallocHost(&answer, REF_BATCH * sizeof *answer));
+    memset(answer, 0, REF_BATCH * sizeof *answer);
+    for (int i = 2; i + 1 < argc; i += 2) {
         for (int64_t mega : {16, 64})
             measure(argv[i], argv[i + 1], mega);
+        measure_batch(argv[i], argv[i + 1]);
+    }
     return 0;
 }

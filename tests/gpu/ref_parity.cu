@@ -34,6 +34,7 @@ extern "C" {
 #include "refs/ref_list.h"
 #include "verify/formals.h"
 }
+#include "refs/ref_batch.h"
 #include "refs/ref_merge.h"
 #include "tests/ref_codes.h"
 #include "tests/ref_inputs.h"
@@ -466,7 +467,9 @@ static struct ref_verdict run_gpu(gpu &g, const problem &p, const way &w, struct
     call.partial = (struct ref_verdict *)(uintptr_t)g.partial;
     call.ticket = (uint32_t *)(uintptr_t)g.ticket;
     call.answer = (struct ref_verdict *)(uintptr_t)answer;
-    void *params[] = {&call};
+    struct ref_batch batch = {};
+    ref_batch_add(&batch, &call, BLOCKS);
+    void *params[] = {&batch};
     TRY(cuLaunchKernel(function, BLOCKS, 1, 1, REF_THREADS, 1, 1, 0, NULL, params, NULL));
     TRY(cuCtxSynchronize());
     if (g.answer->sequence != sequence)

@@ -16,6 +16,7 @@
 #include "device/snapshot_abi.h"
 #include "driver/cuda_api.h"
 #include "outlier_host.h"
+#include "refs/ref_batch.h"
 #include "refs/ref_host.h"
 #include "refs/ref_list.h"
 
@@ -35,7 +36,7 @@ static struct {
     struct {
         struct ref_verdict *answer;
         uint64_t sequence;
-    } held[4]; /* by lane, in turn */
+    } held[32];
     atomic_int helds;
     atomic_int fail_launch; /* the Nth launch from now on is refused; 0: none */
     atomic_int references;  /* launched */
@@ -43,7 +44,7 @@ static struct {
     atomic_int launches;    /* kernels of ours */
     atomic_int queries;     /* calls that ask the driver whether work is done */
     atomic_int copied;      /* segments */
-    atomic_int strays;      /* copies outside any allocation */
+    atomic_int strays;      /* copies outside any allocation, blocks without a call */
     CUresult stream_state;
 } fake;
 
@@ -250,7 +251,7 @@ static void fake_outlier(const struct snapshot_header *header, const struct outl
                          __ATOMIC_RELEASE);
 }
 
-static void fake_reference(const char *symbol, const struct ref_call *call)
+static void fake_call(const char *symbol, const struct ref_call *call)
 {
     for (size_t i = 0; i < ref_builtin_count; i++) {
         int variant = 0;
@@ -269,14 +270,30 @@ static void fake_reference(const char *symbol, const struct ref_call *call)
         *call->answer = answer;
         if (atomic_load(&fake.hold_answers)) {
             int held = atomic_load(&fake.helds);
-            fake.held[held % 4].answer = call->answer;
-            fake.held[held % 4].sequence = sequence;
+            fake.held[held % 32].answer = call->answer;
+            fake.held[held % 32].sequence = sequence;
             atomic_store(&fake.helds, held + 1);
             continue;
         }
         __atomic_store_n(&call->answer->sequence, sequence, __ATOMIC_RELEASE);
-        atomic_fetch_add(&fake.references, 1);
     }
+}
+
+/* Each call has blocks of its own, and together they have all of the launch. */
+static void fake_reference(const char *symbol, const struct ref_batch *batch, unsigned blocks)
+{
+    uint32_t dealt = 0;
+    for (uint32_t i = 0; i < batch->calls && i < REF_BATCH; i++) {
+        const struct ref_call *call = &batch->call[i];
+        if (call->first_block != dealt || batch->first[i] != dealt || !call->blocks)
+            atomic_fetch_add(&fake.strays, 1);
+        dealt += call->blocks;
+        fake_call(symbol, call);
+    }
+    if (dealt != blocks)
+        atomic_fetch_add(&fake.strays, 1);
+    if (!atomic_load(&fake.hold_answers))
+        atomic_fetch_add(&fake.references, 1);
 }
 
 /* The references that were held complete now. */
@@ -312,8 +329,8 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
         fake_outlier(&look->header, &look->outlier, look->input, NULL, params[0]);
     else if (!strcmp(symbol, "cuvet_outlier_few"))
         fake_outlier(&few->header, &few->outlier, few->input, few->segment, NULL);
-    else
-        fake_reference(symbol, params[0]);
+    else if (!strncmp(symbol, "cuvet_ref_", 10))
+        fake_reference(symbol, params[0], gx);
     return CUDA_SUCCESS;
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include "device/snapshot_abi.h"
 #include "refs/ref_abi.h"
+#include "refs/ref_batch.h"
 #include "tests/ref_codes.h"
 
 static char *text;
@@ -53,6 +54,14 @@ static void run_with(const void *params)
     bench.launch.params = params;
     if (exec_run(&bench.launch, &bench.fault))
         fail_msg("%s", bench.fault.text);
+}
+
+/* A reference with one call, on all blocks of the launch. */
+static void run_call(const struct ref_call *call)
+{
+    struct ref_batch batch = {0};
+    ref_batch_add(&batch, call, bench.launch.grid[0]);
+    run_with(&batch);
 }
 
 static void every_kernel_can_be_prepared(void **state)
@@ -158,6 +167,31 @@ static void set_rows(float *x, float *y, unsigned spoilt)
         y[(i + 1) * REF_STRIDE + 100] += 0.25f;
 }
 
+/* rmsnorm of those rows; what the GPU writes goes to `answers`. */
+static struct ref_call rows_call(uint64_t x, uint64_t y, uint64_t answers)
+{
+    struct ref_call call = {.scalar = {1e-6},
+                            .size = {REF_ROWS, REF_COLS},
+                            .lambda = 8,
+                            .unit_roundoff = 0x1p-24,
+                            .underflow = 0x1p-126,
+                            .pieces = 1,
+                            .group = 32,
+                            .partial = (void *)(uintptr_t)(answers + 4096),
+                            .answer = (void *)(uintptr_t)answers,
+                            .ticket = (void *)(uintptr_t)(answers + 2048)};
+    struct ref_tensor t = {.bytes = REF_ROWS * REF_STRIDE * 4,
+                           .dim = {REF_ROWS, REF_COLS},
+                           .stride = {REF_STRIDE, 1},
+                           .dtype = DTYPE_F32,
+                           .ndim = 2};
+    call.tensor[0] = call.tensor[2] = t;
+    call.tensor[0].in = (void *)(uintptr_t)x;
+    call.tensor[1].absent = 1;
+    call.tensor[2].got = (void *)(uintptr_t)y;
+    return call;
+}
+
 static void a_reference_finds_the_wrong_elements(void **state)
 {
     (void)state;
@@ -168,30 +202,13 @@ static void a_reference_finds_the_wrong_elements(void **state)
             skip();
         open_kernel(kernels[i % 3]);
         uint64_t x = bench_area(65536), y = bench_area(65536), answers = bench_area(65536);
-        struct ref_call call = {.scalar = {1e-6},
-                                .size = {REF_ROWS, REF_COLS},
-                                .sequence = 77 + i,
-                                .lambda = 8,
-                                .unit_roundoff = 0x1p-24,
-                                .underflow = 0x1p-126,
-                                .pieces = 1,
-                                .group = i & 1 ? REF_THREADS : 32};
-        struct ref_tensor t = {.bytes = REF_ROWS * REF_STRIDE * 4,
-                               .dim = {REF_ROWS, REF_COLS},
-                               .stride = {REF_STRIDE, 1},
-                               .dtype = DTYPE_F32,
-                               .ndim = 2};
-        call.tensor[0] = call.tensor[2] = t;
-        call.tensor[0].in = (void *)(uintptr_t)x;
-        call.tensor[1].absent = 1;
-        call.tensor[2].got = (void *)(uintptr_t)y;
-        call.partial = (void *)(uintptr_t)(answers + 4096);
-        call.answer = (void *)(uintptr_t)answers;
-        call.ticket = (void *)(uintptr_t)(answers + 2048);
+        struct ref_call call = rows_call(x, y, answers);
+        call.sequence = 77 + i;
+        call.group = i & 1 ? REF_THREADS : 32;
         set_rows(bench_at(x), bench_at(y), i);
         bench.launch.grid[0] = 3;
         bench.launch.seed = i / 3;
-        run_with(&call);
+        run_call(&call);
         const struct ref_verdict *v = bench_at(answers);
         assert_int_equal(v->sequence, 77 + i);
         assert_int_equal(v->checked, REF_ROWS * REF_COLS);
@@ -199,6 +216,42 @@ static void a_reference_finds_the_wrong_elements(void **state)
         assert_int_equal(v->refused, 0);
         if (i)
             assert_int_equal(v->first_index, REF_COLS + 100);
+    }
+}
+
+/* Each call of a launch has its blocks, its rows and its answer, whatever the others find. */
+static void calls_of_one_launch_are_judged_apart(void **state)
+{
+    (void)state;
+    enum { ROOM = 65536 };
+    static const char *const kernels[] = {"cuvet_ref_rmsnorm", "cuvet_ref_rmsnorm_wide",
+                                          "cuvet_ref_rmsnorm_f32"};
+    for (unsigned i = 0; i < 3; i++) {
+        if (!open_file(i == 1 ? "refs_wide.ptx" : "refs.ptx"))
+            skip();
+        open_kernel(kernels[i]);
+        struct ref_batch batch = {0};
+        uint64_t inputs = bench_area(REF_BATCH * ROOM), outputs = bench_area(REF_BATCH * ROOM);
+        uint64_t answers = bench_area(REF_BATCH * ROOM);
+        for (unsigned c = 0; c < REF_BATCH; c++) {
+            uint64_t x = inputs + c * ROOM, y = outputs + c * ROOM;
+            set_rows(bench_at(x), bench_at(y), c % 3);
+            struct ref_call call = rows_call(x, y, answers + c * ROOM);
+            call.sequence = 100 + c;
+            call.size[0] = REF_ROWS - c; /* the answer tells one call from another */
+            call.group = c & 1 ? REF_THREADS : 32;
+            ref_batch_add(&batch, &call, 1 + (c * 5 + i) % 4);
+        }
+        bench.launch.grid[0] = ref_batch_blocks(&batch);
+        bench.launch.seed = i;
+        run_with(&batch);
+        for (unsigned c = 0; c < REF_BATCH; c++) {
+            const struct ref_verdict *v = bench_at(answers + c * ROOM);
+            assert_int_equal(v->sequence, 100 + c);
+            assert_int_equal(v->checked, (REF_ROWS - c) * REF_COLS);
+            assert_int_equal(v->violations, c % 3);
+            assert_int_equal(v->refused, 0);
+        }
     }
 }
 
@@ -264,10 +317,10 @@ static void blocks_are_decoded(void **state)
         call.tensor[0].in = (void *)(uintptr_t)w;
         call.tensor[1] = codes_tensor(DTYPE_F32, CODE_COLS, 4);
         call.tensor[1].got = (void *)(uintptr_t)y;
-        run_with(&call);
+        run_call(&call);
         expect_codes(answers, 0);
         out[CODE_COLS + 33] += 0.01f;
-        run_with(&call);
+        run_call(&call);
         expect_codes(answers, 1);
     }
 }
@@ -299,11 +352,11 @@ static void groups_have_their_scales(void **state)
     call.tensor[1].in = (void *)(uintptr_t)s;
     call.tensor[3] = codes_tensor(DTYPE_F32, CODE_COLS, 4);
     call.tensor[3].got = (void *)(uintptr_t)y;
-    run_with(&call);
+    run_call(&call);
     expect_codes(answers, 0);
     float kept = out[3 * CODE_GROUP - 1]; /* the last of a group, by the next one's scale */
     out[3 * CODE_GROUP - 1] = kept / scale[2] * scale[3];
-    run_with(&call);
+    run_call(&call);
     expect_codes(answers, 1);
 }
 
@@ -321,6 +374,7 @@ int main(void)
         cmocka_unit_test(every_kernel_can_be_prepared),
         cmocka_unit_test(a_snapshot_copies_just_its_rows),
         cmocka_unit_test(a_reference_finds_the_wrong_elements),
+        cmocka_unit_test(calls_of_one_launch_are_judged_apart),
         cmocka_unit_test(blocks_are_decoded),
         cmocka_unit_test(groups_have_their_scales),
     };
