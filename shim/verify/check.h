@@ -31,16 +31,21 @@ struct placement {
     int64_t scratch;       /* of indices that name rows, see touch.h; 0: they name none */
 };
 
+struct side_reference;
+
 struct check {
     _Atomic(enum check_state) state;
     uint32_t slot;
     uint64_t arena; /* device address of the snapshot; the collector's, from the seal */
     uint64_t arena_bytes;
-    bool heard;          /* the collector has read the seal */
+    bool heard;          /* the collector has read the seal ... */
+    int64_t sealed;      /* ... at this time, clock_ns() */
     bool ordinary;       /* what the seal said: the outlier gate let it pass, nothing was copied */
     uint64_t begin, end; /* likewise, see reclaim.h */
-    uint64_t value[SNAPSHOT_VALUES]; /* likewise: what binding.values were */
-    uint64_t sequence;               /* what the seal will hold */
+    uint64_t value[SNAPSHOT_VALUES];        /* likewise: what binding.values were */
+    bool started;                           /* the collector has given it a lane */
+    uint64_t sequence;                      /* what the seal will hold */
+    const struct side_reference *reference; /* the kernel that judges it; the collector's */
     struct known_kernel *kernel;
     uint64_t launch; /* among the launches of its kernel */
     enum gate_result gate;

@@ -16,6 +16,7 @@
 #include "verify/replay.h"
 #include "verify/seal.h"
 #include "verify/touch.h"
+#include "verify/waiting.h"
 
 enum {
     NAP_SHORTEST_US = 10,
@@ -35,7 +36,9 @@ struct collector {
     sem_t wake;
     atomic_bool sleeping;
     atomic_bool stop;
+    atomic_int drains;       /* threads that wait until no check is under way */
     struct side *current;    /* whose context is pushed on the thread */
+    struct waiting waiting;  /* for a reference, in the side at hand */
     struct repeats *repeats; /* made when a kernel first needs it */
 };
 
@@ -112,8 +115,10 @@ static void skip_all(struct collector *collector, struct side *side, enum skip s
 {
     for (int slot; (slot = side_next_submitted(side, 0)) >= 0;)
         skip_check(collector, side, &side->check[slot], skip);
-    for (int i = 0; i < SIDE_LANES; i++)
-        side->lane[i].check = NULL;
+    for (int i = 0; i < SIDE_BATCHES; i++) {
+        for (int j = 0; j < REF_BATCH; j++)
+            side->batch[i].lane[j].check = NULL;
+    }
 }
 
 static void give_up(struct collector *collector, struct side *side, const char *sentence)
@@ -217,15 +222,6 @@ static bool step_lane(struct collector *collector, struct side *side, struct lan
     return false;
 }
 
-static bool in_lane(const struct side *side, const struct check *check)
-{
-    for (int i = 0; i < SIDE_LANES; i++) {
-        if (side->lane[i].check == check)
-            return true;
-    }
-    return false;
-}
-
 /* A sealed check that needs no reference. */
 static void end_unchecked(struct collector *collector, struct side *side, struct check *check,
                           bool failed)
@@ -238,11 +234,9 @@ static void end_unchecked(struct collector *collector, struct side *side, struct
                                  : SKIP_ARENA_FULL);
 }
 
-/* Calls `visit` for each submitted check once, from next_slot on, until it says true; returns that
- * one or NULL. */
-static struct check *each_submitted(struct collector *collector, struct side *side,
-                                    bool (*visit)(struct collector *, struct side *,
-                                                  struct check *))
+/* Calls `visit` for each submitted check once, from next_slot on. */
+static void each_submitted(struct collector *collector, struct side *side,
+                           void (*visit)(struct collector *, struct side *, struct check *))
 {
     uint32_t left = side->slots, from = side->next_slot;
     while (left) {
@@ -252,22 +246,19 @@ static struct check *each_submitted(struct collector *collector, struct side *si
             break; /* none, or once round */
         left -= step;
         from = ((uint32_t)slot + 1) % side->slots;
-        if (visit(collector, side, &side->check[slot]))
-            return &side->check[slot];
+        visit(collector, side, &side->check[slot]);
     }
-    return NULL;
 }
 
-static bool end_if_unchecked(struct collector *collector, struct side *side, struct check *check)
+static void end_if_unchecked(struct collector *collector, struct side *side, struct check *check)
 {
-    if (in_lane(side, check) || !seal_seen(side, check))
-        return false;
+    if (check->started || !seal_seen(side, check))
+        return;
     bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
     if (failed || !check->arena) {
         end_unchecked(collector, side, check, failed);
         side->ended++;
     }
-    return false;
 }
 
 /* Everything that needs no reference: looks that nothing came of are the most of it, and hold their
@@ -279,48 +270,78 @@ static bool end_unchecked_ones(struct collector *collector, struct side *side)
     return side->ended > 0;
 }
 
-static bool waits_for_lane(struct collector *collector, struct side *side, struct check *check)
+static void skip_for_driver(struct collector *collector, struct side *side, struct check *check,
+                            const struct error *err)
 {
-    (void)collector;
-    bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
-    return !failed && !in_lane(side, check) && seal_seen(side, check) && check->arena;
+    warn(collector, check, SKIP_DRIVER, err->text);
+    skip_check(collector, side, check, SKIP_DRIVER);
 }
 
-/* The oldest submitted check whose copies are complete and which no lane has yet, or NULL; NULL
- * too where no reference may start. */
-static struct check *next_sealed(struct collector *collector, struct side *side)
-{
-    struct check *check = may_launch(side) ? each_submitted(collector, side, waits_for_lane) : NULL;
-    if (check)
-        side->next_slot = (check->slot + 1) % side->slots;
-    return check;
-}
-
-/* What the reference's call has to take from the copies. */
+/* What the reference's call has to take from the copies, once. */
 static enum skip read_values(struct check *check, struct error *why)
 {
-    if (!check->binding.values)
+    if (check->reference || !check->binding.values)
         return SKIP_NONE;
     return binding_read(check->kernel->spec, check->value, &check->binding, why);
 }
 
-static bool start_lane(struct collector *collector, struct side *side, struct lane *lane)
+/* What is sealed and needs no reference has ended by now. */
+static void add_if_waiting(struct collector *collector, struct side *side, struct check *check)
 {
     struct error err = {{0}};
-    struct check *check = next_sealed(collector, side);
-    if (!check)
-        return false;
+    if (!check->heard || check->started)
+        return;
     enum skip skip = read_values(check, &err);
     if (skip) {
         warn(collector, check, skip, err.text);
         skip_check(collector, side, check, skip);
-        return true;
+    } else if (replay_prepare(side, check, &err)) {
+        skip_for_driver(collector, side, check, &err);
+    } else {
+        waiting_add(&collector->waiting, check, replay_alone(check));
     }
-    if (replay_start(side, lane, check, &err)) {
-        warn(collector, check, SKIP_DRIVER, err.text);
-        skip_check(collector, side, check, SKIP_DRIVER);
+}
+
+/* Whether checks are not to wait for others: somebody waits for them, or what they hold is needed.
+ * Launches that the GPU has not reached hold slots too, which no hurry frees. */
+static bool in_a_hurry(struct collector *collector, const struct side *side)
+{
+    return atomic_load(&collector->drains) > 0 || collector->waiting.checks >= side->slots / 4 ||
+           atomic_load(&side->pending) >= side->slots / 4 * 3 ||
+           side->newest - *side->tail >= side->arena_bytes / 4;
+}
+
+/* Starts checks whose copies are complete, where their time has come. True when there were any. */
+static bool start_batch(struct collector *collector, struct side *side, struct batch *batch)
+{
+    struct error err = {{0}};
+    if (!may_launch(side))
+        return false;
+    waiting_clear(&collector->waiting);
+    each_submitted(collector, side, add_if_waiting);
+    const struct party *party =
+        waiting_due(&collector->waiting, clock_ns(), in_a_hurry(collector, side));
+    if (!party)
+        return false;
+    side->next_slot = (party->check[0]->slot + 1) % side->slots;
+    if (replay_start(side, batch, party->check, party->count, &err)) {
+        for (int i = 0; i < party->count; i++)
+            skip_for_driver(collector, side, party->check[i], &err);
     }
     return true;
+}
+
+/* True when something moved. */
+static bool step_batch(struct collector *collector, struct side *side, struct batch *batch)
+{
+    bool moved = false, idle = true;
+    for (int i = 0; i < REF_BATCH; i++) {
+        moved |= batch->lane[i].check && step_lane(collector, side, &batch->lane[i]);
+        idle &= !batch->lane[i].check;
+    }
+    if (idle && atomic_load(&side->state) == SIDE_READY)
+        moved |= start_batch(collector, side, batch);
+    return moved;
 }
 
 /* A context in error never seals anything: the driver's word ends the wait. */
@@ -389,11 +410,8 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
     if (!pending)
         return false;
     bool ended = end_unchecked_ones(collector, side), progress = false;
-    for (int i = 0; i < SIDE_LANES && atomic_load(&side->state) == SIDE_READY; i++) {
-        struct lane *lane = &side->lane[i];
-        progress |= lane->check && step_lane(collector, side, lane);
-        progress |= !lane->check && start_lane(collector, side, lane);
-    }
+    for (int i = 0; i < SIDE_BATCHES && atomic_load(&side->state) == SIDE_READY; i++)
+        progress |= step_batch(collector, side, &side->batch[i]);
     if (progress || ended)
         note_progress(side);
     else
@@ -529,20 +547,29 @@ bool collector_here(void)
     return here;
 }
 
-bool collector_drain(struct collector *collector, int timeout_ms)
+/* Nothing is held back meanwhile. */
+static bool wait_for_rest(struct collector *collector, int timeout_ms)
 {
     const struct timespec nap = {.tv_nsec = 200000};
     struct timespec start;
     clock_gettime(CLOCK_MONOTONIC, &start);
     while (any_pending(collector)) {
-        if (here)
-            return false;
         if (seconds_since(&start) * 1000 > timeout_ms)
             return false;
         collector_wake(collector);
         nanosleep(&nap, NULL);
     }
     return true;
+}
+
+bool collector_drain(struct collector *collector, int timeout_ms)
+{
+    if (here)
+        return !any_pending(collector);
+    atomic_fetch_add(&collector->drains, 1);
+    bool drained = wait_for_rest(collector, timeout_ms);
+    atomic_fetch_sub(&collector->drains, 1);
+    return drained;
 }
 
 bool collector_stop(struct collector *collector, int timeout_ms)

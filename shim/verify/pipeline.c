@@ -133,7 +133,8 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->gate = ticket->gate;
     check->turn = ticket->turn;
     check->outlier.input = NULL;
-    check->heard = false;
+    check->heard = check->started = false;
+    check->reference = NULL;
     if (check->gate == GATE_OUTLIER) {
         check->look.index = ticket->index;
         check->look.epoch = ticket->outlier.epoch;

@@ -116,65 +116,115 @@ static void fill_tensors(const struct check *check, struct ref_call *call)
     }
 }
 
-/* As many blocks as are resident at once, for each has a beginning and an end that cost as much as
- * some rows; fewer for a small check. */
-static unsigned block_count(const struct side_reference *reference, const struct check *check)
+/* Of one launch: as many as are resident at once, for each has a beginning and an end that cost as
+ * much as some rows. */
+static uint32_t most_blocks(const struct side_reference *reference)
 {
-    uint64_t blocks = check->arena_bytes / BYTES_PER_BLOCK;
-    if (blocks < FEWEST_BLOCKS)
-        blocks = FEWEST_BLOCKS;
-    if (blocks > reference->blocks)
-        blocks = reference->blocks;
-    return blocks < REF_MAX_BLOCKS ? (unsigned)blocks : REF_MAX_BLOCKS;
+    return reference->blocks < REF_MAX_BLOCKS ? reference->blocks : REF_MAX_BLOCKS;
 }
 
-static enum status launch(struct side *side, struct lane *lane, struct ref_call *call,
-                          struct error *err)
+/* That the check takes where it is alone: fewer for a small one. */
+static uint32_t blocks_wanted(const struct check *check)
 {
-    const struct check *check = lane->check;
-    const struct ref_builtin *reference = check->kernel->spec->reference;
-    const struct side_reference *loaded = side_reference(
-        side, reference, choose_variant(reference, call, check->binding.tensors), err);
-    if (!loaded)
-        return STATUS_DRIVER;
+    uint64_t blocks = check->arena_bytes / BYTES_PER_BLOCK, most = most_blocks(check->reference);
+    if (blocks < FEWEST_BLOCKS)
+        blocks = FEWEST_BLOCKS;
+    return (uint32_t)(blocks < most ? blocks : most);
+}
+
+static void add_call(struct side *side, struct ref_batch *launch, struct lane *lane,
+                     const struct ref_call *call, uint32_t blocks)
+{
+    struct ref_call *own = ref_batch_add(launch, call, blocks);
     lane->sequence = atomic_fetch_add(&side->sequence, 1);
-    call->sequence = lane->sequence;
-    call->partial = (struct ref_verdict *)(uintptr_t)lane->partial;
-    call->answer = (struct ref_verdict *)(uintptr_t)lane->answer_device;
-    call->ticket = (uint32_t *)(uintptr_t)lane->ticket;
-    struct ref_batch batch = {0};
-    ref_batch_add(&batch, call, block_count(loaded, check));
-    void *params[] = {&batch};
+    own->sequence = lane->sequence;
+    own->partial = (struct ref_verdict *)(uintptr_t)lane->partial + own->first_block;
+    own->answer = (struct ref_verdict *)(uintptr_t)lane->answer_device;
+    own->ticket = (uint32_t *)(uintptr_t)lane->ticket;
+}
+
+static enum status launch(struct side *side, const struct side_reference *reference,
+                          struct ref_batch *calls, struct error *err)
+{
+    void *params[] = {calls};
     return cuda_check(err,
-                      cuda.cuLaunchKernel(loaded->function, ref_batch_blocks(&batch), 1, 1,
+                      cuda.cuLaunchKernel(reference->function, ref_batch_blocks(calls), 1, 1,
                                           REF_THREADS, 1, 1, 0, side->stream, params, NULL),
                       "launching a reference");
 }
 
-static enum status launch_piece(struct side *side, struct lane *lane, struct error *err)
+/* The next pieces of `count` lanes' checks. */
+static enum status launch_pieces(struct side *side, struct lane *lanes, int count,
+                                 struct error *err)
 {
-    struct ref_call call = lane->check->binding.call;
-    fill_tensors(lane->check, &call);
-    call.piece = lane->piece;
-    call.pieces = lane->pieces;
-    return launch(side, lane, &call, err);
+    const struct side_reference *reference = lanes->check->reference;
+    struct ref_batch batch = {0};
+    uint64_t all = 0;
+    for (int i = 0; i < count; i++)
+        all += blocks_wanted(lanes[i].check);
+    for (int i = 0; i < count; i++) {
+        const struct check *check = lanes[i].check;
+        struct ref_call call = check->binding.call;
+        fill_tensors(check, &call);
+        call.piece = lanes[i].piece;
+        call.pieces = lanes[i].pieces;
+        add_call(side, &batch, &lanes[i], &call,
+                 ref_batch_share(blocks_wanted(check), all, most_blocks(reference)));
+    }
+    return launch(side, reference, &batch, err);
 }
 
-enum status replay_start(struct side *side, struct lane *lane, struct check *check,
+enum status replay_prepare(struct side *side, struct check *check, struct error *err)
+{
+    const struct ref_builtin *reference = check->kernel->spec->reference;
+    if (check->reference)
+        return STATUS_OK;
+    struct ref_call call = check->binding.call;
+    fill_tensors(check, &call);
+    check->reference = side_reference(
+        side, reference, choose_variant(reference, &call, check->binding.tensors), err);
+    return check->reference ? STATUS_OK : STATUS_DRIVER;
+}
+
+static int piece_count(const struct check *check)
+{
+    return 1 + (int)(check->arena_bytes / piece_bytes);
+}
+
+bool replay_alone(const struct check *check)
+{
+    return piece_count(check) > 1 || digest_wanted(check);
+}
+
+/* What runs before the reference is enqueued; the lane is the check's. */
+static enum status begin(struct side *side, struct lane *lane, struct check *check, double share,
                          struct error *err)
 {
     lane->check = check;
+    lane->share = share;
     lane->piece = 0;
-    lane->pieces = 1 + (int)(check->arena_bytes / piece_bytes);
+    lane->pieces = piece_count(check);
     lane->digested = digest_wanted(check);
     ref_verdict_clear(&lane->numbers);
+    check->started = true;
     enum status status = touch_start(side, lane, err);
-    if (!status && lane->digested)
-        status = digest_start(side, lane, err);
+    return !status && lane->digested ? digest_start(side, lane, err) : status;
+}
+
+enum status replay_start(struct side *side, struct batch *batch, struct check *const *checks,
+                         int count, struct error *err)
+{
+    enum status status = STATUS_OK;
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes += checks[i]->arena_bytes;
+    for (int i = 0; !status && i < count; i++)
+        status = begin(side, &batch->lane[i], checks[i],
+                       bytes ? (double)checks[i]->arena_bytes / (double)bytes : 1, err);
     if (!status)
-        status = launch_piece(side, lane, err);
-    if (status)
-        lane->check = NULL;
+        status = launch_pieces(side, batch->lane, count, err);
+    for (int i = 0; status && i < count; i++)
+        batch->lane[i].check = NULL;
     return status;
 }
 
@@ -188,14 +238,16 @@ enum replay_progress replay_poll(struct lane *lane)
 {
     if (!answered(lane))
         return REPLAY_RUNNING;
-    ref_verdict_merge(&lane->numbers, lane->answer);
+    struct ref_verdict answer = *lane->answer;
+    answer.busy = (uint64_t)((double)answer.busy * lane->share);
+    ref_verdict_merge(&lane->numbers, &answer);
     lane->piece++;
     return lane->piece < lane->pieces ? REPLAY_PIECE_DONE : REPLAY_DONE;
 }
 
 enum status replay_next(struct side *side, struct lane *lane, struct error *err)
 {
-    return launch_piece(side, lane, err);
+    return launch_pieces(side, lane, 1, err);
 }
 
 /* ---- for bundles: rare, so it may wait; bounded, so it cannot hang ---- */
@@ -321,6 +373,7 @@ static enum status store_window(const struct replay_source *source, int tensor, 
 {
     struct side *side = source->side;
     struct error err = {{0}};
+    struct ref_batch batch = {0};
     struct ref_call call = source->check->binding.call;
     fill_tensors(source->check, &call);
     call.piece = 0;
@@ -333,8 +386,9 @@ static enum status store_window(const struct replay_source *source, int tensor, 
     enum status status = cuda_check(
         &err, cuda.cuMemsetD32Async(side->staging, UINT32_MAX, (size_t)count * 2, side->stream),
         "memset");
+    add_call(side, &batch, source->lane, &call, blocks_wanted(source->check));
     if (!status)
-        status = launch(side, source->lane, &call, &err);
+        status = launch(side, source->check->reference, &batch, &err);
     return status ? status : fetch(side, side->staging, (size_t)count * sizeof(double));
 }
 

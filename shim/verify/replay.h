@@ -1,6 +1,7 @@
 /*
- * replay.h - the reference of one check on the side stream: launched, awaited without a driver
- * call, run again in store mode for a bundle. Collector thread only, the side's context current.
+ * replay.h - references of checks on the side stream: launched, several at once where they are the
+ * same, awaited without a driver call, run again in store mode for a bundle. Collector thread only,
+ * the side's context current.
  */
 #ifndef VERIFY_REPLAY_H
 #define VERIFY_REPLAY_H
@@ -9,9 +10,17 @@
 #include "verify/check_report.h"
 #include "verify/side.h"
 
-/* Starts the check on an idle lane: launches its first piece. */
-enum status replay_start(struct side *side, struct lane *lane, struct check *check,
-                         struct error *err);
+/* Finds the kernel for a sealed check, loading it on first use: check.reference. */
+enum status replay_prepare(struct side *side, struct check *check, struct error *err);
+
+/* Whether a check is to have a launch of its own: it runs in pieces, or is held against earlier
+ * ones, whose order is of interest. */
+bool replay_alone(const struct check *check);
+
+/* Starts checks that want the same kernel on the lanes of an idle batch: one launch, which is their
+ * first piece. `count` is 1 where one of them is to be alone. On failure the lanes are idle. */
+enum status replay_start(struct side *side, struct batch *batch, struct check *const *checks,
+                         int count, struct error *err);
 
 enum replay_progress { REPLAY_RUNNING, REPLAY_PIECE_DONE, REPLAY_DONE };
 

@@ -1,6 +1,7 @@
 #include "verify/seal.h"
 
 #include <string.h>
+#include "base/clock.h"
 
 /* What the outlier gate says of a launch that it was asked about. */
 static void hear(struct side *side, struct check *check)
@@ -38,6 +39,9 @@ bool seal_seen(struct side *side, struct check *check)
     memcpy(check->value, seal->value, sizeof check->value);
     if (check->gate == GATE_OUTLIER)
         hear(side, check);
+    if (check->end > side->newest)
+        side->newest = check->end;
+    check->sealed = clock_ns();
     check->heard = true;
     return true;
 }

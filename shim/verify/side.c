@@ -234,20 +234,32 @@ static void try_users(struct side *side, const struct side_settings *settings)
                  side->device, err.text);
 }
 
-static enum status make_lane(struct side *side, struct lane *lane, struct error *err)
+/* One allocation of each kind, for all lanes. Those of a batch share the blocks of its launch, and
+ * so the blocks' answers; ref_batch_share may deal out some more than REF_MAX_BLOCKS. */
+static enum status make_lanes(struct side *side, struct error *err)
 {
+    enum { LANES = SIDE_BATCHES * REF_BATCH, PARTIALS = REF_MAX_BLOCKS + REF_BATCH };
+    CUdeviceptr partial, ticket = 0, answer_device = 0, digest = 0, unused;
+    struct ref_verdict *answer = NULL;
+    struct digest_sums *digest_host = NULL;
     enum status status =
-        make_device(&lane->partial, REF_MAX_BLOCKS * sizeof(struct ref_verdict), err);
+        make_device(&partial, SIDE_BATCHES * PARTIALS * sizeof(struct ref_verdict), err);
     if (!status)
-        status = make_zeroed(side, &lane->ticket, sizeof(uint32_t), err);
+        status = make_zeroed(side, &ticket, LANES * sizeof(uint32_t), err);
     if (!status)
-        status =
-            make_pinned((void **)&lane->answer, &lane->answer_device, sizeof(*lane->answer), err);
+        status = make_pinned((void **)&answer, &answer_device, LANES * sizeof(*answer), err);
     if (!status)
-        status = make_device(&lane->digest, sizeof(struct digest_sums), err);
-    CUdeviceptr unused;
+        status = make_device(&digest, LANES * sizeof(*digest_host), err);
     if (!status)
-        status = make_pinned((void **)&lane->digest_host, &unused, sizeof(*lane->digest_host), err);
+        status = make_pinned((void **)&digest_host, &unused, LANES * sizeof(*digest_host), err);
+    for (unsigned i = 0; !status && i < LANES; i++)
+        side->batch[i / REF_BATCH].lane[i % REF_BATCH] = (struct lane){
+            .partial = partial + i / REF_BATCH * PARTIALS * sizeof(struct ref_verdict),
+            .ticket = ticket + i * sizeof(uint32_t),
+            .answer = answer + i,
+            .answer_device = answer_device + i * sizeof(*answer),
+            .digest = digest + i * sizeof(*digest_host),
+            .digest_host = digest_host + i};
     return status;
 }
 
@@ -300,9 +312,7 @@ static enum status make_memory(struct side *side, const struct side_settings *se
     CUdeviceptr unused;
     if (!status)
         status = make_pinned(&side->staging_host, &unused, STAGING_BYTES, err);
-    for (int i = 0; !status && i < SIDE_LANES; i++)
-        status = make_lane(side, &side->lane[i], err);
-    return status;
+    return status ? status : make_lanes(side, err);
 }
 
 /* The memsets above must be over before the program's streams use what they zeroed. */

@@ -31,22 +31,30 @@ enum side_state {
     SIDE_GONE,   /* its context is being destroyed */
 };
 
-/* Two references may be under way in a context, so that one's verdict is read while the next runs.
- */
-enum { SIDE_LANES = 2 };
+/* Two launches of references may be under way in a context, so that the verdicts of one are read
+ * while the next runs. */
+enum { SIDE_BATCHES = 2 };
 
-/* One reference launch under way. Owned by the collector. */
+/* One check whose reference is under way. Owned by the collector. */
 struct lane {
     struct check *check; /* NULL: idle */
-    CUdeviceptr partial, ticket;
+    CUdeviceptr partial; /* the batch's */
+    CUdeviceptr ticket;
     struct ref_verdict *answer; /* pinned; the device sees it at answer_device */
     CUdeviceptr answer_device;
     uint64_t sequence;
+    double share; /* of its launch's time that is this check's, by the size of the snapshots */
     int piece, pieces;
     struct ref_verdict numbers;      /* merged over the pieces done so far */
     CUdeviceptr digest;              /* struct digest_sums ... */
     struct digest_sums *digest_host; /* ... and pinned */
     bool digested;                   /* the check under way has its hashes made */
+};
+
+/* One launch, of the references of several checks; a check in pieces is alone. It begins when all
+ * lanes are idle, and each of them ends by itself. */
+struct batch {
+    struct lane lane[REF_BATCH];
 };
 
 struct side {
@@ -72,6 +80,7 @@ struct side {
     CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it */
     struct reclaim *reclaim; /* the collector's */
     uint64_t *tail;          /* pinned: how far the arena is free again */
+    uint64_t newest;         /* the end of the latest snapshot that the collector heard of */
     struct slots *free_slots;
     struct check *check; /* by slot */
     uint32_t slots;
@@ -81,7 +90,7 @@ struct side {
     CUdeviceptr ticket;  /* u32 a slot, for the snapshot kernel */
     CUdeviceptr staging; /* for bundles: STAGING_BYTES on the device ... */
     void *staging_host;  /* ... and pinned */
-    struct lane lane[SIDE_LANES];
+    struct batch batch[SIDE_BATCHES];
     _Atomic(uint64_t) sequence;    /* of seals and answers; never 0 */
     _Atomic(uint64_t) *submitted;  /* a bit for each slot that the collector is to look at */
     atomic_uint pending;           /* checks claimed and not yet in a bucket */

@@ -48,6 +48,22 @@ judge_calls() {
         }' "$work/calls"
 }
 
+# How many kernels cuvet launched on threads of its own, by the same log.
+judge_own_launches() {
+    local work=$1 op most
+    read -r op most <<<"$(all own_launches)"
+    [ -n "$op" ] || return 0
+    awk -v op="$op" -v most="$most" -v program="$program" -v library="$library" '
+        NF < 4 { next }
+        $4 == program { own[$1] = 1 }
+        $4 == library && $2 ~ /^cuLaunchKernel/ { launches[$1]++ }
+        END {
+            for (thread in launches) if (!(thread in own)) sum += launches[thread]
+            good = op == "=" ? sum == most : op == "<=" ? sum + 0 > 0 && sum <= most : 0
+            if (!good) printf "%d launches of cuvet on threads of its own, expected %s %d\n", sum, op, most
+        }' "$work/calls"
+}
+
 judge() {
     local work=$1 journals=()
     compare "$work" cuvet
@@ -57,6 +73,7 @@ judge() {
     awk -v exact=1 -f "$here/judge.awk" "$folder/expect" "${journals[@]}"
     judge_words "$work"
     judge_calls "$work"
+    judge_own_launches "$work"
 }
 
 # one SCENARIO: leaves WORK/complaints, empty where all is well, or WORK/skipped.
@@ -74,7 +91,7 @@ one() {
     fi
     rm -f "$work/skipped"
     run_bare "$work"
-    [ -n "$(all never)" ] && calls=SOFTGPU_CALLS=$work/calls
+    [ -n "$(all never)$(all own_launches)" ] && calls=SOFTGPU_CALLS=$work/calls
     run_cuvet "$work" cuvet ${calls:+"$calls"}
     judge "$work" >"$work/complaints" 2>&1
 }

@@ -31,6 +31,7 @@ static struct {
     atomic_bool capturing;
     atomic_uint copy_ns;      /* what a copy takes */
     atomic_uint look_ns;      /* and a look of the outlier gate */
+    atomic_uint reference_ns; /* and each call of a launch of references */
     atomic_bool hold_seals;   /* the program's stream is slow: copies do not complete */
     atomic_bool hold_answers; /* references do not complete, until fake_answer */
     struct {
@@ -40,6 +41,8 @@ static struct {
     atomic_int helds;
     atomic_int fail_launch; /* the Nth launch from now on is refused; 0: none */
     atomic_int references;  /* launched */
+    atomic_int compared;    /* those of them that were not for a bundle ... */
+    atomic_int most_calls;  /* ... and the most calls of one */
     atomic_int looks;       /* of the outlier gate */
     atomic_int launches;    /* kernels of ours */
     atomic_int queries;     /* calls that ask the driver whether work is done */
@@ -267,6 +270,7 @@ static void fake_call(const char *symbol, const struct ref_call *call)
         ref_host_run(ref_builtins[i].name, &host, variant == REF_WIDE);
         uint64_t sequence = call->sequence;
         answer.sequence = call->answer->sequence;
+        answer.busy = atomic_load(&fake.reference_ns);
         *call->answer = answer;
         if (atomic_load(&fake.hold_answers)) {
             int held = atomic_load(&fake.helds);
@@ -279,6 +283,15 @@ static void fake_call(const char *symbol, const struct ref_call *call)
     }
 }
 
+/* What calls of one launch write on the GPU is apart, and inside our memory. */
+static bool fake_apart(const struct ref_call *a, const struct ref_call *b)
+{
+    bool partials = a->partial + a->blocks <= b->partial || b->partial + b->blocks <= a->partial;
+    return partials && a->ticket != b->ticket && a->answer != b->answer &&
+           fake_inside((uint64_t)(uintptr_t)a->partial, a->blocks * sizeof(*a->partial)) &&
+           fake_inside((uint64_t)(uintptr_t)a->ticket, sizeof(*a->ticket));
+}
+
 /* Each call has blocks of its own, and together they have all of the launch. */
 static void fake_reference(const char *symbol, const struct ref_batch *batch, unsigned blocks)
 {
@@ -288,10 +301,17 @@ static void fake_reference(const char *symbol, const struct ref_batch *batch, un
         if (call->first_block != dealt || batch->first[i] != dealt || !call->blocks)
             atomic_fetch_add(&fake.strays, 1);
         dealt += call->blocks;
+        for (uint32_t j = 0; j < i; j++)
+            if (!fake_apart(call, &batch->call[j]))
+                atomic_fetch_add(&fake.strays, 1);
         fake_call(symbol, call);
     }
     if (dealt != blocks)
         atomic_fetch_add(&fake.strays, 1);
+    if (!batch->call[0].store)
+        atomic_fetch_add(&fake.compared, 1);
+    if ((int)batch->calls > atomic_load(&fake.most_calls))
+        atomic_store(&fake.most_calls, (int)batch->calls);
     if (!atomic_load(&fake.hold_answers))
         atomic_fetch_add(&fake.references, 1);
 }

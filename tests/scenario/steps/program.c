@@ -4,6 +4,8 @@
  *   plain   a few launches, each waited for
  *   wrong   the same with a wrong kernel among them
  *   burst   many launches before the first wait
+ *   crowd   many launches that end while the program waits for all of them, of two kernels
+ *   odd     the same with a wrong one among them
  *   empty   arrays without columns
  *   null    a null pointer where the kernel copes with one
  *   reload  a module that is loaded, used and unloaded again and again
@@ -39,6 +41,24 @@ static void burst(void)
     for (int i = 0; i < BURST; i++)
         norm_launch("norm_right", &norm, stream);
     norm_print("burst", &norm);
+}
+
+/* The first kernel takes so long that the others come to run when the program waits. */
+static void crowd(bool wrong)
+{
+    enum { LONG = 300000 };
+    struct norm norm = norm_new(ROWS, COLS, 13);
+    CUdeviceptr x = upload(COLS, 14), y = upload(COLS, 15), out;
+    int n = COLS, steps = LONG;
+    CHECK(cuMemAlloc(&out, 64 * sizeof(int)));
+    launch(kernel("spin"), 1, 64, stream, (void *[]){&out, &steps});
+    for (int i = 0; i < BURST / 2; i++) {
+        norm_launch(wrong && i == 11 ? "norm_wrong" : "norm_right", &norm, stream);
+        launch(kernel("update"), 1, 64, stream, (void *[]){&y, &x, &n});
+    }
+    CHECK(cuCtxSynchronize());
+    norm_print("crowd", &norm);
+    print_sum("crowd", y, COLS * sizeof(float));
 }
 
 static void empty(void)
@@ -150,6 +170,8 @@ int main(int argc, char **argv)
         plain(!strcmp(kind, "wrong"));
     else if (!strcmp(kind, "burst"))
         burst();
+    else if (!strcmp(kind, "crowd") || !strcmp(kind, "odd"))
+        crowd(!strcmp(kind, "odd"));
     else if (!strcmp(kind, "empty"))
         empty();
     else if (!strcmp(kind, "null"))
