@@ -36,6 +36,24 @@ struct ref_window {
         count = end > first ? end - first : 0;
     }
 };
+
+/* Sequence s of `bounds - 1` that lie one behind the other: its queries and its keys. Behind the
+ * last one there may be padding, which is inside none and not judged. */
+struct ref_sequence {
+    bool inside;
+    long long query, queries, key, keys; /* the first of them, and how many */
+
+    template <class A>
+    REF_FN ref_sequence(long long s, long long bounds, const A &starts, const A &key_starts)
+        : inside(s >= 0 && s + 1 < bounds)
+    {
+        long long before = inside ? s : 0, last = inside ? s + 1 : 0;
+        query = ref_as_index(starts(before));
+        queries = ref_as_index(starts(last)) - query;
+        key = ref_as_index(key_starts(before));
+        keys = ref_as_index(key_starts(last)) - key;
+    }
+};
 #endif
 
 // batch after batch; `bias` is added to the scores: ALiBi, or a mask of 0 and -inf
@@ -81,13 +99,10 @@ REFERENCE_ONCE(attention_varlen,
         long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
         long long t = row / heads, h = row % heads, g = h * kv_heads / heads;
         long long s = INDEX(SUM_IF(b, bounds, INDEX(starts(b)) <= t, NUMBER(1))) - 1;
-        bool inside = s >= 0 && s + 1 < bounds; /* padding behind the last one is not judged */
-        long long last = inside ? s + 1 : 0, before = inside ? s : 0;
-        long long queries = INDEX(starts(last)) - INDEX(starts(before));
-        long long base = INDEX(key_starts(before)), keys = INDEX(key_starts(last)) - base;
-        long long i = t - INDEX(starts(before));
-        ref_window seen(bottom ? i + keys - queries : i, keys, left, right);
-        base = base + seen.first;
+        ref_sequence own(s, bounds, starts, key_starts);
+        long long i = t - own.query, shift = bottom ? own.keys - own.queries : 0;
+        ref_window seen(i + shift, own.keys, left, right);
+        long long base = own.key + seen.first;
         TERM(product, j, DOT(l, dim, q(t, h, l) * k(j + base, g, l)) * scale);
         TERM(score, j, softcap.v == 0 ? product(j) : tanh(product(j) / softcap) * softcap);
         real most = MAX_IF(j, seen.count, true, score(j));
@@ -95,9 +110,9 @@ REFERENCE_ONCE(attention_varlen,
         auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
                          v(j + base, g, from + c));
         bool nothing = most.value(0) < -1e300;
-        LOOP(c, inside ? PIECE(width, from) : 0)
+        LOOP(c, own.inside ? PIECE(width, from) : 0)
         y(t, h, from + c) = nothing ? real(0.0) : mixed[c] / mixed.total();
-        if (lse.given && inside && from == 0)
+        if (lse.given && own.inside && from == 0)
             lse(h, t) = nothing ? real(empty) : m + log(mixed.total());
     }
 }
@@ -157,74 +172,5 @@ REFERENCE_ONCE(attention_paged_split,
                          v(place(j), g, from + c, j % page));
         LOOP(c, PIECE(width, from))
         y(n, h, from + c) = keys == 0 ? real(0.0) : mixed[c] / mixed.total();
-    }
-}
-
-// p = exp(score - lse), t = p (dy v^T - delta) and, where capped, times 1 - (score / cap)^2:
-// dv = p^T dy, dq = s t k, dk = s t^T q, delta = the sum of dy y over a row, from y unless given
-// (Dao et al. 2022). Heads of one kv head add up in dk and dv. t is rounded as p is.
-REFERENCE_ONCE(attention_backward,
-               "in q[batch][queries][heads][dim], in k[batch][keys][kv_heads][dim], "
-               "in v[batch][keys][kv_heads][width], in dy[batch][queries][heads][width], "
-               "in lse[batch][heads][queries], in y?[batch][queries][heads][width], "
-               "in delta?[batch][heads][queries], out dq?[batch][queries][heads][dim], "
-               "out dk?[batch][keys][kv_heads][dim], out dv?[batch][keys][kv_heads][width], "
-               "real scale, real softcap = 0, int left = -1, int right = -1, int bottom = 1, "
-               "each batch")
-{
-    long long shift = bottom ? keys - queries : 0, share = heads / (kv_heads > 0 ? kv_heads : 1);
-    SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
-    {
-        long long row = item / PIECES(dim), from = item % PIECES(dim) * CHANNELS;
-        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
-        long long g = h / share;
-        ref_window seen(i + shift, keys, left, right);
-        real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
-        slope = delta.given ? real(delta(n, h, i)) : slope;
-        TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);
-        TERM(bend, j, tanh(product(j) / softcap));
-        TERM(score, j, softcap.v == 0 ? product(j) : bend(j) * softcap);
-        TERM(change, j, DOT(c, width, dy(n, i, h, c) * v(n, j, g, c)) - slope);
-        TERM(t, j, exp(score(j) - lse(n, h, i)) * change(j));
-        TERM(weight, j, softcap.v == 0 ? t(j) : t(j) * (1 - square(bend(j))));
-        auto mixed = MIX(CHANNELS, j, seen.count, weight(j + seen.first), c, PIECE(dim, from),
-                         k(n, j + seen.first, g, from + c));
-        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = mixed[c] * scale;
-    }
-    /* Of a key all queries that see it, of all heads that read it: b counts both. */
-    SAMPLE(item, dk.given ? batch * kv_heads * keys * PIECES(dim) : 0,
-           PIECE_BUDGET(queries * share * dim))
-    {
-        long long row = item / PIECES(dim), from = item % PIECES(dim) * CHANNELS;
-        long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
-        ref_window by(j - shift, queries, right, left);
-        TERM(i, b, by.first + b % by.count);
-        TERM(h, b, g * share + b / by.count);
-        TERM(product, b, DOT(l, dim, q(n, i(b), h(b), l) * k(n, j, g, l)) * scale);
-        TERM(bend, b, tanh(product(b) / softcap));
-        TERM(score, b, softcap.v == 0 ? product(b) : bend(b) * softcap);
-        TERM(slope, b,
-             delta.given ? real(delta(n, h(b), i(b)))
-                         : DOT(c, width, dy(n, i(b), h(b), c) * y(n, i(b), h(b), c)));
-        TERM(change, b, DOT(c, width, dy(n, i(b), h(b), c) * v(n, j, g, c)) - slope(b));
-        TERM(t, b, exp(score(b) - lse(n, h(b), i(b))) * change(b));
-        TERM(weight, b, softcap.v == 0 ? t(b) : t(b) * (1 - square(bend(b))));
-        auto mixed = MIX(CHANNELS, b, share * by.count, weight(b), c, PIECE(dim, from),
-                         q(n, i(b), h(b), from + c));
-        LOOP(c, PIECE(dim, from)) dk(n, j, g, from + c) = mixed[c] * scale;
-    }
-    SAMPLE(item, dv.given ? batch * kv_heads * keys * PIECES(width) : 0,
-           PIECE_BUDGET(queries * share * dim))
-    {
-        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
-        long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
-        ref_window by(j - shift, queries, right, left);
-        TERM(i, b, by.first + b % by.count);
-        TERM(h, b, g * share + b / by.count);
-        TERM(product, b, DOT(l, dim, q(n, i(b), h(b), l) * k(n, j, g, l)) * scale);
-        TERM(score, b, softcap.v == 0 ? product(b) : tanh(product(b) / softcap) * softcap);
-        auto mixed = MIX(CHANNELS, b, share * by.count, exp(score(b) - lse(n, h(b), i(b))), c,
-                         PIECE(width, from), dy(n, i(b), h(b), from + c));
-        LOOP(c, PIECE(width, from)) dv(n, j, g, from + c) = mixed[c];
     }
 }

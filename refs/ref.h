@@ -360,7 +360,8 @@ template <class E, int D, int RANK> struct ref_out {
     ref_mix<most>(REF_FRAME, n, count, [&]([[maybe_unused]] long long j) REF_TERM(weight),         \
                   [&]([[maybe_unused]] long long c, [[maybe_unused]] long long j)                  \
                       REF_TERM(__VA_ARGS__))
-#define TERM(name, j, ...) const auto name = [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__)
+#define TERM(name, j, ...)                                                                         \
+    [[maybe_unused]] const auto name = [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__)
 
 /* A number read from an array as an index, an index or a condition as a number: ref_index.h. */
 #define INDEX(...)  ref_as_index(__VA_ARGS__)

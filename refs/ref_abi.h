@@ -22,7 +22,7 @@ typedef unsigned char uint8_t;
 #define REF_ABI 3
 
 enum {
-    REF_MAX_TENSORS = 10,
+    REF_MAX_TENSORS = 12,
     REF_MAX_DIMS = 4,
     REF_MAX_SCALARS = 8,
     REF_MAX_SIZES = 12,

@@ -1,5 +1,6 @@
 /* refs.cu - all references in one translation unit; compiled once for each REF_PART (ref.h). */
 #include "attention.cu"
+#include "attention_backward.cu"
 #include "backward.cu"
 #include "cache.cu"
 #include "elementwise.cu"

@@ -217,7 +217,7 @@ static enum status take_array(struct cursor *in, struct formals *formals, struct
 {
     const char *start = in->at;
     if (formals->tensors == REF_MAX_TENSORS)
-        return fail(in, start, "more than 10 array formals");
+        return fail(in, start, "more than 12 array formals");
     formal->slot = formals->tensors++;
     formal->optional = take(in, '?');
     while (take(in, '[')) {
@@ -272,7 +272,7 @@ static enum status take_formal(struct cursor *in, struct formals *formals)
     skip_space(in);
     const char *start = in->at;
     if (formals->count == FORMALS_MAX)
-        return fail(in, start, "more than 22 formals");
+        return fail(in, start, "more than 24 formals");
     struct formal formal = {0};
     char word[FORMAL_NAME];
     enum status status = take_word(in, word);

@@ -321,7 +321,7 @@ static void gradients_follow_from_y(void **state)
     call.tensor[3] = view(dy, DTYPE_BF16, 3, 1, 16, HEADS, DIM);
     call.tensor[4] = view(lse, DTYPE_F32, 4, 0, 1, HEADS, 16);
     call.tensor[5] = view(y, DTYPE_BF16, 5, 1, 16, HEADS, DIM);
-    call.tensor[7] = output(dq, DTYPE_BF16, 7, 1, 16, HEADS, DIM);
+    call.tensor[8] = output(dq, DTYPE_BF16, 8, 1, 16, HEADS, DIM);
     const int64_t size[] = {1, 16, HEADS, DIM, 60, 1, DIM, -1, -1, 1};
     memcpy(call.size, size, sizeof size);
     call.scalar[0] = way.scale;
@@ -348,6 +348,50 @@ static void gradients_follow_from_y(void **state)
         assert_int_equal(verdict.checked, 16 * HEADS * DIM);
         assert_true(wrong ? verdict.violations > 300 : verdict.violations == 0);
     }
+}
+
+/* A mask of -inf leaves a query's lse at -inf: it moves nothing, where exp(-inf + inf) would. */
+static void gradients_of_rows_that_see_nothing_are_zero(void **state)
+{
+    (void)state;
+    random_state = 9;
+    struct way way = usual(4, 6);
+    static float dbias[HEADS * 4 * 6];
+    draw(&way, 0);
+    fill(dy, 4 * HEADS * DIM, 0, 1);
+    for (int64_t j = 0; j < 6; j++)
+        bias[(1 * 4 + 2) * 6 + j] = -INFINITY; /* all keys of query 2 of head 1 */
+    bias[3] = -INFINITY;                       /* one key of another */
+    attend(&way);
+    struct ref_call call = new_call();
+    call.tensor[0] = view(q, DTYPE_BF16, 0, 1, 4, HEADS, DIM);
+    call.tensor[1] = view(k, DTYPE_BF16, 1, 1, 6, 1, DIM);
+    call.tensor[2] = view(v, DTYPE_BF16, 2, 1, 6, 1, DIM);
+    call.tensor[3] = view(dy, DTYPE_BF16, 3, 1, 4, HEADS, DIM);
+    call.tensor[4] = view(lse, DTYPE_F32, 4, 0, 1, HEADS, 4);
+    call.tensor[5] = view(y, DTYPE_BF16, 5, 1, 4, HEADS, DIM);
+    call.tensor[7] = view(bias, DTYPE_F32, 7, 1, HEADS, 4, 6);
+    call.tensor[8] = output(dq, DTYPE_BF16, 8, 1, 4, HEADS, DIM);
+    call.tensor[11] = output(dbias, DTYPE_F32, 11, 1, HEADS, 4, 6);
+    const int64_t size[] = {1, 4, HEADS, DIM, 6, 1, DIM, -1, -1, 1};
+    memcpy(call.size, size, sizeof size);
+    call.scalar[0] = way.scale;
+    static double store[HEADS * 4 * 6];
+    call.store = store;
+    call.store_tensor = 11;
+    call.store_count = HEADS * 4 * 6;
+    run("attention_backward", &call);
+    for (int64_t i = 0; i < HEADS * 4 * 6; i++) {
+        bool nothing = i / 6 == 1 * 4 + 2 || i == 3;
+        assert_true(nothing ? store[i] == 0 : isfinite(store[i]) && store[i] != 0);
+    }
+    static double moved[4 * HEADS * DIM];
+    call.store = moved;
+    call.store_tensor = 8;
+    call.store_count = 4 * HEADS * DIM;
+    run("attention_backward", &call);
+    for (int64_t i = 0; i < 4 * HEADS * DIM; i++)
+        assert_true(i / DIM == 2 * HEADS + 1 ? moved[i] == 0 : isfinite(moved[i]));
 }
 
 /* 2^26 multiplications a pass: 2048 keys of 32 dims are 1023 pieces of 8 elements. */
@@ -467,6 +511,7 @@ int main(void)
         cmocka_unit_test(faults_of_attention_are_caught),
         cmocka_unit_test(rows_that_see_nothing_are_zero),
         cmocka_unit_test(gradients_follow_from_y),
+        cmocka_unit_test(gradients_of_rows_that_see_nothing_are_zero),
         cmocka_unit_test(large_problems_are_sampled),
         cmocka_unit_test(bf16_sums_show_on_uniform_tokens),
         cmocka_unit_test(bf16_sums_show_on_frequent_tokens),

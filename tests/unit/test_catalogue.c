@@ -307,6 +307,10 @@ static const struct {
     CASE(attention_backward, ATTENTION " softcap=3 right=0"),
     CASE(attention_backward, ATTENTION " softcap=0 right=0 bottom=0"),
     CASE(attention_backward, ATTENTION " softcap=0 left=3 right=1"),
+    CASE(attention_varlen_backward, "tokens=31 heads=4 dim=24 width=20 rows=43 kv_heads=2 "
+                                    "bounds=6 softcap=0 right=0"),
+    CASE(attention_varlen_backward, "tokens=43 heads=4 dim=20 width=24 rows=31 kv_heads=4 "
+                                    "bounds=6 softcap=2 left=4 bottom=0"),
     CASE(adamw, "rows=5 cols=777"),
     CASE(sgd, "rows=5 cols=777"),
     CASE(matmul_tn, "m=9 n=17 k=301"),

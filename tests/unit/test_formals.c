@@ -162,9 +162,11 @@ static void test_limits(void **state)
 {
     (void)state;
     struct formals f;
-    parses(&f, "in a, in b, in c, in d, in e, in f, in g, in h, in i, in j");
+    parses(&f, "in a, in b, in c, in d, in e, in f, in g, in h, in i, in j, in k, in l");
     assert_int_equal(f.tensors, REF_MAX_TENSORS);
-    refuses("in a, in b, in c, in d, in e, in f, in g, in h, in i, in j, in k", 65, "more than 10");
+    refuses("in a, in b, in c, in d, in e, in f, in g, in h, in i, in j, "
+            "in k, in l, in m",
+            77, "more than 12");
     refuses("real a, real b, real c, real d, real e, real f, real g, real h, real i", 65,
             "more than 8 real");
     refuses("in a[b][c][d][e], in f[g][h][i][j], in k[l][m][n][o], out p[q]", 61,

@@ -1,0 +1,146 @@
+/*
+ * attention_backward.cu - the gradient of attention (Dao et al. 2022), from the lse of the forward
+ * pass: probabilities are computed again, never stored.
+ *
+ *   p = exp(score - lse), t = p (dy v^T - delta), delta = the sum of dy y over a row, from y unless
+ *   given; dv = p^T dy, dq = s w k, dk = s w^T q, dbias = t, where w is t, or
+ *   t (1 - tanh(product / cap)^2) where the score is capped.
+ *
+ * Scores, places and windows are those of attention.cu. A query that sees nothing, whose lse is
+ * -inf, has no share in any gradient. Heads of one kv head add up in dk and dv. t is rounded as p
+ * is: `inner` in the tolerance.
+ */
+#include "ref.h"
+
+/* The terms of b: query i and head h against key j and head g, which may be terms themselves. `of`
+ * is what stands before them: BATCHED or nothing. Of the score itself: */
+#define BATCHED n,
+#define SCORE_TERMS(of, b, i, h, j, g)                                                             \
+    TERM(product, b, DOT(l, dim, q(of i, h, l) * k(of j, g, l)) * scale);                          \
+    TERM(bend, b, tanh(product(b) / softcap));                                                     \
+    TERM(capped, b, softcap.v == 0 ? product(b) : bend(b) * softcap)
+/* and of what follows from `score`: */
+#define GRADIENT_TERMS(of, b, i, h, j, g, slope)                                                   \
+    TERM(p, b, lse(of h, i).value(0) < -1e300 ? real(0.0) : exp(score(b) - lse(of h, i)));         \
+    TERM(change, b, DOT(c, width, dy(of i, h, c) * v(of j, g, c)) - slope);                        \
+    TERM(t, b, p(b) * change(b));                                                                  \
+    TERM(weight, b, softcap.v == 0 ? t(b) : t(b) * (1 - square(bend(b))))
+/* One lane's own delta of query i and head h. */
+#define SLOPE(of, i, h)                                                                            \
+    (delta.given ? real(delta(of h, i)) : DOT(c, width, dy(of i, h, c) * y(of i, h, c)))
+
+// the gradient of `attention`; of a key all queries that see it, of all heads that read it, count
+REFERENCE_ONCE(attention_backward,
+               "in q[batch][queries][heads][dim], in k[batch][keys][kv_heads][dim], "
+               "in v[batch][keys][kv_heads][width], in dy[batch][queries][heads][width], "
+               "in lse[batch][heads][queries], in y?[batch][queries][heads][width], "
+               "in delta?[batch][heads][queries], in bias?[batch][heads][queries][keys], "
+               "out dq?[batch][queries][heads][dim], out dk?[batch][keys][kv_heads][dim], "
+               "out dv?[batch][keys][kv_heads][width], out dbias?[batch][heads][queries][keys], "
+               "real scale, real softcap = 0, int left = -1, int right = -1, int bottom = 1, "
+               "each batch")
+{
+    long long shift = bottom ? keys - queries : 0, share = heads / (kv_heads > 0 ? kv_heads : 1);
+    SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
+    {
+        long long row = item / PIECES(dim), from = item % PIECES(dim) * CHANNELS;
+        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
+        ref_window seen(i + shift, keys, left, right);
+        real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
+        slope = delta.given ? real(delta(n, h, i)) : slope;
+        TERM(j, b, b + seen.first);
+        SCORE_TERMS(BATCHED, b, i, h, j(b), h / share);
+        TERM(score, b, bias.given ? capped(b) + bias(n, h, i, j(b)) : capped(b));
+        GRADIENT_TERMS(BATCHED, b, i, h, j(b), h / share, slope);
+        auto mixed = MIX(CHANNELS, b, seen.count, weight(b), c, PIECE(dim, from),
+                         k(n, j(b), h / share, from + c));
+        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = mixed[c] * scale;
+    }
+    long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
+    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * most : 0,
+           PIECE_BUDGET(queries * share * dim))
+    {
+        long long row = item / most, from = item % most * CHANNELS;
+        long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
+        ref_window by(j - shift, queries, right, left);
+        TERM(i, b, by.first + b % by.count);
+        TERM(h, b, g * share + b / by.count);
+        SCORE_TERMS(BATCHED, b, i(b), h(b), j, g);
+        TERM(score, b, bias.given ? capped(b) + bias(n, h(b), i(b), j) : capped(b));
+        GRADIENT_TERMS(BATCHED, b, i(b), h(b), j, g, SLOPE(BATCHED, i(b), h(b)));
+        long long wide = dk.given && from < dim ? PIECE(dim, from) : 0;
+        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, weight(b), c, wide,
+                          q(n, i(b), h(b), from + c));
+        LOOP(c, wide) dk(n, j, g, from + c) = pulled[c] * scale;
+        wide = dv.given && from < width ? PIECE(width, from) : 0;
+        auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, p(b), c, wide,
+                         dy(n, i(b), h(b), from + c));
+        LOOP(c, wide) dv(n, j, g, from + c) = mixed[c];
+    }
+    SAMPLE(item, dbias.given ? batch * heads * queries * keys : 0, PIECE_BUDGET(dim + 2 * width))
+    {
+        long long row = item / keys, n = row / queries / heads;
+        long long h = row / queries % heads, i = row % queries, j = item % keys;
+        ref_window seen(i + shift, keys, left, right);
+        SCORE_TERMS(BATCHED, b, i, h, b, h / share);
+        TERM(score, b, bias.given ? capped(b) + bias(n, h, i, b) : capped(b));
+        GRADIENT_TERMS(BATCHED, b, i, h, b, h / share, SLOPE(BATCHED, i, h));
+        bool inside = j >= seen.first && j < seen.first + seen.count;
+        dbias(n, h, i, j) = inside ? t(j) : real(0.0);
+    }
+}
+
+// the gradient of `attention_varlen`: sequences one behind the other, s from starts(s) to
+// starts(s + 1), lse and delta as [heads][tokens]: FlashAttention's varlen functions
+REFERENCE_ONCE(attention_varlen_backward,
+               "in q[tokens][heads][dim], in k[rows][kv_heads][dim], in v[rows][kv_heads][width], "
+               "in dy[tokens][heads][width], in starts[bounds], in key_starts[bounds], "
+               "in lse[heads][tokens], in y?[tokens][heads][width], in delta?[heads][tokens], "
+               "out dq?[tokens][heads][dim], out dk?[rows][kv_heads][dim], "
+               "out dv?[rows][kv_heads][width], real scale, real softcap = 0, int left = -1, "
+               "int right = -1, int bottom = 1")
+{
+    long long share = heads / (kv_heads > 0 ? kv_heads : 1);
+    SAMPLE(item, dq.given ? tokens * heads * PIECES(dim) : 0, PIECE_BUDGET(rows * dim))
+    {
+        long long row = item / PIECES(dim), from = item % PIECES(dim) * CHANNELS;
+        long long i = row / heads, h = row % heads;
+        long long s = INDEX(SUM_IF(b, bounds, INDEX(starts(b)) <= i, NUMBER(1))) - 1;
+        ref_sequence own(s, bounds, starts, key_starts);
+        long long shift = bottom ? own.keys - own.queries : 0;
+        ref_window seen(i - own.query + shift, own.keys, left, right);
+        real slope = SUM(c, width, dy(i, h, c) * y(i, h, c));
+        slope = delta.given ? real(delta(h, i)) : slope;
+        TERM(j, b, own.key + seen.first + b);
+        SCORE_TERMS(, b, i, h, j(b), h / share);
+        TERM(score, b, capped(b));
+        GRADIENT_TERMS(, b, i, h, j(b), h / share, slope);
+        auto mixed = MIX(CHANNELS, b, seen.count, weight(b), c, PIECE(dim, from),
+                         k(j(b), h / share, from + c));
+        LOOP(c, own.inside ? PIECE(dim, from) : 0) dq(i, h, from + c) = mixed[c] * scale;
+    }
+    long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
+    SAMPLE(item, dk.given || dv.given ? rows * kv_heads * most : 0,
+           PIECE_BUDGET(tokens * share * dim))
+    {
+        long long row = item / most, from = item % most * CHANNELS;
+        long long j = row / kv_heads, g = row % kv_heads;
+        long long s = INDEX(SUM_IF(b, bounds, INDEX(key_starts(b)) <= j, NUMBER(1))) - 1;
+        ref_sequence own(s, bounds, starts, key_starts);
+        long long shift = bottom ? own.keys - own.queries : 0;
+        ref_window by(j - own.key - shift, own.queries, right, left);
+        TERM(i, b, own.query + by.first + b % by.count);
+        TERM(h, b, g * share + b / by.count);
+        SCORE_TERMS(, b, i(b), h(b), j, g);
+        TERM(score, b, capped(b));
+        GRADIENT_TERMS(, b, i(b), h(b), j, g, SLOPE(, i(b), h(b)));
+        long long wide = own.inside && dk.given && from < dim ? PIECE(dim, from) : 0;
+        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, weight(b), c, wide,
+                          q(i(b), h(b), from + c));
+        LOOP(c, wide) dk(j, g, from + c) = pulled[c] * scale;
+        wide = own.inside && dv.given && from < width ? PIECE(width, from) : 0;
+        auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, p(b), c, wide,
+                         dy(i(b), h(b), from + c));
+        LOOP(c, wide) dv(j, g, from + c) = mixed[c];
+    }
+}
