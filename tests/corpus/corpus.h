@@ -1,7 +1,8 @@
 /*
  * corpus.h - the corpus as data: operations, entries, inputs, and one launch made of them.
  *
- * Everything is single-threaded; what fails ends the program with a sentence and 2 (die).
+ * Tables are made before there are threads; a problem and a launcher are one thread's. What fails
+ * ends the program with a sentence and 2 (die).
  */
 #ifndef CORPUS_H
 #define CORPUS_H
@@ -100,7 +101,10 @@ struct input {
     } pair[PAIRS];
 };
 
-/* Adds the words of `text`; a key that is there is replaced. */
+/* Once, before the first problem is made. */
+void inputs_start(void);
+/* Adds the words of `text`, with spaces or commas between; a key that is there is replaced. `seed`
+ * is no word but the seed. */
 void input_add(struct input *input, const char *text);
 const char *input_word(const struct input *input, const char *key, const char *otherwise);
 /* Ends the program where a key without `otherwise` (NaN) is missing. */
@@ -127,12 +131,12 @@ struct problem {
     struct input input;
     int arrays;
     struct array array[REF_MAX_TENSORS];
-    double most_elements; /* of an array */
 };
 
 /* Draws all arrays. The problem's memory is used again. */
 void problem_make(struct problem *problem, const struct operation *op, enum dtype dtype,
                   const struct input *input);
+void problem_free(struct problem *problem);
 /* The value of a scalar parameter. */
 double problem_scalar(const struct problem *problem, const struct param *param);
 /* Fills `want` of every output; those of arrays that decide ties are read from `after`. */
@@ -153,12 +157,43 @@ extern const char *const oracle_names[ORACLES];
 /* Whether they pass `got` for `want`, for all outputs of a problem: its letters, '-' for no. */
 void oracles_judge(const struct problem *problem, char letters[ORACLES + 1]);
 
+/* --------------------------------------------------------------------------- launches */
+
+/* A stream of its own, and device memory for the arrays of one launch after the other. */
+struct launcher;
+
+/* In the thread's current context. It enqueues at most `ahead` launches, or two, before it waits
+ * for the first of them. */
+struct launcher *launcher_create(int ahead);
+void launcher_destroy(struct launcher *launcher);
+/* Before another kernel's turn: what lies around its arrays is the same in every run. */
+void launcher_begin(struct launcher *launcher);
+/* Enqueues all arrays and the launch; false where the device has no memory for them. */
+bool launcher_launch(struct launcher *launcher, CUfunction function, const struct problem *problem);
+/* Waits, and reads the outputs of the last launch into `after`. */
+void launcher_read(struct launcher *launcher, struct problem *problem);
+/* Ends the program where a driver call failed. */
+#define CHECK(call) check((call), __FILE__, __LINE__, #call)
+void check(CUresult result, const char *file, int line, const char *what);
+
+struct settings;
+/* Once, before the first launch. */
+void flow_start(const struct settings *settings);
+/* Waits until cuvet has room for the check of a launch of so many bytes, which comes next. */
+void flow_admit(size_t bytes);
+/* Waits for all checks. */
+void flow_finish(void);
+double milliseconds(void);
+
 /* -------------------------------------------------------------------------- the verbs */
 
 struct settings {
-    const char *only;
-    int part, parts; /* every parts-th kernel, from number `part` on */
+    const char *only, *input; /* words, with commas between */
+    int part, parts;          /* all kernels of every parts-th operation, from number `part` on */
+    int threads;
     int seeds, trials, soak, study;
+    int seconds, progress; /* 0 for none */
+    int ahead, megabytes;  /* launches, and of arrays, for which checks may be under way */
     double elements;
 };
 

@@ -20,19 +20,19 @@ static double uniform(uint64_t *state)
 }
 
 /* From a table, for arrays are many and large. */
+static float normals[1 << 16];
+
+void inputs_start(void)
+{
+    uint64_t state = 1;
+    for (size_t i = 0; i < sizeof normals / sizeof *normals; i++)
+        normals[i] = (float)(sqrt(-2 * log(uniform(&state) + 1e-300)) *
+                             cos(6.283185307179586 * uniform(&state)));
+}
+
 static double normal(uint64_t *state)
 {
-    enum { TABLE = 1 << 16 };
-    static float table[TABLE];
-    static bool made;
-    if (!made) {
-        uint64_t of_table = 1;
-        for (int i = 0; i < TABLE; i++)
-            table[i] = (float)(sqrt(-2 * log(uniform(&of_table) + 1e-300)) *
-                               cos(6.283185307179586 * uniform(&of_table)));
-        made = true;
-    }
-    return (double)table[random_next(state) >> 48];
+    return (double)normals[random_next(state) >> 48];
 }
 
 /* ------------------------------------------------------------------- words of an input */
@@ -40,8 +40,13 @@ static double normal(uint64_t *state)
 void input_add(struct input *input, const char *text)
 {
     while (*text) {
-        size_t length = strcspn(text, " "), key = strcspn(text, "=");
+        size_t length = strcspn(text, " ,"), key = strcspn(text, "=");
         int at = 0;
+        if (strncmp(text, "seed=", 5) == 0) {
+            input->seed = strtoull(text + 5, NULL, 10);
+            text += length + strspn(text + length, " ,");
+            continue;
+        }
         if (key >= length || key >= WORD || length - key > WORD)
             die("'%.*s' is no KEY=VALUE of at most %d letters", (int)length, text, WORD - 1);
         while (at < input->pairs &&
@@ -52,7 +57,7 @@ void input_add(struct input *input, const char *text)
         input->pairs = at == input->pairs ? at + 1 : input->pairs;
         snprintf(input->pair[at].key, WORD, "%.*s", (int)key, text);
         snprintf(input->pair[at].word, WORD, "%.*s", (int)(length - key - 1), text + key + 1);
-        text += length + strspn(text + length, " ");
+        text += length + strspn(text + length, " ,");
     }
 }
 
@@ -382,6 +387,15 @@ void problem_make(struct problem *problem, const struct operation *op, enum dtyp
         array_shape(array, param, problem);
         if (param->role == ROLE_CONST || param->role == ROLE_INOUT)
             array_fill(array, problem, &state);
+    }
+}
+
+void problem_free(struct problem *problem)
+{
+    for (int i = 0; i < REF_MAX_TENSORS; i++) {
+        free(problem->array[i].before);
+        free(problem->array[i].after);
+        free(problem->array[i].want);
     }
 }
 

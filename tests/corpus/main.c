@@ -5,10 +5,23 @@
  *   corpus run FATBIN RECORDS [KEY=VALUE ...]   launches them all; under cuvet, or alone
  *   corpus report RECORDS JOURNAL ...           the table; 1 where an expectation does not hold
  *
- * Keys: only=WORD (kernels whose name holds it), seeds, trials, soak, study (launches of a mutant,
- * of the usual input, of a right kernel and of the study's ones), elements (of an array, at most;
- * one draw in 64 may have 64 times as many), part and parts (each parts-th kernel, from `part` on:
- * several processes share the work, and a report takes the records of all, one behind the other).
+ * Keys:
+ *
+ *   only=WORD      kernels whose name holds it
+ *   input=KEY=VALUE,...,seed=N
+ *                  of a record: this launch alone, of the kernel whose name is `only`
+ *   seeds, trials, soak, study
+ *                  launches of a mutant, of the usual input, of a right kernel, and of the study's
+ *                  ones (of its right ones, the more of study and soak)
+ *   seconds        for the soak launches of all right kernels, shared evenly; `soak` still holds
+ *   elements       of an array, at most; one draw in 64 may have 64 times as many
+ *   threads        that share the kernels
+ *   part, parts    every parts-th operation, from `part` on: several processes share the work,
+ *                  and a report takes the records of all, one behind the other
+ *   ahead, megabytes
+ *                  launches, and what their arrays take, for which checks may be under way: at
+ *                  most CUVET_QUEUE, and half of CUVET_MEMORY
+ *   progress       seconds from one line of it to the next, on standard output
  */
 #include "corpus.h"
 
@@ -33,9 +46,12 @@ static void set(struct settings *settings, const char *word)
     const struct {
         const char *key;
         int *value;
-    } keys[] = {{"seeds=", &settings->seeds}, {"trials=", &settings->trials},
-                {"soak=", &settings->soak},   {"study=", &settings->study},
-                {"part=", &settings->part},   {"parts=", &settings->parts}};
+    } keys[] = {{"seeds=", &settings->seeds},        {"trials=", &settings->trials},
+                {"soak=", &settings->soak},          {"study=", &settings->study},
+                {"part=", &settings->part},          {"parts=", &settings->parts},
+                {"threads=", &settings->threads},    {"seconds=", &settings->seconds},
+                {"progress=", &settings->progress},  {"ahead=", &settings->ahead},
+                {"megabytes=", &settings->megabytes}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strncmp(word, keys[i].key, strlen(keys[i].key)) == 0) {
             *keys[i].value = atoi(word + strlen(keys[i].key));
@@ -43,17 +59,22 @@ static void set(struct settings *settings, const char *word)
         }
     if (strncmp(word, "only=", 5) == 0)
         settings->only = word + 5;
+    else if (strncmp(word, "input=", 6) == 0)
+        settings->input = word + 6;
     else if (strncmp(word, "elements=", 9) == 0)
         settings->elements = atof(word + 9);
     else
-        die("'%s' is none of only=, seeds=, trials=, soak=, study=, part=, parts=, elements=",
-            word);
+        die("'%s' is none of the keys; main.c has them", word);
 }
 
 int main(int argc, char **argv)
 {
     struct settings settings = {.only = "",
+                                .input = "",
                                 .parts = 1,
+                                .threads = 1,
+                                .ahead = 128,
+                                .megabytes = 128,
                                 .seeds = 20,
                                 .trials = 3,
                                 .soak = 60,
@@ -68,8 +89,9 @@ int main(int argc, char **argv)
     if (strcmp(verb, "run") == 0 && argc >= 4) {
         for (int i = 4; i < argc; i++)
             set(&settings, argv[i]);
-        if (settings.parts < 1)
-            die("parts=%d; expected at least 1", settings.parts);
+        if (settings.parts < 1 || settings.threads < 1 || settings.ahead < 1 ||
+            settings.megabytes < 1)
+            die("parts, threads, ahead and megabytes are at least 1");
         corpus_run(argv[2], argv[3], &settings);
         return 0;
     }

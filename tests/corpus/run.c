@@ -2,179 +2,60 @@
  * run.c - launches the kernels of the corpus, as an ordinary program of the driver API, and leaves
  * a line for each launch: what for, what the oracles say, and on which input.
  *
- * It knows of cuvet as much as any program may: where cuvet_flush is there, it waits now and then.
+ * Threads take the kernels one by one. A kernel is launched by one thread, on one stream, so that
+ * the number of a launch is the same in every run, and so is what its memory held before.
  */
 #include "corpus.h"
 
-#include <dlfcn.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { SLACK = 1 << 17, FLUSH_EVERY = 64, FLUSH_MS = 60000, USUAL_SEED = 42 };
+enum { USUAL_SEED = 42 };
 
-#define CHECK(call) check((call), #call, __LINE__)
-
-static void check(CUresult result, const char *what, int line)
-{
-    const char *name = NULL;
-    if (result == CUDA_SUCCESS)
-        return;
-    cuGetErrorName(result, &name);
-    die("run.c:%d: %s: %s", line, what, name ? name : "an unknown error");
-}
-
-/* Device memory of one parameter, kept for the next launch. What lies around an array is 1.0 in
- * every dtype, or near it: a mutant that reads past its rows goes on. */
-struct room {
-    CUdeviceptr base;
-    size_t bytes;
+/* One thread's. */
+struct worker {
+    pthread_t thread;
+    struct launcher *launcher;
+    struct problem problem;
 };
 
 static struct {
+    CUcontext context;
     CUmodule module;
-    FILE *records;
+    FILE *records; /* a line is one call, so that lines of threads do not mix */
     struct settings settings;
-    struct problem problem;
-    struct room room[REF_MAX_TENSORS];
-    int (*flush)(int timeout_ms);
-    uint64_t launches;
+    size_t *turn; /* numbers of the entries to run, the longest turns first */
+    size_t turns;
+    double soak_ms; /* of a right kernel's soak launches, at most */
+    double start;
+    _Atomic size_t next; /* turn */
+    _Atomic size_t ended;
+    _Atomic uint64_t launches;
+    _Atomic double next_progress; /* ms */
 } run;
 
-static double milliseconds(void)
+/* Now and then a line of how far it is. */
+static void tell_progress(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-/* Device memory for that many bytes with slack on both sides; 0 where the device has no more. */
-static CUdeviceptr room_for(struct room *room, size_t bytes)
-{
-    bytes += 2 * (size_t)SLACK;
-    if (bytes > room->bytes) {
-        CHECK(cuCtxSynchronize());
-        if (room->base)
-            CHECK(cuMemFree(room->base));
-        *room = (struct room){0};
-        bytes = bytes < 1 << 20 ? 1 << 20 : bytes;
-        if (cuMemAlloc(&room->base, bytes) != CUDA_SUCCESS) {
-            room->base = 0;
-            return 0;
-        }
-        room->bytes = bytes;
-        CHECK(cuMemsetD32(room->base, 0x3f803f80, (bytes < 1 << 26 ? bytes : 1 << 26) / 4));
-        CHECK(cuMemsetD32(room->base + (bytes - SLACK) / 4 * 4, 0x3f803f80, SLACK / 4));
-    }
-    return room->base + SLACK;
-}
-
-/* Rows apart are copied one by one. */
-static void upload(const struct array *array, CUdeviceptr at, const void *from)
-{
-    size_t size = dtype_size(array->dtype);
-    int64_t row = array->pitch ? array->count / array->dim[0] : array->count;
-    for (int64_t r = 0; r * row < array->count; r++)
-        CHECK(cuMemcpyHtoD(at + (CUdeviceptr)(r * array->pitch) * size,
-                           (const char *)from + (size_t)(r * row) * size, (size_t)row * size));
-}
-
-/* What an output holds before the launch: NaN, or what an allocator may have left there. */
-static void fill_output(struct problem *p, const struct array *array, CUdeviceptr at)
-{
-    const char *fill = input_word(&p->input, "fill", "nan");
-    size_t bytes = (size_t)array->count * dtype_size(array->dtype);
-    if (strcmp(fill, "right") == 0)
-        upload(array, at, array->want);
-    else
-        CHECK(cuMemsetD8(at, strcmp(fill, "zero") == 0 ? 0 : 0xff, bytes));
-}
-
-/* Blocks for "rows*cols/T" or "rows". */
-static unsigned grid_of(const struct problem *p)
-{
-    double count = 1;
-    bool threads = strstr(p->op->grid, "/T") != NULL;
-    for (const char *at = p->op->grid; *at && *at != '/';
-         at += strcspn(at, "*/"), at += *at == '*') {
-        char name[WORD];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "*/"), at);
-        count *= input_number(&p->input, name, NAN);
-    }
-    double blocks = threads ? ceil(count / BLOCK) : count;
-    return blocks > MOST_BLOCKS ? MOST_BLOCKS : (unsigned)blocks;
-}
-
-/* A parameter's value, as it lies in memory. */
-union value {
-    CUdeviceptr pointer;
-    int32_t i32;
-    int64_t i64;
-    float f32;
-};
-
-static union value scalar_value(const struct problem *p, const struct param *param)
-{
-    double number = problem_scalar(p, param);
-    if (strcmp(param->type, "f32") == 0)
-        return (union value){.f32 = (float)number};
-    if (strcmp(param->type, "i64") == 0)
-        return (union value){.i64 = (int64_t)number};
-    return (union value){.i32 = (int32_t)number};
-}
-
-/* Uploads all arrays and launches. False where the device has no memory for them. */
-static bool launch(CUfunction function, struct problem *p)
-{
-    union value value[PARAMS];
-    void *params[PARAMS];
-    int arrays = 0;
-    for (int i = 0; i < p->op->params; i++) {
-        const struct param *param = &p->op->param[i];
-        params[i] = &value[i];
-        if (param->role == ROLE_SCALAR) {
-            value[i] = scalar_value(p, param);
-            continue;
-        }
-        struct array *array = &p->array[arrays];
-        size_t size = dtype_size(array->dtype);
-        int64_t span = array->pitch ? (array->dim[0] - 1) * array->pitch : 0;
-        CUdeviceptr at = room_for(&run.room[arrays++], (size_t)(span + array->count + 16) * size);
-        if (!at)
-            return false;
-        if (array->dtype == dtype_of("T", p->dtype))
-            at += (CUdeviceptr)input_number(&p->input, "shift", 0) * size;
-        value[i].pointer = at;
-        if (param->role == ROLE_CONST || param->role == ROLE_INOUT)
-            upload(array, at, array->before);
-        else
-            fill_output(p, array, at);
-    }
-    CHECK(cuLaunchKernel(function, grid_of(p), 1, 1, BLOCK, 1, 1, 0, NULL, params, NULL));
-    if (++run.launches % FLUSH_EVERY == 0 && run.flush)
-        run.flush(FLUSH_MS);
-    return true;
-}
-
-static void download(struct problem *p)
-{
-    for (int i = 0; i < p->arrays; i++) {
-        struct array *array = &p->array[i];
-        CUdeviceptr at = run.room[i].base + SLACK;
-        if (array->dtype == dtype_of("T", p->dtype))
-            at += (CUdeviceptr)input_number(&p->input, "shift", 0) * dtype_size(array->dtype);
-        if (array->param->role == ROLE_WRITTEN || array->param->role == ROLE_INOUT)
-            CHECK(cuMemcpyDtoH(array->after, at, (size_t)array->count * dtype_size(array->dtype)));
-    }
+    double now = milliseconds(), due = run.next_progress;
+    if (!run.settings.progress || now < due ||
+        !atomic_compare_exchange_strong(&run.next_progress, &due,
+                                        now + 1e3 * run.settings.progress))
+        return;
+    printf("corpus: %zu of %zu kernels, %llu launches in %.0f s\n", run.ended, run.turns,
+           (unsigned long long)run.launches, (now - run.start) / 1e3);
+    fflush(stdout);
 }
 
 /* One launch of a kernel; with `oracles`, judged by them as well. */
-static void one(CUfunction function, const struct entry *entry, const char *what, int *number,
-                const struct input *input, bool oracles)
+static void one(struct worker *worker, CUfunction function, const struct entry *entry,
+                const char *what, int *number, const struct input *input, bool oracles)
 {
-    struct problem *p = &run.problem;
+    struct problem *p = &worker->problem;
     char name[64], text[512], letters[ORACLES + 1] = "....";
     double start = milliseconds();
     entry_symbol(entry, name);
@@ -182,59 +63,141 @@ static void one(CUfunction function, const struct entry *entry, const char *what
     problem_make(p, entry_operation(entry), dtype_of(entry->dtype, DTYPE_NONE), input);
     if (strcmp(input_word(input, "fill", "nan"), "right") == 0)
         problem_expect(p);
-    if (!launch(function, p)) {
+    if (!launcher_launch(worker->launcher, function, p)) {
         fprintf(run.records, "%s\t-1\t%s\t%s\t0\t%s\n", name, what, letters, text);
         return;
     }
     if (oracles) {
-        CHECK(cuCtxSynchronize());
-        download(p);
+        launcher_read(worker->launcher, p);
         problem_expect(p);
         oracles_judge(p, letters);
     }
     fprintf(run.records, "%s\t%d\t%s\t%s\t%.3f\t%s\n", name, (*number)++, what, letters,
             milliseconds() - start, text);
+    run.launches++;
+    tell_progress();
 }
 
-static void run_entry(const struct entry *entry)
+static int most_seeds(const struct entry *entry)
 {
-    const struct operation *op = entry_operation(entry);
     const struct settings *settings = &run.settings;
-    bool right = entry->kind == ENTRY_RIGHT;
-    int number = 0, seeds = entry->study ? settings->study
-                            : right      ? settings->soak
-                                         : settings->seeds;
+    int seeds = entry->study ? settings->study : settings->seeds;
+    if (entry->kind != ENTRY_RIGHT)
+        return seeds;
+    return entry->study && seeds > settings->soak ? seeds : settings->soak;
+}
+
+/* Launches on the schema's inputs. Input number i of a kernel is the same in every run. */
+static void run_seeds(struct worker *worker, CUfunction function, const struct entry *entry,
+                      int *number)
+{
+    const struct settings *settings = &run.settings;
     /* The study's faults need its sizes, which are small. */
     double elements = entry->study ? fmax(settings->elements, 1 << 14) : settings->elements;
-    CUfunction function;
+    double end = entry->kind == ENTRY_RIGHT ? milliseconds() + run.soak_ms : INFINITY;
     char name[64];
     entry_symbol(entry, name);
-    CUresult found = cuModuleGetFunction(&function, run.module, name);
-    check(found, name, __LINE__);
-    for (int i = 0; i < settings->trials; i++) {
-        struct input input = {.seed = (uint64_t)(USUAL_SEED + i)};
-        input_add(&input, *entry->usual ? entry->usual : op->usual);
-        one(function, entry, "usual", &number, &input, true);
-    }
-    if (*entry->kill) { /* after another input at the same addresses */
-        struct input input = {.seed = 1};
-        input_add(&input, entry->kill);
-        one(function, entry, "kill", &number, &input, true);
-    }
-    for (int i = 0; i < seeds; i++) {
+    for (int i = 0; i < most_seeds(entry) && milliseconds() < end; i++) {
         struct input input;
         uint64_t seed = (uint64_t)(i + 1) * 0x10001;
         for (const char *at = name; *at; at++)
             seed = seed * 31 + (unsigned char)*at;
-        input_draw(&input, op, seed, i % 64 == 63 ? 64 * settings->elements : elements);
-        one(function, entry, "seed", &number, &input, false);
+        input_draw(&input, entry_operation(entry), seed,
+                   i % 64 == 63 ? 64 * settings->elements : elements);
+        one(worker, function, entry, "seed", number, &input, false);
     }
+}
+
+static void run_entry(struct worker *worker, const struct entry *entry)
+{
+    int number = 0;
+    CUfunction function;
+    char name[64];
+    entry_symbol(entry, name);
+    check(cuModuleGetFunction(&function, run.module, name), __FILE__, __LINE__, name);
+    launcher_begin(worker->launcher);
+    if (*run.settings.input) {
+        struct input input = {.seed = 0};
+        input_add(&input, run.settings.input);
+        one(worker, function, entry, "usual", &number, &input, true);
+        return;
+    }
+    for (int i = 0; i < run.settings.trials; i++) {
+        struct input input = {.seed = (uint64_t)(USUAL_SEED + i)};
+        input_add(&input, *entry->usual ? entry->usual : entry_operation(entry)->usual);
+        one(worker, function, entry, "usual", &number, &input, true);
+    }
+    if (*entry->kill) { /* after another input at the same addresses */
+        struct input input = {.seed = 1};
+        input_add(&input, entry->kill);
+        one(worker, function, entry, "kill", &number, &input, true);
+    }
+    run_seeds(worker, function, entry, &number);
+    run.ended++;
+}
+
+static void *work(void *user)
+{
+    struct worker *worker = user;
+    const struct settings *settings = &run.settings;
+    CHECK(cuCtxSetCurrent(run.context));
+    worker->launcher = launcher_create(settings->ahead / settings->threads);
+    for (size_t turn; (turn = run.next++) < run.turns;)
+        run_entry(worker, &entries[run.turn[turn]]);
+    launcher_destroy(worker->launcher);
+    return NULL;
+}
+
+/* This thread is one of them. */
+static void work_all(void)
+{
+    int threads = run.settings.threads;
+    struct worker *workers = calloc((size_t)threads, sizeof *workers);
+    if (!workers)
+        die("no memory for %d threads", threads);
+    for (int i = 1; i < threads; i++)
+        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            die("thread %d of %d cannot be started", i + 1, threads);
+    work(&workers[0]);
+    for (int i = 1; i < threads; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (int i = 0; i < threads; i++)
+        problem_free(&workers[i].problem);
+    free(workers);
+}
+
+/* Whether this process is to run the entry. All dtypes of an operation are one part's. */
+static bool is_mine(const struct entry *entry)
+{
+    const struct operation *op = entry_operation(entry);
+    char name[64];
+    entry_symbol(entry, name);
+    bool named = *run.settings.input ? strcmp(name, run.settings.only) == 0
+                                     : strstr(name, run.settings.only) != NULL;
+    return op->builtin && named &&
+           (int)((size_t)(op - operations) % (size_t)run.settings.parts) == run.settings.part;
+}
+
+/* Right kernels first, for theirs are the long turns. */
+static void take_entries(void)
+{
+    size_t rights = 0;
+    run.turn = calloc(entry_count, sizeof *run.turn);
+    if (!run.turn)
+        die("no memory for %zu entries", entry_count);
+    for (int right = 1; right >= 0; right--) {
+        for (size_t i = 0; i < entry_count; i++)
+            if ((entries[i].kind == ENTRY_RIGHT) == right && is_mine(&entries[i]))
+                run.turn[run.turns++] = i;
+        rights = right ? run.turns : rights;
+    }
+    double share = rights ? (double)run.settings.threads / (double)rights : 1;
+    run.soak_ms = run.settings.seconds ? 1e3 * run.settings.seconds * fmin(share, 1) : INFINITY;
 }
 
 static void load(const char *fatbin)
 {
     CUdevice device;
-    CUcontext context;
     FILE *file = fopen(fatbin, "rb");
     if (!file || fseek(file, 0, SEEK_END))
         die("%s cannot be read", fatbin);
@@ -246,8 +209,10 @@ static void load(const char *fatbin)
     fclose(file);
     CHECK(cuInit(0));
     CHECK(cuDeviceGet(&device, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
+    /* A thread that waits leaves its core to those that draw inputs. */
+    CHECK(cuDevicePrimaryCtxSetFlags(device, CU_CTX_SCHED_BLOCKING_SYNC));
+    CHECK(cuDevicePrimaryCtxRetain(&run.context, device));
+    CHECK(cuCtxSetCurrent(run.context));
     CHECK(cuModuleLoadData(&run.module, image));
     free(image);
 }
@@ -258,19 +223,16 @@ void corpus_run(const char *fatbin, const char *records, const struct settings *
     run.records = fopen(records, "w");
     if (!run.records)
         die("%s cannot be written", records);
-    void *flush = dlsym(RTLD_DEFAULT, "cuvet_flush");
-    memcpy(&run.flush, &flush, sizeof flush);
+    inputs_start();
+    take_entries();
     load(fatbin);
-    for (size_t i = 0; i < entry_count; i++) {
-        char name[64];
-        entry_symbol(&entries[i], name);
-        if (entry_operation(&entries[i])->builtin && strstr(name, settings->only) &&
-            (int)(i % (size_t)settings->parts) == settings->part)
-            run_entry(&entries[i]);
-    }
-    if (run.flush)
-        run.flush(FLUSH_MS);
+    flow_start(settings);
+    run.start = milliseconds();
+    run.next_progress = run.start + 1e3 * settings->progress;
+    work_all();
+    flow_finish();
     CHECK(cuCtxSynchronize());
+    free(run.turn);
     if (fclose(run.records))
         die("%s cannot be written", records);
 }

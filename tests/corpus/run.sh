@@ -16,7 +16,7 @@ fi
 corpus=$build/tests/corpus
 
 if [ -n "$reduced" ]; then
-    sizes=(seeds=2 trials=1 soak=3 study=6 elements=4096)
+    sizes=(seeds=2 trials=1 soak=3 study=6 elements=4096 threads=2 ahead=16)
     [ -n "$sanitizer" ] && sizes+=(only=gelu) # a few are enough to sanitize the program
 elif [ "$driver" = real ]; then
     sizes=(seeds=20 trials=5 soak=10000 study=30 elements=32768)
@@ -24,15 +24,24 @@ else
     sizes=(seeds=20 trials=5 soak=20 study=30 elements=16384)
 fi
 
-# What right outputs are is computed on the CPU, one core a process: on a GPU several share the kernels.
-parts=1
-[ "$driver" = real ] && [ -z "$reduced" ] && parts=$(nproc)
+# Processes take turns on a GPU, streams run side by side: one process with a thread for each core, unless
+# CORPUS_PARTS says otherwise. So many checks need more than the usual memory and slots.
+parts=${CORPUS_PARTS:-1}
+room=()
+[ -n "$reduced" ] && parts=1 room=(CUVET_QUEUE=16)
+if [ -z "$reduced" ]; then
+    sizes+=("threads=$((($(nproc) + parts - 1) / parts))" progress=10)
+    if [ "$driver" = real ]; then
+        sizes+=(ahead=384 megabytes=1024)
+        room=(CUVET_QUEUE=512 CUVET_MEMORY=2G CUDA_DEVICE_MAX_CONNECTIONS=32)
+    fi
+fi
 
 # Part NUMBER of the kernels.
 run_part() {
     local part=$1
     shift
-    env "${usual[@]}" CUVET_BUNDLES=0 CUVET_CONFIG="$corpus/registry.yaml" CUVET_REPORT="$work" \
+    env "${usual[@]}" "${room[@]}" CUVET_BUNDLES=0 CUVET_CONFIG="$corpus/registry.yaml" CUVET_REPORT="$work" \
         SOFTGPU_MEMORY=64G LD_PRELOAD="${sanitizer:+$sanitizer:}$library" \
         "$corpus/corpus" run "$corpus/corpus.fatbin" "$work/records.$part" "${sizes[@]}" \
         "part=$part" "parts=$parts" "$@" 2>"$work/words.$part"
@@ -50,7 +59,7 @@ run_corpus() {
     done
     cat "$work"/words.*
     [ "$status" -eq 0 ] || return 1
-    cat "$work"/records.* >"$work/records"
+    cat "$work"/records.* >"$work/records" && rm "$work"/records.*
     journals=("$work"/journal-*.jsonl)
     "$corpus/corpus" report "$work/records" "${journals[@]}" >"$work/table"
 }
@@ -72,6 +81,25 @@ complains() {
         grep -qE -- "$pattern" "$work/changed.table"
 }
 
+# A launch by its record, alone: a mutant's, which is caught again.
+again() {
+    local input
+    input=$(awk -F'\t' '$1 == "gelu_bf16_1" && $3 == "kill" { gsub(/ /, ",", $6); print $6 }' "$work/records")
+    work=$work/again
+    mkdir "$work"
+    run_corpus only=gelu_bf16_1 "input=$input" # and complains, for it was not the killing launch
+    [ "$(awk -F'\t' '{ gsub(/ /, ",", $6); print $2, $6 }' "$work/records")" = "0 $input" ] &&
+        grep -qE '^gelu_bf16_1 .* caught ' "$work/table"
+}
+
+# A soak that only its time can end: this one would take hours.
+by_time() {
+    work=$work/by_time
+    mkdir "$work"
+    run_corpus only=gelu_f16_0 trials=0 soak=100000000 seconds=1 &&
+        grep -qE '^right kernels: 3, [1-9]' "$work/table"
+}
+
 work=$(mktemp -d "${TMPDIR:-/tmp}/cuvet-corpus-XXXXXX")
 if [ -n "$reduced" ]; then
     ok 'wrong kernels are caught, right ones are quiet' tell "$@"
@@ -83,6 +111,8 @@ if [ -n "$reduced" ]; then
             sed '/"event":"totals".*"kernel":"gelu_bf16_0"/s/"mismatch":0/"mismatch":1/'
         ok 'launches that were not checked are told' complains 'gelu_bf16_0: .* 0 of them checked' \
             sed '/"event":"totals".*"kernel":"gelu_bf16_0"/s/"checked":[0-9]*/"checked":0/'
+        ok 'a launch is run again by its record' again
+        ok 'a soak by time ends' by_time
         [ "$tap_failed" -eq 0 ] && rm -rf "$work"
     fi
     done_testing
