@@ -2,7 +2,8 @@
  * report.c - the records of a run and the journal that cuvet left of it, as one table.
  *
  * A launch is known by its kernel and its number among that kernel's. The journal has a line for
- * each of the first 64 findings of a kernel, and the counts of all its launches.
+ * each of the first 64 findings of a kernel and a few later ones, and the counts of all its
+ * launches.
  */
 #include "corpus.h"
 
@@ -10,15 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE = 1 << 16, LAUNCHES = 128, ENOUGH = 20 };
+enum { LINE = 1 << 16, TOLD = 128, ENOUGH = 20 };
 
 /* What was seen of one entry. */
 struct row {
     const struct entry *entry;
     char name[64];
-    bool found[LAUNCHES]; /* by the launch's number */
+    int told;
+    long found[TOLD]; /* launches with a finding that the journal has a line of */
     long launches, checked, match, mismatch, inconclusive;
-    bool killed, usual_found, ran, skipped;
+    bool killed, usual_found, ran;
+    long skipped; /* launches for which the device has too little memory */
     char kill[ORACLES + 1], usual[ORACLES + 1];
     int seeds, caught, first; /* seeded launches, found ones, the first of them from 1 */
     long recorded;
@@ -69,9 +72,8 @@ static void journal_line(const char *line)
     if (!row)
         return;
     if (strncmp(event, "\"finding\"", 9) == 0) {
-        long launch = number(line, "launch");
-        if (launch >= 0 && launch < LAUNCHES)
-            row->found[launch] = true;
+        if (row->told < TOLD)
+            row->found[row->told++] = number(line, "launch");
     } else if (strncmp(event, "\"totals\"", 8) == 0) {
         row->launches += number(line, "launches");
         row->checked += number(line, "checked");
@@ -89,6 +91,14 @@ static void merge_letters(char all[ORACLES + 1], const char *letters)
         all[i] = all[i] == '\0' || letters[i] == '-' ? letters[i] : all[i];
 }
 
+static bool was_found(const struct row *row, long launch)
+{
+    for (int i = 0; i < row->told; i++)
+        if (row->found[i] == launch)
+            return true;
+    return false;
+}
+
 static void record_line(char *line)
 {
     char *at[6];
@@ -100,11 +110,11 @@ static void record_line(char *line)
     if (!row)
         die("a record of '%s', which is no entry", at[0]);
     long launch = atol(at[1]);
-    bool found = launch >= 0 && launch < LAUNCHES && row->found[launch];
+    bool found = was_found(row, launch);
     row->ran = true;
     row->ms += atof(at[4]);
     if (launch < 0) {
-        row->skipped = true;
+        row->skipped++;
         return;
     }
     row->recorded++;
@@ -158,10 +168,15 @@ static void print_mutant(const struct row *row)
            row->ms);
 }
 
+/* With the share of inconclusive launches where that is over a tenth. */
 static void print_right(const struct row *row)
 {
-    printf("%-30s %9ld %9ld %9ld %12ld  %-5s  %9.1f\n", row->name, row->launches, row->match,
-           row->mismatch, row->inconclusive, row->usual, row->ms);
+    char share[16] = "";
+    if (row->inconclusive * 10 > row->launches)
+        snprintf(share, sizeof share, "%.0f %%",
+                 100.0 * (double)row->inconclusive / (double)row->launches);
+    printf("%-30s %9ld %9ld %9ld %12ld %5s  %-5s  %9.1f\n", row->name, row->launches, row->match,
+           row->mismatch, row->inconclusive, share, row->usual, row->ms);
 }
 
 static bool wanted(const struct row *row, bool study, bool right)
@@ -187,7 +202,7 @@ static void print_tables(void)
         "                                class  killing input  usual input"
         "    seeded first        ms\n";
     static const char rights[] = "                                launches     match  mismatch"
-                                 " inconclusive  usual        ms\n";
+                                 " inconclusive        usual        ms\n";
     printf("Wrong kernels of the study\n%s", mutants);
     print_table(true, false);
     printf("\nRight kernels of the study\n%s", rights);
@@ -228,6 +243,17 @@ static void study_total(bool right, int *good, int *all)
     }
 }
 
+/* The first input with a finding, as words for the shell. */
+static void tell_example(const struct row *row)
+{
+    if (!*row->example)
+        return;
+    printf("    again, alone: make corpus CORPUS_SETTINGS='only=%s input=", row->name);
+    for (const char *at = row->example; *at; at++)
+        putchar(*at == ' ' ? ',' : *at);
+    puts("'");
+}
+
 static void expectations(const struct row *row)
 {
     const struct entry *entry = row->entry;
@@ -241,7 +267,7 @@ static void expectations(const struct row *row)
     if (entry->kind == ENTRY_RIGHT) {
         if (row->mismatch) {
             complain(row, "a finding on a right kernel");
-            printf("    for instance on %s\n", row->example);
+            tell_example(row);
         }
         return;
     }
@@ -269,7 +295,7 @@ struct totals {
     int missed[ORACLES], missed_on_kill[ORACLES], failed_right[ORACLES], rights;
     bool enough; /* launches for each to ask for a share of the mutants */
     int passed_by_all, caught_where_passed, passed_by_any;
-    long right_launches, right_findings, right_inconclusive;
+    long right_launches, right_findings, right_inconclusive, right_skipped, right_least;
 };
 
 static void add_mutant(struct totals *totals, const struct row *row)
@@ -292,7 +318,9 @@ static void add_mutant(struct totals *totals, const struct row *row)
 
 static void add_right(struct totals *totals, const struct row *row)
 {
-    totals->rights++;
+    if (totals->rights++ == 0 || row->launches < totals->right_least)
+        totals->right_least = row->launches;
+    totals->right_skipped += row->skipped;
     totals->right_launches += row->launches;
     totals->right_findings += row->mismatch;
     totals->right_inconclusive += row->inconclusive;
@@ -343,8 +371,12 @@ static void print_totals(const struct totals *t)
     if (t->seeded)
         printf("seeded launches of the schema: %d of %d mutants caught (%.1f %%)\n", t->within,
                t->seeded, 100.0 * t->within / t->seeded);
-    printf("right kernels: %d, %ld launches, %ld findings, %ld inconclusive\n", t->rights,
-           t->right_launches, t->right_findings, t->right_inconclusive);
+    printf(
+        "right kernels: %d, %ld launches, at least %ld of each, %ld findings, %ld inconclusive\n",
+        t->rights, t->right_launches, t->right_least, t->right_findings, t->right_inconclusive);
+    if (t->right_skipped)
+        printf("not run, for the device has too little memory: %ld launches of right kernels\n",
+               t->right_skipped);
     for (int o = 0; o < ORACLES; o++)
         printf("%s: passes %d of %d mutants on the usual input and %d on the killing one; fails %d "
                "of %d "
@@ -356,7 +388,7 @@ static void print_totals(const struct totals *t)
            "that very input\n",
            t->passed_by_any, t->passed_by_all, t->caught_where_passed);
     if (t->skipped)
-        printf("not run, for the device has too little memory: %d\n", t->skipped);
+        printf("not run, for the device has too little memory: %d mutants\n", t->skipped);
 }
 
 int corpus_report(const char *records, int journals, char **journal)
