@@ -1,12 +1,13 @@
 """cases.py - the table of GPU test cases; run.py runs it."""
 
 import dataclasses
+import os
 import typing
 
 
 @dataclasses.dataclass
 class Case:
-    """One program, bare and under cuvet. {build} {gen} {here} {lib} {python} {tmp} are filled in."""
+    """One program, bare and under cuvet. {build} {gen} {here} {config} {lib} {python} {tmp} are filled in."""
 
     name: str
     shows: str
@@ -36,6 +37,14 @@ def _ways():
     names = ("params", "extra", "ex", "ex_extra", "cooperative", "ptds", "ptds_ex", "legacy", "library",
              "reload")
     return {"via_" + name: 3 for name in names}
+
+
+def _unmasked():
+    """flashattention.yaml with all keys seen by all queries."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../config/kernels/flashattention.yaml")
+    with open(path) as text:
+        entry, changed = "    reference: attention\n", "    bind: {left: 0 - 1, right: 0 - 1}\n"
+        return text.read().replace(entry, entry + changed)
 
 
 PROGRAMS = [
@@ -149,6 +158,13 @@ PYTHON = [
          ["{python}", "{here}/torch_native.py"], "{here}/torch_native.yaml",
          checked={"~vectorized_layer_norm_kernel": 12, "~softmax_warp_forward": 6,
                   "~cunn_SoftMaxForward": 6}),
+    Case("attention", "PyTorch's FlashAttention kernels, whole and split, by their struct of parameters: quiet",
+         ["{python}", "{here}/attention.py"], "{config}/kernels/flashattention.yaml", alone=True,
+         checked={"~flash_fwd_kernel": 24, "~flash_fwd_splitkv_combine_kernel": 4}),
+    # What is right is found wrong by an entry that forgets the mask: so the mask is looked at.
+    Case("attention_unmasked", "the same by an entry that knows of no causal mask: found",
+         ["{python}", "{here}/attention.py"], alone=True, registry_text=_unmasked(),
+         findings=("~flash_fwd_kernel",), checked={"~flash_fwd_kernel": 24}),
     Case("profiler", "torch.profiler in the same process: the same tensors, no crash",
          ["{python}", "{here}/profiler.py"], "{here}/torch_native.yaml"),
     Case("steered", "`cuvet ctl` stops, starts, samples and asks a loop of PyTorch and Triton",

@@ -250,6 +250,7 @@ class Runner:
     def expand(self, text):
         args = self.args
         return (text.replace("{build}", args.build).replace("{here}", HERE)
+                .replace("{config}", os.path.normpath(os.path.join(HERE, "../../config")))
                 .replace("{gen}", os.path.join(os.path.dirname(args.lib), "gen"))
                 .replace("{lib}", args.lib).replace("{python}", sys.executable)
                 .replace("{tmp}", os.path.join(args.build, "scratch")))

@@ -409,10 +409,11 @@ static void examples_and_shipped_entries_are_good(void **state)
     static const struct {
         const char *path;
         size_t entries;
-    } files[] = {{"config/examples/minimal.yaml", 1},   {"config/examples/full.yaml", 9},
-                 {"config/kernels/llmc.yaml", 22},      {"config/kernels/vllm.yaml", 8},
-                 {"config/kernels/pytorch.yaml", 3},    {"config/kernels/triton.yaml", 4},
-                 {"config/kernels/flashinfer.yaml", 2}, {"config/kernels/llamacpp.yaml", 4}};
+    } files[] = {{"config/examples/minimal.yaml", 1},      {"config/examples/full.yaml", 9},
+                 {"config/kernels/llmc.yaml", 22},         {"config/kernels/vllm.yaml", 8},
+                 {"config/kernels/pytorch.yaml", 3},       {"config/kernels/triton.yaml", 4},
+                 {"config/kernels/flashinfer.yaml", 2},    {"config/kernels/llamacpp.yaml", 4},
+                 {"config/kernels/flashattention.yaml", 2}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct registry *registry;
         struct registry_source source = {.files = files[i].path};

@@ -84,18 +84,19 @@ static void types_have_many_names(void **state)
         enum dtype dtype;
         unsigned lanes;
     } cases[] = {
-        {"f8e4m3", DTYPE_F8E4M3, 1},      {"f8e5m2", DTYPE_F8E5M2, 1},
-        {"double", DTYPE_F64, 1},         {"half", DTYPE_F16, 1},
-        {"__half", DTYPE_F16, 1},         {"c10::Half", DTYPE_F16, 1},
-        {"nv_bfloat16", DTYPE_BF16, 1},   {"__nv_bfloat16", DTYPE_BF16, 1},
-        {"c10::BFloat16", DTYPE_BF16, 1}, {"size_t", DTYPE_U64, 1},
-        {"unsigned", DTYPE_U32, 1},       {"unsigned long long", DTYPE_U64, 1},
-        {"long int", DTYPE_I64, 1},       {"unsigned char", DTYPE_U8, 1},
-        {"short", DTYPE_I16, 1},          {"bool", DTYPE_BOOL, 1},
-        {"float4", DTYPE_F32, 4},         {"f32x4", DTYPE_F32, 4},
-        {"bf16x2", DTYPE_BF16, 2},        {"__nv_bfloat162", DTYPE_BF16, 2},
-        {"half2", DTYPE_F16, 2},          {"int4", DTYPE_I32, 4},
-        {"int64_t", DTYPE_I64, 1},        {"i8x16", DTYPE_I8, 16},
+        {"f8e4m3", DTYPE_F8E4M3, 1},       {"f8e5m2", DTYPE_F8E5M2, 1},
+        {"double", DTYPE_F64, 1},          {"half", DTYPE_F16, 1},
+        {"__half", DTYPE_F16, 1},          {"c10::Half", DTYPE_F16, 1},
+        {"nv_bfloat16", DTYPE_BF16, 1},    {"__nv_bfloat16", DTYPE_BF16, 1},
+        {"c10::BFloat16", DTYPE_BF16, 1},  {"size_t", DTYPE_U64, 1},
+        {"unsigned", DTYPE_U32, 1},        {"unsigned long long", DTYPE_U64, 1},
+        {"long int", DTYPE_I64, 1},        {"unsigned char", DTYPE_U8, 1},
+        {"short", DTYPE_I16, 1},           {"bool", DTYPE_BOOL, 1},
+        {"float4", DTYPE_F32, 4},          {"f32x4", DTYPE_F32, 4},
+        {"bf16x2", DTYPE_BF16, 2},         {"__nv_bfloat162", DTYPE_BF16, 2},
+        {"half2", DTYPE_F16, 2},           {"int4", DTYPE_I32, 4},
+        {"int64_t", DTYPE_I64, 1},         {"i8x16", DTYPE_I8, 16},
+        {"cutlass::half_t", DTYPE_F16, 1}, {"cutlass::bfloat16_t", DTYPE_BF16, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct type type;

@@ -97,7 +97,18 @@ static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4
                       fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
                       q8[] = {8, 8, 8, 0},
                       caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
-                      caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0};
+                      caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0},
+                      flash_464[] = {464, 0}, flash_472[] = {472, 0};
+
+/* PyTorch 2.11's, 64 wide in f16, and what adds up the parts of one that is 128 wide in bf16. */
+#define FLASH                                                                                      \
+    "_ZN13pytorch_flash16flash_fwd_kernelI23Flash_fwd_kernel_traitsILi64ELi128ELi128ELi4ELb0ELb0E" \
+    "N7cutlass6half_tE19Flash_kernel_traitsILi64ELi128ELi128ELi4ES3_EELb0ELb1ELb0ELb0ELb0ELb1ELb0" \
+    "ELb0EEEvNS_16Flash_fwd_paramsE"
+#define FLASH_COMBINE                                                                              \
+    "_ZN13pytorch_flash32flash_fwd_splitkv_combine_kernelI23Flash_fwd_kernel_traitsILi128ELi64E"   \
+    "Li128ELi4ELb0ELb0EN7cutlass10bfloat16_tE19Flash_kernel_traitsILi128ELi64ELi128ELi4ES3_EELi4E" \
+    "Li3ELb1EEEvNS_16Flash_fwd_paramsE"
 
 static const struct {
     const char *symbol, *reference;
@@ -171,6 +182,9 @@ static const struct {
     {"_ZN4vllm30reshape_and_cache_flash_kernelIttLNS_18Fp8KVCacheDataTypeE0EEEvPKT_S4_PT0_S6_"
      "PKlllllliiiPKfS9_i",
      "cache_append", caches_scaled},
+    {FLASH, "attention", flash_464},
+    {FLASH, "attention", flash_472},
+    {FLASH_COMBINE, "attention", flash_472},
 };
 
 static void shipped_entries_meet_their_kernels(void **state)
@@ -182,6 +196,7 @@ static void shipped_entries_meet_their_kernels(void **state)
                                               "config/kernels/pytorch.yaml:"
                                               "config/kernels/triton.yaml:"
                                               "config/kernels/flashinfer.yaml:"
+                                              "config/kernels/flashattention.yaml:"
                                               "config/kernels/llamacpp.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
@@ -223,6 +238,81 @@ static void a_grid_sized_kernel_is_bound(void **state)
     assert_int_equal(binding.call.size[1], 10 * 512 * 8);
     assert_int_equal(binding.array[0].bytes, 2 * 10 * 512 * 8);
     assert_int_equal(binding.array[binding.tensor_array[1]].address, out);
+    registry_destroy(registry);
+}
+
+static void put(uint8_t *at, size_t offset, int64_t value, size_t bytes)
+{
+    memcpy(at + offset, &value, bytes);
+}
+
+/* Two sequences of 7 queries and 9 keys, 4 heads that share 2 of the keys', 40 wide; heads before
+ * the time in memory. Causal: nothing after a key's own place. */
+static void fill_flash(uint8_t *at)
+{
+    static const struct {
+        size_t offset, bytes;
+        int64_t value;
+    } rows[] = {{0, 8, 0x10000},      {8, 8, 0x20000},  {16, 8, 0x30000},  {24, 8, 4 * 7 * 40},
+                {32, 8, 2 * 9 * 40},  {40, 8, 720},     {48, 8, 40},       {56, 8, 40},
+                {64, 8, 40},          {72, 8, 7 * 40},  {80, 8, 9 * 40},   {88, 8, 360},
+                {96, 4, 4},           {100, 4, 2},      {112, 8, 0x40000}, {128, 8, 4 * 7 * 40},
+                {136, 8, 40},         {144, 8, 7 * 40}, {160, 8, 0x50000}, {176, 4, 2},
+                {180, 4, 7},          {184, 4, 9},      {192, 4, 40},      {216, 4, 0x3e000000},
+                {372, 4, 0x3f800000}, {388, 4, 9},      {392, 4, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        put(at, rows[i].offset, rows[i].value, rows[i].bytes);
+}
+
+/* FlashAttention's parameters by value; what the reference says nothing about is not looked at. */
+static void flash_attention_is_bound(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/flashattention.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    struct param_layout layout = layout_of(flash_472);
+    enum skip skip;
+    const struct kernel_spec *spec = registry_resolve(registry, FLASH, &layout, &skip, NULL);
+    assert_non_null(spec);
+    uint8_t params_struct[472] = {0};
+    fill_flash(params_struct);
+    void *params[] = {params_struct};
+    struct launch launch = {.grid = {1, 2, 4}, .block = {128, 1, 1}, .params = params};
+    static struct binding binding;
+    struct error err = {0};
+    if (binding_make(spec, &launch, &binding, &err) != SKIP_NONE)
+        fail_msg("%s", err.text);
+    static const struct {
+        const char *formal;
+        uint64_t address;
+        int64_t dim[4], stride[4];
+    } arrays[] = {{"q", 0x10000, {2, 7, 4, 40}, {1120, 40, 280, 1}},
+                  {"k", 0x20000, {2, 9, 2, 40}, {720, 40, 360, 1}},
+                  {"v", 0x30000, {2, 9, 2, 40}, {720, 40, 360, 1}},
+                  {"y", 0x40000, {2, 7, 4, 40}, {1120, 40, 280, 1}},
+                  {"lse", 0x50000, {2, 4, 7, 0}, {28, 7, 1, 0}}};
+    struct formals formals;
+    assert_int_equal(formals_parse(&formals, spec->reference->formals, &err), STATUS_OK);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        const struct formal *formal = formals_find(&formals, arrays[i].formal);
+        const struct ref_tensor *tensor = &binding.call.tensor[formal->slot];
+        assert_int_equal(binding.array[binding.tensor_array[formal->slot]].address,
+                         arrays[i].address);
+        for (int k = 0; k < tensor->ndim; k++) {
+            assert_int_equal(tensor->dim[k], arrays[i].dim[k]);
+            assert_int_equal(tensor->stride[k], arrays[i].stride[k]);
+        }
+    }
+    static const size_t refused[] = {224, 232, 248, 352, 372, 396, 448};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        params_struct[refused[i]]++;
+        assert_int_equal(binding_make(spec, &launch, &binding, NULL), SKIP_SHAPE);
+        params_struct[refused[i]]--;
+    }
+    put(params_struct, 180, 10, 4); /* the first query would see no key */
+    assert_int_equal(binding_make(spec, &launch, &binding, NULL), SKIP_SHAPE);
     registry_destroy(registry);
 }
 
@@ -306,6 +396,7 @@ int main(void)
         cmocka_unit_test(signatures_say_the_real_parameter_lists),
         cmocka_unit_test(shipped_entries_meet_their_kernels),
         cmocka_unit_test(a_grid_sized_kernel_is_bound),
+        cmocka_unit_test(flash_attention_is_bound),
         cmocka_unit_test(a_quantised_product_is_bound),
         cmocka_unit_test(a_transposed_output_is_bound),
     };
