@@ -100,6 +100,20 @@ static void put_narrows(struct json_out *json, const struct binding *binding)
     json_end(json);
 }
 
+/* What was drawn: of all the launch did, the check saw that. */
+static void put_picks(struct json_out *json, const struct binding *binding)
+{
+    if (!binding || !binding->picks)
+        return;
+    json_put_object(json, "picked");
+    for (unsigned i = 0; i < binding->picks; i++) {
+        int64_t pair[2] = {binding->pick[i].value, binding->pick[i].count};
+
+        put_int64s(json, binding->pick[i].name, pair, 2);
+    }
+    json_end(json);
+}
+
 static void put_numbers(struct json_out *json, const struct ref_verdict *numbers)
 {
     json_put_object(json, "numbers");
@@ -164,6 +178,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     report_json_dim3(json, "block", report->block);
     json_put_uint(json, "shared_bytes", report->shared_bytes);
     put_subset(json, report->binding);
+    put_picks(json, report->binding);
     put_narrows(json, report->binding);
     put_arrays(json, report->binding);
     put_numbers(json, n);

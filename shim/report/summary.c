@@ -34,6 +34,8 @@ struct finding {
     struct outlier_call_report outlier;
     const char *dim; /* of which `seen` of `total` items were checked; NULL: all */
     int64_t seen, total;
+    unsigned picks; /* of the launch the check saw these alone */
+    struct bound_pick pick[BINDING_PICKS];
     uint64_t launch, elements, violations, class_mismatch;
     uint32_t grid[3], block[3];
     double max_ratio;
@@ -119,6 +121,9 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->dim = report->binding ? report->binding->subset.dim : NULL;
     finding->seen = finding->dim ? report->binding->subset.judged : 0;
     finding->total = finding->dim ? report->binding->subset.total : 0;
+    finding->picks = report->binding ? report->binding->picks : 0;
+    for (unsigned i = 0; i < finding->picks; i++)
+        finding->pick[i] = report->binding->pick[i];
     finding->elements = n->checked;
     finding->violations = n->violations;
     finding->class_mismatch = n->class_mismatch;
@@ -390,6 +395,9 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
     if (f->dim)
         textbuf_printf(out, "       subset %s %" PRId64 " of %" PRId64 "\n", f->dim, f->seen,
                        f->total);
+    for (unsigned i = 0; i < f->picks; i++)
+        textbuf_printf(out, "       picked %s %" PRId64 " of %" PRId64 "\n", f->pick[i].name,
+                       f->pick[i].value, f->pick[i].count);
     if (f->differs)
         textbuf_printf(out,
                        "       nondeterministic: launch %" PRIu64 " gave other bytes for the same "

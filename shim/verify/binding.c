@@ -28,84 +28,27 @@ enum skip binding_refuse(struct evaluation *e, enum skip skip, const char *forma
     return skip;
 }
 
-/* ---- numbers ---- */
-
-enum skip binding_evaluate(struct evaluation *e, const struct expr *expr, const char *what,
-                           int64_t *out)
-{
-    if (expr_eval(expr, e->slot, out))
-        return SKIP_NONE;
-    expr_explain(expr, e->slot, e->why);
-    if (e->why)
-        error_prefix(e->why, "%s", what);
-    return SKIP_SHAPE;
-}
-
-static enum skip not_carried(struct evaluation *e, const char *name)
-{
-    return binding_refuse(e, SKIP_LAYOUT, "the launch does not carry the parameter '%s'", name);
-}
-
-enum skip binding_integer(struct evaluation *e, const char *name, enum dtype dtype, uint64_t raw,
-                          int64_t *out)
-{
-    bool is_signed = dtype >= DTYPE_I8 && dtype <= DTYPE_I64;
-    if (!is_signed && raw > INT64_MAX)
-        return binding_refuse(e, SKIP_SHAPE, "'%s' is %llu, too large for an expression", name,
-                              (unsigned long long)raw);
-    unsigned unused = 64 - 8 * dtype_bytes(dtype);
-    *out = is_signed ? (int64_t)(raw << unused) >> unused : (int64_t)raw;
-    return SKIP_NONE;
-}
-
-static enum skip load_integer(struct evaluation *e, const struct plan_load *load)
-{
-    const struct signature_item *item = load->item;
-    uint64_t raw = 0;
-    if (!launch_read(e->launch, item->param, load->start, item->offset,
-                     dtype_bytes(item->type.dtype), &raw))
-        return not_carried(e, item->name);
-    return binding_integer(e, item->name, item->type.dtype, raw, &e->slot[load->slot]);
-}
-
-static enum skip fill_slots(struct evaluation *e)
-{
-    const struct binding_plan *plan = e->plan;
-    memcpy(e->slot, plan->constant, sizeof plan->constant);
-    for (int i = 0; i < 3; i++) {
-        e->slot[SLOT_GRID + i] = e->launch->grid[i];
-        e->slot[SLOT_BLOCK + i] = e->launch->block[i];
-    }
-    enum skip skip = SKIP_NONE;
-    for (unsigned i = 0; !skip && i < plan->loads; i++)
-        skip = load_integer(e, &plan->load[i]);
-    for (unsigned i = 0; !skip && i < plan->lets; i++)
-        skip =
-            binding_evaluate(e, plan->let[i].expr, plan->let[i].name, &e->slot[plan->let[i].slot]);
-    return skip;
-}
-
 /* ---- arrays ---- */
 
-enum skip binding_address(struct evaluation *e, const struct plan_array *array, bool *absent,
-                          uint64_t *address)
+/* Moves the address to the first item that the dims say. */
+static enum skip start_at(struct evaluation *e, const struct plan_array *array,
+                          const struct shape *shape, uint64_t *address)
 {
-    const struct signature_item *item = array->item;
-    *absent = false;
-    if (array->when) {
-        int64_t condition;
-        enum skip skip = binding_evaluate(e, array->when, item->name, &condition);
-        *absent = condition == 0;
-        if (skip || *absent)
+    const char *name = array->item->name;
+    int64_t element = dtype_bytes(binding_copied_as(array->item).dtype), items, sum = 0;
+    for (unsigned i = 0; i < array->item->ndim; i++) {
+        const struct expr *from = array->dim[i].from;
+        enum skip skip = from ? binding_evaluate(e, from, name, &items) : SKIP_NONE;
+        if (skip)
             return skip;
+        if (from && items < 0)
+            return binding_refuse(e, SKIP_SHAPE, "'%s': from %s is %lld", name, expr_text(from),
+                                  (long long)items);
+        if (from && (__builtin_mul_overflow(items, shape->stride[i], &items) ||
+                     __builtin_add_overflow(sum, items, &sum) || sum > SPAN_LIMIT / element))
+            return binding_too_large(e, name);
     }
-    if (!launch_read(e->launch, item->param, array->start, item->offset, sizeof *address, address))
-        return not_carried(e, item->name);
-    *absent = *address == 0;
-    if (*absent && !item->nullable)
-        return binding_refuse(e, SKIP_NULL_POINTER,
-                              "'%s' is null; the signature does not say '%s?'", item->name,
-                              item->name);
+    *address += (uint64_t)(sum * element);
     return SKIP_NONE;
 }
 
@@ -127,6 +70,9 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
     struct bound_array *bound = &e->out->array[e->out->arrays];
     struct type type = binding_copied_as(array->item), written = array->item->type;
     skip = binding_shape(e, array, address, rows, shape);
+    if (skip)
+        return skip;
+    skip = start_at(e, array, shape, &address);
     if (skip)
         return skip;
     struct shape copied = *shape;
@@ -345,32 +291,6 @@ static enum skip bind_sizes(struct evaluation *e)
     return SKIP_NONE;
 }
 
-static enum skip bind_reals(struct evaluation *e)
-{
-    for (int i = 0; i < e->plan->formals->scalars; i++) {
-        const struct plan_real *real = &e->plan->real[i];
-        double *out = &e->out->call.scalar[i];
-        *out = real->value;
-        if (real->reads)
-            continue;
-        if (real->item) {
-            uint8_t raw[8];
-            enum dtype dtype = real->item->type.dtype;
-            if (!launch_read(e->launch, real->item->param, real->start, real->item->offset,
-                             dtype_bytes(dtype), raw))
-                return not_carried(e, real->item->name);
-            *out = dtype_load(dtype, raw);
-        } else if (real->expr) {
-            int64_t value;
-            enum skip skip = binding_evaluate(e, real->expr, expr_text(real->expr), &value);
-            if (skip)
-                return skip;
-            *out = (double)value;
-        }
-    }
-    return SKIP_NONE;
-}
-
 /* Of all outputs: the false alarms of a launch are theirs together. */
 double binding_lambda(const struct binding_plan *plan, const struct binding *binding)
 {
@@ -434,15 +354,15 @@ enum skip binding_make(const struct kernel_spec *spec, const struct launch *laun
     out->arrays = 0;
     out->tensors = 0;
     out->subset.dim = NULL;
-    out->values = 0;
+    out->values = out->picks = 0;
     out->narrows = 0;
-    enum skip skip = fill_slots(&e);
+    enum skip skip = binding_numbers(&e);
     if (!skip)
         skip = bind_arrays(&e);
     if (!skip)
         skip = bind_sizes(&e);
     if (!skip)
-        skip = bind_reals(&e);
+        skip = binding_reals(&e);
     if (!skip)
         finish_call(&e);
     return skip;

@@ -49,7 +49,13 @@ struct bound_array {
 };
 
 /* Slots of a plan's expressions, see plan.h. */
-enum { BINDING_SLOTS = 64, BINDING_NARROWS = 4 };
+enum { BINDING_SLOTS = 64, BINDING_NARROWS = 4, BINDING_PICKS = 2 };
+
+/* What was drawn for the check: it sees that one alone. */
+struct bound_pick {
+    const char *name;     /* owned by the plan */
+    int64_t value, count; /* of 0 to below count */
+};
 
 /* A named dim of which only the first items are judged: how many hold anything the kernel read from
  * memory. */
@@ -67,6 +73,8 @@ struct binding {
     struct ref_call call; /* tensors (all but in/got/bytes and strides, which the snapshot fills
                              in from the packing it chose), scalars, sizes, tolerances, group */
     struct subset subset; /* the items that `call` is about; array[] describes the whole launch */
+    unsigned picks;
+    struct bound_pick pick[BINDING_PICKS];
     /* What the collector fills in when the copies are there, see binding_read. */
     unsigned values;                     /* elements of memory that something depends on ... */
     int8_t value_array[SNAPSHOT_VALUES]; /* ... and the arrays that they are; -1: absent */

@@ -33,6 +33,11 @@ enum skip binding_refuse(struct evaluation *e, enum skip skip, const char *forma
 enum skip binding_evaluate(struct evaluation *e, const struct expr *expr, const char *what,
                            int64_t *out);
 
+/* All that expressions read: parameters, lets, picks. Then the real formals, but for those that
+ * wait for memory. */
+enum skip binding_numbers(struct evaluation *e);
+enum skip binding_reals(struct evaluation *e);
+
 /* Whether the array takes part in this launch, and its address. */
 enum skip binding_address(struct evaluation *e, const struct plan_array *array, bool *absent,
                           uint64_t *address);

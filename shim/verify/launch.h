@@ -18,6 +18,7 @@ struct launch {
     void *const *params;   /* one pointer for each parameter; NULL when packed is used */
     const uint8_t *packed; /* all parameters in one buffer at their offsets */
     size_t packed_bytes;
+    uint64_t seed; /* of what is drawn for a check; filled in where its plan has picks */
 };
 
 /* Copies parameter bytes [offset, offset + size) of parameter `index`, which starts at byte `start`

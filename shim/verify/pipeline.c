@@ -262,6 +262,16 @@ static enum status enqueue_after(struct ticket *ticket, const struct launch *lau
     return snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, why);
 }
 
+static enum skip bind(const struct pipeline *pipeline, const struct launch *launch,
+                      struct ticket *ticket, struct error *why)
+{
+    const struct kernel_spec *spec = ticket->kernel->spec;
+    struct launch seeded = *launch;
+    if (spec->plan->picks)
+        seeded.seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number);
+    return binding_make(spec, &seeded, &ticket->binding, why);
+}
+
 /* Everything that a sampled launch needs before it runs; on any reason not to, nothing is held. */
 static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket, struct error *why)
@@ -276,7 +286,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
     if (skip == SKIP_CAPTURED && ticket->gate == GATE_OUTLIER)
         skip = ticket->otherwise;
     if (!skip)
-        skip = binding_make(ticket->kernel->spec, launch, &ticket->binding, why);
+        skip = bind(pipeline, launch, ticket, why);
     if (!skip)
         skip = check_extents(ticket, why);
     if (!skip)

@@ -17,8 +17,7 @@
 static const char *const builtin_names[SLOT_FREE] = {"grid.x",  "grid.y",  "grid.z",
                                                      "block.x", "block.y", "block.z"};
 
-static enum status at_node(const struct plan_builder *b, const struct yaml_node *node,
-                           enum status status)
+enum status plan_at(const struct plan_builder *b, const struct yaml_node *node, enum status status)
 {
     if (status && node)
         error_prefix(b->err, "%s:%u:%u", node->file, node->line, node->column);
@@ -79,6 +78,8 @@ static int item_slot(struct plan_builder *b, const struct signature_item *item)
                   item->array ? "an array" : dtype_text(item->type.dtype));
         return -1;
     }
+    if (item->index)
+        return plan_field(b, item);
     int slot = plan_slot(b, item->name);
     if (slot >= 0)
         b->plan->load[b->plan->loads++] = (struct plan_load){item, plan_start(b, item), slot};
@@ -125,6 +126,11 @@ static int find_name(void *user, const char *name, const char *index, struct err
     return -1;
 }
 
+struct expr_names plan_names(struct plan_builder *b)
+{
+    return (struct expr_names){find_name, b};
+}
+
 bool plan_has_value(const struct plan_builder *b, const char *name)
 {
     for (int i = 0; i < b->slots; i++) {
@@ -142,11 +148,11 @@ bool plan_has_value(const struct plan_builder *b, const char *name)
 enum status plan_expr(struct plan_builder *b, const struct yaml_node *node, const char *what,
                       const char *name, const char *text, const struct expr **out)
 {
-    struct expr_names names = {find_name, b};
+    struct expr_names names = plan_names(b);
     enum status status = expr_compile(out, b->arena, text, &names, b->err);
     if (status && what)
         error_prefix(b->err, "%s '%s'", what, name);
-    return at_node(b, node, status);
+    return plan_at(b, node, status);
 }
 
 static void use_slot(void *user, int slot)
@@ -166,79 +172,6 @@ uint32_t plan_start(const struct plan_builder *b, const struct signature_item *i
     return b->layout ? b->layout->param[item->param].offset : 0;
 }
 
-/* ---- lets ---- */
-
-static enum status make_let_slots(struct plan_builder *b, const struct yaml_node *node)
-{
-    enum status status = yaml_expect(node, "let", YAML_KIND_MAPPING, b->err);
-    if (status)
-        return status;
-    if (node->count > PLAN_LETS)
-        return yaml_error(b->err, node, "more than 32 lets");
-    for (size_t i = 0; i < node->count; i++) {
-        const struct yaml_node *key = node->key[i];
-        const char *name = key->text;
-        bool taken = signature_find(b->plan->signature, name) || plan_has_value(b, name);
-        if (taken || strncmp(name, "grid.", 5) == 0 || strncmp(name, "block.", 6) == 0)
-            return yaml_error(b->err, key, "let '%s': the name is taken", name);
-        int slot = plan_slot(b, name);
-        if (slot < 0)
-            return at_node(b, key, STATUS_INVALID);
-        b->plan->let[b->plan->lets++] = (struct plan_let){.name = name, .slot = slot};
-    }
-    return STATUS_OK;
-}
-
-struct dependency {
-    const struct binding_plan *plan;
-    unsigned placed;
-    bool ready;
-};
-
-static void needs_slot(void *user, int slot)
-{
-    struct dependency *d = user;
-    for (unsigned i = d->placed; i < d->plan->lets; i++) {
-        if (d->plan->let[i].slot == slot)
-            d->ready = false;
-    }
-}
-
-/* Moves lets whose needs are placed to the front until all are, or none moves: a cycle. */
-static enum status sort_lets(struct plan_builder *b, const struct yaml_node *node)
-{
-    struct binding_plan *plan = b->plan;
-    for (unsigned placed = 0; placed < plan->lets; placed++) {
-        unsigned next = placed;
-        for (; next < plan->lets; next++) {
-            struct dependency d = {plan, placed, true};
-            expr_slots(plan->let[next].expr, needs_slot, &d);
-            if (d.ready)
-                break;
-        }
-        if (next == plan->lets)
-            return yaml_error(b->err, node, "let '%s' depends on itself", plan->let[placed].name);
-        struct plan_let let = plan->let[next];
-        plan->let[next] = plan->let[placed];
-        plan->let[placed] = let;
-    }
-    return STATUS_OK;
-}
-
-static enum status make_lets(struct plan_builder *b)
-{
-    const struct yaml_node *node = b->source->let;
-    enum status status = node ? make_let_slots(b, node) : STATUS_OK;
-    for (unsigned i = 0; !status && i < b->plan->lets; i++) {
-        struct plan_let *let = &b->plan->let[i];
-        const char *text;
-        status = yaml_text(node->item[i], let->name, &text, b->err);
-        if (!status)
-            status = plan_expr(b, node->item[i], "let", let->name, text, &let->expr);
-    }
-    return status ? status : sort_lets(b, node);
-}
-
 /* ---- arrays ---- */
 
 static enum status make_dims(struct plan_builder *b, struct plan_array *array)
@@ -255,6 +188,9 @@ static enum status make_dims(struct plan_builder *b, struct plan_array *array)
         if (!status && from->stride)
             status = plan_expr(b, b->source->signature, "signature: array", item->name,
                                from->stride, &dim->stride);
+        if (!status && from->from)
+            status = plan_expr(b, b->source->signature, "signature: array", item->name, from->from,
+                               &dim->from);
         int64_t value;
         if (!status && from->extent && expr_constant(dim->extent, &value) && value < 0)
             status = yaml_error(b->err, b->source->signature,
@@ -316,7 +252,9 @@ static enum status make_arrays(struct plan_builder *b)
         struct plan_array *array = &b->plan->array[b->plan->arrays++];
         array->item = &signature->item[i];
         array->start = plan_start(b, array->item);
-        status = make_dims(b, array);
+        status = plan_index(b, array->item, &array->index);
+        if (!status)
+            status = make_dims(b, array);
         if (!status)
             status = find_rows(b, array);
     }
@@ -359,14 +297,15 @@ static void keep_used(struct plan_builder *b)
         for (unsigned j = 0; needed && j < array->item->ndim; j++) {
             plan_use(b, array->dim[j].extent); /* NULL is fine */
             plan_use(b, array->dim[j].stride);
+            plan_use(b, array->dim[j].from);
         }
-        if (needed)
+        if (needed || array->read_from) {
             plan_use(b, array->when);
+            plan_use(b, array->index);
+        }
     }
-    for (unsigned i = 0; i < plan->values; i++) {
+    for (unsigned i = 0; i < plan->values; i++)
         plan_use(b, plan->value[i].index);
-        plan_use(b, plan->array[plan->value[i].array].when);
-    }
     for (unsigned i = plan->lets; i-- > 0;) {
         if (b->used[plan->let[i].slot])
             plan_use(b, plan->let[i].expr);
@@ -392,11 +331,11 @@ static enum status parse_signature(struct plan_builder *b)
     if (status)
         return status;
     status =
-        at_node(b, node, signature_parse(&b->plan->signature, b->arena, text, b->captures, b->err));
+        plan_at(b, node, signature_parse(&b->plan->signature, b->arena, text, b->captures, b->err));
     if (status || !b->layout)
         return status;
     status = signature_fits(b->plan->signature, b->layout, b->err);
-    return status ? at_node(b, node, STATUS_UNSUPPORTED) : STATUS_OK;
+    return status ? plan_at(b, node, STATUS_UNSUPPORTED) : STATUS_OK;
 }
 
 enum status plan_make(const struct binding_plan **out, struct arena *arena,
@@ -417,13 +356,15 @@ enum status plan_make(const struct binding_plan **out, struct arena *arena,
         return error_set(err, STATUS_NO_MEMORY, "no memory");
     enum status status = parse_signature(&b);
     if (!status)
-        status = make_lets(&b);
+        status = plan_lets(&b);
     if (!status)
         status = make_arrays(&b);
     if (!status)
         status = make_whens(&b);
     if (!status && source->builtin)
         status = plan_bind(&b);
+    if (!status)
+        status = plan_sort_lets(&b);
     if (status)
         return status;
     keep_used(&b);

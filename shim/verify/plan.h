@@ -14,6 +14,7 @@
 #include "base/yaml_doc.h"
 #include "device/snapshot_abi.h"
 #include "refs/ref_list.h"
+#include "verify/binding.h"
 #include "verify/expr.h"
 #include "verify/formals.h"
 #include "verify/signature.h"
@@ -24,7 +25,8 @@ enum {
     SLOT_BLOCK = 3, /* x, y, z */
     SLOT_FREE = 6,
     PLAN_SLOTS = 64,
-    PLAN_LETS = 32,
+    PLAN_LETS = 34,
+    PLAN_PICKS = BINDING_PICKS, /* among the lets */
     PLAN_TOUCHED = SNAPSHOT_TOUCHES,
     PLAN_VALUES = SNAPSHOT_VALUES,
 };
@@ -36,25 +38,33 @@ struct plan_load {
     int slot;       /* integers for expressions; -1 for reals */
 };
 
+/* A name whose value is worked out: that of `expr`; or, for a pick, a number drawn from 0 to below
+ * that; or the field of the parameters that lies at that index. */
 struct plan_let {
     const struct expr *expr;
     const char *name;
     int slot;
+    bool pick;
+    const struct signature_item *item; /* a field; else NULL */
+    uint32_t start;                    /* of its parameter in the packed buffer */
 };
 
 struct plan_dim {
     const struct expr *extent, *stride; /* extent NULL: not its own to say; stride NULL: dense */
+    const struct expr *from;            /* items before the first; NULL: none */
     bool stride_bytes;
 };
 
 struct plan_array {
     const struct signature_item *item;
-    const struct expr *when; /* or NULL */
+    const struct expr *when;  /* or NULL */
+    const struct expr *index; /* of the pointer among those at item->offset; or NULL */
     struct plan_dim dim[SIGNATURE_DIMS];
     uint32_t start;
     int rows;   /* index of the array whose elements name the rows that are touched; -1: all are */
     bool bound; /* a formal reads or writes it */
-    bool read;  /* it has one element, and that is among plan->value */
+    bool read_from; /* plan->value has an element of it ... */
+    bool read;      /* ... which is its only one */
 };
 
 /* An element that is read from memory where the launch ran: "lr[0]", "starts[batch]". */
@@ -75,7 +85,8 @@ struct plan_tensor {
 struct plan_real {
     const struct signature_item *item;
     uint32_t start;
-    int element; /* index into plan->value, or -1 */
+    const struct expr *index; /* of the parameter, or NULL */
+    int element;              /* index into plan->value, or -1 */
     const struct expr *expr;
     unsigned reads; /* a bit for each of plan->value that it waits for */
     double value;   /* and what it is where one of them is absent */
@@ -97,7 +108,7 @@ struct binding_plan {
     const struct signature *signature;
     const struct formals *formals; /* NULL: the entry has no reference */
     int64_t constant[PLAN_SLOTS];  /* captures; 0 elsewhere */
-    unsigned loads, lets, arrays, sizes, values;
+    unsigned loads, lets, picks, arrays, sizes, values;
     struct plan_load load[PLAN_SLOTS];
     struct plan_let let[PLAN_LETS]; /* in an order in which each finds what it needs */
     struct plan_array *array;       /* arrays of the signature, in its order */
@@ -113,7 +124,7 @@ struct binding_plan {
 
 /* What an entry says. Nodes are those of the file, for positions in messages; NULL: not given. */
 struct plan_source {
-    const struct yaml_node *signature, *let, *when, *bind, *reference;
+    const struct yaml_node *signature, *let, *pick, *when, *bind, *reference;
     const struct ref_builtin *builtin;        /* NULL: signature only */
     const struct tolerance_table *tolerances; /* may be NULL */
     const struct tolerance *override;         /* the entry's own row, or NULL */

@@ -212,7 +212,9 @@ static enum status bind_real(struct plan_builder *b, const struct formal *formal
     if (item) {
         real->item = item;
         real->start = plan_start(b, item);
-        return STATUS_OK;
+        status = plan_index(b, item, &real->index);
+        plan_use(b, real->index);
+        return status;
     }
     if (!text && !plan_has_value(b, name)) {
         if (!formal->optional)

@@ -3,7 +3,6 @@
 #ifndef VERIFY_PLAN_BUILDER_H
 #define VERIFY_PLAN_BUILDER_H
 
-#include "verify/binding.h"
 #include "verify/plan.h"
 
 struct plan_builder {
@@ -23,6 +22,23 @@ struct plan_builder {
 /* Compiles an expression with all names of the entry; failures name `node` and "WHAT 'NAME'". */
 enum status plan_expr(struct plan_builder *b, const struct yaml_node *node, const char *what,
                       const char *name, const char *text, const struct expr **out);
+
+/* For expr_compile: all names of the entry. */
+struct expr_names plan_names(struct plan_builder *b);
+
+/* Prefixes the sentence of a failure with the node's place; NULL is fine. */
+enum status plan_at(const struct plan_builder *b, const struct yaml_node *node, enum status status);
+
+/* plan_let.c: lets and picks; then, when all names are known, their order. */
+enum status plan_lets(struct plan_builder *b);
+enum status plan_sort_lets(struct plan_builder *b);
+
+/* The slot of a scalar that lies at an index, or -1 and a sentence. */
+int plan_field(struct plan_builder *b, const struct signature_item *item);
+
+/* The index of a field, NULL where it has none. */
+enum status plan_index(struct plan_builder *b, const struct signature_item *item,
+                       const struct expr **out);
 
 /* Marks what the expression reads as needed at a launch; NULL is fine. */
 void plan_use(struct plan_builder *b, const struct expr *expr);

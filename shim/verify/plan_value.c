@@ -91,6 +91,7 @@ static int add_value(struct plan_builder *b, const struct signature_item *item, 
     int64_t at;
     if (expr_constant(value->index, &at) && at < 0)
         return refuse(b, item->name, index, "the index is negative");
+    b->plan->array[item->number].read_from = true;
     b->plan->array[item->number].read |= is_whole(b, value);
     b->plan->needs_before |= item->role == ROLE_INOUT || item->role == ROLE_ACC;
     return (int)b->plan->values++;

@@ -249,7 +249,8 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     for (unsigned i = 0; i < plan->loads; i++)
         add_shape_param(spec, plan->load[i].item, plan->load[i].start);
     for (unsigned i = 0; i < plan->arrays; i++)
-        add_shape_param(spec, plan->array[i].item, plan->array[i].start);
+        if (!plan->array[i].index) /* pointers that are drawn tell launches apart too well */
+            add_shape_param(spec, plan->array[i].item, plan->array[i].start);
     spec->number = registry->specs++;
     return spec->label ? spec : NULL;
 }
@@ -360,6 +361,7 @@ void registry_print(const struct registry *registry, FILE *out)
         if (entry->label)
             fprintf(out, ", label %s", entry->label);
         fprintf(out, "\n    signature %s\n", entry->source.signature->text);
+        print_mapping(out, "pick", entry->source.pick);
         print_mapping(out, "bind", entry->source.bind);
     }
     fprintf(out, "%zu entries, %zu tolerance rows\n", content->entries, content->tolerances.count);

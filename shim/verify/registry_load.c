@@ -109,6 +109,10 @@ static enum status check_deterministic(const struct registry_entry *entry,
                                        const struct yaml_node *node,
                                        const struct binding_plan *plan, struct error *err)
 {
+    if (entry->deterministic && plan->picks)
+        return yaml_error(err, node,
+                          "deterministic: each check sees what 'pick' draws, not all that the "
+                          "kernel reads; leave 'deterministic' out");
     for (unsigned i = 0; entry->deterministic && i < plan->sizes; i++) {
         if (plan->size[i].is_dim && plan->size[i].reads)
             return yaml_error(err, node,
@@ -200,6 +204,7 @@ static enum status read_entry(struct registry_content *content, const struct yam
     entry->subset = -1;
     entry->source.signature = yaml_get(node, "signature");
     entry->source.let = yaml_get(node, "let");
+    entry->source.pick = yaml_get(node, "pick");
     entry->source.when = yaml_get(node, "when");
     entry->source.bind = yaml_get(node, "bind");
     entry->source.reference = yaml_get(node, "reference");

@@ -43,6 +43,7 @@ struct signature_dim {
     enum signature_dim_kind kind;
     const char *extent, *stride; /* expressions; extent NULL: DIM_REST, DIM_ROWS; stride NULL: dense
                                   */
+    const char *from;            /* expression: items before the first; NULL: none */
     bool stride_bytes;           /* else in elements, vectors counted whole */
 };
 
@@ -56,9 +57,11 @@ struct signature_item {
     const char *rows; /* the array whose elements name the rows that are touched; NULL: all are */
     unsigned ndim;
     struct signature_dim dim[SIGNATURE_DIMS];
-    unsigned param;  /* index of the parameter */
-    uint32_t offset; /* inside the parameter */
-    unsigned number; /* arrays: index among the arrays */
+    unsigned param;        /* index of the parameter */
+    uint32_t offset;       /* inside the parameter */
+    const char *index;     /* of a field: expression, how many lie before it; NULL: none */
+    uint32_t index_stride; /* bytes from one to the next */
+    unsigned number;       /* arrays: index among the arrays */
 };
 
 enum signature_kind { PARAM_VALUE, PARAM_STRUCT, PARAM_SKIPPED };

@@ -2,7 +2,7 @@
  * signature_dims.c - the dims of an array in the signature language: what stands in brackets.
  *
  *     dim    = "[" extent [ ":" stride [ "bytes" ] ] "]"
- *     extent = expression | "*" | "@" name [ ("/" | "%") expression ]
+ *     extent = expression [ "from" expression ] | "*" | "@" name [ ("/" | "%") expression ]
  */
 #include "verify/signature_parser.h"
 
@@ -77,6 +77,30 @@ static enum status parse_extent(struct parser *p, struct signature_item *item,
     return STATUS_OK;
 }
 
+/* "n from first": the first `n` items behind `first` others. */
+static enum status parse_from(struct parser *p, struct signature_dim *dim)
+{
+    const char *at = dim->extent;
+    while ((at = strstr(at, "from"))) {
+        bool apart = at > dim->extent && isspace((unsigned char)at[-1]) &&
+                     (!at[4] || isspace((unsigned char)at[4]));
+        if (apart)
+            break;
+        at += 4;
+    }
+    if (!at)
+        return STATUS_OK;
+    const char *whole = dim->extent;
+    dim->from = parser_trimmed(p, at + 4, at + strlen(at));
+    dim->extent = parser_trimmed(p, whole, at);
+    if (!dim->from || !dim->extent)
+        return parser_no_memory(p);
+    return *dim->from && *dim->extent
+               ? STATUS_OK
+               : error_set(p->err, STATUS_INVALID, "signature: '[%.60s': expected [n from first]",
+                           whole);
+}
+
 enum status parser_dim(struct parser *p, struct signature_item *item)
 {
     static const char bytes[] = " bytes";
@@ -93,6 +117,9 @@ enum status parser_dim(struct parser *p, struct signature_item *item)
         return parser_no_memory(p);
     if (!*dim->extent)
         return parser_fail(p, "expected the number of elements, as in [rows]");
+    enum status status = parse_from(p, dim);
+    if (status)
+        return status;
     if (colon) {
         char *stride = (char *)parser_trimmed(p, colon + 1, end);
         if (!stride)
@@ -107,7 +134,7 @@ enum status parser_dim(struct parser *p, struct signature_item *item)
             return parser_fail(p, "expected a stride, as in [rows:pitch]");
         dim->stride = stride;
     }
-    enum status status = parse_extent(p, item, dim);
+    status = parse_extent(p, item, dim);
     item->ndim++;
     p->at = end + 1;
     return status;
@@ -119,6 +146,12 @@ enum status parser_check_dims(const struct parser *p, const struct signature_ite
     for (unsigned i = 0; i < item->ndim; i++) {
         enum signature_dim_kind kind = item->dim[i].kind;
         places += kind == DIM_PLACE;
+        if (item->dim[i].from && (item->rows || item->dim[0].kind == DIM_REST ||
+                                  (i + 1 == item->ndim && dtype_block(item->type.dtype))))
+            return error_set(p->err, STATUS_INVALID,
+                             "signature: '%s': 'from' does not go with [@ids], [*], and columns of "
+                             "blocks",
+                             item->name);
         if (kind != DIM_SIZE && (kind == DIM_PLACE) != (i > 0))
             return error_set(p->err, STATUS_INVALID,
                              kind == DIM_PLACE

@@ -4,7 +4,8 @@
  *
  *     list      = [ parameter { "," parameter } ]
  *     parameter = "_" | "..." (last) | struct | declaration
- *     struct    = "struct" bytes "{" { declaration "@" offset [","|";"] } "}" [ name ]
+ *     struct    = "struct" bytes "{" { declaration "@" offset [ "[" index [ ":" bytes ] "]" ]
+ *                 [","|";"] } "}" [ name ]
  *     declaration = { "const" | "inout" | "acc" | "ws" } type { "const" | "*" | restrict }
  *                   name [ "?" ] { dim }
  */
@@ -82,7 +83,8 @@ static enum status parse_type(struct parser *p, struct type *out)
 /* ---- declarations ---- */
 
 struct qualifiers {
-    bool is_const, pointer;
+    bool is_const;
+    int pointers;
     int roles; /* of inout, acc, ws */
     enum role role;
 };
@@ -112,11 +114,11 @@ static void parse_pointer(struct parser *p, struct qualifiers *q)
 {
     for (;;) {
         if (parser_char(p, '*'))
-            q->pointer = true;
-        else if (parser_word(p, "const") && !q->pointer)
-            q->is_const = true;
+            q->pointers++;
+        else if (parser_word(p, "const"))
+            q->is_const |= !q->pointers;
         else if (!parser_word(p, "restrict") && !parser_word(p, "__restrict__") &&
-                 !parser_word(p, "__restrict") && !parser_next_is(p, "const"))
+                 !parser_word(p, "__restrict"))
             return;
     }
 }
@@ -125,7 +127,13 @@ static enum status finish_item(struct parser *p, struct signature_item *item,
                                const struct qualifiers *q)
 {
     item->array = item->ndim > 0;
-    if (!item->array && q->pointer)
+    if (q->pointers > 1)
+        return error_set(p->err, STATUS_INVALID,
+                         "signature: '%s' is an array of pointers in memory, which are not "
+                         "followed: what they point at is known only on the GPU, and reading there "
+                         "unasked could end the program; write _ for it",
+                         item->name);
+    if (!item->array && q->pointers)
         return error_set(p->err, STATUS_INVALID,
                          "signature: '%s' is a pointer and needs its dims, as in %s[n]", item->name,
                          item->name);
@@ -183,6 +191,30 @@ static enum status parse_declaration(struct parser *p, const char *stem,
 
 /* ---- structs and the list ---- */
 
+/* "[index]" or "[index: bytes]" behind the offset of a field: one of several that lie in a row. */
+static enum status parse_index(struct parser *p, struct signature_item *item, uint32_t bytes)
+{
+    item->index_stride = bytes;
+    if (!parser_char(p, '['))
+        return STATUS_OK;
+    const char *end = parser_bracket(p->at), *colon = memchr(p->at, ':', (size_t)(end - p->at));
+    if (!*end)
+        return parser_fail(p, "expected ']' behind the index of the field");
+    item->index = parser_trimmed(p, p->at, colon ? colon : end);
+    if (!item->index)
+        return parser_no_memory(p);
+    if (!*item->index)
+        return parser_fail(p, "expected an index, as in @0[i]");
+    p->at = colon ? colon + 1 : end;
+    if (colon) {
+        enum status status =
+            parser_number(p, "expected the bytes from one field to the next", &item->index_stride);
+        if (status)
+            return status;
+    }
+    return parser_char(p, ']') ? STATUS_OK : parser_fail(p, "expected ']'");
+}
+
 static enum status parse_field(struct parser *p, const struct signature_param *param,
                                unsigned index)
 {
@@ -201,7 +233,7 @@ static enum status parse_field(struct parser *p, const struct signature_param *p
                          "signature: field '%s' ends at byte %u of a struct of %u bytes",
                          item->name, item->offset + bytes, param->size);
     item->param = index;
-    return STATUS_OK;
+    return parse_index(p, item, bytes);
 }
 
 /* Fields [first, items) get the struct's name before theirs. */

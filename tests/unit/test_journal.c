@@ -229,7 +229,7 @@ static void a_finding_of_a_subset_says_which(void **state)
     assert_has(f->line[1], "\"first\":{\"array\":\"y\",\"index\":[1,2],\"got\":1.5,");
 }
 
-static void a_finding_says_how_many_items_were_valid(void **state)
+static void a_finding_says_what_was_picked_and_valid(void **state)
 {
     struct fixture *f = *state;
 
@@ -239,8 +239,14 @@ static void a_finding_says_how_many_items_were_valid(void **state)
     f->check.binding.narrows = 1;
     f->check.binding.narrow[0] = (struct bound_narrow){"rows", 17, 24};
     journal_check(f->journal, &f->check.report, NULL);
+    f->check.binding.narrows = 0;
+    f->check.binding.picks = 1;
+    f->check.binding.pick[0] = (struct bound_pick){"block", 17, 320};
+    journal_check(f->journal, &f->check.report, NULL);
     read_lines(f);
     assert_lacks(f->line[0], "\"valid");
+    assert_lacks(f->line[0], "\"picked");
+    assert_has(f->line[2], "\"shared_bytes\":48,\"picked\":{\"block\":[17,320]},\"arrays\":[");
     assert_has(f->line[1], "\"shared_bytes\":48,\"valid\":{\"rows\":[17,24]},\"arrays\":[");
 }
 
@@ -568,7 +574,7 @@ int main(void)
         JOURNAL_TEST(a_finding_has_all_numbers),
         JOURNAL_TEST(a_finding_says_why_the_outlier_gate_called_it),
         JOURNAL_TEST(a_finding_of_a_subset_says_which),
-        JOURNAL_TEST(a_finding_says_how_many_items_were_valid),
+        JOURNAL_TEST(a_finding_says_what_was_picked_and_valid),
         JOURNAL_TEST(a_match_writes_nothing),
         JOURNAL_TEST(odd_matches_leave_a_note),
         JOURNAL_TEST(a_launch_that_differs_is_a_finding),

@@ -409,9 +409,9 @@ static void examples_and_shipped_entries_are_good(void **state)
     static const struct {
         const char *path;
         size_t entries;
-    } files[] = {{"config/examples/minimal.yaml", 1},      {"config/examples/full.yaml", 9},
+    } files[] = {{"config/examples/minimal.yaml", 1},      {"config/examples/full.yaml", 10},
                  {"config/kernels/llmc.yaml", 22},         {"config/kernels/vllm.yaml", 8},
-                 {"config/kernels/pytorch.yaml", 3},       {"config/kernels/triton.yaml", 4},
+                 {"config/kernels/pytorch.yaml", 5},       {"config/kernels/triton.yaml", 4},
                  {"config/kernels/flashinfer.yaml", 2},    {"config/kernels/llamacpp.yaml", 4},
                  {"config/kernels/flashattention.yaml", 2}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {

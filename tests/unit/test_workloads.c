@@ -95,7 +95,8 @@ static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4
                       layer_norm[] = {8, 4, 8, 4, 8, 8, 8, 8, 4, 4, 8, 8, 0},
                       swiglu[] = {8, 8, 8, 4, 8, 8, 0}, static8[] = {8, 8, 8, 4, 0},
                       fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
-                      q8[] = {8, 8, 8, 0},
+                      element_mul[] = {8, 4, 8, 4, 8, 8, 0}, q8[] = {8, 8, 8, 0},
+                      foreach1[] = {3368, 1, 1, 4, 0}, foreach2[] = {3144, 1, 1, 4, 0},
                       caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
                       caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0},
                       flash_464[] = {464, 0}, flash_472[] = {472, 0};
@@ -132,6 +133,13 @@ static const struct {
      "PKbib",
      "log_softmax", warp},
     {"_rms_norm_forward_kernel", "rmsnorm", triton},
+    {"_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_18TensorListMetadataILi1EEENS1_"
+     "21BinaryOpScalarFunctorIfLi1ELi1ELi0EEEJSt10multipliesIfEfEEEvT_T0_DpT1_",
+     "scale", foreach1},
+    {"_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_18TensorListMetadataILi2EEENS1_"
+     "21BinaryOpScalarFunctorIN3c108BFloat16ELi2ELi1ELi1EEEJSt10multipliesIfEfEEEvT_T0_DpT1_",
+     "scale", foreach2},
+    {"element_mul_kernel", "scale", element_mul},
     {"_Z23encoder_forward_kernel3P6float4PKiPKS_S4_iii", "embedding_positions", encoder},
     {"_Z23encoder_backward_kernelPfS_PKfPKiiii", "embedding_positions_backward", encoder},
     {"_Z26layernorm_backward_kernel2PfS_S_PKfS1_S1_S1_S1_iii", "layernorm_backward", back},
