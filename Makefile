@@ -239,6 +239,9 @@ GENCODE = $(file <$(GEN)/gencode)
 $(GEN)/gencode: FORCE | $(READY)
 	$(quiet)new=$@.$$$$; $(GENCODE_SCRIPT) '$(NVCC)' '$(CUVET_ARCHS)' '$(CUVET_PTX)' > $$new && \
 	    if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
+$(GEN)/gencode-each: FORCE | $(READY)
+	$(quiet)new=$@.$$$$; $(GENCODE_SCRIPT) '$(NVCC)' '$(CUVET_ARCHS)' '$(CUVET_PTX)' each > $$new && \
+	    if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 
 # The references are most of the build's time. Their wide kernels spend their own on f64 arithmetic, so
 # they are compiled with fewer optimisations where nvcc can, in a third of the time.
@@ -256,11 +259,13 @@ endef
 ifeq ($(VARIANT),cover)
 GENCODE := -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX)
 DEVICE_FLAGS += -lineinfo
+else
+$(GEN)/outlier.fatbin: GENCODE = $(file <$(GEN)/gencode-each)
 endif
 ifneq ($(filter release cover,$(VARIANT)),)
 $(GEN)/snapshot.fatbin: shim/device/snapshot.cu $(GEN)/gencode
 	$(nvcc_fatbin)
-$(GEN)/outlier.fatbin: shim/device/outlier.cu $(GEN)/gencode
+$(GEN)/outlier.fatbin: shim/device/outlier.cu $(GEN)/gencode-each
 	$(nvcc_fatbin)
 $(GEN)/refs.fatbin $(GEN)/refs_wide.fatbin: refs/refs.cu $(GEN)/ref_formals.h $(GEN)/gencode
 	$(nvcc_fatbin)

@@ -27,92 +27,117 @@
 
 enum { PATIENCE_NS = 100000 };
 
-/* ---- the block that judges ---- */
+/* ---- the statistics of a signature ---- */
 
-/* Shared by its threads, by input. */
+/* What the judge makes of them, by input. */
 struct judgement {
     bool judges;                   /* this block */
-    bool locked[OUTLIER_INPUTS];   /* by this launch, which lets it learn */
+    uint32_t began;                /* the lower word of %globaltimer */
+    uint32_t seen[OUTLIER_INPUTS]; /* lock_entry's */
     int32_t ahead[OUTLIER_INPUTS]; /* outlier_renew's */
     outlier_entry entry[OUTLIER_INPUTS];
     outlier_ready ready[OUTLIER_INPUTS];
+    gathered lines[OUTLIER_INPUTS];
     outlier_sums sums[OUTLIER_INPUTS];
     outlier_finding finding[OUTLIER_INPUTS];
+    uint32_t earlier[OUTLIER_INPUTS]; /* add_up's */
 };
 
-/* A signature that two streams launch at once learns from one of the two. The entry is fetched
- * while it is being locked: at worst one launch is forgotten. One warp. */
-static __device__ void fetch_entry(const outlier_input &input, outlier_entry *entry, bool *locked)
+enum { ENTRY_WORDS = sizeof(outlier_entry) / 4, ENTRY_TURNS = (ENTRY_WORDS + 31) / 32 };
+
+/* One warp. */
+static __device__ __forceinline__ void fetch_entry(const outlier_input &input, outlier_entry *entry)
 {
-    enum { WORDS = sizeof(outlier_entry) / 4, TURNS = (WORDS + 31) / 32 };
-    uint32_t lane = threadIdx.x % 32, there[TURNS];
-    if (lane == 0)
-        *locked = atomicCAS(&input.entry->lock, 0, 1) == 0;
+    uint32_t lane = threadIdx.x % 32, there[ENTRY_TURNS];
 #pragma unroll
-    for (uint32_t i = 0; i < TURNS; i++) {
-        if (lane + 32 * i < WORDS)
+    for (uint32_t i = 0; i < ENTRY_TURNS; i++) {
+        if (lane + 32 * i < ENTRY_WORDS)
             there[i] = __ldcg((const uint32_t *)input.entry + lane + 32 * i);
     }
 #pragma unroll
-    for (uint32_t i = 0; i < TURNS; i++) {
-        if (lane + 32 * i < WORDS)
+    for (uint32_t i = 0; i < ENTRY_TURNS; i++) {
+        if (lane + 32 * i < ENTRY_WORDS)
             ((uint32_t *)entry)[lane + 32 * i] = there[i];
     }
 }
 
-/* While the sample is on its way, the first warp learns whether this block judges, and then gets
- * ready. `ticket` is lane 0's. */
-template <class Call>
-static __device__ void get_ready(const Call &call, uint32_t ticket, judgement *all)
+/* A signature that two streams launch at once learns from one of the two: from the one that finds
+ * the version which it fetched. One thread; another version comes back where it may not learn. */
+static __device__ __forceinline__ uint32_t lock_entry(const outlier_input &input, uint32_t version)
 {
+    return version % 2 ? version - 1 : atomicCAS(&input.entry->version, version, version + 1);
+}
+
+/*
+ * The clerk: a warp that has no part of the sample. While the others read it learns whether this
+ * block judges, the one that began last, and then makes ready what follows from the entries alone.
+ * Each block's fetches them, though one alone will need them.
+ */
+template <class Call>
+static __device__ __forceinline__ void get_ready(const Call &call, judgement *all)
+{
+    uint32_t lane = threadIdx.x % 32, ticket = 0, inputs = call.outlier.inputs, seen = 0;
+    if (lane == 0 && gridDim.x > 1)
+        ticket = atomicInc(&call.outlier.slot->ticket, gridDim.x - 1);
+    if (lane == 0)
+        all->began = (uint32_t)global_timer();
+#pragma unroll 1
+    for (uint32_t i = 0; i < inputs; i++)
+        fetch_entry(call.input[i], &all->entry[i]);
+    __syncwarp();
     bool judges = __shfl_sync(~0u, ticket, 0) == gridDim.x - 1;
-    if (threadIdx.x == 0)
+    if (lane == 0)
         all->judges = judges;
     if (!judges)
         return;
+    if (lane < inputs)
+        seen = lock_entry(call.input[lane], all->entry[lane].version);
 #pragma unroll 1
-    for (uint32_t i = 0; i < call.outlier.inputs; i++)
-        fetch_entry(call.input[i], &all->entry[i], &all->locked[i]);
-    __syncwarp();
-#pragma unroll 1
-    for (uint32_t i = 0; i < call.outlier.inputs; i++) {
-        all->ahead[i] = outlier_renew(&all->entry[i], call.outlier.epoch);
+    for (uint32_t i = 0; i < inputs; i++) {
+        int32_t ahead = outlier_renew(&all->entry[i], call.outlier.epoch);
         outlier_make_ready(&all->entry[i], call.input[i].group, &all->ready[i]);
+        if (lane == 0)
+            all->ahead[i] = ahead;
     }
-    __syncwarp();
+    if (lane < inputs)
+        all->seen[lane] = seen;
 }
 
 static __device__ void store_entry(outlier_entry *to, const outlier_entry &from)
 {
-    for (uint32_t i = threadIdx.x % 32; i < sizeof(from) / 4; i += 32) {
-        if (i != offsetof(outlier_entry, lock) / 4)
-            ((uint32_t *)to)[i] = ((const uint32_t *)&from)[i];
+#pragma unroll
+    for (uint32_t i = 0; i < ENTRY_TURNS; i++) {
+        uint32_t word = threadIdx.x % 32 + 32 * i;
+        if (word < ENTRY_WORDS && word != offsetof(outlier_entry, version) / 4)
+            ((uint32_t *)to)[word] = ((const uint32_t *)&from)[word];
     }
 }
 
-/* Behind the decision. Without a fence before the lock opens, a launch in another stream may see
- * some words as they were before: each is a value that the statistic had. That would not do where
- * the entry has begun a new epoch. The first warp. */
+/* The clerk, beside the decision. Without a fence before the version says
+ * that all is there, a launch in another stream may see some words as they were before: each is a
+ * value that the statistic had. That would not do where the entry has begun a new epoch. */
 template <class Call> static __device__ void learn(const Call &call, judgement *all)
 {
 #pragma unroll 1
     for (uint32_t i = 0; i < call.outlier.inputs; i++) {
         const outlier_input &input = call.input[i];
-        if (!all->locked[i])
+        outlier_entry *entry = &all->entry[i];
+        if (all->seen[i] != entry->version)
             continue;
         if (all->ahead[i] >= 0) {
-            outlier_learn(&all->entry[i], &all->ready[i], &all->sums[i], input.integer, input.group,
-                          all->finding[i]);
+            outlier_learn(entry, &all->ready[i], input.integer, all->finding[i]);
             __syncwarp();
-            store_entry(input.entry, all->entry[i]);
+            store_entry(input.entry, *entry);
         }
         if (all->ahead[i] > 0)
             __threadfence();
         __syncwarp();
-        if (threadIdx.x == 0)
-            *(volatile uint32_t *)&input.entry->lock = 0;
+        if (threadIdx.x % 32 == 0)
+            *(volatile uint32_t *)&input.entry->version = entry->version + 2;
     }
 }
+
+/* ---- the block that judges ---- */
 
 static __device__ void seal_copies(const snapshot_header &header, uint64_t base, bool seals)
 {
@@ -151,16 +176,16 @@ static __device__ bool open_copy(const snapshot_header &header, outlier_slot *sl
 }
 
 /* One thread: room for the snapshot where it is wanted, and the word to the other blocks. What is
- * not copied is sealed here. `age`: how long the look has taken. True when there is something to
- * copy. */
-template <class Call> static __device__ bool publish(const Call &call, bool called, uint32_t age)
+ * not copied is sealed here. `began`: the look, the lower word of %globaltimer. True when there is
+ * something to copy. */
+template <class Call> static __device__ bool publish(const Call &call, bool called, uint32_t began)
 {
     const snapshot_header &header = call.header;
     outlier_slot *slot = call.outlier.slot;
-    bool room = called && open_copy(header, slot, age);
+    bool room = called && open_copy(header, slot, (uint32_t)global_timer() - began);
     *(volatile uint64_t *)&slot->decision = header.sequence * 2 + room;
     if (!called)
-        seal_ordinary(header, call.outlier, age);
+        seal_ordinary(header, call.outlier, (uint32_t)global_timer() - began);
     else if (!room)
         seal_copies(header, 0, true);
     else if (!call.outlier.chunks)
@@ -177,45 +202,64 @@ static __device__ void answer_with(outlier_answer *answer, uint32_t input,
     answer->threshold = finding.threshold;
 }
 
+/* One thread: the findings of all inputs together. */
+template <class Call> static __device__ bool conclude(const Call &call, const judgement &all)
+{
+    uint32_t earlier = 0;
+    bool called = false;
+#pragma unroll 1
+    for (uint32_t i = 0; i < call.outlier.inputs; i++) {
+        const outlier_finding &finding = all.finding[i];
+        if (finding.called && !called) {
+            answer_with(call.outlier.answer, i, finding);
+            call.outlier.answer->rows = 0;
+        }
+        called |= finding.called;
+        if (all.earlier[i] < 0x80000000u)
+            earlier = max(earlier, all.earlier[i]);
+    }
+    return publish(call, called, all.began - earlier);
+}
+
+/* A warp of an input, from its lines to the finding. */
+template <class Call>
+static __device__ __forceinline__ void find(const Call &call, judgement *all, uint32_t i)
+{
+    bool integer = call.input[i].integer;
+    uint32_t earlier = add_up(all->lines[i], integer, &all->sums[i]);
+    outlier_finding finding = outlier_find(&all->entry[i], &all->ready[i], &all->sums[i], integer);
+    if (threadIdx.x % 32 == 0) {
+        finding.called &= all->ahead[i] >= 0;
+        all->finding[i] = finding;
+        all->earlier[i] = earlier;
+    }
+    __syncwarp();
+}
+
 /* All threads of the judge; `line` is its own. True when there is something to copy. */
 template <class Call>
 static __device__ bool judge(const Call &call, judgement *all, const block_sums &block,
-                             uint64_t line, uint32_t began)
+                             uint64_t line)
 {
     __shared__ bool copies;
-    outlier_answer *answer = call.outlier.answer;
-    uint64_t tag = line_tag(call.header.sequence);
-    bool called = false;
-    uint32_t earlier = 0;
+    bool looks = threadIdx.x < OUTLIER_THREADS;
 #pragma unroll 1
-    for (uint32_t i = 0; i < call.outlier.inputs; i++) {
-        const outlier_input &input = call.input[i];
-        uint32_t before = merge(input, call.outlier.slot, &call.outlier.slot->sums[i], block, line,
-                                began, tag, &all->sums[i]);
-        OUTLIER_PHASE(2);
-        if (threadIdx.x < 32) {
-            outlier_finding finding =
-                outlier_find(&all->entry[i], &all->ready[i], &all->sums[i], input.integer);
-            finding.called &= all->ahead[i] >= 0;
-            all->finding[i] = finding;
-            if (threadIdx.x == 0 && finding.called && !called) {
-                answer_with(answer, i, finding);
-                answer->rows = 0;
-            }
-            called |= finding.called;
-            earlier = before > earlier && before < 0x80000000u ? before : earlier;
-        }
-        if (i + 1 < call.outlier.inputs)
-            __syncthreads(); /* `merge` uses its shared memory again */
-    }
+    for (uint32_t i = 0; looks && i < call.outlier.inputs; i++)
+        gather(call.input[i], call.outlier.slot, block, line, all->began,
+               line_tag(call.header.sequence), &all->lines[i], &all->sums[i]);
+    __syncthreads();
+    OUTLIER_PHASE(2);
+    if (threadIdx.x / 32 < call.outlier.inputs)
+        find(call, all, threadIdx.x / 32);
+    __syncthreads();
     OUTLIER_PHASE(3);
     if (threadIdx.x == 0)
-        copies = publish(call, called, (uint32_t)global_timer() - began + earlier);
-    __syncwarp();
-    if (threadIdx.x < 32)
+        copies = conclude(call, *all);
+    OUTLIER_PHASE(4);
+    if (!looks)
         learn(call, all);
     __syncthreads();
-    OUTLIER_PHASE(4);
+    OUTLIER_PHASE(5);
     return copies;
 }
 
@@ -296,6 +340,7 @@ template <class Call> static __device__ bool run_batch(const Call &call)
 {
     __shared__ outlier_finding finding;
     __shared__ bool copies;
+    wait_for_stream();
     start_clock(call.header);
     look_at_batch(call.outlier, call.input[0]);
     if (!arrive(call.outlier.slot))
@@ -305,7 +350,7 @@ template <class Call> static __device__ bool run_batch(const Call &call)
         uint64_t started = *(volatile uint64_t *)&call.header.place->started;
         if (finding.called)
             answer_with(call.outlier.answer, 0, finding);
-        copies = publish(call, finding.called, (uint32_t)(global_timer() - started));
+        copies = publish(call, finding.called, (uint32_t)started);
     }
     __syncthreads();
     return copies;
@@ -316,57 +361,56 @@ template <class Call> static __device__ bool run_look(const Call &call)
 {
     __shared__ block_sums block;
     __shared__ judgement all;
-    outlier_slot *slot = call.outlier.slot;
-    uint32_t ticket = 0, i = 0, began = (uint32_t)global_timer();
+    uint32_t i = 0;
     uint64_t line = 0;
-    held_pieces pieces;
-    OUTLIER_PHASE(0);
-    if (threadIdx.x == 0)
-        ticket = atomicInc(&slot->ticket, gridDim.x - 1);
     while (i + 1 < call.outlier.inputs && blockIdx.x >= call.input[i + 1].first_block)
         i++;
     const outlier_input &input = call.input[i];
-    hold_first(&pieces, input, call.outlier.seed);
-    clear_block(&block);
-    __syncthreads();
-    if (threadIdx.x < 32)
-        get_ready(call, ticket, &all);
-    look_at_input(&pieces, input, call.outlier.seed, &block);
+    if (threadIdx.x < OUTLIER_THREADS) {
+        held_piece piece;
+        place_first(&piece, input, call.outlier.seed);
+        clear_block(&block);
+        join_lookers();
+        wait_for_stream();
+        OUTLIER_PHASE(0);
+        hold(&piece, input);
+        look_at_input(&piece, input, call.outlier.seed, &block);
+    } else {
+        wait_for_stream();
+        get_ready(call, &all);
+    }
     __syncthreads();
     OUTLIER_PHASE(1);
-    if (!all.judges && input.integer)
-        give_ids(block, &slot->sums[i]);
     if (threadIdx.x < 32)
-        line = make_line(block, input.integer, began);
+        line = make_line(block, input.integer, all.began);
     if (all.judges)
-        return judge(call, &all, block, line, began);
-    if (threadIdx.x < LINE_END)
-        *(volatile uint64_t *)&slot->line[blockIdx.x][threadIdx.x] =
-            line | line_tag(call.header.sequence);
-    return wait_for_word(slot, call.header.sequence);
+        return judge(call, &all, block, line);
+    give_lines(input, call.outlier.slot, block, line, line_tag(call.header.sequence));
+    return wait_for_word(call.outlier.slot, call.header.sequence);
 }
 
 template <class Call> static __device__ void run(const Call &call)
 {
-    if (call.outlier.detector == OUTLIER_CENTROID ? run_batch(call) : run_look(call))
+    bool copies = call.outlier.detector == OUTLIER_CENTROID ? run_batch(call) : run_look(call);
+    if (copies && threadIdx.x < OUTLIER_THREADS)
         copy_chunks(call);
 }
 
-extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS, 2)
+extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS + OUTLIER_CLERKS, 2)
     cuvet_outlier(const __grid_constant__ outlier_call call)
 {
     run(call);
 }
 
 /* The same for one input and few segments. */
-extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS, 2)
+extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS + OUTLIER_CLERKS, 2)
     cuvet_outlier_few(const __grid_constant__ outlier_call_few call)
 {
     run(call);
 }
 
 /* Which copies a part of the items. */
-extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS, 2)
+extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS + OUTLIER_CLERKS, 2)
     cuvet_outlier_subset(const __grid_constant__ outlier_call_subset call)
 {
     run(call);

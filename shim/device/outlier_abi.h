@@ -13,11 +13,13 @@
 
 enum {
     OUTLIER_INPUTS = 4,
-    OUTLIER_THREADS = 256,
+    OUTLIER_THREADS = 256,                       /* of a block that look, or copy */
+    OUTLIER_CLERKS = 32,                         /* more, for a fingerprint: the last warp */
     OUTLIER_PIECE = 2048,                        /* bytes of one row that a warp reads at once */
-    OUTLIER_PIECES = 2048,                       /* of one input that are read at most: 4 MiB */
+    OUTLIER_PIECES = 1024,                       /* of one input that are read at most: 2 MiB */
+    OUTLIER_ID_PIECES = 128,                     /* of an index input: 256 KiB */
     OUTLIER_BLOCK_PIECES = OUTLIER_THREADS / 32, /* that a block reads at once */
-    OUTLIER_BLOCKS = 128,                        /* of all inputs of a launch, at most */
+    OUTLIER_LINES = 128,                         /* of all blocks of a launch, at most */
     OUTLIER_LOOKS = 1024,                        /* that may be under way in a context */
     OUTLIER_BINS = 32,                           /* exponents modulo 32 */
     OUTLIER_ID_BINS = 256,                       /* hashed indices */
@@ -68,12 +70,11 @@ enum {
 /* What was seen of one input of one launch. All zero at first, so that zeroed memory begins. */
 struct outlier_sums {
     double square; /* over the finite elements, as are the following */
-    double sketch[OUTLIER_SKETCH];
-    uint64_t high, low;                            /* indices: outlier_rank of the largest; of the
-                                                      smallest, inverted */
+    float sketch[OUTLIER_SKETCH];
     uint32_t count, nans, infs, zeros, subnormals; /* elements; the zeros are no subnormals */
-    uint32_t most;                                 /* largest |x|, as the bits of a float */
-    uint32_t hottest;                              /* largest mean square of a piece, likewise */
+    /* The bits of the largest |x|; of the largest mean square of a piece. Index inputs:
+     * outlier_rank of the largest index, and that of the smallest, inverted. */
+    uint32_t most, hottest;
     uint32_t reserved;
     uint32_t bin[OUTLIER_ID_BINS]; /* floats: the first OUTLIER_BINS */
 };
@@ -84,7 +85,7 @@ struct outlier_sums {
  * one neither judges by them nor changes them. So they can be reset while looks are under way.
  */
 struct outlier_entry {
-    uint32_t lock;
+    uint32_t version; /* odd while a launch learns, which each changes it twice */
     uint32_t epoch;
     uint32_t launches; /* learnt from */
     float mean[OUTLIER_CHARTS], variance[OUTLIER_CHARTS];
@@ -119,18 +120,21 @@ struct outlier_answer {
 /*
  * What one block found, for the block that judges: each word says by itself that it has come, so
  * nothing is fenced and nothing is cleared. The upper OUTLIER_TAG_BITS are the sequence's lower
- * ones, the rest is what LINE_... says: a float, a count, or two counts of half as many bits.
+ * ones, the rest is what LINE_... says: a float, a count, or two counts of half as many bits. A
+ * block of an index input has OUTLIER_ID_LINES: the first is like the others, but for its bins,
+ * which are behind it, two a word.
  */
 enum outlier_line_word {
     LINE_SQUARE,                               /* float sums */
     LINE_FAR,                                  /* of squares that f32 does not hold, * 2^-160 */
     LINE_SKETCH,                               /* OUTLIER_SKETCH */
     LINE_COUNT = LINE_SKETCH + OUTLIER_SKETCH, /* count, nans, infs, zeros, subnormals */
-    LINE_MOST = LINE_COUNT + 5,                /* and the hottest piece: largest, bits of floats */
+    LINE_MOST = LINE_COUNT + 5,                /* and hottest: the largest */
     LINE_BEGAN = LINE_MOST + 2,                /* the lower word of %globaltimer */
     LINE_BINS,                                 /* two bins a word; index inputs: none */
     LINE_END = LINE_BINS + OUTLIER_BINS / 2,
     OUTLIER_LINE = 32,
+    OUTLIER_ID_LINES = 1 + OUTLIER_ID_BINS / 2 / OUTLIER_LINE,
     OUTLIER_TAG_BITS = 24,
 };
 
@@ -140,10 +144,9 @@ struct outlier_slot {
     uint64_t next;     /* sequence << OUTLIER_CHUNK_BITS | next chunk to be copied */
     uint32_t ticket;   /* blocks that have begun (centroid: looked), modulo their number */
     uint32_t done;     /* chunks copied */
-    uint64_t line[OUTLIER_BLOCKS][OUTLIER_LINE];
-    struct outlier_sums sums[OUTLIER_INPUTS]; /* of index inputs that several blocks look at */
-    float distance[OUTLIER_ROWS];             /* squared */
-    uint32_t bad[OUTLIER_ROWS];               /* elements of the row that are not finite */
+    uint64_t line[OUTLIER_LINES][OUTLIER_LINE];
+    float distance[OUTLIER_ROWS]; /* squared */
+    uint32_t bad[OUTLIER_ROWS];   /* elements of the row that are not finite */
 };
 
 enum { OUTLIER_CHUNK_BITS = 24 };
@@ -151,7 +154,7 @@ enum { OUTLIER_CHUNK_BITS = 24 };
 /*
  * One input: `rows` rows of `row_bytes` each. Rows are cut into pieces of OUTLIER_PIECE bytes; of
  * these `sampled` are read, spread evenly with a random offset each. The kernel's blocks
- * [first_block, first_block + blocks) look at it.
+ * [first_block, first_block + blocks) look at it; their lines begin with first_line.
  */
 struct outlier_input {
     uint64_t address, row_bytes, rows, pitch; /* bytes */
@@ -166,7 +169,7 @@ struct outlier_input {
     uint8_t size;    /* bytes of an element */
     uint8_t integer;
     uint8_t aligned; /* address, pitch and row_bytes are multiples of 16 */
-    uint32_t reserved;
+    uint32_t first_line;
 };
 
 /* The centroid detector's part; `columns` elements of each of `rows` sampled rows of input 0. */
@@ -182,7 +185,7 @@ struct outlier_batch {
  * Follows the snapshot header, whose segments are copied where the launch is called. `seals`: the
  * copy ends the snapshot; else a snapshot kernel with `when` follows behind the launch. A launch
  * that is not called is sealed at once in both cases.
- * Grid: all inputs' blocks, of OUTLIER_THREADS threads.
+ * Grid: all inputs' blocks, of OUTLIER_THREADS threads, and OUTLIER_CLERKS for a fingerprint.
  */
 struct outlier_header {
     struct outlier_slot *slot;

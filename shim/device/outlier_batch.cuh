@@ -46,7 +46,7 @@ static __device__ void look_at_batch(const outlier_header &outlier, const outlie
         float step = good && mine && batches ? value - centre : 0;
         sum += good && mine ? value : 0;
         finite += good && mine;
-        float square = warp_sum(step * step);
+        float square = outlier_total(step * step);
         uint32_t spoilt = __popc(__ballot_sync(~0u, !good));
         if (threadIdx.x % 32 == 0) {
             atomicAdd(&distance[k], square);
@@ -78,7 +78,7 @@ static __device__ void judge_batch(const outlier_header &outlier, outlier_findin
     float distance = is_row ? sqrtf(__ldcg(&outlier.slot->distance[threadIdx.x])) : 0;
     bool good = is_row && !bad && batches && ahead >= 0;
     uint32_t good_lanes = __ballot_sync(~0u, good), bad_lanes = __ballot_sync(~0u, bad);
-    float total = warp_sum(good ? distance : 0);
+    float total = outlier_total(good ? distance : 0);
     if (lane == 0) {
         sum[warp] = total;
         rows[warp] = __popc(good_lanes);

@@ -18,6 +18,7 @@
 #define OUTLIER_LANES()    32
 #define OUTLIER_TOGETHER() __syncwarp()
 #define OUTLIER_ONES(x)    (uint32_t) __popc(x)
+#define OUTLIER_RARE(x)    __builtin_expect(x, 0)
 #else
 #include <math.h>
 #include <stdbool.h>
@@ -27,6 +28,7 @@
 #define OUTLIER_LANES()    1
 #define OUTLIER_TOGETHER() (void)0
 #define OUTLIER_ONES(x)    (uint32_t) __builtin_popcount(x)
+#define OUTLIER_RARE(x)    __builtin_expect(x, 0)
 #endif
 
 #define OUTLIER_EACH(i, from, end)                                                                 \
@@ -54,13 +56,33 @@ OUTLIER_FN uint32_t outlier_bits(float value)
 #endif
 }
 
-OUTLIER_FN float outlier_most(float value)
+/* Of all lanes. */
+OUTLIER_FN uint32_t outlier_most_bits(uint32_t value)
 {
-#ifdef __CUDA_ARCH__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    value = __reduce_max_sync(~0u, value);
+#elif defined(__CUDA_ARCH__)
     for (int step = 16; step; step /= 2)
-        value = fmaxf(value, __shfl_xor_sync(~0u, value, step));
+        value = max(value, __shfl_xor_sync(~0u, value, step));
 #endif
     return value;
+}
+
+OUTLIER_FN uint32_t outlier_count(uint32_t value)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    value = __reduce_add_sync(~0u, value);
+#elif defined(__CUDA_ARCH__)
+    for (int step = 16; step; step /= 2)
+        value += __shfl_xor_sync(~0u, value, step);
+#endif
+    return value;
+}
+
+/* Values that are not negative have the order of their bits. */
+OUTLIER_FN float outlier_most(float value)
+{
+    return outlier_float(outlier_most_bits(outlier_bits(value)));
 }
 
 OUTLIER_FN float outlier_total(float value)
@@ -70,6 +92,40 @@ OUTLIER_FN float outlier_total(float value)
         value += __shfl_xor_sync(~0u, value, step);
 #endif
     return value;
+}
+
+/*
+ * The GPU's own functions where 2^-21 of a value does for a statistic: exact ones take several
+ * times as long, one after another.
+ */
+OUTLIER_FN float outlier_inverse(float x)
+{
+#ifdef __CUDA_ARCH__
+    return __fdividef(1, x);
+#else
+    return 1 / x;
+#endif
+}
+
+OUTLIER_FN float outlier_sqrt(float x)
+{
+#ifdef __CUDA_ARCH__
+    float root;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
+    return root;
+#else
+    return sqrtf(x);
+#endif
+}
+
+/* 0 counts as about the smallest square of an f32. */
+OUTLIER_FN float outlier_log2(float x)
+{
+#ifdef __CUDA_ARCH__
+    return fmaxf(__log2f(x), -300);
+#else
+    return fmaxf(log2f(x), -300);
+#endif
 }
 
 /* A hash of 32 bits with good low bits (the finaliser of MurmurHash3). */
@@ -178,10 +234,17 @@ OUTLIER_FN float outlier_any(int dtype, int integer, uint64_t raw)
     return integer ? (float)outlier_integer(dtype, raw) : outlier_decode(dtype, raw);
 }
 
-/* Orders signed integers as unsigned ones, above 0. */
-OUTLIER_FN uint64_t outlier_rank(int64_t value)
+/* Orders indices as unsigned ones, above 0; as well as a float does, since logarithms of them are
+ * judged. */
+OUTLIER_FN uint32_t outlier_rank(int64_t value)
 {
-    return (uint64_t)value ^ (uint64_t)1 << 63;
+    uint32_t bits = outlier_bits((float)value);
+    return value < 0 ? ~bits : bits | 0x80000000u;
+}
+
+OUTLIER_FN float outlier_of_rank(uint32_t rank)
+{
+    return outlier_float(rank >> 31 ? rank & 0x7fffffff : ~rank);
 }
 
 OUTLIER_FN uint32_t outlier_id_bin(int64_t value)
@@ -238,12 +301,15 @@ OUTLIER_FN void outlier_take(struct outlier_tally *tally, const float *value, in
         even += value[i];
         odd += value[i + 1];
     }
-    for (int i = 0; i < count && least < tiny; i++) {
-        tally->small += fabsf(value[i]) < tiny;
-        tally->zeros += value[i] == 0;
+    if (OUTLIER_RARE(least < tiny)) {
+        for (int i = 0; i < count; i++) {
+            tally->small += fabsf(value[i]) < tiny;
+            tally->zeros += value[i] == 0;
+        }
     }
     tally->count += (uint32_t)count;
-    if (!(square < 1e34f)) { /* a piece of such units stays far below the end of f32 */
+    if (OUTLIER_RARE(
+            !(square < 1e34f))) { /* a piece of such units stays far below the end of f32 */
         outlier_take_slowly(tally, value, count);
         return;
     }

@@ -8,7 +8,22 @@
 #include "device/outlier_stat.h"
 #include "device/raw.cuh"
 
-enum { WARPS = OUTLIER_THREADS / 32, UNROLL = OUTLIER_PIECE / 16 / 32, AT_ONCE = 2 };
+enum { WARPS = OUTLIER_THREADS / 32, UNROLL = OUTLIER_PIECE / 16 / 32 };
+
+/* The look may be there before the kernel in front of it has ended (verify/outlier_launch.c): all
+ * threads of all blocks pass here before they touch any memory. */
+static __device__ __forceinline__ void wait_for_stream()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* A barrier of the threads that look, without the clerk (outlier.cu). */
+static __device__ __forceinline__ void join_lookers()
+{
+    asm volatile("bar.sync 1, %0;" ::"r"((int)OUTLIER_THREADS) : "memory");
+}
 
 /* ---- reading ---- */
 
@@ -96,26 +111,20 @@ static __device__ __forceinline__ void take_unit(outlier_tally *tally, uint32_t 
         atomicAdd(&bins[bin], 1);
 }
 
-/* The same for any format. Not inlined: it is long, and would be so in each of its places. */
-static __device__ __noinline__ void take_any(outlier_tally *tally, uint32_t *bins, const outlier_input &input,
-                                const uint4 &raw, uint32_t unit, uint32_t column, float tiny)
+/* The same for any format. Not inlined: it is long, and would be so in each of its places. The
+ * unit comes by value, so that nobody's units have to lie in memory. */
+static __device__ __noinline__ void take_any(outlier_tally *tally, uint32_t *bins, int dtype,
+                                             uint32_t size, uint32_t count, uint4 raw,
+                                             uint32_t unit, uint32_t column, float tiny)
 {
     float value[16];
-    uint32_t count = unit_elements(input);
 #pragma unroll 1
     for (uint32_t i = 0; i < count; i++)
-        value[i] = outlier_decode(input.dtype, element(raw, input.size, i));
+        value[i] = outlier_decode(dtype, element(raw, size, i));
     outlier_take(tally, value, (int)count, column, tiny);
     int bin = outlier_bin(value[outlier_binned_element(unit, count)]);
     if (bin >= 0)
         atomicAdd(&bins[bin], 1);
-}
-
-template <class T> static __device__ T warp_sum(T value)
-{
-    for (int step = 16; step; step /= 2)
-        value += __shfl_xor_sync(~0u, value, step);
-    return value;
 }
 
 /* The sum of value[i] over the warp, for lanes with lane / 8 == i: the lanes halve what each of
@@ -133,11 +142,9 @@ static __device__ float warp_sums(const float (&value)[4])
     return sum;
 }
 
-/* What the warps of a block found, as the words of a line; sums of all of them where it counts. */
+/* What the warps of a block found, as the words of a line, and the bins of all of them. */
 struct block_sums {
-    uint32_t warp[LINE_BEGAN][WARPS];
-    unsigned long long high, low;
-    uint32_t count;
+    uint32_t warp[LINE_BEGAN][WARPS + 1]; /* one more: no two lanes of a reader share a bank */
     uint32_t bin[OUTLIER_ID_BINS];
 };
 
@@ -148,15 +155,17 @@ struct float_look {
     uint32_t elements;
 };
 
-static __device__ void keep_warp(block_sums *block, const float_look &look)
+static __device__ __forceinline__ void keep_warp(block_sums *block, const float_look &look)
 {
     const outlier_tally &tally = look.tally;
     uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    uint32_t odd = 0, small = warp_sum(tally.small << 16 | tally.zeros);
+    uint32_t odd = 0, small = 0;
     float far = 0, most = outlier_most(tally.most), sketch = warp_sums(tally.sketch);
+    if (__any_sync(~0u, tally.small))
+        small = outlier_count(tally.small << 16 | tally.zeros);
     if (__any_sync(~0u, tally.far != 0 || tally.nans + tally.infs)) {
-        odd = warp_sum(tally.nans << 16 | tally.infs);
-        far = warp_sum((float)(tally.far * 0x1p-160));
+        odd = outlier_count(tally.nans << 16 | tally.infs);
+        far = outlier_total((float)(tally.far * 0x1p-160));
     }
     if (lane % 8 == 0)
         block->warp[LINE_SKETCH + lane / 8][warp] = outlier_bits(sketch);
@@ -175,11 +184,11 @@ static __device__ void keep_warp(block_sums *block, const float_look &look)
 
 static __device__ void end_piece(float_look *look, uint32_t elements)
 {
-    float sum = warp_sum(look->tally.square);
+    float sum = outlier_total(look->tally.square);
     look->tally.square = 0;
     look->square += sum;
     look->elements += elements;
-    look->hottest = fmaxf(look->hottest, elements ? sum / (float)elements : 0);
+    look->hottest = fmaxf(look->hottest, elements ? __fdividef(sum, (float)elements) : 0);
 }
 
 /* ---- the pieces of a warp ---- */
@@ -189,55 +198,49 @@ struct held_units {
     uint4 raw[UNROLL];
 };
 
-/* AT_ONCE pieces of a warp, and which comes first. They are held where the input is aligned. */
-struct held_pieces {
+/* A warp's piece. It is held where the input is aligned. */
+struct held_piece {
     uint32_t k;
-    piece_place at[AT_ONCE];
-    held_units held[AT_ONCE];
+    piece_place at;
+    held_units held;
 };
 
-static __device__ __forceinline__ void hold(held_pieces *pieces, const outlier_input &input,
-                                            uint64_t seed, uint32_t k)
+/* Past the caches for what a kernel only reads: the kernel in front may be writing when this one
+ * is already there. */
+static __device__ __forceinline__ void hold(held_piece *piece, const outlier_input &input)
 {
     uint32_t lane = threadIdx.x % 32;
-    pieces->k = k;
-#pragma unroll
-    for (int p = 0; p < AT_ONCE; p++)
-        pieces->at[p] = place_piece(input, seed, k + p * input.blocks * WARPS);
+    const uint4 *from = (const uint4 *)piece->at.address + lane;
     if (!input.aligned)
         return;
 #pragma unroll
-    for (int p = 0; p < AT_ONCE; p++) {
-        const uint4 *from = (const uint4 *)pieces->at[p].address + lane;
-#pragma unroll
-        for (int i = 0; i < UNROLL; i++) {
-            if (lane + 32 * i < pieces->at[p].units)
-                pieces->held[p].raw[i] = __ldg(from + 32 * i);
-        }
+    for (int i = 0; i < UNROLL; i++) {
+        if (lane + 32 * i < piece->at.units)
+            piece->held.raw[i] = __ldcg(from + 32 * i);
     }
 }
 
-/* The first pieces of a warp. */
-static __device__ __forceinline__ void hold_first(held_pieces *pieces, const outlier_input &input,
-                                                  uint64_t seed)
+/* Where the first piece of a warp is; reads nothing. */
+static __device__ __forceinline__ void place_first(held_piece *piece, const outlier_input &input,
+                                                   uint64_t seed)
 {
-    hold(pieces, input, seed, (blockIdx.x - input.first_block) * WARPS + threadIdx.x / 32);
+    piece->k = (blockIdx.x - input.first_block) * WARPS + threadIdx.x / 32;
+    piece->at = place_piece(input, seed, piece->k);
 }
 
-/* Calls `take` for each piece of the warp, from the first ones on. */
+/* Calls `take` for each piece of the warp, from the one held on. */
 template <class Take>
-static __device__ __forceinline__ void each_piece(held_pieces *pieces, const outlier_input &input,
+static __device__ __forceinline__ void each_piece(held_piece *piece, const outlier_input &input,
                                                   uint64_t seed, Take take)
 {
 #pragma unroll 1
     for (;;) {
-#pragma unroll
-        for (int p = 0; p < AT_ONCE; p++)
-            take(pieces->at[p], pieces->held[p]);
-        uint32_t next = pieces->k + AT_ONCE * input.blocks * WARPS;
-        if (next >= input.sampled)
+        take(piece->at, piece->held);
+        piece->k += input.blocks * WARPS;
+        if (piece->k >= input.sampled)
             return;
-        hold(pieces, input, seed, next);
+        piece->at = place_piece(input, seed, piece->k);
+        hold(piece, input);
     }
 }
 
@@ -281,13 +284,13 @@ static __device__ __forceinline__ void each_element(const outlier_input &input,
 
 /* Aligned, in a format that has a fast path. */
 template <int DTYPE>
-static __device__ __forceinline__ void look_at_floats(held_pieces *pieces,
+static __device__ __forceinline__ void look_at_floats(held_piece *piece,
                                                       const outlier_input &input, uint64_t seed,
                                                       block_sums *block)
 {
     float_look look = {};
     look.tiny = outlier_tiny(DTYPE);
-    each_piece(pieces, input, seed, [&](const piece_place &at, const held_units &held) {
+    each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
         each_held(input, at, held, [&](const uint4 &raw, uint32_t unit, uint32_t column) {
             take_unit<DTYPE>(&look.tally, block->bin, raw, unit, column, look.tiny);
         });
@@ -296,14 +299,15 @@ static __device__ __forceinline__ void look_at_floats(held_pieces *pieces,
     keep_warp(block, look);
 }
 
-static __device__ __forceinline__ void look_at_any(held_pieces *pieces, const outlier_input &input,
+static __device__ __forceinline__ void look_at_any(held_piece *piece, const outlier_input &input,
                                                    uint64_t seed, block_sums *block)
 {
     float_look look = {};
     look.tiny = outlier_tiny(input.dtype);
-    each_piece(pieces, input, seed, [&](const piece_place &at, const held_units &held) {
-        auto take = [&](const uint4 &raw, uint32_t unit, uint32_t column) {
-            take_any(&look.tally, block->bin, input, raw, unit, column, look.tiny);
+    each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
+        auto take = [&](uint4 raw, uint32_t unit, uint32_t column) {
+            take_any(&look.tally, block->bin, input.dtype, input.size, unit_elements(input), raw,
+                     unit, column, look.tiny);
         };
         if (input.aligned)
             each_held(input, at, held, take);
@@ -317,42 +321,39 @@ static __device__ __forceinline__ void look_at_any(held_pieces *pieces, const ou
 /* ---- index inputs ---- */
 
 struct id_look {
-    uint64_t high, low;
+    uint32_t high, low; /* outlier_rank, that of the lowest inverted */
     uint32_t count;
 };
 
 static __device__ __forceinline__ void take_id(id_look *look, uint32_t *bins, int64_t value)
 {
-    uint64_t rank = outlier_rank(value);
-    look->high = rank > look->high ? rank : look->high;
-    look->low = ~rank > look->low ? ~rank : look->low;
+    uint32_t rank = outlier_rank(value);
+    look->high = max(rank, look->high);
+    look->low = max(~rank, look->low);
     look->count++;
     atomicAdd(&bins[outlier_id_bin(value)], 1);
 }
 
-static __device__ void keep_ids(block_sums *block, id_look look)
+/* In the words that float inputs have for their largest and hottest. */
+static __device__ __forceinline__ void keep_ids(block_sums *block, const id_look &look)
 {
-    for (int step = 16; step; step /= 2) {
-        uint64_t high = __shfl_xor_sync(~0u, look.high, step);
-        uint64_t low = __shfl_xor_sync(~0u, look.low, step);
-        look.high = high > look.high ? high : look.high;
-        look.low = low > look.low ? low : look.low;
-    }
-    look.count = warp_sum(look.count);
-    if (threadIdx.x % 32 == 0 && look.count) {
-        atomicMax(&block->high, look.high);
-        atomicMax(&block->low, look.low);
-        atomicAdd(&block->count, look.count);
-    }
+    uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    uint32_t high = outlier_most_bits(look.high), low = outlier_most_bits(look.low);
+    uint32_t count = outlier_count(look.count);
+    if (lane < LINE_BEGAN)
+        block->warp[lane][warp] = lane == LINE_COUNT      ? count
+                                  : lane == LINE_MOST     ? high
+                                  : lane == LINE_MOST + 1 ? low
+                                                          : 0;
 }
 
 /* The usual type, aligned: extremes in 32 bits. */
-static __device__ __forceinline__ void look_at_i32(held_pieces *pieces, const outlier_input &input,
+static __device__ __forceinline__ void look_at_i32(held_piece *piece, const outlier_input &input,
                                                    uint64_t seed, block_sums *block)
 {
     int32_t high = INT32_MIN, low = INT32_MAX;
     uint32_t count = 0;
-    each_piece(pieces, input, seed, [&](const piece_place &at, const held_units &held) {
+    each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
         each_held(input, at, held, [&](const uint4 &raw, uint32_t, uint32_t) {
             const int32_t value[] = {(int32_t)raw.x, (int32_t)raw.y, (int32_t)raw.z,
                                      (int32_t)raw.w};
@@ -368,12 +369,12 @@ static __device__ __forceinline__ void look_at_i32(held_pieces *pieces, const ou
     keep_ids(block, count ? id_look{outlier_rank(high), ~outlier_rank(low), count} : id_look{});
 }
 
-static __device__ __forceinline__ void look_at_any_ids(held_pieces *pieces,
+static __device__ __forceinline__ void look_at_any_ids(held_piece *piece,
                                                        const outlier_input &input, uint64_t seed,
                                                        block_sums *block)
 {
     id_look look = {};
-    each_piece(pieces, input, seed, [&](const piece_place &at, const held_units &held) {
+    each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
         auto take = [&](const uint4 &raw, uint32_t, uint32_t) {
 #pragma unroll 1
             for (uint32_t j = 0; j < unit_elements(input); j++)
@@ -388,33 +389,29 @@ static __device__ __forceinline__ void look_at_any_ids(held_pieces *pieces,
     keep_ids(block, look);
 }
 
-/* All threads, from their first pieces on; `block` is clear before. Ends with the warps' parts in
+/* All threads, from the pieces that they hold on; `block` is clear before. Ends with the warps' parts in
  * shared memory, not yet synchronised. */
-static __device__ __forceinline__ void look_at_input(held_pieces *pieces,
+static __device__ __forceinline__ void look_at_input(held_piece *piece,
                                                      const outlier_input &input, uint64_t seed,
                                                      block_sums *block)
 {
     if (input.integer && input.aligned && input.dtype == DTYPE_I32)
-        look_at_i32(pieces, input, seed, block);
+        look_at_i32(piece, input, seed, block);
     else if (input.integer)
-        look_at_any_ids(pieces, input, seed, block);
+        look_at_any_ids(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_BF16)
-        look_at_floats<DTYPE_BF16>(pieces, input, seed, block);
+        look_at_floats<DTYPE_BF16>(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_F16)
-        look_at_floats<DTYPE_F16>(pieces, input, seed, block);
+        look_at_floats<DTYPE_F16>(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_F32)
-        look_at_floats<DTYPE_F32>(pieces, input, seed, block);
+        look_at_floats<DTYPE_F32>(piece, input, seed, block);
     else
-        look_at_any(pieces, input, seed, block);
+        look_at_any(piece, input, seed, block);
 }
 
 static __device__ void clear_block(block_sums *block)
 {
     block->bin[threadIdx.x] = 0;
-    if (threadIdx.x)
-        return;
-    block->high = block->low = 0;
-    block->count = 0;
 }
 
 #endif

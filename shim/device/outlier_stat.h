@@ -19,8 +19,12 @@
 /* What an entry says before the launch is known, and the launch's statistics. */
 struct outlier_ready {
     float threshold; /* infinite: no call yet */
-    float deviation[OUTLIER_CHARTS], value[OUTLIER_CHARTS];
-    float root[OUTLIER_BINS]; /* of the shares */
+    float weight;    /* of the launch among those so far */
+    uint32_t group;  /* of the launch; whether it is the first of it */
+    uint32_t first;
+    float deviation[OUTLIER_CHARTS], inverse[OUTLIER_CHARTS], value[OUTLIER_CHARTS];
+    float root[OUTLIER_BINS]; /* of the shares; */
+    float part[OUTLIER_BINS]; /* the launch's own shares, negative: it has none */
 };
 
 struct outlier_finding {
@@ -46,12 +50,11 @@ OUTLIER_FN float outlier_floor(uint32_t feature)
 /* Counts as if their variance were 1, as a Poisson count's square root has it. */
 OUTLIER_FN float outlier_root(uint32_t count)
 {
-    return 2 * sqrtf((float)count + 0.375f);
+    return 2 * outlier_sqrt((float)count + 0.375f);
 }
 
-/* Of any double that is not negative: f32 does not hold the squares of large values. 0 counts as
- * about the smallest square of an f32. */
-OUTLIER_FN float outlier_log2(double x)
+/* Of any double that is not negative: f32 does not hold the squares of large values. */
+OUTLIER_FN float outlier_log2_far(double x)
 {
 #ifdef __CUDA_ARCH__
     uint64_t bits = (uint64_t)__double_as_longlong(x);
@@ -60,75 +63,76 @@ OUTLIER_FN float outlier_log2(double x)
     memcpy(&bits, &x, sizeof(bits));
 #endif
     float significand = outlier_float(0x3f800000u | ((uint32_t)(bits >> 29) & 0x7fffff));
-    return fmaxf((float)((int)(bits >> 52) - 1023) + log2f(significand), -300);
+    return fmaxf((float)((int)(bits >> 52) - 1023) + outlier_log2(significand), -300);
 }
 
 /* Rank back to size: a logarithm with a sign. */
-OUTLIER_FN float outlier_log_rank(uint64_t rank)
+OUTLIER_FN float outlier_log_rank(uint32_t rank)
 {
-    int64_t value = (int64_t)(rank ^ (uint64_t)1 << 63);
-    float magnitude = log2f(1 + fabsf((float)value));
+    float value = outlier_of_rank(rank);
+    float magnitude = outlier_log2(1 + fabsf(value));
     return value < 0 ? -magnitude : magnitude;
 }
 
-/* Hellinger's distance of the exponents from their running shares, in units of its noise. `total`:
- * elements in all bins. */
-OUTLIER_FN float outlier_shape(const struct outlier_ready *ready, const struct outlier_sums *sums,
-                               float total)
+/* Hellinger's distance of the exponents from their running shares, in units of its noise; and the
+ * launch's shares. */
+OUTLIER_FN float outlier_shape(struct outlier_ready *ready, const struct outlier_sums *sums)
 {
+    uint32_t count = 0;
     float distance = 0;
-    if (total == 0)
-        return 0;
+    OUTLIER_EACH(i, 0, OUTLIER_BINS)
+    count += sums->bin[i];
+    float total = (float)outlier_count(count), inverse = outlier_inverse(fmaxf(total, 1));
     OUTLIER_EACH(i, 0, OUTLIER_BINS)
     {
-        float step = sqrtf((float)sums->bin[i] / total) - ready->root[i];
+        float part = total == 0 ? -1 : (float)sums->bin[i] * inverse;
+        float step = outlier_sqrt(fmaxf(part, 0)) - ready->root[i];
+        ready->part[i] = part;
         distance += step * step;
     }
-    return sqrtf(4 * total * outlier_total(distance));
+    return total == 0 ? 0 : outlier_sqrt(4 * total * outlier_total(distance));
 }
 
 /* The number whose logarithm the statistic of a float input is, or is made of. */
-OUTLIER_FN double outlier_float_base(const struct outlier_sums *sums, uint32_t feature, double part)
+OUTLIER_FN float outlier_float_base(const struct outlier_sums *sums, uint32_t feature)
 {
-    double base = sums->square * part;
-    base = feature == OUTLIER_NANS ? (double)sums->nans + 1 : base;
-    base = feature == OUTLIER_INFS ? (double)sums->infs + 1 : base;
-    base = feature == OUTLIER_ABSMAX ? (double)outlier_float(sums->most) : base;
-    base = feature == OUTLIER_HOTTEST ? (double)outlier_float(sums->hottest) : base;
-    return feature >= OUTLIER_MEAN ? fabs(sums->sketch[feature - OUTLIER_MEAN] * part) : base;
+    uint32_t count = feature == OUTLIER_NANS ? sums->nans : sums->infs;
+    float base = (float)count + 1;
+    base = feature == OUTLIER_ABSMAX ? outlier_float(sums->most) : base;
+    base = feature == OUTLIER_HOTTEST ? outlier_float(sums->hottest) : base;
+    return feature >= OUTLIER_MEAN ? fabsf(sums->sketch[feature - OUTLIER_MEAN]) : base;
 }
 
 /* A statistic of a float input; SHAPE comes from outlier_shape. Choices instead of branches: each
- * lane has another statistic, and all of them take one logarithm. */
+ * lane has another statistic, and all of them take the same logarithms. */
 OUTLIER_FN float outlier_float_value(const struct outlier_sums *sums, uint32_t feature)
 {
     uint32_t finite = sums->count - sums->nans - sums->infs;
-    double part = (double)(1 / (finite ? (float)finite : 1));
-    float rms = 0.5f * outlier_log2(sums->square * part);
-    float value = outlier_log2(outlier_float_base(sums, feature, part));
-    bool halved = feature == OUTLIER_HOTTEST || feature == OUTLIER_RMS;
-    value = halved ? 0.5f * value : value;
-    value = feature == OUTLIER_HOTTEST ? value - rms : value;
-    value = feature == OUTLIER_ZEROS ? outlier_root(sums->zeros) : value;
-    value = feature == OUTLIER_SUBNORMALS ? outlier_root(sums->subnormals) : value;
+    float of_count = outlier_log2((float)(finite ? finite : 1));
+    float rms = 0.5f * fmaxf(outlier_log2_far(sums->square) - of_count, -300);
+    float value = outlier_log2(outlier_float_base(sums, feature));
+    uint32_t small = feature == OUTLIER_ZEROS ? sums->zeros : sums->subnormals;
+    value = feature == OUTLIER_RMS ? rms : value;
+    value = feature == OUTLIER_HOTTEST ? 0.5f * value - rms : value;
+    value = feature == OUTLIER_ZEROS || feature == OUTLIER_SUBNORMALS ? outlier_root(small) : value;
     if (feature < OUTLIER_MEAN)
         return value;
     /* The sum's part in the whole; its magnitude is at most the root mean square. */
-    float magnitude = exp2f(fminf(value - rms, 1));
+    float magnitude = exp2f(fminf(value - of_count - rms, 1));
     return sums->sketch[feature - OUTLIER_MEAN] < 0 ? -magnitude : magnitude;
 }
 
 /* Of an index input; all lanes. */
 OUTLIER_FN void outlier_bins(const struct outlier_sums *sums, float *most, float *distinct)
 {
-    float high = 0, used = 0;
+    uint32_t high = 0, used = 0;
     OUTLIER_EACH(i, 0, OUTLIER_ID_BINS)
     {
-        high = fmaxf(high, (float)sums->bin[i]);
+        high = sums->bin[i] > high ? sums->bin[i] : high;
         used += sums->bin[i] != 0;
     }
-    *most = outlier_most(high);
-    *distinct = outlier_total(used);
+    *most = (float)outlier_most_bits(high);
+    *distinct = (float)outlier_count(used);
 }
 
 OUTLIER_FN float outlier_id_value(const struct outlier_sums *sums, uint32_t feature, float most,
@@ -136,38 +140,37 @@ OUTLIER_FN float outlier_id_value(const struct outlier_sums *sums, uint32_t feat
 {
     switch (feature) {
     case OUTLIER_MULTIPLICITY:
-        return log2f(1 + most);
+        return outlier_log2(1 + most);
     case OUTLIER_DISTINCT:
         return distinct;
     case OUTLIER_LOWEST:
-        return outlier_log_rank(~sums->low);
+        return outlier_log_rank(~sums->hottest);
     default:
-        return outlier_log_rank(sums->high);
+        return outlier_log_rank(sums->most);
     }
 }
 
 OUTLIER_FN float outlier_deviation(const struct outlier_entry *entry, uint32_t feature)
 {
     float floor = outlier_floor(feature);
-    return sqrtf(fmaxf(entry->variance[feature], floor * floor));
+    return outlier_sqrt(fmaxf(entry->variance[feature], floor * floor));
 }
 
 /* The weight of a launch among those so far. */
 OUTLIER_FN float outlier_weight(uint32_t seen)
 {
-    return 1 / (float)(seen < OUTLIER_MEMORY ? seen + 1 : OUTLIER_MEMORY);
+    return outlier_inverse((float)(seen < OUTLIER_MEMORY ? seen + 1 : OUTLIER_MEMORY));
 }
 
 /* Moves mean and variance; one launch far away moves them by eight deviations at most, so that it
  * does not hide the next. */
-OUTLIER_FN void outlier_learn_value(struct outlier_entry *entry, uint32_t feature, float value,
-                                    float deviation)
+OUTLIER_FN void outlier_learn_value(struct outlier_entry *entry, uint32_t feature,
+                                    const struct outlier_ready *ready)
 {
     uint32_t seen = entry->launches;
-    if (feature == OUTLIER_SHAPE && seen == 1)
-        seen = 0; /* the first launch has no shares to be held against */
-    float weight = outlier_weight(seen);
-    float step = value - entry->mean[feature], most = 8 * deviation;
+    /* The first launch has no shares to be held against. */
+    float weight = feature == OUTLIER_SHAPE && seen == 1 ? 1 : ready->weight;
+    float step = ready->value[feature] - entry->mean[feature], most = 8 * ready->deviation[feature];
     if (seen >= 4)
         step = fminf(fmaxf(step, -most), most);
     entry->mean[feature] += weight * step;
@@ -189,12 +192,11 @@ OUTLIER_FN float outlier_threshold(const struct outlier_entry *entry, uint32_t g
 /* Notes a score. One that is far above all others counts as half as much again and one more, so
  * that one bad launch does not hide the next, and that what is usual is learnt nevertheless. */
 OUTLIER_FN void outlier_note(struct outlier_entry *entry, float score, float threshold,
-                             uint32_t group)
+                             const struct outlier_ready *ready)
 {
-    uint32_t number = entry->launches - OUTLIER_START;
-    float *top = &entry->top[number / group % OUTLIER_GROUPS];
+    float *top = &entry->top[ready->group];
     float kept = fminf(score, 1.5f * threshold + 1);
-    *top = number % group == 0 ? kept : fmaxf(*top, kept);
+    *top = ready->first ? kept : fmaxf(*top, kept);
 }
 
 /* How far a look's epoch is ahead of the statistics' one. */
@@ -233,24 +235,24 @@ OUTLIER_FN int32_t outlier_renew(struct outlier_entry *entry, uint32_t epoch)
 OUTLIER_FN void outlier_make_ready(const struct outlier_entry *entry, uint32_t group,
                                    struct outlier_ready *ready)
 {
+    uint32_t seen = entry->launches, number = seen < OUTLIER_START ? 0 : seen - OUTLIER_START;
     OUTLIER_EACH(i, 0, OUTLIER_CHARTS)
-    ready->deviation[i] = outlier_deviation(entry, i);
+    {
+        ready->deviation[i] = outlier_deviation(entry, i);
+        ready->inverse[i] = outlier_inverse(ready->deviation[i]);
+    }
     OUTLIER_EACH(i, 0, OUTLIER_BINS)
-    ready->root[i] = sqrtf(entry->share[i]);
-    float threshold = entry->launches < OUTLIER_START ? INFINITY : outlier_threshold(entry, group);
-    if (OUTLIER_LANE() == 0)
-        ready->threshold = threshold;
+    ready->root[i] = outlier_sqrt(entry->share[i]);
+    float threshold = seen < OUTLIER_START ? INFINITY : outlier_threshold(entry, group);
+    if (OUTLIER_LANE())
+        return;
+    ready->threshold = threshold;
+    ready->weight = outlier_weight(seen);
+    ready->group = number / group % OUTLIER_GROUPS;
+    ready->first = number % group == 0;
 }
 
-OUTLIER_FN float outlier_binned(const struct outlier_sums *sums)
-{
-    float total = 0;
-    OUTLIER_EACH(i, 0, OUTLIER_BINS)
-    total += (float)sums->bin[i];
-    return outlier_total(total);
-}
-
-/* Every lane gets the finding. */
+/* Every lane gets the finding; its feature where the launch is called. */
 OUTLIER_FN struct outlier_finding outlier_find(const struct outlier_entry *entry,
                                                struct outlier_ready *ready,
                                                const struct outlier_sums *sums, int integer)
@@ -262,13 +264,13 @@ OUTLIER_FN struct outlier_finding outlier_find(const struct outlier_entry *entry
     if (integer)
         outlier_bins(sums, &most, &distinct);
     else
-        shape = outlier_shape(ready, sums, outlier_binned(sums));
+        shape = outlier_shape(ready, sums);
     OUTLIER_EACH(i, from, end)
     {
         float value = integer              ? outlier_id_value(sums, i, most, distinct)
                       : i == OUTLIER_SHAPE ? shape
                                            : outlier_float_value(sums, i);
-        float distance = fminf(fabsf(value - entry->mean[i]) / ready->deviation[i], 1e6f);
+        float distance = fminf(fabsf(value - entry->mean[i]) * ready->inverse[i], 1e6f);
         ready->value[i] = value;
         if (distance > score) {
             score = distance;
@@ -277,32 +279,35 @@ OUTLIER_FN struct outlier_finding outlier_find(const struct outlier_entry *entry
     }
     finding.score = outlier_most(score);
     finding.feature = worst;
-#ifdef __CUDA_ARCH__
-    uint32_t holders = __ballot_sync(~0u, score == finding.score);
-    finding.feature = __shfl_sync(~0u, worst, __ffs((int)holders) - 1);
-#endif
     if (entry->launches >= OUTLIER_START) {
         finding.threshold = ready->threshold;
         finding.called = finding.score > finding.threshold;
     }
+#ifdef __CUDA_ARCH__
+    if (finding.called) {
+        uint32_t holders = __ballot_sync(~0u, score == finding.score);
+        finding.feature = __shfl_sync(~0u, worst, __ffs((int)holders) - 1);
+    }
+#endif
     return finding;
 }
 
 OUTLIER_FN void outlier_learn(struct outlier_entry *entry, const struct outlier_ready *ready,
-                              const struct outlier_sums *sums, int integer, uint32_t group,
-                              struct outlier_finding finding)
+                              int integer, struct outlier_finding finding)
 {
     uint32_t from = integer ? OUTLIER_FLOATS_END : 0, seen = entry->launches;
     uint32_t end = integer ? OUTLIER_CHARTS : OUTLIER_FLOATS_END;
-    float weight = outlier_weight(seen), total = integer ? 0 : outlier_binned(sums);
     OUTLIER_EACH(i, from, end)
-    outlier_learn_value(entry, i, ready->value[i], ready->deviation[i]);
-    OUTLIER_EACH(i, 0, total == 0 ? 0 : OUTLIER_BINS)
-    entry->share[i] += weight * ((float)sums->bin[i] / total - entry->share[i]);
+    outlier_learn_value(entry, i, ready);
+    OUTLIER_EACH(i, 0, integer ? 0 : OUTLIER_BINS)
+    {
+        if (ready->part[i] >= 0)
+            entry->share[i] += ready->weight * (ready->part[i] - entry->share[i]);
+    }
     OUTLIER_TOGETHER();
     if (OUTLIER_LANE() == 0) {
         if (seen >= OUTLIER_START)
-            outlier_note(entry, finding.score, finding.threshold, group);
+            outlier_note(entry, finding.score, finding.threshold, ready);
         /* Groups go round; far below the wrap their numbers matter only modulo their count. */
         entry->launches = seen < 0x7fffffff ? seen + 1 : seen;
     }
@@ -320,7 +325,7 @@ OUTLIER_FN struct outlier_finding outlier_judge(struct outlier_entry *entry, uin
     }
     outlier_make_ready(entry, group, &ready);
     struct outlier_finding finding = outlier_find(entry, &ready, sums, integer);
-    outlier_learn(entry, &ready, sums, integer, group, finding);
+    outlier_learn(entry, &ready, integer, finding);
     return finding;
 }
 

@@ -139,7 +139,8 @@ static bool lay_out(const struct bound_array *array, uint64_t columns, struct ou
     input->period = period ? (uint32_t)period : 1;
     input->pieces_per_row = (uint32_t)((input->row_bytes + OUTLIER_PIECE - 1) / OUTLIER_PIECE);
     input->pieces = input->rows * input->pieces_per_row;
-    input->sampled = input->pieces < OUTLIER_PIECES ? (uint32_t)input->pieces : OUTLIER_PIECES;
+    uint32_t most = input->integer ? OUTLIER_ID_PIECES : OUTLIER_PIECES;
+    input->sampled = input->pieces < most ? (uint32_t)input->pieces : most;
     return true;
 }
 
@@ -180,12 +181,15 @@ static void place_entry(const struct outlier_side *side, struct outlier_plan *pl
                         uint32_t group)
 {
     struct outlier_input *input = &plan->input[i];
+    uint32_t lines = input->integer ? OUTLIER_ID_LINES : 1;
+    uint32_t most = OUTLIER_LINES / plan->inputs / lines;
     input->entry = (struct outlier_entry *)(uintptr_t)side->entries + plan->index + i;
     input->group = group;
     input->first_block = plan->blocks;
+    input->first_line = i * (OUTLIER_LINES / plan->inputs);
     input->blocks = (input->sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
-    if (input->blocks > OUTLIER_BLOCKS / plan->inputs)
-        input->blocks = OUTLIER_BLOCKS / plan->inputs;
+    if (input->blocks > most)
+        input->blocks = most;
     plan->blocks += input->blocks;
 }
 

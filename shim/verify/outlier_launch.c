@@ -28,14 +28,38 @@ static void shorten(const struct outlier_call *call, struct outlier_call_few *fe
     memcpy(few->segment, call->segment, sizeof(few->segment));
 }
 
-static enum status enqueue(CUfunction function, void *call, const struct outlier_plan *plan,
-                           const struct launch *launch, struct error *err)
+/*
+ * Where the kernel waits for what is in front of it (wait_for_stream in device/outlier_look.cuh),
+ * it is brought to the GPU while that still ends: a launch takes longer than most looks. All of its
+ * threads wait until the kernel in front is complete, memory and all, and it lets nothing begin
+ * early behind it; so a kernel behind it finds the stream as it would be without the attribute.
+ */
+static enum status enqueue(const struct outlier_side *gate, CUfunction function, void *call,
+                           const struct outlier_plan *plan, const struct launch *launch,
+                           struct error *err)
 {
+    static const char *const what = "launching the outlier kernel";
     void *params[] = {call};
-    return cuda_check(err,
-                      cuda.cuLaunchKernel(function, plan->blocks, 1, 1, OUTLIER_THREADS, 1, 1, 0,
-                                          (CUstream)(uintptr_t)launch->stream, params, NULL),
-                      "launching the outlier kernel");
+    CUstream stream = (CUstream)(uintptr_t)launch->stream;
+    unsigned threads =
+        OUTLIER_THREADS + (plan->detector == OUTLIER_FINGERPRINT ? OUTLIER_CLERKS : 0);
+    if (!gate->waits)
+        return cuda_check(err,
+                          cuda.cuLaunchKernel(function, plan->blocks, 1, 1, threads, 1, 1, 0,
+                                              stream, params, NULL),
+                          what);
+    CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                               .value.programmaticStreamSerializationAllowed = 1};
+    CUlaunchConfig config = {.gridDimX = plan->blocks,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .hStream = stream,
+                             .attrs = &early,
+                             .numAttrs = 1};
+    return cuda_check(err, cuda.cuLaunchKernelEx(&config, function, params, NULL), what);
 }
 
 static enum status refuse(uint64_t chunks, struct error *err)
@@ -56,7 +80,7 @@ static enum status enqueue_subset(struct side *side, const struct check *check,
     describe(side, check, plan, part, &call.outlier);
     call.outlier.chunks = chunks;
     memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
-    return enqueue(side->outlier.subset, &call, plan, launch, err);
+    return enqueue(&side->outlier, side->outlier.subset, &call, plan, launch, err);
 }
 
 enum status outlier_enqueue(struct side *side, const struct check *check,
@@ -75,7 +99,7 @@ enum status outlier_enqueue(struct side *side, const struct check *check,
     call.outlier.chunks = chunks;
     memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
     if (!short_call)
-        return enqueue(side->outlier.kernel, &call, plan, launch, err);
+        return enqueue(&side->outlier, side->outlier.kernel, &call, plan, launch, err);
     shorten(&call, &few);
-    return enqueue(side->outlier.few, &few, plan, launch, err);
+    return enqueue(&side->outlier, side->outlier.few, &few, plan, launch, err);
 }

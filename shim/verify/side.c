@@ -188,6 +188,15 @@ static enum status make_centroids(struct side *side, struct error *err)
     return status;
 }
 
+/* Those for compute_90 and later; what was compiled from older PTX does not, whatever the GPU. */
+static bool waits_for_stream(CUfunction function)
+{
+    int version = 0;
+    return cuda.cuLaunchKernelEx && cuda.cuFuncGetAttribute &&
+           !cuda.cuFuncGetAttribute(&version, CU_FUNC_ATTRIBUTE_PTX_VERSION, function) &&
+           version >= 90;
+}
+
 static enum status make_outlier(struct side *side, const struct side_settings *settings,
                                 struct error *err)
 {
@@ -212,6 +221,8 @@ static enum status make_outlier(struct side *side, const struct side_settings *s
         status = load_function(&gate->subset, module, "cuvet_outlier_subset", err);
     if (!status)
         status = load_function(&gate->kernel, module, "cuvet_outlier", err);
+    gate->waits = !status && waits_for_stream(gate->kernel) && waits_for_stream(gate->few) &&
+                  waits_for_stream(gate->subset);
     return status;
 }
 

@@ -180,14 +180,17 @@ def bench_copy(args):
 def bench_outlier(args):
     out, _ = run([os.path.join(args.build, "outlier_cost"), args.outlier], {})
     print("\noutlier: the gate's kernel on an ordinary launch against reading its sample once, us with the launch;")
-    print("phases of a single look: its part read, the others' merged, judged, published and learnt")
-    print("  %-6s %-10s %-10s %8s %8s %8s %8s   %5s %6s %6s %8s %6s" % (
-        "dtype", "input", "sample", "look", "read", "empty", "ratio", "part", "merge", "judge", "publish", "sealed"))
+    print("late: launched when the kernel in front has ended; behind: what it adds behind the reading; unsealed: of")
+    print("which the host learns nothing; phases of a single look: its part read, the others' merged, judged,")
+    print("published, learnt")
+    print("  %-6s %-9s %-8s %6s %6s %6s %6s %8s %6s %6s   %5s %5s %5s %7s %5s %6s" % (
+        "dtype", "input", "sample", "look", "read", "ratio", "late", "unsealed", "behind", "empty", "part", "merge",
+        "judge", "publish", "learn", "sealed"))
     for row in json_lines(out):
-        print("  %-6s %-10s %-10s %8.2f %8.2f %8.2f %7.2fx   %5.2f %6.2f %6.2f %8.2f %6s" % (
+        print("  %-6s %-9s %-8s %6.2f %6.2f %5.2fx %6.2f %8.2f %6.2f %6.2f   %5.2f %5.2f %5.2f %7.2f %5.2f %6s" % (
             row["dtype"], "%d KB" % (row["bytes"] // 1024), "%d KB" % (row["sampled"] // 1024),
-            row["look_us"], row["read_us"], row["empty_us"], row["look_us"] / row["read_us"],
-            *row["phase_us"], "yes" if row["sealed"] else "NO"))
+            row["look_us"], row["read_us"], row["look_us"] / row["read_us"], row["late_us"], row["unsealed_us"],
+            row["behind_us"], row["empty_us"], *row["phase_us"], "yes" if row["sealed"] else "NO"))
 
 
 def reference_formals():

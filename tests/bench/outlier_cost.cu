@@ -7,6 +7,11 @@
  * One JSON line for each dtype and size: microseconds of both and of an empty kernel, launches
  * included, median of interleaved runs; what the phases of a look take, means of single looks on
  * a GPU at rest; `sealed`: every run of the kernel ended with a seal.
+ *
+ * look_us is a look as cuvet launches it, late_us one that is launched when the kernel in front has
+ * ended, behind_us what it adds behind the reading kernel, unsealed_us a look of which the host
+ * learns nothing (the seal is in device memory): no variant of the product, but what the seal
+ * takes.
  */
 #include <algorithm>
 #include <cmath>
@@ -43,6 +48,8 @@ static CUevent before, after;
 static CUdeviceptr data;
 static outlier_call_few call;
 static uint64_t sequence, launches, sealed;
+static snapshot_seal *seal, *device_seal;
+static bool waits; /* the kernel does, see shim/verify/outlier_launch.h */
 
 __global__ void read_once(const uint4 *from, size_t units, size_t stride, uint32_t *to)
 {
@@ -89,25 +96,52 @@ static void lay_out(const format &format, size_t bytes)
     input.row_bytes = bytes;
     input.rows = 1;
     input.pieces = input.pieces_per_row = (uint32_t)((bytes + OUTLIER_PIECE - 1) / OUTLIER_PIECE);
-    input.sampled = std::min((uint32_t)input.pieces, (uint32_t)OUTLIER_PIECES);
+    bool integer = format.dtype == DTYPE_I32;
+    input.sampled =
+        std::min((uint32_t)input.pieces, (uint32_t)(integer ? OUTLIER_ID_PIECES : OUTLIER_PIECES));
     input.blocks = std::min((input.sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES,
-                            (uint32_t)OUTLIER_BLOCKS);
+                            (uint32_t)(OUTLIER_LINES / (integer ? OUTLIER_ID_LINES : 1)));
     input.period = 256;
     input.group = 67;
     input.dtype = (uint8_t)format.dtype;
     input.size = (uint8_t)format.size;
-    input.integer = format.dtype == DTYPE_I32;
+    input.integer = integer;
     input.aligned = 1;
     CHECK(cuMemsetD8((CUdeviceptr)input.entry, 0, sizeof(outlier_entry)));
 }
 
-static void run_look()
+static void launch_look(snapshot_seal *to, bool early)
 {
+    call.header.seal = to;
     call.header.sequence = ++sequence;
     call.outlier.seed = sequence * 0x9e3779b97f4a7c15u;
     void *params[] = {&call};
-    CHECK(cuLaunchKernel(look, call.input[0].blocks, 1, 1, OUTLIER_THREADS, 1, 1, 0, stream, params,
-                         NULL));
+    CUlaunchAttribute attribute = {};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig config = {};
+    config.gridDimX = call.input[0].blocks;
+    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+    config.blockDimX = OUTLIER_THREADS + OUTLIER_CLERKS;
+    config.hStream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = early;
+    CHECK(cuLaunchKernelEx(&config, look, params, NULL));
+}
+
+static void run_look()
+{
+    launch_look(seal, waits);
+}
+
+static void run_late()
+{
+    launch_look(seal, false);
+}
+
+static void run_unsealed()
+{
+    launch_look(device_seal, waits);
 }
 
 static void run_read()
@@ -117,6 +151,12 @@ static void run_read()
     unsigned blocks = (input.sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
     read_once<<<blocks, 256, 0, stream>>>((const uint4 *)data, units, units / blocks,
                                           (uint32_t *)call.outlier.slot);
+}
+
+static void run_behind()
+{
+    run_read();
+    run_look();
 }
 
 static void run_nothing()
@@ -134,9 +174,10 @@ static double time_us(void (*run)())
     CHECK(cuEventRecord(after, stream));
     CHECK(cuEventSynchronize(after));
     CHECK(cuEventElapsedTime(&ms, before, after));
-    launches++;
-    sealed += call.header.seal->sequence == sequence ||
-              call.header.seal->ordinary >> SEAL_TIME_BITS == sequence;
+    launches += call.header.seal == seal;
+    sealed +=
+        call.header.seal == seal && (call.header.seal->sequence == sequence ||
+                                     call.header.seal->ordinary >> SEAL_TIME_BITS == sequence);
     return (double)ms * 1000 / repeat;
 }
 
@@ -154,6 +195,7 @@ static void time_phases(double (&phase)[OUTLIER_PHASES])
         us = 0;
     for (int i = 0; i < looks; i++) {
         double us[OUTLIER_PHASES];
+        call.header.seal = seal;
         call.header.sequence = ++sequence;
         call.outlier.seed = sequence * 0x9e3779b97f4a7c15u;
         if (!outlier_phases(call, call.input[0].blocks, stream, us)) {
@@ -197,11 +239,15 @@ static void set_up(const char *path)
     CHECK(cudaFree(NULL)); /* the runtime's context, for the kernels above */
     CHECK(cuModuleLoad(&module, path));
     CHECK(cuModuleGetFunction(&look, module, "cuvet_outlier_few"));
+    int ptx = 0;
+    CHECK(cuFuncGetAttribute(&ptx, CU_FUNC_ATTRIBUTE_PTX_VERSION, look));
+    waits = ptx >= 90;
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuEventCreate(&before, CU_EVENT_DEFAULT));
     CHECK(cuEventCreate(&after, CU_EVENT_DEFAULT));
     CHECK(cuMemAlloc(&data, most));
-    call.header.seal = pinned<snapshot_seal>(1);
+    seal = pinned<snapshot_seal>(1);
+    device_seal = device_zeroed<snapshot_seal>(1);
     call.header.place = device_zeroed<snapshot_place>(1);
     call.header.arena = device_zeroed<snapshot_arena>(1);
     call.outlier.slot = device_zeroed<outlier_slot>(1);
@@ -229,21 +275,26 @@ int main(int argc, char **argv)
     for (const format &format : formats) {
         fill(format);
         for (size_t bytes = (size_t)16 << 10; bytes <= most; bytes *= 4) {
-            std::vector<double> ours, theirs, empty;
+            std::vector<double> ours, late, behind, unsealed, theirs, empty;
             lay_out(format, bytes);
             launches = sealed = 0;
             for (int i = 0; i < 25; i++) {
                 ours.push_back(time_us(run_look));
+                late.push_back(time_us(run_late));
+                behind.push_back(time_us(run_behind));
+                unsealed.push_back(time_us(run_unsealed));
                 theirs.push_back(time_us(run_read));
                 empty.push_back(time_us(run_nothing));
             }
             double phase[OUTLIER_PHASES];
             time_phases(phase);
             printf("{\"dtype\": \"%s\", \"bytes\": %zu, \"sampled\": %zu, \"look_us\": %.2f, "
-                   "\"read_us\": %.2f, \"empty_us\": %.2f, \"phase_us\": [%.2f, %.2f, %.2f, %.2f], "
-                   "\"sealed\": %s}\n",
+                   "\"late_us\": %.2f, \"behind_us\": %.2f, \"unsealed_us\": %.2f, "
+                   "\"read_us\": %.2f, \"empty_us\": %.2f, "
+                   "\"phase_us\": [%.2f, %.2f, %.2f, %.2f, %.2f], \"sealed\": %s}\n",
                    format.name, bytes, (size_t)call.input[0].sampled * OUTLIER_PIECE, median(ours),
-                   median(theirs), median(empty), phase[0], phase[1], phase[2], phase[3],
+                   median(late), median(behind) - median(theirs), median(unsealed), median(theirs),
+                   median(empty), phase[0], phase[1], phase[2], phase[3], phase[4],
                    sealed == launches ? "true" : "false");
         }
     }

@@ -1,23 +1,21 @@
 /* outlier_phases.cu - the outlier kernel with a stamp at the end of each of its phases. */
 #include "outlier_phases.cuh"
 
-static __device__ unsigned long long stamp[128][OUTLIER_PHASES + 1];
+static __device__ unsigned long long stamp[OUTLIER_LINES][OUTLIER_PHASES + 1];
 
 #define OUTLIER_PHASE(number)                                                                      \
     if (threadIdx.x == 0)                                                                          \
     stamp[blockIdx.x][number] = global_timer()
 #include "shim/device/outlier.cu"
 
-static_assert(OUTLIER_BLOCKS <= sizeof(stamp) / sizeof(stamp[0]), "a row for each block");
-
 bool outlier_phases(const outlier_call_few &call, unsigned blocks, cudaStream_t stream,
                     double phase_us[OUTLIER_PHASES])
 {
-    static unsigned long long at[128][OUTLIER_PHASES + 1];
+    static unsigned long long at[OUTLIER_LINES][OUTLIER_PHASES + 1];
     memset(at, 0, sizeof at);
     if (cudaMemcpyToSymbol(stamp, at, sizeof at))
         return false;
-    cuvet_outlier_few<<<blocks, OUTLIER_THREADS, 0, stream>>>(call);
+    cuvet_outlier_few<<<blocks, OUTLIER_THREADS + OUTLIER_CLERKS, 0, stream>>>(call);
     if (cudaStreamSynchronize(stream) || cudaMemcpyFromSymbol(at, stamp, sizeof at))
         return false;
     for (unsigned b = 0; b < blocks; b++) {

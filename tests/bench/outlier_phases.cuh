@@ -5,8 +5,9 @@
 #include <cuda_runtime.h>
 #include "device/outlier_abi.h"
 
-/* Reads and adds up its part; waits for the others and merges; judges; publishes and learns. */
-enum { OUTLIER_PHASES = 4 };
+/* Reads and adds up its part; waits for the others and merges; judges; publishes; learns, as far as
+ * that takes longer. */
+enum { OUTLIER_PHASES = 5 };
 
 /* Waits for the stream. False when the launch failed. */
 bool outlier_phases(const outlier_call_few &call, unsigned blocks, cudaStream_t stream,

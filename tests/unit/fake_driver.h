@@ -48,8 +48,12 @@ static struct {
     atomic_int queries;     /* calls that ask the driver whether work is done */
     atomic_int copied;      /* segments */
     atomic_int strays;      /* copies outside any allocation, blocks without a call */
+    atomic_int early;       /* launches that do not wait for the end of the kernel in front */
     CUresult stream_state;
 } fake;
+
+/* For which architecture our kernels were compiled; outlives fake_driver_install. */
+static int fake_compiled_for = 75;
 
 static void *fake_alloc(size_t bytes)
 {
@@ -354,6 +358,30 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
     return CUDA_SUCCESS;
 }
 
+static CUresult fake_launch_ex(const CUlaunchConfig *config, CUfunction function, void **params,
+                               void **extra)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+            attribute->value.programmaticStreamSerializationAllowed)
+            atomic_fetch_add(&fake.early, 1);
+    }
+    return fake_launch(function, config->gridDimX, config->gridDimY, config->gridDimZ,
+                       config->blockDimX, config->blockDimY, config->blockDimZ,
+                       config->sharedMemBytes, config->hStream, params, extra);
+}
+
+static CUresult fake_function_attribute(int *out, CUfunction_attribute attribute,
+                                        CUfunction function)
+{
+    (void)function;
+    if (attribute != CU_FUNC_ATTRIBUTE_PTX_VERSION)
+        return CUDA_ERROR_INVALID_VALUE;
+    *out = fake_compiled_for;
+    return CUDA_SUCCESS;
+}
+
 static CUresult fake_module_load(CUmodule *out, const void *image)
 {
     *out = (CUmodule)(uintptr_t)image;
@@ -478,7 +506,9 @@ static void fake_driver_install(void)
         .cuCtxGetStreamPriorityRange = fake_priorities,
         .cuDeviceGetAttribute = fake_device_attribute,
         .cuGetErrorName = fake_error_name,
+        .cuFuncGetAttribute = fake_function_attribute,
         .cuLaunchKernel = fake_launch,
+        .cuLaunchKernelEx = fake_launch_ex,
         .cuMemAlloc = fake_mem_alloc,
         .cuMemHostAlloc = fake_host_alloc,
         .cuMemHostGetDevicePointer = fake_host_pointer,

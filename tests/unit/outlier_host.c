@@ -22,10 +22,10 @@ static void take_ids(const struct outlier_input *input, const char *row, uint64_
 {
     for (uint64_t i = first; i < last; i++) {
         int64_t value = outlier_integer(input->dtype, load(row + i * input->size, input->size));
-        uint64_t rank = outlier_rank(value);
+        uint32_t rank = outlier_rank(value);
         sums->count++;
-        sums->high = rank > sums->high ? rank : sums->high;
-        sums->low = ~rank > sums->low ? ~rank : sums->low;
+        sums->most = rank > sums->most ? rank : sums->most;
+        sums->hottest = ~rank > sums->hottest ? ~rank : sums->hottest;
         sums->bin[outlier_id_bin(value)]++;
     }
 }
@@ -35,7 +35,7 @@ static void merge(struct outlier_sums *sums, const struct outlier_tally *tally, 
     float hottest = tally->square / (float)elements;
     sums->square += (double)tally->square + tally->far;
     for (int i = 0; i < OUTLIER_SKETCH; i++)
-        sums->sketch[i] += (double)tally->sketch[i];
+        sums->sketch[i] += tally->sketch[i];
     sums->count += tally->count;
     sums->nans += tally->nans;
     sums->infs += tally->infs;

@@ -111,8 +111,8 @@ static void open_stream(struct stream *s, enum outlier_detector detector, int dt
         .aligned = bytes % 16 == 0,
     };
     s->input.pieces_per_row = (uint32_t)s->input.pieces;
-    s->input.sampled =
-        (uint32_t)(s->input.pieces < OUTLIER_PIECES ? s->input.pieces : OUTLIER_PIECES);
+    uint32_t most = s->input.integer ? OUTLIER_ID_PIECES : OUTLIER_PIECES;
+    s->input.sampled = s->input.pieces < most ? (uint32_t)s->input.pieces : most;
     uint64_t period = (uint64_t)columns * size / 16;
     s->input.period = (uint32_t)(s->input.aligned ? (period ? period : 1) : (uint64_t)columns);
     s->header = (struct outlier_header){

@@ -129,6 +129,13 @@ static int set_up(void **state)
     return 0;
 }
 
+static int set_up_new_gpu(void **state)
+{
+    fake_compiled_for = 90;
+    *state = build(0, 0);
+    return 0;
+}
+
 static int set_up_poor(void **state)
 {
     *state = build(0, 0.01);
@@ -170,6 +177,12 @@ static int tear_down(void **state)
     pipeline_fixture_close(&world->fixture);
     free(world);
     return 0;
+}
+
+static int tear_down_new_gpu(void **state)
+{
+    fake_compiled_for = 75;
+    return tear_down(state);
 }
 
 /* The next values of an ordinary program; `spike` is put among those of `a`. */
@@ -246,6 +259,26 @@ static void nothing_waits_for_the_gate(void **state)
         launch(world, 0);
     assert_int_equal(fake.queries, queries);
     assert_int_equal(world->skip[SKIP_ORDINARY], 1 + ORDINARY);
+}
+
+/* A kernel that does not wait for its stream must not be there before its turn. */
+static void old_machine_code_is_launched_in_turn(void **state)
+{
+    launch_ordinary(*state, ORDINARY);
+    assert_int_equal(fake.looks, ORDINARY);
+    assert_int_equal(fake.early, 0);
+}
+
+static void kernels_that_wait_are_launched_early(void **state)
+{
+    struct world *world = *state;
+    launch_ordinary(world, ORDINARY);
+    assert_int_equal(fake.early, ORDINARY);
+    launch(world, 50);
+    settle(world);
+    assert_int_equal(fake.early, fake.looks); /* and nothing else is */
+    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY);
 }
 
 static void an_unusual_launch_is_checked(void **state)
@@ -580,6 +613,9 @@ int main(void)
         TEST(a_reset_forgets_and_learns_anew),
         cmocka_unit_test(old_distances_do_not_enter_a_new_window),
         cmocka_unit_test(indices_are_bounded_and_stay),
+        TEST(old_machine_code_is_launched_in_turn),
+        cmocka_unit_test_setup_teardown(kernels_that_wait_are_launched_early, set_up_new_gpu,
+                                        tear_down_new_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

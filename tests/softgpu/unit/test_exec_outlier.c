@@ -40,8 +40,8 @@ static bool open_outlier(const char *name)
     assert_non_null(kernel);
     if (exec_prepare(kernel, &err))
         fail_msg("%s", err.text);
-    bench.launch =
-        (struct exec_launch){.kernel = kernel, .block = {OUTLIER_THREADS, 1, 1}, .grid = {1, 1, 1}};
+    bench.launch = (struct exec_launch){
+        .kernel = kernel, .block = {OUTLIER_THREADS + OUTLIER_CLERKS, 1, 1}, .grid = {1, 1, 1}};
     return true;
 }
 
@@ -54,6 +54,7 @@ struct looked_at {
 static struct outlier_call call;
 static struct looked_at input[OUTLIER_INPUTS];
 static uint64_t words, sequence;
+static uint32_t looks; /* since set_up; each unlocks the entries as another version */
 
 /* A row of `bytes` at an odd place where it is not to be aligned; of the same layout as
  * verify/outlier.c makes. */
@@ -78,11 +79,14 @@ static void add_input(unsigned i, int dtype, unsigned size, bool integer, bool a
         .aligned = aligned,
     };
     in->pieces_per_row = in->sampled = (uint32_t)in->pieces;
-    if (in->sampled > OUTLIER_PIECES)
-        in->sampled = OUTLIER_PIECES;
+    uint32_t most = integer ? OUTLIER_ID_PIECES : OUTLIER_PIECES;
+    if (in->sampled > most)
+        in->sampled = most;
     in->blocks = (in->sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
-    if (in->blocks > OUTLIER_BLOCKS / inputs)
-        in->blocks = OUTLIER_BLOCKS / inputs;
+    in->first_line = i * (OUTLIER_LINES / inputs);
+    uint32_t room = OUTLIER_LINES / inputs / (integer ? OUTLIER_ID_LINES : 1);
+    if (in->blocks > room)
+        in->blocks = room;
     input[i].host = *in;
     input[i].host.address = (uint64_t)(uintptr_t)bench_at(data) + skew;
     input[i].host.entry = &input[i].entry;
@@ -96,6 +100,7 @@ static void set_up(void)
 {
     uint64_t slot = bench_area(sizeof(struct outlier_slot));
     words = bench_area(8192);
+    looks = 0;
     memset(&call, 0, sizeof(call));
     struct snapshot_arena *arena = bench_at(words + 1024);
     *arena = (struct snapshot_arena){
@@ -150,7 +155,7 @@ static void compare(unsigned i, const char *what)
 {
     const struct outlier_entry *got = bench_at((uint64_t)(uintptr_t)input[i].device.entry);
     const struct outlier_entry *want = &input[i].entry;
-    assert_int_equal(got->lock, 0);
+    assert_int_equal(got->version, 2 * looks);
     assert_int_equal(got->launches, want->launches);
     assert_int_equal(got->epoch, want->epoch);
     for (int f = 0; f < OUTLIER_CHARTS; f++) {
@@ -172,6 +177,7 @@ static bool launch(const char *what)
     struct outlier_answer answer = {0};
     struct outlier_input host[OUTLIER_INPUTS];
     call.header.sequence = ++sequence;
+    looks++;
     header.seed = call.outlier.seed = draw();
     header.answer = &answer;
     for (unsigned i = 0; i < header.inputs; i++)
@@ -280,6 +286,28 @@ static void an_epoch_begins_with_nothing(void **state)
     assert_int_equal(input[0].entry.launches, 1);
 }
 
+/* Another launch learns: this one judges, but leaves the statistics to the other. */
+static void who_finds_an_entry_in_use_does_not_learn(void **state)
+{
+    (void)state;
+    if (!open_outlier("cuvet_outlier"))
+        skip();
+    set_up();
+    add_input(0, DTYPE_BF16, 2, false, true, 20 * OUTLIER_PIECE, 1);
+    struct outlier_entry *entry = bench_at((uint64_t)(uintptr_t)input[0].device.entry), before;
+    fill(&input[0].host);
+    launch("free");
+    entry->version++;
+    before = *entry;
+    call.header.sequence = ++sequence;
+    bench.launch.params = &call;
+    if (exec_run(&bench.launch, &bench.fault))
+        fail_msg("in use: %s", bench.fault.text);
+    const struct snapshot_seal *seal = bench_at(words);
+    assert_int_equal(seal->ordinary >> SEAL_TIME_BITS, sequence);
+    assert_memory_equal(entry, &before, sizeof(before));
+}
+
 /* NaN, Inf and a value whose square f32 does not hold arrive, each by its own word of a line. */
 static void what_is_not_ordinary_is_called(void **state)
 {
@@ -308,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_sample_is_the_same_on_both_sides),
         cmocka_unit_test(every_input_is_merged_by_itself),
         cmocka_unit_test(an_epoch_begins_with_nothing),
+        cmocka_unit_test(who_finds_an_entry_in_use_does_not_learn),
         cmocka_unit_test(what_is_not_ordinary_is_called),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
