@@ -349,9 +349,10 @@ static void a_quantised_product_is_bound(void **state)
     if (!spec)
         fail_msg("%s %s", skip_text(skip), err.text);
     uint64_t vx = 0x10000, vy = 0x20000, ids = 0, dst = 0x30000;
-    uint32_t cols = 512, row = 2, column = 16, rows = 41, three[3] = {0}, fusion[8] = {0};
-    void *params[] = {&vx,   &vy,  &ids,    &fusion, &dst,  &cols, three, &row, &column, &rows,
-                      three, &row, &column, &rows,   three, &row,  &row,  &row, &row};
+    uint32_t cols = 512, row = 2, column = 16, rows = 41, fastdiv[3] = {0}, fusion[8] = {0};
+    void *params[] = {&vx,     &vy,     &ids,  &fusion, &dst, &cols,   fastdiv,
+                      &row,    &column, &rows, fastdiv, &row, &column, &rows,
+                      fastdiv, &row,    &row,  &row,    &row};
     struct launch launch = {.grid = {21, 1, 1}, .block = {32, 4, 1}, .params = params};
     struct binding b;
     if (binding_make(spec, &launch, &b, &err))
