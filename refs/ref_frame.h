@@ -255,9 +255,7 @@ template <class E> struct ref_frame {
 /* The group's total of a and of b, for every lane. */
 template <class E> REF_FN void ref_group_add(int lanes, double &v, E &a, E &b)
 {
-    v = ref_warp_add(v);
-    a = ref_warp_add(a);
-    b = ref_warp_add(b);
+    ref_warp_add(v, a, b);
     if (lanes == 32)
         return;
     __shared__ double part[3][REF_THREADS / 32];
@@ -302,7 +300,8 @@ template <class E> REF_FN void ref_group_total(int lanes, double &v, E &a, E &b)
 template <class E> REF_FN void ref_group_max(int lanes, double &v, E &e)
 {
     bool nan = v != v;
-    double x = ref_warp_max(v), y = ref_warp_max((double)e);
+    double x = v, y = (double)e;
+    ref_warp_max(x, y);
     nan = __any_sync(0xffffffffu, nan);
     if (lanes != 32) {
         __shared__ double part[2][REF_THREADS / 32];
@@ -312,8 +311,9 @@ template <class E> REF_FN void ref_group_max(int lanes, double &v, E &e)
             part[1][threadIdx.x / 32] = y;
         }
         __syncthreads();
-        x = ref_warp_max(part[0][threadIdx.x & 7]);
-        y = ref_warp_max(part[1][threadIdx.x & 7]);
+        x = part[0][threadIdx.x & 7];
+        y = part[1][threadIdx.x & 7];
+        ref_warp_max(x, y);
     }
     v = nan ? ref_nan() : x;
     e = (E)y;

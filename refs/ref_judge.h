@@ -399,20 +399,20 @@ template <class E> REF_FN void ref_settle(ref_verdict *cold, const ref_hot<E> &h
 
 #ifdef __CUDACC__
 
-template <class T> REF_FN T ref_warp_add(T x)
+/* The warp's sums and maxima, for every lane. Several at once take the time of one: most of that is
+ * waiting for a shuffle. */
+template <class... T> REF_FN void ref_warp_add(T &...x)
 {
     REF_ROLLED
     for (int step = 16; step; step >>= 1)
-        x += __shfl_xor_sync(0xffffffffu, x, step);
-    return x;
+        ((x += __shfl_xor_sync(0xffffffffu, x, step)), ...);
 }
 
-REF_FN double ref_warp_max(double x)
+template <class... T> REF_FN void ref_warp_max(T &...x)
 {
     REF_ROLLED
     for (int step = 16; step; step >>= 1)
-        x = ref_more(x, __shfl_xor_sync(0xffffffffu, x, step));
-    return x;
+        ((x = ref_more(x, __shfl_xor_sync(0xffffffffu, x, step))), ...);
 }
 
 /* ref_verdict_merge, once in the code and not wherever it is used. */
@@ -438,11 +438,11 @@ REF_FN void ref_warp_merge(ref_verdict *mine, ref_verdict *out)
 {
     const unsigned all = 0xffffffffu;
     unsigned lane = threadIdx.x & 31;
-    unsigned long long checked = ref_warp_add((unsigned long long)mine->checked);
-    unsigned long long measured = ref_warp_add((unsigned long long)mine->measured);
-    double square = ref_warp_add(mine->sum_square), bias = ref_warp_add(mine->sum_signed);
-    double max_abs = ref_warp_max(mine->max_abs), max_rel = ref_warp_max(mine->max_rel);
-    double ratio = ref_warp_max(mine->max_ratio);
+    unsigned long long checked = mine->checked, measured = mine->measured;
+    double square = mine->sum_square, bias = mine->sum_signed;
+    double max_abs = mine->max_abs, max_rel = mine->max_rel, ratio = mine->max_ratio;
+    ref_warp_add(checked, measured, square, bias);
+    ref_warp_max(max_abs, max_rel, ratio);
     unsigned holders =
         __ballot_sync(all, mine->worst_index != REF_NO_INDEX && mine->max_ratio == ratio);
     bool rare = mine->violations | mine->class_mismatch | mine->wide | mine->refused;
@@ -508,17 +508,27 @@ REF_FN void ref_start_clock()
         *ref_started() = ref_global_timer();
 }
 
+enum { REF_VERDICT_WORDS = sizeof(ref_verdict) / 8 };
+
+/* Its first words, by one warp. */
+REF_FN void ref_copy_verdict(ref_verdict *to, const ref_verdict *from, int words)
+{
+    static_assert(sizeof(ref_verdict) % 8 == 0 && REF_VERDICT_WORDS <= 32, "a word for each lane");
+    __syncwarp();
+    if ((int)threadIdx.x % 32 < words)
+        ((volatile unsigned long long *)to)[threadIdx.x % 32] =
+            ((const unsigned long long *)from)[threadIdx.x % 32];
+    __syncwarp();
+}
+
 /* All of the answer but its last word, the sequence, which the host waits for; then that. */
 REF_FN void ref_publish(const ref_call *call, const ref_verdict *total)
 {
-    volatile unsigned long long *to = (volatile unsigned long long *)call->answer;
-    const unsigned long long *from = (const unsigned long long *)total;
-    static_assert(sizeof(ref_verdict) % 8 == 0, "the sequence is the last word");
-    REF_ROLLED
-    for (int i = 0; i < (int)(sizeof *total / 8) - 1; i++)
-        to[i] = from[i];
-    __threadfence_system();
-    to[sizeof *total / 8 - 1] = call->sequence;
+    ref_copy_verdict(call->answer, total, REF_VERDICT_WORDS - 1);
+    if (threadIdx.x == 0) {
+        __threadfence_system();
+        *(volatile unsigned long long *)&call->answer->sequence = call->sequence;
+    }
 }
 
 /* Block answers, then by the last block the whole answer. `mine` is used up: a thread's local
@@ -528,8 +538,9 @@ REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine)
     __shared__ ref_verdict total;
     __shared__ bool last;
     ref_block_merge(mine, &total);
+    if (threadIdx.x < 32)
+        ref_copy_verdict(&call->partial[blockIdx.x - call->first_block], &total, REF_VERDICT_WORDS);
     if (threadIdx.x == 0) {
-        call->partial[blockIdx.x - call->first_block] = total;
         __threadfence();
         last = atomicInc(call->ticket, call->blocks - 1) == call->blocks - 1;
     }
@@ -537,15 +548,18 @@ REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine)
     if (!last)
         return;
     __threadfence();
-    ref_verdict_clear(mine);
+    if (threadIdx.x < call->blocks)
+        *mine = call->partial[threadIdx.x]; /* all of its words at once */
+    else
+        ref_verdict_clear(mine);
     REF_ROLLED
-    for (unsigned i = threadIdx.x; i < call->blocks; i += REF_THREADS)
+    for (unsigned i = threadIdx.x + REF_THREADS; i < call->blocks; i += REF_THREADS)
         ref_merge_slowly(mine, &call->partial[i]);
     ref_block_merge(mine, &total);
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0)
         total.busy = ref_global_timer() - *ref_started();
+    if (threadIdx.x < 32)
         ref_publish(call, &total);
-    }
 }
 
 #else
