@@ -260,10 +260,10 @@ ifeq ($(VARIANT),cover)
 GENCODE := -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX)
 DEVICE_FLAGS += -lineinfo
 else
-$(GEN)/outlier.fatbin: GENCODE = $(file <$(GEN)/gencode-each)
+$(GEN)/snapshot.fatbin $(GEN)/outlier.fatbin: GENCODE = $(file <$(GEN)/gencode-each)
 endif
 ifneq ($(filter release cover,$(VARIANT)),)
-$(GEN)/snapshot.fatbin: shim/device/snapshot.cu $(GEN)/gencode
+$(GEN)/snapshot.fatbin: shim/device/snapshot.cu $(GEN)/gencode-each
 	$(nvcc_fatbin)
 $(GEN)/outlier.fatbin: shim/device/outlier.cu $(GEN)/gencode-each
 	$(nvcc_fatbin)

@@ -16,6 +16,7 @@
  * round trips, where their histograms are added up in global memory and fenced.
  */
 #include <stddef.h>
+#include "device/early.cuh"
 #include "device/outlier_batch.cuh"
 #include "device/outlier_merge.cuh"
 #include "device/snapshot_copy.cuh"
@@ -162,17 +163,15 @@ static __device__ void seal_ordinary(const snapshot_header &header, const outlie
 static __device__ bool open_copy(const snapshot_header &header, outlier_slot *slot, uint32_t age)
 {
     snapshot_place *place = header.place;
-    bool room = take_room(header.arena, header.bytes, place);
-    if (!room)
-        place->begin = place->end = place->base = 0;
+    uint64_t room = take_room(header, look_at(header.arena));
     *(volatile uint64_t *)&place->started = global_timer() - age;
     place->claimed = header.sequence;
     slot->done = 0;
     *(volatile uint64_t *)&slot->next = header.sequence << OUTLIER_CHUNK_BITS;
     __threadfence();
-    *(volatile uint64_t *)&place->found = header.sequence;
+    tell_place(header, room);
     __threadfence();
-    return room;
+    return room != 0;
 }
 
 /* One thread: room for the snapshot where it is wanted, and the word to the other blocks. What is
@@ -189,7 +188,7 @@ template <class Call> static __device__ bool publish(const Call &call, bool call
     else if (!room)
         seal_copies(header, 0, true);
     else if (!call.outlier.chunks)
-        seal_copies(header, header.place->base, call.outlier.seals);
+        seal_copies(header, base_of(header, header.place->found), call.outlier.seals);
     return room && call.outlier.chunks;
 }
 

@@ -10,15 +10,6 @@
 
 enum { WARPS = OUTLIER_THREADS / 32, UNROLL = OUTLIER_PIECE / 16 / 32 };
 
-/* The look may be there before the kernel in front of it has ended (verify/outlier_launch.c): all
- * threads of all blocks pass here before they touch any memory. */
-static __device__ __forceinline__ void wait_for_stream()
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
 /* A barrier of the threads that look, without the clerk (outlier.cu). */
 static __device__ __forceinline__ void join_lookers()
 {
@@ -273,8 +264,8 @@ static __device__ __forceinline__ void each_element(const outlier_input &input,
         uint64_t raw[UNROLL];
 #pragma unroll
         for (int i = 0; i < UNROLL; i++)
-            raw[i] = from + 32 * i < at.units ? load_raw(at.address + (from + 32 * i) * size, size)
-                                              : 0;
+            raw[i] =
+                from + 32 * i < at.units ? load_raw(at.address + (from + 32 * i) * size, size) : 0;
 #pragma unroll 1
         for (int i = 0; i < UNROLL && from + 32 * i < at.units; i++)
             take(make_uint4((uint32_t)raw[i], (uint32_t)(raw[i] >> 32), 0, 0), from - lane + 32 * i,
@@ -284,9 +275,8 @@ static __device__ __forceinline__ void each_element(const outlier_input &input,
 
 /* Aligned, in a format that has a fast path. */
 template <int DTYPE>
-static __device__ __forceinline__ void look_at_floats(held_piece *piece,
-                                                      const outlier_input &input, uint64_t seed,
-                                                      block_sums *block)
+static __device__ __forceinline__ void look_at_floats(held_piece *piece, const outlier_input &input,
+                                                      uint64_t seed, block_sums *block)
 {
     float_look look = {};
     look.tiny = outlier_tiny(DTYPE);
@@ -369,9 +359,8 @@ static __device__ __forceinline__ void look_at_i32(held_piece *piece, const outl
     keep_ids(block, count ? id_look{outlier_rank(high), ~outlier_rank(low), count} : id_look{});
 }
 
-static __device__ __forceinline__ void look_at_any_ids(held_piece *piece,
-                                                       const outlier_input &input, uint64_t seed,
-                                                       block_sums *block)
+static __device__ __forceinline__ void
+look_at_any_ids(held_piece *piece, const outlier_input &input, uint64_t seed, block_sums *block)
 {
     id_look look = {};
     each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
@@ -389,11 +378,10 @@ static __device__ __forceinline__ void look_at_any_ids(held_piece *piece,
     keep_ids(block, look);
 }
 
-/* All threads, from the pieces that they hold on; `block` is clear before. Ends with the warps' parts in
- * shared memory, not yet synchronised. */
-static __device__ __forceinline__ void look_at_input(held_piece *piece,
-                                                     const outlier_input &input, uint64_t seed,
-                                                     block_sums *block)
+/* All threads, from the pieces that they hold on; `block` is clear before. Ends with the warps'
+ * parts in shared memory, not yet synchronised. */
+static __device__ __forceinline__ void look_at_input(held_piece *piece, const outlier_input &input,
+                                                     uint64_t seed, block_sums *block)
 {
     if (input.integer && input.aligned && input.dtype == DTYPE_I32)
         look_at_i32(piece, input, seed, block);

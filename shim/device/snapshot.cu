@@ -18,8 +18,8 @@ static __device__ void finish(const snapshot_header &header, uint64_t base)
     if (atomicAdd(header.ticket, 1) != gridDim.x - 1)
         return;
     *header.ticket = 0;
+    __threadfence(); /* what all blocks have written is behind the seal's own fence */
     uint64_t busy = stop_clock(header, header.seal != NULL);
-    __threadfence_system();
     if (header.seal)
         write_seal(header, base, busy);
 }
@@ -33,6 +33,7 @@ static __device__ bool wanted(const snapshot_header &header)
 
 template <class Call> static __device__ void copy(const Call &call)
 {
+    wait_for_stream();
     if (!wanted(call.header))
         return;
     start_clock(call.header);
@@ -69,6 +70,7 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
     cuvet_snapshot_touch(const __grid_constant__ snapshot_call_touch call)
 {
+    wait_for_stream();
     if (!wanted(call.header))
         return;
     start_clock(call.header);

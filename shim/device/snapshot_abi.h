@@ -106,29 +106,37 @@ struct snapshot_seal {
     uint64_t value[SNAPSHOT_VALUES];
 };
 
-enum { SEAL_TIME_BITS = 24 };
+enum { SEAL_TIME_BITS = 24, PLACE_BITS = 30, SNAPSHOT_ALIGN = 256 };
 
-/* Where one slot's snapshot was placed; device memory, zero at first. */
+/*
+ * Where one slot's snapshot was placed; device memory, zero at first. `found` says it in one word,
+ * so that whoever reads it needs no second look at memory: the sequence << PLACE_BITS (what does
+ * not fit is left out) and the offset in the arena in units of SNAPSHOT_ALIGN, plus 1; 0 for no
+ * room.
+ */
 struct snapshot_place {
-    uint64_t claimed;          /* the sequence whose place is being looked for ... */
-    uint64_t found;            /* ... and the one for which what follows is true */
-    uint64_t begin, end, base; /* as in the seal */
-    uint64_t started;          /* %globaltimer at the beginning of the copy under way */
-    uint64_t busy;             /* of the copies of this snapshot that are done */
+    uint64_t claimed;    /* the sequence whose place is being looked for, or was */
+    uint64_t found;      /* ... and the one that has one */
+    uint64_t begin, end; /* as in the seal */
+    uint64_t started;    /* %globaltimer at the beginning of the copy under way */
+    uint64_t busy;       /* of the copies of this snapshot that are done */
 };
+
+#define SNAPSHOT_MOST_ARENA ((1ull << PLACE_BITS) * SNAPSHOT_ALIGN - SNAPSHOT_ALIGN)
 
 /* The arena of a context, in device memory but for the tail. */
 struct snapshot_arena {
-    uint64_t base, bytes; /* device address, 256-aligned; length */
-    uint64_t head;        /* all below was handed out */
-    uint64_t tail_seen;   /* the host's tail when it was last looked at */
-    uint64_t *tail;       /* pinned host memory: all below is free again */
+    uint64_t bytes;
+    uint64_t head;      /* all below was handed out */
+    uint64_t tail_seen; /* the host's tail when it was last looked at */
+    uint64_t *tail;     /* pinned host memory: all below is free again */
 };
 
 /*
  * The beginning of all call structs. Room in the arena is taken by the first block of the first
  * copy of a sequence, when the GPU gets there, not when the host enqueues: a host that runs far
- * ahead holds no memory for launches that have not run. With `place` NULL, `base` is the place.
+ * ahead holds no memory for launches that have not run. `base` is the arena's; with `place` NULL
+ * the snapshot's.
  *
  * Grid: as many blocks of SNAPSHOT_THREADS threads as all segments have chunks, at least one. The
  * last block to finish resets *ticket to 0 and, when `seal` is set, fills it in and writes the
@@ -142,7 +150,7 @@ struct snapshot_header {
     struct snapshot_place *place;
     const uint64_t *when; /* sequence * 2 + 1 there: copy; anything else: do nothing; NULL: copy */
     uint64_t base;
-    uint64_t bytes; /* of the snapshot, a multiple of 256 */
+    uint64_t bytes; /* of the snapshot, a multiple of SNAPSHOT_ALIGN */
     uint32_t segments;
     uint32_t values;                 /* elements of the snapshot whose bits go into the seal: */
     uint64_t value[SNAPSHOT_VALUES]; /* offset << 4 | bytes, aligned to them; none: 0 */

@@ -5,6 +5,7 @@
 #ifndef DEVICE_SNAPSHOT_COPY_CUH
 #define DEVICE_SNAPSHOT_COPY_CUH
 
+#include "device/early.cuh"
 #include "device/snapshot_abi.h"
 
 /* One unit at `offset` of a row: as a vector when it lies inside, else its valid bytes alone. */
@@ -21,7 +22,8 @@ static __device__ void copy_edge(uint64_t source, uint64_t target, uint64_t byte
     }
 }
 
-/* Units [first, last) of one row, shared by `threads` threads; edges byte by byte. */
+/* Units [first, last) of one row, shared by `threads` threads; edges byte by byte. Several loads of
+ * a thread are under way at once. */
 static __device__ void copy_row(uint64_t source, uint64_t target, uint64_t bytes, uint64_t first,
                                 uint64_t last, uint32_t thread, uint32_t threads)
 {
@@ -29,13 +31,24 @@ static __device__ void copy_row(uint64_t source, uint64_t target, uint64_t bytes
     const uint4 *from = (const uint4 *)(source - skew);
     uint4 *to = (uint4 *)(target - skew);
     const uint64_t whole_first = skew ? 1 : 0, whole_last = (skew + bytes) / SNAPSHOT_UNIT;
+    uint4 value[SNAPSHOT_UNROLL];
 
 #pragma unroll 1
-    for (uint64_t unit = first + thread; unit < last; unit += threads) {
-        if (unit >= whole_first && unit < whole_last)
-            to[unit] = from[unit];
-        else
-            copy_edge(source, target, bytes, unit, skew);
+    for (uint64_t unit = first + thread; unit < last; unit += SNAPSHOT_UNROLL * threads) {
+#pragma unroll
+        for (uint32_t i = 0; i < SNAPSHOT_UNROLL; i++) {
+            uint64_t at = unit + i * threads;
+            if (at < last && at >= whole_first && at < whole_last)
+                value[i] = from[at];
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < SNAPSHOT_UNROLL; i++) {
+            uint64_t at = unit + i * threads;
+            if (at < last && at >= whole_first && at < whole_last)
+                to[at] = value[i];
+            else if (at < last)
+                copy_edge(source, target, bytes, at, skew);
+        }
     }
 }
 
@@ -152,49 +165,74 @@ static __device__ uint64_t global_timer()
     return now;
 }
 
-/* Takes room of the arena: a ring of ever growing offsets, in which no snapshot wraps around. */
-static __device__ bool take_room(snapshot_arena *arena, uint64_t bytes, snapshot_place *place)
+/* The arena as it was at some time, all from one line of memory. */
+struct arena_seen {
+    uint64_t bytes, head, tail;
+};
+
+static __device__ arena_seen look_at(const snapshot_arena *arena)
 {
-    volatile uint64_t *head = &arena->head, *seen = &arena->tail_seen;
+    const volatile uint64_t *head = &arena->head, *tail = &arena->tail_seen;
+    return {arena->bytes, *head, *tail};
+}
+
+/* Takes room of the arena: a ring of ever growing offsets, in which no snapshot wraps around. Gives
+ * the place's part of snapshot_place.found, 0 where there is none. */
+static __device__ uint64_t take_room(const snapshot_header &header, arena_seen seen)
+{
+    snapshot_arena *arena = header.arena;
     for (;;) {
-        uint64_t begin = *head, start = begin, at = begin % arena->bytes;
-        if (at + bytes > arena->bytes)
-            start += arena->bytes - at;
-        uint64_t end = start + bytes;
-        if (end - *seen > arena->bytes)
-            *seen = *(volatile uint64_t *)arena->tail; /* far away: only looked at when needed */
+        uint64_t start = seen.head, at = start % seen.bytes;
+        if (at + header.bytes > seen.bytes)
+            start += seen.bytes - at;
+        uint64_t end = start + header.bytes;
+        if (end - seen.tail > seen.bytes) { /* far away: only looked at when needed */
+            seen.tail = *(volatile uint64_t *)arena->tail;
+            *(volatile uint64_t *)&arena->tail_seen = seen.tail;
+        }
         /* An arena that is all free takes any snapshot, wherever its head stands. */
-        if (end - *seen > arena->bytes && begin != *seen)
-            return false;
-        if (atomicCAS((unsigned long long *)&arena->head, begin, end) != begin)
-            continue;
-        place->begin = begin;
-        place->end = end;
-        place->base = arena->base + start % arena->bytes;
-        return true;
+        bool room = end - seen.tail <= seen.bytes || seen.head == seen.tail;
+        uint64_t there =
+            room ? atomicCAS((unsigned long long *)&arena->head, seen.head, end) : seen.head;
+        if (there == seen.head) {
+            header.place->begin = room ? seen.head : 0;
+            header.place->end = room ? end : 0;
+            return room ? start % seen.bytes / SNAPSHOT_ALIGN + 1 : 0;
+        }
+        seen.head = there;
     }
 }
 
+static __device__ void tell_place(const snapshot_header &header, uint64_t place)
+{
+    *(volatile uint64_t *)&header.place->found = header.sequence << PLACE_BITS | place;
+}
+
+/* The snapshot's address, from what was found; 0: there is no room. */
+static __device__ uint64_t base_of(const snapshot_header &header, uint64_t found)
+{
+    uint64_t place = found & (((uint64_t)1 << PLACE_BITS) - 1);
+    return place ? header.base + (place - 1) * SNAPSHOT_ALIGN : 0;
+}
+
 /* Thread 0: where this sequence's snapshot lies. The first block to ask finds the place, which it
- * does without waiting for any other; 0 when there is no room. */
+ * does without waiting for any other; what it needs to know of the arena is under way while it
+ * learns that it is the first. 0 when there is no room. */
 static __device__ uint64_t find_place(const snapshot_header &header)
 {
     snapshot_place *place = header.place;
-    if (!place)
-        return header.base;
-    volatile uint64_t *found = &place->found;
-    unsigned long long claimed = *(volatile uint64_t *)&place->claimed;
-    if (claimed != header.sequence &&
-        atomicCAS((unsigned long long *)&place->claimed, claimed, header.sequence) == claimed) {
-        if (!take_room(header.arena, header.bytes, place))
-            place->begin = place->end = place->base = 0;
-        __threadfence();
-        *found = header.sequence;
+    arena_seen seen = look_at(header.arena);
+    uint64_t found = atomicMax((unsigned long long *)&place->claimed, header.sequence);
+    if (found < header.sequence) {
+        found = take_room(header, seen);
+        tell_place(header, found);
+        return base_of(header, found);
     }
-    while (*found != header.sequence)
-        __nanosleep(50);
-    __threadfence();
-    return *(volatile uint64_t *)&place->base;
+    const uint64_t wanted = header.sequence << PLACE_BITS >> PLACE_BITS;
+    do
+        found = *(const volatile uint64_t *)&place->found;
+    while (found >> PLACE_BITS != wanted);
+    return base_of(header, found);
 }
 
 /* The bits of an element that the copies have put there, by whichever block. */

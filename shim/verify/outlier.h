@@ -46,7 +46,7 @@ uint64_t outliers_overflow(const struct outliers *outliers);
 /* What the gate has in one context. All zero: it is off there. */
 struct outlier_side {
     CUfunction kernel, few, subset; /* NULL: off */
-    bool waits;                     /* these kernels do, see outlier_launch.h */
+    bool waits;                     /* these kernels do, see enqueue.h */
     CUdeviceptr slots;              /* struct outlier_slot, one for each of the first check slots */
     uint32_t looks;                 /* how many of those; the others' launches are not looked at */
     CUdeviceptr entries;

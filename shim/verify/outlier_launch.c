@@ -1,6 +1,7 @@
 #include "verify/outlier_launch.h"
 
 #include <string.h>
+#include "verify/enqueue.h"
 
 static void describe(const struct side *side, const struct check *check,
                      const struct outlier_plan *plan, enum snapshot_part part,
@@ -28,38 +29,17 @@ static void shorten(const struct outlier_call *call, struct outlier_call_few *fe
     memcpy(few->segment, call->segment, sizeof(few->segment));
 }
 
-/*
- * Where the kernel waits for what is in front of it (wait_for_stream in device/outlier_look.cuh),
- * it is brought to the GPU while that still ends: a launch takes longer than most looks. All of its
- * threads wait until the kernel in front is complete, memory and all, and it lets nothing begin
- * early behind it; so a kernel behind it finds the stream as it would be without the attribute.
- */
 static enum status enqueue(const struct outlier_side *gate, CUfunction function, void *call,
                            const struct outlier_plan *plan, const struct launch *launch,
                            struct error *err)
 {
-    static const char *const what = "launching the outlier kernel";
-    void *params[] = {call};
-    CUstream stream = (CUstream)(uintptr_t)launch->stream;
-    unsigned threads =
-        OUTLIER_THREADS + (plan->detector == OUTLIER_FINGERPRINT ? OUTLIER_CLERKS : 0);
-    if (!gate->waits)
-        return cuda_check(err,
-                          cuda.cuLaunchKernel(function, plan->blocks, 1, 1, threads, 1, 1, 0,
-                                              stream, params, NULL),
-                          what);
-    CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                               .value.programmaticStreamSerializationAllowed = 1};
-    CUlaunchConfig config = {.gridDimX = plan->blocks,
-                             .gridDimY = 1,
-                             .gridDimZ = 1,
-                             .blockDimX = threads,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
-                             .hStream = stream,
-                             .attrs = &early,
-                             .numAttrs = 1};
-    return cuda_check(err, cuda.cuLaunchKernelEx(&config, function, params, NULL), what);
+    unsigned clerks = plan->detector == OUTLIER_FINGERPRINT ? OUTLIER_CLERKS : 0;
+    const struct own_kernel kernel = {.function = function,
+                                      .waits = gate->waits,
+                                      .blocks = plan->blocks,
+                                      .threads = OUTLIER_THREADS + clerks,
+                                      .doing = "launching the outlier kernel"};
+    return enqueue_kernel(&kernel, call, launch, err);
 }
 
 static enum status refuse(uint64_t chunks, struct error *err)

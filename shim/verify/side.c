@@ -5,6 +5,7 @@
 #include <time.h>
 #include "base/log.h"
 #include "verify/embedded.h"
+#include "verify/enqueue.h"
 
 enum { SIDES = 64 };
 
@@ -164,6 +165,7 @@ static enum status make_kernels(struct side *side, struct error *err)
                                     "loading the snapshot kernels");
     for (size_t i = 0; !status && i < sizeof(kernels) / sizeof(kernels[0]); i++)
         status = load_function(kernels[i].out, snapshot, kernels[i].name, err);
+    side->snapshot_waits = !status && enqueue_waits(side->snapshot); /* all are compiled alike */
     if (!status)
         status = load_function(&side->digest, snapshot, "cuvet_digest", err);
     if (!status)
@@ -186,15 +188,6 @@ static enum status make_centroids(struct side *side, struct error *err)
     for (int i = 0; !status && i < OUTLIER_CENTROIDS; i++)
         gate->quantile[i].value = -1;
     return status;
-}
-
-/* Those for compute_90 and later; what was compiled from older PTX does not, whatever the GPU. */
-static bool waits_for_stream(CUfunction function)
-{
-    int version = 0;
-    return cuda.cuLaunchKernelEx && cuda.cuFuncGetAttribute &&
-           !cuda.cuFuncGetAttribute(&version, CU_FUNC_ATTRIBUTE_PTX_VERSION, function) &&
-           version >= 90;
 }
 
 static enum status make_outlier(struct side *side, const struct side_settings *settings,
@@ -221,8 +214,8 @@ static enum status make_outlier(struct side *side, const struct side_settings *s
         status = load_function(&gate->subset, module, "cuvet_outlier_subset", err);
     if (!status)
         status = load_function(&gate->kernel, module, "cuvet_outlier", err);
-    gate->waits = !status && waits_for_stream(gate->kernel) && waits_for_stream(gate->few) &&
-                  waits_for_stream(gate->subset);
+    gate->waits = !status && enqueue_waits(gate->kernel) && enqueue_waits(gate->few) &&
+                  enqueue_waits(gate->subset);
     return status;
 }
 
@@ -282,14 +275,18 @@ static uint32_t submitted_words(const struct side *side)
 /* The arena and its head in one allocation: the head comes first, in a unit of its own. */
 static enum status make_arena(struct side *side, uint64_t bytes, struct error *err)
 {
-    enum { HEAD = 256, BEHIND = 256 /* ref_tensor.bytes: references read whole packs */ };
-    struct snapshot_arena head = {.bytes = bytes / HEAD * HEAD};
+    enum {
+        HEAD = SNAPSHOT_ALIGN,
+        BEHIND = 256 /* ref_tensor.bytes: references read whole packs */
+    };
+    uint64_t most = bytes < SNAPSHOT_MOST_ARENA ? bytes : SNAPSHOT_MOST_ARENA;
+    struct snapshot_arena head = {.bytes = most / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN};
     CUdeviceptr tail = 0;
     enum status status = make_pinned((void **)&side->tail, &tail, sizeof(*side->tail), err);
     if (!status)
         status = make_device(&side->arena, HEAD + head.bytes + BEHIND, err);
     side->arena_bytes = head.bytes;
-    head.base = side->arena + HEAD;
+    side->arena_base = side->arena + HEAD;
     head.tail = (uint64_t *)(uintptr_t)tail;
     return status
                ? status

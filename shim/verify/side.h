@@ -68,6 +68,7 @@ struct side {
     _Atomic(uint64_t) last_look; /* sequence << LOOK_BITS | slot of the latest that was enqueued */
     CUstream stream;             /* lowest priority, non-blocking */
     CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, digest;
+    bool snapshot_waits; /* the copy kernels do, see enqueue.h */
     CUfunction snapshot_touch, touch_find, touch_number;
     struct outlier_side outlier;
     CUmodule refs, refs_wide;
@@ -77,7 +78,8 @@ struct side {
     } * reference;           /* by index in ref_builtins, then users', REF_VARIANTS each */
     struct side_users users; /* references that the registry brings along */
     uint64_t arena_bytes;
-    CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it */
+    CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it ... */
+    CUdeviceptr arena_base;  /* ... and begins here */
     struct reclaim *reclaim; /* the collector's */
     uint64_t *tail;          /* pinned: how far the arena is free again */
     uint64_t newest;         /* the end of the latest snapshot that the collector heard of */

@@ -2,9 +2,10 @@
 
 #include <string.h>
 #include "verify/dtype.h"
+#include "verify/enqueue.h"
 #include "verify/touch.h"
 
-enum { ALIGN = 256 };
+enum { ALIGN = SNAPSHOT_ALIGN };
 
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
@@ -155,6 +156,7 @@ static void start(const struct side *side, const struct check *check,
         .arena = (struct snapshot_arena *)(uintptr_t)side->arena,
         .place = (struct snapshot_place *)(uintptr_t)(side->place +
                                                       slot * sizeof(struct snapshot_place)),
+        .base = side->arena_base,
         .bytes = check->arena_bytes,
         .values = check->binding.values,
     };
@@ -243,17 +245,17 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
     return chunks;
 }
 
-static enum status enqueue(CUfunction function, void *call, uint64_t chunks,
-                           const struct launch *launch, struct error *err)
+static enum status enqueue(const struct side *side, CUfunction function, void *call,
+                           uint64_t chunks, const struct launch *launch, struct error *err)
 {
-    void *params[] = {call};
     if (chunks > INT32_MAX)
         return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
-    return cuda_check(err,
-                      cuda.cuLaunchKernel(function, chunks ? (unsigned)chunks : 1, 1, 1,
-                                          SNAPSHOT_THREADS, 1, 1, 0,
-                                          (CUstream)(uintptr_t)launch->stream, params, NULL),
-                      "launching the snapshot kernel");
+    const struct own_kernel kernel = {.function = function,
+                                      .waits = side->snapshot_waits,
+                                      .blocks = chunks ? (unsigned)chunks : 1,
+                                      .threads = SNAPSHOT_THREADS,
+                                      .doing = "launching the snapshot kernel"};
+    return enqueue_kernel(&kernel, call, launch, err);
 }
 
 /* Where the outlier gate has the word, it was spoken before the launch. */
@@ -283,8 +285,8 @@ static enum status copy_subset(struct side *side, const struct check *check,
         snapshot_describe_subset(side, check, plan, part, &call.header, &call.select, call.segment);
     bool few = call.header.segments <= SNAPSHOT_FEW;
     finish_header(side, check, part, &call.header);
-    return enqueue(few ? side->snapshot_subset_few : side->snapshot_subset, &call, chunks, launch,
-                   err);
+    return enqueue(side, few ? side->snapshot_subset_few : side->snapshot_subset, &call, chunks,
+                   launch, err);
 }
 
 /* The widest word in which these all can be moved. */
@@ -345,7 +347,7 @@ static enum status copy_touch(struct side *side, const struct check *check,
                                 chunks);
     }
     finish_header(side, check, part, &call.header);
-    return enqueue(side->snapshot_touch, &call, chunks, launch, err);
+    return enqueue(side, side->snapshot_touch, &call, chunks, launch, err);
 }
 
 static enum status copy(struct side *side, const struct check *check,
@@ -356,7 +358,7 @@ static enum status copy(struct side *side, const struct check *check,
     uint64_t chunks = snapshot_describe(side, check, plan, part, &call.header, call.segment);
     bool few = call.header.segments <= SNAPSHOT_FEW;
     finish_header(side, check, part, &call.header);
-    return enqueue(few ? side->snapshot_few : side->snapshot, &call, chunks, launch, err);
+    return enqueue(side, few ? side->snapshot_few : side->snapshot, &call, chunks, launch, err);
 }
 
 static enum status copy_part(struct side *side, const struct check *check,
@@ -389,5 +391,5 @@ enum status snapshot_seal(struct side *side, const struct check *check, const st
     struct snapshot_call call;
     start(side, check, &call.header);
     call.header.when = word_of(side, check);
-    return enqueue(side->snapshot_few, &call, 0, launch, err);
+    return enqueue(side, side->snapshot_few, &call, 0, launch, err);
 }

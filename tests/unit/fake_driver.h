@@ -130,23 +130,25 @@ static inline const void *fake_no_image(void *user, const char *symbol, size_t *
     return NULL;
 }
 
-/* What thread 0 of the first block does on the GPU. */
-static void fake_find_place(const struct snapshot_header *header)
+/* What thread 0 of the first block does on the GPU, and of each: the snapshot's address, or 0. */
+static uint64_t fake_find_place(const struct snapshot_header *header)
 {
     struct snapshot_arena *arena = header->arena;
     struct snapshot_place *place = header->place;
-    if (place->found == header->sequence)
-        return;
     uint64_t tail = __atomic_load_n(arena->tail, __ATOMIC_ACQUIRE);
     uint64_t start = arena->head, at = arena->head % arena->bytes;
-    if (at + header->bytes > arena->bytes)
-        start += arena->bytes - at;
-    bool room = start + header->bytes - tail <= arena->bytes || arena->head == tail;
-    place->begin = room ? arena->head : 0;
-    place->end = room ? start + header->bytes : 0;
-    place->base = room ? arena->base + start % arena->bytes : 0;
-    arena->head = room ? place->end : arena->head;
-    place->found = header->sequence;
+    if (place->found >> PLACE_BITS != header->sequence) {
+        if (at + header->bytes > arena->bytes)
+            start += arena->bytes - at;
+        bool room = start + header->bytes - tail <= arena->bytes || arena->head == tail;
+        place->begin = room ? arena->head : 0;
+        place->end = room ? start + header->bytes : 0;
+        arena->head = room ? place->end : arena->head;
+        place->found =
+            header->sequence << PLACE_BITS | (room ? start % arena->bytes / SNAPSHOT_ALIGN + 1 : 0);
+    }
+    uint64_t found = place->found % (1ull << PLACE_BITS);
+    return found ? header->base + (found - 1) * SNAPSHOT_ALIGN : 0;
 }
 
 static void fake_segment(const struct snapshot_segment *s, uint64_t base)
@@ -190,16 +192,15 @@ static void fake_gather(const struct snapshot_select *select, const struct snaps
     }
 }
 
-static void fake_seal(const struct snapshot_header *header)
+static void fake_seal(const struct snapshot_header *header, uint64_t base)
 {
     header->seal->begin = header->place->begin;
     header->seal->end = header->place->end;
-    header->seal->base = header->place->base;
+    header->seal->base = base;
     header->seal->busy = atomic_load(&fake.copy_ns);
-    for (uint32_t i = 0; header->place->base && i < header->values; i++) {
+    for (uint32_t i = 0; base && i < header->values; i++) {
         header->seal->value[i] = 0;
-        memcpy((void *)&header->seal->value[i],
-               (void *)(uintptr_t)(header->place->base + (header->value[i] >> 4)),
+        memcpy((void *)&header->seal->value[i], (void *)(uintptr_t)(base + (header->value[i] >> 4)),
                header->value[i] & 15);
     }
     if (!atomic_load(&fake.hold_seals))
@@ -211,13 +212,13 @@ static void fake_copy(const struct snapshot_header *header, const struct snapsho
 {
     if (header->when && *header->when != header->sequence * 2 + 1)
         return;
-    fake_find_place(header);
-    for (uint32_t i = 0; i < header->segments && header->place->base; i++) {
-        fake_segment(&segment[i], header->place->base);
+    uint64_t base = fake_find_place(header);
+    for (uint32_t i = 0; i < header->segments && base; i++) {
+        fake_segment(&segment[i], base);
         atomic_fetch_add(&fake.copied, 1);
     }
     if (seals)
-        fake_seal(header);
+        fake_seal(header, base);
 }
 
 static void fake_copy_subset(const struct snapshot_header *header,
@@ -226,13 +227,13 @@ static void fake_copy_subset(const struct snapshot_header *header,
 {
     if (header->when && *header->when != header->sequence * 2 + 1)
         return;
-    fake_find_place(header);
-    for (uint32_t i = 0; i < header->segments && header->place->base; i++) {
-        fake_gather(select, &segment[i], header->place->base);
+    uint64_t base = fake_find_place(header);
+    for (uint32_t i = 0; i < header->segments && base; i++) {
+        fake_gather(select, &segment[i], base);
         atomic_fetch_add(&fake.copied, 1);
     }
     if (seals)
-        fake_seal(header);
+        fake_seal(header, base);
 }
 
 /* `some` NULL: `segment` is copied. */
@@ -242,16 +243,15 @@ static void fake_outlier(const struct snapshot_header *header, const struct outl
 {
     bool called = outlier_host_decide(outlier, input);
     atomic_fetch_add(&fake.looks, 1);
-    if (called)
-        fake_find_place(header);
-    bool room = called && header->place->base;
+    uint64_t base = called ? fake_find_place(header) : 0;
+    bool room = called && base;
     outlier->slot->decision = header->sequence * 2 + room;
     if (room && some)
         fake_copy_subset(header, &some->select, some->segment, outlier->seals);
     else if (room)
         fake_copy(header, segment, outlier->seals);
     else if (called)
-        fake_seal(header);
+        fake_seal(header, base);
     else if (!atomic_load(&fake.hold_seals))
         __atomic_store_n(&header->seal->ordinary,
                          header->sequence << SEAL_TIME_BITS | atomic_load(&fake.look_ns),
