@@ -12,7 +12,8 @@
 
 // c = alpha a b + bias; `dot` is a b, rounded where the rest is a kernel of its own
 REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], "
-                          "real alpha = 1, point dot, each m, each n")
+                          "real alpha = 1, point dot, each m, each n, "
+                          "product c = alpha a b + bias")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -23,7 +24,7 @@ REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], 
 
 // y = x w^T + bias, torch.nn.functional.linear
 REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point dot, "
-                          "each m, each n")
+                          "each m, each n, product y = x w + bias")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -45,7 +46,8 @@ REFERENCE_ONCE(linear_split, "in x[m][splits][k], in w[n][splits][k], in bias[n]
 }
 
 // c = a^T b, the gradient of a weight
-REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1, each m, each n")
+REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1, each m, each n, "
+                          "product c = alpha a b")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -56,7 +58,7 @@ REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1, 
 
 // c = alpha a b + beta c; with beta = 0 the old c is not read (BLAS)
 REFERENCE_ONCE(gemm, "in a[m][k], in b[k][n], inout c[m][n], real alpha = 1, real beta = 0, "
-                     "each m, each n")
+                     "each m, each n, product c = alpha a b + beta c")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
@@ -70,7 +72,8 @@ REFERENCE_ONCE(gemm, "in a[m][k], in b[k][n], inout c[m][n], real alpha = 1, rea
 
 // c = alpha a b for each of a batch
 REFERENCE_ONCE(bmm, "in a[batch][m][k], in b[batch][k][n], out c[batch][m][n], real alpha = 1, "
-                    "each batch, each m, each n")
+                    "each batch, each m, each n, "
+                    "product c = alpha a b")
 {
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
@@ -82,7 +85,8 @@ REFERENCE_ONCE(bmm, "in a[batch][m][k], in b[batch][k][n], out c[batch][m][n], r
 
 // c = alpha a b^T for each of a batch, such as attention's scores
 REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n], real alpha = 1, "
-                       "each batch, each m, each n")
+                       "each batch, each m, each n, "
+                       "product c = alpha a b")
 {
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
@@ -94,7 +98,8 @@ REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n]
 
 // c = alpha a^T b for each of a batch
 REFERENCE_ONCE(bmm_tn, "in a[batch][k][m], in b[batch][k][n], out c[batch][m][n], real alpha = 1, "
-                       "each batch, each m, each n")
+                       "each batch, each m, each n, "
+                       "product c = alpha a b")
 {
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
@@ -121,7 +126,8 @@ REFERENCE_ONCE(matmul_split, "in a[m][k], in b[k][n], out c[splits][m][n], int p
 // y = x w^T + bias + residual
 REFERENCE_ONCE(
     linear_add,
-    "in x[m][k], in w[n][k], in bias[n] = 0, in residual[m][n], out y[m][n], each m, each n")
+    "in x[m][k], in w[n][k], in bias[n] = 0, in residual[m][n], out y[m][n], each m, each n, "
+    "product y = x w + bias + residual")
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {

@@ -6,6 +6,7 @@
  * which would read "0.01" as 0 in a program whose locale writes a decimal comma.
  */
 #include "verify/formals.h"
+#include "verify/formals_product.h"
 
 #include <math.h>
 #include <string.h>
@@ -260,7 +261,7 @@ static enum status take_name(struct cursor *in, const struct formals *formals,
     if (!*formal->name)
         return fail(in, start, "expected a name");
     if (kind_of(formal->name, &other) || strcmp(formal->name, "each") == 0 ||
-        strcmp(formal->name, "touch") == 0)
+        strcmp(formal->name, "touch") == 0 || strcmp(formal->name, "product") == 0)
         return fail(in, start, "a keyword cannot be a name");
     if (formals_find(formals, formal->name) || find_size(formals, formal->name) >= 0)
         return fail(in, start, "name used twice");
@@ -455,6 +456,72 @@ static enum status take_touch(struct cursor *in, struct formals *formals)
     return check_touch(in, start, formals, &touch);
 }
 
+/* The formal of that kind whose name comes next, in *slot; `what` was expected. */
+static enum status take_slot(struct cursor *in, const struct formals *formals, bool array,
+                             const char *what, int *slot)
+{
+    char name[FORMAL_NAME];
+    skip_space(in);
+    const char *start = in->at;
+    enum status status = take_word(in, name);
+    if (status)
+        return status;
+    const struct formal *formal = formals_find(formals, name);
+    if (!formal || (array ? !formal_is_array(formal) : formal->kind != FORMAL_REAL))
+        return fail(in, start, what);
+    *slot = formal->slot;
+    return STATUS_OK;
+}
+
+/* A real, if one comes next, in *slot; -1 otherwise. */
+static enum status take_scale(struct cursor *in, const struct formals *formals, int *slot)
+{
+    char name[FORMAL_NAME];
+    skip_space(in);
+    const char *start = in->at;
+    *slot = -1;
+    enum status status = take_word(in, name);
+    const struct formal *formal = status ? NULL : formals_find(formals, name);
+    if (formal && formal->kind == FORMAL_REAL)
+        *slot = formal->slot;
+    else
+        in->at = start;
+    return status;
+}
+
+/* What stands after "product". */
+static enum status take_product(struct cursor *in, struct formals *formals)
+{
+    struct formal_product product = {0};
+    skip_space(in);
+    const char *start = in->at;
+    if (formals->has_product)
+        return fail(in, start, "a second product");
+    enum status status = take_slot(in, formals, true, "expected an output", &product.out);
+    if (!status && formals_array(formals, product.out)->kind == FORMAL_IN)
+        return fail(in, start, "expected an output");
+    if (!status && !take(in, '='))
+        return fail(in, in->at, "expected =");
+    if (!status)
+        status = take_scale(in, formals, &product.alpha);
+    if (!status)
+        status = take_slot(in, formals, true, "expected a real or an array", &product.a);
+    if (!status)
+        status = take_slot(in, formals, true, "expected an array", &product.b);
+    while (!status && take(in, '+')) {
+        if (product.addends == FORMALS_ADDED)
+            return fail(in, in->at, "more than 2 arrays are added");
+        struct formal_addend *added = &product.added[product.addends++];
+        status = take_scale(in, formals, &added->scale);
+        if (!status)
+            status = take_slot(in, formals, true, "expected a real or an array", &added->array);
+    }
+    const char *wrong = status ? NULL : formals_resolve_product(formals, &product);
+    formals->product = product;
+    formals->has_product = true;
+    return wrong ? fail(in, start, wrong) : status;
+}
+
 /* Int formals take the sizes after the named dims. */
 static enum status number_ints(struct cursor *in, struct formals *formals)
 {
@@ -480,11 +547,14 @@ enum status formals_parse(struct formals *formals, const char *text, struct erro
     do {
         bool each = formals->count && take_keyword(&in, "each");
         bool touch = formals->count && !each && take_keyword(&in, "touch");
-        if (!each && !touch && formals->eaches + formals->touches)
-            return fail(&in, in.at, "expected each or touch: nothing else follows one");
-        status = each    ? take_each(&in, formals)
-                 : touch ? take_touch(&in, formals)
-                         : take_formal(&in, formals);
+        bool product = formals->count && !each && !touch && take_keyword(&in, "product");
+        if (!each && !touch && !product &&
+            (formals->eaches || formals->touches || formals->has_product))
+            return fail(&in, in.at, "expected each, touch or product: nothing else follows one");
+        status = each      ? take_each(&in, formals)
+                 : touch   ? take_touch(&in, formals)
+                 : product ? take_product(&in, formals)
+                           : take_formal(&in, formals);
         if (status)
             return status;
     } while (take(&in, ','));
@@ -499,6 +569,14 @@ const struct formal *formals_find(const struct formals *formals, const char *nam
         if (strcmp(formals->formal[i].name, name) == 0)
             return &formals->formal[i];
     return NULL;
+}
+
+const struct formal *formals_array(const struct formals *formals, int slot)
+{
+    const struct formal *formal = formals->formal;
+    while (!formal_is_array(formal) || formal->slot != slot)
+        formal++;
+    return formal;
 }
 
 const struct formal_touch *formals_touch(const struct formals *formals, const struct formal *formal,

@@ -2,12 +2,13 @@
  * formals.h - the declared arguments of a reference: "in x[rows][cols], in w[cols] = 1,
  * out y[rows][cols], out rstd?[rows], real eps, int k, each rows".
  *
- * Grammar: formal {"," formal} {"," (each | touch)};
+ * Grammar: formal {"," formal} {"," (each | touch | product)};
  *          formal = ("in"|"coded"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
  *                 | ("real"|"int") name ["=" number] | "point" name;
  *          dim = name | positive integer;
  *          each = "each" name [("given" | "by") name];
- *          touch = "touch" name [name] "by" name.
+ *          touch = "touch" name [name] "by" name;
+ *          product = "product" name "=" [name] name name {"+" [name] name}.
  * `coded` is an `in` whose elements may be in a block format. An `in` with a default or `?` may
  * stay unbound: reads then give the default (0 without one). An `out?` may stay unbound: it is not
  * compared. Array formals come before scalars in ref_call in order of appearance; named dims, in
@@ -19,6 +20,10 @@
  * reached through the elements of the input `ids` and in no other way; "touch blocks page by
  * slots": an element names place slots % page of row slots / page. "each tokens by slots", behind
  * it, is a promise for launches of which only these rows are seen: they count as items of `tokens`.
+ *
+ * "product c = alpha a b + bias": the output c is alpha, a real, times the product of the matrices
+ * a and b, and what is added. The last dims of c are those that it shares with one of the two; the
+ * dim that these share and c has not is summed over; a dim of all three is a batch.
  */
 #ifndef VERIFY_FORMALS_H
 #define VERIFY_FORMALS_H
@@ -33,7 +38,8 @@ enum {
     FORMAL_NAME = 32,
     FORMALS_MAX = REF_MAX_TENSORS + REF_MAX_SCALARS + REF_MAX_POINTS,
     FORMALS_EACH = 4,
-    FORMALS_TOUCH = 4
+    FORMALS_TOUCH = 4,
+    FORMALS_ADDED = 2
 };
 
 struct formal {
@@ -67,6 +73,16 @@ struct formals {
         int size[2]; /* indices into size_name: of the rows, and of places in one, or -1 */
         int by;      /* slot of the input */
     } touch[FORMALS_TOUCH];
+    bool has_product;
+    struct formal_product {
+        int out, a, b;              /* slots of arrays */
+        int alpha;                  /* slot of a real, or -1: 1 */
+        int batch, rows, cols, sum; /* indices into size_name; batch may be -1 */
+        int addends;
+        struct formal_addend {
+            int array, scale; /* slots; scale: of a real, or -1: 1 */
+        } added[FORMALS_ADDED];
+    } product;
 };
 
 /* Parses `text`. No allocation. STATUS_INVALID with column and expectation in `err`. */
@@ -84,6 +100,9 @@ static inline bool formal_is_array(const struct formal *formal)
 {
     return formal->kind <= FORMAL_INOUT;
 }
+
+/* The array formal in that slot, which there is. */
+const struct formal *formals_array(const struct formals *formals, int slot);
 
 /* The formal of that name, or NULL. */
 const struct formal *formals_find(const struct formals *formals, const char *name);

@@ -220,6 +220,58 @@ static void test_each_is_checked(void **state)
             "more than 4");
 }
 
+static void test_product(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], real alpha = 1, each m, "
+               "product c = alpha a b + bias");
+    assert_true(f.has_product && f.eaches == 1);
+    assert_int_equal(f.product.out, 3);
+    assert_int_equal(f.product.a, 0);
+    assert_int_equal(f.product.b, 1);
+    assert_int_equal(f.product.alpha, 0);
+    assert_int_equal(f.product.batch, -1);
+    assert_int_equal(f.product.rows, 0);
+    assert_int_equal(f.product.sum, 1);
+    assert_int_equal(f.product.cols, 2);
+    assert_int_equal(f.product.addends, 1);
+    assert_int_equal(f.product.added[0].array, 2);
+    assert_int_equal(f.product.added[0].scale, -1);
+    parses(&f, "in x[s][k][m], in w[s][n][k], inout y[s][m][n], real beta, product y=x w+beta y");
+    assert_int_equal(f.product.alpha, -1);
+    assert_int_equal(f.product.batch, 0);
+    assert_int_equal(f.product.sum, 1);
+    assert_int_equal(f.product.rows, 2);
+    assert_int_equal(f.product.cols, 3);
+    assert_int_equal(f.product.added[0].array, 2);
+    assert_int_equal(f.product.added[0].scale, 0);
+    parses(&f, "in product_of[m][k], in b[k][n], out c[m][n]");
+    assert_false(f.has_product);
+}
+
+#define MATRICES "in a[m][k], in b[k][n], out c[m][n], real s, "
+
+static void test_product_is_checked(void **state)
+{
+    (void)state;
+    refuses(MATRICES "product d = a b", 54, "expected an output");
+    refuses(MATRICES "product a = c b", 54, "expected an output");
+    refuses(MATRICES "product c a b", 56, "expected =");
+    refuses(MATRICES "product c = s", 59, "expected a real or an array");
+    refuses(MATRICES "product c = a", 59, "expected an array");
+    refuses(MATRICES "product c = a s", 60, "expected an array");
+    refuses(MATRICES "product c = a b +", 63, "expected a real or an array");
+    refuses(MATRICES "product c = a b + c + c + c", 71, "more than 2");
+    refuses(MATRICES "product c = b a", 54, "not those of a product");
+    refuses(MATRICES "product c = a b + a", 54, "not those of a product");
+    refuses(MATRICES "product c = a b, product c = a b", 71, "a second product");
+    refuses(MATRICES "product c = a b, real t", 63, "nothing else follows");
+    refuses("in a[k], in b[k], out c[k], product c = a b", 37, "of two matrices");
+    refuses("in a[m][4], in b[4][n], out c[m][n], product c = a b", 46, "not those of a product");
+    refuses("in product[n], out y[n]", 4, "a keyword");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +285,8 @@ int main(void)
         cmocka_unit_test(test_null_error),
         cmocka_unit_test(test_each),
         cmocka_unit_test(test_each_is_checked),
+        cmocka_unit_test(test_product),
+        cmocka_unit_test(test_product_is_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
