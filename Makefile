@@ -79,7 +79,8 @@ CORE_C := $(filter-out shim/hook/% shim/init.c shim/session.c,$(SHIM_C))
 TOOL_C := $(sort $(wildcard tools/*.c))
 REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
 # The dialect, as NVRTC gets it for references that a registry brings along.
-REF_HEADERS := $(filter-out refs/ref_batch.h refs/ref_host.h refs/ref_list.h,$(sort $(wildcard refs/*.h)))
+REF_HEADERS := $(filter-out refs/ref_batch.h refs/ref_host.h refs/ref_list.h refs/ref_product.h refs/ref_project.h,\
+    $(sort $(wildcard refs/*.h)))
 UNIT_C := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*.c)))
 
@@ -88,7 +89,7 @@ EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o refs.o refs_wide.o toleranc
 SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
 TOOL_O := $(call objects,$(TOOL_C))
-HOST_REFS_O := $(BUILD)/refs/ref_host.o
+HOST_REFS_O := $(BUILD)/refs/ref_host.o $(BUILD)/refs/ref_product.o
 UNIT_HELPER_O := $(call objects,$(UNIT_HELPER_C))
 UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(UNIT_C))
 UNIT_RUN := $(if $(TESTS),$(foreach word,$(TESTS),$(foreach bin,$(UNIT_BIN),$(if \
@@ -318,9 +319,12 @@ $(GEN)/ref_list.o: $(GEN)/ref_list.c
 	$(quiet)$(CC) $(C_FLAGS) $(CFLAGS) -c -o $@ $<
 
 # The references compiled for the host: the oracle of offline tools and unit tests.
-$(HOST_REFS_O): refs/ref_host.cpp $(REFGEN_OUT)
+$(HOST_REFS_O): $(BUILD)/%.o: %.cpp $(REFGEN_OUT)
 	$(call say,CXX,$<)
 	$(quiet)mkdir -p $(@D) && $(CXX) $(CXX_FLAGS) $(CXXFLAGS) $(DEPENDENCIES) -c -o $@ $<
+
+# One function of the many that ref_dtype.h has.
+$(BUILD)/refs/ref_product.o: CXX_FLAGS += -Wno-unused-function
 
 # ---- tests --------------------------------------------------------------------------------------
 

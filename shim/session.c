@@ -277,6 +277,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->sink = &s->sink;
     p->seed = s->options.seed;
     p->subset = s->options.subset;
+    p->freivalds = s->options.freivalds;
     p->ready_wait_ms = READY_WAIT_MS;
     if (!s->images || !s->preload || !p->gate || !p->outliers || !p->kernels || !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");

@@ -12,8 +12,9 @@ struct options {
     const char *mode;
     bool disable;
     double sample;
-    double budget;       /* a fraction; 0: no limit */
-    uint64_t subset;     /* bytes; 0: off */
+    double budget;   /* a fraction; 0: no limit */
+    uint64_t subset; /* bytes; 0: off */
+    double freivalds;
     const char *outlier; /* off, fingerprint, centroid */
     uint64_t seed;
     uint64_t first;

@@ -6,6 +6,7 @@
  * a persistent grid loses a tenth (make bench, "copy").
  */
 #include "device/digest.cuh"
+#include "device/project.cuh"
 #include "device/snapshot_copy.cuh"
 #include "device/touch.cuh"
 
@@ -75,6 +76,29 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
         return;
     start_clock(call.header);
     finish(call.header, copy_one_touch(call, blockIdx.x));
+}
+
+/* In the program's stream between the launch and the copies: a whole product, projected. */
+extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
+    cuvet_project_factors(const __grid_constant__ project_call call)
+{
+    wait_for_stream();
+    start_clock(call.header);
+    uint64_t base = share_place(call.header);
+    if (base)
+        project_factors(call, base);
+    finish(call.header, base);
+}
+
+extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
+    cuvet_project_rows(const __grid_constant__ project_call call)
+{
+    wait_for_stream();
+    start_clock(call.header);
+    uint64_t base = share_place(call.header);
+    if (base)
+        project_rows(call, base);
+    finish(call.header, base);
 }
 
 /* On the side stream, once the copies are there. */

@@ -42,6 +42,7 @@ struct row {
     double max_ratio;
     uint64_t subsets;
     double sum_shares;
+    uint64_t projections;
     uint64_t wide, narrow_elements;
     double sum_square, sum_signed;
     uint64_t spread_launches, lean_launches;
@@ -268,6 +269,7 @@ void counters_check(struct counters *counters, const struct check_report *report
         row->subsets++;
         row->sum_shares += (double)subset->judged / (double)subset->total;
     }
+    row->projections += report->projection.array != NULL;
     row->wide += numbers->wide;
     add_notes(row, report);
     if (report->statistics) {
@@ -402,6 +404,7 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
     out->subsets = row->subsets;
     if (row->subsets > 0)
         out->subset_share = row->sum_shares / (double)row->subsets;
+    out->projections = row->projections;
     out->wide = row->wide;
     out->spread_launches = row->spread_launches;
     out->lean_launches = row->lean_launches;

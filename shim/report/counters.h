@@ -73,10 +73,11 @@ struct counters_kernel {
     struct counters_buckets buckets;
     uint64_t elements; /* checked, in all verdicts */
     uint64_t violations;
-    uint64_t wide;       /* elements whose bound was too wide to say anything */
-    double max_ratio;    /* worst error / bound of any element */
-    uint64_t subsets;    /* checks that saw a part of the launch's items alone ... */
-    double subset_share; /* ... and the mean share of the items that they saw */
+    uint64_t wide;        /* elements whose bound was too wide to say anything */
+    double max_ratio;     /* worst error / bound of any element */
+    uint64_t subsets;     /* checks that saw a part of the launch's items alone ... */
+    double subset_share;  /* ... and the mean share of the items that they saw */
+    uint64_t projections; /* checks that projected the whole product as well */
     /* Launches with a note, and the strongest of each kind: */
     uint64_t spread_launches, lean_launches;
     double note_square, note_mean; /* R, mean error in output ulps */

@@ -407,6 +407,7 @@ static void write_kernel_totals(struct journal *journal, const struct counters_k
     json_put_double(json, "bias", kernel->bias);
     json_put_uint(json, "subsets", kernel->subsets);
     json_put_double(json, "subset_share", kernel->subset_share);
+    json_put_uint(json, "projections", kernel->projections);
     line_end(journal, false);
 }
 

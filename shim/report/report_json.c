@@ -114,6 +114,27 @@ static void put_picks(struct json_out *json, const struct binding *binding)
     json_end(json);
 }
 
+/* What the projection of the whole product said, where there was one. */
+static void put_projection(struct json_out *json, const struct projection_report *projection)
+{
+    if (!projection->array)
+        return;
+    json_put_object(json, "projection");
+    json_put_string(json, "array", projection->array);
+    json_put_uint(json, "rows", projection->rows);
+    json_put_uint(json, "left", projection->left);
+    json_put_uint(json, "violations", projection->violations);
+    if (projection->violations > 0) {
+        json_put_int(json, "first", projection->first);
+        json_put_int(json, "last", projection->last);
+        json_put_int(json, "worst", projection->worst);
+        json_put_double(json, "ratio", projection->ratio);
+        if (projection->of > 0)
+            json_put_int(json, "rows_each", projection->of);
+    }
+    json_end(json);
+}
+
 static void put_numbers(struct json_out *json, const struct ref_verdict *numbers)
 {
     json_put_object(json, "numbers");
@@ -172,6 +193,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
         json_put_uint(json, "differs_from_launch", report->earlier);
     json_put_string(json, "gate", report->gate);
     put_outlier(json, &report->outlier);
+    put_projection(json, &report->projection);
     json_put_uint(json, "launch", report->launch);
     json_put_int(json, "device", report->device);
     report_json_dim3(json, "grid", report->grid);

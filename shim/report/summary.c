@@ -41,6 +41,7 @@ struct finding {
     double max_ratio;
     bool differs;
     uint64_t earlier;
+    struct projection_report projection;
     struct element worst, first;
 };
 
@@ -130,6 +131,7 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->max_ratio = n->max_ratio;
     finding->differs = report->differs;
     finding->earlier = report->earlier;
+    finding->projection = report->projection;
     memcpy(finding->grid, report->grid, sizeof finding->grid);
     memcpy(finding->block, report->block, sizeof finding->block);
     fill_element(&finding->worst, report->binding, n->worst_tensor, n->worst_index,
@@ -323,6 +325,13 @@ static const char *put_kernel_notes(struct textbuf *out, const char *title,
                        100 * kernel->subset_share);
         title = "";
     }
+    if (kernel->projections > 0) {
+        textbuf_printf(out,
+                       "%s    %s: %" PRIu64 " of %" PRIu64 " checks projected the whole product "
+                       "(CUVET_FREIVALDS)\n",
+                       title, label, kernel->projections, counters_checked(&kernel->buckets));
+        title = "";
+    }
     if (kernel->spread_launches > 0) {
         textbuf_printf(out,
                        "%s    %s matches, but in %" PRIu64 " launch%s the mean square of its "
@@ -378,6 +387,29 @@ static void put_element(struct textbuf *out, const char *which, const struct ele
                    element->got, element->reference, element->bound);
 }
 
+/* Where a row of a product lies: "[128]", or "[3][128]" in a batch. */
+static const char *row_text(char text[PLACE_TEXT], const struct projection_report *p, int64_t row)
+{
+    if (p->of == 0)
+        snprintf(text, PLACE_TEXT, "[%" PRId64 "]", row);
+    else
+        snprintf(text, PLACE_TEXT, "[%" PRId64 "][%" PRId64 "]", row / p->of, row % p->of);
+    return text;
+}
+
+static void put_projection(struct textbuf *out, const struct finding *f)
+{
+    const struct projection_report *p = &f->projection;
+    char first[PLACE_TEXT], last[PLACE_TEXT], worst[PLACE_TEXT];
+
+    textbuf_printf(out,
+                   "       projection  rows %s to %s of %s: in %" PRIu64 " of %" PRIu64
+                   " rows of the whole product the projected\n       row is off, by up to %.3g "
+                   "times its bound (row %s)\n",
+                   row_text(first, p, p->first), row_text(last, p, p->last), p->array,
+                   p->violations, p->rows, p->ratio, row_text(worst, p, p->worst));
+}
+
 static void put_finding(struct textbuf *out, uint32_t number, const struct finding *f)
 {
     textbuf_printf(out,
@@ -403,6 +435,8 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
                        "       nondeterministic: launch %" PRIu64 " gave other bytes for the same "
                        "input\n",
                        f->earlier);
+    if (f->projection.violations > 0)
+        put_projection(out, f);
     if (f->worst.place[0])
         put_element(out, "worst", &f->worst);
     if (f->first.place[0] && strcmp(f->first.place, f->worst.place) != 0)

@@ -61,7 +61,13 @@ struct check {
         const char *input[OUTLIER_SPEC_INPUTS];
     } look;
     struct outlier_call_report outlier; /* what it found: the collector's, from the seal */
-    struct gate_turn *turn;             /* given back where there is no room for the snapshot */
+    struct check_projection {           /* the launch's, where it is projected: project.h */
+        bool made;
+        int output;      /* tensor of the call */
+        uint64_t offset; /* of the answer in the snapshot */
+        int64_t rows;    /* of one matrix of a batch; 0: there is one alone */
+    } projection;
+    struct gate_turn *turn; /* given back where there is no room for the snapshot */
     uint32_t grid[3], block[3], shared_bytes;
     struct binding binding;
     struct placement placement[SPEC_MAX_ARRAYS];

@@ -26,6 +26,17 @@ struct outlier_call_report {
     bool sigmas;           /* the score is in standard deviations */
 };
 
+/* What the projection of a whole product said (project.h). Rows are counted through the batch. */
+struct projection_report {
+    const char *array;   /* the product; NULL: the launch was not projected */
+    uint64_t rows, left; /* that were held against their bound; that nothing could be said of */
+    uint64_t violations; /* rows outside it ... */
+    int64_t first, last; /* ... which lie between these */
+    int64_t worst;       /* the one that is off by the most: by `ratio` times its bound */
+    double ratio;
+    int64_t of; /* rows of one matrix of a batch; 0: there is one alone */
+};
+
 /* One judged launch. Valid during the call that passes it on. */
 struct check_report {
     const struct kernel_spec *spec;
@@ -38,6 +49,7 @@ struct check_report {
     struct outlier_call_report outlier;
     bool differs; /* its output is not that of launch `earlier`, for the same input */
     uint64_t earlier;
+    struct projection_report projection;
     uint64_t launch; /* number of this launch among those of its kernel, from 0 */
     int device;      /* ordinal */
     uint32_t grid[3], block[3], shared_bytes;

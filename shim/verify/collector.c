@@ -12,6 +12,7 @@
 #include "verify/digest.h"
 #include "verify/notes.h"
 #include "verify/own.h"
+#include "verify/project.h"
 #include "verify/repeats.h"
 #include "verify/replay.h"
 #include "verify/seal.h"
@@ -162,6 +163,7 @@ static void judge(struct collector *collector, struct side *side, struct lane *l
     memcpy(report.grid, check->grid, sizeof(report.grid));
     memcpy(report.block, check->block, sizeof(report.block));
     compare_repeat(collector, lane, &report);
+    project_report(lane, &report);
     notes_fill(&report);
     struct replay_source replay = {side, lane, check};
     struct bundle_source source = {

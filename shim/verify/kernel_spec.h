@@ -85,10 +85,11 @@ struct kernel_spec {
     const struct ref_builtin *reference;
     const struct signature *signature;
     const struct binding_plan *plan;
-    double sample;  /* probability, or -1: the global one */
-    int64_t first;  /* first launches of a signature, or -1: the global one */
-    double budget;  /* share of time for this kernel alone, 0: no limit; or -1: the common one */
-    int64_t subset; /* as CUVET_SUBSET, 0: off; or -1: the global one */
+    double sample;    /* probability, or -1: the global one */
+    int64_t first;    /* first launches of a signature, or -1: the global one */
+    double budget;    /* share of time for this kernel alone, 0: no limit; or -1: the common one */
+    int64_t subset;   /* as CUVET_SUBSET, 0: off; or -1: the global one */
+    double freivalds; /* as CUVET_FREIVALDS, or -1: the global one */
     struct outlier_spec outlier;
     bool deterministic;    /* the same input must give the same bytes */
     bool needs_before;     /* inout or acc: a snapshot before the launch is always due */

@@ -60,23 +60,53 @@ enum { WHOLE_PART = 4 /* of the arena, which a launch that is checked whole may 
  * takes too much of the arena. Of a deterministic kernel all bytes are wanted, unless the entry
  * says otherwise: only then do launches of equal input meet.
  */
-static enum skip lay_out(const struct pipeline *pipeline, struct ticket *ticket, struct error *why)
+static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *ticket,
+                                struct error *why)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
     uint64_t usual = spec->deterministic ? 0 : pipeline->subset;
     uint64_t subset = spec->subset >= 0 ? (uint64_t)spec->subset : usual;
     uint64_t arena = ticket->side->arena_bytes, part = arena / WHOLE_PART;
-    enum skip skip = snapshot_plan_make(&ticket->binding, &ticket->plan, why);
     uint64_t bytes = ticket->plan.bytes, aim = ticket->gate == GATE_RANDOM ? subset : part;
     if (bytes > arena && aim > part)
         aim = part;
-    if (skip || !subset || bytes <= aim)
-        return skip;
+    if (!subset || bytes <= aim)
+        return SKIP_NONE;
     struct shrink_limits limits = {.aim = aim, .most = bytes > arena ? arena : bytes / 4 * 3};
     uint64_t seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number);
     if (!shrink_binding(&ticket->binding, spec->plan->formals, &ticket->plan, &limits, seed))
         return SKIP_NONE;
     return snapshot_plan_make(&ticket->binding, &ticket->plan, why);
+}
+
+/*
+ * Whether all of the launch is to be projected, a product of which the check sees a part: each that
+ * was picked for being new, a share of those that the random gate picked, for it costs as much as
+ * reading the whole arrays. What the outlier gate calls is known on the GPU alone.
+ */
+static void plan_projection(const struct pipeline *pipeline, struct ticket *ticket)
+{
+    const struct kernel_spec *spec = ticket->kernel->spec;
+    double share = spec->freivalds >= 0 ? spec->freivalds : pipeline->freivalds;
+    ticket->projection.wanted = false;
+    if (!spec->plan->formals->has_product || share <= 0 || ticket->gate == GATE_OUTLIER)
+        return;
+    uint64_t seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number);
+    if (ticket->gate == GATE_FIRST || (double)(seed >> 11) * 0x1p-53 < share)
+        project_plan_make(&ticket->projection, &ticket->binding, spec->plan->formals, &ticket->plan,
+                          ~seed);
+}
+
+static enum skip lay_out(const struct pipeline *pipeline, struct ticket *ticket, struct error *why)
+{
+    enum skip skip = snapshot_plan_make(&ticket->binding, &ticket->plan, why);
+    if (skip)
+        return skip;
+    plan_projection(pipeline, ticket); /* while the binding is the whole launch's */
+    skip = lay_out_arrays(pipeline, ticket, why);
+    if (!skip)
+        project_take_room(&ticket->projection, &ticket->plan, ticket->side->arena_bytes);
+    return skip;
 }
 
 static enum skip claim(struct ticket *ticket, struct error *why)
@@ -135,6 +165,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->outlier.input = NULL;
     check->heard = check->started = false;
     check->reference = NULL;
+    check->projection.made = false;
     if (check->gate == GATE_OUTLIER) {
         check->look.index = ticket->index;
         check->look.epoch = ticket->outlier.epoch;
@@ -406,6 +437,10 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
 {
     struct error why = {{0}};
     int64_t began = clock_ns();
+    bool taken = ticket->plan.has_before; /* room in the arena, perhaps */
+    if (ticket->projection.wanted &&
+        project_enqueue(ticket->side, ticket->check, &ticket->projection, launch, &taken, &why))
+        warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
     if (!enqueue_after(ticket, launch, &why)) {
         note_thread(ticket, clock_ns() - began);
         side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
@@ -413,7 +448,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         return;
     }
     warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
-    if (ticket->plan.has_before) {
+    if (taken) {
         break_side(pipeline, ticket);
         return;
     }

@@ -12,6 +12,7 @@
 #include "verify/collector.h"
 #include "verify/gate.h"
 #include "verify/kernels.h"
+#include "verify/project.h"
 #include "verify/side.h"
 #include "verify/sink.h"
 #include "verify/snapshot.h"
@@ -25,6 +26,7 @@ struct pipeline {
     const struct sink *sink;
     uint64_t seed;     /* of the subsets that references draw */
     uint64_t subset;   /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
+    double freivalds;  /* probability that a check of a product projects it, CUVET_FREIVALDS */
     int ready_wait_ms; /* for the first registered launch of a new context */
     atomic_bool off;   /* switched off: every launch is counted as such */
 };
@@ -48,6 +50,7 @@ struct ticket {
     struct binding binding;
     struct snapshot_plan plan;
     struct outlier_plan outlier;
+    struct project_plan projection;
 };
 
 void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket);

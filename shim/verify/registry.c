@@ -241,6 +241,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->first = entry->first;
     spec->budget = entry->budget;
     spec->subset = entry->subset;
+    spec->freivalds = entry->freivalds;
     spec->deterministic = entry->deterministic;
     struct error never = {0}; /* the names were found when the entry was read */
     if (outlier_choice_resolve(&entry->outlier, plan, &spec->outlier, &never))
@@ -356,6 +357,8 @@ void registry_print(const struct registry *registry, FILE *out)
             fprintf(out, ", subset %lld", (long long)entry->subset);
         else if (entry->subset == 0)
             fprintf(out, ", subset off");
+        if (entry->freivalds >= 0)
+            fprintf(out, ", freivalds %g", entry->freivalds);
         if (entry->outlier.spec.detector >= 0)
             fprintf(out, ", outlier %s", outlier_detector_text(entry->outlier.spec.detector));
         if (entry->label)

@@ -15,10 +15,11 @@ struct registry_entry {
     const char *label; /* or NULL */
     struct pattern *pattern;
     struct plan_source source;
-    double sample;  /* -1: not given */
-    int64_t first;  /* -1: not given */
-    double budget;  /* share of time, 0: no limit, -1: the common one */
-    int64_t subset; /* bytes, 0: off, -1: not given */
+    double sample;    /* -1: not given */
+    int64_t first;    /* -1: not given */
+    double budget;    /* share of time, 0: no limit, -1: the common one */
+    int64_t subset;   /* bytes, 0: off, -1: not given */
+    double freivalds; /* -1: not given */
     struct outlier_choice outlier;
     bool deterministic;
     struct tolerance tolerance;

@@ -149,6 +149,7 @@ static enum status read_numbers(const struct yaml_node *node, struct registry_en
     const struct yaml_node *sample = yaml_get(node, "sample"), *first = yaml_get(node, "first");
     const struct yaml_node *budget = yaml_get(node, "budget"), *subset = yaml_get(node, "subset");
     const struct yaml_node *row = yaml_get(node, "tolerance"), *label = yaml_get(node, "label");
+    const struct yaml_node *freivalds = yaml_get(node, "freivalds");
     enum status status = STATUS_OK;
     if (sample)
         status = yaml_real(sample, "sample", 0, 1, &entry->sample, err);
@@ -158,6 +159,8 @@ static enum status read_numbers(const struct yaml_node *node, struct registry_en
         status = read_share(budget, "budget", &entry->budget, err);
     if (!status && subset)
         status = read_limit(subset, "subset", &entry->subset, err);
+    if (!status && freivalds)
+        status = yaml_real(freivalds, "freivalds", 0, 1, &entry->freivalds, err);
     if (!status && row)
         status = tolerance_read(row, &entry->tolerance, NULL, err);
     if (!status && row)
@@ -181,6 +184,10 @@ static enum status check_entry(struct registry_entry *entry, const struct yaml_n
         status = outlier_choice_resolve(&entry->outlier, plan, &outlier, err);
     if (!status)
         status = check_deterministic(entry, yaml_get(node, "deterministic"), plan, err);
+    if (!status && entry->freivalds > 0 && !plan->formals->has_product)
+        status = yaml_error(err, yaml_get(node, "freivalds"),
+                            "freivalds: the reference '%s' promises no product; leave it out",
+                            entry->source.builtin->name);
     arena_release(&scratch);
     return status;
 }
@@ -202,6 +209,7 @@ static enum status read_entry(struct registry_content *content, const struct yam
     entry->first = -1;
     entry->budget = -1;
     entry->subset = -1;
+    entry->freivalds = -1;
     entry->source.signature = yaml_get(node, "signature");
     entry->source.let = yaml_get(node, "let");
     entry->source.pick = yaml_get(node, "pick");

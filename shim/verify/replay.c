@@ -6,6 +6,7 @@
 #include "refs/ref_merge.h"
 #include "verify/digest.h"
 #include "verify/dtype.h"
+#include "verify/project.h"
 #include "verify/touch.h"
 
 /* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
@@ -208,7 +209,9 @@ static enum status begin(struct side *side, struct lane *lane, struct check *che
     ref_verdict_clear(&lane->numbers);
     check->started = true;
     enum status status = touch_start(side, lane, err);
-    return !status && lane->digested ? digest_start(side, lane, err) : status;
+    if (!status && lane->digested)
+        status = digest_start(side, lane, err);
+    return status ? status : project_fetch(side, lane, err);
 }
 
 enum status replay_start(struct side *side, struct batch *batch, struct check *const *checks,

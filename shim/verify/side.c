@@ -159,7 +159,9 @@ static enum status make_kernels(struct side *side, struct error *err)
                    {"cuvet_snapshot_subset_few", &side->snapshot_subset_few},
                    {"cuvet_snapshot_touch", &side->snapshot_touch},
                    {"cuvet_touch_find", &side->touch_find},
-                   {"cuvet_touch_number", &side->touch_number}};
+                   {"cuvet_touch_number", &side->touch_number},
+                   {"cuvet_project_factors", &side->project_factors},
+                   {"cuvet_project_rows", &side->project_rows}};
     CUmodule snapshot;
     enum status status = cuda_check(err, cuda.cuModuleLoadData(&snapshot, cuvet_snapshot_fatbin),
                                     "loading the snapshot kernels");
@@ -246,6 +248,7 @@ static enum status make_lanes(struct side *side, struct error *err)
     CUdeviceptr partial, ticket = 0, answer_device = 0, digest = 0, unused;
     struct ref_verdict *answer = NULL;
     struct digest_sums *digest_host = NULL;
+    struct ref_product_answer *projection = NULL;
     enum status status =
         make_device(&partial, SIDE_BATCHES * PARTIALS * sizeof(struct ref_verdict), err);
     if (!status)
@@ -256,6 +259,8 @@ static enum status make_lanes(struct side *side, struct error *err)
         status = make_device(&digest, LANES * sizeof(*digest_host), err);
     if (!status)
         status = make_pinned((void **)&digest_host, &unused, LANES * sizeof(*digest_host), err);
+    if (!status)
+        status = make_pinned((void **)&projection, &unused, LANES * sizeof(*projection), err);
     for (unsigned i = 0; !status && i < LANES; i++)
         side->batch[i / REF_BATCH].lane[i % REF_BATCH] = (struct lane){
             .partial = partial + i / REF_BATCH * PARTIALS * sizeof(struct ref_verdict),
@@ -263,7 +268,8 @@ static enum status make_lanes(struct side *side, struct error *err)
             .answer = answer + i,
             .answer_device = answer_device + i * sizeof(*answer),
             .digest = digest + i * sizeof(*digest_host),
-            .digest_host = digest_host + i};
+            .digest_host = digest_host + i,
+            .projection = projection + i};
     return status;
 }
 

@@ -19,6 +19,7 @@
 #include "verify/check.h"
 #include "verify/outlier.h"
 #include "device/digest_abi.h"
+#include "device/project_abi.h"
 #include "device/snapshot_abi.h"
 #include "verify/reclaim.h"
 #include "verify/side_user.h"
@@ -45,10 +46,11 @@ struct lane {
     uint64_t sequence;
     double share; /* of its launch's time that is this check's, by the size of the snapshots */
     int piece, pieces;
-    struct ref_verdict numbers;      /* merged over the pieces done so far */
-    CUdeviceptr digest;              /* struct digest_sums ... */
-    struct digest_sums *digest_host; /* ... and pinned */
-    bool digested;                   /* the check under way has its hashes made */
+    struct ref_verdict numbers;            /* merged over the pieces done so far */
+    CUdeviceptr digest;                    /* struct digest_sums ... */
+    struct digest_sums *digest_host;       /* ... and pinned */
+    bool digested;                         /* the check under way has its hashes made */
+    struct ref_product_answer *projection; /* pinned: of the check under way */
 };
 
 /* One launch, of the references of several checks; a check in pieces is alone. It begins when all
@@ -70,6 +72,7 @@ struct side {
     CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, digest;
     bool snapshot_waits; /* the copy kernels do, see enqueue.h */
     CUfunction snapshot_touch, touch_find, touch_number;
+    CUfunction project_factors, project_rows;
     struct outlier_side outlier;
     CUmodule refs, refs_wide;
     struct side_reference {

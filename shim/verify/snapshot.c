@@ -144,8 +144,8 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
     return SKIP_NONE;
 }
 
-static void start(const struct side *side, const struct check *check,
-                  struct snapshot_header *header)
+void snapshot_header_of(const struct side *side, const struct check *check,
+                        struct snapshot_header *header)
 {
     uint64_t slot = check->slot;
     *header = (struct snapshot_header){
@@ -206,7 +206,7 @@ uint64_t snapshot_describe(const struct side *side, const struct check *check,
                            struct snapshot_header *header, struct snapshot_segment *segment)
 {
     uint64_t chunks = 0;
-    start(side, check, header);
+    snapshot_header_of(side, check, header);
     for (int i = 0; i < check->binding.arrays; i++) {
         const struct placement *placement = &plan->placement[i];
         int64_t target = target_of(placement, part);
@@ -223,7 +223,7 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
                                   struct snapshot_gather *segment)
 {
     uint64_t chunks = 0;
-    start(side, check, header);
+    snapshot_header_of(side, check, header);
     *select = check->binding.subset.select;
     for (int i = 0; i < check->binding.arrays; i++) {
         const struct placement *placement = &plan->placement[i];
@@ -389,7 +389,7 @@ enum status snapshot_seal(struct side *side, const struct check *check, const st
                           struct error *err)
 {
     struct snapshot_call call;
-    start(side, check, &call.header);
+    snapshot_header_of(side, check, &call.header);
     call.header.when = word_of(side, check);
     return enqueue(side, side->snapshot_few, &call, 0, launch, err);
 }

@@ -56,6 +56,11 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
                                   struct snapshot_header *header, struct snapshot_select *select,
                                   struct snapshot_gather *segment);
 
+/* For whoever takes the check's place in the arena before a copy does: a header without segments,
+ * whose seal he clears where he does not seal. */
+void snapshot_header_of(const struct side *side, const struct check *check,
+                        struct snapshot_header *header);
+
 /* Enqueue the copies on the launch's stream; the second one seals. Never block. */
 enum status snapshot_before(struct side *side, const struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,

@@ -7,6 +7,7 @@ host    nanoseconds of the host for one launch, from bare to sampled
 callback  what cuvet's callback adds to a launch that is not sampled, within one process
 copy    the snapshot's copy kernel against cuMemcpyDtoDAsync
 outlier the outlier gate's kernel on an ordinary launch against reading its sample once
+project projections of whole products against reading their arrays once
 refs    each row-wise reference against reading its arrays once
 step    a 12-layer step of 4096 tokens; decode: of 8; sync: with two ways to wait after each step
 rare    the step with a mutant that is wrong in 1 launch in 10,000: how many pass until one is found
@@ -31,7 +32,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "callback", "copy", "outlier", "refs", "step", "decode", "sync", "rare", "gate", "interpreter")
+PARTS = ("host", "callback", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rare", "gate",
+         "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
 
@@ -191,6 +193,19 @@ def bench_outlier(args):
             row["dtype"], "%d KB" % (row["bytes"] // 1024), "%d KB" % (row["sampled"] // 1024),
             row["look_us"], row["read_us"], row["look_us"] / row["read_us"], row["late_us"], row["unsealed_us"],
             row["behind_us"], row["empty_us"], *row["phase_us"], "yes" if row["sealed"] else "NO"))
+
+
+def bench_project(args):
+    out, _ = run([os.path.join(args.build, "project_cost"), args.snapshot], {})
+    print("\nproject: a whole product projected, bf16, against reading its three arrays once, us with the launches;")
+    print("quiet: nothing is said of a right product, found: a cleared tile is, in its rows alone")
+    print("  %-6s %-20s %8s %10s %8s %8s %8s %8s  %5s %5s" % (
+        "layout", "m x n x k", "MB", "projected", "first", "second", "read", "ratio", "quiet", "found"))
+    for row in json_lines(out):
+        print("  %-6s %-20s %8.1f %10.1f %8.1f %8.1f %8.1f %7.2fx  %5s %5s" % (
+            row["layout"], "%d x %d x %d" % (row["m"], row["n"], row["k"]), row["bytes"] / 1e6, row["project_us"],
+            row["factors_us"], row["rows_us"], row["read_us"], row["project_us"] / row["read_us"],
+            "yes" if row["quiet"] else "NO", "yes" if row["found"] else "NO"))
 
 
 def reference_formals():
@@ -378,7 +393,7 @@ def main():
         build_programs(args)
     for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("host", bench_host),
                         ("callback", bench_callback), ("copy", bench_copy),
-                        ("outlier", bench_outlier),
+                        ("outlier", bench_outlier), ("project", bench_project),
                         ("refs", bench_refs)):
         if part in parts:
             bench(args)

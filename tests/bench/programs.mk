@@ -11,10 +11,11 @@ CUPTI := $(firstword $(wildcard $(CUDA)/lib64/libcupti.so $(CUDA)/extras/CUPTI/l
 NVCC_FLAGS := -O2 -std=c++17 -arch=$(GPU_ARCH) -I$(HERE)../.. -I$(HERE)../../shim
 
 .PHONY: programs
-programs: $(addprefix $(OUT)/,host_cost copy_cost outlier_cost ref_cost empty_subscriber.so toggle_cupti.so)
+programs: $(addprefix $(OUT)/,host_cost copy_cost outlier_cost project_cost ref_cost empty_subscriber.so toggle_cupti.so)
 
 $(OUT)/%: $(HERE)%.cu $(HERE)../../shim/device/snapshot_abi.h \
-    $(HERE)../../shim/device/outlier_abi.h $(HERE)../../refs/ref_abi.h $(HERE)../../refs/ref_batch.h
+    $(HERE)../../shim/device/outlier_abi.h $(HERE)../../shim/device/project_abi.h \
+    $(HERE)../../refs/ref_product.h $(HERE)../../refs/ref_abi.h $(HERE)../../refs/ref_batch.h
 	@mkdir -p $(OUT)
 	$(NVCC) $(NVCC_FLAGS) -o $@ $< -L$(CUDA)/lib64/stubs -lcuda
 

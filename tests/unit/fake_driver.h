@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "device/project_abi.h"
 #include "device/snapshot_abi.h"
 #include "driver/cuda_api.h"
 #include "outlier_host.h"
@@ -258,6 +259,15 @@ static void fake_outlier(const struct snapshot_header *header, const struct outl
                          __ATOMIC_RELEASE);
 }
 
+/* Both passes at once, when the second is launched. */
+static void fake_project(const struct project_call *call, bool last)
+{
+    char *base = (char *)(uintptr_t)fake_find_place(&call->header);
+    if (base && last)
+        ref_product_host(&call->product, (double *)(void *)(base + call->offset + PROJECT_ANSWER),
+                         (struct ref_product_answer *)(void *)(base + call->offset));
+}
+
 static void fake_call(const char *symbol, const struct ref_call *call)
 {
     for (size_t i = 0; i < ref_builtin_count; i++) {
@@ -353,6 +363,8 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
         fake_outlier(&look->header, &look->outlier, look->input, NULL, params[0]);
     else if (!strcmp(symbol, "cuvet_outlier_few"))
         fake_outlier(&few->header, &few->outlier, few->input, few->segment, NULL);
+    else if (!strncmp(symbol, "cuvet_project", 13))
+        fake_project(params[0], !strcmp(symbol, "cuvet_project_rows"));
     else if (!strncmp(symbol, "cuvet_ref_", 10))
         fake_reference(symbol, params[0], gx);
     return CUDA_SUCCESS;

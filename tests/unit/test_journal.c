@@ -250,6 +250,30 @@ static void a_finding_says_what_was_picked_and_valid(void **state)
     assert_has(f->line[1], "\"shared_bytes\":48,\"valid\":{\"rows\":[17,24]},\"arrays\":[");
 }
 
+static void a_finding_of_a_projection_says_so(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    made_up_mismatch(&f->check);
+    journal_check(f->journal, &f->check.report, NULL);
+    f->check.report.projection = (struct projection_report){.array = "y", .rows = 90, .left = 6};
+    journal_check(f->journal, &f->check.report, NULL);
+    f->check.report.projection.violations = 3;
+    f->check.report.projection.first = 8;
+    f->check.report.projection.last = 23;
+    f->check.report.projection.worst = 9;
+    f->check.report.projection.ratio = 12.5;
+    f->check.report.projection.of = 10;
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_lacks(f->line[0], "\"projection");
+    assert_has(f->line[1], "\"projection\":{\"array\":\"y\",\"rows\":90,\"left\":6,"
+                           "\"violations\":0}");
+    assert_has(f->line[2], "\"violations\":3,\"first\":8,\"last\":23,\"worst\":9,"
+                           "\"ratio\":12.5,\"rows_each\":10}");
+}
+
 static void a_match_writes_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -337,7 +361,8 @@ static void start_warning_and_launch_error(void **state)
     assert_has(f->line[3], "\"what\":\"sample 0.25\"}");
     assert_has(f->line[0], "\"registry\":[\"/a.yaml\",\"/b c.yaml\"],\"entries\":12,");
     assert_has(f->line[0], "\"CUVET_SAMPLE\":0.25,\"CUVET_BUDGET\":0,\"CUVET_SUBSET\":0,"
-                           "\"CUVET_OUTLIER\":\"fingerprint\",\"CUVET_SEED\":9,");
+                           "\"CUVET_FREIVALDS\":0,\"CUVET_OUTLIER\":\"fingerprint\","
+                           "\"CUVET_SEED\":9,");
     assert_has(f->line[0], "\"program\":\"/");
     assert_has(f->line[1], "\"sentence\":\"kernel k: \\\"odd\\\"\\nline\"}");
     assert_has(f->line[2], "\"grid\":[3,2,1],\"block\":[256,1,1],\"error\":\"CUDA_ERROR_INVALID");
@@ -575,6 +600,7 @@ int main(void)
         JOURNAL_TEST(a_finding_says_why_the_outlier_gate_called_it),
         JOURNAL_TEST(a_finding_of_a_subset_says_which),
         JOURNAL_TEST(a_finding_says_what_was_picked_and_valid),
+        JOURNAL_TEST(a_finding_of_a_projection_says_so),
         JOURNAL_TEST(a_match_writes_nothing),
         JOURNAL_TEST(odd_matches_leave_a_note),
         JOURNAL_TEST(a_launch_that_differs_is_a_finding),

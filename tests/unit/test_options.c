@@ -42,6 +42,7 @@ static void defaults_hold_in_an_empty_environment(void **state)
     assert_int_equal(options.memory, 256u << 20);
     assert_int_equal(options.queue, 256);
     assert_int_equal(options.subset, 4u << 20);
+    assert_true(options.freivalds == 0.25);
     assert_true(options.summary);
     assert_false(options.disable);
     options = read_all(NULL);

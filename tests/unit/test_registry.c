@@ -63,6 +63,10 @@ static void bad_files_are_told(void **state)
     expect("version: 1\ninclude: [k.yaml]\nkernels:\n" GELU, 1, "includes itself");
     quiet("version: 1\n");
     quiet(HEAD GELU);
+    quiet(HEAD "- {kernel: k, reference: gelu, freivalds: 0, "
+               "signature: 'const f32 x[n], f32 y[n], i32 n'}\n");
+    quiet(HEAD "- {kernel: k, reference: matmul, freivalds: 0.5, "
+               "signature: 'const f32 a[4][5], const f32 b[5][6], f32 c[4][6]'}\n");
     quiet(HEAD "- {kernel: k, reference: gelu, deterministic: yes, "
                "signature: 'const f32 x[n], f32 y[n], f32 z[n], ws f32 s[n], i32 n'}\n");
     quiet(HEAD "- {kernel: k, reference: gelu, deterministic: no, "
@@ -93,6 +97,10 @@ static void bad_entries_are_left_out(void **state)
     expect(ENTRY("reference: gelu, subset: 0, " F), 1,
            "'subset' is '0'; expected bytes such as 4M, or off");
     expect(ENTRY("reference: gelu, subset: some, " F), 1, "'subset' is 'some'; expected bytes");
+    expect(ENTRY("reference: gelu, freivalds: yes, " F), 1,
+           "'freivalds' is 'yes'; expected a number from 0 to 1");
+    expect(ENTRY("reference: gelu, freivalds: 1, " F), 1,
+           "k.yaml:3:43: freivalds: the reference 'gelu' promises no product; leave it out");
     expect(ENTRY("reference: gelu, sample: often, " F), 1,
            "'sample' is 'often'; expected a number from 0 to 1");
     expect(ENTRY("reference: gelu, first: -1, " F), 1, "expected a whole number from 0");
@@ -273,10 +281,11 @@ static void unregistered_kernels_are_passed_over(void **state)
 static void a_kernel_is_resolved_once(void **state)
 {
     (void)state;
-    struct registry *registry = registry_of(
-        HEAD "- {kernel: k*, signature: 'const f32 x[n], f32 y[n], i32 n, i32 unused', "
-             "reference: gelu, sample: 0.25, first: 7, budget: 0.5%, subset: 1M, label: mine}\n",
-        &complaints);
+    struct registry *registry =
+        registry_of(HEAD "- {kernel: k*, signature: 'const f32 x[n], f32 y[n], i32 n, i32 unused', "
+                         "reference: gelu, sample: 0.25, first: 7, budget: 0.5%, subset: 1M, "
+                         "freivalds: 0, label: mine}\n",
+                    &complaints);
     enum skip skip;
     struct error err;
     const struct kernel_spec *spec =
@@ -289,6 +298,7 @@ static void a_kernel_is_resolved_once(void **state)
     assert_true(spec->sample == 0.25 && spec->first == 7 && spec->budget == 0.005 &&
                 !spec->needs_before);
     assert_int_equal(spec->subset, 1 << 20);
+    assert_true(spec->freivalds == 0);
     assert_int_equal(strcmp(spec->where + strlen(spec->where) - 8, "k.yaml:3"), 0);
     assert_ptr_equal(spec, find(registry, "k", (const unsigned[]){8, 8, 4, 4, 0}, &skip, &err));
     const struct kernel_spec *other =

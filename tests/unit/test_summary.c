@@ -144,6 +144,32 @@ static void a_subset_is_told(void **state)
                   "       first  y[1][2]: got");
 }
 
+static void a_projection_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f);
+    assert_lacks(f, "projected");
+    f->check.report.projection = (struct projection_report){.array = "y", .rows = 90, .left = 6};
+    judge(f); /* nothing wrong: a note */
+    assert_has(f, "    double: 1 of 2 checks projected the whole product (CUVET_FREIVALDS)\n");
+    f->check.report.verdict = VERDICT_MISMATCH;
+    f->check.report.projection.violations = 3;
+    f->check.report.projection.first = 8;
+    f->check.report.projection.last = 23;
+    f->check.report.projection.worst = 9;
+    f->check.report.projection.ratio = 12.5;
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "0 of 32 elements outside the bound\n"
+                  "       projection  rows [8] to [23] of y: in 3 of 90 rows of the whole product "
+                  "the projected\n"
+                  "       row is off, by up to 12.5 times its bound (row [9])\n");
+    f->check.report.projection.of = 10;
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "rows [0][8] to [2][3] of y:");
+    assert_has(f, "(row [0][9])\n");
+}
+
 static void a_clean_run_is_short(void **state)
 {
     struct fixture *f = *state;
@@ -419,6 +445,7 @@ int main(void)
         SUMMARY_TEST(a_run_with_a_finding),
         SUMMARY_TEST(a_finding_of_the_outlier_gate_says_so),
         SUMMARY_TEST(a_subset_is_told),
+        SUMMARY_TEST(a_projection_is_told),
         SUMMARY_TEST(a_clean_run_is_short),
         SUMMARY_TEST(silence_does_not_look_like_success),
         SUMMARY_TEST(every_reason_is_printed),

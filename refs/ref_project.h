@@ -1,0 +1,229 @@
+/*
+ * ref_project.h - the arithmetic of ref_product.h, for the GPU and the host: a pass adds up pairs
+ * of numbers over one index for each value of another, and says where they go.
+ *
+ *   factors   l of b: (sum_j r_j b_lj, sum_j b_lj^2)
+ *   outputs   i of c: (sum_j r_j (c_ij - added_ij), sum_j margin_ij^2)
+ *   rows      i of a: (sum_l a_il (b r)_l, sum_l |a_il| beta_l), held against the others
+ */
+#ifndef REFS_REF_PROJECT_H
+#define REFS_REF_PROJECT_H
+
+#include "ref_dtype.h"
+#include "ref_product.h"
+
+struct ref_pair {
+    double x, y;
+};
+
+/* 32 signs, those of columns 32 * word and on: a bit set is a minus (SplitMix64's finaliser). */
+REF_FN uint32_t ref_signs(uint64_t seed, uint64_t word)
+{
+    uint64_t z = seed + (word + 1) * 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return (uint32_t)((z ^ z >> 31) >> 32);
+}
+
+REF_FN double ref_signed(const uint32_t *signs, int64_t column, double value)
+{
+    return signs[column / 32] >> (column % 32) & 1 ? -value : value;
+}
+
+REF_FN double ref_half_number(uint16_t bits)
+{
+#ifdef __CUDA_ARCH__
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
+    return (double)value;
+#else
+    return ref_half_to_double(bits);
+#endif
+}
+
+/* An element as a number. D is its dtype where that is one of the usual ones, else DTYPE_NONE. */
+template <int D> REF_FN double ref_number(const ref_matrix &matrix, int64_t at)
+{
+    if constexpr (D == DTYPE_F32)
+        return (double)((const float *)matrix.data)[at];
+    if constexpr (D == DTYPE_BF16)
+        return (double)ref_from_bits((uint32_t)((const uint16_t *)matrix.data)[at] << 16);
+    if constexpr (D == DTYPE_F16)
+        return ref_half_number(((const uint16_t *)matrix.data)[at]);
+    switch (ref_dtype_bytes((int)matrix.dtype)) {
+    case 8:
+        return ref_decode((int)matrix.dtype, ((const uint64_t *)matrix.data)[at]);
+    case 4:
+        return ref_decode((int)matrix.dtype, ((const uint32_t *)matrix.data)[at]);
+    case 2:
+        return ref_decode((int)matrix.dtype, ((const uint16_t *)matrix.data)[at]);
+    default:
+        return ref_decode((int)matrix.dtype, ((const uint8_t *)matrix.data)[at]);
+    }
+}
+
+/* The four vectors, one after another. */
+struct ref_vectors {
+    double *folded, *length; /* b r and beta: batch * k */
+    double *output, *margin; /* (c - added) r and the square of its margins: batch * m */
+};
+
+REF_FN ref_vectors ref_vectors_at(const ref_product &p, double *vectors)
+{
+    int64_t inner = p.batch * p.k, rows = p.batch * p.m;
+    return {vectors, vectors + inner, vectors + 2 * inner, vectors + 2 * inner + rows};
+}
+
+/* What a pass has in common: `kept` values of `over` numbers each, `batch` times. */
+template <int D> struct ref_pass {
+    const ref_product &p;
+    const ref_vectors &vectors;
+    const uint32_t *signs;
+    ref_product_answer *answer;
+};
+
+template <int D> struct ref_factors : ref_pass<D> {
+    REF_FN int64_t kept() const
+    {
+        return this->p.k;
+    }
+    REF_FN int64_t over() const
+    {
+        return this->p.n;
+    }
+    REF_FN void add(int64_t s, int64_t l, int64_t j, ref_pair &sum) const
+    {
+        const ref_matrix &b = this->p.b;
+        double value = ref_number<D>(b, s * b.stride[0] + l * b.stride[1] + j * b.stride[2]);
+        sum.x += ref_signed(this->signs, j, value);
+        sum.y += value * value;
+    }
+    REF_FN void put(int64_t s, int64_t l, const ref_pair &sum) const
+    {
+        this->vectors.folded[s * this->p.k + l] = sum.x;
+        this->vectors.length[s * this->p.k + l] = sqrt(sum.y) + this->p.floor;
+    }
+};
+
+REF_FN double ref_margin(const ref_product &p, double got, double added)
+{
+    double size = ref_abs(got);
+    double margin = p.half_ulp * ref_binade(size, p.least) + p.absolute + p.relative * size +
+                    p.of_added * added + p.own * (size + added);
+    return size < p.largest ? margin : ref_infinity();
+}
+
+template <int D> struct ref_outputs : ref_pass<D> {
+    REF_FN int64_t kept() const
+    {
+        return this->p.m;
+    }
+    REF_FN int64_t over() const
+    {
+        return this->p.n;
+    }
+    REF_FN void add(int64_t s, int64_t i, int64_t j, ref_pair &sum) const
+    {
+        const ref_product &p = this->p;
+        double got = ref_number<D>(p.c, s * p.c.stride[0] + i * p.c.stride[1] + j * p.c.stride[2]);
+        double added = 0, size = 0;
+        REF_ROLLED
+        for (uint32_t d = 0; d < p.addends; d++) {
+            const ref_matrix &from = p.added[d];
+            int64_t at = s * from.stride[0] + i * from.stride[1] + j * from.stride[2];
+            double term = p.scale[d] * ref_number<DTYPE_NONE>(from, at);
+            added += term;
+            size += ref_abs(term);
+        }
+        double margin = ref_margin(p, got, size);
+        sum.x += ref_signed(this->signs, j, got - added);
+        sum.y += margin * margin;
+    }
+    REF_FN void put(int64_t s, int64_t i, const ref_pair &sum) const
+    {
+        this->vectors.output[s * this->p.m + i] = sum.x;
+        this->vectors.margin[s * this->p.m + i] = sum.y;
+    }
+};
+
+REF_FN void ref_product_clear(ref_product_answer *answer)
+{
+    *answer = {};
+    answer->first = ~(uint64_t)0;
+}
+
+/* A row that is seen to be off; many may be noted at once. */
+REF_FN void ref_product_note(ref_product_answer *answer, uint64_t row, float ratio)
+{
+    uint64_t worst = (uint64_t)ref_bits(ratio) << 32 | (uint32_t)row;
+#ifdef __CUDA_ARCH__
+    typedef unsigned long long word;
+    atomicAdd((word *)&answer->violations, 1ull);
+    atomicMin((word *)&answer->first, (word)row);
+    atomicMax((word *)&answer->last, (word)row);
+    atomicMax((word *)&answer->worst, (word)worst);
+#else
+    answer->violations++;
+    answer->first = row < answer->first ? row : answer->first;
+    answer->last = row > answer->last ? row : answer->last;
+    answer->worst = worst > answer->worst ? worst : answer->worst;
+#endif
+}
+
+REF_FN void ref_product_count(uint64_t *counter)
+{
+#ifdef __CUDA_ARCH__
+    atomicAdd((unsigned long long *)counter, 1ull);
+#else
+    ++*counter;
+#endif
+}
+
+template <int D> struct ref_rows : ref_pass<D> {
+    REF_FN int64_t kept() const
+    {
+        return this->p.m;
+    }
+    REF_FN int64_t over() const
+    {
+        return this->p.k;
+    }
+    REF_FN void add(int64_t s, int64_t i, int64_t l, ref_pair &sum) const
+    {
+        const ref_matrix &a = this->p.a;
+        double value = ref_number<D>(a, s * a.stride[0] + i * a.stride[1] + l * a.stride[2]);
+        sum.x += value * this->vectors.folded[s * this->p.k + l];
+        sum.y += ref_abs(value) * this->vectors.length[s * this->p.k + l];
+    }
+    REF_FN void put(int64_t s, int64_t i, const ref_pair &sum) const
+    {
+        const ref_product &p = this->p;
+        int64_t row = s * p.m + i;
+        double off = ref_abs(this->vectors.output[row] - p.alpha * sum.x);
+        double bound =
+            p.odds * (sqrt(this->vectors.margin[row]) + p.of_sum * sum.y) + p.own_sum * sum.y;
+        ref_product_count(&this->answer->done);
+        if (!ref_finite(off) || !ref_finite(bound))
+            ref_product_count(&this->answer->left);
+        else if (off > bound)
+            ref_product_note(this->answer, (uint64_t)row, (float)(off / bound));
+    }
+};
+
+/* Calls `pass` with the pass for the matrix's dtype. */
+template <template <int> class Pass, class Call>
+REF_FN void ref_pass_for(const ref_matrix &matrix, const ref_pass<DTYPE_NONE> &with, Call call)
+{
+    switch (matrix.dtype) {
+    case DTYPE_F32:
+        return call(Pass<DTYPE_F32>{{with.p, with.vectors, with.signs, with.answer}});
+    case DTYPE_BF16:
+        return call(Pass<DTYPE_BF16>{{with.p, with.vectors, with.signs, with.answer}});
+    case DTYPE_F16:
+        return call(Pass<DTYPE_F16>{{with.p, with.vectors, with.signs, with.answer}});
+    default:
+        return call(Pass<DTYPE_NONE>{{with.p, with.vectors, with.signs, with.answer}});
+    }
+}
+
+#endif

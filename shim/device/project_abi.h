@@ -1,0 +1,40 @@
+/*
+ * project_abi.h - what the kernels `cuvet_project_...` are told, passed by value as their only
+ * parameter: a whole product, in the program's memory, is projected in the program's stream
+ * (refs/ref_product.h). Plain data for C and CUDA.
+ *
+ * cuvet_project_factors makes b r and c r, in that order of the grid's blocks, cuvet_project_rows
+ * then a (b r) and the answer. What they make lies in the snapshot: the answer at `offset`, the
+ * vectors behind it. Both take the snapshot's place in the arena like a copy, and seal nothing.
+ */
+#ifndef DEVICE_PROJECT_ABI_H
+#define DEVICE_PROJECT_ABI_H
+
+#include "device/snapshot_abi.h"
+#include "refs/ref_product.h"
+
+enum {
+    PROJECT_THREADS = 1024,
+    PROJECT_TILE = 32,    /* values that a block adds up for, at most */
+    PROJECT_ANSWER = 256, /* bytes between the answer and the vectors */
+};
+
+/*
+ * How one pass is dealt out: each block adds up for `tile` values, a power of two, by
+ * PROJECT_THREADS / tile threads each. Neighbouring threads read along the sum where `along` is
+ * set, else across it, wherever memory goes.
+ */
+struct project_pass {
+    uint32_t tile, along;
+    uint32_t blocks;
+    uint32_t reserved;
+};
+
+struct project_call {
+    struct snapshot_header header;
+    struct ref_product product;
+    uint64_t offset;
+    struct project_pass factors, outputs, rows;
+};
+
+#endif

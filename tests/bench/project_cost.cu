@@ -1,0 +1,228 @@
+/*
+ * project_cost.cu - projections of whole products against reading their three arrays once.
+ *
+ *   project_cost SNAPSHOT.fatbin
+ *
+ * One JSON line for each shape, bf16: microseconds of both kernels together, of each, and of a
+ * kernel that reads the same bytes; medians, arrays out of cache where they do not fit it. The
+ * values are such that a b is known without computing it, so that what the projection says is
+ * checked: that c is right, and which rows are not once a tile of it is cleared.
+ */
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+#include <cuda.h>
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+#include "device/project_abi.h"
+
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        int check_error = (int)(call);                                                             \
+        if (check_error) {                                                                         \
+            fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, check_error);      \
+            exit(3);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+enum { REPEAT = 15, FLUSH = 256 << 20, TILE = 64 };
+
+struct shape {
+    const char *layout; /* of a and b: n as in c = a b, t transposed */
+    int64_t m, n, k;
+};
+
+static const shape shapes[] = {
+    {"nn", 512, 512, 512},     {"nt", 2048, 2048, 2048}, {"nn", 4096, 4096, 4096},
+    {"nt", 4096, 4096, 4096},  {"tn", 4096, 4096, 4096}, {"nt", 4096, 14336, 4096},
+    {"nt", 4096, 4096, 14336}, {"nt", 16, 4096, 4096},   {"nt", 2048, 151936, 2048}};
+
+static CUfunction factors, rows;
+static cudaStream_t stream;
+static cudaEvent_t before, after;
+static void *flush;
+static uint32_t *ticket, *never;
+
+/* Element (i, j) is sign(i + j) 2^-3: a sum of k of their products is k 2^-6 or minus that. */
+static __global__ void fill(__nv_bfloat16 *x, int64_t d0, int64_t d1, float size)
+{
+    for (int64_t at = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; at < d0 * d1;
+         at += (int64_t)gridDim.x * blockDim.x)
+        x[at] = __float2bfloat16((at / d1 + at % d1) % 2 ? -size : size);
+}
+
+static __global__ void clear_tile(__nv_bfloat16 *c, int64_t n)
+{
+    c[(int64_t)(blockIdx.x + TILE) * n + threadIdx.x] = __float2bfloat16(0);
+}
+
+static __global__ void read_once(const uint4 *x, size_t units, uint32_t *never)
+{
+    const size_t step = (size_t)gridDim.x * blockDim.x;
+    uint4 sum = {0, 0, 0, 0};
+    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    for (; i + 3 * step < units; i += 4 * step) {
+        uint4 a = x[i], b = x[i + step], c = x[i + 2 * step], d = x[i + 3 * step];
+        sum.x ^= a.x ^ b.x ^ c.x ^ d.x;
+        sum.y ^= a.y ^ b.y ^ c.y ^ d.y;
+        sum.z ^= a.z ^ b.z ^ c.z ^ d.z;
+        sum.w ^= a.w ^ b.w ^ c.w ^ d.w;
+    }
+    for (; i < units; i += step)
+        sum.x ^= x[i].x ^ x[i].y ^ x[i].z ^ x[i].w;
+    if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x9E3779B9u)
+        *never = 1;
+}
+
+static __nv_bfloat16 *matrix(int64_t d0, int64_t d1, float size)
+{
+    __nv_bfloat16 *x;
+    CHECK(cudaMalloc(&x, d0 * d1 * 2));
+    fill<<<1024, 256, 0, stream>>>(x, d0, d1, size);
+    return x;
+}
+
+/* The same geometry as shim/verify/project.c makes. */
+static project_pass deal(int64_t values, int64_t over, int64_t step)
+{
+    project_pass pass = {PROJECT_TILE, over <= step || values == 1, 0, 0};
+    while (pass.tile > (pass.along ? 1u : 16u) && (values + pass.tile - 1) / pass.tile < 256)
+        pass.tile /= 2;
+    pass.blocks = (uint32_t)((values + pass.tile - 1) / pass.tile);
+    return pass;
+}
+
+static project_call describe(const shape &s)
+{
+    project_call call;
+    memset(&call, 0, sizeof call);
+    ref_product &p = call.product;
+    bool ta = s.layout[0] == 't', tb = s.layout[1] == 't';
+    p.a = {matrix(ta ? s.k : s.m, ta ? s.m : s.k, 0.125f),
+           {0, ta ? 1 : s.k, ta ? s.m : 1},
+           DTYPE_BF16};
+    p.b = {matrix(tb ? s.n : s.k, tb ? s.k : s.n, 0.125f),
+           {0, tb ? 1 : s.n, tb ? s.k : 1},
+           DTYPE_BF16};
+    p.c = {matrix(s.m, s.n, s.k / 64.0f), {0, s.n, 1}, DTYPE_BF16};
+    p.alpha = 1;
+    p.batch = 1;
+    p.m = s.m;
+    p.n = s.n;
+    p.k = s.k;
+    p.seed = 7;
+    p.half_ulp = 0x1p-8;
+    p.least = p.absolute = 0x1p-126;
+    p.largest = 0x1.fep127;
+    p.of_sum = 8 * sqrt((double)s.k) * 0x1p-24;
+    p.odds = 7.8;
+    call.factors = deal(s.k, p.b.stride[2], p.b.stride[1]);
+    call.outputs = deal(s.m, p.c.stride[2], p.c.stride[1]);
+    call.rows = deal(s.m, p.a.stride[2], p.a.stride[1]);
+    size_t bytes = PROJECT_ANSWER + 2 * (s.m + s.k) * sizeof(double);
+    void *base;
+    CHECK(cudaMalloc(&base, bytes));
+    call.header.base = (uint64_t)base;
+    call.header.ticket = ticket;
+    return call;
+}
+
+static void launch(CUfunction function, project_call &call, uint32_t blocks)
+{
+    void *params[] = {&call};
+    CHECK(cuLaunchKernel(function, blocks, 1, 1, PROJECT_THREADS, 1, 1, 0, stream, params, NULL));
+}
+
+static ref_product_answer answer_of(project_call &call)
+{
+    ref_product_answer answer;
+    launch(factors, call, call.factors.blocks + call.outputs.blocks);
+    launch(rows, call, call.rows.blocks);
+    CHECK(cudaMemcpyAsync(&answer, (void *)call.header.base, sizeof answer, cudaMemcpyDeviceToHost,
+                          stream));
+    CHECK(cudaStreamSynchronize(stream));
+    return answer;
+}
+
+template <typename Run> static double median_us(Run run)
+{
+    std::vector<float> times;
+    for (int i = 0; i < REPEAT; i++) {
+        float ms;
+        CHECK(cudaMemsetAsync(flush, 0, FLUSH, stream));
+        CHECK(cudaEventRecord(before, stream));
+        run();
+        CHECK(cudaEventRecord(after, stream));
+        CHECK(cudaEventSynchronize(after));
+        CHECK(cudaEventElapsedTime(&ms, before, after));
+        times.push_back(ms * 1000);
+    }
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
+}
+
+static void read(const ref_matrix &x, int64_t elements)
+{
+    read_once<<<1024, 256, 0, stream>>>((const uint4 *)x.data, (size_t)elements / 8, never);
+}
+
+static void measure(const shape &s)
+{
+    project_call call = describe(s);
+    const ref_product &p = call.product;
+    ref_product_answer right = answer_of(call);
+    double first =
+        median_us([&] { launch(factors, call, call.factors.blocks + call.outputs.blocks); });
+    double second = median_us([&] { launch(rows, call, call.rows.blocks); });
+    double both = median_us([&] {
+        launch(factors, call, call.factors.blocks + call.outputs.blocks);
+        launch(rows, call, call.rows.blocks);
+    });
+    double once = median_us([&] {
+        read(p.a, s.m * s.k);
+        read(p.b, s.k * s.n);
+        read(p.c, s.m * s.n);
+    });
+    bool tall = s.m >= 2 * TILE;
+    if (tall)
+        clear_tile<<<TILE, TILE, 0, stream>>>((__nv_bfloat16 *)p.c.data, s.n);
+    ref_product_answer wrong = answer_of(call);
+    bool found = !tall || (wrong.violations > 0 && wrong.first >= TILE && wrong.last < 2 * TILE);
+    printf("{\"layout\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"bytes\": %lld, "
+           "\"project_us\": %.2f, \"factors_us\": %.2f, \"rows_us\": %.2f, \"read_us\": %.2f, "
+           "\"quiet\": %s, \"found\": %s}\n",
+           s.layout, (long long)s.m, (long long)s.n, (long long)s.k,
+           (long long)(2 * (s.m * s.k + s.k * s.n + s.m * s.n)), both, first, second, once,
+           right.violations == 0 && right.left == 0 && right.done == (uint64_t)s.m ? "true"
+                                                                                   : "false",
+           found ? "true" : "false");
+    for (const void *memory : {p.a.data, p.b.data, p.c.data, (const void *)call.header.base})
+        CHECK(cudaFree((void *)memory));
+}
+
+int main(int argc, char **argv)
+{
+    CUmodule module;
+    if (argc != 2) {
+        fprintf(stderr, "usage: project_cost SNAPSHOT.fatbin\n");
+        return 2;
+    }
+    CHECK(cudaFree(NULL));
+    CHECK(cuModuleLoad(&module, argv[1]));
+    CHECK(cuModuleGetFunction(&factors, module, "cuvet_project_factors"));
+    CHECK(cuModuleGetFunction(&rows, module, "cuvet_project_rows"));
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK(cudaEventCreate(&before));
+    CHECK(cudaEventCreate(&after));
+    CHECK(cudaMalloc(&flush, FLUSH));
+    CHECK(cudaMalloc(&ticket, 256));
+    CHECK(cudaMemset(ticket, 0, 256));
+    never = ticket + 8;
+    CHECK(cudaDeviceSynchronize());
+    for (const shape &s : shapes)
+        measure(s);
+    return 0;
+}

@@ -1,0 +1,273 @@
+/*
+ * test_project_launch.c - launches that are checked on a subset and projected as a whole, on a fake
+ * driver: which are, what is found, and what becomes of one whose kernels the driver refuses.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fake_driver.h"
+#include "pipeline_fixture.h"
+#include "verify/pipeline.h"
+
+enum { M = 512, N = 64, K = 16, CONTEXT = 0x77, AIM = 8 << 10, FAULT = 200 };
+
+struct world {
+    struct pipeline_fixture fixture;
+    struct pipeline pipeline;
+    struct sink sink;
+    struct ticket ticket;
+    int matches, mismatches, projected, skip[SKIP_COUNT], seen, warnings;
+    uint64_t violations; /* of elements */
+    struct projection_report projection;
+    char sentence[500];
+    float *a, *b, *c;
+};
+
+static void on_seen(void *user)
+{
+    ((struct world *)user)->seen++;
+}
+
+static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
+{
+    (void)spec;
+    ((struct world *)user)->skip[skip]++;
+}
+
+static void on_judged(void *user, const struct check_report *report,
+                      const struct bundle_source *source)
+{
+    struct world *world = user;
+    (void)source;
+    world->matches += report->verdict == VERDICT_MATCH;
+    world->mismatches += report->verdict == VERDICT_MISMATCH;
+    world->projected += report->projection.array != NULL;
+    world->projection = report->projection;
+    world->violations += report->numbers.violations;
+}
+
+static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
+{
+    struct world *world = user;
+    (void)symbol, (void)skip;
+    world->warnings++;
+    snprintf(world->sentence, sizeof world->sentence, "%s", sentence);
+}
+
+static void on_spent(void *user, const struct check_cost *cost)
+{
+    (void)user, (void)cost;
+}
+
+static void on_failed(void *user, const struct launch *launch, const char *error_name)
+{
+    (void)user, (void)launch, (void)error_name;
+}
+
+static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+    (void)kernel;
+    if (index >= 3)
+        return CUDA_ERROR_INVALID_VALUE;
+    *size = 8;
+    *offset = index * 8;
+    return CUDA_SUCCESS;
+}
+
+static struct world *world_new(const char *more, double share, struct gate_settings gate,
+                               uint64_t memory)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    char text[500];
+    snprintf(text, sizeof text,
+             "version: 1\nkernels:\n- {kernel: k, signature: \"const f32 a[512][16], const f32 "
+             "b[16][64], f32 c[512][64]\", reference: matmul%s}\n",
+             more);
+    world->sink =
+        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
+    world->fixture = (struct pipeline_fixture){
+        .pipeline = &world->pipeline,
+        .sink = &world->sink,
+        .registry = text,
+        .param_info = param_info,
+        .gate = gate,
+        .detector = OUTLIER_OFF,
+        .side = {.memory = memory, .queue = 4},
+        .subset = AIM,
+        .context = (CUcontext)(uintptr_t)CONTEXT,
+    };
+    pipeline_fixture_open(&world->fixture);
+    world->pipeline.freivalds = share;
+    world->a = fake_alloc(M * K * sizeof(float));
+    world->b = fake_alloc(K * N * sizeof(float));
+    world->c = fake_alloc(M * N * sizeof(float));
+    for (int i = 0; i < M * K; i++)
+        world->a[i] = (float)(i * 7919 % 1999) / 1000 - 1;
+    for (int i = 0; i < K * N; i++)
+        world->b[i] = (float)(i * 104729 % 1999) / 1000 - 1;
+    return world;
+}
+
+static const struct gate_settings every = {1, 0, 0, 0};
+
+static struct world *usual_world(double share)
+{
+    return world_new("", share, every, 1 << 20);
+}
+
+static void world_end(struct world *world)
+{
+    int sum = world->matches + world->mismatches;
+    pipeline_fixture_stop(&world->fixture);
+    for (int i = 0; i < SKIP_COUNT; i++)
+        sum += world->skip[i];
+    assert_int_equal(sum, world->seen);
+    pipeline_fixture_close(&world->fixture);
+    free(world);
+}
+
+/* c = a b; with `wrong`, rows FAULT to FAULT + 7 are those of other rows. */
+static void run(const struct world *world, bool wrong)
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            int from = wrong && i / 8 == FAULT / 8 ? i - 100 : i;
+            float sum = 0;
+            for (int l = 0; l < K; l++)
+                sum += world->a[from * K + l] * world->b[l * N + j];
+            world->c[i * N + j] = sum;
+        }
+}
+
+static void launch(struct world *world, bool wrong, int fail)
+{
+    void *params[] = {&world->a, &world->b, &world->c};
+    struct launch launch = {.symbol = "k",
+                            .function = (void *)1,
+                            .context = (void *)CONTEXT,
+                            .stream = (void *)1,
+                            .params = params,
+                            .grid = {1, 1, 1},
+                            .block = {32, 1, 1}};
+    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    run(world, wrong);
+    atomic_store(&fake.fail_launch, fail);
+    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    assert_true(collector_drain(world->pipeline.collector, 5000));
+    atomic_store(&fake.fail_launch, 0);
+}
+
+static void a_fault_outside_the_subset_is_found(void **state)
+{
+    (void)state;
+    struct world *world = usual_world(1);
+    launch(world, false, 0);
+    assert_int_equal(world->matches, 1);
+    assert_int_equal(world->projection.rows, M);
+    assert_int_equal(world->projection.left, 0);
+    launch(world, true, 0);
+    assert_non_null(world->ticket.binding.subset.dim);
+    assert_int_equal(world->violations, 0); /* the elements that were checked are right */
+    assert_int_equal(world->mismatches, 1);
+    assert_string_equal(world->projection.array, "c");
+    assert_true(world->projection.first >= FAULT && world->projection.last < FAULT + 8);
+    assert_true(world->projection.worst >= world->projection.first &&
+                world->projection.worst <= world->projection.last);
+    assert_true(world->projection.ratio > 100);
+    launch(world, false, 0); /* nothing of it is left */
+    assert_int_equal(world->matches, 2);
+    assert_int_equal(world->warnings, 0);
+    world_end(world);
+}
+
+static void without_projections_it_is_not(void **state)
+{
+    (void)state;
+    struct world *world = usual_world(0);
+    launch(world, true, 0);
+    assert_int_equal(world->matches, 1);
+    assert_int_equal(world->projected, 0);
+    world_end(world);
+}
+
+static void an_entry_has_its_own_share(void **state)
+{
+    (void)state;
+    struct world *world = world_new(", freivalds: 0", 1, every, 1 << 20);
+    launch(world, true, 0);
+    assert_int_equal(world->projected, 0);
+    world_end(world);
+    world = world_new(", freivalds: 1", 0, every, 1 << 20);
+    launch(world, true, 0);
+    assert_int_equal(world->mismatches, 1);
+    world_end(world);
+}
+
+static void a_share_of_the_checks_is_projected(void **state)
+{
+    (void)state;
+    struct world *world = usual_world(0.25);
+    for (int i = 0; i < 40; i++)
+        launch(world, false, 0);
+    assert_int_equal(world->matches, 40);
+    assert_true(world->projected >= 4 && world->projected <= 18);
+    world_end(world);
+    world = world_new("", 0.001, (struct gate_settings){0, 3, 0, 0}, 1 << 20);
+    for (int i = 0; i < 5; i++)
+        launch(world, false, 0); /* the first ones all are */
+    assert_int_equal(world->matches, 3);
+    assert_int_equal(world->projected, 3);
+    world_end(world);
+}
+
+/* Of the three launches that follow the kernel the last is the copy. */
+static void a_projection_that_is_refused_costs_itself_alone(void **state)
+{
+    (void)state;
+    struct world *world = usual_world(1);
+    for (int fail = 1; fail <= 2; fail++) {
+        launch(world, false, fail);
+        assert_int_equal(world->matches, fail);
+        assert_int_equal(world->projected, 0);
+        assert_non_null(strstr(world->sentence, "launching a projection: CUDA_ERROR_LAUNCH"));
+    }
+    launch(world, true, 0);
+    assert_int_equal(world->mismatches, 1);
+    assert_int_equal(world->warnings, 1);
+    world_end(world);
+}
+
+/* A place in the arena may be taken then, and nobody would give it back. */
+static void a_copy_that_is_refused_behind_one_ends_the_checking(void **state)
+{
+    (void)state;
+    struct world *world = usual_world(1);
+    launch(world, false, 3);
+    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    launch(world, false, 0);
+    assert_int_equal(world->matches, 0);
+    assert_int_equal(world->skip[SKIP_NOT_READY], 1);
+    world_end(world);
+    world = usual_world(0); /* without one: that launch alone */
+    launch(world, false, 1);
+    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    launch(world, false, 0);
+    assert_int_equal(world->matches, 1);
+    world_end(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fault_outside_the_subset_is_found),
+        cmocka_unit_test(without_projections_it_is_not),
+        cmocka_unit_test(an_entry_has_its_own_share),
+        cmocka_unit_test(a_share_of_the_checks_is_projected),
+        cmocka_unit_test(a_projection_that_is_refused_costs_itself_alone),
+        cmocka_unit_test(a_copy_that_is_refused_behind_one_ends_the_checking),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
