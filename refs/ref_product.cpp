@@ -13,16 +13,27 @@ const auto whole_pass = [](const auto &pass) {
         }
     }
 };
+
+const uint32_t *signs_of(const ref_product &product)
+{
+    static uint32_t signs[REF_PRODUCT_COLUMNS / 32];
+    for (int64_t word = 0; word < (product.n + 31) / 32; word++)
+        signs[word] = ref_signs(product.seed, (uint64_t)word);
+    return signs;
+}
 } // namespace
+
+extern "C" void ref_product_host_before(const struct ref_product *product, double *vectors)
+{
+    ref_vectors at = ref_vectors_at(*product, vectors);
+    ref_pass_for<ref_before>(product->c, {*product, at, signs_of(*product), nullptr}, whole_pass);
+}
 
 extern "C" void ref_product_host(const struct ref_product *product, double *vectors,
                                  struct ref_product_answer *answer)
 {
-    static uint32_t signs[REF_PRODUCT_COLUMNS / 32];
     ref_vectors at = ref_vectors_at(*product, vectors);
-    ref_pass<DTYPE_NONE> with = {*product, at, signs, answer};
-    for (int64_t word = 0; word < (product->n + 31) / 32; word++)
-        signs[word] = ref_signs(product->seed, (uint64_t)word);
+    ref_pass<DTYPE_NONE> with = {*product, at, signs_of(*product), answer};
     ref_product_clear(answer);
     ref_pass_for<ref_factors>(product->b, with, whole_pass);
     ref_pass_for<ref_outputs>(product->c, with, whole_pass);

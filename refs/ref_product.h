@@ -50,7 +50,7 @@
 
 enum {
     REF_PRODUCT_ADDENDS = 2,
-    REF_PRODUCT_VECTORS = 4,      /* of doubles: two of batch * k, then two of batch * m */
+    REF_PRODUCT_VECTORS = 6,      /* of doubles: two of batch * k, then four of batch * m */
     REF_PRODUCT_COLUMNS = 196608, /* n, at most: their signs lie in a block's shared memory */
 };
 
@@ -63,10 +63,11 @@ struct ref_matrix {
     uint32_t reserved;
 };
 
-/* c = alpha a b + sum of scale added, a of m x k, b of k x n, `batch` times. */
+/* c = alpha a b + sum of scale added + before c, a of m x k, b of k x n, `batch` times. Where
+ * `before` is not 0, c before the launch is projected then, by a pass of its own. */
 struct ref_product {
     struct ref_matrix a, b, c, added[REF_PRODUCT_ADDENDS];
-    double alpha, scale[REF_PRODUCT_ADDENDS];
+    double alpha, scale[REF_PRODUCT_ADDENDS], before;
     int64_t batch, m, n, k;
     uint64_t seed;
     uint32_t addends, reserved;
@@ -92,7 +93,9 @@ struct ref_product_answer {
 extern "C" {
 #endif
 
-/* The same on the host, over host memory, for tests. `vectors` has room for REF_PRODUCT_VECTORS. */
+/* The same on the host, over host memory, for tests; the first before the launch, where `before` is
+ * not 0. `vectors` has room for all of them. */
+void ref_product_host_before(const struct ref_product *product, double *vectors);
 void ref_product_host(const struct ref_product *product, double *vectors,
                       struct ref_product_answer *answer);
 

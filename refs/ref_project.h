@@ -2,6 +2,7 @@
  * ref_project.h - the arithmetic of ref_product.h, for the GPU and the host: a pass adds up pairs
  * of numbers over one index for each value of another, and says where they go.
  *
+ *   before    i of c, before the launch: (sum_j r_j before c_ij, sum_j of its margin^2)
  *   factors   l of b: (sum_j r_j b_lj, sum_j b_lj^2)
  *   outputs   i of c: (sum_j r_j (c_ij - added_ij), sum_j margin_ij^2)
  *   rows      i of a: (sum_l a_il (b r)_l, sum_l |a_il| beta_l), held against the others
@@ -64,14 +65,17 @@ template <int D> REF_FN double ref_number(const ref_matrix &matrix, int64_t at)
 
 /* The four vectors, one after another. */
 struct ref_vectors {
-    double *folded, *length; /* b r and beta: batch * k */
-    double *output, *margin; /* (c - added) r and the square of its margins: batch * m */
+    double *folded, *length;  /* b r and beta: batch * k */
+    double *output, *margin;  /* (c - added) r and the square of its margins: batch * m */
+    double *old, *old_margin; /* the same of what c held before */
 };
 
 REF_FN ref_vectors ref_vectors_at(const ref_product &p, double *vectors)
 {
     int64_t inner = p.batch * p.k, rows = p.batch * p.m;
-    return {vectors, vectors + inner, vectors + 2 * inner, vectors + 2 * inner + rows};
+    double *of_rows = vectors + 2 * inner;
+    return {vectors,        vectors + inner,    of_rows,
+            of_rows + rows, of_rows + 2 * rows, of_rows + 3 * rows};
 }
 
 /* What a pass has in common: `kept` values of `over` numbers each, `batch` times. */
@@ -146,6 +150,31 @@ template <int D> struct ref_outputs : ref_pass<D> {
     }
 };
 
+template <int D> struct ref_before : ref_pass<D> {
+    REF_FN int64_t kept() const
+    {
+        return this->p.m;
+    }
+    REF_FN int64_t over() const
+    {
+        return this->p.n;
+    }
+    REF_FN void add(int64_t s, int64_t i, int64_t j, ref_pair &sum) const
+    {
+        const ref_product &p = this->p;
+        int64_t at = s * p.c.stride[0] + i * p.c.stride[1] + j * p.c.stride[2];
+        double value = p.before * ref_number<D>(p.c, at);
+        double margin = (p.of_added + p.own) * ref_abs(value);
+        sum.x += ref_signed(this->signs, j, value);
+        sum.y += margin * margin;
+    }
+    REF_FN void put(int64_t s, int64_t i, const ref_pair &sum) const
+    {
+        this->vectors.old[s * this->p.m + i] = sum.x;
+        this->vectors.old_margin[s * this->p.m + i] = sum.y;
+    }
+};
+
 REF_FN void ref_product_clear(ref_product_answer *answer)
 {
     *answer = {};
@@ -199,9 +228,12 @@ template <int D> struct ref_rows : ref_pass<D> {
     {
         const ref_product &p = this->p;
         int64_t row = s * p.m + i;
-        double off = ref_abs(this->vectors.output[row] - p.alpha * sum.x);
-        double bound =
-            p.odds * (sqrt(this->vectors.margin[row]) + p.of_sum * sum.y) + p.own_sum * sum.y;
+        double was = p.before != 0 ? this->vectors.old[row] : 0;
+        double margin = sqrt(this->vectors.margin[row]);
+        if (p.before != 0)
+            margin += sqrt(this->vectors.old_margin[row]);
+        double off = ref_abs(this->vectors.output[row] - was - p.alpha * sum.x);
+        double bound = p.odds * (margin + p.of_sum * sum.y) + p.own_sum * sum.y;
         ref_product_count(&this->answer->done);
         if (!ref_finite(off) || !ref_finite(bound))
             ref_product_count(&this->answer->left);

@@ -62,22 +62,47 @@ static __device__ ref_product_answer *project_answer(const project_call &call, u
     return (ref_product_answer *)(base + call.offset);
 }
 
+/* The signs of all columns, for all threads of the block. */
+static __device__ void project_signs(const ref_product &p, uint32_t *signs)
+{
+    for (uint32_t word = threadIdx.x; word < (p.n + 31) / 32; word += PROJECT_THREADS)
+        signs[word] = ref_signs(p.seed, word);
+    __syncthreads();
+}
+
+static __device__ ref_vectors project_vectors(const project_call &call, uint64_t base)
+{
+    return ref_vectors_at(call.product, (double *)(base + call.offset + PROJECT_ANSWER));
+}
+
+/* c r, before the launch. */
+static __device__ void project_before(const project_call &call, uint64_t base)
+{
+    __shared__ uint32_t signs[REF_PRODUCT_COLUMNS / 32];
+    __shared__ project_sums sums;
+    const ref_product &p = call.product;
+    ref_vectors vectors = project_vectors(call, base);
+    project_signs(p, signs);
+    ref_pass_for<ref_before>(p.c, {p, vectors, signs, nullptr}, [&](const auto &pass) {
+        project_tile(pass, call.outputs, blockIdx.x, sums);
+    });
+}
+
 /* b r, or c r. */
 static __device__ void project_factors(const project_call &call, uint64_t base)
 {
     __shared__ uint32_t signs[REF_PRODUCT_COLUMNS / 32];
     __shared__ project_sums sums;
     const ref_product &p = call.product;
-    ref_vectors vectors = ref_vectors_at(p, (double *)(base + call.offset + PROJECT_ANSWER));
+    ref_vectors vectors = project_vectors(call, base);
     ref_pass<DTYPE_NONE> with = {p, vectors, signs, nullptr};
-    for (uint32_t word = threadIdx.x; word < (p.n + 31) / 32; word += PROJECT_THREADS)
-        signs[word] = ref_signs(p.seed, word);
     if (blockIdx.x == 0 && threadIdx.x == 0)
         ref_product_clear(project_answer(call, base));
-    __syncthreads();
+    project_signs(p, signs);
     if (blockIdx.x < call.factors.blocks)
-        ref_pass_for<ref_factors>(
-            p.b, with, [&](const auto &pass) { project_tile(pass, call.factors, blockIdx.x, sums); });
+        ref_pass_for<ref_factors>(p.b, with, [&](const auto &pass) {
+            project_tile(pass, call.factors, blockIdx.x, sums);
+        });
     else
         ref_pass_for<ref_outputs>(p.c, with, [&](const auto &pass) {
             project_tile(pass, call.outputs, blockIdx.x - call.factors.blocks, sums);
@@ -89,7 +114,7 @@ static __device__ void project_rows(const project_call &call, uint64_t base)
 {
     __shared__ project_sums sums;
     const ref_product &p = call.product;
-    ref_vectors vectors = ref_vectors_at(p, (double *)(base + call.offset + PROJECT_ANSWER));
+    ref_vectors vectors = project_vectors(call, base);
     ref_pass<DTYPE_NONE> with = {p, vectors, nullptr, project_answer(call, base)};
     ref_pass_for<ref_rows>(
         p.a, with, [&](const auto &pass) { project_tile(pass, call.rows, blockIdx.x, sums); });

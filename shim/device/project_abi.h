@@ -3,9 +3,11 @@
  * parameter: a whole product, in the program's memory, is projected in the program's stream
  * (refs/ref_product.h). Plain data for C and CUDA.
  *
- * cuvet_project_factors makes b r and c r, in that order of the grid's blocks, cuvet_project_rows
- * then a (b r) and the answer. What they make lies in the snapshot: the answer at `offset`, the
- * vectors behind it. Both take the snapshot's place in the arena like a copy, and seal nothing.
+ * cuvet_project_before makes c r before the launch, where what c holds is added to
+ * (product.before). Behind it cuvet_project_factors makes b r and c r, in that order of the grid's
+ * blocks, cuvet_project_rows then a (b r) and the answer. What they make lies in the snapshot: the
+ * answer at `offset`, the vectors behind it. They take the snapshot's place in the arena like a
+ * copy, and seal nothing.
  */
 #ifndef DEVICE_PROJECT_ABI_H
 #define DEVICE_PROJECT_ABI_H

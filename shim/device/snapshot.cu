@@ -78,7 +78,18 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
     finish(call.header, copy_one_touch(call, blockIdx.x));
 }
 
-/* In the program's stream between the launch and the copies: a whole product, projected. */
+/* In the program's stream between the launch and the copies, the first of them before the launch: a
+ * whole product, projected. */
+extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
+    cuvet_project_before(const __grid_constant__ project_call call)
+{
+    start_clock(call.header);
+    uint64_t base = share_place(call.header);
+    if (base)
+        project_before(call, base);
+    finish(call.header, base);
+}
+
 extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
     cuvet_project_factors(const __grid_constant__ project_call call)
 {

@@ -334,6 +334,11 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
         side_release(ticket->side, ticket->check);
         return SKIP_DRIVER;
     }
+    if (ticket->projection.wanted &&
+        project_before(ticket->side, ticket->check, &ticket->projection, launch, why)) {
+        ticket->projection.wanted = false;
+        warn(pipeline, ticket->kernel, SKIP_DRIVER, why->text);
+    }
     return SKIP_NONE;
 }
 

@@ -74,6 +74,10 @@ static bool add_all(struct ref_product *product, const struct binding *binding,
         bool absent = binding->tensor_array[slot] < 0 && binding->call.tensor[slot].absent == 0;
         if (scale == 0 || absent)
             continue;
+        if (slot == promise->out) { /* as it was before the launch */
+            product->before += scale;
+            continue;
+        }
         if (formals_array(formals, slot)->kind != FORMAL_IN ||
             !matrix_of(binding, formals, whole, slot, size, &product->added[product->addends]))
             return false;
@@ -106,8 +110,9 @@ static bool describe(struct ref_product *product, const struct binding *binding,
         .n = call->size[promise->cols],
         .k = call->size[promise->sum],
     };
-    return !has_points(call) && !call->tensor[promise->out].accumulates &&
-           matrix_of(binding, formals, whole, promise->a, of_a, &product->a) &&
+    if (call->tensor[promise->out].accumulates)
+        product->before = 1;
+    return !has_points(call) && matrix_of(binding, formals, whole, promise->a, of_a, &product->a) &&
            matrix_of(binding, formals, whole, promise->b, of_b, &product->b) &&
            matrix_of(binding, formals, whole, promise->out, of_c, &product->c) &&
            add_all(product, binding, formals, whole, of_c);
@@ -190,7 +195,7 @@ static struct project_pass deal(int64_t batch, int64_t values, int64_t over, int
 static bool worth(const struct ref_product *p, uint64_t *bytes)
 {
     double rows = (double)p->batch * (double)p->m, inner = (double)p->batch * (double)p->k;
-    double vectors = 2 * (rows + inner) * sizeof(double);
+    double vectors = 2 * (rows + inner + (p->before != 0 ? rows : 0)) * sizeof(double);
     double arrays = inner * (double)p->n * dtype_bytes(p->b.dtype) +
                     rows * (double)p->k * dtype_bytes(p->a.dtype) +
                     rows * (double)p->n * dtype_bytes(p->c.dtype);
@@ -241,6 +246,17 @@ static enum status launch_kernel(CUfunction function, bool waits, struct project
                                       .threads = PROJECT_THREADS,
                                       .doing = "launching a projection"};
     return enqueue_kernel(&kernel, call, launch, err);
+}
+
+enum status project_before(struct side *side, const struct check *check, struct project_plan *plan,
+                           const struct launch *launch, struct error *err)
+{
+    struct project_call *call = &plan->call;
+    if (call->product.before == 0)
+        return STATUS_OK;
+    snapshot_header_of(side, check, &call->header);
+    call->header.seal = NULL;
+    return launch_kernel(side->project_before, call, call->outputs.blocks, launch, err);
 }
 
 enum status project_enqueue(struct side *side, struct check *check, struct project_plan *plan,

@@ -24,8 +24,8 @@ struct project_plan {
 
 /*
  * Describes the product, if the launch is one that can be projected: its reference promises a
- * product, no array of which is read and overwritten, or added to; c is of a real type, and the
- * registry declares no rounding point. Small ones are left to the element-wise check, which sees
+ * product, no factor of which is overwritten; c is of a real type, and the registry declares no
+ * rounding point. Small ones are left to the element-wise check, which sees
  * most of them, and so are those whose vectors would take more than a quarter of the bytes that
  * they are made from. `whole` is the plan of the whole launch. Pure.
  */
@@ -36,6 +36,13 @@ void project_plan_make(struct project_plan *plan, const struct binding *binding,
 /* Takes room for the vectors behind the arrays; where both would take more than `most` bytes the
  * launch is not projected. */
 void project_take_room(struct project_plan *plan, struct snapshot_plan *snapshot, uint64_t most);
+
+/*
+ * Enqueues, behind the copies before the launch, the projection of what the launch adds to; nothing
+ * where it adds to nothing. After a failure the launch must not be projected.
+ */
+enum status project_before(struct side *side, const struct check *check, struct project_plan *plan,
+                           const struct launch *launch, struct error *err);
 
 /*
  * Enqueues the projection on the launch's stream; never blocks. It takes the snapshot's place in

@@ -160,6 +160,7 @@ static enum status make_kernels(struct side *side, struct error *err)
                    {"cuvet_snapshot_touch", &side->snapshot_touch},
                    {"cuvet_touch_find", &side->touch_find},
                    {"cuvet_touch_number", &side->touch_number},
+                   {"cuvet_project_before", &side->project_before},
                    {"cuvet_project_factors", &side->project_factors},
                    {"cuvet_project_rows", &side->project_rows}};
     CUmodule snapshot;

@@ -72,7 +72,7 @@ struct side {
     CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, digest;
     bool snapshot_waits; /* the copy kernels do, see enqueue.h */
     CUfunction snapshot_touch, touch_find, touch_number;
-    CUfunction project_factors, project_rows;
+    CUfunction project_before, project_factors, project_rows;
     struct outlier_side outlier;
     CUmodule refs, refs_wide;
     struct side_reference {

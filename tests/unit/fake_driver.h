@@ -259,12 +259,15 @@ static void fake_outlier(const struct snapshot_header *header, const struct outl
                          __ATOMIC_RELEASE);
 }
 
-/* Both passes at once, when the second is launched. */
-static void fake_project(const struct project_call *call, bool last)
+/* Both passes behind the launch at once, when the second is launched. */
+static void fake_project(const struct project_call *call, const char *symbol)
 {
     char *base = (char *)(uintptr_t)fake_find_place(&call->header);
-    if (base && last)
-        ref_product_host(&call->product, (double *)(void *)(base + call->offset + PROJECT_ANSWER),
+    double *vectors = (double *)(void *)(base + call->offset + PROJECT_ANSWER);
+    if (base && !strcmp(symbol, "cuvet_project_before"))
+        ref_product_host_before(&call->product, vectors);
+    if (base && !strcmp(symbol, "cuvet_project_rows"))
+        ref_product_host(&call->product, vectors,
                          (struct ref_product_answer *)(void *)(base + call->offset));
 }
 
@@ -364,7 +367,7 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
     else if (!strcmp(symbol, "cuvet_outlier_few"))
         fake_outlier(&few->header, &few->outlier, few->input, few->segment, NULL);
     else if (!strncmp(symbol, "cuvet_project", 13))
-        fake_project(params[0], !strcmp(symbol, "cuvet_project_rows"));
+        fake_project(params[0], symbol);
     else if (!strncmp(symbol, "cuvet_ref_", 10))
         fake_reference(symbol, params[0], gx);
     return CUDA_SUCCESS;

@@ -23,6 +23,8 @@ struct world {
     uint64_t violations; /* of elements */
     struct projection_report projection;
     char sentence[500];
+    bool adds;      /* the kernel adds to c */
+    int fail_enter; /* the Nth launch before the kernel is refused; 0: none */
     float *a, *b, *c;
 };
 
@@ -77,15 +79,16 @@ static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t
     return CUDA_SUCCESS;
 }
 
-static struct world *world_new(const char *more, double share, struct gate_settings gate,
-                               uint64_t memory)
+/* `role` of c. */
+static struct world *world_with(const char *role, const char *more, double share,
+                                struct gate_settings gate)
 {
     struct world *world = calloc(1, sizeof(*world));
     char text[500];
     snprintf(text, sizeof text,
              "version: 1\nkernels:\n- {kernel: k, signature: \"const f32 a[512][16], const f32 "
-             "b[16][64], f32 c[512][64]\", reference: matmul%s}\n",
-             more);
+             "b[16][64], %s f32 c[512][64]\", reference: matmul%s}\n",
+             role, more);
     world->sink =
         (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
     world->fixture = (struct pipeline_fixture){
@@ -95,7 +98,7 @@ static struct world *world_new(const char *more, double share, struct gate_setti
         .param_info = param_info,
         .gate = gate,
         .detector = OUTLIER_OFF,
-        .side = {.memory = memory, .queue = 4},
+        .side = {.memory = 1 << 20, .queue = 4},
         .subset = AIM,
         .context = (CUcontext)(uintptr_t)CONTEXT,
     };
@@ -111,11 +114,16 @@ static struct world *world_new(const char *more, double share, struct gate_setti
     return world;
 }
 
+static struct world *world_new(const char *more, double share, struct gate_settings gate)
+{
+    return world_with("", more, share, gate);
+}
+
 static const struct gate_settings every = {1, 0, 0, 0};
 
 static struct world *usual_world(double share)
 {
-    return world_new("", share, every, 1 << 20);
+    return world_new("", share, every);
 }
 
 static void world_end(struct world *world)
@@ -138,7 +146,7 @@ static void run(const struct world *world, bool wrong)
             float sum = 0;
             for (int l = 0; l < K; l++)
                 sum += world->a[from * K + l] * world->b[l * N + j];
-            world->c[i * N + j] = sum;
+            world->c[i * N + j] = world->adds ? world->c[i * N + j] + sum : sum;
         }
 }
 
@@ -152,6 +160,7 @@ static void launch(struct world *world, bool wrong, int fail)
                             .params = params,
                             .grid = {1, 1, 1},
                             .block = {32, 1, 1}};
+    atomic_store(&fake.fail_launch, world->fail_enter);
     pipeline_enter(&world->pipeline, &launch, &world->ticket);
     run(world, wrong);
     atomic_store(&fake.fail_launch, fail);
@@ -196,11 +205,11 @@ static void without_projections_it_is_not(void **state)
 static void an_entry_has_its_own_share(void **state)
 {
     (void)state;
-    struct world *world = world_new(", freivalds: 0", 1, every, 1 << 20);
+    struct world *world = world_new(", freivalds: 0", 1, every);
     launch(world, true, 0);
     assert_int_equal(world->projected, 0);
     world_end(world);
-    world = world_new(", freivalds: 1", 0, every, 1 << 20);
+    world = world_new(", freivalds: 1", 0, every);
     launch(world, true, 0);
     assert_int_equal(world->mismatches, 1);
     world_end(world);
@@ -215,7 +224,7 @@ static void a_share_of_the_checks_is_projected(void **state)
     assert_int_equal(world->matches, 40);
     assert_true(world->projected >= 4 && world->projected <= 18);
     world_end(world);
-    world = world_new("", 0.001, (struct gate_settings){0, 3, 0, 0}, 1 << 20);
+    world = world_new("", 0.001, (struct gate_settings){0, 3, 0, 0});
     for (int i = 0; i < 5; i++)
         launch(world, false, 0); /* the first ones all are */
     assert_int_equal(world->matches, 3);
@@ -259,6 +268,34 @@ static void a_copy_that_is_refused_behind_one_ends_the_checking(void **state)
     world_end(world);
 }
 
+/* A copy and a projection before the launch, and those behind it. */
+static void what_a_launch_adds_to_is_projected_before_it(void **state)
+{
+    (void)state;
+    struct world *world = world_with("acc", "", 1, every);
+    world->adds = true;
+    for (int i = 0; i < 3; i++)
+        launch(world, false, 0);
+    assert_int_equal(world->matches, 3);
+    assert_int_equal(world->projected, 3);
+    launch(world, true, 0);
+    assert_int_equal(world->mismatches, 1);
+    assert_int_equal(world->violations, 0);
+    assert_true(world->projection.first >= FAULT && world->projection.last < FAULT + 8);
+    world->fail_enter = 2;
+    launch(world, true, 0); /* unseen */
+    assert_int_equal(world->matches, 4);
+    assert_int_equal(world->projected, 4);
+    assert_non_null(strstr(world->sentence, "launching a projection"));
+    world->fail_enter = 1;
+    launch(world, false, 0);
+    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    world->fail_enter = 0;
+    launch(world, false, 0);
+    assert_int_equal(world->matches, 5);
+    world_end(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +304,7 @@ int main(void)
         cmocka_unit_test(an_entry_has_its_own_share),
         cmocka_unit_test(a_share_of_the_checks_is_projected),
         cmocka_unit_test(a_projection_that_is_refused_costs_itself_alone),
+        cmocka_unit_test(what_a_launch_adds_to_is_projected_before_it),
         cmocka_unit_test(a_copy_that_is_refused_behind_one_ends_the_checking),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,17 +42,19 @@ struct rows : right {
     }
 };
 
-/* c = a b + bias, a thread an element; b as [k][n] with `step` n, or as [n][k]. */
+/* c = a b + bias, a thread an element; b as [k][n], or transposed as [n][k]; `adds` to what c
+ * holds. */
 template <class Fault, class T>
 __device__ static void product(const T *a, const T *b, const float *bias, T *c, int m, int n, int k,
-                               bool transposed)
+                               bool transposed, bool adds = false)
 {
     int i = blockIdx.x, j = threadIdx.x;
     float sum = 0;
     for (int l = 0; l < Fault::terms(i, k); l++)
         sum += (float)a[i * k + l] * (float)(transposed ? b[j * k + l] : b[l * n + j]);
     if (i < m && j < n && Fault::writes(i, j))
-        c[Fault::row(i) * n + j] = (T)(sum + (bias ? bias[j] : 0));
+        c[Fault::row(i) * n + j] =
+            (T)(sum + (bias ? bias[j] : 0) + (adds ? (float)c[Fault::row(i) * n + j] : 0));
 }
 
 #define PRODUCTS(fault)                                                                            \
@@ -60,6 +62,11 @@ __device__ static void product(const T *a, const T *b, const float *bias, T *c, 
                                              int n, int k)                                         \
     {                                                                                              \
         product<fault>(a, b, nullptr, c, m, n, k, false);                                          \
+    }                                                                                              \
+    extern "C" __global__ void adds_##fault(const float *a, const float *b, float *c, int m,       \
+                                            int n, int k)                                          \
+    {                                                                                              \
+        product<fault>(a, b, nullptr, c, m, n, k, false, true);                                    \
     }                                                                                              \
     extern "C" __global__ void layer_##fault(const __half *x, const __half *w, const float *bias,  \
                                              __half *y, int m, int n, int k)                       \

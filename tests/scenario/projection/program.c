@@ -1,6 +1,7 @@
 /*
  * program.c - products of matrices, `program FATBIN KERNEL`: plain_... (f32), layer_... (f16, a
- * transposed weight and a bias) or batch_... (f32, three of them, the second factor transposed).
+ * transposed weight and a bias), batch_... (f32, three of them, the second factor transposed) or
+ * adds_... (f32, to what was there).
  */
 #include "common/program.h"
 
@@ -42,7 +43,8 @@ int main(int argc, char **argv)
             fill_half(a, M * K, 20 + i);
             fill_half(b, N * K, 30 + i);
         }
-        CHECK(cuMemsetD8(c, 0, BATCH * M * N * sizeof(float)));
+        if (!is("adds"))
+            CHECK(cuMemsetD8(c, 0, BATCH * M * N * sizeof(float)));
         CHECK(cuLaunchKernel(function, M, batch, 1, N, 1, 1, 0, NULL, is("layer") ? layer : plain,
                              NULL));
         CHECK(cuCtxSynchronize());
