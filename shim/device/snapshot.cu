@@ -83,6 +83,7 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
 extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
     cuvet_project_before(const __grid_constant__ project_call call)
 {
+    wait_for_stream();
     start_clock(call.header);
     uint64_t base = share_place(call.header);
     if (base)

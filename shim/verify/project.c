@@ -237,11 +237,12 @@ void project_take_room(struct project_plan *plan, struct snapshot_plan *snapshot
 
 /* ---- the launches ---- */
 
-static enum status launch_kernel(CUfunction function, bool waits, struct project_call *call,
-                                 uint32_t blocks, const struct launch *launch, struct error *err)
+static enum status launch_kernel(const struct side *side, CUfunction function,
+                                 struct project_call *call, uint32_t blocks,
+                                 const struct launch *launch, struct error *err)
 {
     const struct own_kernel kernel = {.function = function,
-                                      .waits = waits,
+                                      .waits = side->snapshot_waits,
                                       .blocks = blocks,
                                       .threads = PROJECT_THREADS,
                                       .doing = "launching a projection"};
@@ -256,7 +257,7 @@ enum status project_before(struct side *side, const struct check *check, struct 
         return STATUS_OK;
     snapshot_header_of(side, check, &call->header);
     call->header.seal = NULL;
-    return launch_kernel(side->project_before, call, call->outputs.blocks, launch, err);
+    return launch_kernel(side, side->project_before, call, call->outputs.blocks, launch, err);
 }
 
 enum status project_enqueue(struct side *side, struct check *check, struct project_plan *plan,
@@ -265,13 +266,12 @@ enum status project_enqueue(struct side *side, struct check *check, struct proje
     struct project_call *call = &plan->call;
     snapshot_header_of(side, check, &call->header);
     call->header.seal = NULL;
-    enum status status = launch_kernel(side->project_factors, side->snapshot_waits, call,
+    enum status status = launch_kernel(side, side->project_factors, call,
                                        call->factors.blocks + call->outputs.blocks, launch, err);
     if (status)
         return status;
     *taken = true;
-    status = launch_kernel(side->project_rows, side->snapshot_waits, call, call->rows.blocks,
-                           launch, err);
+    status = launch_kernel(side, side->project_rows, call, call->rows.blocks, launch, err);
     if (status)
         return status;
     check->projection = (struct check_projection){
