@@ -5,6 +5,7 @@
 #include "verify/binding_work.h"
 
 #include <string.h>
+#include "verify/earlier.h"
 
 enum skip binding_evaluate(struct evaluation *e, const struct expr *expr, const char *what,
                            int64_t *out)
@@ -37,14 +38,20 @@ static enum skip read_bytes(struct evaluation *e, const struct signature_item *i
     enum skip skip = index ? binding_evaluate(e, index, item->name, &at) : SKIP_NONE;
     if (skip)
         return skip;
-    uint32_t size = e->plan->signature->param[item->param].size;
+    const struct signature *list = e->plan->signature;
+    const struct launch *launch = e->launch;
+    uint32_t size = (item->earlier ? list->earlier : list)->param[item->param].size;
+    if (item->earlier) {
+        start = launch->earlier->kernel->layout.param[item->param].offset;
+        launch = &launch->earlier->launch;
+    }
     if (index && (at < 0 || __builtin_mul_overflow(at, (int64_t)item->index_stride, &offset) ||
                   offset > (int64_t)size - bytes - item->offset))
         return binding_refuse(e, SKIP_SHAPE,
                               "'%s': number %lld of it lies outside its struct of %u bytes",
                               item->name, (long long)at, size);
     offset = item->offset + (index ? at * item->index_stride : 0);
-    if (launch_read(e->launch, item->param, start, (size_t)offset, bytes, out))
+    if (launch_read(launch, item->param, start, (size_t)offset, bytes, out))
         return SKIP_NONE;
     return binding_refuse(e, SKIP_LAYOUT, "the launch does not carry the parameter '%s'",
                           item->name);
@@ -88,6 +95,12 @@ enum skip binding_numbers(struct evaluation *e)
     for (int i = 0; i < 3; i++) {
         e->slot[SLOT_GRID + i] = e->launch->grid[i];
         e->slot[SLOT_BLOCK + i] = e->launch->block[i];
+    }
+    for (int i = 0; i < SLOT_FREE; i++) {
+        const struct launch *earlier = plan->after_slot[i] ? &e->launch->earlier->launch : NULL;
+        if (earlier)
+            e->slot[plan->after_slot[i] - 1] =
+                i < SLOT_BLOCK ? earlier->grid[i] : earlier->block[i - SLOT_BLOCK];
     }
     enum skip skip = SKIP_NONE;
     for (unsigned i = 0; !skip && i < plan->loads; i++) {

@@ -91,6 +91,7 @@ struct kernel_spec {
     int64_t subset;   /* as CUVET_SUBSET, 0: off; or -1: the global one */
     double freivalds; /* as CUVET_FREIVALDS, or -1: the global one */
     struct outlier_spec outlier;
+    int after;             /* number of its entry among those with `after`, or -1 */
     bool deterministic;    /* the same input must give the same bytes */
     bool needs_before;     /* inout or acc: a snapshot before the launch is always due */
     unsigned shape_params; /* entries in shape_param */

@@ -115,6 +115,7 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
         return NULL;
     }
     kernel->key = hash;
+    kernel->after = registry_after(kernels->registry, symbol);
     kernel->layout = *layout;
     if (layout_known) {
         kernel->spec = registry_resolve(kernels->registry, symbol, layout, &kernel->skip, &err);
@@ -141,7 +142,7 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
     struct param_layout layout = {0};
     bool known = true;
-    if (registry_names(kernels->registry, symbol))
+    if (registry_names(kernels->registry, symbol) || registry_after(kernels->registry, symbol))
         known = read_layout(launch->function, &layout);
     for (struct known_kernel *k = kernels->bucket[hash % BUCKETS]; k; k = k->next) {
         if (k->key == hash && same_layout(&k->layout, &layout) && !strcmp(k->symbol, symbol))

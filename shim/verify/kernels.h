@@ -27,6 +27,8 @@ struct known_kernel {
     uint64_t key;               /* hash of the symbol: the same in every run */
     _Atomic(uint64_t) launches; /* of registered kernels */
     _Atomic(uint32_t) warned;   /* a bit for each enum skip that a person was told of */
+    uint64_t after; /* entries that name it as the kernel before theirs: a bit for each */
+    _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
     struct param_layout layout;
     struct budget looks;   /* the outlier gate's share of `budget` */
     _Atomic(int64_t) look; /* what looks have cost the GPU of late, ns */

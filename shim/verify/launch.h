@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
+struct earlier_launch;
+
 struct launch {
     const char *symbol;   /* mangled name; the module's memory */
     const void *function; /* CUfunction or CUkernel, opaque here */
@@ -19,6 +21,7 @@ struct launch {
     const uint8_t *packed; /* all parameters in one buffer at their offsets */
     size_t packed_bytes;
     uint64_t seed; /* of what is drawn for a check; filled in where its plan has picks */
+    const struct earlier_launch *earlier; /* earlier.h; filled in where its plan asks for it */
 };
 
 /* Copies parameter bytes [offset, offset + size) of parameter `index`, which starts at byte `start`

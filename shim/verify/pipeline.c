@@ -293,6 +293,19 @@ static enum status enqueue_after(struct ticket *ticket, const struct launch *lau
     return snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, why);
 }
 
+/* Whether the kernel before this one has the parameter list that `after` says. */
+static bool fits(struct known_kernel *kernel, const struct known_kernel *earlier, struct error *why)
+{
+    if (atomic_load_explicit(&kernel->fitting, memory_order_relaxed) == earlier)
+        return true;
+    if (signature_fits(kernel->spec->signature->earlier, &earlier->layout, why)) {
+        error_prefix(why, "after: %.200s", earlier->symbol);
+        return false;
+    }
+    atomic_store_explicit(&kernel->fitting, earlier, memory_order_relaxed);
+    return true;
+}
+
 static enum skip bind(const struct pipeline *pipeline, const struct launch *launch,
                       struct ticket *ticket, struct error *why)
 {
@@ -300,6 +313,12 @@ static enum skip bind(const struct pipeline *pipeline, const struct launch *laun
     struct launch seeded = *launch;
     if (spec->plan->picks)
         seeded.seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number);
+    seeded.earlier = spec->after < 0 ? NULL : earlier_find(&ticket->earlier, launch);
+    if (spec->after >= 0 &&
+        (!seeded.earlier || !(seeded.earlier->kernel->after >> spec->after & 1)))
+        return SKIP_NOT_AFTER;
+    if (seeded.earlier && !fits(ticket->kernel, seeded.earlier->kernel, why))
+        return SKIP_LAYOUT;
     return binding_make(spec, &seeded, &ticket->binding, why);
 }
 
@@ -346,7 +365,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
 static bool passing(enum skip skip)
 {
     return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_NOT_READY ||
-           skip == SKIP_NOT_COMPILED;
+           skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER;
 }
 
 static void sample(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
@@ -477,6 +496,10 @@ HOT void pipeline_exit(struct pipeline *pipeline, const struct launch *launch,
         hand_over(pipeline, launch, ticket);
     else
         count(pipeline, ticket, ticket->skip);
+    if (ticket->remembers || (ticket->kernel && ticket->kernel->after)) {
+        earlier_note(&ticket->earlier, ticket->kernel, launch);
+        ticket->remembers = ticket->earlier.kept > 0;
+    }
 }
 
 void pipeline_count(struct pipeline *pipeline, enum skip skip)

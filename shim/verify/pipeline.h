@@ -10,6 +10,7 @@
 #define VERIFY_PIPELINE_H
 
 #include "verify/collector.h"
+#include "verify/earlier.h"
 #include "verify/gate.h"
 #include "verify/kernels.h"
 #include "verify/project.h"
@@ -35,6 +36,7 @@ struct pipeline {
 struct ticket {
     struct known_kernel *kernel;
     enum skip skip; /* SKIP_NONE: sampled, `check` holds it */
+    bool remembers; /* `earlier`, far behind, holds something */
     struct side *side;
     struct check *check;
     enum gate_result gate;
@@ -51,6 +53,7 @@ struct ticket {
     struct snapshot_plan plan;
     struct outlier_plan outlier;
     struct project_plan projection;
+    struct earlier earlier; /* what the thread launched before; all zero at first */
 };
 
 void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket);

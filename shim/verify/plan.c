@@ -103,10 +103,48 @@ static void unknown_name(struct plan_builder *b, const char *name)
               nearest_text(&nearest, question, sizeof question));
 }
 
+/* "grid.x" of the earlier launch, which goes by "after.grid.x". */
+static int earlier_slot(struct plan_builder *b, const char *name)
+{
+    size_t stem = strlen(SIGNATURE_AFTER);
+    for (int i = 0; i < SLOT_FREE; i++) {
+        if (!b->source->after || strncmp(name, SIGNATURE_AFTER, stem) != 0 ||
+            strcmp(name + stem, builtin_names[i]) != 0)
+            continue;
+        char *copy = arena_text(b->arena, name, strlen(name));
+        int slot = copy ? plan_slot(b, copy) : -1;
+        b->plan->after_slot[i] = slot + 1;
+        return slot;
+    }
+    return -1;
+}
+
+/* Whether, in the earlier kernel's list, the name is one of its own; then `full` is what it goes
+ * by.
+ */
+static bool is_earlier(struct plan_builder *b, const char *name, char full[160])
+{
+    if (!b->earlier || (size_t)snprintf(full, 160, SIGNATURE_AFTER "%s", name) >= 160)
+        return false;
+    for (int i = 0; i < SLOT_FREE; i++) {
+        if (strcmp(name, builtin_names[i]) == 0)
+            return true;
+    }
+    const struct signature_item *item = signature_find(b->plan->signature, full);
+    return item && item->earlier;
+}
+
 static int find_name(void *user, const char *name, const char *index, struct error *err)
 {
     struct plan_builder *b = user;
+    char full[160];
     (void)err; /* the builder's own */
+    if (is_earlier(b, name, full)) {
+        b->earlier = false;
+        int slot = find_name(b, full, index, err);
+        b->earlier = true;
+        return slot;
+    }
     if (index) {
         int value = plan_value(b, name, index, false);
         return value < 0 ? value : b->plan->value[value].slot;
@@ -122,8 +160,10 @@ static int find_name(void *user, const char *name, const char *index, struct err
         if (strcmp(b->captures->capture[i].name, name) == 0)
             return capture_slot(b, &b->captures->capture[i]);
     }
-    unknown_name(b, name);
-    return -1;
+    int slot = earlier_slot(b, name);
+    if (slot < 0)
+        unknown_name(b, name);
+    return slot;
 }
 
 struct expr_names plan_names(struct plan_builder *b)
@@ -169,7 +209,7 @@ void plan_use(struct plan_builder *b, const struct expr *expr)
 
 uint32_t plan_start(const struct plan_builder *b, const struct signature_item *item)
 {
-    return b->layout ? b->layout->param[item->param].offset : 0;
+    return b->layout && !item->earlier ? b->layout->param[item->param].offset : 0;
 }
 
 /* ---- arrays ---- */
@@ -252,11 +292,13 @@ static enum status make_arrays(struct plan_builder *b)
         struct plan_array *array = &b->plan->array[b->plan->arrays++];
         array->item = &signature->item[i];
         array->start = plan_start(b, array->item);
+        b->earlier = array->item->earlier;
         status = plan_index(b, array->item, &array->index);
         if (!status)
             status = make_dims(b, array);
         if (!status)
             status = find_rows(b, array);
+        b->earlier = false;
     }
     return status;
 }
@@ -323,6 +365,20 @@ static void keep_used(struct plan_builder *b)
     plan->loads = loads;
 }
 
+static enum status parse_earlier(struct plan_builder *b)
+{
+    const struct yaml_node *node = b->source->after;
+    const struct signature *earlier;
+    const char *text;
+    enum status status = node ? yaml_text(node, "signature", &text, b->err) : STATUS_OK;
+    if (status || !node)
+        return status;
+    status = signature_parse(&earlier, b->arena, text, b->captures, b->err);
+    if (!status)
+        status = signature_join(&b->plan->signature, b->arena, b->plan->signature, earlier, b->err);
+    return plan_at(b, node, status);
+}
+
 static enum status parse_signature(struct plan_builder *b)
 {
     const struct yaml_node *node = b->source->signature;
@@ -332,10 +388,9 @@ static enum status parse_signature(struct plan_builder *b)
         return status;
     status =
         plan_at(b, node, signature_parse(&b->plan->signature, b->arena, text, b->captures, b->err));
-    if (status || !b->layout)
-        return status;
-    status = signature_fits(b->plan->signature, b->layout, b->err);
-    return status ? plan_at(b, node, STATUS_UNSUPPORTED) : STATUS_OK;
+    if (!status && b->layout && signature_fits(b->plan->signature, b->layout, b->err))
+        return plan_at(b, node, STATUS_UNSUPPORTED);
+    return status ? status : parse_earlier(b);
 }
 
 enum status plan_make(const struct binding_plan **out, struct arena *arena,

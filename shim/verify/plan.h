@@ -118,13 +118,15 @@ struct binding_plan {
     struct plan_size size[REF_MAX_SIZES];
     struct tolerance tolerance;    /* of the first output: what holds for the whole call */
     uint8_t point[REF_MAX_POINTS]; /* ref_call.point, by that tolerance */
+    int after_slot[SLOT_FREE]; /* 1 + slot of grid and block of the earlier launch; 0: not needed */
     bool needs_before;
     unsigned touched; /* arrays of which only some rows are touched */
 };
 
 /* What an entry says. Nodes are those of the file, for positions in messages; NULL: not given. */
 struct plan_source {
-    const struct yaml_node *signature, *let, *pick, *when, *bind, *reference;
+    const struct yaml_node *signature, *let, *after /* the earlier kernel's list */, *pick, *when,
+        *bind, *reference;
     const struct ref_builtin *builtin;        /* NULL: signature only */
     const struct tolerance_table *tolerances; /* may be NULL */
     const struct tolerance *override;         /* the entry's own row, or NULL */

@@ -54,6 +54,11 @@ static enum status check_role(const struct plan_builder *b, const struct formal 
                                         [ROLE_ACC] = "acc",
                                         [ROLE_WS] = "ws"};
     enum role role = item->role;
+    if (item->earlier && role != ROLE_READ && role != ROLE_WRITE)
+        return yaml_error(b->err, place_of(b, formal->name),
+                          "'%s' is %s: what it held before the kernel of 'after' is gone when this "
+                          "one begins; expected const, or written only",
+                          item->name, words[role]);
     bool fits = role == ROLE_INOUT;
     const char *wants = "inout";
     if (formal->kind == FORMAL_IN) {

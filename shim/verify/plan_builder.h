@@ -15,6 +15,7 @@ struct plan_builder {
     const char *slot_name[PLAN_SLOTS];
     int slots;
     bool used[PLAN_SLOTS]; /* by something that a launch evaluates */
+    bool earlier;          /* names are first looked for among those of the earlier kernel */
     int lowered;           /* dims of which memory says how many items are valid */
     bool may_read;         /* the expression under way may read memory, and so be known late */
 };

@@ -124,5 +124,9 @@ int plan_field(struct plan_builder *b, const struct signature_item *item)
         .name = item->name, .slot = slot, .item = item, .start = plan_start(b, item)};
     struct plan_let *let = &b->plan->let[number];
     struct expr_names names = plan_names(b);
-    return expr_compile(&let->expr, b->arena, item->index, &names, b->err) ? -1 : slot;
+    bool earlier = b->earlier;
+    b->earlier = item->earlier;
+    enum status status = expr_compile(&let->expr, b->arena, item->index, &names, b->err);
+    b->earlier = earlier;
+    return status ? -1 : slot;
 }

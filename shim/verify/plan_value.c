@@ -43,6 +43,8 @@ static const char *objection(const struct signature_item *item, bool real)
     enum dtype dtype = item->type.dtype;
     if (!role_reads(item->role))
         return "the kernel does not read that array; expected one that is const, inout or acc";
+    if (item->earlier && item->role != ROLE_READ)
+        return "what it held before the kernel of 'after' is gone; expected a const array";
     if (item->rows)
         return "of that array only rows are copied that another one names";
     if (item->type.lanes > 1 || dtype_block(dtype))

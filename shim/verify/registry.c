@@ -34,6 +34,7 @@ struct resolution {
 struct known_symbol {
     uint64_t hash;
     struct symbol_names names; /* of an unregistered one only the mangled */
+    uint64_t after;            /* entries that name it with `after` */
     struct match *matches;     /* the winning entry first; NULL: unregistered */
     struct resolution *resolutions;
 };
@@ -155,6 +156,20 @@ static bool match_entries(struct registry *registry, const struct symbol_names *
     return true;
 }
 
+static uint64_t find_after(const struct registry *registry, const struct symbol_names *names,
+                           struct arena *scratch)
+{
+    const struct registry_content *content = &registry->content;
+    struct captures unused;
+    uint64_t found = 0;
+    for (size_t i = 0; content->afters && i < content->entries; i++) {
+        const struct registry_entry *entry = content->entry[i];
+        if (entry->after_pattern && pattern_matches(entry->after_pattern, names, scratch, &unused))
+            found |= (uint64_t)1 << entry->after;
+    }
+    return found;
+}
+
 /* Under the lock. NULL: no memory. */
 static struct known_symbol *know_symbol(struct registry *registry, const char *symbol)
 {
@@ -172,6 +187,8 @@ static struct known_symbol *know_symbol(struct registry *registry, const char *s
     struct known_symbol *known = arena_alloc(&registry->arena, sizeof *known);
     bool done = known && symbol_describe(&names, &scratch, symbol) &&
                 match_entries(registry, &names, &known->matches);
+    if (done)
+        known->after = find_after(registry, &names, &scratch);
     if (done && known->matches) {
         done = symbol_describe(&known->names, &registry->arena, symbol);
     } else if (done) {
@@ -196,12 +213,23 @@ bool registry_names(struct registry *registry, const char *symbol)
     return named;
 }
 
+uint64_t registry_after(struct registry *registry, const char *symbol)
+{
+    if (!registry->content.afters)
+        return 0;
+    pthread_mutex_lock(&registry->lock);
+    const struct known_symbol *known = know_symbol(registry, symbol);
+    uint64_t after = known ? known->after : 0;
+    pthread_mutex_unlock(&registry->lock);
+    return after;
+}
+
 /* ---- specs ---- */
 
 static void add_shape_param(struct kernel_spec *spec, const struct signature_item *item,
                             uint32_t start)
 {
-    if (spec->shape_params == SHAPE_PARAMS)
+    if (spec->shape_params == SHAPE_PARAMS || item->earlier)
         return; /* the gate then tells fewer shapes apart; nothing else depends on it */
     spec->shape_param[spec->shape_params++] = (struct shape_param){
         .index = (uint16_t)item->param,
@@ -243,6 +271,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->subset = entry->subset;
     spec->freivalds = entry->freivalds;
     spec->deterministic = entry->deterministic;
+    spec->after = entry->after;
     struct error never = {0}; /* the names were found when the entry was read */
     if (outlier_choice_resolve(&entry->outlier, plan, &spec->outlier, &never))
         spec->outlier.inputs = 0;
@@ -364,6 +393,9 @@ void registry_print(const struct registry *registry, FILE *out)
         if (entry->label)
             fprintf(out, ", label %s", entry->label);
         fprintf(out, "\n    signature %s\n", entry->source.signature->text);
+        if (entry->after_pattern)
+            fprintf(out, "    after %s: %s\n", pattern_text(entry->after_pattern),
+                    entry->source.after->text);
         print_mapping(out, "pick", entry->source.pick);
         print_mapping(out, "bind", entry->source.bind);
     }

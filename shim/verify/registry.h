@@ -53,6 +53,9 @@ unsigned registry_detectors(const struct registry *registry, int fallback);
  * allocate (demangling) on the first sight of a symbol. */
 bool registry_names(struct registry *registry, const char *symbol);
 
+/* The entries whose `after` names this symbol: a bit for each, by kernel_spec.after. As above. */
+uint64_t registry_after(struct registry *registry, const char *symbol);
+
 /*
  * First sight of a kernel: finds the last entry whose pattern and parameter list fit, and returns
  * its spec, made once for each (symbol, layout) and valid for the life of the registry. NULL with

@@ -8,7 +8,7 @@
 #include "verify/registry.h"
 #include "verify/user_ref.h"
 
-enum { REGISTRY_FILES = 64, REGISTRY_INCLUDES = 8 };
+enum { REGISTRY_AFTERS = 64, REGISTRY_FILES = 64, REGISTRY_INCLUDES = 8 };
 
 struct registry_entry {
     const char *where; /* "kernels.yaml:12" */
@@ -22,6 +22,8 @@ struct registry_entry {
     double freivalds; /* -1: not given */
     struct outlier_choice outlier;
     bool deterministic;
+    int after;                     /* number among the entries with `after`, or -1 */
+    struct pattern *after_pattern; /* or NULL */
     struct tolerance tolerance;
 };
 
@@ -32,6 +34,7 @@ struct registry_content {
     size_t docs;
     struct registry_entry **entry;
     size_t entries, room;
+    int afters;
     struct tolerance_table tolerances;
     struct user_references users;
 };

@@ -5,7 +5,7 @@
 #include "base/yaml_doc.h"
 #include "base/nearest.h"
 
-enum keys_place { KEYS_FILE, KEYS_ENTRY, KEYS_REFERENCE, KEYS_OUTLIER, KEYS_TOLERANCE };
+enum keys_place { KEYS_FILE, KEYS_ENTRY, KEYS_REFERENCE, KEYS_AFTER, KEYS_OUTLIER, KEYS_TOLERANCE };
 
 /* STATUS_INVALID for a key that has no row in registry_keys.def: "unknown key 'refrence'; expected
  * one of kernel, signature, ...; did you mean 'reference'?". */

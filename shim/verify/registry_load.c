@@ -67,17 +67,37 @@ static enum status read_reference(struct registry_content *content, const struct
                       nearest_text(&nearest, question, sizeof question));
 }
 
-static enum status read_kernel(const struct yaml_node *node, struct registry_entry *entry,
+static enum status read_kernel(const struct yaml_node *node, struct pattern **out,
                                struct error *err)
 {
     const char *text;
     enum status status = yaml_text(node, "kernel", &text, err);
     if (status)
         return status;
-    status = pattern_compile(&entry->pattern, text, err);
+    status = pattern_compile(out, text, err);
     if (status)
         error_prefix(err, "%s:%u:%u", node->file, node->line, node->column);
     return status;
+}
+
+static enum status read_after(struct registry_content *content, const struct yaml_node *node,
+                              struct registry_entry *entry, struct error *err)
+{
+    entry->after = -1;
+    if (!node)
+        return STATUS_OK;
+    enum status status = yaml_expect(node, "after", YAML_KIND_MAPPING, err);
+    if (!status)
+        status = keys_check(node, KEYS_AFTER, err);
+    if (status)
+        return status;
+    if (!yaml_get(node, "kernel") || !yaml_get(node, "signature"))
+        return yaml_error(err, node, "'after' needs a 'kernel' and its 'signature'");
+    if (content->afters == REGISTRY_AFTERS)
+        return yaml_error(err, node, "more than 64 entries with 'after'");
+    entry->after = content->afters++;
+    entry->source.after = yaml_get(node, "signature");
+    return read_kernel(yaml_get(node, "kernel"), &entry->after_pattern, err);
 }
 
 static enum status read_share(const struct yaml_node *node, const char *what, double *out,
@@ -109,6 +129,10 @@ static enum status check_deterministic(const struct registry_entry *entry,
                                        const struct yaml_node *node,
                                        const struct binding_plan *plan, struct error *err)
 {
+    if (entry->deterministic && plan->signature->earlier)
+        return yaml_error(err, node,
+                          "deterministic: what the kernel of 'after' was given is not compared; "
+                          "leave 'deterministic' out");
     if (entry->deterministic && plan->picks)
         return yaml_error(err, node,
                           "deterministic: each check sees what 'pick' draws, not all that the "
@@ -216,7 +240,9 @@ static enum status read_entry(struct registry_content *content, const struct yam
     entry->source.when = yaml_get(node, "when");
     entry->source.bind = yaml_get(node, "bind");
     entry->source.reference = yaml_get(node, "reference");
-    status = read_kernel(yaml_get(node, "kernel"), entry, err);
+    status = read_kernel(yaml_get(node, "kernel"), &entry->pattern, err);
+    if (!status)
+        status = read_after(content, yaml_get(node, "after"), entry, err);
     if (!status)
         status = read_reference(content, entry->source.reference, entry, err);
     if (!status)
@@ -254,8 +280,10 @@ static enum status add_entry(struct loading *l, const struct yaml_node *node, st
     enum status status = read_entry(content, node, entry, err);
     if (!status && keep_entry(content, entry))
         status = error_set(err, STATUS_NO_MEMORY, "%s: no memory", node->file);
-    if (status)
+    if (status) {
         pattern_destroy(entry->pattern);
+        pattern_destroy(entry->after_pattern);
+    }
     return status;
 }
 
@@ -415,8 +443,10 @@ enum status registry_content_load(struct registry_content *content,
 
 void registry_content_release(struct registry_content *content)
 {
-    for (size_t i = 0; i < content->entries; i++)
+    for (size_t i = 0; i < content->entries; i++) {
         pattern_destroy(content->entry[i]->pattern);
+        pattern_destroy(content->entry[i]->after_pattern);
+    }
     free(content->entry);
     for (size_t i = 0; i < content->docs; i++)
         yaml_doc_destroy(content->doc[i]);

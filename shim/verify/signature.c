@@ -13,11 +13,18 @@
 
 enum { LIST = 240 };
 
-/* Whether `name` is what follows the struct's name in "s.name". */
+/* Whether `name` is what follows the struct's name in "s.name"; of a parameter of the earlier
+ * kernel, with "after." before it or without. */
 static bool is_field(const struct signature_item *item, const char *name)
 {
-    const char *dot = strchr(item->name, '.');
-    return dot && strcmp(dot + 1, name) == 0;
+    const char *own = item->name;
+    size_t stem = strlen(SIGNATURE_AFTER);
+    if (item->earlier) {
+        own += stem;
+        name += strncmp(name, SIGNATURE_AFTER, stem) == 0 ? stem : 0;
+    }
+    const char *dot = strchr(own, '.');
+    return (dot && strcmp(dot + 1, name) == 0) || (item->earlier && strcmp(own, name) == 0);
 }
 
 const struct signature_item *signature_find(const struct signature *signature, const char *name)

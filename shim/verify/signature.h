@@ -19,6 +19,9 @@
 #include "verify/kernel_spec.h"
 #include "verify/launch.h"
 
+/* What the names of the kernel before this one begin with. */
+#define SIGNATURE_AFTER "after."
+
 enum { SIGNATURE_PARAMS = LAYOUT_MAX, SIGNATURE_ITEMS = 64, SIGNATURE_DIMS = 6 };
 
 /* A named group of the entry's pattern and what it caught: a type, a number, or any text. */
@@ -62,6 +65,7 @@ struct signature_item {
     const char *index;     /* of a field: expression, how many lie before it; NULL: none */
     uint32_t index_stride; /* bytes from one to the next */
     unsigned number;       /* arrays: index among the arrays */
+    bool earlier;          /* a parameter of the kernel before this one: signature.earlier */
 };
 
 enum signature_kind { PARAM_VALUE, PARAM_STRUCT, PARAM_SKIPPED };
@@ -78,6 +82,7 @@ struct signature {
     bool open_end; /* "...": further parameters are accepted */
     struct signature_param *param;
     struct signature_item *item;
+    const struct signature *earlier; /* the parameter list of the kernel before it, or NULL */
 };
 
 /* STATUS_INVALID with "signature: at 'bf61': unknown type; did you mean 'bf16'?". */
@@ -87,6 +92,11 @@ enum status signature_parse(const struct signature **out, struct arena *arena, c
 /* Holds the signature against a real parameter list: count, sizes, and offsets by C's rules.
  * STATUS_INVALID with a sentence that shows both lists. */
 enum status signature_fits(const struct signature *signature, const struct param_layout *layout,
+                           struct error *err);
+
+/* `own` with the items of `earlier`, called "after.NAME". The arena's. */
+enum status signature_join(const struct signature **out, struct arena *arena,
+                           const struct signature *own, const struct signature *earlier,
                            struct error *err);
 
 /* The item of that name, or the only field "s.NAME" of a named struct, or NULL. */

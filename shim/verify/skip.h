@@ -15,6 +15,8 @@
     SKIP(LAUNCH_FAILED, "launch failed", "the driver refused the launch")                          \
     SKIP(LAYOUT, "layout", "the signature does not fit the kernel's parameters")                   \
     SKIP(SHAPE, "shape", "the shapes do not fit the reference, or an expression failed")           \
+    SKIP(NOT_AFTER, "not after",                                                                   \
+         "no launch that its entry names with 'after' was right before it")                        \
     SKIP(NULL_POINTER, "null pointer", "a pointer that must not be null is")                       \
     SKIP(EMPTY, "empty", "an array has no elements")                                               \
     SKIP(EXTENT, "extent", "an array reaches outside its allocation")                              \

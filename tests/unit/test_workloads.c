@@ -97,6 +97,7 @@ static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4
                       fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
                       element_mul[] = {8, 4, 8, 4, 8, 8, 0}, q8[] = {8, 8, 8, 0},
                       foreach1[] = {3368, 1, 1, 4, 0}, foreach2[] = {3144, 1, 1, 4, 0},
+                      reduce_add[] = {8, 8, 8, 8, 0},
                       caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
                       caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0},
                       flash_464[] = {464, 0}, flash_472[] = {472, 0};
@@ -140,6 +141,7 @@ static const struct {
      "21BinaryOpScalarFunctorIN3c108BFloat16ELi2ELi1ELi1EEEJSt10multipliesIfEfEEEvT_T0_DpT1_",
      "scale", foreach2},
     {"element_mul_kernel", "scale", element_mul},
+    {"_Z21reduce_add_sum_kernelP13__nv_bfloat16PKfmm", "col_sum", reduce_add},
     {"_Z23encoder_forward_kernel3P6float4PKiPKS_S4_iii", "embedding_positions", encoder},
     {"_Z23encoder_backward_kernelPfS_PKfPKiiii", "embedding_positions_backward", encoder},
     {"_Z26layernorm_backward_kernel2PfS_S_PKfS1_S1_S1_S1_iii", "layernorm_backward", back},
