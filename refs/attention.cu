@@ -149,6 +149,48 @@ REFERENCE_ONCE(attention_paged,
     }
 }
 
+// keys and values in pages that are listed one sequence behind the other: key j of sequence s is in
+// page kv_indices(kv_indptr(s) + j / page), the last of its pages holds last_page_len(s) keys, the
+// last keys belong to the queries; token t is of the sequence s with qo_indptr(s) <= t, or sequence
+// t has one query: FlashInfer's page tables. Its lse is to the base 2: lse_scale = log2(e). Pages
+// of heads before places (HND) are said by strides.
+REFERENCE_ONCE(attention_paged_csr,
+               "in q[tokens][heads][dim], in k[blocks][page][kv_heads][dim], "
+               "in v[blocks][page][kv_heads][width], in qo_indptr?[bounds], in kv_indptr[bounds], "
+               "in kv_indices[listed], in last_page_len[sequences], out y[tokens][heads][width], "
+               "out lse?[tokens][heads], real scale, real softcap = 0, real empty = -inf, "
+               "real lse_scale = 1, int left = -1, int right = 0, each width, "
+               "touch blocks by kv_indices")
+{
+    long long mean = listed * page / (bounds > 1 ? bounds - 1 : 1); /* keys of a sequence */
+    SAMPLE(item, page > 0 ? tokens * heads * PIECES(width) : 0, PIECE_BUDGET(mean * dim))
+    {
+        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
+        long long t = row / heads, h = row % heads, g = h * kv_heads / heads, s = t;
+        if (qo_indptr.given)
+            s = INDEX(SUM_IF(b, bounds, INDEX(qo_indptr(b)) <= t, NUMBER(1))) - 1;
+        bool inside = s >= 0 && s + 1 < bounds; /* padding behind the last one is not judged */
+        long long last = inside ? s + 1 : 0, before = inside ? s : 0;
+        long long base = INDEX(kv_indptr(before)), held = INDEX(kv_indptr(last)) - base;
+        long long keys = held > 0 ? (held - 1) * page + INDEX(last_page_len(before)) : 0;
+        long long end = qo_indptr.given ? INDEX(qo_indptr(last)) : t + 1;
+        ref_window seen(t - end + keys, keys, left, right);
+        TERM(place, j, INDEX(kv_indices(base + (j + seen.first) / page)));
+        TERM(slot, j, (j + seen.first) % page);
+        TERM(product, j, DOT(l, dim, q(t, h, l) * k(place(j), slot(j), g, l)) * scale);
+        TERM(score, j, softcap.v == 0 ? product(j) : tanh(product(j) / softcap) * softcap);
+        real most = MAX_IF(j, seen.count, true, score(j));
+        real m = exactly(where(abs(most) < 1e300, most, 0));
+        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
+                         v(place(j), slot(j), g, from + c));
+        bool nothing = most.value(0) < -1e300;
+        LOOP(c, inside ? PIECE(width, from) : 0)
+        y(t, h, from + c) = nothing ? real(0.0) : mixed[c] / mixed.total();
+        if (lse.given && inside && from == 0)
+            lse(t, h) = nothing ? real(empty) : (m + log(mixed.total())) * lse_scale;
+    }
+}
+
 // one query a sequence, keys in pages as [dim / x][page][x], values as [dim][page]: vLLM's
 // paged_attention_v1, whose x elements are 16 bytes; inner = page x
 REFERENCE_ONCE(attention_paged_split,

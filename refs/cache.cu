@@ -115,3 +115,43 @@ REFERENCE_ONCE(cache_append_paged,
         value_cache(b, s, h, c) = value_cache.before(b, s, h, c);
     }
 }
+
+// the same with pages that are listed one sequence behind the other: place s of sequence n is in
+// page kv_indices(kv_indptr(n) + s / page). Token t goes to place positions(t) of sequence
+// batch_indices(t); without the latter it is of the sequence n with append_indptr(n) <= t, or of
+// sequence t; without the former a sequence's tokens are the last that it has room for by
+// last_page_len: FlashInfer's append_paged_kv_cache
+REFERENCE_ONCE(cache_append_csr,
+               "in key[tokens][heads][dim], in value?[tokens][heads][width], "
+               "in batch_indices?[tokens], in positions?[tokens], in append_indptr?[bounds], "
+               "in kv_indptr[bounds], in kv_indices[listed], in last_page_len[sequences], "
+               "inout key_cache[blocks][page][heads][dim], "
+               "inout value_cache?[blocks][page][heads][width], each heads, each dim, "
+               "touch blocks by kv_indices")
+{
+    bool search = !batch_indices.given && append_indptr.given;
+    TERM(among, t, INDEX(SUM(b, bounds, NUMBER(INDEX(append_indptr(b)) <= t))) - 1);
+    TERM(owner, t, batch_indices.given ? INDEX(batch_indices(t)) : search ? among(t) : t);
+    TERM(first, n, INDEX(kv_indptr(n)));
+    TERM(filled, n, (first(n + 1) - first(n) - 1) * page + INDEX(last_page_len(n)));
+    TERM(end, t, search ? INDEX(append_indptr(owner(t) + 1)) : t + 1);
+    TERM(last, t, first(owner(t) + 1) > first(owner(t)) ? filled(owner(t)) + t - end(t) : -1);
+    TERM(inside, t, owner(t) >= 0 && owner(t) + 1 < bounds);
+    TERM(place, t, !inside(t) ? -1 : positions.given ? INDEX(positions(t)) : last(t));
+    TERM(block, t, place(t) < 0 ? -1 : INDEX(kv_indices(first(owner(t)) + place(t) / page)));
+    SAMPLE(item, page > 0 ? tokens * heads : 0, 16384)
+    {
+        long long t = item / heads, h = item % heads, b = block(t), s = place(t) % page;
+        EACH(c, b < 0 ? 0 : dim) key_cache(b, s, h, c) = key(t, h, c);
+        EACH(c, b < 0 || !value_cache.given ? 0 : width)
+        value_cache(b, s, h, c) = value(t, h, c);
+    }
+    SAMPLE(item, blocks * page * heads, APPEND_BUDGET(tokens * (search ? bounds : 1)))
+    {
+        long long b = item / heads / page, s = item / heads % page, h = item % heads;
+        long long hits = INDEX(SUM_IF(t, tokens, block(t) == b && place(t) % page == s, NUMBER(1)));
+        EACH(c, hits > 0 ? 0 : dim) key_cache(b, s, h, c) = key_cache.before(b, s, h, c);
+        EACH(c, hits > 0 || !value_cache.given ? 0 : width)
+        value_cache(b, s, h, c) = value_cache.before(b, s, h, c);
+    }
+}

@@ -289,6 +289,8 @@ static const struct {
     CASE(cache_append_split, "tokens=30 heads=3 dim=8 width=9 blocks=40 page=4 chunks=4 inner=8"),
     CASE(cache_append_rows, "batch=4 added=3 heads=3 dim=8 width=9 rows=7 places=9"),
     CASE(cache_append_paged, "batch=3 added=5 heads=3 dim=8 width=9 pages=4 blocks=20 page=4"),
+    CASE(cache_append_csr, "tokens=19 heads=3 dim=8 width=9 bounds=4 listed=6 sequences=3 "
+                           "blocks=20 page=4"),
     CASE(attention, ATTENTION " softcap=0"),
     CASE(attention, ATTENTION " softcap=3 right=0"),
     CASE(attention, ATTENTION " softcap=0 right=0 bottom=0"),
@@ -301,6 +303,10 @@ static const struct {
                           "kv_heads=2 pages=12 softcap=0"),
     CASE(attention_paged, "batch=9 queries=1 heads=4 dim=24 width=20 blocks=17 page=3 "
                           "kv_heads=1 pages=12 softcap=2 left=5"),
+    CASE(attention_paged_csr, "tokens=23 heads=4 dim=24 width=20 blocks=17 page=3 kv_heads=2 "
+                              "bounds=5 listed=31 sequences=4 softcap=0"),
+    CASE(attention_paged_csr, "tokens=23 heads=4 dim=24 width=20 blocks=17 page=3 kv_heads=4 "
+                              "bounds=5 listed=31 sequences=4 softcap=2 left=5 right=-1"),
     CASE(attention_paged_split, "batch=9 heads=4 dim=24 width=20 blocks=17 page=3 "
                                 "kv_heads=2 pages=12 chunks=6 inner=12 softcap=0"),
     CASE(attention_backward, ATTENTION " softcap=0"),

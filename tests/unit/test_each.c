@@ -51,14 +51,15 @@ static int64_t size_named(const char *name)
     static const struct {
         const char *name;
         int64_t size;
-    } rows[] = {
-        {"rows", 9},     {"m", 7},        {"tokens", 8},  {"cols", 10},    {"k", 12},
-        {"classes", 9},  {"half", 6},     {"n", 9},       {"entries", 11}, {"positions", 13},
-        {"bins", 5},     {"time", 6},     {"batch", 5},   {"heads", 4},    {"groups", 4},
-        {"channels", 3}, {"size", 5},     {"queries", 6}, {"keys", 7},     {"dim", 6},
-        {"width", 9},    {"kv_heads", 2}, {"blocks", 13}, {"page", 4},     {"pages", 3},
-        {"chunks", 3},   {"inner", 8},    {"bounds", 3},  {"added", 2},    {"places", 6},
-        {"splits", 3},   {"best", 3},     {"planes", 4},  {"triples", 12}};
+    } rows[] = {{"rows", 9},     {"m", 7},          {"tokens", 8},  {"cols", 10},
+                {"k", 12},       {"classes", 9},    {"half", 6},    {"n", 9},
+                {"entries", 11}, {"positions", 13}, {"bins", 5},    {"time", 6},
+                {"batch", 5},    {"heads", 4},      {"groups", 4},  {"channels", 3},
+                {"size", 5},     {"queries", 6},    {"keys", 7},    {"dim", 6},
+                {"width", 9},    {"kv_heads", 2},   {"blocks", 13}, {"page", 4},
+                {"pages", 3},    {"chunks", 3},     {"inner", 8},   {"bounds", 3},
+                {"added", 2},    {"places", 6},     {"splits", 3},  {"best", 3},
+                {"planes", 4},   {"triples", 12},   {"listed", 3},  {"sequences", 2}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return rows[i].size;

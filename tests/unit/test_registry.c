@@ -422,7 +422,7 @@ static void examples_and_shipped_entries_are_good(void **state)
     } files[] = {{"config/examples/minimal.yaml", 1},      {"config/examples/full.yaml", 11},
                  {"config/kernels/llmc.yaml", 23},         {"config/kernels/vllm.yaml", 8},
                  {"config/kernels/pytorch.yaml", 5},       {"config/kernels/triton.yaml", 4},
-                 {"config/kernels/flashinfer.yaml", 2},    {"config/kernels/llamacpp.yaml", 4},
+                 {"config/kernels/flashinfer.yaml", 6},    {"config/kernels/llamacpp.yaml", 4},
                  {"config/kernels/flashattention.yaml", 2}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct registry *registry;

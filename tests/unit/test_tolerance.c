@@ -160,6 +160,7 @@ static const char *const copying[] = {"relu",
                                       "cache_append_split",
                                       "cache_append_rows",
                                       "cache_append_paged",
+                                      "cache_append_csr",
                                       NULL};
 
 static bool is_one_of(const char *name, const char *const *names)

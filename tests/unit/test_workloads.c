@@ -100,7 +100,10 @@ static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4
                       reduce_add[] = {8, 8, 8, 8, 0},
                       caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
                       caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0},
-                      flash_464[] = {464, 0}, flash_472[] = {472, 0};
+                      flash_464[] = {464, 0}, flash_472[] = {472, 0},
+                      append[] = {88, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
+                      append_strides[] = {104, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
+                      append_one[] = {88, 8, 8, 0}, append_one_strides[] = {104, 8, 8, 0};
 
 /* PyTorch 2.11's, 64 wide in f16, and what adds up the parts of one that is 128 wide in bf16. */
 #define FLASH                                                                                      \
@@ -172,6 +175,18 @@ static const struct {
      flash_rms},
     {"_ZN10flashinfer4norm21FusedAddRMSNormKernelILj8E13__nv_bfloat16EEvPT0_S4_S4_jjjff",
      "add_rmsnorm_unrounded", flash_rms},
+    {"_ZN10flashinfer24AppendPagedKVCacheKernelILj128ELj8E13__nv_bfloat16iEEvNS_10paged_kv_tIT1_T2_"
+     "EEPS3_S6_PS4_S7_jmmmm",
+     "cache_append_csr", append},
+    {"_ZN10flashinfer24AppendPagedKVCacheKernelILj64ELj8E6__halfiEEvNS_10paged_kv_tIT1_T2_"
+     "EEPS3_S6_PS4_S7_jmmmm",
+     "cache_append_csr", append_strides},
+    {"_ZN10flashinfer30AppendPagedKVCacheDecodeKernelILj128ELj8E13__nv_bfloat16iEEvNS_10paged_kv_"
+     "tIT1_T2_EEPS3_S6_",
+     "cache_append_csr", append_one},
+    {"_ZN10flashinfer30AppendPagedKVCacheDecodeKernelILj128ELj8E13__nv_bfloat16iEEvNS_10paged_kv_"
+     "tIT1_T2_EEPS3_S6_",
+     "cache_append_csr", append_one_strides},
     {"_layer_norm_forward_kernel", "layernorm", layer_norm},
     {"_swiglu_backward_kernel", "swiglu_backward", swiglu},
     {"_ZN4vllm31scaled_fp8_quant_kernel_stridedIN3c108BFloat16ENS1_13Float8_e4m3fnEEEvPT0_PKT_"
