@@ -107,3 +107,43 @@ REFERENCE_ONCE(topk, "in x[rows][cols], out y[rows][best], out places?[rows][bes
         }
     }
 }
+
+// the same in any order: torch.topk(sorted=False), a router's experts. Right is a place of the row
+// that no other has, if nothing is larger among those that are left out; y is what lies there. The
+// others are held against the largest that are missing, in topk's order. A sample of rows, as
+// topk's.
+REFERENCE_ONCE(topk_unsorted, "in x[rows][cols], out places[rows][best], out y?[rows][best], "
+                              "each rows")
+{
+    SAMPLE(r, rows, best * cols > 524288 ? 16 : 8388608 / (best * cols + 1))
+    {
+        TERM(named, c, SUM(i, best, NUMBER(INDEX(places.after(r, i)) == c)).value(0) > 0);
+        real left = MAX_IF(c, cols, !named(c), x(r, c));
+        TERM(fits, c,
+             !(left.value(0) > x(r, c).value(0)) &&
+                 (left.value(0) == left.value(0) || equals(x(r, c), left).yes[0]));
+        real last = ref_nan();
+        long long at = -1;
+        REPEAT(i, best)
+        {
+            long long got = INDEX(places.after(r, i));
+            real twice = SUM_IF(j, i, INDEX(places.after(r, j)) == got, NUMBER(1));
+            bool right = got >= 0 && got < cols && twice.value(0) == 0 && fits(got);
+            TERM(behind, c,
+                 equals(x(r, c), last).yes[0]
+                     ? c > at
+                     : last.value(0) != last.value(0) || x(r, c).value(0) < last.value(0));
+            TERM(missing, c, behind(c) && !(named(c) && fits(c)));
+            REPEAT(once, !right)
+            {
+                real next = MAX_IF(c, cols, missing(c), x(r, c));
+                at =
+                    INDEX(-MAX_IF(c, cols, missing(c) && equals(x(r, c), next).yes[0], -NUMBER(c)));
+                last = next;
+            }
+            places(r, i) = NUMBER(right ? got : at);
+            if (y.given)
+                y(r, i) = x(r, right ? got : at);
+        }
+    }
+}

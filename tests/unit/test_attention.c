@@ -413,7 +413,7 @@ static void large_problems_are_sampled(void **state)
     assert_int_equal(verdict.violations, 0);
 }
 
-/* ------------------------------------------------- FlashInfer's page tables */
+/* ------------------------------------------------- FlashInfer's page tables and a router's ids */
 
 /* Three sequences with 2, 0 and 1 pages of 4 places; the second has none and appends nothing. */
 enum { PAGE = 4, POOL = 7, CACHE = POOL * PAGE * DIM };
@@ -518,6 +518,57 @@ static void listed_pages_are_those_of_a_table(void **state)
     assert_true(by_table[0] != 0 && by_table[HEADS * DIM] == 0); /* the second sees nothing */
 }
 
+/* Which of {5, 3, 3, NaN, 1} are the largest two, in any order; what is named twice, left out or
+ * beyond the row is held against what is missing. */
+static void any_order_of_the_largest_is_right(void **state)
+{
+    (void)state;
+    static float x[] = {5, 3, 3, NAN, 1}, values[3];
+    static int64_t places[3];
+    static const struct {
+        int64_t best, place[3];
+        uint64_t wrong; /* places; a wrong one's value is another */
+        int64_t store[3];
+    } rows[] = {{3, {0, 3, 1}, 0, {0, 3, 1}},
+                {3, {2, 0, 3}, 0, {2, 0, 3}},
+                {3, {1, 2, 3}, 2, {0, 1, 3}},
+                {2, {0, 1}, 2, {3, 0}},
+                {3, {3, 3, 0}, 1, {3, 1, 0}},
+                {3, {-1, 0, 3}, 1, {1, 0, 3}},
+                {3, {0, 99, 3}, 1, {0, 1, 3}},
+                {1, {3}, 0, {3}},
+                {1, {0}, 1, {3}},
+                {3, {4, 0, 3}, 1, {1, 0, 3}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ref_call call = new_call();
+        int64_t best = rows[i].best;
+        double store[3];
+        for (int64_t j = 0; j < best; j++) {
+            places[j] = rows[i].place[j];
+            values[j] = places[j] >= 0 && places[j] < 5 ? x[places[j]] : 0;
+        }
+        call.tensor[0] = view(x, DTYPE_F32, 0, 0, 0, 1, 5);
+        call.tensor[1] = output(places, DTYPE_I64, 1, 0, 0, 1, best);
+        call.tensor[1].rule = RULE_BITWISE;
+        const int64_t size[] = {1, 5, best};
+        memcpy(call.size, size, sizeof size);
+        struct ref_verdict verdict = run("topk_unsorted", &call);
+        assert_int_equal(verdict.checked, best);
+        assert_int_equal(verdict.violations, rows[i].wrong);
+        call.tensor[2] = output(values, DTYPE_F32, 2, 0, 0, 1, best);
+        assert_int_equal(run("topk_unsorted", &call).violations > rows[i].wrong, rows[i].wrong > 0);
+        values[0] += 1;
+        if (!isnan(values[0]))
+            assert_true(run("topk_unsorted", &call).violations > 0);
+        call.store = store;
+        call.store_tensor = 1;
+        call.store_count = best;
+        run("topk_unsorted", &call);
+        for (int64_t j = 0; j < best; j++)
+            assert_true(store[j] == (double)rows[i].store[j]);
+    }
+}
+
 /* --------------------------------- embedding gradient and norm: sums over tokens in bf16 */
 
 enum { TOKENS = 4096, ENTRIES = 32000, COLS = 8 };
@@ -619,6 +670,7 @@ int main(void)
         cmocka_unit_test(gradients_of_rows_that_see_nothing_are_zero),
         cmocka_unit_test(tokens_are_appended_to_listed_pages),
         cmocka_unit_test(listed_pages_are_those_of_a_table),
+        cmocka_unit_test(any_order_of_the_largest_is_right),
         cmocka_unit_test(large_problems_are_sampled),
         cmocka_unit_test(bf16_sums_show_on_uniform_tokens),
         cmocka_unit_test(bf16_sums_show_on_frequent_tokens),
