@@ -21,6 +21,13 @@ enum ref_variant {
     REF_VARIANTS
 };
 
+/* Contracts of a tolerance that mean something to a reference only where its text has their macro.
+ */
+enum ref_use {
+    REF_USES_MASKED = 1, /* MASKED: masked_rows */
+    REF_USES_MIX = 2,    /* MIX: inner */
+};
+
 struct user_reference; /* shim/verify/user_ref.h */
 
 /* A reference as those see it who bind, launch and report it. Those that a registry brings along
@@ -31,6 +38,7 @@ struct ref_builtin {
     const char *symbol[REF_VARIANTS];  /* "cuvet_ref_rmsnorm", ...; NULL: no such variant */
     const char *file;                  /* "refs/norm.cu", for documentation and messages */
     const struct user_reference *user; /* NULL: built in */
+    unsigned uses;                     /* of enum ref_use */
 };
 
 extern const struct ref_builtin ref_builtins[];

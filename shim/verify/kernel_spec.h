@@ -53,7 +53,8 @@ struct tolerance {
     double false_alarm; /* share of correct launches that may be called, instead of lambda; or 0 */
     double rtol, atol;  /* RULE_CLOSE */
     enum masked_rows masked_rows;
-    int points; /* declared rounding points, by name */
+    unsigned needs; /* of enum ref_use: what the reference must have for these to mean anything */
+    int points;     /* declared rounding points, by name */
     struct tolerance_point {
         const char *name;
         uint8_t code; /* as ref_call.point; POINT_OF_OUTPUT in place of the dtype: the output's */

@@ -1,5 +1,6 @@
 #include "verify/ref_text.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* The macros that declare a reference, and those that make its kernels. */
@@ -15,6 +16,8 @@ static const struct form {
 enum { FORMS = sizeof forms / sizeof *forms };
 
 /* ---- reading ---- */
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
 static int line_of(const char *text, const char *at)
 {
@@ -47,7 +50,6 @@ static const char *take_literals(const char *at, char out[REF_FORMALS_TEXT])
 /* What stands at `at`, behind the opening parenthesis. */
 static enum status take(const char **at, struct ref_declaration *out, struct error *err)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
     const char *next = *at + strspn(*at, " \t\r\n");
     size_t length = strspn(next, letters);
     if (length == 0 || length >= FORMAL_NAME)
@@ -71,21 +73,91 @@ static int form_at(const char *at)
     return -1;
 }
 
+/* The next line from `at` on, the start of one, that declares a reference, or the end. */
+static const char *find_line(const char *at)
+{
+    while (*at && form_at(at) < 0) {
+        const char *end = strchr(at, '\n');
+        at = end ? end + 1 : at + strlen(at);
+    }
+    return at;
+}
+
+/* ---- what a body uses ---- */
+
+/* Behind a comment or a literal that begins at `at`; `at` itself where none does. */
+static const char *skip_quoted(const char *at, const char *end)
+{
+    bool line = at[0] == '/' && at[1] == '/', block = at[0] == '/' && at[1] == '*';
+    char quote = *at;
+    if (line || block) {
+        const char *close = strstr(at + 2, line ? "\n" : "*/");
+        return !close || close > end ? end : line ? close : close + 2;
+    }
+    if (quote != '"' && quote != '\'')
+        return at;
+    for (at++; at < end && *at != quote && *at != '\n'; at++)
+        at += *at == '\\' && at + 1 < end;
+    return at < end ? at + 1 : end;
+}
+
+static unsigned use_of(const char *word, size_t length, const char *behind)
+{
+    static const struct {
+        const char *name;
+        unsigned use;
+    } macros[] = {{"MASKED", REF_USES_MASKED}, {"MIX", REF_USES_MIX}};
+    for (size_t i = 0; i < sizeof macros / sizeof *macros; i++) {
+        if (strlen(macros[i].name) == length && memcmp(macros[i].name, word, length) == 0 &&
+            behind[strspn(behind, " \t")] == '(')
+            return macros[i].use;
+    }
+    return 0;
+}
+
+/* Of the text from `at` to `end`, or of its preprocessor lines alone. */
+static unsigned find_uses(const char *at, const char *end, bool directives)
+{
+    unsigned uses = 0;
+    bool fresh = true, inside = false; /* nothing on the line yet; it belongs to a directive */
+    while (at < end) {
+        const char *behind = skip_quoted(at, end);
+        size_t length = strspn(at, letters);
+        if (behind > at) {
+            at = behind;
+            continue;
+        }
+        if (length > 0 && (inside || !directives))
+            uses |= use_of(at, length, at + length);
+        inside = *at == '\n' ? inside && at[-1] == '\\' : inside || (fresh && *at == '#');
+        fresh = *at == '\n' || (fresh && (*at == ' ' || *at == '\t'));
+        at += length > 0 ? length : 1;
+    }
+    return uses;
+}
+
+/* Of the reference whose body begins at `body`. A macro of the text may stand for others. */
+static unsigned uses_of(const char *text, const char *body)
+{
+    const char *first = find_line(text);
+    return find_uses(text, first, false) | find_uses(first, body, true) |
+           find_uses(body, find_line(body), false);
+}
+
 enum status ref_text_next(const char *text, const char **at, struct ref_declaration *out,
                           struct error *err)
 {
-    while (**at) {
-        int form = form_at(*at);
-        if (form >= 0) {
-            out->form = (enum ref_form)form;
-            out->line = line_of(text, *at);
-            *at += strlen(forms[form].mark);
-            return take(at, out, err);
-        }
-        const char *end = strchr(*at, '\n');
-        *at = end ? end + 1 : *at + strlen(*at);
-    }
-    return STATUS_NOT_FOUND;
+    *at = find_line(*at);
+    int form = form_at(*at);
+    if (form < 0)
+        return STATUS_NOT_FOUND;
+    out->form = (enum ref_form)form;
+    out->line = line_of(text, *at);
+    *at += strlen(forms[form].mark);
+    enum status status = take(at, out, err);
+    if (!status)
+        out->uses = uses_of(text, *at);
+    return status;
 }
 
 /* ---- writing ---- */

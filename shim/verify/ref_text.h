@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include "base/error.h"
+#include "refs/ref_list.h"
 #include "verify/formals.h"
 
 /* Which kernels a reference becomes (refs/README.md). */
@@ -22,7 +23,9 @@ struct ref_declaration {
     char name[FORMAL_NAME];
     char text[REF_FORMALS_TEXT]; /* the formals, joined */
     enum ref_form form;
-    int line; /* in the text, from 1 */
+    int line;      /* in the text, from 1 */
+    unsigned uses; /* of enum ref_use: macros in its body, which goes on to the next REFERENCE line,
+                      in what stands before the first one, or in a #define above */
     struct formals formals;
 };
 

@@ -42,6 +42,7 @@ static enum status read_masked(const struct yaml_node *node, struct tolerance *o
     for (int i = MASKED_NAN; !status && i <= MASKED_ANY; i++) {
         if (strcmp(masked_names[i], text) == 0) {
             out->masked_rows = (enum masked_rows)i;
+            out->needs |= REF_USES_MASKED;
             return STATUS_OK;
         }
     }
@@ -132,6 +133,7 @@ static enum status read_inner(const struct yaml_node *node, struct tolerance *ou
     for (size_t i = 0; !status && i < sizeof formats / sizeof *formats; i++) {
         if (strcmp(formats[i].name, text) == 0) {
             out->inner = formats[i].rounding;
+            out->needs |= REF_USES_MIX;
             return STATUS_OK;
         }
     }
@@ -206,12 +208,32 @@ static const struct ref_builtin *find_op(const char *op, const struct yaml_node 
     return NULL;
 }
 
+/* A contract that the reference has no use for would be passed over in silence. */
+static enum status check_uses(const struct tolerance *tolerance,
+                              const struct ref_builtin *reference, const struct yaml_node *node,
+                              struct error *err)
+{
+    static const struct {
+        unsigned use;
+        const char *key, *why;
+    } rows[] = {
+        {REF_USES_MASKED, "masked_rows", "knows no rows that are masked as a whole (no MASKED)"},
+        {REF_USES_MIX, "inner", "multiplies nothing that it computed with an input (no MIX)"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (tolerance->needs & ~reference->uses & rows[i].use)
+            return yaml_error(err, node, "%s: reference '%.80s' %s; leave it out", rows[i].key,
+                              reference->name, rows[i].why);
+    }
+    return STATUS_OK;
+}
+
 enum status tolerance_fits(const struct tolerance *tolerance, const struct ref_builtin *reference,
                            const struct yaml_node *node, struct error *err)
 {
     struct formals formals;
-    enum status status =
-        tolerance->points ? formals_parse(&formals, reference->formals, err) : STATUS_OK;
+    enum status status = check_uses(tolerance, reference, node, err);
+    if (!status && tolerance->points)
+        status = formals_parse(&formals, reference->formals, err);
     for (int i = 0; !status && i < tolerance->points; i++) {
         const struct formal *formal = formals_find(&formals, tolerance->point[i].name);
         if (formal && formal->kind == FORMAL_POINT)

@@ -44,7 +44,8 @@ enum status tolerance_add(struct tolerance_table *table, struct arena *arena,
 enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, const char **reason,
                            struct error *err);
 
-/* Whether the reference has the points that the row declares. */
+/* Whether the reference has the points that the row declares, and what its contracts are about:
+ * STATUS_INVALID, told at `node`, where one would be passed over. */
 enum status tolerance_fits(const struct tolerance *tolerance, const struct ref_builtin *reference,
                            const struct yaml_node *node, struct error *err);
 

@@ -216,6 +216,7 @@ static bool describe(const struct reading *r, struct user_reference *user)
         .symbol = {[REF_ANY] = symbol, [REF_WIDE] = symbol},
         .file = user->text->file,
         .user = user,
+        .uses = declared->uses,
     };
     return symbol && user->as_builtin.name;
 }

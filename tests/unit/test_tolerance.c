@@ -43,7 +43,7 @@ static void rows_are_found_by_op_and_dtype(void **state)
                                         "  matmul, linear:\n"
                                         "    f32, f16: {accumulate: f32, inputs: tf32}\n"
                                         "    f64: {}\n"
-                                        "  softmax: {f16: {inner: f16}, bf16: {inner: bf16}}\n");
+                                        "  attention: {f16: {inner: f16}, bf16: {inner: bf16}}\n");
     assert_int_equal(complaints.count, 0);
     const struct tolerance_row *row = tolerance_find(&table, "rmsnorm", DTYPE_BF16);
     assert_int_equal(row->tolerance.accumulate, DTYPE_BF16);
@@ -55,9 +55,9 @@ static void rows_are_found_by_op_and_dtype(void **state)
     row = tolerance_find(&table, "linear", DTYPE_F16);
     assert_true(row->tolerance.tf32_inputs && row->tolerance.lambda == 8);
     assert_int_equal(tolerance_find(&table, "matmul", DTYPE_F64)->tolerance.accumulate, DTYPE_F64);
-    row = tolerance_find(&table, "softmax", DTYPE_F16);
+    row = tolerance_find(&table, "attention", DTYPE_F16);
     assert_true(row->tolerance.inner.roundoff == 0x1p-11 && row->tolerance.inner.least == 0x1p-25);
-    row = tolerance_find(&table, "softmax", DTYPE_BF16);
+    row = tolerance_find(&table, "attention", DTYPE_BF16);
     assert_true(row->tolerance.inner.roundoff == 0x1p-8 && row->tolerance.inner.least == 0x1p-126);
     row = tolerance_find(&table, "linear", DTYPE_F16);
     assert_true(row->tolerance.inner.roundoff == 0 && row->tolerance.inner.least == 0);
@@ -109,6 +109,10 @@ static void bad_rows_are_told(void **state)
     expect("tolerances:\n  rmsnorm: {f32: {rounding: {xhat: bf16?x}}}\n", "or output, with a ?");
     expect("tolerances:\n  rmsnorm: {f32: {rounding: {rstd: bf16}}}\n",
            "t.yaml:2:13: rounding: reference 'rmsnorm' has no point 'rstd' (it has: in x");
+    expect("tolerances:\n  relu: {f32: {masked_rows: nan}}\n",
+           "t.yaml:2:10: masked_rows: reference 'relu' knows no rows that are masked");
+    expect("tolerances:\n  attention, softmax: {bf16: {inner: bf16}}\n",
+           "t.yaml:2:24: inner: reference 'softmax' multiplies nothing");
     expect("tolerances:\n  rmsnorm: {f32: {rule: close, rtol: 1, rounding: {xhat: bf16}}}\n",
            "does not go with rule close");
     expect("tolerances: [1]\n", "expected a mapping");

@@ -50,6 +50,58 @@ static void texts_are_scanned(void **state)
     assert_int_equal(ref_text_next(text, &at, &d, &err), STATUS_NOT_FOUND);
 }
 
+/* What the contracts of a tolerance are about: in the body, or in what it may stand on. */
+static void texts_tell_what_they_use(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned uses[2];
+    } rows[] = {
+        {HALF TWICE, {0, 0}},
+        {"REFERENCE(a, \"in x[n]\")\n{ ROW(r, n) { MASKED (m); } }\n" HALF, {REF_USES_MASKED, 0}},
+        {HALF "REFERENCE(a, \"in x[n]\")\n{ auto m = MIX(8, j, n, 1, c, n, 1); }\n",
+         {0, REF_USES_MIX}},
+        {"REFERENCE(a, \"in x[n]\")\n{ // MIX(\n /* MASKED(m) */ f(\"MIX(\"); UNMASKED(m); MIX; "
+         "MIXED(1); }\n" HALF,
+         {0, 0}},
+        {"#define SOME \\\n  MIX(8, j)\n" HALF TWICE, {REF_USES_MIX, REF_USES_MIX}},
+        {HALF "#define SOME(m) \\\n  MASKED(m)\nint MIX(int);\n" TWICE,
+         {REF_USES_MASKED | REF_USES_MIX, REF_USES_MASKED}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static struct ref_declaration d;
+        const char *at = rows[i].text;
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(ref_text_next(rows[i].text, &at, &d, NULL), STATUS_OK);
+            if (d.uses != rows[i].uses[k])
+                fail_msg("text %zu, reference %d uses %u", i, k, d.uses);
+        }
+    }
+}
+
+/* Those of the build, as refgen found them. */
+static void built_in_references_tell_it_too(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned uses;
+    } rows[] = {{"softmax", REF_USES_MASKED}, {"relu", 0},
+                {"attention", REF_USES_MIX},  {"attention_varlen_backward", REF_USES_MIX},
+                {"softmax_backward", 0},      {"matmul", 0}};
+    (void)state;
+    size_t found = 0;
+    for (size_t i = 0; i < ref_builtin_count; i++) {
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            if (strcmp(ref_builtins[i].name, rows[k].name) != 0)
+                continue;
+            assert_int_equal(ref_builtins[i].uses, rows[k].uses);
+            found++;
+        }
+    }
+    assert_int_equal(found, sizeof rows / sizeof *rows);
+}
+
 static void refuses(const char *text, int line, const char *what)
 {
     static struct ref_declaration d;
@@ -396,6 +448,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_are_scanned),
+        cmocka_unit_test(texts_tell_what_they_use),
+        cmocka_unit_test(built_in_references_tell_it_too),
         cmocka_unit_test(bad_declarations_have_a_line),
         cmocka_unit_test(bad_mappings_are_told),
         cmocka_unit_test(declarations_are_told_at_their_line),

@@ -108,7 +108,7 @@ static void write_list(FILE *out)
         if (form->special)
             fprintf(out, ", \"cuvet_ref_%s_bf16\", \"cuvet_ref_%s_f16\", \"cuvet_ref_%s_f32\"",
                     ref->name, ref->name, ref->name);
-        fprintf(out, "},\n     \"%s\",\n     NULL},\n", references[i].file);
+        fprintf(out, "},\n     \"%s\",\n     NULL,\n     %u},\n", references[i].file, ref->uses);
     }
     fprintf(out, "};\n\nconst size_t ref_builtin_count = "
                  "sizeof ref_builtins / sizeof *ref_builtins;\n");
