@@ -261,6 +261,7 @@ template <class E, int D, int RANK> struct ref_out {
         slow.rank = RANK;
         slow.axis = AXIS;
         slow.masked = frame.masked;
+        slow.terms = (double)frame.terms;
         slow.count = count;
         REF_UNROLL
         for (int j = 0; j < W; j++) {
@@ -286,7 +287,8 @@ template <class E, int D, int RANK> struct ref_out {
 
 #define ROW(r, n)                                                                                  \
     for (ref_items ref_it = REF_FRAME.items(n);                                                    \
-         ref_it.at < ref_it.end && REF_FRAME.group_goes_on(); ref_it.at += ref_it.step)            \
+         ref_it.at < ref_it.end && REF_FRAME.group_goes_on() && REF_FRAME.begin();                 \
+         ref_it.at += ref_it.step)                                                                 \
         if (const long long r = ref_it.at; true)                                                   \
             if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)
 
@@ -305,15 +307,16 @@ template <class E, int D, int RANK> struct ref_out {
          c++)
 
 #define ELEMENT(r, rows, c, cols)                                                                  \
-    for (ref_cells<E> ref_it = REF_FRAME.cells(rows, cols); ref_it.more() && !REF_FRAME.lost();    \
-         ref_it.next())                                                                            \
+    for (ref_cells<E> ref_it = REF_FRAME.cells(rows, cols);                                        \
+         ref_it.more() && !REF_FRAME.lost() && REF_FRAME.begin(); ref_it.next())                   \
         if (const long long r = ref_it.row; true)                                                  \
             if (const auto c = ref_it.pack(); true)                                                \
                 if ([[maybe_unused]] const ref_lane_scope ref_scope = {}; true)
 
 #define SAMPLE(i, total, budget)                                                                   \
     for (ref_items ref_it = REF_FRAME.items(REF_FRAME.sampled(total, budget));                     \
-         ref_it.at < ref_it.end && REF_FRAME.group_goes_on(); ref_it.at += ref_it.step)            \
+         ref_it.at < ref_it.end && REF_FRAME.group_goes_on() && REF_FRAME.begin();                 \
+         ref_it.at += ref_it.step)                                                                 \
         if (const long long i =                                                                    \
                 ref_draw(REF_FRAME.call.seed, ref_it.at, total, REF_FRAME.sampled(total, budget)); \
             true)                                                                                  \

@@ -134,12 +134,13 @@ template <class E> struct ref_frame {
     ref_rules<E> k;
     E sum_unit; /* lambda u */
     int lane, lanes;
-    int dims;    /* how many of call.size are dims of arrays */
-    bool masked; /* this row is, by the last MASKED */
-    bool sane;   /* and they are such as arrays can have */
+    int dims;        /* how many of call.size are dims of arrays */
+    long long terms; /* of the longest sum since the item began */
+    bool masked;     /* this row is, by the last MASKED */
+    bool sane;       /* and they are such as arrays can have */
 
     REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_)
-        : call(call_), cold(cold_), dims(0), masked(false), sane(true)
+        : call(call_), cold(cold_), dims(0), terms(0), masked(false), sane(true)
     {
         hot.max_abs = hot.max_rel = hot.max_ratio = hot.sum_square = hot.sum_signed = 0;
         hot.checked = hot.refused = hot.wide = hot.unmeasured = 0;
@@ -194,6 +195,18 @@ template <class E> struct ref_frame {
 #else
         return !lost();
 #endif
+    }
+
+    /* An item of ROW, SAMPLE or ELEMENT: true. */
+    REF_FN bool begin()
+    {
+        terms = 0;
+        return true;
+    }
+
+    REF_FN void note_terms(long long n)
+    {
+        terms = n > terms ? n : terms;
     }
 
     REF_FN ref_items items(long long n)
@@ -387,6 +400,7 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
     double v = 0;
     E size = 0, e = 0;
     ref_packs<E> it = packs(n);
+    note_terms(n);
     /* Two packs at a time: both loads are under way before either is waited for. With bounds in f64
      * loads are calls, and the loop would only be longer. */
     for (; sizeof(E) == 4 && it.at.i + it.step <= n - it.width && !lost(); it.next()) {
@@ -521,6 +535,7 @@ REF_FN auto ref_frame<E>::sum(ref_lane_scope, long long n, const F &term)
     E size[R::width] = {};
     y.k = k;
     n = space(n);
+    note_terms(n);
     for (long long i = 0; i < n && !lost(); i++) {
         R x(term(i, ref_lane_scope()));
         REF_UNROLL

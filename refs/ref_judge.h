@@ -262,6 +262,7 @@ struct ref_case {
     ref_place place;
     int rank, axis, count;
     bool masked;
+    double terms; /* of the longest sum behind it */
     double y[8], e[8];
 };
 
@@ -275,14 +276,21 @@ REF_FN void ref_apply_mask(const ref_call &call, ref_element *x)
     x->or_zero = call.masked_rows == MASKED_ANY;
 }
 
-/* The accumulated outputs' own old value, added to the reference's: one more rounding. */
+/*
+ * The accumulated outputs' own old value, added to the reference's: one more rounding of the whole.
+ * Where the reference has a sum, its n terms may have been added to the old value by atomics, one
+ * after the other: then the old value is part of each partial sum, as the terms are, and counts in
+ * their bound lambda sqrt(n) u S.
+ */
 REF_FN void ref_add_before(const ref_case *x, ref_place *place, int j, double *y, double *e)
 {
-    double before = 0;
+    double before = 0, u = x->call->unit_roundoff;
     if (x->t->in)
         x->cold->refused += (uint64_t)ref_gather(x->t, x->t->in, place, x->rank, -1, 1, 1, &before);
     *y = before + x->y[j];
-    *e = x->e[j] + x->call->unit_roundoff * ref_abs(*y) + x->call->underflow;
+    *e = x->e[j] + u * ref_abs(*y) + x->call->underflow;
+    if (x->terms > 1)
+        *e += x->call->lambda * sqrt(x->terms) * u * ref_abs(before);
 }
 
 REF_SLOW void ref_judge_slowly(const ref_case *x)

@@ -29,6 +29,7 @@ REF_FN ref_real<E, 1> ref_sum_if(ref_frame<E> &frame, long long n, const IF &hol
     ref_group_total(frame.lanes, sums.v, sums.size, sums.e);
     ref_group_total(frame.lanes, count, none, other);
 #endif
+    frame.note_terms((long long)count);
     return frame.summed(sums, count);
 }
 
@@ -55,6 +56,7 @@ REF_FN ref_real<E, 1> ref_dot(ref_frame<E> &frame, long long n, const F &term)
 {
     ref_sums<E> sums = {0, 0, 0};
     n = frame.space(n);
+    frame.note_terms(n);
     for (ref_packs<E> it(n, 0, 1); it.more() && !frame.lost(); it.next()) {
         ref_real<E, ref_packs<E>::width> x = term(it.at);
         ref_sums<E> part = ref_add_part(x, it.at.count);
@@ -105,6 +107,7 @@ REF_FN ref_mixed<E, COUNT> ref_mix(ref_frame<E> &frame, long long n, long long c
     ref_mixed<E, COUNT> y = {frame, {}, {}, {}};
     const E rho = (E)frame.call.inner_roundoff, least = (E)frame.call.inner_least;
     n = frame.space(n);
+    frame.note_terms(n);
     for (long long j = frame.lane; j < n && !frame.lost(); j += frame.lanes) {
         ref_real<E, 1> w = weight(j);
         y.sums[COUNT].v += w.v[0];

@@ -1142,6 +1142,42 @@ static void test_accumulates(void **state)
     assert_true(v.first_ref == 13);
 }
 
+/* Atomics add n small terms to a large old value, and round it each time: that is right, a term
+ * that was lost is not, and neither are sums that are kept in bf16. */
+static void test_accumulates_by_atomics(void **state)
+{
+    (void)state;
+    enum { ROWS = 100, COLS = 64 };
+    static float old[COLS];
+    uint64_t violations[3];
+    for (int wrong = 0; wrong < 3; wrong++) { /* 1: lost in one column, 2: sums kept in bf16 */
+        random_state = 11;
+        fill(&in_x, DTYPE_F32, ROWS * COLS, 1e-3, 1e-4);
+        shape(&out_y, DTYPE_F32, COLS);
+        for (int64_t c = 0; c < COLS; c++) {
+            float sum = old[c] = (float)(c % 2 ? 100 + c : -100 - c);
+            for (int64_t r = 0; r < ROWS; r++) {
+                bool lost = wrong == 1 && c == 17 && r == 50;
+                sum += lost ? 0 : (float)get(&in_x, r * COLS + c);
+                sum = wrong == 2 ? (float)round_to(DTYPE_BF16, sum) : sum;
+            }
+            set(&out_y, c, sum);
+        }
+        struct ref_call call = new_call();
+        call.tensor[0] = tensor(&in_x, 0, 2, ROWS, COLS, 0);
+        call.tensor[1] = tensor(&out_y, 1, 1, COLS, 0, 0);
+        call.tensor[1].in = old;
+        call.tensor[1].accumulates = 1;
+        call.size[0] = ROWS;
+        call.size[1] = COLS;
+        violations[wrong] = run("col_sum", &call).violations;
+        assert_true(answer.max_abs > 3e-5); /* more than one rounding of 163 */
+    }
+    assert_int_equal(violations[0], 0);
+    assert_int_equal(violations[1], 1);
+    assert_true(violations[2] > COLS / 2);
+}
+
 /* An f64 kernel against the wide reference: its errors and the reference's own are allowed. */
 static void test_wide_accumulator(void **state)
 {
@@ -1446,6 +1482,7 @@ int main(void)
         cmocka_unit_test(test_close),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_accumulates),
+        cmocka_unit_test(test_accumulates_by_atomics),
         cmocka_unit_test(test_wide_accumulator),
         cmocka_unit_test(test_statistics),
         cmocka_unit_test(test_right_kernels_get_no_note),
