@@ -26,6 +26,10 @@
  * than 10 seconds costs that finding; the process is started again 3 times at most. When the
  * program ends, what is left has 2 seconds.
  *
+ * A plugin that may meet an older cuvet holds what was added later against `size` first:
+ *
+ *     if (finding->size > offsetof(struct cuvet_mismatch, subset) && finding->subset) ...
+ *
  * Of one kernel the first 64 findings are passed on, and then each whose number is a power of two.
  */
 #ifndef CUVET_PLUGIN_H
@@ -69,6 +73,12 @@ struct cuvet_mismatch {
     double max_abs, max_rel;   /* largest error */
     double max_ratio;          /* largest error in units of its bound; may be infinite */
     struct cuvet_element worst, first;
+    /* Added later: a plugin holds `size` against these. */
+    const char *subset; /* the dim of which some items alone were checked, such as "rows"; NULL: all
+                           of the launch was. Indices are the launch's either way */
+    int64_t subset_checked, subset_of; /* so many items of so many */
+    int32_t differs; /* 1: declared deterministic, the kernel wrote other bytes than launch ... */
+    uint64_t differs_from_launch; /* ... this of it for the same input; violations may be 0 */
 };
 
 /* Yours. */

@@ -55,6 +55,9 @@ static const struct cuvet_mismatch example = {
               .bound = 0.0079365},
     .first =
         {.array = "y", .dims = 2, .index = {1, 2}, .got = 0.5, .reference = 0.25, .bound = 0.0625},
+    .subset = "rows",
+    .subset_checked = 1024,
+    .subset_of = 65536,
 };
 
 /* ---- for a program ---- */

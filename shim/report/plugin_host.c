@@ -193,8 +193,16 @@ static struct cuvet_mismatch finding_of(const struct plugin_host *host,
                             (const double[]){n->worst_got, n->worst_ref, n->worst_bound}),
         .first = element_of(report, n->first_tensor, n->first_index,
                             (const double[]){n->first_got, n->first_ref, n->first_bound}),
+        .differs = report->differs,
+        .differs_from_launch = report->differs ? report->earlier : 0,
     };
+    const struct subset *subset = report->binding ? &report->binding->subset : NULL;
 
+    if (subset && subset->dim) {
+        finding.subset = subset->dim;
+        finding.subset_checked = subset->count;
+        finding.subset_of = subset->total;
+    }
     memcpy(finding.grid, report->grid, sizeof finding.grid);
     memcpy(finding.block, report->block, sizeof finding.block);
     return finding;

@@ -16,12 +16,18 @@ static void tell(const struct cuvet_mismatch *finding)
 
     if (!out)
         return;
-    fprintf(out, "%s launch %llu occurrence %llu %s[%lld][%lld] got %g bundle %s preload %s\n",
+    fprintf(out, "%s launch %llu occurrence %llu %s[%lld][%lld] got %g bundle %s preload %s",
             finding->label, (unsigned long long)finding->launch,
             (unsigned long long)finding->occurrence, finding->worst.array,
             (long long)finding->worst.index[0], (long long)finding->worst.index[1],
             finding->worst.got, finding->bundle ? finding->bundle : "none",
             getenv("LD_PRELOAD") || getenv("CUVET_CONFIG") ? "kept" : "gone");
+    if (finding->size > offsetof(struct cuvet_mismatch, subset) && finding->subset)
+        fprintf(out, " subset %s %lld of %lld", finding->subset, (long long)finding->subset_checked,
+                (long long)finding->subset_of);
+    if (finding->size > offsetof(struct cuvet_mismatch, differs_from_launch) && finding->differs)
+        fprintf(out, " differs from launch %llu", (unsigned long long)finding->differs_from_launch);
+    fputc('\n', out);
     for (int fd = 3; fd < 64; fd++) {
         char name[64], target[256];
 

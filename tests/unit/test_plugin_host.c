@@ -158,6 +158,26 @@ static void a_plugin_is_told(void **state)
     free(text);
 }
 
+/* What part of the launch was looked at, and which other one it differs from, where that is so. */
+static void a_plugin_is_told_of_subsets_and_differences(void **state)
+{
+    struct fixture *f = *state;
+    char *text;
+
+    made_up_subset(&f->check);
+    open_host(f, "");
+    send_findings(f, 1);
+    made_up_mismatch(&f->check);
+    f->check.report.differs = true;
+    f->check.report.earlier = 9;
+    send_findings(f, 1);
+    assert_int_equal(end(f, 1900), 0);
+    text = file_read(f->out, NULL);
+    assert_has(text, "preload gone subset rows 4 of 100\n");
+    assert_has(text, "preload gone differs from launch 9\n");
+    free(text);
+}
+
 static void without_findings_nothing_is_started(void **state)
 {
     struct fixture *f = *state;
@@ -423,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         HOST_TEST(a_plugin_is_told),
+        HOST_TEST(a_plugin_is_told_of_subsets_and_differences),
         HOST_TEST(without_findings_nothing_is_started),
         HOST_TEST(a_crash_costs_its_finding),
         HOST_TEST(one_that_always_ends_is_given_up),
