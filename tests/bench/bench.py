@@ -193,6 +193,8 @@ def bench_outlier(args):
             row["dtype"], "%d KB" % (row["bytes"] // 1024), "%d KB" % (row["sampled"] // 1024),
             row["look_us"], row["read_us"], row["look_us"] / row["read_us"], row["late_us"], row["unsealed_us"],
             row["behind_us"], row["empty_us"], *row["phase_us"], "yes" if row["sealed"] else "NO"))
+        if not row["early"]:
+            print("         launched in turn: the kernel was not compiled for 9.0 or later")
 
 
 def bench_project(args):

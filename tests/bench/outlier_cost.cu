@@ -11,7 +11,7 @@
  * look_us is a look as cuvet launches it, late_us one that is launched when the kernel in front has
  * ended, behind_us what it adds behind the reading kernel, unsealed_us a look of which the host
  * learns nothing (the seal is in device memory): no variant of the product, but what the seal
- * takes.
+ * takes. `early`: cuvet would launch it while the kernel in front ends.
  */
 #include <algorithm>
 #include <cmath>
@@ -291,11 +291,11 @@ int main(int argc, char **argv)
             printf("{\"dtype\": \"%s\", \"bytes\": %zu, \"sampled\": %zu, \"look_us\": %.2f, "
                    "\"late_us\": %.2f, \"behind_us\": %.2f, \"unsealed_us\": %.2f, "
                    "\"read_us\": %.2f, \"empty_us\": %.2f, "
-                   "\"phase_us\": [%.2f, %.2f, %.2f, %.2f, %.2f], \"sealed\": %s}\n",
+                   "\"phase_us\": [%.2f, %.2f, %.2f, %.2f, %.2f], \"early\": %s, \"sealed\": %s}\n",
                    format.name, bytes, (size_t)call.input[0].sampled * OUTLIER_PIECE, median(ours),
                    median(late), median(behind) - median(theirs), median(unsealed), median(theirs),
                    median(empty), phase[0], phase[1], phase[2], phase[3], phase[4],
-                   sealed == launches ? "true" : "false");
+                   waits ? "true" : "false", sealed == launches ? "true" : "false");
         }
     }
     return 0;
