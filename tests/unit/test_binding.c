@@ -380,8 +380,8 @@ static void tolerances_reach_the_call(void **state)
 #define MATMUL(row)                                                                                \
     "kernel: k\n  signature: const f32 a[2][3], const f32 b[3][4], f32 c[2][4]\n"                  \
     "  reference: matmul\n  tolerance: " row "\n"
-    expect_bound(bind(MATMUL("{inputs: tf32, accumulate: f64, lambda: 3}"),
-                      SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    expect_bound(bind(MATMUL("{inputs: tf32, accumulate: f64, lambda: 3}"), SIZES(8, 8, 8),
+                      PARAMS(&P, &Q, &R)));
     assert_true(b.call.input_roundoff == 0x1p-11 && b.call.unit_roundoff == 0x1p-53);
     assert_true(b.call.lambda == 3 && b.call.underflow == 0x1p-1022);
     assert_true(b.call.scalar[0] == 1);

@@ -214,6 +214,19 @@ static void formals_are_bound(void **state)
            "REFERENCE(half, \"in a[n], out y[n]\")\n{\n}\n", NULL);
 }
 
+/* As of built-in references: what their text does not have, a tolerance cannot be about. */
+static void contracts_fit_the_text(void **state)
+{
+    (void)state;
+    expect("  reference: {source: half.cu}\n  tolerance: {inner: bf16}\n", HALF,
+           "k.yaml:5:14: inner: reference 'half (source half.cu)' multiplies nothing that it "
+           "computed with an input (no MIX); leave it out");
+    expect("  reference: {source: half.cu}\n  tolerance: {inner: bf16}\n",
+           "#define SUMS(j, n) MIX(8, j, n, x(j), c, 1, x(j))\n" HALF, NULL);
+    expect("  reference: {source: half.cu}\n  tolerance: {masked_rows: any}\n", HALF,
+           "k.yaml:5:14: masked_rows: ");
+}
+
 static void sources_are_shared(void **state)
 {
 #define ENTRY(rest) "- kernel: k\n" SIGNATURE "  reference: " rest "\n"
@@ -454,6 +467,7 @@ int main(void)
         cmocka_unit_test(bad_mappings_are_told),
         cmocka_unit_test(declarations_are_told_at_their_line),
         cmocka_unit_test(formals_are_bound),
+        cmocka_unit_test(contracts_fit_the_text),
         cmocka_unit_test(sources_are_shared),
         cmocka_unit_test(names_are_not_those_of_built_in_ones),
         cmocka_unit_test(a_missing_nvrtc_is_told),
