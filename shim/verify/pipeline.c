@@ -481,6 +481,16 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
     count(pipeline, ticket, SKIP_DRIVER);
 }
 
+/* For the next launch on this stream. What went into a graph has not run. */
+static void remember(struct ticket *ticket, const struct launch *launch)
+{
+    const struct known_kernel *kernel = ticket->kernel;
+    if (kernel && kernel->after && look_for_capture(launch, NULL))
+        kernel = NULL;
+    earlier_note(&ticket->earlier, kernel, launch);
+    ticket->remembers = ticket->earlier.kept > 0;
+}
+
 HOT void pipeline_exit(struct pipeline *pipeline, const struct launch *launch,
                        struct ticket *ticket, CUresult result)
 {
@@ -496,10 +506,8 @@ HOT void pipeline_exit(struct pipeline *pipeline, const struct launch *launch,
         hand_over(pipeline, launch, ticket);
     else
         count(pipeline, ticket, ticket->skip);
-    if (ticket->remembers || (ticket->kernel && ticket->kernel->after)) {
-        earlier_note(&ticket->earlier, ticket->kernel, launch);
-        ticket->remembers = ticket->earlier.kept > 0;
-    }
+    if (ticket->remembers || (ticket->kernel && ticket->kernel->after))
+        remember(ticket, launch);
 }
 
 void pipeline_count(struct pipeline *pipeline, enum skip skip)

@@ -1,8 +1,9 @@
 /*
  * program.c - a product in two kernels: `program FATBIN FIRST SECOND [HOW]`.
  *
- * HOW: between (another kernel runs between the two), streams (each on its own), alone (the second
- * runs a second time), two (two products on two streams, their kernels in turn).
+ * HOW: captured (the first goes into a graph that never runs), between (another kernel runs between
+ * the two), streams (each on its own), alone (the second runs a second time), two (two products on
+ * two streams, their kernels in turn).
  */
 #include "common/program.h"
 
@@ -43,7 +44,7 @@ static struct product product_new(int m, unsigned seed)
     p.b = upload(K * N, seed + 1);
     p.parts = upload((size_t)PARTS * (size_t)m * N, seed + 2);
     p.c = upload((size_t)m * N, seed + 3);
-    if (how("two") || how("streams"))
+    if (how("two") || how("streams") || how("captured"))
         CHECK(cuStreamCreate(&p.first, CU_STREAM_NON_BLOCKING));
     p.second = p.first;
     if (how("streams"))
@@ -57,7 +58,14 @@ int main(int argc, char **argv)
     struct product p = product_new(M, 1), q = product_new(M - 7, 21);
     CUdeviceptr other = upload(64, 5);
     for (int i = 0; i < REPEAT; i++) {
+        CUgraph graph;
+        if (how("captured"))
+            CHECK(cuStreamBeginCapture(p.first, CU_STREAM_CAPTURE_MODE_RELAXED));
         begin(&p);
+        if (how("captured")) {
+            CHECK(cuStreamEndCapture(p.first, &graph));
+            CHECK(cuGraphDestroy(graph));
+        }
         if (how("two"))
             begin(&q);
         if (how("between"))
