@@ -103,10 +103,10 @@ static void set_up(void)
     looks = 0;
     memset(&call, 0, sizeof(call));
     struct snapshot_arena *arena = bench_at(words + 1024);
-    *arena = (struct snapshot_arena){
-        .base = words, .bytes = 4096, .tail = (void *)(uintptr_t)(words + 2048)};
+    *arena = (struct snapshot_arena){.bytes = 4096, .tail = (void *)(uintptr_t)(words + 2048)};
     call.header.seal = (void *)(uintptr_t)words;
     call.header.arena = (void *)(uintptr_t)(words + 1024);
+    call.header.base = words;
     call.header.place = (void *)(uintptr_t)(words + 3072);
     call.header.bytes = 256;
     call.outlier.slot = (void *)(uintptr_t)slot;

@@ -124,11 +124,11 @@ static void a_snapshot_copies_just_its_rows(void **state)
     for (unsigned i = 0; i < BYTES; i++)
         ((uint8_t *)bench_at(source))[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
     struct snapshot_arena *arena = bench_at(words + 1024);
-    *arena = (struct snapshot_arena){
-        .base = room, .bytes = BYTES * 4, .tail = (void *)(uintptr_t)(words + 2048)};
+    *arena = (struct snapshot_arena){.bytes = BYTES * 4, .tail = (void *)(uintptr_t)(words + 2048)};
     call.header.seal = (void *)(uintptr_t)words;
     call.header.ticket = (void *)(uintptr_t)(words + 512);
     call.header.arena = (void *)(uintptr_t)(words + 1024);
+    call.header.base = room;
     call.header.place = (void *)(uintptr_t)(words + 3072);
     call.header.bytes = BYTES;
     bench.launch.grid[0] = 4 + ROWS / 8;
