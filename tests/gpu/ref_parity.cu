@@ -300,8 +300,8 @@ static int64_t size_named(const shape &s, const char *name)
                 {"places", &shape::n},     {"splits", &shape::few},   {"best", &shape::n},
                 {"high", &shape::few},     {"wide", &shape::few},     {"xs", &shape::rows},
                 {"ws", &shape::n},         {"xh", &shape::rows},      {"xw", &shape::few},
-                {"wh", &shape::few},       {"ww", &shape::few},
-                {"listed", &shape::rows},  {"sequences", &shape::n}};
+                {"wh", &shape::few},       {"ww", &shape::few},       {"listed", &shape::rows},
+                {"sequences", &shape::n}};
     if (strcmp(name, "triples") == 0)
         return 3 * s.few;
     for (const auto &row : rows)
