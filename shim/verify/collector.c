@@ -1,7 +1,6 @@
 #include "verify/collector.h"
 
 #include <errno.h>
-#include <math.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,14 +8,9 @@
 #include <sys/prctl.h>
 #include "base/clock.h"
 #include "base/log.h"
-#include "verify/digest.h"
-#include "verify/notes.h"
 #include "verify/own.h"
-#include "verify/project.h"
-#include "verify/repeats.h"
 #include "verify/replay.h"
 #include "verify/seal.h"
-#include "verify/touch.h"
 #include "verify/waiting.h"
 
 enum {
@@ -37,10 +31,10 @@ struct collector {
     sem_t wake;
     atomic_bool sleeping;
     atomic_bool stop;
-    atomic_int drains;       /* threads that wait until no check is under way */
-    struct side *current;    /* whose context is pushed on the thread */
-    struct waiting waiting;  /* for a reference, in the side at hand */
-    struct repeats *repeats; /* made when a kernel first needs it */
+    atomic_int drains;      /* threads that wait until no check is under way */
+    struct side *current;   /* whose context is pushed on the thread */
+    struct waiting waiting; /* for a reference, in the side at hand */
+    struct ending ending;
 };
 
 static double seconds_since(const struct timespec *then)
@@ -69,53 +63,11 @@ static bool make_current(struct collector *collector, struct side *side)
     return true;
 }
 
-/* What the check has really cost takes the place of the estimate, of this one and the next. */
-static void settle(struct collector *collector, const struct check *check)
-{
-    const struct sink *sink = collector->settings.sink;
-    const struct check_cost *cost = &check->cost;
-    struct known_kernel *kernel = check->kernel;
-    int64_t gpu = (int64_t)(cost->copy + cost->reference), look = (int64_t)cost->look;
-    int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + look - check->charged;
-    bool in_vain = check->looks && look; /* a look that nothing came of */
-    check_charge(check, in_vain, now, correction);
-    if (in_vain)
-        cost_learn(&kernel->look, look);
-    if (cost->reference && !check->looks)
-        costs_learn(&kernel->costs, check->arena_bytes, gpu);
-    sink->spent(sink->user, cost);
-}
-
-/* What the seal said of the arena is given back first: afterwards the slot may be another's. */
-static void release(struct side *side, struct check *check)
-{
-    if (check->begin < check->end)
-        side_reclaim(side, check);
-    side_release(side, check);
-}
-
-static void skip_check(struct collector *collector, struct side *side, struct check *check,
-                       enum skip skip)
-{
-    const struct sink *sink = collector->settings.sink;
-    settle(collector, check);
-    sink->skipped(sink->user, check->kernel->spec, skip);
-    release(side, check);
-}
-
-static void warn(struct collector *collector, const struct check *check, enum skip skip,
-                 const char *sentence)
-{
-    const struct sink *sink = collector->settings.sink;
-    if (!(atomic_fetch_or(&check->kernel->warned, 1u << skip) & 1u << skip))
-        sink->warned(sink->user, check->kernel->symbol, skip, sentence);
-}
-
 /* Everything under way in a side that can no longer answer. */
 static void skip_all(struct collector *collector, struct side *side, enum skip skip)
 {
     for (int slot; (slot = side_next_submitted(side, 0)) >= 0;)
-        skip_check(collector, side, &side->check[slot], skip);
+        ending_skip(&collector->ending, side, &side->check[slot], skip);
     for (int i = 0; i < SIDE_BATCHES; i++) {
         for (int j = 0; j < REF_BATCH; j++)
             side->batch[i].lane[j].check = NULL;
@@ -128,76 +80,6 @@ static void give_up(struct collector *collector, struct side *side, const char *
     if (atomic_compare_exchange_strong(&side->state, &ready, SIDE_BROKEN))
         log_line(LOG_WARN, "checking ends on device %d: %s", side->device, sentence);
     skip_all(collector, side, SKIP_DRIVER);
-}
-
-/* A launch that gave another output than an earlier one for the same input is a finding, however
- * small the difference. */
-static void compare_repeat(struct collector *collector, const struct lane *lane,
-                           struct check_report *report)
-{
-    const struct digest_sums *sums = lane->digest_host;
-    if (!lane->digested)
-        return;
-    if (!collector->repeats)
-        collector->repeats = repeats_create();
-    report->differs = repeats_differ(collector->repeats, digest_key(lane->check, sums), sums->out,
-                                     lane->check->launch, &report->earlier);
-    if (report->differs)
-        report->verdict = VERDICT_MISMATCH;
-}
-
-static void judge(struct collector *collector, struct side *side, struct lane *lane)
-{
-    struct check *check = lane->check;
-    struct check_report report = {
-        .spec = check->kernel->spec,
-        .binding = &check->binding,
-        .numbers = lane->numbers,
-        .verdict = verdict_of(&lane->numbers),
-        .gate = gate_text(check->gate),
-        .outlier = check->outlier,
-        .launch = check->launch,
-        .device = side->device,
-        .shared_bytes = check->shared_bytes,
-    };
-    memcpy(report.grid, check->grid, sizeof(report.grid));
-    memcpy(report.block, check->block, sizeof(report.block));
-    compare_repeat(collector, lane, &report);
-    project_report(lane, &report);
-    notes_fill(&report);
-    struct replay_source replay = {side, lane, check};
-    struct bundle_source source = {
-        .user = &replay,
-        .read_array = replay_read_array,
-        .has_array = replay_has_array,
-        .has_reference = replay_has_reference,
-        .read_reference = replay_read_reference,
-        .layout = &check->kernel->layout,
-        .params = check->params,
-        .params_bytes = check->params_bytes,
-    };
-    if (report.verdict == VERDICT_MISMATCH)
-        source.image =
-            collector->settings.image(collector->settings.image_user, check->kernel->symbol,
-                                      &source.image_bytes, &source.no_image);
-    const struct sink *sink = collector->settings.sink;
-    sink->judged(sink->user, &report, &source);
-}
-
-static void finish(struct collector *collector, struct side *side, struct lane *lane)
-{
-    struct check *check = lane->check;
-    check->cost.reference = lane->numbers.busy + (lane->digested ? digest_busy(lane) : 0);
-    if (lane->numbers.refused) {
-        warn(collector, check, SKIP_REFUSED, touch_refusal(check));
-        lane->check = NULL;
-        skip_check(collector, side, check, SKIP_REFUSED);
-        return;
-    }
-    settle(collector, check);
-    judge(collector, side, lane);
-    lane->check = NULL;
-    release(side, check);
 }
 
 static bool may_launch(const struct side *side)
@@ -214,7 +96,7 @@ static bool step_lane(struct collector *collector, struct side *side, struct lan
     case REPLAY_RUNNING:
         return false;
     case REPLAY_DONE:
-        finish(collector, side, lane);
+        ending_judge(&collector->ending, side, lane);
         return true;
     case REPLAY_PIECE_DONE:
         if (replay_next(side, lane, &err))
@@ -230,10 +112,10 @@ static void end_unchecked(struct collector *collector, struct side *side, struct
 {
     if (!failed)
         gate_return(check->turn);
-    skip_check(collector, side, check,
-               failed            ? SKIP_LAUNCH_FAILED
-               : check->ordinary ? SKIP_ORDINARY
-                                 : SKIP_ARENA_FULL);
+    ending_skip(&collector->ending, side, check,
+                failed            ? SKIP_LAUNCH_FAILED
+                : check->ordinary ? SKIP_ORDINARY
+                                  : SKIP_ARENA_FULL);
 }
 
 /* Calls `visit` for each submitted check once, from next_slot on. */
@@ -275,8 +157,8 @@ static bool end_unchecked_ones(struct collector *collector, struct side *side)
 static void skip_for_driver(struct collector *collector, struct side *side, struct check *check,
                             const struct error *err)
 {
-    warn(collector, check, SKIP_DRIVER, err->text);
-    skip_check(collector, side, check, SKIP_DRIVER);
+    ending_warn(&collector->ending, check, SKIP_DRIVER, err->text);
+    ending_skip(&collector->ending, side, check, SKIP_DRIVER);
 }
 
 /* What the reference's call has to take from the copies, once. */
@@ -295,8 +177,8 @@ static void add_if_waiting(struct collector *collector, struct side *side, struc
         return;
     enum skip skip = read_values(check, &err);
     if (skip) {
-        warn(collector, check, skip, err.text);
-        skip_check(collector, side, check, skip);
+        ending_warn(&collector->ending, check, skip, err.text);
+        ending_skip(&collector->ending, side, check, skip);
     } else if (replay_prepare(side, check, &err)) {
         skip_for_driver(collector, side, check, &err);
     } else {
@@ -505,6 +387,8 @@ enum status collector_start(struct collector **out, const struct collector_setti
     if (!collector)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the collector");
     collector->settings = *settings;
+    collector->ending = (struct ending){
+        .sink = settings->sink, .image = settings->image, .image_user = settings->image_user};
     sem_init(&collector->wake, 0, 0);
     int result = start_thread(collector);
     if (result) {
@@ -588,7 +472,7 @@ bool collector_stop(struct collector *collector, int timeout_ms)
 void collector_destroy(struct collector *collector)
 {
     sem_destroy(&collector->wake);
-    repeats_destroy(collector->repeats);
+    repeats_destroy(collector->ending.repeats);
     free(collector);
 }
 

@@ -9,14 +9,9 @@
 #define VERIFY_COLLECTOR_H
 
 #include "base/error.h"
-#include "verify/side.h"
-#include "verify/sink.h"
+#include "verify/ending.h"
 
 struct collector;
-
-/* Where the module image of a kernel is found, for bundles: NULL and a reason when it is not. */
-typedef const void *(*collector_image_fn)(void *user, const char *symbol, size_t *bytes,
-                                          const char **reason);
 
 struct collector_settings {
     struct sides *sides;
