@@ -89,11 +89,12 @@ enum status outlier_choice_read(const struct yaml_node *node, struct outlier_cho
     return status ? status : read_numbers(node, spec, err);
 }
 
-/* Blocks are no numbers to the gate, and mostly weights, which say nothing about a launch. */
+/* Blocks are no numbers to the gate, and mostly weights, which say nothing about a launch. Of an
+ * array with touched rows it does not know which are. */
 static bool is_read(const struct plan_array *array)
 {
     enum role role = array->item->role;
-    return array->bound && !dtype_block(array->item->type.dtype) &&
+    return array->bound && array->rows < 0 && !dtype_block(array->item->type.dtype) &&
            (role == ROLE_READ || role == ROLE_INOUT || role == ROLE_ACC);
 }
 
@@ -113,6 +114,9 @@ static enum status add_input(const struct yaml_node *node, const struct binding_
     struct nearest nearest = {.word = name};
     for (unsigned i = 0; i < plan->arrays; i++) {
         const struct plan_array *array = &plan->array[i];
+        if (array->item == item && array->rows >= 0)
+            return yaml_error(err, node,
+                              "'%.60s' has touched rows, [@...]: the gate cannot tell which", name);
         if (is_read(array)) {
             nearest_offer(&nearest, array->item->name);
             if (!strcmp(array->item->name, name)) {
@@ -152,10 +156,6 @@ enum status outlier_choice_resolve(const struct outlier_choice *choice,
     const struct yaml_node *inputs = choice->inputs;
     enum status status = STATUS_OK;
     *out = choice->spec;
-    if (plan->touched) /* rows are gathered by a kernel that does not look */
-        return inputs ? yaml_error(err, inputs,
-                                   "the gate looks at no launch with touched rows, [@...]")
-                      : STATUS_OK;
     if (!inputs) {
         add_default(plan, out);
         return STATUS_OK;

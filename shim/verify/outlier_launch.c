@@ -63,10 +63,24 @@ static enum status enqueue_subset(struct side *side, const struct check *check,
     return enqueue(&side->outlier, side->outlier.subset, &call, plan, launch, err);
 }
 
+/* The look alone. */
+static enum status enqueue_look(struct side *side, const struct check *check,
+                                const struct outlier_plan *plan, const struct launch *launch,
+                                struct error *err)
+{
+    struct outlier_call call;
+    snapshot_header_of(side, check, &call.header);
+    describe(side, check, plan, SNAPSHOT_BEFORE, &call.outlier);
+    memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
+    return enqueue(&side->outlier, side->outlier.kernel, &call, plan, launch, err);
+}
+
 enum status outlier_enqueue(struct side *side, const struct check *check,
                             const struct snapshot_plan *snapshot, const struct outlier_plan *plan,
                             enum snapshot_part part, const struct launch *launch, struct error *err)
 {
+    if (snapshot->touches)
+        return enqueue_look(side, check, plan, launch, err);
     if (snapshot->gathers)
         return enqueue_subset(side, check, snapshot, plan, part, launch, err);
     struct outlier_call call; /* large: inputs and segments are written as they are added */

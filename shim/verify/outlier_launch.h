@@ -5,10 +5,18 @@
 
 #include "verify/snapshot.h"
 
+/* Whether the look goes before the launch: it overwrites something, or rows of some arrays are
+ * copied by index, which the looking kernel does not. */
+static inline bool outlier_looks_before(const struct snapshot_plan *snapshot)
+{
+    return snapshot->has_before || snapshot->touches;
+}
+
 /*
  * On the launch's stream. SNAPSHOT_AFTER: the kernel copies everything and seals. SNAPSHOT_BEFORE:
  * it copies what the launch overwrites, and snapshot_after follows behind the launch; it seals
- * only where the launch is not called. Never blocks.
+ * only where the launch is not called. Where rows are copied by index it copies nothing:
+ * snapshot_before follows it, too. Never blocks.
  */
 enum status outlier_enqueue(struct side *side, const struct check *check,
                             const struct snapshot_plan *snapshot, const struct outlier_plan *plan,

@@ -272,22 +272,34 @@ static enum skip lay_out_look(struct ticket *ticket)
                : ticket->otherwise;
 }
 
-/* What has to be looked at or copied before the launch overwrites it. */
-static enum status enqueue_before(struct ticket *ticket, const struct launch *launch,
+/* Whether kernels of ours go before the launch. */
+static bool goes_before(const struct ticket *ticket)
+{
+    return ticket->plan.has_before ||
+           (ticket->gate == GATE_OUTLIER && outlier_looks_before(&ticket->plan));
+}
+
+/* What has to be looked at or copied before the launch overwrites it. *taken: some of that is on
+ * its way although the rest could not be enqueued. */
+static enum status enqueue_before(struct ticket *ticket, const struct launch *launch, bool *taken,
                                   struct error *why)
 {
-    if (!ticket->plan.has_before)
-        return STATUS_OK;
-    if (ticket->gate == GATE_OUTLIER)
-        return outlier_enqueue(ticket->side, ticket->check, &ticket->plan, &ticket->outlier,
-                               SNAPSHOT_BEFORE, launch, why);
+    bool looks = ticket->gate == GATE_OUTLIER && goes_before(ticket);
+    enum status status = STATUS_OK;
+    *taken = false;
+    if (looks)
+        status = outlier_enqueue(ticket->side, ticket->check, &ticket->plan, &ticket->outlier,
+                                 SNAPSHOT_BEFORE, launch, why);
+    if (status || !ticket->plan.has_before || (looks && !ticket->plan.touches))
+        return status;
+    *taken = looks;
     return snapshot_before(ticket->side, ticket->check, &ticket->plan, launch, why);
 }
 
 static enum status enqueue_after(struct ticket *ticket, const struct launch *launch,
                                  struct error *why)
 {
-    if (ticket->gate == GATE_OUTLIER && !ticket->plan.has_before)
+    if (ticket->gate == GATE_OUTLIER && !goes_before(ticket))
         return outlier_enqueue(ticket->side, ticket->check, &ticket->plan, &ticket->outlier,
                                SNAPSHOT_AFTER, launch, why);
     return snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, why);
@@ -349,10 +361,15 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
         return skip;
     fill(ticket, launch);
     ticket->check->binding.call.seed = pipeline->seed ^ ticket->kernel->key ^ ticket->number;
-    if (enqueue_before(ticket, launch, why)) {
-        side_release(ticket->side, ticket->check);
-        return SKIP_DRIVER;
+    if (enqueue_before(ticket, launch, &ticket->torn, why)) {
+        if (!ticket->torn) {
+            side_release(ticket->side, ticket->check);
+            return SKIP_DRIVER;
+        }
+        warn(pipeline, ticket->kernel, SKIP_DRIVER, why->text);
+        return SKIP_NONE;
     }
+    ticket->torn = false;
     if (ticket->projection.wanted &&
         project_before(ticket->side, ticket->check, &ticket->projection, launch, why)) {
         ticket->projection.wanted = false;
@@ -429,7 +446,9 @@ static void break_side(struct pipeline *pipeline, struct ticket *ticket)
 /* A sampled launch that the driver refused: what was copied before it is waited for, not used. */
 static void abandon(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
-    if (!ticket->plan.has_before) {
+    if (ticket->torn) {
+        break_side(pipeline, ticket);
+    } else if (!goes_before(ticket)) {
         pay_back(ticket);
         side_release(ticket->side, ticket->check);
         count(pipeline, ticket, SKIP_LAUNCH_FAILED);
@@ -461,7 +480,11 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
 {
     struct error why = {{0}};
     int64_t began = clock_ns();
-    bool taken = ticket->plan.has_before; /* room in the arena, perhaps */
+    bool taken = goes_before(ticket); /* room in the arena, perhaps */
+    if (ticket->torn) {
+        break_side(pipeline, ticket);
+        return;
+    }
     if (ticket->projection.wanted &&
         project_enqueue(ticket->side, ticket->check, &ticket->projection, launch, &taken, &why))
         warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);

@@ -265,15 +265,14 @@ static const uint64_t *word_of(const struct side *side, const struct check *chec
     return check->gate == GATE_OUTLIER ? &slots[check->slot].decision : NULL;
 }
 
-/* Fills in what follows from the part: the copies before the launch do not seal, those behind it
- * may wait for the outlier gate's word. */
+/* Fills in what follows from the part: the copies before the launch do not seal, and all may wait for
+ * the outlier gate's word. */
 static void finish_header(const struct side *side, const struct check *check,
                           enum snapshot_part part, struct snapshot_header *header)
 {
+    header->when = word_of(side, check);
     if (part == SNAPSHOT_BEFORE)
         header->seal = NULL;
-    else
-        header->when = word_of(side, check);
 }
 
 static enum status copy_subset(struct side *side, const struct check *check,

@@ -207,8 +207,8 @@ static void nonsense_is_refused(void **state)
                   "expected [@slots / n][@slots % n]");
     entry_refused(
         "signature: const f32 table[@ids][c], const i32 ids[n], f32 y[n][c], i32 n, i32 c\n"
-        "  reference: embedding\n  outlier: {inputs: ids}\n",
-        "the gate looks at no launch with touched rows");
+        "  reference: embedding\n  outlier: {inputs: table}\n",
+        "'table' has touched rows, [@...]: the gate cannot tell which");
 }
 
 /* ---- launches ---- */

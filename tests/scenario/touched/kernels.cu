@@ -30,7 +30,7 @@ LOOK_UP(look64_next, long long, 0)
  * slot % page of block slot / page. */
 __device__ static void append(const float *key, const long long *slots, float *cache, int tokens,
                               int page, int heads, int dim, const long long *stride, bool clamps,
-                              bool shifts)
+                              bool shifts, float most)
 {
     for (int t = 0; t < tokens; t++) {
         long long slot = slots[t];
@@ -39,22 +39,23 @@ __device__ static void append(const float *key, const long long *slots, float *c
         slot = slot < 0 ? 0 : slot;
         for (int i = threadIdx.x; i < heads * dim; i += blockDim.x)
             cache[slot / page * stride[0] + slot % page * stride[1] + i / dim * stride[2] +
-                  i % dim] = key[t * heads * dim + (shifts ? i ^ 1 : i)];
+                  i % dim] = fminf(key[t * heads * dim + (shifts ? i ^ 1 : i)], most);
         __syncthreads();
     }
 }
 
-#define APPEND(name, clamps, shifts)                                                               \
+#define APPEND(name, clamps, shifts, most)                                                         \
     extern "C" __global__ void append_##name(                                                      \
         const float *key, const long long *slots, float *cache, int tokens, int page, int heads,   \
         int dim, long long block_stride, long long place_stride, long long head_stride)            \
     {                                                                                              \
         const long long stride[] = {block_stride, place_stride, head_stride};                      \
-        append(key, slots, cache, tokens, page, heads, dim, stride, clamps, shifts);               \
+        append(key, slots, cache, tokens, page, heads, dim, stride, clamps, shifts, most);         \
     }
-APPEND(right, false, false)
-APPEND(clamps, true, false)
-APPEND(shifts, false, true)
+APPEND(right, false, false, INFINITY)
+APPEND(clamps, true, false, INFINITY)
+APPEND(shifts, false, true, INFINITY)
+APPEND(narrow, false, false, 50) /* right unless a key is larger */
 
 /* y[ids[t]] += x[t], one block; or only the last token of a row counts. */
 __device__ static void add(const int *ids, const float *x, float *y, int tokens, int cols,

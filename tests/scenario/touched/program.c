@@ -5,9 +5,10 @@
  *                          has not, which the kernel knows), large (a table of 8 MiB), middle (the
  *                          table in the middle of an allocation)
  *   append_...             keys into a cache; HOW places (a page's places outermost), heads (its
- *                          heads), again (places, the same each time), some slots negative
- *   add_..., copy_...      sums into rows and copies to rows, some of them named twice
- *   attend_..., rest_...   keys and values in pages, some of which several sequences share
+ *                          heads), again (places, the same each time), odd (60 times, once with
+ * keys a thousand times as large), some slots negative add_..., copy_...      sums into rows and
+ * copies to rows, some of them named twice attend_..., rest_...   keys and values in pages, some of
+ * which several sequences share
  */
 #include "common/program.h"
 
@@ -16,6 +17,7 @@
 enum { COLS = 33, PITCH = 40, ENTRIES = 300, LARGE = 65536, FEW = 40, MANY = 700, REPEAT = 3 };
 enum { BLOCKS = 12, PAGE = 4, HEADS = 3, DIM = 8, TOKENS = 21 };
 enum { BATCH = 3, PAGES = 3, KEYS = 10 };
+enum { ORDINARY = 60, ODD = 40 };
 
 static bool is(const char *prefix)
 {
@@ -67,6 +69,17 @@ static void look(void)
     CHECK(cuMemFree(whole));
 }
 
+static void fill_keys(CUdeviceptr key, unsigned number)
+{
+    enum { COUNT = TOKENS * HEADS * DIM };
+    float host[COUNT];
+    fill(key, COUNT, 100 + number);
+    CHECK(cuMemcpyDtoH(host, key, sizeof host));
+    for (unsigned i = 0; i < COUNT && number == ODD; i++)
+        host[i] *= 1000;
+    CHECK(cuMemcpyHtoD(key, host, sizeof host));
+}
+
 static void append(void)
 {
     bool heads_first = how("heads");
@@ -75,7 +88,9 @@ static void append(void)
     int64_t head = heads_first ? PAGE * DIM : DIM;
     CUdeviceptr key = upload(TOKENS * HEADS * DIM, 1),
                 cache = upload(BLOCKS * PAGE * HEADS * DIM, 2);
-    for (unsigned i = 0; i < REPEAT; i++) {
+    for (unsigned i = 0; i < (how("odd") ? ORDINARY : REPEAT); i++) {
+        if (how("odd"))
+            fill_keys(key, i);
         int64_t slot[TOKENS]; /* no place twice, and the first by token 4 */
         for (unsigned t = 0; t < TOKENS; t++)
             slot[t] = t == 4 ? 0 : 1 + (t * 5 + (how("again") ? 0 : i)) % (BLOCKS * PAGE - 1);
