@@ -53,7 +53,7 @@ struct ticket {
     struct snapshot_plan plan;
     struct outlier_plan outlier;
     struct project_plan projection;
-    bool torn; /* something went before the launch, and the driver refused the rest */
+    bool torn;              /* something went before the launch, and the driver refused the rest */
     struct earlier earlier; /* what the thread launched before; all zero at first */
 };
 

@@ -350,8 +350,9 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
     enum status status = cuda_check(err, cuda.cuCtxGetDevice(&device), "cuCtxGetDevice");
     side->device = device;
     atomic_store(&side->sequence, 1);
-    budget_open(&side->budget, settings->budget);
-    budget_open(&side->looks, settings->budget * BUDGET_LOOKS);
+    double share = settings->budget * (1 - BUDGET_HOOKS);
+    budget_open(&side->budget, share);
+    budget_open(&side->looks, share * BUDGET_LOOKS);
     if (!status)
         status =
             cuda_check(err,

@@ -265,8 +265,8 @@ static const uint64_t *word_of(const struct side *side, const struct check *chec
     return check->gate == GATE_OUTLIER ? &slots[check->slot].decision : NULL;
 }
 
-/* Fills in what follows from the part: the copies before the launch do not seal, and all may wait for
- * the outlier gate's word. */
+/* Fills in what follows from the part: the copies before the launch do not seal, and all may wait
+ * for the outlier gate's word. */
 static void finish_header(const struct side *side, const struct check *check,
                           enum snapshot_part part, struct snapshot_header *header)
 {
