@@ -19,7 +19,7 @@ typedef unsigned char uint8_t;
 #include <stdint.h>
 #endif
 
-#define REF_ABI 3
+#define REF_ABI 4
 
 enum {
     REF_MAX_TENSORS = 12,
@@ -166,6 +166,9 @@ struct ref_call {
     double underflow;      /* smallest normal of the accumulator: the flush-to-zero allowance */
     double inner_roundoff; /* declared rounding of a MIX's weights (bf16: 2^-8), 0 for none */
     double inner_least;    /* and what it may be off near zero: half the least number's size */
+    double chain_roundoff; /* of sums that tensor cores truncate at every step (ref_chain), 0 for
+                              none; REF_WIDE alone knows it */
+    int64_t chain;         /* after so many terms they go on in the accumulator; 0: never */
     int32_t piece, pieces;
     uint32_t store_tensor;
     uint32_t group;                /* lanes that share a row: 32 or REF_THREADS; 1 on the host */

@@ -258,6 +258,7 @@ template <class E> struct ref_frame {
     template <class F> REF_FN ref_real<E, 1> product(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN auto sum(ref_lane_scope, long long n, const F &term);
     template <class F> REF_FN auto most(ref_lane_scope, long long n, const F &term);
+    REF_FN E sum_share(double n) const;
     REF_FN ref_real<E, 1> summed(const ref_sums<E> &s, double n) const;
     REF_FN ref_real<E, 1> largest(double v, E e) const;
 };
@@ -390,9 +391,19 @@ template <class E, int W> REF_FN ref_sums<E> ref_add_part(const ref_real<E, W> &
 }
 
 /*
- * A sum in any order: the terms' own errors, and lambda sqrt(n) u S for adding them, S = sum |f|.
- * (Higham and Mary 2019: a failure of probability 2 exp(-lambda^2 / 2) an element at worst.)
+ * What adding up n terms may be off by, as a share of S = sum |f|: lambda sqrt(n) u in any order
+ * (Higham and Mary 2019: a failure of probability 2 exp(-lambda^2 / 2) an element at worst), and
+ * what chains lose that truncate. Those are REF_WIDE's: no other kernel pays for the question.
  */
+template <class E> REF_FN E ref_frame<E>::sum_share(double n) const
+{
+    E share = sum_unit * (E)sqrt(n);
+    if constexpr (sizeof(E) == 8)
+        share += ref_chain(call, n);
+    return share;
+}
+
+/* A sum in any order: the terms' own errors, and those of adding them. */
 template <class E>
 template <class F>
 REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &term)
@@ -433,7 +444,7 @@ template <class E> REF_FN ref_real<E, 1> ref_frame<E>::summed(const ref_sums<E> 
     y.k = k;
     y.v[0] = s.v;
     y.f[0] = ref_shadow((E)s.v, k);
-    y.e[0] = s.e + sum_unit * (E)sqrt(n) * ref_shadow(s.size, k);
+    y.e[0] = s.e + sum_share(n) * ref_shadow(s.size, k);
     return y;
 }
 
@@ -548,7 +559,7 @@ REF_FN auto ref_frame<E>::sum(ref_lane_scope, long long n, const F &term)
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         y.f[j] = ref_shadow((E)y.v[j], k);
-        y.e[j] += sum_unit * (E)sqrt((double)n) * ref_shadow(size[j], k);
+        y.e[j] += sum_share((double)n) * ref_shadow(size[j], k);
     }
     return y;
 }

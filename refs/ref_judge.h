@@ -277,10 +277,22 @@ REF_FN void ref_apply_mask(const ref_call &call, ref_element *x)
 }
 
 /*
+ * What a sum of n terms loses, as a share of S = sum |terms|, where it is added up in steps and all
+ * that a step leaves is cut off towards zero: what is lost has one sign on data of one sign, and
+ * counts linearly, up to where the chain ends. (The sums of several chains are added up in the
+ * accumulator; each chain loses so much of its own terms' sizes.)
+ */
+REF_FN double ref_chain(const ref_call &call, double n)
+{
+    double most = (double)call.chain;
+    return call.chain_roundoff * (most > 0 && n > most ? most : n);
+}
+
+/*
  * The accumulated outputs' own old value, added to the reference's: one more rounding of the whole.
  * Where the reference has a sum, its n terms may have been added to the old value by atomics, one
  * after the other: then the old value is part of each partial sum, as the terms are, and counts in
- * their bound lambda sqrt(n) u S.
+ * their bound lambda sqrt(n) u S, and in that of a truncating chain, which may have begun with it.
  */
 REF_FN void ref_add_before(const ref_case *x, ref_place *place, int j, double *y, double *e)
 {
@@ -290,7 +302,8 @@ REF_FN void ref_add_before(const ref_case *x, ref_place *place, int j, double *y
     *y = before + x->y[j];
     *e = x->e[j] + u * ref_abs(*y) + x->call->underflow;
     if (x->terms > 1)
-        *e += x->call->lambda * sqrt(x->terms) * u * ref_abs(before);
+        *e += (x->call->lambda * sqrt(x->terms) * u + ref_chain(*x->call, x->terms)) *
+              ref_abs(before);
 }
 
 REF_SLOW void ref_judge_slowly(const ref_case *x)

@@ -19,8 +19,10 @@
  *
  * `odds` is the t that makes this 1e-9 for all rows of a launch together: so many right launches
  * are called wrong by a projection, whatever their values are and however their errors hang
- * together. The margin is that of the element-wise check (ref_value.h), of an element c, rounded to
- * nearest from a sum over k terms with S_ij = sum_l |a_il b_lj|:
+ * together. (Also where they all have one sign, as those of tensor cores have that truncate: it is
+ * the signs r_j that are random, and those know nothing of the errors.) The margin is that of the
+ * element-wise check (ref_value.h), of an element c, rounded to nearest from a sum over k terms
+ * with S_ij = sum_l |a_il b_lj|:
  *
  *     b_ij = 1/2 ulp(c_ij) + absolute + relative |c_ij| + of_added |added_ij| + of_sum S_ij.
  *

@@ -326,11 +326,13 @@ static void finish_call(struct evaluation *e)
         }
     }
     call->lambda = binding_lambda(e->plan, e->out);
-    call->unit_roundoff = tolerance_unit(tolerance);
+    call->unit_roundoff = tolerance_roundoff(tolerance->accumulate);
     call->input_roundoff = tolerance->tf32_inputs ? 0x1p-11 : 0;
     call->underflow = tolerance_underflow(tolerance->accumulate);
     call->inner_roundoff = tolerance->inner.roundoff;
     call->inner_least = tolerance->inner.least;
+    call->chain_roundoff = tolerance->chain.roundoff;
+    call->chain = tolerance->chain.terms;
     call->pieces = 1;
     call->masked_rows = tolerance->masked_rows;
     memcpy(call->point, e->plan->point, sizeof call->point);

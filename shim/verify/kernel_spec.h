@@ -42,12 +42,19 @@ struct rounding {
     double roundoff, least;
 };
 
+/* Sums that truncate at every step: they lose up to `roundoff` of S for each of their first `terms`
+ * terms (0: of all), see TENSOR_ROUNDOFF in tolerance.h. All zeros: none do. */
+struct chain {
+    double roundoff;
+    int64_t terms;
+};
+
 /* A tolerance row: how outputs of one (op, dtype) are judged. */
 struct tolerance {
     enum tolerance_rule rule;
     enum dtype accumulate; /* f64, f32, f16 or bf16 */
     bool tf32_inputs;      /* inputs rounded to tf32 before they are multiplied */
-    bool fp8_tensor;       /* `accumulate` is f32, but tensor cores add f8 products more coarsely */
+    struct chain chain;    /* `accumulate` is f32, but tensor cores add f8 products in chains */
     struct rounding inner; /* of the weights of a MIX (refs/README.md); zeros: none */
     double lambda;         /* of the sum bound; 8 unless the row says otherwise */
     double false_alarm; /* share of correct launches that may be called, instead of lambda; or 0 */

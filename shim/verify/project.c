@@ -164,9 +164,9 @@ static bool bound(struct ref_product *product, const struct ref_call *call,
         return true;
     /* The sum's error, the roundings of the inputs and some roundings besides; 1.001 for what
      * ref_value.h leaves out as being of second order. */
-    product->of_sum =
-        1.001 * alpha *
-        ((1 + rho) * (1 + rho) * (call->lambda * sqrt(k) * u + 8 * u) + rho * (2 + rho));
+    double chain = call->chain > 0 && k > (double)call->chain ? (double)call->chain : k;
+    double sum = call->lambda * sqrt(k) * u + 8 * u + call->chain_roundoff * chain;
+    product->of_sum = 1.001 * alpha * ((1 + rho) * (1 + rho) * sum + rho * (2 + rho));
     product->of_added = 1.001 * (rho + 8 * u);
     product->absolute += (k + 8) * call->underflow * fmax(alpha, 1);
     if (product->least == FLT_MIN) /* bf16 too: what is below it may be flushed */

@@ -51,6 +51,12 @@ static enum status read_masked(const struct yaml_node *node, struct tolerance *o
                : yaml_error(err, node, "'masked_rows' is '%.40s'; expected nan, zero or any", text);
 }
 
+/* Ways to add up in f32 that are coarser than that. */
+static const struct {
+    const char *name;
+    struct chain chain;
+} chains[] = {{"fp8_tensor", {TENSOR_ROUNDOFF, TENSOR_CHAIN}}, {"fp8_fast", {TENSOR_ROUNDOFF, 0}}};
+
 static enum status read_accumulate(const struct yaml_node *node, struct tolerance *out,
                                    struct error *err)
 {
@@ -59,15 +65,19 @@ static enum status read_accumulate(const struct yaml_node *node, struct toleranc
     enum status status = yaml_text(node, "accumulate", &text, err);
     if (status)
         return status;
-    if (strcmp(text, "fp8_tensor") == 0) {
-        out->accumulate = DTYPE_F32;
-        out->fp8_tensor = true;
-        return STATUS_OK;
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        if (strcmp(chains[i].name, text) == 0) {
+            out->accumulate = DTYPE_F32;
+            out->chain = chains[i].chain;
+            return STATUS_OK;
+        }
     }
     if (!type_parse(text, &type) || type.lanes != 1 || type.dtype < DTYPE_F64 ||
         type.dtype > DTYPE_BF16)
-        return yaml_error(
-            err, node, "'accumulate' is '%.40s'; expected f64, f32, f16, bf16 or fp8_tensor", text);
+        return yaml_error(err, node,
+                          "'accumulate' is '%.40s'; expected f64, f32, f16, bf16, fp8_tensor or "
+                          "fp8_fast",
+                          text);
     out->accumulate = type.dtype;
     return STATUS_OK;
 }
@@ -373,11 +383,6 @@ double tolerance_roundoff(enum dtype accumulate)
     default:
         return 0x1p-24;
     }
-}
-
-double tolerance_unit(const struct tolerance *tolerance)
-{
-    return tolerance->fp8_tensor ? 0x1p-13 : tolerance_roundoff(tolerance->accumulate);
 }
 
 double tolerance_lambda(const struct tolerance *tolerance, double outputs)

@@ -60,9 +60,42 @@ struct tolerance tolerance_fallback(enum dtype dtype);
 double tolerance_roundoff(enum dtype accumulate);
 double tolerance_underflow(enum dtype accumulate);
 
-/* The same of a row. fp8_tensor is 2^-13: Hopper's tensor cores add f8 products with some 14 bits
- * and truncate (measured by others; arXiv:2412.19437, 3.3.2). */
-double tolerance_unit(const struct tolerance *tolerance);
+/*
+ * How Hopper's tensor cores add f8 products: fp8_tensor and fp8_fast.
+ *
+ * A step takes TENSOR_STEP products and the sum so far, cuts all of them off towards zero at
+ * q = 2^-13 of the largest's power of two, adds them up, and cuts the result off at 14 bits
+ * (arXiv:2412.19437, 3.3.2). So 14 bits stay of the largest and nothing of what is below q. A
+ * kernel that promotes hands over to sums in f32 after TENSOR_CHAIN products and begins anew
+ * (cuBLAS without fast accumulation, DeepSeek's kernels); one that does not goes on to the end of
+ * k.
+ *
+ * Measured on an H100 with `make gpu-test TESTS=cublas`: the worst error of 512 x 384 products,
+ * beyond the output's half ulp, as a share of S = sum |a b|. Below it what the arithmetic above
+ * gives on a CPU (tests/unit/test_fp8.c) for data of the same kind.
+ *
+ *     terms                    256       1024      4096      16384
+ *     promoted   measured      2^-9.9    2^-10.4   2^-10.7   2^-10.8
+ *                modelled      2^-9.9    2^-10.4   2^-10.8   2^-10.9
+ *     never      measured      2^-8.4    2^-6.0    2^-3.8    2^-2.0
+ *                modelled      2^-8.5    2^-6.0    2^-3.8    2^-2.0
+ *
+ * These are values between 0 and 1, alike in size. What is lost of a term is up to q, so a sum with
+ * one large term loses of all the others: with one factor in 256 up to 400 times the others, as
+ * activations have it, 2^-7.5 of S is lost where chains are promoted, and 2^-6.1 with terms made
+ * for it. A bound of twice the measured figures would call those wrong. Hence the bound of the
+ * arithmetic itself: q is at most 2^-13 S of a chain, and a chain of n terms cuts off n products,
+ * of which the largest one's own step loses nothing, and the sum so far twice in each step but the
+ * first:
+ *
+ *     n - 1 + 2 ceil(n / 32) - 1 < n (1 + 2 / 32) times q,
+ *
+ * so at most TENSOR_ROUNDOFF min(n, 128) S = 2^-5.9 S where chains are promoted, and
+ * TENSOR_ROUNDOFF n S where not: 7 to 30 times the figures above. The sums of chains are f32's:
+ * lambda sqrt(n) 2^-24 S besides.
+ */
+enum { TENSOR_STEP = 32, TENSOR_CHAIN = 128 };
+#define TENSOR_ROUNDOFF (0x1p-13 * (1 + 2.0 / TENSOR_STEP))
 
 /*
  * lambda of the sum bound lambda sqrt(n) u S. A sum of n roundings exceeds it with a probability of

@@ -397,9 +397,13 @@ static void contracts_reach_the_call(void **state)
 {
     (void)state;
     expect_bound(bind(MATMUL("{accumulate: fp8_tensor}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
-    assert_true(b.call.unit_roundoff == 0x1p-13 && b.call.underflow == 0x1p-126);
+    assert_true(b.call.unit_roundoff == 0x1p-24 && b.call.underflow == 0x1p-126);
+    assert_true(b.call.chain_roundoff == 0x1.1p-13 && b.call.chain == 128);
+    expect_bound(bind(MATMUL("{accumulate: fp8_fast}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    assert_true(b.call.chain_roundoff == 0x1.1p-13 && b.call.chain == 0);
     expect_bound(bind(MATMUL("{false_alarm: 1e-6}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
     assert_float_equal(b.call.lambda, 5.76, 0.01); /* sqrt(2 ln(2 * 8 / 1e-6)) */
+    assert_true(b.call.chain_roundoff == 0);
     expect_bound(bind(MATMUL("{rule: stochastic}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
     assert_int_equal(b.call.tensor[3].rule, RULE_STOCHASTIC);
     assert_true(b.call.lambda == 8);

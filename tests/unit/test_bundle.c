@@ -281,6 +281,7 @@ static void launch_json_describes_the_launch(void **state)
     assert_has(text, "{\"offset\": 16,\"size\": 8,\"hex\": null}"); /* of 20 bytes */
     assert_has(text, "\"formals\": \"in x[rows][cols], out y[rows][cols]\"");
     assert_has(text, "\"lambda\": 8");
+    assert_has(text, "\"chain_roundoff\": 0");
     assert_has(text, "{\"array\": \"y\",\"dtype\": \"bf16\",\"shape\": [4,8],\"rule\": \"bound\"");
     assert_has(text, "\"worst\": {\"array\": \"y\",\"index\": [3,5]");
     assert_has(text, "\"module\": {\"file\": \"module.cubin\",\"bytes\": 10}\n}\n");

@@ -372,13 +372,12 @@ static void a_close_contract_has_its_own_margin(void **state)
 }
 
 /* Every element off by nearly as much as the sum's part of its margin, all the same way; and by
- * thirty times that. */
-static void the_sum_has_its_margin(void **state)
+ * thirty times that. `share`: of S. */
+static void errors_are_held_to(double share, const char *signature, const char *rest)
 {
     static const double sizes[] = {0.99, 30};
-    (void)state;
     random_state = 15;
-    struct world *w = world_of(layouts[2].signature, layouts[2].rest);
+    struct world *w = world_of(signature, rest);
     const struct ref_product *p = product_of(w);
     fill_inputs(w, draw_normal);
     for (int size = 0; size < 2; size++) {
@@ -390,7 +389,7 @@ static void the_sum_has_its_margin(void **state)
                     sum += term;
                     sizes_sum += fabs(term);
                 }
-                sum += sizes[size] * 8 * sqrt((double)p->k) * 0x1p-24 * sizes_sum;
+                sum += sizes[size] * share * sizes_sum;
                 set(&p->c, 0, i, j, sum);
             }
         int found = 0;
@@ -399,6 +398,25 @@ static void the_sum_has_its_margin(void **state)
         assert_true(size ? found > 35 : found == 0);
     }
     world_end(w);
+}
+
+static void the_sum_has_its_margin(void **state)
+{
+    (void)state;
+    errors_are_held_to(8 * sqrt((double)K) * 0x1p-24, layouts[2].signature, layouts[2].rest);
+}
+
+/* Tensor cores that truncate: errors of one sign, in proportion to the terms up to where the chain
+ * ends, and sums in f32. */
+static void chains_have_their_margin(void **state)
+{
+    static const char signature[] = "const bf16 a[96][256], const bf16 b[256][128], f32 c[96][128]";
+    const double sums = 8 * sqrt(256) * 0x1p-24;
+    (void)state;
+    errors_are_held_to(0x1.1p-13 * 128 + sums, signature,
+                       "reference: matmul, tolerance: {accumulate: fp8_tensor}");
+    errors_are_held_to(0x1.1p-13 * 256 + sums, signature,
+                       "reference: matmul, tolerance: {accumulate: fp8_fast}");
 }
 
 /* f64, and so small that squares vanish. */
@@ -844,6 +862,7 @@ int main(void)
         cmocka_unit_test(tf32_stays_quiet_where_it_is_declared),
         cmocka_unit_test(a_close_contract_has_its_own_margin),
         cmocka_unit_test(the_sum_has_its_margin),
+        cmocka_unit_test(chains_have_their_margin),
         cmocka_unit_test(f64_stays_quiet),
         cmocka_unit_test(the_odds_are_kept),
         cmocka_unit_test(big_faults_are_found),

@@ -96,7 +96,7 @@ static void bad_rows_are_told(void **state)
     expect("tolerances:\n  relu: {f32: {rtol: 1e-3}}\n", "belong to rule close, not to rule bound");
     expect("tolerances:\n  relu: {f32: {rule: close}}\n", "rule close needs 'rtol', 'atol'");
     expect("tolerances:\n  relu: {f32: {accumulate: i32}}\n",
-           "expected f64, f32, f16, bf16 or fp8_tensor");
+           "expected f64, f32, f16, bf16, fp8_tensor or fp8_fast");
     expect("tolerances:\n  relu: {f32: {inputs: bf16}}\n", "expected tf32");
     expect("tolerances:\n  relu: {f32: {inner: f8}}\n", "expected f16, bf16 or tf32");
     expect("tolerances:\n  relu: {f32: {rule: close, atol: -1}}\n", "expected a number from 0");
@@ -266,6 +266,7 @@ static void contracts_are_read(void **state)
                                         "  adamw: {bf16: {rule: stochastic}}\n"
                                         "  softmax: {bf16: {masked_rows: zero}}\n"
                                         "  matmul: {bf16: {accumulate: fp8_tensor}}\n"
+                                        "  linear_f8: {bf16: {accumulate: fp8_fast}}\n"
                                         "  linear: {bf16: {false_alarm: 1e-6}}\n");
     assert_int_equal(complaints.count, 0);
     const struct tolerance *row = &tolerance_find(&table, "adamw", DTYPE_BF16)->tolerance;
@@ -274,9 +275,13 @@ static void contracts_are_read(void **state)
     row = &tolerance_find(&table, "softmax", DTYPE_BF16)->tolerance;
     assert_int_equal(row->masked_rows, MASKED_ZERO);
     row = &tolerance_find(&table, "matmul", DTYPE_BF16)->tolerance;
-    assert_true(tolerance_unit(row) == 0x1p-13 && row->accumulate == DTYPE_F32);
+    assert_true(row->chain.roundoff == 0x1.1p-13 && row->chain.terms == 128);
+    assert_int_equal(row->accumulate, DTYPE_F32);
+    row = &tolerance_find(&table, "linear_f8", DTYPE_BF16)->tolerance;
+    assert_true(row->chain.roundoff == 0x1.1p-13 && row->chain.terms == 0);
+    assert_int_equal(row->accumulate, DTYPE_F32);
     row = &tolerance_find(&table, "linear", DTYPE_BF16)->tolerance;
-    assert_true(row->false_alarm == 1e-6 && tolerance_unit(row) == 0x1p-24);
+    assert_true(row->false_alarm == 1e-6 && row->chain.roundoff == 0);
 }
 
 /* How often a sum of n roundings of +-1/2 ulp leaves the bound: the theory promises at most

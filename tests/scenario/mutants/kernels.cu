@@ -226,3 +226,42 @@ BOTH(MASKED_ROW)
         y[i] = __float2bfloat16(__uint_as_float(bits & 0xffff0000));                               \
     }
 BOTH(AT_RANDOM)
+
+/* A number of f8e4m3 from 1 to 2, and a positive number cut off to a multiple of `unit`. */
+__device__ float one_to_two(unsigned char code)
+{
+    return 1 + (code & 7) / 8.0f;
+}
+
+__device__ float cut(float value, float unit)
+{
+    return floorf(value / unit) * unit;
+}
+
+/* 2^-13 times the power of two at or below the value. */
+__device__ float unit_beside(float value)
+{
+    return __uint_as_float((__float_as_uint(value) & 0x7f800000) - (13 << 23));
+}
+
+/* y = x w^T as tensor cores add f8, an element a thread: steps of 32 products, cut off at 14 bits,
+ * and after 128 the sum goes on in f32; wrong: it never does. */
+#define MISSING_PROMOTION(which, right)                                                            \
+    KERNEL(missing_promotion, which)                                                               \
+    (const unsigned char *x, const unsigned char *w, float *y, int n, int k)                       \
+    {                                                                                              \
+        const unsigned char *a = x + threadIdx.x / n * k, *b = w + threadIdx.x % n * k;            \
+        float all = 0, part = 0;                                                                   \
+        for (int l = 0; l < k; l += 32) {                                                          \
+            float unit = unit_beside(fmaxf(part, 1)), sum = cut(part, unit);                       \
+            for (int i = l; i < l + 32; i++)                                                       \
+                sum += cut(one_to_two(a[i]) * one_to_two(b[i]), unit);                             \
+            part = cut(sum, unit_beside(sum));                                                     \
+            if (right && l % 128 == 96) {                                                          \
+                all += part;                                                                       \
+                part = 0;                                                                          \
+            }                                                                                      \
+        }                                                                                          \
+        y[threadIdx.x] = all + part;                                                               \
+    }
+BOTH(MISSING_PROMOTION)

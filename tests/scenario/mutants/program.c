@@ -8,7 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 6, COLS = 77, PITCH = 96, COUNT = ROWS * COLS, WIDE = 512, SIDE = 32, REPEAT = 3 };
+enum {
+    ROWS = 6,
+    COLS = 77,
+    PITCH = 96,
+    COUNT = ROWS * COLS,
+    WIDE = 512,
+    SIDE = 32,
+    LONG = 4096,
+    REPEAT = 3
+};
 
 static char name[64];
 static bool wrong;
@@ -162,6 +171,27 @@ static void to_bf16(void)
     print_sum(name, y, COUNT * sizeof(uint16_t));
 }
 
+/* Of numbers from 1 to 2, so that what is cut off has one sign. */
+static CUdeviceptr upload_f8(size_t count, unsigned step)
+{
+    static uint8_t host[LONG * 4];
+    CUdeviceptr array;
+    for (size_t i = 0; i < count; i++)
+        host[i] = (uint8_t)(0x38 + i * step % 4099 % 8);
+    CHECK(cuMemAlloc(&array, count));
+    CHECK(cuMemcpyHtoD(array, host, count));
+    return array;
+}
+
+static void f8_products(void)
+{
+    int m = 2, n = 4, k = LONG;
+    CUdeviceptr x = upload_f8((size_t)(m * k), 2311), w = upload_f8((size_t)(n * k), 977),
+                y = upload((size_t)(m * n), 23);
+    repeat(1, (unsigned)(m * n), (void *[]){&x, &w, &y, &n, &k});
+    print_sum(name, y, (size_t)(m * n) * sizeof(float));
+}
+
 static void scaled(void)
 {
     CUdeviceptr x = upload(COUNT + 3, 21), y = upload(COUNT + 3, 22);
@@ -177,14 +207,23 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } classes[] = {
-        {"tail_mask", rows_to_rows},      {"tail_write", scaled},
-        {"bf16_accumulator", bf16_sums},  {"missing_eps", small_rows},
-        {"stale_position", positions},    {"wrong_stride", strided_rows},
-        {"swapped_operands", two_inputs}, {"missing_barrier", rows_to_sums},
-        {"off_by_one", rows_to_sums},     {"changing_order", rows_to_sums},
-        {"nan_lost", with_nans},          {"overwrites", scaled},
-        {"transposed", matrices},         {"kept_precision", bf16_norm},
-        {"masked_row", masked_rows},      {"at_random", to_bf16},
+        {"tail_mask", rows_to_rows},
+        {"tail_write", scaled},
+        {"bf16_accumulator", bf16_sums},
+        {"missing_eps", small_rows},
+        {"stale_position", positions},
+        {"wrong_stride", strided_rows},
+        {"swapped_operands", two_inputs},
+        {"missing_barrier", rows_to_sums},
+        {"off_by_one", rows_to_sums},
+        {"changing_order", rows_to_sums},
+        {"nan_lost", with_nans},
+        {"overwrites", scaled},
+        {"transposed", matrices},
+        {"kept_precision", bf16_norm},
+        {"masked_row", masked_rows},
+        {"at_random", to_bf16},
+        {"missing_promotion", f8_products},
     };
     start(argc, argv);
     wrong = !strcmp(word(1), "wrong");
