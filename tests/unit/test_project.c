@@ -669,6 +669,41 @@ static void what_was_there_counts(void **state)
     }
 }
 
+/* Sums that began with what was there, which is far more than the terms: every element off by
+ * nearly as much as that allows, all the same way; and by thirty times that. */
+static void what_was_there_may_begin_the_sum(void **state)
+{
+    static const struct {
+        const char *rest;
+        double share;
+    } cases[] = {
+        {"reference: matmul", 8 * 8 * 0x1p-24}, /* sqrt(K) = 8 */
+        {"reference: matmul, tolerance: {accumulate: fp8_tensor}", 0x1.1p-13 * K},
+    };
+    (void)state;
+    random_state = 17;
+    for (int i = 0; i < 4; i++) {
+        struct world *w = world_of(
+            "const bf16 a[96][64], const bf16 b[64][128], acc f32 c[96][128]", cases[i / 2].rest);
+        const struct ref_product *p = product_of(w);
+        double off = (i % 2 ? 30 : 0.99) * cases[i / 2].share;
+        int found = 0;
+        fill_inputs(w, draw_normal);
+        for (uint64_t seed = 0; seed < 40; seed++) {
+            fill(&p->c, 1, M, N, draw_huge);
+            product_of(w)->seed = seed;
+            ref_product_host_before(p, w->vectors);
+            for (int64_t j = 0; j < M * N; j++) {
+                double old = get(&p->c, 0, j / N, j % N);
+                set(&p->c, 0, j / N, j % N, old + off * fabs(old));
+            }
+            found += project(w, seed)->violations > 0;
+        }
+        assert_true(i % 2 ? found > 35 : found == 0);
+        world_end(w);
+    }
+}
+
 /* ---- what is left out ---- */
 
 static void rows_that_are_not_finite_are_left(void **state)
@@ -869,6 +904,7 @@ int main(void)
         cmocka_unit_test(rows_of_a_batch_are_counted_through),
         cmocka_unit_test(a_small_fault_is_not_seen),
         cmocka_unit_test(what_was_there_counts),
+        cmocka_unit_test(what_was_there_may_begin_the_sum),
         cmocka_unit_test(rows_that_are_not_finite_are_left),
         cmocka_unit_test(some_launches_are_not_projected),
         cmocka_unit_test(room_is_taken_or_not),
