@@ -275,6 +275,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();
     p->sink = &s->sink;
+    p->unregistered = counters_tallies(s->counters, -1);
     p->seed = s->options.seed;
     p->subset = s->options.subset;
     p->freivalds = s->options.freivalds;
@@ -358,7 +359,7 @@ static void finish(void)
     struct session *s = &session;
     if (getpid() != s->pid)
         return;
-    own_work = true;
+    own_thread.work = true;
     if (s->compiler)
         compiler_stop(s->compiler, COMPILER_STOP_MS);
     control_end();
@@ -372,7 +373,7 @@ static void finish(void)
 
 static void *end_by_mismatch(void *user)
 {
-    own_work = true;
+    own_thread.work = true;
     end_reports(user);
     return NULL;
 }

@@ -9,6 +9,13 @@
 
 #define HOT __attribute__((hot))
 
+/* Keeps what is rarer out of the lines of a function that calls it. */
+#define APART __attribute__((noinline))
+
+/* Which way most launches go: that one falls through, and lies on the next line. */
+#define USUAL(condition)   __builtin_expect(!!(condition), 1)
+#define UNUSUAL(condition) __builtin_expect(!!(condition), 0)
+
 /* The initial-exec model takes room from the small reserve for libraries that are loaded late: for
  * words only. It never allocates, which the general model may do on a thread's first access. */
 #define HOT_TLS __thread __attribute__((tls_model("initial-exec")))

@@ -5,7 +5,9 @@
 #include "base/hot.h"
 #include "driver/cupti_api.h"
 #include "hook/launch_decode.h"
+#include "verify/kernel_table.h"
 #include "verify/own.h"
+#include "verify/tally.h"
 
 enum api_class { API_NONE, API_HANDLED, API_COUNTED, API_IGNORED, API_WAIT, API_END };
 
@@ -50,8 +52,13 @@ static const CUpti_CallbackId resource_ids[] = {
     CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
     CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING};
 
-static struct router_targets target;
-static atomic_bool muted;
+/* What a launch touches of this module is in the first line. */
+static struct router {
+    _Alignas(64) const struct kernel_table *kernels;
+    _Atomic(struct tally *) unregistered; /* NULL: no launch is passed over */
+    atomic_bool muted;
+    struct router_targets target;
+} router;
 
 /* Of a thread. */
 struct here {
@@ -59,42 +66,48 @@ struct here {
     struct launch launch;
     struct ticket ticket;
 };
-static __thread struct here own;
-static HOT_TLS struct here *here; /* its address, once a launch was seen */
+
+static struct here *find_here(void)
+{
+    static __thread struct here here;
+    return own_thread.here = &here;
+}
 
 HOT static void on_launch(const CUpti_CallbackData *data, enum launch_shape shape)
 {
-    struct here *h = here;
+    struct here *h = own_thread.here;
+    struct pipeline *pipeline = router.target.pipeline;
     if (data->callbackSite == CUPTI_API_ENTER) {
         if (!h)
-            h = here = &own;
+            h = find_here();
         h->decoded = launch_decode(data, shape, &h->launch);
         if (h->decoded)
-            pipeline_enter(target.pipeline, &h->launch, &h->ticket);
+            pipeline_enter(pipeline, &h->launch, &h->ticket);
         return;
     }
     CUresult result = *(const CUresult *)data->functionReturnValue;
     if (h && h->decoded) {
         h->decoded = false;
-        pipeline_exit(target.pipeline, &h->launch, &h->ticket, result);
+        pipeline_exit(pipeline, &h->launch, &h->ticket, result);
+        tally_let_pass(!h->ticket.remembers);
     } else if (result != CUDA_SUCCESS) {
-        pipeline_count(target.pipeline, SKIP_LAUNCH_FAILED);
+        pipeline_count(pipeline, SKIP_LAUNCH_FAILED);
     }
 }
 
 static void on_counted(const CUpti_CallbackData *data, enum skip skip)
 {
     if (data->callbackSite == CUPTI_API_EXIT)
-        pipeline_count(target.pipeline,
+        pipeline_count(router.target.pipeline,
                        *(const CUresult *)data->functionReturnValue ? SKIP_LAUNCH_FAILED : skip);
 }
 
 static void on_wait(const CUpti_CallbackData *data)
 {
     if (data->callbackSite == CUPTI_API_ENTER)
-        pipeline_wait_begins(target.pipeline, data->context);
+        pipeline_wait_begins(router.target.pipeline, data->context);
     else
-        pipeline_wait_ends(target.pipeline, data->context);
+        pipeline_wait_ends(router.target.pipeline, data->context);
 }
 
 HOT static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
@@ -112,7 +125,7 @@ HOT static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *d
         break;
     case API_END:
         if (data->callbackSite == CUPTI_API_ENTER)
-            collector_drain(target.pipeline->collector, target.end_wait_ms);
+            collector_drain(router.target.pipeline->collector, router.target.end_wait_ms);
         break;
     case API_IGNORED:
     case API_NONE:
@@ -124,40 +137,113 @@ static void on_module(const CUpti_ResourceData *data)
 {
     const CUpti_ModuleResourceData *module = data->resourceDescriptor;
     if (module)
-        images_add(target.images, module->pCubin, module->cubinSize);
+        images_add(router.target.images, module->pCubin, module->cubinSize);
 }
 
 /* `data` is NULL for the end of cuInit. */
 static void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData *data)
 {
     if (cbid == CUPTI_CBID_RESOURCE_CU_INIT_FINISHED)
-        target.ready(target.user);
+        router.target.ready(router.target.user);
     if (!data)
         return;
     if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
-        pipeline_context_created(target.pipeline, data->context);
+        pipeline_context_created(router.target.pipeline, data->context);
     else if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
-        pipeline_context_going(target.pipeline, data->context);
+        pipeline_context_going(router.target.pipeline, data->context);
     else if (cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED)
         on_module(data);
     else if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
-        kernels_doubt(target.pipeline->kernels);
+        kernels_doubt(router.target.pipeline->kernels);
 }
 
-HOT static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-                                     const void *data)
+/* Everything but what on_callback ends itself. */
+HOT APART static void route(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
-    (void)user;
+    const struct here *here = own_thread.here;
+    own_thread.passed = 0;
     /* A launch whose ENTER was seen is still counted at its EXIT. */
-    if (own_work ||
-        (atomic_load_explicit(&muted, memory_order_relaxed) && !(here && here->decoded)))
+    if (atomic_load_explicit(&router.muted, memory_order_relaxed) && !(here && here->decoded))
         return;
-    own_work = true;
+    own_thread.work = true;
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
         on_driver_api(cbid, data);
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(cbid, data);
-    own_work = false;
+    own_thread.work = false;
+}
+
+/* The driver refused a launch that was passed over: so that is what it is counted as. */
+APART static void on_passed_failed(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
+                                   CUresult result)
+{
+    struct launch launch;
+    own_thread.work = true;
+    launch_decode(data, (enum launch_shape)apis[cbid].detail, &launch);
+    pipeline_passed_failed(router.target.pipeline, &launch, result);
+    own_thread.work = false;
+}
+
+/* The handle that a launch API is called with, which is all that is needed of most launches; NULL
+ * for other APIs. */
+HOT static inline const void *handle_of(CUpti_CallbackId cbid, const void *params)
+{
+    enum { WORD_PLAIN = 0, WORD_PLAIN_PTSZ = 0, WORD_CONFIG = 1, WORD_CONFIG_PTSZ = 1 };
+    enum { WORD_COOPERATIVE = 0, WORD_COOPERATIVE_PTSZ = 0 };
+    switch (cbid) {
+#define HANDLE_HANDLED(cbid, shape)                                                                \
+    case (cbid):                                                                                   \
+        return ((const void *const *)params)[WORD_##shape];
+#define HANDLE_COUNTED(cbid, skip)
+#define HANDLE_IGNORED(cbid, none)
+#define LAUNCH_API(name, cbid, class, detail) HANDLE_##class(cbid, detail)
+#include "hook/launch_apis.def"
+#undef LAUNCH_API
+    default:
+        return NULL;
+    }
+}
+
+/* Whether the launch that begins is of no interest to anybody: then it has been counted. */
+HOT static inline bool pass_over(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
+{
+    struct tally *tallies = atomic_load_explicit(&router.unregistered, memory_order_relaxed);
+    const void *handle = handle_of(cbid, data->functionParams);
+    uint32_t passes = own_thread.passes;
+    if (UNUSUAL(!handle) || UNUSUAL(!passes) || UNUSUAL(!tallies) ||
+        UNUSUAL(!(kernel_table_first(router.kernels, handle, data->symbolName) & KERNEL_PASSED)))
+        return false;
+    tally_pass(tallies, passes, SKIP_UNREGISTERED);
+    own_thread.passed = cbid;
+    return true;
+}
+
+/*
+ * Most launches are of kernels that no entry names, and all that they meet is here: straight code,
+ * on as few cache lines as can be, because each of them is cold again (base/hot.h). They are
+ * counted at ENTER, when their handle's entry and the thread's tally are looked at anyway, so that
+ * EXIT needs only the result.
+ */
+HOT static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                     const void *data)
+{
+    const CUpti_CallbackData *api = data;
+    (void)user;
+    if (UNUSUAL(own_thread.work))
+        return;
+    if (USUAL(domain == CUPTI_CB_DOMAIN_DRIVER_API)) {
+        if (api->callbackSite == CUPTI_API_ENTER) {
+            if (USUAL(pass_over(cbid, api)))
+                return;
+        } else if (USUAL(own_thread.passed == cbid)) {
+            CUresult result = *(const CUresult *)api->functionReturnValue;
+            own_thread.passed = 0;
+            if (UNUSUAL(result != CUDA_SUCCESS))
+                on_passed_failed(cbid, api, result);
+            return;
+        }
+    }
+    route(domain, cbid, data);
 }
 
 static enum status enable(CUpti_SubscriberHandle subscriber, struct error *err)
@@ -184,7 +270,9 @@ enum status router_start(const struct router_targets *targets, struct error *err
 {
     CUpti_SubscriberHandle subscriber;
     char holder[128];
-    target = *targets;
+    router.target = *targets;
+    router.kernels = kernels_table(targets->pipeline->kernels);
+    atomic_store(&router.unregistered, targets->pipeline->unregistered);
     CUptiResult result = cupti.subscribe(&subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
         cupti_holder(holder, sizeof(holder));
@@ -198,5 +286,6 @@ enum status router_start(const struct router_targets *targets, struct error *err
 
 void router_mute(void)
 {
-    atomic_store(&muted, true);
+    atomic_store(&router.muted, true);
+    atomic_store(&router.unregistered, NULL);
 }

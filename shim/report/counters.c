@@ -1,10 +1,8 @@
 /*
  * counters.c - see counters.h.
  *
- * A row is SHARDS copies of all buckets, each copy on cache lines of its own. A thread picks its
- * shard once, in turn. The first OWNED threads have one each, which nobody else writes, so that
- * they need no locked instruction; all others share the rest, and stay correct, because they add
- * atomically. Rows are found through a two-level table that only ever gains entries: readers need
+ * A row holds the tallies of one kernel, one for each of a few threads (verify/tally.h). Rows are
+ * found through a two-level table that only ever gains entries: readers need
  * no lock.
  */
 #include "report/counters.h"
@@ -19,23 +17,15 @@
 #include "base/clock.h"
 #include "base/hot.h"
 #include "report/place.h"
+#include "verify/tally.h"
 
 enum {
-    SHARDS = 16,
-    OWNED = 12,
     CHUNK_ROWS = 64,
     CHUNKS = 256, /* 16384 kernels; later ones count in the process's row */
-    LINE = 64,
-};
-
-struct shard {
-    _Alignas(LINE) _Atomic uint64_t seen; /* used in the process's row */
-    _Atomic uint64_t verdict[VERDICT_COUNT];
-    _Atomic uint64_t skip[SKIP_COUNT];
 };
 
 struct row {
-    struct shard shard[SHARDS];
+    struct tally tally[TALLIES];
     const struct kernel_spec *spec;
     pthread_mutex_t lock; /* of all below; the collector's and the reader's */
     uint64_t elements, violations;
@@ -66,36 +56,9 @@ struct counters {
     struct counters_error error[COUNTERS_ERRORS];
 };
 
-static HOT_TLS unsigned own_number; /* of this thread's shard, from 1; 0: none yet */
-
-static unsigned pick_shard(void)
-{
-    static _Atomic unsigned next;
-    unsigned turn = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
-
-    return turn < OWNED ? turn : OWNED + turn % (SHARDS - OWNED);
-}
-
-HOT static unsigned own_shard(void)
-{
-    if (own_number == 0)
-        own_number = 1 + pick_shard();
-    return own_number - 1;
-}
-
 static void add_to(_Atomic uint64_t *sum, uint64_t more)
 {
     atomic_fetch_add_explicit(sum, more, memory_order_relaxed);
-}
-
-/* To a bucket of this thread's shard, whose number that is. */
-HOT static void add_one(_Atomic uint64_t *bucket, unsigned shard)
-{
-    if (shard < OWNED)
-        atomic_store_explicit(bucket, atomic_load_explicit(bucket, memory_order_relaxed) + 1,
-                              memory_order_relaxed);
-    else
-        atomic_fetch_add_explicit(bucket, 1, memory_order_relaxed);
 }
 
 static uint64_t load(_Atomic uint64_t *bucket)
@@ -105,12 +68,12 @@ static uint64_t load(_Atomic uint64_t *bucket)
 
 static size_t round_up(size_t bytes)
 {
-    return (bytes + LINE - 1) / LINE * LINE;
+    return (bytes + TALLY_LINE - 1) / TALLY_LINE * TALLY_LINE;
 }
 
 static void *line_alloc(size_t bytes)
 {
-    void *memory = aligned_alloc(LINE, round_up(bytes));
+    void *memory = aligned_alloc(TALLY_LINE, round_up(bytes));
 
     if (memory)
         memset(memory, 0, bytes);
@@ -210,10 +173,15 @@ out:
 
 HOT void counters_seen(struct counters *counters)
 {
-    unsigned shard = own_shard();
+    unsigned own = tally_own();
 
     if (counters)
-        add_one(&counters->process.shard[shard].seen, shard);
+        tally_add(&counters->process.tally[own].seen, own, 1);
+}
+
+struct tally *counters_tallies(struct counters *counters, int64_t number)
+{
+    return counters ? row_or_process(counters, number)->tally : NULL;
 }
 
 void counters_spent(struct counters *counters, const struct check_cost *cost)
@@ -228,10 +196,10 @@ void counters_spent(struct counters *counters, const struct check_cost *cost)
 
 HOT void counters_skip(struct counters *counters, int64_t number, enum skip skip)
 {
-    unsigned shard = own_shard();
+    unsigned own = tally_own();
 
     if (counters && (unsigned)skip < SKIP_COUNT)
-        add_one(&row_or_process(counters, number)->shard[shard].skip[skip], shard);
+        tally_add(&row_or_process(counters, number)->tally[own].skip[skip], own, 1);
 }
 
 /* The launch whose errors stand out most speaks for the kernel. */
@@ -251,13 +219,13 @@ static void add_notes(struct row *row, const struct check_report *report)
 void counters_check(struct counters *counters, const struct check_report *report)
 {
     const struct ref_verdict *numbers = &report->numbers;
-    unsigned shard = own_shard();
+    unsigned own = tally_own();
     struct row *row;
 
     if (!counters || (unsigned)report->verdict >= VERDICT_COUNT)
         return;
     row = row_or_process(counters, report->spec ? (int64_t)report->spec->number : -1);
-    add_one(&row->shard[shard].verdict[report->verdict], shard);
+    tally_add(&row->tally[own].verdict[report->verdict], own, 1);
     pthread_mutex_lock(&row->lock);
     row->elements += numbers->checked;
     row->violations += numbers->violations;
@@ -329,12 +297,21 @@ bool counters_launch_error(struct counters *counters, const char *symbol, const 
 
 static void read_row(struct row *row, struct counters_buckets *out)
 {
-    for (int s = 0; s < SHARDS; s++) {
+    for (int t = 0; t < TALLIES; t++) {
         for (int v = 0; v < VERDICT_COUNT; v++)
-            out->verdict[v] += load(&row->shard[s].verdict[v]);
+            out->verdict[v] += load(&row->tally[t].verdict[v]);
         for (int k = 0; k < SKIP_COUNT; k++)
-            out->skip[k] += load(&row->shard[s].skip[k]);
+            out->skip[k] += load(&row->tally[t].skip[k]);
     }
+}
+
+static uint64_t seen_in(struct row *row)
+{
+    uint64_t seen = 0;
+
+    for (int t = 0; t < TALLIES; t++)
+        seen += load(&row->tally[t].seen);
+    return seen;
 }
 
 void counters_read(struct counters *counters, struct counters_totals *out)
@@ -357,8 +334,13 @@ void counters_read(struct counters *counters, struct counters_totals *out)
     out->cost = (struct check_cost){load(&counters->thread_ns), load(&counters->copy_ns),
                                     load(&counters->reference_ns), load(&counters->look_ns)};
     out->elapsed = (uint64_t)(clock_ns() - counters->created);
-    for (int s = 0; s < SHARDS; s++)
-        out->seen += load(&counters->process.shard[s].seen);
+    out->seen = seen_in(&counters->process);
+    for (uint32_t n = 0; n < counters_numbers(counters); n++) {
+        struct row *row = find_row(counters, n);
+
+        if (row)
+            out->seen += seen_in(row);
+    }
 }
 
 uint64_t counters_checked(const struct counters_buckets *buckets)

@@ -5,8 +5,9 @@
  * into one by counters_skip or counters_check. The kernels' rows and the process's row (launches
  * of no spec: unregistered ones, graph launches, ...) are disjoint; totals add them all.
  *
- * The hot functions (seen, skip) are one relaxed atomic add in a shard that the calling thread
- * shares with few others: a few nanoseconds, no lock, no allocation, safe after fork. NULL counters
+ * The hot functions (seen, skip) are one relaxed atomic add in a tally that the calling thread
+ * shares with few others: a few nanoseconds, no lock, no allocation, safe after fork. Launches may
+ * be counted in the tallies themselves, too (verify/tally.h). NULL counters
  * are allowed everywhere and count nothing.
  *
  *     counters_add_kernel(c, spec);                     at first sight of a kernel
@@ -25,6 +26,7 @@
 #include "verify/verdict.h"
 
 struct counters;
+struct tally;
 
 struct counters *counters_create(void); /* NULL: no memory */
 void counters_destroy(struct counters *counters);
@@ -36,6 +38,10 @@ enum status counters_add_kernel(struct counters *counters, const struct kernel_s
 /* Hot, any thread. `number` is the spec's, or -1 for no spec. */
 void counters_seen(struct counters *counters);
 void counters_skip(struct counters *counters, int64_t number, enum skip skip);
+
+/* TALLIES of them: the kernel's, where it has a row, else the process's. They live as long as the
+ * counters. NULL for no counters. */
+struct tally *counters_tallies(struct counters *counters, int64_t number);
 
 /* A judged launch: its verdict's bucket and its numbers. Takes the row's lock; collector thread. */
 void counters_check(struct counters *counters, const struct check_report *report);
@@ -50,7 +56,7 @@ void counters_spent(struct counters *counters, const struct check_cost *cost);
 bool counters_launch_error(struct counters *counters, const char *symbol, const uint32_t grid[3],
                            const uint32_t block[3], const char *error_name);
 
-/* Reading. Values are sums over the shards at about the time of the call. */
+/* Reading. Values are sums over the tallies at about the time of the call. */
 
 enum { COUNTERS_ERRORS = 64, COUNTERS_SYMBOL = 256, COUNTERS_ERROR_NAME = 64 };
 

@@ -22,7 +22,6 @@ enum {
     STALL_S = 1, /* without progress for so long, ask the driver whether the context still lives */
 };
 
-HOT_TLS bool own_work;
 static __thread bool here; /* on the collector's thread */
 
 struct collector {
@@ -347,7 +346,7 @@ static void nap(long us)
 static void *run(void *user)
 {
     struct collector *collector = user;
-    own_work = here = true;
+    own_thread.work = here = true;
     long nap_us = NAP_SHORTEST_US;
     int idle = 0;
     prctl(PR_SET_NAME, "cuvet");

@@ -100,7 +100,7 @@ static void *run(void *user)
 {
     struct compiler *compiler = user;
     unsigned slot, text;
-    own_work = true;
+    own_thread.work = true;
     prctl(PR_SET_NAME, "cuvet-nvrtc");
     while (next_job(compiler, &slot, &text))
         work(compiler, &compiler->job[slot][text], text, atomic_load(&compiler->arch[slot]));

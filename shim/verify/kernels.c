@@ -1,9 +1,6 @@
 /*
- * The table is open-addressed and append-only: a reader follows at most PROBES entries, each a
- * handle with the record it was resolved to. `generation` counts module unloads; an entry resolved
- * in an older generation is confirmed (same symbol and layout, usually) under the lock before use.
- * When the table is full, further handles are resolved under the lock each time: slower, never
- * wrong.
+ * Handles are found in the table of kernel_table.h. When it is full, further ones are resolved
+ * under the lock each time: slower, never wrong.
  */
 #include "verify/kernels.h"
 
@@ -14,31 +11,29 @@
 #include <xxhash.h>
 #include "base/hot.h"
 #include "driver/cuda_api.h"
+#include "verify/kernel_table.h"
 
-enum { TABLE = 1 << 14, PROBES = 32, BUCKETS = 1 << 12 };
-
-struct entry {
-    _Atomic(const void *) function;
-    _Atomic(const char *) symbol; /* the module's string: a second witness of identity */
-    _Atomic(uint64_t) generation;
-    _Atomic(struct known_kernel *) kernel;
-};
+enum { BUCKETS = 1 << 12 };
 
 struct kernels {
+    struct kernel_table table;
+    void *memory; /* what all this lies in */
     struct registry *registry;
     kernels_seen_fn seen;
     void *user;
-    _Atomic(uint64_t) generation;
     pthread_mutex_t lock;
-    struct entry entry[TABLE];
     struct known_kernel *bucket[BUCKETS]; /* by symbol hash */
 };
 
 struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, void *user)
 {
-    struct kernels *kernels = calloc(1, sizeof(*kernels));
-    if (!kernels)
+    /* Its pages are not touched before there are kernels, so no aligned_alloc and memset. */
+    size_t alignment = _Alignof(struct kernels);
+    char *memory = calloc(1, sizeof(struct kernels) + alignment);
+    if (!memory)
         return NULL;
+    struct kernels *kernels = (void *)(memory + (alignment - (uintptr_t)memory % alignment));
+    kernels->memory = memory;
     kernels->registry = registry;
     kernels->seen = seen;
     kernels->user = user;
@@ -59,12 +54,12 @@ void kernels_destroy(struct kernels *kernels)
         }
     }
     pthread_mutex_destroy(&kernels->lock);
-    free(kernels);
+    free(kernels->memory);
 }
 
 void kernels_doubt(struct kernels *kernels)
 {
-    atomic_fetch_add_explicit(&kernels->generation, 1, memory_order_release);
+    atomic_fetch_add_explicit(&kernels->table.generation, 1, memory_order_release);
 }
 
 typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offset, size_t *size);
@@ -151,16 +146,11 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
     return add_kernel(kernels, symbol, hash, &layout, known);
 }
 
-HOT static uint64_t place_of(const void *function)
+static struct kernel_entry *entry_for(struct kernels *kernels, const void *function)
 {
-    return XXH3_64bits(&function, sizeof(function));
-}
-
-static struct entry *entry_for(struct kernels *kernels, const void *function)
-{
-    uint64_t start = place_of(function);
-    for (unsigned i = 0; i < PROBES; i++) {
-        struct entry *entry = &kernels->entry[(start + i) % TABLE];
+    uint64_t place = kernel_place(function);
+    for (unsigned i = 0; i < KERNEL_PROBES; i++) {
+        struct kernel_entry *entry = &kernels->table.entry[(place + i) % KERNEL_TABLE];
         const void *there = atomic_load_explicit(&entry->function, memory_order_relaxed);
         if (!there || there == function)
             return entry;
@@ -168,18 +158,27 @@ static struct entry *entry_for(struct kernels *kernels, const void *function)
     return NULL;
 }
 
+/* Its record, as an entry of the table says it. */
+static uintptr_t marked(const struct known_kernel *kernel)
+{
+    bool passed = !kernel->spec && kernel->skip == SKIP_UNREGISTERED && !kernel->after;
+    return (uintptr_t)kernel | (passed ? KERNEL_PASSED : 0);
+}
+
+static const char no_symbol[] = "being written"; /* equal to no launch's, not even a NULL one */
+
 static struct known_kernel *find_slowly(struct kernels *kernels, const struct launch *launch)
 {
     pthread_mutex_lock(&kernels->lock);
-    uint64_t generation = atomic_load_explicit(&kernels->generation, memory_order_acquire);
+    uint64_t generation = atomic_load_explicit(&kernels->table.generation, memory_order_acquire);
     struct known_kernel *kernel = resolve(kernels, launch);
-    struct entry *entry = entry_for(kernels, launch->function);
+    struct kernel_entry *entry = entry_for(kernels, launch->function);
     if (entry && kernel) {
-        /* Readers take `function` last, so they never see a half-written entry as theirs. */
-        atomic_store_explicit(&entry->generation, UINT64_MAX, memory_order_release);
-        atomic_store_explicit(&entry->kernel, kernel, memory_order_release);
-        atomic_store_explicit(&entry->symbol, launch->symbol, memory_order_release);
+        /* In the order that kernel_entry_is() relies on; a new entry's `function` last of all. */
+        atomic_store_explicit(&entry->symbol, no_symbol, memory_order_release);
+        atomic_store_explicit(&entry->kernel, marked(kernel), memory_order_release);
         atomic_store_explicit(&entry->generation, generation, memory_order_release);
+        atomic_store_explicit(&entry->symbol, launch->symbol, memory_order_release);
         atomic_store_explicit(&entry->function, launch->function, memory_order_release);
     }
     pthread_mutex_unlock(&kernels->lock);
@@ -188,23 +187,21 @@ static struct known_kernel *find_slowly(struct kernels *kernels, const struct la
 
 HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch)
 {
-    uint64_t now = atomic_load_explicit(&kernels->generation, memory_order_acquire);
-    uint64_t start = place_of(launch->function);
-    for (unsigned i = 0; i < PROBES; i++) {
-        struct entry *entry = &kernels->entry[(start + i) % TABLE];
+    uint64_t now = atomic_load_explicit(&kernels->table.generation, memory_order_acquire);
+    uint64_t place = kernel_place(launch->function);
+    uintptr_t kernel;
+    for (unsigned i = 0; i < KERNEL_PROBES; i++) {
+        const struct kernel_entry *entry = &kernels->table.entry[(place + i) % KERNEL_TABLE];
+        if (kernel_entry_is(entry, now, launch->function, launch->symbol, &kernel) && kernel)
+            return (struct known_kernel *)(kernel & ~(uintptr_t)KERNEL_PASSED);
         const void *there = atomic_load_explicit(&entry->function, memory_order_acquire);
-        if (!there)
+        if (!there || there == launch->function)
             break;
-        if (there != launch->function)
-            continue;
-        /* Read twice around the record, so that an entry being rewritten is not believed. */
-        bool fresh = atomic_load_explicit(&entry->generation, memory_order_acquire) == now;
-        const char *symbol = atomic_load_explicit(&entry->symbol, memory_order_acquire);
-        struct known_kernel *kernel = atomic_load_explicit(&entry->kernel, memory_order_acquire);
-        if (fresh && symbol == launch->symbol &&
-            atomic_load_explicit(&entry->generation, memory_order_acquire) == now)
-            return kernel;
-        break;
     }
     return find_slowly(kernels, launch);
+}
+
+const struct kernel_table *kernels_table(const struct kernels *kernels)
+{
+    return &kernels->table;
 }

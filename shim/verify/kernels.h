@@ -18,6 +18,7 @@
 #include "verify/skip.h"
 
 struct kernels;
+struct kernel_table;
 
 /* One kernel by (symbol, parameter layout); never freed before kernels_destroy. */
 struct known_kernel {
@@ -47,6 +48,9 @@ void kernels_destroy(struct kernels *kernels);
 /* Any thread. Known handle: one probe, no lock. First sight: takes a lock, asks the driver for the
  * parameter list (queries only), may allocate. Never NULL except without memory. */
 struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);
+
+/* For kernel_table_find(); lives as long as `kernels`. */
+const struct kernel_table *kernels_table(const struct kernels *kernels);
 
 /* A module was or is being unloaded: its handles may come back as other kernels. Any thread. */
 void kernels_doubt(struct kernels *kernels);

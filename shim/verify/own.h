@@ -1,11 +1,26 @@
-/* own.h - "this thread is doing our own work": driver calls made meanwhile are not the program's
- * and callbacks of them are ignored. Set for life on the collector, and around each callback. */
+/*
+ * own.h - what a thread knows of itself at every launch, on one cache line: whether it is doing our
+ * own work, and how far it is with the launch under way.
+ */
 #ifndef VERIFY_OWN_H
 #define VERIFY_OWN_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "base/hot.h"
 
-extern HOT_TLS bool own_work;
+struct own_thread {
+    /* Driver calls made meanwhile are not the program's and callbacks of them are ignored. Set for
+     * life on the collector, and around each callback that does more than count. */
+    bool work;
+    uint32_t passed; /* cbid of the launch under way, if it was passed over at ENTER; or 0 */
+    uint32_t tally;  /* tally.h: the number of its tallies, from 1; 0: none yet */
+    /* The same, where a launch may be counted at ENTER by a plain addition; 0: the thread has no
+     * tallies of its own, or the pipeline has to see each launch. */
+    uint32_t passes;
+    struct here *here; /* the router's; NULL: no launch went to the pipeline so far */
+};
+
+extern HOT_TLS struct own_thread own_thread;
 
 #endif

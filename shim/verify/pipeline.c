@@ -8,6 +8,7 @@
 #include "verify/outlier_launch.h"
 #include "verify/plan.h"
 #include "verify/shrink.h"
+#include "verify/tally.h"
 
 /* Says why a kernel goes unchecked, once for each reason. */
 static void warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
@@ -531,6 +532,12 @@ HOT void pipeline_exit(struct pipeline *pipeline, const struct launch *launch,
         count(pipeline, ticket, ticket->skip);
     if (ticket->remembers || (ticket->kernel && ticket->kernel->after))
         remember(ticket, launch);
+}
+
+void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch, CUresult result)
+{
+    pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));
+    tally_move(pipeline->unregistered, SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
 }
 
 void pipeline_count(struct pipeline *pipeline, enum skip skip)

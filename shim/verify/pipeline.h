@@ -25,6 +25,8 @@ struct pipeline {
     struct sides *sides;
     struct collector *collector;
     const struct sink *sink;
+    struct tally
+        *unregistered; /* tally.h, of kernels that no entry names; NULL: by the sink alone */
     uint64_t seed;     /* of the subsets that references draw */
     uint64_t subset;   /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
     double freivalds;  /* probability that a check of a product projects it, CUVET_FREIVALDS */
@@ -62,6 +64,10 @@ void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
 /* `result`: what the launch API returned. */
 void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
                    CUresult result);
+
+/* A launch that was passed over and counted in `unregistered`, and that the driver then refused. */
+void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch,
+                            CUresult result);
 
 /* A launch of another kind (graph, legacy API): seen and counted, nothing else. */
 void pipeline_count(struct pipeline *pipeline, enum skip skip);
