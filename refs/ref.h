@@ -154,18 +154,19 @@ template <class E, int D, int RANK> struct ref_out;
 
 /* An element or a pack of an output, to be assigned to. Only a group's first lane assigns where
  * all indices are scalars, for then all its lanes stand at the same element. */
-template <class E, int D, int RANK, int AXIS, int W> struct ref_spot {
+template <class E, int D, int RANK, int AXIS, int W, class READ> struct ref_spot {
     const ref_out<E, D, RANK> &out;
     ref_place place;
     int count;
     bool mine;
+    READ read;
 
     template <class A, class R = ref_same<A>> REF_FN void operator=(const A &value) const
     {
         static_assert(R::width == 1 || R::width == W, "a pack is assigned to one element");
         ref_real<E, W> y(value);
         if (mine)
-            out.template judge<AXIS, W>(place, count, y);
+            out.template judge<AXIS>(place, count, read, y);
     }
     REF_FN void operator=(double value) const
     {
@@ -179,12 +180,12 @@ REF_SHARED bool ref_judge_wide(ref_hot<double> *hot, const ref_tensor *t,
                                const ref_judge<double> *judge, const ref_place *place,
                                const ref_real<double, W> *y)
 {
-    return ref_judge_pack<DTYPE_NONE, RANK, AXIS>(*hot, *t, *judge, *place, *y);
+    return ref_judge_pack<RANK, AXIS>(*hot, *t, *judge, *place, ref_unread(), *y);
 }
 
-template <int D, int RANK, int AXIS, class E, int W>
+template <int RANK, int AXIS, class READ, class E, int W>
 REF_FN bool ref_judge_hot(ref_hot<E> &hot, const ref_tensor &t, const ref_judge<E> &judge,
-                          const ref_place &place, const ref_real<E, W> &y)
+                          const ref_place &place, const READ &read, const ref_real<E, W> &y)
 {
     if constexpr (sizeof(E) == 8) {
         ref_hot<E> figures = hot;
@@ -195,7 +196,7 @@ REF_FN bool ref_judge_hot(ref_hot<E> &hot, const ref_tensor &t, const ref_judge<
         hot = figures;
         return right;
     } else {
-        return ref_judge_pack<D, RANK, AXIS>(hot, t, judge, place, y);
+        return ref_judge_pack<RANK, AXIS>(hot, t, judge, place, read, y);
     }
 }
 
@@ -223,9 +224,12 @@ template <class E, int D, int RANK> struct ref_out {
     template <class... I> REF_FN auto operator()(I... index) const
     {
         static_assert(sizeof...(I) == RANK, "as many indices as the formal has dims");
-        constexpr int axis = ref_axis<I...>();
-        return ref_spot<E, D, RANK, axis, ref_width<I...>()>{
-            *this, ref_place_of(index...), ref_count_of(index...), axis >= 0 || frame.lane == 0};
+        constexpr int axis = ref_axis<I...>(), width = ref_width<I...>();
+        const ref_place place = ref_place_of(index...);
+        const int count = ref_count_of(index...);
+        const auto read = ref_read_early<E, D, RANK, axis, width>(t, judging, place, count);
+        return ref_spot<E, D, RANK, axis, width, decltype(read)>{
+            *this, place, count, axis >= 0 || frame.lane == 0, read};
     }
 
     /* The numbers that its dtype has, for kernels that saturate. */
@@ -238,17 +242,19 @@ template <class E, int D, int RANK> struct ref_out {
         return ref_dtype_lowest(t.dtype);
     }
 
-    template <int AXIS, int W>
-    REF_FN void judge(const ref_place &place, int count, const ref_real<E, W> &y) const
+    template <int AXIS, int W, class READ>
+    REF_FN void judge(const ref_place &place, int count, const READ &read,
+                      const ref_real<E, W> &y) const
     {
         if constexpr (AXIS >= 0) {
-            if (count == W && ref_judge_hot<D, RANK, AXIS>(frame.hot, t, judging, place, y))
+            if ((READ::read || count == W) &&
+                ref_judge_hot<RANK, AXIS>(frame.hot, t, judging, place, read, y))
                 return;
         } else {
             /* One number of a row may have another dtype than the rows. */
             ref_judge<E> any = judging;
             any.plain = scalars && !frame.call.store && !t.accumulates;
-            if (ref_judge_hot<DTYPE_NONE, RANK, AXIS>(frame.hot, t, any, place, y))
+            if (ref_judge_hot<RANK, AXIS>(frame.hot, t, any, place, ref_unread(), y))
                 return;
         }
         if (!t.got && !frame.call.store)

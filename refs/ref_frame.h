@@ -5,7 +5,7 @@
 #ifndef REFS_REF_FRAME_H
 #define REFS_REF_FRAME_H
 
-#include "ref_judge.h"
+#include "ref_answer.h"
 
 enum {
     REF_GIVE_UP = 1024, /* refused accesses of one thread after which it stops */

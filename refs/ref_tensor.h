@@ -437,25 +437,23 @@ REF_SLOW bool ref_dense(const ref_tensor *t, const void *base, int rank)
     return dense;
 }
 
-/* Packs of a ready and dense tensor of dtype D. */
-template <int D, class E, int W> REF_FN void ref_fetch_dense(const char *at, E (&f)[W])
+/* A pack of a ready and dense tensor as it was read: W elements of dtype D. */
+template <int D, int W> struct ref_words {
+    static constexpr bool read = true;
+    uint32_t word[D == DTYPE_F32 ? W : (W + 1) / 2];
+    bool ok; /* false: refused */
+};
+
+template <int D, class E, int W> REF_FN void ref_widen(const ref_words<D, W> &x, E (&f)[W])
 {
-    if constexpr (D == DTYPE_F32) {
-        uint32_t word[W];
-        ref_read_whole(at, word);
-        REF_UNROLL
-        for (int j = 0; j < W; j++)
-            f[j] = ref_from_bits(word[j]);
-    } else {
-        uint32_t word[(W + 1) / 2];
-        ref_read_whole(at, word);
-        REF_UNROLL
-        for (int j = 0; j < W; j++) {
-            if constexpr (D == DTYPE_BF16)
-                f[j] = ref_from_bits(j % 2 ? word[j / 2] & 0xffff0000u : word[j / 2] << 16);
-            else
-                f[j] = j % 2 ? ref_widen_high_half(word[j / 2]) : ref_widen_half(word[j / 2]);
-        }
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        if constexpr (D == DTYPE_F32)
+            f[j] = ref_from_bits(x.word[j]);
+        else if constexpr (D == DTYPE_BF16)
+            f[j] = ref_from_bits(j % 2 ? x.word[j / 2] & 0xffff0000u : x.word[j / 2] << 16);
+        else
+            f[j] = j % 2 ? ref_widen_high_half(x.word[j / 2]) : ref_widen_half(x.word[j / 2]);
     }
 }
 
@@ -493,14 +491,14 @@ static const uint32_t ref_nowhere[8] = {};
 /*
  * A pack of a ready and dense tensor of dtype D, without a branch, so that the loads of a formula
  * all start before the first of them is waited for. The last pack of a row is read whole: behind
- * a row there is room for a pack (ref_tensor.bytes). The default of an optional tensor is
- * taken as a number of the accumulator here.
+ * a row there is room for a pack (ref_tensor.bytes).
  */
-template <int D, int RANK, bool OPTIONAL, class E, int W>
-REF_FN int ref_load_dense(const ref_tensor &t, const void *base, bool ready, E absent,
-                          const ref_place &place, double (&v)[W], E (&f)[W])
+template <int D, int RANK, int W>
+REF_FN ref_words<D, W> ref_read_pack(const ref_tensor &t, const void *base, bool ready,
+                                     const ref_place &place)
 {
     constexpr int bytes = D == DTYPE_F32 ? 4 : 2;
+    ref_words<D, W> x;
     bool ok = ready;
     long long offset = place.at[RANK - 1];
     REF_UNROLL
@@ -511,15 +509,26 @@ REF_FN int ref_load_dense(const ref_tensor &t, const void *base, bool ready, E a
         offset += place.at[k] * t.stride[k];
     const char *at = (const char *)base + offset * bytes;
     ok &= ((uint64_t)at & 15) == 0; /* a formula may shift its pack */
-    at = ok ? at : (const char *)ref_nowhere;
-    ref_fetch_dense<D>(at, f);
+    ref_read_whole(ok ? at : (const char *)ref_nowhere, x.word);
+    x.ok = ok;
+    return x;
+}
+
+/* Its values and shadows. The default of an optional tensor is taken as a number of the accumulator
+ * here. */
+template <int D, int RANK, bool OPTIONAL, class E, int W>
+REF_FN int ref_load_dense(const ref_tensor &t, const void *base, bool ready, E absent,
+                          const ref_place &place, double (&v)[W], E (&f)[W])
+{
+    const ref_words<D, W> x = ref_read_pack<D, RANK, W>(t, base, ready, place);
+    ref_widen(x, f);
     REF_UNROLL
     for (int j = 0; j < W; j++) {
         if constexpr (OPTIONAL)
             f[j] = base ? f[j] : absent;
         v[j] = f[j];
     }
-    return ok || (OPTIONAL && !base) ? 0 : W;
+    return x.ok || (OPTIONAL && !base) ? 0 : W;
 }
 
 /* The same for bounds in f64, once in the code and not wherever something is read: there arithmetic
