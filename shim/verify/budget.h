@@ -36,8 +36,8 @@ enum { BUDGET_DEBT_UNITS = 20 };
 #define BUDGET_LOOKS 0.75
 
 /* The part of the program's budget that is kept for what being there costs, whether a launch is
- * checked or not: CUPTI's callbacks, of which no clock of ours sees anything. With kernels of tens of
- * microseconds it is about a hundredth of the time, a fifth of the usual budget. */
+ * checked or not: CUPTI's callbacks, of which no clock of ours sees anything. With kernels of tens
+ * of microseconds it is about a hundredth of the time, a fifth of the usual budget. */
 #define BUDGET_HOOKS 0.2
 
 struct budget {

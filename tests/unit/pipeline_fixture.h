@@ -1,12 +1,17 @@
 /*
  * pipeline_fixture.h - a whole pipeline on the fake driver, from a registry's text to a collector
  * at work in one context, for unit tests. All of it is here, as the fake driver is, whose state is
- * the including file's own. Include cmocka.h first.
+ * the including file's own.
  */
 #ifndef TESTS_UNIT_PIPELINE_FIXTURE_H
 #define TESTS_UNIT_PIPELINE_FIXTURE_H
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <cmocka.h>
 #include "fake_driver.h"
 #include "registry_fixture.h"
 #include "verify/pipeline.h"
