@@ -286,7 +286,7 @@ $(GEN)/refs_wide.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed $(GEN)/refs_wide.fatbin cuvet_refs_wide_fatbin cuvet_refs_wide_fatbin_size > $@
 $(GEN)/tolerances.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed config/tolerances.yaml cuvet_tolerances_yaml cuvet_tolerances_yaml_len > $@
-$(GEN)/ref_headers.S: tools/dev/embed-table Makefile | $(READY)
+$(GEN)/ref_headers.S: tools/dev/embed-table Makefile $(REF_HEADERS) | $(READY)
 	$(quiet)tools/dev/embed-table cuvet_ref_headers $(REF_HEADERS) > $@
 $(GEN)/snapshot.o: $(GEN)/snapshot.fatbin
 $(GEN)/outlier.o: $(GEN)/outlier.fatbin
