@@ -2,25 +2,32 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 #include <Random123/philox.h>
 #include "base/hot.h"
 
-/* Bounded for a program of ever new shapes: 64 Ki signatures in 2 MiB. */
+/* Bounded for a program of ever new shapes: 64 Ki signatures in 4 MiB. */
 enum { TABLE = 1 << 16, PROBES = 16 };
 
-/* One signature of one kernel. */
+/* One signature of one kernel, on one line. */
 struct gate_turn {
-    _Atomic(uint64_t) key;      /* 0: free */
+    _Alignas(64) _Atomic(uint64_t) key; /* 0: free */
     _Atomic(uint64_t) taken;    /* the generation, and in the lower half the turns taken in it */
     _Atomic(uint64_t) launches; /* of the signature so far */
+    _Atomic(uint64_t) due;      /* the epoch, and the launch before which none is taken in it */
     struct budget_use use;
 };
+
+/* Of `due`, the lower bits are a launch's number, those above the epoch that it holds in. A number
+ * that does not fit is never reached: such launches are thought about one by one. */
+enum { DUE_BITS = 40 };
+static const uint64_t DUE_MOST = ((uint64_t)1 << DUE_BITS) - 1;
 
 static const uint64_t TURNS = UINT32_MAX;
 
 struct gate {
+    void *memory; /* what all this lies in */
+    /* Counts what makes all `due` void; what a launch reads of this struct. */
+    _Atomic(uint64_t) epoch;
     struct gate_settings settings;
     _Atomic(double) sample;
     _Atomic(uint64_t) generation; /* of the turns, in the upper half; gate_reset begins a new one */
@@ -38,9 +45,13 @@ const char *gate_text(enum gate_result result)
 
 struct gate *gate_create(const struct gate_settings *settings)
 {
-    struct gate *gate = calloc(1, sizeof(*gate));
-    if (!gate)
+    /* Its pages are not touched before there are signatures, so no aligned_alloc and memset. */
+    size_t alignment = _Alignof(struct gate);
+    char *memory = calloc(1, sizeof(struct gate) + alignment);
+    if (!memory)
         return NULL;
+    struct gate *gate = (void *)(memory + (alignment - (uintptr_t)memory % alignment));
+    gate->memory = memory;
     uint64_t seed = settings->seed, rank = (uint64_t)settings->rank;
     philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
     philox4x32_ctr_t of_rank = {{(uint32_t)rank, (uint32_t)(rank >> 32)}};
@@ -53,10 +64,9 @@ struct gate *gate_create(const struct gate_settings *settings)
 
 void gate_destroy(struct gate *gate)
 {
-    free(gate);
+    if (gate)
+        free(gate->memory);
 }
-
-enum { SIGNATURE_WORDS = 5 + 32 };
 
 /* Class of a pointer: its alignment, whether it is null, and the first earlier pointer equal to it.
  */
@@ -72,44 +82,57 @@ HOT static uint64_t pointer_class(const uint64_t *pointers, unsigned index)
     return (uint64_t)alias << 8 | (pointers[index] & 15) << 1 | (pointers[index] == 0);
 }
 
-/* A parameter's value, widened; the usual sizes without a call. */
-HOT static uint64_t read_value(const struct launch *launch, const struct shape_param *param)
+/* A parameter's value, widened. */
+APART static uint64_t read_value(const struct launch *launch, const struct shape_param *param)
 {
     uint64_t value = 0;
-    uint32_t half = 0;
-    if (launch->params && param->size == sizeof(value)) {
-        memcpy(&value, (const char *)launch->params[param->index] + param->offset, sizeof(value));
-        return value;
-    }
-    if (launch->params && param->size == sizeof(half)) {
-        memcpy(&half, (const char *)launch->params[param->index] + param->offset, sizeof(half));
-        return half;
-    }
     launch_read(launch, param->index, param->start, param->offset, param->size, &value);
     return value;
 }
 
-/* The same in every run. */
-HOT static uint64_t signature_hash(const struct kernel_spec *spec, uint64_t key,
-                                   const struct launch *launch)
+/* The same; the usual sizes without a call. */
+HOT static inline uint64_t read_usual(const struct launch *launch, const struct shape_param *param)
 {
-    uint64_t words[SIGNATURE_WORDS], pointers[32];
-    unsigned count = 0, pointer_count = 0;
-    words[count++] = key;
-    words[count++] = launch->shared_bytes;
-    words[count++] = (uint64_t)launch->grid[0] << 32 | launch->grid[1];
-    words[count++] = (uint64_t)launch->grid[2] << 32 | launch->block[0];
-    words[count++] = (uint64_t)launch->block[1] << 32 | launch->block[2];
+    uint64_t value;
+    uint32_t half;
+    if (UNUSUAL(!launch->params || param->size < sizeof(half) || param->size % sizeof(half)))
+        return read_value(launch, param);
+    const char *at = (const char *)launch->params[param->index] + param->offset;
+    memcpy(&half, at, sizeof(half));
+    if (param->size == sizeof(half))
+        return half;
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+/* Each step is one to one in either argument, so two lists of words that differ in one place never
+ * collide; others do as random numbers would. */
+HOT static inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9FB21C651E98DF25u;
+    return hash ^ hash >> 29;
+}
+
+/* The same in every run. Little code and no tables: it is cold each time (base/hot.h). */
+HOT static inline uint64_t signature_hash(const struct kernel_spec *spec, uint64_t key,
+                                          const struct launch *launch)
+{
+    uint64_t pointers[32];
+    unsigned pointer_count = 0;
+    uint64_t hash = mix(key, launch->shared_bytes);
+    hash = mix(hash, (uint64_t)launch->grid[0] << 32 | launch->grid[1]);
+    hash = mix(hash, (uint64_t)launch->grid[2] << 32 | launch->block[0]);
+    hash = mix(hash, (uint64_t)launch->block[1] << 32 | launch->block[2]);
     for (unsigned i = 0; i < spec->shape_params; i++) {
         const struct shape_param *param = &spec->shape_param[i];
-        uint64_t value = read_value(launch, param);
+        uint64_t value = read_usual(launch, param);
         if (param->pointer) {
             pointers[pointer_count] = value;
             value = pointer_class(pointers, pointer_count++);
         }
-        words[count++] = value;
+        hash = mix(hash, value);
     }
-    return XXH3_64bits(words, count * sizeof(words[0]));
+    return mix(hash, spec->shape_params);
 }
 
 /* Kernels of one symbol, told apart by their parameter lists, have signatures of their own. */
@@ -135,14 +158,14 @@ HOT static struct gate_turn *find(struct gate *gate, uint64_t key)
     return NULL;
 }
 
-HOT static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
+static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
 {
     uint64_t first = spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
     return first < TURNS ? first : TURNS;
 }
 
 /* Turns of an older generation do not count. */
-HOT static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_t first)
+static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_t first)
 {
     uint64_t generation = atomic_load_explicit(&gate->generation, memory_order_relaxed);
     uint64_t taken = atomic_load_explicit(&seen->taken, memory_order_relaxed);
@@ -157,17 +180,23 @@ HOT static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uin
 }
 
 /* Whether this launch is one of its signature's first k. */
-HOT static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct gate_turn *seen)
+static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct gate_turn *seen)
 {
     uint64_t first = first_of(gate, spec);
     return seen && first && take_one_of(gate, seen, first);
 }
 
-/* `number` counts the launches that are drawn under `key`, from 0; gate.h says how. */
-HOT static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number)
+/*
+ * `number` counts the launches that are drawn under `key`, from 0; gate.h says how. *next: the
+ * first launch behind this one that may be taken, at the earliest.
+ */
+static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number,
+                 uint64_t *next)
 {
+    *next = number + 1;
     if (probability >= 1)
         return true;
+    *next = UINT64_MAX;
     if (probability <= 0)
         return false;
     uint64_t length = probability > 0x1p-62 ? (uint64_t)(1 / probability) : (uint64_t)1 << 62;
@@ -178,28 +207,61 @@ HOT static bool draw(const struct gate *gate, double probability, uint64_t key, 
     uint64_t uniform = (uint64_t)random.v[0] << 32 | random.v[1];
     uint64_t place = (uint64_t)((unsigned __int128)uniform * length >> 64);
     double chance = probability * (double)length;
-    return number % length == place && (double)random.v[2] < chance * 4294967296.0;
+    bool taken = (double)random.v[2] < chance * 4294967296.0;
+    *next = taken && number % length < place ? stratum * length + place : (stratum + 1) * length;
+    return taken && number % length == place;
 }
 
+/*
+ * Notes that no launch of the signature before `next` is to be taken, as of `epoch`. A turn that is
+ * given back meanwhile takes the note away, either there or here.
+ */
+static void note_due(const struct gate *gate, const struct kernel_spec *spec,
+                     struct gate_turn *seen, uint64_t epoch, uint64_t next)
+{
+    uint64_t first = first_of(gate, spec);
+    uint64_t number = next < DUE_MOST ? next : DUE_MOST;
+    atomic_store(&seen->due, epoch << DUE_BITS | number);
+    if ((atomic_load(&seen->taken) & TURNS) < first)
+        atomic_store(&seen->due, 0);
+}
+
+/* What the note of the signature does not say already. */
+APART static void decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
+                         uint64_t number, struct gate_turn *seen, struct gate_answer *answer)
+{
+    uint64_t epoch = atomic_load(&gate->epoch), next;
+    if (take_turn(gate, spec, seen)) {
+        answer->result = GATE_FIRST;
+        answer->turn = seen;
+        return;
+    }
+    double probability = spec->sample >= 0 ? spec->sample : gate_sample(gate);
+    if (draw(gate, probability, key, number, &next))
+        answer->result = GATE_RANDOM;
+    if (seen)
+        note_due(gate, spec, seen, epoch, next);
+}
+
+/* Most launches of a signature need nothing but its entry: which launch is taken next is known. */
 HOT struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
                                    uint64_t number, const struct launch *launch)
 {
+    uint64_t epoch = atomic_load_explicit(&gate->epoch, memory_order_relaxed);
     uint64_t hash = signature_hash(spec, key, launch);
     uint64_t signature = signature_key(spec, hash);
     struct gate_turn *seen = find(gate, signature);
-    struct gate_answer answer = {.use = seen ? &seen->use : &gate->overflow_use,
-                                 .signature = signature};
-    if (seen)
-        number = atomic_fetch_add_explicit(&seen->launches, 1, memory_order_relaxed);
-    else
+    struct gate_answer answer = {.use = &gate->overflow_use, .signature = signature};
+    if (UNUSUAL(!seen)) {
         atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
-    if (take_turn(gate, spec, seen)) {
-        answer.result = GATE_FIRST;
-        answer.turn = seen;
+        decide(gate, spec, key, number, NULL, &answer);
         return answer;
     }
-    double probability = spec->sample >= 0 ? spec->sample : gate_sample(gate);
-    answer.result = draw(gate, probability, seen ? hash : key, number) ? GATE_RANDOM : GATE_NO;
+    answer.use = &seen->use;
+    number = atomic_fetch_add_explicit(&seen->launches, 1, memory_order_relaxed);
+    uint64_t due = atomic_load_explicit(&seen->due, memory_order_relaxed) ^ epoch << DUE_BITS;
+    if (UNUSUAL(due > DUE_MOST) || UNUSUAL(number >= due))
+        decide(gate, spec, hash, number, seen, &answer);
     return answer;
 }
 
@@ -219,16 +281,18 @@ void gate_return(struct gate_turn *turn)
     uint64_t taken = atomic_load_explicit(&turn->taken, memory_order_relaxed);
     while ((taken & TURNS) &&
            !atomic_compare_exchange_weak_explicit(&turn->taken, &taken, taken - 1,
-                                                  memory_order_relaxed, memory_order_relaxed))
+                                                  memory_order_seq_cst, memory_order_relaxed))
         ;
+    atomic_store(&turn->due, 0);
 }
 
 void gate_set_sample(struct gate *gate, double probability)
 {
     atomic_store_explicit(&gate->sample, probability, memory_order_relaxed);
+    atomic_fetch_add(&gate->epoch, 1);
 }
 
-HOT double gate_sample(const struct gate *gate)
+double gate_sample(const struct gate *gate)
 {
     return atomic_load_explicit(&gate->sample, memory_order_relaxed);
 }
@@ -236,6 +300,7 @@ HOT double gate_sample(const struct gate *gate)
 void gate_reset(struct gate *gate)
 {
     atomic_fetch_add_explicit(&gate->generation, TURNS + 1, memory_order_relaxed);
+    atomic_fetch_add(&gate->epoch, 1);
 }
 
 uint64_t gate_overflow(const struct gate *gate)

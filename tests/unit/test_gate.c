@@ -396,6 +396,51 @@ static void a_million_launches_of_a_thousand_signatures_take_no_memory(void **st
     gate_destroy(gate);
 }
 
+/* Which launch is next is noted with the signature: what makes the note void must be seen. */
+static void a_note_ends_with_what_it_was_made_of(void **state)
+{
+    struct gate *gate = make(0, 1, 5);
+    struct launch launch = {.grid = {4, 1, 1}};
+    (void)state;
+    struct gate_answer answer = gate_decide(gate, &spec, 1, 0, &launch);
+    assert_int_equal(answer.result, GATE_FIRST);
+    for (int i = 1; i < 10; i++)
+        assert_int_equal(gate_decide(gate, &spec, 1, (uint64_t)i, &launch).result, GATE_NO);
+    gate_return(answer.turn);
+    assert_int_equal(gate_decide(gate, &spec, 1, 10, &launch).result, GATE_FIRST);
+    assert_int_equal(gate_decide(gate, &spec, 1, 11, &launch).result, GATE_NO);
+    gate_set_sample(gate, 1);
+    assert_int_equal(gate_decide(gate, &spec, 1, 12, &launch).result, GATE_RANDOM);
+    gate_set_sample(gate, 0);
+    assert_int_equal(gate_decide(gate, &spec, 1, 13, &launch).result, GATE_NO);
+    gate_reset(gate);
+    assert_int_equal(gate_decide(gate, &spec, 1, 14, &launch).result, GATE_FIRST);
+    assert_int_equal(gate_decide(gate, &spec, 1, 15, &launch).result, GATE_NO);
+    gate_destroy(gate);
+}
+
+/* A seed takes the same launches, asked from the first on or begun anew in between. */
+static void a_note_takes_what_a_draw_takes(void **state)
+{
+    enum { LAUNCHES = 20000 };
+    static const double rates[] = {0.3, 0.07, 0.01, 0.001};
+    struct launch launch = {.grid = {4, 1, 1}};
+    (void)state;
+    for (size_t r = 0; r < sizeof(rates) / sizeof(*rates); r++) {
+        struct gate *noted = make(rates[r], 0, 5), *drawn = make(rates[r], 0, 5);
+        int taken = 0;
+        for (uint64_t i = 0; i < LAUNCHES; i++) {
+            gate_set_sample(drawn, rates[r]); /* voids the note */
+            enum gate_result result = gate_decide(noted, &spec, 1, i, &launch).result;
+            assert_int_equal(gate_decide(drawn, &spec, 1, i, &launch).result, result);
+            taken += result == GATE_RANDOM;
+        }
+        assert_in_range(taken, (int)(LAUNCHES * rates[r] * 0.6), (int)(LAUNCHES * rates[r] * 1.4));
+        gate_destroy(noted);
+        gate_destroy(drawn);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +459,8 @@ int main(void)
         cmocka_unit_test(an_entry_overrides_the_settings),
         cmocka_unit_test(ever_new_signatures_stay_bounded_and_are_counted),
         cmocka_unit_test(a_million_launches_of_a_thousand_signatures_take_no_memory),
+        cmocka_unit_test(a_note_ends_with_what_it_was_made_of),
+        cmocka_unit_test(a_note_takes_what_a_draw_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
