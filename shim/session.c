@@ -93,6 +93,11 @@ static void on_spent(void *user, const struct check_cost *cost)
     counters_spent(((struct session *)user)->counters, cost);
 }
 
+static struct tally *find_tallies(void *user, const struct kernel_spec *spec)
+{
+    return counters_tallies(((struct session *)user)->counters, spec ? (int64_t)spec->number : -1);
+}
+
 static void say(struct session *s, const char *sentence)
 {
     log_line(LOG_WARN, "%s", sentence);
@@ -263,8 +268,8 @@ static enum status start_pipeline(struct session *s, struct error *err)
 {
     struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed, 0};
     struct pipeline *p = &s->pipeline;
-    s->sink =
-        (struct sink){s, on_seen, on_skipped, on_judged, on_spent, on_warned, on_launch_failed};
+    s->sink = (struct sink){s,        on_seen,   on_skipped,       on_judged,
+                            on_spent, on_warned, on_launch_failed, find_tallies};
     s->images = images_create(s->registry);
     s->preload = calloc(ref_builtin_count, sizeof(bool));
     rank_read(&gate.rank);
@@ -275,7 +280,6 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();
     p->sink = &s->sink;
-    p->unregistered = counters_tallies(s->counters, -1);
     p->seed = s->options.seed;
     p->subset = s->options.subset;
     p->freivalds = s->options.freivalds;

@@ -73,7 +73,8 @@ static struct here *find_here(void)
     return own_thread.here = &here;
 }
 
-HOT static void on_launch(const CUpti_CallbackData *data, enum launch_shape shape)
+HOT static void on_launch(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
+                          enum launch_shape shape)
 {
     struct here *h = own_thread.here;
     struct pipeline *pipeline = router.target.pipeline;
@@ -81,8 +82,10 @@ HOT static void on_launch(const CUpti_CallbackData *data, enum launch_shape shap
         if (!h)
             h = find_here();
         h->decoded = launch_decode(data, shape, &h->launch);
-        if (h->decoded)
-            pipeline_enter(pipeline, &h->launch, &h->ticket);
+        if (h->decoded && pipeline_enter(pipeline, &h->launch, &h->ticket)) {
+            h->decoded = false;
+            own_thread.passed = cbid;
+        }
         return;
     }
     CUresult result = *(const CUresult *)data->functionReturnValue;
@@ -115,7 +118,7 @@ HOT static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *d
     struct api_row row = cbid < APIS ? apis[cbid] : (struct api_row){0};
     switch ((enum api_class)row.class) {
     case API_HANDLED:
-        on_launch(data, (enum launch_shape)row.detail);
+        on_launch(cbid, data, (enum launch_shape)row.detail);
         break;
     case API_COUNTED:
         on_counted(data, (enum skip)row.detail);
@@ -272,7 +275,8 @@ enum status router_start(const struct router_targets *targets, struct error *err
     char holder[128];
     router.target = *targets;
     router.kernels = kernels_table(targets->pipeline->kernels);
-    atomic_store(&router.unregistered, targets->pipeline->unregistered);
+    const struct sink *sink = targets->pipeline->sink;
+    atomic_store(&router.unregistered, sink->tallies ? sink->tallies(sink->user, NULL) : NULL);
     CUptiResult result = cupti.subscribe(&subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
         cupti_holder(holder, sizeof(holder));

@@ -102,6 +102,7 @@ struct kernel_spec {
     int after;             /* number of its entry among those with `after`, or -1 */
     bool deterministic;    /* the same input must give the same bytes */
     bool needs_before;     /* inout or acc: a snapshot before the launch is always due */
+    uint32_t number;       /* dense index among all kernel_specs, from 0 */
     unsigned shape_params; /* entries in shape_param */
     struct shape_param {   /* integer parameters that decide shapes: the novelty gate
                               hashes exactly these, and every array pointer's class */
@@ -111,7 +112,6 @@ struct kernel_spec {
         uint32_t offset;   /* inside the parameter (struct fields) */
         bool pointer;      /* hash its alignment mod 16, null, and aliasing instead */
     } shape_param[32];
-    uint32_t number; /* dense index among all kernel_specs, from 0 */
 };
 
 #endif

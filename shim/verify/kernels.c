@@ -103,8 +103,10 @@ static bool same_layout(const struct param_layout *a, const struct param_layout 
 static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
                                        const struct param_layout *layout, bool layout_known)
 {
-    struct known_kernel *kernel = calloc(1, sizeof(*kernel));
+    struct known_kernel *kernel = aligned_alloc(_Alignof(struct known_kernel), sizeof(*kernel));
     struct error err = {{0}};
+    if (kernel)
+        memset(kernel, 0, sizeof(*kernel));
     if (!kernel || !(kernel->symbol = strdup(symbol))) {
         free(kernel);
         return NULL;

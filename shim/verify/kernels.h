@@ -19,16 +19,21 @@
 
 struct kernels;
 struct kernel_table;
+struct tally;
 
 /* One kernel by (symbol, parameter layout); never freed before kernels_destroy. */
 struct known_kernel {
-    const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
-    enum skip skip;
-    const char *symbol;         /* owned copy */
-    uint64_t key;               /* hash of the symbol: the same in every run */
+    /* What each launch of a registered kernel looks at, on one line. */
+    _Alignas(64) const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
+    uint64_t key;                                /* hash of the symbol: the same in every run */
+    /* Where launches are counted that the random gate passes over, if nothing else asks for them;
+     * NULL: by the sink. */
+    _Atomic(struct tally *) tallies;
     _Atomic(uint64_t) launches; /* of registered kernels */
-    _Atomic(uint32_t) warned;   /* a bit for each enum skip that a person was told of */
     uint64_t after; /* entries that name it as the kernel before theirs: a bit for each */
+    enum skip skip;
+    _Atomic(uint32_t) warned; /* a bit for each enum skip that a person was told of */
+    const char *symbol;       /* owned copy */
     _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
     struct param_layout layout;
     struct budget looks;   /* the outlier gate's share of `budget` */

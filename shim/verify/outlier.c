@@ -32,8 +32,8 @@ void outliers_destroy(struct outliers *outliers)
     free(outliers);
 }
 
-HOT enum outlier_detector outliers_detector(const struct outliers *outliers,
-                                            const struct outlier_spec *spec)
+enum outlier_detector outliers_detector(const struct outliers *outliers,
+                                        const struct outlier_spec *spec)
 {
     if (!outliers || !spec->inputs)
         return OUTLIER_OFF;

@@ -386,7 +386,9 @@ static bool passing(enum skip skip)
            skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER;
 }
 
-static void sample(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
+/* Why not, or SKIP_NONE. */
+static enum skip sample(struct pipeline *pipeline, const struct launch *launch,
+                        struct ticket *ticket)
 {
     struct error why = {{0}};
     ticket->budget = ticket->looks = NULL;
@@ -397,33 +399,63 @@ static void sample(struct pipeline *pipeline, const struct launch *launch, struc
     if (ticket->skip && why.text[0])
         warn(pipeline, ticket->kernel, ticket->skip, why.text);
     pay(ticket);
+    return ticket->skip;
 }
 
-HOT void pipeline_enter(struct pipeline *pipeline, const struct launch *launch,
-                        struct ticket *ticket)
+/*
+ * Asked when no gate took a launch: where those of its kernel are counted from now on, if the
+ * random gate is the only one, and no other launch is completed by them.
+ */
+static void ask_tallies(const struct pipeline *pipeline, struct known_kernel *kernel)
 {
-    ticket->kernel = kernels_find(pipeline->kernels, launch);
-    pipeline->sink->seen(pipeline->sink->user);
-    if (!ticket->kernel || !ticket->kernel->spec) {
-        ticket->skip = ticket->kernel ? ticket->kernel->skip : SKIP_UNREGISTERED;
-        return;
-    }
-    if (atomic_load_explicit(&pipeline->off, memory_order_relaxed)) {
-        ticket->skip = SKIP_OFF;
-        return;
-    }
+    const struct sink *sink = pipeline->sink;
+    if (!kernel->after && sink->tallies)
+        atomic_store_explicit(&kernel->tallies, sink->tallies(sink->user, kernel->spec),
+                              memory_order_release);
+}
+
+/* What becomes of a launch of a registered kernel that is not simply passed over. */
+APART static enum skip go_on(struct pipeline *pipeline, const struct launch *launch,
+                             struct ticket *ticket, const struct gate_answer *answer)
+{
     struct known_kernel *kernel = ticket->kernel;
-    ticket->number = atomic_fetch_add_explicit(&kernel->launches, 1, memory_order_relaxed);
-    struct gate_answer answer =
-        gate_decide(pipeline->gate, kernel->spec, kernel->key, ticket->number, launch);
-    ticket->gate = answer.result;
-    ticket->turn = answer.turn;
-    ticket->use = answer.use;
-    ticket->signature = answer.signature;
-    ticket->skip = SKIP_NOT_SAMPLED;
+    ticket->gate = answer->result;
+    ticket->turn = answer->turn;
+    ticket->use = answer->use;
+    ticket->signature = answer->signature;
     ticket->detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
     if (ticket->gate != GATE_NO || ticket->detector != OUTLIER_OFF)
-        sample(pipeline, launch, ticket);
+        return sample(pipeline, launch, ticket);
+    ask_tallies(pipeline, kernel);
+    return SKIP_NOT_SAMPLED;
+}
+
+HOT bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch,
+                        struct ticket *ticket)
+{
+    struct known_kernel *kernel = kernels_find(pipeline->kernels, launch);
+    struct gate_answer answer;
+    if (UNUSUAL(!kernel || !kernel->spec)) {
+        ticket->skip = kernel ? kernel->skip : SKIP_UNREGISTERED;
+    } else if (UNUSUAL(atomic_load_explicit(&pipeline->off, memory_order_relaxed))) {
+        ticket->skip = SKIP_OFF;
+    } else {
+        struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
+        uint32_t passes = own_thread.passes;
+        uint64_t number = atomic_fetch_add_explicit(&kernel->launches, 1, memory_order_relaxed);
+        answer = gate_decide(pipeline->gate, kernel->spec, kernel->key, number, launch);
+        if (USUAL(tallies && passes && answer.result == GATE_NO)) {
+            tally_pass(tallies, passes, SKIP_NOT_SAMPLED);
+            return true;
+        }
+        ticket->number = number;
+        ticket->skip = SKIP_NONE;
+    }
+    ticket->kernel = kernel;
+    pipeline->sink->seen(pipeline->sink->user);
+    if (!ticket->skip)
+        ticket->skip = go_on(pipeline, launch, ticket, &answer);
+    return false;
 }
 
 HOT static void count(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
@@ -537,7 +569,10 @@ HOT void pipeline_exit(struct pipeline *pipeline, const struct launch *launch,
 void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch, CUresult result)
 {
     pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));
-    tally_move(pipeline->unregistered, SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
+    const struct known_kernel *kernel = kernels_find(pipeline->kernels, launch);
+    const struct kernel_spec *spec = kernel ? kernel->spec : NULL;
+    tally_move(pipeline->sink->tallies(pipeline->sink->user, spec),
+               spec ? SKIP_NOT_SAMPLED : SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
 }
 
 void pipeline_count(struct pipeline *pipeline, enum skip skip)

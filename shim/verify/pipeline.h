@@ -19,19 +19,17 @@
 #include "verify/snapshot.h"
 
 struct pipeline {
+    struct kernels *kernels; /* first what each launch looks at */
     struct gate *gate;
+    atomic_bool off; /* switched off: every launch is counted as such */
     struct outliers *outliers;
-    struct kernels *kernels;
     struct sides *sides;
     struct collector *collector;
     const struct sink *sink;
-    struct tally
-        *unregistered; /* tally.h, of kernels that no entry names; NULL: by the sink alone */
     uint64_t seed;     /* of the subsets that references draw */
     uint64_t subset;   /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
     double freivalds;  /* probability that a check of a product projects it, CUVET_FREIVALDS */
     int ready_wait_ms; /* for the first registered launch of a new context */
-    atomic_bool off;   /* switched off: every launch is counted as such */
 };
 
 /* What a launch carries from ENTER to EXIT; one a thread, large, so not on the stack. */
@@ -59,13 +57,16 @@ struct ticket {
     struct earlier earlier; /* what the thread launched before; all zero at first */
 };
 
-void pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket);
+/* Whether the launch was passed over: then it is counted already (sink.tallies), and pipeline_exit
+ * is not called. */
+bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket);
 
 /* `result`: what the launch API returned. */
 void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
                    CUresult result);
 
-/* A launch that was passed over and counted in `unregistered`, and that the driver then refused. */
+/* A launch that was passed over, by pipeline_enter or because no entry names its kernel, and that
+ * the driver then refused. Same thread. */
 void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch,
                             CUresult result);
 

@@ -9,6 +9,8 @@
 #include "verify/kernels.h"
 #include "verify/skip.h"
 
+struct tally;
+
 struct sink {
     void *user;
     /* A launch was seen; it will be passed to exactly one of skipped and judged. Hot, any thread.
@@ -25,6 +27,10 @@ struct sink {
     void (*warned)(void *user, const char *symbol, enum skip skip, const char *sentence);
     /* The driver refused a launch of the program. Any thread. */
     void (*launch_failed)(void *user, const struct launch *launch, const char *error_name);
+    /* Where launches of this kernel may be counted (tally.h) instead of by seen and skipped; `spec`
+     * is NULL for unregistered kernels. They live as long as the process. May be NULL, and return
+     * NULL. Any thread. */
+    struct tally *(*tallies)(void *user, const struct kernel_spec *spec);
 };
 
 #endif

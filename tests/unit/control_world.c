@@ -153,7 +153,7 @@ void control_world_open(const struct gate_settings *gate)
     pthread_mutex_init(&world.steered_lock, NULL);
     world.counters = counters_create();
     world.sink =
-        (struct sink){&world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
+        (struct sink){&world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world.preload = calloc(ref_builtin_count, sizeof(bool));
     p->gate = gate_create(gate);
     p->kernels = kernels_create(world.registry, on_kernel, &world);

@@ -106,7 +106,7 @@ static int set_up_with(void **state, uint64_t memory, uint32_t queue)
 {
     struct world *world = calloc(1, sizeof(*world));
     world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
+        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
         .pipeline = &world->pipeline,
         .sink = &world->sink,

@@ -103,7 +103,7 @@ static double budget; /* of the worlds that are built */
 static void build(struct world *world, uint64_t memory, uint32_t queue, struct gate_settings gate)
 {
     world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
+        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
         .pipeline = &world->pipeline,
         .sink = &world->sink,

@@ -90,7 +90,7 @@ static struct world *world_with(const char *role, const char *more, double share
              "b[16][64], %s f32 c[512][64]\", reference: matmul%s}\n",
              role, more);
     world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
+        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
         .pipeline = &world->pipeline,
         .sink = &world->sink,

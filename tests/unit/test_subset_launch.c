@@ -226,7 +226,7 @@ static struct world *world_new(const struct layout *layout, struct gate_settings
     pointers = layout->pointers;
     world->entry = layout->entry;
     world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed};
+        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
         .pipeline = &world->pipeline,
         .sink = &world->sink,
