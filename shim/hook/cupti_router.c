@@ -73,28 +73,31 @@ static struct here *find_here(void)
     return own_thread.here = &here;
 }
 
-HOT static void on_launch(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
-                          enum launch_shape shape)
+/* `known`: the kernel's record, where that was found already. */
+HOT static inline void on_enter(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
+                                enum launch_shape shape, struct known_kernel *known)
 {
     struct here *h = own_thread.here;
-    struct pipeline *pipeline = router.target.pipeline;
-    if (data->callbackSite == CUPTI_API_ENTER) {
-        if (!h)
-            h = find_here();
-        h->decoded = launch_decode(data, shape, &h->launch);
-        if (h->decoded && pipeline_enter(pipeline, &h->launch, &h->ticket)) {
-            h->decoded = false;
-            own_thread.passed = cbid;
-        }
-        return;
+    if (UNUSUAL(!h))
+        h = find_here();
+    h->decoded = launch_decode(data, shape, &h->launch);
+    h->launch.known = known;
+    if (h->decoded && pipeline_enter(router.target.pipeline, &h->launch, &h->ticket)) {
+        h->decoded = false;
+        own_thread.passed = cbid;
     }
+}
+
+static void on_exit_of_launch(const CUpti_CallbackData *data)
+{
+    struct here *h = own_thread.here;
     CUresult result = *(const CUresult *)data->functionReturnValue;
     if (h && h->decoded) {
         h->decoded = false;
-        pipeline_exit(pipeline, &h->launch, &h->ticket, result);
+        pipeline_exit(router.target.pipeline, &h->launch, &h->ticket, result);
         tally_let_pass(!h->ticket.remembers);
     } else if (result != CUDA_SUCCESS) {
-        pipeline_count(pipeline, SKIP_LAUNCH_FAILED);
+        pipeline_count(router.target.pipeline, SKIP_LAUNCH_FAILED);
     }
 }
 
@@ -118,7 +121,10 @@ HOT static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *d
     struct api_row row = cbid < APIS ? apis[cbid] : (struct api_row){0};
     switch ((enum api_class)row.class) {
     case API_HANDLED:
-        on_launch(cbid, data, (enum launch_shape)row.detail);
+        if (data->callbackSite == CUPTI_API_ENTER)
+            on_enter(cbid, data, (enum launch_shape)row.detail, NULL);
+        else
+            on_exit_of_launch(data);
         break;
     case API_COUNTED:
         on_counted(data, (enum skip)row.detail);
@@ -207,18 +213,34 @@ HOT static inline const void *handle_of(CUpti_CallbackId cbid, const void *param
     }
 }
 
-/* Whether the launch that begins is of no interest to anybody: then it has been counted. */
-HOT static inline bool pass_over(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
+/* A launch of a kernel that is known, and not of those that no entry names, begins. */
+HOT APART static void on_known(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
+                               uintptr_t kernel)
+{
+    own_thread.passed = 0;
+    own_thread.work = true;
+    on_enter(cbid, data, (enum launch_shape)apis[cbid].detail,
+             (struct known_kernel *)(kernel & ~(uintptr_t)KERNEL_PASSED));
+    own_thread.work = false;
+}
+
+/* Whether that is all that there is to do for a launch that begins, or for another call. */
+HOT static inline bool begin(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 {
     struct tally *tallies = atomic_load_explicit(&router.unregistered, memory_order_relaxed);
     const void *handle = handle_of(cbid, data->functionParams);
     uint32_t passes = own_thread.passes;
-    if (UNUSUAL(!handle) || UNUSUAL(!passes) || UNUSUAL(!tallies) ||
-        UNUSUAL(!(kernel_table_first(router.kernels, handle, data->symbolName) & KERNEL_PASSED)))
+    if (UNUSUAL(!handle) || UNUSUAL(!passes) || UNUSUAL(!tallies))
         return false;
-    tally_pass(tallies, passes, SKIP_UNREGISTERED);
-    own_thread.passed = cbid;
-    return true;
+    uintptr_t kernel = kernel_table_first(router.kernels, handle, data->symbolName);
+    if (USUAL(kernel & KERNEL_PASSED)) {
+        tally_pass(tallies, passes, SKIP_UNREGISTERED);
+        own_thread.passed = cbid;
+        return true;
+    }
+    if (USUAL(kernel))
+        on_known(cbid, data, kernel);
+    return kernel != 0;
 }
 
 /*
@@ -227,8 +249,10 @@ HOT static inline bool pass_over(CUpti_CallbackId cbid, const CUpti_CallbackData
  * counted at ENTER, when their handle's entry and the thread's tally are looked at anyway, so that
  * EXIT needs only the result.
  */
-HOT static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-                                     const void *data)
+HOT __attribute__((aligned(64))) static void CUPTIAPI on_callback(void *user,
+                                                                  CUpti_CallbackDomain domain,
+                                                                  CUpti_CallbackId cbid,
+                                                                  const void *data)
 {
     const CUpti_CallbackData *api = data;
     (void)user;
@@ -236,7 +260,7 @@ HOT static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CU
         return;
     if (USUAL(domain == CUPTI_CB_DOMAIN_DRIVER_API)) {
         if (api->callbackSite == CUPTI_API_ENTER) {
-            if (USUAL(pass_over(cbid, api)))
+            if (USUAL(begin(cbid, api)))
                 return;
         } else if (USUAL(own_thread.passed == cbid)) {
             CUresult result = *(const CUresult *)api->functionReturnValue;

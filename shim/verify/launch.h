@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct earlier_launch;
+struct known_kernel;
 
 struct launch {
     const char *symbol;   /* mangled name; the module's memory */
@@ -21,6 +22,7 @@ struct launch {
     const uint8_t *packed; /* all parameters in one buffer at their offsets */
     size_t packed_bytes;
     uint64_t seed; /* of what is drawn for a check; filled in where its plan has picks */
+    struct known_kernel *known;           /* what kernels_find() would say; NULL: it looks */
     const struct earlier_launch *earlier; /* earlier.h; filled in where its plan asks for it */
 };
 

@@ -433,8 +433,10 @@ APART static enum skip go_on(struct pipeline *pipeline, const struct launch *lau
 HOT bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch,
                         struct ticket *ticket)
 {
-    struct known_kernel *kernel = kernels_find(pipeline->kernels, launch);
+    struct known_kernel *kernel = launch->known;
     struct gate_answer answer;
+    if (UNUSUAL(!kernel))
+        kernel = kernels_find(pipeline->kernels, launch);
     if (UNUSUAL(!kernel || !kernel->spec)) {
         ticket->skip = kernel ? kernel->skip : SKIP_UNREGISTERED;
     } else if (UNUSUAL(atomic_load_explicit(&pipeline->off, memory_order_relaxed))) {

@@ -72,8 +72,8 @@ static struct world {
     struct registry *registry;
     atomic_int seen; /* launches that the pipeline saw */
     atomic_int failed;
-    uint32_t failed_grid;
-    const char *failed_symbol;
+    atomic_uint failed_grid;
+    _Atomic(const char *) failed_symbol;
 } world;
 
 static void on_seen(void *user)
