@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "verify/extent.h"
 #include "verify/outlier_launch.h"
+#include "verify/paying.h"
 #include "verify/plan.h"
 #include "verify/shrink.h"
 #include "verify/tally.h"
@@ -181,87 +182,6 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     keep_params(check, launch);
 }
 
-/*
- * The random gate yields to the budget; the first launches of a signature do not, but are paid.
- * What is not checked then is looked at by the outlier gate, as long as its part of the budget
- * lasts, and unless it has called so many launches that their checks are far from being paid.
- */
-static enum skip ask_budget(struct pipeline *pipeline, struct ticket *ticket)
-{
-    struct known_kernel *kernel = ticket->kernel;
-    bool own = kernel->spec->budget >= 0;
-    ticket->budget = own ? &kernel->budget : &ticket->side->budget;
-    if (ticket->gate == GATE_FIRST)
-        return SKIP_NONE;
-    if (ticket->gate == GATE_RANDOM && budget_allows(ticket->budget, ticket->use, ticket->began))
-        return SKIP_NONE;
-    ticket->otherwise = ticket->gate == GATE_RANDOM ? SKIP_BUDGET : SKIP_NOT_SAMPLED;
-    struct budget *looks = own ? &kernel->looks : &ticket->side->looks;
-    if (!ticket->side->outlier.kernel || ticket->detector == OUTLIER_OFF)
-        return ticket->otherwise;
-    /* Before the table is asked: most launches end here. */
-    if (!budget_allows(looks, NULL, ticket->began) || budget_ends(ticket->budget, ticket->began))
-        return SKIP_BUDGET;
-    ticket->index = outliers_index(pipeline->outliers, ticket->signature, ticket->detector,
-                                   kernel->spec->outlier.inputs);
-    if (ticket->index < 0)
-        return ticket->otherwise; /* no statistics to hold it against */
-    ticket->outlier.epoch = outliers_epoch(pipeline->outliers);
-    ticket->gate = GATE_OUTLIER;
-    ticket->looks = looks;
-    return SKIP_NONE;
-}
-
-enum { LOOK_GUESS_NS = 5000 /* of the first ones */ };
-
-/* A look is paid by both accounts. What the program's thread takes is only an estimate so far: see
- * note_thread. */
-static void pay_look(struct ticket *ticket, int64_t now)
-{
-    struct check *check = ticket->check;
-    int64_t thread = side_is_behind(ticket->side) ? 0 : now - ticket->began;
-    check->cost = (struct check_cost){.thread = (uint64_t)(now - ticket->began)};
-    int64_t look = atomic_load_explicit(&ticket->kernel->look, memory_order_relaxed);
-    check->charged = thread + (look ? look : LOOK_GUESS_NS);
-    check->budget = ticket->budget;
-    check->looks = ticket->looks;
-    check->use = NULL;
-    check_charge(check, true, now, check->charged);
-}
-
-/* Notes the estimated cost of a check that begins, or what a launch that is not checked has cost.
- */
-static void pay(struct ticket *ticket)
-{
-    /* Most launches end here, before the clock is asked. */
-    if (!ticket->budget || ticket->skip == SKIP_BUDGET ||
-        (ticket->skip == SKIP_NOT_SAMPLED && !ticket->looks))
-        return;
-    int64_t now = clock_ns(), cost = now - ticket->began;
-    if (!ticket->skip && ticket->looks) {
-        pay_look(ticket, now);
-        return;
-    }
-    if (!ticket->skip) {
-        ticket->check->looks = NULL;
-        ticket->check->cost = (struct check_cost){.thread = (uint64_t)cost};
-        cost += costs_estimate(&ticket->kernel->costs, ticket->check->arena_bytes);
-        ticket->check->budget = ticket->budget;
-        ticket->check->use = ticket->gate == GATE_RANDOM ? ticket->use : NULL;
-        ticket->check->charged = cost;
-        check_charge(ticket->check, false, now, cost);
-        return;
-    }
-    budget_charge(ticket->budget, now, cost);
-}
-
-/* Takes back what was noted for a check that came to nothing on the program's thread. */
-static void pay_back(const struct ticket *ticket)
-{
-    const struct check *check = ticket->check;
-    check_charge(check, check->looks, clock_ns(), (int64_t)check->cost.thread - check->charged);
-}
-
 /* The outlier gate looks at the launch, where it can: its inputs are laid out. */
 static enum skip lay_out_look(struct ticket *ticket)
 {
@@ -343,7 +263,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
     if (!skip && !side_users_ready(ticket->side, ticket->kernel->spec->reference))
         skip = SKIP_NOT_COMPILED;
     if (!skip)
-        skip = ask_budget(pipeline, ticket);
+        skip = paying_ask(pipeline, ticket);
     if (!skip)
         skip = look_for_capture(launch, why);
     if (skip == SKIP_CAPTURED && ticket->gate == GATE_OUTLIER)
@@ -398,7 +318,7 @@ static enum skip sample(struct pipeline *pipeline, const struct launch *launch,
         gate_return(ticket->turn);
     if (ticket->skip && why.text[0])
         warn(pipeline, ticket->kernel, ticket->skip, why.text);
-    pay(ticket);
+    paying_begins(ticket);
     return ticket->skip;
 }
 
@@ -484,7 +404,7 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
     if (ticket->torn) {
         break_side(pipeline, ticket);
     } else if (!goes_before(ticket)) {
-        pay_back(ticket);
+        paying_back(ticket);
         side_release(ticket->side, ticket->check);
         count(pipeline, ticket, SKIP_LAUNCH_FAILED);
     } else if (!snapshot_seal(ticket->side, ticket->check, launch, NULL)) {
@@ -493,22 +413,6 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
     } else {
         break_side(pipeline, ticket);
     }
-}
-
-/*
- * The time after the launch is charged with the rest, when the check has ended.
- *
- * That of a look counts where it kept the GPU waiting. Where the look before it has not run even
- * now, with this launch and its look enqueued, the GPU had work all the time; it would not be
- * enough to ask before: the work may have ended meanwhile.
- */
-static void note_thread(struct ticket *ticket, int64_t time)
-{
-    struct check_cost *cost = &ticket->check->cost;
-    bool is_look = ticket->gate == GATE_OUTLIER;
-    cost->thread = is_look && side_is_behind(ticket->side) ? 0 : cost->thread + (uint64_t)time;
-    if (is_look)
-        side_look(ticket->side, ticket->check);
 }
 
 static void hand_over(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
@@ -524,7 +428,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         project_enqueue(ticket->side, ticket->check, &ticket->projection, launch, &taken, &why))
         warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
     if (!enqueue_after(ticket, launch, &why)) {
-        note_thread(ticket, clock_ns() - began);
+        paying_thread(ticket, clock_ns() - began);
         side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
         collector_wake(pipeline->collector);
         return;
@@ -534,7 +438,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         break_side(pipeline, ticket);
         return;
     }
-    pay_back(ticket);
+    paying_back(ticket);
     side_release(ticket->side, ticket->check);
     count(pipeline, ticket, SKIP_DRIVER);
 }

@@ -16,7 +16,7 @@ fi
 corpus=$build/tests/corpus
 
 if [ -n "$reduced" ]; then
-    sizes=(seeds=2 trials=1 soak=3 study=6 elements=4096 threads=2 ahead=16)
+    sizes=(seeds=2 trials=1 soak=3 study=6 elements=4096 threads=2 ahead=12)
     [ -n "$sanitizer" ] && sizes+=(only=gelu) # a few are enough to sanitize the program
 elif [ "$driver" = real ]; then
     sizes=(seeds=20 trials=5 soak=10000 study=30 elements=32768)
@@ -28,6 +28,7 @@ fi
 # CORPUS_PARTS says otherwise. So many checks need more than the usual memory and slots.
 parts=${CORPUS_PARTS:-1}
 room=()
+# A check is counted a moment before its slot is free: some more slots than launches ahead.
 [ -n "$reduced" ] && parts=1 room=(CUVET_QUEUE=16)
 if [ -z "$reduced" ]; then
     sizes+=("threads=$((($(nproc) + parts - 1) / parts))" progress=10)
