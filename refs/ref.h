@@ -383,6 +383,7 @@ REF_FN void ref_run(const ref_call &call)
 {
     ref_verdict cold;
     ref_start_clock();
+    ref_start_peaks<E>();
     ref_verdict_clear(&cold);
     ref_frame<E> frame(call, &cold);
     Reference<E, D> self(frame);

@@ -32,9 +32,24 @@
  * refuses. */
 #define REF_ALMOST 0.99999904632568359375
 
+/*
+ * Where the hot path takes y as a number of f32, before it subtracts: outputs of f16 and bf16. That
+ * is off by 2^-24 |y| at most, which the bound gives way for; what is right by less than that is
+ * for the slow path. Ties still pass, sums and products of two numbers of these formats being
+ * numbers of f32: their e is 2^-24 |y|, and has its slack. Under RULE_BITWISE there is nothing to
+ * give: a number of f16 or bf16 that is y in f32 is y rounded.
+ */
+#define REF_F32_ROUNDOFF 5.9604644775390625e-08
+
+REF_FN constexpr bool ref_coarse(int dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
 /* What the hot path adds up, per thread. Sums are over ulps: E has room for any thread's share. */
 template <class E> struct ref_hot {
-    E max_abs, max_rel, max_ratio, sum_square, sum_signed;
+    E max_abs, sum_square, sum_signed;
+    E max_rel, max_ratio; /* good to a thousandth */
     uint32_t checked, refused, wide, unmeasured;
 };
 
@@ -45,6 +60,7 @@ template <class E> struct ref_hot {
 template <class E> struct ref_judge {
     bool plain; /* the hot path may handle it */
     E own, half, relative, least_bound;
+    E coarse;  /* relative, where y is taken as a number of f32 */
     E ulp, up; /* an ulp of [1, 2), and one over it */
     E least;   /* the smallest normal value */
     E calm;    /* errors of this size are flushing, not a wide bound */
@@ -71,6 +87,7 @@ REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bo
                  : t.rule == RULE_STOCHASTIC ? judge.ulp * (E)REF_ALMOST
                                              : judge.ulp / 2;
     judge.relative = close ? (E)t.rtol : (E)0;
+    judge.coarse = bound || close ? judge.relative - (E)REF_F32_ROUNDOFF : (E)0;
     judge.least_bound = bound ? (E)ref_dtype_flush(t.dtype) : close ? (E)t.atol : (E)0;
     /* No other rule asks how wide the error is. */
     judge.calm = bound ? (E)(REF_CALM * call.underflow) : (E)ref_infinity();
@@ -336,14 +353,90 @@ REF_SLOW void ref_judge_slowly(const ref_case *x)
 
 /* Elements whose error is both more than an ulp and a good part of the value. */
 template <class E, int W>
-REF_FN uint32_t ref_count_wide(const ref_judge<E> &judge, const E (&limit)[W],
+REF_FN uint32_t ref_count_wide(const ref_judge<E> &judge, const E (&binade)[W],
                                const ref_real<E, W> &y)
 {
     uint32_t wide = 0;
     REF_UNROLL
     for (int j = 0; j < W; j++)
-        wide += y.e[j] > limit[j] + judge.calm && y.e[j] > (E)0.1 * ref_abs(y.f[j]);
+        wide += y.e[j] - binade[j] * judge.ulp > judge.calm && y.e[j] > (E)0.1 * ref_abs(y.f[j]);
     return wide;
+}
+
+/* The sign bit, on top. */
+REF_FN uint32_t ref_sign(float x)
+{
+    return ref_bits(x);
+}
+
+REF_FN uint32_t ref_sign(double x)
+{
+    return (uint32_t)(ref_bits(x) >> 32);
+}
+
+/*
+ * The largest ratios, as far as they are known where a pack is judged: on the GPU by the whole
+ * block. A pack divides only if one of its elements is over them, and so seldom: reciprocals are
+ * dear.
+ */
+template <class E> struct ref_peaks {
+    E rel, ratio;
+};
+
+template <class E> REF_FN ref_peaks<E> ref_known_peaks(const ref_hot<E> &hot)
+{
+    return {hot.max_rel * (E)REF_SLACK, hot.max_ratio * (E)REF_SLACK};
+}
+
+template <class E> REF_FN void ref_tell_peaks(const ref_hot<E> &)
+{
+}
+
+#ifdef __CUDACC__
+/* max_rel and max_ratio as bits, which are ordered as the numbers are. */
+REF_FN uint32_t *ref_block_peaks()
+{
+    __shared__ uint32_t peak[2];
+    return peak;
+}
+
+REF_FN ref_peaks<float> ref_known_peaks(const ref_hot<float> &)
+{
+    const volatile uint32_t *peak = ref_block_peaks();
+    return {ref_from_bits((uint32_t)peak[0]), ref_from_bits((uint32_t)peak[1])};
+}
+
+REF_FN void ref_tell_peaks(const ref_hot<float> &hot)
+{
+    atomicMax(&ref_block_peaks()[0], ref_bits(hot.max_rel * (float)REF_SLACK));
+    atomicMax(&ref_block_peaks()[1], ref_bits(hot.max_ratio * (float)REF_SLACK));
+}
+#endif
+
+/* Before the first pack; all threads of a block. */
+template <class E> REF_FN void ref_start_peaks()
+{
+#ifdef __CUDACC__
+    if (sizeof(E) == 4 && threadIdx.x < 2)
+        ref_block_peaks()[threadIdx.x] = 0;
+    if (sizeof(E) == 4)
+        __syncthreads();
+#endif
+}
+
+template <class E, int W>
+REF_FN void ref_raise_peaks(ref_hot<E> &hot, const E (&miss)[W], const E (&bound)[W],
+                            const ref_real<E, W> &y)
+{
+    E rel = hot.max_rel, ratio = hot.max_ratio;
+    REF_UNROLL
+    for (int j = 0; j < W; j++) { /* 0 / 0 does not count */
+        rel = ref_more(rel, miss[j] * ref_rough_inverse(ref_abs(y.f[j])));
+        ratio = ref_more(ratio, miss[j] * ref_rough_inverse(bound[j]));
+    }
+    hot.max_rel = rel;
+    hot.max_ratio = ratio;
+    ref_tell_peaks(hot);
 }
 
 /*
@@ -353,6 +446,7 @@ REF_FN uint32_t ref_count_wide(const ref_judge<E> &judge, const E (&limit)[W],
  */
 struct ref_unread {
     static constexpr bool read = false;
+    static constexpr int dtype = DTYPE_NONE;
 };
 
 template <class E, int D, int RANK, int AXIS>
@@ -400,41 +494,46 @@ REF_FN bool ref_judge_pack(ref_hot<E> &hot, const ref_tensor &t, const ref_judge
                            const ref_place &place, const READ &read, const ref_real<E, W> &y)
 {
     double got[W];
-    E shadow[W], limit[W], square = 0, bias = 0, size = 0, rel = 0, ratio = 0;
-    bool right = ref_read_got<RANK, AXIS>(read, t, judge, place, got, shadow), narrow = true;
+    E shadow[W], binade[W], bound[W], miss[W], square = 0, bias = 0, size = 0;
+    E excess = -(E)ref_infinity();
+    uint32_t above = 0; /* its sign: a ratio is over the known ones */
+    const ref_peaks<E> known = ref_known_peaks(hot);
+    const E relative = ref_coarse(READ::dtype) ? judge.coarse : judge.relative;
+    bool right = ref_read_got<RANK, AXIS>(read, t, judge, place, got, shadow);
     if (!READ::read && !right)
         return false;
     REF_UNROLL
     for (int j = 0; j < W; j++) {
-        E signed_miss = (E)(got[j] - y.v[j]), miss = ref_abs(signed_miss);
+        E signed_miss = ref_coarse(READ::dtype) ? shadow[j] - (E)y.v[j] : (E)(got[j] - y.v[j]);
         E magnitude = ref_abs(y.f[j]);
-        E binade = ref_binade(ref_more(magnitude, ref_abs(shadow[j])), judge.least);
-        E bound = y.e[j] * judge.own +
-                  (binade * judge.half + (magnitude * judge.relative + judge.least_bound));
-        E ulps = signed_miss * ref_flip(binade);
-        limit[j] = binade * judge.ulp;
-        narrow = narrow && y.e[j] <= limit[j] + judge.calm;
-        right = right && miss <= bound;
+        miss[j] = ref_abs(signed_miss);
+        binade[j] = ref_binade(ref_more(magnitude, ref_abs(shadow[j])), judge.least);
+        /* In this order, so that the half ulp of a tie is not rounded off. */
+        bound[j] = binade[j] * judge.half +
+                   (y.e[j] * judge.own + (magnitude * relative + judge.least_bound));
+        E ulps = signed_miss * ref_flip(binade[j]);
+        excess = ref_more(excess, y.e[j] - binade[j] * judge.ulp);
+        right = right && miss[j] <= bound[j];
         square += ulps * ulps;
         bias += ulps;
-        size = ref_more(size, miss);
-        rel = ref_more(rel, miss * ref_rough_inverse(magnitude)); /* 0 / 0 does not count */
-        ratio = ref_more(ratio, miss * ref_rough_inverse(bound));
+        size = ref_more(size, miss[j]);
+        above |= ref_sign(known.rel * magnitude - miss[j]);
+        above |= ref_sign(known.ratio * bound[j] - miss[j]);
     }
     square *= judge.up * judge.up;
     if (!right || !ref_finite(square))
         return false;
     hot.checked += W;
-    if (narrow) {
+    if (excess <= judge.calm) {
         hot.sum_square += square;
         hot.sum_signed += bias * judge.up;
     } else {
-        hot.wide += ref_count_wide(judge, limit, y);
+        hot.wide += ref_count_wide(judge, binade, y);
         hot.unmeasured += W;
     }
     hot.max_abs = ref_more(hot.max_abs, size);
-    hot.max_rel = ref_more(hot.max_rel, rel);
-    hot.max_ratio = ref_more(hot.max_ratio, ratio);
+    if ((int32_t)above < 0)
+        ref_raise_peaks(hot, miss, bound, y);
     return true;
 }
 
