@@ -293,7 +293,8 @@ template <class E, int D, int RANK> struct ref_out {
 
 #define ROW(r, n)                                                                                  \
     for (ref_items ref_it = REF_FRAME.items(n);                                                    \
-         ref_it.at < ref_it.end && REF_FRAME.group_goes_on() && REF_FRAME.begin();                 \
+         ref_it.at < ref_it.end && REF_FRAME.group_goes_on() &&                                    \
+         REF_FRAME.template begin<D>(ref_it);                                                      \
          ref_it.at += ref_it.step)                                                                 \
         if (const long long r = ref_it.at; true)                                                   \
             if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)

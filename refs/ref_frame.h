@@ -5,6 +5,7 @@
 #ifndef REFS_REF_FRAME_H
 #define REFS_REF_FRAME_H
 
+#include "ref_ahead.h"
 #include "ref_answer.h"
 
 enum {
@@ -197,11 +198,21 @@ template <class E> struct ref_frame {
 #endif
     }
 
-    /* An item of ROW, SAMPLE or ELEMENT: true. */
+    /* An item of SAMPLE or ELEMENT: true. */
     REF_FN bool begin()
     {
         terms = 0;
         return true;
+    }
+
+    /* An item of ROW, in a kernel for dtype D. */
+    template <int D> REF_FN bool begin([[maybe_unused]] const ref_items &rows)
+    {
+#ifdef __CUDACC__
+        if constexpr (D != DTYPE_NONE)
+            ref_fetch_ahead(&call, rows.at + rows.step, lane, lanes);
+#endif
+        return begin();
     }
 
     REF_FN void note_terms(long long n)
