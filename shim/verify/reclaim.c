@@ -9,7 +9,8 @@ struct range {
 struct reclaim {
     uint64_t tail;
     uint32_t count, most;
-    struct range ended[]; /* above the tail: something below them is still out */
+    struct range
+        ended[]; /* above the tail, none beside another: something below each is still out */
 };
 
 struct reclaim *reclaim_create(uint32_t most)
@@ -25,24 +26,25 @@ void reclaim_destroy(struct reclaim *reclaim)
     free(reclaim);
 }
 
-/* Takes the range that begins at the tail out of the list, if it has ended. */
-static int advance(struct reclaim *reclaim)
-{
-    for (uint32_t i = 0; i < reclaim->count; i++) {
-        if (reclaim->ended[i].begin != reclaim->tail)
-            continue;
-        reclaim->tail = reclaim->ended[i].end;
-        reclaim->ended[i] = reclaim->ended[--reclaim->count];
-        return 1;
-    }
-    return 0;
-}
-
+/* Neighbours become one range. So between two ranges lies at least one that is still out, and there
+ * are no more of them than slots, however many end while one is out. */
 uint64_t reclaim_end(struct reclaim *reclaim, uint64_t begin, uint64_t end)
 {
-    if (reclaim->count < reclaim->most && begin < end)
+    if (begin >= end)
+        return reclaim->tail;
+    for (uint32_t i = 0; i < reclaim->count;) {
+        const struct range other = reclaim->ended[i];
+        if (other.end != begin && other.begin != end) {
+            i++;
+            continue;
+        }
+        begin = other.begin < begin ? other.begin : begin;
+        end = other.end > end ? other.end : end;
+        reclaim->ended[i] = reclaim->ended[--reclaim->count];
+    }
+    if (begin == reclaim->tail)
+        reclaim->tail = end;
+    else if (reclaim->count < reclaim->most)
         reclaim->ended[reclaim->count++] = (struct range){begin, end};
-    while (advance(reclaim))
-        ;
     return reclaim->tail;
 }

@@ -73,6 +73,23 @@ static void the_tail_waits_for_the_oldest(void **state)
     reclaim_destroy(reclaim);
 }
 
+/* Two are out all the time, the others in turn: those that have ended are far more than may be out.
+ */
+static void many_end_while_one_is_out(void **state)
+{
+    (void)state;
+    enum { ALL = 1000, OUT = 500 };
+    struct reclaim *reclaim = reclaim_create(4);
+    for (uint64_t i = 1; i + 1 < ALL; i += 2) {
+        if (i + 1 != OUT)
+            assert_int_equal(reclaim_end(reclaim, i + 1, i + 2), 0);
+        assert_int_equal(reclaim_end(reclaim, i, i + 1), 0);
+    }
+    assert_int_equal(reclaim_end(reclaim, 0, 1), OUT);
+    assert_int_equal(reclaim_end(reclaim, OUT, OUT + 1), ALL - 1);
+    reclaim_destroy(reclaim);
+}
+
 static void an_empty_range_changes_nothing(void **state)
 {
     (void)state;
@@ -88,6 +105,7 @@ int main(void)
         cmocka_unit_test(slots_run_out_and_come_back),
         cmocka_unit_test(a_slot_has_one_holder),
         cmocka_unit_test(the_tail_waits_for_the_oldest),
+        cmocka_unit_test(many_end_while_one_is_out),
         cmocka_unit_test(an_empty_range_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
