@@ -63,7 +63,13 @@ template <int D> REF_FN double ref_number(const ref_matrix &matrix, int64_t at)
     }
 }
 
-/* The four vectors, one after another. */
+/* Element (i, j) of matrix s. */
+REF_FN int64_t ref_at(const ref_matrix &matrix, int64_t s, int64_t i, int64_t j)
+{
+    return s * matrix.stride[0] + i * matrix.stride[1] + j * matrix.stride[2];
+}
+
+/* The vectors that the passes leave each other, one after another. */
 struct ref_vectors {
     double *folded, *length;  /* b r and beta: batch * k */
     double *output, *margin;  /* (c - added) r and the square of its margins: batch * m */
@@ -98,7 +104,7 @@ template <int D> struct ref_factors : ref_pass<D> {
     REF_FN void add(int64_t s, int64_t l, int64_t j, ref_pair &sum) const
     {
         const ref_matrix &b = this->p.b;
-        double value = ref_number<D>(b, s * b.stride[0] + l * b.stride[1] + j * b.stride[2]);
+        double value = ref_number<D>(b, ref_at(b, s, l, j));
         sum.x += ref_signed(this->signs, j, value);
         sum.y += value * value;
     }
@@ -106,6 +112,18 @@ template <int D> struct ref_factors : ref_pass<D> {
     {
         this->vectors.folded[s * this->p.k + l] = sum.x;
         this->vectors.length[s * this->p.k + l] = sqrt(sum.y) + this->p.floor;
+    }
+};
+
+/* One over the rows of c. */
+template <int D> struct ref_pass_of_c : ref_pass<D> {
+    REF_FN int64_t kept() const
+    {
+        return this->p.m;
+    }
+    REF_FN int64_t over() const
+    {
+        return this->p.n;
     }
 };
 
@@ -117,25 +135,16 @@ REF_FN double ref_margin(const ref_product &p, double got, double added)
     return size < p.largest ? margin : ref_infinity();
 }
 
-template <int D> struct ref_outputs : ref_pass<D> {
-    REF_FN int64_t kept() const
-    {
-        return this->p.m;
-    }
-    REF_FN int64_t over() const
-    {
-        return this->p.n;
-    }
+template <int D> struct ref_outputs : ref_pass_of_c<D> {
     REF_FN void add(int64_t s, int64_t i, int64_t j, ref_pair &sum) const
     {
         const ref_product &p = this->p;
-        double got = ref_number<D>(p.c, s * p.c.stride[0] + i * p.c.stride[1] + j * p.c.stride[2]);
+        double got = ref_number<D>(p.c, ref_at(p.c, s, i, j));
         double added = 0, size = 0;
         REF_ROLLED
         for (uint32_t d = 0; d < p.addends; d++) {
             const ref_matrix &from = p.added[d];
-            int64_t at = s * from.stride[0] + i * from.stride[1] + j * from.stride[2];
-            double term = p.scale[d] * ref_number<DTYPE_NONE>(from, at);
+            double term = p.scale[d] * ref_number<DTYPE_NONE>(from, ref_at(from, s, i, j));
             added += term;
             size += ref_abs(term);
         }
@@ -150,20 +159,11 @@ template <int D> struct ref_outputs : ref_pass<D> {
     }
 };
 
-template <int D> struct ref_before : ref_pass<D> {
-    REF_FN int64_t kept() const
-    {
-        return this->p.m;
-    }
-    REF_FN int64_t over() const
-    {
-        return this->p.n;
-    }
+template <int D> struct ref_before : ref_pass_of_c<D> {
     REF_FN void add(int64_t s, int64_t i, int64_t j, ref_pair &sum) const
     {
         const ref_product &p = this->p;
-        int64_t at = s * p.c.stride[0] + i * p.c.stride[1] + j * p.c.stride[2];
-        double value = p.before * ref_number<D>(p.c, at);
+        double value = p.before * ref_number<D>(p.c, ref_at(p.c, s, i, j));
         double margin = (p.of_added + p.own) * ref_abs(value);
         sum.x += ref_signed(this->signs, j, value);
         sum.y += margin * margin;
@@ -220,7 +220,7 @@ template <int D> struct ref_rows : ref_pass<D> {
     REF_FN void add(int64_t s, int64_t i, int64_t l, ref_pair &sum) const
     {
         const ref_matrix &a = this->p.a;
-        double value = ref_number<D>(a, s * a.stride[0] + i * a.stride[1] + l * a.stride[2]);
+        double value = ref_number<D>(a, ref_at(a, s, i, l));
         sum.x += value * this->vectors.folded[s * this->p.k + l];
         sum.y += ref_abs(value) * this->vectors.length[s * this->p.k + l];
     }
@@ -242,7 +242,7 @@ template <int D> struct ref_rows : ref_pass<D> {
     }
 };
 
-/* Calls `pass` with the pass for the matrix's dtype. */
+/* Calls `call` with the pass for the matrix's dtype. */
 template <template <int> class Pass, class Call>
 REF_FN void ref_pass_for(const ref_matrix &matrix, const ref_pass<DTYPE_NONE> &with, Call call)
 {

@@ -71,46 +71,38 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
     cuvet_snapshot_touch(const __grid_constant__ snapshot_call_touch call)
 {
-    wait_for_stream();
-    if (!wanted(call.header))
-        return;
-    start_clock(call.header);
-    finish(call.header, copy_one_touch(call, blockIdx.x));
+    copy(call);
 }
 
 /* In the program's stream between the launch and the copies, the first of them before the launch: a
  * whole product, projected. */
-extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
-    cuvet_project_before(const __grid_constant__ project_call call)
+template <void (*Pass)(const project_call &, uint64_t)>
+static __device__ void project(const project_call &call)
 {
     wait_for_stream();
     start_clock(call.header);
     uint64_t base = share_place(call.header);
     if (base)
-        project_before(call, base);
+        Pass(call, base);
     finish(call.header, base);
+}
+
+extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
+    cuvet_project_before(const __grid_constant__ project_call call)
+{
+    project<project_before>(call);
 }
 
 extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
     cuvet_project_factors(const __grid_constant__ project_call call)
 {
-    wait_for_stream();
-    start_clock(call.header);
-    uint64_t base = share_place(call.header);
-    if (base)
-        project_factors(call, base);
-    finish(call.header, base);
+    project<project_factors>(call);
 }
 
 extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)
     cuvet_project_rows(const __grid_constant__ project_call call)
 {
-    wait_for_stream();
-    start_clock(call.header);
-    uint64_t base = share_place(call.header);
-    if (base)
-        project_rows(call, base);
-    finish(call.header, base);
+    project<project_rows>(call);
 }
 
 /* On the side stream, once the copies are there. */

@@ -63,8 +63,8 @@ static __device__ void copy_words(const snapshot_call_touch &call, const snapsho
         uint32_t at = ahead + i * (uint32_t)sizeof(Word), inside = at % row_bytes;
         uint64_t row = find_row(call, touch, first + at / row_bytes);
         if (row)
-            to[i] = *(const Word *)(row + inside / touch.run * touch.run_pitch +
-                                    inside % touch.run);
+            to[i] =
+                *(const Word *)(row + inside / touch.run * touch.run_pitch + inside % touch.run);
     }
 }
 
@@ -90,10 +90,10 @@ static __device__ void copy_touched(const snapshot_call_touch &call, const snaps
 }
 
 /* As copy_one: the chunks of the segments, then those of touched rows. */
-static __device__ uint64_t copy_one_touch(const snapshot_call_touch &call, uint64_t number)
+static __device__ uint64_t copy_one(const snapshot_call_touch &call, uint64_t number)
 {
     if (number < call.touch[0].first_chunk)
-        return copy_one(call, number);
+        return copy_one<snapshot_call_touch>(call, number);
     uint32_t index = 0;
     while (index + 1 < call.touches && number >= call.touch[index + 1].first_chunk)
         index++;

@@ -109,6 +109,16 @@ static inline int64_t binding_seen(const struct binding *binding, int array, int
                                                               : of->dim[dim];
 }
 
+/* Whether the contract declares a rounding point. */
+static inline bool binding_has_points(const struct ref_call *call)
+{
+    for (int i = 0; i < REF_MAX_POINTS; i++) {
+        if (call->point[i] != DTYPE_NONE)
+            return true;
+    }
+    return false;
+}
+
 /*
  * SKIP_NONE and a filled *out, or the reason: SKIP_NULL_POINTER, SKIP_EMPTY, SKIP_SHAPE (overflow,
  * division by zero, negative size, formals whose dims disagree), SKIP_LAYOUT (the launch does not

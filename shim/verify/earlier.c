@@ -29,26 +29,6 @@ static void forget(struct earlier *earlier, const struct launch *launch)
     }
 }
 
-/* Parameters one by one become a packed list. */
-static void copy_params(struct earlier_launch *of, const struct launch *launch)
-{
-    const struct param_layout *layout = &of->kernel->layout;
-    size_t end = 0;
-    of->launch.params = NULL;
-    of->launch.packed = of->params;
-    of->launch.packed_bytes = 0;
-    if (layout->count > LAYOUT_MAX)
-        return;
-    for (unsigned i = 0; i < layout->count; i++) {
-        size_t offset = layout->param[i].offset, size = layout->param[i].size;
-        if (offset + size > EARLIER_PARAMS ||
-            !launch_read(launch, i, offset, 0, size, of->params + offset))
-            return;
-        end = offset + size;
-    }
-    of->launch.packed_bytes = end;
-}
-
 void earlier_note(struct earlier *earlier, const struct known_kernel *kernel,
                   const struct launch *launch)
 {
@@ -60,5 +40,7 @@ void earlier_note(struct earlier *earlier, const struct known_kernel *kernel,
     earlier->kept += !of->kernel;
     of->kernel = kernel;
     of->launch = *launch;
-    copy_params(of, launch);
+    of->launch.params = NULL;
+    of->launch.packed = of->params;
+    of->launch.packed_bytes = launch_pack(launch, &kernel->layout, of->params, EARLIER_PARAMS);
 }

@@ -50,4 +50,21 @@ struct param_layout {
     } param[LAYOUT_MAX];
 };
 
+/* Packs the parameters at their offsets into `out`, which has room for `most` bytes. Returns how
+ * many that are; 0 where they do not fit, or the launch does not carry them all. */
+static inline size_t launch_pack(const struct launch *launch, const struct param_layout *layout,
+                                 uint8_t *out, size_t most)
+{
+    size_t end = 0;
+    if (layout->count > LAYOUT_MAX)
+        return 0;
+    for (unsigned i = 0; i < layout->count; i++) {
+        size_t offset = layout->param[i].offset, size = layout->param[i].size;
+        if (offset + size > most || !launch_read(launch, i, offset, 0, size, out + offset))
+            return 0;
+        end = offset + size;
+    }
+    return end;
+}
+
 #endif

@@ -63,29 +63,19 @@ static enum status enqueue_subset(struct side *side, const struct check *check,
     return enqueue(&side->outlier, side->outlier.subset, &call, plan, launch, err);
 }
 
-/* The look alone. */
-static enum status enqueue_look(struct side *side, const struct check *check,
-                                const struct outlier_plan *plan, const struct launch *launch,
-                                struct error *err)
-{
-    struct outlier_call call;
-    snapshot_header_of(side, check, &call.header);
-    describe(side, check, plan, SNAPSHOT_BEFORE, &call.outlier);
-    memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
-    return enqueue(&side->outlier, side->outlier.kernel, &call, plan, launch, err);
-}
-
 enum status outlier_enqueue(struct side *side, const struct check *check,
                             const struct snapshot_plan *snapshot, const struct outlier_plan *plan,
                             enum snapshot_part part, const struct launch *launch, struct error *err)
 {
-    if (snapshot->touches)
-        return enqueue_look(side, check, plan, launch, err);
-    if (snapshot->gathers)
+    if (snapshot->gathers && !snapshot->touches)
         return enqueue_subset(side, check, snapshot, plan, part, launch, err);
     struct outlier_call call; /* large: inputs and segments are written as they are added */
     struct outlier_call_few few;
-    uint64_t chunks = snapshot_describe(side, check, snapshot, part, &call.header, call.segment);
+    uint64_t chunks = 0;
+    if (snapshot->touches)
+        snapshot_header_of(side, check, &call.header); /* the look alone */
+    else
+        chunks = snapshot_describe(side, check, snapshot, part, &call.header, call.segment);
     bool short_call = plan->inputs == 1 && call.header.segments <= SNAPSHOT_FEW;
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
         return refuse(chunks, err);

@@ -136,25 +136,6 @@ static enum skip claim(struct ticket *ticket, struct error *why)
     return SKIP_NONE;
 }
 
-/* The packed parameters, for the bundle; none when they are too long for a slot. */
-static void keep_params(struct check *check, const struct launch *launch)
-{
-    const struct param_layout *layout = &check->kernel->layout;
-    check->params_bytes = 0;
-    memset(check->params, 0, sizeof(check->params));
-    if (layout->count > LAYOUT_MAX)
-        return;
-    size_t end = 0;
-    for (unsigned i = 0; i < layout->count; i++) {
-        size_t offset = layout->param[i].offset, size = layout->param[i].size;
-        if (offset + size > CHECK_PARAMS ||
-            !launch_read(launch, i, offset, 0, size, check->params + offset))
-            return;
-        end = offset + size;
-    }
-    check->params_bytes = end;
-}
-
 static void fill(struct ticket *ticket, const struct launch *launch)
 {
     struct check *check = ticket->check;
@@ -179,7 +160,8 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->shared_bytes = launch->shared_bytes;
     check->binding = ticket->binding;
     memcpy(check->placement, ticket->plan.placement, sizeof(check->placement));
-    keep_params(check, launch);
+    memset(check->params, 0, sizeof(check->params)); /* for the bundle */
+    check->params_bytes = launch_pack(launch, &ticket->kernel->layout, check->params, CHECK_PARAMS);
 }
 
 /* The outlier gate looks at the launch, where it can: its inputs are laid out. */

@@ -86,15 +86,6 @@ static bool add_all(struct ref_product *product, const struct binding *binding,
     return true;
 }
 
-static bool has_points(const struct ref_call *call)
-{
-    for (int i = 0; i < REF_MAX_POINTS; i++) {
-        if (call->point[i] != DTYPE_NONE)
-            return true;
-    }
-    return false;
-}
-
 static bool describe(struct ref_product *product, const struct binding *binding,
                      const struct formals *formals, const struct snapshot_plan *whole)
 {
@@ -112,7 +103,8 @@ static bool describe(struct ref_product *product, const struct binding *binding,
     };
     if (call->tensor[promise->out].accumulates)
         product->before = 1;
-    return !has_points(call) && matrix_of(binding, formals, whole, promise->a, of_a, &product->a) &&
+    return !binding_has_points(call) &&
+           matrix_of(binding, formals, whole, promise->a, of_a, &product->a) &&
            matrix_of(binding, formals, whole, promise->b, of_b, &product->b) &&
            matrix_of(binding, formals, whole, promise->out, of_c, &product->c) &&
            add_all(product, binding, formals, whole, of_c);

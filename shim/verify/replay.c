@@ -37,15 +37,6 @@ static bool is_dense(const struct ref_tensor *tensor, const void *base, int64_t 
     return true;
 }
 
-static bool has_points(const struct ref_call *call)
-{
-    for (int i = 0; i < REF_MAX_POINTS; i++) {
-        if (call->point[i] != DTYPE_NONE)
-            return true;
-    }
-    return false;
-}
-
 /* The quickest kernel for these arrays; any of them would be right, but special ones know no
  * rounding points. */
 static enum ref_variant choose_variant(const struct ref_builtin *reference,
@@ -57,7 +48,7 @@ static enum ref_variant choose_variant(const struct ref_builtin *reference,
         return REF_WIDE;
     enum ref_variant variant = special[call->tensor[0].dtype];
     int64_t size = call->tensor[0].dtype == DTYPE_F32 ? 4 : 2;
-    if (!variant || !reference->symbol[variant] || has_points(call))
+    if (!variant || !reference->symbol[variant] || binding_has_points(call))
         return REF_ANY;
     for (int i = 0; i < tensors; i++) {
         const struct ref_tensor *tensor = &call->tensor[i];
