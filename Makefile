@@ -235,7 +235,8 @@ $(READY): tools/dev/check-deps
 # minor ones too. Every other GPU compiles the PTX when the library loads it.
 DEVICE_FLAGS := -std=c++17 -O3 $(INCLUDES)
 GENCODE_SCRIPT := tools/dev/gencode
-GENCODE = $(file <$(GEN)/gencode)
+# Not $(file <): make 4.3 may leave the line end on what it reads, which cuts the command in two.
+GENCODE = $(shell cat $(GEN)/gencode)
 
 $(GEN)/gencode: FORCE | $(READY)
 	$(quiet)new=$@.$$$$; $(GENCODE_SCRIPT) '$(NVCC)' '$(CUVET_ARCHS)' '$(CUVET_PTX)' > $$new && \
@@ -252,7 +253,7 @@ WIDE_FLAGS = $(shell $(NVCC) --help | grep -q -e --Ofast-compile && echo --Ofast
 
 define nvcc_fatbin
 	$(call say,NVCC,$@)
-	$(quiet)$(NVCC) -fatbin $(DEVICE_FLAGS) $(GENCODE) --threads 0 -MMD -MP -MF $@.d -MT $@ -o $@ $<
+	$(quiet)$(NVCC) -fatbin $(DEVICE_FLAGS) $(GENCODE) -MMD -MP -MF $@.d -MT $@ -o $@ $<
 endef
 
 # The variants take the release's device code. Coverage has its own: PTX alone, which softgpu runs, with
@@ -261,7 +262,7 @@ ifeq ($(VARIANT),cover)
 GENCODE := -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX)
 DEVICE_FLAGS += -lineinfo
 else
-$(GEN)/snapshot.fatbin $(GEN)/outlier.fatbin: GENCODE = $(file <$(GEN)/gencode-each)
+$(GEN)/snapshot.fatbin $(GEN)/outlier.fatbin: GENCODE = $(shell cat $(GEN)/gencode-each)
 endif
 ifneq ($(filter release cover,$(VARIANT)),)
 $(GEN)/snapshot.fatbin: shim/device/snapshot.cu $(GEN)/gencode-each
@@ -370,7 +371,7 @@ $(BUILD)/tests/plugin/%.so: tests/plugin/%.cpp shim/cuvet_plugin.h | $(READY)
 
 $(DEMO_KERNELS): tests/demo/kernels.cu $(GEN)/gencode
 	$(call say,NVCC,$@)
-	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 $(GENCODE) --threads 0 -o $@ $<
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 $(GENCODE) -o $@ $<
 
 $(INTERPRETER).o: INCLUDES += -Itests/softgpu -Itools
 $(INTERPRETER): $(INTERPRETER).o $(SOFTGPU_EXEC_O)
