@@ -140,12 +140,18 @@ template <class Call> static __device__ void learn(const Call &call, judgement *
 
 /* ---- the block that judges ---- */
 
-static __device__ void seal_copies(const snapshot_header &header, uint64_t base, bool seals)
+/* One thread, when all is copied. What was said of the launch is in place before the seal. */
+static __device__ void end_copies(const snapshot_header &header, uint64_t base, bool seals)
 {
-    uint64_t busy = stop_clock(header, seals);
+    const uint64_t earlier = earlier_busy(header);
+    if (!seals) {
+        stop_clock(header, earlier);
+        return;
+    }
     __threadfence_system();
-    if (seals)
-        write_seal(header, base, busy);
+    *(volatile uint64_t *)&header.seal->started =
+        seal_word(header.sequence, *(volatile uint64_t *)&header.place->started);
+    write_seal(header, base, earlier);
 }
 
 /* One word; what the centroid detector hands over is in place before it. */
@@ -162,14 +168,16 @@ static __device__ void seal_ordinary(const snapshot_header &header, const outlie
 /* A launch that is called: room for its snapshot, and what those who copy it start from. */
 static __device__ bool open_copy(const snapshot_header &header, outlier_slot *slot, uint32_t age)
 {
+    const room_request asked = {header.place, header.arena, header.seal, header.sequence,
+                                header.bytes};
     snapshot_place *place = header.place;
-    uint64_t room = take_room(header, look_at(header.arena));
+    uint64_t room = take_room(asked, look_at(header.arena));
     *(volatile uint64_t *)&place->started = global_timer() - age;
     place->claimed = header.sequence;
     slot->done = 0;
     *(volatile uint64_t *)&slot->next = header.sequence << OUTLIER_CHUNK_BITS;
     __threadfence();
-    tell_place(header, room);
+    tell_place(asked, room);
     __threadfence();
     return room != 0;
 }
@@ -186,9 +194,9 @@ template <class Call> static __device__ bool publish(const Call &call, bool call
     if (!called)
         seal_ordinary(header, call.outlier, (uint32_t)global_timer() - began);
     else if (!room)
-        seal_copies(header, 0, true);
+        end_copies(header, 0, true);
     else if (!call.outlier.chunks)
-        seal_copies(header, base_of(header, header.place->found), call.outlier.seals);
+        end_copies(header, base_of(header, header.place->found), header.seals);
     return room && call.outlier.chunks;
 }
 
@@ -302,6 +310,9 @@ template <class Call> static __device__ void copy_chunks(const Call &call)
 {
     __shared__ uint64_t chunk;
     outlier_slot *slot = call.outlier.slot;
+    if (threadIdx.x == 0)
+        shared_notes()->base =
+            base_of(call.header, *(volatile uint64_t *)&call.header.place->found);
     for (;;) {
         if (threadIdx.x == 0)
             chunk = next_chunk(slot, call.header.sequence, call.outlier.chunks);
@@ -309,13 +320,13 @@ template <class Call> static __device__ void copy_chunks(const Call &call)
         uint64_t mine = chunk;
         if (mine >= call.outlier.chunks)
             return;
-        uint64_t base = copy_one(call, mine);
+        uint64_t base = copy_piece(call, find_piece(call, (uint32_t)mine));
         __syncthreads();
         if (threadIdx.x)
             continue;
         __threadfence();
         if (atomicAdd(&slot->done, 1) == call.outlier.chunks - 1)
-            seal_copies(call.header, base, call.outlier.seals);
+            end_copies(call.header, base, call.header.seals);
     }
 }
 
@@ -340,7 +351,8 @@ template <class Call> static __device__ bool run_batch(const Call &call)
     __shared__ outlier_finding finding;
     __shared__ bool copies;
     wait_for_stream();
-    start_clock(call.header);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        *(volatile uint64_t *)&call.header.place->started = global_timer();
     look_at_batch(call.outlier, call.input[0]);
     if (!arrive(call.outlier.slot))
         return wait_for_word(call.outlier.slot, call.header.sequence);

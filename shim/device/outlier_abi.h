@@ -182,8 +182,8 @@ struct outlier_batch {
 };
 
 /*
- * Follows the snapshot header, whose segments are copied where the launch is called. `seals`: the
- * copy ends the snapshot; else a snapshot kernel with `when` follows behind the launch. A launch
+ * Follows the snapshot header, whose segments are copied where the launch is called. If it does not
+ * seal, a snapshot kernel with `when` follows behind the launch. A launch
  * that is not called is sealed at once in both cases.
  * Grid: all inputs' blocks, of OUTLIER_THREADS threads, and OUTLIER_CLERKS for a fingerprint.
  */
@@ -194,8 +194,8 @@ struct outlier_header {
     uint64_t chunks; /* of all segments */
     uint32_t inputs;
     uint32_t detector; /* enum outlier_detector */
-    uint32_t seals;
-    uint32_t epoch; /* of the statistics; see outlier_entry */
+    uint32_t epoch;    /* of the statistics; see outlier_entry */
+    uint32_t reserved;
     struct outlier_batch batch;
 };
 

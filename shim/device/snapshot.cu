@@ -10,19 +10,23 @@
 #include "device/snapshot_copy.cuh"
 #include "device/touch.cuh"
 
-static __device__ void finish(const snapshot_header &header, uint64_t base)
+/* One thread, while the kernel in front still ends: all that needs nothing of the program's memory.
+ * The ticket is asked for when all else is done, and would be a walk to memory away. */
+static __device__ void clerk_ahead(const snapshot_header &header)
 {
-    __syncthreads();
-    if (threadIdx.x)
-        return;
-    __threadfence();
-    if (atomicAdd(header.ticket, 1) != gridDim.x - 1)
-        return;
-    *header.ticket = 0;
-    __threadfence(); /* what all blocks have written is behind the seal's own fence */
-    uint64_t busy = stop_clock(header, header.seal != NULL);
-    if (header.seal)
-        write_seal(header, base, busy);
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(header.ticket));
+    if (!header.when)
+        prepare_place(header);
+}
+
+/* ... and when it has ended. */
+static __device__ void clerk_begin(const snapshot_header &header)
+{
+    if (header.when)
+        prepare_place(header);
+    if (blockIdx.x == 0)
+        start_clock(header);
+    shared_notes()->earlier = earlier_busy(header);
 }
 
 /* Where a snapshot waits for the outlier gate's word, on a launch that it has not called: nothing
@@ -32,43 +36,73 @@ static __device__ bool wanted(const snapshot_header &header)
     return !header.when || *(const volatile uint64_t *)header.when == header.sequence * 2 + 1;
 }
 
-template <class Call> static __device__ void copy(const Call &call)
+/* All threads, when they have copied. */
+static __device__ void finish(const snapshot_header &header, bool is_clerk)
 {
-    wait_for_stream();
-    if (!wanted(call.header))
+    const block_notes &notes = *shared_notes();
+    __syncthreads();
+    if (!is_clerk)
         return;
-    start_clock(call.header);
-    finish(call.header, copy_one(call, blockIdx.x));
+    let_next_come();
+    __threadfence();
+    if (atomicInc(header.ticket, gridDim.x - 1) != gridDim.x - 1)
+        return;
+    __threadfence(); /* what all blocks have written is there before the seal */
+    if (header.seals)
+        write_seal(header, header.place ? notes.base : header.base, notes.earlier);
+    else
+        stop_clock(header, notes.earlier);
 }
 
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
+template <class Call> static __device__ void copy(const Call &call)
+{
+    const snapshot_header &header = call.header;
+    const bool copies = threadIdx.x < SNAPSHOT_THREADS, is_clerk = threadIdx.x == SNAPSHOT_THREADS;
+    piece mine = {};
+    if (is_clerk)
+        clerk_ahead(header);
+    else if (copies)
+        mine = find_piece(call, blockIdx.x);
+    wait_for_stream();
+    if (!wanted(header))
+        return;
+    if (is_clerk)
+        clerk_begin(header);
+    if (copies)
+        copy_piece(call, mine);
+    else
+        share_place(header);
+    finish(header, is_clerk);
+}
+
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot(const __grid_constant__ snapshot_call call)
 {
     copy(call);
 }
 
 /* The same for a few segments: less for the driver to carry with each launch. */
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot_few(const __grid_constant__ snapshot_call_few call)
 {
     copy(call);
 }
 
 /* For a part of the items: those that are chosen are gathered. */
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot_subset(const __grid_constant__ snapshot_call_subset call)
 {
     copy(call);
 }
 
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot_subset_few(const __grid_constant__ snapshot_call_subset_few call)
 {
     copy(call);
 }
 
 /* With rows that other arrays name. */
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot_touch(const __grid_constant__ snapshot_call_touch call)
 {
     copy(call);
@@ -79,12 +113,16 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 5)
 template <void (*Pass)(const project_call &, uint64_t)>
 static __device__ void project(const project_call &call)
 {
+    const bool is_clerk = threadIdx.x == 0;
+    if (is_clerk)
+        clerk_ahead(call.header);
     wait_for_stream();
-    start_clock(call.header);
+    if (is_clerk)
+        clerk_begin(call.header);
     uint64_t base = share_place(call.header);
     if (base)
         Pass(call, base);
-    finish(call.header, base);
+    finish(call.header, is_clerk);
 }
 
 extern "C" __global__ void __launch_bounds__(PROJECT_THREADS)

@@ -11,8 +11,9 @@
 enum {
     SNAPSHOT_SEGMENTS = 32,
     SNAPSHOT_FEW = 4,
-    SNAPSHOT_THREADS = 256,
-    SNAPSHOT_UNIT = 16, /* bytes that a thread moves at once */
+    SNAPSHOT_THREADS = 256, /* of a block, that copy ... */
+    SNAPSHOT_CLERKS = 32,   /* ... and that see to all else meanwhile */
+    SNAPSHOT_UNIT = 16,     /* bytes that a thread moves at once */
     SNAPSHOT_UNROLL = 4,
     SNAPSHOT_GATHERS = 16, /* segments of a copy through a selection */
     SELECT_BLOCKS = 32,
@@ -53,8 +54,8 @@ struct snapshot_select {
  * apart (in the snapshot `outer_target`), the chosen items, `rows.source_pitch` bytes from one
  * item of the array to the next, `rows.target_pitch` from one chosen item to the next. A row is an
  * item, or, where items are dense, a whole block of them (by_block), the last of `last_bytes`. Any
- * unit of the selection times the source pitch is a multiple of SNAPSHOT_UNIT; else as a plain
- * segment.
+ * unit of the selection times the source pitch is a multiple of SNAPSHOT_UNIT, and all of its rows
+ * are counted in 32 bits; else as a plain segment.
  */
 struct snapshot_gather {
     struct snapshot_segment rows;
@@ -90,23 +91,27 @@ struct snapshot_touch {
     uint32_t reserved;
 };
 
-/* What the collector learns when a snapshot is complete: pinned host memory, `sequence` last. */
+/*
+ * What the collector learns when a snapshot is complete, in pinned host memory: when `sequence` is
+ * the check's and the words before it are of that sequence, too. Each of them is the sequence <<
+ * SEAL_BITS | its value (of both, what fits): they are written as soon as they are known, by
+ * whichever block, and without a fence, which would hold the program's stream for a microsecond.
+ */
 struct snapshot_seal {
-    uint64_t begin,
-        end;       /* what was taken of the arena, see reclaim.h; both 0: no room, nothing copied */
-    uint64_t base; /* device address of the snapshot */
-    uint64_t busy; /* nanoseconds that its copies held the stream */
+    uint64_t begin, end;       /* what was taken of the arena in units of SNAPSHOT_ALIGN, see
+                                  reclaim.h; the snapshot ends there. Equal: no room, nothing copied */
+    uint64_t started, stopped; /* %globaltimer; their difference: what its copies held the stream */
     uint64_t sequence;
     /* Or, by itself: the outlier gate did not call the launch, nothing was copied. The sequence <<
      * SEAL_TIME_BITS | nanoseconds that the look held the stream, as far as they go: one word that
      * needs no fence before it. */
     uint64_t ordinary;
-    /* Before the sequence: the bits of the elements that the header asks for, zero beyond their
-     * bytes. */
+    /* Behind a fence, before all of the seal: the bits of the elements that the header asks for,
+     * zero beyond their bytes. */
     uint64_t value[SNAPSHOT_VALUES];
 };
 
-enum { SEAL_TIME_BITS = 24, PLACE_BITS = 30, SNAPSHOT_ALIGN = 256 };
+enum { SEAL_TIME_BITS = 24, SEAL_BITS = 40, PLACE_BITS = 30, SNAPSHOT_ALIGN = 256 };
 
 /*
  * Where one slot's snapshot was placed; device memory, zero at first. `found` says it in one word,
@@ -115,11 +120,11 @@ enum { SEAL_TIME_BITS = 24, PLACE_BITS = 30, SNAPSHOT_ALIGN = 256 };
  * room.
  */
 struct snapshot_place {
-    uint64_t claimed;    /* the sequence whose place is being looked for, or was */
-    uint64_t found;      /* ... and the one that has one */
-    uint64_t begin, end; /* as in the seal */
-    uint64_t started;    /* %globaltimer at the beginning of the copy under way */
-    uint64_t busy;       /* of the copies of this snapshot that are done */
+    uint64_t claimed; /* the sequence whose place is being looked for, or was */
+    uint64_t found;   /* ... and the one that has one */
+    uint64_t
+        started;   /* %globaltimer at the beginning of the kernel under way, if it does not seal */
+    uint64_t busy; /* nanoseconds that those of this snapshot held the stream that are done */
 };
 
 #define SNAPSHOT_MOST_ARENA ((1ull << PLACE_BITS) * SNAPSHOT_ALIGN - SNAPSHOT_ALIGN)
@@ -127,6 +132,7 @@ struct snapshot_place {
 /* The arena of a context, in device memory but for the tail. */
 struct snapshot_arena {
     uint64_t bytes;
+    uint64_t lap;       /* the first power of two that is not below: offsets go round in it */
     uint64_t head;      /* all below was handed out */
     uint64_t tail_seen; /* the host's tail when it was last looked at */
     uint64_t *tail;     /* pinned host memory: all below is free again */
@@ -138,9 +144,9 @@ struct snapshot_arena {
  * ahead holds no memory for launches that have not run. `base` is the arena's; with `place` NULL
  * the snapshot's.
  *
- * Grid: as many blocks of SNAPSHOT_THREADS threads as all segments have chunks, at least one. The
- * last block to finish resets *ticket to 0 and, when `seal` is set, fills it in and writes the
- * sequence after a system-scope fence: whoever reads it may use the copies.
+ * Grid: as many blocks of SNAPSHOT_THREADS + SNAPSHOT_CLERKS threads as all segments have chunks,
+ * at least one. The last block to finish leaves *ticket 0 and, in a kernel that `seals`, makes the
+ * seal complete: whoever reads it may use the copies, on this GPU.
  */
 struct snapshot_header {
     uint64_t sequence;
@@ -151,7 +157,9 @@ struct snapshot_header {
     const uint64_t *when; /* sequence * 2 + 1 there: copy; anything else: do nothing; NULL: copy */
     uint64_t base;
     uint64_t bytes; /* of the snapshot, a multiple of SNAPSHOT_ALIGN */
+    uint32_t seals; /* 0 or 1: others follow */
     uint32_t segments;
+    uint32_t reserved;
     uint32_t values;                 /* elements of the snapshot whose bits go into the seal: */
     uint64_t value[SNAPSHOT_VALUES]; /* offset << 4 | bytes, aligned to them; none: 0 */
 };

@@ -8,8 +8,12 @@
 #include "device/early.cuh"
 #include "device/snapshot_abi.h"
 
-/* One unit at `offset` of a row: as a vector when it lies inside, else its valid bytes alone. */
-static __device__ void copy_edge(uint64_t source, uint64_t target, uint64_t bytes, uint64_t unit,
+/* What is not inline here is not the usual way of a copy: between the program's kernels the GPU has
+ * our code in none of its caches, and fetches what comes in one line sooner. What such a function
+ * needs of the parameters it is given by value. */
+
+/* A unit of a row that does not lie inside as a whole: its valid bytes alone. */
+static __device__ __noinline__ void copy_edge(uint64_t source, uint64_t target, uint64_t bytes, uint64_t unit,
                                  uint32_t skew)
 {
     /* Units are counted from the aligned address below the row, so they are aligned on both sides.
@@ -24,8 +28,9 @@ static __device__ void copy_edge(uint64_t source, uint64_t target, uint64_t byte
 
 /* Units [first, last) of one row, shared by `threads` threads; edges byte by byte. Several loads of
  * a thread are under way at once. */
-static __device__ void copy_row(uint64_t source, uint64_t target, uint64_t bytes, uint64_t first,
-                                uint64_t last, uint32_t thread, uint32_t threads)
+static __device__ __noinline__ void copy_row(uint64_t source, uint64_t target, uint64_t bytes,
+                                             uint64_t first, uint64_t last, uint32_t thread,
+                                             uint32_t threads)
 {
     const uint32_t skew = (uint32_t)(source % SNAPSHOT_UNIT);
     const uint4 *from = (const uint4 *)(source - skew);
@@ -70,9 +75,10 @@ static __device__ const snapshot_segment &rows_of(const snapshot_gather &segment
 }
 
 /* The array's number of the chosen item `index`. */
-static __device__ uint64_t select_item(const snapshot_select &select, uint64_t index)
+static __device__ uint64_t select_item(const snapshot_select &select, uint32_t index)
 {
-    uint64_t block = index / select.length, last = select.blocks - 1;
+    const uint32_t length = select.length < UINT32_MAX ? (uint32_t)select.length : UINT32_MAX;
+    uint32_t block = index / length, last = select.blocks - 1;
     block = block < last ? block : last;
     return (uint64_t)select.start[block] * select.unit + (index - block * select.length);
 }
@@ -91,11 +97,11 @@ static __device__ row_place place_row(const Call &call, const snapshot_gather &g
     const snapshot_segment &rows = gather.rows;
     if (!gather.chosen)
         return place_row(call, rows, row);
-    uint64_t outer = row / gather.chosen;
-    uint32_t index = (uint32_t)(row % gather.chosen);
+    uint32_t outer = (uint32_t)row / gather.chosen, index = (uint32_t)row % gather.chosen;
     bool is_last = gather.by_block && index == select.blocks - 1;
     uint64_t to = gather.by_block ? index * select.length : index;
-    uint64_t from = select_item(select, to);
+    uint64_t from = gather.by_block ? (uint64_t)select.start[index] * select.unit
+                                    : select_item(select, index);
     return {rows.source + outer * gather.outer_source + from * rows.source_pitch,
             rows.target + outer * gather.outer_target + to * rows.target_pitch,
             is_last ? gather.last_bytes : rows.row_bytes};
@@ -122,16 +128,15 @@ struct chunk_place {
 };
 
 template <class Call, class Segment>
-static __device__ chunk_place place_chunk(const Call &call, const Segment &segment, uint64_t chunk)
+static __device__ chunk_place place_chunk(const Call &call, const Segment &segment, uint32_t chunk)
 {
     chunk_place at;
     uint32_t per_row = rows_of(segment).chunks_per_row;
-    uint64_t row = per_row > 1 ? chunk / per_row : chunk;
-    uint64_t part = per_row > 1 ? chunk % per_row : 0;
+    uint32_t row = chunk / per_row, part = chunk % per_row;
     at.row = place_row(call, segment, row);
     at.skew = (uint32_t)(at.row.source % SNAPSHOT_UNIT);
     at.units = (at.skew + at.row.bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
-    at.first = part * (SNAPSHOT_CHUNK / SNAPSHOT_UNIT);
+    at.first = (uint64_t)part * (SNAPSHOT_CHUNK / SNAPSHOT_UNIT);
     at.last = at.first + SNAPSHOT_CHUNK / SNAPSHOT_UNIT;
     return at;
 }
@@ -145,15 +150,16 @@ static __device__ bool is_inner(const snapshot_segment &segment, const chunk_pla
 
 template <class Call, class Segment>
 static __device__ void copy_chunk(const Call &call, const Segment &segment, uint64_t base,
-                                  uint64_t chunk, const chunk_place &at)
+                                  uint32_t chunk)
 {
     const snapshot_segment &rows = rows_of(segment);
     if (rows.rows_per_chunk > 1) {
-        uint64_t first = chunk * rows.rows_per_chunk;
+        uint64_t first = (uint64_t)chunk * rows.rows_per_chunk;
         uint64_t last = first + rows.rows_per_chunk;
         copy_rows(call, segment, base, first, last < rows.rows ? last : rows.rows);
         return;
     }
+    const chunk_place at = place_chunk(call, segment, chunk);
     copy_row(at.row.source, base + at.row.target, at.row.bytes, at.first,
              at.last < at.units ? at.last : at.units, threadIdx.x, SNAPSHOT_THREADS);
 }
@@ -167,45 +173,70 @@ static __device__ uint64_t global_timer()
 
 /* The arena as it was at some time, all from one line of memory. */
 struct arena_seen {
-    uint64_t bytes, head, tail;
+    uint64_t bytes, lap, head, tail;
 };
 
 static __device__ arena_seen look_at(const snapshot_arena *arena)
 {
     const volatile uint64_t *head = &arena->head, *tail = &arena->tail_seen;
-    return {arena->bytes, *head, *tail};
+    return {arena->bytes, arena->lap, *head, *tail};
 }
 
-/* Takes room of the arena: a ring of ever growing offsets, in which no snapshot wraps around. Gives
- * the place's part of snapshot_place.found, 0 where there is none. */
-static __device__ uint64_t take_room(const snapshot_header &header, arena_seen seen)
+static __device__ uint64_t seal_word(uint64_t sequence, uint64_t value)
 {
-    snapshot_arena *arena = header.arena;
+    return sequence << SEAL_BITS | (value & (((uint64_t)1 << SEAL_BITS) - 1));
+}
+
+/* Who asks for room, how much of it, and whom to tell. */
+struct room_request {
+    snapshot_place *place;
+    snapshot_arena *arena;
+    snapshot_seal *seal;
+    uint64_t sequence, bytes;
+};
+
+static __device__ void tell_seal(const room_request &asked, uint64_t begin, uint64_t end)
+{
+    volatile snapshot_seal *seal = asked.seal;
+    if (!seal)
+        return;
+    seal->begin = seal_word(asked.sequence, begin / SNAPSHOT_ALIGN);
+    seal->end = seal_word(asked.sequence, end / SNAPSHOT_ALIGN);
+}
+
+/* Takes room of the arena: a ring of ever growing offsets, in which no snapshot wraps around, nor
+ * lies in the part of a lap behind the arena's end. Gives the place's part of snapshot_place.found,
+ * 0 where there is none. */
+static __device__ uint64_t take_room(const room_request &asked, arena_seen seen)
+{
+    snapshot_arena *arena = asked.arena;
     for (;;) {
-        uint64_t start = seen.head, at = start % seen.bytes;
-        if (at + header.bytes > seen.bytes)
-            start += seen.bytes - at;
-        uint64_t end = start + header.bytes;
-        if (end - seen.tail > seen.bytes) { /* far away: only looked at when needed */
+        uint64_t start = seen.head, at = start & (seen.lap - 1);
+        if (at + asked.bytes > seen.bytes)
+            start += seen.lap - at;
+        uint64_t end = start + asked.bytes;
+        if (end - seen.tail > seen.lap) { /* far away: only looked at when needed */
             seen.tail = *(volatile uint64_t *)arena->tail;
             *(volatile uint64_t *)&arena->tail_seen = seen.tail;
         }
         /* An arena that is all free takes any snapshot, wherever its head stands. */
-        bool room = end - seen.tail <= seen.bytes || seen.head == seen.tail;
+        bool room = end - seen.tail <= seen.lap || seen.head == seen.tail;
         uint64_t there =
             room ? atomicCAS((unsigned long long *)&arena->head, seen.head, end) : seen.head;
         if (there == seen.head) {
-            header.place->begin = room ? seen.head : 0;
-            header.place->end = room ? end : 0;
-            return room ? start % seen.bytes / SNAPSHOT_ALIGN + 1 : 0;
+            tell_seal(asked, room ? seen.head : 0, room ? end : 0);
+            return room ? (start & (seen.lap - 1)) / SNAPSHOT_ALIGN + 1 : 0;
         }
         seen.head = there;
     }
 }
 
-static __device__ void tell_place(const snapshot_header &header, uint64_t place)
+/* Gives what it tells. */
+static __device__ uint64_t tell_place(const room_request &asked, uint64_t room)
 {
-    *(volatile uint64_t *)&header.place->found = header.sequence << PLACE_BITS | place;
+    uint64_t found = asked.sequence << PLACE_BITS | room;
+    *(volatile uint64_t *)&asked.place->found = found;
+    return found;
 }
 
 /* The snapshot's address, from what was found; 0: there is no room. */
@@ -215,24 +246,21 @@ static __device__ uint64_t base_of(const snapshot_header &header, uint64_t found
     return place ? header.base + (place - 1) * SNAPSHOT_ALIGN : 0;
 }
 
-/* Thread 0: where this sequence's snapshot lies. The first block to ask finds the place, which it
- * does without waiting for any other; what it needs to know of the arena is under way while it
- * learns that it is the first. 0 when there is no room. */
-static __device__ uint64_t find_place(const snapshot_header &header)
+/* One thread of each block: where this sequence's snapshot lies. The first to ask finds the place,
+ * which it does without waiting for any other; what it needs to know of the arena is under way
+ * while it learns that it is the first. Gives snapshot_place.found. */
+static __device__ __noinline__ uint64_t find_place(room_request asked)
 {
-    snapshot_place *place = header.place;
-    arena_seen seen = look_at(header.arena);
-    uint64_t found = atomicMax((unsigned long long *)&place->claimed, header.sequence);
-    if (found < header.sequence) {
-        found = take_room(header, seen);
-        tell_place(header, found);
-        return base_of(header, found);
-    }
-    const uint64_t wanted = header.sequence << PLACE_BITS >> PLACE_BITS;
+    arena_seen seen = look_at(asked.arena);
+    uint64_t found =
+        atomicMax((unsigned long long *)&asked.place->claimed, (unsigned long long)asked.sequence);
+    if (found < asked.sequence)
+        return tell_place(asked, take_room(asked, seen));
+    const uint64_t wanted = asked.sequence << PLACE_BITS >> PLACE_BITS;
     do
-        found = *(const volatile uint64_t *)&place->found;
+        found = *(const volatile uint64_t *)&asked.place->found;
     while (found >> PLACE_BITS != wanted);
-    return base_of(header, found);
+    return found;
 }
 
 /* The bits of an element that the copies have put there, by whichever block. */
@@ -252,60 +280,121 @@ static __device__ uint64_t load_value(uint64_t address, uint32_t bytes)
     }
 }
 
-static __device__ void write_seal(const snapshot_header &header, uint64_t base, uint64_t busy)
+static __device__ __noinline__ void seal_value(volatile uint64_t *to, uint64_t base, uint64_t value)
 {
-    volatile snapshot_seal *seal = header.seal;
-    seal->begin = header.place ? *(volatile uint64_t *)&header.place->begin : 0;
-    seal->end = header.place ? *(volatile uint64_t *)&header.place->end : 0;
-    seal->base = base;
-    seal->busy = busy;
-    for (uint32_t i = 0; base && i < header.values; i++)
-        seal->value[i] = load_value(base + (header.value[i] >> 4), header.value[i] & 15);
+    *to = load_value(base + (value >> 4), value & 15);
     __threadfence_system();
-    seal->sequence = header.sequence;
 }
 
-/* The first block's clock starts the copy, the last one's ends it: kernels of a stream run one
- * after another, so both words belong to this launch alone. */
+/* ---- the clock: kernels of a stream run one after another, so its words are this launch's ---- */
+
+/* One thread of the first block. */
 static __device__ void start_clock(const snapshot_header &header)
 {
-    if (header.place && blockIdx.x == 0 && threadIdx.x == 0)
+    if (header.seals)
+        *(volatile uint64_t *)&header.seal->started = seal_word(header.sequence, global_timer());
+    else
         *(volatile uint64_t *)&header.place->started = global_timer();
 }
 
-/* What the copies of this snapshot took so far; counted from 0 again behind the sealing one. */
-static __device__ uint64_t stop_clock(const snapshot_header &header, bool seals)
+/* What the kernels in front took. */
+static __device__ uint64_t earlier_busy(const snapshot_header &header)
 {
-    if (!header.place)
-        return 0;
-    volatile uint64_t *busy = &header.place->busy;
-    uint64_t sum = *busy + (global_timer() - *(volatile uint64_t *)&header.place->started);
-    *busy = seals ? 0 : sum;
-    return sum;
+    return header.place ? *(volatile uint64_t *)&header.place->busy : 0;
 }
 
-/* The place for all threads; no wait at all where the host has chosen it. */
+/* One thread, when all that the kernel copies is there, of one that does not seal. */
+static __device__ void stop_clock(const snapshot_header &header, uint64_t earlier)
+{
+    volatile snapshot_place *place = header.place;
+    place->busy = earlier + (global_timer() - place->started);
+}
+
+/* One thread, when all copies are there. They need no fence of the system's: who runs on them reads
+ * them on this GPU, where the blocks' own fences have put them. */
+static __device__ void write_seal(const snapshot_header &header, uint64_t base, uint64_t earlier)
+{
+    volatile snapshot_seal *seal = header.seal;
+    if (base) {
+#pragma unroll 1
+        for (uint32_t i = 0; i < header.values; i++)
+            seal_value(&seal->value[i], base, header.value[i]);
+    }
+    if (earlier)
+        *(volatile uint64_t *)&header.place->busy = 0;
+    seal->stopped = seal_word(header.sequence, global_timer() + earlier);
+    seal->sequence = header.sequence;
+}
+
+/* ---- all threads of a block ---- */
+
+/* What a block has to remember. */
+struct block_notes {
+    uint64_t base;    /* of the snapshot, or 0 */
+    uint64_t earlier; /* earlier_busy */
+};
+
+static __device__ block_notes *shared_notes()
+{
+    __shared__ block_notes notes;
+    return &notes;
+}
+
+/* One thread, before the others come to share_place. */
+static __device__ void prepare_place(const snapshot_header &header)
+{
+    if (header.place)
+        shared_notes()->base = base_of(header, find_place({header.place, header.arena, header.seal,
+                                                      header.sequence, header.bytes}));
+}
+
+/* The place for all threads, 0 when there is no room; no wait at all where the host has chosen it.
+ */
 static __device__ uint64_t share_place(const snapshot_header &header)
 {
-    __shared__ uint64_t base;
     if (!header.place)
         return header.base;
-    if (threadIdx.x == 0)
-        base = find_place(header);
     __syncthreads();
-    return base;
+    return shared_notes()->base;
+}
+
+/* What a block copies: a chunk of a segment; `segment` as many as there are: nothing. An inner chunk
+ * begins at `from` and goes to `to`, an offset in the snapshot. */
+struct piece {
+    uint32_t segment, chunk;
+    bool inner;
+    uint64_t from, to;
+};
+
+/* Chunks are counted over all segments. From the parameters alone, which takes as long as a look at
+ * memory where no cache has them: while the kernel in front still ends. */
+template <class Call> static __device__ piece find_piece(const Call &call, uint32_t number)
+{
+    piece mine = {};
+    while (mine.segment + 1 < call.header.segments &&
+           number >= rows_of(call.segment[mine.segment + 1]).first_chunk)
+        mine.segment++;
+    if (mine.segment >= call.header.segments)
+        return mine;
+    const auto &segment = call.segment[mine.segment];
+    mine.chunk = number - (uint32_t)rows_of(segment).first_chunk;
+    const chunk_place at = place_chunk(call, segment, mine.chunk);
+    mine.inner = is_inner(rows_of(segment), at);
+    mine.from = at.row.source - at.skew + at.first * SNAPSHOT_UNIT;
+    mine.to = at.row.target - at.skew + at.first * SNAPSHOT_UNIT;
+    return mine;
 }
 
 /* All loads of a thread start before the place is known and before its first store. */
-static __device__ uint64_t copy_inner(const snapshot_header &header, const chunk_place &at)
+static __device__ uint64_t copy_inner(const snapshot_header &header, const piece &mine)
 {
-    const uint4 *from = (const uint4 *)(at.row.source - at.skew) + at.first + threadIdx.x;
+    const uint4 *from = (const uint4 *)mine.from + threadIdx.x;
     uint4 value[SNAPSHOT_UNROLL];
 #pragma unroll
     for (int i = 0; i < SNAPSHOT_UNROLL; i++)
         value[i] = from[i * SNAPSHOT_THREADS];
     uint64_t base = share_place(header);
-    uint4 *to = (uint4 *)(base + at.row.target - at.skew) + at.first + threadIdx.x;
+    uint4 *to = (uint4 *)(base + mine.to) + threadIdx.x;
     if (base) {
 #pragma unroll
         for (int i = 0; i < SNAPSHOT_UNROLL; i++)
@@ -314,24 +403,14 @@ static __device__ uint64_t copy_inner(const snapshot_header &header, const chunk
     return base;
 }
 
-/* Copies a chunk, counted over all segments; returns the snapshot's place, 0 where there is no
- * room. All threads of the block. */
-template <class Call> static __device__ uint64_t copy_one(const Call &call, uint64_t number)
+/* Copies it; returns the snapshot's place, 0 where there is no room. */
+template <class Call> static __device__ uint64_t copy_piece(const Call &call, const piece &mine)
 {
-    uint32_t index = 0;
-    while (index + 1 < call.header.segments &&
-           number >= rows_of(call.segment[index + 1]).first_chunk)
-        index++;
-    if (index >= call.header.segments)
-        return share_place(call.header); /* nothing to copy: the seal alone */
-    const auto &segment = call.segment[index];
-    uint64_t chunk = number - rows_of(segment).first_chunk;
-    chunk_place at = place_chunk(call, segment, chunk);
-    if (is_inner(rows_of(segment), at))
-        return copy_inner(call.header, at);
+    if (mine.inner)
+        return copy_inner(call.header, mine);
     uint64_t base = share_place(call.header);
-    if (base)
-        copy_chunk(call, segment, base, chunk, at);
+    if (base && mine.segment < call.header.segments) /* else the seal alone */
+        copy_chunk(call, call.segment[mine.segment], base, mine.chunk);
     return base;
 }
 

@@ -7,6 +7,7 @@
 #include "device/snapshot_copy.cuh"
 #include "device/touch_abi.h"
 
+enum : uint32_t { TOUCH_PIECE = ~0u };
 enum : uint32_t { TOUCH_EMPTY = ~0u, TOUCH_NONE = ~0u, TOUCH_OUTSIDE = ~0u - 1 };
 
 static __device__ int64_t load_id(uint64_t ids, uint64_t at, uint32_t bytes)
@@ -28,7 +29,7 @@ static __device__ int64_t program_id(const snapshot_call_touch &call, const snap
         uint64_t item = t % touch.dim[d];
         t /= touch.dim[d];
         if (d == touch.axis)
-            item = select_item(call.select, item);
+            item = select_item(call.select, (uint32_t)item);
         at += item * touch.stride[d];
     }
     return load_id(touch.ids, at, touch.id_bytes);
@@ -89,11 +90,22 @@ static __device__ void copy_touched(const snapshot_call_touch &call, const snaps
     }
 }
 
-/* As copy_one: the chunks of the segments, then those of touched rows. */
-static __device__ uint64_t copy_one(const snapshot_call_touch &call, uint64_t number)
+/* As for others: the chunks of the segments, then those of touched rows. */
+static __device__ piece find_piece(const snapshot_call_touch &call, uint32_t number)
 {
     if (number < call.touch[0].first_chunk)
-        return copy_one<snapshot_call_touch>(call, number);
+        return find_piece<snapshot_call_touch>(call, number);
+    piece mine = {};
+    mine.segment = TOUCH_PIECE;
+    mine.chunk = number;
+    return mine;
+}
+
+static __device__ uint64_t copy_piece(const snapshot_call_touch &call, const piece &mine)
+{
+    const uint32_t number = mine.chunk;
+    if (mine.segment != TOUCH_PIECE)
+        return copy_piece<snapshot_call_touch>(call, mine);
     uint32_t index = 0;
     while (index + 1 < call.touches && number >= call.touch[index + 1].first_chunk)
         index++;

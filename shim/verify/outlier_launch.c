@@ -4,8 +4,7 @@
 #include "verify/enqueue.h"
 
 static void describe(const struct side *side, const struct check *check,
-                     const struct outlier_plan *plan, enum snapshot_part part,
-                     struct outlier_header *header)
+                     const struct outlier_plan *plan, struct outlier_header *header)
 {
     const struct outlier_side *gate = &side->outlier;
     *header = (struct outlier_header){
@@ -14,7 +13,6 @@ static void describe(const struct side *side, const struct check *check,
         .seed = check->binding.call.seed,
         .inputs = plan->inputs,
         .detector = plan->detector,
-        .seals = part == SNAPSHOT_AFTER,
         .epoch = plan->epoch,
         .batch = plan->batch,
     };
@@ -57,7 +55,8 @@ static enum status enqueue_subset(struct side *side, const struct check *check,
                                                &call.select, call.segment);
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
         return refuse(chunks, err);
-    describe(side, check, plan, part, &call.outlier);
+    describe(side, check, plan, &call.outlier);
+    call.header.seals = part == SNAPSHOT_AFTER;
     call.outlier.chunks = chunks;
     memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
     return enqueue(&side->outlier, side->outlier.subset, &call, plan, launch, err);
@@ -79,7 +78,8 @@ enum status outlier_enqueue(struct side *side, const struct check *check,
     bool short_call = plan->inputs == 1 && call.header.segments <= SNAPSHOT_FEW;
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
         return refuse(chunks, err);
-    describe(side, check, plan, part, &call.outlier);
+    describe(side, check, plan, &call.outlier);
+    call.header.seals = part == SNAPSHOT_AFTER;
     call.outlier.chunks = chunks;
     memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
     if (!short_call)

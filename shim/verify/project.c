@@ -249,7 +249,7 @@ enum status project_before(struct side *side, const struct check *check, struct 
     if (call->product.before == 0)
         return STATUS_OK;
     snapshot_header_of(side, check, &call->header);
-    call->header.seal = NULL;
+    call->header.seals = 0;
     return launch_kernel(side, side->project_before, call, call->outputs.blocks, launch, err);
 }
 
@@ -258,7 +258,7 @@ enum status project_enqueue(struct side *side, struct check *check, struct proje
 {
     struct project_call *call = &plan->call;
     snapshot_header_of(side, check, &call->header);
-    call->header.seal = NULL;
+    call->header.seals = 0;
     enum status status = launch_kernel(side, side->project_factors, call,
                                        call->factors.blocks + call->outputs.blocks, launch, err);
     if (status)

@@ -22,21 +22,55 @@ static void hear(struct side *side, struct check *check)
     };
 }
 
-bool seal_seen(struct side *side, struct check *check)
+#define SEAL_MASK (((uint64_t)1 << SEAL_BITS) - 1)
+
+/* A word of the seal, if it is this check's. */
+static bool read_word(const uint64_t *word, const struct check *check, uint64_t *value)
+{
+    const uint64_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    *value = now & SEAL_MASK;
+    return now >> SEAL_BITS == check->sequence << SEAL_BITS >> SEAL_BITS;
+}
+
+/* Offsets in the arena grow for ever. No word holds such a one as a whole, but none that is taken
+ * lies far ahead of what is free. */
+static uint64_t offset_of(uint64_t value, uint64_t tail)
+{
+    const uint64_t low = tail / SNAPSHOT_ALIGN;
+    return (low + ((value - low) & SEAL_MASK)) * SNAPSHOT_ALIGN;
+}
+
+/* The words come in any order. */
+static bool read_copies(const struct side *side, struct check *check)
 {
     const struct snapshot_seal *seal = &side->seal[check->slot];
+    uint64_t begin, end, started, stopped;
+    if (__atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence ||
+        !read_word(&seal->begin, check, &begin) || !read_word(&seal->end, check, &end) ||
+        !read_word(&seal->started, check, &started) || !read_word(&seal->stopped, check, &stopped))
+        return false;
+    check->cost.copy = (stopped - started) & SEAL_MASK; /* a look that calls is part of the copy */
+    memcpy(check->value, seal->value, sizeof check->value);
+    if (begin == end)
+        return true;
+    check->begin = offset_of(begin, *side->tail);
+    check->end = offset_of(end, *side->tail);
+    check->arena = side->arena_base + ((check->end - check->arena_bytes) & (side->arena_lap - 1));
+    return true;
+}
+
+bool seal_seen(struct side *side, struct check *check)
+{
     if (check->heard)
         return true;
-    uint64_t ordinary = __atomic_load_n(&seal->ordinary, __ATOMIC_ACQUIRE);
+    check->arena = check->begin = check->end = 0;
+    check->cost.copy = check->cost.look = 0;
+    uint64_t ordinary = __atomic_load_n(&side->seal[check->slot].ordinary, __ATOMIC_ACQUIRE);
     check->ordinary = ordinary >> SEAL_TIME_BITS == check->sequence;
-    if (!check->ordinary && __atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence)
+    if (!check->ordinary && !read_copies(side, check))
         return false;
-    check->arena = check->ordinary ? 0 : seal->base;
-    check->begin = check->ordinary ? 0 : seal->begin;
-    check->end = check->ordinary ? 0 : seal->end;
-    check->cost.copy = check->ordinary ? 0 : seal->busy; /* a look that calls is part of the copy */
-    check->cost.look = check->ordinary ? ordinary & ((1u << SEAL_TIME_BITS) - 1) : 0;
-    memcpy(check->value, seal->value, sizeof check->value);
+    if (check->ordinary)
+        check->cost.look = ordinary & ((1u << SEAL_TIME_BITS) - 1);
     if (check->gate == GATE_OUTLIER)
         hear(side, check);
     if (check->end > side->newest)

@@ -287,12 +287,15 @@ static enum status make_arena(struct side *side, uint64_t bytes, struct error *e
         BEHIND = 256 /* ref_tensor.bytes: references read whole packs */
     };
     uint64_t most = bytes < SNAPSHOT_MOST_ARENA ? bytes : SNAPSHOT_MOST_ARENA;
-    struct snapshot_arena head = {.bytes = most / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN};
+    struct snapshot_arena head = {.bytes = most / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN, .lap = 1};
     CUdeviceptr tail = 0;
     enum status status = make_pinned((void **)&side->tail, &tail, sizeof(*side->tail), err);
     if (!status)
         status = make_device(&side->arena, HEAD + head.bytes + BEHIND, err);
+    while (head.lap < head.bytes)
+        head.lap *= 2;
     side->arena_bytes = head.bytes;
+    side->arena_lap = head.lap;
     side->arena_base = side->arena + HEAD;
     head.tail = (uint64_t *)(uintptr_t)tail;
     return status

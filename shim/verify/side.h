@@ -80,7 +80,7 @@ struct side {
         unsigned blocks;     /* that the GPU holds at once */
     } * reference;           /* by index in ref_builtins, then users', REF_VARIANTS each */
     struct side_users users; /* references that the registry brings along */
-    uint64_t arena_bytes;
+    uint64_t arena_bytes, arena_lap;
     CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it ... */
     CUdeviceptr arena_base;  /* ... and begins here */
     struct reclaim *reclaim; /* the collector's */

@@ -135,7 +135,8 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
         take_scratch(plan, binding, i);
         plan->has_before |= before;
         plan->touches |= is_touched;
-        if (plan->bytes > (uint64_t)1 << 48) {
+        bool countable = !plan->shape[i].chosen || plan->shape[i].rows <= UINT32_MAX;
+        if (plan->bytes > (uint64_t)1 << 48 || !countable) {
             error_set(why, STATUS_INVALID, "argument '%s' spans %llu bytes", array->name,
                       (unsigned long long)array->bytes);
             return SKIP_TOO_LARGE;
@@ -158,6 +159,7 @@ void snapshot_header_of(const struct side *side, const struct check *check,
                                                       slot * sizeof(struct snapshot_place)),
         .base = side->arena_base,
         .bytes = check->arena_bytes,
+        .seals = 1,
         .values = check->binding.values,
     };
     for (uint32_t i = 0; i < header->values; i++) {
@@ -189,9 +191,11 @@ static uint64_t fill_segment(struct snapshot_segment *segment, const struct snap
         segment->rows_per_chunk = (uint32_t)(SNAPSHOT_CHUNK / units);
         return first_chunk + (shape->rows + segment->rows_per_chunk - 1) / segment->rows_per_chunk;
     }
-    /* One unit more than the first row's need: rows may start at another offset in their unit. */
+    /* One unit more than the first row's need where rows start at other offsets in their unit. */
+    uint64_t apart = shape->source_pitch | (shape->chosen ? shape->outer_source : 0);
+    bool shifted = shape->rows > 1 && apart % SNAPSHOT_UNIT;
     uint64_t per_row =
-        (units + (shape->rows > 1 ? SNAPSHOT_UNIT : 0) + SNAPSHOT_CHUNK - 1) / SNAPSHOT_CHUNK;
+        (units + (shifted ? SNAPSHOT_UNIT : 0) + SNAPSHOT_CHUNK - 1) / SNAPSHOT_CHUNK;
     segment->chunks_per_row = (uint32_t)per_row;
     return first_chunk + shape->rows * per_row;
 }
@@ -253,7 +257,7 @@ static enum status enqueue(const struct side *side, CUfunction function, void *c
     const struct own_kernel kernel = {.function = function,
                                       .waits = side->snapshot_waits,
                                       .blocks = chunks ? (unsigned)chunks : 1,
-                                      .threads = SNAPSHOT_THREADS,
+                                      .threads = SNAPSHOT_THREADS + SNAPSHOT_CLERKS,
                                       .doing = "launching the snapshot kernel"};
     return enqueue_kernel(&kernel, call, launch, err);
 }
@@ -272,7 +276,7 @@ static void finish_header(const struct side *side, const struct check *check,
 {
     header->when = word_of(side, check);
     if (part == SNAPSHOT_BEFORE)
-        header->seal = NULL;
+        header->seals = 0;
 }
 
 static enum status copy_subset(struct side *side, const struct check *check,

@@ -57,7 +57,7 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
                                   struct snapshot_gather *segment);
 
 /* For whoever takes the check's place in the arena before a copy does: a header without segments,
- * whose seal he clears where he does not seal. */
+ * which seals. */
 void snapshot_header_of(const struct side *side, const struct check *check,
                         struct snapshot_header *header);
 

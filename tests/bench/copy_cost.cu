@@ -62,10 +62,11 @@ static void run_kernel(size_t bytes, bool pitched)
     call.header.base = target;
     call.header.sequence = ++sequence;
     call.header.seal = seal;
+    call.header.seals = 1;
     call.header.ticket = ticket;
     void *params[] = {&call};
-    CHECK(cuLaunchKernel(kernel, (unsigned)chunks, 1, 1, SNAPSHOT_THREADS, 1, 1, 0, stream, params,
-                         NULL));
+    CHECK(cuLaunchKernel(kernel, (unsigned)chunks, 1, 1, SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 1, 1,
+                         0, stream, params, NULL));
 }
 
 static void run_memcpy(size_t bytes, bool pitched)

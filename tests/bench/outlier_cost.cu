@@ -254,7 +254,7 @@ static void set_up(const char *path)
     call.outlier.answer = pinned<outlier_answer>(1);
     call.outlier.inputs = 1;
     call.outlier.detector = OUTLIER_FINGERPRINT;
-    call.outlier.seals = 1;
+    call.header.seals = 1;
     call.input[0].entry = device_zeroed<outlier_entry>(1);
 }
 
@@ -267,7 +267,7 @@ int main(int argc, char **argv)
     set_up(argv[1]);
     /* An outlier finds an arena with room for nothing: it is sealed without a copy. */
     snapshot_arena arena = {};
-    arena.bytes = 256;
+    arena.bytes = arena.lap = 256;
     arena.head = 1;
     arena.tail = pinned<uint64_t>(1);
     call.header.bytes = 512;

@@ -131,22 +131,28 @@ static inline const void *fake_no_image(void *user, const char *symbol, size_t *
     return NULL;
 }
 
+static uint64_t fake_seal_word(const struct snapshot_header *header, uint64_t value)
+{
+    return header->sequence << SEAL_BITS | value % (1ull << SEAL_BITS);
+}
+
 /* What thread 0 of the first block does on the GPU, and of each: the snapshot's address, or 0. */
 static uint64_t fake_find_place(const struct snapshot_header *header)
 {
     struct snapshot_arena *arena = header->arena;
     struct snapshot_place *place = header->place;
     uint64_t tail = __atomic_load_n(arena->tail, __ATOMIC_ACQUIRE);
-    uint64_t start = arena->head, at = arena->head % arena->bytes;
+    uint64_t start = arena->head, at = arena->head % arena->lap;
     if (place->found >> PLACE_BITS != header->sequence) {
         if (at + header->bytes > arena->bytes)
-            start += arena->bytes - at;
-        bool room = start + header->bytes - tail <= arena->bytes || arena->head == tail;
-        place->begin = room ? arena->head : 0;
-        place->end = room ? start + header->bytes : 0;
-        arena->head = room ? place->end : arena->head;
+            start += arena->lap - at;
+        bool room = start + header->bytes - tail <= arena->lap || arena->head == tail;
+        uint64_t begin = room ? arena->head : 0, end = room ? start + header->bytes : 0;
+        header->seal->begin = fake_seal_word(header, begin / SNAPSHOT_ALIGN);
+        header->seal->end = fake_seal_word(header, end / SNAPSHOT_ALIGN);
+        arena->head = room ? end : arena->head;
         place->found =
-            header->sequence << PLACE_BITS | (room ? start % arena->bytes / SNAPSHOT_ALIGN + 1 : 0);
+            header->sequence << PLACE_BITS | (room ? start % arena->lap / SNAPSHOT_ALIGN + 1 : 0);
     }
     uint64_t found = place->found % (1ull << PLACE_BITS);
     return found ? header->base + (found - 1) * SNAPSHOT_ALIGN : 0;
@@ -195,10 +201,8 @@ static void fake_gather(const struct snapshot_select *select, const struct snaps
 
 static void fake_seal(const struct snapshot_header *header, uint64_t base)
 {
-    header->seal->begin = header->place->begin;
-    header->seal->end = header->place->end;
-    header->seal->base = base;
-    header->seal->busy = atomic_load(&fake.copy_ns);
+    header->seal->started = fake_seal_word(header, 0);
+    header->seal->stopped = fake_seal_word(header, (uint64_t)atomic_load(&fake.copy_ns));
     for (uint32_t i = 0; base && i < header->values; i++) {
         header->seal->value[i] = 0;
         memcpy((void *)&header->seal->value[i], (void *)(uintptr_t)(base + (header->value[i] >> 4)),
@@ -208,8 +212,7 @@ static void fake_seal(const struct snapshot_header *header, uint64_t base)
         __atomic_store_n(&header->seal->sequence, header->sequence, __ATOMIC_RELEASE);
 }
 
-static void fake_copy(const struct snapshot_header *header, const struct snapshot_segment *segment,
-                      bool seals)
+static void fake_copy(const struct snapshot_header *header, const struct snapshot_segment *segment)
 {
     if (header->when && *header->when != header->sequence * 2 + 1)
         return;
@@ -218,13 +221,13 @@ static void fake_copy(const struct snapshot_header *header, const struct snapsho
         fake_segment(&segment[i], base);
         atomic_fetch_add(&fake.copied, 1);
     }
-    if (seals)
+    if (header->seals)
         fake_seal(header, base);
 }
 
 static void fake_copy_subset(const struct snapshot_header *header,
                              const struct snapshot_select *select,
-                             const struct snapshot_gather *segment, bool seals)
+                             const struct snapshot_gather *segment)
 {
     if (header->when && *header->when != header->sequence * 2 + 1)
         return;
@@ -233,7 +236,7 @@ static void fake_copy_subset(const struct snapshot_header *header,
         fake_gather(select, &segment[i], base);
         atomic_fetch_add(&fake.copied, 1);
     }
-    if (seals)
+    if (header->seals)
         fake_seal(header, base);
 }
 
@@ -248,9 +251,9 @@ static void fake_outlier(const struct snapshot_header *header, const struct outl
     bool room = called && base;
     outlier->slot->decision = header->sequence * 2 + room;
     if (room && some)
-        fake_copy_subset(header, &some->select, some->segment, outlier->seals);
+        fake_copy_subset(header, &some->select, some->segment);
     else if (room)
-        fake_copy(header, segment, outlier->seals);
+        fake_copy(header, segment);
     else if (called)
         fake_seal(header, base);
     else if (!atomic_load(&fake.hold_seals))
@@ -357,9 +360,9 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
     const struct outlier_call_few *few = params[0];
     const struct snapshot_call_subset *some = params[0];
     if (!strncmp(symbol, "cuvet_snapshot_subset", 21))
-        fake_copy_subset(&some->header, &some->select, some->segment, some->header.seal != NULL);
+        fake_copy_subset(&some->header, &some->select, some->segment);
     else if (!strncmp(symbol, "cuvet_snapshot", 14))
-        fake_copy(&copy->header, copy->segment, copy->header.seal != NULL);
+        fake_copy(&copy->header, copy->segment);
     else if (!strcmp(symbol, "cuvet_outlier"))
         fake_outlier(&look->header, &look->outlier, look->input, look->segment, NULL);
     else if (!strcmp(symbol, "cuvet_outlier_subset"))

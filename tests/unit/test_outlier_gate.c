@@ -419,11 +419,11 @@ static void a_full_arena_is_said_of_an_outlier(void **state)
     launch_ordinary(world, ORDINARY);
     struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
     struct snapshot_arena *arena = (struct snapshot_arena *)(uintptr_t)side->arena;
-    arena->head += arena->bytes; /* as if handed out */
+    arena->head += arena->lap; /* as if handed out */
     launch(world, 50);
     settle(world);
     assert_int_equal(world->skip[SKIP_ARENA_FULL], 1);
-    arena->head -= arena->bytes;
+    arena->head -= arena->lap;
     launch_ordinary(world, 1);
     assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY + 1);
 }

@@ -103,7 +103,8 @@ static void set_up(void)
     looks = 0;
     memset(&call, 0, sizeof(call));
     struct snapshot_arena *arena = bench_at(words + 1024);
-    *arena = (struct snapshot_arena){.bytes = 4096, .tail = (void *)(uintptr_t)(words + 2048)};
+    *arena = (struct snapshot_arena){
+        .bytes = 4096, .lap = 4096, .tail = (void *)(uintptr_t)(words + 2048)};
     call.header.seal = (void *)(uintptr_t)words;
     call.header.arena = (void *)(uintptr_t)(words + 1024);
     call.header.base = words;
@@ -112,7 +113,7 @@ static void set_up(void)
     call.outlier.slot = (void *)(uintptr_t)slot;
     call.outlier.answer = (void *)(uintptr_t)(words + 4096);
     call.outlier.detector = OUTLIER_FINGERPRINT;
-    call.outlier.seals = 1;
+    call.header.seals = 1;
 }
 
 static uint32_t draw(void)

@@ -124,14 +124,17 @@ static void a_snapshot_copies_just_its_rows(void **state)
     for (unsigned i = 0; i < BYTES; i++)
         ((uint8_t *)bench_at(source))[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
     struct snapshot_arena *arena = bench_at(words + 1024);
-    *arena = (struct snapshot_arena){.bytes = BYTES * 4, .tail = (void *)(uintptr_t)(words + 2048)};
+    *arena = (struct snapshot_arena){
+        .bytes = BYTES * 4, .lap = BYTES * 4, .tail = (void *)(uintptr_t)(words + 2048)};
     call.header.seal = (void *)(uintptr_t)words;
     call.header.ticket = (void *)(uintptr_t)(words + 512);
     call.header.arena = (void *)(uintptr_t)(words + 1024);
     call.header.base = room;
     call.header.place = (void *)(uintptr_t)(words + 3072);
     call.header.bytes = BYTES;
+    call.header.seals = 1;
     bench.launch.grid[0] = 4 + ROWS / 8;
+    bench.launch.block[0] = SNAPSHOT_THREADS + SNAPSHOT_CLERKS;
     for (unsigned turn = 1; turn <= 3; turn++) {
         call.header.sequence = turn;
         bench.launch.seed = turn == 1 ? 0 : turn;
@@ -139,8 +142,12 @@ static void a_snapshot_copies_just_its_rows(void **state)
         run_with(&call);
         const struct snapshot_seal *seal = bench_at(words);
         assert_int_equal(seal->sequence, turn);
-        assert_int_equal(seal->base, room + (turn - 1) * BYTES);
-        const uint8_t *from = bench_at(source), *to = bench_at(seal->base);
+        uint64_t begin = (turn - 1) * BYTES, word = (uint64_t)turn << SEAL_BITS;
+        assert_int_equal(seal->begin, word | begin / SNAPSHOT_ALIGN);
+        assert_int_equal(seal->end, word | (begin + BYTES) / SNAPSHOT_ALIGN);
+        assert_int_equal(seal->started >> SEAL_BITS, turn);
+        assert_int_equal(seal->stopped >> SEAL_BITS, turn);
+        const uint8_t *from = bench_at(source), *to = bench_at(room + begin);
         for (unsigned i = 0; i < BYTES; i++)
             if (to[i] != (is_copied(i) ? from[i] : 0xee))
                 fail_msg("byte %u of turn %u", i, turn);
