@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "tests/unit/says.h"
+
 void complain_to(void *user, const char *sentence)
 {
     struct complaints *complaints = user;
@@ -35,6 +37,34 @@ struct registry *registry_of(const char *text, struct complaints *complaints)
     unlink(path);
     rmdir(folder);
     return registry;
+}
+
+void entry_refused(const char *entry, const char *part)
+{
+    struct complaints complaints;
+    char text[2048];
+    snprintf(text, sizeof text, "version: 1\nkernels:\n- kernel: k\n  %s", entry);
+    registry_destroy(registry_of(text, &complaints));
+    expect_refused(entry, !complaints.count, complaints.text[0], part);
+}
+
+static struct arena signatures;
+
+const struct signature *signature_of(const char *text, const struct captures *captures)
+{
+    const struct signature *signature = NULL;
+    struct error err = {0};
+    if (signature_parse(&signature, &signatures, text, captures, &err))
+        fail_msg("%s", err.text);
+    return signature;
+}
+
+void signature_refused(const char *text, const struct captures *captures, const char *part)
+{
+    const struct signature *signature;
+    struct error err = {0};
+    bool accepted = !signature_parse(&signature, &signatures, text, captures, &err);
+    expect_refused(text, accepted, err.text, part);
 }
 
 struct param_layout layout_of(const unsigned *sizes)

@@ -13,22 +13,7 @@
 #include "verify/earlier.h"
 #include "verify/plan.h"
 
-#define SIZES(...)  ((const unsigned[]){__VA_ARGS__, 0})
-#define PARAMS(...) ((void *[]){__VA_ARGS__})
-
 /* ---- what is refused when a registry is read ---- */
-
-static void entry_refused(const char *entry, const char *part)
-{
-    struct complaints complaints;
-    char text[2048];
-    snprintf(text, sizeof text, "version: 1\nkernels:\n- kernel: k\n  %s", entry);
-    registry_destroy(registry_of(text, &complaints));
-    if (!complaints.count)
-        fail_msg("'%s' was accepted", entry);
-    if (!strstr(complaints.text[0], part))
-        fail_msg("'%s' does not say '%s'", complaints.text[0], part);
-}
 
 #define TWO(first, bind)                                                                           \
     "after: {kernel: f, signature: '" first "'}\n  signature: f32 y[n], i32 n\n"                   \

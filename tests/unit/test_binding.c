@@ -8,56 +8,21 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tests/unit/registry_fixture.h"
+#include "tests/unit/binding_fixture.h"
 #include "verify/binding.h"
-
-static struct binding b;
-static struct error why;
-
-/* Binds one entry for one launch of 3 x 5 x 1 blocks of 64 threads with these arguments. */
-static enum skip bind(const char *entry, const unsigned *sizes, void *const *params)
-{
-    struct resolved resolved = resolve_entry(entry, sizes);
-    struct launch launch = {.grid = {3, 5, 1}, .block = {64, 1, 1}, .params = params};
-    memset(&b, 0xa5, sizeof b);
-    why = (struct error){0};
-    enum skip skip = binding_make(resolved.spec, &launch, &b, &why);
-    for (int i = 0; skip == SKIP_NONE && i < b.arrays; i++) /* names die with the registry */
-        b.array[i].name = strcmp(b.array[i].name, "y") == 0 ? "y" : "other";
-    registry_destroy(resolved.registry);
-    return skip;
-}
 
 static uint64_t P = 0x10000, Q = 0x20000, R = 0x30000, zero_pointer = 0;
 static int32_t four = 4, six = 6, minus = -2, zero = 0;
 static int64_t eight = 8, huge = (int64_t)1 << 62;
 static float eps = 0.5f;
 
-#define SIZES(...)  ((const unsigned[]){__VA_ARGS__, 0})
-#define PARAMS(...) ((void *[]){__VA_ARGS__})
-
-static void expect_refusal(enum skip got, enum skip skip, const char *part)
-{
-    if (got != skip)
-        fail_msg("'%s', not '%s': %s", skip_text(got), skip_text(skip), why.text);
-    if (!strstr(why.text, part))
-        fail_msg("'%s' does not say '%s'", why.text, part);
-}
-
-static void expect_bound(enum skip got)
-{
-    if (got)
-        fail_msg("%s: %s", skip_text(got), why.text);
-}
-
 static void a_row_kernel_is_bound(void **state)
 {
     (void)state;
-    expect_bound(bind("kernel: k\n"
-                      "  signature: const bf16 x[rows:pitch][cols], const f32 w[cols],"
-                      " f32 y[rows][cols], i64 pitch, i32 cols, f32 eps\n"
-                      "  let: {rows: grid.x}\n  reference: rmsnorm\n",
-                      SIZES(8, 8, 8, 8, 4, 4), PARAMS(&P, &Q, &R, &eight, &six, &eps)));
+    expect_bound(bind_launch("signature: const bf16 x[rows:pitch][cols], const f32 w[cols],"
+                             " f32 y[rows][cols], i64 pitch, i32 cols, f32 eps\n"
+                             "  let: {rows: grid.x}\n  reference: rmsnorm\n",
+                             SIZES(8, 8, 8, 8, 4, 4), PARAMS(&P, &Q, &R, &eight, &six, &eps)));
     assert_int_equal(b.arrays, 3);
     assert_int_equal(b.tensors, 4);
     assert_int_equal(b.tensor_array[0], 0);
@@ -111,38 +76,39 @@ static void parameters_may_come_packed(void **state)
     registry_destroy(r.registry);
 }
 
-#define GELU(signature) "kernel: k\n  signature: " signature "\n  reference: gelu\n"
+#define GELU(signature) "signature: " signature "\n  reference: gelu\n"
 
 static void outer_dims_fold_where_they_nest(void **state)
 {
     (void)state;
-    expect_bound(bind(GELU("const f32 x[2][3:m][m], f32 y[6][m], i32 m"), SIZES(8, 8, 4),
-                      PARAMS(&P, &Q, &four)));
+    expect_bound(bind_launch(GELU("const f32 x[2][3:m][m], f32 y[6][m], i32 m"), SIZES(8, 8, 4),
+                             PARAMS(&P, &Q, &four)));
     assert_int_equal(b.call.size[0], 6);
     assert_int_equal(b.call.tensor[0].stride[0], 4);
-    expect_bound(bind(GELU("const f32 x[2:3 * 8][3:8][m], f32 y[2][1][3][m], i32 m"),
-                      SIZES(8, 8, 4), PARAMS(&P, &Q, &four)));
+    expect_bound(bind_launch(GELU("const f32 x[2:3 * 8][3:8][m], f32 y[2][1][3][m], i32 m"),
+                             SIZES(8, 8, 4), PARAMS(&P, &Q, &four)));
     assert_int_equal(b.call.tensor[0].dim[0], 6);
     assert_int_equal(b.call.tensor[0].stride[0], 8);
-    expect_refusal(bind(GELU("const f32 x[2:100][3:8][m], f32 y[6][m], i32 m"), SIZES(8, 8, 4),
-                        PARAMS(&P, &Q, &four)),
+    expect_refusal(bind_launch(GELU("const f32 x[2:100][3:8][m], f32 y[6][m], i32 m"),
+                               SIZES(8, 8, 4), PARAMS(&P, &Q, &four)),
                    SKIP_SHAPE, "'x' has 3 dims, formal 'x' takes 2, and the strides");
 }
 
 static void vectors_melt_into_the_last_dim(void **state)
 {
     (void)state;
-    expect_bound(bind(GELU("const float4 x[2:10][n], f32 y[2][4 * n], i32 n"), SIZES(8, 8, 4),
-                      PARAMS(&P, &Q, &six)));
+    expect_bound(bind_launch(GELU("const float4 x[2:10][n], f32 y[2][4 * n], i32 n"),
+                             SIZES(8, 8, 4), PARAMS(&P, &Q, &six)));
     assert_int_equal(b.call.size[1], 24);
     assert_int_equal(b.call.tensor[0].stride[0], 40); /* strides count vectors */
     assert_int_equal(b.array[0].bytes, 4 * (40 + 24));
-    expect_bound(bind(GELU("const float4 x[6:2], f32 y[6][4]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(
+        bind_launch(GELU("const float4 x[6:2], f32 y[6][4]"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.call.tensor[0].dim[1], 4);
     assert_int_equal(b.call.tensor[0].stride[0], 8);
 }
 
-#define BLOCKS(signature) "kernel: k\n  signature: " signature "\n  reference: dequantise_blocks\n"
+#define BLOCKS(signature) "signature: " signature "\n  reference: dequantise_blocks\n"
 
 /* Blocks are bytes to the copy; the reference counts elements along the last dim, and bytes between
  * rows and blocks. */
@@ -150,8 +116,8 @@ static void blocks_are_copied_as_bytes(void **state)
 {
     (void)state;
     static int32_t wide = 512, pitch = 3, odd = 300;
-    expect_bound(bind(BLOCKS("const q4_K w[3][n], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
-                      PARAMS(&P, &Q, &wide)));
+    expect_bound(bind_launch(BLOCKS("const q4_K w[3][n], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
+                             PARAMS(&P, &Q, &wide)));
     assert_int_equal(b.array[0].dtype, DTYPE_U8);
     assert_int_equal(b.array[0].blocks, DTYPE_Q4_K);
     assert_int_equal(b.array[1].blocks, DTYPE_NONE);
@@ -166,8 +132,8 @@ static void blocks_are_copied_as_bytes(void **state)
     assert_int_equal(w->stride[0], 2 * 144);
     assert_int_equal(w->stride[1], 144);
 
-    expect_bound(bind(BLOCKS("const q8_0 w[3:p][64], f32 y[3][64], i32 p"), SIZES(8, 8, 4),
-                      PARAMS(&P, &Q, &pitch)));
+    expect_bound(bind_launch(BLOCKS("const q8_0 w[3:p][64], f32 y[3][64], i32 p"), SIZES(8, 8, 4),
+                             PARAMS(&P, &Q, &pitch)));
     assert_int_equal(b.array[0].ndim, 2);
     assert_int_equal(b.array[0].dim[1], 2 * 34);
     assert_int_equal(b.array[0].stride[0], 3 * 34);
@@ -175,23 +141,23 @@ static void blocks_are_copied_as_bytes(void **state)
     assert_int_equal(b.array[0].bytes, 2 * 3 * 34 + 2 * 34);
     assert_int_equal(b.call.tensor[0].stride[0], 3 * 34);
 
-    expect_bound(bind(BLOCKS("const q8_0 w[3:77 bytes][64:38 bytes], f32 y[3][64], i32 p"),
-                      SIZES(8, 8, 4), PARAMS(&P, &Q, &pitch)));
+    expect_bound(bind_launch(BLOCKS("const q8_0 w[3:77 bytes][64:38 bytes], f32 y[3][64], i32 p"),
+                             SIZES(8, 8, 4), PARAMS(&P, &Q, &pitch)));
     assert_int_equal(b.call.tensor[0].stride[0], 77);
     assert_int_equal(b.call.tensor[0].stride[1], 38);
     assert_int_equal(b.array[0].bytes, 2 * 77 + 38 + 34);
 
-    expect_bound(bind(BLOCKS("const q4_0 w[2][3][n], f32 y[6][n], i32 n"), SIZES(8, 8, 4),
-                      PARAMS(&P, &Q, &wide)));
+    expect_bound(bind_launch(BLOCKS("const q4_0 w[2][3][n], f32 y[6][n], i32 n"), SIZES(8, 8, 4),
+                             PARAMS(&P, &Q, &wide)));
     assert_int_equal(b.call.size[0], 6);
     assert_int_equal(b.call.size[1], 512);
     assert_int_equal(b.call.tensor[0].stride[0], 16 * 18);
 
-    expect_refusal(bind(BLOCKS("const q4_K w[3][n], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
-                        PARAMS(&P, &Q, &odd)),
+    expect_refusal(bind_launch(BLOCKS("const q4_K w[3][n], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
+                               PARAMS(&P, &Q, &odd)),
                    SKIP_SHAPE, "'w' has 300 columns, no whole blocks of q4_K, which have 256");
-    expect_refusal(bind(BLOCKS("const q4_0 w[3][512], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
-                        PARAMS(&P, &Q, &odd)),
+    expect_refusal(bind_launch(BLOCKS("const q4_0 w[3][512], f32 y[3][n], i32 n"), SIZES(8, 8, 4),
+                               PARAMS(&P, &Q, &odd)),
                    SKIP_SHAPE, "cols is 512 by 'w' and 300 by 'y'");
 }
 
@@ -212,7 +178,8 @@ static void coded_formals_take_blocks(void **state)
 static void geometry_keeps_no_order(void **state)
 {
     (void)state;
-    expect_bound(bind(GELU("const f32 x[4:1][6:4], f32 y[4][6:10]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(
+        bind_launch(GELU("const f32 x[4:1][6:4], f32 y[4][6:10]"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.array[0].ndim, 1); /* transposed, yet contiguous */
     assert_int_equal(b.array[0].dim[0], 24);
     assert_int_equal(b.call.tensor[0].stride[1], 4);
@@ -226,31 +193,35 @@ static void geometry_keeps_no_order(void **state)
 static void reads_may_overlap_and_writes_may_not(void **state)
 {
     (void)state;
-    expect_bound(bind(GELU("const f32 x[4:1][3:1], f32 y[4][3]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(
+        bind_launch(GELU("const f32 x[4:1][3:1], f32 y[4][3]"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.array[0].ndim, 1);
     assert_int_equal(b.array[0].dim[0], 6);
-    expect_bound(bind(GELU("const f32 x[4:0][3], f32 y[4][3]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(
+        bind_launch(GELU("const f32 x[4:0][3], f32 y[4][3]"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.array[0].dim[0], 3);
     assert_int_equal(b.call.tensor[0].stride[0], 0);
-    expect_refusal(bind(GELU("const f32 x[4][3], f32 y[4:1][3:1]"), SIZES(8, 8), PARAMS(&P, &Q)),
-                   SKIP_SHAPE, "'y' is written, but its strides let elements overlap");
-    expect_refusal(bind(GELU("const f32 x[4][3], f32 y[4:0][3]"), SIZES(8, 8), PARAMS(&P, &Q)),
-                   SKIP_SHAPE, "'y' is written");
+    expect_refusal(
+        bind_launch(GELU("const f32 x[4][3], f32 y[4:1][3:1]"), SIZES(8, 8), PARAMS(&P, &Q)),
+        SKIP_SHAPE, "'y' is written, but its strides let elements overlap");
+    expect_refusal(
+        bind_launch(GELU("const f32 x[4][3], f32 y[4:0][3]"), SIZES(8, 8), PARAMS(&P, &Q)),
+        SKIP_SHAPE, "'y' is written");
 }
 
 static void sizes_that_disagree_name_both(void **state)
 {
     (void)state;
-    expect_refusal(bind(GELU("const f32 x[n], f32 y[m], i32 n, i32 m"), SIZES(8, 8, 4, 4),
-                        PARAMS(&P, &Q, &four, &six)),
+    expect_refusal(bind_launch(GELU("const f32 x[n], f32 y[m], i32 n, i32 m"), SIZES(8, 8, 4, 4),
+                               PARAMS(&P, &Q, &four, &six)),
                    SKIP_SHAPE, "cols is 4 by 'x' and 6 by 'y'");
-    expect_refusal(bind("kernel: k\n  signature: const f32 x[n], f32 y[n], i32 n, i32 m\n"
-                        "  reference: gelu\n  bind: {cols: m}\n",
-                        SIZES(8, 8, 4, 4), PARAMS(&P, &Q, &four, &six)),
+    expect_refusal(bind_launch("signature: const f32 x[n], f32 y[n], i32 n, i32 m\n"
+                               "  reference: gelu\n  bind: {cols: m}\n",
+                               SIZES(8, 8, 4, 4), PARAMS(&P, &Q, &four, &six)),
                    SKIP_SHAPE, "cols is 4 by 'x' and 6 by 'm'");
-    expect_refusal(bind("kernel: k\n  signature: const f32 x[2][n][4], f32 y[2][4], i32 n\n"
-                        "  reference: silu_and_mul\n",
-                        SIZES(8, 8, 4), PARAMS(&P, &Q, &four)),
+    expect_refusal(bind_launch("signature: const f32 x[2][n][4], f32 y[2][4], i32 n\n"
+                               "  reference: silu_and_mul\n",
+                               SIZES(8, 8, 4), PARAMS(&P, &Q, &four)),
                    SKIP_SHAPE, "dim 1 of 'x' is 4; formal 'x' takes 2");
 }
 
@@ -258,81 +229,81 @@ static void bad_sizes_are_refused(void **state)
 {
     (void)state;
     const char *entry = GELU("const f32 x[n], f32 y[n], i32 n");
-    expect_refusal(bind(entry, SIZES(8, 8, 4), PARAMS(&P, &Q, &zero)), SKIP_EMPTY,
+    expect_refusal(bind_launch(entry, SIZES(8, 8, 4), PARAMS(&P, &Q, &zero)), SKIP_EMPTY,
                    "'x': extent n is 0");
-    expect_refusal(bind(entry, SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)), SKIP_SHAPE,
+    expect_refusal(bind_launch(entry, SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)), SKIP_SHAPE,
                    "'x': extent n is -2");
     const char *wide = GELU("const f32 x[n][n], f32 y[1][n], i64 n");
-    expect_refusal(bind(wide, SIZES(8, 8, 8), PARAMS(&P, &Q, &huge)), SKIP_SHAPE,
+    expect_refusal(bind_launch(wide, SIZES(8, 8, 8), PARAMS(&P, &Q, &huge)), SKIP_SHAPE,
                    "'x' would span more than 2^48 bytes");
     const char *pitched = GELU("const f32 x[2:n bytes][1], f32 y[2][1], i32 n");
-    expect_bound(bind(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &four)));
+    expect_bound(bind_launch(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &four)));
     assert_int_equal(b.call.tensor[0].stride[0], 1);
-    expect_refusal(bind(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &six)), SKIP_SHAPE,
+    expect_refusal(bind_launch(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &six)), SKIP_SHAPE,
                    "'x': stride n is 6 bytes, no multiple of 4");
-    expect_refusal(bind(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)), SKIP_SHAPE,
+    expect_refusal(bind_launch(pitched, SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)), SKIP_SHAPE,
                    "'x': stride n is -2");
 }
 
 static void faults_of_expressions_are_shown(void **state)
 {
     (void)state;
-    expect_refusal(
-        bind(GELU("const f32 x[24 / n], f32 y[4], i32 n"), SIZES(8, 8, 4), PARAMS(&P, &Q, &zero)),
-        SKIP_SHAPE, "x: 24 / n: division by zero (n = 0)");
-    expect_refusal(
-        bind(GELU("const f32 x[n * n], f32 y[4], i64 n"), SIZES(8, 8, 8), PARAMS(&P, &Q, &huge)),
-        SKIP_SHAPE, "x: n * n: more than 64 bits (n = 4611686018427387904)");
+    expect_refusal(bind_launch(GELU("const f32 x[24 / n], f32 y[4], i32 n"), SIZES(8, 8, 4),
+                               PARAMS(&P, &Q, &zero)),
+                   SKIP_SHAPE, "x: 24 / n: division by zero (n = 0)");
+    expect_refusal(bind_launch(GELU("const f32 x[n * n], f32 y[4], i64 n"), SIZES(8, 8, 8),
+                               PARAMS(&P, &Q, &huge)),
+                   SKIP_SHAPE, "x: n * n: more than 64 bits (n = 4611686018427387904)");
     uint64_t most = UINT64_MAX;
     expect_refusal(
-        bind(GELU("const f32 x[n], f32 y[n], u64 n"), SIZES(8, 8, 8), PARAMS(&P, &Q, &most)),
+        bind_launch(GELU("const f32 x[n], f32 y[n], u64 n"), SIZES(8, 8, 8), PARAMS(&P, &Q, &most)),
         SKIP_SHAPE, "'n' is 18446744073709551615, too large");
-    expect_bound(bind("kernel: k\n  signature: const f32 x[4], f32 y[4], i32 n\n"
-                      "  let: {unused: 1 / n}\n  reference: gelu\n",
-                      SIZES(8, 8, 4), PARAMS(&P, &Q, &zero)));
+    expect_bound(bind_launch("signature: const f32 x[4], f32 y[4], i32 n\n"
+                             "  let: {unused: 1 / n}\n  reference: gelu\n",
+                             SIZES(8, 8, 4), PARAMS(&P, &Q, &zero)));
 }
 
 static void null_pointers_need_leave(void **state)
 {
     (void)state;
 #define NORM(w)                                                                                    \
-    "kernel: k\n  signature: const f32 x[2][4], const f32 " w "[4], f32 y[2][4]\n"                 \
+    "signature: const f32 x[2][4], const f32 " w "[4], f32 y[2][4]\n"                              \
     "  reference: rmsnorm\n  bind: {eps: 1e-6}\n"
-    expect_refusal(bind(NORM("w"), SIZES(8, 8, 8), PARAMS(&P, &zero_pointer, &R)),
+    expect_refusal(bind_launch(NORM("w"), SIZES(8, 8, 8), PARAMS(&P, &zero_pointer, &R)),
                    SKIP_NULL_POINTER, "'w' is null; the signature does not say 'w?'");
-    expect_bound(bind(NORM("w?"), SIZES(8, 8, 8), PARAMS(&P, &zero_pointer, &R)));
+    expect_bound(bind_launch(NORM("w?"), SIZES(8, 8, 8), PARAMS(&P, &zero_pointer, &R)));
     assert_int_equal(b.arrays, 2);
     assert_int_equal(b.tensor_array[1], -1);
     assert_true(b.call.tensor[1].absent == 1);
     assert_true(b.call.scalar[0] == 1e-6);
-    expect_refusal(bind(GELU("const f32 x?[4], f32 y[4]"), SIZES(8, 8), PARAMS(&zero_pointer, &Q)),
-                   SKIP_NULL_POINTER, "'x' is absent, and the reference needs it for 'x'");
+    expect_refusal(
+        bind_launch(GELU("const f32 x?[4], f32 y[4]"), SIZES(8, 8), PARAMS(&zero_pointer, &Q)),
+        SKIP_NULL_POINTER, "'x' is absent, and the reference needs it for 'x'");
 }
 
 static void when_excludes_arguments(void **state)
 {
     (void)state;
-    const char *entry =
-        "kernel: k\n  signature: const f32 x[2][4], const f32 w[4 / n], f32 y[2][4],"
-        " i32 n\n  when: {w: n != 0}\n  reference: rmsnorm\n  bind: {eps: 0}\n";
-    expect_bound(bind(entry, SIZES(8, 8, 8, 4), PARAMS(&P, &Q, &R, &zero)));
+    const char *entry = "signature: const f32 x[2][4], const f32 w[4 / n], f32 y[2][4],"
+                        " i32 n\n  when: {w: n != 0}\n  reference: rmsnorm\n  bind: {eps: 0}\n";
+    expect_bound(bind_launch(entry, SIZES(8, 8, 8, 4), PARAMS(&P, &Q, &R, &zero)));
     assert_int_equal(b.arrays, 2);
     int32_t one = 1;
-    expect_bound(bind(entry, SIZES(8, 8, 8, 4), PARAMS(&P, &Q, &R, &one)));
+    expect_bound(bind_launch(entry, SIZES(8, 8, 8, 4), PARAMS(&P, &Q, &R, &one)));
     assert_int_equal(b.arrays, 3);
 }
 
 static void inout_is_one_array_behind_two_formals(void **state)
 {
     (void)state;
-    expect_bound(bind("kernel: k\n  signature: inout f32 y[4]\n  reference: gelu\n  bind: {x: y}\n",
-                      SIZES(8), PARAMS(&P)));
+    expect_bound(bind_launch("signature: inout f32 y[4]\n  reference: gelu\n  bind: {x: y}\n",
+                             SIZES(8), PARAMS(&P)));
     assert_int_equal(b.arrays, 1);
     assert_int_equal(b.tensor_array[0], 0);
     assert_int_equal(b.tensor_array[1], 0);
     assert_int_equal(b.array[0].role, ROLE_INOUT);
     assert_int_equal(b.call.tensor[1].accumulates, 0);
-    expect_bound(bind(GELU("const f32 x[4], acc f32 y[4]"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(bind_launch(GELU("const f32 x[4], acc f32 y[4]"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.call.tensor[1].accumulates, 1);
     assert_int_equal(b.call.tensor[0].accumulates, 0);
 }
@@ -343,19 +314,19 @@ static void scalars_come_in_all_types(void **state)
     uint16_t half = 0x3e00, bf16 = 0x4040;
     double wide = -2.25;
 #define SCALE(type)                                                                                \
-    "kernel: k\n  signature: const f32 x[4], f32 y[4], " type " alpha\n"                           \
+    "signature: const f32 x[4], f32 y[4], " type " alpha\n"                                        \
     "  reference: scale\n"
-    expect_bound(bind(SCALE("f16"), SIZES(8, 8, 2), PARAMS(&P, &Q, &half)));
+    expect_bound(bind_launch(SCALE("f16"), SIZES(8, 8, 2), PARAMS(&P, &Q, &half)));
     assert_true(b.call.scalar[0] == 1.5);
-    expect_bound(bind(SCALE("bf16"), SIZES(8, 8, 2), PARAMS(&P, &Q, &bf16)));
+    expect_bound(bind_launch(SCALE("bf16"), SIZES(8, 8, 2), PARAMS(&P, &Q, &bf16)));
     assert_true(b.call.scalar[0] == 3);
-    expect_bound(bind(SCALE("double"), SIZES(8, 8, 8), PARAMS(&P, &Q, &wide)));
+    expect_bound(bind_launch(SCALE("double"), SIZES(8, 8, 8), PARAMS(&P, &Q, &wide)));
     assert_true(b.call.scalar[0] == -2.25);
-    expect_bound(bind(SCALE("int"), SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)));
+    expect_bound(bind_launch(SCALE("int"), SIZES(8, 8, 4), PARAMS(&P, &Q, &minus)));
     assert_true(b.call.scalar[0] == -2);
-    expect_bound(bind("kernel: k\n  signature: const f32 x[4], f32 y[4]\n  reference: scale\n"
-                      "  bind: {alpha: grid.x * grid.y}\n",
-                      SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(bind_launch("signature: const f32 x[4], f32 y[4]\n  reference: scale\n"
+                             "  bind: {alpha: grid.x * grid.y}\n",
+                             SIZES(8, 8), PARAMS(&P, &Q)));
     assert_true(b.call.scalar[0] == 15);
 }
 
@@ -366,10 +337,9 @@ static void structs_by_value_are_read(void **state)
         uint64_t x, y;
         uint16_t pad, n;
     } by_value = {0x1000, 0x2000, 1, 7};
-    expect_bound(
-        bind("kernel: k\n  signature: i32 first, struct 24 {const f32 x[n] @0, f32 y[n] @8,"
-             " u16 n @18} s\n  reference: gelu\n",
-             SIZES(4, 24), PARAMS(&four, &by_value)));
+    expect_bound(bind_launch("signature: i32 first, struct 24 {const f32 x[n] @0, f32 y[n] @8,"
+                             " u16 n @18} s\n  reference: gelu\n",
+                             SIZES(4, 24), PARAMS(&four, &by_value)));
     assert_int_equal(b.array[1].address, 0x2000);
     assert_int_equal(b.call.size[1], 7);
 }
@@ -378,15 +348,15 @@ static void tolerances_reach_the_call(void **state)
 {
     (void)state;
 #define MATMUL(row)                                                                                \
-    "kernel: k\n  signature: const f32 a[2][3], const f32 b[3][4], f32 c[2][4]\n"                  \
+    "signature: const f32 a[2][3], const f32 b[3][4], f32 c[2][4]\n"                               \
     "  reference: matmul\n  tolerance: " row "\n"
-    expect_bound(bind(MATMUL("{inputs: tf32, accumulate: f64, lambda: 3}"), SIZES(8, 8, 8),
-                      PARAMS(&P, &Q, &R)));
+    expect_bound(bind_launch(MATMUL("{inputs: tf32, accumulate: f64, lambda: 3}"), SIZES(8, 8, 8),
+                             PARAMS(&P, &Q, &R)));
     assert_true(b.call.input_roundoff == 0x1p-11 && b.call.unit_roundoff == 0x1p-53);
     assert_true(b.call.lambda == 3 && b.call.underflow == 0x1p-1022);
     assert_true(b.call.scalar[0] == 1);
-    expect_bound(
-        bind(MATMUL("{rule: close, rtol: 0.5, atol: 0.25}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    expect_bound(bind_launch(MATMUL("{rule: close, rtol: 0.5, atol: 0.25}"), SIZES(8, 8, 8),
+                             PARAMS(&P, &Q, &R)));
     const struct ref_tensor *c = &b.call.tensor[3];
     assert_int_equal(c->rule, RULE_CLOSE);
     assert_true(c->rtol == 0.5 && c->atol == 0.25);
@@ -396,21 +366,21 @@ static void tolerances_reach_the_call(void **state)
 static void contracts_reach_the_call(void **state)
 {
     (void)state;
-    expect_bound(bind(MATMUL("{accumulate: fp8_tensor}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    expect_bound(
+        bind_launch(MATMUL("{accumulate: fp8_tensor}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
     assert_true(b.call.unit_roundoff == 0x1p-24 && b.call.underflow == 0x1p-126);
     assert_true(b.call.chain_roundoff == 0x1.1p-13 && b.call.chain == 128);
-    expect_bound(bind(MATMUL("{accumulate: fp8_fast}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    expect_bound(bind_launch(MATMUL("{accumulate: fp8_fast}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
     assert_true(b.call.chain_roundoff == 0x1.1p-13 && b.call.chain == 0);
-    expect_bound(bind(MATMUL("{false_alarm: 1e-6}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    expect_bound(bind_launch(MATMUL("{false_alarm: 1e-6}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
     assert_float_equal(b.call.lambda, 5.76, 0.01); /* sqrt(2 ln(2 * 8 / 1e-6)) */
     assert_true(b.call.chain_roundoff == 0);
-    expect_bound(bind(MATMUL("{rule: stochastic}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    expect_bound(bind_launch(MATMUL("{rule: stochastic}"), SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
     assert_int_equal(b.call.tensor[3].rule, RULE_STOCHASTIC);
     assert_true(b.call.lambda == 8);
-    expect_bound(
-        bind("kernel: k\n  signature: const f32 x[2][4], f32 y[2][4]\n  reference: softmax\n"
-             "  tolerance: {masked_rows: any}\n",
-             SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(bind_launch("signature: const f32 x[2][4], f32 y[2][4]\n  reference: softmax\n"
+                             "  tolerance: {masked_rows: any}\n",
+                             SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.call.masked_rows, MASKED_ANY);
 }
 
@@ -418,15 +388,18 @@ static void rounding_points_reach_the_call(void **state)
 {
     (void)state;
 #define POINTED(type, row)                                                                         \
-    "kernel: k\n  signature: const " type " x[4][8], " type " y[4][8]\n  reference: rmsnorm\n"     \
+    "signature: const " type " x[4][8], " type " y[4][8]\n  reference: rmsnorm\n"                  \
     "  bind: {eps: 0}\n  tolerance: " row "\n"
-    expect_bound(bind(POINTED("bf16", "{rounding: {xhat: output}}"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(
+        bind_launch(POINTED("bf16", "{rounding: {xhat: output}}"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.call.point[0], DTYPE_BF16);
-    expect_bound(bind(POINTED("f16", "{rounding: {xhat: output?}}"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(
+        bind_launch(POINTED("f16", "{rounding: {xhat: output?}}"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.call.point[0], DTYPE_F16 | REF_POINT_MAY);
-    expect_bound(bind(POINTED("f16", "{rounding: {xhat: bf16}}"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(
+        bind_launch(POINTED("f16", "{rounding: {xhat: bf16}}"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.call.point[0], DTYPE_BF16);
-    expect_bound(bind(POINTED("f16", "{}"), SIZES(8, 8), PARAMS(&P, &Q)));
+    expect_bound(bind_launch(POINTED("f16", "{}"), SIZES(8, 8), PARAMS(&P, &Q)));
     assert_int_equal(b.call.point[0], DTYPE_NONE);
 }
 
@@ -434,13 +407,13 @@ static void rounding_points_reach_the_call(void **state)
 static void attention_is_bound_in_either_layout(void **state)
 {
     (void)state;
-    expect_bound(bind("kernel: k\n"
-                      "  signature: const bf16 q[2:4 * T * 8][T:8][4:T * 8][8],"
-                      " const bf16 k[2:2 * S * 8][S:8][2:S * 8][8],"
-                      " const bf16 v[2:2 * S * 8][S:8][2:S * 8][8],"
-                      " bf16 y[2:4 * T * 8][T:8][4:T * 8][8], i32 T, i32 S, f32 scale\n"
-                      "  reference: attention\n  bind: {right: 0, bottom: 0}\n",
-                      SIZES(8, 8, 8, 8, 4, 4, 4), PARAMS(&P, &Q, &Q, &R, &four, &six, &eps)));
+    expect_bound(bind_launch("signature: const bf16 q[2:4 * T * 8][T:8][4:T * 8][8],"
+                             " const bf16 k[2:2 * S * 8][S:8][2:S * 8][8],"
+                             " const bf16 v[2:2 * S * 8][S:8][2:S * 8][8],"
+                             " bf16 y[2:4 * T * 8][T:8][4:T * 8][8], i32 T, i32 S, f32 scale\n"
+                             "  reference: attention\n  bind: {right: 0, bottom: 0}\n",
+                             SIZES(8, 8, 8, 8, 4, 4, 4),
+                             PARAMS(&P, &Q, &Q, &R, &four, &six, &eps)));
     const struct ref_call *call = &b.call;
     static const int64_t sizes[] = {2, 4, 4, 6, 8, 2, 8, -1, 0, 0};
     assert_memory_equal(call->size, sizes, sizeof sizes);

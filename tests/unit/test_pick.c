@@ -12,35 +12,16 @@
 #include "verify/plan.h"
 #include "verify/signature.h"
 
-#define SIZES(...)  ((const unsigned[]){__VA_ARGS__, 0})
-#define PARAMS(...) ((void *[]){__VA_ARGS__})
-
-static struct arena arena;
-static struct error err;
-
-static const struct signature *parse(const char *text)
-{
-    const struct signature *signature = NULL;
-    err = (struct error){0};
-    signature_parse(&signature, &arena, text, NULL, &err);
-    return signature;
-}
-
 static void refuses(const char *text, const char *part)
 {
-    if (parse(text))
-        fail_msg("'%s' was accepted", text);
-    if (!strstr(err.text, part))
-        fail_msg("'%s' does not say '%s'", err.text, part);
+    signature_refused(text, NULL, part);
 }
 
 static void fields_may_lie_at_an_index(void **state)
 {
     (void)state;
-    const struct signature *s =
-        parse("struct 64 { f32 p[n from 2 * k ][8] @ 8[ t ], i32 n @40[t: 12]; i32 k @48 } s");
-    if (!s)
-        fail_msg("%s", err.text);
+    const struct signature *s = signature_of(
+        "struct 64 { f32 p[n from 2 * k ][8] @ 8[ t ], i32 n @40[t: 12]; i32 k @48 } s", NULL);
     const struct signature_item *p = signature_find(s, "p"), *n = signature_find(s, "n");
     assert_string_equal(p->index, "t");
     assert_int_equal(p->index_stride, 8);
@@ -51,10 +32,9 @@ static void fields_may_lie_at_an_index(void **state)
     assert_string_equal(n->index, "t");
     assert_int_equal(n->index_stride, 12);
     assert_null(signature_find(s, "k")->index);
-    const struct signature *from = parse("f32 x[from]");
-    assert_non_null(from);
+    const struct signature *from = signature_of("f32 x[from]", NULL);
     assert_string_equal(from->item[0].dim[0].extent, "from");
-    from = parse("f32 x[fromage from from_here]");
+    from = signature_of("f32 x[fromage from from_here]", NULL);
     assert_string_equal(from->item[0].dim[0].extent, "fromage");
 }
 
@@ -75,18 +55,6 @@ static void badly_written_fields_are_refused(void **state)
 }
 
 /* ---- what is refused when a registry is read ---- */
-
-static void entry_refused(const char *entry, const char *part)
-{
-    struct complaints complaints;
-    char text[2048];
-    snprintf(text, sizeof text, "version: 1\nkernels:\n- kernel: k\n  %s", entry);
-    registry_destroy(registry_of(text, &complaints));
-    if (!complaints.count)
-        fail_msg("'%s' was accepted", entry);
-    if (!strstr(complaints.text[0], part))
-        fail_msg("'%s' does not say '%s'", complaints.text[0], part);
-}
 
 static void nonsense_is_refused(void **state)
 {
@@ -219,7 +187,5 @@ int main(void)
         cmocka_unit_test(each_block_is_drawn_and_its_part_found),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    arena_release(&arena);
-    return failed;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include "refs/ref_list.h"
 #include "tests/unit/registry_fixture.h"
+#include "tests/unit/says.h"
 
 #define HEAD "version: 1\nkernels:\n"
 #define GELU "- {kernel: k, signature: 'const f32 x[n], f32 y[n], i32 n', reference: gelu}\n"
@@ -24,8 +25,7 @@ static void expect(const char *text, size_t entries, const char *part)
     struct registry *registry = registry_of(text, &complaints);
     if (complaints.count != 1)
         fail_msg("%d complaints, the first '%s'", complaints.count, complaints.text[0]);
-    if (!strstr(complaints.text[0], part))
-        fail_msg("'%s' does not say '%s'", complaints.text[0], part);
+    expect_says(complaints.text[0], part);
     assert_int_equal(registry_entries(registry), entries);
     registry_destroy(registry);
 }

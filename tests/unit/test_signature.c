@@ -7,32 +7,23 @@
 #include <cmocka.h>
 
 #include "tests/unit/registry_fixture.h"
+#include "tests/unit/says.h"
 #include "verify/signature.h"
 
-static struct arena arena;
-static struct error err;
 static const struct captures captures = {3, {{"T", "c10::BFloat16"}, {"N", "8"}, {"Open", NULL}}};
 
 static const struct signature *parse(const char *text)
 {
-    const struct signature *signature = NULL;
-    err = (struct error){0};
-    signature_parse(&signature, &arena, text, &captures, &err);
-    return signature;
+    return signature_of(text, &captures);
 }
 
 static void refuse(const char *text, const char *part)
 {
-    if (parse(text))
-        fail_msg("'%s' was accepted", text);
-    if (!strstr(err.text, part))
-        fail_msg("'%s' does not say '%s'", err.text, part);
+    signature_refused(text, &captures, part);
 }
 
 static const struct signature_item *item(const struct signature *signature, const char *name)
 {
-    if (!signature)
-        fail_msg("%s", err.text);
     const struct signature_item *found = signature_find(signature, name);
     assert_non_null(found);
     return found;
@@ -212,25 +203,14 @@ static void too_many_are_refused(void **state)
 
 static void fits(const char *text, const unsigned *sizes, const char *part)
 {
-    const struct signature *s = parse(text);
-    if (!s)
-        fail_msg("%s", err.text);
     struct param_layout layout = layout_of(sizes);
-    enum status status = signature_fits(s, &layout, &err);
+    struct error err = {0};
+    enum status status = signature_fits(parse(text), &layout, &err);
     if (!part && status)
         fail_msg("%s", err.text);
-    if (part && !status)
-        fail_msg("'%s' fits", text);
-    if (part && !strstr(err.text, part))
-        fail_msg("'%s' does not say '%s'", err.text, part);
+    if (part)
+        expect_refused(text, !status, err.text, part);
 }
-
-static const unsigned *sizes_of(const unsigned *sizes)
-{
-    return sizes;
-}
-
-#define SIZES(...) sizes_of((const unsigned[]){__VA_ARGS__, 0})
 
 static void a_layout_that_agrees_fits(void **state)
 {
@@ -257,17 +237,10 @@ static void a_layout_that_disagrees_is_shown(void **state)
     fits("f32 x[1], i32 n, ...", SIZES(8), "the signature 2 or more");
     fits("struct 16 {}", SIZES(24), "has 24 bytes, the signature says 16");
     fits("_, _, i32 n", SIZES(8, 40, 8), "by the signature: _ _ 4; by the kernel: 8@0 40@8 8@48");
-    const struct signature *s = parse("i32 a, i32 b");
+    struct error err = {0};
     struct param_layout layout = {.count = 2, .param = {{0, 4}, {8, 4}}};
-    assert_int_equal(signature_fits(s, &layout, &err), STATUS_INVALID);
-    assert_non_null(strstr(err.text, "parameter 1 b lies at byte 8, the signature says 4"));
-}
-
-static int release(void **state)
-{
-    (void)state;
-    arena_release(&arena);
-    return 0;
+    assert_int_equal(signature_fits(parse("i32 a, i32 b"), &layout, &err), STATUS_INVALID);
+    expect_says(err.text, "parameter 1 b lies at byte 8, the signature says 4");
 }
 
 int main(void)
@@ -284,5 +257,5 @@ int main(void)
         cmocka_unit_test(a_layout_that_agrees_fits),
         cmocka_unit_test(a_layout_that_disagrees_is_shown),
     };
-    return cmocka_run_group_tests(tests, NULL, release);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "refs/ref_list.h"
 #include "tests/unit/registry_fixture.h"
+#include "tests/unit/says.h"
 #include "verify/tolerance.h"
 
 static struct arena arena;
@@ -78,8 +79,7 @@ static void expect(const char *row, const char *part)
 {
     rows(row);
     assert_int_equal(complaints.count, 1);
-    if (!strstr(complaints.text[0], part))
-        fail_msg("'%s' does not say '%s'", complaints.text[0], part);
+    expect_says(complaints.text[0], part);
 }
 
 static void bad_rows_are_told(void **state)

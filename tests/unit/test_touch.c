@@ -9,11 +9,8 @@
 
 #include "driver/cuda_api.h"
 #include "report/place.h"
-#include "tests/unit/registry_fixture.h"
+#include "tests/unit/binding_fixture.h"
 #include "verify/formals.h"
-#include "verify/plan.h"
-#include "verify/shrink.h"
-#include "verify/signature.h"
 #include "verify/touch.h"
 
 /* All memory is one allocation. */
@@ -44,34 +41,19 @@ static int install(void **state)
 
 /* ---- the language ---- */
 
-static struct arena arena;
-static struct error err;
-
-static const struct signature *parse(const char *text)
-{
-    const struct signature *signature = NULL;
-    err = (struct error){0};
-    signature_parse(&signature, &arena, text, NULL, &err);
-    return signature;
-}
-
 static void refuses(const char *text, const char *part)
 {
-    if (parse(text))
-        fail_msg("'%s' was accepted", text);
-    if (!strstr(err.text, part))
-        fail_msg("'%s' does not say '%s'", err.text, part);
+    signature_refused(text, NULL, part);
 }
 
 static void rows_are_written_with_an_at(void **state)
 {
     (void)state;
     const struct signature *s =
-        parse("const f32 x[ @ ids : pitch ][cols], const i32 ids[n],"
-              " inout f32 y[@s.slots / page:a][@s.slots % page:b][8], f32 z[ * :p][4],"
-              " struct 8 { const i64 slots[n] @0 } s, i32 page");
-    if (!s)
-        fail_msg("%s", err.text);
+        signature_of("const f32 x[ @ ids : pitch ][cols], const i32 ids[n],"
+                     " inout f32 y[@s.slots / page:a][@s.slots % page:b][8], f32 z[ * :p][4],"
+                     " struct 8 { const i64 slots[n] @0 } s, i32 page",
+                     NULL);
     const struct signature_item *x = signature_find(s, "x"), *y = signature_find(s, "y");
     assert_string_equal(x->rows, "ids");
     assert_int_equal(x->dim[0].kind, DIM_ROWS);
@@ -103,13 +85,14 @@ static void badly_written_rows_are_refused(void **state)
     refuses("f32 x[@ids / p][@other % p]", "are named by 'ids' and 'other'");
     refuses("f32 x[@ids / 2 * p][@ids % 2 * p]", "a name, a number or parentheses");
     refuses("f32 x[@ids / ][@ids % 2]", "a name, a number or parentheses");
-    assert_non_null(parse("f32 x[@ids / (2 * p)][@ids % (2 * p)]"));
+    signature_of("f32 x[@ids / (2 * p)][@ids % (2 * p)]", NULL);
 }
 
 static void promises_are_read(void **state)
 {
     (void)state;
     struct formals f;
+    struct error err;
     assert_int_equal(formals_parse(&f,
                                    "in ids[n], in table[entries][c], inout y?[entries][c], "
                                    "each c, touch entries by ids",
@@ -150,26 +133,12 @@ static void promises_are_read(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         err = (struct error){0};
-        if (!formals_parse(&f, wrong[i].text, &err))
-            fail_msg("'%s' was accepted", wrong[i].text);
-        if (!strstr(err.text, wrong[i].says))
-            fail_msg("'%s' does not say '%s'", err.text, wrong[i].says);
+        bool accepted = !formals_parse(&f, wrong[i].text, &err);
+        expect_refused(wrong[i].text, accepted, err.text, wrong[i].says);
     }
 }
 
 /* ---- what is refused when a registry is read ---- */
-
-static void entry_refused(const char *entry, const char *part)
-{
-    struct complaints complaints;
-    char text[2048];
-    snprintf(text, sizeof text, "version: 1\nkernels:\n- kernel: k\n  %s", entry);
-    registry_destroy(registry_of(text, &complaints));
-    if (!complaints.count)
-        fail_msg("'%s' was accepted", entry);
-    if (!strstr(complaints.text[0], part))
-        fail_msg("'%s' does not say '%s'", complaints.text[0], part);
-}
 
 #define EMBED(table, ids)                                                                          \
     "signature: const " table ", const " ids ", f32 y[n][c], i32 n, i32 c\n  reference: "          \
@@ -213,50 +182,16 @@ static void nonsense_is_refused(void **state)
 
 /* ---- launches ---- */
 
-static struct binding b;
-static struct snapshot_plan plan;
-static struct error why;
 static uint64_t P = START, Q = START + 0x20000, R = START + 0x40000, null = 0;
 static int32_t four = 4, six = 6, ten = 10;
 
-#define SIZES(...)  ((const unsigned[]){__VA_ARGS__, 0})
-#define PARAMS(...) ((void *[]){__VA_ARGS__})
-
-/* Binds, plans, and makes it smaller to `aim` where that is not 0. */
+/* Gives arrays the names of their pointers. */
 static enum skip bind(const char *entry, const unsigned *sizes, void *const *params, uint64_t aim)
 {
-    char text[1024];
-    snprintf(text, sizeof text, "kernel: k\n  %s", entry);
-    struct resolved r = resolve_entry(text, sizes);
-    struct launch launch = {.grid = {3, 1, 1}, .block = {64, 1, 1}, .params = params};
-    memset(&b, 0xa5, sizeof b);
-    why = (struct error){0};
-    enum skip skip = binding_make(r.spec, &launch, &b, &why);
-    if (!skip)
-        skip = snapshot_plan_make(&b, &plan, &why);
-    struct shrink_limits limits = {aim, plan.bytes};
-    if (!skip && aim && shrink_binding(&b, r.spec->plan->formals, &plan, &limits, 1)) {
-        skip = snapshot_plan_make(&b, &plan, &why);
-        b.subset.dim = "some"; /* the name dies with the registry */
-    }
+    enum skip skip = bind_and_plan(entry, sizes, params, aim);
     for (int i = 0; !skip && i < b.arrays; i++)
         b.array[i].name = b.array[i].address == P ? "P" : b.array[i].address == Q ? "Q" : "R";
-    registry_destroy(r.registry);
     return skip;
-}
-
-static void expect_bound(enum skip got)
-{
-    if (got)
-        fail_msg("%s: %s", skip_text(got), why.text);
-}
-
-static void expect_refusal(enum skip got, enum skip skip, const char *part)
-{
-    if (got != skip)
-        fail_msg("'%s', not '%s': %s", skip_text(got), skip_text(skip), why.text);
-    if (!strstr(why.text, part))
-        fail_msg("'%s' does not say '%s'", why.text, part);
 }
 
 static void rows_are_as_many_as_indices(void **state)
@@ -427,5 +362,5 @@ int main(void)
         cmocka_unit_test(the_rest_goes_to_the_end_of_the_allocation),
         cmocka_unit_test(few_indices_are_few_rows),
     };
-    return cmocka_run_group_tests(tests, install, NULL);
+    return cmocka_run_group_tests(tests, install, bound_release);
 }

@@ -8,27 +8,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "tests/unit/registry_fixture.h"
-#include "verify/plan.h"
-#include "verify/shrink.h"
+#include "tests/unit/binding_fixture.h"
 #include "verify/snapshot.h"
 
-#define SIZES(...)  ((const unsigned[]){__VA_ARGS__, 0})
-#define PARAMS(...) ((void *[]){__VA_ARGS__})
-
 /* ---- what is refused when a registry is read ---- */
-
-static void entry_refused(const char *entry, const char *part)
-{
-    struct complaints complaints;
-    char text[2048];
-    snprintf(text, sizeof text, "version: 1\nkernels:\n- kernel: k\n  %s", entry);
-    registry_destroy(registry_of(text, &complaints));
-    if (!complaints.count)
-        fail_msg("'%s' was accepted", entry);
-    if (!strstr(complaints.text[0], part))
-        fail_msg("'%s' does not say '%s'", complaints.text[0], part);
-}
 
 #define SCALE(array, bind)                                                                         \
     "signature: const f32 x[r][c], " array ", f32 y[r][c], i32 r, i32 c\n  reference: scale\n"     \
@@ -78,57 +61,12 @@ static void a_whole_scalar_is_seen_by_a_deterministic_kernel(void **state)
 
 /* ---- launches ---- */
 
-static struct binding b;
-static struct snapshot_plan plan;
-static struct error why;
-static struct resolved r;
 static uint64_t P = 0x10000, Q = 0x20000, A = 0x30000, null = 0;
 static int32_t rows = 8, cols = 4, at = 3;
 
-static void close_registry(void)
-{
-    if (r.registry)
-        registry_destroy(r.registry);
-    r = (struct resolved){0};
-}
-
-/* Binds and plans; a subset where `aim` is not 0. */
-static enum skip bind(const char *entry, const unsigned *sizes, void *const *params, uint64_t aim)
-{
-    char text[1024];
-    snprintf(text, sizeof text, "kernel: k\n  %s", entry);
-    close_registry();
-    r = resolve_entry(text, sizes);
-    struct launch launch = {.grid = {3, 1, 1}, .block = {64, 1, 1}, .params = params};
-    memset(&b, 0xa5, sizeof b);
-    why = (struct error){0};
-    enum skip skip = binding_make(r.spec, &launch, &b, &why);
-    if (!skip)
-        skip = snapshot_plan_make(&b, &plan, &why);
-    struct shrink_limits limits = {aim, plan.bytes};
-    if (!skip && aim)
-        assert_true(shrink_binding(&b, r.spec->plan->formals, &plan, &limits, 1));
-    return skip;
-}
-
-static void expect_none(enum skip got)
-{
-    if (got)
-        fail_msg("%s: %s", skip_text(got), why.text);
-}
-
-static void expect_refusal(enum skip got, enum skip skip, const char *part)
-{
-    if (got != skip)
-        fail_msg("'%s', not '%s': %s", skip_text(got), skip_text(skip), why.text);
-    if (!strstr(why.text, part))
-        fail_msg("'%s' does not say '%s'", why.text, part);
-    why = (struct error){0};
-}
-
 static enum skip read(const uint64_t *raw)
 {
-    return binding_read(r.spec, raw, &b, &why);
+    return binding_read(bound.spec, raw, &b, &why);
 }
 
 static uint64_t bits(float value)
@@ -145,8 +83,8 @@ static const char *const scale_by_memory =
 static void an_element_is_an_array_of_its_own(void **state)
 {
     (void)state;
-    expect_none(
-        bind(scale_by_memory, SIZES(8, 8, 8, 4, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols, &at), 0));
+    expect_bound(bind_and_plan(scale_by_memory, SIZES(8, 8, 8, 4, 4, 4),
+                               PARAMS(&P, &A, &Q, &rows, &cols, &at), 0));
     assert_int_equal(b.arrays, 3);
     assert_int_equal(b.values, 1);
     const struct bound_array *a = &b.array[b.value_array[0]];
@@ -155,7 +93,7 @@ static void an_element_is_an_array_of_its_own(void **state)
     assert_int_equal(a->bytes, 4);
     assert_int_equal(a->role, ROLE_READ);
     assert_int_not_equal(plan.placement[b.value_array[0]].after, NOT_COPIED);
-    expect_none(read((uint64_t[]){bits(-1.5f)}));
+    expect_bound(read((uint64_t[]){bits(-1.5f)}));
     assert_true(b.call.scalar[0] == -1.5);
     assert_int_equal(b.narrows, 0);
 }
@@ -163,15 +101,16 @@ static void an_element_is_an_array_of_its_own(void **state)
 static void an_absent_one_leaves_the_default(void **state)
 {
     (void)state;
-    expect_none(bind(scale_by_memory, SIZES(8, 8, 8, 4, 4, 4),
-                     PARAMS(&P, &null, &Q, &rows, &cols, &at), 0));
+    expect_bound(bind_and_plan(scale_by_memory, SIZES(8, 8, 8, 4, 4, 4),
+                               PARAMS(&P, &null, &Q, &rows, &cols, &at), 0));
     assert_int_equal(b.arrays, 2);
     expect_refusal(read((uint64_t[]){0}), SKIP_NULL_POINTER, "'a' is absent, and the reference");
-    expect_none(bind("signature: const f32 x[r][c], const f32 a?[1], const i32 n?[1], f32 y[r][c],"
-                     " i32 r, i32 c\n  reference: softmax\n"
-                     "  bind: {scale: \"a[0]\", rows: \"n[0]\"}\n",
-                     SIZES(8, 8, 8, 8, 4, 4), PARAMS(&P, &null, &null, &Q, &rows, &cols), 0));
-    expect_none(read((uint64_t[]){0, 0}));
+    expect_bound(
+        bind_and_plan("signature: const f32 x[r][c], const f32 a?[1], const i32 n?[1], f32 y[r][c],"
+                      " i32 r, i32 c\n  reference: softmax\n"
+                      "  bind: {scale: \"a[0]\", rows: \"n[0]\"}\n",
+                      SIZES(8, 8, 8, 8, 4, 4), PARAMS(&P, &null, &null, &Q, &rows, &cols), 0));
+    expect_bound(read((uint64_t[]){0, 0}));
     assert_true(b.call.scalar[0] == 1);
     assert_int_equal(b.call.size[0], 8);
 }
@@ -179,12 +118,13 @@ static void an_absent_one_leaves_the_default(void **state)
 static void what_the_kernel_overwrites_is_copied_before(void **state)
 {
     (void)state;
-    expect_none(bind("signature: const f32 x[r][c], inout i64 step[1], f32 y[r][c], i32 r, i32 c\n"
-                     "  reference: scale\n  bind: {alpha: \"2 * step[0] + r\"}\n",
-                     SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
-    assert_true(r.spec->needs_before && plan.has_before);
+    expect_bound(
+        bind_and_plan("signature: const f32 x[r][c], inout i64 step[1], f32 y[r][c], i32 r, i32 c\n"
+                      "  reference: scale\n  bind: {alpha: \"2 * step[0] + r\"}\n",
+                      SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
+    assert_true(bound.spec->needs_before && plan.has_before);
     assert_int_not_equal(plan.placement[b.value_array[0]].before, NOT_COPIED);
-    expect_none(read((uint64_t[]){(uint64_t)-7}));
+    expect_bound(read((uint64_t[]){(uint64_t)-7}));
     assert_true(b.call.scalar[0] == -6);
     expect_refusal(read((uint64_t[]){(uint64_t)1 << 63}), SKIP_SHAPE, "more than 64 bits");
 }
@@ -193,13 +133,13 @@ static void misaligned_and_far_elements_are_refused(void **state)
 {
     (void)state;
     uint64_t odd = A + 2;
-    expect_refusal(
-        bind(scale_by_memory, SIZES(8, 8, 8, 4, 4, 4), PARAMS(&P, &odd, &Q, &rows, &cols, &at), 0),
-        SKIP_SHAPE, "'a[at-1]' lies at 0x3000a, which is not aligned to f32");
+    expect_refusal(bind_and_plan(scale_by_memory, SIZES(8, 8, 8, 4, 4, 4),
+                                 PARAMS(&P, &odd, &Q, &rows, &cols, &at), 0),
+                   SKIP_SHAPE, "'a[at-1]' lies at 0x3000a, which is not aligned to f32");
     int32_t zero = 0;
-    expect_refusal(
-        bind(scale_by_memory, SIZES(8, 8, 8, 4, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols, &zero), 0),
-        SKIP_SHAPE, "'a[at-1]': the index is -1");
+    expect_refusal(bind_and_plan(scale_by_memory, SIZES(8, 8, 8, 4, 4, 4),
+                                 PARAMS(&P, &A, &Q, &rows, &cols, &zero), 0),
+                   SKIP_SHAPE, "'a[at-1]': the index is -1");
 }
 
 static const char *const some_rows =
@@ -209,10 +149,11 @@ static const char *const some_rows =
 static void memory_says_how_many_items_are_valid(void **state)
 {
     (void)state;
-    expect_none(bind(some_rows, SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
+    expect_bound(
+        bind_and_plan(some_rows, SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
     double lambda = b.call.lambda;
     assert_int_equal(b.call.size[0], 8);
-    expect_none(read((uint64_t[]){7, 2}));
+    expect_bound(read((uint64_t[]){7, 2}));
     assert_int_equal(b.call.size[0], 5);
     assert_int_equal(b.call.tensor[0].dim[0], 5);
     assert_int_equal(b.call.tensor[1].dim[0], 5);
@@ -228,18 +169,20 @@ static void memory_says_how_many_items_are_valid(void **state)
 static void values_that_cannot_be_are_refused(void **state)
 {
     (void)state;
-    expect_none(bind(some_rows, SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
+    expect_bound(
+        bind_and_plan(some_rows, SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
     expect_refusal(read((uint64_t[]){9, 0}), SKIP_SHAPE,
                    "rows is 9 by 'n[1] - n[0]' in memory; expected 0 to 8");
     expect_refusal(read((uint64_t[]){1, 2}), SKIP_SHAPE, "rows is -1 by");
     expect_refusal(read((uint64_t[]){3, 3}), SKIP_EMPTY, "there is nothing to check");
     expect_refusal(read((uint64_t[]){0x7fffffff, 0x80000000}), SKIP_SHAPE, "rows is 4294967295");
-    expect_none(read((uint64_t[]){8, 0}));
+    expect_bound(read((uint64_t[]){8, 0}));
     assert_int_equal(b.narrows, 0);
-    expect_none(bind("signature: const f32 x[r][c], const i64 n[1], f32 y[r][c], i32 r, i32 c\n"
-                     "  reference: softmax_causal\n  bind: {diagonal: \"n[0]\"}\n",
-                     SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
-    expect_none(read((uint64_t[]){(uint64_t)-3}));
+    expect_bound(
+        bind_and_plan("signature: const f32 x[r][c], const i64 n[1], f32 y[r][c], i32 r, i32 c\n"
+                      "  reference: softmax_causal\n  bind: {diagonal: \"n[0]\"}\n",
+                      SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
+    expect_bound(read((uint64_t[]){(uint64_t)-3}));
     expect_refusal(read((uint64_t[]){(uint64_t)1 << 62}), SKIP_SHAPE, "out of all bounds");
 }
 
@@ -248,11 +191,13 @@ static void of_a_subset_the_first_items_are_valid(void **state)
 {
     (void)state;
     int32_t many = 4096;
-    expect_none(bind(some_rows, SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &many, &cols), 4096));
+    expect_bound(
+        bind_and_plan(some_rows, SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &many, &cols), 4096));
+    assert_non_null(b.subset.dim);
     int64_t copied = b.subset.count, valid = subset_item(&b.subset, copied / 2) + 1;
     assert_int_equal(b.subset.judged, copied);
     assert_true(copied < many / 2);
-    expect_none(read((uint64_t[]){(uint64_t)valid, 0}));
+    expect_bound(read((uint64_t[]){(uint64_t)valid, 0}));
     assert_int_equal(b.subset.judged, copied / 2 + 1);
     assert_int_equal(b.subset.count, copied);
     assert_int_equal(b.call.tensor[0].dim[0], copied / 2 + 1);
@@ -273,7 +218,5 @@ int main(void)
         cmocka_unit_test(values_that_cannot_be_are_refused),
         cmocka_unit_test(of_a_subset_the_first_items_are_valid),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    close_registry();
-    return failed;
+    return cmocka_run_group_tests(tests, NULL, bound_release);
 }

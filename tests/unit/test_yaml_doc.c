@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/says.h"
 #include "base/yaml_doc.h"
 
 static struct error err;
@@ -23,8 +24,7 @@ static struct yaml_doc *parse(const char *text)
 static void expect_error(const char *text, const char *part)
 {
     assert_null(parse(text));
-    if (!strstr(err.text, part))
-        fail_msg("'%s' does not say '%s'", err.text, part);
+    expect_says(err.text, part);
 }
 
 static void the_tree_knows_its_lines(void **state)
