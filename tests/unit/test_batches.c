@@ -9,9 +9,7 @@
 
 #include <unistd.h>
 #include "base/clock.h"
-#include "fake_driver.h"
 #include "pipeline_fixture.h"
-#include "verify/pipeline.h"
 #include "verify/waiting.h"
 
 static const char registry_text[] =
@@ -33,7 +31,7 @@ static const char registry_text[] =
     "    reference: cast\n"
     "    deterministic: yes\n";
 
-enum { ROWS = 4, COLS = 16, CONTEXT = 0x77, QUEUE = 64, MOST = 64 };
+enum { ROWS = 4, COLS = 16, QUEUE = 64, MOST = 64 };
 
 /* Symbols, handles and factors by the order of the registry. */
 static const struct subject {
@@ -44,25 +42,12 @@ enum { TWICE, THRICE, COPY, SAME };
 
 struct world {
     struct pipeline_fixture fixture;
-    struct pipeline pipeline;
-    struct sink sink;
     float *x, *y[MOST];
-    atomic_int seen, launched, verdict[VERDICT_COUNT], skip[SKIP_COUNT];
+    int launched;
     uint64_t reference_ns;
     uint64_t wrong;  /* the launch of the latest mismatch ... */
     double expected; /* ... and what the reference has for its first element */
 };
-
-static void on_seen(void *user)
-{
-    atomic_fetch_add(&((struct world *)user)->seen, 1);
-}
-
-static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
-{
-    (void)spec;
-    atomic_fetch_add(&((struct world *)user)->skip[skip], 1);
-}
 
 /* As a bundle does, it runs the reference again, while others of its launch have not been read. */
 static void on_judged(void *user, const struct check_report *report,
@@ -74,7 +59,6 @@ static void on_judged(void *user, const struct check_report *report,
         assert_int_equal(source->read_reference(source->user, 1, 0, 1, &world->expected),
                          STATUS_OK);
     }
-    atomic_fetch_add(&world->verdict[report->verdict], 1);
 }
 
 static void on_spent(void *user, const struct check_cost *cost)
@@ -82,40 +66,17 @@ static void on_spent(void *user, const struct check_cost *cost)
     ((struct world *)user)->reference_ns += cost->reference;
 }
 
-static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
-{
-    (void)user, (void)symbol, (void)skip, (void)sentence;
-}
-
-static void on_failed(void *user, const struct launch *launch, const char *error_name)
-{
-    (void)user, (void)launch, (void)error_name;
-}
-
-static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
-{
-    (void)kernel;
-    if (index >= 4)
-        return CUDA_ERROR_INVALID_VALUE;
-    *size = index < 2 ? 8 : 4;
-    *offset = index < 2 ? index * 8 : 16 + (index - 2) * 4;
-    return CUDA_SUCCESS;
-}
-
 static int set_up_with(void **state, uint64_t memory, uint32_t queue)
 {
     struct world *world = calloc(1, sizeof(*world));
-    world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
-        .pipeline = &world->pipeline,
-        .sink = &world->sink,
         .registry = registry_text,
-        .param_info = param_info,
+        .params = {{2, 2}},
+        .judged = on_judged,
+        .spent = on_spent,
         .gate = {1, 0, 0, 0},
         .detector = OUTLIER_OFF,
         .side = {.memory = memory, .queue = queue},
-        .context = (CUcontext)(uintptr_t)CONTEXT,
     };
     pipeline_fixture_open(&world->fixture);
     world->x = fake_alloc(ROWS * COLS * sizeof(float));
@@ -142,56 +103,30 @@ static int set_up_small(void **state)
     return set_up_with(state, 4096, QUEUE);
 }
 
-/* Every test ends by drawing the balance. */
-static int tear_down(void **state)
-{
-    struct world *world = *state;
-    pipeline_fixture_stop(&world->fixture);
-    int sum = 0;
-    for (int i = 0; i < VERDICT_COUNT; i++)
-        sum += world->verdict[i];
-    for (int i = 0; i < SKIP_COUNT; i++)
-        sum += world->skip[i];
-    assert_int_equal(world->seen, sum);
-    pipeline_fixture_close(&world->fixture);
-    free(world);
-    return 0;
-}
-
 static void launch(struct world *world, int subject, bool wrong)
 {
     struct ticket ticket = {0};
     float *x = world->x, *y = world->y[world->launched++ % MOST];
     int32_t rows = ROWS, cols = COLS;
     void *params[] = {&x, &y, &rows, &cols};
-    struct launch launch = {.symbol = subjects[subject].symbol,
-                            .function = (void *)(uintptr_t)(subject + 1),
-                            .context = (void *)CONTEXT,
-                            .stream = (void *)1,
-                            .grid = {1, 1, 1},
-                            .block = {32, 1, 1},
-                            .params = params};
-    pipeline_enter(&world->pipeline, &launch, &ticket);
+    struct launch launch =
+        pipeline_fixture_launch(subjects[subject].symbol, (uintptr_t)subject + 1, params);
+    pipeline_enter(&world->fixture.pipeline, &launch, &ticket);
     for (int i = 0; i < ROWS * COLS; i++)
         y[i] = subjects[subject].factor * x[i];
     y[0] += wrong;
-    pipeline_exit(&world->pipeline, &launch, &ticket, CUDA_SUCCESS);
-}
-
-static struct side *only_side(struct world *world)
-{
-    return sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    pipeline_exit(&world->fixture.pipeline, &launch, &ticket, CUDA_SUCCESS);
 }
 
 /* The program waits for its context: copies complete, but no reference starts. */
 static void gather(struct world *world)
 {
-    pipeline_wait_begins(&world->pipeline, (CUcontext)(uintptr_t)CONTEXT);
+    pipeline_wait_begins(&world->fixture.pipeline, (CUcontext)(uintptr_t)CONTEXT);
 }
 
 static int heard(struct world *world)
 {
-    struct side *side = only_side(world);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     int count = 0;
     for (uint32_t i = 0; i < side->slots; i++)
         count += __atomic_load_n(&side->check[i].heard, __ATOMIC_ACQUIRE);
@@ -204,8 +139,8 @@ static void let_go(struct world *world, int count)
     for (int ms = 0; ms < 5000 && heard(world) < count; ms++)
         usleep(1000);
     assert_int_equal(heard(world), count);
-    pipeline_wait_ends(&world->pipeline, (CUcontext)(uintptr_t)CONTEXT);
-    assert_true(collector_drain(world->pipeline.collector, 5000));
+    pipeline_wait_ends(&world->fixture.pipeline, (CUcontext)(uintptr_t)CONTEXT);
+    pipeline_fixture_settle(&world->fixture);
 }
 
 static void checks_of_one_kernel_share_a_launch(void **state)
@@ -218,8 +153,8 @@ static void checks_of_one_kernel_share_a_launch(void **state)
     let_go(world, REF_BATCH);
     assert_int_equal(fake.compared, 1);
     assert_int_equal(fake.most_calls, REF_BATCH);
-    assert_int_equal(world->verdict[VERDICT_MATCH], REF_BATCH - 1);
-    assert_int_equal(world->verdict[VERDICT_MISMATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], REF_BATCH - 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
     assert_int_equal(world->wrong, 5);
     assert_true(world->expected == -14);
     assert_int_equal(world->reference_ns, 8000); /* of all together */
@@ -235,7 +170,7 @@ static void more_than_fit_take_another_launch(void **state)
     let_go(world, COUNT);
     assert_int_equal(fake.compared, 3);
     assert_int_equal(fake.most_calls, REF_BATCH);
-    assert_int_equal(world->verdict[VERDICT_MATCH], COUNT);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], COUNT);
 }
 
 static void kernels_with_one_reference_go_together_and_others_do_not(void **state)
@@ -250,8 +185,8 @@ static void kernels_with_one_reference_go_together_and_others_do_not(void **stat
     let_go(world, 6);
     assert_int_equal(fake.compared, 2);
     assert_int_equal(fake.most_calls, 4);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 5);
-    assert_int_equal(world->verdict[VERDICT_MISMATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 5);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
     assert_int_equal(world->wrong, 1);
     assert_true(world->expected == -7);
 }
@@ -265,7 +200,7 @@ static void those_that_are_held_against_earlier_ones_stay_alone(void **state)
     let_go(world, 3);
     assert_int_equal(fake.compared, 3);
     assert_int_equal(fake.most_calls, 1);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 3);
 }
 
 static void a_launch_that_fails_costs_its_checks_alone(void **state)
@@ -278,12 +213,12 @@ static void a_launch_that_fails_costs_its_checks_alone(void **state)
         launch(world, COPY, false);
     atomic_store(&fake.fail_launch, 1);
     let_go(world, 5);
-    int skipped = world->skip[SKIP_DRIVER]; /* whichever was first */
+    int skipped = world->fixture.skip[SKIP_DRIVER]; /* whichever was first */
     assert_true(skipped == 3 || skipped == 2);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 5 - skipped);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 5 - skipped);
     launch(world, TWICE, false);
-    assert_true(collector_drain(world->pipeline.collector, 5000));
-    assert_int_equal(world->verdict[VERDICT_MATCH], 6 - skipped);
+    pipeline_fixture_settle(&world->fixture);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 6 - skipped);
 }
 
 /* ---- who waits, and for how long ---- */
@@ -291,18 +226,18 @@ static void a_launch_that_fails_costs_its_checks_alone(void **state)
 /* ns from the first of `count` launches to the last verdict; `drain`: somebody waits for them. */
 static int64_t time_of(struct world *world, int count, bool drain)
 {
-    int wanted = atomic_load(&world->verdict[VERDICT_MATCH]) + count;
+    int wanted = atomic_load(&world->fixture.verdict[VERDICT_MATCH]) + count;
     int64_t began = clock_ns();
     for (int i = 0; i < count; i++)
         launch(world, TWICE, false);
     if (drain)
-        assert_true(collector_drain(world->pipeline.collector, 5000));
-    for (int i = 0; i < 500000 && atomic_load(&world->verdict[VERDICT_MATCH]) < wanted; i++)
+        pipeline_fixture_settle(&world->fixture);
+    for (int i = 0; i < 500000 && atomic_load(&world->fixture.verdict[VERDICT_MATCH]) < wanted; i++)
         usleep(10);
     int64_t time = clock_ns() - began;
-    assert_int_equal(world->verdict[VERDICT_MATCH], wanted);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], wanted);
     /* Until the slots are free as well: otherwise the next one would find them in use. */
-    assert_true(collector_drain(world->pipeline.collector, 5000));
+    pipeline_fixture_settle(&world->fixture);
     return time;
 }
 
@@ -351,9 +286,11 @@ static void none_waits_where_the_arena_runs_short(void **state)
     assert_true(time_of(world, 1, false) >= WAITING_HOLD_NS);
 }
 
-#define TEST(name)       cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_SHORT(name) cmocka_unit_test_setup_teardown(name, set_up_short, tear_down)
-#define TEST_SMALL(name) cmocka_unit_test_setup_teardown(name, set_up_small, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pipeline_fixture_tear_down)
+#define TEST_SHORT(name)                                                                           \
+    cmocka_unit_test_setup_teardown(name, set_up_short, pipeline_fixture_tear_down)
+#define TEST_SMALL(name)                                                                           \
+    cmocka_unit_test_setup_teardown(name, set_up_small, pipeline_fixture_tear_down)
 
 int main(void)
 {

@@ -79,6 +79,19 @@ static CUlaunchConfig config_of(CUstream on)
 
 /* ---- one parameter pointer for each argument ---- */
 
+/* Decoded with each of the two shapes. */
+static void expect_pointers(const void *p, enum launch_shape shape, enum launch_shape ptsz,
+                            void *const *params, struct launch *out)
+{
+    const enum launch_shape shapes[] = {shape, ptsz};
+    for (int i = 0; i < 2; i++) {
+        assert_true(decode(p, shapes[i], out));
+        expect_shape(out);
+        expect_params(out, params);
+        assert_ptr_equal(out->stream, stream);
+    }
+}
+
 static void a_plain_launch(void **state)
 {
     int n = 5;
@@ -86,12 +99,7 @@ static void a_plain_launch(void **state)
     cuLaunchKernel_params p = plain_launch(params, NULL);
     struct launch launch;
     (void)state;
-    for (int shape = SHAPE_PLAIN; shape <= SHAPE_PLAIN_PTSZ; shape++) {
-        assert_true(decode(&p, (enum launch_shape)shape, &launch));
-        expect_shape(&launch);
-        expect_params(&launch, params);
-        assert_ptr_equal(launch.stream, stream);
-    }
+    expect_pointers(&p, SHAPE_PLAIN, SHAPE_PLAIN_PTSZ, params, &launch);
     int read = 0;
     assert_true(launch_read(&launch, 0, 0, 0, sizeof(read), &read));
     assert_int_equal(read, 5);
@@ -105,12 +113,7 @@ static void a_launch_with_a_config(void **state)
     cuLaunchKernelEx_params p = {.config = &config, .f = function, .kernelParams = params};
     struct launch launch;
     (void)state;
-    for (int shape = SHAPE_CONFIG; shape <= SHAPE_CONFIG_PTSZ; shape++) {
-        assert_true(decode(&p, (enum launch_shape)shape, &launch));
-        expect_shape(&launch);
-        expect_params(&launch, params);
-        assert_ptr_equal(launch.stream, stream);
-    }
+    expect_pointers(&p, SHAPE_CONFIG, SHAPE_CONFIG_PTSZ, params, &launch);
 }
 
 static cuLaunchCooperativeKernel_params cooperative_launch(void **params)
@@ -134,12 +137,7 @@ static void a_cooperative_launch(void **state)
     cuLaunchCooperativeKernel_params p = cooperative_launch(params);
     struct launch launch;
     (void)state;
-    for (int shape = SHAPE_COOPERATIVE; shape <= SHAPE_COOPERATIVE_PTSZ; shape++) {
-        assert_true(decode(&p, (enum launch_shape)shape, &launch));
-        expect_shape(&launch);
-        expect_params(&launch, params);
-        assert_ptr_equal(launch.stream, stream);
-    }
+    expect_pointers(&p, SHAPE_COOPERATIVE, SHAPE_COOPERATIVE_PTSZ, params, &launch);
 }
 
 /* ---- default streams ---- */

@@ -9,9 +9,7 @@
 #include <math.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "fake_driver.h"
 #include "pipeline_fixture.h"
-#include "verify/pipeline.h"
 
 static const char registry_text[] =
     "version: 1\n"
@@ -36,14 +34,11 @@ static const char registry_text[] =
     "    reference: add\n"
     "    outlier: {detector: centroid, max_distances: 500, threshold: 0.97}\n";
 
-enum { ROWS = 16, COLS = 8, CONTEXT = 0x77, ORDINARY = 40 };
+enum { ROWS = 16, COLS = 8, ORDINARY = 40 };
 
 struct world {
     struct pipeline_fixture fixture;
-    struct pipeline pipeline;
-    struct sink sink;
     struct ticket ticket;
-    atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT];
     struct outlier_call_report outlier; /* of the last verdict */
     char gate[16];
     float *a, *b, *y;
@@ -53,17 +48,6 @@ struct world {
     void (*meanwhile)(struct world *); /* between the look's launch and its end, or NULL */
 };
 
-static void on_seen(void *user)
-{
-    atomic_fetch_add(&((struct world *)user)->seen, 1);
-}
-
-static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
-{
-    (void)spec;
-    atomic_fetch_add(&((struct world *)user)->skip[skip], 1);
-}
-
 static void on_judged(void *user, const struct check_report *report,
                       const struct bundle_source *source)
 {
@@ -71,7 +55,6 @@ static void on_judged(void *user, const struct check_report *report,
     (void)source;
     world->outlier = report->outlier;
     snprintf(world->gate, sizeof(world->gate), "%s", report->gate);
-    atomic_fetch_add(&world->verdict[report->verdict], 1);
 }
 
 static void on_spent(void *user, const struct check_cost *cost)
@@ -85,36 +68,19 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
     fail_msg("%s", sentence);
 }
 
-static void on_failed(void *user, const struct launch *launch, const char *error_name)
-{
-    (void)user, (void)launch, (void)error_name;
-}
-
-static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
-{
-    (void)kernel;
-    if (index >= 5)
-        return CUDA_ERROR_INVALID_VALUE;
-    *size = index < 3 ? 8 : 4;
-    *offset = index < 3 ? index * 8 : 24 + (index - 3) * 4;
-    return CUDA_SUCCESS;
-}
-
 static struct world *build(double sample, double budget)
 {
     struct world *world = calloc(1, sizeof(*world));
-    world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
-        .pipeline = &world->pipeline,
-        .sink = &world->sink,
         .registry = registry_text,
-        .param_info = param_info,
+        .params = {{3, 2}},
+        .judged = on_judged,
+        .spent = on_spent,
+        .warned = on_warned,
         .gate = {.sample = sample},
         .detector = OUTLIER_FINGERPRINT,
         .side =
             {.memory = 1 << 16, .queue = 16, .budget = budget, .outlier = true, .centroid = true},
-        .context = (CUcontext)(uintptr_t)CONTEXT,
     };
     pipeline_fixture_open(&world->fixture);
     world->a = fake_alloc(ROWS * COLS * sizeof(float));
@@ -156,33 +122,13 @@ static int set_up_sampled(void **state)
 
 static void settle(struct world *world)
 {
-    assert_true(collector_drain(world->pipeline.collector, 5000));
-}
-
-static int sum_of(const atomic_int *count, int length)
-{
-    int sum = 0;
-    for (int i = 0; i < length; i++)
-        sum += count[i];
-    return sum;
-}
-
-/* Every test ends by drawing the balance. */
-static int tear_down(void **state)
-{
-    struct world *world = *state;
-    pipeline_fixture_stop(&world->fixture);
-    assert_int_equal(world->seen,
-                     sum_of(world->verdict, VERDICT_COUNT) + sum_of(world->skip, SKIP_COUNT));
-    pipeline_fixture_close(&world->fixture);
-    free(world);
-    return 0;
+    pipeline_fixture_settle(&world->fixture);
 }
 
 static int tear_down_new_gpu(void **state)
 {
     fake_compiled_for = 75;
-    return tear_down(state);
+    return pipeline_fixture_tear_down(state);
 }
 
 /* The next values of an ordinary program; `spike` is put among those of `a`. */
@@ -204,19 +150,13 @@ static void launch_named(struct world *world, const char *symbol, uintptr_t func
     int32_t rows = ROWS, cols = COLS;
     float *y = in_place ? world->a : world->y;
     void *params[] = {&world->a, &world->b, &y, &rows, &cols};
-    struct launch launch = {.symbol = symbol,
-                            .function = (void *)function,
-                            .context = (void *)CONTEXT,
-                            .stream = (void *)1,
-                            .grid = {1, 1, 1},
-                            .block = {32, 1, 1},
-                            .params = params};
-    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    struct launch launch = pipeline_fixture_launch(symbol, function, params);
+    pipeline_enter(&world->fixture.pipeline, &launch, &world->ticket);
     if (world->meanwhile)
         world->meanwhile(world);
     for (int i = 0; i < ROWS * COLS && world->result == CUDA_SUCCESS; i++)
         y[i] = world->a[i] + world->b[i] + (world->wrong && i == 17 ? 1 : 0);
-    pipeline_exit(&world->pipeline, &launch, &world->ticket, world->result);
+    pipeline_exit(&world->fixture.pipeline, &launch, &world->ticket, world->result);
 }
 
 static void launch(struct world *world, float spike)
@@ -237,11 +177,11 @@ static void an_ordinary_launch_copies_nothing_and_is_counted(void **state)
 {
     struct world *world = *state;
     launch_ordinary(world, ORDINARY);
-    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY);
     assert_int_equal(fake.looks, ORDINARY);
     assert_int_equal(fake.copied, 0);
     assert_int_equal(fake.launches, ORDINARY); /* one kernel each */
-    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     assert_int_equal(slots_in_use(side->free_slots), 0);
 }
 
@@ -258,7 +198,7 @@ static void nothing_waits_for_the_gate(void **state)
     for (int i = 0; i < 8; i++)
         launch(world, 0);
     assert_int_equal(fake.queries, queries);
-    assert_int_equal(world->skip[SKIP_ORDINARY], 1 + ORDINARY);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], 1 + ORDINARY);
 }
 
 /* A kernel that does not wait for its stream must not be there before its turn. */
@@ -277,8 +217,8 @@ static void kernels_that_wait_are_launched_early(void **state)
     launch(world, 50);
     settle(world);
     assert_int_equal(fake.early, fake.looks); /* and nothing else is */
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
-    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY);
 }
 
 static void an_unusual_launch_is_checked(void **state)
@@ -287,13 +227,13 @@ static void an_unusual_launch_is_checked(void **state)
     launch_ordinary(world, ORDINARY);
     launch(world, 50);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
     assert_string_equal(world->gate, "outlier");
     assert_string_equal(world->outlier.input, "a");
     assert_true(world->outlier.sigmas);
     assert_true(world->outlier.score > world->outlier.threshold);
     launch_ordinary(world, 1);
-    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY + 1);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY + 1);
 }
 
 static void a_kernel_that_is_wrong_on_unusual_input_is_found(void **state)
@@ -303,7 +243,7 @@ static void a_kernel_that_is_wrong_on_unusual_input_is_found(void **state)
     world->wrong = true;
     launch(world, 50);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MISMATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
 }
 
 /* The gate is not asked about outputs: a kernel wrong on ordinary input passes it. */
@@ -312,7 +252,7 @@ static void a_wrong_result_is_no_outlier(void **state)
     struct world *world = *state;
     world->wrong = true;
     launch_ordinary(world, ORDINARY);
-    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY);
 }
 
 static void an_in_place_launch_is_looked_at_before_it_runs(void **state)
@@ -323,12 +263,12 @@ static void an_in_place_launch_is_looked_at_before_it_runs(void **state)
         launch_named(world, "add", 1, true);
         settle(world);
     }
-    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY);
     assert_int_equal(fake.copied, 0);
     fill(world, 50);
     launch_named(world, "add", 1, true);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1); /* against what it had read */
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1); /* against what it had read */
     assert_string_equal(world->gate, "outlier");
 }
 
@@ -341,7 +281,7 @@ static void every_named_input_is_looked_at(void **state)
         launch_named(world, "add_both", 2, false);
         settle(world);
     }
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
     assert_string_equal(world->outlier.input, "b");
 }
 
@@ -350,7 +290,7 @@ static void an_entry_can_switch_it_off(void **state)
     struct world *world = *state;
     fill(world, 0);
     launch_named(world, "add_unwatched", 3, false);
-    assert_int_equal(world->skip[SKIP_NOT_SAMPLED], 1);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_SAMPLED], 1);
     assert_int_equal(fake.looks, 0);
 }
 
@@ -359,7 +299,7 @@ static void a_captured_launch_is_not_looked_at(void **state)
     struct world *world = *state;
     fake.capturing = true;
     launch(world, 50);
-    assert_int_equal(world->skip[SKIP_NOT_SAMPLED], 1);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_SAMPLED], 1);
     assert_int_equal(fake.looks, 0);
 }
 
@@ -367,7 +307,7 @@ static void what_the_random_gate_takes_is_not_looked_at(void **state)
 {
     struct world *world = *state;
     launch_ordinary(world, 5);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 5);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 5);
     assert_int_equal(fake.looks, 0);
 }
 
@@ -378,8 +318,8 @@ static void a_budget_that_is_used_up_stops_looks(void **state)
     fake.look_ns = 16000000;
     launch_ordinary(world, 4);
     assert_int_equal(fake.looks, 1);
-    assert_int_equal(world->skip[SKIP_ORDINARY], 1);
-    assert_int_equal(world->skip[SKIP_BUDGET], 3);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], 1);
+    assert_int_equal(world->fixture.skip[SKIP_BUDGET], 3);
 }
 
 /* The checks have used their part up, for a moment: the launch is looked at instead. With a debt
@@ -389,14 +329,14 @@ static void what_the_budget_takes_from_the_random_gate_is_looked_at(void **state
     struct world *world = *state;
     fake.copy_ns = 100000000; /* so that the signature has used more than its part */
     launch_ordinary(world, 1);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
-    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     atomic_store(&side->budget.paid_until, clock_ns() + 10000000000);
     launch_ordinary(world, 1);
-    assert_int_equal(world->skip[SKIP_ORDINARY], 1);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], 1);
     atomic_store(&side->budget.paid_until, clock_ns() + 10000000000000);
     launch_ordinary(world, 1);
-    assert_int_equal(world->skip[SKIP_BUDGET], 1);
+    assert_int_equal(world->fixture.skip[SKIP_BUDGET], 1);
     assert_int_equal(fake.looks, 1);
 }
 
@@ -408,8 +348,8 @@ static void launches_that_fail_are_no_outliers(void **state)
     fill(world, 0);
     launch_named(world, "add", 1, true); /* looked at before it failed */
     settle(world);
-    assert_int_equal(world->skip[SKIP_LAUNCH_FAILED], 2);
-    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    assert_int_equal(world->fixture.skip[SKIP_LAUNCH_FAILED], 2);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     assert_int_equal(slots_in_use(side->free_slots), 0);
 }
 
@@ -417,15 +357,15 @@ static void a_full_arena_is_said_of_an_outlier(void **state)
 {
     struct world *world = *state;
     launch_ordinary(world, ORDINARY);
-    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     struct snapshot_arena *arena = (struct snapshot_arena *)(uintptr_t)side->arena;
     arena->head += arena->lap; /* as if handed out */
     launch(world, 50);
     settle(world);
-    assert_int_equal(world->skip[SKIP_ARENA_FULL], 1);
+    assert_int_equal(world->fixture.skip[SKIP_ARENA_FULL], 1);
     arena->head -= arena->lap;
     launch_ordinary(world, 1);
-    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY + 1);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY + 1);
 }
 
 static void the_centroid_is_fed_by_the_collector(void **state)
@@ -436,15 +376,15 @@ static void the_centroid_is_fed_by_the_collector(void **state)
         launch_named(world, "add_centroid", 4, false);
         settle(world);
     }
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1); /* the first batch */
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1); /* the first batch */
     assert_string_equal(world->outlier.statistic, "first batch");
-    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY - 1);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY - 1);
     fill(world, 0);
     for (int i = 0; i < ROWS * COLS; i++)
         world->a[i] *= 5;
     launch_named(world, "add_centroid", 4, false);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 2);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 2);
     assert_string_equal(world->outlier.statistic, "centroid distance");
     assert_false(world->outlier.sigmas);
 }
@@ -473,26 +413,26 @@ static void ordinary_looks_end_while_references_run(void **state)
     }
     for (int i = 1; i <= LATER; i++) {
         launch(world, 0);
-        assert_true(reaches(&world->skip[SKIP_ORDINARY], ORDINARY + i));
+        assert_true(reaches(&world->fixture.skip[SKIP_ORDINARY], ORDINARY + i));
     }
-    assert_int_equal(world->skip[SKIP_QUEUE_FULL], 0);
+    assert_int_equal(world->fixture.skip[SKIP_QUEUE_FULL], 0);
     fake_answer();
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 3);
 }
 
 /* ---- who pays for the program's thread ---- */
 
 static struct snapshot_seal *last_seal(struct world *world)
 {
-    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     return &side->seal[side->last_look & ((1 << LOOK_BITS) - 1)];
 }
 
 /* The look before, which was still to come when this launch began, ends before this one's end. */
 static void seal_the_one_before(struct world *world)
 {
-    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     __atomic_store_n(&last_seal(world)->ordinary, side->last_look >> LOOK_BITS << SEAL_TIME_BITS,
                      __ATOMIC_RELEASE);
 }
@@ -509,17 +449,17 @@ static void the_thread_is_paid_where_the_gpu_has_run_dry(void **state)
     world->meanwhile = seal_the_one_before;
     launch(world, 0); /* paid, too: the GPU was behind only when it began */
     settle(world);
-    assert_int_equal(world->skip[SKIP_ORDINARY], 3);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], 3);
     assert_int_equal(world->paid, 3);
     world->meanwhile = NULL;
     atomic_store(&fake.hold_seals, true);
     launch(world, 0); /* paid */
     launch(world, 0);
     struct snapshot_seal *seal = last_seal(world);
-    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     uint64_t sequence = side->last_look >> LOOK_BITS;
     __atomic_store_n(&seal->ordinary, sequence << SEAL_TIME_BITS, __ATOMIC_RELEASE);
-    assert_true(reaches(&world->skip[SKIP_ORDINARY], 4));
+    assert_true(reaches(&world->fixture.skip[SKIP_ORDINARY], 4));
     assert_int_equal(world->paid, 3); /* not paid: the GPU was behind all the time */
 }
 
@@ -530,15 +470,15 @@ static void a_reset_forgets_and_learns_anew(void **state)
 {
     struct world *world = *state;
     launch_ordinary(world, ORDINARY);
-    outliers_reset(world->pipeline.outliers);
+    outliers_reset(world->fixture.pipeline.outliers);
     launch(world, 50);
     settle(world);
-    assert_int_equal(world->skip[SKIP_ORDINARY], ORDINARY + 1);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY + 1);
     launch_ordinary(world, ORDINARY);
     launch(world, 1e6f);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
-    assert_int_equal(world->skip[SKIP_ORDINARY], 2 * ORDINARY + 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], 2 * ORDINARY + 1);
 }
 
 /* Distances that were on their way when it was reset are not among those of the new epoch. */
@@ -585,7 +525,7 @@ static void indices_are_bounded_and_stay(void **state)
     outliers_destroy(outliers);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pipeline_fixture_tear_down)
 
 int main(void)
 {
@@ -600,11 +540,11 @@ int main(void)
         TEST(an_entry_can_switch_it_off),
         TEST(a_captured_launch_is_not_looked_at),
         cmocka_unit_test_setup_teardown(what_the_random_gate_takes_is_not_looked_at, set_up_sampled,
-                                        tear_down),
+                                        pipeline_fixture_tear_down),
         cmocka_unit_test_setup_teardown(a_budget_that_is_used_up_stops_looks, set_up_poor,
-                                        tear_down),
+                                        pipeline_fixture_tear_down),
         cmocka_unit_test_setup_teardown(what_the_budget_takes_from_the_random_gate_is_looked_at,
-                                        set_up_poor_sampled, tear_down),
+                                        set_up_poor_sampled, pipeline_fixture_tear_down),
         TEST(launches_that_fail_are_no_outliers),
         TEST(a_full_arena_is_said_of_an_outlier),
         TEST(the_centroid_is_fed_by_the_collector),

@@ -7,9 +7,7 @@
 #include <cmocka.h>
 
 #include <unistd.h>
-#include "fake_driver.h"
 #include "pipeline_fixture.h"
-#include "verify/pipeline.h"
 
 static const char registry_text[] =
     "version: 1\n"
@@ -23,31 +21,18 @@ static const char registry_text[] =
     "    reference: scale\n"
     "    bind: {alpha: 1}\n";
 
-enum { ROWS = 5, COLS = 37, PITCH = 48, CONTEXT = 0x77 };
+enum { ROWS = 5, COLS = 37, PITCH = 48 };
 
 struct world {
     struct pipeline_fixture fixture;
-    struct pipeline pipeline;
-    struct sink sink;
     struct ticket ticket;
     _Atomic(uint64_t) spent;
-    atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT], warnings, failures;
+    atomic_int warnings, failures;
     char sentence[1024];
     struct ref_verdict numbers;
     double reference[4]; /* read back for the bundle */
     float got[4];
 };
-
-static void on_seen(void *user)
-{
-    atomic_fetch_add(&((struct world *)user)->seen, 1);
-}
-
-static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
-{
-    (void)spec;
-    atomic_fetch_add(&((struct world *)user)->skip[skip], 1);
-}
 
 static void on_judged(void *user, const struct check_report *report,
                       const struct bundle_source *source)
@@ -61,7 +46,6 @@ static void on_judged(void *user, const struct check_report *report,
     assert_true(source->has_array(source->user, output, 1));
     assert_int_equal(source->read_array(source->user, output, 1, 0, world->got, sizeof(world->got)),
                      STATUS_OK);
-    atomic_fetch_add(&world->verdict[report->verdict], 1);
 }
 
 static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
@@ -86,33 +70,20 @@ static void on_failed(void *user, const struct launch *launch, const char *error
     atomic_fetch_add(&world->failures, 1);
 }
 
-/* Parameter lists of the two kernels, as the driver tells them. */
-static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
-{
-    bool is_add = (uintptr_t)kernel == 1;
-    size_t pointers = is_add ? 3 : 2, count = is_add ? 6 : 4;
-    if (index >= count)
-        return CUDA_ERROR_INVALID_VALUE;
-    *size = index < pointers ? 8 : 4;
-    *offset = index < pointers ? index * 8 : pointers * 8 + (index - pointers) * 4;
-    return CUDA_SUCCESS;
-}
-
 static double budget; /* of the worlds that are built */
 
 static void build(struct world *world, uint64_t memory, uint32_t queue, struct gate_settings gate)
 {
-    world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
-        .pipeline = &world->pipeline,
-        .sink = &world->sink,
         .registry = registry_text,
-        .param_info = param_info,
+        .params = {{3, 3}, {2, 2}},
+        .judged = on_judged,
+        .spent = on_spent,
+        .warned = on_warned,
+        .failed = on_failed,
         .gate = gate,
         .detector = OUTLIER_OFF,
         .side = {.memory = memory, .queue = queue, .budget = budget},
-        .context = (CUcontext)(uintptr_t)CONTEXT,
     };
     pipeline_fixture_open(&world->fixture);
 }
@@ -160,22 +131,6 @@ static int set_up_poor(void **state)
     return status;
 }
 
-/* Every test ends by drawing the balance. */
-static int tear_down(void **state)
-{
-    struct world *world = *state;
-    pipeline_fixture_stop(&world->fixture);
-    int sum = 0;
-    for (int i = 0; i < VERDICT_COUNT; i++)
-        sum += world->verdict[i];
-    for (int i = 0; i < SKIP_COUNT; i++)
-        sum += world->skip[i];
-    assert_int_equal(world->seen, sum);
-    pipeline_fixture_close(&world->fixture);
-    free(world);
-    return 0;
-}
-
 /* One launch of `add`; `wrong` spoils an element, `result` is what the driver says. */
 struct add_args {
     float *a, *b, *y;
@@ -210,22 +165,16 @@ static void run_add(const struct add_args *args)
 static void launch_add(struct world *world, struct add_args args)
 {
     void *params[] = {&args.a, &args.b, &args.y, &args.rows, &args.cols, &args.pitch};
-    struct launch launch = {.symbol = "add",
-                            .function = (void *)1,
-                            .context = (void *)CONTEXT,
-                            .stream = (void *)1,
-                            .grid = {1, 1, 1},
-                            .block = {32, 1, 1},
-                            .params = params};
-    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    struct launch launch = pipeline_fixture_launch("add", 1, params);
+    pipeline_enter(&world->fixture.pipeline, &launch, &world->ticket);
     if (args.result == CUDA_SUCCESS)
         run_add(&args);
-    pipeline_exit(&world->pipeline, &launch, &world->ticket, args.result);
+    pipeline_exit(&world->fixture.pipeline, &launch, &world->ticket, args.result);
 }
 
 static void settle(struct world *world)
 {
-    assert_true(collector_drain(world->pipeline.collector, 5000));
+    pipeline_fixture_settle(&world->fixture);
 }
 
 static void a_right_kernel_matches(void **state)
@@ -233,7 +182,7 @@ static void a_right_kernel_matches(void **state)
     struct world *world = *state;
     launch_add(world, add_args());
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
     assert_int_equal(world->numbers.checked, ROWS * COLS);
 }
 
@@ -244,7 +193,7 @@ static void a_wrong_element_is_named(void **state)
     args.wrong = 2 * PITCH + 3;
     launch_add(world, args);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MISMATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
     assert_int_equal(world->numbers.violations, 1);
     assert_int_equal(world->numbers.first_index, 2 * COLS + 3); /* of the tensor, not the memory */
     assert_true(world->reference[1] == 100 - 0.75);
@@ -258,7 +207,7 @@ static void padding_between_rows_is_not_compared(void **state)
     args.wrong = COLS; /* behind the first row's end */
     launch_add(world, args);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
 }
 
 static void an_in_place_launch_is_judged_on_what_it_read(void **state)
@@ -268,22 +217,18 @@ static void an_in_place_launch_is_judged_on_what_it_read(void **state)
     args.y = args.a;
     launch_add(world, args);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
 }
 
 static void launch_accumulate(struct world *world, float *x, float *y, float extra)
 {
     int32_t rows = 1, cols = 8;
     void *params[] = {&x, &y, &rows, &cols};
-    struct launch launch = {.symbol = "accumulate",
-                            .function = (void *)2,
-                            .context = (void *)CONTEXT,
-                            .stream = (void *)1,
-                            .params = params};
-    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    struct launch launch = pipeline_fixture_launch("accumulate", 2, params);
+    pipeline_enter(&world->fixture.pipeline, &launch, &world->ticket);
     for (int i = 0; i < 8; i++)
         y[i] += x[i] + extra;
-    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    pipeline_exit(&world->fixture.pipeline, &launch, &world->ticket, CUDA_SUCCESS);
     settle(world);
 }
 
@@ -296,18 +241,18 @@ static void an_accumulated_output_counts_from_its_old_value(void **state)
         y[i] = 1000;
     }
     launch_accumulate(world, x, y, 0);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
     launch_accumulate(world, x, y, 1);
-    assert_int_equal(world->verdict[VERDICT_MISMATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
 }
 
 static void unregistered_kernels_are_counted(void **state)
 {
     struct world *world = *state;
     struct launch launch = {.symbol = "other", .function = (void *)9, .context = (void *)CONTEXT};
-    pipeline_enter(&world->pipeline, &launch, &world->ticket);
-    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
-    assert_int_equal(world->skip[SKIP_UNREGISTERED], 1);
+    pipeline_enter(&world->fixture.pipeline, &launch, &world->ticket);
+    pipeline_exit(&world->fixture.pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    assert_int_equal(world->fixture.skip[SKIP_UNREGISTERED], 1);
 }
 
 static void a_refused_launch_is_reported_and_frees_its_slot(void **state)
@@ -320,9 +265,9 @@ static void a_refused_launch_is_reported_and_frees_its_slot(void **state)
     launch_add(world, args);
     settle(world);
     assert_int_equal(world->failures, 2);
-    assert_int_equal(world->skip[SKIP_LAUNCH_FAILED], 2);
+    assert_int_equal(world->fixture.skip[SKIP_LAUNCH_FAILED], 2);
     assert_string_equal(world->sentence, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
-    struct side *side = sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    struct side *side = pipeline_fixture_side(&world->fixture);
     assert_int_equal(slots_in_use(side->free_slots), 0);
 }
 
@@ -331,11 +276,11 @@ static void a_captured_launch_is_left_alone(void **state)
     struct world *world = *state;
     fake.capturing = true;
     launch_add(world, add_args());
-    assert_int_equal(world->skip[SKIP_CAPTURED], 1);
+    assert_int_equal(world->fixture.skip[SKIP_CAPTURED], 1);
     fake.capturing = false;
     launch_add(world, add_args());
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
 }
 
 static void an_extent_outside_its_allocation_is_refused(void **state)
@@ -347,7 +292,7 @@ static void an_extent_outside_its_allocation_is_refused(void **state)
     args.a += 100; /* the array ends behind what the driver calls its allocation */
     launch_add(world, args);
     launch_add(world, args);
-    assert_int_equal(world->skip[SKIP_EXTENT], 2);
+    assert_int_equal(world->fixture.skip[SKIP_EXTENT], 2);
     assert_int_equal(world->warnings, 1); /* said once */
     assert_non_null(strstr(world->sentence, "argument 'a'"));
     assert_non_null(strstr(world->sentence, "outside the allocation"));
@@ -363,24 +308,20 @@ static void a_null_pointer_and_an_empty_launch_have_their_buckets(void **state)
     empty.rows = 0;
     void *params[] = {&null.a, &null.b, &null.y, &null.rows, &null.cols, &null.pitch};
     void *empty_params[] = {&empty.a, &empty.b, &empty.y, &empty.rows, &empty.cols, &empty.pitch};
-    struct launch launch = {.symbol = "add",
-                            .function = (void *)1,
-                            .context = (void *)CONTEXT,
-                            .stream = (void *)1,
-                            .params = params};
-    pipeline_enter(&world->pipeline, &launch, &world->ticket);
-    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    struct launch launch = pipeline_fixture_launch("add", 1, params);
+    pipeline_enter(&world->fixture.pipeline, &launch, &world->ticket);
+    pipeline_exit(&world->fixture.pipeline, &launch, &world->ticket, CUDA_SUCCESS);
     launch.params = empty_params;
-    pipeline_enter(&world->pipeline, &launch, &world->ticket);
-    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
-    assert_int_equal(world->skip[SKIP_NULL_POINTER], 1);
-    assert_int_equal(world->skip[SKIP_EMPTY], 1);
+    pipeline_enter(&world->fixture.pipeline, &launch, &world->ticket);
+    pipeline_exit(&world->fixture.pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    assert_int_equal(world->fixture.skip[SKIP_NULL_POINTER], 1);
+    assert_int_equal(world->fixture.skip[SKIP_EMPTY], 1);
     assert_ptr_equal(args.y, y);
 }
 
 static struct side *only_side(struct world *world)
 {
-    return sides_find(world->pipeline.sides, (CUcontext)(uintptr_t)CONTEXT);
+    return pipeline_fixture_side(&world->fixture);
 }
 
 /* The program's stream comes to an end: copies that were held back complete. */
@@ -398,12 +339,12 @@ static void a_full_queue_is_counted_and_recovers(void **state)
     fake.hold_seals = true;
     for (int i = 0; i < 3; i++)
         launch_add(world, add_args());
-    assert_int_equal(world->skip[SKIP_QUEUE_FULL], 1);
+    assert_int_equal(world->fixture.skip[SKIP_QUEUE_FULL], 1);
     publish_seals(world);
     settle(world);
     launch_add(world, add_args());
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 3);
 }
 
 static void a_full_arena_is_counted_and_recovers(void **state)
@@ -414,12 +355,12 @@ static void a_full_arena_is_counted_and_recovers(void **state)
         launch_add(world, add_args());
     publish_seals(world);
     settle(world);
-    assert_int_equal(world->skip[SKIP_ARENA_FULL], 1);
+    assert_int_equal(world->fixture.skip[SKIP_ARENA_FULL], 1);
     for (int i = 0; i < 20; i++) { /* round and round the ring */
         launch_add(world, add_args());
         settle(world);
     }
-    assert_int_equal(world->verdict[VERDICT_MATCH], 22);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 22);
 }
 
 static void a_full_arena_does_not_cost_a_first_launch_its_turn(void **state)
@@ -430,13 +371,13 @@ static void a_full_arena_does_not_cost_a_first_launch_its_turn(void **state)
         launch_add(world, add_args());
     publish_seals(world);
     settle(world);
-    assert_int_equal(world->skip[SKIP_ARENA_FULL], 1);
+    assert_int_equal(world->fixture.skip[SKIP_ARENA_FULL], 1);
     launch_add(world, add_args()); /* the third that is checked */
     settle(world);
     launch_add(world, add_args());
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
-    assert_int_equal(world->skip[SKIP_NOT_SAMPLED], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 3);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_SAMPLED], 1);
 }
 
 static void the_budget_passes_random_launches_over(void **state)
@@ -448,8 +389,8 @@ static void the_budget_passes_random_launches_over(void **state)
     for (int i = 0; i < 3; i++)
         launch_add(world, add_args());
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
-    assert_int_equal(world->skip[SKIP_BUDGET], 3);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.skip[SKIP_BUDGET], 3);
     assert_int_equal(world->spent, 1000000000);
 }
 
@@ -461,7 +402,7 @@ static void without_a_budget_all_are_checked(void **state)
         launch_add(world, add_args());
         settle(world);
     }
-    assert_int_equal(world->verdict[VERDICT_MATCH], 3);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 3);
     assert_int_equal(world->spent, 3000000000);
 }
 
@@ -474,7 +415,7 @@ static void a_snapshot_larger_than_the_arena_is_refused(void **state)
     args.y = fake_alloc(1 << 16);
     args.rows = 64;
     launch_add(world, args);
-    assert_int_equal(world->skip[SKIP_TOO_LARGE], 1);
+    assert_int_equal(world->fixture.skip[SKIP_TOO_LARGE], 1);
     assert_non_null(strstr(world->sentence, "CUVET_MEMORY"));
 }
 
@@ -490,8 +431,8 @@ static void a_driver_error_of_ours_costs_the_check_alone(void **state)
     settle(world);
     launch_add(world, add_args());
     settle(world);
-    assert_int_equal(world->skip[SKIP_DRIVER], 2);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 2);
+    assert_int_equal(world->fixture.skip[SKIP_DRIVER], 2);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 2);
 }
 
 static void a_snapshot_that_cannot_be_completed_ends_the_checking(void **state)
@@ -504,9 +445,9 @@ static void a_snapshot_that_cannot_be_completed_ends_the_checking(void **state)
     fake.fail_launch = 2; /* the copy before the launch works, the one after does not */
     launch_add(world, in_place);
     settle(world);
-    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    assert_int_equal(world->fixture.skip[SKIP_DRIVER], 1);
     launch_add(world, add_args());
-    assert_int_equal(world->skip[SKIP_NOT_READY], 1);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_READY], 1);
 }
 
 static void no_reference_starts_while_the_program_waits_for_the_context(void **state)
@@ -516,14 +457,14 @@ static void no_reference_starts_while_the_program_waits_for_the_context(void **s
     launch_add(world, add_args());
     settle(world);
     int before = fake.references;
-    pipeline_wait_begins(&world->pipeline, context);
+    pipeline_wait_begins(&world->fixture.pipeline, context);
     launch_add(world, add_args());
-    assert_false(collector_drain(world->pipeline.collector, 50));
+    assert_false(collector_drain(world->fixture.pipeline.collector, 50));
     assert_int_equal(fake.references, before);
-    pipeline_wait_ends(&world->pipeline, context);
+    pipeline_wait_ends(&world->fixture.pipeline, context);
     settle(world);
     assert_true(fake.references > before);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 2);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 2);
 }
 
 static void a_context_that_goes_takes_its_checks_with_it(void **state)
@@ -533,10 +474,10 @@ static void a_context_that_goes_takes_its_checks_with_it(void **state)
     settle(world);
     fake.hold_seals = true;
     launch_add(world, add_args());
-    pipeline_context_going(&world->pipeline, (CUcontext)(uintptr_t)CONTEXT);
-    assert_int_equal(world->skip[SKIP_EXIT], 1);
+    pipeline_context_going(&world->fixture.pipeline, (CUcontext)(uintptr_t)CONTEXT);
+    assert_int_equal(world->fixture.skip[SKIP_EXIT], 1);
     launch_add(world, add_args()); /* no side any more */
-    assert_int_equal(world->skip[SKIP_NOT_READY], 1);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_READY], 1);
 }
 
 static void a_context_in_error_ends_the_checking(void **state)
@@ -548,28 +489,32 @@ static void a_context_in_error_ends_the_checking(void **state)
     fake.stream_state = CUDA_ERROR_ILLEGAL_ADDRESS;
     launch_add(world, add_args());
     settle(world);
-    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    assert_int_equal(world->fixture.skip[SKIP_DRIVER], 1);
     launch_add(world, add_args());
-    assert_int_equal(world->skip[SKIP_NOT_READY], 1);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_READY], 1);
 }
 
 static void an_unloaded_module_makes_its_handles_doubtful(void **state)
 {
     struct world *world = *state;
     launch_add(world, add_args());
-    kernels_doubt(world->pipeline.kernels);
+    kernels_doubt(world->fixture.pipeline.kernels);
     struct launch launch = {.symbol = "other", .function = (void *)1, .context = (void *)CONTEXT};
-    pipeline_enter(&world->pipeline, &launch, &world->ticket); /* the same handle, another kernel */
-    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
-    assert_int_equal(world->skip[SKIP_UNREGISTERED], 1);
+    pipeline_enter(&world->fixture.pipeline, &launch,
+                   &world->ticket); /* the same handle, another kernel */
+    pipeline_exit(&world->fixture.pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    assert_int_equal(world->fixture.skip[SKIP_UNREGISTERED], 1);
     settle(world);
-    assert_int_equal(world->verdict[VERDICT_MATCH], 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
 }
 
-#define TEST(name)             cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-#define TEST_NARROW(name)      cmocka_unit_test_setup_teardown(name, set_up_narrow, tear_down)
-#define TEST_SMALL(name)       cmocka_unit_test_setup_teardown(name, set_up_small, tear_down)
-#define TEST_SMALL_FIRST(name) cmocka_unit_test_setup_teardown(name, set_up_small_first, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pipeline_fixture_tear_down)
+#define TEST_NARROW(name)                                                                          \
+    cmocka_unit_test_setup_teardown(name, set_up_narrow, pipeline_fixture_tear_down)
+#define TEST_SMALL(name)                                                                           \
+    cmocka_unit_test_setup_teardown(name, set_up_small, pipeline_fixture_tear_down)
+#define TEST_SMALL_FIRST(name)                                                                     \
+    cmocka_unit_test_setup_teardown(name, set_up_small_first, pipeline_fixture_tear_down)
 
 int main(void)
 {
@@ -587,7 +532,7 @@ int main(void)
         TEST_NARROW(a_full_queue_is_counted_and_recovers),
         TEST_SMALL(a_full_arena_is_counted_and_recovers),
         cmocka_unit_test_setup_teardown(the_budget_passes_random_launches_over, set_up_poor,
-                                        tear_down),
+                                        pipeline_fixture_tear_down),
         TEST(without_a_budget_all_are_checked),
         TEST_SMALL_FIRST(a_full_arena_does_not_cost_a_first_launch_its_turn),
         TEST_SMALL(a_snapshot_larger_than_the_arena_is_refused),

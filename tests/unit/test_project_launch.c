@@ -8,18 +8,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fake_driver.h"
 #include "pipeline_fixture.h"
-#include "verify/pipeline.h"
 
-enum { M = 512, N = 64, K = 16, CONTEXT = 0x77, AIM = 8 << 10, FAULT = 200 };
+enum { M = 512, N = 64, K = 16, AIM = 8 << 10, FAULT = 200 };
 
 struct world {
     struct pipeline_fixture fixture;
-    struct pipeline pipeline;
-    struct sink sink;
     struct ticket ticket;
-    int matches, mismatches, projected, skip[SKIP_COUNT], seen, warnings;
+    int projected, warnings;
     uint64_t violations; /* of elements */
     struct projection_report projection;
     char sentence[500];
@@ -28,24 +24,11 @@ struct world {
     float *a, *b, *c;
 };
 
-static void on_seen(void *user)
-{
-    ((struct world *)user)->seen++;
-}
-
-static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
-{
-    (void)spec;
-    ((struct world *)user)->skip[skip]++;
-}
-
 static void on_judged(void *user, const struct check_report *report,
                       const struct bundle_source *source)
 {
     struct world *world = user;
     (void)source;
-    world->matches += report->verdict == VERDICT_MATCH;
-    world->mismatches += report->verdict == VERDICT_MISMATCH;
     world->projected += report->projection.array != NULL;
     world->projection = report->projection;
     world->violations += report->numbers.violations;
@@ -59,26 +42,6 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
     snprintf(world->sentence, sizeof world->sentence, "%s", sentence);
 }
 
-static void on_spent(void *user, const struct check_cost *cost)
-{
-    (void)user, (void)cost;
-}
-
-static void on_failed(void *user, const struct launch *launch, const char *error_name)
-{
-    (void)user, (void)launch, (void)error_name;
-}
-
-static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
-{
-    (void)kernel;
-    if (index >= 3)
-        return CUDA_ERROR_INVALID_VALUE;
-    *size = 8;
-    *offset = index * 8;
-    return CUDA_SUCCESS;
-}
-
 /* `role` of c. */
 static struct world *world_with(const char *role, const char *more, double share,
                                 struct gate_settings gate)
@@ -89,21 +52,18 @@ static struct world *world_with(const char *role, const char *more, double share
              "version: 1\nkernels:\n- {kernel: k, signature: \"const f32 a[512][16], const f32 "
              "b[16][64], %s f32 c[512][64]\", reference: matmul%s}\n",
              role, more);
-    world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
-        .pipeline = &world->pipeline,
-        .sink = &world->sink,
         .registry = text,
-        .param_info = param_info,
+        .params = {{3, 0}},
+        .judged = on_judged,
+        .warned = on_warned,
         .gate = gate,
         .detector = OUTLIER_OFF,
         .side = {.memory = 1 << 20, .queue = 4},
         .subset = AIM,
-        .context = (CUcontext)(uintptr_t)CONTEXT,
     };
     pipeline_fixture_open(&world->fixture);
-    world->pipeline.freivalds = share;
+    world->fixture.pipeline.freivalds = share;
     world->a = fake_alloc(M * K * sizeof(float));
     world->b = fake_alloc(K * N * sizeof(float));
     world->c = fake_alloc(M * N * sizeof(float));
@@ -126,17 +86,6 @@ static struct world *usual_world(double share)
     return world_new("", share, every);
 }
 
-static void world_end(struct world *world)
-{
-    int sum = world->matches + world->mismatches;
-    pipeline_fixture_stop(&world->fixture);
-    for (int i = 0; i < SKIP_COUNT; i++)
-        sum += world->skip[i];
-    assert_int_equal(sum, world->seen);
-    pipeline_fixture_close(&world->fixture);
-    free(world);
-}
-
 /* c = a b; with `wrong`, rows FAULT to FAULT + 7 are those of other rows. */
 static void run(const struct world *world, bool wrong)
 {
@@ -153,19 +102,13 @@ static void run(const struct world *world, bool wrong)
 static void launch(struct world *world, bool wrong, int fail)
 {
     void *params[] = {&world->a, &world->b, &world->c};
-    struct launch launch = {.symbol = "k",
-                            .function = (void *)1,
-                            .context = (void *)CONTEXT,
-                            .stream = (void *)1,
-                            .params = params,
-                            .grid = {1, 1, 1},
-                            .block = {32, 1, 1}};
+    struct launch launch = pipeline_fixture_launch("k", 1, params);
     atomic_store(&fake.fail_launch, world->fail_enter);
-    pipeline_enter(&world->pipeline, &launch, &world->ticket);
+    pipeline_enter(&world->fixture.pipeline, &launch, &world->ticket);
     run(world, wrong);
     atomic_store(&fake.fail_launch, fail);
-    pipeline_exit(&world->pipeline, &launch, &world->ticket, CUDA_SUCCESS);
-    assert_true(collector_drain(world->pipeline.collector, 5000));
+    pipeline_exit(&world->fixture.pipeline, &launch, &world->ticket, CUDA_SUCCESS);
+    pipeline_fixture_settle(&world->fixture);
     atomic_store(&fake.fail_launch, 0);
 }
 
@@ -174,22 +117,22 @@ static void a_fault_outside_the_subset_is_found(void **state)
     (void)state;
     struct world *world = usual_world(1);
     launch(world, false, 0);
-    assert_int_equal(world->matches, 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
     assert_int_equal(world->projection.rows, M);
     assert_int_equal(world->projection.left, 0);
     launch(world, true, 0);
     assert_non_null(world->ticket.binding.subset.dim);
     assert_int_equal(world->violations, 0); /* the elements that were checked are right */
-    assert_int_equal(world->mismatches, 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
     assert_string_equal(world->projection.array, "c");
     assert_true(world->projection.first >= FAULT && world->projection.last < FAULT + 8);
     assert_true(world->projection.worst >= world->projection.first &&
                 world->projection.worst <= world->projection.last);
     assert_true(world->projection.ratio > 100);
     launch(world, false, 0); /* nothing of it is left */
-    assert_int_equal(world->matches, 2);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 2);
     assert_int_equal(world->warnings, 0);
-    world_end(world);
+    pipeline_fixture_end(&world->fixture);
 }
 
 static void without_projections_it_is_not(void **state)
@@ -197,9 +140,9 @@ static void without_projections_it_is_not(void **state)
     (void)state;
     struct world *world = usual_world(0);
     launch(world, true, 0);
-    assert_int_equal(world->matches, 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
     assert_int_equal(world->projected, 0);
-    world_end(world);
+    pipeline_fixture_end(&world->fixture);
 }
 
 static void an_entry_has_its_own_share(void **state)
@@ -208,11 +151,11 @@ static void an_entry_has_its_own_share(void **state)
     struct world *world = world_new(", freivalds: 0", 1, every);
     launch(world, true, 0);
     assert_int_equal(world->projected, 0);
-    world_end(world);
+    pipeline_fixture_end(&world->fixture);
     world = world_new(", freivalds: 1", 0, every);
     launch(world, true, 0);
-    assert_int_equal(world->mismatches, 1);
-    world_end(world);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
+    pipeline_fixture_end(&world->fixture);
 }
 
 static void a_share_of_the_checks_is_projected(void **state)
@@ -221,15 +164,15 @@ static void a_share_of_the_checks_is_projected(void **state)
     struct world *world = usual_world(0.25);
     for (int i = 0; i < 40; i++)
         launch(world, false, 0);
-    assert_int_equal(world->matches, 40);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 40);
     assert_true(world->projected >= 4 && world->projected <= 18);
-    world_end(world);
+    pipeline_fixture_end(&world->fixture);
     world = world_new("", 0.001, (struct gate_settings){0, 3, 0, 0});
     for (int i = 0; i < 5; i++)
         launch(world, false, 0); /* the first ones all are */
-    assert_int_equal(world->matches, 3);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 3);
     assert_int_equal(world->projected, 3);
-    world_end(world);
+    pipeline_fixture_end(&world->fixture);
 }
 
 /* Of the three launches that follow the kernel the last is the copy. */
@@ -239,14 +182,14 @@ static void a_projection_that_is_refused_costs_itself_alone(void **state)
     struct world *world = usual_world(1);
     for (int fail = 1; fail <= 2; fail++) {
         launch(world, false, fail);
-        assert_int_equal(world->matches, fail);
+        assert_int_equal(world->fixture.verdict[VERDICT_MATCH], fail);
         assert_int_equal(world->projected, 0);
         assert_non_null(strstr(world->sentence, "launching a projection: CUDA_ERROR_LAUNCH"));
     }
     launch(world, true, 0);
-    assert_int_equal(world->mismatches, 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
     assert_int_equal(world->warnings, 1);
-    world_end(world);
+    pipeline_fixture_end(&world->fixture);
 }
 
 /* A place in the arena may be taken then, and nobody would give it back. */
@@ -255,17 +198,17 @@ static void a_copy_that_is_refused_behind_one_ends_the_checking(void **state)
     (void)state;
     struct world *world = usual_world(1);
     launch(world, false, 3);
-    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    assert_int_equal(world->fixture.skip[SKIP_DRIVER], 1);
     launch(world, false, 0);
-    assert_int_equal(world->matches, 0);
-    assert_int_equal(world->skip[SKIP_NOT_READY], 1);
-    world_end(world);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 0);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_READY], 1);
+    pipeline_fixture_end(&world->fixture);
     world = usual_world(0); /* without one: that launch alone */
     launch(world, false, 1);
-    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    assert_int_equal(world->fixture.skip[SKIP_DRIVER], 1);
     launch(world, false, 0);
-    assert_int_equal(world->matches, 1);
-    world_end(world);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
+    pipeline_fixture_end(&world->fixture);
 }
 
 /* A copy and a projection before the launch, and those behind it. */
@@ -276,24 +219,24 @@ static void what_a_launch_adds_to_is_projected_before_it(void **state)
     world->adds = true;
     for (int i = 0; i < 3; i++)
         launch(world, false, 0);
-    assert_int_equal(world->matches, 3);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 3);
     assert_int_equal(world->projected, 3);
     launch(world, true, 0);
-    assert_int_equal(world->mismatches, 1);
+    assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
     assert_int_equal(world->violations, 0);
     assert_true(world->projection.first >= FAULT && world->projection.last < FAULT + 8);
     world->fail_enter = 2;
     launch(world, true, 0); /* unseen */
-    assert_int_equal(world->matches, 4);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 4);
     assert_int_equal(world->projected, 4);
     assert_non_null(strstr(world->sentence, "launching a projection"));
     world->fail_enter = 1;
     launch(world, false, 0);
-    assert_int_equal(world->skip[SKIP_DRIVER], 1);
+    assert_int_equal(world->fixture.skip[SKIP_DRIVER], 1);
     world->fail_enter = 0;
     launch(world, false, 0);
-    assert_int_equal(world->matches, 5);
-    world_end(world);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 5);
+    pipeline_fixture_end(&world->fixture);
 }
 
 int main(void)

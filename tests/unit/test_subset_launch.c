@@ -13,11 +13,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "fake_driver.h"
 #include "pipeline_fixture.h"
 #include "report/place.h"
 #include "verify/dtype.h"
-#include "verify/pipeline.h"
 
 /* Parameters are pointers alone. `before`: how far from its allocation's start an array begins. */
 static const struct layout {
@@ -98,7 +96,7 @@ static const struct layout {
      "reference: adamw, bind: {lr: 1, beta1: 1, beta2: 1, eps: 1, decay: 0, c1: 1, c2: 1}",
      4, false, 0},
 };
-enum { LAYOUTS = sizeof layouts / sizeof *layouts, CONTEXT = 0x77, AIM = 32 << 10 };
+enum { LAYOUTS = sizeof layouts / sizeof *layouts, AIM = 32 << 10 };
 
 /* What one check said. */
 struct said {
@@ -109,30 +107,20 @@ struct said {
 
 struct world {
     struct pipeline_fixture fixture;
-    struct pipeline pipeline;
-    struct sink sink;
     struct ticket ticket;
     struct said said;
     const char *entry;
     bool may_skip;
-    int too_large;
     char sentence[500];
 };
-
-static void on_seen(void *user)
-{
-    (void)user;
-}
 
 static void on_skipped(void *user, const struct kernel_spec *spec, enum skip skip)
 {
     struct world *world = user;
     (void)spec;
-    world->too_large += skip == SKIP_TOO_LARGE;
     if (skip == SKIP_TOO_LARGE && world->may_skip)
         return;
-    fprintf(stderr, "%s: a launch is skipped: %s\n", ((struct world *)user)->entry,
-            skip_text(skip));
+    fprintf(stderr, "%s: a launch is skipped: %s\n", world->entry, skip_text(skip));
     abort(); /* on the collector's thread, which cmocka cannot leave */
 }
 
@@ -192,27 +180,10 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
              sentence);
 }
 
-static void on_spent(void *user, const struct check_cost *cost)
-{
-    (void)user, (void)cost;
-}
-
 static void on_failed(void *user, const struct launch *launch, const char *error_name)
 {
     (void)user, (void)launch;
     fail_msg("%s", error_name);
-}
-
-static int pointers; /* of the kernel */
-
-static CUresult param_info(CUkernel kernel, size_t index, size_t *offset, size_t *size)
-{
-    (void)kernel;
-    if ((int)index >= pointers)
-        return CUDA_ERROR_INVALID_VALUE;
-    *size = 8;
-    *offset = index * 8;
-    return CUDA_SUCCESS;
 }
 
 static struct world *world_new(const struct layout *layout, struct gate_settings gate)
@@ -223,20 +194,18 @@ static struct world *world_new(const struct layout *layout, struct gate_settings
     const char *signature = layout->entry;
     snprintf(text, sizeof text, "version: 1\nkernels:\n- {kernel: k, signature: \"%.*s\"%s}\n",
              (int)(reference - signature), signature, reference);
-    pointers = layout->pointers;
     world->entry = layout->entry;
-    world->sink =
-        (struct sink){world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
     world->fixture = (struct pipeline_fixture){
-        .pipeline = &world->pipeline,
-        .sink = &world->sink,
         .registry = text,
-        .param_info = param_info,
+        .params = {{(unsigned)layout->pointers, 0}},
+        .skipped = on_skipped,
+        .judged = on_judged,
+        .warned = on_warned,
+        .failed = on_failed,
         .gate = gate,
         .detector = OUTLIER_OFF,
         .side = {.memory = 1 << 20, .queue = 4},
         .subset = AIM,
-        .context = (CUcontext)(uintptr_t)CONTEXT,
     };
     pipeline_fixture_open(&world->fixture);
     return world;
@@ -244,10 +213,8 @@ static struct world *world_new(const struct layout *layout, struct gate_settings
 
 static void world_end(struct world *world)
 {
-    assert_true(collector_drain(world->pipeline.collector, 5000));
-    pipeline_fixture_stop(&world->fixture);
-    pipeline_fixture_close(&world->fixture);
-    free(world);
+    pipeline_fixture_settle(&world->fixture);
+    pipeline_fixture_end(&world->fixture);
 }
 
 /* ---- the program ---- */
@@ -289,13 +256,7 @@ static void program_init(struct program *p, const struct layout *layout)
     }
     if (layout->in_place)
         p->pointer[2] = p->pointer[0];
-    p->launch = (struct launch){.symbol = "k",
-                                .function = (void *)1,
-                                .context = (void *)CONTEXT,
-                                .stream = (void *)1,
-                                .params = p->params,
-                                .grid = {1, 1, 1},
-                                .block = {32, 1, 1}};
+    p->launch = pipeline_fixture_launch("k", 1, p->params);
 }
 
 /* Offset of element `i` of the tensor's dims, in elements; its indices into `index`. */
@@ -322,7 +283,7 @@ static int64_t count_of(const struct ref_tensor *t)
 static void bind_whole(const struct world *world, struct program *p, struct binding *out)
 {
     struct error why = {{0}};
-    struct known_kernel *kernel = kernels_find(world->pipeline.kernels, &p->launch);
+    struct known_kernel *kernel = kernels_find(world->fixture.pipeline.kernels, &p->launch);
     if (binding_make(kernel->spec, &p->launch, out, &why))
         fail_msg("%s", why.text);
     for (int i = 0; i < out->tensors; i++) {
@@ -361,7 +322,8 @@ static void run(const struct world *world, struct program *p)
 {
     static struct binding b;
     double *value[REF_MAX_TENSORS] = {0};
-    const char *name = kernels_find(world->pipeline.kernels, &p->launch)->spec->reference->name;
+    const char *name =
+        kernels_find(world->fixture.pipeline.kernels, &p->launch)->spec->reference->name;
     int64_t index[REF_MAX_DIMS];
     bind_whole(world, p, &b);
     draw_inputs(&b);
@@ -414,14 +376,14 @@ static int64_t spoil(const struct world *world, struct program *p, int64_t k, ch
 static void launch(struct world *world, struct program *p, int64_t wrong, char *name, int64_t *item)
 {
     name[0] = '\0';
-    pipeline_enter(&world->pipeline, &p->launch, &world->ticket);
+    pipeline_enter(&world->fixture.pipeline, &p->launch, &world->ticket);
     if (world->sentence[0] && !world->may_skip)
         fail_msg("%s", world->sentence);
     run(world, p);
     if (item)
         *item = spoil(world, p, wrong, name, 64);
-    pipeline_exit(&world->pipeline, &p->launch, &world->ticket, CUDA_SUCCESS);
-    assert_true(collector_drain(world->pipeline.collector, 5000));
+    pipeline_exit(&world->fixture.pipeline, &p->launch, &world->ticket, CUDA_SUCCESS);
+    pipeline_fixture_settle(&world->fixture);
 }
 
 static bool sees(const struct subset *s, int64_t item)
@@ -530,11 +492,11 @@ static void sampled_launches_are_cut_to_the_limit(void **state)
     struct world *world = world_new(&small, always);
     assert_in_range(launch_add(world, &small, 1), 30000, 34000);
     assert_int_equal(world->said.subsets, 1);
-    world->pipeline.subset = 8 << 10;
+    world->fixture.pipeline.subset = 8 << 10;
     assert_in_range(launch_add(world, &small, 1), 7000, 9000);
-    world->pipeline.subset = 0;
+    world->fixture.pipeline.subset = 0;
     assert_in_range(launch_add(world, &small, 1), 120000, 121000);
-    world->pipeline.subset = 200000;
+    world->fixture.pipeline.subset = 200000;
     assert_in_range(launch_add(world, &small, 1), 120000, 121000);
     assert_int_equal(world->said.subsets, 2);
     assert_int_equal(world->said.matches, 4);
@@ -561,14 +523,14 @@ static void what_no_arena_holds_is_cut_all_the_same(void **state)
     struct world *world = world_new(&larger_than_the_arena, first);
     assert_in_range(launch_add(world, &larger_than_the_arena, 1), 240000, 263000);
     assert_int_equal(world->said.matches, 1);
-    world->pipeline.subset = 0;
+    world->fixture.pipeline.subset = 0;
     world->may_skip = true;
     launch_add(world, &larger_than_the_arena, 2);
-    assert_int_equal(world->too_large, 2);
+    assert_int_equal(world->fixture.skip[SKIP_TOO_LARGE], 2);
     assert_non_null(strstr(world->sentence, "does not fit CUVET_MEMORY"));
     world_end(world);
     world = world_new(&larger_than_the_arena, always);
-    world->pipeline.subset = 64 << 20; /* of which the arena's part counts */
+    world->fixture.pipeline.subset = 64 << 20; /* of which the arena's part counts */
     assert_in_range(launch_add(world, &larger_than_the_arena, 1), 240000, 263000);
     assert_int_equal(world->said.matches, 1);
     world_end(world);
