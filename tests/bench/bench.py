@@ -3,19 +3,8 @@
 
     python3 tests/bench/bench.py --lib build/release/libcuvet.so [--only PART]
 
-host    nanoseconds of the host for one launch, from bare to sampled
-callback  what cuvet's callback adds to a launch that is not sampled, within one process
-copy    the snapshot's copy kernel against cuMemcpyDtoDAsync
-outlier the outlier gate's kernel on an ordinary launch against reading its sample once
-project projections of whole products against reading their arrays once
-refs    each row-wise reference against reading its arrays once
-step    a 12-layer step of 4096 tokens; decode: of 8; sync: with two ways to wait after each step
-rare    the step with a mutant that is wrong in 1 launch in 10,000: how many pass until one is found
-gate    the host's part of it that decides: many signatures against one, late against early; needs no GPU
-interpreter  PTX instructions a second of tests/softgpu, on one core; needs no GPU, and `make bench` builds both
-
-Variants run as interleaved processes; figures are medians over them. Absolute times are of the machine at
-hand: compare ratios. Standard library only; step, decode, sync and rare need PyTorch and Triton.
+README.md beside it says what each part measures and what its columns are. Standard library only; step,
+decode, sync and rare need PyTorch and Triton.
 """
 
 import argparse

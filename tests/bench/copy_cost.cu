@@ -6,27 +6,14 @@
  * One JSON line for each size: microseconds of both, median of interleaved runs. `pitched` copies
  * the same bytes as rows of 4096 bytes out of a pitch of 4352, where cuMemcpy2DAsync is the rival.
  */
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <vector>
 #include <cuda.h>
 #include "device/snapshot_abi.h"
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        CUresult check_result = (call);                                                            \
-        if (check_result != CUDA_SUCCESS) {                                                        \
-            fprintf(stderr, "%s: error %d\n", #call, (int)check_result);                           \
-            exit(3);                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "measure.cuh"
 
 static const size_t most = (size_t)1 << 30, row = 4096, pitch = 4352;
 static CUfunction kernel;
 static CUstream stream;
-static CUevent before, after;
 static CUdeviceptr source, target, other;
 static snapshot_seal *seal;
 static uint32_t *ticket;
@@ -87,17 +74,15 @@ static void run_memcpy(size_t bytes, bool pitched)
     CHECK(cuMemcpy2DAsync(&copy, stream));
 }
 
-static double time_us(void (*run)(size_t, bool), size_t bytes, bool pitched)
+/* One of several in a row. */
+static double each_us(void (*run)(size_t, bool), size_t bytes, bool pitched)
 {
     const int repeat = bytes >= (64u << 20) ? 4 : 16;
-    float ms = 0;
-    CHECK(cuEventRecord(before, stream));
-    for (int i = 0; i < repeat; i++)
-        run(bytes, pitched);
-    CHECK(cuEventRecord(after, stream));
-    CHECK(cuEventSynchronize(after));
-    CHECK(cuEventElapsedTime(&ms, before, after));
-    return (double)ms * 1000 / repeat;
+    auto all = [&] {
+        for (int i = 0; i < repeat; i++)
+            run(bytes, pitched);
+    };
+    return time_us(stream, all) / repeat;
 }
 
 /* Whether our copy equals cuMemcpy's, over the first and the last MB. */
@@ -120,12 +105,6 @@ static bool same(size_t bytes, bool pitched)
     return equal && *(volatile uint64_t *)&seal->sequence == sequence;
 }
 
-static double median(std::vector<double> values)
-{
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
 static void set_up(const char *path)
 {
     CUdevice device;
@@ -138,8 +117,6 @@ static void set_up(const char *path)
     CHECK(cuModuleLoad(&module, path));
     CHECK(cuModuleGetFunction(&kernel, module, "cuvet_snapshot"));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    CHECK(cuEventCreate(&before, CU_EVENT_DEFAULT));
-    CHECK(cuEventCreate(&after, CU_EVENT_DEFAULT));
     CHECK(cuMemAlloc(&source, most / row * pitch));
     CHECK(cuMemAlloc(&target, most));
     CHECK(cuMemAlloc(&other, 256));
@@ -165,8 +142,8 @@ int main(int argc, char **argv)
             std::vector<double> ours, theirs;
             bool equal = same(bytes, pitched);
             for (int i = 0; i < 15; i++) {
-                ours.push_back(time_us(run_kernel, bytes, pitched));
-                theirs.push_back(time_us(run_memcpy, bytes, pitched));
+                ours.push_back(each_us(run_kernel, bytes, pitched));
+                theirs.push_back(each_us(run_memcpy, bytes, pitched));
             }
             printf("{\"bytes\": %zu, \"pitched\": %s, \"equal\": %s, \"kernel_us\": %.2f, "
                    "\"memcpy_us\": "

@@ -8,24 +8,11 @@
  * most memory that the process had resident. With toggle_cupti.so for a libcupti: what the
  * subscriber adds, as the median difference of neighbouring batches with and without it.
  */
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
 #include <dlfcn.h>
 #include <sys/resource.h>
-#include <cuda_runtime.h>
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        cudaError_t check_error = (call);                                                          \
-        if (check_error != cudaSuccess) {                                                          \
-            printf("%s: %s\n", #call, cudaGetErrorName(check_error));                              \
-            exit(3);                                                                               \
-        }                                                                                          \
-    } while (0)
+#include "measure.cuh"
 
 /* As far as the registry is concerned: y = relu(x), where all x are 0 and y stays 0. */
 extern "C" __global__ void bench_empty(const float *x, float *y, int n)
@@ -59,12 +46,6 @@ static double time_batch(const float *x, float *y, int n, int batch, cudaStream_
     return cost;
 }
 
-static double middle(std::vector<double> &values)
-{
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
 /* Batches with and without the subscriber in turn, which of the two first in turn as well. */
 static void alternate(volatile int *toggle, const float *x, float *y, int n, int launches,
                       int batch, cudaStream_t stream)
@@ -81,13 +62,13 @@ static void alternate(volatile int *toggle, const float *x, float *y, int n, int
         off.push_back(cost[0]);
     }
     *toggle = 1;
-    double center = middle(difference);
+    double center = median(difference);
     std::vector<double> deviation;
     for (double d : difference)
         deviation.push_back(fabs(d - center));
     /* The standard error of a median, from the median deviation of a normal distribution. */
-    double error = 1.2533 * 1.4826 * middle(deviation) / sqrt((double)difference.size());
-    printf("{\"median\": %.1f, \"over\": %.1f, \"error\": %.1f, \"pairs\": %zu}\n", middle(off),
+    double error = 1.2533 * 1.4826 * median(deviation) / sqrt((double)difference.size());
+    printf("{\"median\": %.1f, \"over\": %.1f, \"error\": %.1f, \"pairs\": %zu}\n", median(off),
            center, error, difference.size());
 }
 

@@ -13,26 +13,12 @@
  * learns nothing (the seal is in device memory): no variant of the product, but what the seal
  * takes. `early`: cuvet would launch it while the kernel in front ends.
  */
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <vector>
 #include <cuda.h>
-#include <cuda_runtime.h>
 #include "device/outlier_abi.h"
+#include "measure.cuh"
 #include "outlier_phases.cuh"
 #include "refs/ref_abi.h"
-
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        int check_result = (int)(call);                                                            \
-        if (check_result) {                                                                        \
-            fprintf(stderr, "%s: error %d\n", #call, check_result);                                \
-            exit(3);                                                                               \
-        }                                                                                          \
-    } while (0)
 
 struct format {
     const char *name;
@@ -44,14 +30,14 @@ static const size_t most = 64u << 20;
 
 static CUfunction look;
 static CUstream stream;
-static CUevent before, after;
 static CUdeviceptr data;
 static outlier_call_few call;
 static uint64_t sequence, launches, sealed;
 static snapshot_seal *seal, *device_seal;
 static bool waits; /* the kernel does, see shim/verify/outlier_launch.h */
 
-__global__ void read_once(const uint4 *from, size_t units, size_t stride, uint32_t *to)
+/* What a look reads of its sample, in its geometry. */
+__global__ void read_sample(const uint4 *from, size_t units, size_t stride, uint32_t *to)
 {
     size_t first = (size_t)blockIdx.x * stride + threadIdx.x;
     uint4 value[4] = {};
@@ -149,8 +135,8 @@ static void run_read()
     const outlier_input &input = call.input[0];
     size_t units = input.row_bytes / 16;
     unsigned blocks = (input.sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
-    read_once<<<blocks, 256, 0, stream>>>((const uint4 *)data, units, units / blocks,
-                                          (uint32_t *)call.outlier.slot);
+    read_sample<<<blocks, 256, 0, stream>>>((const uint4 *)data, units, units / blocks,
+                                            (uint32_t *)call.outlier.slot);
 }
 
 static void run_behind()
@@ -164,27 +150,20 @@ static void run_nothing()
     nothing<<<1, 32, 0, stream>>>();
 }
 
-static double time_us(void (*run)())
+/* One of several in a row. */
+static double each_us(void (*run)())
 {
     const int repeat = 32;
-    float ms = 0;
-    CHECK(cuEventRecord(before, stream));
-    for (int i = 0; i < repeat; i++)
-        run();
-    CHECK(cuEventRecord(after, stream));
-    CHECK(cuEventSynchronize(after));
-    CHECK(cuEventElapsedTime(&ms, before, after));
+    auto all = [&] {
+        for (int i = 0; i < repeat; i++)
+            run();
+    };
+    double us = time_us(stream, all) / repeat;
     launches += call.header.seal == seal;
     sealed +=
         call.header.seal == seal && (call.header.seal->sequence == sequence ||
                                      call.header.seal->ordinary >> SEAL_TIME_BITS == sequence);
-    return (double)ms * 1000 / repeat;
-}
-
-static double median(std::vector<double> values)
-{
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
+    return us;
 }
 
 /* Means over looks of their own. */
@@ -243,8 +222,6 @@ static void set_up(const char *path)
     CHECK(cuFuncGetAttribute(&ptx, CU_FUNC_ATTRIBUTE_PTX_VERSION, look));
     waits = ptx >= 90;
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    CHECK(cuEventCreate(&before, CU_EVENT_DEFAULT));
-    CHECK(cuEventCreate(&after, CU_EVENT_DEFAULT));
     CHECK(cuMemAlloc(&data, most));
     seal = pinned<snapshot_seal>(1);
     device_seal = device_zeroed<snapshot_seal>(1);
@@ -279,12 +256,12 @@ int main(int argc, char **argv)
             lay_out(format, bytes);
             launches = sealed = 0;
             for (int i = 0; i < 25; i++) {
-                ours.push_back(time_us(run_look));
-                late.push_back(time_us(run_late));
-                behind.push_back(time_us(run_behind));
-                unsealed.push_back(time_us(run_unsealed));
-                theirs.push_back(time_us(run_read));
-                empty.push_back(time_us(run_nothing));
+                ours.push_back(each_us(run_look));
+                late.push_back(each_us(run_late));
+                behind.push_back(each_us(run_behind));
+                unsealed.push_back(each_us(run_unsealed));
+                theirs.push_back(each_us(run_read));
+                empty.push_back(each_us(run_nothing));
             }
             double phase[OUTLIER_PHASES];
             time_phases(phase);

@@ -13,14 +13,14 @@ NVCC_FLAGS := -O2 -std=c++17 -arch=$(GPU_ARCH) -I$(HERE)../.. -I$(HERE)../../shi
 .PHONY: programs
 programs: $(addprefix $(OUT)/,host_cost copy_cost outlier_cost project_cost ref_cost empty_subscriber.so toggle_cupti.so)
 
-$(OUT)/%: $(HERE)%.cu $(HERE)../../shim/device/snapshot_abi.h \
+$(OUT)/%: $(HERE)%.cu $(HERE)measure.cuh $(HERE)read_once.cuh $(HERE)../../shim/device/snapshot_abi.h \
     $(HERE)../../shim/device/outlier_abi.h $(HERE)../../shim/device/project_abi.h \
     $(HERE)../../refs/ref_product.h $(HERE)../../refs/ref_abi.h $(HERE)../../refs/ref_batch.h
 	@mkdir -p $(OUT)
 	$(NVCC) $(NVCC_FLAGS) -o $@ $< -L$(CUDA)/lib64/stubs -lcuda
 
 # With stamps, so it compiles the outlier kernels once more.
-$(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(HERE)outlier_phases.cuh \
+$(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)measure.cuh $(HERE)outlier_phases.cu $(HERE)outlier_phases.cuh \
     $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/ref_abi.h
 	@mkdir -p $(OUT)
 	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu -L$(CUDA)/lib64/stubs -lcuda

@@ -8,27 +8,15 @@
  * values are such that a b is known without computing it, so that what the projection says is
  * checked: that c is right, and which rows are not once a tile of it is cleared.
  */
-#include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <vector>
 #include <cuda.h>
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
 #include "device/project_abi.h"
+#include "measure.cuh"
+#include "read_once.cuh"
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        int check_error = (int)(call);                                                             \
-        if (check_error) {                                                                         \
-            fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, check_error);      \
-            exit(3);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-enum { REPEAT = 15, FLUSH = 256 << 20, TILE = 64 };
+enum { REPEAT = 15, TILE = 64 };
 
 struct shape {
     const char *layout; /* of a and b: n as in c = a b, t transposed */
@@ -42,9 +30,7 @@ static const shape shapes[] = {
 
 static CUfunction factors, rows;
 static cudaStream_t stream;
-static cudaEvent_t before, after;
-static void *flush;
-static uint32_t *ticket, *never;
+static uint32_t *ticket;
 
 /* Element (i, j) is sign(i + j) 2^-3: a sum of k of their products is k 2^-6 or minus that. */
 static __global__ void fill(__nv_bfloat16 *x, int64_t d0, int64_t d1, float size)
@@ -57,24 +43,6 @@ static __global__ void fill(__nv_bfloat16 *x, int64_t d0, int64_t d1, float size
 static __global__ void clear_tile(__nv_bfloat16 *c, int64_t n)
 {
     c[(int64_t)(blockIdx.x + TILE) * n + threadIdx.x] = __float2bfloat16(0);
-}
-
-static __global__ void read_once(const uint4 *x, size_t units, uint32_t *never)
-{
-    const size_t step = (size_t)gridDim.x * blockDim.x;
-    uint4 sum = {0, 0, 0, 0};
-    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
-    for (; i + 3 * step < units; i += 4 * step) {
-        uint4 a = x[i], b = x[i + step], c = x[i + 2 * step], d = x[i + 3 * step];
-        sum.x ^= a.x ^ b.x ^ c.x ^ d.x;
-        sum.y ^= a.y ^ b.y ^ c.y ^ d.y;
-        sum.z ^= a.z ^ b.z ^ c.z ^ d.z;
-        sum.w ^= a.w ^ b.w ^ c.w ^ d.w;
-    }
-    for (; i < units; i += step)
-        sum.x ^= x[i].x ^ x[i].y ^ x[i].z ^ x[i].w;
-    if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x9E3779B9u)
-        *never = 1;
 }
 
 static __nv_bfloat16 *matrix(int64_t d0, int64_t d1, float size)
@@ -147,26 +115,16 @@ static ref_product_answer answer_of(project_call &call)
     return answer;
 }
 
-template <typename Run> static double median_us(Run run)
+/* Out of cache. */
+template <typename Run> static double cold_us(Run run)
 {
-    std::vector<float> times;
-    for (int i = 0; i < REPEAT; i++) {
-        float ms;
-        CHECK(cudaMemsetAsync(flush, 0, FLUSH, stream));
-        CHECK(cudaEventRecord(before, stream));
-        run();
-        CHECK(cudaEventRecord(after, stream));
-        CHECK(cudaEventSynchronize(after));
-        CHECK(cudaEventElapsedTime(&ms, before, after));
-        times.push_back(ms * 1000);
-    }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+    return median_us(
+        stream, REPEAT, [] { clear_cache(stream); }, run);
 }
 
 static void read(const ref_matrix &x, int64_t elements)
 {
-    read_once<<<1024, 256, 0, stream>>>((const uint4 *)x.data, (size_t)elements / 8, never);
+    read_once<<<1024, 256, 0, stream>>>((const uint4 *)x.data, (size_t)elements / 8);
 }
 
 static void measure(const shape &s)
@@ -175,13 +133,13 @@ static void measure(const shape &s)
     const ref_product &p = call.product;
     ref_product_answer right = answer_of(call);
     double first =
-        median_us([&] { launch(factors, call, call.factors.blocks + call.outputs.blocks); });
-    double second = median_us([&] { launch(rows, call, call.rows.blocks); });
-    double both = median_us([&] {
+        cold_us([&] { launch(factors, call, call.factors.blocks + call.outputs.blocks); });
+    double second = cold_us([&] { launch(rows, call, call.rows.blocks); });
+    double both = cold_us([&] {
         launch(factors, call, call.factors.blocks + call.outputs.blocks);
         launch(rows, call, call.rows.blocks);
     });
-    double once = median_us([&] {
+    double once = cold_us([&] {
         read(p.a, s.m * s.k);
         read(p.b, s.k * s.n);
         read(p.c, s.m * s.n);
@@ -215,12 +173,8 @@ int main(int argc, char **argv)
     CHECK(cuModuleGetFunction(&factors, module, "cuvet_project_factors"));
     CHECK(cuModuleGetFunction(&rows, module, "cuvet_project_rows"));
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CHECK(cudaEventCreate(&before));
-    CHECK(cudaEventCreate(&after));
-    CHECK(cudaMalloc(&flush, FLUSH));
     CHECK(cudaMalloc(&ticket, 256));
     CHECK(cudaMemset(ticket, 0, 256));
-    never = ticket + 8;
     CHECK(cudaDeviceSynchronize());
     for (const shape &s : shapes)
         measure(s);

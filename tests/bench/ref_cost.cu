@@ -11,28 +11,16 @@
  * Then REF_BATCH checks with a main input of 1 MB each, launch by launch and as one launch, dealt
  * to the blocks as shim/verify/replay.c does. JSON lines.
  */
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
-#include <vector>
 #include <cuda.h>
 #include <cuda_bf16.h>
-#include <cuda_runtime.h>
+#include "measure.cuh"
+#include "read_once.cuh"
 #include "refs/ref_abi.h"
 #include "refs/ref_batch.h"
 
-#define CHECK(call)                                                                                \
-    do {                                                                                           \
-        int check_error = (int)(call);                                                             \
-        if (check_error) {                                                                         \
-            fprintf(stderr, "%s:%d: %s: error %d\n", __FILE__, __LINE__, #call, check_error);      \
-            exit(3);                                                                               \
-        }                                                                                          \
-    } while (0)
-
-enum { COLS = 4096, REPEAT = 9, FLUSH = 256 << 20, PIECE = 64 << 20 };
+enum { COLS = 4096, REPEAT = 9, PIECE = 64 << 20 };
 
 struct formal {
     std::string kind, name;
@@ -45,8 +33,6 @@ struct formal {
 
 static CUmodule module;
 static cudaStream_t stream;
-static cudaEvent_t before, after;
-static void *flush;
 static struct ref_verdict *answer;
 static int processors;
 
@@ -65,25 +51,6 @@ static __global__ void round_all(__nv_bfloat16 *out, const double *in, size_t co
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < count;
          i += (size_t)gridDim.x * blockDim.x)
         out[i] = __double2bfloat16(in[i]);
-}
-
-/* Reads everything once and keeps nothing. */
-static __global__ void read_once(const uint4 *array, size_t units, unsigned *never)
-{
-    const size_t step = (size_t)gridDim.x * blockDim.x;
-    uint4 sum = {0, 0, 0, 0};
-    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
-    for (; i + 3 * step < units; i += 4 * step) {
-        uint4 a = array[i], b = array[i + step], c = array[i + 2 * step], d = array[i + 3 * step];
-        sum.x ^= a.x ^ b.x ^ c.x ^ d.x;
-        sum.y ^= a.y ^ b.y ^ c.y ^ d.y;
-        sum.z ^= a.z ^ b.z ^ c.z ^ d.z;
-        sum.w ^= a.w ^ b.w ^ c.w ^ d.w;
-    }
-    for (; i < units; i += step)
-        sum.x ^= array[i].x ^ array[i].y ^ array[i].z ^ array[i].w;
-    if ((sum.x ^ sum.y ^ sum.z ^ sum.w) == 0x9E3779B9u)
-        *never = 1;
 }
 
 static std::string word(const char *&at)
@@ -301,7 +268,7 @@ static void make_outputs(CUfunction function, std::vector<formal> &formals, int6
 /* `formals` are those of several checks, one after another, too. */
 static void prepare(const std::vector<formal> &formals, bool warm)
 {
-    CHECK(cudaMemsetAsync(flush, 0, FLUSH, stream));
+    clear_cache(stream);
     for (const formal &f : formals)
         if (warm && f.array && f.kind != "inout") { /* as the copy kernel leaves them */
             CHECK(cudaMemcpyAsync(f.spare, f.array, f.elements * 2, cudaMemcpyDeviceToDevice,
@@ -312,33 +279,22 @@ static void prepare(const std::vector<formal> &formals, bool warm)
 }
 
 template <typename Run>
-static double median_us(const std::vector<formal> &formals, bool warm, Run run)
+static double cold_or_warm_us(const std::vector<formal> &formals, bool warm, Run run)
 {
-    std::vector<float> times;
-    for (int i = 0; i < REPEAT; i++) {
-        float ms;
-        prepare(formals, warm);
-        CHECK(cudaEventRecord(before, stream));
-        run();
-        CHECK(cudaEventRecord(after, stream));
-        CHECK(cudaEventSynchronize(after));
-        CHECK(cudaEventElapsedTime(&ms, before, after));
-        times.push_back(ms * 1000);
-    }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+    return median_us(
+        stream, REPEAT, [&] { prepare(formals, warm); }, run);
 }
 
-static void read_all(const std::vector<formal> &formals, unsigned *never)
+static void read_all(const std::vector<formal> &formals)
 {
     for (const formal &f : formals) {
         if (!f.array)
             continue;
         size_t units = f.elements / 8;
         unsigned blocks = (unsigned)std::min(units / 1024 + 1, (size_t)processors * 8);
-        read_once<<<blocks, 256, 0, stream>>>((const uint4 *)f.array, units, never);
+        read_once<<<blocks, 256, 0, stream>>>((const uint4 *)f.array, units);
         if (f.kind == "inout")
-            read_once<<<blocks, 256, 0, stream>>>((const uint4 *)f.spare, units, never);
+            read_once<<<blocks, 256, 0, stream>>>((const uint4 *)f.spare, units);
     }
 }
 
@@ -375,13 +331,13 @@ static void measure_batch(const char *name, const char *text)
         ref_batch_add(&batch, &call, ref_batch_share(wanted, REF_BATCH * wanted, most));
     }
     for (int warm = 0; warm < 2; warm++) {
-        double one = median_us(all, warm, [&] { launch(function, batch.call[0], bytes); });
-        double apart = median_us(all, warm, [&] {
+        double one = cold_or_warm_us(all, warm, [&] { launch(function, batch.call[0], bytes); });
+        double apart = cold_or_warm_us(all, warm, [&] {
             for (int i = 0; i < REF_BATCH; i++)
                 launch(function, batch.call[i], bytes);
         });
         memset(answer, 0, REF_BATCH * sizeof *answer);
-        double together = median_us(all, warm, [&] { launch_batch(function, batch); });
+        double together = cold_or_warm_us(all, warm, [&] { launch_batch(function, batch); });
         uint64_t odd = 0, checked = 0;
         for (int i = 0; i < REF_BATCH; i++) {
             odd += answer[i].violations + answer[i].refused;
@@ -400,25 +356,22 @@ static void measure_batch(const char *name, const char *text)
 
 static void measure(const char *name, const char *text, int64_t mega)
 {
-    static unsigned *never;
     std::vector<formal> formals = parse(text);
     CUfunction function;
     const int64_t rows = (mega << 20) / 2 / COLS;
     if (!row_wise(formals))
         return;
-    if (!never)
-        CHECK(cudaMalloc(&never, sizeof *never));
     CHECK(cuModuleGetFunction(&function, module,
                               (std::string("cuvet_ref_") + name + "_bf16").c_str()));
     allocate(formals, rows);
     make_outputs(function, formals, rows, REF_THREADS);
     size_t bytes = bytes_of(formals);
     for (int warm = 0; warm < 2; warm++) {
-        double read = median_us(formals, warm, [&] { read_all(formals, never); });
+        double read = cold_or_warm_us(formals, warm, [&] { read_all(formals); });
         double us[2];
         for (int wide = 0; wide < 2; wide++) {
             ref_call call = make_call(formals, rows, wide ? (uint32_t)REF_THREADS : 32u);
-            us[wide] = median_us(formals, warm, [&] { launch(function, call, bytes); });
+            us[wide] = cold_or_warm_us(formals, warm, [&] { launch(function, call, bytes); });
         }
         printf("{\"reference\": \"%s\", \"mb\": %lld, \"bytes\": %zu, \"cache\": \"%s\", "
                "\"read_us\": %.1f, "
@@ -441,9 +394,6 @@ int main(int argc, char **argv)
     CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
     CHECK(cuModuleLoad(&module, argv[1]));
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CHECK(cudaEventCreate(&before));
-    CHECK(cudaEventCreate(&after));
-    CHECK(cudaMalloc(&flush, FLUSH));
     CHECK(cudaMallocHost(&answer, REF_BATCH * sizeof *answer));
     memset(answer, 0, REF_BATCH * sizeof *answer);
     for (int i = 2; i + 1 < argc; i += 2) {
