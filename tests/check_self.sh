@@ -204,6 +204,42 @@ rm example.py
 ok 'docs: a file that is gone' catches 'shows example.py, which is not there' \
     "$dev/check-docs" ./cuvet
 
+if command -v git >/dev/null; then
+    tree
+    git init -q .
+    mkdir .ci
+    touch Makefile README.md LICENSE .ci/run
+    git add -A
+    touch notes.txt
+    ok 'top: quiet on what belongs there, and on what git does not track' quiet "$dev/check-top"
+    git add notes.txt
+    ok 'top: a stray file' catches 'notes.txt: does not belong at the top' "$dev/check-top"
+    git rm -qf notes.txt
+    mkdir wheels
+    echo text >wheels/one
+    git add -A
+    ok 'top: a stray folder' catches 'wheels: does not belong at the top' "$dev/check-top"
+    git rm -qrf wheels
+    printf 'PK\003\004\000\000' >shim/some.whl
+    git add -A
+    ok 'top: a package' catches 'shim/some.whl: not text' "$dev/check-top"
+    git rm -qf shim/some.whl
+    ln -s /etc/hostname shim/name
+    git add -A
+    ok 'top: a link' catches 'shim/name: a link' "$dev/check-top"
+    git rm -qf shim/name
+    printf '%0100d' 0 >refs/table.inc
+    git add -A
+    ok 'top: quiet on a file that is just not too large' quiet "$dev/check-top" 100
+    ok 'top: a large file' catches 'refs/table.inc: 100 bytes, over 99' "$dev/check-top" 99
+    git mv refs/table.inc 'refs/a table of möre.inc'
+    ok 'top: whatever it is called' catches 'refs/a table of möre.inc: 100 bytes' "$dev/check-top" 99
+    rm -rf .git
+    ok 'top: quiet where there is no git' quiet "$dev/check-top" 99
+else
+    skip 'top' 'no git'
+fi
+
 printf '1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c\n' >mixed.tap
 for kind in mixed crash; do printf '#!/bin/sh\n' >$kind && chmod +x $kind; done
 echo 'cat mixed.tap; exit 1' >>mixed

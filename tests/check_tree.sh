@@ -5,6 +5,7 @@
 set -uo pipefail
 . tests/tap.sh
 
+ok 'top: git tracks text alone, and at the top level only what belongs there' tools/dev/check-top
 ok 'layers: includes follow tools/dev/layers.txt' tools/dev/check-layers
 ok 'banned: nothing under shim/ can end the host program' tools/dev/check-banned
 ok 'size: functions and files stay short' tools/dev/check-size
