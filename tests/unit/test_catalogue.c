@@ -4,7 +4,8 @@
  * The loops of catalogue_kernels.inc are compiled twice. In long double they are an independent
  * computation: rounded to f64 they must agree with the reference to f64's own bound. In float they
  * are kernels as people write them, over f32, f16 and bf16 arrays: they must be quiet, and their
- * mutants must not be. test_refs.c has the references with special kernels, and the judging itself.
+ * mutants must not be. test_refs.c has the references with special kernels, test_ref_rules.c the
+ * judging itself.
  */
 #include <setjmp.h>
 #include <stdarg.h>
