@@ -1,143 +1,12 @@
-/* The thread that answers `cuvet ctl`: each word, and that nobody who talks to it can hurt or hold
- * up the process: malformed, oversized, slow, vanishing and foreign clients, too many of them, lost
- * descriptors, forks, the exit. */
+/* The control server: its words, where its sockets lie and who finds them, and what the program may
+ * do to it. test_control_clients.c has its bad clients. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#include "base/clock.h"
-#include "base/control_socket.h"
-#include "control.h"
-#include "control_server.h"
-#include "control_world.h"
-#include "cuvet.h"
-#include "tmp_folder.h"
-
-enum { PATIENCE_MS = 5000, CLIENT_MS = 300 };
-
-static const struct gate_settings every = {.sample = 1};
-static struct control_server *server;
-static struct tmp_folder tmp;
-static char place[CONTROL_PATH];
-static int folder;
-static atomic_bool foreign; /* every client belongs to somebody else */
-
-static bool allowed(int fd)
-{
-    return !atomic_load(&foreign) && control_peer_is_me(fd);
-}
-
-static void start_server(void)
-{
-    struct control_server_settings settings = {place, CLIENT_MS, allowed};
-    struct error err = {{0}};
-    if (control_server_start(&server, &settings, &err))
-        fail_msg("%s", err.text);
-}
-
-static int set_up(void **state)
-{
-    (void)state;
-    signal(SIGPIPE, SIG_IGN); /* of this test as a client */
-    tmp_folder_make(&tmp);
-    snprintf(place, sizeof(place), "%.400s/run", tmp.path);
-    control_world_open(&every);
-    start_server();
-    assert_int_equal(control_folder_open(place, false, &folder, NULL), STATUS_OK);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    control_server_stop(server);
-    server = NULL;
-    atomic_store(&foreign, false);
-    close(folder);
-    bool balanced = control_world_close();
-    tmp_folder_remove(&tmp);
-    return balanced ? 0 : -1;
-}
-
-static int call(void)
-{
-    int fd = -1;
-    struct error err = {{0}};
-    if (control_socket_connect(folder, getpid(), PATIENCE_MS, &fd, &err))
-        fail_msg("%s", err.text);
-    return fd;
-}
-
-static void say(int fd, const char *bytes, size_t count)
-{
-    while (count > 0) {
-        ssize_t done = send(fd, bytes, count, MSG_NOSIGNAL);
-        if (done <= 0)
-            return; /* it may have hung up already */
-        bytes += done;
-        count -= (size_t)done;
-    }
-}
-
-/* All that comes until the other side hangs up. */
-static const char *hear(int fd)
-{
-    static char text[65536];
-    size_t length = 0;
-    ssize_t got;
-    while ((got = recv(fd, text + length, sizeof(text) - 1 - length, 0)) > 0)
-        length += (size_t)got;
-    if (got < 0 && errno != ECONNRESET)
-        fail_msg("no end of the answer: %s", strerror(errno));
-    text[length] = '\0';
-    close(fd);
-    return text;
-}
-
-static const char *ask(const char *request)
-{
-    int fd = call();
-    say(fd, request, strlen(request));
-    return hear(fd);
-}
-
-static void assert_holds(const char *text, const char *part)
-{
-    if (!strstr(text, part))
-        fail_msg("'%s' is not in:\n%s", part, text);
-}
-
-static void assert_alive(void)
-{
-    assert_holds(ask("status\n"), "cuvet/1 ok\n");
-}
-
-static int64_t ms_since(int64_t then)
-{
-    return (clock_ns() - then) / 1000000;
-}
-
-static void nap_ms(int ms)
-{
-    const struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
+#include "control_fixture.h"
 
 /* ---- the words ---- */
 
@@ -221,162 +90,6 @@ static void a_client_that_leaves_while_it_waits_is_forgotten(void **state)
     int64_t began = clock_ns();
     assert_alive();
     assert_true(ms_since(began) < 2000);
-}
-
-/* ---- bad clients ---- */
-
-static void malformed_requests_are_refused(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {
-        "\n",
-        " \n",
-        "STATUS\n",
-        "statusx\n",
-        "status now\n",
-        "start 1\n",
-        "sample\n",
-        "sample x\n",
-        "sample 2\n",
-        "sample -0.1\n",
-        "sample nan\n",
-        "sample inf\n",
-        "sample 0.5 0.5\n",
-        "flush x\n",
-        "flush -1\n",
-        "flush 60001\n",
-        "stop 99999999999999999999\n",
-        "status\r\n",
-        "st\tatus\n",
-        "\x1b[2J\n",
-        "../../etc/passwd\n",
-        "stop;ls\n",
-        "\xff\xfe\n",
-        "sample 1e400\n",
-    };
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        const char *text = ask(bad[i]);
-        if (strncmp(text, "cuvet/1 error ", 14) != 0)
-            fail_msg("'%s' is answered with '%s'", bad[i], text);
-    }
-    int fd = call();
-    say(fd, "sta\0tus\n", 8);
-    assert_holds(hear(fd), "cuvet/1 error ");
-    assert_int_equal(cuvet_is_running(), 1);
-    assert_true(cuvet_get_sample() == 1);
-    assert_alive();
-}
-
-static void a_request_without_end_is_refused(void **state)
-{
-    (void)state;
-    static char flood[1 << 20];
-    memset(flood, 'a', sizeof(flood));
-    int fd = call();
-    say(fd, flood, sizeof(flood));
-    assert_holds(hear(fd), "too long");
-    fd = call();
-    say(fd, flood, CONTROL_REQUEST - 1); /* one byte more, a newline, still fits */
-    say(fd, "\n", 1);
-    assert_holds(hear(fd), "expected status");
-    assert_alive();
-}
-
-static void a_request_in_pieces_is_one(void **state)
-{
-    (void)state;
-    int fd = call();
-    for (const char *at = "status\n"; *at; at++) {
-        say(fd, at, 1);
-        nap_ms(5);
-    }
-    assert_holds(hear(fd), "cuvet/1 ok\n");
-}
-
-static void what_follows_the_line_is_not_a_request(void **state)
-{
-    (void)state;
-    assert_string_equal(ask("sample 0.5\nstop\nsample 0.75\n"), "cuvet/1 ok\n");
-    assert_true(cuvet_get_sample() == 0.5);
-    assert_int_equal(cuvet_is_running(), 1);
-}
-
-static void a_slow_client_is_dropped(void **state)
-{
-    (void)state;
-    int64_t began = clock_ns();
-    int fd = call();
-    say(fd, "sta", 3);
-    assert_string_equal(hear(fd), "");
-    assert_in_range(ms_since(began), CLIENT_MS - 50, CLIENT_MS + 2000);
-    assert_alive();
-}
-
-static void too_many_clients_wait_their_turn(void **state)
-{
-    (void)state;
-    int idle[2 * SERVER_CLIENTS];
-    for (size_t i = 0; i < sizeof(idle) / sizeof(*idle); i++)
-        idle[i] = call();
-    int64_t began = clock_ns();
-    assert_alive(); /* after two rounds of idle ones have been dropped */
-    assert_true(ms_since(began) < 5 * CLIENT_MS + 2000);
-    for (size_t i = 0; i < sizeof(idle) / sizeof(*idle); i++)
-        close(idle[i]);
-}
-
-static void a_client_that_takes_no_answer_is_dropped(void **state)
-{
-    (void)state;
-    int fds[SERVER_CLIENTS], least = 1;
-    for (int i = 0; i < SERVER_CLIENTS; i++) {
-        fds[i] = call();
-        setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least));
-        say(fds[i], "top\n", 4);
-    }
-    int64_t began = clock_ns();
-    assert_alive();
-    assert_true(ms_since(began) < CLIENT_MS + 2000);
-    for (int i = 0; i < SERVER_CLIENTS; i++)
-        close(fds[i]);
-}
-
-static void another_user_is_refused(void **state)
-{
-    (void)state;
-    atomic_store(&foreign, true);
-    assert_holds(ask("stop\n"), "cuvet/1 error the process belongs to another user");
-    assert_int_equal(cuvet_is_running(), 1);
-    atomic_store(&foreign, false);
-    assert_alive();
-}
-
-/* Bytes at random, in pieces at random, with and without an end. */
-static void noise_does_no_harm(void **state)
-{
-    (void)state;
-    static const char words[] = "status top start sample flush 0.5 1 -1 \n\n  ";
-    unsigned random = 12345;
-    for (int i = 0; i < 500; i++) {
-        char bytes[300];
-        random = random * 1103515245u + 12345;
-        size_t count = (random >> 16) % sizeof(bytes);
-        for (size_t k = 0; k < count; k++) {
-            random = random * 1103515245u + 12345;
-            bytes[k] = i % 2 ? (char)(random >> 16) : words[(random >> 16) % (sizeof(words) - 1)];
-        }
-        int fd = call();
-        say(fd, bytes, count);
-        if (i % 3)
-            shutdown(fd, SHUT_WR);
-        else
-            say(fd, "\n", 1);
-        if (i % 5)
-            hear(fd);
-        else
-            close(fd);
-    }
-    assert_alive();
 }
 
 /* ---- places ---- */
@@ -576,8 +289,6 @@ static void the_standard_streams_are_never_ours(void **state)
     close(kept);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -586,15 +297,6 @@ int main(void)
         TEST(the_process_is_steered),
         TEST(waiting_is_for_the_client_alone),
         TEST(a_client_that_leaves_while_it_waits_is_forgotten),
-        TEST(malformed_requests_are_refused),
-        TEST(a_request_without_end_is_refused),
-        TEST(a_request_in_pieces_is_one),
-        TEST(what_follows_the_line_is_not_a_request),
-        TEST(a_slow_client_is_dropped),
-        TEST(too_many_clients_wait_their_turn),
-        TEST(a_client_that_takes_no_answer_is_dropped),
-        TEST(another_user_is_refused),
-        TEST(noise_does_no_harm),
         TEST(the_end_is_soon_and_leaves_nothing),
         TEST(sockets_of_the_dead_are_removed),
         TEST(a_name_that_somebody_answers_to_is_left),

@@ -1,174 +1,13 @@
-/* The detectors of the outlier gate: what they find, how often they call for nothing. The
- * arithmetic is the GPU's. `test_outlier --table` prints the table of README.md, with more launches
- * than the tests have time for. */
+/* The detectors of the outlier gate: what they find, how often they call for nothing.
+ * `test_outlier --table` prints the table of README.md, with more launches than the tests have time
+ * for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "device/outlier_stat.h"
-#include "outlier_host.h"
-#include "verify/outlier_window.h"
-
-/* ---- random data ---- */
-
-static uint64_t state = 1;
-
-static uint64_t draw(void)
-{
-    state += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    uint64_t z = (state ^ state >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
-static double uniform(void)
-{
-    return ((double)(draw() >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(void)
-{
-    static double other;
-    static bool have;
-    have = !have;
-    if (!have)
-        return other;
-    double radius = sqrt(-2 * log(uniform())), angle = 6.283185307179586 * uniform();
-    other = radius * sin(angle);
-    return radius * cos(angle);
-}
-
-enum kind { NORMAL, UNIFORM, LOGNORMAL, KINDS };
-static const char *const kind_name[] = {"normal", "uniform", "lognormal"};
-
-static double variate(enum kind kind)
-{
-    return kind == NORMAL ? normal() : kind == UNIFORM ? 2 * uniform() - 1 : exp(normal());
-}
-
-/* Truncated: good enough to give each format's grid. */
-static void store(void *to, int dtype, double value)
-{
-    float single = (float)value;
-    uint32_t bits = outlier_bits(single);
-    if (dtype == DTYPE_F32) {
-        memcpy(to, &single, 4);
-        return;
-    }
-    uint16_t half = (uint16_t)(bits >> 16);
-    if (dtype == DTYPE_F16 && isfinite(single)) {
-        uint32_t scaled = outlier_bits(single * 0x1p-112f) + 0x1000;
-        half = (uint16_t)((bits >> 31) << 15 | (scaled & 0x7fffffff) >> 13);
-    } else if (dtype == DTYPE_F16) {
-        half = isnan(single) ? 0x7e00 : 0x7c00;
-    }
-    memcpy(to, &half, 2);
-}
-
-/* ---- a stream of launches of one signature ---- */
-
-struct stream {
-    int dtype;
-    int64_t rows, columns;
-    char *data;
-    struct outlier_input input;
-    struct outlier_header header;
-    struct outlier_entry entry;
-    struct outlier_centroid *centroid;
-    struct outlier_window *window;
-    struct outlier_answer answer;
-    struct outlier_quantile quantile;
-    uint64_t launches, called;
-};
-
-static void open_stream(struct stream *s, enum outlier_detector detector, int dtype, int64_t rows,
-                        int64_t columns)
-{
-    *s = (struct stream){
-        .dtype = dtype, .rows = rows, .columns = columns, .quantile = {.value = -1}};
-    uint8_t size = dtype == DTYPE_I64 ? 8 : dtype == DTYPE_F32 || dtype == DTYPE_I32 ? 4 : 2;
-    uint64_t bytes = (uint64_t)(rows * columns) * size;
-    s->data = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    s->centroid = calloc(1, sizeof(*s->centroid));
-    assert_int_equal(outlier_window_create(&s->window, 10000, 0.95f), 0);
-    s->input = (struct outlier_input){
-        .address = (uintptr_t)s->data,
-        .row_bytes = bytes,
-        .rows = 1,
-        .pitch = bytes,
-        .pieces = (bytes + OUTLIER_PIECE - 1) / OUTLIER_PIECE,
-        .entry = &s->entry,
-        .group = 67, /* 15 groups: 1005 launches */
-        .dtype = (uint8_t)dtype,
-        .size = size,
-        .integer = dtype == DTYPE_I64 || dtype == DTYPE_I32,
-        .aligned = bytes % 16 == 0,
-    };
-    s->input.pieces_per_row = (uint32_t)s->input.pieces;
-    uint32_t most = s->input.integer ? OUTLIER_ID_PIECES : OUTLIER_PIECES;
-    s->input.sampled = s->input.pieces < most ? (uint32_t)s->input.pieces : most;
-    uint64_t period = (uint64_t)columns * size / 16;
-    s->input.period = (uint32_t)(s->input.aligned ? (period ? period : 1) : (uint64_t)columns);
-    s->header = (struct outlier_header){
-        .answer = &s->answer,
-        .inputs = 1,
-        .detector = detector,
-        .batch = {.centroid = s->centroid,
-                  .quantile = &s->quantile,
-                  .alpha = 0.01f,
-                  .threshold = 0.8f,
-                  .all_rows = (uint64_t)rows,
-                  .pitch = (uint64_t)columns * size,
-                  .rows = (uint32_t)(rows < OUTLIER_ROWS ? rows : OUTLIER_ROWS),
-                  .columns = (uint32_t)columns},
-    };
-}
-
-static void close_stream(struct stream *s)
-{
-    free(s->data);
-    free(s->centroid);
-    outlier_window_destroy(s->window);
-}
-
-static void put(struct stream *s, int64_t row, int64_t column, double value)
-{
-    store(s->data + (row * s->columns + column) * s->input.size, s->dtype, value);
-}
-
-static void fill(struct stream *s, enum kind kind)
-{
-    for (int64_t i = 0; i < s->rows * s->columns; i++)
-        put(s, 0, i, variate(kind));
-}
-
-/* One launch on what lies in the data; the collector's part follows at once. */
-static bool launch(struct stream *s)
-{
-    s->header.seed = draw();
-    bool called = outlier_host_decide(&s->header, &s->input);
-    s->launches++;
-    s->called += called;
-    if (s->answer.rows)
-        s->quantile.value = outlier_window_add(s->window, s->answer.distance, s->answer.rows);
-    return called;
-}
-
-static double run_quiet(struct stream *s, enum kind kind, int launches)
-{
-    s->launches = s->called = 0;
-    for (int i = 0; i < launches; i++) {
-        fill(s, kind);
-        launch(s);
-    }
-    return (double)s->called / (double)s->launches;
-}
+#include "outlier_fixture.h"
 
 /* ---- false alarms ---- */
 
@@ -222,20 +61,9 @@ static void spoil_nothing(struct stream *s)
     (void)s;
 }
 
-static void scale_all(struct stream *s, double factor)
-{
-    for (int64_t i = 0; i < s->rows * s->columns; i++)
-        put(s, 0, i, factor * normal());
-}
-
 static void scale_10(struct stream *s)
 {
     scale_all(s, 1.1);
-}
-
-static void scale_3(struct stream *s)
-{
-    scale_all(s, 3);
 }
 
 static void scale_down(struct stream *s)
@@ -266,13 +94,6 @@ static void weak_row(struct stream *s)
     int64_t row = (int64_t)(draw() % (uint64_t)s->rows);
     for (int64_t c = 0; c < s->columns; c++)
         put(s, row, c, 4 * normal());
-}
-
-static void nan_row(struct stream *s)
-{
-    int64_t row = (int64_t)(draw() % (uint64_t)s->rows);
-    for (int64_t c = 0; c < s->columns; c++)
-        put(s, row, c, NAN);
 }
 
 static void one_inf(struct stream *s)
@@ -504,148 +325,6 @@ static void the_centroid_calls_nearly_all_batches_of_many_columns(void **unused)
         assert_true(fabs(published_rate(columns, 300) - centroid_rate(columns, 300)) < 0.2);
 }
 
-static void the_first_batch_and_every_nan_row_are_called(void **unused)
-{
-    struct stream s;
-    (void)unused;
-    open_stream(&s, OUTLIER_CENTROID, DTYPE_BF16, 256, 4);
-    fill(&s, NORMAL);
-    assert_true(launch(&s));
-    assert_int_equal(s.answer.feature, OUTLIER_NEW);
-    run_quiet(&s, NORMAL, 20);
-    assert_int_equal(s.called, 0);
-    fill(&s, NORMAL);
-    nan_row(&s);
-    assert_true(launch(&s));
-    assert_int_equal(s.answer.feature, OUTLIER_ROWS_WITH_NAN);
-    assert_int_equal(s.answer.rows, 255);
-    run_quiet(&s, NORMAL, 20); /* and it still works */
-    assert_int_equal(s.called, 0);
-    scale_3(&s);
-    assert_true(launch(&s));
-    assert_int_equal(s.answer.feature, OUTLIER_DISTANCE);
-    close_stream(&s);
-}
-
-/* A new epoch begins with nothing, as zeroed memory does; looks of the old one are not heard. */
-static void an_epoch_begins_with_nothing(void **unused)
-{
-    struct stream s, fresh;
-    (void)unused;
-    open_stream(&s, OUTLIER_FINGERPRINT, DTYPE_F32, 16, 32);
-    open_stream(&fresh, OUTLIER_FINGERPRINT, DTYPE_F32, 16, 32);
-    run_quiet(&s, NORMAL, 200);
-    s.header.epoch = 7;
-    for (int i = 0; i < 40; i++) {
-        fill(&s, NORMAL);
-        memcpy(fresh.data, s.data, 16 * 32 * 4);
-        launch(&s);
-        fresh.header.seed = s.header.seed;
-        outlier_host_decide(&fresh.header, &fresh.input);
-    }
-    assert_int_equal(s.entry.launches, 40);
-    fresh.entry.epoch = 7;
-    assert_memory_equal(&s.entry, &fresh.entry, sizeof(s.entry));
-    s.header.epoch = 6;
-    scale_3(&s);
-    assert_false(launch(&s)); /* else it would be called */
-    assert_memory_equal(&s.entry, &fresh.entry, sizeof(s.entry));
-    s.header.epoch = 7;
-    assert_true(launch(&s));
-    close_stream(&s);
-    close_stream(&fresh);
-}
-
-static void an_epoch_begins_with_a_first_batch(void **unused)
-{
-    struct stream s;
-    (void)unused;
-    open_stream(&s, OUTLIER_CENTROID, DTYPE_F32, 64, 32);
-    run_quiet(&s, NORMAL, 50);
-    s.header.epoch = 1;
-    fill(&s, NORMAL);
-    assert_true(launch(&s));
-    assert_int_equal(s.answer.feature, OUTLIER_NEW);
-    scale_3(&s); /* the old epoch's quantile is not known to this one */
-    assert_false(launch(&s));
-    s.header.epoch = 0;
-    put(&s, 3, 3, NAN);
-    assert_false(launch(&s));
-    assert_int_equal(s.centroid->batches, 2);
-    s.header.epoch = 1;
-    assert_true(launch(&s));
-    close_stream(&s);
-}
-
-static void the_window_forgets_and_interpolates(void **unused)
-{
-    struct outlier_window *window;
-    (void)unused;
-    assert_int_equal(outlier_window_create(&window, 5, 0.5f), 0);
-    assert_true(outlier_window_add(window, NULL, 0) == -1);
-    assert_true(outlier_window_add(window, (float[]){4, 1}, 2) == 2.5f);
-    assert_true(outlier_window_add(window, (float[]){3, 9, 2}, 3) == 3);
-    assert_true(outlier_window_add(window, (float[]){10, 10}, 2) == 9); /* 3 9 2 10 10 */
-    assert_true(outlier_window_add(window, (float[]){7, 7, 7, 7, 7}, 5) == 7);
-    outlier_window_destroy(window);
-}
-
-/* ---- formats and samples ---- */
-
-static void every_format_decodes_to_its_value(void **unused)
-{
-    (void)unused;
-    assert_true(outlier_decode(DTYPE_F16, 0x3c00) == 1);
-    assert_true(outlier_decode(DTYPE_F16, 0x8001) == -0x1p-24f);
-    assert_true(outlier_decode(DTYPE_F16, 0x7bff) == 65504);
-    assert_true(isinf(outlier_decode(DTYPE_F16, 0xfc00)));
-    assert_true(isnan(outlier_decode(DTYPE_F16, 0x7c01)));
-    assert_true(outlier_decode(DTYPE_BF16, 0xc040) == -3);
-    assert_true(outlier_decode(DTYPE_F8E4M3, 0x7e) == 448);
-    assert_true(outlier_decode(DTYPE_F8E4M3, 0x01) == 0x1p-9f);
-    assert_true(isnan(outlier_decode(DTYPE_F8E4M3, 0xff)));
-    assert_true(outlier_decode(DTYPE_F8E5M2, 0x7b) == 57344);
-    assert_true(isinf(outlier_decode(DTYPE_F8E5M2, 0x7c)));
-    double wide[] = {-1.5, 1e300, 1e-300, 0, INFINITY};
-    float narrow[] = {-1.5f, 3.402823466e38f, 0x1p-149f, 0, INFINITY};
-    for (int i = 0; i < 5; i++) {
-        uint64_t raw;
-        memcpy(&raw, &wide[i], 8);
-        assert_true(outlier_decode(DTYPE_F64, raw) == narrow[i]);
-    }
-    assert_int_equal(outlier_integer(DTYPE_I16, 0xffff), -1);
-    assert_int_equal(outlier_integer(DTYPE_U16, 0xffff), 65535);
-    assert_true(outlier_log_rank(outlier_rank(-7)) == -3);
-}
-
-static void a_sample_is_spread_and_never_outside(void **unused)
-{
-    (void)unused;
-    for (uint64_t pieces = 2048; pieces < 100000; pieces = pieces * 3 / 2 + 1) {
-        uint64_t last = 0, seed = draw();
-        for (uint32_t k = 0; k < 2048; k++) {
-            uint64_t piece = outlier_pick(pieces, 2048, seed, k);
-            assert_true(piece < pieces && (k == 0 || piece > last));
-            last = piece;
-        }
-    }
-}
-
-/* Squares beyond f32 are no infinities. */
-static void huge_values_are_finite(void **unused)
-{
-    struct outlier_sums sums = {0};
-    struct stream s;
-    (void)unused;
-    open_stream(&s, OUTLIER_FINGERPRINT, DTYPE_F32, 4, 16);
-    for (int i = 0; i < 64; i++)
-        put(&s, 0, i, 1e30);
-    outlier_host_look(&s.input, 0, &sums);
-    assert_int_equal(sums.infs + sums.nans, 0);
-    assert_true(fabs(sums.square / 64e60 - 1) < 1e-5);
-    close_stream(&s);
-}
-
 /* ---- the table ---- */
 
 static void print_table(void)
@@ -710,13 +389,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_new_usual_is_learnt),
         cmocka_unit_test(zipf_tokens_stand_out_among_uniform_ones),
         cmocka_unit_test(the_centroid_calls_nearly_all_batches_of_many_columns),
-        cmocka_unit_test(the_first_batch_and_every_nan_row_are_called),
-        cmocka_unit_test(an_epoch_begins_with_nothing),
-        cmocka_unit_test(an_epoch_begins_with_a_first_batch),
-        cmocka_unit_test(the_window_forgets_and_interpolates),
-        cmocka_unit_test(every_format_decodes_to_its_value),
-        cmocka_unit_test(a_sample_is_spread_and_never_outside),
-        cmocka_unit_test(huge_values_are_finite),
     };
     if (argc > 1 && !strcmp(argv[1], "--table")) {
         print_table();
