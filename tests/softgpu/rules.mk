@@ -92,7 +92,7 @@ $(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/fatbin.o $(BUILD)/shim/base
 $(SOFTGPU_PTX)/%.ptx: $(GEN)/%.fatbin $(PTX_OF)
 	$(quiet)mkdir -p $(@D) && $(PTX_OF) $< $(CUVET_PTX) > $@
 
-# A module in every form of fatbin that nvcc makes, for test_modules.
+# A module in every form of fatbin that nvcc makes, for test_fatbins.
 SOFTGPU_FATBINS := $(BUILD)/tests/softgpu/fatbins
 $(SOFTGPU_FATBINS)/.made: tests/softgpu/unit/make-fatbins tests/softgpu/unit/modules.cu | $(READY)
 	$(call say,NVCC,$(@D))

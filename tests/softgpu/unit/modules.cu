@@ -1,4 +1,4 @@
-/* modules.cu - what test_modules.c loads from fatbins in all their forms. */
+/* modules.cu - what test_fatbins.c loads, from fatbins in all their forms. */
 #include <cstdio>
 
 __constant__ float scale = 2.0f;
