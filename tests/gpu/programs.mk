@@ -77,6 +77,6 @@ $(OUT)/error.o: $(ROOT)shim/base/error.c
 	@mkdir -p $(OUT)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
 
-$(OUT)/ref_parity: $(HERE)ref_parity.cu $(HERE)common.cuh $(PARITY_O)
+$(OUT)/ref_parity: $(HERE)ref_parity.cu $(HERE)ref_problem.cuh $(HERE)common.cuh $(PARITY_O)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) $(OUR_INCLUDES) -o $@ $< $(PARITY_O) \
 	    -L$(CUDA)/lib64/stubs -lcuda
