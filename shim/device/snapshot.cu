@@ -54,9 +54,8 @@ static __device__ void finish(const snapshot_header &header, bool is_clerk)
         stop_clock(header, notes.earlier);
 }
 
-template <class Call> static __device__ void copy(const Call &call)
+template <class Call> static __device__ void copy(const snapshot_header &header, const Call &call)
 {
-    const snapshot_header &header = call.header;
     const bool copies = threadIdx.x < SNAPSHOT_THREADS, is_clerk = threadIdx.x == SNAPSHOT_THREADS;
     piece mine = {};
     if (is_clerk)
@@ -78,34 +77,41 @@ template <class Call> static __device__ void copy(const Call &call)
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot(const __grid_constant__ snapshot_call call)
 {
-    copy(call);
+    copy(call.header, call);
 }
 
 /* The same for a few segments: less for the driver to carry with each launch. */
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot_few(const __grid_constant__ snapshot_call_few call)
 {
-    copy(call);
+    copy(call.header, call);
 }
 
 /* For a part of the items: those that are chosen are gathered. */
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot_subset(const __grid_constant__ snapshot_call_subset call)
 {
-    copy(call);
+    copy(call.header, call);
 }
 
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot_subset_few(const __grid_constant__ snapshot_call_subset_few call)
 {
-    copy(call);
+    copy(call.header, call);
 }
 
 /* With rows that other arrays name. */
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
     cuvet_snapshot_touch(const __grid_constant__ snapshot_call_touch call)
 {
-    copy(call);
+    copy(call.header, call);
+}
+
+/* The same, some of them by address. */
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
+    cuvet_snapshot_listed(const __grid_constant__ snapshot_call_listed listed)
+{
+    copy(listed.call.header, listed);
 }
 
 /* In the program's stream between the launch and the copies, the first of them before the launch: a

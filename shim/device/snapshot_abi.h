@@ -20,6 +20,7 @@ enum {
     SNAPSHOT_TOUCHES = 8, /* arrays of which rows are copied by index */
     SNAPSHOT_VALUES = 6,  /* elements that the seal carries */
     SNAPSHOT_IDS_DIMS = 3,
+    SNAPSHOT_RANGES = 64, /* of memory that addresses in device memory may lead to */
     SNAPSHOT_CHUNK = SNAPSHOT_THREADS * SNAPSHOT_UNROLL * SNAPSHOT_UNIT, /* bytes a block moves */
 };
 
@@ -74,6 +75,10 @@ struct snapshot_gather {
  *
  * Element t of the indices: t counts through `dim`, outermost first, `stride` in elements of
  * id_bytes. Along `axis`, if it is none of -1, t counts chosen items.
+ *
+ * With `align` the elements are no indices but addresses, each of a row of `limit` bytes that
+ * begins there (source, pitch and page are not used). One is followed only where it is a multiple
+ * of `align` and its row lies in one of the call's ranges; where one is not, the seal says so.
  */
 struct snapshot_touch {
     uint64_t source, target; /* as in snapshot_segment */
@@ -88,7 +93,12 @@ struct snapshot_touch {
     uint32_t id_bytes; /* 4 or 8 */
     int32_t axis;
     uint32_t unit; /* bytes moved at once: 1, 2, 4, 8 or SNAPSHOT_UNIT */
-    uint32_t reserved;
+    uint32_t align;
+};
+
+/* Memory that may be read: device addresses from begin to below end. */
+struct snapshot_range {
+    uint64_t begin, end;
 };
 
 /*
@@ -109,6 +119,7 @@ struct snapshot_seal {
     /* Behind a fence, before all of the seal: the bits of the elements that the header asks for,
      * zero beyond their bytes. */
     uint64_t value[SNAPSHOT_VALUES];
+    uint64_t missed; /* a word as above, where an address was not followed */
 };
 
 enum { SEAL_TIME_BITS = 24, SEAL_BITS = 40, PLACE_BITS = 30, SNAPSHOT_ALIGN = 256 };
@@ -190,6 +201,13 @@ struct snapshot_call_touch {
     uint32_t touches, reserved;
     struct snapshot_gather segment[SNAPSHOT_GATHERS];
     struct snapshot_touch touch[SNAPSHOT_TOUCHES];
+};
+
+/* What `cuvet_snapshot_listed` is told: the same where some rows lie behind addresses. */
+struct snapshot_call_listed {
+    struct snapshot_call_touch call;
+    uint32_t ranges, reserved;
+    struct snapshot_range range[SNAPSHOT_RANGES];
 };
 
 struct snapshot_call_subset_few {

@@ -1,5 +1,6 @@
 /*
- * touch.cuh - rows by index: copying those that are named, and numbering them anew.
+ * touch.cuh - rows by index: copying those that are named, and numbering them anew; and rows by
+ * address, which are copied alone.
  */
 #ifndef DEVICE_TOUCH_CUH
 #define DEVICE_TOUCH_CUH
@@ -48,10 +49,68 @@ static __device__ uint64_t find_row(const snapshot_call_touch &call, const snaps
            (uint64_t)id % touch.page * touch.pitch[1];
 }
 
+/* Rows that indices name. */
+struct rows_by_index {
+    const snapshot_call_touch &call;
+    __device__ uint64_t find(const snapshot_touch &touch, uint32_t t)
+    {
+        return find_row(call, touch, t);
+    }
+    template <class Word> static __device__ void move(Word *to, uint64_t from)
+    {
+        *to = *(const Word *)from;
+    }
+};
+
+/* Where the row at an address lies; 0, and a note for the seal, where it must not be followed. */
+static __device__ uint64_t follow(const snapshot_call_listed &listed, uint64_t align,
+                                  uint64_t bytes, uint64_t address)
+{
+    bool aligned = address && address % align == 0;
+#pragma unroll 1
+    for (uint32_t i = 0; aligned && i < listed.ranges; i++) {
+        const snapshot_range &range = listed.range[i];
+        if (address >= range.begin && address < range.end && range.end - address >= bytes)
+            return address;
+    }
+    const snapshot_header &header = listed.call.header;
+    *(volatile uint64_t *)&header.seal->missed = seal_word(header.sequence, 1);
+    __threadfence_system();
+    return 0;
+}
+
+/* The same, some of them by their addresses. Words of one row follow each other, so what was found
+ * last is kept. Such a row may begin at any element, so a word of several may lie anyhow. */
+struct rows_by_address {
+    const snapshot_call_listed &listed;
+    uint32_t last;
+    uint64_t place;
+    __device__ uint64_t find(const snapshot_touch &touch, uint32_t t)
+    {
+        if (!touch.align)
+            return find_row(listed.call, touch, t);
+        if (t == last)
+            return place;
+        last = t;
+        return place = follow(listed, touch.align, touch.limit,
+                              (uint64_t)program_id(listed.call, touch, t));
+    }
+    template <class Word> static __device__ void move(Word *to, uint64_t from)
+    {
+        if (from % sizeof(Word) == 0) {
+            *to = *(const Word *)from;
+            return;
+        }
+#pragma unroll 1
+        for (uint32_t i = 0; i < sizeof(Word); i++)
+            ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
+    }
+};
+
 /* The words of one chunk of the dense copy, wherever they come from. */
-template <class Word>
-static __device__ void copy_words(const snapshot_call_touch &call, const snapshot_touch &touch,
-                                  uint64_t base, uint64_t chunk)
+template <class Word, class Rows>
+static __device__ void copy_words(Rows &rows, const snapshot_touch &touch, uint64_t base,
+                                  uint64_t chunk)
 {
     const uint32_t row_bytes = touch.runs * touch.run;
     const uint64_t begin = chunk * SNAPSHOT_CHUNK, left = touch.rows * row_bytes - begin;
@@ -62,31 +121,31 @@ static __device__ void copy_words(const snapshot_call_touch &call, const snapsho
 #pragma unroll 1
     for (uint32_t i = threadIdx.x; i < bytes / sizeof(Word); i += SNAPSHOT_THREADS) {
         uint32_t at = ahead + i * (uint32_t)sizeof(Word), inside = at % row_bytes;
-        uint64_t row = find_row(call, touch, first + at / row_bytes);
+        uint64_t row = rows.find(touch, first + at / row_bytes);
         if (row)
-            to[i] =
-                *(const Word *)(row + inside / touch.run * touch.run_pitch + inside % touch.run);
+            Rows::move(&to[i], row + inside / touch.run * touch.run_pitch + inside % touch.run);
     }
 }
 
-static __device__ void copy_touched(const snapshot_call_touch &call, const snapshot_touch &touch,
-                                    uint64_t base, uint64_t chunk)
+template <class Rows>
+static __device__ void copy_touched(Rows &rows, const snapshot_touch &touch, uint64_t base,
+                                    uint64_t chunk)
 {
     switch (touch.unit) {
     case SNAPSHOT_UNIT:
-        copy_words<uint4>(call, touch, base, chunk);
+        copy_words<uint4>(rows, touch, base, chunk);
         return;
     case 8:
-        copy_words<uint64_t>(call, touch, base, chunk);
+        copy_words<uint64_t>(rows, touch, base, chunk);
         return;
     case 4:
-        copy_words<uint32_t>(call, touch, base, chunk);
+        copy_words<uint32_t>(rows, touch, base, chunk);
         return;
     case 2:
-        copy_words<uint16_t>(call, touch, base, chunk);
+        copy_words<uint16_t>(rows, touch, base, chunk);
         return;
     default:
-        copy_words<uint8_t>(call, touch, base, chunk);
+        copy_words<uint8_t>(rows, touch, base, chunk);
     }
 }
 
@@ -101,19 +160,36 @@ static __device__ piece find_piece(const snapshot_call_touch &call, uint32_t num
     return mine;
 }
 
-static __device__ uint64_t copy_piece(const snapshot_call_touch &call, const piece &mine)
+static __device__ piece find_piece(const snapshot_call_listed &listed, uint32_t number)
+{
+    return find_piece(listed.call, number);
+}
+
+template <class Rows>
+static __device__ void copy_rows_of(const snapshot_call_touch &call, Rows rows, const piece &mine)
 {
     const uint32_t number = mine.chunk;
-    if (mine.segment != TOUCH_PIECE)
-        return copy_piece<snapshot_call_touch>(call, mine);
+    if (mine.segment != TOUCH_PIECE) {
+        copy_piece<snapshot_call_touch>(call, mine);
+        return;
+    }
     uint32_t index = 0;
     while (index + 1 < call.touches && number >= call.touch[index + 1].first_chunk)
         index++;
     const snapshot_touch &touch = call.touch[index];
     uint64_t base = share_place(call.header);
     if (base)
-        copy_touched(call, touch, base, number - touch.first_chunk);
-    return base;
+        copy_touched(rows, touch, base, number - touch.first_chunk);
+}
+
+static __device__ void copy_piece(const snapshot_call_touch &call, const piece &mine)
+{
+    copy_rows_of(call, rows_by_index{call}, mine);
+}
+
+static __device__ void copy_piece(const snapshot_call_listed &listed, const piece &mine)
+{
+    copy_rows_of(listed.call, rows_by_address{listed, ~0u, 0}, mine);
 }
 
 /* ---- numbering ---- */

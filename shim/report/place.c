@@ -68,7 +68,7 @@ static void name_rows(const struct binding *binding, const struct ref_tensor *te
     int array = binding->tensor_array[tensor - binding->call.tensor];
     const struct bound_array *bound = &binding->array[array];
 
-    if (bound_ids(bound) < 0)
+    if (bound_ids(bound) < 0 || bound->rows.listed)
         return;
     out->by = binding->array[bound_ids(bound)].name;
     out->by_dim = tensor->ndim > 1 && tensor->dim[0] == 1 && tensor->dim[1] == bound->dim[0];

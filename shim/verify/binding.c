@@ -64,6 +64,8 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
     int8_t ids = -1;
     if (array->rows >= 0)
         skip = binding_rows(e, array, &rows, &ids);
+    else if (array->list)
+        skip = binding_list(e, array, address, &ids);
     if (skip)
         return skip;
     struct shape *shape = &e->shape[e->out->arrays];
@@ -86,6 +88,7 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
     bound->address = address;
     bound->axis = -1;
     bound->rows.by = ids + 1;
+    bound->rows.listed = array->list != NULL;
     skip = ids >= 0 ? binding_touch(e, array, &copied, shape, bound)
                     : binding_geometry(e, array->item, &copied, bound);
     if (skip)
@@ -213,7 +216,7 @@ static enum skip bind_formal(struct evaluation *e, const struct formal *formal)
     }
     struct shape shape = e->shape[index];
     const char *name = e->out->array[index].name;
-    bool is_touched = bound_ids(&e->out->array[index]) >= 0;
+    bool is_touched = bound_ids(&e->out->array[index]) >= 0 && !e->out->array[index].rows.listed;
     enum skip skip = adapt_rank(e, formal, name, is_touched, &shape);
     if (!skip)
         skip = open_blocks(e, formal, &e->out->array[index], &shape);
@@ -261,7 +264,7 @@ static enum skip bind_arrays(struct evaluation *e)
     enum skip skip = add_arrays(e, false);
     if (!skip && e->plan->touched)
         skip = add_arrays(e, true);
-    if (!skip && e->plan->touched)
+    if (!skip && (e->plan->touched || e->plan->listed))
         skip = binding_touched(e);
     if (!skip && e->plan->values)
         skip = binding_add_values(e);

@@ -23,9 +23,14 @@
  * Rows of an array that another array names: only these are copied, one for each element of
  * `ids`, and numbered by these. Row i starts i / page * stride[0] + i % page * stride[1] elements
  * behind the array's address, and is `runs` runs of `run` elements, `run_stride` elements apart.
+ *
+ * Or the elements of `ids` are the addresses of the rows (`listed`): then ids is the list, an array
+ * of u64 that no formal sees, whose address the listed array has, too; page, stride and limit mean
+ * nothing, and where the rows lie is known on the GPU alone.
  */
 struct bound_rows {
-    int by;                        /* 1 + index of ids in binding.array; 0: all are copied */
+    int by; /* 1 + index of ids in binding.array; 0: all are copied */
+    bool listed;
     int64_t page, stride[2];       /* page 1: stride[1] is 0 */
     int64_t runs, run_stride, run; /* elements */
     int64_t limit;                 /* rows from here on lie outside the array's memory */
@@ -98,7 +103,24 @@ static inline int bound_ids(const struct bound_array *array)
 /* Bytes of the program's memory from the array's address on that are known to be the array's. */
 static inline uint64_t bound_reach(const struct bound_array *array)
 {
-    return array->rows.by ? array->rows.reach : array->bytes;
+    return array->rows.listed ? 0 : array->rows.by ? array->rows.reach : array->bytes;
+}
+
+/* Whether two arrays are known to share memory. */
+static inline bool bound_overlap(const struct bound_array *a, const struct bound_array *b)
+{
+    return bound_reach(a) && bound_reach(b) && a->address < b->address + bound_reach(b) &&
+           b->address < a->address + bound_reach(a);
+}
+
+/* Whether the array is a list of addresses, and no data of the kernel's. */
+static inline bool binding_is_list(const struct binding *binding, int array)
+{
+    for (int i = 0; i < binding->arrays; i++) {
+        if (binding->array[i].rows.listed && bound_ids(&binding->array[i]) == array)
+            return true;
+    }
+    return false;
 }
 
 /* Elements of the array's dim that the check sees. */

@@ -36,8 +36,8 @@ static enum skip evaluate_stride(struct evaluation *e, const struct plan_array *
     return stride > SPAN_LIMIT ? binding_too_large(e, item->name) : SKIP_NONE;
 }
 
-static enum skip evaluate_extent(struct evaluation *e, const struct plan_array *array,
-                                 const struct plan_dim *dim, int64_t *out)
+enum skip binding_extent(struct evaluation *e, const struct plan_array *array,
+                         const struct plan_dim *dim, int64_t *out)
 {
     const char *name = array->item->name;
     enum skip skip = binding_evaluate(e, dim->extent, name, out);
@@ -126,7 +126,7 @@ static enum skip make_dim(struct evaluation *e, const struct plan_array *array, 
     enum signature_dim_kind kind = array->item->dim[i].kind;
     *whole = rows;
     if (dim->extent) {
-        enum skip skip = evaluate_extent(e, array, dim, whole);
+        enum skip skip = binding_extent(e, array, dim, whole);
         if (skip)
             return skip;
     }

@@ -1,5 +1,6 @@
 /*
- * binding_touch.c - arrays of which only the rows are touched that another array names.
+ * binding_touch.c - arrays of which only the rows are touched that another array names, by indices
+ * or by addresses.
  *
  * Their copy is dense, a row for each index, so their dims and strides are settled here for good.
  * How many rows there are in the program's memory nobody has to say: what an index must not exceed
@@ -9,7 +10,10 @@
 #include "verify/binding_work.h"
 #include "verify/extent.h"
 
-enum { MOST_ROWS = 1 << 30 }; /* u32 numbers them, and a table of twice as many slots */
+enum {
+    MOST_ROWS = 1 << 30,   /* u32 numbers them, and a table of twice as many slots */
+    MOST_LISTED = 1 << 16, /* where one is wrong, somebody looks through the list for it */
+};
 
 enum skip binding_rows(struct evaluation *e, const struct plan_array *array, int64_t *rows,
                        int8_t *ids)
@@ -32,6 +36,36 @@ enum skip binding_rows(struct evaluation *e, const struct plan_array *array, int
     return *rows > MOST_ROWS ? binding_refuse(e, SKIP_TOO_LARGE, "'%s' names %lld rows of '%s'",
                                               by->name, (long long)*rows, name)
                              : SKIP_NONE;
+}
+
+enum skip binding_list(struct evaluation *e, const struct plan_array *array, uint64_t address,
+                       int8_t *ids)
+{
+    const char *name = array->item->name;
+    int64_t count;
+    enum skip skip = binding_extent(e, array, &array->dim[0], &count);
+    if (skip)
+        return skip;
+    if (count > MOST_LISTED)
+        return binding_refuse(e, SKIP_TOO_LARGE, "'%s' lists %lld addresses, more than %d", name,
+                              (long long)count, MOST_LISTED);
+    if (address % sizeof(uint64_t))
+        return binding_refuse(e, SKIP_SHAPE,
+                              "'%s' lists addresses at 0x%llx, which is not aligned to them", name,
+                              (unsigned long long)address);
+    *ids = (int8_t)e->out->arrays;
+    e->out->array[e->out->arrays++] = (struct bound_array){
+        .name = array->list,
+        .role = ROLE_READ,
+        .dtype = DTYPE_U64,
+        .address = address,
+        .ndim = 1,
+        .dim = {count},
+        .stride = {1},
+        .bytes = (uint64_t)count * sizeof(uint64_t),
+        .axis = -1,
+    };
+    return SKIP_NONE;
 }
 
 /* The dims of one row, without the page's. */
@@ -148,16 +182,17 @@ enum skip binding_touch(struct evaluation *e, const struct plan_array *array,
     if (skip)
         return skip;
     inside_row(array, copied, &row, &rows->stride[1]);
-    rows->stride[0] = copied->stride[0];
     if (!binding_last(&row, limit, &last) || rows->page > INT32_MAX ||
         rows->page * rows->stride[1] > limit)
         return binding_too_large(e, bound->name);
+    rows->reach = (uint64_t)((last + 1) * element);
+    rows->limit = 0;
+    rows->stride[0] = rows->listed ? last + 1 : copied->stride[0];
     binding_sorted(&row, &sorted);
     if (rows->stride[0] == 0 || binding_overlaps(&sorted) || !make_runs(&sorted, rows))
-        return binding_refuse(e, SKIP_SHAPE,
-                              "'%s': a touched row must be one run of elements, or several at one "
-                              "stride",
-                              bound->name);
+        return binding_refuse(
+            e, SKIP_SHAPE, "'%s': %s must be one run of elements, or several at one stride",
+            bound->name, rows->listed ? "what an address leads to" : "a touched row");
     if (bound->role != ROLE_READ && rows_overlap(&row, rows))
         return binding_refuse(e, SKIP_SHAPE, "'%s' is written, but its strides let rows overlap",
                               bound->name);
@@ -165,19 +200,13 @@ enum skip binding_touch(struct evaluation *e, const struct plan_array *array,
     if (__builtin_mul_overflow(elements, copied->dim[0], &all) || all > limit ||
         elements * element > INT32_MAX)
         return binding_too_large(e, bound->name);
-    rows->reach = (uint64_t)((last + 1) * element);
     pack(array, copied, &sorted, elements, shape);
     bound->ndim = 2;
     bound->dim[0] = copied->dim[0];
     bound->dim[1] = bound->stride[0] = elements;
     bound->stride[1] = 1;
     bound->bytes = (uint64_t)(copied->dim[0] * elements * element);
-    return find_limit(e, bound);
-}
-
-static bool overlap(const struct bound_array *a, const struct bound_array *b)
-{
-    return a->address < b->address + bound_reach(b) && b->address < a->address + bound_reach(a);
+    return rows->listed ? SKIP_NONE : find_limit(e, bound);
 }
 
 /* What one array of indices names it names in all arrays that have it, and it must still do so when
@@ -194,7 +223,7 @@ enum skip binding_touched(struct evaluation *e)
             const struct bound_array *other = &out->array[j];
             if (other->rows.by == rows->by && other->rows.limit < rows->limit)
                 rows->limit = other->rows.limit;
-            if (role_writes(other->role) && overlap(ids, other))
+            if (role_writes(other->role) && bound_overlap(ids, other))
                 return binding_refuse(e, SKIP_SHAPE,
                                       "'%s' names rows of '%s', and '%s' writes over it", ids->name,
                                       out->array[i].name, other->name);

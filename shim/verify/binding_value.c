@@ -7,7 +7,8 @@
 #include <string.h>
 
 _Static_assert((int)BINDING_SLOTS == (int)PLAN_SLOTS, "one slot each");
-_Static_assert(REF_MAX_TENSORS + PLAN_VALUES <= SPEC_MAX_ARRAYS, "room for all of them");
+_Static_assert(REF_MAX_TENSORS + PLAN_LISTED + PLAN_VALUES <= SPEC_MAX_ARRAYS,
+               "room for all of them");
 
 /* Beyond this a size is a mistake, and arithmetic with it might overflow. */
 enum { SIZE_BITS = 40 };

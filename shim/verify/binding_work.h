@@ -85,6 +85,14 @@ bool binding_overlaps(const struct shape *sorted);
 enum skip binding_rows(struct evaluation *e, const struct plan_array *array, int64_t *rows,
                        int8_t *ids);
 
+/* Adds the list of a listed array's addresses, which lies at `address`. */
+enum skip binding_list(struct evaluation *e, const struct plan_array *array, uint64_t address,
+                       int8_t *ids);
+
+/* How many items the dim has: 1 or more. */
+enum skip binding_extent(struct evaluation *e, const struct plan_array *array,
+                         const struct plan_dim *dim, int64_t *out);
+
 /* The geometry of an array with touched rows: in the program's memory, and, densely, in the
  * snapshot, whose strides go into `shape`. `copied` is the shape with its lanes opened. */
 enum skip binding_touch(struct evaluation *e, const struct plan_array *array,

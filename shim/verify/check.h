@@ -42,6 +42,7 @@ struct check {
     int64_t sealed;      /* ... at this time, clock_ns() */
     bool ordinary;       /* what the seal said: the outlier gate let it pass, nothing was copied */
     uint64_t begin, end; /* likewise, see reclaim.h */
+    bool missed;         /* likewise: an address in device memory was not followed */
     uint64_t value[SNAPSHOT_VALUES];        /* likewise: what binding.values were */
     bool started;                           /* the collector has given it a lane */
     uint64_t sequence;                      /* what the seal will hold */

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "verify/costs.h"
 #include "verify/digest.h"
+#include "verify/listed.h"
 #include "verify/notes.h"
 #include "verify/project.h"
 #include "verify/replay.h"
@@ -103,14 +104,27 @@ static void judge(struct ending *ending, struct side *side, struct lane *lane)
     sink->judged(sink->user, &report, &source);
 }
 
+/* Why what the reference has found is no verdict; SKIP_NONE: it is one. */
+static enum skip why_not(struct side *side, const struct lane *lane, struct error *why)
+{
+    if (lane->numbers.refused) {
+        error_set(why, STATUS_INVALID, "%s", touch_refusal(lane->check));
+        return SKIP_REFUSED;
+    }
+    return verdict_of(&lane->numbers) == VERDICT_MISMATCH ? listed_twice(side, lane->check, why)
+                                                          : SKIP_NONE;
+}
+
 void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
 {
     struct check *check = lane->check;
     check->cost.reference = lane->numbers.busy + (lane->digested ? digest_busy(lane) : 0);
-    if (lane->numbers.refused) {
-        ending_warn(ending, check, SKIP_REFUSED, touch_refusal(check));
+    struct error why = {{0}};
+    enum skip skip = why_not(side, lane, &why);
+    if (skip) {
+        ending_warn(ending, check, skip, why.text);
         lane->check = NULL;
-        ending_skip(ending, side, check, SKIP_REFUSED);
+        ending_skip(ending, side, check, skip);
         return;
     }
     settle(ending, check);

@@ -5,7 +5,7 @@
 
 /* Mappings that one array may span before we give up walking: a VMM pool maps 2 or 20 MiB pieces.
  */
-enum { MAX_MAPPINGS = 4096 };
+enum { MAX_MAPPINGS = 4096, FEW_MAPPINGS = 32 /* of a range that is asked for again and again */ };
 
 struct region {
     CUdeviceptr start;
@@ -28,21 +28,29 @@ static enum status look_up(CUdeviceptr address, struct region *region, struct er
                       "cuPointerGetAttributes");
 }
 
-/* A reserved address range may be mapped in part only: each mapping is asked for in turn, until
- * `end`, memory that is not mapped, or too many of them. How far it went. */
-static CUdeviceptr walk_mappings(CUdeviceptr address, CUdeviceptr end, bool *mapped)
+/* The mapping that holds the address. */
+static bool find_mapping(CUdeviceptr address, CUdeviceptr *base, CUdeviceptr *end)
 {
-    CUdeviceptr at = address;
+    size_t size = 0;
+    *base = 0;
+    bool mapped =
+        !cuda.cuPointerGetAttribute(base, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, address) &&
+        !cuda.cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, address) && size;
+    *end = *base + size;
+    return mapped && *end > address;
+}
+
+/* A reserved address range may be mapped in part only: each mapping is asked for in turn, until
+ * `end`, memory that is not mapped, or `most` of them. How far it went. */
+static CUdeviceptr walk_mappings(CUdeviceptr address, CUdeviceptr end, int most, bool *mapped)
+{
+    CUdeviceptr at = address, base, next;
     *mapped = true;
-    for (int i = 0; i < MAX_MAPPINGS && at < end; i++) {
-        CUdeviceptr base = 0;
-        size_t size = 0;
-        *mapped = !cuda.cuPointerGetAttribute(&base, CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR, at) &&
-                  !cuda.cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_MAPPING_SIZE, at) &&
-                  size && base + size > at;
+    for (int i = 0; i < most && at < end; i++) {
+        *mapped = find_mapping(at, &base, &next);
         if (!*mapped)
             return at;
-        at = base + size;
+        at = next;
     }
     return at < end ? at : end;
 }
@@ -50,7 +58,7 @@ static CUdeviceptr walk_mappings(CUdeviceptr address, CUdeviceptr end, bool *map
 static enum status check_mapped(CUdeviceptr address, uint64_t bytes, struct error *err)
 {
     bool mapped;
-    CUdeviceptr at = walk_mappings(address, address + bytes, &mapped);
+    CUdeviceptr at = walk_mappings(address, address + bytes, MAX_MAPPINGS, &mapped);
     if (!mapped)
         return error_set(err, STATUS_INVALID, "address 0x%llx is not mapped",
                          (unsigned long long)at);
@@ -87,16 +95,19 @@ enum status extent_room(uint64_t address, uint64_t *bytes, struct error *err)
                          (unsigned long long)address, (unsigned long long)region.start,
                          (unsigned long long)end);
     bool mapped;
-    *bytes = (is_whole(&region) ? end : walk_mappings(address, end, &mapped)) - address;
+    *bytes =
+        (is_whole(&region) ? end : walk_mappings(address, end, MAX_MAPPINGS, &mapped)) - address;
     return *bytes ? STATUS_OK
                   : error_set(err, STATUS_INVALID, "address 0x%llx is not mapped",
                               (unsigned long long)address);
 }
 
-enum status extent_check(uint64_t address, uint64_t bytes, int device, struct error *err)
+/* Whether all of the range may be read, and the region it lies in. */
+static enum status check(uint64_t address, uint64_t bytes, int device, struct region *found,
+                         struct error *err)
 {
-    struct region region;
-    enum status status = find_region(address, &region, err);
+    enum status status = find_region(address, found, err);
+    struct region region = *found;
     if (status)
         return status;
     if (region.type != CU_MEMORYTYPE_HOST && region.device != device)
@@ -109,4 +120,31 @@ enum status extent_check(uint64_t address, uint64_t bytes, int device, struct er
             (unsigned long long)address, (unsigned long long)(address + bytes),
             (unsigned long long)region.start, (unsigned long long)(region.start + region.size));
     return is_whole(&region) ? STATUS_OK : check_mapped(address, bytes, err);
+}
+
+enum status extent_check(uint64_t address, uint64_t bytes, int device, struct error *err)
+{
+    struct region region;
+    return check(address, bytes, device, &region, err);
+}
+
+enum status extent_around(uint64_t address, uint64_t bytes, int device, uint64_t *begin,
+                          uint64_t *end, struct error *err)
+{
+    struct region region;
+    CUdeviceptr base, next;
+    bool mapped;
+    enum status status = check(address, bytes, device, &region, err);
+    if (status)
+        return status;
+    *begin = region.start;
+    *end = region.start + region.size;
+    if (is_whole(&region))
+        return STATUS_OK;
+    next = walk_mappings(address, *end, FEW_MAPPINGS, &mapped);
+    *end = next > address + bytes ? next : address + bytes;
+    if (!find_mapping(address, &base, &next))
+        base = address; /* unmapped just now */
+    *begin = base > region.start ? base : region.start;
+    return STATUS_OK;
 }

@@ -15,6 +15,11 @@
  * that it can reach; else STATUS_INVALID and a sentence with both ranges. */
 enum status extent_check(uint64_t address, uint64_t bytes, int device, struct error *err);
 
+/* The same, and what else may be read around the range: the allocation that it lies in, or, where
+ * that is mapped in pieces, these and some that follow. */
+enum status extent_around(uint64_t address, uint64_t bytes, int device, uint64_t *begin,
+                          uint64_t *end, struct error *err);
+
 /* Bytes of mapped memory from the address on, as far as one allocation goes; of one that is mapped
  * in pieces, 4096 of them. STATUS_INVALID where there is none. */
 enum status extent_room(uint64_t address, uint64_t *bytes, struct error *err);

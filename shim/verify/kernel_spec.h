@@ -10,7 +10,7 @@
 #include "refs/ref_abi.h"
 #include "verify/launch.h"
 
-enum { SPEC_MAX_ARRAYS = 18, SPEC_NAME = 64 };
+enum { SPEC_MAX_ARRAYS = 24, SPEC_NAME = 64 };
 
 /* The role of an array: the registry's word, whatever the C++ type says. */
 enum role {

@@ -35,6 +35,8 @@ struct known_kernel {
     _Atomic(uint32_t) warned; /* a bit for each enum skip that a person was told of */
     const char *symbol;       /* owned copy */
     _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
+    uint32_t
+        learnt; /* launches that gave their turn back for what listed.h learnt; the collector's */
     struct param_layout layout;
     struct budget looks;   /* the outlier gate's share of `budget` */
     _Atomic(int64_t) look; /* what looks have cost the GPU of late, ns */

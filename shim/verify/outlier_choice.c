@@ -90,11 +90,12 @@ enum status outlier_choice_read(const struct yaml_node *node, struct outlier_cho
 }
 
 /* Blocks are no numbers to the gate, and mostly weights, which say nothing about a launch. Of an
- * array with touched rows it does not know which are. */
+ * array with touched rows it does not know which are, of a listed one where it lies. */
 static bool is_read(const struct plan_array *array)
 {
     enum role role = array->item->role;
-    return array->bound && array->rows < 0 && !dtype_block(array->item->type.dtype) &&
+    return array->bound && array->rows < 0 && !array->list &&
+           !dtype_block(array->item->type.dtype) &&
            (role == ROLE_READ || role == ROLE_INOUT || role == ROLE_ACC);
 }
 
@@ -117,6 +118,11 @@ static enum status add_input(const struct yaml_node *node, const struct binding_
         if (array->item == item && array->rows >= 0)
             return yaml_error(err, node,
                               "'%.60s' has touched rows, [@...]: the gate cannot tell which", name);
+        if (array->item == item && array->list)
+            return yaml_error(err, node,
+                              "'%.60s' lies behind addresses in device memory, [&n]: the gate does "
+                              "not follow them",
+                              name);
         if (is_read(array)) {
             nearest_offer(&nearest, array->item->name);
             if (!strcmp(array->item->name, name)) {

@@ -46,6 +46,8 @@ static enum skip check_extents(const struct ticket *ticket, struct error *why)
 {
     for (int i = 0; i < ticket->binding.arrays; i++) {
         const struct bound_array *array = &ticket->binding.array[i];
+        if (array->rows.listed) /* see ranges.h */
+            continue;
         if (extent_check(array->address, bound_reach(array), ticket->side->device, why)) {
             error_prefix(why, "argument '%s'", array->name);
             return SKIP_EXTENT;

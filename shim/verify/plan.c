@@ -240,6 +240,21 @@ static enum status make_dims(struct plan_builder *b, struct plan_array *array)
     return status;
 }
 
+/* Of an array that addresses in device memory lead to, what these are called in reports. */
+static enum status name_list(struct plan_builder *b, struct plan_array *array)
+{
+    if (!signature_listed(array->item))
+        return STATUS_OK;
+    if (b->plan->listed++ == PLAN_LISTED)
+        return yaml_error(b->err, b->source->signature,
+                          "signature: more than %d arrays [&n] behind addresses", PLAN_LISTED);
+    if (b->plan->touched + b->plan->listed > PLAN_TOUCHED)
+        return yaml_error(b->err, b->source->signature,
+                          "signature: more than %d arrays [@ids] and [&n]", PLAN_TOUCHED);
+    array->list = arena_format(b->arena, "&%s", array->item->name);
+    return array->list ? STATUS_OK : error_set(b->err, STATUS_NO_MEMORY, "no memory");
+}
+
 /* The array whose elements name the rows of this one. */
 static enum status find_rows(struct plan_builder *b, struct plan_array *array)
 {
@@ -247,7 +262,7 @@ static enum status find_rows(struct plan_builder *b, struct plan_array *array)
     const struct signature_item *item = array->item;
     array->rows = -1;
     if (!item->rows)
-        return STATUS_OK;
+        return name_list(b, array);
     const struct signature_item *ids = signature_find(b->plan->signature, item->rows);
     if (!ids || !ids->array) {
         struct nearest nearest = {.word = item->rows};

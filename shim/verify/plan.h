@@ -26,8 +26,9 @@ enum {
     SLOT_FREE = 6,
     PLAN_SLOTS = 64,
     PLAN_LETS = 34,
-    PLAN_PICKS = BINDING_PICKS, /* among the lets */
-    PLAN_TOUCHED = SNAPSHOT_TOUCHES,
+    PLAN_PICKS = BINDING_PICKS,      /* among the lets */
+    PLAN_TOUCHED = SNAPSHOT_TOUCHES, /* arrays with touched rows, and listed ones */
+    PLAN_LISTED = 6,
     PLAN_VALUES = SNAPSHOT_VALUES,
 };
 
@@ -61,10 +62,11 @@ struct plan_array {
     const struct expr *index; /* of the pointer among those at item->offset; or NULL */
     struct plan_dim dim[SIGNATURE_DIMS];
     uint32_t start;
-    int rows;   /* index of the array whose elements name the rows that are touched; -1: all are */
-    bool bound; /* a formal reads or writes it */
-    bool read_from; /* plan->value has an element of it ... */
-    bool read;      /* ... which is its only one */
+    int rows; /* index of the array whose elements name the rows that are touched; -1: all are */
+    const char *list; /* what the list of its addresses is called; NULL: it has none */
+    bool bound;       /* a formal reads or writes it */
+    bool read_from;   /* plan->value has an element of it ... */
+    bool read;        /* ... which is its only one */
 };
 
 /* An element that is read from memory where the launch ran: "lr[0]", "starts[batch]". */
@@ -121,6 +123,7 @@ struct binding_plan {
     int after_slot[SLOT_FREE]; /* 1 + slot of grid and block of the earlier launch; 0: not needed */
     bool needs_before;
     unsigned touched; /* arrays of which only some rows are touched */
+    unsigned listed;  /* arrays that addresses in device memory lead to */
 };
 
 /* What an entry says. Nodes are those of the file, for positions in messages; NULL: not given. */

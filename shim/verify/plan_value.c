@@ -47,6 +47,9 @@ static const char *objection(const struct signature_item *item, bool real)
         return "what it held before the kernel of 'after' is gone; expected a const array";
     if (item->rows)
         return "of that array only rows are copied that another one names";
+    if (signature_listed(item))
+        return "its elements lie behind addresses in device memory; expected an array whose own "
+               "address the kernel is given";
     if (item->type.lanes > 1 || dtype_block(dtype))
         return "elements of vectors and blocks are not read one by one";
     if (!real && dtype_is_real(dtype))

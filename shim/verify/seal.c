@@ -44,12 +44,13 @@ static uint64_t offset_of(uint64_t value, uint64_t tail)
 static bool read_copies(const struct side *side, struct check *check)
 {
     const struct snapshot_seal *seal = &side->seal[check->slot];
-    uint64_t begin, end, started, stopped;
+    uint64_t begin, end, started, stopped, missed;
     if (__atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence ||
         !read_word(&seal->begin, check, &begin) || !read_word(&seal->end, check, &end) ||
         !read_word(&seal->started, check, &started) || !read_word(&seal->stopped, check, &stopped))
         return false;
     check->cost.copy = (stopped - started) & SEAL_MASK; /* a look that calls is part of the copy */
+    check->missed = read_word(&seal->missed, check, &missed);
     memcpy(check->value, seal->value, sizeof check->value);
     if (begin == end)
         return true;
@@ -65,6 +66,7 @@ bool seal_seen(struct side *side, struct check *check)
         return true;
     check->arena = check->begin = check->end = 0;
     check->cost.copy = check->cost.look = 0;
+    check->missed = false;
     uint64_t ordinary = __atomic_load_n(&side->seal[check->slot].ordinary, __ATOMIC_ACQUIRE);
     check->ordinary = ordinary >> SEAL_TIME_BITS == check->sequence;
     if (!check->ordinary && !read_copies(side, check))

@@ -20,7 +20,7 @@ struct candidate {
     int64_t total, unit;
     uint64_t fixed, per_item; /* bytes of the snapshot */
     int8_t axis[REF_MAX_TENSORS];
-    enum { UNSEEN, WHOLE, GATHERED } how[SPEC_MAX_ARRAYS];
+    enum { UNSEEN, WHOLE, GATHERED, LISTED } how[SPEC_MAX_ARRAYS]; /* LISTED: some addresses */
     struct lie lie[SPEC_MAX_ARRAYS];
 };
 
@@ -71,6 +71,26 @@ static bool same_lie(const struct lie *a, const struct lie *b)
            (a->outer == 1 || a->outer_stride == b->outer_stride);
 }
 
+/* Whether the dim is that of the addresses, not folded with another. */
+static bool is_of_list(const struct bound_array *array, const struct ref_tensor *tensor, int axis)
+{
+    return array->rows.listed && tensor->dim[axis] == array->dim[0] &&
+           tensor->stride[axis] == array->stride[0];
+}
+
+/* A listed array: some of its addresses are chosen, and what lies behind them copied whole. */
+static bool look_at_list(struct candidate *c, const struct binding *binding, int index, int how)
+{
+    int list = bound_ids(&binding->array[index]);
+    bool agrees = c->how[index] == UNSEEN || (int)c->how[index] == how;
+    c->how[index] = how;
+    if (how == LISTED) {
+        c->how[list] = GATHERED;
+        c->lie[list] = (struct lie){.outer = 1, .stride = 1, .run = 1};
+    }
+    return agrees;
+}
+
 /* How the array behind one formal is copied; false where this formal and another one that is bound
  * to the same array disagree, or where it cannot be done. */
 static bool look_at(struct candidate *c, const struct binding *binding,
@@ -88,8 +108,12 @@ static bool look_at(struct candidate *c, const struct binding *binding,
         return false; /* not what is promised */
     if (formal->kind != FORMAL_IN && axis < 0 && !by_rows)
         return false;
+    if (axis >= 0 && is_of_list(&binding->array[array], tensor, axis))
+        return look_at_list(c, binding, array, LISTED);
     if (bound_ids(&binding->array[array]) >= 0 && axis >= 0)
         return false; /* touched rows are gathered whole */
+    if (binding->array[array].rows.listed)
+        return look_at_list(c, binding, array, WHOLE);
     struct lie lie = {0};
     bool gathered = axis >= 0 && tensor->stride[axis] > 0; /* a broadcast dim has one item */
     if (gathered && !lie_along(tensor, axis, &lie))

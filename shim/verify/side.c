@@ -158,6 +158,7 @@ static enum status make_kernels(struct side *side, struct error *err)
                    {"cuvet_snapshot_subset", &side->snapshot_subset},
                    {"cuvet_snapshot_subset_few", &side->snapshot_subset_few},
                    {"cuvet_snapshot_touch", &side->snapshot_touch},
+                   {"cuvet_snapshot_listed", &side->snapshot_listed},
                    {"cuvet_touch_find", &side->touch_find},
                    {"cuvet_touch_number", &side->touch_number},
                    {"cuvet_project_before", &side->project_before},

@@ -21,6 +21,7 @@
 #include "device/digest_abi.h"
 #include "device/project_abi.h"
 #include "device/snapshot_abi.h"
+#include "verify/ranges.h"
 #include "verify/reclaim.h"
 #include "verify/side_user.h"
 #include "verify/slots.h"
@@ -71,7 +72,8 @@ struct side {
     CUstream stream;             /* lowest priority, non-blocking */
     CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, digest;
     bool snapshot_waits; /* the copy kernels do, see enqueue.h */
-    CUfunction snapshot_touch, touch_find, touch_number;
+    CUfunction snapshot_touch, snapshot_listed, touch_find, touch_number;
+    struct ranges ranges; /* that addresses in device memory may lead to */
     CUfunction project_before, project_factors, project_rows;
     struct outlier_side outlier;
     CUmodule refs, refs_wide;

@@ -3,7 +3,8 @@
  *
  *     const bf16 x[rows:x_stride][cols], const bf16 w[cols], bf16 y[rows][cols],
  *     f32 rstd?[rows], i64 x_stride, i32 cols, f32 eps, struct 24 { u32 n @0, f32 *p[n] @8 } s,
- *     const bf16 table[@ids][cols], const i32 ids[tokens], inout f32 log[*], _, ...
+ *     const bf16 table[@ids][cols], const i32 ids[tokens], inout f32 log[*],
+ *     const f16 b[&batch][k][n], _, ...
  *
  * signature_parse knows words, types and layout; the dims stay texts, because their names may come
  * from elsewhere (plan.h compiles them). Immutable, the arena's: any thread.
@@ -35,11 +36,13 @@ struct captures {
 };
 
 enum signature_dim_kind {
-    DIM_SIZE,  /* [n] */
-    DIM_REST,  /* [*], a first dim: as many as the allocation that holds the array still has */
-    DIM_ROWS,  /* [@ids], a first dim: the rows that the elements of `ids` name */
-    DIM_PAGES, /* [@ids / n], a first dim, ... */
-    DIM_PLACE, /* ... and [@ids % n]: place ids % n of row ids / n */
+    DIM_SIZE,   /* [n] */
+    DIM_REST,   /* [*], a first dim: as many as the allocation that holds the array still has */
+    DIM_ROWS,   /* [@ids], a first dim: the rows that the elements of `ids` name */
+    DIM_PAGES,  /* [@ids / n], a first dim, ... */
+    DIM_PLACE,  /* ... and [@ids % n]: place ids % n of row ids / n */
+    DIM_LISTED, /* [&n], a first dim: the parameter lists n addresses in device memory, each of an
+                   array of the other dims */
 };
 
 struct signature_dim {
@@ -98,6 +101,12 @@ enum status signature_fits(const struct signature *signature, const struct param
 enum status signature_join(const struct signature **out, struct arena *arena,
                            const struct signature *own, const struct signature *earlier,
                            struct error *err);
+
+/* Whether the parameter lists addresses in device memory, which lead to the array. */
+static inline bool signature_listed(const struct signature_item *item)
+{
+    return item->ndim > 0 && item->dim[0].kind == DIM_LISTED;
+}
 
 /* The item of that name, or the only field "s.NAME" of a named struct, or NULL. */
 const struct signature_item *signature_find(const struct signature *signature, const char *name);

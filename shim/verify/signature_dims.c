@@ -3,6 +3,7 @@
  *
  *     dim    = "[" extent [ ":" stride [ "bytes" ] ] "]"
  *     extent = expression [ "from" expression ] | "*" | "@" name [ ("/" | "%") expression ]
+ *            | "&" expression
  */
 #include "verify/signature_parser.h"
 
@@ -64,12 +65,25 @@ static enum status parse_rows(struct parser *p, struct signature_item *item,
                            name, dim->extent);
 }
 
+/* "&n": n addresses. */
+static enum status parse_listed(struct parser *p, struct signature_dim *dim)
+{
+    dim->kind = DIM_LISTED;
+    dim->extent = parser_trimmed(p, dim->extent + 1, dim->extent + strlen(dim->extent));
+    if (!dim->extent)
+        return parser_no_memory(p);
+    return *dim->extent ? STATUS_OK
+                        : parser_fail(p, "expected how many addresses there are, as in [&batch]");
+}
+
 /* What goes beyond an expression. */
 static enum status parse_extent(struct parser *p, struct signature_item *item,
                                 struct signature_dim *dim)
 {
     if (*dim->extent == '@')
         return parse_rows(p, item, dim);
+    if (*dim->extent == '&')
+        return parse_listed(p, dim);
     if (strcmp(dim->extent, "*") == 0) {
         dim->kind = DIM_REST;
         dim->extent = NULL;
@@ -140,9 +154,33 @@ enum status parser_dim(struct parser *p, struct signature_item *item)
     return status;
 }
 
+/* One address a matrix, and nothing else said in another way. */
+static enum status check_listed(const struct parser *p, const struct signature_item *item)
+{
+    const char *sentence = NULL;
+    for (unsigned i = 0; i < item->ndim; i++) {
+        enum signature_dim_kind kind = item->dim[i].kind;
+        if (kind != (i ? DIM_SIZE : DIM_LISTED))
+            sentence = "[&n] is a first dim, once, and does not go with [*] and [@ids]";
+        else if (item->dim[i].from)
+            sentence = "'from' does not go with [&n]: what is listed is read from its beginning";
+        else if (i == 0 && item->dim[i].stride)
+            sentence = "the addresses of [&n] lie one behind the other; strides belong to the dims "
+                       "behind it, as in [&n][rows: pitch][cols]";
+    }
+    if (!sentence && item->ndim == 1 && (item->type.lanes > 1 || dtype_block(item->type.dtype)))
+        sentence = "vectors and blocks need a last dim of their own behind [&n]";
+    return sentence ? error_set(p->err, STATUS_INVALID, "signature: '%s': %s", item->name, sentence)
+                    : STATUS_OK;
+}
+
 enum status parser_check_dims(const struct parser *p, const struct signature_item *item)
 {
     unsigned places = 0;
+    for (unsigned i = 0; i < item->ndim; i++) {
+        if (item->dim[i].kind == DIM_LISTED)
+            return check_listed(p, item);
+    }
     for (unsigned i = 0; i < item->ndim; i++) {
         enum signature_dim_kind kind = item->dim[i].kind;
         places += kind == DIM_PLACE;

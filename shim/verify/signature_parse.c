@@ -127,12 +127,12 @@ static enum status finish_item(struct parser *p, struct signature_item *item,
                                const struct qualifiers *q)
 {
     item->array = item->ndim > 0;
-    if (q->pointers > 1)
+    if (q->pointers > 1 + signature_listed(item))
         return error_set(p->err, STATUS_INVALID,
-                         "signature: '%s' is an array of pointers in memory, which are not "
-                         "followed: what they point at is known only on the GPU, and reading there "
-                         "unasked could end the program; write _ for it",
-                         item->name);
+                         "signature: '%s' is a pointer to pointers in device memory; expected how "
+                         "many there are and the dims behind each, as in %s[&batch][rows][cols], "
+                         "or _ to skip it",
+                         item->name, item->name);
     if (!item->array && q->pointers)
         return error_set(p->err, STATUS_INVALID,
                          "signature: '%s' is a pointer and needs its dims, as in %s[n]", item->name,

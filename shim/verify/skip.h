@@ -20,6 +20,9 @@
     SKIP(NULL_POINTER, "null pointer", "a pointer that must not be null is")                       \
     SKIP(EMPTY, "empty", "an array has no elements")                                               \
     SKIP(EXTENT, "extent", "an array reaches outside its allocation")                              \
+    SKIP(ADDRESS, "address", "an address in device memory leads to no memory that its array fits") \
+    SKIP(NEW_MEMORY, "new memory",                                                                 \
+         "addresses in device memory led where none had been followed; later launches may")        \
     SKIP(TOO_LARGE, "too large", "the arrays do not fit the snapshot memory (CUVET_MEMORY)")       \
     SKIP(ARENA_FULL, "arena full", "no free snapshot memory (CUVET_MEMORY)")                       \
     SKIP(QUEUE_FULL, "queue full", "too many checks under way (CUVET_QUEUE)")                      \

@@ -3,18 +3,15 @@
 #include <string.h>
 #include "verify/dtype.h"
 #include "verify/enqueue.h"
+#include "verify/ranges.h"
 #include "verify/touch.h"
 
 enum { ALIGN = SNAPSHOT_ALIGN };
+_Static_assert(sizeof(struct snapshot_call_listed) <= 4096, "a launch carries no more");
 
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
     return (value + step - 1) / step * step;
-}
-
-static bool overlap(const struct bound_array *a, const struct bound_array *b)
-{
-    return a->address < b->address + bound_reach(b) && b->address < a->address + bound_reach(a);
 }
 
 /* Whether the values that the kernel read are gone once it has run. */
@@ -26,7 +23,9 @@ static bool needs_before(const struct binding *binding, int index)
     if (array->role != ROLE_READ)
         return false;
     for (int i = 0; i < binding->arrays; i++) {
-        if (i != index && role_writes(binding->array[i].role) && overlap(array, &binding->array[i]))
+        const struct bound_array *other = &binding->array[i];
+        bool unknown = array->rows.listed || other->rows.listed; /* where it lies */
+        if (i != index && role_writes(other->role) && (unknown || bound_overlap(array, other)))
             return true;
     }
     return false;
@@ -110,7 +109,7 @@ static void take_scratch(struct snapshot_plan *plan, const struct binding *bindi
     plan->placement[index].scratch = 0; /* no place for it: its indices come first */
     for (int i = 0; i < binding->arrays; i++) {
         const struct bound_array *array = &binding->array[i];
-        if (bound_ids(array) == index && !plan->placement[index].scratch)
+        if (!array->rows.listed && bound_ids(array) == index && !plan->placement[index].scratch)
             plan->placement[index].scratch = take(plan, 0, touch_scratch((uint64_t)array->dim[0]));
     }
 }
@@ -118,8 +117,9 @@ static void take_scratch(struct snapshot_plan *plan, const struct binding *bindi
 enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan *plan,
                              struct error *why)
 {
+    int plain = 0;
     plan->bytes = 0;
-    plan->has_before = plan->touches = false;
+    plan->has_before = plan->touches = plan->listed = false;
     plan->gathers = binding->subset.dim != NULL;
     for (int i = 0; i < binding->arrays; i++) {
         const struct bound_array *array = &binding->array[i];
@@ -135,12 +135,19 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
         take_scratch(plan, binding, i);
         plan->has_before |= before;
         plan->touches |= is_touched;
+        plan->listed |= array->rows.listed;
+        plain += !is_touched;
         bool countable = !plan->shape[i].chosen || plan->shape[i].rows <= UINT32_MAX;
         if (plan->bytes > (uint64_t)1 << 48 || !countable) {
             error_set(why, STATUS_INVALID, "argument '%s' spans %llu bytes", array->name,
                       (unsigned long long)array->bytes);
             return SKIP_TOO_LARGE;
         }
+    }
+    if (plain > SNAPSHOT_GATHERS && (plan->touches || plan->gathers)) {
+        error_set(why, STATUS_INVALID, "%d arrays are copied, more than %d", plain,
+                  SNAPSHOT_GATHERS);
+        return SKIP_TOO_LARGE;
     }
     return SKIP_NONE;
 }
@@ -330,27 +337,37 @@ static uint64_t fill_touch(struct snapshot_touch *touch, const struct binding *b
     }
     touch->unit =
         common_unit(touch->source | touch->run, touch->pitch[0], touch->pitch[1], touch->run_pitch);
+    if (rows->listed) {
+        touch->align = (uint32_t)size;
+        touch->limit = rows->reach;
+        touch->unit = common_unit(touch->run, touch->run_pitch, 0, 0);
+    }
     uint64_t bytes = touch->rows * touch->runs * touch->run;
     return first_chunk + (bytes + SNAPSHOT_CHUNK - 1) / SNAPSHOT_CHUNK;
 }
 
+/* What the GPU may follow is asked for as late as can be: right before each of the copies. */
 static enum status copy_touch(struct side *side, const struct check *check,
                               const struct snapshot_plan *plan, enum snapshot_part part,
                               const struct launch *launch, struct error *err)
 {
-    struct snapshot_call_touch call; /* large: segments are written as they are added */
-    uint64_t chunks =
-        snapshot_describe_subset(side, check, plan, part, &call.header, &call.select, call.segment);
-    call.touches = 0;
-    call.touch[0].first_chunk = chunks; /* also where this part has none */
+    struct snapshot_call_listed listed; /* large: segments are written as they are added */
+    struct snapshot_call_touch *call = &listed.call;
+    uint64_t chunks = snapshot_describe_subset(side, check, plan, part, &call->header,
+                                               &call->select, call->segment);
+    call->touches = 0;
+    call->touch[0].first_chunk = chunks; /* also where this part has none */
     for (int i = 0; i < check->binding.arrays; i++) {
         int64_t target = target_of(&plan->placement[i], part);
         if (target != NOT_COPIED && bound_ids(&check->binding.array[i]) >= 0)
-            chunks = fill_touch(&call.touch[call.touches++], &check->binding, i, (uint64_t)target,
+            chunks = fill_touch(&call->touch[call->touches++], &check->binding, i, (uint64_t)target,
                                 chunks);
     }
-    finish_header(side, check, part, &call.header);
-    return enqueue(side, side->snapshot_touch, &call, chunks, launch, err);
+    finish_header(side, check, part, &call->header);
+    if (!plan->listed)
+        return enqueue(side, side->snapshot_touch, call, chunks, launch, err);
+    listed.ranges = ranges_take(&side->ranges, side->device, listed.range);
+    return enqueue(side, side->snapshot_listed, &listed, chunks, launch, err);
 }
 
 static enum status copy(struct side *side, const struct check *check,

@@ -19,7 +19,8 @@ struct snapshot_plan {
     uint64_t bytes; /* of the arena */
     bool has_before;
     bool gathers; /* some items of the launch are copied, not all */
-    bool touches; /* rows of some arrays are copied by index */
+    bool touches; /* rows of some arrays are copied by index, or ... */
+    bool listed;  /* ... by address */
     struct placement placement[SPEC_MAX_ARRAYS];
     struct snapshot_pitch {
         uint64_t row_bytes, rows, source_pitch, target_pitch;

@@ -89,7 +89,7 @@ enum status touch_start(struct side *side, struct lane *lane, struct error *err)
 const char *touch_refusal(const struct check *check)
 {
     for (int i = 0; i < check->binding.arrays; i++) {
-        if (bound_ids(&check->binding.array[i]) >= 0)
+        if (bound_ids(&check->binding.array[i]) >= 0 && !check->binding.array[i].rows.listed)
             return "the reference reached outside what was copied: an index names a row beyond the "
                    "memory that holds its array, or is negative where the reference needs one, or "
                    "the registry entry does not describe the kernel's arrays";

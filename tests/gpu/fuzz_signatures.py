@@ -5,7 +5,8 @@
 Writes FOLDER/fuzz_NN.yaml, one entry for each of the hundred kernels in every file. Each entry starts
 from the true signature and is bent in one to three ways: sizes that are absurd or overflow, swapped
 and missing arguments, pointers read as integers and integers as pointers, strides that leave the
-allocation, dtypes of the same and of another size, roles turned round, another reference.
+allocation, dtypes of the same and of another size, roles turned round, numbers for addresses, another
+reference.
 """
 
 import argparse
@@ -135,6 +136,14 @@ class Bend:
     def reference(self, rng, entry):
         entry["reference"] = rng.choice(REFERENCES)
 
+    def listed(self, rng, entry):
+        """Numbers are taken for addresses of arrays."""
+        array = self._array(rng, entry)
+        if array:
+            array[3][0] = "&" + array[3][0].split(":")[0]
+            if rng.random() < 0.5:
+                array[3].append("4")
+
     def bind(self, rng, entry):
         entry["bind"] = {rng.choice(["x", "y", "w", "eps", "alpha", "a", "b"]):
                          rng.choice(["x", "y", "w", "cols", "rows", -1, 0, 1e300])}
@@ -142,7 +151,7 @@ class Bend:
 
 # Most registries are told to be wrong when they are read; these get as far as a launch, and are
 # the more telling ones.
-LIVE = ["size"] * 4 + ["stride"] * 4 + ["swap_names"] * 2 + ["array_type"] * 2 + ["dims"]
+LIVE = ["size"] * 4 + ["stride"] * 4 + ["swap_names"] * 2 + ["array_type"] * 2 + ["dims"] + ["listed"] * 2
 BENDS = [name for name in vars(Bend) if not name.startswith("_")]
 
 

@@ -12,17 +12,18 @@
 
 /* One allocation of 4 KiB on device 1, or a reservation of 1 MiB of which 8 KiB are mapped. */
 enum { START = 0x100000, SIZE = 4096, RESERVED = 0x800000, RESERVED_SIZE = 1 << 20, MAPPED = 8192 };
+static CUdeviceptr late; /* of the reservation: it begins that late and is that much shorter */
 
 static CUresult attributes(unsigned count, CUpointer_attribute *wanted, void **into,
                            CUdeviceptr address)
 {
     int known = address >= START && address < START + SIZE;
-    int reserved = address >= RESERVED && address < RESERVED + RESERVED_SIZE;
+    int reserved = address >= RESERVED + late && address < RESERVED + RESERVED_SIZE;
     for (unsigned i = 0; i < count && (known || reserved); i++) {
         if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-            *(CUdeviceptr *)into[i] = known ? START : RESERVED;
+            *(CUdeviceptr *)into[i] = known ? START : RESERVED + late;
         else if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
-            *(size_t *)into[i] = known ? SIZE : RESERVED_SIZE;
+            *(size_t *)into[i] = known ? SIZE : RESERVED_SIZE - late;
         else if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
             *(unsigned *)into[i] = CU_MEMORYTYPE_DEVICE;
         else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
@@ -93,12 +94,39 @@ static void the_room_ends_with_what_is_mapped(void **state)
     assert_int_equal(extent_room(0x10, &bytes, &err), STATUS_INVALID);
 }
 
+static void expect_around(uint64_t address, uint64_t bytes, uint64_t from, uint64_t to)
+{
+    uint64_t begin = 0, end = 0;
+    assert_int_equal(extent_around(address, bytes, 1, &begin, &end, NULL), STATUS_OK);
+    assert_int_equal(begin, from);
+    assert_int_equal(end, to);
+}
+
+static void what_lies_around_may_be_read_too(void **state)
+{
+    (void)state;
+    uint64_t begin, end;
+    struct error err = {{0}};
+    expect_around(START + 8, 8, START, START + SIZE);
+    expect_around(RESERVED + 5000, 8, RESERVED + 4096, RESERVED + MAPPED);
+    expect_around(RESERVED + 100, 8, RESERVED, RESERVED + MAPPED);
+    late = 64; /* an allocation of a pool begins somewhere in a mapping */
+    expect_around(RESERVED + 100, 8, RESERVED + 64, RESERVED + MAPPED);
+    late = 0;
+    assert_int_equal(extent_around(START, SIZE + 1, 1, &begin, &end, NULL), STATUS_INVALID);
+    assert_int_equal(extent_around(START, 8, 0, &begin, &end, NULL), STATUS_INVALID);
+    assert_int_equal(extent_around(RESERVED + MAPPED - 4, 8, 1, &begin, &end, &err),
+                     STATUS_INVALID);
+    assert_non_null(strstr(err.text, "not mapped"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_inside_are_accepted),
         cmocka_unit_test(ranges_outside_are_refused),
         cmocka_unit_test(the_room_ends_with_what_is_mapped),
+        cmocka_unit_test(what_lies_around_may_be_read_too),
     };
     return cmocka_run_group_tests(tests, install, NULL);
 }

@@ -50,8 +50,8 @@ static void badly_written_fields_are_refused(void **state)
     refuses("const f32 x[@ids][4 from 2]", "'from' does not go with");
     refuses("const f32 x[*][4 from 2]", "'from' does not go with");
     refuses("const q8_0 x[4][32 from 32]", "'from' does not go with");
-    refuses("const f32 **x[n]", "an array of pointers in memory, which are not followed");
-    refuses("f32 *const *x", "an array of pointers in memory");
+    refuses("const f32 **x[n]", "is a pointer to pointers in device memory");
+    refuses("f32 *const *x", "is a pointer to pointers in device memory");
 }
 
 /* ---- what is refused when a registry is read ---- */
