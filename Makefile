@@ -104,6 +104,7 @@ HAS_GPU := $(BUILD)/tests/demo/has_gpu
 INTERPRETER := $(BUILD)/tests/bench/interpreter
 PLUGINS := $(addprefix $(BUILD)/tests/plugin/,told.so throws.so)
 GATE_COST := $(BUILD)/tests/bench/gate_cost
+HOOK_COST := $(addprefix $(BUILD)/tests/bench/,hook_cost hook_cupti.so)
 DEMO_KERNELS := $(BUILD)/tests/demo/kernels.fatbin
 CONTROL := $(addprefix $(BUILD)/tests/control/,world.so inside)
 MAN := $(BUILD)/cuvet.1
@@ -168,7 +169,7 @@ gpu-test: all
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/gpu/run.sh $(TESTS)
 
 ## bench: what a checked launch and a sampled step cost (needs a GPU), and how fast softgpu runs PTX
-bench: all $(INTERPRETER) $(GATE_COST) $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
+bench: all $(INTERPRETER) $(GATE_COST) $(HOOK_COST) softgpu $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/bench/run.sh
 
 ## outlier-table: what the detectors of the outlier gate find, and their false alarms
@@ -380,6 +381,15 @@ $(INTERPRETER): $(INTERPRETER).o $(SOFTGPU_EXEC_O)
 $(GATE_COST): $(GATE_COST).o $(CORE)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(SYSTEM_LIBS)
+# What it takes is measured as it is built for users, so all is built so, whatever the variant.
+$(BUILD)/tests/bench/hook_cost: tests/bench/hook_cost.c shim/base/clock.c | $(READY)
+	$(call say,CC,$@)
+	$(quiet)mkdir -p $(@D) && $(CC) -std=c11 -D_GNU_SOURCE $(C_WARNINGS) -O2 -g $(INCLUDES) $(CUDA_INCLUDES) \
+	    -o $@ $^ -ldl
+$(BUILD)/tests/bench/hook_cupti.so: tests/bench/toggle_cupti.c | $(READY)
+	$(call say,CC,$@)
+	$(quiet)mkdir -p $(@D) && $(CC) -Wall -Wextra -shared -fPIC -O2 $(CUDA_INCLUDES) \
+	    -DCUPTI_PATH='"libcupti.so"' -o $@ $< -ldl
 
 # ---- manual page, installation ------------------------------------------------------------------
 

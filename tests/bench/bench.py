@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "callback", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rare", "gate",
+PARTS = ("host", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rare", "gate",
          "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
@@ -141,8 +141,10 @@ def bench_callback(args):
     config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
     quiet = {"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_OUTLIER": "off",
              "CUVET_CUPTI": os.path.join(args.build, "toggle_cupti.so")}
+    rarely = dict(quiet, CUVET_SAMPLE="1e-6")
     variants = [Variant("unregistered", CUVET_CONFIG=other, **quiet),
-                Variant("registered, p = 0", CUVET_CONFIG=config, **quiet)]
+                Variant("registered, p = 0", CUVET_CONFIG=config, **quiet),
+                Variant("registered, p = 1e-6", CUVET_CONFIG=config, **rarely)]
     results, _ = interleave(args, variants, args.host_rounds,
                             [os.path.join(args.build, "host_cost"), "400000", "100"])
     print("\ncallback: ns that a launch takes more than under an empty subscriber, in the same process: the median")
@@ -153,6 +155,32 @@ def bench_callback(args):
         error = statistics.median(r["error"] for r in rows) / len(rows) ** 0.5
         print("  %-20s %6.0f +- %-4.1f of %.0f   (%s)" % (name, statistics.median(over), error, statistics.median(
             r["median"] for r in rows), ", ".join("%.0f" % o for o in over)))
+
+
+def bench_hook(args):
+    """What is in that callback, by itself: no launch, no GPU."""
+    config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
+    quiet = {"CUVET_FIRST": "0", "CUVET_OUTLIER": "off", "LD_LIBRARY_PATH": args.softgpu,
+             "CUVET_CUPTI": os.path.join(args.build, "hook_cupti.so")}
+    rows = [("unregistered", other, "0", "1"), ("registered, p = 0", config, "0", "1"),
+            ("registered, p = 1e-6", config, "1e-6", "1"), ("the same, 500 shapes", config, "1e-6", "500")]
+    found = {name: [] for name, _, _, _ in rows}
+    for _ in range(args.host_rounds):
+        for name, yaml, p, shapes in rows:
+            variant = Variant(name, CUVET_CONFIG=yaml, CUVET_SAMPLE=p, **quiet)
+            out, err = run([os.path.join(args.build, "hook_cost"), "2000", shapes],
+                           variant.environment(args, os.path.join(args.build, "reports", "hook")))
+            if not json_lines(out):
+                sys.exit("no result from hook_cost:\n%s%s" % (out, err))
+            found[name].append({row["state"]: row for row in json_lines(out)})
+    print("\nhook: ns of the callbacks at ENTER and EXIT of a launch beyond empty ones, on the stand-in driver; medians")
+    print("of %d processes; caches as the call before left them, and after what a core's, or the chip's, do not hold"
+          % args.host_rounds)
+    print("  %-22s %20s %20s %20s" % ("", "warm", "core cold", "chip cold"))
+    for name, processes in found.items():
+        cells = ["%.0f + %.0f" % tuple(statistics.median(p[state][site] for p in processes)
+                                       for site in ("enter_ns", "exit_ns")) for state in ("warm", "core", "chip")]
+        print("  %-22s %20s %20s %20s" % ((name,) + tuple(cells)))
 
 
 def bench_copy(args):
@@ -361,6 +389,7 @@ def main():
     parser.add_argument("--outlier", help="outlier.fatbin (likewise)")
     parser.add_argument("--refs", help="refs.fatbin (likewise)")
     parser.add_argument("--ptx", help="refs.ptx (default: tests/softgpu/ptx/ beside the library)")
+    parser.add_argument("--softgpu", help="the stand-in driver (default: softgpu/ beside the library)")
     parser.add_argument("--build", default="build/release/tests/bench", help="where programs go")
     parser.add_argument("--only", action="append", choices=PARTS, help="one part; may be given again")
     parser.add_argument("--rounds", type=int, default=4, help="processes of each variant of a step")
@@ -378,11 +407,12 @@ def main():
     args.outlier = os.path.abspath(args.outlier or os.path.join(gen, "outlier.fatbin"))
     args.refs = os.path.abspath(args.refs or os.path.join(gen, "refs.fatbin"))
     args.ptx = os.path.abspath(args.ptx or os.path.join(os.path.dirname(args.lib), "tests/softgpu/ptx/refs.ptx"))
+    args.softgpu = os.path.abspath(args.softgpu or os.path.join(os.path.dirname(args.lib), "softgpu"))
     os.makedirs(args.build, exist_ok=True)
     parts, start = args.only or PARTS, time.time()
-    if not args.no_make and set(parts) - {"interpreter", "gate", "rare"}:
+    if not args.no_make and set(parts) - {"interpreter", "gate", "hook", "rare"}:
         build_programs(args)
-    for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("host", bench_host),
+    for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("hook", bench_hook), ("host", bench_host),
                         ("callback", bench_callback), ("copy", bench_copy),
                         ("outlier", bench_outlier), ("project", bench_project),
                         ("refs", bench_refs)):

@@ -3,7 +3,7 @@
  * callback: that is called while `toggle_forward` is set, and otherwise nothing is, as under a
  * subscriber that does nothing. So one process can time launches both ways in turn, free of the
  * difference between processes. Named by CUVET_CUPTI; the program finds `toggle_forward` with
- * dlopen(RTLD_NOLOAD).
+ * dlopen(RTLD_NOLOAD), and `toggle_callback`, which it may call itself.
  *
  * The flag changes only while no launch is under way. Other domains than the driver's calls are
  * always forwarded: what the subscriber must know of contexts and modules it gets.
@@ -30,8 +30,10 @@ static void *real(const char *name)
     return library ? dlsym(library, name) : NULL;
 }
 
-static void CUPTIAPI forward(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                             const void *data)
+EXPORTED void CUPTIAPI toggle_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                       const void *data);
+void CUPTIAPI toggle_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                              const void *data)
 {
     if (toggle_forward || domain != CUPTI_CB_DOMAIN_DRIVER_API)
         subscriber(user, domain, id, data);
@@ -43,7 +45,7 @@ EXPORTED CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *handle,
     CUptiResult (*call)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *) =
         real("cuptiSubscribe");
     subscriber = callback;
-    return call ? call(handle, forward, user) : CUPTI_ERROR_NOT_INITIALIZED;
+    return call ? call(handle, toggle_callback, user) : CUPTI_ERROR_NOT_INITIALIZED;
 }
 
 EXPORTED CUptiResult CUPTIAPI cuptiUnsubscribe(CUpti_SubscriberHandle handle)
