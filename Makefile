@@ -223,6 +223,10 @@ $(BUILD)/%.o: %.c | $(READY)
 $(BUILD)/shim/version.o: C_FLAGS += -DCUVET_VERSION='"$(VERSION)"'
 $(BUILD)/shim/version.o: Makefile
 
+# Most of this file is cold at each launch (base/hot.h): it should be short, not quick once it is there.
+$(BUILD)/shim/hook/cupti_router.o: C_FLAGS += -fno-tree-ch -fno-align-loops -fno-align-jumps \
+    -fno-align-labels
+
 # Says in one sentence what is missing, once for each build folder.
 $(READY): tools/dev/check-deps
 	$(quiet)mkdir -p $(BUILD) $(GEN)

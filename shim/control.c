@@ -8,6 +8,7 @@
 #include <time.h>
 #include "base/json_out.h"
 #include "cuvet.h"
+#include "verify/passing.h"
 
 enum { CALL_WAIT_MS = 1000, COUNTERS_MOST = 4096 };
 
@@ -49,7 +50,7 @@ static void apply(const struct control_targets *targets)
     do {
         off = atomic_load(&control.off);
         sample = atomic_load(&control.sample);
-        atomic_store(&targets->pipeline->off, off);
+        atomic_store(&passing.off, off);
         if (sample >= 0)
             gate_set_sample(targets->pipeline->gate, sample);
     } while (off != atomic_load(&control.off) || sample < atomic_load(&control.sample) ||

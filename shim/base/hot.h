@@ -9,6 +9,9 @@
 
 #define HOT __attribute__((hot))
 
+/* A part of such a function that has a name of its own, in a header. */
+#define HOT_INLINE __attribute__((always_inline)) static inline
+
 /* Keeps what is rarer out of the lines of a function that calls it. */
 #define APART __attribute__((noinline))
 

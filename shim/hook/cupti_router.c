@@ -5,8 +5,10 @@
 #include "base/hot.h"
 #include "driver/cupti_api.h"
 #include "hook/launch_decode.h"
+#include "verify/gate_table.h"
 #include "verify/kernel_table.h"
 #include "verify/own.h"
+#include "verify/passing.h"
 #include "verify/tally.h"
 
 enum api_class { API_NONE, API_HANDLED, API_COUNTED, API_IGNORED, API_WAIT, API_END };
@@ -52,10 +54,7 @@ static const CUpti_CallbackId resource_ids[] = {
     CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
     CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING};
 
-/* What a launch touches of this module is in the first line. */
 static struct router {
-    _Alignas(64) const struct kernel_table *kernels;
-    _Atomic(struct tally *) unregistered; /* NULL: no launch is passed over */
     atomic_bool muted;
     struct router_targets target;
 } router;
@@ -74,11 +73,11 @@ static struct here *find_here(void)
 }
 
 /* `known`: the kernel's record, where that was found already. */
-HOT static inline void on_enter(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
-                                enum launch_shape shape, struct known_kernel *known)
+static void on_enter(CUpti_CallbackId cbid, const CUpti_CallbackData *data, enum launch_shape shape,
+                     struct known_kernel *known)
 {
     struct here *h = own_thread.here;
-    if (UNUSUAL(!h))
+    if (!h)
         h = find_here();
     h->decoded = launch_decode(data, shape, &h->launch);
     h->launch.known = known;
@@ -116,7 +115,7 @@ static void on_wait(const CUpti_CallbackData *data)
         pipeline_wait_ends(router.target.pipeline, data->context);
 }
 
-HOT static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
+static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 {
     struct api_row row = cbid < APIS ? apis[cbid] : (struct api_row){0};
     switch ((enum api_class)row.class) {
@@ -163,11 +162,11 @@ static void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData *data)
     else if (cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED)
         on_module(data);
     else if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
-        kernels_doubt(router.target.pipeline->kernels);
+        kernels_doubt();
 }
 
 /* Everything but what on_callback ends itself. */
-HOT APART static void route(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
+APART static void route(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
     const struct here *here = own_thread.here;
     own_thread.passed = 0;
@@ -214,32 +213,89 @@ HOT static inline const void *handle_of(CUpti_CallbackId cbid, const void *param
 }
 
 /* A launch of a kernel that is known, and not of those that no entry names, begins. */
-HOT APART static void on_known(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
-                               uintptr_t kernel)
+APART static void on_known(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
+                           struct known_kernel *kernel)
 {
     own_thread.passed = 0;
     own_thread.work = true;
-    on_enter(cbid, data, (enum launch_shape)apis[cbid].detail,
-             (struct known_kernel *)(kernel & ~(uintptr_t)KERNEL_PASSED));
+    on_enter(cbid, data, (enum launch_shape)apis[cbid].detail, kernel);
     own_thread.work = false;
+}
+
+/* The launch's numbers, GATE_SHAPE_WORDS of them, and its parameters, which are NULL where the gate
+ * cannot read them so; of a handled API. */
+HOT static inline const uint32_t *shape_of(CUpti_CallbackId cbid, const void *params,
+                                           void *const **list)
+{
+    _Static_assert(offsetof(cuLaunchKernel_params, sharedMemBytes) ==
+                           offsetof(cuLaunchKernel_params, gridDimX) + 6 * sizeof(uint32_t) &&
+                       offsetof(CUlaunchConfig, gridDimX) == 0 &&
+                       offsetof(CUlaunchConfig, sharedMemBytes) == 6 * sizeof(uint32_t),
+                   "the numbers of a launch lie side by side");
+    _Static_assert(offsetof(cuLaunchCooperativeKernel_params, gridDimX) ==
+                           offsetof(cuLaunchKernel_params, gridDimX) &&
+                       offsetof(cuLaunchCooperativeKernel_params, sharedMemBytes) ==
+                           offsetof(cuLaunchKernel_params, sharedMemBytes) &&
+                       offsetof(cuLaunchCooperativeKernel_params, kernelParams) ==
+                           offsetof(cuLaunchKernel_params, kernelParams),
+                   "a cooperative launch has its parameters where others have them");
+    if (cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
+        cbid == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {
+        const cuLaunchKernelEx_params *with_config = params;
+        *list = with_config->config ? with_config->kernelParams : NULL;
+        return (const void *)with_config->config;
+    }
+    const cuLaunchKernel_params *plain = params;
+    *list = plain->kernelParams;
+    return &plain->gridDimX;
+}
+
+/* Whether it is known that no gate takes the launch. */
+HOT_INLINE bool is_passed(CUpti_CallbackId cbid, const void *params, struct known_kernel *kernel,
+                          uint32_t passes)
+{
+    uint32_t draws = (uint32_t)atomic_load_explicit(&passing.draws, memory_order_relaxed);
+    void *const *list;
+    if (atomic_load_explicit(&kernel->idle, memory_order_relaxed) == draws + 1)
+        return true;
+    const uint32_t *shape = shape_of(cbid, params, &list);
+    return USUAL(list) && gate_passes(passing.signatures, &kernel->recipe, passes, shape, list);
+}
+
+/* A launch of a registered kernel begins: most of those that no gate takes end here. */
+HOT APART __attribute__((aligned(64))) static void on_registered(CUpti_CallbackId cbid,
+                                                                 const CUpti_CallbackData *data,
+                                                                 struct known_kernel *kernel,
+                                                                 uint32_t passes)
+{
+    struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
+    if (USUAL(tallies) && !UNUSUAL(atomic_load_explicit(&passing.off, memory_order_relaxed))) {
+        __builtin_prefetch(&tallies[passes - 1], 1);
+        if (is_passed(cbid, data->functionParams, kernel, passes)) {
+            tally_pass(tallies, passes, SKIP_NOT_SAMPLED);
+            own_thread.passed = cbid;
+            return;
+        }
+    }
+    on_known(cbid, data, kernel);
 }
 
 /* Whether that is all that there is to do for a launch that begins, or for another call. */
 HOT static inline bool begin(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 {
-    struct tally *tallies = atomic_load_explicit(&router.unregistered, memory_order_relaxed);
+    struct tally *tallies = atomic_load_explicit(&passing.unregistered, memory_order_relaxed);
     const void *handle = handle_of(cbid, data->functionParams);
     uint32_t passes = own_thread.passes;
     if (UNUSUAL(!handle) || UNUSUAL(!passes) || UNUSUAL(!tallies))
         return false;
-    uintptr_t kernel = kernel_table_first(router.kernels, handle, data->symbolName);
+    uintptr_t kernel = kernel_table_first(passing.kernels, handle, data->symbolName);
     if (USUAL(kernel & KERNEL_PASSED)) {
         tally_pass(tallies, passes, SKIP_UNREGISTERED);
         own_thread.passed = cbid;
         return true;
     }
     if (USUAL(kernel))
-        on_known(cbid, data, kernel);
+        on_registered(cbid, data, (struct known_kernel *)kernel, passes);
     return kernel != 0;
 }
 
@@ -298,9 +354,10 @@ enum status router_start(const struct router_targets *targets, struct error *err
     CUpti_SubscriberHandle subscriber;
     char holder[128];
     router.target = *targets;
-    router.kernels = kernels_table(targets->pipeline->kernels);
+    passing.kernels = kernels_table(targets->pipeline->kernels);
+    passing.signatures = gate_table(targets->pipeline->gate);
     const struct sink *sink = targets->pipeline->sink;
-    atomic_store(&router.unregistered, sink->tallies ? sink->tallies(sink->user, NULL) : NULL);
+    atomic_store(&passing.unregistered, sink->tallies ? sink->tallies(sink->user, NULL) : NULL);
     CUptiResult result = cupti.subscribe(&subscriber, on_callback, NULL);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
         cupti_holder(holder, sizeof(holder));
@@ -315,5 +372,5 @@ enum status router_start(const struct router_targets *targets, struct error *err
 void router_mute(void)
 {
     atomic_store(&router.muted, true);
-    atomic_store(&router.unregistered, NULL);
+    atomic_store(&passing.unregistered, NULL);
 }

@@ -1,16 +1,14 @@
 #include "hook/launch_decode.h"
 
-#include "base/hot.h"
-
 /* NULL is spelt out, so that our own calls mean the same stream whatever API they go through. */
-HOT static const void *explicit_stream(CUstream stream, bool per_thread)
+static const void *explicit_stream(CUstream stream, bool per_thread)
 {
     if (stream)
         return (const void *)(uintptr_t)stream;
     return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
-HOT static void set_shape(struct launch *out, const unsigned *grid, const unsigned *block)
+static void set_shape(struct launch *out, const unsigned *grid, const unsigned *block)
 {
     memcpy(out->grid, grid, sizeof(out->grid));
     memcpy(out->block, block, sizeof(out->block));
@@ -30,7 +28,7 @@ static void read_extra(void **extra, struct launch *out)
     }
 }
 
-HOT static bool decode_plain(const void *params, bool per_thread, struct launch *out)
+static bool decode_plain(const void *params, bool per_thread, struct launch *out)
 {
     const cuLaunchKernel_params *p = params;
     const unsigned grid[] = {p->gridDimX, p->gridDimY, p->gridDimZ};
@@ -45,7 +43,7 @@ HOT static bool decode_plain(const void *params, bool per_thread, struct launch 
     return p->f != NULL;
 }
 
-HOT static bool decode_config(const void *params, bool per_thread, struct launch *out)
+static bool decode_config(const void *params, bool per_thread, struct launch *out)
 {
     const cuLaunchKernelEx_params *p = params;
     const CUlaunchConfig *config = p->config;
@@ -64,7 +62,7 @@ HOT static bool decode_config(const void *params, bool per_thread, struct launch
     return p->f != NULL;
 }
 
-HOT static bool decode_cooperative(const void *params, bool per_thread, struct launch *out)
+static bool decode_cooperative(const void *params, bool per_thread, struct launch *out)
 {
     const cuLaunchCooperativeKernel_params *p = params;
     const unsigned grid[] = {p->gridDimX, p->gridDimY, p->gridDimZ};
@@ -78,7 +76,7 @@ HOT static bool decode_cooperative(const void *params, bool per_thread, struct l
 }
 
 /* The _ptsz structs of CUPTI are the same as the plain ones, field for field. */
-HOT bool launch_decode(const CUpti_CallbackData *data, enum launch_shape shape, struct launch *out)
+bool launch_decode(const CUpti_CallbackData *data, enum launch_shape shape, struct launch *out)
 {
     const void *params = data->functionParams;
     memset(out, 0, sizeof(*out));

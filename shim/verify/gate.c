@@ -2,39 +2,30 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <Random123/philox.h>
 #include "base/hot.h"
+#include "verify/gate_table.h"
+#include "verify/passing.h"
+#include "verify/tally.h"
 
-/* Bounded for a program of ever new shapes: 64 Ki signatures in 4 MiB. */
-enum { TABLE = 1 << 16, PROBES = 16 };
+enum { PROBES = 16 };
 
-/* One signature of one kernel, on one line. */
-struct gate_turn {
-    _Alignas(64) _Atomic(uint64_t) key; /* 0: free */
-    _Atomic(uint64_t) taken;    /* the generation, and in the lower half the turns taken in it */
-    _Atomic(uint64_t) launches; /* of the signature so far */
-    _Atomic(uint64_t) due;      /* the epoch, and the launch before which none is taken in it */
-    struct budget_use use;
-};
-
-/* Of `due`, the lower bits are a launch's number, those above the epoch that it holds in. A number
- * that does not fit is never reached: such launches are thought about one by one. */
-enum { DUE_BITS = 40 };
-static const uint64_t DUE_MOST = ((uint64_t)1 << DUE_BITS) - 1;
+static const uint64_t NUMBER_MOST = ((uint64_t)1 << GATE_NUMBER_BITS) - 1;
+static const uint64_t LEFT_MOST = ((uint64_t)1 << GATE_LEFT_BITS) - 1;
+enum { LEASE_LEAST = 16, LEASE_MOST = 4096, LEASE_SHARE = 16 };
 
 static const uint64_t TURNS = UINT32_MAX;
 
 struct gate {
     void *memory; /* what all this lies in */
-    /* Counts what makes all `due` void; what a launch reads of this struct. */
-    _Atomic(uint64_t) epoch;
     struct gate_settings settings;
     _Atomic(double) sample;
     _Atomic(uint64_t) generation; /* of the turns, in the upper half; gate_reset begins a new one */
     philox4x32_key_t stream;      /* of (seed, rank) */
     _Atomic(uint64_t) overflow;
     struct budget_use overflow_use;
-    struct gate_turn seen[TABLE];
+    struct gate_turn seen[GATE_TABLE];
 };
 
 const char *gate_text(enum gate_result result)
@@ -62,91 +53,109 @@ struct gate *gate_create(const struct gate_settings *settings)
     return gate;
 }
 
+static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
+{
+    uint64_t first = spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
+    return first < TURNS ? first : TURNS;
+}
+
+static double probability_of(const struct gate *gate, const struct kernel_spec *spec)
+{
+    return spec->sample >= 0 ? spec->sample : gate_sample(gate);
+}
+
+bool gate_idle(const struct gate *gate, const struct kernel_spec *spec)
+{
+    return probability_of(gate, spec) <= 0 && !first_of(gate, spec);
+}
+
+struct gate_turn *gate_table(struct gate *gate)
+{
+    return gate->seen;
+}
+
 void gate_destroy(struct gate *gate)
 {
     if (gate)
         free(gate->memory);
 }
 
-/* Class of a pointer: its alignment, whether it is null, and the first earlier pointer equal to it.
- */
-HOT static uint64_t pointer_class(const uint64_t *pointers, unsigned index)
+/* ---- signatures ---- */
+
+/* What a recipe has in three parts. */
+enum part { POINTERS, LONGS, WORDS, OTHERS };
+
+static enum part part_of(const struct shape_param *param)
 {
-    unsigned alias = index;
-    for (unsigned i = 0; i < index; i++) {
-        if (pointers[i] == pointers[index]) {
-            alias = i;
-            break;
+    if (param->index > UINT8_MAX || param->offset > UINT16_MAX)
+        return OTHERS;
+    if (param->size == sizeof(uint64_t))
+        return param->pointer ? POINTERS : LONGS;
+    return param->size == sizeof(uint32_t) && !param->pointer ? WORDS : OTHERS;
+}
+
+void gate_recipe_make(struct gate_recipe *recipe, const struct kernel_spec *spec, uint64_t key)
+{
+    uint8_t ends[OTHERS + 1], items = 0;
+    *recipe = (struct gate_recipe){.seed = gate_mix(key, spec->shape_params)};
+    for (enum part part = POINTERS; part <= OTHERS; part++) {
+        for (unsigned i = 0; i < spec->shape_params; i++) {
+            const struct shape_param *param = &spec->shape_param[i];
+            if (part_of(param) == part)
+                recipe->item[items++] = (struct gate_item){.index = (uint8_t)param->index,
+                                                           .from = (uint8_t)i,
+                                                           .offset = (uint16_t)param->offset};
         }
+        ends[part] = items;
     }
-    return (uint64_t)alias << 8 | (pointers[index] & 15) << 1 | (pointers[index] == 0);
+    recipe->pointers = ends[POINTERS];
+    recipe->longs = ends[LONGS];
+    recipe->items = ends[WORDS];
+    recipe->odd = ends[OTHERS] > ends[WORDS];
 }
 
 /* A parameter's value, widened. */
-APART static uint64_t read_value(const struct launch *launch, const struct shape_param *param)
+static uint64_t read_value(const struct launch *launch, const struct shape_param *param)
 {
     uint64_t value = 0;
     launch_read(launch, param->index, param->start, param->offset, param->size, &value);
     return value;
 }
 
-/* The same; the usual sizes without a call. */
-HOT static inline uint64_t read_usual(const struct launch *launch, const struct shape_param *param)
+/* gate_signature() of a launch that this cannot read. */
+static uint64_t signature_slowly(const struct gate_recipe *recipe, const uint32_t *shape,
+                                 const struct kernel_spec *spec, const struct launch *launch)
 {
-    uint64_t value;
-    uint32_t half;
-    if (UNUSUAL(!launch->params || param->size < sizeof(half) || param->size % sizeof(half)))
-        return read_value(launch, param);
-    const char *at = (const char *)launch->params[param->index] + param->offset;
-    memcpy(&half, at, sizeof(half));
-    if (param->size == sizeof(half))
-        return half;
-    memcpy(&value, at, sizeof(value));
-    return value;
-}
-
-/* Each step is one to one in either argument, so two lists of words that differ in one place never
- * collide; others do as random numbers would. */
-HOT static inline uint64_t mix(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * 0x9FB21C651E98DF25u;
-    return hash ^ hash >> 29;
-}
-
-/* The same in every run. Little code and no tables: it is cold each time (base/hot.h). */
-HOT static inline uint64_t signature_hash(const struct kernel_spec *spec, uint64_t key,
-                                          const struct launch *launch)
-{
-    uint64_t pointers[32];
-    unsigned pointer_count = 0;
-    uint64_t hash = mix(key, launch->shared_bytes);
-    hash = mix(hash, (uint64_t)launch->grid[0] << 32 | launch->grid[1]);
-    hash = mix(hash, (uint64_t)launch->grid[2] << 32 | launch->block[0]);
-    hash = mix(hash, (uint64_t)launch->block[1] << 32 | launch->block[2]);
+    uint64_t pointers[SHAPE_PARAMS], hash = gate_mix_shape(recipe->seed, shape);
     for (unsigned i = 0; i < spec->shape_params; i++) {
-        const struct shape_param *param = &spec->shape_param[i];
-        uint64_t value = read_usual(launch, param);
-        if (param->pointer) {
-            pointers[pointer_count] = value;
-            value = pointer_class(pointers, pointer_count++);
+        uint64_t value = read_value(launch, &spec->shape_param[recipe->item[i].from]);
+        if (i < recipe->pointers) {
+            pointers[i] = value;
+            value = gate_pointer_class(pointers, i);
         }
-        hash = mix(hash, value);
+        hash = gate_mix(hash, value);
     }
-    return mix(hash, spec->shape_params);
+    return gate_key(hash);
 }
 
-/* Kernels of one symbol, told apart by their parameter lists, have signatures of their own. */
-HOT static uint64_t signature_key(const struct kernel_spec *spec, uint64_t hash)
+/* Never 0. */
+static uint64_t signature_of(const struct gate_recipe *recipe, const struct kernel_spec *spec,
+                             const struct launch *launch)
 {
-    uint64_t key = hash + spec->number * 0x9E3779B97F4A7C15u;
+    uint32_t shape[GATE_SHAPE_WORDS];
+    memcpy(shape, launch->grid, sizeof(launch->grid));
+    memcpy(shape + 3, launch->block, sizeof(launch->block));
+    shape[6] = launch->shared_bytes;
+    uint64_t key = launch->params && !recipe->odd ? gate_signature(recipe, shape, launch->params)
+                                                  : signature_slowly(recipe, shape, spec, launch);
     return key ? key : 1;
 }
 
 /* The signature's entry, made on first sight; NULL when the neighbourhood is full. */
-HOT static struct gate_turn *find(struct gate *gate, uint64_t key)
+static struct gate_turn *find(struct gate *gate, uint64_t key)
 {
     for (unsigned i = 0; i < PROBES; i++) {
-        struct gate_turn *seen = &gate->seen[(key + i) % TABLE];
+        struct gate_turn *seen = &gate->seen[(key + i) % GATE_TABLE];
         uint64_t there = atomic_load_explicit(&seen->key, memory_order_relaxed);
         if (there == key)
             return seen;
@@ -158,11 +167,58 @@ HOT static struct gate_turn *find(struct gate *gate, uint64_t key)
     return NULL;
 }
 
-static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
+/* ---- numbers ---- */
+
+/* The calling thread's; NULL: it has to take its numbers one by one. */
+static struct gate_lease *own_lease(struct gate_turn *turn)
 {
-    uint64_t first = spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
-    return first < TURNS ? first : TURNS;
+    unsigned which = tally_own();
+    uint64_t launches = atomic_load_explicit(&turn->launches, memory_order_relaxed);
+    if (which >= TALLIES_OWNED || launches > NUMBER_MOST - LEASE_MOST)
+        return NULL;
+    uint64_t mine = (uint64_t)(which + 1) << GATE_THREAD_SHIFT;
+    for (int i = 0; i < GATE_LEASES; i++) {
+        uint64_t none = 0, word = atomic_load_explicit(&turn->lease[i].word, memory_order_relaxed);
+        if (word >> GATE_THREAD_SHIFT == which + 1 ||
+            (!word && atomic_compare_exchange_strong(&turn->lease[i].word, &none, mine)))
+            return &turn->lease[i];
+    }
+    return NULL;
 }
+
+/* The launch's number among those of its signature; what is left of the lease is in `rest`. */
+static uint64_t take_number(struct gate_turn *turn, struct gate_lease *lease)
+{
+    if (!lease)
+        return atomic_fetch_add_explicit(&turn->launches, 1, memory_order_relaxed);
+    uint64_t word = atomic_load_explicit(&lease->word, memory_order_relaxed);
+    uint64_t number = word & NUMBER_MOST, left = word >> GATE_NUMBER_BITS & LEFT_MOST;
+    lease->rest += (uint32_t)left;
+    if (!lease->rest) {
+        uint64_t most = atomic_load_explicit(&turn->launches, memory_order_relaxed) / LEASE_SHARE;
+        most = most < LEASE_LEAST ? LEASE_LEAST : most < LEASE_MOST ? most : LEASE_MOST;
+        number = atomic_fetch_add_explicit(&turn->launches, most, memory_order_relaxed);
+        lease->rest = (uint32_t)most;
+    }
+    lease->rest--;
+    atomic_store_explicit(&lease->word,
+                          (word >> GATE_THREAD_SHIFT << GATE_THREAD_SHIFT) + number + 1,
+                          memory_order_relaxed);
+    return number;
+}
+
+/* Notes that none of the lease's launches before `next` is to be taken, as of `stamp`. */
+static void note_next(struct gate_lease *lease, uint32_t stamp, uint64_t next)
+{
+    uint64_t word = atomic_load_explicit(&lease->word, memory_order_relaxed);
+    uint64_t left = next - (word & NUMBER_MOST);
+    left = left < lease->rest ? left : lease->rest;
+    lease->rest -= (uint32_t)left;
+    lease->stamp = stamp;
+    atomic_store_explicit(&lease->word, word + (left << GATE_NUMBER_BITS), memory_order_relaxed);
+}
+
+/* ---- decisions ---- */
 
 /* Turns of an older generation do not count. */
 static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_t first)
@@ -183,7 +239,7 @@ static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_
 static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct gate_turn *seen)
 {
     uint64_t first = first_of(gate, spec);
-    return seen && first && take_one_of(gate, seen, first);
+    return first && take_one_of(gate, seen, first);
 }
 
 /*
@@ -212,56 +268,27 @@ static bool draw(const struct gate *gate, double probability, uint64_t key, uint
     return taken && number % length == place;
 }
 
-/*
- * Notes that no launch of the signature before `next` is to be taken, as of `epoch`. A turn that is
- * given back meanwhile takes the note away, either there or here.
- */
-static void note_due(const struct gate *gate, const struct kernel_spec *spec,
-                     struct gate_turn *seen, uint64_t epoch, uint64_t next)
+struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec,
+                               const struct gate_recipe *recipe, const struct launch *launch)
 {
-    uint64_t first = first_of(gate, spec);
-    uint64_t number = next < DUE_MOST ? next : DUE_MOST;
-    atomic_store(&seen->due, epoch << DUE_BITS | number);
-    if ((atomic_load(&seen->taken) & TURNS) < first)
-        atomic_store(&seen->due, 0);
-}
-
-/* What the note of the signature does not say already. */
-APART static void decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
-                         uint64_t number, struct gate_turn *seen, struct gate_answer *answer)
-{
-    uint64_t epoch = atomic_load(&gate->epoch), next;
-    if (take_turn(gate, spec, seen)) {
-        answer->result = GATE_FIRST;
-        answer->turn = seen;
-        return;
-    }
-    double probability = spec->sample >= 0 ? spec->sample : gate_sample(gate);
-    if (draw(gate, probability, key, number, &next))
-        answer->result = GATE_RANDOM;
-    if (seen)
-        note_due(gate, spec, seen, epoch, next);
-}
-
-/* Most launches of a signature need nothing but its entry: which launch is taken next is known. */
-HOT struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
-                                   uint64_t number, const struct launch *launch)
-{
-    uint64_t epoch = atomic_load_explicit(&gate->epoch, memory_order_relaxed);
-    uint64_t hash = signature_hash(spec, key, launch);
-    uint64_t signature = signature_key(spec, hash);
-    struct gate_turn *seen = find(gate, signature);
-    struct gate_answer answer = {.use = &gate->overflow_use, .signature = signature};
-    if (UNUSUAL(!seen)) {
-        atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
-        decide(gate, spec, key, number, NULL, &answer);
+    uint64_t key = signature_of(recipe, spec, launch), next;
+    struct gate_turn *turn = find(gate, key);
+    struct gate_answer answer = {.use = turn ? &turn->use : &gate->overflow_use, .signature = key};
+    uint32_t stamp = turn ? gate_stamp(turn) : 0;
+    struct gate_lease *lease = turn ? own_lease(turn) : NULL;
+    if (lease && gate_lease_passes(turn, lease))
+        return answer;
+    uint64_t number = turn ? take_number(turn, lease)
+                           : atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
+    if (turn && take_turn(gate, spec, turn)) {
+        answer.result = GATE_FIRST;
+        answer.turn = turn;
         return answer;
     }
-    answer.use = &seen->use;
-    number = atomic_fetch_add_explicit(&seen->launches, 1, memory_order_relaxed);
-    uint64_t due = atomic_load_explicit(&seen->due, memory_order_relaxed) ^ epoch << DUE_BITS;
-    if (UNUSUAL(due > DUE_MOST) || UNUSUAL(number >= due))
-        decide(gate, spec, hash, number, seen, &answer);
+    if (draw(gate, probability_of(gate, spec), turn ? key : 0, number, &next))
+        answer.result = GATE_RANDOM;
+    if (lease)
+        note_next(lease, stamp, next);
     return answer;
 }
 
@@ -283,13 +310,13 @@ void gate_return(struct gate_turn *turn)
            !atomic_compare_exchange_weak_explicit(&turn->taken, &taken, taken - 1,
                                                   memory_order_seq_cst, memory_order_relaxed))
         ;
-    atomic_store(&turn->due, 0);
+    atomic_fetch_add(&turn->returned, 1);
 }
 
 void gate_set_sample(struct gate *gate, double probability)
 {
-    atomic_store_explicit(&gate->sample, probability, memory_order_relaxed);
-    atomic_fetch_add(&gate->epoch, 1);
+    atomic_store(&gate->sample, probability);
+    atomic_fetch_add(&passing.draws, 1);
 }
 
 double gate_sample(const struct gate *gate)
@@ -299,8 +326,8 @@ double gate_sample(const struct gate *gate)
 
 void gate_reset(struct gate *gate)
 {
-    atomic_fetch_add_explicit(&gate->generation, TURNS + 1, memory_order_relaxed);
-    atomic_fetch_add(&gate->epoch, 1);
+    atomic_fetch_add(&gate->generation, TURNS + 1);
+    atomic_fetch_add(&passing.draws, 1);
 }
 
 uint64_t gate_overflow(const struct gate *gate)

@@ -1,6 +1,6 @@
 /*
  * gate.h - check this launch? Asked on the program's thread for every launch of a registered
- * kernel: no lock, no allocation, tens of nanoseconds.
+ * kernel: no lock, no allocation, a few cache lines.
  *
  * In order: launch-signature novelty (the first k launches of each combination of grid, block,
  * shape parameters, pointer alignment and aliasing are always checked), then the random gate. What
@@ -13,6 +13,12 @@
  * 1 / p is whole, no 2 L launches of a signature pass without a check. Place and chance are Philox
  * of (seed, rank of the process, kernel and signature, launches of the signature / L): the same
  * seed samples the same launches again, and the ranks of a job sample different ones.
+ *
+ * Launches of a signature are numbered as they are asked about. Where several threads launch it,
+ * each of the first three takes numbers ahead, 16 or a sixteenth of those that were taken before,
+ * so that numbers are not in the order of launches, and a stretch without a check may be longer by
+ * what others have ahead; the probability of each launch stays. Not numbered are launches while
+ * their kernel is taken by neither gate, at a probability of 0 and without first launches.
  */
 #ifndef VERIFY_GATE_H
 #define VERIFY_GATE_H
@@ -24,7 +30,8 @@
 #include "verify/launch.h"
 
 struct gate;
-struct gate_turn; /* one of a signature's first k; lives as long as the gate */
+struct gate_recipe; /* how launches of a kernel are told apart; gate_table.h */
+struct gate_turn;   /* one of a signature's first k; lives as long as the gate */
 
 enum gate_result { GATE_NO, GATE_FIRST, GATE_RANDOM, GATE_OUTLIER };
 const char *gate_text(enum gate_result result); /* "first", "random", "outlier", "no" */
@@ -46,10 +53,20 @@ struct gate_answer {
 struct gate *gate_create(const struct gate_settings *settings);
 void gate_destroy(struct gate *gate);
 
-/* `key` identifies the kernel across runs (a hash of its symbol). `number` is the launch's number
- * among those of its kernel; it is drawn by where its signature found no place in the table. */
-struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec, uint64_t key,
-                               uint64_t number, const struct launch *launch);
+/* `key` identifies the kernel across runs (a hash of its symbol and parameter list). */
+void gate_recipe_make(struct gate_recipe *recipe, const struct kernel_spec *spec, uint64_t key);
+
+/* What becomes of a launch that gate_passes() of gate_table.h did not pass over: each is asked
+ * about by one of the two at last. `recipe` is the spec's. */
+struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec,
+                               const struct gate_recipe *recipe, const struct launch *launch);
+
+/* Whether neither gate takes any launch of the spec, as long as nobody changes passing.draws. Those
+ * need not be asked about; they are not numbered. */
+bool gate_idle(const struct gate *gate, const struct kernel_spec *spec);
+
+/* For gate_passes(); lives as long as the gate. */
+struct gate_turn *gate_table(struct gate *gate);
 
 /* A seed for what else is drawn about a launch, such as the items that its check sees: of (seed,
  * rank, kernel, number of the launch), as above. */
@@ -68,7 +85,7 @@ double gate_sample(const struct gate *gate);
 void gate_reset(struct gate *gate);
 
 /* Launches whose signature no longer found a place in the table: they went to the random gate
- * alone, drawn by their number in the kernel, and share one budget_use. */
+ * alone, drawn by their number among all of them, and share one budget_use. */
 uint64_t gate_overflow(const struct gate *gate);
 
 #endif

@@ -10,7 +10,7 @@
 #include "refs/ref_abi.h"
 #include "verify/launch.h"
 
-enum { SPEC_MAX_ARRAYS = 24, SPEC_NAME = 64 };
+enum { SPEC_MAX_ARRAYS = 24, SPEC_NAME = 64, SHAPE_PARAMS = 32 };
 
 /* The role of an array: the registry's word, whatever the C++ type says. */
 enum role {
@@ -103,7 +103,7 @@ struct kernel_spec {
     bool deterministic;    /* the same input must give the same bytes */
     bool needs_before;     /* inout or acc: a snapshot before the launch is always due */
     uint32_t number;       /* dense index among all kernel_specs, from 0 */
-    unsigned shape_params; /* entries in shape_param */
+    unsigned shape_params; /* at most SHAPE_PARAMS; entries in shape_param */
     struct shape_param {   /* integer parameters that decide shapes: the novelty gate
                               hashes exactly these, and every array pointer's class */
         uint16_t index;    /* of the parameter */
@@ -111,7 +111,7 @@ struct kernel_spec {
         uint32_t start;    /* of the parameter in the packed buffer */
         uint32_t offset;   /* inside the parameter (struct fields) */
         bool pointer;      /* hash its alignment mod 16, null, and aliasing instead */
-    } shape_param[32];
+    } shape_param[SHAPE_PARAMS];
 };
 
 #endif

@@ -3,9 +3,8 @@
  * of every launch. Who is not on that path uses kernels.h.
  *
  * The table is open-addressed and append-only: a reader follows at most KERNEL_PROBES entries, each
- * a handle with the record it was resolved to. `generation` counts module unloads; an entry
- * resolved in an older generation is confirmed under the lock before use. An entry lies on one
- * cache line.
+ * a handle with the record it was resolved to. Its generation is passing.handles; an entry
+ * resolved in an older one is confirmed under the lock before use. An entry lies on one cache line.
  */
 #ifndef VERIFY_KERNEL_TABLE_H
 #define VERIFY_KERNEL_TABLE_H
@@ -14,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/hot.h"
+#include "verify/passing.h"
 
 enum { KERNEL_TABLE_BITS = 14, KERNEL_TABLE = 1 << KERNEL_TABLE_BITS, KERNEL_PROBES = 32 };
 
@@ -28,7 +28,6 @@ struct kernel_entry {
 };
 
 struct kernel_table {
-    _Alignas(64) _Atomic(uint64_t) generation;
     _Alignas(64) struct kernel_entry entry[KERNEL_TABLE];
 };
 
@@ -60,7 +59,7 @@ static inline bool kernel_entry_is(const struct kernel_entry *entry, uint64_t ge
 static inline uintptr_t kernel_table_first(const struct kernel_table *table, const void *function,
                                            const char *symbol)
 {
-    uint64_t now = atomic_load_explicit(&table->generation, memory_order_acquire);
+    uint64_t now = atomic_load_explicit(&passing.handles, memory_order_acquire);
     uintptr_t kernel;
     return kernel_entry_is(&table->entry[kernel_place(function)], now, function, symbol, &kernel)
                ? kernel

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 #include "base/hot.h"
 #include "driver/cuda_api.h"
+#include "verify/gate.h"
 #include "verify/kernel_table.h"
 
 enum { BUCKETS = 1 << 12 };
@@ -57,9 +58,9 @@ void kernels_destroy(struct kernels *kernels)
     free(kernels->memory);
 }
 
-void kernels_doubt(struct kernels *kernels)
+void kernels_doubt(void)
 {
-    atomic_fetch_add_explicit(&kernels->table.generation, 1, memory_order_release);
+    atomic_fetch_add_explicit(&passing.handles, 1, memory_order_release);
 }
 
 typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offset, size_t *size);
@@ -93,10 +94,14 @@ static bool read_layout(const void *function, struct param_layout *layout)
     return false;
 }
 
+static size_t listed(const struct param_layout *layout)
+{
+    return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
+}
+
 static bool same_layout(const struct param_layout *a, const struct param_layout *b)
 {
-    unsigned listed = a->count < LAYOUT_MAX ? a->count : LAYOUT_MAX;
-    return a->count == b->count && !memcmp(a->param, b->param, listed * sizeof(a->param[0]));
+    return a->count == b->count && !memcmp(a->param, b->param, listed(a) * sizeof(a->param[0]));
 }
 
 /* Resolves a symbol and layout that were not seen together before. Lock held. */
@@ -122,6 +127,9 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
                   "the driver does not tell its parameter list (needs a driver of CUDA 12.4)");
     }
     if (kernel->spec) {
+        uint64_t key =
+            XXH3_64bits_withSeed(layout->param, listed(layout) * sizeof(*layout->param), hash);
+        gate_recipe_make(&kernel->recipe, kernel->spec, key);
         budget_open(&kernel->budget, kernel->spec->budget);
         budget_open(&kernel->looks, kernel->spec->budget * BUDGET_LOOKS);
     }
@@ -172,7 +180,7 @@ static const char no_symbol[] = "being written"; /* equal to no launch's, not ev
 static struct known_kernel *find_slowly(struct kernels *kernels, const struct launch *launch)
 {
     pthread_mutex_lock(&kernels->lock);
-    uint64_t generation = atomic_load_explicit(&kernels->table.generation, memory_order_acquire);
+    uint64_t generation = atomic_load_explicit(&passing.handles, memory_order_acquire);
     struct known_kernel *kernel = resolve(kernels, launch);
     struct kernel_entry *entry = entry_for(kernels, launch->function);
     if (entry && kernel) {
@@ -189,7 +197,7 @@ static struct known_kernel *find_slowly(struct kernels *kernels, const struct la
 
 HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch)
 {
-    uint64_t now = atomic_load_explicit(&kernels->table.generation, memory_order_acquire);
+    uint64_t now = atomic_load_explicit(&passing.handles, memory_order_acquire);
     uint64_t place = kernel_place(launch->function);
     uintptr_t kernel;
     for (unsigned i = 0; i < KERNEL_PROBES; i++) {

@@ -13,6 +13,7 @@
 #include "verify/kernel_spec.h"
 #include "verify/budget.h"
 #include "verify/costs.h"
+#include "verify/gate_table.h"
 #include "verify/launch.h"
 #include "verify/registry.h"
 #include "verify/skip.h"
@@ -23,13 +24,16 @@ struct tally;
 
 /* One kernel by (symbol, parameter layout); never freed before kernels_destroy. */
 struct known_kernel {
-    /* What each launch of a registered kernel looks at, on one line. */
-    _Alignas(64) const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
-    uint64_t key;                                /* hash of the symbol: the same in every run */
-    /* Where launches are counted that the random gate passes over, if nothing else asks for them;
-     * NULL: by the sink. */
-    _Atomic(struct tally *) tallies;
-    _Atomic(uint64_t) launches; /* of registered kernels */
+    /* What a launch that is passed over looks at, on one line, unless it has very many parameters.
+     * The tallies: where such launches are counted, if the random gate alone asks for launches of
+     * the kernel; NULL: by the sink. */
+    _Alignas(64) _Atomic(struct tally *) tallies;
+    _Atomic(uint32_t) idle;         /* 1 + passing.draws when no gate took any of its launches */
+    struct gate_recipe recipe;      /* where there is a spec */
+    const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
+    uint64_t key;                   /* hash of the symbol: the same in every run */
+    _Atomic(uint64_t) launches;     /* of registered kernels: those that are not in `tallies` */
+    _Atomic(uint64_t) next_number;  /* that no launch has */
     uint64_t after; /* entries that name it as the kernel before theirs: a bit for each */
     enum skip skip;
     _Atomic(uint32_t) warned; /* a bit for each enum skip that a person was told of */
@@ -60,6 +64,6 @@ struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *
 const struct kernel_table *kernels_table(const struct kernels *kernels);
 
 /* A module was or is being unloaded: its handles may come back as other kernels. Any thread. */
-void kernels_doubt(struct kernels *kernels);
+void kernels_doubt(void);
 
 #endif

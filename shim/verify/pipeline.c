@@ -2,10 +2,10 @@
 
 #include <string.h>
 #include "base/clock.h"
-#include "base/hot.h"
 #include "base/log.h"
 #include "verify/extent.h"
 #include "verify/outlier_launch.h"
+#include "verify/passing.h"
 #include "verify/paying.h"
 #include "verify/plan.h"
 #include "verify/shrink.h"
@@ -284,7 +284,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
 }
 
 /* Reasons that pass: the novelty gate's turn is kept for a launch that can be checked. */
-static bool passing(enum skip skip)
+static bool transient(enum skip skip)
 {
     return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_NOT_READY ||
            skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER;
@@ -298,7 +298,7 @@ static enum skip sample(struct pipeline *pipeline, const struct launch *launch,
     ticket->budget = ticket->looks = NULL;
     ticket->began = clock_ns();
     ticket->skip = prepare(pipeline, launch, ticket, &why);
-    if (passing(ticket->skip))
+    if (transient(ticket->skip))
         gate_return(ticket->turn);
     if (ticket->skip && why.text[0])
         warn(pipeline, ticket->kernel, ticket->skip, why.text);
@@ -313,16 +313,41 @@ static enum skip sample(struct pipeline *pipeline, const struct launch *launch,
 static void ask_tallies(const struct pipeline *pipeline, struct known_kernel *kernel)
 {
     const struct sink *sink = pipeline->sink;
-    if (!kernel->after && sink->tallies)
-        atomic_store_explicit(&kernel->tallies, sink->tallies(sink->user, kernel->spec),
-                              memory_order_release);
+    if (kernel->after || kernel->recipe.odd || !sink->tallies)
+        return;
+    struct tally *tallies = sink->tallies(sink->user, kernel->spec);
+    if (tallies != sink->tallies(sink->user, NULL)) /* without a row of its own */
+        atomic_store_explicit(&kernel->tallies, tallies, memory_order_release);
+}
+
+/* A launch was passed over: notes it where all of its kernel are. */
+static void note_idle(const struct pipeline *pipeline, struct known_kernel *kernel)
+{
+    uint32_t draws = (uint32_t)atomic_load(&passing.draws);
+    if (gate_idle(pipeline->gate, kernel->spec))
+        atomic_store_explicit(&kernel->idle, draws + 1, memory_order_relaxed);
+}
+
+/* The launch's number among those of its kernel: of several threads' at once no two are equal. */
+static uint64_t take_number(struct known_kernel *kernel)
+{
+    const struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
+    uint64_t before = atomic_fetch_add_explicit(&kernel->launches, 1, memory_order_relaxed) +
+                      (tallies ? tally_passed(tallies) : 0);
+    uint64_t next = atomic_load_explicit(&kernel->next_number, memory_order_relaxed), number;
+    do
+        number = before > next ? before : next;
+    while (!atomic_compare_exchange_weak_explicit(&kernel->next_number, &next, number + 1,
+                                                  memory_order_relaxed, memory_order_relaxed));
+    return number;
 }
 
 /* What becomes of a launch of a registered kernel that is not simply passed over. */
-APART static enum skip go_on(struct pipeline *pipeline, const struct launch *launch,
-                             struct ticket *ticket, const struct gate_answer *answer)
+static enum skip go_on(struct pipeline *pipeline, const struct launch *launch,
+                       struct ticket *ticket, const struct gate_answer *answer)
 {
     struct known_kernel *kernel = ticket->kernel;
+    ticket->number = take_number(kernel);
     ticket->gate = answer->result;
     ticket->turn = answer->turn;
     ticket->use = answer->use;
@@ -334,27 +359,25 @@ APART static enum skip go_on(struct pipeline *pipeline, const struct launch *lau
     return SKIP_NOT_SAMPLED;
 }
 
-HOT bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch,
-                        struct ticket *ticket)
+bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     struct known_kernel *kernel = launch->known;
-    struct gate_answer answer;
-    if (UNUSUAL(!kernel))
+    struct gate_answer answer = {.result = GATE_NO};
+    if (!kernel)
         kernel = kernels_find(pipeline->kernels, launch);
-    if (UNUSUAL(!kernel || !kernel->spec)) {
+    if (!kernel || !kernel->spec) {
         ticket->skip = kernel ? kernel->skip : SKIP_UNREGISTERED;
-    } else if (UNUSUAL(atomic_load_explicit(&pipeline->off, memory_order_relaxed))) {
+    } else if (atomic_load_explicit(&passing.off, memory_order_relaxed)) {
         ticket->skip = SKIP_OFF;
     } else {
         struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
         uint32_t passes = own_thread.passes;
-        uint64_t number = atomic_fetch_add_explicit(&kernel->launches, 1, memory_order_relaxed);
-        answer = gate_decide(pipeline->gate, kernel->spec, kernel->key, number, launch);
-        if (USUAL(tallies && passes && answer.result == GATE_NO)) {
+        answer = gate_decide(pipeline->gate, kernel->spec, &kernel->recipe, launch);
+        if (tallies && passes && answer.result == GATE_NO) {
             tally_pass(tallies, passes, SKIP_NOT_SAMPLED);
+            note_idle(pipeline, kernel);
             return true;
         }
-        ticket->number = number;
         ticket->skip = SKIP_NONE;
     }
     ticket->kernel = kernel;
@@ -364,7 +387,7 @@ HOT bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch,
     return false;
 }
 
-HOT static void count(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
+static void count(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
 {
     pipeline->sink->skipped(pipeline->sink->user, ticket->kernel ? ticket->kernel->spec : NULL,
                             skip);
@@ -437,8 +460,8 @@ static void remember(struct ticket *ticket, const struct launch *launch)
     ticket->remembers = ticket->earlier.kept > 0;
 }
 
-HOT void pipeline_exit(struct pipeline *pipeline, const struct launch *launch,
-                       struct ticket *ticket, CUresult result)
+void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
+                   CUresult result)
 {
     if (result != CUDA_SUCCESS) {
         pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));

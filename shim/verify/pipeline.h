@@ -19,9 +19,8 @@
 #include "verify/snapshot.h"
 
 struct pipeline {
-    struct kernels *kernels; /* first what each launch looks at */
+    struct kernels *kernels;
     struct gate *gate;
-    atomic_bool off; /* switched off: every launch is counted as such */
     struct outliers *outliers;
     struct sides *sides;
     struct collector *collector;

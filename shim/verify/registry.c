@@ -15,7 +15,7 @@
 #include <xxhash.h>
 #include "verify/registry_entry.h"
 
-enum { FIRST_SYMBOLS = 256, LABEL = 100, SHAPE_PARAMS = 32 };
+enum { FIRST_SYMBOLS = 256, LABEL = 100 };
 
 struct match {
     const struct registry_entry *entry;

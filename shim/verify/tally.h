@@ -60,6 +60,16 @@ static inline void tally_pass(struct tally *tallies, uint32_t passes, enum skip 
     tally_add(&own->skip[skip], 0, 1);
 }
 
+/* Launches that tally_pass counted, where nobody else counts launches seen: not in those of the
+ * process. Any thread. */
+static inline uint64_t tally_passed(const struct tally *tallies)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < TALLIES_OWNED; i++)
+        sum += atomic_load_explicit(&tallies[i].seen, memory_order_relaxed);
+    return sum;
+}
+
 /* What was counted as `from` is `to` after all: by the same thread. */
 static inline void tally_move(struct tally *tallies, enum skip from, enum skip to)
 {

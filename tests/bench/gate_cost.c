@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "verify/gate.h"
+#include "verify/gate_table.h"
 #include "verify/outlier.h"
 
 enum { RUNS = 5, TENTHS = 10 };
@@ -25,6 +26,8 @@ static const struct kernel_spec spec = {
                     {.index = 2, .size = 4, .start = 16}},
 };
 
+static struct gate_recipe recipe;
+
 static size_t in_use(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -32,12 +35,12 @@ static size_t in_use(void)
 }
 
 /* The decisions are used, so that nothing is left out. */
-static uint64_t ask(struct gate *gate, struct outliers *outliers, uint64_t number, int32_t size)
+static uint64_t ask(struct gate *gate, struct outliers *outliers, int32_t size)
 {
     uint64_t in = 0x10000, out = 0x20000;
     void *params[] = {&in, &out, &size};
     struct launch launch = {.grid = {64, 1, 1}, .block = {256, 1, 1}, .params = params};
-    struct gate_answer answer = gate_decide(gate, &spec, 77, number, &launch);
+    struct gate_answer answer = gate_decide(gate, &spec, &recipe, &launch);
     return answer.result +
            (uint64_t)outliers_index(outliers, answer.signature, OUTLIER_FINGERPRINT, 1);
 }
@@ -51,12 +54,12 @@ static size_t run(uint64_t launches, uint64_t signatures, double tenth[TENTHS])
     if (!gate || !outliers)
         exit(2);
     for (uint64_t i = 0; i < signatures; i++) /* first sight, and pages touched */
-        sink = sink + ask(gate, outliers, i, (int32_t)i);
+        sink = sink + ask(gate, outliers, (int32_t)i);
     size_t before = in_use();
     for (int t = 0; t < TENTHS; t++) {
         int64_t start = clock_ns();
         for (uint64_t i = 0; i < launches / TENTHS; i++)
-            sink = sink + ask(gate, outliers, i, (int32_t)(i % signatures));
+            sink = sink + ask(gate, outliers, (int32_t)(i % signatures));
         double each = (double)(clock_ns() - start) / (double)(launches / TENTHS);
         tenth[t] = each < tenth[t] ? each : tenth[t];
     }
@@ -74,6 +77,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: gate_cost [LAUNCHES, 10000 or more]\n");
         return 2;
     }
+    gate_recipe_make(&recipe, &spec, 77);
     for (size_t s = 0; s < sizeof(signatures) / sizeof(*signatures); s++) {
         double tenth[TENTHS];
         size_t grown = 0;

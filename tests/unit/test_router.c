@@ -145,6 +145,7 @@ static int setup(void **state)
     world.pipeline.sides = sides_create();
     world.pipeline.sink = &world.sink;
     memset(&router, 0, sizeof(router));
+    atomic_store(&passing.off, false);
     assert_int_equal(router_start(&targets, NULL), STATUS_OK);
     tally_own();
     tally_let_pass(true);
@@ -301,9 +302,101 @@ static void a_registered_launch_that_no_gate_takes_ends_there_too(void **state)
     assert_int_equal(kernel.buckets.skip[SKIP_NOT_SAMPLED], 6);
     assert_int_equal(kernel.buckets.skip[SKIP_LAUNCH_FAILED], 1);
     expect_balance(7);
-    atomic_store(&world.pipeline.off, true);
+    atomic_store(&passing.off, true);
     launch(0x100, ours);
     assert_int_equal(skipped(SKIP_OFF), 1);
+    expect_balance(8);
+}
+
+/* Whether the launch went no further than the callback. */
+static bool ends_there(unsigned cbid, const void *params)
+{
+    own_thread.here = NULL;
+    launch_by(cbid, params, ours, CUDA_SUCCESS);
+    return !own_thread.here;
+}
+
+/* By its signature's entry, or where nothing is ever taken, by its kernel's record alone. */
+static void each_launch_api_of_a_registered_kernel_ends_there(void **state)
+{
+    static const double samples[] = {0, 1e-9};
+    float x[4], y[4];
+    void *from = x, *to = y, *list[] = {&from, &to, &(int){4}};
+    CUlaunchConfig config = {.gridDimX = 3, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32};
+    cuLaunchKernelEx_params of_config = {
+        .config = &config, .f = (CUfunction)0x100, .kernelParams = list};
+    cuLaunchKernel_params plain = {.f = (CUfunction)0x100, .gridDimX = 3, .kernelParams = list};
+    cuLaunchCooperativeKernel_params cooperative = {
+        .f = (CUfunction)0x100, .gridDimX = 4, .kernelParams = list};
+    const struct {
+        unsigned cbid;
+        const void *params;
+    } apis_of[] = {
+        {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &plain},
+        {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz, &plain},
+        {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &of_config},
+        {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz, &of_config},
+        {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel, &cooperative},
+        {CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz, &cooperative},
+    };
+    uint64_t launches = 0;
+    (void)state;
+    for (size_t s = 0; s < 2; s++) {
+        gate_set_sample(world.pipeline.gate, samples[s]);
+        for (size_t i = 0; i < sizeof(apis_of) / sizeof(*apis_of); i++) {
+            for (int n = 0; n < 3; n++, launches++) {
+                bool there = ends_there(apis_of[i].cbid, apis_of[i].params);
+                assert_true(there || n < 2); /* the first two are thought about */
+            }
+        }
+        assert_true(ends_there(apis_of[2].cbid, &of_config)); /* another one in between */
+        assert_true(ends_there(apis_of[0].cbid, &plain));
+        launches += 2;
+    }
+    assert_int_equal(skipped(SKIP_NOT_SAMPLED), launches);
+    expect_balance(launches);
+    atomic_store(&passing.off, true);
+    assert_false(ends_there(apis_of[0].cbid, &plain));
+    assert_int_equal(skipped(SKIP_OFF), 1);
+    expect_balance(launches + 1);
+}
+
+/* A launch that is not passed over has the number of those before it, whoever counted them. */
+static void launches_are_numbered_in_their_order(void **state)
+{
+    enum { LAUNCHES = 2000 };
+    int taken = 0;
+    (void)state;
+    launch(0x100, ours);
+    for (uint64_t i = 1; i < LAUNCHES; i++) {
+        if (i == LAUNCHES / 2)
+            gate_set_sample(world.pipeline.gate, 0.02);
+        own_thread.here->ticket.number = UINT64_MAX;
+        launch(0x100, ours);
+        if (own_thread.here->ticket.number != UINT64_MAX) {
+            assert_int_equal(own_thread.here->ticket.number, i);
+            taken++;
+        }
+    }
+    assert_in_range(taken, 15, 25); /* one in each fifty of the later half */
+    assert_int_equal(skipped(SKIP_NOT_READY), taken);
+    expect_balance(LAUNCHES);
+}
+
+static void a_refused_launch_without_a_config_is_counted(void **state)
+{
+    static const double samples[] = {0, 1e-9};
+    cuLaunchKernelEx_params nothing = {.config = NULL, .f = (CUfunction)0x100};
+    (void)state;
+    for (int s = 0; s < 2; s++) {
+        gate_set_sample(world.pipeline.gate, samples[s]);
+        for (int i = 0; i < 3; i++)
+            launch(0x100, ours);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &nothing, ours,
+                  CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 2);
+    assert_int_equal(skipped(SKIP_NOT_SAMPLED), 6);
     expect_balance(8);
 }
 
@@ -346,10 +439,10 @@ static void after_an_unload_a_handle_is_looked_at_once_more(void **state)
     launch(0x100, other);
     launch(0x100, other);
     assert_int_equal(world.seen, 1);
-    kernels_doubt(world.pipeline.kernels);
+    kernels_doubt();
     launch(0x100, ours); /* the handle came back as another kernel */
     assert_int_equal(skipped(SKIP_NOT_SAMPLED), 1);
-    kernels_doubt(world.pipeline.kernels);
+    kernels_doubt();
     launch(0x100, other);
     launch(0x100, other);
     assert_int_equal(world.seen, 3);
@@ -396,7 +489,7 @@ static void *launch_many(void *user)
         if (i % 5 == 0)
             launch(0x200, ours);
         if (i % 1000 == 0)
-            kernels_doubt(world.pipeline.kernels);
+            kernels_doubt();
     }
     return user;
 }
@@ -428,6 +521,9 @@ int main(void)
         CASE(other_kernels_go_to_the_pipeline),
         CASE(a_refused_launch_changes_its_bucket),
         CASE(a_registered_launch_that_no_gate_takes_ends_there_too),
+        CASE(each_launch_api_of_a_registered_kernel_ends_there),
+        CASE(launches_are_numbered_in_their_order),
+        CASE(a_refused_launch_without_a_config_is_counted),
         CASE(a_launch_of_nothing_is_counted_when_it_is_refused),
         CASE(other_calls_between_do_not_disturb),
         CASE(after_an_unload_a_handle_is_looked_at_once_more),

@@ -1,0 +1,28 @@
+/*
+ * passing.h - what a launch that is passed over reads of what all launches share, on one cache line
+ * (base/hot.h). There is one in a process. Its counters serve all tables of kernels and all gates,
+ * of which a process has one each: a second one, as tests have, is but doubted more often.
+ */
+#ifndef VERIFY_PASSING_H
+#define VERIFY_PASSING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gate_turn;
+struct kernel_table;
+struct tally;
+
+struct passing {
+    _Alignas(64) const struct kernel_table *kernels; /* the hook's, as the next two are */
+    struct gate_turn *signatures;
+    _Atomic(struct tally *) unregistered; /* NULL: no launch is passed over */
+    _Atomic(uint64_t) handles; /* counts module unloads: older entries of tables are doubtful */
+    _Atomic(uint64_t) draws;   /* counts changes of a gate: what was noted before is void */
+    atomic_bool off; /* switched off: launches of registered kernels are counted as such */
+};
+
+extern struct passing passing;
+
+#endif
