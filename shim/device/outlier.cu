@@ -168,10 +168,10 @@ static __device__ void seal_ordinary(const snapshot_header &header, const outlie
 /* A launch that is called: room for its snapshot, and what those who copy it start from. */
 static __device__ bool open_copy(const snapshot_header &header, outlier_slot *slot, uint32_t age)
 {
-    const room_request asked = {header.place, header.arena, header.seal, header.sequence,
-                                header.bytes};
+    const room_request asked = {header.place, header.arena, header.sequence, header.bytes};
     snapshot_place *place = header.place;
     uint64_t room = take_room(asked, look_at(header.arena));
+    tell_room(header.seal, header.sequence);
     *(volatile uint64_t *)&place->started = global_timer() - age;
     place->claimed = header.sequence;
     slot->done = 0;

@@ -15,6 +15,7 @@
 static __device__ void clerk_ahead(const snapshot_header &header)
 {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(header.ticket));
+    shared_notes()->took_room = false;
     if (!header.when)
         prepare_place(header);
 }
@@ -44,10 +45,11 @@ static __device__ void finish(const snapshot_header &header, bool is_clerk)
     if (!is_clerk)
         return;
     let_next_come();
-    __threadfence();
-    if (atomicInc(header.ticket, gridDim.x - 1) != gridDim.x - 1)
+    __threadfence(); /* what the block has written is there before the ticket, and so the seal */
+    const bool last = atomicInc(header.ticket, gridDim.x - 1) == gridDim.x - 1;
+    tell_notes(header);
+    if (!last)
         return;
-    __threadfence(); /* what all blocks have written is there before the seal */
     if (header.seals)
         write_seal(header, header.place ? notes.base : header.base, notes.earlier);
     else

@@ -187,26 +187,41 @@ static __device__ uint64_t seal_word(uint64_t sequence, uint64_t value)
     return sequence << SEAL_BITS | (value & (((uint64_t)1 << SEAL_BITS) - 1));
 }
 
-/* Who asks for room, how much of it, and whom to tell. */
+/* What one thread of a block has to remember, and `base` for the others. */
+struct block_notes {
+    uint64_t base;       /* of the snapshot, or 0 */
+    uint64_t earlier;    /* earlier_busy */
+    uint64_t started;    /* %globaltimer; of the first block */
+    uint64_t begin, end; /* of the room that this block has taken ... */
+    bool took_room;      /* ... if it is the one that has */
+};
+
+static __device__ block_notes *shared_notes()
+{
+    __shared__ block_notes notes;
+    return &notes;
+}
+
+/* Who asks for room, and how much of it. */
 struct room_request {
     snapshot_place *place;
     snapshot_arena *arena;
-    snapshot_seal *seal;
     uint64_t sequence, bytes;
 };
 
-static __device__ void tell_seal(const room_request &asked, uint64_t begin, uint64_t end)
+/* What one block knows goes to the host where nothing waits for it any more: a fence of whoever has
+ * written to the host's memory takes two microseconds. */
+static __device__ void tell_room(snapshot_seal *to, uint64_t sequence)
 {
-    volatile snapshot_seal *seal = asked.seal;
-    if (!seal)
-        return;
-    seal->begin = seal_word(asked.sequence, begin / SNAPSHOT_ALIGN);
-    seal->end = seal_word(asked.sequence, end / SNAPSHOT_ALIGN);
+    const block_notes &notes = *shared_notes();
+    volatile snapshot_seal *seal = to;
+    seal->begin = seal_word(sequence, notes.begin / SNAPSHOT_ALIGN);
+    seal->end = seal_word(sequence, notes.end / SNAPSHOT_ALIGN);
 }
 
 /* Takes room of the arena: a ring of ever growing offsets, in which no snapshot wraps around, nor
- * lies in the part of a lap behind the arena's end. Gives the place's part of snapshot_place.found,
- * 0 where there is none. */
+ * lies in the part of a lap behind the arena's end. Notes what it took, and gives the place's part
+ * of snapshot_place.found, 0 where there is none. */
 static __device__ uint64_t take_room(const room_request &asked, arena_seen seen)
 {
     snapshot_arena *arena = asked.arena;
@@ -224,7 +239,10 @@ static __device__ uint64_t take_room(const room_request &asked, arena_seen seen)
         uint64_t there =
             room ? atomicCAS((unsigned long long *)&arena->head, seen.head, end) : seen.head;
         if (there == seen.head) {
-            tell_seal(asked, room ? seen.head : 0, room ? end : 0);
+            block_notes *notes = shared_notes();
+            notes->begin = room ? seen.head : 0;
+            notes->end = room ? end : 0;
+            notes->took_room = true;
             return room ? (start & (seen.lap - 1)) / SNAPSHOT_ALIGN + 1 : 0;
         }
         seen.head = there;
@@ -291,10 +309,9 @@ static __device__ __noinline__ void seal_value(volatile uint64_t *to, uint64_t b
 /* One thread of the first block. */
 static __device__ void start_clock(const snapshot_header &header)
 {
-    if (header.seals)
-        *(volatile uint64_t *)&header.seal->started = seal_word(header.sequence, global_timer());
-    else
-        *(volatile uint64_t *)&header.place->started = global_timer();
+    shared_notes()->started = global_timer();
+    if (!header.seals)
+        *(volatile uint64_t *)&header.place->started = shared_notes()->started;
 }
 
 /* What the kernels in front took. */
@@ -310,12 +327,23 @@ static __device__ void stop_clock(const snapshot_header &header, uint64_t earlie
     place->busy = earlier + (global_timer() - place->started);
 }
 
+/* One thread of each block, when its copies are there and others know it. */
+static __device__ void tell_notes(const snapshot_header &header)
+{
+    if (shared_notes()->took_room)
+        tell_room(header.seal, header.sequence);
+    if (header.seals && blockIdx.x == 0)
+        *(volatile uint64_t *)&header.seal->started =
+            seal_word(header.sequence, shared_notes()->started);
+}
+
 /* One thread, when all copies are there. They need no fence of the system's: who runs on them reads
  * them on this GPU, where the blocks' own fences have put them. */
 static __device__ void write_seal(const snapshot_header &header, uint64_t base, uint64_t earlier)
 {
     volatile snapshot_seal *seal = header.seal;
-    if (base) {
+    if (base && header.values) {
+        __threadfence(); /* this block reads what others have copied */
 #pragma unroll 1
         for (uint32_t i = 0; i < header.values; i++)
             seal_value(&seal->value[i], base, header.value[i]);
@@ -328,24 +356,12 @@ static __device__ void write_seal(const snapshot_header &header, uint64_t base, 
 
 /* ---- all threads of a block ---- */
 
-/* What a block has to remember. */
-struct block_notes {
-    uint64_t base;    /* of the snapshot, or 0 */
-    uint64_t earlier; /* earlier_busy */
-};
-
-static __device__ block_notes *shared_notes()
-{
-    __shared__ block_notes notes;
-    return &notes;
-}
-
 /* One thread, before the others come to share_place. */
 static __device__ void prepare_place(const snapshot_header &header)
 {
     if (header.place)
-        shared_notes()->base = base_of(header, find_place({header.place, header.arena, header.seal,
-                                                      header.sequence, header.bytes}));
+        shared_notes()->base = base_of(
+            header, find_place({header.place, header.arena, header.sequence, header.bytes}));
 }
 
 /* The place for all threads, 0 when there is no room; no wait at all where the host has chosen it.
