@@ -42,6 +42,21 @@ REF_FN double ref_half_number(uint16_t bits)
 #endif
 }
 
+/* An element of a dtype that is none of the usual ones: once in the code, for it is long. */
+REF_SLOW double ref_rare_number(int dtype, const void *data, int64_t at)
+{
+    switch (ref_dtype_bytes(dtype)) {
+    case 8:
+        return ref_decode(dtype, ((const uint64_t *)data)[at]);
+    case 4:
+        return ref_decode(dtype, ((const uint32_t *)data)[at]);
+    case 2:
+        return ref_decode(dtype, ((const uint16_t *)data)[at]);
+    default:
+        return ref_decode(dtype, ((const uint8_t *)data)[at]);
+    }
+}
+
 /* An element as a number. D is its dtype where that is one of the usual ones, else DTYPE_NONE. */
 template <int D> REF_FN double ref_number(const ref_matrix &matrix, int64_t at)
 {
@@ -51,15 +66,15 @@ template <int D> REF_FN double ref_number(const ref_matrix &matrix, int64_t at)
         return (double)ref_from_bits((uint32_t)((const uint16_t *)matrix.data)[at] << 16);
     if constexpr (D == DTYPE_F16)
         return ref_half_number(((const uint16_t *)matrix.data)[at]);
-    switch (ref_dtype_bytes((int)matrix.dtype)) {
-    case 8:
-        return ref_decode((int)matrix.dtype, ((const uint64_t *)matrix.data)[at]);
-    case 4:
-        return ref_decode((int)matrix.dtype, ((const uint32_t *)matrix.data)[at]);
-    case 2:
-        return ref_decode((int)matrix.dtype, ((const uint16_t *)matrix.data)[at]);
+    switch (matrix.dtype) {
+    case DTYPE_F32:
+        return ref_number<DTYPE_F32>(matrix, at);
+    case DTYPE_BF16:
+        return ref_number<DTYPE_BF16>(matrix, at);
+    case DTYPE_F16:
+        return ref_number<DTYPE_F16>(matrix, at);
     default:
-        return ref_decode((int)matrix.dtype, ((const uint8_t *)matrix.data)[at]);
+        return ref_rare_number((int)matrix.dtype, matrix.data, at);
     }
 }
 
