@@ -310,7 +310,7 @@ static __device__ __noinline__ void seal_value(volatile uint64_t *to, uint64_t b
 static __device__ void start_clock(const snapshot_header &header)
 {
     shared_notes()->started = global_timer();
-    if (!header.seals)
+    if (!header.seals && header.place)
         *(volatile uint64_t *)&header.place->started = shared_notes()->started;
 }
 
@@ -324,7 +324,8 @@ static __device__ uint64_t earlier_busy(const snapshot_header &header)
 static __device__ void stop_clock(const snapshot_header &header, uint64_t earlier)
 {
     volatile snapshot_place *place = header.place;
-    place->busy = earlier + (global_timer() - place->started);
+    if (place)
+        place->busy = earlier + (global_timer() - place->started);
 }
 
 /* One thread of each block, when its copies are there and others know it. */
