@@ -364,16 +364,26 @@ REF_SLOW double ref_group_multiply(int lanes, double v)
 }
 #endif
 
+/* What a shared sum takes a term of type A as: a pack. Loaded values stay such, for their errors
+ * are a share of their sizes, and need not be added up. */
+template <class A, class E, int W> struct ref_term {
+    typedef ref_real<E, W> type;
+};
+template <class E, int W> struct ref_term<ref_exact<E, W>, E, W> {
+    typedef ref_exact<E, W> type;
+};
+
 /* A whole pack by halves, so that no long chain of additions forms. */
-template <class E, int W> REF_FN ref_sums<E> ref_add_pack(const ref_real<E, W> &x)
+template <class A, class E = typename A::element> REF_FN ref_sums<E> ref_add_pack(const A &x)
 {
+    constexpr int W = A::width;
     double v[W];
     E size[W], e[W];
     REF_UNROLL
     for (int j = 0; j < W; j++) {
-        v[j] = x.v[j];
-        size[j] = ref_abs(x.f[j]);
-        e[j] = x.e[j];
+        v[j] = x.value(j);
+        size[j] = ref_abs(x.shadow(j));
+        e[j] = A::kind == REF_EXACT ? (E)0 : x.error(j);
     }
     REF_UNROLL
     for (int half = W / 2; half > 0; half /= 2) {
@@ -381,21 +391,23 @@ template <class E, int W> REF_FN ref_sums<E> ref_add_pack(const ref_real<E, W> &
         for (int j = 0; j < half; j++) {
             v[j] += v[j + half];
             size[j] += size[j + half];
-            e[j] += e[j + half];
+            if (A::kind != REF_EXACT)
+                e[j] += e[j + half];
         }
     }
     return {v[0], size[0], e[0]};
 }
 
-template <class E, int W> REF_FN ref_sums<E> ref_add_part(const ref_real<E, W> &x, int count)
+template <class A, class E = typename A::element>
+REF_FN ref_sums<E> ref_add_part(const A &x, int count)
 {
     ref_sums<E> part = {0, 0, 0};
     REF_UNROLL
-    for (int j = 0; j < W; j++) {
+    for (int j = 0; j < A::width; j++) {
         if (j < count) {
-            part.v += x.v[j];
-            part.size += ref_abs(x.f[j]);
-            part.e += x.e[j];
+            part.v += x.value(j);
+            part.size += ref_abs(x.shadow(j));
+            part.e += A::kind == REF_EXACT ? (E)0 : x.error(j);
         }
     }
     return part;
@@ -419,6 +431,8 @@ template <class E>
 template <class F>
 REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &term)
 {
+    typedef decltype(term(packs(n).at, ref_lane_scope())) term_type;
+    typedef typename ref_term<term_type, E, ref_packs<E>::width>::type pack;
     double v = 0;
     E size = 0, e = 0;
     ref_packs<E> it = packs(n);
@@ -428,20 +442,20 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
     for (; sizeof(E) == 4 && it.at.i + it.step <= n - it.width && !lost(); it.next()) {
         const auto first = it.at;
         it.next();
-        ref_real<E, ref_packs<E>::width> x = term(first, ref_lane_scope());
-        ref_real<E, ref_packs<E>::width> y = term(it.at, ref_lane_scope());
+        const pack x(term(first, ref_lane_scope())), y(term(it.at, ref_lane_scope()));
         ref_sums<E> one = ref_add_pack(x), two = ref_add_pack(y);
         v += one.v + two.v;
         size += one.size + two.size;
         e += one.e + two.e;
     }
     for (; it.more() && !lost(); it.next()) {
-        ref_real<E, ref_packs<E>::width> x = term(it.at, ref_lane_scope());
-        ref_sums<E> part = ref_add_part(x, it.at.count);
+        ref_sums<E> part = ref_add_part(pack(term(it.at, ref_lane_scope())), it.at.count);
         v += part.v;
         size += part.size;
         e += part.e;
     }
+    if (pack::kind == REF_EXACT)
+        e = k.rho * size;
 #ifdef __CUDACC__
     ref_group_total(lanes, v, size, e);
 #endif
@@ -459,15 +473,6 @@ template <class E> REF_FN ref_real<E, 1> ref_frame<E>::summed(const ref_sums<E> 
     return y;
 }
 
-/* One term of a maximum. Terms at -Inf bring no error: a mask is exact. */
-template <class E, int W>
-REF_FN void ref_raise(const ref_real<E, W> &x, int j, double &v, E &e, bool &nan)
-{
-    nan = nan || x.v[j] != x.v[j];
-    v = x.v[j] > v ? x.v[j] : v;
-    e = ref_more(e, x.f[j] > -(E)ref_infinity() ? x.e[j] : (E)0);
-}
-
 /* The largest term, NaN if one is NaN, -Inf of none. */
 template <class E>
 template <class F>
@@ -478,16 +483,12 @@ REF_FN ref_real<E, 1> ref_frame<E>::most(ref_group_scope, long long n, const F &
     bool nan = false;
     for (ref_packs<E> it = packs(n); it.more() && !lost(); it.next()) {
         ref_real<E, ref_packs<E>::width> x = term(it.at, ref_lane_scope());
-        if (it.at.count == it.width) {
-            REF_UNROLL
-            for (int j = 0; j < it.width; j++)
+        if (it.at.count == it.width && ref_raise_pack(x, v, e))
+            continue;
+        REF_UNROLL
+        for (int j = 0; j < it.width; j++)
+            if (j < it.at.count)
                 ref_raise(x, j, v, e, nan);
-        } else {
-            REF_UNROLL
-            for (int j = 0; j < it.width; j++)
-                if (j < it.at.count)
-                    ref_raise(x, j, v, e, nan);
-        }
     }
     return largest(nan ? ref_nan() : v, e);
 }

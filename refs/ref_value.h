@@ -89,13 +89,15 @@ template <class E> struct ref_scale {
     ref_rules<E> k;
     double v;
     E f, e;
-    E unit; /* relative error of multiplying by it: 0 for powers of two */
+    E unit;  /* relative error of multiplying by it: 0 for powers of two */
+    E whole; /* and its own */
 
     REF_FN ref_scale(double value_, const ref_rules<E> &rules) : k(rules), v(value_), f((E)value_)
     {
         bool power = (ref_bits(v) & (((uint64_t)1 << 52) - 1)) == 0;
         e = (double)f == v || v != v ? (E)0 : k.u * ref_abs(f);
         unit = power ? (E)0 : k.u;
+        whole = e > 0 ? unit + k.u : unit;
     }
     REF_FN double value(int) const
     {
@@ -168,13 +170,18 @@ template <class A> using ref_same = ref_real<typename A::element, A::width>;
 
 /* ------------------------------------------------------------------------- + and - */
 
+/* The error of an operand that is one number for all lanes comes first: it is added up outside of
+ * loops. */
 template <class A, class B, class E>
 REF_FN E ref_sum_error(const A &a, const B &b, int j, E f, const ref_rules<E> &k)
 {
-    E e = k.u * ref_abs(f) + k.tiny;
     if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
-        return k.rho * (ref_abs(a.shadow(j)) + ref_abs(b.shadow(j))) + e;
-    return e + a.error(j) + b.error(j);
+        return k.rho * (ref_abs(a.shadow(j)) + ref_abs(b.shadow(j))) + (k.u * ref_abs(f) + k.tiny);
+    if constexpr (A::width > B::width)
+        return k.u * ref_abs(f) + (k.tiny + b.error(j)) + a.error(j);
+    if constexpr (A::width < B::width)
+        return k.u * ref_abs(f) + (k.tiny + a.error(j)) + b.error(j);
+    return k.u * ref_abs(f) + k.tiny + a.error(j) + b.error(j);
 }
 
 template <class A, class B, class R = ref_both<A, B>> REF_FN R operator+(const A &a, const B &b)
@@ -220,25 +227,26 @@ template <class A, class B, class E>
 REF_FN E ref_product_unit(const A &a, const B &b, const ref_rules<E> &k)
 {
     if constexpr (A::kind == REF_SCALE)
-        return B::kind == REF_EXACT ? a.unit + k.rho : a.unit;
+        return B::kind == REF_EXACT ? a.whole + k.rho : a.whole;
     else if constexpr (B::kind == REF_SCALE)
-        return A::kind == REF_EXACT ? b.unit + k.rho : b.unit;
+        return A::kind == REF_EXACT ? b.whole + k.rho : b.whole;
     else if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
         return k.u2;
     else
         return A::kind == REF_EXACT || B::kind == REF_EXACT ? k.u1 : k.u;
 }
 
-/* |a| eb + |b| ea + ea eb + unit |ab|; the inputs' own rounding is in the unit. */
+/* |a| eb + |b| ea + ea eb + unit |ab|; the inputs' own rounding, and that of a scale, is in the
+ * unit. */
 template <class A, class B, class E>
 REF_FN E ref_product_error(const A &a, const B &b, int j, E f, const ref_rules<E> &k)
 {
     E e = ref_product_unit(a, b, k) * ref_abs(f) + k.tiny;
-    if constexpr (B::kind != REF_EXACT)
+    if constexpr (B::kind == REF_REAL)
         e = ref_abs(a.shadow(j)) * b.error(j) + e;
-    if constexpr (A::kind != REF_EXACT && B::kind == REF_EXACT)
+    if constexpr (A::kind == REF_REAL && B::kind != REF_REAL)
         e = ref_abs(b.shadow(j)) * a.error(j) + e;
-    if constexpr (A::kind != REF_EXACT && B::kind != REF_EXACT)
+    if constexpr (A::kind == REF_REAL && B::kind == REF_REAL)
         e = (ref_abs(b.shadow(j)) + b.error(j)) * a.error(j) + e;
     return e;
 }
@@ -402,6 +410,40 @@ template <class A, class R = ref_same<A>> REF_FN R min(const A &a, double b)
     return -max(-a, -b);
 }
 
+/* One term of a maximum. Terms at -Inf bring no error: a mask is exact. */
+template <class E, int W>
+REF_FN void ref_raise(const ref_real<E, W> &x, int j, double &v, E &e, bool &nan)
+{
+    nan = nan || x.v[j] != x.v[j];
+    v = x.v[j] > v ? x.v[j] : v;
+    e = ref_more(e, x.f[j] > -(E)ref_infinity() ? x.e[j] : (E)0);
+}
+
+/* A whole pack, by halves; false, and nothing done, where one term is not finite. */
+template <class E, int W> REF_FN bool ref_raise_pack(const ref_real<E, W> &x, double &v, E &e)
+{
+    double most[W];
+    E all = 0;
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        most[j] = x.v[j];
+        all += x.f[j];
+    }
+    if (!ref_finite(all))
+        return false;
+    REF_UNROLL
+    for (int half = W / 2; half > 0; half /= 2) {
+        REF_UNROLL
+        for (int j = 0; j < half; j++)
+            most[j] = most[j + half] > most[j] ? most[j + half] : most[j];
+    }
+    v = most[0] > v ? most[0] : v;
+    REF_UNROLL
+    for (int j = 0; j < W; j++)
+        e = ref_more(e, x.e[j]);
+    return true;
+}
+
 /* The same number, to be taken as exact: for one that cancels from a formula, such as what softmax
  * subtracts before exp, where a kernel may have used another as well. */
 template <class A, class R = ref_same<A>> REF_FN R exactly(const A &a)
@@ -446,8 +488,7 @@ struct ref_exp_function {
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
         E f = ref_rough_exp(x.f);
-        E rel = x.e + k.u * (ref_abs(x.f) + 4);
-        rel = rel < (E)1e18 ? rel : (E)1e18;
+        E rel = ref_less(x.e + k.u * (ref_abs(x.f) + 4), (E)1e18);
         return {ref_exponential(E(0), x.v), f, f * (rel + rel * rel) + k.tiny};
     }
 };
@@ -494,7 +535,7 @@ struct ref_sigmoid_function {
     {
         double v = ref_logistic(E(0), x.v);
         E f = ref_rough_inverse(1 + ref_rough_exp(-x.f));
-        E reach = ref_abs(x.f) < (E)1e4 ? ref_abs(x.f) : (E)1e4;
+        E reach = ref_less(ref_abs(x.f), (E)1e4);
         E carried = f * (1 - f) * (x.e + k.u * (reach + 4));
         return {v, f, carried + (8 * k.u * f + k.tiny)};
     }
@@ -510,7 +551,7 @@ struct ref_tanh_function {
         double v = ref_tangent(E(0), x.v);
         E f = 1 - 2 * ref_rough_inverse(1 + ref_rough_exp(2 * x.f));
         E slope = ref_abs((1 - f) * (1 + f)) + 4 * k.u;
-        return {v, f, slope * (x.e < (E)1e18 ? x.e : (E)1e18) + 4 * k.u};
+        return {v, f, slope * ref_less(x.e, (E)1e18) + 4 * k.u};
     }
 };
 
@@ -521,7 +562,7 @@ struct ref_erf_function {
         double v = ref_error_function(E(0), x.v);
         E f = (E)v;
         E slope = (E)1.1284 * ref_rough_exp(-x.f * x.f) + 4 * k.u;
-        return {v, f, slope * (x.e < (E)1e18 ? x.e : (E)1e18) + (4 * k.u * ref_abs(f) + k.tiny)};
+        return {v, f, slope * ref_less(x.e, (E)1e18) + (4 * k.u * ref_abs(f) + k.tiny)};
     }
 };
 

@@ -1,0 +1,95 @@
+/* The functions that the references compute themselves, against the library's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <math.h>
+#include <cmocka.h>
+
+#include "ref_fixture.h"
+
+/* y of a reference of one input and one output, as it is before it is judged. */
+static const double *stored_y(const char *name, int64_t count)
+{
+    static double y[ARRAY_MAX];
+    shape(&out_y, DTYPE_F32, count);
+    struct ref_call call = new_call();
+    call.tensor[0] = tensor(&in_x, 0, 2, 1, count, 0);
+    call.tensor[1] = tensor(&out_y, 1, 2, 1, count, 0);
+    call.tensor[1].id = 1;
+    call.size[0] = 1;
+    call.size[1] = count;
+    call.store = y;
+    call.store_tensor = 1;
+    call.store_count = count;
+    run(name, &call);
+    return y;
+}
+
+static double exact_gelu(double x)
+{
+    return 0.5 * x * erfc(-x * 0.7071067811865476);
+}
+
+static double exact_gelu_tanh(double x)
+{
+    double u = (x + x * x * x * 0.044715) * 0.7978845608028654;
+    return u < 0 ? x * exp(2 * u) / (exp(2 * u) + 1) : x / (1 + exp(-2 * u));
+}
+
+static double exact_silu(double x)
+{
+    return x / (1 + exp(-x));
+}
+
+/* Functions of our own where bounds are in f32: to 1e-11 of the summands, and of tails that cancel
+ * the first digits. */
+static void test_functions(void **state)
+{
+    static const struct {
+        const char *name;
+        double (*exact)(double);
+    } functions[] = {{"gelu", exact_gelu}, {"gelu_tanh", exact_gelu_tanh}, {"silu", exact_silu}};
+    enum { COUNT = 16000 };
+    (void)state;
+    shape(&in_x, DTYPE_F32, COUNT);
+    for (int i = 0; i < COUNT; i++)
+        set(&in_x, i, i < 12000 ? (i - 6000) * 0.001 : (i % 2 ? 1 : -1) * exp((i - 14000) * 0.01));
+    for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
+        const double *y = stored_y(functions[f].name, COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            double x = x_at(i), exact = functions[f].exact(x);
+            double tail = x < 0 ? 0.01 * fabs(exact) + 1e-15 : 0;
+            if (!(fabs(y[i] - exact) <= 1e-11 * fabs(x)) ||
+                !(tail == 0 || fabs(y[i] - exact) <= tail))
+                fail_msg("%s(%a) is %a, expected %a", functions[f].name, x, y[i], exact);
+        }
+    }
+}
+
+/* Far out and beyond numbers a function is what its limits make it. */
+static void test_function_edges(void **state)
+{
+    static const char *const names[] = {"gelu", "gelu_tanh", "silu"};
+    static const double x[] = {1e4, -1e4, 1e30, INFINITY, -INFINITY, NAN, -NAN, 0, -0.0};
+    (void)state;
+    shape(&in_x, DTYPE_F32, 9);
+    for (int i = 0; i < 9; i++)
+        set(&in_x, i, x[i]);
+    for (int f = 0; f < 3; f++) {
+        const double *y = stored_y(names[f], 9);
+        assert_true(y[0] == 1e4 && y[1] == 0 && y[2] == (double)1e30f && y[3] == INFINITY);
+        assert_true(isnan(y[4]) && isnan(y[5]) && isnan(y[6]) && y[7] == 0 && y[8] == 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_function_edges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
