@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/control_socket.h"
 #include "base/textbuf.h"
+#include "base/thread.h"
 #include "control_words.h"
 
 enum {
@@ -307,17 +307,6 @@ static enum status open_folder(const struct control_server_settings *settings, i
     return status;
 }
 
-/* The program's signals are not for our thread. */
-static int start_thread(struct control_server *server)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int result = pthread_create(&server->thread, NULL, run, server);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return result;
-}
-
 static enum status open_socket(struct control_server *server, struct error *err)
 {
     int folder, listener;
@@ -329,7 +318,7 @@ static enum status open_socket(struct control_server *server, struct error *err)
     if (status)
         return status;
     own(&server->listener, listener);
-    int result = start_thread(server);
+    int result = thread_start(&server->thread, 0, run, server);
     if (!result)
         return STATUS_OK;
     control_socket_remove(folder, server->pid);

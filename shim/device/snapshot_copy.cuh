@@ -209,8 +209,8 @@ struct room_request {
     uint64_t sequence, bytes;
 };
 
-/* What one block knows goes to the host where nothing waits for it any more: a fence of whoever has
- * written to the host's memory takes two microseconds. */
+/* What one block knows goes to the host behind its ticket: a fence before that would wait for these
+ * words, too, and the program's stream for the fence. */
 static __device__ void tell_room(snapshot_seal *to, uint64_t sequence)
 {
     const block_notes &notes = *shared_notes();

@@ -2,12 +2,12 @@
 
 #include <errno.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "verify/listed.h"
 #include "verify/own.h"
 #include "verify/replay.h"
@@ -390,17 +390,6 @@ static void *run(void *user)
     return NULL;
 }
 
-/* The program's signals are not for our thread. */
-static int start_thread(struct collector *collector)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int result = pthread_create(&collector->thread, NULL, run, collector);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return result;
-}
-
 enum status collector_start(struct collector **out, const struct collector_settings *settings,
                             struct error *err)
 {
@@ -411,7 +400,7 @@ enum status collector_start(struct collector **out, const struct collector_setti
     collector->ending = (struct ending){
         .sink = settings->sink, .image = settings->image, .image_user = settings->image_user};
     sem_init(&collector->wake, 0, 0);
-    int result = start_thread(collector);
+    int result = thread_start(&collector->thread, 0, run, collector);
     if (result) {
         free(collector);
         return error_set(err, STATUS_NO_MEMORY, "no thread: %s", strerror(result));

@@ -1,12 +1,12 @@
 #include "verify/compiler.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/thread.h"
 #include "driver/nvrtc_api.h"
 #include "verify/own.h"
 
@@ -107,20 +107,12 @@ static void *run(void *user)
     return NULL;
 }
 
-/* The program's signals are not for our thread. Under the lock. */
+/* Under the lock. */
 static void start_thread(struct compiler *compiler)
 {
-    pthread_attr_t attributes;
-    sigset_t all, old;
     if (compiler->started)
         pthread_join(compiler->thread, NULL); /* it has nothing left to do but to return */
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int result = pthread_create(&compiler->thread, &attributes, run, compiler);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attributes);
+    int result = thread_start(&compiler->thread, STACK_BYTES, run, compiler);
     compiler->started = compiler->running = result == 0;
     if (result)
         compiler->settings.complain(compiler->settings.user,

@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include "driver/cuda_api.h"
+#include "tests/unit/fake_memory.h"
 #include "tests/unit/says.h"
 #include "verify/extent.h"
 
@@ -19,18 +20,10 @@ static CUresult attributes(unsigned count, CUpointer_attribute *wanted, void **i
 {
     int known = address >= START && address < START + SIZE;
     int reserved = address >= RESERVED + late && address < RESERVED + RESERVED_SIZE;
-    for (unsigned i = 0; i < count && (known || reserved); i++) {
-        if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-            *(CUdeviceptr *)into[i] = known ? START : RESERVED + late;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
-            *(size_t *)into[i] = known ? SIZE : RESERVED_SIZE - late;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-            *(unsigned *)into[i] = CU_MEMORYTYPE_DEVICE;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-            *(int *)into[i] = 1;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT)
-            *(void **)into[i] = known ? (void *)1 : NULL;
-    }
+    const struct fake_range allocation = {START, SIZE, 1, (void *)1},
+                            reservation = {RESERVED + late, RESERVED_SIZE - late, 1, NULL};
+    if (known || reserved)
+        fake_range_describe(known ? &allocation : &reservation, count, wanted, into);
     return CUDA_SUCCESS;
 }
 

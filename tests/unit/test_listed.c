@@ -11,6 +11,7 @@
 #include "driver/cuda_api.h"
 #include "report/place.h"
 #include "tests/unit/binding_fixture.h"
+#include "tests/unit/fake_memory.h"
 #include "verify/digest.h"
 #include "verify/listed.h"
 #include "verify/plan.h"
@@ -37,18 +38,10 @@ static CUresult attributes(unsigned count, CUpointer_attribute *wanted, void **i
     asked++;
     if (!address)
         return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < count && (known || reserved); i++) {
-        if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-            *(CUdeviceptr *)into[i] = known ? start : RESERVED;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
-            *(size_t *)into[i] = known ? SIZE : RESERVED_SIZE;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-            *(unsigned *)into[i] = CU_MEMORYTYPE_DEVICE;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
-            *(int *)into[i] = DEVICE;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT)
-            *(void **)into[i] = known ? (void *)1 : NULL;
-    }
+    const struct fake_range allocation = {start, SIZE, DEVICE, (void *)1},
+                            reservation = {RESERVED, RESERVED_SIZE, DEVICE, NULL};
+    if (known || reserved)
+        fake_range_describe(known ? &allocation : &reservation, count, wanted, into);
     return CUDA_SUCCESS;
 }
 

@@ -1,0 +1,12 @@
+/* thread.h - threads of ours in a program that is not. */
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
+
+#include <pthread.h>
+#include <stddef.h>
+
+/* As pthread_create, of which it gives the result. All signals are blocked in the thread from its
+ * first instruction on: the program's are for the program's threads. `stack_bytes` 0: as usual. */
+int thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *user);
+
+#endif
