@@ -8,6 +8,7 @@
 #include "device/digest.cuh"
 #include "device/project.cuh"
 #include "device/snapshot_copy.cuh"
+#include "device/snapshot_short.cuh"
 #include "device/touch.cuh"
 
 /* One thread, while the kernel in front still ends: all that needs nothing of the program's memory.
@@ -87,6 +88,13 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS,
     cuvet_snapshot_few(const __grid_constant__ snapshot_call_few call)
 {
     copy(call.header, call);
+}
+
+/* For a few pieces, into room that is known. */
+extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 4)
+    cuvet_snapshot_short(const __grid_constant__ snapshot_call_short call)
+{
+    run_short(call);
 }
 
 /* For a part of the items: those that are chosen are gathered. */

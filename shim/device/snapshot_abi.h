@@ -20,7 +20,8 @@ enum {
     SNAPSHOT_TOUCHES = 8, /* arrays of which rows are copied by index */
     SNAPSHOT_VALUES = 6,  /* elements that the seal carries */
     SNAPSHOT_IDS_DIMS = 3,
-    SNAPSHOT_RANGES = 64, /* of memory that addresses in device memory may lead to */
+    SNAPSHOT_PIECES = 128, /* of a short copy */
+    SNAPSHOT_RANGES = 64,  /* of memory that addresses in device memory may lead to */
     SNAPSHOT_CHUNK = SNAPSHOT_THREADS * SNAPSHOT_UNROLL * SNAPSHOT_UNIT, /* bytes a block moves */
 };
 
@@ -214,6 +215,36 @@ struct snapshot_call_subset_few {
     struct snapshot_header header;
     struct snapshot_select select;
     struct snapshot_gather segment[SNAPSHOT_FEW];
+};
+
+/* What one block of a short copy moves, at most SNAPSHOT_CHUNK bytes counted from the unit in which
+ * they begin. */
+struct snapshot_piece {
+    uint64_t source; /* device address; agrees modulo SNAPSHOT_UNIT with ... */
+    uint32_t target; /* ... the offset in the snapshot */
+    uint32_t bytes;
+};
+
+/* In device memory but for the tail: how far the room that the host hands out itself is free, see
+ * verify/reserve.h. */
+struct snapshot_reserve {
+    uint64_t tail_seen; /* the host's tail when a kernel last looked at it */
+    uint64_t *tail;     /* pinned host memory; only grows */
+};
+
+/*
+ * What `cuvet_snapshot_short` is told: a copy of few pieces whose room the host has taken, so that
+ * nothing has to be found out. `header.base` is the snapshot's; its arena, place, when and segments
+ * are not used, and it always seals. The room is free when the tail has come to `needs`; 0: it is.
+ * Where it is not, nothing is copied, and the seal's begin and end are 0; else 0 and 1.
+ *
+ * Grid: a block of SNAPSHOT_THREADS threads for each piece, at most SNAPSHOT_PIECES.
+ */
+struct snapshot_call_short {
+    struct snapshot_header header;
+    struct snapshot_reserve *reserve;
+    uint64_t needs;
+    struct snapshot_piece piece[SNAPSHOT_PIECES];
 };
 
 #endif

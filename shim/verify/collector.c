@@ -213,7 +213,7 @@ static bool in_a_hurry(struct collector *collector, const struct side *side)
 {
     return atomic_load(&collector->drains) > 0 || collector->waiting.checks >= side->slots / 4 ||
            atomic_load(&side->pending) >= side->slots / 4 * 3 ||
-           side->newest - *side->tail >= side->arena_bytes / 4;
+           side->newest - *side->tail >= side->arena_bytes / 4 || reserve_is_short(side->reserve);
 }
 
 /* Starts checks whose copies are complete, where their time has come. True when there were any. */

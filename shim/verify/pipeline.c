@@ -56,7 +56,7 @@ static enum skip check_extents(const struct ticket *ticket, struct error *why)
     return SKIP_NONE;
 }
 
-enum { WHOLE_PART = 4 /* of the arena, which a launch that is checked whole may take */ };
+enum { WHOLE_PART = 4 /* of CUVET_MEMORY, which a launch that is checked whole may take */ };
 
 /*
  * The snapshot's plan. A launch that the random gate picked is checked on a subset of its items
@@ -70,7 +70,7 @@ static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *
     const struct kernel_spec *spec = ticket->kernel->spec;
     uint64_t usual = spec->deterministic ? 0 : pipeline->subset;
     uint64_t subset = spec->subset >= 0 ? (uint64_t)spec->subset : usual;
-    uint64_t arena = ticket->side->arena_bytes, part = arena / WHOLE_PART;
+    uint64_t arena = ticket->side->arena_bytes, part = ticket->side->memory / WHOLE_PART;
     uint64_t bytes = ticket->plan.bytes, aim = ticket->gate == GATE_RANDOM ? subset : part;
     if (bytes > arena && aim > part)
         aim = part;
@@ -134,6 +134,7 @@ static enum skip claim(struct ticket *ticket, struct error *why)
     ticket->check->slot = (uint32_t)slot;
     ticket->check->arena_bytes = bytes;
     ticket->check->begin = ticket->check->end = 0;
+    ticket->check->reserved = false;
     atomic_fetch_add(&side->pending, 1);
     return SKIP_NONE;
 }

@@ -54,6 +54,11 @@ static bool read_copies(const struct side *side, struct check *check)
     memcpy(check->value, seal->value, sizeof check->value);
     if (begin == end)
         return true;
+    if (check->reserved) {
+        check->arena =
+            side->reserve_base + reserve_place(side->reserve, check->end, check->arena_bytes);
+        return true;
+    }
     check->begin = offset_of(begin, *side->tail);
     check->end = offset_of(end, *side->tail);
     check->arena = side->arena_base + ((check->end - check->arena_bytes) & (side->arena_lap - 1));
@@ -64,7 +69,9 @@ bool seal_seen(struct side *side, struct check *check)
 {
     if (check->heard)
         return true;
-    check->arena = check->begin = check->end = 0;
+    check->arena = 0;
+    if (!check->reserved)
+        check->begin = check->end = 0;
     check->cost.copy = check->cost.look = 0;
     check->missed = false;
     uint64_t ordinary = __atomic_load_n(&side->seal[check->slot].ordinary, __ATOMIC_ACQUIRE);
@@ -75,7 +82,9 @@ bool seal_seen(struct side *side, struct check *check)
         check->cost.look = ordinary & ((1u << SEAL_TIME_BITS) - 1);
     if (check->gate == GATE_OUTLIER)
         hear(side, check);
-    if (check->end > side->newest)
+    if (check->reserved)
+        reserve_heard(side->reserve, check->end);
+    else if (check->end > side->newest)
         side->newest = check->end;
     check->sealed = clock_ns();
     check->heard = true;

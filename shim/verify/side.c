@@ -32,6 +32,7 @@ static void side_free(struct side *side)
         outlier_window_destroy(side->outlier.window[i]);
     slots_destroy(side->free_slots);
     reclaim_destroy(side->reclaim);
+    reserve_destroy(side->reserve);
     free(side->check);
     free(side->reference);
     side_users_release(&side->users);
@@ -157,6 +158,7 @@ static enum status make_kernels(struct side *side, struct error *err)
                    {"cuvet_snapshot_few", &side->snapshot_few},
                    {"cuvet_snapshot_subset", &side->snapshot_subset},
                    {"cuvet_snapshot_subset_few", &side->snapshot_subset_few},
+                   {"cuvet_snapshot_short", &side->snapshot_short},
                    {"cuvet_snapshot_touch", &side->snapshot_touch},
                    {"cuvet_snapshot_listed", &side->snapshot_listed},
                    {"cuvet_touch_find", &side->touch_find},
@@ -280,7 +282,20 @@ static uint32_t submitted_words(const struct side *side)
     return (side->slots + 63) / 64;
 }
 
-/* The arena and its head in one allocation: the head comes first, in a unit of its own. */
+/* What of the arena is the reserve's: a power of two, no more than a quarter. None of a small one,
+ * where it would be too little for more than a few checks. */
+static uint64_t reserve_part(uint64_t arena)
+{
+    const uint64_t least = (uint64_t)16 << 20;
+    uint64_t part = least;
+    if (arena < 4 * least)
+        return 0;
+    while (part * 2 <= arena / 4)
+        part *= 2;
+    return part;
+}
+
+/* Heads, arena and reserve in one allocation: the heads come first, in a unit of their own each. */
 static enum status make_arena(struct side *side, uint64_t bytes, struct error *err)
 {
     enum {
@@ -288,22 +303,36 @@ static enum status make_arena(struct side *side, uint64_t bytes, struct error *e
         BEHIND = 256 /* ref_tensor.bytes: references read whole packs */
     };
     uint64_t most = bytes < SNAPSHOT_MOST_ARENA ? bytes : SNAPSHOT_MOST_ARENA;
-    struct snapshot_arena head = {.bytes = most / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN, .lap = 1};
-    CUdeviceptr tail = 0;
-    enum status status = make_pinned((void **)&side->tail, &tail, sizeof(*side->tail), err);
+    uint64_t reserved = reserve_part(most);
+    struct {
+        struct snapshot_arena arena;
+        char pad[HEAD - sizeof(struct snapshot_arena)];
+        struct snapshot_reserve reserve;
+    } head = {.arena = {.lap = 1}};
+    uint64_t *tails = NULL;
+    CUdeviceptr there = 0;
+    head.arena.bytes = (most - reserved) / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN;
+    while (head.arena.lap < head.arena.bytes)
+        head.arena.lap *= 2;
+    enum status status = make_pinned((void **)&tails, &there, 2 * sizeof(*tails), err);
     if (!status)
-        status = make_device(&side->arena, HEAD + head.bytes + BEHIND, err);
-    while (head.lap < head.bytes)
-        head.lap *= 2;
-    side->arena_bytes = head.bytes;
-    side->arena_lap = head.lap;
-    side->arena_base = side->arena + HEAD;
-    head.tail = (uint64_t *)(uintptr_t)tail;
-    return status
-               ? status
-               : cuda_check(err,
-                            cuda.cuMemcpyHtoDAsync(side->arena, &head, sizeof(head), side->stream),
-                            "cuMemcpyHtoDAsync");
+        status = make_device(&side->arena, 2 * HEAD + head.arena.bytes + reserved + BEHIND, err);
+    if (status)
+        return status;
+    side->memory = head.arena.bytes + reserved;
+    side->arena_bytes = head.arena.bytes;
+    side->arena_lap = head.arena.lap;
+    side->arena_base = side->arena + 2 * HEAD;
+    side->tail = &tails[0];
+    side->reserve_seen = side->arena + HEAD;
+    side->reserve_base = side->arena_base + head.arena.bytes;
+    side->reserve = reserve_create(reserved, &tails[1], side->slots);
+    if (!side->reserve)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slots);
+    head.arena.tail = (uint64_t *)(uintptr_t)there;
+    head.reserve.tail = (uint64_t *)(uintptr_t)(there + sizeof(*tails));
+    return cuda_check(err, cuda.cuMemcpyHtoDAsync(side->arena, &head, sizeof(head), side->stream),
+                      "cuMemcpyHtoDAsync");
 }
 
 static enum status make_memory(struct side *side, const struct side_settings *settings,
@@ -429,6 +458,10 @@ int side_next_submitted(struct side *side, uint32_t from)
 
 void side_reclaim(struct side *side, const struct check *check)
 {
+    if (check->reserved) {
+        reserve_end(side->reserve, check->begin, check->end);
+        return;
+    }
     __atomic_store_n(side->tail, reclaim_end(side->reclaim, check->begin, check->end),
                      __ATOMIC_RELEASE);
 }

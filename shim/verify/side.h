@@ -23,6 +23,7 @@
 #include "device/snapshot_abi.h"
 #include "verify/ranges.h"
 #include "verify/reclaim.h"
+#include "verify/reserve.h"
 #include "verify/side_user.h"
 #include "verify/slots.h"
 
@@ -70,7 +71,7 @@ struct side {
     struct budget looks;         /* the outlier gate's share of it */
     _Atomic(uint64_t) last_look; /* sequence << LOOK_BITS | slot of the latest that was enqueued */
     CUstream stream;             /* lowest priority, non-blocking */
-    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, digest;
+    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short, digest;
     bool snapshot_waits; /* the copy kernels do, see enqueue.h */
     CUfunction snapshot_touch, snapshot_listed, touch_find, touch_number;
     struct ranges ranges; /* that addresses in device memory may lead to */
@@ -78,16 +79,19 @@ struct side {
     struct outlier_side outlier;
     CUmodule refs, refs_wide;
     struct side_reference {
-        CUfunction function; /* NULL: not loaded yet */
-        unsigned blocks;     /* that the GPU holds at once */
-    } * reference;           /* by index in ref_builtins, then users', REF_VARIANTS each */
-    struct side_users users; /* references that the registry brings along */
-    uint64_t arena_bytes, arena_lap;
+        CUfunction function;         /* NULL: not loaded yet */
+        unsigned blocks;             /* that the GPU holds at once */
+    } * reference;                   /* by index in ref_builtins, then users', REF_VARIANTS each */
+    struct side_users users;         /* references that the registry brings along */
+    uint64_t memory;                 /* bytes of arena and reserve together */
+    uint64_t arena_bytes, arena_lap; /* without the reserve */
     CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it ... */
     CUdeviceptr arena_base;  /* ... and begins here */
     struct reclaim *reclaim; /* the collector's */
     uint64_t *tail;          /* pinned: how far the arena is free again */
     uint64_t newest;         /* the end of the latest snapshot that the collector heard of */
+    struct reserve *reserve; /* a part of the arena that the program's thread hands out ... */
+    CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
     struct slots *free_slots;
     struct check *check; /* by slot */
     uint32_t slots;

@@ -4,10 +4,12 @@
 #include "verify/dtype.h"
 #include "verify/enqueue.h"
 #include "verify/ranges.h"
+#include "verify/snapshot_short.h"
 #include "verify/touch.h"
 
 enum { ALIGN = SNAPSHOT_ALIGN };
 _Static_assert(sizeof(struct snapshot_call_listed) <= 4096, "a launch carries no more");
+_Static_assert(sizeof(struct snapshot_call_short) <= 4096, "a launch carries no more");
 
 static uint64_t round_up(uint64_t value, uint64_t step)
 {
@@ -256,17 +258,25 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
     return chunks;
 }
 
+static enum status enqueue_threads(const struct side *side, CUfunction function, void *call,
+                                   uint64_t chunks, unsigned threads, const struct launch *launch,
+                                   struct error *err)
+{
+    const struct own_kernel kernel = {.function = function,
+                                      .waits = side->snapshot_waits,
+                                      .blocks = chunks ? (unsigned)chunks : 1,
+                                      .threads = threads,
+                                      .doing = "launching the snapshot kernel"};
+    return enqueue_kernel(&kernel, call, launch, err);
+}
+
 static enum status enqueue(const struct side *side, CUfunction function, void *call,
                            uint64_t chunks, const struct launch *launch, struct error *err)
 {
     if (chunks > INT32_MAX)
         return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
-    const struct own_kernel kernel = {.function = function,
-                                      .waits = side->snapshot_waits,
-                                      .blocks = chunks ? (unsigned)chunks : 1,
-                                      .threads = SNAPSHOT_THREADS + SNAPSHOT_CLERKS,
-                                      .doing = "launching the snapshot kernel"};
-    return enqueue_kernel(&kernel, call, launch, err);
+    return enqueue_threads(side, function, call, chunks, SNAPSHOT_THREADS + SNAPSHOT_CLERKS, launch,
+                           err);
 }
 
 /* Where the outlier gate has the word, it was spoken before the launch. */
@@ -391,6 +401,23 @@ static enum status copy_part(struct side *side, const struct check *check,
                          : copy(side, check, plan, part, launch, err);
 }
 
+/* *chosen: a short copy is possible. Room that no copy will use blocks all behind it. */
+static enum status copy_short(struct side *side, struct check *check,
+                              const struct snapshot_plan *plan, const struct launch *launch,
+                              bool *chosen, struct error *err)
+{
+    struct snapshot_call_short call; /* likewise */
+    int pieces = 0;
+    *chosen = snapshot_short_describe(side, check, plan, &call, &pieces);
+    if (!*chosen)
+        return STATUS_OK;
+    enum status status = enqueue_threads(side, side->snapshot_short, &call, (uint64_t)pieces,
+                                         SNAPSHOT_THREADS, launch, err);
+    if (status)
+        reserve_shut(side->reserve);
+    return status;
+}
+
 enum status snapshot_before(struct side *side, const struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,
                             struct error *err)
@@ -398,11 +425,12 @@ enum status snapshot_before(struct side *side, const struct check *check,
     return copy_part(side, check, plan, SNAPSHOT_BEFORE, launch, err);
 }
 
-enum status snapshot_after(struct side *side, const struct check *check,
-                           const struct snapshot_plan *plan, const struct launch *launch,
-                           struct error *err)
+enum status snapshot_after(struct side *side, struct check *check, const struct snapshot_plan *plan,
+                           const struct launch *launch, struct error *err)
 {
-    return copy_part(side, check, plan, SNAPSHOT_AFTER, launch, err);
+    bool chosen;
+    enum status status = copy_short(side, check, plan, launch, &chosen, err);
+    return chosen ? status : copy_part(side, check, plan, SNAPSHOT_AFTER, launch, err);
 }
 
 enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,

@@ -62,13 +62,13 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
 void snapshot_header_of(const struct side *side, const struct check *check,
                         struct snapshot_header *header);
 
-/* Enqueue the copies on the launch's stream; the second one seals. Never block. */
+/* Enqueue the copies on the launch's stream; the second one seals, and chooses their kind (see
+ * snapshot_short.h). Never block. */
 enum status snapshot_before(struct side *side, const struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,
                             struct error *err);
-enum status snapshot_after(struct side *side, const struct check *check,
-                           const struct snapshot_plan *plan, const struct launch *launch,
-                           struct error *err);
+enum status snapshot_after(struct side *side, struct check *check, const struct snapshot_plan *plan,
+                           const struct launch *launch, struct error *err);
 /* Seals without copying: after a launch that failed, when a copy before it is already enqueued. */
 enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,
                           struct error *err);

@@ -397,7 +397,7 @@ def main():
     parser.add_argument("--variants", nargs="*", metavar="WORD", help="host: only variants whose name holds a WORD")
     parser.add_argument("--budgets", nargs="*", default=["1%", "5%"], metavar="SHARE")
     parser.add_argument("--samples", nargs="*", default=["0.01", "0.1", "0.5", "1"], metavar="P")
-    parser.add_argument("--subsets", nargs="*", default=["off", "4M"], metavar="BYTES",
+    parser.add_argument("--subsets", nargs="*", default=["off", "1M"], metavar="BYTES",
                         help="CUVET_SUBSET of those samples")
     parser.add_argument("--no-make", action="store_true", help="the programs are built already")
     args = parser.parse_args()

@@ -225,6 +225,26 @@ static void fake_copy(const struct snapshot_header *header, const struct snapsho
         fake_seal(header, base);
 }
 
+static void fake_copy_short(const struct snapshot_call_short *call, unsigned pieces)
+{
+    const struct snapshot_header *header = &call->header;
+    bool room =
+        !call->needs || __atomic_load_n(call->reserve->tail, __ATOMIC_ACQUIRE) >= call->needs;
+    for (unsigned i = 0; i < pieces && room; i++) {
+        struct snapshot_segment one = {.source = call->piece[i].source,
+                                       .target = call->piece[i].target,
+                                       .row_bytes = call->piece[i].bytes,
+                                       .rows = 1};
+        if (one.source % SNAPSHOT_UNIT != (header->base + one.target) % SNAPSHOT_UNIT)
+            atomic_fetch_add(&fake.strays, 1);
+        fake_segment(&one, header->base);
+        atomic_fetch_add(&fake.copied, 1);
+    }
+    header->seal->begin = fake_seal_word(header, 0);
+    header->seal->end = fake_seal_word(header, room);
+    fake_seal(header, room ? header->base : 0);
+}
+
 static void fake_copy_subset(const struct snapshot_header *header,
                              const struct snapshot_select *select,
                              const struct snapshot_gather *segment)
@@ -350,8 +370,7 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
                             void **params, void **extra)
 {
     const char *symbol = (const char *)(uintptr_t)function;
-    (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream,
-        (void)extra;
+    (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)stream, (void)extra;
     if (atomic_load(&fake.fail_launch) && atomic_fetch_sub(&fake.fail_launch, 1) == 1)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     atomic_fetch_add(&fake.launches, 1);
@@ -359,7 +378,9 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
     const struct outlier_call *look = params[0];
     const struct outlier_call_few *few = params[0];
     const struct snapshot_call_subset *some = params[0];
-    if (!strncmp(symbol, "cuvet_snapshot_subset", 21))
+    if (!strcmp(symbol, "cuvet_snapshot_short"))
+        fake_copy_short(params[0], gx);
+    else if (!strncmp(symbol, "cuvet_snapshot_subset", 21))
         fake_copy_subset(&some->header, &some->select, some->segment);
     else if (!strncmp(symbol, "cuvet_snapshot", 14))
         fake_copy(&copy->header, copy->segment);

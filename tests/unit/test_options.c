@@ -41,7 +41,7 @@ static void defaults_hold_in_an_empty_environment(void **state)
     assert_true(options.sample == 0.5 && options.budget == 0.05);
     assert_int_equal(options.memory, 256u << 20);
     assert_int_equal(options.queue, 256);
-    assert_int_equal(options.subset, 4u << 20);
+    assert_int_equal(options.subset, 1 << 20);
     assert_true(options.freivalds == 0.25);
     assert_true(options.summary);
     assert_false(options.disable);
@@ -53,7 +53,7 @@ static void defaults_hold_in_an_empty_environment(void **state)
     char *none[] = {"CUVET_SUBSET=0", NULL};
     options = read_all(none);
     assert_int_equal(count, 1);
-    assert_int_equal(options.subset, 4u << 20);
+    assert_int_equal(options.subset, 1 << 20);
 }
 
 static void good_values_are_taken(void **state)

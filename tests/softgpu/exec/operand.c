@@ -230,6 +230,8 @@ static enum status special(struct decoder *d, const char *name, ref *at, unsigne
     op->d = *at;
     op->width = (uint8_t)*bytes;
     op->imm = (uint64_t)id;
+    if (special_yields((unsigned)id))
+        d->frame_end = d->temporaries; /* other lanes may run before what it holds is used */
     return STATUS_OK;
 }
 

@@ -118,6 +118,16 @@ unsigned special_width(unsigned id)
     return specials[id].width;
 }
 
+static bool is_timed(enum special id)
+{
+    return id >= CLOCK && id <= TIMER_HI;
+}
+
+bool special_yields(unsigned id)
+{
+    return is_timed(specials[id].id);
+}
+
 static uint64_t nanoseconds(clockid_t clock)
 {
     struct timespec now;
@@ -210,7 +220,7 @@ enum step op_special(struct warp *w, const struct op *op)
 {
     uint64_t values[LANES];
     const enum special id = specials[op->imm].id;
-    const bool timed = id >= CLOCK && id <= TIMER_HI;
+    const bool timed = is_timed(id);
     const uint64_t now = timed ? time_value(id) : 0;
     for (unsigned i = 0; i < LANES; i++)
         values[i] = timed ? now : value(w, id, i);

@@ -343,6 +343,8 @@ void out_flush(struct launch *l);
 op_fn op_special;                    /* special.c */
 int find_special(const char *name);  /* -1: none */
 unsigned special_width(unsigned id); /* in bytes */
+/* Whether other lanes of the warp may go on before the instruction that reads it has ended. */
+bool special_yields(unsigned id);
 
 /* The heap of device code: heap.c. An address, 0 when full; false where nothing is allocated. */
 #define HEAP_BASE (EXEC_FUNCTION_BASE + (1ull << 48))

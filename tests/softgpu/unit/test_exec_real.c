@@ -154,6 +154,66 @@ static void a_snapshot_copies_just_its_rows(void **state)
     }
 }
 
+/* Whole chunks and others, into room that is free or is not. */
+static void a_short_copy_waits_for_nobody_and_overwrites_nothing(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 17, PIECES = 4, VALUE = SKEW + 1000 };
+    if (!open_file("snapshot.ptx"))
+        skip();
+    open_kernel("cuvet_snapshot_short");
+    uint64_t source = bench_area(BYTES), room = bench_area(BYTES), words = bench_area(4096);
+    struct snapshot_call_short call = {
+        .piece = {{source + SKEW, SKEW, SNAPSHOT_CHUNK - SKEW},
+                  {source + SNAPSHOT_CHUNK, SNAPSHOT_CHUNK, SNAPSHOT_CHUNK},
+                  {source + 2 * SNAPSHOT_CHUNK, 2 * SNAPSHOT_CHUNK, SNAPSHOT_CHUNK - 77},
+                  {source + 65536 + 3, 65536 + 3, 1}}};
+    for (unsigned i = 0; i < BYTES; i++)
+        ((uint8_t *)bench_at(source))[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
+    const uint64_t copied = 3 * SNAPSHOT_CHUNK - 77;
+    struct snapshot_reserve *reserve = bench_at(words + 1024);
+    reserve->tail = (void *)(uintptr_t)(words + 2048);
+    call.reserve = (void *)(uintptr_t)(words + 1024);
+    call.header.seal = (void *)(uintptr_t)words;
+    call.header.ticket = (void *)(uintptr_t)(words + 512);
+    call.header.base = room;
+    call.header.seals = call.header.values = 1;
+    call.header.value[0] = VALUE << 4 | 1;
+    bench.launch.grid[0] = PIECES;
+    bench.launch.block[0] = SNAPSHOT_THREADS;
+    /* The room is free; not yet; since then, as the host says; as a kernel before has seen. */
+    static const struct {
+        uint64_t needs, tail;
+        bool fits;
+    } turns[] = {
+        {0, 0, true}, {500, 499, false}, {500, 600, true}, {600, 0, true}, {601, 0, false}};
+    for (unsigned turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
+        const uint64_t sequence = turn + 1, word = sequence << SEAL_BITS;
+        call.header.sequence = sequence;
+        call.needs = turns[turn].needs;
+        *(uint64_t *)bench_at(words + 2048) = turns[turn].tail;
+        bench.launch.seed = turn;
+        memset(bench_at(room), 0xee, BYTES);
+        run_with(&call);
+        const struct snapshot_seal *seal = bench_at(words);
+        const bool fits = turns[turn].fits;
+        assert_int_equal(seal->sequence, sequence);
+        assert_int_equal(seal->begin, word);
+        assert_int_equal(seal->end, word | fits);
+        assert_int_equal(seal->started >> SEAL_BITS, sequence);
+        assert_int_equal(seal->stopped >> SEAL_BITS, sequence);
+        assert_int_equal(*(uint32_t *)bench_at(words + 512), 0);
+        const uint8_t *from = bench_at(source), *to = bench_at(room);
+        if (fits)
+            assert_int_equal(seal->value[0], from[VALUE]);
+        for (unsigned i = 0; i < BYTES; i++) {
+            bool is = (i >= SKEW && i < copied) || i == 65536 + 3;
+            if (to[i] != (fits && is ? from[i] : 0xee))
+                fail_msg("byte %u of turn %u", i, turn);
+        }
+    }
+}
+
 enum { REF_ROWS = 12, REF_COLS = 1021, REF_STRIDE = 1024 };
 
 /* y = x / rms(x), in f32; some elements are spoilt. */
@@ -380,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_can_be_prepared),
         cmocka_unit_test(a_snapshot_copies_just_its_rows),
+        cmocka_unit_test(a_short_copy_waits_for_nobody_and_overwrites_nothing),
         cmocka_unit_test(a_reference_finds_the_wrong_elements),
         cmocka_unit_test(calls_of_one_launch_are_judged_apart),
         cmocka_unit_test(blocks_are_decoded),

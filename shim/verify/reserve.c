@@ -1,0 +1,82 @@
+#include "verify/reserve.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include "verify/reclaim.h"
+
+struct reserve {
+    uint64_t bytes;
+    _Atomic(uint64_t) head; /* all below was handed out */
+    atomic_bool shut;
+    uint64_t *tail;          /* all below is free again */
+    uint64_t newest;         /* the end of the latest snapshot that the collector heard of */
+    struct reclaim *reclaim; /* the collector's */
+};
+
+struct reserve *reserve_create(uint64_t bytes, uint64_t *tail, uint32_t most)
+{
+    struct reserve *reserve = calloc(1, sizeof(*reserve));
+    if (!reserve)
+        return NULL;
+    reserve->bytes = bytes;
+    reserve->tail = tail;
+    reserve->reclaim = reclaim_create(most);
+    if (reserve->reclaim)
+        return reserve;
+    free(reserve);
+    return NULL;
+}
+
+void reserve_destroy(struct reserve *reserve)
+{
+    if (reserve)
+        reclaim_destroy(reserve->reclaim);
+    free(reserve);
+}
+
+bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *room)
+{
+    const uint64_t ring = reserve->bytes;
+    if (!bytes || bytes > ring / 4 || atomic_load_explicit(&reserve->shut, memory_order_relaxed))
+        return false;
+    const uint64_t tail = __atomic_load_n(reserve->tail, __ATOMIC_ACQUIRE);
+    uint64_t head = atomic_load_explicit(&reserve->head, memory_order_relaxed), end;
+    do {
+        const uint64_t at = head & (ring - 1), skipped = at + bytes > ring ? ring - at : 0;
+        end = head + skipped + bytes;
+        if (end - tail > ring * RESERVE_ROUNDS)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&reserve->head, &head, end,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    *room = (struct reserve_room){.begin = head, .end = end};
+    if (end - tail > ring)
+        room->needs = end - ring;
+    return true;
+}
+
+uint64_t reserve_place(const struct reserve *reserve, uint64_t end, uint64_t bytes)
+{
+    return (end - bytes) & (reserve->bytes - 1);
+}
+
+void reserve_shut(struct reserve *reserve)
+{
+    atomic_store_explicit(&reserve->shut, true, memory_order_relaxed);
+}
+
+void reserve_heard(struct reserve *reserve, uint64_t end)
+{
+    if (end > reserve->newest)
+        reserve->newest = end;
+}
+
+void reserve_end(struct reserve *reserve, uint64_t begin, uint64_t end)
+{
+    __atomic_store_n(reserve->tail, reclaim_end(reserve->reclaim, begin, end), __ATOMIC_RELEASE);
+}
+
+bool reserve_is_short(const struct reserve *reserve)
+{
+    const uint64_t tail = *reserve->tail;
+    return reserve->newest > tail && reserve->newest - tail >= reserve->bytes / 4;
+}

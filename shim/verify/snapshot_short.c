@@ -1,0 +1,102 @@
+#include "verify/snapshot_short.h"
+
+/* Where pieces go. */
+struct piece_list {
+    struct snapshot_piece *piece;
+    int count, room;
+};
+
+/* A row, cut where a block's units end. False: no room. */
+static bool add_row(struct piece_list *list, uint64_t source, uint64_t target, uint64_t bytes)
+{
+    while (bytes) {
+        uint64_t most = SNAPSHOT_CHUNK - source % SNAPSHOT_UNIT;
+        uint64_t part = bytes < most ? bytes : most;
+        if (list->count == list->room || target > UINT32_MAX)
+            return false;
+        list->piece[list->count++] =
+            (struct snapshot_piece){source, (uint32_t)target, (uint32_t)part};
+        source += part;
+        target += part;
+        bytes -= part;
+    }
+    return true;
+}
+
+static bool add_plain(struct piece_list *list, const struct snapshot_pitch *shape, uint64_t source,
+                      uint64_t target)
+{
+    for (uint64_t row = 0; row < shape->rows; row++) {
+        if (!add_row(list, source + row * shape->source_pitch, target + row * shape->target_pitch,
+                     shape->row_bytes))
+            return false;
+    }
+    return true;
+}
+
+/* One time through the chosen items. */
+static bool add_chosen(struct piece_list *list, const struct snapshot_pitch *shape,
+                       const struct subset *subset, uint64_t source, uint64_t target)
+{
+    const struct snapshot_select *select = &subset->select;
+    for (uint32_t i = 0; i < shape->chosen; i++) {
+        bool last = shape->by_block && i + 1 == select->blocks;
+        uint64_t from = shape->by_block ? (uint64_t)select->start[i] * select->unit
+                                        : (uint64_t)subset_item(subset, i);
+        uint64_t to = shape->by_block ? i * select->length : i;
+        if (!add_row(list, source + from * shape->source_pitch, target + to * shape->target_pitch,
+                     last ? shape->last_bytes : shape->row_bytes))
+            return false;
+    }
+    return true;
+}
+
+static bool add_array(struct piece_list *list, const struct check *check,
+                      const struct snapshot_plan *plan, int index)
+{
+    const struct snapshot_pitch *shape = &plan->shape[index];
+    const uint64_t source = check->binding.array[index].address;
+    const uint64_t target = (uint64_t)plan->placement[index].after;
+    if (shape->rows > (uint64_t)list->room) /* a piece each, at least */
+        return false;
+    if (!shape->chosen)
+        return add_plain(list, shape, source, target);
+    for (uint64_t outer = 0; outer < shape->rows / shape->chosen; outer++) {
+        if (!add_chosen(list, shape, &check->binding.subset, source + outer * shape->outer_source,
+                        target + outer * shape->outer_target))
+            return false;
+    }
+    return true;
+}
+
+int snapshot_pieces(const struct check *check, const struct snapshot_plan *plan,
+                    struct snapshot_piece *piece, int room)
+{
+    struct piece_list list = {.piece = piece, .room = room};
+    for (int i = 0; i < check->binding.arrays; i++) {
+        if (plan->placement[i].after != NOT_COPIED && !add_array(&list, check, plan, i))
+            return -1;
+    }
+    return list.count;
+}
+
+bool snapshot_short_describe(struct side *side, struct check *check,
+                             const struct snapshot_plan *plan, struct snapshot_call_short *call,
+                             int *pieces)
+{
+    struct reserve_room room;
+    if (plan->has_before || plan->touches || check->gate == GATE_OUTLIER || check->projection.made)
+        return false;
+    *pieces = snapshot_pieces(check, plan, call->piece, SNAPSHOT_PIECES);
+    if (*pieces <= 0 || !reserve_take(side->reserve, check->arena_bytes, &room))
+        return false;
+    check->reserved = true;
+    check->begin = room.begin;
+    check->end = room.end;
+    snapshot_header_of(side, check, &call->header);
+    call->header.base =
+        side->reserve_base + reserve_place(side->reserve, room.end, check->arena_bytes);
+    call->reserve = (struct snapshot_reserve *)(uintptr_t)side->reserve_seen;
+    call->needs = room.needs;
+    return true;
+}

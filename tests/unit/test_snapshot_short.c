@@ -1,0 +1,239 @@
+/* Short copies: their pieces put each element where the plan says, and which checks get one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/unit/binding_fixture.h"
+#include "verify/dtype.h"
+#include "verify/snapshot_short.h"
+
+enum { ARRAYS = 4, ROOM = 1 << 20, NONE = -1 };
+
+static uint8_t memory[ARRAYS][ROOM], image[ARRAYS * ROOM] __attribute__((aligned(SNAPSHOT_ALIGN)));
+static struct check check;
+
+static int fill(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof memory; i++)
+        ((uint8_t *)memory)[i] = (uint8_t)(i * 2654435761u >> 13);
+    return 0;
+}
+
+/* Plans a launch with `pointers` arrays, `skew` bytes behind aligned addresses. */
+static void plan_launch(const char *entry, int pointers, unsigned skew, uint64_t aim)
+{
+    static uint64_t pointer[ARRAYS];
+    unsigned sizes[ARRAYS + 1] = {0};
+    void *params[ARRAYS];
+    for (int i = 0; i < pointers; i++) {
+        uint64_t start = (uint64_t)(uintptr_t)memory[i];
+        pointer[i] = (start + SNAPSHOT_ALIGN - 1) / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN + skew;
+        params[i] = &pointer[i];
+        sizes[i] = 8;
+    }
+    expect_bound(bind_and_plan(entry, sizes, params, aim));
+    memset(&check, 0, sizeof check);
+    check.binding = b;
+    check.arena_bytes = (plan.bytes + 255) / 256 * 256;
+    memcpy(check.placement, plan.placement, sizeof check.placement);
+}
+
+/* All elements of what the check copies of array `index`, by the strides that the reference uses.
+ */
+static void expect_array(int index)
+{
+    const struct bound_array *array = &b.array[index];
+    const uint64_t size = dtype_bytes(array->dtype);
+    int64_t at[8] = {0};
+    for (;;) {
+        int64_t from = 0, to = 0;
+        for (int d = 0; d < array->ndim; d++) {
+            bool chosen = binding_gathers(&b, index) && d == array->axis;
+            from += (chosen ? subset_item(&b.subset, at[d]) : at[d]) * array->stride[d];
+            to += at[d] * plan.placement[index].stride[d];
+        }
+        const uint8_t *source = (const uint8_t *)(uintptr_t)array->address + from * (int64_t)size;
+        const uint8_t *target = image + plan.placement[index].after + to * (int64_t)size;
+        if (memcmp(source, target, size))
+            fail_msg("'%s': element %lld of the launch is not at %lld", array->name,
+                     (long long)from, (long long)to);
+        int d = array->ndim - 1;
+        while (d >= 0 && ++at[d] == binding_seen(&b, index, d))
+            at[d--] = 0;
+        if (d < 0)
+            return;
+    }
+}
+
+static bool is_the_programs(const struct snapshot_piece *piece)
+{
+    for (int i = 0; i < b.arrays; i++) {
+        const struct bound_array *array = &b.array[i];
+        if (piece->source >= array->address &&
+            piece->source + piece->bytes <= array->address + array->bytes)
+            return true;
+    }
+    return false;
+}
+
+/* The launch's pieces, each of which a block can move and none of which touches anything else;
+ * NONE: there would be too many. */
+static void expect_pieces(int least, int most)
+{
+    struct snapshot_piece piece[SNAPSHOT_PIECES];
+    const int pieces = snapshot_pieces(&check, &plan, piece, SNAPSHOT_PIECES);
+    assert_in_range(pieces + 1, least + 1, most + 1);
+    if (pieces == NONE)
+        return;
+    memset(image, 0xee, sizeof image);
+    for (int i = 0; i < pieces; i++) {
+        assert_true(is_the_programs(&piece[i]) && piece[i].bytes > 0);
+        assert_int_equal(piece[i].source % SNAPSHOT_UNIT, piece[i].target % SNAPSHOT_UNIT);
+        assert_true(piece[i].source % SNAPSHOT_UNIT + piece[i].bytes <= SNAPSHOT_CHUNK);
+        assert_true(piece[i].target + piece[i].bytes <= plan.bytes);
+        memcpy(image + piece[i].target, (void *)(uintptr_t)piece[i].source, piece[i].bytes);
+    }
+    for (int i = 0; i < b.arrays; i++)
+        expect_array(i);
+}
+
+static const struct {
+    const char *entry;
+    int pointers;
+    unsigned skew;
+    uint64_t aim; /* 0: whole */
+    const char *dim;
+    int least, most; /* pieces */
+} shapes[] = {
+    {"signature: const f32 a[50000], const f32 b[50000], f32 y[50000]\n  reference: add\n", 3, 0, 0,
+     "", 39, 39},
+    {"signature: const f32 a[50000], const f32 b[50000], f32 y[50000]\n  reference: add\n", 3, 4, 0,
+     "", 39, 39},
+    {"signature: const f32 a[50000], const f32 b[50000], f32 y[50000]\n  reference: add\n", 3, 4,
+     49152, "cols", 96, 96},
+    {"signature: const f32 a[3], const f32 b[3], f32 y[3]\n  reference: add\n", 3, 8, 0, "", 3, 3},
+    {"signature: const f32 x[40:130][101], f32 y[40:130][101]\n  reference: softmax\n", 2, 4, 0, "",
+     80, 80},
+    {"signature: const f32 x[5:9001][9000], f32 y[5:9001][9000]\n  reference: softmax\n", 2, 4, 0,
+     "", 30, 30},
+    {"signature: const f32 a[512][64], const f32 b[512][64], f32 y[512][64]\n  reference: add\n", 3,
+     0, 49152, "rows", 96, 96},
+    {"signature: const bf16 x[1000][101], bf16 y[1000][101]\n  reference: softmax\n", 2, 2, 65536,
+     "rows", 40, 64},
+    {"signature: const f32 x[600:130][101], f32 y[600:130][101]\n  reference: softmax\n", 2, 0,
+     32768, "rows", 64, 90},
+    {"signature: const f32 x[1][2][9999], f32 y[1][9999]\n  reference: silu_and_mul\n", 2, 0, 8192,
+     "cols", 96, 96},
+    {"signature: const f32 x[4][2][9999], f32 y[4][9999]\n  reference: silu_and_mul\n", 2, 0, 49152,
+     "cols", NONE, NONE},
+    {"signature: const f32 x[600:130][101], f32 y[600:130][101]\n  reference: softmax\n", 2, 0, 0,
+     "", NONE, NONE},
+    {"signature: const f32 a[260000], const f32 b[260000], f32 y[260000]\n  reference: add\n", 3, 0,
+     0, "", NONE, NONE},
+};
+
+static void pieces_are_what_the_plan_says(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        plan_launch(shapes[i].entry, shapes[i].pointers, shapes[i].skew, shapes[i].aim);
+        assert_string_equal(b.subset.dim ? b.subset.dim : "", shapes[i].dim);
+        expect_pieces(shapes[i].least, shapes[i].most);
+    }
+}
+
+/* ---- which checks ---- */
+
+static struct side side;
+static uint64_t tail;
+
+static bool describe(struct snapshot_call_short *call)
+{
+    int pieces = 0;
+    bool described = snapshot_short_describe(&side, &check, &plan, call, &pieces);
+    assert_int_equal(described, check.reserved);
+    assert_int_equal(described, pieces > 0 && check.end > check.begin);
+    return described;
+}
+
+static void plan_small(void)
+{
+    plan_launch("signature: const f32 a[5000], const f32 b[5000], f32 y[5000]\n  reference: add\n",
+                3, 0, 0);
+}
+
+static void a_small_snapshot_has_room_of_its_own(void **state)
+{
+    (void)state;
+    struct snapshot_call_short call;
+    uint64_t before = 0;
+    for (int i = 0; i < 12; i++) {
+        plan_small();
+        check.sequence = 7 + (uint64_t)i;
+        assert_true(describe(&call));
+        assert_int_equal(call.header.sequence, 7 + i);
+        assert_int_equal(call.header.seals, 1);
+        assert_true(call.header.base >= side.reserve_base &&
+                    call.header.base + check.arena_bytes <= side.reserve_base + (1 << 18));
+        assert_true(call.header.base != before);
+        assert_int_equal(call.needs, check.end > 1 << 18 ? check.end - (1 << 18) : 0);
+        before = call.header.base;
+    }
+    assert_true(call.needs > 0);
+}
+
+static void others_are_copied_another_way(void **state)
+{
+    (void)state;
+    struct snapshot_call_short call;
+    plan_launch("signature: inout f32 a[5000], const f32 b[5000]\n  reference: add\n"
+                "  bind: {y: a}\n",
+                2, 0, 0);
+    assert_true(plan.has_before);
+    assert_false(describe(&call));
+    plan_small();
+    check.gate = GATE_OUTLIER;
+    assert_false(describe(&call));
+    plan_small();
+    check.projection.made = true;
+    assert_false(describe(&call));
+    plan_small();
+    plan.touches = true;
+    assert_false(describe(&call));
+    plan_launch("signature: const f32 x[600:130][101], f32 y[600:130][101]\n  reference: softmax\n",
+                2, 0, 0);
+    assert_false(describe(&call));
+    plan_small();
+    reserve_shut(side.reserve);
+    assert_false(describe(&call));
+}
+
+static int make_side(void **state)
+{
+    (void)state;
+    tail = 0;
+    side.reserve_base = 1 << 20;
+    side.reserve = reserve_create(1 << 18, &tail, 16);
+    return side.reserve ? 0 : -1;
+}
+
+static int drop_side(void **state)
+{
+    reserve_destroy(side.reserve);
+    return bound_release(state);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(pieces_are_what_the_plan_says, fill),
+        cmocka_unit_test_setup_teardown(a_small_snapshot_has_room_of_its_own, make_side, drop_side),
+        cmocka_unit_test_setup_teardown(others_are_copied_another_way, make_side, drop_side),
+    };
+    return cmocka_run_group_tests(tests, NULL, bound_release);
+}
