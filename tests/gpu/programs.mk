@@ -49,10 +49,10 @@ REF_HEADERS := $(wildcard $(ROOT)refs/*.h $(ROOT)shim/verify/formals*.h)
 REFS_CU := $(filter-out $(ROOT)refs/refs.cu,$(sort $(wildcard $(ROOT)refs/*.cu)))
 REFGEN_C := $(addprefix $(ROOT),tools/dev/refgen.c \
     shim/verify/ref_text.c shim/verify/formals.c \
-    shim/verify/formals_product.c shim/base/error.c)
+    shim/verify/formals_cursor.c shim/verify/formals_product.c shim/base/error.c)
 OUR_INCLUDES := -I$(ROOT) -I$(ROOT)shim -I$(GEN)
 OUR_C_FLAGS := -std=c11 -D_GNU_SOURCE -O2 $(OUR_INCLUDES)
-PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o formals_product.o error.o)
+PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o formals_cursor.o formals_product.o error.o)
 
 $(OUT)/refgen: $(REFGEN_C) $(REF_HEADERS)
 	@mkdir -p $(OUT)
@@ -69,7 +69,7 @@ $(OUT)/ref_host.o: $(ROOT)refs/ref_host.cpp $(GEN)/.refgen $(REF_HEADERS)
 $(OUT)/ref_list.o: $(GEN)/.refgen $(REF_HEADERS)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $(GEN)/ref_list.c
 
-$(OUT)/formals.o $(OUT)/formals_product.o: $(OUT)/%.o: $(ROOT)shim/verify/%.c $(REF_HEADERS)
+$(OUT)/formals.o $(OUT)/formals_cursor.o $(OUT)/formals_product.o: $(OUT)/%.o: $(ROOT)shim/verify/%.c $(REF_HEADERS)
 	@mkdir -p $(OUT)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
 

@@ -31,7 +31,8 @@ $(SCENARIO)/injection/other.so: $(SCENARIO)/injection/other.o
 # the right answers.
 CATALOGUE := $(SCENARIO)/catalogue
 CATALOGUE_O := $(GEN)/ref_list.o \
-    $(addprefix $(BUILD)/shim/,verify/formals.o verify/formals_product.o verify/dtype.o base/error.o base/nearest.o)
+    $(addprefix $(BUILD)/shim/,verify/formals.o verify/formals_cursor.o verify/formals_product.o verify/dtype.o \
+    base/error.o base/nearest.o)
 $(CATALOGUE)/%.o: INCLUDES = -Itests/scenario -I. -Ishim -I$(GEN)
 $(CATALOGUE)/program: $(CATALOGUE_O) $(HOST_REFS_O)
 $(CATALOGUE)/program: SCENARIO_LIBS = -lm
