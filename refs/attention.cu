@@ -62,7 +62,8 @@ REFERENCE_ONCE(attention,
                "in k[batch][keys][kv_heads][dim], in v[batch][keys][kv_heads][width], "
                "out y[batch][queries][heads][width], out lse?[batch][heads][queries], "
                "real scale, real softcap = 0, real empty = -inf, "
-               "int left = -1, int right = -1, int bottom = 1, each batch, each width")
+               "int left = -1, int right = -1, int bottom = 1, each batch, "
+               "each kv_heads with heads, each width")
 {
     SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
     {
@@ -92,7 +93,8 @@ REFERENCE_ONCE(attention_varlen,
                "in starts[bounds], in key_starts[bounds], "
                "out y[tokens][heads][width], out lse?[heads][tokens], "
                "real scale, real softcap = 0, real empty = -inf, "
-               "int left = -1, int right = -1, int bottom = 1, each width")
+               "int left = -1, int right = -1, int bottom = 1, each kv_heads with heads, "
+               "each width")
 {
     SAMPLE(item, tokens * heads * PIECES(width), PIECE_BUDGET(rows * dim))
     {
@@ -124,7 +126,7 @@ REFERENCE_ONCE(attention_paged,
                "in v[blocks][page][kv_heads][width], in table[batch][pages], in lengths[batch], "
                "out y[batch][queries][heads][width], out lse?[batch][heads][queries], "
                "real scale, real softcap = 0, real empty = -inf, int left = -1, int right = 0, "
-               "each batch, each width, touch blocks by table")
+               "each batch, each kv_heads with heads, each width, touch blocks by table")
 {
     SAMPLE(item, page > 0 ? batch * heads * queries * PIECES(width) : 0,
            PIECE_BUDGET(pages * page * dim))
@@ -159,8 +161,8 @@ REFERENCE_ONCE(attention_paged_csr,
                "in v[blocks][page][kv_heads][width], in qo_indptr?[bounds], in kv_indptr[bounds], "
                "in kv_indices[listed], in last_page_len[sequences], out y[tokens][heads][width], "
                "out lse?[tokens][heads], real scale, real softcap = 0, real empty = -inf, "
-               "real lse_scale = 1, int left = -1, int right = 0, each width, "
-               "touch blocks by kv_indices")
+               "real lse_scale = 1, int left = -1, int right = 0, "
+               "each kv_heads with heads, each width, touch blocks by kv_indices")
 {
     long long mean = listed * page / (bounds > 1 ? bounds - 1 : 1); /* keys of a sequence */
     SAMPLE(item, page > 0 ? tokens * heads * PIECES(width) : 0, PIECE_BUDGET(mean * dim))
@@ -196,8 +198,8 @@ REFERENCE_ONCE(attention_paged_csr,
 REFERENCE_ONCE(attention_paged_split,
                "in q[batch][heads][dim], in k[blocks][kv_heads][chunks][inner], "
                "in v[blocks][kv_heads][width][page], in table[batch][pages], in lengths[batch], "
-               "out y[batch][heads][width], real scale, real softcap = 0, each batch, each width, "
-               "touch blocks by table")
+               "out y[batch][heads][width], real scale, real softcap = 0, each batch, "
+               "each kv_heads with heads, each width, touch blocks by table")
 {
     long long x = page > 0 ? inner / page : 0;
     SAMPLE(item, x > 0 ? batch * heads * PIECES(width) : 0, PIECE_BUDGET(pages * page * dim))

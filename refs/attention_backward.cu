@@ -38,7 +38,7 @@ REFERENCE_ONCE(attention_backward,
                "out dq?[batch][queries][heads][dim], out dk?[batch][keys][kv_heads][dim], "
                "out dv?[batch][keys][kv_heads][width], out dbias?[batch][heads][queries][keys], "
                "real scale, real softcap = 0, int left = -1, int right = -1, int bottom = 1, "
-               "each batch")
+               "each batch, each kv_heads with heads")
 {
     long long shift = bottom ? keys - queries : 0, share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
@@ -98,7 +98,7 @@ REFERENCE_ONCE(attention_varlen_backward,
                "in lse[heads][tokens], in y?[tokens][heads][width], in delta?[heads][tokens], "
                "out dq?[tokens][heads][dim], out dk?[rows][kv_heads][dim], "
                "out dv?[rows][kv_heads][width], real scale, real softcap = 0, int left = -1, "
-               "int right = -1, int bottom = 1")
+               "int right = -1, int bottom = 1, each kv_heads with heads")
 {
     long long share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? tokens * heads * PIECES(dim) : 0, PIECE_BUDGET(rows * dim))

@@ -83,14 +83,15 @@ bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear
     *out = (struct place){.array = name};
     if (!tensor || tensor->ndim > REF_MAX_DIMS)
         return false;
+    int slot = (int)(tensor - binding->call.tensor);
     for (int d = tensor->ndim - 1; d >= 0; d--) {
         uint64_t dim = tensor->dim[d] > 0 ? (uint64_t)tensor->dim[d] : 0;
 
         if (dim == 0)
             return false;
         out->index[d] = (int64_t)(linear % dim);
-        if (binding->subset.dim && binding->subset.axis[tensor - binding->call.tensor] == d)
-            out->index[d] = subset_item(&binding->subset, out->index[d]);
+        if (binding->subset.dim && binding->subset.axis[slot] == d)
+            out->index[d] = subset_entry(&binding->subset, slot, out->index[d]);
         linear /= dim;
     }
     if (linear != 0)

@@ -70,6 +70,10 @@ static void put_subset(struct json_out *json, const struct binding *binding)
         return;
     json_put_object(json, "subset");
     json_put_string(json, "dim", subset->dim);
+    if (subset->with) {
+        json_put_string(json, "with", subset->with);
+        json_put_int(json, "share", subset->share);
+    }
     json_put_int(json, "checked", subset->judged);
     json_put_int(json, "of", subset->total);
     json_put_array(json, "blocks");

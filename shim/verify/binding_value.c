@@ -152,12 +152,21 @@ static enum skip narrow(struct reading *r, const struct plan_size *size, int64_t
 {
     struct binding *binding = r->e.out;
     const char *dim = r->e.plan->formals->size_name[size->size];
-    bool in_part = binding->subset.dim == dim;
-    int64_t all = in_part ? binding->subset.total : binding->call.size[size->size];
+    const struct subset *subset = &binding->subset;
+    bool in_part = subset->dim == dim, by_share = subset->dim && subset->with;
+    int64_t all = in_part ? subset->total : binding->call.size[size->size];
+    if (by_share && subset->with == dim)
+        all = subset->total * subset->share;
     if (valid < 0 || valid > all)
         return binding_refuse(&r->e, SKIP_SHAPE, "%s is %lld by '%s' in memory; expected 0 to %lld",
                               dim, (long long)valid, size->source, (long long)all);
-    int64_t count = in_part ? judged_items(&binding->subset, valid) : valid;
+    if (by_share && (in_part || subset->with == dim) && valid != all)
+        return binding_refuse(&r->e, SKIP_SHAPE,
+                              "%s is %lld of %lld by '%s' in memory, and the check sees some %s "
+                              "with their %s: only of all are those known",
+                              dim, (long long)valid, (long long)all, size->source, subset->dim,
+                              subset->with);
+    int64_t count = in_part ? judged_items(subset, valid) : valid;
     if (count == 0)
         return binding_refuse(&r->e, SKIP_EMPTY, "%s is %lld by '%s' in memory%s", dim,
                               (long long)valid, size->source,

@@ -180,6 +180,20 @@ int formals_axis(const struct formal *formal, int size)
     return -1;
 }
 
+/* Whether a dim is one of those whose items the promise is about. */
+static bool is_of_each(const struct formal_each *each, int size)
+{
+    return size >= 0 && (size == each->size || size == each->with);
+}
+
+int formals_each_axis(const struct formal *formal, const struct formal_each *each)
+{
+    for (int i = 0; i < formal->ndim; i++)
+        if (is_of_each(each, formal->dim[i].size))
+            return i;
+    return -1;
+}
+
 /* Once in each output that is always there, at most once in any array. */
 static enum status check_each(const struct cursor *in, const char *at,
                               const struct formals *formals, const struct formal_each *each)
@@ -189,7 +203,7 @@ static enum status check_each(const struct cursor *in, const char *at,
         bool writes = formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT;
         int times = 0;
         for (int j = 0; j < formal->ndim; j++)
-            times += formal->dim[j].size == each->size;
+            times += is_of_each(each, formal->dim[j].size);
         if (times > 1)
             return cursor_fail(in, at, "an array has the dim of each twice");
         bool by_rows = each->by >= 0 && formals_touch(formals, formal, each->by);
@@ -197,6 +211,34 @@ static enum status check_each(const struct cursor *in, const char *at,
             return cursor_fail(in, at, "an output has not the dim of each");
     }
     return STATUS_OK;
+}
+
+static enum status take_size(struct cursor *in, const struct formals *formals, const char *what,
+                             int *size)
+{
+    char name[FORMAL_NAME];
+    cursor_space(in);
+    const char *start = in->at;
+    enum status status = cursor_word(in, name);
+    if (status)
+        return status;
+    *size = formals_find(formals, name) ? -1 : find_size(formals, name);
+    return *size < 0 ? cursor_fail(in, start, what) : STATUS_OK;
+}
+
+/* "with heads" or "like scales", or nothing. */
+static enum status take_linked(struct cursor *in, const struct formals *formals,
+                               struct formal_each *each)
+{
+    each->like = cursor_keyword(in, "like");
+    if (!each->like && !cursor_keyword(in, "with"))
+        return STATUS_OK;
+    cursor_space(in);
+    const char *start = in->at;
+    enum status status = take_size(in, formals, "expected another named dim", &each->with);
+    if (!status && each->with == each->size)
+        return cursor_fail(in, start, "expected another named dim");
+    return status;
 }
 
 /* "given position" or "by slots", or nothing. */
@@ -213,7 +255,8 @@ static enum status take_condition(struct cursor *in, const struct formals *forma
     if (status)
         return status;
     if (!given && !by)
-        return *word ? cursor_fail(in, start, "expected given, by, a comma or the end") : STATUS_OK;
+        return *word ? cursor_fail(in, start, "expected with, like, given, by, a comma or the end")
+                     : STATUS_OK;
     const struct formal *formal = formals_find(formals, word);
     bool is_input = formal && formal->kind == FORMAL_IN;
     if (given && !(is_input && formal->optional))
@@ -233,34 +276,23 @@ static enum status take_condition(struct cursor *in, const struct formals *forma
 /* What stands after "each"; all formals have been read. */
 static enum status take_each(struct cursor *in, struct formals *formals)
 {
-    char name[FORMAL_NAME];
     cursor_space(in);
     const char *start = in->at;
-    struct formal_each each = {.given = -1, .by = -1};
-    enum status status = cursor_word(in, name);
-    if (status)
-        return status;
-    each.size = formals_find(formals, name) ? -1 : find_size(formals, name);
-    if (each.size < 0)
-        return cursor_fail(in, start, "expected a named dim");
-    if (formals->eaches == FORMALS_EACH)
-        return cursor_fail(in, start, "more than 4 dims of each");
-    status = take_condition(in, formals, &each);
-    formals->each[formals->eaches++] = each;
-    return status ? status : check_each(in, start, formals, &each);
-}
-
-static enum status take_size(struct cursor *in, const struct formals *formals, const char *what,
-                             int *size)
-{
-    char name[FORMAL_NAME];
-    cursor_space(in);
-    const char *start = in->at;
-    enum status status = cursor_word(in, name);
-    if (status)
-        return status;
-    *size = formals_find(formals, name) ? -1 : find_size(formals, name);
-    return *size < 0 ? cursor_fail(in, start, what) : STATUS_OK;
+    struct formal_each each = {.with = -1, .given = -1, .by = -1};
+    enum status status = take_size(in, formals, "expected a named dim", &each.size);
+    if (!status && formals->eaches == FORMALS_EACH)
+        status = cursor_fail(in, start, "more than 4 dims of each");
+    if (!status)
+        status = take_linked(in, formals, &each);
+    if (!status)
+        status = take_condition(in, formals, &each);
+    if (!status && each.with >= 0 && each.by >= 0)
+        status = cursor_fail(in, start, "by goes with one dim alone");
+    if (!status)
+        status = check_each(in, start, formals, &each);
+    if (!status)
+        formals->each[formals->eaches++] = each;
+    return status;
 }
 
 /* What an index stands for must be the first dims wherever it is a dim. */

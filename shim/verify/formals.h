@@ -6,7 +6,7 @@
  *          formal = ("in"|"coded"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
  *                 | ("real"|"int") name ["=" number] | "point" name;
  *          dim = name | positive integer;
- *          each = "each" name [("given" | "by") name];
+ *          each = "each" name [("with" | "like") name] [("given" | "by") name];
  *          touch = "touch" name [name] "by" name;
  *          product = "product" name "=" [name] name name {"+" [name] name}.
  * `coded` is an `in` whose elements may be in a block format. An `in` with a default or `?` may
@@ -15,6 +15,11 @@
  * order of first appearance, fill ref_call.size, and int formals follow them. A point is a place in
  * the formula where a kernel may round (refs/ref_point.h): no argument stands behind it, a
  * tolerance row may give it a dtype.
+ *
+ * "each kv_heads with heads": an item of `kv_heads` has as many consecutive entries of `heads` as
+ * fall to it; this says nothing about launches in which they do not divide evenly. "each rows like
+ * scales": `scales` has an entry for each of the rows or one for all; any other number is a launch
+ * about which nothing is said. Of the two dims an array has at most one. Neither goes with `by`.
  *
  * "touch entries by ids": rows of the dim `entries`, the first of every array that has it, are
  * reached through the elements of the input `ids` and in no other way; "touch blocks page by
@@ -65,6 +70,8 @@ struct formals {
     int eaches;
     struct formal_each {
         int size;  /* index into size_name */
+        int with;  /* the same of the dim that goes with it, or -1 ... */
+        bool like; /* ... entry by entry, or one for all; else some for each */
         int given; /* slot of the input that must be bound, or -1 */
         int by;    /* slot of the input that must name touched rows, or -1 */
     } each[FORMALS_EACH];
@@ -90,6 +97,9 @@ enum status formals_parse(struct formals *formals, const char *text, struct erro
 
 /* Where the array has the dim `size`, or -1. */
 int formals_axis(const struct formal *formal, int size);
+
+/* Where the array has the dim of the promise, or the one that goes with it, or -1. */
+int formals_each_axis(const struct formal *formal, const struct formal_each *each);
 
 /* The promise about rows of the formal that the input in slot `by` names, or NULL. */
 const struct formal_touch *formals_touch(const struct formals *formals, const struct formal *formal,

@@ -56,6 +56,15 @@ static enum skip check_extents(const struct ticket *ticket, struct error *why)
     return SKIP_NONE;
 }
 
+static enum skip too_large(const struct ticket *ticket, struct error *why)
+{
+    error_set(why, STATUS_FULL,
+              "a snapshot of %llu bytes does not fit CUVET_MEMORY (%llu bytes for one)",
+              (unsigned long long)ticket->plan.bytes,
+              (unsigned long long)ticket->side->arena_bytes);
+    return SKIP_TOO_LARGE;
+}
+
 enum { WHOLE_PART = 4 /* of CUVET_MEMORY, which a launch that is checked whole may take */ };
 
 /*
@@ -78,8 +87,13 @@ static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *
         return SKIP_NONE;
     struct shrink_limits limits = {.aim = aim, .most = bytes > arena ? arena : bytes / 4 * 3};
     uint64_t seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number);
-    if (!shrink_binding(&ticket->binding, spec->plan->formals, &ticket->plan, &limits, seed))
-        return SKIP_NONE;
+    if (!shrink_binding(&ticket->binding, spec->plan->formals, &ticket->plan, &limits, seed)) {
+        if (bytes <= arena)
+            return SKIP_NONE;
+        too_large(ticket, why);
+        shrink_explain(&ticket->binding, spec->plan->formals, why);
+        return SKIP_TOO_LARGE;
+    }
     return snapshot_plan_make(&ticket->binding, &ticket->plan, why);
 }
 
@@ -117,12 +131,8 @@ static enum skip claim(struct ticket *ticket, struct error *why)
 {
     struct side *side = ticket->side;
     uint64_t bytes = (ticket->plan.bytes + 255) / 256 * 256;
-    if (bytes > side->arena_bytes) {
-        error_set(why, STATUS_FULL,
-                  "a snapshot of %llu bytes does not fit CUVET_MEMORY (%llu bytes)",
-                  (unsigned long long)bytes, (unsigned long long)side->arena_bytes);
-        return SKIP_TOO_LARGE;
-    }
+    if (bytes > side->arena_bytes)
+        return too_large(ticket, why);
     int slot = slots_claim(side->free_slots);
     if (slot < 0)
         return SKIP_QUEUE_FULL;

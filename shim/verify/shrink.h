@@ -28,4 +28,8 @@ bool shrink_binding(struct binding *binding, const struct formals *formals,
                     const struct snapshot_plan *whole, const struct shrink_limits *limits,
                     uint64_t seed);
 
+/* Puts before the sentence which dims of a promise do not go together in this launch, if any. */
+void shrink_explain(const struct binding *binding, const struct formals *formals,
+                    struct error *why);
+
 #endif

@@ -16,21 +16,28 @@
 
 struct subset {
     const char *dim;      /* its name, owned by the plan; NULL: the check sees everything */
+    const char *with;     /* the dim that goes with it, likewise; NULL: none does */
+    int64_t share;        /* consecutive entries of that one which an item stands for */
     int64_t total, count; /* items that there are; that the check copies */
     int64_t judged;       /* and those of them that the reference sees: all, but for binding_read */
     struct snapshot_select select; /* which */
-    int8_t axis[REF_MAX_TENSORS];  /* where each tensor of the call has the dim; -1: it has not */
+    int8_t axis[REF_MAX_TENSORS];  /* where each tensor of the call has one of the two; -1: none */
+    bool linked[REF_MAX_TENSORS];  /* it is `with` */
 };
 
 /*
  * Picks about `count` of `total` items, to a whole number of `unit`s and what the last block is
- * longer; the same seed picks the same. False, and nothing is picked, when that would be as good as
- * all, or less than two blocks.
+ * longer; the same seed picks the same. Of less than three blocks each has a random place, or those
+ * between would never have their turn. False, and nothing is picked, when that would be as good as
+ * all, or less than a block.
  */
 bool subset_draw(struct subset *subset, int64_t total, int64_t count, int64_t unit, uint64_t seed);
 
 /* The launch's number of the item that the check sees as number `index`. */
 int64_t subset_item(const struct subset *subset, int64_t index);
+
+/* The same of an entry of tensor `tensor` along its axis: an item, or one of those that it has. */
+int64_t subset_entry(const struct subset *subset, int tensor, int64_t index);
 
 /* Items [*from, *to) of the launch are block number `block` of select.blocks. */
 void subset_block(const struct subset *subset, uint32_t block, int64_t *from, int64_t *to);

@@ -4,6 +4,8 @@
  * For each promise a problem is drawn, a third to a half of the dim's items is picked, and these
  * are presented as a problem of their own. Its reference values must be those of the whole problem,
  * bit by bit: then a launch may be checked on some items, and nobody is blamed for the others.
+ * A dim that goes with another has one, two or three entries for each item; one that is like
+ * another as many as that or one.
  *
  * What they promise by `touch` likewise: the rows that the indices name are presented as a problem
  * of their own, in which the indices are the numbers of these rows.
@@ -39,6 +41,8 @@ struct problem {
     struct formals formals;
     int size; /* the dim of the promise, or NO_SIZE ... */
     int64_t items, chosen, choice[ITEMS_MAX];
+    int with; /* the dim that goes with it, or NO_SIZE */
+    int64_t entries;
     const struct formal_touch *touch; /* ... and this, or both */
     int64_t rows, row[ITEMS_MAX];     /* that are touched; -1: one of zeros */
     struct array array[REF_MAX_TENSORS];
@@ -51,15 +55,16 @@ static int64_t size_named(const char *name)
     static const struct {
         const char *name;
         int64_t size;
-    } rows[] = {{"rows", 9},     {"m", 7},          {"tokens", 8},  {"cols", 10},
-                {"k", 12},       {"classes", 9},    {"half", 6},    {"n", 9},
-                {"entries", 11}, {"positions", 13}, {"bins", 5},    {"time", 6},
-                {"batch", 5},    {"heads", 4},      {"groups", 4},  {"channels", 3},
-                {"size", 5},     {"queries", 6},    {"keys", 7},    {"dim", 6},
-                {"width", 9},    {"kv_heads", 2},   {"blocks", 13}, {"page", 4},
-                {"pages", 3},    {"chunks", 3},     {"inner", 8},   {"bounds", 3},
-                {"added", 2},    {"places", 6},     {"splits", 3},  {"best", 3},
-                {"planes", 4},   {"triples", 12},   {"listed", 3},  {"sequences", 2}};
+    } rows[] = {
+        {"rows", 9},      {"m", 7},        {"tokens", 8},  {"cols", 10},    {"k", 12},
+        {"classes", 9},   {"half", 6},     {"n", 9},       {"entries", 11}, {"positions", 13},
+        {"bins", 5},      {"time", 6},     {"batch", 5},   {"heads", 4},    {"groups", 4},
+        {"channels", 3},  {"size", 5},     {"queries", 6}, {"keys", 7},     {"dim", 6},
+        {"width", 9},     {"kv_heads", 2}, {"blocks", 13}, {"page", 4},     {"pages", 3},
+        {"chunks", 3},    {"inner", 8},    {"bounds", 3},  {"added", 2},    {"places", 6},
+        {"splits", 3},    {"best", 3},     {"planes", 4},  {"triples", 12}, {"listed", 3},
+        {"sequences", 2}, {"high", 3},     {"wide", 2},    {"xs", 7},       {"ws", 9},
+        {"xh", 7},        {"xw", 3},       {"wh", 3},      {"ww", 3}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return rows[i].size;
@@ -90,7 +95,11 @@ static int64_t size_of(const struct problem *p, int size, bool some)
         return p->rows;
     if (p->touch && some && size == p->touch->size[1])
         return 1;
-    return some && size == p->size ? p->chosen : size_named(p->formals.size_name[size]);
+    if (size == p->size)
+        return some ? p->chosen : p->items;
+    if (size == p->with)
+        return some && p->entries > 1 ? p->chosen * p->entries / p->items : p->entries;
+    return size_named(p->formals.size_name[size]);
 }
 
 static int64_t dim_of(const struct problem *p, const struct formal *formal, int d, bool some)
@@ -120,6 +129,17 @@ static int64_t touched_index(const struct problem *p, const struct formal *forma
     return row < 0 ? -1 : row * inside + i % inside;
 }
 
+/* Of entry `at` of dim `size` in the small problem the number in the whole one. */
+static int64_t whole_entry(const struct problem *p, int size, int64_t at)
+{
+    int64_t share = p->entries / p->items;
+    if (size >= 0 && size == p->size)
+        return p->choice[at];
+    if (size >= 0 && size == p->with && share > 0)
+        return p->choice[at / share] * share + at % share;
+    return at;
+}
+
 /* The element of the whole array that is element `i` of the chosen items. */
 static int64_t whole_index(const struct problem *p, const struct formal *formal, int64_t i)
 {
@@ -129,7 +149,7 @@ static int64_t whole_index(const struct problem *p, const struct formal *formal,
     for (int d = formal->ndim - 1; d >= 0; d--) {
         int64_t dim = dim_of(p, formal, d, true), at = i % dim;
         i /= dim;
-        index += stride * (formal->dim[d].size == p->size ? p->choice[at] : at);
+        index += stride * whole_entry(p, formal->dim[d].size, at);
         stride *= dim_of(p, formal, d, false);
     }
     return index;
@@ -190,8 +210,9 @@ static void draw(struct problem *p, const char *without)
         struct array *a = &p->array[formal->slot];
         if (!formal_is_array(formal))
             continue;
+        bool has = formals_axis(formal, p->size) >= 0 || formals_axis(formal, p->with) >= 0;
         a->bound = !(without && strcmp(without, formal->name) == 0) &&
-                   (p->touch || !(is_output(formal) && formals_axis(formal, p->size) < 0));
+                   (p->touch || !is_output(formal) || has);
         for (int64_t k = 0; k < count_of(p, formal, false); k++) {
             a->before[k] = drawn(p, formal, k);
             a->after[k] = drawn(p, formal, k);
@@ -218,27 +239,43 @@ static void find_reference(struct problem *p, const char *reference)
         fail_msg("%s: %s", reference, err.text);
 }
 
-/* `by`: slot of the input whose touched rows count as items, or -1. */
-static void prepare(struct problem *p, const char *reference, const char *dim, const char *without,
-                    int by)
+static int size_of_name(const struct formals *formals, const char *name)
 {
-    find_reference(p, reference);
-    p->touch = by < 0 ? NULL : &p->formals.touch[0];
-    for (p->size = 0; strcmp(p->formals.size_name[p->size], dim) != 0; p->size++)
-        assert_true(p->size < p->formals.sizes);
-    p->items = size_named(dim);
+    int size = 0;
+    while (strcmp(formals->size_name[size], name) != 0)
+        assert_true(++size < formals->sizes);
+    return size;
+}
+
+/* A promise, held or not: `items` and `entries` 0 for as many as the dims usually have. */
+struct promise {
+    const char *reference, *dim, *with; /* with NULL: no other dim */
+    const char *without;                /* an input that stays unbound, or NULL */
+    int64_t items, entries;
+    int by; /* slot of the input whose touched rows count as items, or -1 */
+};
+
+static void prepare(struct problem *p, const struct promise *promise)
+{
+    find_reference(p, promise->reference);
+    p->touch = promise->by < 0 ? NULL : &p->formals.touch[0];
+    p->size = size_of_name(&p->formals, promise->dim);
+    p->with = promise->with ? size_of_name(&p->formals, promise->with) : NO_SIZE;
+    p->items = promise->items ? promise->items : size_named(promise->dim);
+    p->entries = promise->entries;
     p->chosen = 0;
     for (int64_t item = 1; item < p->items; item++) { /* not the first: places must not matter */
         if (item == p->items - 1 || uniform() < 0.4)
             p->choice[p->chosen++] = item;
     }
-    draw(p, without);
+    draw(p, promise->without);
 }
 
 static void prepare_touch(struct problem *p, const struct formal_touch *touch)
 {
     p->touch = touch;
-    p->size = NO_SIZE;
+    p->size = p->with = NO_SIZE;
+    p->items = p->entries = 1;
     draw(p, NULL);
 }
 
@@ -316,48 +353,81 @@ static int differences(struct problem *p)
     return count;
 }
 
+/* Four tries; of a dim with another one with as many entries of that one as there may be. */
+static void expect_promise(const char *reference, const struct formals *formals,
+                           const struct formal_each *each)
+{
+    struct promise promise = {.reference = reference, .by = each->by};
+    promise.dim = formals->size_name[each->size];
+    for (int64_t seed = 0; seed < 4; seed++) {
+        if (each->with >= 0) {
+            promise.with = formals->size_name[each->with];
+            promise.items = each->like ? size_named(promise.dim) : 4;
+            promise.entries =
+                each->like ? (seed % 2 ? 1 : promise.items) : promise.items * (1 + seed % 3);
+        }
+        random_state = (uint64_t)seed;
+        prepare(&problem, &promise);
+        int bad = differences(&problem);
+        if (bad)
+            fail_msg("%s is not independent along %s, %lld of %s: %d elements differ", reference,
+                     promise.dim, (long long)promise.entries, promise.with ? promise.with : "none",
+                     bad);
+    }
+}
+
 static void promises_hold(void **state)
 {
     (void)state;
-    int promises = 0;
+    int promises = 0, linked = 0;
     for (size_t i = 0; i < ref_builtin_count; i++) {
         struct formals formals;
         assert_int_equal(formals_parse(&formals, ref_builtins[i].formals, NULL), STATUS_OK);
         for (int e = 0; e < formals.eaches; e++, promises++) {
-            const char *dim = formals.size_name[formals.each[e].size];
-            for (uint64_t seed = 0; seed < 4; seed++) {
-                random_state = seed;
-                prepare(&problem, ref_builtins[i].name, dim, NULL, formals.each[e].by);
-                int bad = differences(&problem);
-                if (bad)
-                    fail_msg("%s is not independent along %s: %d elements differ",
-                             ref_builtins[i].name, dim, bad);
-            }
+            expect_promise(ref_builtins[i].name, &formals, &formals.each[e]);
+            linked += formals.each[e].with >= 0;
         }
     }
-    assert_true(promises >= 74); /* each reference but the histogram makes one */
+    assert_true(promises >= 200); /* each reference but histogram and the like makes some */
+    assert_true(linked >= 7);
 }
 
 /* What is not promised, because it does not hold: the comparison above would tell. */
 static void what_is_not_promised_would_be_noticed(void **state)
 {
     (void)state;
-    static const struct {
-        const char *reference, *dim, *without;
-    } rows[] = {{"softmax_causal", "rows", NULL},      {"softmax", "cols", NULL},
-                {"row_cumsum", "cols", NULL},          {"rmsnorm", "cols", NULL},
-                {"rope_halves", "tokens", "position"}, {"rope_pairs_table", "tokens", "position"},
-                {"groupnorm", "channels", NULL},       {"histogram", "bins", NULL},
-                {"index_add", "entries", NULL},        {"cross_entropy_backward", "classes", NULL},
-                {"layernorm_backward", "cols", NULL},  {"embedding_backward", "entries", NULL}};
+    static const struct promise rows[] = {
+        {"softmax_causal", "rows", .by = -1},
+        {"softmax", "cols", .by = -1},
+        {"row_cumsum", "cols", .by = -1},
+        {"rmsnorm", "cols", .by = -1},
+        {"rope_halves", "tokens", .without = "position", .by = -1},
+        {"rope_pairs_table", "tokens", .without = "position", .by = -1},
+        {"groupnorm", "channels", .by = -1},
+        {"histogram", "bins", .by = -1},
+        {"index_add", "entries", .by = -1},
+        {"cross_entropy_backward", "classes", .by = -1},
+        {"layernorm_backward", "cols", .by = -1},
+        {"embedding_backward", "entries", .by = -1},
+        {"embedding_rmsnorm_backward", "cols", .by = -1},
+        {"attention", "heads", .by = -1},
+        {"attention_varlen_backward", "kv_heads", .by = -1},
+        /* these heads are not those of these kv heads */
+        {"attention", "kv_heads", "heads", .items = 4, .entries = 6, .by = -1},
+        /* scales of groups of rows, two for each row, and of tiles */
+        {"dequantise", "rows", .by = -1},
+        {"dequantise", "rows", "high", .entries = 18, .by = -1},
+        {"quantise", "cols", .by = -1},
+        {"linear_int8", "m", .by = -1},
+        {"linear_f8", "n", .by = -1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         random_state = i;
-        prepare(&problem, rows[i].reference, rows[i].dim, rows[i].without, -1);
+        prepare(&problem, &rows[i]);
         if (!differences(&problem))
             fail_msg("%s looks independent along %s", rows[i].reference, rows[i].dim);
     }
     random_state = 1; /* two tokens of one row */
-    prepare(&problem, "index_add", "tokens", NULL, 0);
+    prepare(&problem, &(struct promise){"index_add", "tokens", .by = 0});
     assert_true(differences(&problem) > 0);
 }
 
@@ -411,15 +481,10 @@ static void other_rows_would_be_noticed(void **state)
 /* Sums of all items into each place, and codes whose scales lie over groups of items. */
 static bool depends_on_all(const char *reference)
 {
-    static const char *const names[] = {"histogram",
-                                        "embedding_rmsnorm_backward",
-                                        "dequantise",
-                                        "quantise",
-                                        "dequantise_blocks",
-                                        "linear_blocks",
-                                        "linear_int8",
-                                        "linear_f8",
-                                        "attention_varlen_backward"};
+    static const char *const names[] = {"histogram",         "embedding_rmsnorm_backward",
+                                        "dequantise",        "quantise",
+                                        "dequantise_blocks", "linear_blocks",
+                                        "linear_int8",       "linear_f8"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], reference) == 0)
             return true;

@@ -193,6 +193,7 @@ static void test_each(void **state)
     assert_int_equal(f.each[0].given, 1);
     assert_int_equal(f.each[1].size, 1);
     assert_int_equal(f.each[1].given, -1);
+    assert_int_equal(f.each[1].with, -1);
     assert_int_equal(f.sizes, 3);
     assert_int_equal(formals_axis(formals_find(&f, "y"), 1), 1);
     assert_int_equal(formals_axis(formals_find(&f, "sum"), 0), -1);
@@ -200,6 +201,38 @@ static void test_each(void **state)
     assert_int_equal(f.eaches, 0);
     parses(&f, "in x[each_one], out eachs[each_one], each each_one");
     assert_int_equal(f.eaches, 1);
+}
+
+static void test_each_with_another_dim(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f, "in q[t][heads][d], in k[t][kv][d], in s?[one], out y[t][heads][d], out z?[4], "
+               "each kv with heads, each kv with heads given s, each t like one");
+    assert_int_equal(f.eaches, 3);
+    assert_int_equal(f.each[0].size, 3);
+    assert_int_equal(f.each[0].with, 1);
+    assert_false(f.each[0].like);
+    assert_int_equal(f.each[0].given, -1);
+    assert_int_equal(f.each[1].given, 2);
+    assert_int_equal(f.each[2].with, 4);
+    assert_true(f.each[2].like);
+    assert_int_equal(formals_each_axis(formals_find(&f, "q"), &f.each[0]), 1);
+    assert_int_equal(formals_each_axis(formals_find(&f, "k"), &f.each[0]), 1);
+    assert_int_equal(formals_each_axis(formals_find(&f, "s"), &f.each[0]), -1);
+    assert_int_equal(formals_each_axis(formals_find(&f, "s"), &f.each[2]), 0);
+    assert_int_equal(formals_each_axis(formals_find(&f, "z"), &f.each[1]), -1); /* literal dims */
+    parses(&f, "in with[like], out like_x[like], each like"); /* words elsewhere */
+    assert_int_equal(f.each[0].with, -1);
+    refuses("in x[n], out y[m], each n with", 31, "expected another named dim");
+    refuses("in x[n], out y[m], each n with x", 32, "expected another named dim");
+    refuses("in x[n], out y[m], each n like k", 32, "expected another named dim");
+    refuses("in x[n], out y[n], each n with n", 32, "expected another named dim");
+    refuses("in x[n], out y[m], each n and m", 27, "expected with, like, given, by");
+    refuses("in x[n], out y[m], each n with m like n", 34, "expected with, like, given, by");
+    refuses("in x[n], out y[4], in z[m], each n with m", 34, "an output has not the dim");
+    refuses("in x[n][m], out y[m], each n with m", 28, "the dim of each twice");
+    refuses("in x[e][m], in i[n], out y[m], touch e by i, each n with m by i", 51, "one dim alone");
 }
 
 static void test_each_is_checked(void **state)
@@ -211,7 +244,7 @@ static void test_each_is_checked(void **state)
     refuses("in x[rows], out y[4], each rows", 28, "an output has not the dim");
     refuses("in x[n][n], out y[n], each n", 28, "the dim of each twice");
     refuses("in x[n], out y[n], each n, in z[n]", 28, "nothing else follows");
-    refuses("in x[n], out y[n], each n if x", 27, "expected given");
+    refuses("in x[n], out y[n], each n if x", 27, "expected with, like, given, by");
     refuses("in x[n], out y[n], each n given x", 33, "an input that may stay unbound");
     refuses("in x[n], out y?[n], each n given y", 34, "an input that may stay unbound");
     refuses("in x[n], out each[n]", 14, "a keyword");
@@ -284,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_null_error),
         cmocka_unit_test(test_each),
+        cmocka_unit_test(test_each_with_another_dim),
         cmocka_unit_test(test_each_is_checked),
         cmocka_unit_test(test_product),
         cmocka_unit_test(test_product_is_checked),

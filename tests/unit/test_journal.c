@@ -134,6 +134,26 @@ static void a_finding_of_a_subset_says_which(void **state)
     assert_has(f->line[1], "\"first\":{\"array\":\"y\",\"index\":[1,2],\"got\":1.5,");
 }
 
+/* Of rows, and of two columns for each: the places are the launch's along either. */
+static void a_finding_of_groups_says_how_they_go_together(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    made_up_mismatch(&f->check);
+    made_up_subset(&f->check);
+    f->check.binding.subset.with = "cols";
+    f->check.binding.subset.share = 2;
+    f->check.binding.subset.axis[1] = 1;
+    f->check.binding.subset.linked[1] = true;
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_has(f->line[0], "\"subset\":{\"dim\":\"rows\",\"with\":\"cols\",\"share\":2,"
+                           "\"checked\":4,\"of\":100,\"blocks\":[[0,2],[98,100]]}");
+    assert_has(f->line[0], "\"worst\":{\"array\":\"y\",\"index\":[3,197],");
+    assert_has(f->line[0], "\"first\":{\"array\":\"y\",\"index\":[1,2],");
+}
+
 static void a_finding_says_what_was_picked_and_valid(void **state)
 {
     struct fixture *f = *state;
@@ -303,6 +323,7 @@ int main(void)
         JOURNAL_TEST(a_finding_has_all_numbers),
         JOURNAL_TEST(a_finding_says_why_the_outlier_gate_called_it),
         JOURNAL_TEST(a_finding_of_a_subset_says_which),
+        JOURNAL_TEST(a_finding_of_groups_says_how_they_go_together),
         JOURNAL_TEST(a_finding_says_what_was_picked_and_valid),
         JOURNAL_TEST(a_finding_of_a_projection_says_so),
         JOURNAL_TEST(a_match_writes_nothing),

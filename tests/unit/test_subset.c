@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "driver/cuda_api.h"
 #include "tests/unit/registry_fixture.h"
 #include "verify/costs.h"
 #include "verify/gate.h"
@@ -15,23 +16,25 @@
 
 /* ---- selection ---- */
 
-/* Whatever is drawn: sorted, disjoint, from the first item to the last, as many as it says, each
- * block in its own part, and subset_item counts through it. */
+/* Whatever is drawn: sorted, disjoint, from the first item to the last if there are three blocks,
+ * as many as it says, each block in its own part, and subset_item counts through it. */
 static void expect_sound(const struct subset *s, int64_t total, int64_t unit)
 {
-    int64_t end = 0, seen = 0, from, to;
-    int64_t inner = total - total % unit - 2 * (int64_t)s->select.length;
-    assert_in_range(s->select.blocks, 2, SELECT_BLOCKS);
-    for (uint32_t block = 0; block < s->select.blocks; block++) {
-        subset_block(s, block, &from, &to);
+    int64_t end = 0, seen = 0, from, to, blocks = s->select.blocks, edge = blocks > 2;
+    int64_t inner = total - total % unit - 2 * edge * (int64_t)s->select.length;
+    assert_in_range(blocks, 1, SELECT_BLOCKS);
+    for (int64_t block = 0; block < blocks; block++) {
+        subset_block(s, (uint32_t)block, &from, &to);
         assert_int_equal(from % unit, 0);
         assert_true(from >= end && to > from && to <= total);
-        assert_true(block > 0 || from == 0);
-        assert_true(block + 1 < s->select.blocks || to == total);
-        if (block > 0 && block + 1 < s->select.blocks) {
-            int64_t parts = s->select.blocks - 2, part = inner / parts;
-            int64_t first = (int64_t)s->select.length + (block - 1) * part;
-            assert_true(from + unit * parts >= first && to <= first + part + unit * parts);
+        assert_true(!edge || block > 0 || from == 0);
+        assert_true(!edge || block + 1 < blocks || to == total);
+        assert_true(to - from == (int64_t)s->select.length || to == total);
+        if (block >= edge && block + edge < blocks) {
+            int64_t parts = blocks - 2 * edge, part = inner / parts;
+            int64_t first = edge * (int64_t)s->select.length + (block - edge) * part;
+            assert_true(from + unit * parts >= first &&
+                        to <= first + part + unit * parts + total % unit);
         }
         for (int64_t item = from; item < to; item++)
             assert_int_equal(subset_item(s, seen++), item);
@@ -45,7 +48,7 @@ static void subsets_are_sound(void **state)
 {
     (void)state;
     static const int64_t totals[] = {9, 10, 33, 100, 1000, 1021, 4096, 100001};
-    int drawn = 0;
+    int drawn = 0, few = 0;
     for (size_t t = 0; t < sizeof totals / sizeof *totals; t++) {
         for (int64_t unit = 1; unit <= 16; unit *= 2) {
             for (int64_t count = 1; count < 2 * totals[t]; count += 1 + count / 3) {
@@ -56,10 +59,11 @@ static void subsets_are_sound(void **state)
                 expect_sound(&s, totals[t], unit);
                 assert_true(s.count < totals[t]);
                 assert_true(s.count < count + unit && 2 * s.count >= count - count % unit);
+                few += s.select.blocks < 3;
             }
         }
     }
-    assert_true(drawn > 300);
+    assert_true(drawn > 300 && few > 50);
 }
 
 static void a_subset_that_is_everything_is_none(void **state)
@@ -68,8 +72,9 @@ static void a_subset_that_is_everything_is_none(void **state)
     struct subset s = {0};
     assert_false(subset_draw(&s, 100, 100, 1, 0));
     assert_false(subset_draw(&s, 100, 1000, 1, 0));
-    assert_false(subset_draw(&s, 100, 1, 1, 0));
-    assert_false(subset_draw(&s, 100, 31, 16, 0)); /* one unit */
+    assert_false(subset_draw(&s, 100, 0, 1, 0));
+    assert_false(subset_draw(&s, 100, 15, 16, 0)); /* less than a unit */
+    assert_false(subset_draw(&s, 1, 1, 1, 0));
     assert_false(subset_draw(&s, 100, 99, 16, 0)); /* six units of six */
     assert_false(subset_draw(&s, INT64_MAX / 2, 100, 1, 0));
     assert_true(subset_draw(&s, 100, 99, 1, 0));
@@ -107,6 +112,47 @@ static void all_items_have_their_turn(void **state)
     }
     assert_int_equal(times[0], 4000);
     assert_int_equal(times[1999], 4000);
+}
+
+/* Of few blocks, too: then the first and the last item have no place of their own. */
+static void all_of_few_have_their_turn(void **state)
+{
+    (void)state;
+    for (int64_t count = 1; count < 8; count++) {
+        int times[8] = {0}, twice = 0;
+        struct subset s = {0};
+        for (uint64_t seed = 0; seed < 800; seed++) {
+            assert_true(subset_draw(&s, 8, count, 1, seed * 77777));
+            assert_int_equal(s.count, count);
+            for (int64_t i = 0; i < s.count; i++)
+                twice += times[subset_item(&s, i)]++ > 799;
+        }
+        for (int i = 0; i < 8; i++) {
+            if (times[i] < 50 || (count < 3 && times[i] > 400))
+                fail_msg("of %d, item %d was seen %d times", (int)count, i, times[i]);
+        }
+        assert_int_equal(twice, 0);
+    }
+    struct subset s = {0};
+    int with_rest = 0;
+    for (uint64_t seed = 0; seed < 100; seed++) { /* one of four units, and two items more */
+        assert_true(subset_draw(&s, 34, 8, 8, seed));
+        expect_sound(&s, 34, 8);
+        with_rest += s.count == 10;
+        assert_true(s.count == (subset_item(&s, 0) == 24 ? 10 : 8));
+    }
+    assert_in_range(with_rest, 5, 50);
+}
+
+static void entries_go_with_their_items(void **state)
+{
+    (void)state;
+    struct subset s = {.share = 3, .linked = {[2] = true}};
+    assert_true(subset_draw(&s, 8, 2, 1, 5));
+    for (int64_t i = 0; i < 6; i++)
+        assert_int_equal(subset_entry(&s, 2, i), subset_item(&s, i / 3) * 3 + i % 3);
+    for (int64_t i = 0; i < 2; i++)
+        assert_int_equal(subset_entry(&s, 1, i), subset_item(&s, i));
 }
 
 static void launches_kernels_and_ranks_draw_differently(void **state)
@@ -266,6 +312,129 @@ static void odd_rows_are_cut_by_whole_words(void **state)
     expect_sound(&b.subset, 1000, 8);
 }
 
+/* ---- dims that go together ---- */
+
+#define ATTENTION(q, k, v, y, more)                                                                \
+    "kernel: k\n  signature: const f32 q" q ", const f32 k" k ", const f32 v" v ", f32 y" y more   \
+    "\n  reference: attention\n  bind: {scale: 1}\n"
+
+static void heads_are_cut_with_their_keys(void **state)
+{
+    (void)state;
+    const char *entry = ATTENTION("[1][64][24][16]", "[1][64][8][16]", "[1][64][8][16]",
+                                  "[1][64][24][16]", ", f32 lse[1][24][64]");
+    assert_string_equal(cut(entry, 5, 65536), "kv_heads"); /* 33536 each */
+    assert_int_equal(b.subset.count, 1);
+    assert_int_equal(b.subset.share, 3);
+    assert_string_equal(cut(entry, 5, 110000), "kv_heads");
+    assert_int_equal(b.subset.count, 3);
+    assert_int_equal(b.subset.total, 8);
+    expect_sound(&b.subset, 8, 1);
+    for (int i = 0; i < 5; i++) { /* q, k, v, y, lse in the order of the formals but for bias */
+        const struct bound_array *array = &b.array[i];
+        bool of_heads = i == 0 || i >= 3;
+        assert_int_equal(array->dim[array->axis], 8); /* of the launch, whatever it is called */
+        assert_int_equal(b.subset.linked[i + 1], of_heads);
+        int axis = b.subset.axis[i + 1];
+        assert_int_equal(axis, i == 4 ? 1 : 2);
+        assert_int_equal(b.call.tensor[i + 1].dim[axis], of_heads ? 9 : 3);
+    }
+    assert_int_equal(b.array[0].stride[b.array[0].axis], 48); /* of all three heads ... */
+    assert_int_equal(b.call.tensor[1].stride[2], 16);         /* ... and of one */
+    assert_int_equal(b.array[4].stride[b.array[4].axis], 192);
+    assert_int_equal(b.call.tensor[0].dim[1], 9); /* bias is absent */
+    assert_in_range(plan.bytes, 3 * 33536, 3 * 33536 + 64 * 64);
+}
+
+static void heads_that_lie_in_a_row_are_cut_too(void **state)
+{
+    (void)state;
+    /* torch's order, and the heads innermost, as FlashInfer's lse has them */
+    assert_string_equal(
+        cut(ATTENTION("[1][64:16][24:1024][16]", "[1][64:16][8:1024][16]", "[1][64:16][8:1024][16]",
+                      "[1][64:16][24:1024][16]", ", f32 lse[1][24:1][64:24]"),
+            5, 65536),
+        "kv_heads");
+    assert_int_equal(b.array[0].stride[b.array[0].axis], 3072);
+    assert_int_equal(b.array[4].stride[b.array[4].axis], 3);
+    assert_int_equal(b.subset.select.unit, 4); /* 12 bytes each */
+    assert_int_equal(b.subset.count, 4);
+    /* Heads with gaps between them have no group in one piece ... */
+    assert_string_equal(cut(ATTENTION("[1][64][24:20][16]", "[1][64][8][16]", "[1][64][8][16]",
+                                      "[1][64][24][16]", ""),
+                            4, 65536),
+                        "");
+    /* ... but where each stands alone that is no matter. */
+    assert_string_equal(cut(ATTENTION("[1][64][8:20][16]", "[1][64][8][16]", "[1][64][8][16]",
+                                      "[1][64][8][16]", ""),
+                            4, 65536),
+                        "kv_heads");
+    assert_int_equal(b.subset.share, 1);
+}
+
+static void what_fits_best_is_cut_first(void **state)
+{
+    (void)state;
+    const char *batches =
+        ATTENTION("[32][64][24][16]", "[32][64][8][16]", "[32][64][8][16]", "[32][64][24][16]", "");
+    assert_string_equal(cut(batches, 4, 4 << 20), "batch");
+    assert_null(b.subset.with);
+    assert_string_equal(cut(batches, 4, 300000),
+                        "batch"); /* four of 262144, or 1048576 of a head */
+    assert_string_equal(
+        cut(ATTENTION("[6][64][24][16]", "[6][64][8][16]", "[6][64][8][16]", "[6][64][24][16]", ""),
+            4, 300000),
+        "kv_heads"); /* 196608 of a head, 262144 of a batch, of which four are least */
+}
+
+static void heads_that_do_not_divide_are_whole(void **state)
+{
+    (void)state;
+    const char *uneven =
+        ATTENTION("[1][64][20][16]", "[1][64][8][16]", "[1][64][8][16]", "[1][64][20][16]", "");
+    assert_string_equal(cut(uneven, 4, 65536), "");
+    const char *one =
+        ATTENTION("[1][64][24][16]", "[1][64][1][16]", "[1][64][1][16]", "[1][64][24][16]", "");
+    assert_string_equal(cut(one, 4, 65536), "");
+    const char *fewer =
+        ATTENTION("[1][64][4][16]", "[1][64][8][16]", "[1][64][8][16]", "[1][64][4][16]", "");
+    assert_string_equal(cut(fewer, 4, 32768), "");
+}
+
+/* All memory is one allocation. */
+static CUresult attributes(unsigned count, CUpointer_attribute *wanted, void **into,
+                           CUdeviceptr address)
+{
+    (void)address;
+    for (unsigned i = 0; i < count; i++) {
+        if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+            *(CUdeviceptr *)into[i] = 1 << 20;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+            *(size_t *)into[i] = 16 << 20;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+            *(unsigned *)into[i] = CU_MEMORYTYPE_DEVICE;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT)
+            *(void **)into[i] = (void *)1;
+    }
+    return CUDA_SUCCESS;
+}
+
+/* Touched pages are copied whole, with all of their heads. */
+static void heads_inside_touched_pages_are_whole(void **state)
+{
+    (void)state;
+    cuda.cuPointerGetAttributes = attributes;
+    const char *paged = "kernel: k\n  signature: const f32 q[1][64][24][16],"
+                        " const f32 k[%s][8][8][16], const f32 v[%s][8][8][16],"
+                        " const i32 table[1][8], const i32 lengths[1], f32 y[1][64][24][16]\n"
+                        "  reference: attention_paged\n  bind: {scale: 1}\n";
+    char entry[400];
+    snprintf(entry, sizeof entry, paged, "8", "8");
+    assert_string_equal(cut(entry, 6, 65536), "kv_heads");
+    snprintf(entry, sizeof entry, paged, "@table", "@table");
+    assert_string_equal(cut(entry, 6, 65536), "");
+}
+
 /* ---- what it costs ---- */
 
 static void estimates_follow_the_size(void **state)
@@ -293,6 +462,8 @@ int main(void)
         cmocka_unit_test(a_subset_that_is_everything_is_none),
         cmocka_unit_test(the_seed_decides),
         cmocka_unit_test(all_items_have_their_turn),
+        cmocka_unit_test(all_of_few_have_their_turn),
+        cmocka_unit_test(entries_go_with_their_items),
         cmocka_unit_test(launches_kernels_and_ranks_draw_differently),
         cmocka_unit_test(rows_are_cut_where_there_are_many),
         cmocka_unit_test(columns_are_cut_where_rows_are_few),
@@ -300,6 +471,11 @@ int main(void)
         cmocka_unit_test(what_cannot_be_cut_is_whole),
         cmocka_unit_test(an_index_that_is_not_given_is_a_place),
         cmocka_unit_test(odd_rows_are_cut_by_whole_words),
+        cmocka_unit_test(heads_are_cut_with_their_keys),
+        cmocka_unit_test(heads_that_lie_in_a_row_are_cut_too),
+        cmocka_unit_test(what_fits_best_is_cut_first),
+        cmocka_unit_test(heads_that_do_not_divide_are_whole),
+        cmocka_unit_test(heads_inside_touched_pages_are_whole),
         cmocka_unit_test(estimates_follow_the_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

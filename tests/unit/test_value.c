@@ -205,6 +205,25 @@ static void of_a_subset_the_first_items_are_valid(void **state)
     assert_int_equal(b.narrow[0].all, many);
 }
 
+/* Heads and their kv heads go together, and only of all is known how. */
+static void of_groups_all_must_be_valid(void **state)
+{
+    (void)state;
+    const char *entry = "signature: const f32 q[1][64][24][16], const f32 k[1][64][8][16], const "
+                        "f32 v[1][64][8][16],"
+                        " const i32 n[2], f32 y[1][64][24][16]\n  reference: attention\n"
+                        "  bind: {scale: 1, heads: \"n[0]\", kv_heads: \"n[1]\"}\n";
+    expect_bound(bind_and_plan(entry, SIZES(8, 8, 8, 8, 8), PARAMS(&P, &A, &Q, &P, &A), 65536));
+    assert_string_equal(b.subset.with, "heads");
+    assert_int_equal(b.subset.share, 3);
+    expect_bound(read((uint64_t[]){24, 8}));
+    assert_int_equal(b.narrows, 0);
+    assert_int_equal(b.call.tensor[1].dim[2], 3);
+    expect_refusal(read((uint64_t[]){23, 8}), SKIP_SHAPE, "heads is 23 of 24 by 'n[0]' in memory");
+    expect_refusal(read((uint64_t[]){24, 7}), SKIP_SHAPE, "the check sees some kv_heads with");
+    expect_refusal(read((uint64_t[]){25, 8}), SKIP_SHAPE, "expected 0 to 24");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -217,6 +236,7 @@ int main(void)
         cmocka_unit_test(memory_says_how_many_items_are_valid),
         cmocka_unit_test(values_that_cannot_be_are_refused),
         cmocka_unit_test(of_a_subset_the_first_items_are_valid),
+        cmocka_unit_test(of_groups_all_must_be_valid),
     };
     return cmocka_run_group_tests(tests, NULL, bound_release);
 }

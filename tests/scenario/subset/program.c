@@ -6,6 +6,8 @@
  *               or few long ones: long (dense), apart
  *   layer_...   rows, six arrays
  *   flat_..., update_..., planes_...   one row, in place for update, two of them for planes
+ *   attention_..., varlen_...   one batch, 32 heads in groups that share the keys of 16; HOW
+ *               uneven: of 12
  *   HOW rare    many launches on new values, one of them with large values in every row
  */
 #include "common/program.h"
@@ -14,6 +16,7 @@
 
 enum { ROWS = 200, COLS = 33, PITCH = 43, COUNT = 6603, REPEAT = 4, LAUNCHES = 60, RARE = 45 };
 enum { LONG_ROWS = 12, LONG_COLS = 5004 };
+enum { TOKENS = 12, HEADS = 32, KV_HEADS = 16, DIM = 16 };
 
 static bool is(const char *prefix)
 {
@@ -36,7 +39,7 @@ static void spoil(CUdeviceptr array)
 /* Each launch on new values, so that one in place does not come to rest. */
 static void repeat(CUdeviceptr values, size_t count, unsigned grid, void **params)
 {
-    unsigned launches = how("rare") ? LAUNCHES : REPEAT;
+    unsigned launches = how("rare") ? LAUNCHES : is("varlen") ? REPEAT - 1 : REPEAT;
     for (unsigned i = 0; i < launches; i++) {
         fill(values, count, 100 + i);
         if (how("rare") && i == RARE)
@@ -79,6 +82,34 @@ static void flat(void)
     print_sum(word(0), y, COUNT * sizeof(float));
 }
 
+static void attention(void)
+{
+    int tokens = TOKENS, heads = HEADS, kv_heads = how("uneven") ? 12 : KV_HEADS;
+    float scale = 0.25f;
+    size_t count = TOKENS * HEADS * DIM;
+    CUdeviceptr q = upload(count, 1), k = upload(count, 2), v = upload(count, 3);
+    CUdeviceptr y = upload(count, 4), lse = upload(count, 5);
+    repeat(q, count, TOKENS * HEADS / 64,
+           (void *[]){&q, &k, &v, &y, &lse, &scale, &tokens, &heads, &kv_heads});
+    print_sum(word(0), y, count * sizeof(float));
+}
+
+static void varlen(void)
+{
+    int tokens = TOKENS, heads = HEADS, kv_heads = KV_HEADS, bounds[] = {0, 5, TOKENS};
+    float scale = 0.25f;
+    size_t count = TOKENS * HEADS * DIM;
+    CUdeviceptr q = upload(count, 1), k = upload(count, 2), v = upload(count, 3);
+    CUdeviceptr dy = upload(count, 4), lse = upload(count, 5), delta = upload(count, 6);
+    CUdeviceptr dq = upload(count, 7), dk = upload(count, 8), dv = upload(count, 9), starts;
+    CHECK(cuMemAlloc(&starts, sizeof bounds));
+    CHECK(cuMemcpyHtoD(starts, bounds, sizeof bounds));
+    repeat(q, count, TOKENS * HEADS / 64,
+           (void *[]){&q, &k, &v, &dy, &starts, &lse, &delta, &dq, &dk, &dv, &scale, &tokens,
+                      &heads, &kv_heads});
+    print_sum(word(0), dk, count * sizeof(float));
+}
+
 int main(int argc, char **argv)
 {
     start(argc, argv);
@@ -86,6 +117,10 @@ int main(int argc, char **argv)
         norms();
     else if (is("layer"))
         layers();
+    else if (is("attention"))
+        attention();
+    else if (is("varlen"))
+        varlen();
     else
         flat();
     finish();
