@@ -24,7 +24,8 @@
 // y = q scale - zero scale = (q - zero) scale, whichever the kernel prefers (Jacob et al. 2018); of
 // a cache in f8, whose heads lie side by side in a row, with group = their size
 REFERENCE_ONCE(dequantise, "in q[rows][cols], in scale[high][wide], in zero[high][wide] = 0, "
-                           "out y[rows][cols], int group = 0")
+                           "out y[rows][cols], int group = 0, each rows like high, "
+                           "each cols like wide")
 {
     const long long tall = QUANT_GROUP(high, rows, group), broad = QUANT_GROUP(wide, cols, group);
     ELEMENT(r, rows, c, cols)
@@ -37,7 +38,8 @@ REFERENCE_ONCE(dequantise, "in q[rows][cols], in scale[high][wide], in zero[high
 // q = x / scale + zero, or x scale + zero with `multiply`, rounded to nearest and clamped to what
 // q's dtype holds, or to -limit .. limit
 REFERENCE_ONCE(quantise, "in x[rows][cols], in scale[high][wide], in zero[high][wide] = 0, "
-                         "out q[rows][cols], real limit = 0, int group = 0, int multiply = 0")
+                         "out q[rows][cols], real limit = 0, int group = 0, int multiply = 0, "
+                         "each rows like high, each cols like wide")
 {
     const long long tall = QUANT_GROUP(high, rows, group), broad = QUANT_GROUP(wide, cols, group);
     const double top = limit.v > 0 ? limit.v : q.largest();
@@ -74,7 +76,7 @@ REFERENCE_ONCE(quantise_rows, "in x[rows][cols], in most[1] = 3e38, out q[rows][
 }
 
 // y = w, elements of blocks as numbers
-REFERENCE_ONCE(dequantise_blocks, "coded w[rows][cols], out y[rows][cols]")
+REFERENCE_ONCE(dequantise_blocks, "coded w[rows][cols], out y[rows][cols], each rows")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = w.step(r, c) + w.low(r, c);
 }
@@ -94,7 +96,8 @@ REFERENCE_ONCE(embedding_blocks,
 // y = x w^T + bias with w in blocks. Codes and what is common to a block are multiplied apart, as
 // llama.cpp's kernels do. x is of any usual dtype, or in q8_1 (mul_mat_vec_q): then what is common
 // to a block of 32 is multiplied by the sum that x brings along, taken before x was rounded
-REFERENCE_ONCE(linear_blocks, "coded x[m][k], coded w[n][k], in bias[n] = 0, out y[m][n]")
+REFERENCE_ONCE(linear_blocks, "coded x[m][k], coded w[n][k], in bias[n] = 0, out y[m][n], "
+                              "each m, each n")
 {
     const bool given = w.low_by_sum();
     SAMPLE(i, m * n, QUANT_BUDGET(k))
@@ -108,7 +111,7 @@ REFERENCE_ONCE(linear_blocks, "coded x[m][k], coded w[n][k], in bias[n] = 0, out
 // y = (x w^T) x_scale w_scale + bias over i8 with a sum in i32, which is exact; scales by row of x
 // and of w, or one for all (Dettmers et al. 2022)
 REFERENCE_ONCE(linear_int8, "in x[m][k], in w[n][k], in x_scale[xs] = 1, in w_scale[ws] = 1, "
-                            "in bias[n] = 0, out y[m][n]")
+                            "in bias[n] = 0, out y[m][n], each m like xs, each n like ws")
 {
     SAMPLE(i, m * n, QUANT_BUDGET(k))
     {
@@ -122,7 +125,8 @@ REFERENCE_ONCE(linear_int8, "in x[m][k], in w[n][k], in x_scale[xs] = 1, in w_sc
 // y = sum of x w x_scale w_scale + bias over f8, with scales as said above over x and w, such as
 // x_scale[m][k / 128] and w_scale[n / 128][k / 128] (DeepSeek-AI 2024)
 REFERENCE_ONCE(linear_f8, "in x[m][k], in w[n][k], in x_scale[xh][xw] = 1, "
-                          "in w_scale[wh][ww] = 1, in bias[n] = 0, out y[m][n], int group = 0")
+                          "in w_scale[wh][ww] = 1, in bias[n] = 0, out y[m][n], int group = 0, "
+                          "each m like xh, each n like wh")
 {
     const long long xr = QUANT_GROUP(xh, m, group), xc = QUANT_GROUP(xw, k, group);
     const long long wr = QUANT_GROUP(wh, n, group), wc = QUANT_GROUP(ww, k, group);

@@ -435,6 +435,48 @@ static void heads_inside_touched_pages_are_whole(void **state)
     assert_string_equal(cut(entry, 6, 65536), "");
 }
 
+static void scales_are_cut_with_their_rows(void **state)
+{
+    (void)state;
+    const char *int8 = "kernel: k\n  signature: const i8 x[512][16], const i8 w[8][16],"
+                       " const f32 x_scale[%s], f32 y[512][8]\n  reference: linear_int8\n";
+    char entry[300];
+    snprintf(entry, sizeof entry, int8, "512");
+    assert_string_equal(cut(entry, 4, 8192), "m");
+    assert_int_equal(b.subset.share, 1);
+    assert_int_equal(b.array[2].axis, 0);
+    assert_int_equal(b.call.tensor[2].dim[0], b.subset.count);
+    snprintf(entry, sizeof entry, int8, "1"); /* one for all */
+    assert_string_equal(cut(entry, 4, 8192), "m");
+    assert_null(b.subset.with);
+    assert_int_equal(b.array[2].axis, -1);
+    assert_int_equal(b.call.tensor[2].dim[0], 1);
+    snprintf(entry, sizeof entry, int8, "1024"); /* more than there are rows */
+    assert_string_equal(cut(entry, 4, 8192), "");
+    assert_string_equal(cut("kernel: k\n  signature: const i8 x[512][16], const i8 w[8][16],"
+                            " f32 y[512][8]\n  reference: linear_int8\n",
+                            3, 8192),
+                        "m"); /* none at all */
+}
+
+static void rows_of_blocks_are_cut(void **state)
+{
+    (void)state;
+    assert_string_equal(cut("kernel: k\n  signature: const q4_K w[512][512], f32 y[512][512]\n"
+                            "  reference: dequantise_blocks\n",
+                            2, 65536),
+                        "rows");
+    assert_int_equal(b.array[0].ndim, 2);
+    assert_int_equal(b.array[0].stride[0], 288); /* bytes: two blocks of 144 */
+    assert_int_equal(b.array[0].dim[1], 288);
+    assert_int_equal(b.call.tensor[0].dim[1], 512);
+    assert_string_equal(cut("kernel: k\n  signature: const f32 x[2][512], const q8_0 w[512][512],"
+                            " f32 y[2][512]\n  reference: linear_blocks\n",
+                            3, 65536),
+                        "n");
+    assert_int_equal(b.array[1].stride[0], 16 * 34);
+}
+
 /* ---- what it costs ---- */
 
 static void estimates_follow_the_size(void **state)
@@ -476,6 +518,8 @@ int main(void)
         cmocka_unit_test(what_fits_best_is_cut_first),
         cmocka_unit_test(heads_that_do_not_divide_are_whole),
         cmocka_unit_test(heads_inside_touched_pages_are_whole),
+        cmocka_unit_test(scales_are_cut_with_their_rows),
+        cmocka_unit_test(rows_of_blocks_are_cut),
         cmocka_unit_test(estimates_follow_the_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

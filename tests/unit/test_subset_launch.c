@@ -122,6 +122,26 @@ static const struct layout {
      "const i32 table[2][9], const i32 lengths[2], f32 y[2][3][16][8], "
      "reference: attention_paged, bind: {scale: 1}",
      6, false, 0},
+    {"const q4_K w[300][512], f32 y[300][512], reference: dequantise_blocks", 2, false, 0},
+    {"const q8_0 w[300:17][512], f32 y[300][512], reference: dequantise_blocks", 2, false, 0},
+    {"const f32 x[2][512], const q8_0 w[300][512], f32 y[2][300], reference: linear_blocks", 3,
+     false, 0},
+    {"const q8_1 x[300][512], const q8_0 w[8][512], f32 y[300][8], reference: linear_blocks", 3,
+     false, 0},
+    {"const i8 q[300][128], const f32 scale[300][4], f32 y[300][128], reference: dequantise", 3,
+     false, 0},
+    {"const i8 q[4][9600], const f32 scale[4][9600], const f32 zero[4][9600], f32 y[4][9600], "
+     "reference: dequantise",
+     4, false, 0},
+    {"const f32 x[300][128], const f32 scale[1], i8 q[300][128], "
+     "reference: quantise",
+     3, false, 0},
+    {"const i8 x[400][128], const i8 w[8][128], const f32 x_scale[400], const f32 w_scale[1], "
+     "f32 y[400][8], reference: linear_int8",
+     5, false, 0},
+    {"const f8e4m3 x[4][128], const f8e4m3 w[900][128], const f32 x_scale[4][4], "
+     "const f32 w_scale[900][4], f32 y[4][900], reference: linear_f8",
+     5, false, 0},
     {"inout f32 p[30000], const f32 g[30000], inout f32 m[30000], inout f32 v[30000], "
      "reference: adamw, bind: {lr: 1, beta1: 1, beta2: 1, eps: 1, decay: 0, c1: 1, c2: 1}",
      4, false, 0},
