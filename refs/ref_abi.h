@@ -30,7 +30,7 @@ enum {
     REF_POINT_MAY = 0x80,  /* beside the dtype of a point: it may be rounded there, or not */
     REF_THREADS = 256,     /* threads in a block of every reference kernel */
     REF_MAX_BLOCKS = 2048, /* blocks of one launch */
-    REF_BATCH = 8,         /* calls of one launch at most */
+    REF_BATCH = 16,        /* calls of one launch at most */
 };
 
 /*

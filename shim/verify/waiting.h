@@ -16,7 +16,7 @@
 enum { WAITING_PARTIES = 16 };
 
 /* A party is no larger than this: it holds the GPU for some tens of microseconds at most. */
-#define WAITING_BYTES (16ull << 20)
+#define WAITING_BYTES (18ull << 20)
 /* No check is held back for longer. */
 #define WAITING_HOLD_NS 20000000ll
 

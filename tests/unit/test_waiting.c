@@ -137,7 +137,9 @@ static void with_more_kinds_than_are_told_apart_nobody_waits(void **state)
 static void blocks_are_dealt_by_what_is_wanted(void **state)
 {
     (void)state;
-    static const uint32_t wanted[REF_BATCH] = {64, 256, 64, 128, 256, 1000, 64, 64}, most = 264;
+    static const uint32_t wanted[REF_BATCH] = {64, 256, 64,  128, 256, 1000, 64,  64,
+                                               64, 32,  128, 70,  300, 64,   256, 90};
+    const uint32_t most = 264;
     struct ref_batch batch = {0};
     struct ref_call call = {0};
     uint64_t all = 0;

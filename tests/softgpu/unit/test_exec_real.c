@@ -305,7 +305,7 @@ static void calls_of_one_launch_are_judged_apart(void **state)
             set_rows(bench_at(x), bench_at(y), c % 3);
             struct ref_call call = rows_call(x, y, answers + c * ROOM);
             call.sequence = 100 + c;
-            call.size[0] = REF_ROWS - c; /* the answer tells one call from another */
+            call.size[0] = REF_ROWS - c % 8; /* the answer tells one call from another */
             call.group = c & 1 ? REF_THREADS : 32;
             ref_batch_add(&batch, &call, 1 + (c * 5 + i) % 4);
         }
@@ -315,7 +315,7 @@ static void calls_of_one_launch_are_judged_apart(void **state)
         for (unsigned c = 0; c < REF_BATCH; c++) {
             const struct ref_verdict *v = bench_at(answers + c * ROOM);
             assert_int_equal(v->sequence, 100 + c);
-            assert_int_equal(v->checked, (REF_ROWS - c) * REF_COLS);
+            assert_int_equal(v->checked, (REF_ROWS - c % 8) * REF_COLS);
             assert_int_equal(v->violations, c % 3);
             assert_int_equal(v->refused, 0);
         }
