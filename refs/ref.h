@@ -174,30 +174,61 @@ template <class E, int D, int RANK, int AXIS, int W, class READ> struct ref_spot
     }
 };
 
-/* ref_judge_pack for bounds in f64, once in the code for each kind of place. */
-template <int RANK, int AXIS, int W>
-REF_SHARED bool ref_judge_wide(ref_hot<double> *hot, const ref_tensor *t,
-                               const ref_judge<double> *judge, const ref_place *place,
-                               const ref_real<double, W> *y)
+/* Where a pack stands, and what is known of its row. */
+struct ref_site {
+    const ref_call &call;
+    const ref_tensor &t;
+    ref_verdict *cold;
+    const ref_place &place;
+    long long terms;
+    int count;
+    bool masked;
+};
+
+/* Judges element by element what the hot path did not, where there is something to judge by. */
+template <int RANK, int AXIS, class E, int W>
+REF_FN void ref_judge_rest(ref_hot<E> &hot, const ref_site &site, const ref_real<E, W> &y)
 {
-    return ref_judge_pack<RANK, AXIS>(*hot, *t, *judge, *place, ref_unread(), *y);
+    ref_case slow;
+    slow.call = &site.call;
+    slow.t = &site.t;
+    slow.cold = site.cold;
+    slow.place = site.place;
+    slow.rank = RANK;
+    slow.axis = AXIS;
+    slow.masked = site.masked;
+    slow.terms = (double)site.terms;
+    slow.count = site.count;
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        slow.y[j] = y.v[j];
+        slow.e[j] = ref_finite(y.f[j]) ? (double)y.e[j] : ref_infinity();
+    }
+    uint64_t refused = site.cold->refused;
+    ref_judge_slowly(&slow);
+    hot.refused += (uint32_t)(site.cold->refused - refused);
+    site.cold->refused = refused;
 }
 
-template <int RANK, int AXIS, class READ, class E, int W>
-REF_FN bool ref_judge_hot(ref_hot<E> &hot, const ref_tensor &t, const ref_judge<E> &judge,
-                          const ref_place &place, const READ &read, const ref_real<E, W> &y)
+/* All of it for bounds in f64, once in the code for each kind of place. */
+template <int RANK, int AXIS, int W>
+REF_SHARED void ref_judge_wide(ref_hot<double> *hot, const ref_site *site,
+                               const ref_judge<double> *judge, const ref_real<double, W> *y)
 {
-    if constexpr (sizeof(E) == 8) {
-        ref_hot<E> figures = hot;
-        ref_judge<E> facts = judge;
-        ref_place copy = place;
-        ref_real<E, W> value = y;
-        bool right = ref_judge_wide<RANK, AXIS, W>(&figures, &t, &facts, &copy, &value);
-        hot = figures;
-        return right;
-    } else {
-        return ref_judge_pack<RANK, AXIS>(hot, t, judge, place, read, y);
-    }
+    if ((AXIS < 0 || site->count == W) &&
+        ref_judge_pack<RANK, AXIS>(*hot, site->t, *judge, site->place, ref_unread(), *y))
+        return;
+    if (site->t.got || site->call.store)
+        ref_judge_rest<RANK, AXIS>(*hot, *site, *y);
+}
+
+template <class E>
+REF_FN ref_judge<E> ref_judging(const ref_call &call, const ref_tensor &t, bool ready)
+{
+    if constexpr (sizeof(E) == 8)
+        return ref_judge_make_wide(&call, &t, ready);
+    else
+        return ref_judge_make<E>(call, t, ready);
 }
 
 /* An output; reading it as an input, before(...) gives the values before the launch and after(...)
@@ -216,7 +247,7 @@ template <class E, int D, int RANK> struct ref_out {
     REF_FN ref_out(ref_frame<E> &frame_, const ref_tensor &t_, bool hot)
         : frame(frame_), t(t_), given(t_.got != nullptr),
           scalars(ref_ready(&t_, t_.got, RANK, sizeof(E) == 8)),
-          judging(ref_judge_make<E>(frame_.call, t_, hot)), before(frame_, t_),
+          judging(ref_judging<E>(frame_.call, t_, hot)), before(frame_, t_),
           after(frame_, t_, t_.got, hot)
     {
     }
@@ -246,38 +277,36 @@ template <class E, int D, int RANK> struct ref_out {
     REF_FN void judge(const ref_place &place, int count, const READ &read,
                       const ref_real<E, W> &y) const
     {
-        if constexpr (AXIS >= 0) {
+        if constexpr (sizeof(E) == 8) {
+            ref_judge<E> facts = judging;
+            ref_place copy = place;
+            ref_real<E, W> value = y;
+            if constexpr (AXIS < 0)
+                facts.plain = plain_scalar();
+            ref_site site = {frame.call, t, frame.cold, copy, frame.terms, count, frame.masked};
+            ref_judge_wide<RANK, AXIS, W>(&frame.hot, &site, &facts, &value);
+            return;
+        } else if constexpr (AXIS >= 0) {
             if ((READ::read || count == W) &&
-                ref_judge_hot<RANK, AXIS>(frame.hot, t, judging, place, read, y))
+                ref_judge_pack<RANK, AXIS>(frame.hot, t, judging, place, read, y))
                 return;
         } else {
-            /* One number of a row may have another dtype than the rows. */
             ref_judge<E> any = judging;
-            any.plain = scalars && !frame.call.store && !t.accumulates;
-            if (ref_judge_hot<RANK, AXIS>(frame.hot, t, any, place, ref_unread(), y))
+            any.plain = plain_scalar();
+            if (ref_judge_pack<RANK, AXIS>(frame.hot, t, any, place, ref_unread(), y))
                 return;
         }
         if (!t.got && !frame.call.store)
             return;
-        ref_case slow;
-        slow.call = &frame.call;
-        slow.t = &t;
-        slow.cold = frame.cold;
-        slow.place = place;
-        slow.rank = RANK;
-        slow.axis = AXIS;
-        slow.masked = frame.masked;
-        slow.terms = (double)frame.terms;
-        slow.count = count;
-        REF_UNROLL
-        for (int j = 0; j < W; j++) {
-            slow.y[j] = y.v[j];
-            slow.e[j] = ref_finite(y.f[j]) ? (double)y.e[j] : ref_infinity();
-        }
-        uint64_t refused = frame.cold->refused;
-        ref_judge_slowly(&slow);
-        frame.hot.refused += (uint32_t)(frame.cold->refused - refused);
-        frame.cold->refused = refused;
+        ref_judge_rest<RANK, AXIS>(
+            frame.hot, {frame.call, t, frame.cold, place, frame.terms, count, frame.masked}, y);
+    }
+
+  private:
+    /* One number of a row may have another dtype than the rows. */
+    REF_FN bool plain_scalar() const
+    {
+        return scalars && !frame.call.store && !t.accumulates;
     }
 };
 
@@ -383,14 +412,20 @@ template <template <class, int> class Reference, class E, int D>
 REF_FN void ref_run(const ref_call &call)
 {
     ref_verdict cold;
-    ref_start_clock();
-    ref_start_peaks<E>();
-    ref_verdict_clear(&cold);
-    ref_frame<E> frame(call, &cold);
+    ref_hot<E> figures;
+    if constexpr (sizeof(E) == 8)
+        ref_begin_wide(&cold, &figures);
+    else
+        ref_begin<E>(&cold);
+    ref_frame<E> frame(call, &cold, &figures);
     Reference<E, D> self(frame);
     self.run();
-    ref_settle(&cold, frame.hot);
-    ref_finish(&call, &cold);
+    if constexpr (sizeof(E) == 8) {
+        ref_end_wide(&call, &cold, &figures);
+    } else {
+        ref_settle(&cold, frame.hot);
+        ref_finish(&call, &cold);
+    }
 }
 
 /* Blocks on a multiprocessor: more of them hide more latency, and leave each fewer registers. */
@@ -411,20 +446,30 @@ REF_FN void ref_run(const ref_call &call)
 
 #ifdef __CUDACC__
 /* The call that this block works on. It stays where it is, among the kernel's parameters. */
-REF_FN const ref_call &ref_own_call(const ref_batch &batch)
+REF_FN uint32_t ref_own_index(const ref_batch &batch)
 {
     uint32_t own = 0;
     REF_UNROLL
     for (uint32_t i = 1; i < REF_BATCH; i++)
         own += i < batch.calls && blockIdx.x >= batch.first[i];
-    return batch.call[own];
+    return own;
+}
+
+REF_SLOW uint32_t ref_own_index_slowly(const ref_batch *batch)
+{
+    return ref_own_index(*batch);
+}
+
+template <class E> REF_FN const ref_call &ref_own_call(const ref_batch &batch)
+{
+    return batch.call[sizeof(E) == 8 ? ref_own_index_slowly(&batch) : ref_own_index(batch)];
 }
 
 #define REF_KERNEL(name, suffix, E, D, blocks)                                                     \
     extern "C" __global__ void __launch_bounds__(REF_THREADS, blocks)                              \
         cuvet_ref_##name##suffix(const __grid_constant__ ref_batch batch)                          \
     {                                                                                              \
-        ref_run<reference_##name, E, D>(ref_own_call(batch));                                      \
+        ref_run<reference_##name, E, D>(ref_own_call<E>(batch));                                   \
     }
 #if REF_PART == REF_PART_HOT
 #define REF_ENTRY_ONCE(name)

@@ -207,4 +207,25 @@ static inline void ref_finish(const ref_call *call, ref_verdict *mine)
 
 #endif
 
+/* A thread's first deeds. */
+template <class E> REF_FN void ref_begin(ref_verdict *cold)
+{
+    ref_start_clock();
+    ref_start_peaks<E>();
+    ref_verdict_clear(cold);
+}
+
+/* The first and the last with bounds in f64, once in the code. */
+REF_SLOW void ref_begin_wide(ref_verdict *cold, ref_hot<double> *hot)
+{
+    ref_begin<double>(cold);
+    ref_hot_clear(*hot);
+}
+
+REF_SLOW void ref_end_wide(const ref_call *call, ref_verdict *cold, const ref_hot<double> *hot)
+{
+    ref_settle(cold, *hot);
+    ref_finish(call, cold);
+}
+
 #endif

@@ -1,19 +1,17 @@
 /*
- * ref_frame.h - what the macros of ref.h stand on: index spaces and how they are dealt to the grid,
- * the frame that a call runs in, and the reductions over a group of lanes or in one lane.
+ * ref_frame.h - what the macros of ref.h stand on: the frame that a call runs in, and the
+ * reductions over a group of lanes or in one lane.
  */
 #ifndef REFS_REF_FRAME_H
 #define REFS_REF_FRAME_H
 
 #include "ref_ahead.h"
 #include "ref_answer.h"
+#include "ref_space.h"
 
 enum {
     REF_GIVE_UP = 1024, /* refused accesses of one thread after which it stops */
 };
-
-/* No index space is larger: what is beyond comes from a broken call, not from a program. */
-#define REF_MAX_SPACE ((long long)1 << 44)
 
 /* SUM inside ROW and SAMPLE is taken over the group's lanes; inside EACH, ELEMENT or another
  * SUM, where lanes stand at different places, each lane takes its own whole sum. */
@@ -21,91 +19,6 @@ struct ref_group_scope {
 };
 struct ref_lane_scope {
 };
-
-/* ---------------------------------------------------------------------- index spaces */
-
-/* Packs of 0 .. n - 1, dealt to the lanes of a group. */
-template <class E> struct ref_packs {
-    static constexpr int width = ref_lanes<E>::count;
-    ref_pack<width> at;
-    long long n;
-    int step;
-
-    REF_FN ref_packs(long long n_, int lane, int lanes) : n(n_), step(lanes * width)
-    {
-        at.i = (long long)lane * width;
-        fit();
-    }
-    REF_FN void fit()
-    {
-        long long left = n - at.i;
-        at.count = left >= width ? width : (int)left;
-    }
-    REF_FN bool more() const
-    {
-        return at.i < n;
-    }
-    REF_FN void next()
-    {
-        at.i += step;
-        fit();
-    }
-};
-
-/* Items first .. end - 1, one for each group of the grid in turn. */
-struct ref_items {
-    long long at, end, step;
-};
-
-/* Packs of a rows x cols space, dealt to all threads of the grid. */
-template <class E> struct ref_cells {
-    static constexpr int width = ref_lanes<E>::count;
-    long long row, c, per_row, cols, left, step, step_rows, step_packs;
-
-    REF_FN ref_pack<width> pack() const
-    {
-        long long rest = cols - c * width;
-        return {c * width, rest >= width ? width : (int)rest};
-    }
-    REF_FN bool more() const
-    {
-        return left > 0;
-    }
-    REF_FN void next()
-    {
-        left -= step;
-        row += step_rows;
-        c += step_packs;
-        if (c >= per_row) {
-            c -= per_row;
-            row++;
-        }
-    }
-};
-
-/* The part of 0 .. n - 1 that belongs to this launch; both products stay below 2^63. */
-REF_FN ref_items ref_piece(const ref_call &call, long long n)
-{
-    ref_items items = {0, n, 1};
-    if (call.pieces <= 1)
-        return items;
-    long long pieces = call.pieces, piece = call.piece;
-    long long share = n / pieces, rest = n % pieces;
-    items.at = share * piece + rest * piece / pieces;
-    items.end = share * (piece + 1) + rest * (piece + 1) / pieces;
-    return items;
-}
-
-/* One of `budget` strata of 0 .. total - 1, and in it a place drawn by (seed, k). */
-REF_FN long long ref_draw(uint64_t seed, long long k, long long total, long long budget)
-{
-    if (total <= budget)
-        return k;
-    long long share = total / budget, rest = total % budget;
-    long long first = k * share + (k < rest ? k : rest);
-    uint64_t length = (uint64_t)(share + (k < rest));
-    return first + (long long)ref_high_product(ref_random(seed, (uint64_t)k), length);
-}
 
 /* Sums of values, magnitudes and errors. */
 template <class E> struct ref_sums {
@@ -115,23 +28,12 @@ template <class E> struct ref_sums {
 
 /* --------------------------------------------------------------------- one reference */
 
-/* Whether arrays can have these dims: their product leaves room, so that formulas may multiply. */
-REF_FN bool ref_sane_dims(const ref_call &call, int dims)
-{
-    double product = 1;
-    bool sane = true;
-    for (int i = 0; i < dims; i++) {
-        sane = sane && call.size[i] >= 0;
-        product *= call.size[i] > 0 ? (double)call.size[i] : 1;
-    }
-    return sane && product < 0x1p62;
-}
-
 /* What all references share: the call, this thread's place in it, and its figures. */
-template <class E> struct ref_frame {
-    const ref_call &call;
+template <class E> struct ref_frame : ref_dealer<E> {
+    using ref_dealer<E>::call;
+    using ref_dealer<E>::hot;
+    using ref_dealer<E>::space;
     ref_verdict *cold;
-    ref_hot<E> hot;
     ref_rules<E> k;
     E sum_unit; /* lambda u */
     int lane, lanes;
@@ -140,11 +42,10 @@ template <class E> struct ref_frame {
     bool masked;     /* this row is, by the last MASKED */
     bool sane;       /* and they are such as arrays can have */
 
-    REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_)
-        : call(call_), cold(cold_), dims(0), terms(0), masked(false), sane(true)
+    /* `figures` are its own where bounds are in f64. */
+    REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_, ref_hot<E> *figures)
+        : ref_dealer<E>(call_, figures), cold(cold_), dims(0), terms(0), masked(false), sane(true)
     {
-        hot.max_abs = hot.max_rel = hot.max_ratio = hot.sum_square = hot.sum_signed = 0;
-        hot.checked = hot.refused = hot.wide = hot.unmeasured = 0;
         double u = call.unit_roundoff + 1.1102230246251565e-16, rho = call.input_roundoff;
         k.u = (E)u;
         k.u1 = (E)(u + rho);
@@ -165,22 +66,16 @@ template <class E> struct ref_frame {
     REF_FN void expect_dims(int count)
     {
         dims = count;
-        sane = ref_sane_dims(call, count);
+        if constexpr (sizeof(E) == 8)
+            sane = ref_sane_dims_wide(&call, count);
+        else
+            sane = ref_sane_dims(call, count);
         hot.refused += !sane;
     }
 
     REF_FN long long size(int i) const
     {
         return sane || i >= dims ? call.size[i] : 0;
-    }
-
-    /* An index space that a formula made too large or negative is empty, and refused. */
-    REF_FN long long space(long long n)
-    {
-        if (n >= 0 && n <= REF_MAX_SPACE)
-            return n;
-        hot.refused++;
-        return 0;
     }
 
     REF_FN bool lost() const
@@ -222,13 +117,10 @@ template <class E> struct ref_frame {
 
     REF_FN ref_items items(long long n)
     {
-        ref_items it = ref_piece(call, space(n));
-#ifdef __CUDACC__
-        int groups = REF_THREADS / lanes;
-        it.at += (long long)(blockIdx.x - call.first_block) * groups + threadIdx.x / lanes;
-        it.step = (long long)call.blocks * groups;
-#endif
-        return it;
+        if constexpr (sizeof(E) == 8)
+            return ref_deal_items_wide(&call, &hot, n, lanes);
+        else
+            return this->deal_items(n, lanes);
     }
 
     REF_FN ref_packs<E> packs(long long n)
@@ -238,23 +130,10 @@ template <class E> struct ref_frame {
 
     REF_FN ref_cells<E> cells(long long rows, long long cols)
     {
-        ref_cells<E> it;
-        it.cols = space(cols);
-        it.per_row = it.cols / it.width + (it.cols % it.width != 0);
-        bool fits = (double)rows * (double)it.per_row <= (double)REF_MAX_SPACE;
-        ref_items mine = ref_piece(call, space(fits ? rows * it.per_row : -1));
-        it.step = 1;
-#ifdef __CUDACC__
-        mine.at += (long long)(blockIdx.x - call.first_block) * REF_THREADS + threadIdx.x;
-        it.step = (long long)call.blocks * REF_THREADS;
-#endif
-        long long per_row = it.per_row > 0 ? it.per_row : 1;
-        it.left = mine.end - mine.at;
-        it.row = mine.at / per_row;
-        it.c = mine.at % per_row;
-        it.step_rows = it.step / per_row;
-        it.step_packs = it.step % per_row;
-        return it;
+        if constexpr (sizeof(E) == 8)
+            return ref_deal_cells_wide(&call, &hot, rows, cols);
+        else
+            return this->deal_cells(rows, cols);
     }
 
     REF_FN long long sampled(long long total, long long budget)

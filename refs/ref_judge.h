@@ -94,6 +94,42 @@ REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bo
     return judge;
 }
 
+/* With bounds in f64 once in the code. */
+REF_SLOW ref_judge<double> ref_judge_make_wide(const ref_call *call, const ref_tensor *t,
+                                               bool ready)
+{
+    return ref_judge_make<double>(*call, *t, ready);
+}
+
+template <class E> REF_FN void ref_hot_clear(ref_hot<E> &hot)
+{
+    hot.max_abs = hot.max_rel = hot.max_ratio = hot.sum_square = hot.sum_signed = 0;
+    hot.checked = hot.refused = hot.wide = hot.unmeasured = 0;
+}
+
+/*
+ * A thread's call and its figures: a part of its frame, in registers. Figures with bounds in f64
+ * stand in local memory, which functions that are calls there add to.
+ */
+template <class E> struct ref_figures {
+    const ref_call &call;
+    ref_hot<E> hot;
+
+    REF_FN ref_figures(const ref_call &call_, ref_hot<E> *) : call(call_)
+    {
+        ref_hot_clear(hot);
+    }
+};
+
+template <> struct ref_figures<double> {
+    const ref_call &call;
+    ref_hot<double> &hot;
+
+    REF_FN ref_figures(const ref_call &call_, ref_hot<double> *own) : call(call_), hot(*own)
+    {
+    }
+};
+
 /* ---------------------------------------------------------------- element by element */
 
 /* One element on its way through the slow path. */

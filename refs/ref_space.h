@@ -1,0 +1,173 @@
+/*
+ * ref_space.h - index spaces, and how they are dealt to the grid.
+ */
+#ifndef REFS_REF_SPACE_H
+#define REFS_REF_SPACE_H
+
+#include "ref_judge.h"
+
+/* No index space is larger: what is beyond comes from a broken call, not from a program. */
+#define REF_MAX_SPACE ((long long)1 << 44)
+
+/* Whether arrays can have these dims: their product leaves room, so that formulas may multiply. */
+REF_FN bool ref_sane_dims(const ref_call &call, int dims)
+{
+    double product = 1;
+    bool sane = true;
+    for (int i = 0; i < dims; i++) {
+        sane = sane && call.size[i] >= 0;
+        product *= call.size[i] > 0 ? (double)call.size[i] : 1;
+    }
+    return sane && product < 0x1p62;
+}
+
+REF_SLOW bool ref_sane_dims_wide(const ref_call *call, int dims)
+{
+    return ref_sane_dims(*call, dims);
+}
+
+/* Packs of 0 .. n - 1, dealt to the lanes of a group. */
+template <class E> struct ref_packs {
+    static constexpr int width = ref_lanes<E>::count;
+    ref_pack<width> at;
+    long long n;
+    int step;
+
+    REF_FN ref_packs(long long n_, int lane, int lanes) : n(n_), step(lanes * width)
+    {
+        at.i = (long long)lane * width;
+        fit();
+    }
+    REF_FN void fit()
+    {
+        long long left = n - at.i;
+        at.count = left >= width ? width : (int)left;
+    }
+    REF_FN bool more() const
+    {
+        return at.i < n;
+    }
+    REF_FN void next()
+    {
+        at.i += step;
+        fit();
+    }
+};
+
+/* Items first .. end - 1, one for each group of the grid in turn. */
+struct ref_items {
+    long long at, end, step;
+};
+
+/* Packs of a rows x cols space, dealt to all threads of the grid. */
+template <class E> struct ref_cells {
+    static constexpr int width = ref_lanes<E>::count;
+    long long row, c, per_row, cols, left, step, step_rows, step_packs;
+
+    REF_FN ref_pack<width> pack() const
+    {
+        long long rest = cols - c * width;
+        return {c * width, rest >= width ? width : (int)rest};
+    }
+    REF_FN bool more() const
+    {
+        return left > 0;
+    }
+    REF_FN void next()
+    {
+        left -= step;
+        row += step_rows;
+        c += step_packs;
+        if (c >= per_row) {
+            c -= per_row;
+            row++;
+        }
+    }
+};
+
+/* The part of 0 .. n - 1 that belongs to this launch; both products stay below 2^63. */
+REF_FN ref_items ref_piece(const ref_call &call, long long n)
+{
+    ref_items items = {0, n, 1};
+    if (call.pieces <= 1)
+        return items;
+    long long pieces = call.pieces, piece = call.piece;
+    long long share = n / pieces, rest = n % pieces;
+    items.at = share * piece + rest * piece / pieces;
+    items.end = share * (piece + 1) + rest * (piece + 1) / pieces;
+    return items;
+}
+
+/* Deals a call's index spaces to the threads of the grid. */
+template <class E> struct ref_dealer : ref_figures<E> {
+    using ref_figures<E>::ref_figures;
+    using ref_figures<E>::call;
+    using ref_figures<E>::hot;
+
+    /* An index space that a formula made too large or negative is empty, and refused. */
+    REF_FN long long space(long long n)
+    {
+        if (n >= 0 && n <= REF_MAX_SPACE)
+            return n;
+        hot.refused++;
+        return 0;
+    }
+
+    REF_FN ref_items deal_items(long long n, [[maybe_unused]] int lanes)
+    {
+        ref_items it = ref_piece(call, space(n));
+#ifdef __CUDACC__
+        int groups = REF_THREADS / lanes;
+        it.at += (long long)(blockIdx.x - call.first_block) * groups + threadIdx.x / lanes;
+        it.step = (long long)call.blocks * groups;
+#endif
+        return it;
+    }
+
+    REF_FN ref_cells<E> deal_cells(long long rows, long long cols)
+    {
+        ref_cells<E> it;
+        it.cols = space(cols);
+        it.per_row = it.cols / it.width + (it.cols % it.width != 0);
+        bool fits = (double)rows * (double)it.per_row <= (double)REF_MAX_SPACE;
+        ref_items mine = ref_piece(call, space(fits ? rows * it.per_row : -1));
+        it.step = 1;
+#ifdef __CUDACC__
+        mine.at += (long long)(blockIdx.x - call.first_block) * REF_THREADS + threadIdx.x;
+        it.step = (long long)call.blocks * REF_THREADS;
+#endif
+        long long per_row = it.per_row > 0 ? it.per_row : 1;
+        it.left = mine.end - mine.at;
+        it.row = mine.at / per_row;
+        it.c = mine.at % per_row;
+        it.step_rows = it.step / per_row;
+        it.step_packs = it.step % per_row;
+        return it;
+    }
+};
+
+/* The same with bounds in f64, once in the code. */
+REF_SLOW ref_items ref_deal_items_wide(const ref_call *call, ref_hot<double> *hot, long long n,
+                                       int lanes)
+{
+    return ref_dealer<double>(*call, hot).deal_items(n, lanes);
+}
+
+REF_SLOW ref_cells<double> ref_deal_cells_wide(const ref_call *call, ref_hot<double> *hot,
+                                               long long rows, long long cols)
+{
+    return ref_dealer<double>(*call, hot).deal_cells(rows, cols);
+}
+
+/* One of `budget` strata of 0 .. total - 1, and in it a place drawn by (seed, k). */
+REF_FN long long ref_draw(uint64_t seed, long long k, long long total, long long budget)
+{
+    if (total <= budget)
+        return k;
+    long long share = total / budget, rest = total % budget;
+    long long first = k * share + (k < rest ? k : rest);
+    uint64_t length = (uint64_t)(share + (k < rest));
+    return first + (long long)ref_high_product(ref_random(seed, (uint64_t)k), length);
+}
+
+#endif
