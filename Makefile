@@ -251,9 +251,9 @@ $(GENCODES): FORCE | $(READY)
 	$(quiet)new=$@.$$$$; $(GENCODE_SCRIPT) '$(NVCC)' '$(CUVET_ARCHS)' '$(CUVET_PTX)' '$(FRONTS)' > $$new && \
 	    if cmp -s $$new $@; then rm $$new; else mv $$new $@; fi
 
-# The references are most of the build's time. Each function that the wide kernels call stands in the machine code
-# once (tools/dev/fatbin-shared). They spend their own time on f64 arithmetic, so the front-end optimises them less
-# where nvcc can be told so; the others would take up to a fifth longer that way.
+# The references are most of the build's time. Each function that their kernels call stands in the machine code once
+# (tools/dev/fatbin-shared). The wide kernels spend their own time on f64 arithmetic, so the front-end optimises
+# them less where nvcc can be told so; the others would take up to a fifth longer that way.
 FASTER = $(shell $(NVCC) --help | grep -q -e --Ofast-compile && echo --Ofast-compile=min)
 $(GEN)/refs.fatbin: DEVICE_FLAGS += -DREF_PART=1
 $(GEN)/refs_wide.fatbin: DEVICE_FLAGS += -DREF_PART=2 $(FASTER)
@@ -281,9 +281,7 @@ $(GEN)/snapshot.fatbin: shim/device/snapshot.cu $(GEN)/gencode-snapshot
 	$(nvcc_fatbin)
 $(GEN)/outlier.fatbin: shim/device/outlier.cu $(GEN)/gencode-outlier
 	$(nvcc_fatbin)
-$(GEN)/refs.fatbin: refs/refs.cu $(GEN)/ref_formals.h $(GEN)/gencode
-	$(nvcc_fatbin)
-$(GEN)/refs_wide.fatbin: refs/refs.cu $(GEN)/ref_formals.h $(GEN)/gencode \
+$(GEN)/refs.fatbin $(GEN)/refs_wide.fatbin: refs/refs.cu $(GEN)/ref_formals.h $(GEN)/gencode \
     tools/dev/fatbin-shared
 	$(nvcc_fatbin_shared)
 else

@@ -58,10 +58,9 @@ static enum skip check_extents(const struct ticket *ticket, struct error *why)
 
 static enum skip too_large(const struct ticket *ticket, struct error *why)
 {
-    error_set(why, STATUS_FULL,
-              "a snapshot of %llu bytes does not fit CUVET_MEMORY (%llu bytes for one)",
-              (unsigned long long)ticket->plan.bytes,
-              (unsigned long long)ticket->side->arena_bytes);
+    error_set(
+        why, STATUS_FULL, "a snapshot of %llu bytes does not fit CUVET_MEMORY (%llu bytes for one)",
+        (unsigned long long)ticket->plan.bytes, (unsigned long long)ticket->side->arena_bytes);
     return SKIP_TOO_LARGE;
 }
 
