@@ -213,13 +213,21 @@ static enum status check_each(const struct cursor *in, const char *at,
     return STATUS_OK;
 }
 
+/* The next word, or an empty one, and where it begins. */
+static enum status take_word(struct cursor *in, char name[FORMAL_NAME], const char **start)
+{
+    cursor_space(in);
+    *start = in->at;
+    return cursor_word(in, name);
+}
+
+/* The dim that comes next, in *size; `what` was expected. */
 static enum status take_size(struct cursor *in, const struct formals *formals, const char *what,
                              int *size)
 {
     char name[FORMAL_NAME];
-    cursor_space(in);
-    const char *start = in->at;
-    enum status status = cursor_word(in, name);
+    const char *start;
+    enum status status = take_word(in, name, &start);
     if (status)
         return status;
     *size = formals_find(formals, name) ? -1 : find_size(formals, name);
@@ -349,9 +357,8 @@ static enum status take_slot(struct cursor *in, const struct formals *formals, b
                              const char *what, int *slot)
 {
     char name[FORMAL_NAME];
-    cursor_space(in);
-    const char *start = in->at;
-    enum status status = cursor_word(in, name);
+    const char *start;
+    enum status status = take_word(in, name, &start);
     if (status)
         return status;
     const struct formal *formal = formals_find(formals, name);
@@ -365,10 +372,9 @@ static enum status take_slot(struct cursor *in, const struct formals *formals, b
 static enum status take_scale(struct cursor *in, const struct formals *formals, int *slot)
 {
     char name[FORMAL_NAME];
-    cursor_space(in);
-    const char *start = in->at;
+    const char *start;
     *slot = -1;
-    enum status status = cursor_word(in, name);
+    enum status status = take_word(in, name, &start);
     const struct formal *formal = status ? NULL : formals_find(formals, name);
     if (formal && formal->kind == FORMAL_REAL)
         *slot = formal->slot;

@@ -55,8 +55,7 @@ static bool read_copies(const struct side *side, struct check *check)
     if (begin == end)
         return true;
     if (check->reserved) {
-        check->arena =
-            side->reserve_base + reserve_place(side->reserve, check->end, check->arena_bytes);
+        check->arena = side_reserved_at(side, check);
         return true;
     }
     check->begin = offset_of(begin, *side->tail);

@@ -466,6 +466,11 @@ void side_reclaim(struct side *side, const struct check *check)
                      __ATOMIC_RELEASE);
 }
 
+CUdeviceptr side_reserved_at(const struct side *side, const struct check *check)
+{
+    return side->reserve_base + reserve_place(side->reserve, check->end, check->arena_bytes);
+}
+
 void side_release(struct side *side, struct check *check)
 {
     atomic_fetch_and(&side->submitted[check->slot / 64], ~((uint64_t)1 << check->slot % 64));

@@ -152,6 +152,8 @@ void side_submit(struct side *side, struct check *check, enum check_state state)
 int side_next_submitted(struct side *side, uint32_t from);
 /* The snapshot's bytes are free again. Collector only, after the seal and before side_release. */
 void side_reclaim(struct side *side, const struct check *check);
+/* Where the snapshot of a check with room of the reserve lies. Any thread. */
+CUdeviceptr side_reserved_at(const struct side *side, const struct check *check);
 /* Ends a check: its slot is free again. */
 void side_release(struct side *side, struct check *check);
 

@@ -87,6 +87,8 @@ bool snapshot_short_describe(struct side *side, struct check *check,
     struct reserve_room room;
     if (plan->has_before || plan->touches || check->gate == GATE_OUTLIER || check->projection.made)
         return false;
+    if (check->arena_bytes > SNAPSHOT_PIECES * SNAPSHOT_CHUNK) /* no need to count pieces */
+        return false;
     *pieces = snapshot_pieces(check, plan, call->piece, SNAPSHOT_PIECES);
     if (*pieces <= 0 || !reserve_take(side->reserve, check->arena_bytes, &room))
         return false;
@@ -94,8 +96,7 @@ bool snapshot_short_describe(struct side *side, struct check *check,
     check->begin = room.begin;
     check->end = room.end;
     snapshot_header_of(side, check, &call->header);
-    call->header.base =
-        side->reserve_base + reserve_place(side->reserve, room.end, check->arena_bytes);
+    call->header.base = side_reserved_at(side, check);
     call->reserve = (struct snapshot_reserve *)(uintptr_t)side->reserve_seen;
     call->needs = room.needs;
     return true;
