@@ -58,6 +58,14 @@ template <class... I> REF_FN int ref_count_of(const I &...index)
     return count;
 }
 
+/* std::conditional, which NVRTC has no header for. */
+template <bool YES, class A, class B> struct ref_choose {
+    typedef A type;
+};
+template <class A, class B> struct ref_choose<false, A, B> {
+    typedef B type;
+};
+
 /* Whether a tensor goes the hot path of a kernel for dtype D. */
 template <class E, int D, int RANK>
 REF_FN bool ref_hot_tensor(const ref_tensor &t, const void *base)
@@ -93,10 +101,13 @@ template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
         if constexpr ((ref_by<I>::grouped || ...)) {
             return this->template part<false>(REF_VALUE, index...);
         } else {
-            ref_exact<E, ref_width<I...>()> x;
+            constexpr int axis = ref_axis<I...>(), width = ref_width<I...>();
+            constexpr bool dense = D != DTYPE_NONE && axis == RANK - 1;
+            typename ref_choose<dense, ref_narrow<E, width>, ref_exact<E, width>>::type x;
             x.k = frame.k;
-            frame.hot.refused += (uint32_t)ref_load<D, RANK, ref_axis<I...>(), OPTIONAL>(
-                t, base, ready, absent, ref_place_of(index...), ref_count_of(index...), x.v, x.f);
+            frame.hot.refused += (uint32_t)ref_load<D, RANK, axis, OPTIONAL>(
+                t, base, ready, absent, ref_place_of(index...), ref_count_of(index...), frame.ahead,
+                x.v, x.f);
             return x;
         }
     }
@@ -204,6 +215,8 @@ REF_FN void ref_judge_rest(ref_hot<E> &hot, const ref_site &site, const ref_real
         slow.y[j] = y.v[j];
         slow.e[j] = ref_finite(y.f[j]) ? (double)y.e[j] : ref_infinity();
     }
+    if (hot.slow++ == 0)
+        ref_verdict_clear(site.cold);
     uint64_t refused = site.cold->refused;
     ref_judge_slowly(&slow);
     hot.refused += (uint32_t)(site.cold->refused - refused);
@@ -258,7 +271,8 @@ template <class E, int D, int RANK> struct ref_out {
         constexpr int axis = ref_axis<I...>(), width = ref_width<I...>();
         const ref_place place = ref_place_of(index...);
         const int count = ref_count_of(index...);
-        const auto read = ref_read_early<E, D, RANK, axis, width>(t, judging, place, count);
+        const auto read =
+            ref_read_early<E, D, RANK, axis, width>(t, judging, place, count, frame.ahead);
         return ref_spot<E, D, RANK, axis, width, decltype(read)>{
             *this, place, count, axis >= 0 || frame.lane == 0, read};
     }
@@ -322,8 +336,7 @@ template <class E, int D, int RANK> struct ref_out {
 
 #define ROW(r, n)                                                                                  \
     for (ref_items ref_it = REF_FRAME.items(n);                                                    \
-         ref_it.at < ref_it.end && REF_FRAME.group_goes_on() &&                                    \
-         REF_FRAME.template begin<D>(ref_it);                                                      \
+         ref_it.at < ref_it.end && REF_FRAME.group_goes_on() && REF_FRAME.begin();                 \
          ref_it.at += ref_it.step)                                                                 \
         if (const long long r = ref_it.at; true)                                                   \
             if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)
@@ -414,18 +427,16 @@ REF_FN void ref_run(const ref_call &call)
     ref_verdict cold;
     ref_hot<E> figures;
     if constexpr (sizeof(E) == 8)
-        ref_begin_wide(&cold, &figures);
+        ref_begin_wide(&figures);
     else
-        ref_begin<E>(&cold);
+        ref_begin<E>();
     ref_frame<E> frame(call, &cold, &figures);
     Reference<E, D> self(frame);
     self.run();
-    if constexpr (sizeof(E) == 8) {
-        ref_end_wide(&call, &cold, &figures);
-    } else {
-        ref_settle(&cold, frame.hot);
-        ref_finish(&call, &cold);
-    }
+    if constexpr (sizeof(E) == 8)
+        ref_close_wide(&call, &cold, &figures);
+    else
+        ref_close(&call, &cold, frame.hot);
 }
 
 /* Blocks on a multiprocessor: more of them hide more latency, and leave each fewer registers. */
@@ -445,7 +456,6 @@ REF_FN void ref_run(const ref_call &call)
 #define REF_PART_WIDE 2
 
 #ifdef __CUDACC__
-/* The call that this block works on. It stays where it is, among the kernel's parameters. */
 REF_FN uint32_t ref_own_index(const ref_batch &batch)
 {
     uint32_t own = 0;
@@ -460,9 +470,27 @@ REF_SLOW uint32_t ref_own_index_slowly(const ref_batch *batch)
     return ref_own_index(*batch);
 }
 
+/* The call that this block works on, in shared memory: among the kernel's parameters each of its
+ * facts would be waited for in turn. */
+REF_FN const ref_call &ref_shared_call(const ref_batch &batch)
+{
+    __shared__ ref_call own;
+    static_assert(sizeof own % 8 == 0 && sizeof own / 8 <= REF_THREADS, "a word for each thread");
+    const uint64_t *from;
+    asm("mov.u64 %0, %1;" : "=l"(from) : "l"(&batch.call[ref_own_index(batch)]));
+    if (threadIdx.x < sizeof own / 8)
+        ((uint64_t *)&own)[threadIdx.x] = from[threadIdx.x];
+    __syncthreads();
+    return own;
+}
+
+/* Kernels with bounds in f64 are short of nothing but code: there it stays where it is. */
 template <class E> REF_FN const ref_call &ref_own_call(const ref_batch &batch)
 {
-    return batch.call[sizeof(E) == 8 ? ref_own_index_slowly(&batch) : ref_own_index(batch)];
+    if constexpr (sizeof(E) == 8)
+        return batch.call[ref_own_index_slowly(&batch)];
+    else
+        return ref_shared_call(batch);
 }
 
 #define REF_KERNEL(name, suffix, E, D, blocks)                                                     \

@@ -5,8 +5,8 @@
 #ifndef REFS_REF_FRAME_H
 #define REFS_REF_FRAME_H
 
-#include "ref_ahead.h"
 #include "ref_answer.h"
+#include "ref_function.h"
 #include "ref_space.h"
 
 enum {
@@ -35,7 +35,8 @@ template <class E> struct ref_frame : ref_dealer<E> {
     using ref_dealer<E>::space;
     ref_verdict *cold;
     ref_rules<E> k;
-    E sum_unit; /* lambda u */
+    E sum_unit;      /* lambda u */
+    long long ahead; /* elements from a lane's pack to its next */
     int lane, lanes;
     int dims;        /* how many of call.size are dims of arrays */
     long long terms; /* of the longest sum since the item began */
@@ -44,7 +45,8 @@ template <class E> struct ref_frame : ref_dealer<E> {
 
     /* `figures` are its own where bounds are in f64. */
     REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_, ref_hot<E> *figures)
-        : ref_dealer<E>(call_, figures), cold(cold_), dims(0), terms(0), masked(false), sane(true)
+        : ref_dealer<E>(call_, figures), cold(cold_), ahead(0), dims(0), terms(0), masked(false),
+          sane(true)
     {
         double u = call.unit_roundoff + 1.1102230246251565e-16, rho = call.input_roundoff;
         k.u = (E)u;
@@ -93,21 +95,11 @@ template <class E> struct ref_frame : ref_dealer<E> {
 #endif
     }
 
-    /* An item of SAMPLE or ELEMENT: true. */
+    /* An item of ROW, SAMPLE or ELEMENT: true. */
     REF_FN bool begin()
     {
         terms = 0;
         return true;
-    }
-
-    /* An item of ROW, in a kernel for dtype D. */
-    template <int D> REF_FN bool begin([[maybe_unused]] const ref_items &rows)
-    {
-#ifdef __CUDACC__
-        if constexpr (D != DTYPE_NONE)
-            ref_fetch_ahead(&call, rows.at + rows.step, lane, lanes);
-#endif
-        return begin();
     }
 
     REF_FN void note_terms(long long n)
@@ -117,6 +109,7 @@ template <class E> struct ref_frame : ref_dealer<E> {
 
     REF_FN ref_items items(long long n)
     {
+        ahead = lanes * ref_packs<E>::width;
         if constexpr (sizeof(E) == 8)
             return ref_deal_items_wide(&call, &hot, n, lanes);
         else
@@ -130,6 +123,7 @@ template <class E> struct ref_frame : ref_dealer<E> {
 
     REF_FN ref_cells<E> cells(long long rows, long long cols)
     {
+        ahead = (long long)call.blocks * REF_THREADS * ref_packs<E>::width;
         if constexpr (sizeof(E) == 8)
             return ref_deal_cells_wide(&call, &hot, rows, cols);
         else
@@ -251,6 +245,9 @@ template <class A, class E, int W> struct ref_term {
 template <class E, int W> struct ref_term<ref_exact<E, W>, E, W> {
     typedef ref_exact<E, W> type;
 };
+template <class E, int W> struct ref_term<ref_narrow<E, W>, E, W> {
+    typedef ref_narrow<E, W> type;
+};
 
 /* A whole pack by halves, so that no long chain of additions forms. */
 template <class A, class E = typename A::element> REF_FN ref_sums<E> ref_add_pack(const A &x)
@@ -357,11 +354,13 @@ template <class E>
 template <class F>
 REF_FN ref_real<E, 1> ref_frame<E>::most(ref_group_scope, long long n, const F &term)
 {
+    typedef decltype(term(packs(n).at, ref_lane_scope())) term_type;
+    typedef typename ref_term<term_type, E, ref_packs<E>::width>::type pack;
     double v = -ref_infinity();
     E e = 0;
     bool nan = false;
     for (ref_packs<E> it = packs(n); it.more() && !lost(); it.next()) {
-        ref_real<E, ref_packs<E>::width> x = term(it.at, ref_lane_scope());
+        const pack x(term(it.at, ref_lane_scope()));
         if (it.at.count == it.width && ref_raise_pack(x, v, e))
             continue;
         REF_UNROLL

@@ -51,6 +51,7 @@ template <class E> struct ref_hot {
     E max_abs, sum_square, sum_signed;
     E max_rel, max_ratio; /* good to a thousandth */
     uint32_t checked, refused, wide, unmeasured;
+    uint32_t slow; /* packs that were judged slowly; none: the ref_verdict is still to be cleared */
 };
 
 /*
@@ -104,7 +105,7 @@ REF_SLOW ref_judge<double> ref_judge_make_wide(const ref_call *call, const ref_t
 template <class E> REF_FN void ref_hot_clear(ref_hot<E> &hot)
 {
     hot.max_abs = hot.max_rel = hot.max_ratio = hot.sum_square = hot.sum_signed = 0;
-    hot.checked = hot.refused = hot.wide = hot.unmeasured = 0;
+    hot.checked = hot.refused = hot.wide = hot.unmeasured = hot.slow = 0;
 }
 
 /*
@@ -490,10 +491,10 @@ constexpr bool ref_reads_early = sizeof(E) == 4 && D != DTYPE_NONE &&AXIS == RAN
 
 template <class E, int D, int RANK, int AXIS, int W>
 REF_FN auto ref_read_early(const ref_tensor &t, const ref_judge<E> &judge, const ref_place &place,
-                           int count)
+                           int count, long long ahead)
 {
     if constexpr (ref_reads_early<E, D, RANK, AXIS>)
-        return ref_read_pack<D, RANK, W>(t, t.got, judge.plain & (count == W), place);
+        return ref_read_pack<D, RANK, W>(t, t.got, judge.plain & (count == W), place, ahead);
     else
         return ref_unread();
 }
@@ -505,8 +506,8 @@ REF_FN bool ref_read_got(const ref_unread &, const ref_tensor &t, const ref_judg
 {
     if (!judge.plain || !ref_within<RANK, AXIS, W>(t, place))
         return false;
-    return ref_load<DTYPE_NONE, RANK, AXIS, false>(t, t.got, judge.plain, (E)0, place, W, v, f) ==
-           0;
+    return ref_load<DTYPE_NONE, RANK, AXIS, false>(t, t.got, judge.plain, (E)0, place, W, 0, v,
+                                                   f) == 0;
 }
 
 template <int RANK, int AXIS, class E, int D, int W>

@@ -15,127 +15,7 @@
 #define REFS_REF_TENSOR_H
 
 #include "ref_blocks.h"
-
-/* Lanes of a pack: 16 bytes of bf16; half of that where the bound is f64 and registers dear. */
-#ifdef __CUDACC__
-#ifndef REF_LANES
-#define REF_LANES 8
-#endif
-template <class E> struct ref_lanes {
-    static constexpr int count = REF_LANES;
-};
-template <> struct ref_lanes<double> {
-    static constexpr int count = 4;
-};
-#else
-#ifndef REF_HOST_LANES /* 8 exercises the packs of the GPU on the host */
-#define REF_HOST_LANES 1
-#endif
-template <class E> struct ref_lanes {
-    static constexpr int count = REF_HOST_LANES;
-};
-#endif
-
-/* Consecutive indices i .. i + count - 1 of one axis; count < W only in the last pack of a row. */
-template <int W> struct ref_pack {
-    long long i;
-    int count;
-};
-
-template <int W> REF_FN ref_pack<W> operator+(const ref_pack<W> &c, long long shift)
-{
-    return {(long long)((uint64_t)c.i + (uint64_t)shift), c.count};
-}
-
-template <int W> REF_FN ref_pack<W> operator-(const ref_pack<W> &c, long long shift)
-{
-    return {(long long)((uint64_t)c.i - (uint64_t)shift), c.count};
-}
-
-/* A place in a tensor: its indices, and which of them is the pack (none: -1). */
-struct ref_place {
-    long long at[REF_MAX_DIMS];
-};
-
-/* A pack of columns divided by a number: lane j stands at (at.i + j) / by. */
-template <int W> struct ref_groups {
-    ref_pack<W> at;
-    long long by;
-};
-
-template <int W> REF_FN ref_groups<W> operator/(const ref_pack<W> &c, long long by)
-{
-    return {c, by > 1 ? by : 1};
-}
-
-/* The kinds of index. */
-template <class I> struct ref_index {
-    static constexpr int lanes = 0;
-    REF_FN static long long first(const I &i)
-    {
-        return i;
-    }
-    REF_FN static int count(const I &)
-    {
-        return 1;
-    }
-};
-template <int W> struct ref_index<ref_pack<W>> {
-    static constexpr int lanes = W;
-    REF_FN static long long first(const ref_pack<W> &c)
-    {
-        return c.i;
-    }
-    REF_FN static int count(const ref_pack<W> &c)
-    {
-        return c.count;
-    }
-};
-
-template <int W> struct ref_index<ref_groups<W>> : ref_index<ref_pack<W>> {
-    REF_FN static long long first(const ref_groups<W> &c)
-    {
-        return c.at.i;
-    }
-    REF_FN static int count(const ref_groups<W> &c)
-    {
-        return c.at.count;
-    }
-};
-
-template <class I> struct ref_by {
-    static constexpr bool grouped = false;
-    REF_FN static long long size(const I &)
-    {
-        return 1;
-    }
-};
-template <int W> struct ref_by<ref_groups<W>> {
-    static constexpr bool grouped = true;
-    REF_FN static long long size(const ref_groups<W> &c)
-    {
-        return c.by;
-    }
-};
-
-/* Position of the pack among the indices, and its lanes. */
-template <class... I> REF_FN constexpr int ref_axis()
-{
-    const int lanes[] = {ref_index<I>::lanes..., 0};
-    for (int k = 0; k < (int)sizeof...(I); k++)
-        if (lanes[k] > 0)
-            return k;
-    return -1;
-}
-
-template <class... I> REF_FN constexpr int ref_width()
-{
-    const int lanes[] = {ref_index<I>::lanes..., 0};
-    int width = 1;
-    for (int k = 0; k < (int)sizeof...(I); k++)
-        width = lanes[k] > 0 ? lanes[k] : width;
-    return width;
-}
+#include "ref_pack.h"
 
 /* Offset of the last element by `rank` indices at the ends of their ranges; < 0: too far. */
 REF_FN long long ref_reach(const ref_tensor &t, int rank)
@@ -489,14 +369,28 @@ __device__ const uint4 ref_nowhere[2] = {};
 static const uint32_t ref_nowhere[8] = {};
 #endif
 
+/* A line below `end` on its way into the GPU's cache: a hint, and nothing waits for it. No branch
+ * in C++, behind which the next load would stand. */
+REF_FN void ref_fetch_ahead([[maybe_unused]] const char *at, [[maybe_unused]] const char *end)
+{
+#ifdef __CUDACC__
+    asm volatile("{ .reg .pred near;\n"
+                 "  setp.lt.u64 near, %0, %1;\n"
+                 "  @near prefetch.global.L2 [%0]; }" ::"l"(at),
+                 "l"(end));
+#endif
+}
+
 /*
  * A pack of a ready and dense tensor of dtype D, without a branch, so that the loads of a formula
  * all start before the first of them is waited for. The last pack of a row is read whole: behind
- * a row there is room for a pack (ref_tensor.bytes).
+ * a row there is room for a pack (ref_tensor.bytes). Of arrays with rows the lane's next pack,
+ * `ahead` elements further, is sent for as well: there are too few lanes on a multiprocessor for
+ * others to fill the time that memory takes.
  */
 template <int D, int RANK, int W>
 REF_FN ref_words<D, W> ref_read_pack(const ref_tensor &t, const void *base, bool ready,
-                                     const ref_place &place)
+                                     const ref_place &place, [[maybe_unused]] long long ahead)
 {
     constexpr int bytes = D == DTYPE_F32 ? 4 : 2;
     ref_words<D, W> x;
@@ -511,6 +405,8 @@ REF_FN ref_words<D, W> ref_read_pack(const ref_tensor &t, const void *base, bool
     const char *at = (const char *)base + offset * bytes;
     ok &= ((uint64_t)at & 15) == 0; /* a formula may shift its pack */
     ref_read_whole(ok ? at : (const char *)ref_nowhere, x.word);
+    if constexpr (RANK > 1)
+        ref_fetch_ahead(at + ahead * bytes, ok ? (const char *)base + t.bytes : nullptr);
     x.ok = ok;
     return x;
 }
@@ -519,9 +415,9 @@ REF_FN ref_words<D, W> ref_read_pack(const ref_tensor &t, const void *base, bool
  * here. */
 template <int D, int RANK, bool OPTIONAL, class E, int W>
 REF_FN int ref_load_dense(const ref_tensor &t, const void *base, bool ready, E absent,
-                          const ref_place &place, double (&v)[W], E (&f)[W])
+                          const ref_place &place, long long ahead, double (&v)[W], E (&f)[W])
 {
-    const ref_words<D, W> x = ref_read_pack<D, RANK, W>(t, base, ready, place);
+    const ref_words<D, W> x = ref_read_pack<D, RANK, W>(t, base, ready, place, ahead);
     ref_widen(x, f);
     REF_UNROLL
     for (int j = 0; j < W; j++) {
@@ -557,7 +453,8 @@ REF_SHARED int ref_load_wide(const ref_tensor *t, const void *base, int ready,
  */
 template <int D, int RANK, int AXIS, bool OPTIONAL, class E, int W>
 REF_FN int ref_load(const ref_tensor &t, const void *base, bool ready, E absent,
-                    const ref_place &place, int count, double (&v)[W], E (&f)[W])
+                    const ref_place &place, int count, [[maybe_unused]] long long ahead,
+                    double (&v)[W], E (&f)[W])
 {
     if constexpr (sizeof(E) == 8) {
         double out[W];
@@ -568,7 +465,7 @@ REF_FN int ref_load(const ref_tensor &t, const void *base, bool ready, E absent,
             v[j] = f[j] = out[j];
         return refused;
     } else if constexpr (D != DTYPE_NONE && AXIS == RANK - 1) {
-        return ref_load_dense<D, RANK, OPTIONAL>(t, base, ready, absent, place, v, f);
+        return ref_load_dense<D, RANK, OPTIONAL>(t, base, ready, absent, place, ahead, v, f);
     } else if (D == DTYPE_NONE && ready && count == W && ref_within<RANK, AXIS, W>(t, place)) {
         long long step = AXIS < 0 ? 1 : t.stride[AXIS < 0 ? 0 : AXIS];
         ref_fetch_usual(t, base, ref_offset<RANK>(t, place), step, f);

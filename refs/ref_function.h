@@ -1,0 +1,138 @@
+/* ref_function.h - exp, log, sqrt and their like on numbers that carry error bounds. */
+#ifndef REFS_REF_FUNCTION_H
+#define REFS_REF_FUNCTION_H
+
+#include "ref_value.h"
+
+/* One lane on its way through a function. */
+template <class E> struct ref_lane {
+    double v;
+    E f, e;
+};
+
+template <class Function, class A, class R = ref_same<A>> REF_FN R ref_map(const A &a)
+{
+    typedef typename R::element E;
+    R r;
+    r.k = a.k;
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        ref_lane<E> x = {a.value(j), a.shadow(j), a.error(j)};
+        ref_lane<E> y = Function::at(x, r.k);
+        r.v[j] = y.v;
+        r.f[j] = ref_shadow(y.f, r.k);
+        r.e[j] = ref_finite(r.f[j]) || !ref_finite(y.f) ? y.e : (E)ref_infinity();
+    }
+    return r;
+}
+
+/*
+ * e^x: the argument's error counts in full, |x| u of it for the reduction (ex2 of a rounded
+ * x log2 e), and 4 u for ex2.approx (2 ulp). e^d - 1 <= d + d^2 for d up to 1.7. The clamp keeps
+ * 0 * Inf out of masked rows, where x is -Inf and the answer exactly 0.
+ */
+struct ref_exp_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        E f = ref_rough_exp(x.f);
+        E rel = ref_less(x.e + k.u * (ref_abs(x.f) + 4), (E)1e18);
+        return {ref_exponential(E(0), x.v), f, f * (rel + rel * rel) + k.tiny};
+    }
+};
+
+/* ln x: 4 u relative, and 8 u absolute, since lg2.approx is good to 2^-22 absolute around 1. */
+struct ref_log_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = ref_logarithm(E(0), x.v);
+        E f = (E)v;
+        E carried = x.e > 0 ? x.e / (x.f - x.e) : (E)0;
+        carried = carried >= 0 ? carried : (E)ref_infinity();
+        return {v, f, carried + k.u * (4 * ref_abs(f) + 8)};
+    }
+};
+
+/* sqrt: 4 u for sqrt.approx; near 0 the error of x counts by its own root. */
+struct ref_sqrt_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = sqrt(x.v);
+        E f = (E)v, floor = (E)sqrt((double)x.e);
+        E carried = x.e > 0 ? x.e / ref_more(f, floor) : (E)0;
+        carried = ref_finite(x.e) ? carried : x.e;
+        return {v, f, carried + (4 * k.u * f + k.tiny)};
+    }
+};
+
+/* 1 / sqrt: 6 u, so that a division of sqrt.approx passes as well as rsqrt.approx. */
+struct ref_rsqrt_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = 1 / sqrt(x.v);
+        E f = (E)v;
+        E share = x.e > 0 ? x.e / x.f : (E)0;
+        E rel = share < 1 ? share / (2 - 2 * share) : (E)ref_infinity();
+        return {v, f, f * (rel + 6 * k.u) + k.tiny};
+    }
+};
+
+/* 1 / (1 + e^-x): slope s (1 - s) for the argument's error and the exp's, 8 u for the rest. */
+struct ref_sigmoid_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = ref_logistic(E(0), x.v);
+        E f = ref_rough_inverse(1 + ref_rough_exp(-x.f));
+        E reach = ref_less(ref_abs(x.f), (E)1e4);
+        E carried = f * (1 - f) * (x.e + k.u * (reach + 4));
+        return {v, f, carried + (8 * k.u * f + k.tiny)};
+    }
+};
+
+/*
+ * tanh: 4 u absolute, not relative, for it is commonly made of a sigmoid or an exp; 2^-11 of
+ * tanh.approx is not allowed. The slope is 1 - t^2.
+ */
+struct ref_tanh_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = ref_tangent(E(0), x.v);
+        E f = 1 - 2 * ref_rough_inverse(1 + ref_rough_exp(2 * x.f));
+        E slope = ref_abs((1 - f) * (1 + f)) + 4 * k.u;
+        return {v, f, slope * ref_less(x.e, (E)1e18) + 4 * k.u};
+    }
+};
+
+/* erf: 4 u (libdevice: 2 ulp); the slope is 2 / sqrt(pi) e^-x^2. */
+struct ref_erf_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = ref_error_function(E(0), x.v);
+        E f = (E)v;
+        E slope = (E)1.1284 * ref_rough_exp(-x.f * x.f) + 4 * k.u;
+        return {v, f, slope * ref_less(x.e, (E)1e18) + (4 * k.u * ref_abs(f) + k.tiny)};
+    }
+};
+
+struct ref_abs_function {
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &)
+    {
+        return {ref_abs(x.v), ref_abs(x.f), x.e};
+    }
+};
+
+#define REF_FUNCTION(name)                                                                         \
+    template <class A, class R = ref_same<A>> REF_FN R name(const A &a)                            \
+    {                                                                                              \
+        return ref_map<ref_##name##_function>(a);                                                  \
+    }
+REF_FUNCTION(exp)
+REF_FUNCTION(log)
+REF_FUNCTION(sqrt)
+REF_FUNCTION(rsqrt)
+REF_FUNCTION(sigmoid)
+REF_FUNCTION(tanh)
+REF_FUNCTION(erf)
+REF_FUNCTION(abs)
+#undef REF_FUNCTION
+
+#endif
