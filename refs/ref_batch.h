@@ -35,4 +35,25 @@ static inline uint32_t ref_batch_share(uint64_t wanted, uint64_t all, uint32_t m
     return share ? (uint32_t)share : 1;
 }
 
+/*
+ * Lanes that should share a row where `blocks` blocks work on the call: a warp's, as long as there
+ * are rows enough to keep at least half of the warps busy, for its lanes wait for nobody; or a
+ * block's. Rows of 1024 elements or less leave most of a block idle; of those with more than 8192 a
+ * warp each are more than the GPU's cache holds until the warps come to them again. The rows are
+ * those of the first array.
+ */
+static inline uint32_t ref_batch_group(const struct ref_call *call, uint32_t blocks)
+{
+    const struct ref_tensor *first = &call->tensor[0];
+    int64_t columns = first->ndim ? first->dim[first->ndim - 1] : 1;
+    double rows = 1;
+    for (int i = 0; i + 1 < first->ndim; i++)
+        rows *= (double)first->dim[i];
+    if (columns <= 1024)
+        return 32;
+    if (columns > 8192)
+        return REF_THREADS;
+    return rows >= (double)call->pieces * blocks * (REF_THREADS / 64) ? 32 : REF_THREADS;
+}
+
 #endif

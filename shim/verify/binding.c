@@ -339,10 +339,6 @@ static void finish_call(struct evaluation *e)
     call->pieces = 1;
     call->masked_rows = tolerance->masked_rows;
     memcpy(call->point, e->plan->point, sizeof call->point);
-    /* Rows longer than this keep a whole block busy; shorter ones leave most of it idle. */
-    const struct ref_tensor *first = &call->tensor[0];
-    int64_t columns = first->ndim ? first->dim[first->ndim - 1] : 1;
-    call->group = columns > 1024 ? REF_THREADS : 32;
 }
 
 enum skip binding_make(const struct kernel_spec *spec, const struct launch *launch,

@@ -130,6 +130,7 @@ static void add_call(struct side *side, struct ref_batch *launch, struct lane *l
 {
     struct ref_call *own = ref_batch_add(launch, call, blocks);
     lane->sequence = atomic_fetch_add(&side->sequence, 1);
+    own->group = ref_batch_group(call, blocks);
     own->sequence = lane->sequence;
     own->partial = (struct ref_verdict *)(uintptr_t)lane->partial + own->first_block;
     own->answer = (struct ref_verdict *)(uintptr_t)lane->answer_device;
@@ -179,9 +180,11 @@ enum status replay_prepare(struct side *side, struct check *check, struct error 
     return check->reference ? STATUS_OK : STATUS_DRIVER;
 }
 
+/* Half as many bytes again are no reason for one more, which begins and ends as they all do. */
 static int piece_count(const struct check *check)
 {
-    return 1 + (int)(check->arena_bytes / piece_bytes);
+    uint64_t pieces = (check->arena_bytes + piece_bytes / 2) / piece_bytes;
+    return pieces > 1 ? (int)pieces : 1;
 }
 
 bool replay_alone(const struct check *check)

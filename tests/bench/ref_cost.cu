@@ -233,7 +233,7 @@ static void launch_batch(CUfunction function, ref_batch &batch)
 
 static void launch(CUfunction function, ref_call call, size_t bytes)
 {
-    call.pieces = 1 + (int)(bytes / PIECE);
+    call.pieces = std::max(1, (int)((bytes + PIECE / 2) / PIECE));
     for (call.piece = 0; call.piece < call.pieces; call.piece++) {
         ref_batch batch = {};
         ref_batch_add(&batch, &call, wanted_blocks(function, bytes));

@@ -48,7 +48,6 @@ static void a_row_kernel_is_bound(void **state)
     assert_null(call->tensor[0].in);
     assert_true(call->unit_roundoff == 0x1p-24 && call->lambda == 8);
     assert_true(call->input_roundoff == 0 && call->underflow == 0x1p-126);
-    assert_int_equal(call->group, 32);
     assert_int_equal(call->pieces, 1);
 }
 
@@ -68,7 +67,6 @@ static void parameters_may_come_packed(void **state)
     assert_int_equal(binding_make(r.spec, &launch, &b, NULL), SKIP_NONE);
     assert_int_equal(b.call.size[1], 2000);
     assert_int_equal(b.call.size[0], 1); /* a dim of 1 before the only one */
-    assert_int_equal(b.call.group, REF_THREADS);
     launch.packed_bytes = 20;
     why = (struct error){0};
     expect_refusal(binding_make(r.spec, &launch, &b, &why), SKIP_LAYOUT,

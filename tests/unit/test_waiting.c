@@ -166,6 +166,32 @@ static void blocks_are_dealt_by_what_is_wanted(void **state)
     assert_int_equal(ref_batch_share(1, 1000000, most), 1); /* nobody gets none */
 }
 
+/* Columns and rows of the first array, pieces, blocks: lanes of a row. */
+static void a_row_has_a_warp_where_there_are_rows_enough(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t rows, columns;
+        int32_t pieces;
+        uint32_t blocks, lanes;
+    } cases[] = {
+        {1, 1024, 1, 264, 32},    {1, 1025, 1, 264, REF_THREADS},
+        {1056, 4096, 1, 264, 32}, {1055, 4096, 1, 264, REF_THREADS},
+        {128, 4096, 1, 16, 32},   {2048, 4096, 2, 264, REF_THREADS},
+        {8192, 8192, 1, 264, 32}, {8192, 8193, 1, 264, REF_THREADS},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ref_call call = {.pieces = cases[i].pieces};
+        call.tensor[0].ndim = 3;
+        call.tensor[0].dim[0] = 1;
+        call.tensor[0].dim[1] = cases[i].rows;
+        call.tensor[0].dim[2] = cases[i].columns;
+        assert_int_equal(ref_batch_group(&call, cases[i].blocks), cases[i].lanes);
+    }
+    struct ref_call scalar = {.pieces = 1};
+    assert_int_equal(ref_batch_group(&scalar, 64), 32);
+}
+
 #define TEST(name) cmocka_unit_test_setup(name, clear)
 
 int main(void)
@@ -180,6 +206,7 @@ int main(void)
         TEST(who_is_to_be_alone_is_and_waits_for_nobody),
         TEST(with_more_kinds_than_are_told_apart_nobody_waits),
         TEST(blocks_are_dealt_by_what_is_wanted),
+        TEST(a_row_has_a_warp_where_there_are_rows_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
