@@ -175,16 +175,39 @@ REF_FN float ref_rough_inverse(float x)
 #endif
 }
 
-/* 1 / b to 1e-16 without the library's slow path; exact at 0, Inf and NaN. */
+#ifdef __CUDA_ARCH__
+/* 1 / b to a thousandth of a thousandth, exact at 0, Inf and NaN. */
+REF_FN double ref_first_inverse(double b)
+{
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(b));
+    return y;
+}
+
+REF_FN double ref_better_inverse(double b, double y)
+{
+    double miss = fma(-b, y, 1.0);
+    return fma(y, fma(miss, miss, miss), y);
+}
+#endif
+
+/* 1 / b to 1e-16 for finite b from 2^-1000 on. */
+REF_FN double ref_normal_inverse(double b)
+{
+#ifdef __CUDA_ARCH__
+    return ref_better_inverse(b, ref_first_inverse(b));
+#else
+    return 1 / b;
+#endif
+}
+
+/* The same without the library's slow path; exact at 0, Inf and NaN. */
 REF_FN double ref_inverse(float, double b)
 {
 #ifdef __CUDA_ARCH__
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(b));
+    double y = ref_first_inverse(b);
     uint32_t exponent = (uint32_t)__double2hiint(b) & 0x7ff00000u;
-    double miss = fma(-b, y, 1.0);
-    double better = fma(y, fma(miss, miss, miss), y);
-    return exponent - 1 < 0x7fefffffu ? better : y;
+    return exponent - 1 < 0x7fefffffu ? ref_better_inverse(b, y) : y;
 #else
     return 1 / b;
 #endif
@@ -355,10 +378,10 @@ template <class E> REF_FN double ref_logistic(E width, double x)
 
 /* tanh |x| = (e^2|x| - 1) / (e^2|x| + 1), which does not cancel near 0; 1 in a double from 20 on.
  */
-REF_FN double ref_tangent(float width, double x)
+REF_FN double ref_tangent(float, double x)
 {
     double growth = ref_growth(2.0 * ref_abs(x));
-    double near = growth * ref_inverse(width, growth + 2.0);
+    double near = growth * ref_normal_inverse(growth + 2.0);
     return ref_with_sign(ref_abs(x) > 20 ? 1.0 : near, x);
 }
 

@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rare", "gate",
+PARTS = ("host", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "rare", "gate",
          "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
@@ -293,6 +293,30 @@ def bench_steps(args, kinds):
                 "  %d MISMATCHES" % row["mismatch"] if row["mismatch"] else ""))
 
 
+def bench_rates(args):
+    """In one process, so that a difference of a thousandth shows: processes of one program differ by a hundredth."""
+    rates = ["0"] + args.samples
+    settings = {"CUVET_CONFIG": os.path.join(HERE, "step.yaml"), "CUVET_BUDGET": "off", "CUVET_OUTLIER": "off"}
+    for kind, title in (("prefill", "4096 tokens"), ("decode", "8 tokens")):
+        ratios = {rate: [] for rate in rates}
+        times = {rate: [] for rate in rates}
+        for number in range(args.rounds):
+            folder = os.path.join(args.build, "reports", "rates-%s-%d" % (kind, number))
+            shutil.rmtree(folder, ignore_errors=True)
+            out, _ = run([sys.executable, os.path.join(HERE, "step.py"), "rates", kind] + rates,
+                         Variant("rates", **settings).environment(args, folder))
+            for row in json_lines(out):
+                for rate in rates:
+                    times[rate] += row[rate]
+                    ratios[rate] += [one / none for one, none in zip(row[rate], row["0"])]
+        print("\nrates: a step of %s at several sampling rates in one process (%d processes, medians of turns)" % (
+            title, args.rounds))
+        print("  %-8s %10s %9s %17s" % ("p", "us a step", "to p = 0", "middle half"))
+        for rate in rates:
+            low, middle, high = statistics.quantiles(ratios[rate], n=4)
+            print("  %-8s %10.1f %8.3fx %8.3f-%-8.3f" % (rate, statistics.median(times[rate]), middle, low, high))
+
+
 def bench_interpreter(args):
     out, _ = run([os.path.join(args.build, "interpreter"), args.ptx], {})
     print("\ninterpreter: PTX of the rmsnorm reference on one thread, best of 5; a thread instruction is one of")
@@ -413,7 +437,7 @@ def main():
     args.softgpu = os.path.abspath(args.softgpu or os.path.join(os.path.dirname(args.lib), "softgpu"))
     os.makedirs(args.build, exist_ok=True)
     parts, start = args.only or PARTS, time.time()
-    if not args.no_make and set(parts) - {"interpreter", "gate", "hook", "rare"}:
+    if not args.no_make and set(parts) - {"interpreter", "gate", "hook", "rare", "rates"}:
         build_programs(args)
     for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("hook", bench_hook), ("host", bench_host),
                         ("callback", bench_callback), ("copy", bench_copy),
@@ -426,6 +450,9 @@ def main():
                                      ("sync", "stream")) if part in parts]
     if kinds:
         bench_steps(args, kinds)
+    if "rates" in parts:
+        bench_rates(args)
+        sys.stdout.flush()
     if "rare" in parts:
         bench_rare(args)
     print("\n%.0f s" % (time.time() - start))

@@ -8,8 +8,13 @@ Kinds, each with a kernel of its own name so that the journal tells them apart:
     stream    4096 tokens, stream.synchronize() after each step
 
 Prints one JSON line: kind -> {median, p10, p90} in microseconds a step.
+
+    step.py rates KIND P...    under cuvet: the same at each sampling probability, in turns
+
+JSON line: P -> microseconds a step, one number a turn.
 """
 
+import ctypes
 import json
 import sys
 import time
@@ -99,8 +104,43 @@ def measure(kind):
             "p90": times[len(times) * 9 // 10]}
 
 
+TURNS = 24
+
+
+def timed(step, stream, steps):
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    stream.synchronize()
+    return (time.perf_counter() - start) * 1e6 / steps
+
+
+def measure_rates(kind, rates):
+    """Each turn goes through all rates, beginning with another one. What one has left to be judged is no load
+    of the next: that waits for it, and warms up again."""
+    cuvet = ctypes.CDLL(None)
+    cuvet.cuvet_set_sample.argtypes = [ctypes.c_double]
+    kernel, tokens, _, steps, _ = KINDS[kind]
+    step = Step(kernel, tokens)
+    stream = torch.cuda.current_stream()
+    times = {rate: [] for rate in rates}
+    for turn in range(-1, TURNS):
+        for i in range(len(rates)):
+            rate = rates[(turn + i) % len(rates)]
+            cuvet.cuvet_flush(1000)
+            cuvet.cuvet_set_sample(float(rate))
+            timed(step, stream, 2)
+            took = sorted(timed(step, stream, steps) for _ in range(3))[1]
+            if turn >= 0:
+                times[rate].append(took)
+    return times
+
+
 def main():
     torch.manual_seed(1)
+    if sys.argv[1:2] == ["rates"]:
+        print(json.dumps(measure_rates(sys.argv[2], sys.argv[3:])))
+        return
     print(json.dumps({kind: measure(kind) for kind in sys.argv[1:] or KINDS}))
 
 
