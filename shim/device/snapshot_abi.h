@@ -234,9 +234,11 @@ struct snapshot_reserve {
 
 /*
  * What `cuvet_snapshot_short` is told: a copy of few pieces whose room the host has taken, so that
- * nothing has to be found out. `header.base` is the snapshot's; its arena, place, when and segments
- * are not used, and it always seals. The room is free when the tail has come to `needs`; 0: it is.
- * Where it is not, nothing is copied, and the seal's begin and end are 0; else 0 and 1.
+ * nothing has to be found out. `header.base` is the snapshot's; its arena, when and segments are
+ * not used, and its place for the clock alone, NULL where no copy comes before the launch. The room
+ * is free when the tail has come to `needs`; 0: it is. Where it is not, nothing is copied, and the
+ * seal's begin and end are 0; else 0 and 1. A copy before the launch that had no room leaves that
+ * in the ticket, so that the one behind it, which may have some, does not seal half a snapshot.
  *
  * Grid: a block of SNAPSHOT_THREADS threads for each piece, at most SNAPSHOT_PIECES.
  */

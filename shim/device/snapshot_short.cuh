@@ -55,8 +55,21 @@ static __device__ bool copy_short(const snapshot_call_short &call, const snapsho
     return true;
 }
 
-/* One thread of each block, when the block has copied or has not; the last one seals. */
-static __device__ void end_short(const snapshot_call_short &call, bool copied, uint64_t started)
+/* One thread of each block of the copy before a launch. What it wrote is there when the launch's
+ * kernel begins, and so it has nothing to fence. */
+static __device__ void leave_short(const snapshot_call_short &call, bool copied, uint64_t started)
+{
+    let_next_come();
+    if (!copied)
+        atomicAdd(call.header.ticket, SHORT_REFUSED);
+    if (blockIdx.x == 0)
+        *(volatile uint64_t *)&call.header.place->busy = global_timer() - started;
+}
+
+/* One thread of each block, when the block has copied or has not; the last one seals. `earlier`: of
+ * the copy before the launch. */
+static __device__ void end_short(const snapshot_call_short &call, bool copied, uint64_t started,
+                                 uint64_t earlier)
 {
     const snapshot_header &header = call.header;
     volatile snapshot_seal *seal = header.seal;
@@ -71,24 +84,30 @@ static __device__ void end_short(const snapshot_call_short &call, bool copied, u
     const bool refused = before >= SHORT_REFUSED || !copied;
     seal->begin = seal_word(header.sequence, 0);
     seal->end = seal_word(header.sequence, !refused);
-    write_seal(header, refused ? 0 : header.base, 0);
+    write_seal(header, refused ? 0 : header.base, earlier);
 }
 
 static __device__ void run_short(const snapshot_call_short &call)
 {
     __shared__ bool room;
-    uint64_t started = 0;
+    uint64_t started = 0, earlier = 0;
     if (threadIdx.x == 0) {
         asm volatile("prefetch.global.L2 [%0];" ::"l"(call.header.ticket));
         room = has_room(call);
     }
     wait_for_stream();
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         started = global_timer();
+        earlier = earlier_busy(call.header);
+    }
     const bool copied = copy_short(call, call.piece[blockIdx.x], &room);
     __syncthreads();
-    if (threadIdx.x == 0)
-        end_short(call, copied, started);
+    if (threadIdx.x != 0)
+        return;
+    if (call.header.seals)
+        end_short(call, copied, started, earlier);
+    else
+        leave_short(call, copied, started);
 }
 
 #endif

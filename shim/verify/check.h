@@ -42,7 +42,8 @@ struct check {
     int64_t sealed;      /* ... at this time, clock_ns() */
     bool ordinary;       /* what the seal said: the outlier gate let it pass, nothing was copied */
     uint64_t begin, end; /* likewise, see reclaim.h, or, where it is ... */
-    bool reserved;       /* ... the reserve's, from the program's thread */
+    bool reserved;       /* ... the reserve's, from the program's thread, which is free ... */
+    uint64_t needs;      /* ... when its tail has come to this */
     bool missed;         /* likewise: an address in device memory was not followed */
     uint64_t value[SNAPSHOT_VALUES];        /* likewise: what binding.values were */
     bool started;                           /* the collector has given it a lane */

@@ -226,6 +226,7 @@ void project_take_room(struct project_plan *plan, struct snapshot_plan *snapshot
         return;
     plan->call.offset = offset;
     snapshot->bytes = bytes;
+    snapshot->projected = true;
 }
 
 /* ---- the launches ---- */

@@ -121,7 +121,7 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
 {
     int plain = 0;
     plan->bytes = 0;
-    plan->has_before = plan->touches = plan->listed = false;
+    plan->has_before = plan->touches = plan->listed = plan->projected = false;
     plan->gathers = binding->subset.dim != NULL;
     for (int i = 0; i < binding->arrays; i++) {
         const struct bound_array *array = &binding->array[i];
@@ -209,11 +209,6 @@ static uint64_t fill_segment(struct snapshot_segment *segment, const struct snap
     return first_chunk + shape->rows * per_row;
 }
 
-static int64_t target_of(const struct placement *placement, enum snapshot_part part)
-{
-    return part == SNAPSHOT_BEFORE ? placement->before : placement->after;
-}
-
 uint64_t snapshot_describe(const struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, enum snapshot_part part,
                            struct snapshot_header *header, struct snapshot_segment *segment)
@@ -222,7 +217,7 @@ uint64_t snapshot_describe(const struct side *side, const struct check *check,
     snapshot_header_of(side, check, header);
     for (int i = 0; i < check->binding.arrays; i++) {
         const struct placement *placement = &plan->placement[i];
-        int64_t target = target_of(placement, part);
+        int64_t target = snapshot_target(placement, part);
         if (target != NOT_COPIED)
             chunks = fill_segment(&segment[header->segments++], &plan->shape[i],
                                   check->binding.array[i].address, (uint64_t)target, chunks);
@@ -241,7 +236,7 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
     for (int i = 0; i < check->binding.arrays; i++) {
         const struct placement *placement = &plan->placement[i];
         const struct snapshot_pitch *shape = &plan->shape[i];
-        int64_t target = target_of(placement, part);
+        int64_t target = snapshot_target(placement, part);
         if (target == NOT_COPIED || bound_ids(&check->binding.array[i]) >= 0)
             continue;
         struct snapshot_gather *gather = &segment[header->segments++];
@@ -368,7 +363,7 @@ static enum status copy_touch(struct side *side, const struct check *check,
     call->touches = 0;
     call->touch[0].first_chunk = chunks; /* also where this part has none */
     for (int i = 0; i < check->binding.arrays; i++) {
-        int64_t target = target_of(&plan->placement[i], part);
+        int64_t target = snapshot_target(&plan->placement[i], part);
         if (target != NOT_COPIED && bound_ids(&check->binding.array[i]) >= 0)
             chunks = fill_touch(&call->touch[call->touches++], &check->binding, i, (uint64_t)target,
                                 chunks);
@@ -403,12 +398,12 @@ static enum status copy_part(struct side *side, const struct check *check,
 
 /* *chosen: a short copy is possible. Room that no copy will use blocks all behind it. */
 static enum status copy_short(struct side *side, struct check *check,
-                              const struct snapshot_plan *plan, const struct launch *launch,
-                              bool *chosen, struct error *err)
+                              const struct snapshot_plan *plan, enum snapshot_part part,
+                              const struct launch *launch, bool *chosen, struct error *err)
 {
     struct snapshot_call_short call; /* likewise */
     int pieces = 0;
-    *chosen = snapshot_short_describe(side, check, plan, &call, &pieces);
+    *chosen = snapshot_short_describe(side, check, plan, part, &call, &pieces);
     if (!*chosen)
         return STATUS_OK;
     enum status status = enqueue_threads(side, side->snapshot_short, &call, (uint64_t)pieces,
@@ -418,25 +413,42 @@ static enum status copy_short(struct side *side, struct check *check,
     return status;
 }
 
-enum status snapshot_before(struct side *side, const struct check *check,
+static enum status copy_any(struct side *side, struct check *check,
+                            const struct snapshot_plan *plan, enum snapshot_part part,
+                            const struct launch *launch, struct error *err)
+{
+    bool chosen;
+    enum status status = copy_short(side, check, plan, part, launch, &chosen, err);
+    return chosen ? status : copy_part(side, check, plan, part, launch, err);
+}
+
+enum status snapshot_before(struct side *side, struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,
                             struct error *err)
 {
-    return copy_part(side, check, plan, SNAPSHOT_BEFORE, launch, err);
+    return copy_any(side, check, plan, SNAPSHOT_BEFORE, launch, err);
 }
 
 enum status snapshot_after(struct side *side, struct check *check, const struct snapshot_plan *plan,
                            const struct launch *launch, struct error *err)
 {
-    bool chosen;
-    enum status status = copy_short(side, check, plan, launch, &chosen, err);
-    return chosen ? status : copy_part(side, check, plan, SNAPSHOT_AFTER, launch, err);
+    return copy_any(side, check, plan, SNAPSHOT_AFTER, launch, err);
+}
+
+static enum status seal_short(struct side *side, const struct check *check,
+                              const struct launch *launch, struct error *err)
+{
+    struct snapshot_call_short call;
+    snapshot_short_nothing(side, check, &call);
+    return enqueue_threads(side, side->snapshot_short, &call, 1, SNAPSHOT_THREADS, launch, err);
 }
 
 enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,
                           struct error *err)
 {
     struct snapshot_call call;
+    if (check->reserved)
+        return seal_short(side, check, launch, err);
     snapshot_header_of(side, check, &call.header);
     call.header.when = word_of(side, check);
     return enqueue(side, side->snapshot_few, &call, 0, launch, err);

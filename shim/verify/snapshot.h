@@ -18,9 +18,10 @@
 struct snapshot_plan {
     uint64_t bytes; /* of the arena */
     bool has_before;
-    bool gathers; /* some items of the launch are copied, not all */
-    bool touches; /* rows of some arrays are copied by index, or ... */
-    bool listed;  /* ... by address */
+    bool gathers;   /* some items of the launch are copied, not all */
+    bool touches;   /* rows of some arrays are copied by index, or ... */
+    bool listed;    /* ... by address */
+    bool projected; /* a projection shares its place, which it finds as the usual copies do */
     struct placement placement[SPEC_MAX_ARRAYS];
     struct snapshot_pitch {
         uint64_t row_bytes, rows, source_pitch, target_pitch;
@@ -43,11 +44,18 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
  * one. */
 uint64_t snapshot_item_pitch(int64_t run, int64_t stride);
 
+enum snapshot_part { SNAPSHOT_BEFORE, SNAPSHOT_AFTER };
+
+/* Where the array goes, or NOT_COPIED. */
+static inline int64_t snapshot_target(const struct placement *placement, enum snapshot_part part)
+{
+    return part == SNAPSHOT_BEFORE ? placement->before : placement->after;
+}
+
 /*
  * For whoever launches the copies himself (the outlier gate): fills header and segments (room for
  * SNAPSHOT_SEGMENTS) with the copies before or after the launch, and returns their chunks.
  */
-enum snapshot_part { SNAPSHOT_BEFORE, SNAPSHOT_AFTER };
 uint64_t snapshot_describe(const struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, enum snapshot_part part,
                            struct snapshot_header *header, struct snapshot_segment *segment);
@@ -62,9 +70,9 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
 void snapshot_header_of(const struct side *side, const struct check *check,
                         struct snapshot_header *header);
 
-/* Enqueue the copies on the launch's stream; the second one seals, and chooses their kind (see
- * snapshot_short.h). Never block. */
-enum status snapshot_before(struct side *side, const struct check *check,
+/* Enqueue the copies on the launch's stream; the first one chooses their kind (see
+ * snapshot_short.h), the second one seals. Never block. */
+enum status snapshot_before(struct side *side, struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,
                             struct error *err);
 enum status snapshot_after(struct side *side, struct check *check, const struct snapshot_plan *plan,

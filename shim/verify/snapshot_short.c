@@ -14,8 +14,10 @@ static bool add_row(struct piece_list *list, uint64_t source, uint64_t target, u
         uint64_t part = bytes < most ? bytes : most;
         if (list->count == list->room || target > UINT32_MAX)
             return false;
-        list->piece[list->count++] =
-            (struct snapshot_piece){source, (uint32_t)target, (uint32_t)part};
+        if (list->piece)
+            list->piece[list->count] =
+                (struct snapshot_piece){source, (uint32_t)target, (uint32_t)part};
+        list->count++;
         source += part;
         target += part;
         bytes -= part;
@@ -52,11 +54,10 @@ static bool add_chosen(struct piece_list *list, const struct snapshot_pitch *sha
 }
 
 static bool add_array(struct piece_list *list, const struct check *check,
-                      const struct snapshot_plan *plan, int index)
+                      const struct snapshot_plan *plan, int index, uint64_t target)
 {
     const struct snapshot_pitch *shape = &plan->shape[index];
     const uint64_t source = check->binding.array[index].address;
-    const uint64_t target = (uint64_t)plan->placement[index].after;
     if (shape->rows > (uint64_t)list->room) /* a piece each, at least */
         return false;
     if (!shape->chosen)
@@ -70,34 +71,67 @@ static bool add_array(struct piece_list *list, const struct check *check,
 }
 
 int snapshot_pieces(const struct check *check, const struct snapshot_plan *plan,
-                    struct snapshot_piece *piece, int room)
+                    enum snapshot_part part, struct snapshot_piece *piece, int room)
 {
     struct piece_list list = {.piece = piece, .room = room};
     for (int i = 0; i < check->binding.arrays; i++) {
-        if (plan->placement[i].after != NOT_COPIED && !add_array(&list, check, plan, i))
+        int64_t target = snapshot_target(&plan->placement[i], part);
+        if (target != NOT_COPIED && !add_array(&list, check, plan, i, (uint64_t)target))
             return -1;
     }
     return list.count;
 }
 
-bool snapshot_short_describe(struct side *side, struct check *check,
-                             const struct snapshot_plan *plan, struct snapshot_call_short *call,
-                             int *pieces)
+/* Takes room, where both copies are short. */
+static bool take_room(struct side *side, struct check *check, const struct snapshot_plan *plan)
 {
     struct reserve_room room;
-    if (plan->has_before || plan->touches || check->gate == GATE_OUTLIER || check->projection.made)
+    if (plan->touches || plan->projected || check->gate == GATE_OUTLIER)
         return false;
     if (check->arena_bytes > SNAPSHOT_PIECES * SNAPSHOT_CHUNK) /* no need to count pieces */
         return false;
-    *pieces = snapshot_pieces(check, plan, call->piece, SNAPSHOT_PIECES);
-    if (*pieces <= 0 || !reserve_take(side->reserve, check->arena_bytes, &room))
+    if (snapshot_pieces(check, plan, SNAPSHOT_AFTER, NULL, SNAPSHOT_PIECES) <= 0)
+        return false;
+    if (plan->has_before &&
+        snapshot_pieces(check, plan, SNAPSHOT_BEFORE, NULL, SNAPSHOT_PIECES) <= 0)
+        return false;
+    if (!reserve_take(side->reserve, check->arena_bytes, &room))
         return false;
     check->reserved = true;
     check->begin = room.begin;
     check->end = room.end;
+    check->needs = room.needs;
+    return true;
+}
+
+/* The clock of a copy before the launch goes through the place. */
+static void fill_header(const struct side *side, const struct check *check, bool has_before,
+                        enum snapshot_part part, struct snapshot_call_short *call)
+{
     snapshot_header_of(side, check, &call->header);
     call->header.base = side_reserved_at(side, check);
+    call->header.seals = part == SNAPSHOT_AFTER;
+    if (!has_before)
+        call->header.place = NULL;
     call->reserve = (struct snapshot_reserve *)(uintptr_t)side->reserve_seen;
-    call->needs = room.needs;
+    call->needs = check->needs;
+}
+
+bool snapshot_short_describe(struct side *side, struct check *check,
+                             const struct snapshot_plan *plan, enum snapshot_part part,
+                             struct snapshot_call_short *call, int *pieces)
+{
+    bool is_first = part == (plan->has_before ? SNAPSHOT_BEFORE : SNAPSHOT_AFTER);
+    if (is_first ? !take_room(side, check, plan) : !check->reserved)
+        return false;
+    *pieces = snapshot_pieces(check, plan, part, call->piece, SNAPSHOT_PIECES);
+    fill_header(side, check, plan->has_before, part, call);
     return true;
+}
+
+void snapshot_short_nothing(const struct side *side, const struct check *check,
+                            struct snapshot_call_short *call)
+{
+    call->piece[0] = (struct snapshot_piece){0};
+    fill_header(side, check, true, SNAPSHOT_AFTER, call);
 }

@@ -2,23 +2,27 @@
  * snapshot_short.h - the copy of a small snapshot, in few pieces, into room of the reserve.
  *
  * Where one will do it is half the time of any other copy: its blocks need neither find a place in
- * the arena nor their part of the arrays. For launches that are copied as a whole behind their
- * kernel, without rows by index, and are checked for sure.
+ * the arena nor their part of the arrays. For launches without rows by index that are checked for
+ * sure. What is copied before the launch goes into the same room, and the copy behind it seals.
  */
 #ifndef VERIFY_SNAPSHOT_SHORT_H
 #define VERIFY_SNAPSHOT_SHORT_H
 
 #include "verify/snapshot.h"
 
-/* The pieces of all copies behind the launch: their number, at most `room` of which are written, or
- * -1 for more than that. Pure. */
+/* The pieces of all copies before or behind the launch: their number, at most `room` of which are
+ * written to `piece`, if it is not NULL, or -1 for more than that. Pure. */
 int snapshot_pieces(const struct check *check, const struct snapshot_plan *plan,
-                    struct snapshot_piece *piece, int room);
+                    enum snapshot_part part, struct snapshot_piece *piece, int room);
 
-/* Takes room for the check and describes the copy; false where it takes another kind of copy. The
- * program's thread. */
+/* Describes the copy, the first of which takes room for the check; false where it takes another
+ * kind of copy, as then the second does. The program's thread. */
 bool snapshot_short_describe(struct side *side, struct check *check,
-                             const struct snapshot_plan *plan, struct snapshot_call_short *call,
-                             int *pieces);
+                             const struct snapshot_plan *plan, enum snapshot_part part,
+                             struct snapshot_call_short *call, int *pieces);
+
+/* One empty piece, which seals. */
+void snapshot_short_nothing(const struct side *side, const struct check *check,
+                            struct snapshot_call_short *call);
 
 #endif

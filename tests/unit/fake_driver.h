@@ -231,6 +231,8 @@ static void fake_copy_short(const struct snapshot_call_short *call, unsigned pie
     bool room =
         !call->needs || __atomic_load_n(call->reserve->tail, __ATOMIC_ACQUIRE) >= call->needs;
     for (unsigned i = 0; i < pieces && room; i++) {
+        if (!call->piece[i].bytes) /* where nothing is but the seal */
+            continue;
         struct snapshot_segment one = {.source = call->piece[i].source,
                                        .target = call->piece[i].target,
                                        .row_bytes = call->piece[i].bytes,
@@ -240,6 +242,12 @@ static void fake_copy_short(const struct snapshot_call_short *call, unsigned pie
         fake_segment(&one, header->base);
         atomic_fetch_add(&fake.copied, 1);
     }
+    if (!header->seals) {
+        *header->ticket = !room; /* for the copy behind the launch */
+        return;
+    }
+    room = room && !*header->ticket;
+    *header->ticket = 0;
     header->seal->begin = fake_seal_word(header, 0);
     header->seal->end = fake_seal_word(header, room);
     fake_seal(header, room ? header->base : 0);

@@ -15,7 +15,11 @@ static const char registry_text[] = "version: 1\n"
                                     "kernels:\n"
                                     "  - kernel: copy\n"
                                     "    signature: const f32 x[n], f32 y[n], i32 n\n"
-                                    "    reference: cast\n";
+                                    "    reference: cast\n"
+                                    "  - kernel: add_to\n"
+                                    "    signature: const f32 b[n], inout f32 a[n], i32 n\n"
+                                    "    reference: add\n"
+                                    "    bind: {y: a}\n";
 
 /* Of 64 MiB the reserve is 16, and a snapshot 2. */
 enum { COUNT = 1 << 18, MEMORY = 64 << 20, FIT = 8, QUEUE = 64 };
@@ -64,6 +68,20 @@ static void launch(struct world *world, int launches)
     }
 }
 
+/* Of half as many elements, for what is overwritten is copied twice. */
+static void launch_in_place(struct world *world, float error, CUresult result)
+{
+    float *x = world->x, *y = world->y;
+    int32_t n = COUNT / 2;
+    void *params[] = {&x, &y, &n};
+    struct ticket ticket = {0};
+    struct launch launch = pipeline_fixture_launch("add_to", 1, params);
+    pipeline_enter(&world->fixture.pipeline, &launch, &ticket);
+    for (int i = 0; i < n && !result; i++)
+        y[i] += x[i] + error;
+    pipeline_exit(&world->fixture.pipeline, &launch, &ticket, result);
+}
+
 static int matched(struct world *world)
 {
     return atomic_load(&world->fixture.verdict[VERDICT_MATCH]);
@@ -90,6 +108,62 @@ static void they_take_the_reserve(void **state)
     }
     assert_false(took_arena(world));
     assert_int_equal(fake.copied, 3 * (FIT - 1) * SNAPSHOT_PIECES);
+}
+
+static void what_is_overwritten_is_copied_first(void **state)
+{
+    struct world *world = *state;
+    for (int i = 0; i < COUNT; i++)
+        world->y[i] = (float)(i % 7);
+    for (int turn = 0; turn < 3 * FIT; turn++) {
+        launch_in_place(world, 0, CUDA_SUCCESS);
+        pipeline_fixture_settle(&world->fixture);
+    }
+    assert_int_equal(matched(world), 3 * FIT);
+    launch_in_place(world, 1, CUDA_SUCCESS);
+    pipeline_fixture_settle(&world->fixture);
+    assert_int_equal(atomic_load(&world->fixture.verdict[VERDICT_MISMATCH]), 1);
+    assert_false(took_arena(world));
+    assert_int_equal(atomic_load(&fake.strays), 0);
+}
+
+static void launches_that_fail_give_their_room_back(void **state)
+{
+    struct world *world = *state;
+    memset(world->y, 0, COUNT * sizeof(float));
+    for (int turn = 1; turn <= 3 * FIT; turn++) {
+        launch_in_place(world, 0, CUDA_ERROR_INVALID_VALUE);
+        pipeline_fixture_settle(&world->fixture);
+        assert_int_equal(skipped(world, SKIP_LAUNCH_FAILED), turn);
+    }
+    launch_in_place(world, 0, CUDA_SUCCESS);
+    pipeline_fixture_settle(&world->fixture);
+    assert_int_equal(matched(world), 1);
+    assert_false(took_arena(world));
+}
+
+/* The copy before the launch had no room; the one behind it has some by then. */
+static void half_a_snapshot_is_none(void **state)
+{
+    struct world *world = *state;
+    float *x = world->x, *y = world->y;
+    int32_t n = COUNT / 2;
+    void *params[] = {&x, &y, &n};
+    struct ticket ticket = {0};
+    struct launch in_place = pipeline_fixture_launch("add_to", 1, params);
+    pipeline_wait_begins(&world->fixture.pipeline, (CUcontext)(uintptr_t)CONTEXT);
+    launch(world, FIT);
+    pipeline_enter(&world->fixture.pipeline, &in_place, &ticket);
+    pipeline_wait_ends(&world->fixture.pipeline, (CUcontext)(uintptr_t)CONTEXT);
+    for (int ms = 0; ms < 5000 && matched(world) < FIT; ms++)
+        usleep(1000);
+    pipeline_exit(&world->fixture.pipeline, &in_place, &ticket, CUDA_SUCCESS);
+    pipeline_fixture_settle(&world->fixture);
+    assert_int_equal(matched(world), FIT);
+    assert_int_equal(skipped(world, SKIP_ARENA_FULL), 1);
+    launch(world, 1);
+    pipeline_fixture_settle(&world->fixture);
+    assert_int_equal(matched(world), FIT + 1);
 }
 
 /* No reference starts while the program waits for its context, so no room comes back. */
@@ -146,6 +220,9 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(they_take_the_reserve),
+        TEST(what_is_overwritten_is_copied_first),
+        TEST(launches_that_fail_give_their_room_back),
+        TEST(half_a_snapshot_is_none),
         TEST(what_has_no_room_is_counted),
         TEST(far_ahead_the_arena_is_taken),
         TEST(one_that_the_driver_refuses_shuts_it),

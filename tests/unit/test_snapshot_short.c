@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -45,7 +46,7 @@ static void plan_launch(const char *entry, int pointers, unsigned skew, uint64_t
 
 /* All elements of what the check copies of array `index`, by the strides that the reference uses.
  */
-static void expect_array(int index)
+static void expect_array(int index, enum snapshot_part part)
 {
     const struct bound_array *array = &b.array[index];
     const uint64_t size = dtype_bytes(array->dtype);
@@ -58,7 +59,8 @@ static void expect_array(int index)
             to += at[d] * plan.placement[index].stride[d];
         }
         const uint8_t *source = (const uint8_t *)(uintptr_t)array->address + from * (int64_t)size;
-        const uint8_t *target = image + plan.placement[index].after + to * (int64_t)size;
+        const uint8_t *target =
+            image + snapshot_target(&plan.placement[index], part) + to * (int64_t)size;
         if (memcmp(source, target, size))
             fail_msg("'%s': element %lld of the launch is not at %lld", array->name,
                      (long long)from, (long long)to);
@@ -83,10 +85,11 @@ static bool is_the_programs(const struct snapshot_piece *piece)
 
 /* The launch's pieces, each of which a block can move and none of which touches anything else;
  * NONE: there would be too many. */
-static void expect_pieces(int least, int most)
+static void expect_pieces(enum snapshot_part part, int least, int most)
 {
     struct snapshot_piece piece[SNAPSHOT_PIECES];
-    const int pieces = snapshot_pieces(&check, &plan, piece, SNAPSHOT_PIECES);
+    const int pieces = snapshot_pieces(&check, &plan, part, piece, SNAPSHOT_PIECES);
+    assert_int_equal(snapshot_pieces(&check, &plan, part, NULL, SNAPSHOT_PIECES), pieces);
     assert_in_range(pieces + 1, least + 1, most + 1);
     if (pieces == NONE)
         return;
@@ -98,8 +101,10 @@ static void expect_pieces(int least, int most)
         assert_true(piece[i].target + piece[i].bytes <= plan.bytes);
         memcpy(image + piece[i].target, (void *)(uintptr_t)piece[i].source, piece[i].bytes);
     }
-    for (int i = 0; i < b.arrays; i++)
-        expect_array(i);
+    for (int i = 0; i < b.arrays; i++) {
+        if (snapshot_target(&plan.placement[i], part) != NOT_COPIED)
+            expect_array(i, part);
+    }
 }
 
 static const struct {
@@ -143,8 +148,20 @@ static void pieces_are_what_the_plan_says(void **state)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         plan_launch(shapes[i].entry, shapes[i].pointers, shapes[i].skew, shapes[i].aim);
         assert_string_equal(b.subset.dim ? b.subset.dim : "", shapes[i].dim);
-        expect_pieces(shapes[i].least, shapes[i].most);
+        expect_pieces(SNAPSHOT_AFTER, shapes[i].least, shapes[i].most);
+        expect_pieces(SNAPSHOT_BEFORE, 0, 0);
     }
+}
+
+static void what_is_overwritten_goes_before(void **state)
+{
+    (void)state;
+    plan_launch("signature: inout f32 a[600][100], const f32 b[600][100]\n  reference: add\n"
+                "  bind: {y: a}\n",
+                2, 4, 65536);
+    assert_string_equal(b.subset.dim, "rows");
+    expect_pieces(SNAPSHOT_BEFORE, 1, SNAPSHOT_PIECES);
+    expect_pieces(SNAPSHOT_AFTER, 2, SNAPSHOT_PIECES);
 }
 
 /* ---- which checks ---- */
@@ -152,13 +169,18 @@ static void pieces_are_what_the_plan_says(void **state)
 static struct side side;
 static uint64_t tail;
 
-static bool describe(struct snapshot_call_short *call)
+static bool describe_part(enum snapshot_part part, struct snapshot_call_short *call)
 {
     int pieces = 0;
-    bool described = snapshot_short_describe(&side, &check, &plan, call, &pieces);
+    bool described = snapshot_short_describe(&side, &check, &plan, part, call, &pieces);
     assert_int_equal(described, check.reserved);
     assert_int_equal(described, pieces > 0 && check.end > check.begin);
     return described;
+}
+
+static bool describe(struct snapshot_call_short *call)
+{
+    return describe_part(SNAPSHOT_AFTER, call);
 }
 
 static void plan_small(void)
@@ -178,6 +200,7 @@ static void a_small_snapshot_has_room_of_its_own(void **state)
         assert_true(describe(&call));
         assert_int_equal(call.header.sequence, 7 + i);
         assert_int_equal(call.header.seals, 1);
+        assert_null(call.header.place);
         assert_true(call.header.base >= side.reserve_base &&
                     call.header.base + check.arena_bytes <= side.reserve_base + (1 << 18));
         assert_true(call.header.base != before);
@@ -187,20 +210,65 @@ static void a_small_snapshot_has_room_of_its_own(void **state)
     assert_true(call.needs > 0);
 }
 
+static void plan_overwriting(const char *dims, uint64_t aim)
+{
+    char entry[200];
+    snprintf(entry, sizeof entry,
+             "signature: inout f32 a%s, const f32 b%s\n  reference: add\n  bind: {y: a}\n", dims,
+             dims);
+    plan_launch(entry, 2, 0, aim);
+    assert_true(plan.has_before);
+}
+
+static void both_copies_share_their_room(void **state)
+{
+    (void)state;
+    struct snapshot_call_short before, after;
+    for (int i = 0; i < 12; i++) {
+        plan_overwriting("[5000]", 0);
+        assert_true(describe_part(SNAPSHOT_BEFORE, &before));
+        assert_true(describe_part(SNAPSHOT_AFTER, &after));
+        assert_int_equal(before.header.seals, 0);
+        assert_int_equal(after.header.seals, 1);
+        assert_ptr_equal(before.header.place, after.header.place);
+        assert_non_null(after.header.place);
+        assert_int_equal(before.header.base, after.header.base);
+        assert_int_equal(before.needs, check.end > 1 << 18 ? check.end - (1 << 18) : 0);
+        assert_int_equal(after.needs, before.needs);
+        assert_int_not_equal(before.piece[0].target, after.piece[0].target);
+    }
+    assert_true(before.needs > 0);
+}
+
+/* With no room for the first, the second is no short one either, though there is room by then. */
+static void the_second_copy_is_as_the_first(void **state)
+{
+    (void)state;
+    enum { TAKEN = 4 * RESERVE_ROUNDS };
+    struct snapshot_call_short call;
+    struct reserve_room room[TAKEN];
+    for (int i = 0; i < TAKEN; i++)
+        assert_true(reserve_take(side.reserve, 1 << 16, &room[i]));
+    plan_overwriting("[5000]", 0);
+    assert_false(describe_part(SNAPSHOT_BEFORE, &call));
+    for (int i = 0; i < TAKEN; i++)
+        reserve_end(side.reserve, room[i].begin, room[i].end);
+    assert_false(describe_part(SNAPSHOT_AFTER, &call));
+    assert_true(describe_part(SNAPSHOT_BEFORE, &call));
+}
+
 static void others_are_copied_another_way(void **state)
 {
     (void)state;
     struct snapshot_call_short call;
-    plan_launch("signature: inout f32 a[5000], const f32 b[5000]\n  reference: add\n"
-                "  bind: {y: a}\n",
-                2, 0, 0);
-    assert_true(plan.has_before);
-    assert_false(describe(&call));
+    plan_overwriting("[600:130][101]", 0); /* too many pieces */
+    assert_false(describe_part(SNAPSHOT_BEFORE, &call));
+    assert_false(describe_part(SNAPSHOT_AFTER, &call));
     plan_small();
     check.gate = GATE_OUTLIER;
     assert_false(describe(&call));
     plan_small();
-    check.projection.made = true;
+    plan.projected = true;
     assert_false(describe(&call));
     plan_small();
     plan.touches = true;
@@ -217,6 +285,7 @@ static int make_side(void **state)
 {
     (void)state;
     tail = 0;
+    side.place = 1 << 12;
     side.reserve_base = 1 << 20;
     side.reserve = reserve_create(1 << 18, &tail, 16);
     return side.reserve ? 0 : -1;
@@ -232,7 +301,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(pieces_are_what_the_plan_says, fill),
+        cmocka_unit_test_setup(what_is_overwritten_goes_before, fill),
         cmocka_unit_test_setup_teardown(a_small_snapshot_has_room_of_its_own, make_side, drop_side),
+        cmocka_unit_test_setup_teardown(both_copies_share_their_room, make_side, drop_side),
+        cmocka_unit_test_setup_teardown(the_second_copy_is_as_the_first, make_side, drop_side),
         cmocka_unit_test_setup_teardown(others_are_copied_another_way, make_side, drop_side),
     };
     return cmocka_run_group_tests(tests, NULL, bound_release);

@@ -214,6 +214,64 @@ static void a_short_copy_waits_for_nobody_and_overwrites_nothing(void **state)
     }
 }
 
+/* A copy before a launch and the one behind it, in the same room, which may not be free for the
+ * first and free for the second. */
+static void half_a_short_snapshot_is_not_sealed(void **state)
+{
+    (void)state;
+    enum { BYTES = 1 << 16, PIECES = 3, EARLIER = 2 * SNAPSHOT_CHUNK };
+    if (!open_file("snapshot.ptx"))
+        skip();
+    open_kernel("cuvet_snapshot_short");
+    uint64_t source = bench_area(BYTES), room = bench_area(BYTES), words = bench_area(4096);
+    struct snapshot_reserve *reserve = bench_at(words + 1024);
+    struct snapshot_place *place = bench_at(words + 3072);
+    reserve->tail = (void *)(uintptr_t)(words + 2048);
+    struct snapshot_call_short call = {.reserve = (void *)(uintptr_t)(words + 1024), .needs = 500};
+    call.header.seal = (void *)(uintptr_t)words;
+    call.header.ticket = (void *)(uintptr_t)(words + 512);
+    call.header.place = (void *)(uintptr_t)(words + 3072);
+    call.header.base = room;
+    bench.launch.block[0] = SNAPSHOT_THREADS;
+    static const struct {
+        uint64_t first, second; /* the host's tail */
+    } turns[] = {{500, 500}, {499, 500}, {499, 499}, {600, 600}};
+    for (unsigned turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
+        const uint64_t sequence = turn + 1, word = sequence << SEAL_BITS;
+        const bool first = turns[turn].first >= 500, second = turns[turn].second >= 500;
+        const uint8_t *at = bench_at(room);
+        call.header.sequence = sequence;
+        reserve->tail_seen = 0;
+        bench.launch.seed = turn;
+        bench.launch.grid[0] = PIECES;
+        memset(bench_at(source), (int)(2 * turn), BYTES);
+        memset(bench_at(room), 0xee, BYTES);
+        call.header.seals = 0;
+        for (unsigned i = 0; i < PIECES; i++)
+            call.piece[i] = (struct snapshot_piece){source + 256 * i, EARLIER + 256 * i, 100};
+        *(uint64_t *)bench_at(words + 2048) = turns[turn].first;
+        run_with(&call);
+        const struct snapshot_seal *seal = bench_at(words);
+        assert_int_equal(seal->sequence, sequence - 1);
+        assert_int_equal(at[EARLIER + 512], first ? 2 * turn : 0xee);
+        uint64_t busy = place->busy;
+        memset(bench_at(source), (int)(2 * turn + 1), BYTES);
+        call.header.seals = 1;
+        for (unsigned i = 0; i < PIECES; i++)
+            call.piece[i].target = 256 * i;
+        *(uint64_t *)bench_at(words + 2048) = turns[turn].second;
+        run_with(&call);
+        assert_int_equal(seal->sequence, sequence);
+        assert_int_equal(seal->begin, word);
+        assert_int_equal(seal->end, word | (first && second));
+        assert_true(seal->stopped - seal->started >= busy);
+        assert_int_equal(at[512], second ? 2 * turn + 1 : 0xee);
+        assert_int_equal(at[EARLIER + 512], first ? 2 * turn : 0xee);
+        assert_int_equal(place->busy, 0);
+        assert_int_equal(*(uint32_t *)bench_at(words + 512), 0);
+    }
+}
+
 enum { REF_ROWS = 12, REF_COLS = 1021, REF_STRIDE = 1024 };
 
 /* y = x / rms(x), in f32; some elements are spoilt. */
@@ -441,6 +499,7 @@ int main(void)
         cmocka_unit_test(every_kernel_can_be_prepared),
         cmocka_unit_test(a_snapshot_copies_just_its_rows),
         cmocka_unit_test(a_short_copy_waits_for_nobody_and_overwrites_nothing),
+        cmocka_unit_test(half_a_short_snapshot_is_not_sealed),
         cmocka_unit_test(a_reference_finds_the_wrong_elements),
         cmocka_unit_test(calls_of_one_launch_are_judged_apart),
         cmocka_unit_test(blocks_are_decoded),
