@@ -6,7 +6,8 @@
 
 struct reserve {
     uint64_t bytes;
-    _Atomic(uint64_t) head; /* all below was handed out */
+    _Atomic(uint64_t) head;    /* all below was handed out */
+    _Atomic(uint64_t) careful; /* until the tail has come here nothing is handed out ahead */
     atomic_bool shut;
     uint64_t *tail;          /* all below is free again */
     uint64_t newest;         /* the end of the latest snapshot that the collector heard of */
@@ -34,6 +35,12 @@ void reserve_destroy(struct reserve *reserve)
     free(reserve);
 }
 
+static uint64_t most_ahead(struct reserve *reserve, uint64_t tail)
+{
+    uint64_t careful = atomic_load_explicit(&reserve->careful, memory_order_relaxed);
+    return reserve->bytes * (tail < careful ? 1 : RESERVE_ROUNDS);
+}
+
 bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *room)
 {
     const uint64_t ring = reserve->bytes;
@@ -44,7 +51,7 @@ bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *
     do {
         const uint64_t at = head & (ring - 1), skipped = at + bytes > ring ? ring - at : 0;
         end = head + skipped + bytes;
-        if (end - tail > ring * RESERVE_ROUNDS)
+        if (end - tail > ring && end - tail > most_ahead(reserve, tail))
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&reserve->head, &head, end,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -68,6 +75,12 @@ void reserve_heard(struct reserve *reserve, uint64_t end)
 {
     if (end > reserve->newest)
         reserve->newest = end;
+}
+
+void reserve_missed(struct reserve *reserve)
+{
+    uint64_t head = atomic_load_explicit(&reserve->head, memory_order_relaxed);
+    atomic_store_explicit(&reserve->careful, head, memory_order_relaxed);
 }
 
 void reserve_end(struct reserve *reserve, uint64_t begin, uint64_t end)

@@ -6,6 +6,10 @@
  * A program may enqueue far ahead of the GPU. So room is handed out that is not free yet, some
  * rounds ahead, and the copy holds its `needs` against the tail when the GPU gets there
  * (device/snapshot_short.cuh). What was handed out comes back in any order.
+ *
+ * Where checks end more slowly than copies are made, room handed out ahead is not free in time, and
+ * the check is lost. After such a one none is handed out ahead until all that was is free again:
+ * then copies take the arena's other part.
  */
 #ifndef VERIFY_RESERVE_H
 #define VERIFY_RESERVE_H
@@ -27,15 +31,18 @@ enum { RESERVE_ROUNDS = 4 /* that it hands out ahead of the tail */ };
 struct reserve *reserve_create(uint64_t bytes, uint64_t *tail, uint32_t most);
 void reserve_destroy(struct reserve *reserve);
 
-/* False: none, too far ahead, or it was shut. Any thread, no lock. */
+/* False: none, too far ahead, ahead after a copy that missed its room, or it was shut. Any thread,
+ * no lock. */
 bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *room);
 /* Where in the ring a snapshot of `bytes` that ends at `end` begins. */
 uint64_t reserve_place(const struct reserve *reserve, uint64_t end, uint64_t bytes);
 /* After room that nobody will give back: none is handed out any more. Any thread. */
 void reserve_shut(struct reserve *reserve);
 
-/* The collector: a snapshot is complete; it is free again. */
+/* The collector: a snapshot is complete; it had no room when the GPU got there; it is free again.
+ */
 void reserve_heard(struct reserve *reserve, uint64_t end);
+void reserve_missed(struct reserve *reserve);
 void reserve_end(struct reserve *reserve, uint64_t begin, uint64_t end);
 /* The collector: whether complete snapshots take a large part of it. */
 bool reserve_is_short(const struct reserve *reserve);

@@ -64,6 +64,13 @@ static bool read_copies(const struct side *side, struct check *check)
     return true;
 }
 
+static void hear_reserved(struct side *side, const struct check *check)
+{
+    reserve_heard(side->reserve, check->end);
+    if (!check->arena)
+        reserve_missed(side->reserve);
+}
+
 bool seal_seen(struct side *side, struct check *check)
 {
     if (check->heard)
@@ -82,7 +89,7 @@ bool seal_seen(struct side *side, struct check *check)
     if (check->gate == GATE_OUTLIER)
         hear(side, check);
     if (check->reserved)
-        reserve_heard(side->reserve, check->end);
+        hear_reserved(side, check);
     else if (check->end > side->newest)
         side->newest = check->end;
     check->sealed = clock_ns();

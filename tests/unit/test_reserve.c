@@ -90,6 +90,29 @@ static void room_is_handed_out_some_rounds_ahead(void **state)
     assert_int_equal(take(RING / 4).needs, (RESERVE_ROUNDS - 1) * RING + RING / 4);
 }
 
+/* ... but not after one that was not free in time, until all of them are free again. */
+static void after_a_miss_only_what_is_free_is_handed_out(void **state)
+{
+    (void)state;
+    struct reserve_room room[8], more;
+    for (int i = 0; i < 8; i++)
+        room[i] = take(RING / 4);
+    reserve_missed(reserve);
+    assert_false(reserve_take(reserve, 256, &more));
+    for (int i = 0; i < 4; i++)
+        reserve_end(reserve, room[i].begin, room[i].end);
+    assert_false(reserve_take(reserve, 256, &more)); /* a whole round is out */
+    reserve_end(reserve, room[4].begin, room[4].end);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(take(RING / 16).needs, 0);
+    assert_false(reserve_take(reserve, 256, &more));
+    for (int i = 5; i < 8; i++)
+        reserve_end(reserve, room[i].begin, room[i].end);
+    for (int i = 0; i < 4; i++)
+        more = take(RING / 4);
+    assert_true(more.needs > 0);
+}
+
 static void the_tail_waits_for_the_oldest(void **state)
 {
     (void)state;
@@ -138,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_ONE(room_in_use_is_nobody_elses),
         WITH_ONE(room_is_handed_out_some_rounds_ahead),
+        WITH_ONE(after_a_miss_only_what_is_free_is_handed_out),
         WITH_ONE(the_tail_waits_for_the_oldest),
         WITH_ONE(too_much_none_and_shut_are_refused),
         WITH_ONE(it_is_short_when_complete_snapshots_fill_it),
