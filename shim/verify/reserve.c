@@ -21,6 +21,7 @@ struct reserve *reserve_create(uint64_t bytes, uint64_t *tail, uint32_t most)
         return NULL;
     reserve->bytes = bytes;
     reserve->tail = tail;
+    atomic_init(&reserve->careful, bytes);
     reserve->reclaim = reclaim_create(most);
     if (reserve->reclaim)
         return reserve;

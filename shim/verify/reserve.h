@@ -8,8 +8,9 @@
  * (device/snapshot_short.cuh). What was handed out comes back in any order.
  *
  * Where checks end more slowly than copies are made, room handed out ahead is not free in time, and
- * the check is lost. After such a one none is handed out ahead until all that was is free again:
- * then copies take the arena's other part.
+ * the check is lost. After such a one none is handed out ahead until all that was is free again,
+ * and none in the first round, when nothing is known and references are still being loaded: then
+ * copies take the arena's other part.
  */
 #ifndef VERIFY_RESERVE_H
 #define VERIFY_RESERVE_H

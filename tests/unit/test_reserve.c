@@ -13,12 +13,24 @@ enum { RING = 1 << 16, OUT = 64 };
 static struct reserve *reserve;
 static uint64_t tail;
 
-static int make(void **state)
+static int make_new(void **state)
 {
     (void)state;
     tail = 0;
     reserve = reserve_create(RING, &tail, OUT);
     return reserve ? 0 : -1;
+}
+
+/* Once around. */
+static int make(void **state)
+{
+    struct reserve_room room;
+    int failed = make_new(state);
+    for (int i = 0; i < 4 && !failed; i++) {
+        failed = !reserve_take(reserve, RING / 4, &room);
+        reserve_end(reserve, room.begin, room.end);
+    }
+    return failed;
 }
 
 static int drop(void **state)
@@ -46,7 +58,7 @@ static void room_in_use_is_nobody_elses(void **state)
         uint64_t bytes;
     } out[OUT];
     int count = 0, taken = 0, skipped = 0;
-    uint64_t last = 0;
+    uint64_t last = RING;
     srand(1);
     for (int turn = 0; turn < 20000; turn++) {
         uint64_t bytes = 256 * (1 + (uint64_t)rand() % (RING / 4 / 256));
@@ -83,11 +95,11 @@ static void room_is_handed_out_some_rounds_ahead(void **state)
     assert_int_equal(first.needs, 0);
     for (int i = 1; i < 4 * RESERVE_ROUNDS; i++)
         room = take(RING / 4);
-    assert_int_equal(room.needs, (RESERVE_ROUNDS - 1) * RING);
+    assert_int_equal(room.needs, RESERVE_ROUNDS * RING);
     assert_false(reserve_take(reserve, 256, &room));
     reserve_end(reserve, first.begin, first.end);
     assert_int_equal(tail, first.end);
-    assert_int_equal(take(RING / 4).needs, (RESERVE_ROUNDS - 1) * RING + RING / 4);
+    assert_int_equal(take(RING / 4).needs, RESERVE_ROUNDS * RING + RING / 4);
 }
 
 /* ... but not after one that was not free in time, until all of them are free again. */
@@ -113,13 +125,31 @@ static void after_a_miss_only_what_is_free_is_handed_out(void **state)
     assert_true(more.needs > 0);
 }
 
+static void nothing_is_handed_out_ahead_in_the_first_round(void **state)
+{
+    (void)state;
+    struct reserve_room room[4], more;
+    for (int i = 0; i < 4; i++)
+        room[i] = take(RING / 4);
+    assert_false(reserve_take(reserve, 256, &more));
+    for (int i = 0; i < 3; i++)
+        reserve_end(reserve, room[i].begin, room[i].end);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(take(RING / 4).needs, 0);
+    assert_false(reserve_take(reserve, 256, &more));
+    reserve_end(reserve, room[3].begin, room[3].end);
+    for (int i = 0; i < 2; i++)
+        more = take(RING / 4);
+    assert_true(more.needs > 0);
+}
+
 static void the_tail_waits_for_the_oldest(void **state)
 {
     (void)state;
     struct reserve_room a = take(256), b = take(512), c = take(256);
     reserve_end(reserve, c.begin, c.end);
     reserve_end(reserve, b.begin, b.end);
-    assert_int_equal(tail, 0);
+    assert_int_equal(tail, RING);
     reserve_end(reserve, a.begin, a.end);
     assert_int_equal(tail, c.end);
 }
@@ -162,6 +192,8 @@ int main(void)
         WITH_ONE(room_in_use_is_nobody_elses),
         WITH_ONE(room_is_handed_out_some_rounds_ahead),
         WITH_ONE(after_a_miss_only_what_is_free_is_handed_out),
+        cmocka_unit_test_setup_teardown(nothing_is_handed_out_ahead_in_the_first_round, make_new,
+                                        drop),
         WITH_ONE(the_tail_waits_for_the_oldest),
         WITH_ONE(too_much_none_and_shut_are_refused),
         WITH_ONE(it_is_short_when_complete_snapshots_fill_it),
