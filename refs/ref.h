@@ -456,6 +456,7 @@ REF_FN void ref_run(const ref_call &call)
 #define REF_PART_WIDE 2
 
 #ifdef __CUDACC__
+/* Which of the launch's calls this block works on. */
 REF_FN uint32_t ref_own_index(const ref_batch &batch)
 {
     uint32_t own = 0;

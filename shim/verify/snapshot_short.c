@@ -82,19 +82,16 @@ int snapshot_pieces(const struct check *check, const struct snapshot_plan *plan,
     return list.count;
 }
 
-/* Takes room, where both copies are short. */
-static bool take_room(struct side *side, struct check *check, const struct snapshot_plan *plan)
+/* Whether it is worth counting pieces. */
+static bool may_be_short(const struct check *check, const struct snapshot_plan *plan)
+{
+    return !plan->touches && !plan->projected && check->gate != GATE_OUTLIER &&
+           check->arena_bytes <= SNAPSHOT_PIECES * SNAPSHOT_CHUNK;
+}
+
+static bool take_room(struct side *side, struct check *check)
 {
     struct reserve_room room;
-    if (plan->touches || plan->projected || check->gate == GATE_OUTLIER)
-        return false;
-    if (check->arena_bytes > SNAPSHOT_PIECES * SNAPSHOT_CHUNK) /* no need to count pieces */
-        return false;
-    if (snapshot_pieces(check, plan, SNAPSHOT_AFTER, NULL, SNAPSHOT_PIECES) <= 0)
-        return false;
-    if (plan->has_before &&
-        snapshot_pieces(check, plan, SNAPSHOT_BEFORE, NULL, SNAPSHOT_PIECES) <= 0)
-        return false;
     if (!reserve_take(side->reserve, check->arena_bytes, &room))
         return false;
     check->reserved = true;
@@ -102,6 +99,15 @@ static bool take_room(struct side *side, struct check *check, const struct snaps
     check->end = room.end;
     check->needs = room.needs;
     return true;
+}
+
+/* Of the first copy, which has `pieces`: whether the second is short, too, and there is room. */
+static bool begin_short(struct side *side, struct check *check, const struct snapshot_plan *plan,
+                        int pieces)
+{
+    if (pieces > 0 && plan->has_before)
+        pieces = snapshot_pieces(check, plan, SNAPSHOT_AFTER, NULL, SNAPSHOT_PIECES);
+    return pieces > 0 && take_room(side, check);
 }
 
 /* The clock of a copy before the launch goes through the place. */
@@ -122,9 +128,11 @@ bool snapshot_short_describe(struct side *side, struct check *check,
                              struct snapshot_call_short *call, int *pieces)
 {
     bool is_first = part == (plan->has_before ? SNAPSHOT_BEFORE : SNAPSHOT_AFTER);
-    if (is_first ? !take_room(side, check, plan) : !check->reserved)
+    if (is_first ? !may_be_short(check, plan) : !check->reserved)
         return false;
     *pieces = snapshot_pieces(check, plan, part, call->piece, SNAPSHOT_PIECES);
+    if (is_first && !begin_short(side, check, plan, *pieces))
+        return false;
     fill_header(side, check, plan->has_before, part, call);
     return true;
 }
