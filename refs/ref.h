@@ -235,13 +235,13 @@ REF_SHARED void ref_judge_wide(ref_hot<double> *hot, const ref_site *site,
         ref_judge_rest<RANK, AXIS>(*hot, *site, *y);
 }
 
-template <class E>
+template <class E, int D>
 REF_FN ref_judge<E> ref_judging(const ref_call &call, const ref_tensor &t, bool ready)
 {
     if constexpr (sizeof(E) == 8)
         return ref_judge_make_wide(&call, &t, ready);
     else
-        return ref_judge_make<E>(call, t, ready);
+        return ref_judge_make<E, D>(call, t, ready);
 }
 
 /* An output; reading it as an input, before(...) gives the values before the launch and after(...)
@@ -260,7 +260,7 @@ template <class E, int D, int RANK> struct ref_out {
     REF_FN ref_out(ref_frame<E> &frame_, const ref_tensor &t_, bool hot)
         : frame(frame_), t(t_), given(t_.got != nullptr),
           scalars(ref_ready(&t_, t_.got, RANK, sizeof(E) == 8)),
-          judging(ref_judging<E>(frame_.call, t_, hot)), before(frame_, t_),
+          judging(ref_judging<E, D>(frame_.call, t_, hot)), before(frame_, t_),
           after(frame_, t_, t_.got, hot)
     {
     }
@@ -305,9 +305,7 @@ template <class E, int D, int RANK> struct ref_out {
                 ref_judge_pack<RANK, AXIS>(frame.hot, t, judging, place, read, y))
                 return;
         } else {
-            ref_judge<E> any = judging;
-            any.plain = plain_scalar();
-            if (ref_judge_pack<RANK, AXIS>(frame.hot, t, any, place, ref_unread(), y))
+            if (ref_judge_pack<RANK, AXIS>(frame.hot, t, judging_scalar(), place, ref_unread(), y))
                 return;
         }
         if (!t.got && !frame.call.store)
@@ -321,6 +319,14 @@ template <class E, int D, int RANK> struct ref_out {
     REF_FN bool plain_scalar() const
     {
         return scalars && !frame.call.store && !t.accumulates;
+    }
+    REF_FN ref_judge<E> judging_scalar() const
+    {
+        if constexpr (D != DTYPE_NONE)
+            return ref_judge_make_scalar(&frame.call, &t, scalars);
+        ref_judge<E> any = judging;
+        any.plain = plain_scalar();
+        return any;
     }
 };
 
@@ -342,7 +348,7 @@ template <class E, int D, int RANK> struct ref_out {
             if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)
 
 #define EACH(c, n)                                                                                 \
-    for (ref_packs<E> ref_it = REF_FRAME.packs(n); ref_it.more() && !REF_FRAME.lost();             \
+    for (ref_packs<E> ref_it = REF_FRAME.packs(n); ref_it.more() & !REF_FRAME.lost();              \
          ref_it.next())                                                                            \
         if (const auto c = ref_it.at; true)                                                        \
             if ([[maybe_unused]] const ref_lane_scope ref_scope = {}; true)
@@ -357,7 +363,7 @@ template <class E, int D, int RANK> struct ref_out {
 
 #define ELEMENT(r, rows, c, cols)                                                                  \
     for (ref_cells<E> ref_it = REF_FRAME.cells(rows, cols);                                        \
-         ref_it.more() && !REF_FRAME.lost() && REF_FRAME.begin(); ref_it.next())                   \
+         ref_it.more() & !REF_FRAME.lost() && REF_FRAME.begin(); ref_it.next())                    \
         if (const long long r = ref_it.row; true)                                                  \
             if (const auto c = ref_it.pack(); true)                                                \
                 if ([[maybe_unused]] const ref_lane_scope ref_scope = {}; true)

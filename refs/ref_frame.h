@@ -149,6 +149,9 @@ template <class E> struct ref_frame : ref_dealer<E> {
 
 /* ----------------------------------------------------------------------- reductions */
 
+/* Loops over packs go on while there are more *and* not too much was refused, as one condition:
+ * with a second exit the compiler would not take out of the loop what stays the same in it. */
+
 #ifdef __CUDACC__
 /* The group's total of a and of b, for every lane. */
 template <class E> REF_FN void ref_group_add(int lanes, double &v, E &a, E &b)
@@ -315,7 +318,7 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
     note_terms(n);
     /* Two packs at a time: both loads are under way before either is waited for. With bounds in f64
      * loads are calls, and the loop would only be longer. */
-    for (; sizeof(E) == 4 && it.at.i + it.step <= n - it.width && !lost(); it.next()) {
+    for (; sizeof(E) == 4 && (it.at.i + it.step <= n - it.width) & !lost(); it.next()) {
         const auto first = it.at;
         it.next();
         const pack x(term(first, ref_lane_scope())), y(term(it.at, ref_lane_scope()));
@@ -324,7 +327,7 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
         size += one.size + two.size;
         e += one.e + two.e;
     }
-    for (; it.more() && !lost(); it.next()) {
+    for (; it.more() & !lost(); it.next()) {
         ref_sums<E> part = ref_add_part(pack(term(it.at, ref_lane_scope())), it.at.count);
         v += part.v;
         size += part.size;
@@ -359,15 +362,19 @@ REF_FN ref_real<E, 1> ref_frame<E>::most(ref_group_scope, long long n, const F &
     double v = -ref_infinity();
     E e = 0;
     bool nan = false;
-    for (ref_packs<E> it = packs(n); it.more() && !lost(); it.next()) {
-        const pack x(term(it.at, ref_lane_scope()));
-        if (it.at.count == it.width && ref_raise_pack(x, v, e))
-            continue;
-        REF_UNROLL
-        for (int j = 0; j < it.width; j++)
-            if (j < it.at.count)
-                ref_raise(x, j, v, e, nan);
+    ref_packs<E> it = packs(n);
+    /* Two packs at a time, as in a sum. */
+    for (; sizeof(E) == 4 && (it.at.i + it.step <= n - it.width) & !lost(); it.next()) {
+        const auto first = it.at;
+        it.next();
+        const pack x(term(first, ref_lane_scope())), y(term(it.at, ref_lane_scope()));
+        if (!ref_raise_packs(x, y, v, e)) {
+            ref_raise_all(x, it.width, v, e, nan);
+            ref_raise_all(y, it.width, v, e, nan);
+        }
     }
+    for (; it.more() & !lost(); it.next())
+        ref_raise_all(pack(term(it.at, ref_lane_scope())), it.at.count, v, e, nan);
     return largest(nan ? ref_nan() : v, e);
 }
 
@@ -396,7 +403,7 @@ template <class F>
 REF_FN ref_real<E, 1> ref_frame<E>::product(ref_group_scope, long long n, const F &term)
 {
     double v = 1, most = 1, least = 1, relative = 0;
-    for (ref_packs<E> it = packs(n); it.more() && !lost(); it.next()) {
+    for (ref_packs<E> it = packs(n); it.more() & !lost(); it.next()) {
         ref_real<E, ref_packs<E>::width> x = term(it.at, ref_lane_scope());
         for (int j = 0; j < it.at.count; j++) {
             double size = ref_abs(x.v[j]);

@@ -36,7 +36,7 @@ struct ref_exp_function {
     {
         E f = ref_rough_exp(x.f);
         E rel = ref_less(x.e + k.u * (ref_abs(x.f) + 4), (E)1e18);
-        return {ref_exponential(E(0), x.v), f, f * (rel + rel * rel) + k.tiny};
+        return {ref_exponential_beside(f, x.v), f, f * (rel + rel * rel) + k.tiny};
     }
 };
 

@@ -73,23 +73,26 @@ REF_FN bool ref_rule_bounds(int rule)
     return rule == RULE_BOUND || rule == RULE_STOCHASTIC;
 }
 
-template <class E>
+/* D: the one dtype in which a special kernel judges packs, so that it knows the format's numbers as
+ * it is compiled; `ready` says whether the output has it. Else DTYPE_NONE. */
+template <class E, int D>
 REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bool ready)
 {
     ref_judge<E> judge;
-    int fraction = ref_dtype_fraction(t.dtype);
+    const int dtype = D == DTYPE_NONE ? t.dtype : D;
+    int fraction = ref_dtype_fraction(dtype);
     bool close = t.rule == RULE_CLOSE, bound = ref_rule_bounds(t.rule);
     judge.plain = ready && !call.store && !t.accumulates;
     judge.ulp = (E)ref_power2(-fraction);
     judge.up = (E)ref_power2(fraction);
-    judge.least = (E)ref_power2(ref_dtype_exponent(t.dtype));
+    judge.least = (E)ref_power2(ref_dtype_exponent(dtype));
     judge.own = bound ? (E)REF_SLACK : (E)0;
     judge.half = !bound                      ? (E)0
                  : t.rule == RULE_STOCHASTIC ? judge.ulp * (E)REF_ALMOST
                                              : judge.ulp / 2;
     judge.relative = close ? (E)t.rtol : (E)0;
     judge.coarse = bound || close ? judge.relative - (E)REF_F32_ROUNDOFF : (E)0;
-    judge.least_bound = bound ? (E)ref_dtype_flush(t.dtype) : close ? (E)t.atol : (E)0;
+    judge.least_bound = bound ? (E)ref_dtype_flush(dtype) : close ? (E)t.atol : (E)0;
     /* No other rule asks how wide the error is. */
     judge.calm = bound ? (E)(REF_CALM * call.underflow) : (E)ref_infinity();
     return judge;
@@ -99,7 +102,15 @@ REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bo
 REF_SLOW ref_judge<double> ref_judge_make_wide(const ref_call *call, const ref_tensor *t,
                                                bool ready)
 {
-    return ref_judge_make<double>(*call, *t, ready);
+    return ref_judge_make<double, DTYPE_NONE>(*call, *t, ready);
+}
+
+/* For single elements in special kernels, whose format may be another: seldom, and too long to
+ * stand beside the rest. */
+[[maybe_unused]] REF_SLOW ref_judge<float> ref_judge_make_scalar(const ref_call *call,
+                                                                 const ref_tensor *t, bool ready)
+{
+    return ref_judge_make<float, DTYPE_NONE>(*call, *t, ready);
 }
 
 template <class E> REF_FN void ref_hot_clear(ref_hot<E> &hot)

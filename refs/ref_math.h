@@ -246,11 +246,9 @@ REF_FN ref_reduced ref_reduce(double x)
     return {t, x - (t - shift) * 0.6931471805599453};
 }
 
-/*
- * e^x to 1e-12: a polynomial of degree 8 in r (Chebyshev nodes over |r| <= ln2/2), and n into the
- * exponent. Beyond +-708 the answer is Inf or 0: no f32 accumulator comes so far.
- */
-REF_FN double ref_exponential(float, double x)
+/* e^x to 1e-12 for |x| up to 708: a polynomial of degree 8 in r (Chebyshev nodes over
+ * |r| <= ln2/2), and n into the exponent. */
+REF_FN double ref_exponential_near(double x)
 {
     ref_reduced at = ref_reduce(x);
     double r = at.r, p = 2.4876178959085513e-05;
@@ -262,9 +260,25 @@ REF_FN double ref_exponential(float, double x)
     p = p * r + 0.49999999999797773;
     p = p * r + 0.999999999979769;
     p = p * r + 1.0;
-    double y = ref_shift(p, at.t);
-    double edge = x < 0 ? 0.0 : x * ref_infinity(); /* NaN stays NaN */
-    return ref_abs(x) < 708 ? y : edge;
+    return ref_shift(p, at.t);
+}
+
+/* Of any x: beyond +-708 the answer is Inf or 0, for no f32 accumulator comes so far; NaN stays
+ * NaN. */
+REF_FN double ref_exponential(float, double x)
+{
+    double near = ref_exponential_near(x), far = x < 0 ? 0.0 : x * ref_infinity();
+    return ref_abs(x) < 708 ? near : far; /* of two numbers: a branch would take longer */
+}
+
+/* The same where `rough` is e^x in f32, and so Inf, 0 or NaN where x is that far: as upper words
+ * of doubles their bits need but the longer exponent. x is compared by its upper word as well:
+ * arithmetic in doubles is what an exp mostly waits for. */
+REF_FN double ref_exponential_beside(float rough, double x)
+{
+    uint32_t bits = ref_bits(rough), size = (uint32_t)(ref_bits(x) >> 32) * 2;
+    double near = ref_exponential_near(x), far = ref_from_bits((uint64_t)(bits | bits >> 3) << 32);
+    return size < 2 * 0x40862000u ? near : far; /* |x| < 708 */
 }
 
 /* e^x - 1 to 1e-11 of itself, for |x| up to 700: (e^r - 1) / r is a polynomial of degree 7 with the
@@ -306,6 +320,11 @@ REF_SLOW double ref_library_log(double x)
 }
 
 REF_FN double ref_exponential(double, double x)
+{
+    return ref_library_exp(x);
+}
+
+REF_FN double ref_exponential_beside(double, double x)
 {
     return ref_library_exp(x);
 }

@@ -178,6 +178,10 @@ REF_FN float ref_widen_high_half(uint32_t bits)
 #endif
 }
 
+/*
+ * Of arrays that nothing changes while a reference runs. Not __ldg: that is volatile, and the
+ * compiler keeps nothing in registers across it.
+ */
 REF_FN uint64_t ref_read(const uint64_t *at)
 {
     return *at;
@@ -186,7 +190,9 @@ REF_FN uint64_t ref_read(const uint64_t *at)
 REF_FN uint32_t ref_read(const uint32_t *at)
 {
 #ifdef __CUDA_ARCH__
-    return __ldg(at);
+    uint32_t word;
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
 #else
     return *at;
 #endif
@@ -195,11 +201,22 @@ REF_FN uint32_t ref_read(const uint32_t *at)
 REF_FN uint32_t ref_read(const unsigned short *at)
 {
 #ifdef __CUDA_ARCH__
-    return __ldg(at);
+    unsigned short half;
+    asm("ld.global.nc.u16 %0, [%1];" : "=h"(half) : "l"(at));
+    return half;
 #else
     return *at;
 #endif
 }
+
+#ifdef __CUDA_ARCH__
+REF_FN void ref_read_four(const char *at, uint32_t *word)
+{
+    asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+        : "l"(at));
+}
+#endif
 
 /* WORDS words of 4 bytes from an aligned address, 16 or 8 bytes at a time: true if that worked. */
 template <int WORDS> REF_FN bool ref_read_dense(const char *at, uint32_t (&word)[WORDS])
@@ -209,16 +226,13 @@ template <int WORDS> REF_FN bool ref_read_dense(const char *at, uint32_t (&word)
         if ((uint64_t)at & 15)
             return false;
         REF_UNROLL
-        for (int i = 0; i < WORDS; i += 4) {
-            uint4 four = __ldg((const uint4 *)(at + 4 * i));
-            word[i] = four.x, word[i + 1] = four.y, word[i + 2] = four.z, word[i + 3] = four.w;
-        }
+        for (int i = 0; i < WORDS; i += 4)
+            ref_read_four(at + 4 * i, word + i);
         return true;
     } else if constexpr (WORDS == 2) {
         if ((uint64_t)at & 7)
             return false;
-        uint2 two = __ldg((const uint2 *)at);
-        word[0] = two.x, word[1] = two.y;
+        asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(word[0]), "=r"(word[1]) : "l"(at));
         return true;
     }
 #else
@@ -232,10 +246,8 @@ template <int WORDS> REF_FN void ref_read_whole(const char *at, uint32_t (&word)
 {
 #ifdef __CUDA_ARCH__
     REF_UNROLL
-    for (int i = 0; i < WORDS; i += 4) {
-        uint4 four = __ldg((const uint4 *)(at + 4 * i));
-        word[i] = four.x, word[i + 1] = four.y, word[i + 2] = four.z, word[i + 3] = four.w;
-    }
+    for (int i = 0; i < WORDS; i += 4)
+        ref_read_four(at + 4 * i, word + i);
 #else
     for (int i = 0; i < WORDS; i++)
         word[i] = ((const uint32_t *)at)[i];
@@ -369,16 +381,23 @@ __device__ const uint4 ref_nowhere[2] = {};
 static const uint32_t ref_nowhere[8] = {};
 #endif
 
-/* A line below `end` on its way into the GPU's cache: a hint, and nothing waits for it. No branch
- * in C++, behind which the next load would stand. */
-REF_FN void ref_fetch_ahead([[maybe_unused]] const char *at, [[maybe_unused]] const char *end)
+/*
+ * `at`; and the line of `next`, if below `end`, is on its way into the GPU's cache: a hint, and
+ * nothing waits for it. No branch in C++, behind which the next load would stand, and no volatile
+ * asm, as above: so it has a result.
+ */
+REF_FN const char *ref_fetch_ahead(const char *at, [[maybe_unused]] const char *next,
+                                   [[maybe_unused]] const char *end)
 {
 #ifdef __CUDACC__
-    asm volatile("{ .reg .pred near;\n"
-                 "  setp.lt.u64 near, %0, %1;\n"
-                 "  @near prefetch.global.L2 [%0]; }" ::"l"(at),
-                 "l"(end));
+    asm("{ .reg .pred near;\n"
+        "  setp.lt.u64 near, %2, %3;\n"
+        "  @near prefetch.global.L2 [%2];\n"
+        "  mov.u64 %0, %1; }"
+        : "=l"(at)
+        : "l"(at), "l"(next), "l"(end));
 #endif
+    return at;
 }
 
 /*
@@ -404,9 +423,12 @@ REF_FN ref_words<D, W> ref_read_pack(const ref_tensor &t, const void *base, bool
         offset += place.at[k] * t.stride[k];
     const char *at = (const char *)base + offset * bytes;
     ok &= ((uint64_t)at & 15) == 0; /* a formula may shift its pack */
-    ref_read_whole(ok ? at : (const char *)ref_nowhere, x.word);
-    if constexpr (RANK > 1)
-        ref_fetch_ahead(at + ahead * bytes, ok ? (const char *)base + t.bytes : nullptr);
+    const char *from = ok ? at : (const char *)ref_nowhere;
+    if constexpr (RANK > 1) {
+        const char *end = (const char *)base + t.bytes; /* asked for in any case: no branch */
+        from = ref_fetch_ahead(from, at + ahead * bytes, ok ? end : nullptr);
+    }
+    ref_read_whole(from, x.word);
     x.ok = ok;
     return x;
 }

@@ -422,8 +422,18 @@ template <class A, class E> REF_FN void ref_raise(const A &x, int j, double &v, 
     e = ref_more(e, x.shadow(j) > -(E)ref_infinity() ? x.error(j) : (E)0);
 }
 
-/* A whole pack, by halves; false, and nothing done, where one term is not finite. */
-template <class A, class E> REF_FN bool ref_raise_pack(const A &x, double &v, E &e)
+/* The first `count` terms of a pack. */
+template <class A, class E>
+REF_FN void ref_raise_all(const A &x, int count, double &v, E &e, bool &nan)
+{
+    REF_UNROLL
+    for (int j = 0; j < A::width; j++)
+        if (j < count)
+            ref_raise(x, j, v, e, nan);
+}
+
+/* A whole pack, by halves; its shadows' sum, which is not finite where one of them is not. */
+template <class A, class E> REF_FN E ref_peak(const A &x, double &v, E &e)
 {
     constexpr int W = A::width;
     double most[W];
@@ -433,23 +443,22 @@ template <class A, class E> REF_FN bool ref_raise_pack(const A &x, double &v, E 
         most[j] = x.value(j);
         all += x.shadow(j);
     }
-    if (!ref_finite(all))
-        return false;
     REF_UNROLL
     for (int half = W / 2; half > 0; half /= 2) {
         REF_UNROLL
         for (int j = 0; j < half; j++)
             most[j] = most[j + half] > most[j] ? most[j + half] : most[j];
     }
-    v = most[0] > v ? most[0] : v;
+    v = most[0];
+    e = x.error(0);
     REF_UNROLL
-    for (int j = 0; j < W; j++)
+    for (int j = 1; j < W; j++)
         e = ref_more(e, x.error(j));
-    return true;
+    return all;
 }
 
-/* The same where values are their shadows: no double is compared but the pack's largest. */
-template <class E, int W> REF_FN bool ref_raise_pack(const ref_narrow<E, W> &x, double &v, E &e)
+/* The same where values are their shadows: no double is compared. */
+template <class E, int W> REF_FN E ref_peak(const ref_narrow<E, W> &x, double &v, E &e)
 {
     E most = x.f[0], size = 0, all = 0;
     REF_UNROLL
@@ -458,10 +467,21 @@ template <class E, int W> REF_FN bool ref_raise_pack(const ref_narrow<E, W> &x, 
         size = ref_more(size, ref_abs(x.f[j]));
         all += x.f[j];
     }
+    v = most;
+    e = x.k.rho * size;
+    return all;
+}
+
+/* Two whole packs; false, and nothing done, where one term is not finite. */
+template <class A, class E> REF_FN bool ref_raise_packs(const A &x, const A &y, double &v, E &e)
+{
+    double one, two;
+    E its, other, all = ref_peak(x, one, its) + ref_peak(y, two, other);
     if (!ref_finite(all))
         return false;
-    v = most > v ? most : v;
-    e = ref_more(e, x.k.rho * size);
+    one = two > one ? two : one;
+    v = one > v ? one : v;
+    e = ref_more(e, ref_more(its, other));
     return true;
 }
 

@@ -344,6 +344,48 @@ static void a_reference_finds_the_wrong_elements(void **state)
     }
 }
 
+/* The kernel for rows of bf16 judges the rows' f32 numbers as such: by a thousandth, of which bf16
+ * knows nothing, some are wrong. */
+static void a_number_of_a_row_may_be_finer_than_the_row(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        if (!open_file("refs.ptx"))
+            skip();
+        open_kernel("cuvet_ref_row_max_bf16");
+        uint64_t x = bench_area(65536), y = bench_area(65536), answers = bench_area(65536);
+        uint16_t *rows = bench_at(x);
+        float *most = bench_at(y);
+        for (unsigned r = 0; r < REF_ROWS; r++) {
+            most[r] = 0;
+            for (unsigned c = 0; c < REF_COLS; c++) {
+                float v = (float)((r * 31 + c * 17) % 97 + r);
+                uint32_t bits;
+                memcpy(&bits, &v, sizeof(bits));
+                rows[r * REF_STRIDE + c] = (uint16_t)(bits >> 16);
+                most[r] = v > most[r] ? v : most[r];
+            }
+            most[r] *= r < i ? 1.001f : 1.0f;
+        }
+        struct ref_call call = rows_call(x, y, answers);
+        call.tensor[0].dtype = DTYPE_BF16;
+        call.tensor[0].bytes = REF_ROWS * REF_STRIDE * 2;
+        call.tensor[1] = (struct ref_tensor){.got = (void *)(uintptr_t)y,
+                                             .bytes = REF_ROWS * 4,
+                                             .dim = {REF_ROWS},
+                                             .stride = {1},
+                                             .dtype = DTYPE_F32,
+                                             .ndim = 1};
+        call.group = i & 1 ? REF_THREADS : 32;
+        bench.launch.grid[0] = 3;
+        run_call(&call);
+        const struct ref_verdict *v = bench_at(answers);
+        assert_int_equal(v->checked, REF_ROWS);
+        assert_int_equal(v->violations, i);
+        assert_int_equal(v->refused, 0);
+    }
+}
+
 /* Each call of a launch has its blocks, its rows and its answer, whatever the others find. */
 static void calls_of_one_launch_are_judged_apart(void **state)
 {
@@ -501,6 +543,7 @@ int main(void)
         cmocka_unit_test(a_short_copy_waits_for_nobody_and_overwrites_nothing),
         cmocka_unit_test(half_a_short_snapshot_is_not_sealed),
         cmocka_unit_test(a_reference_finds_the_wrong_elements),
+        cmocka_unit_test(a_number_of_a_row_may_be_finer_than_the_row),
         cmocka_unit_test(calls_of_one_launch_are_judged_apart),
         cmocka_unit_test(blocks_are_decoded),
         cmocka_unit_test(groups_have_their_scales),
