@@ -44,6 +44,18 @@ struct judgement {
     uint32_t earlier[OUTLIER_INPUTS]; /* add_up's */
 };
 
+/* How many inputs a call has: what is made for one knows its place as it is compiled. */
+template <class Call> static __device__ __forceinline__ uint32_t inputs_of(const Call &call)
+{
+    return sizeof call.input == sizeof(outlier_input) ? 1 : call.outlier.inputs;
+}
+
+/* Of the threads of a warp each. */
+template <class Call> static __device__ __forceinline__ uint32_t own_input(const Call &call)
+{
+    return sizeof call.input == sizeof(outlier_input) ? 0 : threadIdx.x / 32;
+}
+
 enum { ENTRY_WORDS = sizeof(outlier_entry) / 4, ENTRY_TURNS = (ENTRY_WORDS + 31) / 32 };
 
 /* One warp. */
@@ -71,28 +83,33 @@ static __device__ __forceinline__ uint32_t lock_entry(const outlier_input &input
 
 /*
  * The clerk: a warp that has no part of the sample. While the others read it learns whether this
- * block judges, the one that began last, and then makes ready what follows from the entries alone.
- * Each block's fetches them, though one alone will need them.
+ * block judges, the one that began last, and fetches the entries. Each block's does, though one
+ * alone will need them.
  */
 template <class Call>
-static __device__ __forceinline__ void get_ready(const Call &call, judgement *all)
+static __device__ __forceinline__ void find_judge(const Call &call, judgement *all)
 {
-    uint32_t lane = threadIdx.x % 32, ticket = 0, inputs = call.outlier.inputs, seen = 0;
+    uint32_t lane = threadIdx.x % 32, ticket = 0;
     if (lane == 0 && gridDim.x > 1)
         ticket = atomicInc(&call.outlier.slot->ticket, gridDim.x - 1);
     if (lane == 0)
         all->began = (uint32_t)global_timer();
 #pragma unroll 1
-    for (uint32_t i = 0; i < inputs; i++)
+    for (uint32_t i = 0; i < inputs_of(call); i++)
         fetch_entry(call.input[i], &all->entry[i]);
-    __syncwarp();
-    bool judges = __shfl_sync(~0u, ticket, 0) == gridDim.x - 1;
     if (lane == 0)
-        all->judges = judges;
-    if (!judges)
-        return;
+        all->judges = ticket == gridDim.x - 1;
+    __syncwarp();
+}
+
+/* The judge's clerk, as long as the others read and wait for lines: what follows from the entries
+ * alone. */
+template <class Call>
+static __device__ __forceinline__ void get_ready(const Call &call, judgement *all)
+{
+    uint32_t lane = threadIdx.x % 32, inputs = inputs_of(call), seen = 0;
     if (lane < inputs)
-        seen = lock_entry(call.input[lane], all->entry[lane].version);
+        seen = lock_entry(call.input[inputs > 1 ? lane : 0], all->entry[lane].version);
 #pragma unroll 1
     for (uint32_t i = 0; i < inputs; i++) {
         int32_t ahead = outlier_renew(&all->entry[i], call.outlier.epoch);
@@ -120,7 +137,7 @@ static __device__ void store_entry(outlier_entry *to, const outlier_entry &from)
 template <class Call> static __device__ void learn(const Call &call, judgement *all)
 {
 #pragma unroll 1
-    for (uint32_t i = 0; i < call.outlier.inputs; i++) {
+    for (uint32_t i = 0; i < inputs_of(call); i++) {
         const outlier_input &input = call.input[i];
         outlier_entry *entry = &all->entry[i];
         if (all->seen[i] != entry->version)
@@ -215,7 +232,7 @@ template <class Call> static __device__ bool conclude(const Call &call, const ju
     uint32_t earlier = 0;
     bool called = false;
 #pragma unroll 1
-    for (uint32_t i = 0; i < call.outlier.inputs; i++) {
+    for (uint32_t i = 0; i < inputs_of(call); i++) {
         const outlier_finding &finding = all.finding[i];
         if (finding.called && !called) {
             answer_with(call.outlier.answer, i, finding);
@@ -251,13 +268,13 @@ static __device__ bool judge(const Call &call, judgement *all, const block_sums 
     __shared__ bool copies;
     bool looks = threadIdx.x < OUTLIER_THREADS;
 #pragma unroll 1
-    for (uint32_t i = 0; looks && i < call.outlier.inputs; i++)
+    for (uint32_t i = 0; looks && i < inputs_of(call); i++)
         gather(call.input[i], call.outlier.slot, block, line, all->began,
                line_tag(call.header.sequence), &all->lines[i], &all->sums[i]);
     __syncthreads();
     OUTLIER_PHASE(2);
-    if (threadIdx.x / 32 < call.outlier.inputs)
-        find(call, all, threadIdx.x / 32);
+    if (threadIdx.x / 32 < inputs_of(call))
+        find(call, all, own_input(call));
     __syncthreads();
     OUTLIER_PHASE(3);
     if (threadIdx.x == 0)
@@ -374,7 +391,7 @@ template <class Call> static __device__ bool run_look(const Call &call)
     __shared__ judgement all;
     uint32_t i = 0;
     uint64_t line = 0;
-    while (i + 1 < call.outlier.inputs && blockIdx.x >= call.input[i + 1].first_block)
+    while (i + 1 < inputs_of(call) && blockIdx.x >= call.input[i + 1].first_block)
         i++;
     const outlier_input &input = call.input[i];
     if (threadIdx.x < OUTLIER_THREADS) {
@@ -386,11 +403,14 @@ template <class Call> static __device__ bool run_look(const Call &call)
         OUTLIER_PHASE(0);
         hold(&piece, input);
         look_at_input(&piece, input, call.outlier.seed, &block);
+        join_clerk();
     } else {
         wait_for_stream();
-        get_ready(call, &all);
+        find_judge(call, &all);
+        leave_lookers();
+        if (all.judges)
+            get_ready(call, &all);
     }
-    __syncthreads();
     OUTLIER_PHASE(1);
     if (threadIdx.x < 32)
         line = make_line(block, input.integer, all.began);

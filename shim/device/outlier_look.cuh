@@ -16,6 +16,17 @@ static __device__ __forceinline__ void join_lookers()
     asm volatile("bar.sync 1, %0;" ::"r"((int)OUTLIER_THREADS) : "memory");
 }
 
+/* Those that look wait for the clerk, too, which has told them what it knows and goes on. */
+static __device__ __forceinline__ void join_clerk()
+{
+    asm volatile("bar.sync 2, %0;" ::"r"((int)OUTLIER_THREADS + (int)OUTLIER_CLERKS) : "memory");
+}
+
+static __device__ __forceinline__ void leave_lookers()
+{
+    asm volatile("bar.arrive 2, %0;" ::"r"((int)OUTLIER_THREADS + (int)OUTLIER_CLERKS) : "memory");
+}
+
 /* ---- reading ---- */
 
 /* Element `i` of a unit, its upper bits zero. */
