@@ -420,29 +420,28 @@ template <class Call> static __device__ bool run_look(const Call &call)
     return wait_for_word(call.outlier.slot, call.header.sequence);
 }
 
-template <class Call> static __device__ void run(const Call &call)
+/* True: copy. */
+template <class Call> static __device__ __forceinline__ bool run(const Call &call)
 {
     bool copies = call.outlier.detector == OUTLIER_CENTROID ? run_batch(call) : run_look(call);
-    if (copies && threadIdx.x < OUTLIER_THREADS)
-        copy_chunks(call);
+    return copies && threadIdx.x < OUTLIER_THREADS;
 }
 
 extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS + OUTLIER_CLERKS, 2)
-    cuvet_outlier(const __grid_constant__ outlier_call call)
+    cuvet_outlier(const __grid_constant__ outlier_call_any call)
 {
-    run(call);
+    if (!run(call.all))
+        return;
+    if (call.all.outlier.subset)
+        copy_chunks(call.some);
+    else
+        copy_chunks(call.all);
 }
 
 /* The same for one input and few segments. */
 extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS + OUTLIER_CLERKS, 2)
     cuvet_outlier_few(const __grid_constant__ outlier_call_few call)
 {
-    run(call);
-}
-
-/* Which copies a part of the items. */
-extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS + OUTLIER_CLERKS, 2)
-    cuvet_outlier_subset(const __grid_constant__ outlier_call_subset call)
-{
-    run(call);
+    if (run(call))
+        copy_chunks(call);
 }

@@ -45,10 +45,10 @@ uint64_t outliers_overflow(const struct outliers *outliers);
 
 /* What the gate has in one context. All zero: it is off there. */
 struct outlier_side {
-    CUfunction kernel, few, subset; /* NULL: off */
-    bool waits;                     /* these kernels do, see enqueue.h */
-    CUdeviceptr slots;              /* struct outlier_slot, one for each of the first check slots */
-    uint32_t looks;                 /* how many of those; the others' launches are not looked at */
+    CUfunction kernel, few; /* NULL: off */
+    bool waits;             /* these kernels do, see enqueue.h */
+    CUdeviceptr slots;      /* struct outlier_slot, one for each of the first check slots */
+    uint32_t looks;         /* how many of those; the others' launches are not looked at */
     CUdeviceptr entries;
     CUdeviceptr centroids;         /* 0: no centroid detector here */
     struct outlier_answer *answer; /* pinned, one for each of the same check slots */

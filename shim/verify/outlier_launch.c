@@ -50,16 +50,18 @@ static enum status enqueue_subset(struct side *side, const struct check *check,
                                   const struct outlier_plan *plan, enum snapshot_part part,
                                   const struct launch *launch, struct error *err)
 {
-    struct outlier_call_subset call; /* large: inputs and segments are written as they are added */
-    uint64_t chunks = snapshot_describe_subset(side, check, snapshot, part, &call.header,
-                                               &call.select, call.segment);
+    union outlier_call_any any; /* large: inputs and segments are written as they are added */
+    struct outlier_call_subset *call = &any.some;
+    uint64_t chunks = snapshot_describe_subset(side, check, snapshot, part, &call->header,
+                                               &call->select, call->segment);
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
         return refuse(chunks, err);
-    describe(side, check, plan, &call.outlier);
-    call.header.seals = part == SNAPSHOT_AFTER;
-    call.outlier.chunks = chunks;
-    memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
-    return enqueue(&side->outlier, side->outlier.subset, &call, plan, launch, err);
+    describe(side, check, plan, &call->outlier);
+    call->header.seals = part == SNAPSHOT_AFTER;
+    call->outlier.chunks = chunks;
+    call->outlier.subset = 1;
+    memcpy(call->input, plan->input, plan->inputs * sizeof(call->input[0]));
+    return enqueue(&side->outlier, side->outlier.kernel, &any, plan, launch, err);
 }
 
 enum status outlier_enqueue(struct side *side, const struct check *check,
@@ -68,22 +70,23 @@ enum status outlier_enqueue(struct side *side, const struct check *check,
 {
     if (snapshot->gathers && !snapshot->touches)
         return enqueue_subset(side, check, snapshot, plan, part, launch, err);
-    struct outlier_call call; /* large: inputs and segments are written as they are added */
+    union outlier_call_any any; /* likewise */
+    struct outlier_call *call = &any.all;
     struct outlier_call_few few;
     uint64_t chunks = 0;
     if (snapshot->touches)
-        snapshot_header_of(side, check, &call.header); /* the look alone */
+        snapshot_header_of(side, check, &call->header); /* the look alone */
     else
-        chunks = snapshot_describe(side, check, snapshot, part, &call.header, call.segment);
-    bool short_call = plan->inputs == 1 && call.header.segments <= SNAPSHOT_FEW;
+        chunks = snapshot_describe(side, check, snapshot, part, &call->header, call->segment);
+    bool short_call = plan->inputs == 1 && call->header.segments <= SNAPSHOT_FEW;
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
         return refuse(chunks, err);
-    describe(side, check, plan, &call.outlier);
-    call.header.seals = part == SNAPSHOT_AFTER;
-    call.outlier.chunks = chunks;
-    memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
+    describe(side, check, plan, &call->outlier);
+    call->header.seals = part == SNAPSHOT_AFTER;
+    call->outlier.chunks = chunks;
+    memcpy(call->input, plan->input, plan->inputs * sizeof(call->input[0]));
     if (!short_call)
-        return enqueue(&side->outlier, side->outlier.kernel, &call, plan, launch, err);
-    shorten(&call, &few);
+        return enqueue(&side->outlier, side->outlier.kernel, &any, plan, launch, err);
+    shorten(call, &few);
     return enqueue(&side->outlier, side->outlier.few, &few, plan, launch, err);
 }

@@ -217,11 +217,8 @@ static enum status make_outlier(struct side *side, const struct side_settings *s
     if (!status)
         status = load_function(&gate->few, module, "cuvet_outlier_few", err);
     if (!status)
-        status = load_function(&gate->subset, module, "cuvet_outlier_subset", err);
-    if (!status)
         status = load_function(&gate->kernel, module, "cuvet_outlier", err);
-    gate->waits = !status && enqueue_waits(gate->kernel) && enqueue_waits(gate->few) &&
-                  enqueue_waits(gate->subset);
+    gate->waits = !status && enqueue_waits(gate->kernel) && enqueue_waits(gate->few);
     return status;
 }
 

@@ -383,7 +383,8 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     atomic_fetch_add(&fake.launches, 1);
     const struct snapshot_call *copy = params[0];
-    const struct outlier_call *look = params[0];
+    const union outlier_call_any *any = params[0];
+    const struct outlier_call *look = &any->all;
     const struct outlier_call_few *few = params[0];
     const struct snapshot_call_subset *some = params[0];
     if (!strcmp(symbol, "cuvet_snapshot_short"))
@@ -393,9 +394,8 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
     else if (!strncmp(symbol, "cuvet_snapshot", 14))
         fake_copy(&copy->header, copy->segment);
     else if (!strcmp(symbol, "cuvet_outlier"))
-        fake_outlier(&look->header, &look->outlier, look->input, look->segment, NULL);
-    else if (!strcmp(symbol, "cuvet_outlier_subset"))
-        fake_outlier(&look->header, &look->outlier, look->input, NULL, params[0]);
+        fake_outlier(&look->header, &look->outlier, look->input, look->segment,
+                     look->outlier.subset ? &any->some : NULL);
     else if (!strcmp(symbol, "cuvet_outlier_few"))
         fake_outlier(&few->header, &few->outlier, few->input, few->segment, NULL);
     else if (!strncmp(symbol, "cuvet_project", 13))
