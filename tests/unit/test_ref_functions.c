@@ -21,6 +21,7 @@ static const double *stored_y(const char *name, int64_t count)
     call.tensor[1].id = 1;
     call.size[0] = 1;
     call.size[1] = count;
+    call.scalar[0] = 1;
     call.store = y;
     call.store_tensor = 1;
     call.store_count = count;
@@ -85,11 +86,38 @@ static void test_function_edges(void **state)
     }
 }
 
+/* exp far below its largest argument, and where that is not a number. */
+static void test_exp_edges(void **state)
+{
+    static const double x[] = {0, -1, -87.5, -700, -707.5, -709, -1e4, -3e38, -INFINITY};
+    enum { COUNT = 9 };
+    (void)state;
+    shape(&in_x, DTYPE_F32, COUNT);
+    double sum = 0;
+    for (int i = 0; i < COUNT; i++) {
+        set(&in_x, i, x[i]);
+        sum += exp(x[i]);
+    }
+    const double *y = stored_y("softmax", COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        double exact = x[i] < -708 ? 0 : exp(x[i]) / sum;
+        if (!(fabs(y[i] - exact) <= 1e-11 * exact))
+            fail_msg("exp(%g) is %a, expected %a", x[i], y[i], exact);
+    }
+    static const double poison[] = {NAN, -NAN, INFINITY};
+    for (int p = 0; p < 3; p++) {
+        set(&in_x, 3, poison[p]);
+        y = stored_y("softmax", COUNT);
+        assert_true(isnan(y[3]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_function_edges),
+        cmocka_unit_test(test_exp_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
