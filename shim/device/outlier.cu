@@ -12,8 +12,7 @@
  * sample; the lines of the other blocks, on their way to the judge; and the decision, beside which
  * the seal and what was learnt are written. All else is under way at the same time as these: who
  * judges (a counter, asked first), the signature's entry, its lock, what follows from it alone.
- * A look of one block has no lines to wait for; one of several at an index input has two more
- * round trips, where their histograms are added up in global memory and fenced.
+ * A look of one block has no lines to wait for.
  */
 #include <stddef.h>
 #include "device/early.cuh"
