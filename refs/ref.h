@@ -304,9 +304,9 @@ template <class E, int D, int RANK> struct ref_out {
             if ((READ::read || count == W) &&
                 ref_judge_pack<RANK, AXIS>(frame.hot, t, judging, place, read, y))
                 return;
-        } else {
-            if (ref_judge_pack<RANK, AXIS>(frame.hot, t, judging_scalar(), place, ref_unread(), y))
-                return;
+        } else if (ref_judge_pack<RANK, AXIS>(frame.hot, t, judging_scalar(), place, ref_unread(),
+                                              y)) {
+            return;
         }
         if (!t.got && !frame.call.store)
             return;

@@ -43,16 +43,18 @@ struct judgement {
     uint32_t earlier[OUTLIER_INPUTS]; /* add_up's */
 };
 
-/* How many inputs a call has: what is made for one knows its place as it is compiled. */
+/* A kernel that is made for one input knows its place as it is compiled. */
+template <class Call> constexpr bool has_one_input = sizeof(Call::input) == sizeof(outlier_input);
+
 template <class Call> static __device__ __forceinline__ uint32_t inputs_of(const Call &call)
 {
-    return sizeof call.input == sizeof(outlier_input) ? 1 : call.outlier.inputs;
+    return has_one_input<Call> ? 1 : call.outlier.inputs;
 }
 
-/* Of the threads of a warp each. */
-template <class Call> static __device__ __forceinline__ uint32_t own_input(const Call &call)
+/* Warp i judges input i. */
+template <class Call> static __device__ __forceinline__ uint32_t input_of_warp(const Call &)
 {
-    return sizeof call.input == sizeof(outlier_input) ? 0 : threadIdx.x / 32;
+    return has_one_input<Call> ? 0 : threadIdx.x / 32;
 }
 
 enum { ENTRY_WORDS = sizeof(outlier_entry) / 4, ENTRY_TURNS = (ENTRY_WORDS + 31) / 32 };
@@ -273,7 +275,7 @@ static __device__ bool judge(const Call &call, judgement *all, const block_sums 
     __syncthreads();
     OUTLIER_PHASE(2);
     if (threadIdx.x / 32 < inputs_of(call))
-        find(call, all, own_input(call));
+        find(call, all, input_of_warp(call));
     __syncthreads();
     OUTLIER_PHASE(3);
     if (threadIdx.x == 0)

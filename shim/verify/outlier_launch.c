@@ -40,52 +40,30 @@ static enum status enqueue(const struct outlier_side *gate, CUfunction function,
     return enqueue_kernel(&kernel, call, launch, err);
 }
 
-static enum status refuse(uint64_t chunks, struct error *err)
-{
-    return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
-}
-
-static enum status enqueue_subset(struct side *side, const struct check *check,
-                                  const struct snapshot_plan *snapshot,
-                                  const struct outlier_plan *plan, enum snapshot_part part,
-                                  const struct launch *launch, struct error *err)
-{
-    union outlier_call_any any; /* large: inputs and segments are written as they are added */
-    struct outlier_call_subset *call = &any.some;
-    uint64_t chunks = snapshot_describe_subset(side, check, snapshot, part, &call->header,
-                                               &call->select, call->segment);
-    if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
-        return refuse(chunks, err);
-    describe(side, check, plan, &call->outlier);
-    call->header.seals = part == SNAPSHOT_AFTER;
-    call->outlier.chunks = chunks;
-    call->outlier.subset = 1;
-    memcpy(call->input, plan->input, plan->inputs * sizeof(call->input[0]));
-    return enqueue(&side->outlier, side->outlier.kernel, &any, plan, launch, err);
-}
-
 enum status outlier_enqueue(struct side *side, const struct check *check,
                             const struct snapshot_plan *snapshot, const struct outlier_plan *plan,
                             enum snapshot_part part, const struct launch *launch, struct error *err)
 {
-    if (snapshot->gathers && !snapshot->touches)
-        return enqueue_subset(side, check, snapshot, plan, part, launch, err);
-    union outlier_call_any any; /* likewise */
-    struct outlier_call *call = &any.all;
+    const bool subset = snapshot->gathers && !snapshot->touches;
+    union outlier_call_any any; /* large: inputs and segments are written as they are added */
+    struct outlier_call *call = &any.all; /* a subset's begins alike */
     struct outlier_call_few few;
     uint64_t chunks = 0;
     if (snapshot->touches)
         snapshot_header_of(side, check, &call->header); /* the look alone */
+    else if (subset)
+        chunks = snapshot_describe_subset(side, check, snapshot, part, &any.some.header,
+                                          &any.some.select, any.some.segment);
     else
         chunks = snapshot_describe(side, check, snapshot, part, &call->header, call->segment);
-    bool short_call = plan->inputs == 1 && call->header.segments <= SNAPSHOT_FEW;
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
-        return refuse(chunks, err);
+        return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
     describe(side, check, plan, &call->outlier);
     call->header.seals = part == SNAPSHOT_AFTER;
     call->outlier.chunks = chunks;
+    call->outlier.subset = subset;
     memcpy(call->input, plan->input, plan->inputs * sizeof(call->input[0]));
-    if (!short_call)
+    if (subset || plan->inputs > 1 || call->header.segments > SNAPSHOT_FEW)
         return enqueue(&side->outlier, side->outlier.kernel, &any, plan, launch, err);
     shorten(call, &few);
     return enqueue(&side->outlier, side->outlier.few, &few, plan, launch, err);
