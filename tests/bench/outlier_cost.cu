@@ -9,12 +9,14 @@
  * a GPU at rest; `sealed`: every run of the kernel ended with a seal.
  *
  * look_us is a look as cuvet launches it, late_us one that is launched when the kernel in front has
- * ended, behind_us what it adds behind the reading kernel, unsealed_us a look of which the host
- * learns nothing (the seal is in device memory): no variant of the product, but what the seal
- * takes. `early`: cuvet would launch it while the kernel in front ends.
+ * ended, behind_us what it adds behind the reading kernel, least_us a kernel that reads the sample
+ * and has one block hear of all others, unsealed_us a look of which the host learns nothing (the
+ * seal is in device memory): no variant of the product, but what the seal takes. `early`: cuvet
+ * would launch it while the kernel in front ends.
  */
 #include <cstring>
 #include <cuda.h>
+#include "device/early.cuh"
 #include "device/outlier_abi.h"
 #include "measure.cuh"
 #include "outlier_phases.cuh"
@@ -37,7 +39,7 @@ static snapshot_seal *seal, *device_seal;
 static bool waits; /* the kernel does, see shim/verify/outlier_launch.h */
 
 /* What a look reads of its sample, in its geometry. */
-__global__ void read_sample(const uint4 *from, size_t units, size_t stride, uint32_t *to)
+static __device__ uint32_t read_part(const uint4 *from, size_t units, size_t stride)
 {
     size_t first = (size_t)blockIdx.x * stride + threadIdx.x;
     uint4 value[4] = {};
@@ -50,8 +52,53 @@ __global__ void read_sample(const uint4 *from, size_t units, size_t stride, uint
 #pragma unroll
     for (int i = 0; i < 4; i++)
         sum += value[i].x ^ value[i].y ^ value[i].z ^ value[i].w;
+    return sum;
+}
+
+__global__ void read_sample(const uint4 *from, size_t units, size_t stride, uint32_t *to)
+{
+    uint32_t sum = read_part(from, units, stride);
     if (sum == 0x12345678)
         *to = sum;
+}
+
+/*
+ * The least that a kernel must do to decide by all of that sample: each block leaves a word for the
+ * one that began last, which waits for them and tells the host. No statistics, and nobody waits for
+ * the decision.
+ */
+__global__ void read_and_tell(const uint4 *from, size_t units, size_t stride, uint64_t sequence,
+                              uint64_t *word, uint32_t *ticket, uint64_t *answer)
+{
+    __shared__ uint32_t total;
+    __shared__ bool last;
+    wait_for_stream();
+    if (threadIdx.x == 0) {
+        total = 0;
+        last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
+    }
+    uint32_t sum = read_part(from, units, stride);
+    for (int step = 16; step; step /= 2)
+        sum ^= __shfl_xor_sync(~0u, sum, step);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        atomicXor(&total, sum);
+    __syncthreads();
+    volatile uint64_t *left = word;
+    if (!last) {
+        if (threadIdx.x == 0)
+            left[blockIdx.x] = sequence << 32 | total;
+        return;
+    }
+    if (threadIdx.x < gridDim.x && threadIdx.x != blockIdx.x) {
+        uint64_t seen;
+        while ((seen = left[threadIdx.x]) >> 32 != (uint32_t)sequence)
+            continue;
+        atomicXor(&total, (uint32_t)seen);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *(volatile uint64_t *)answer = sequence << 32 | total;
 }
 
 __global__ void nothing()
@@ -130,13 +177,38 @@ static void run_unsealed()
     launch_look(device_seal, waits);
 }
 
+/* A warp reads a piece, as a look of floats does it. */
+static unsigned reading_blocks()
+{
+    return (call.input[0].sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
+}
+
 static void run_read()
 {
-    const outlier_input &input = call.input[0];
-    size_t units = input.row_bytes / 16;
-    unsigned blocks = (input.sampled + OUTLIER_BLOCK_PIECES - 1) / OUTLIER_BLOCK_PIECES;
+    size_t units = call.input[0].row_bytes / 16;
+    unsigned blocks = reading_blocks();
     read_sample<<<blocks, 256, 0, stream>>>((const uint4 *)data, units, units / blocks,
                                             (uint32_t *)call.outlier.slot);
+}
+
+/* Launched as a look is. */
+static void run_least()
+{
+    static uint64_t *const word = device_zeroed<uint64_t>(OUTLIER_LINES + 1);
+    static uint64_t *const answer = pinned<uint64_t>(1);
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    size_t units = call.input[0].row_bytes / 16;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = reading_blocks();
+    config.blockDim = 256;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = waits;
+    CHECK(cudaLaunchKernelEx(&config, read_and_tell, (const uint4 *)data, units,
+                             units / config.gridDim.x, ++sequence, word,
+                             (uint32_t *)&word[OUTLIER_LINES], answer));
 }
 
 static void run_behind()
@@ -252,7 +324,7 @@ int main(int argc, char **argv)
     for (const format &format : formats) {
         fill(format);
         for (size_t bytes = (size_t)16 << 10; bytes <= most; bytes *= 4) {
-            std::vector<double> ours, late, behind, unsealed, theirs, empty;
+            std::vector<double> ours, late, behind, unsealed, theirs, least, empty;
             lay_out(format, bytes);
             launches = sealed = 0;
             for (int i = 0; i < 25; i++) {
@@ -261,17 +333,18 @@ int main(int argc, char **argv)
                 behind.push_back(each_us(run_behind));
                 unsealed.push_back(each_us(run_unsealed));
                 theirs.push_back(each_us(run_read));
+                least.push_back(each_us(run_least));
                 empty.push_back(each_us(run_nothing));
             }
             double phase[OUTLIER_PHASES];
             time_phases(phase);
             printf("{\"dtype\": \"%s\", \"bytes\": %zu, \"sampled\": %zu, \"look_us\": %.2f, "
                    "\"late_us\": %.2f, \"behind_us\": %.2f, \"unsealed_us\": %.2f, "
-                   "\"read_us\": %.2f, \"empty_us\": %.2f, "
+                   "\"read_us\": %.2f, \"least_us\": %.2f, \"empty_us\": %.2f, "
                    "\"phase_us\": [%.2f, %.2f, %.2f, %.2f, %.2f], \"early\": %s, \"sealed\": %s}\n",
                    format.name, bytes, (size_t)call.input[0].sampled * OUTLIER_PIECE, median(ours),
                    median(late), median(behind) - median(theirs), median(unsealed), median(theirs),
-                   median(empty), phase[0], phase[1], phase[2], phase[3], phase[4],
+                   median(least), median(empty), phase[0], phase[1], phase[2], phase[3], phase[4],
                    waits ? "true" : "false", sealed == launches ? "true" : "false");
         }
     }
