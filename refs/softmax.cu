@@ -7,7 +7,9 @@ REFERENCE(softmax, "in x[rows][cols], out y[rows][cols], real scale = 1, point s
 {
     ROW(r, rows)
     {
-        real m = MAX(c, cols, scaled(x(r, c) * scale));
+        // the largest s x: that of the largest x, or of the smallest where s is negative
+        real top = scale.v < 0 ? MIN(c, cols, x(r, c)) : MAX(c, cols, x(r, c));
+        real m = scaled(top * scale);
         MASKED(m);
         real inv = 1 / SUM(c, cols, exp(scaled(x(r, c) * scale) - m));
         EACH(c, cols) y(r, c) = exp(scaled(x(r, c) * scale) - m) * inv;

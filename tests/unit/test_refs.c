@@ -130,6 +130,26 @@ static void test_softmax(void **state)
     assert_true(isinf(v.max_ratio));
 }
 
+/* What is subtracted is the largest product, also where that is of the smallest number. */
+static void test_softmax_of_a_negative_scale(void **state)
+{
+    enum { COLS = 300 };
+    (void)state;
+    random_state = 5;
+    fill(&in_x, DTYPE_F32, COLS, 0, 300);
+    struct ref_call call = softmax_call(DTYPE_BF16, 1, COLS);
+    call.scalar[0] = -2;
+    double most = -INFINITY, sum = 0;
+    for (int64_t c = 0; c < COLS; c++)
+        most = fmax(most, -2.0 * x_at(c));
+    for (int64_t c = 0; c < COLS; c++)
+        sum += exp(-2.0 * x_at(c) - most);
+    for (int64_t c = 0; c < COLS; c++)
+        set(&out_y, c, exp(-2.0 * x_at(c) - most) / sum);
+    struct ref_verdict v = run("softmax", &call);
+    expect_quiet("a negative scale", &v, COLS);
+}
+
 /* -Inf masks some columns: those are exactly 0, the rest as ever, and nothing is inconclusive. */
 static void test_softmax_masked(void **state)
 {
@@ -438,12 +458,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rmsnorm_quiet),  cmocka_unit_test(test_rmsnorm_mutants),
         cmocka_unit_test(test_layernorm),      cmocka_unit_test(test_wide_is_not_a_match),
-        cmocka_unit_test(test_softmax),        cmocka_unit_test(test_softmax_masked),
-        cmocka_unit_test(test_masked_rows),    cmocka_unit_test(test_log_softmax),
-        cmocka_unit_test(test_activations),    cmocka_unit_test(test_leaky_relu),
-        cmocka_unit_test(test_two_operands),   cmocka_unit_test(test_silu_and_mul),
-        cmocka_unit_test(test_reductions),     cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_input_roundoff), cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_softmax),        cmocka_unit_test(test_softmax_of_a_negative_scale),
+        cmocka_unit_test(test_softmax_masked), cmocka_unit_test(test_masked_rows),
+        cmocka_unit_test(test_log_softmax),    cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_leaky_relu),     cmocka_unit_test(test_two_operands),
+        cmocka_unit_test(test_silu_and_mul),   cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_matmul),         cmocka_unit_test(test_input_roundoff),
+        cmocka_unit_test(test_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
