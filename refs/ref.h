@@ -76,6 +76,17 @@ REF_FN bool ref_hot_tensor(const ref_tensor &t, const void *base)
     return ready;
 }
 
+/* Those of a narrow number are its shadows. */
+template <class E, int W> REF_FN void ref_keep_values(ref_exact<E, W> &x, const double (&v)[W])
+{
+    REF_UNROLL
+    for (int j = 0; j < W; j++)
+        x.v[j] = v[j];
+}
+template <class E, int W> REF_FN void ref_keep_values(ref_narrow<E, W> &, const double (&)[W])
+{
+}
+
 /* An input. A special kernel (D) reads packs only of an input that is ready for it, and refuses
  * every element of another. */
 template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
@@ -104,10 +115,12 @@ template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
             constexpr int axis = ref_axis<I...>(), width = ref_width<I...>();
             constexpr bool dense = D != DTYPE_NONE && axis == RANK - 1;
             typename ref_choose<dense, ref_narrow<E, width>, ref_exact<E, width>>::type x;
+            double v[width];
             x.k = frame.k;
             frame.hot.refused += (uint32_t)ref_load<D, RANK, axis, OPTIONAL>(
                 t, base, ready, absent, ref_place_of(index...), ref_count_of(index...), frame.ahead,
-                x.v, x.f);
+                v, x.f);
+            ref_keep_values(x, v);
             return x;
         }
     }
@@ -175,9 +188,8 @@ template <class E, int D, int RANK, int AXIS, int W, class READ> struct ref_spot
     template <class A, class R = ref_same<A>> REF_FN void operator=(const A &value) const
     {
         static_assert(R::width == 1 || R::width == W, "a pack is assigned to one element");
-        ref_real<E, W> y(value);
-        if (mine)
-            out.template judge<AXIS>(place, count, read, y);
+        if (mine && !out.surely(read, value))
+            out.template judge<AXIS>(place, count, read, ref_real<E, W>(value));
     }
     REF_FN void operator=(double value) const
     {
@@ -285,6 +297,20 @@ template <class E, int D, int RANK> struct ref_out {
     REF_FN double lowest() const
     {
         return ref_dtype_lowest(t.dtype);
+    }
+
+    /* Whether a pack's values alone say that it is right. */
+    template <class READ, class A>
+    REF_FN bool surely([[maybe_unused]] const READ &read, [[maybe_unused]] const A &value) const
+    {
+        if constexpr (ref_coarse(READ::dtype)) {
+            double v[READ::width];
+            REF_UNROLL
+            for (int j = 0; j < READ::width; j++)
+                v[j] = value.quick(j);
+            return ref_judge_surely(frame.hot, judging, read, v);
+        }
+        return false;
     }
 
     template <int AXIS, int W, class READ>

@@ -111,14 +111,16 @@ struct ref_verdict {
     uint64_t checked;
     uint64_t violations;     /* |got - y| over the bound, or another class */
     uint64_t class_mismatch; /* those of them where finite / +Inf / -Inf / NaN disagree */
-    uint64_t wide;           /* the bound says nothing: not finite, or over 0.1 |y| and an ulp */
+    uint64_t wide;           /* more than half an ulp off, and the bound says nothing: it is not
+                                finite, or over 0.1 |y| and an ulp */
     uint64_t refused;        /* accesses outside a tensor's bytes */
     uint64_t first_index;    /* smallest linear index of a violation in first_tensor */
     uint64_t worst_index;    /* linear index (over the tensor's dims, row major) of the worst; none
                                 (REF_NO_INDEX) where that is right and needed no close look */
     double max_abs;          /* max |got - y| over finite pairs */
     double max_rel;          /* max |got - y| / |y| over finite pairs with y != 0 */
-    double max_ratio;        /* max |got - y| / bound; Inf for a class mismatch */
+    double max_ratio;        /* max |got - y| / bound of elements more than half an ulp off; Inf for
+                                a class mismatch */
     double worst_got, worst_ref, worst_bound;
     double first_got, first_ref, first_bound;
     uint64_t measured;     /* of how many the two sums are: finite pairs whose own error bound is

@@ -2,28 +2,62 @@
 #ifndef REFS_REF_FUNCTION_H
 #define REFS_REF_FUNCTION_H
 
-#include "ref_value.h"
+#include "ref_operator.h"
 
-/* One lane on its way through a function. */
-template <class E> struct ref_lane {
-    double v;
-    E f, e;
+/* A function of one number, and the error that it brings. */
+template <class Function, class E>
+REF_FN ref_lane<E> ref_function_lane(const ref_lane<E> &x, const ref_rules<E> &k)
+{
+    ref_lane<E> y = Function::at(x, k);
+    E f = ref_shadow(y.f, k);
+    return {y.v, f, ref_finite(f) || !ref_finite(y.f) ? y.e : (E)ref_infinity()};
+}
+
+/* The same of a lazy expression. */
+template <class Function, class A>
+struct ref_mapped : ref_lazy<ref_mapped<Function, A>, typename A::element> {
+    typedef typename A::element element;
+    static constexpr int width = A::width;
+    A a;
+
+    REF_FN explicit ref_mapped(const A &a_) : a(a_)
+    {
+    }
+    REF_FN ref_rules<element> rules() const
+    {
+        return a.rules();
+    }
+    REF_FN double quick(int j) const
+    {
+        return Function::quick(element(0), a.quick(j));
+    }
+    REF_FN ref_lane<element> lane(int j) const
+    {
+        return ref_function_lane<Function>(a.lane(j), rules());
+    }
 };
 
-template <class Function, class A, class R = ref_same<A>> REF_FN R ref_map(const A &a)
+template <bool LAZY, class Function, class A> struct ref_map_result {
+    typedef ref_same<A> type;
+};
+template <class Function, class A> struct ref_map_result<true, Function, A> {
+    typedef ref_mapped<Function, A> type;
+};
+template <class Function, class A>
+using ref_image = typename ref_map_result<A::lazy, Function, A>::type;
+
+template <class Function, class A, class R = ref_image<Function, A>> REF_FN R ref_map(const A &a)
 {
-    typedef typename R::element E;
-    R r;
-    r.k = a.k;
-    REF_UNROLL
-    for (int j = 0; j < R::width; j++) {
-        ref_lane<E> x = {a.value(j), a.shadow(j), a.error(j)};
-        ref_lane<E> y = Function::at(x, r.k);
-        r.v[j] = y.v;
-        r.f[j] = ref_shadow(y.f, r.k);
-        r.e[j] = ref_finite(r.f[j]) || !ref_finite(y.f) ? y.e : (E)ref_infinity();
+    if constexpr (R::lazy) {
+        return R(a);
+    } else {
+        R r;
+        r.k = a.rules();
+        REF_UNROLL
+        for (int j = 0; j < R::width; j++)
+            r.set(j, ref_function_lane<Function>(a.lane(j), r.k));
+        return r;
     }
-    return r;
 }
 
 /*
@@ -32,6 +66,10 @@ template <class Function, class A, class R = ref_same<A>> REF_FN R ref_map(const
  * 0 * Inf out of masked rows, where x is -Inf and the answer exactly 0.
  */
 struct ref_exp_function {
+    template <class E> REF_FN static double quick(E width, double x)
+    {
+        return ref_quick_exponential(width, x);
+    }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
         E f = ref_rough_exp(x.f);
@@ -42,9 +80,13 @@ struct ref_exp_function {
 
 /* ln x: 4 u relative, and 8 u absolute, since lg2.approx is good to 2^-22 absolute around 1. */
 struct ref_log_function {
+    template <class E> REF_FN static double quick(E width, double x)
+    {
+        return ref_logarithm(width, x);
+    }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        double v = ref_logarithm(E(0), x.v);
+        double v = quick(E(0), x.v);
         E f = (E)v;
         E carried = x.e > 0 ? x.e / (x.f - x.e) : (E)0;
         carried = carried >= 0 ? carried : (E)ref_infinity();
@@ -54,9 +96,13 @@ struct ref_log_function {
 
 /* sqrt: 4 u for sqrt.approx; near 0 the error of x counts by its own root. */
 struct ref_sqrt_function {
+    template <class E> REF_FN static double quick(E, double x)
+    {
+        return sqrt(x);
+    }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        double v = sqrt(x.v);
+        double v = quick(E(0), x.v);
         E f = (E)v, floor = (E)sqrt((double)x.e);
         E carried = x.e > 0 ? x.e / ref_more(f, floor) : (E)0;
         carried = ref_finite(x.e) ? carried : x.e;
@@ -66,9 +112,13 @@ struct ref_sqrt_function {
 
 /* 1 / sqrt: 6 u, so that a division of sqrt.approx passes as well as rsqrt.approx. */
 struct ref_rsqrt_function {
+    template <class E> REF_FN static double quick(E, double x)
+    {
+        return 1 / sqrt(x);
+    }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        double v = 1 / sqrt(x.v);
+        double v = quick(E(0), x.v);
         E f = (E)v;
         E share = x.e > 0 ? x.e / x.f : (E)0;
         E rel = share < 1 ? share / (2 - 2 * share) : (E)ref_infinity();
@@ -78,6 +128,10 @@ struct ref_rsqrt_function {
 
 /* 1 / (1 + e^-x): slope s (1 - s) for the argument's error and the exp's, 8 u for the rest. */
 struct ref_sigmoid_function {
+    template <class E> REF_FN static double quick(E width, double x)
+    {
+        return ref_quick_logistic(width, x);
+    }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
         double v = ref_logistic(E(0), x.v);
@@ -93,9 +147,13 @@ struct ref_sigmoid_function {
  * tanh.approx is not allowed. The slope is 1 - t^2.
  */
 struct ref_tanh_function {
+    template <class E> REF_FN static double quick(E width, double x)
+    {
+        return ref_tangent(width, x);
+    }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        double v = ref_tangent(E(0), x.v);
+        double v = quick(E(0), x.v);
         E f = 1 - 2 * ref_rough_inverse(1 + ref_rough_exp(2 * x.f));
         E slope = ref_abs((1 - f) * (1 + f)) + 4 * k.u;
         return {v, f, slope * ref_less(x.e, (E)1e18) + 4 * k.u};
@@ -104,9 +162,13 @@ struct ref_tanh_function {
 
 /* erf: 4 u (libdevice: 2 ulp); the slope is 2 / sqrt(pi) e^-x^2. */
 struct ref_erf_function {
+    template <class E> REF_FN static double quick(E width, double x)
+    {
+        return ref_error_function(width, x);
+    }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        double v = ref_error_function(E(0), x.v);
+        double v = quick(E(0), x.v);
         E f = (E)v;
         E slope = (E)1.1284 * ref_rough_exp(-x.f * x.f) + 4 * k.u;
         return {v, f, slope * ref_less(x.e, (E)1e18) + (4 * k.u * ref_abs(f) + k.tiny)};
@@ -114,14 +176,34 @@ struct ref_erf_function {
 };
 
 struct ref_abs_function {
+    template <class E> REF_FN static double quick(E, double x)
+    {
+        return ref_abs(x);
+    }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &)
     {
-        return {ref_abs(x.v), ref_abs(x.f), x.e};
+        return {quick(E(0), x.v), ref_abs(x.f), x.e};
     }
 };
 
+struct ref_negative_function {
+    template <class E> REF_FN static double quick(E, double x)
+    {
+        return -x;
+    }
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &)
+    {
+        return {-x.v, -x.f, x.e};
+    }
+};
+
+template <class A, class R = ref_image<ref_negative_function, A>> REF_FN R operator-(const A &a)
+{
+    return ref_map<ref_negative_function>(a);
+}
+
 #define REF_FUNCTION(name)                                                                         \
-    template <class A, class R = ref_same<A>> REF_FN R name(const A &a)                            \
+    template <class A, class R = ref_image<ref_##name##_function, A>> REF_FN R name(const A &a)    \
     {                                                                                              \
         return ref_map<ref_##name##_function>(a);                                                  \
     }

@@ -74,7 +74,7 @@ REF_FN ref_mask<R::width> equals(const A &a, const B &b)
 
 template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> equals(const A &a, double b)
 {
-    return equals(a, ref_scale<typename A::element>(b, a.k));
+    return equals(a, ref_scale<typename A::element>(b, a.rules()));
 }
 
 #endif

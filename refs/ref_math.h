@@ -263,22 +263,43 @@ REF_FN double ref_exponential_near(double x)
     return ref_shift(p, at.t);
 }
 
+/* Whether |x| is below the number with that upper word and zeros below it. As numbers of f32 upper
+ * words are ordered as the magnitudes are; those of Inf, NaN and what is near Inf are NaN there,
+ * and below nothing. Arithmetic in doubles is what an exp mostly waits for. */
+REF_FN bool ref_below(double x, uint32_t upper)
+{
+    return ref_abs(ref_from_bits((uint32_t)(ref_bits(x) >> 32))) < ref_from_bits(upper);
+}
+
+enum { REF_EXP_END = 0x40862000 }; /* the upper word of 708 */
+
 /* Of any x: beyond +-708 the answer is Inf or 0, for no f32 accumulator comes so far; NaN stays
  * NaN. */
 REF_FN double ref_exponential(float, double x)
 {
     double near = ref_exponential_near(x), far = x < 0 ? 0.0 : x * ref_infinity();
-    return ref_abs(x) < 708 ? near : far; /* of two numbers: a branch would take longer */
+    return ref_below(x, REF_EXP_END) ? near : far; /* of two numbers: a branch would take longer */
 }
 
 /* The same where `rough` is e^x in f32, and so Inf, 0 or NaN where x is that far: as upper words
- * of doubles their bits need but the longer exponent. x is compared by its upper word as well:
- * arithmetic in doubles is what an exp mostly waits for. */
+ * of doubles their bits need but the longer exponent. */
 REF_FN double ref_exponential_beside(float rough, double x)
 {
-    uint32_t bits = ref_bits(rough), size = (uint32_t)(ref_bits(x) >> 32) * 2;
+    uint32_t bits = ref_bits(rough);
     double near = ref_exponential_near(x), far = ref_from_bits((uint64_t)(bits | bits >> 3) << 32);
-    return size < 2 * 0x40862000u ? near : far; /* |x| < 708 */
+    return ref_below(x, REF_EXP_END) ? near : far;
+}
+
+/* The same but for x from 708 on, where it gives NaN, and from -708 down, where less than 1e-307:
+ * the lower word is nothing then. */
+REF_FN double ref_quick_exponential(float, double x)
+{
+    double near = ref_exponential_near(x);
+    uint64_t bits = ref_bits(near);
+    int32_t upper = (int32_t)(ref_bits(x) >> 32), minus_infinity = -0x100000;
+    uint32_t far = upper <= minus_infinity ? 0u : 0x7ff80000u;
+    uint32_t whole = ref_below(x, REF_EXP_END) ? (uint32_t)(bits >> 32) : far;
+    return ref_from_bits((uint64_t)whole << 32 | (uint32_t)bits);
 }
 
 /* e^x - 1 to 1e-11 of itself, for |x| up to 700: (e^r - 1) / r is a polynomial of degree 7 with the
@@ -320,6 +341,11 @@ REF_SLOW double ref_library_log(double x)
 }
 
 REF_FN double ref_exponential(double, double x)
+{
+    return ref_library_exp(x);
+}
+
+REF_FN double ref_quick_exponential(double, double x)
 {
     return ref_library_exp(x);
 }
@@ -393,6 +419,12 @@ REF_FN double ref_rough_exp(double x)
 template <class E> REF_FN double ref_logistic(E width, double x)
 {
     return ref_inverse(width, 1.0 + ref_exponential(width, -x));
+}
+
+/* The same from -708 up; NaN below. */
+template <class E> REF_FN double ref_quick_logistic(E width, double x)
+{
+    return ref_normal_inverse(1.0 + ref_quick_exponential(width, -x));
 }
 
 /* tanh |x| = (e^2|x| - 1) / (e^2|x| + 1), which does not cancel near 0; 1 in a double from 20 on.

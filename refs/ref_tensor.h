@@ -332,7 +332,7 @@ REF_SLOW bool ref_dense(const ref_tensor *t, const void *base, int rank)
 /* A pack of a ready and dense tensor as it was read: W elements of dtype D. */
 template <int D, int W> struct ref_words {
     static constexpr bool read = true;
-    static constexpr int dtype = D;
+    static constexpr int dtype = D, width = W;
     uint32_t word[D == DTYPE_F32 ? W : (W + 1) / 2];
     bool ok; /* false: refused */
 };

@@ -12,11 +12,9 @@
  *   double     becomes a ref_scale beside one of the others
  * Each of W lanes (a pack of columns) stands for itself; a value of one lane goes with any.
  *
- * Errors, u the unit roundoff of the declared accumulator:
- *   + - *      u |result|, and what the operands bring, to second order for products
- *   /          4 u: rcp.approx and div.full are good to 2 ulp
- *   functions  ref_function.h, beside each
- * Each result may also be flushed to zero by the subject: ref_rules.tiny.
+ * All of them, and the expressions of ref_operator.h, have k's rules(), and of lane j value(),
+ * shadow() and error(), the three at once as lane(), and quick(): the value, or NaN where that
+ * would take longer.
  */
 #ifndef REFS_REF_VALUE_H
 #define REFS_REF_VALUE_H
@@ -60,21 +58,42 @@ REF_FN double ref_shadow(double f, const ref_rules<double> &k)
     return ref_abs(f) * k.edge > 1 ? (f > 0 ? ref_infinity() : -ref_infinity()) : f;
 }
 
-template <class E, int W> struct ref_exact {
+/* One lane's number. */
+template <class E> struct ref_lane {
+    double v;
+    E f, e;
+};
+
+/* The parts of a number that has them at hand: its value, shadow and error. */
+template <class Number, class E> struct ref_known {
+    REF_FN const Number &number() const
+    {
+        return *static_cast<const Number *>(this);
+    }
+    REF_FN double quick(int j) const
+    {
+        return number().value(j);
+    }
+    REF_FN ref_lane<E> lane(int j) const
+    {
+        return {number().value(j), number().shadow(j), number().error(j)};
+    }
+};
+
+/* What is read of an array: numbers of E, and the declared rounding of inputs. */
+template <class Number, class E, int W> struct ref_loaded : ref_known<Number, E> {
     typedef E element;
     static constexpr int width = W;
     static constexpr int kind = REF_EXACT;
     ref_rules<E> k;
-    double v[W];
-    E f[W];
 
-    REF_FN double value(int j) const
+    REF_FN ref_rules<E> rules() const
     {
-        return v[W == 1 ? 0 : j];
+        return k;
     }
     REF_FN E shadow(int j) const
     {
-        return f[W == 1 ? 0 : j];
+        return this->number().f[W == 1 ? 0 : j];
     }
     REF_FN E error(int j) const
     {
@@ -82,14 +101,33 @@ template <class E, int W> struct ref_exact {
     }
 };
 
-/* One whose value is its shadow: what special kernels load. */
-template <class E, int W> struct ref_narrow : ref_exact<E, W> {
+template <class E, int W> struct ref_exact : ref_loaded<ref_exact<E, W>, E, W> {
+    static constexpr bool lazy = false;
+    double v[W];
+    E f[W];
+
+    REF_FN double value(int j) const
+    {
+        return v[W == 1 ? 0 : j];
+    }
 };
 
-template <class E> struct ref_scale {
+/* One whose value is its shadow: what special kernels load. What is made of it is lazy. */
+template <class E, int W> struct ref_narrow : ref_loaded<ref_narrow<E, W>, E, W> {
+    static constexpr bool lazy = true;
+    E f[W];
+
+    REF_FN double value(int j) const
+    {
+        return this->shadow(j);
+    }
+};
+
+template <class E> struct ref_scale : ref_known<ref_scale<E>, E> {
     typedef E element;
     static constexpr int width = 1;
     static constexpr int kind = REF_SCALE;
+    static constexpr bool lazy = false;
     ref_rules<E> k;
     double v;
     E f, e;
@@ -102,6 +140,10 @@ template <class E> struct ref_scale {
         e = (double)f == v || v != v ? (E)0 : k.u * ref_abs(f);
         unit = power ? (E)0 : k.u;
         whole = e > 0 ? unit + k.u : unit;
+    }
+    REF_FN ref_rules<E> rules() const
+    {
+        return k;
     }
     REF_FN double value(int) const
     {
@@ -117,16 +159,21 @@ template <class E> struct ref_scale {
     }
 };
 
-template <class E, int W> struct ref_real {
+template <class E, int W> struct ref_real : ref_known<ref_real<E, W>, E> {
     typedef E element;
     static constexpr int width = W;
     static constexpr int kind = REF_REAL;
+    static constexpr bool lazy = false;
     ref_rules<E> k;
     double v[W];
     E f[W], e[W];
 
     REF_FN ref_real()
     {
+    }
+    REF_FN ref_rules<E> rules() const
+    {
+        return k;
     }
     REF_FN ref_real(double constant)
     {
@@ -140,13 +187,16 @@ template <class E, int W> struct ref_real {
     }
     template <class A, int WIDTH = A::width> REF_FN ref_real(const A &a)
     {
-        k = a.k;
+        k = a.rules();
         REF_UNROLL
-        for (int j = 0; j < W; j++) {
-            v[j] = a.value(j);
-            f[j] = a.shadow(j);
-            e[j] = a.error(j);
-        }
+        for (int j = 0; j < W; j++)
+            set(j, a.lane(j));
+    }
+    REF_FN void set(int j, const ref_lane<E> &x)
+    {
+        v[j] = x.v;
+        f[j] = x.f;
+        e[j] = x.e;
     }
     REF_FN double value(int j) const
     {
@@ -171,145 +221,6 @@ REF_FN constexpr int ref_wider(int a, int b)
 template <class A, class B>
 using ref_both = ref_real<typename A::element, ref_wider(A::width, B::width)>;
 template <class A> using ref_same = ref_real<typename A::element, A::width>;
-
-/* ------------------------------------------------------------------------- + and - */
-
-/* The error of an operand that is one number for all lanes comes first: it is added up outside of
- * loops. */
-template <class A, class B, class E>
-REF_FN E ref_sum_error(const A &a, const B &b, int j, E f, const ref_rules<E> &k)
-{
-    if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
-        return k.rho * (ref_abs(a.shadow(j)) + ref_abs(b.shadow(j))) + (k.u * ref_abs(f) + k.tiny);
-    if constexpr (A::width > B::width)
-        return k.u * ref_abs(f) + (k.tiny + b.error(j)) + a.error(j);
-    if constexpr (A::width < B::width)
-        return k.u * ref_abs(f) + (k.tiny + a.error(j)) + b.error(j);
-    return k.u * ref_abs(f) + k.tiny + a.error(j) + b.error(j);
-}
-
-template <class A, class B, class R = ref_both<A, B>> REF_FN R operator+(const A &a, const B &b)
-{
-    R r;
-    r.k = ref_join(a.k, b.k);
-    REF_UNROLL
-    for (int j = 0; j < R::width; j++) {
-        r.v[j] = a.value(j) + b.value(j);
-        r.f[j] = ref_shadow(a.shadow(j) + b.shadow(j), r.k);
-        r.e[j] = ref_sum_error(a, b, j, r.f[j], r.k);
-    }
-    return r;
-}
-
-template <class A, class B, class R = ref_both<A, B>> REF_FN R operator-(const A &a, const B &b)
-{
-    R r;
-    r.k = ref_join(a.k, b.k);
-    REF_UNROLL
-    for (int j = 0; j < R::width; j++) {
-        r.v[j] = a.value(j) - b.value(j);
-        r.f[j] = ref_shadow(a.shadow(j) - b.shadow(j), r.k);
-        r.e[j] = ref_sum_error(a, b, j, r.f[j], r.k);
-    }
-    return r;
-}
-
-template <class A, class R = ref_same<A>> REF_FN R operator-(const A &a)
-{
-    R r(a);
-    REF_UNROLL
-    for (int j = 0; j < R::width; j++) {
-        r.v[j] = -r.v[j];
-        r.f[j] = -r.f[j];
-    }
-    return r;
-}
-
-/* ------------------------------------------------------------------------- * and / */
-
-template <class A, class B, class E>
-REF_FN E ref_product_unit(const A &a, const B &b, const ref_rules<E> &k)
-{
-    if constexpr (A::kind == REF_SCALE)
-        return B::kind == REF_EXACT ? a.whole + k.rho : a.whole;
-    else if constexpr (B::kind == REF_SCALE)
-        return A::kind == REF_EXACT ? b.whole + k.rho : b.whole;
-    else if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
-        return k.u2;
-    else
-        return A::kind == REF_EXACT || B::kind == REF_EXACT ? k.u1 : k.u;
-}
-
-/* |a| eb + |b| ea + ea eb + unit |ab|; the inputs' own rounding, and that of a scale, is in the
- * unit. */
-template <class A, class B, class E>
-REF_FN E ref_product_error(const A &a, const B &b, int j, E f, const ref_rules<E> &k)
-{
-    E e = ref_product_unit(a, b, k) * ref_abs(f) + k.tiny;
-    if constexpr (B::kind == REF_REAL)
-        e = ref_abs(a.shadow(j)) * b.error(j) + e;
-    if constexpr (A::kind == REF_REAL && B::kind != REF_REAL)
-        e = ref_abs(b.shadow(j)) * a.error(j) + e;
-    if constexpr (A::kind == REF_REAL && B::kind == REF_REAL)
-        e = (ref_abs(b.shadow(j)) + b.error(j)) * a.error(j) + e;
-    return e;
-}
-
-template <class A, class B, class R = ref_both<A, B>> REF_FN R operator*(const A &a, const B &b)
-{
-    R r;
-    r.k = ref_join(a.k, b.k);
-    REF_UNROLL
-    for (int j = 0; j < R::width; j++) {
-        r.v[j] = a.value(j) * b.value(j);
-        r.f[j] = ref_shadow(a.shadow(j) * b.shadow(j), r.k);
-        r.e[j] = ref_product_error(a, b, j, r.f[j], r.k);
-    }
-    return r;
-}
-
-/* (ea + |q| eb) / (|b| - eb) + 4 u |q|: Inf, hence inconclusive, where b may have been 0. */
-template <class A, class B, class R = ref_both<A, B>> REF_FN R operator/(const A &a, const B &b)
-{
-    typedef typename R::element E;
-    R r;
-    r.k = ref_join(a.k, b.k);
-    E unit = 4 * r.k.u;
-    if constexpr (B::kind == REF_SCALE)
-        unit = 4 * b.unit;
-    REF_UNROLL
-    for (int j = 0; j < R::width; j++) {
-        r.v[j] = ref_divide(E(0), a.value(j), b.value(j));
-        E room = ref_abs(b.shadow(j)) - b.error(j);
-        E inverse = room > 0 ? ref_rough_inverse(room) : (E)ref_infinity();
-        r.f[j] = ref_shadow(a.shadow(j) * ref_rough_inverse(b.shadow(j)), r.k);
-        E q = ref_abs(r.f[j]);
-        E carried = a.error(j) + q * b.error(j);
-        r.e[j] = (carried > 0 ? carried * inverse : (E)0) + (unit * q + r.k.tiny);
-    }
-    return r;
-}
-
-/* A plain number beside a value is a ref_scale under that value's rules. */
-#define REF_WITH_NUMBERS(OP)                                                                       \
-    template <class A, class R = ref_same<A>> REF_FN R operator OP(const A &a, double b)           \
-    {                                                                                              \
-        return a OP ref_scale<typename A::element>(b, a.k);                                        \
-    }                                                                                              \
-    template <class B, class R = ref_same<B>> REF_FN R operator OP(double a, const B &b)           \
-    {                                                                                              \
-        return ref_scale<typename B::element>(a, b.k) OP b;                                        \
-    }
-REF_WITH_NUMBERS(+)
-REF_WITH_NUMBERS(-)
-REF_WITH_NUMBERS(*)
-REF_WITH_NUMBERS(/)
-#undef REF_WITH_NUMBERS
-
-template <class A, class R = ref_same<A>> REF_FN R square(const A &a)
-{
-    return a * a;
-}
 
 /* ------------------------------------------------------------- comparison and choice */
 
@@ -339,12 +250,12 @@ REF_FN ref_mask<R::width> operator<(const A &a, const B &b)
 
 template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> operator>(const A &a, double b)
 {
-    return a > ref_scale<typename A::element>(b, a.k);
+    return a > ref_scale<typename A::element>(b, a.rules());
 }
 
 template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> operator<(const A &a, double b)
 {
-    return ref_scale<typename A::element>(b, a.k) > a;
+    return ref_scale<typename A::element>(b, a.rules()) > a;
 }
 
 /* yes ? a : b, as wide as the widest of the three. Where the subject may have decided otherwise,
@@ -355,7 +266,7 @@ REF_FN R where(const M &m, const A &a, const B &b)
 {
     typedef typename R::element E;
     R r;
-    r.k = ref_join(a.k, b.k);
+    r.k = ref_join(a.rules(), b.rules());
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         const int lane = M::lanes == 1 ? 0 : j;
@@ -371,13 +282,13 @@ REF_FN R where(const M &m, const A &a, const B &b)
 template <class M, class A, class R = ref_same<A>>
 REF_FN auto where(const M &m, const A &a, double b)
 {
-    return where(m, a, ref_scale<typename A::element>(b, a.k));
+    return where(m, a, ref_scale<typename A::element>(b, a.rules()));
 }
 
 template <class M, class B, class R = ref_same<B>>
 REF_FN auto where(const M &m, double a, const B &b)
 {
-    return where(m, ref_scale<typename B::element>(a, b.k), b);
+    return where(m, ref_scale<typename B::element>(a, b.rules()), b);
 }
 
 /* The larger; NaN if one is NaN. Choosing does not round; the error is that of the larger, or,
@@ -386,7 +297,7 @@ template <class A, class B, class R = ref_both<A, B>> REF_FN R max(const A &a, c
 {
     typedef typename R::element E;
     R r;
-    r.k = ref_join(a.k, b.k);
+    r.k = ref_join(a.rules(), b.rules());
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         bool first = a.value(j) > b.value(j) || a.value(j) != a.value(j);
@@ -401,7 +312,7 @@ template <class A, class B, class R = ref_both<A, B>> REF_FN R max(const A &a, c
 
 template <class A, class R = ref_same<A>> REF_FN R max(const A &a, double b)
 {
-    return max(a, ref_scale<typename A::element>(b, a.k));
+    return max(a, ref_scale<typename A::element>(b, a.rules()));
 }
 
 template <class A, class B, class R = ref_both<A, B>> REF_FN R min(const A &a, const B &b)

@@ -71,7 +71,8 @@ struct cuvet_mismatch {
     uint64_t violations;       /* outside their bound */
     uint64_t class_mismatches; /* those of them with a NaN or an infinity on one side */
     double max_abs, max_rel;   /* largest error */
-    double max_ratio;          /* largest error in units of its bound; may be infinite */
+    double max_ratio;          /* largest error in units of its bound, of those beyond half
+                                  an ulp; may be infinite */
     struct cuvet_element worst, first;
     /* Added later: a plugin holds `size` against these. */
     const char *subset; /* the dim of which some items alone were checked, such as "rows"; NULL: all

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "ref_fixture.h"
+#include "verify/verdict.h"
 
 /* ---------------------------------------------------------------------------- rmsnorm */
 
@@ -105,9 +106,21 @@ static void test_wide_is_not_a_match(void **state)
 {
     (void)state;
     random_state = 3;
-    struct ref_verdict v = check_layernorm(DTYPE_F32, 2, 1024, RIGHT, 1e6, 1e-3);
+    struct ref_verdict v = check_layernorm(DTYPE_F32, 2, 1024, RIGHT, 1e6, 0.1);
     assert_int_equal(v.violations, 0);
     assert_true(v.wide > 1000);
+    assert_int_equal(verdict_of(&v), VERDICT_INCONCLUSIVE);
+}
+
+/* Constant rows: nothing is left, and what is right to its own rounding needs no bound. */
+static void test_what_is_surely_right_is_not_wide(void **state)
+{
+    (void)state;
+    random_state = 3;
+    struct ref_verdict v = check_layernorm(DTYPE_F32, 2, 1024, RIGHT, 1e6, 1e-3);
+    assert_int_equal(v.violations, 0);
+    assert_int_equal(v.wide, 0);
+    assert_int_equal(verdict_of(&v), VERDICT_MATCH);
 }
 
 /* ---------------------------------------------------------------------------- softmax */
@@ -456,14 +469,23 @@ static void test_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rmsnorm_quiet),  cmocka_unit_test(test_rmsnorm_mutants),
-        cmocka_unit_test(test_layernorm),      cmocka_unit_test(test_wide_is_not_a_match),
-        cmocka_unit_test(test_softmax),        cmocka_unit_test(test_softmax_of_a_negative_scale),
-        cmocka_unit_test(test_softmax_masked), cmocka_unit_test(test_masked_rows),
-        cmocka_unit_test(test_log_softmax),    cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_leaky_relu),     cmocka_unit_test(test_two_operands),
-        cmocka_unit_test(test_silu_and_mul),   cmocka_unit_test(test_reductions),
-        cmocka_unit_test(test_matmul),         cmocka_unit_test(test_input_roundoff),
+        cmocka_unit_test(test_rmsnorm_quiet),
+        cmocka_unit_test(test_rmsnorm_mutants),
+        cmocka_unit_test(test_layernorm),
+        cmocka_unit_test(test_wide_is_not_a_match),
+        cmocka_unit_test(test_what_is_surely_right_is_not_wide),
+        cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_softmax_of_a_negative_scale),
+        cmocka_unit_test(test_softmax_masked),
+        cmocka_unit_test(test_masked_rows),
+        cmocka_unit_test(test_log_softmax),
+        cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_leaky_relu),
+        cmocka_unit_test(test_two_operands),
+        cmocka_unit_test(test_silu_and_mul),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_matmul),
+        cmocka_unit_test(test_input_roundoff),
         cmocka_unit_test(test_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

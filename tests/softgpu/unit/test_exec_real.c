@@ -386,6 +386,146 @@ static void a_number_of_a_row_may_be_finer_than_the_row(void **state)
     }
 }
 
+/* ---- packs of bf16, which are judged by their values first ---- */
+
+static uint16_t bf16_of(double value)
+{
+    float f = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof(bits));
+    if (isnan(value))
+        return 0x7fff;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static double of_bf16(uint16_t code)
+{
+    uint32_t bits = (uint32_t)code << 16;
+    float f;
+    memcpy(&f, &bits, sizeof(f));
+    return f;
+}
+
+static void softmax_row(double *y, const double *x, unsigned count)
+{
+    double most = -INFINITY, sum = 0;
+    for (unsigned c = 0; c < count; c++)
+        most = isnan(x[c]) || x[c] > most ? x[c] : most;
+    for (unsigned c = 0; c < count; c++)
+        sum += y[c] = exp(x[c] - most);
+    for (unsigned c = 0; c < count; c++)
+        y[c] /= sum;
+}
+
+static void silu_row(double *y, const double *x, unsigned count)
+{
+    for (unsigned c = 0; c < count; c++)
+        y[c] = x[c] * (1 / (1 + exp(-x[c])));
+}
+
+static void gelu_row(double *y, const double *x, unsigned count)
+{
+    for (unsigned c = 0; c < count; c++)
+        y[c] = x[c] * 0.5 * (1 + erf(x[c] * sqrt(0.5)));
+}
+
+enum poke { RIGHT, NEXT, ZERO, SMALL, BAD };
+
+/* One element of an input, and what the kernel makes of it: all is right, the next number, 0, a
+ * small number, NaN. */
+static const struct special_case {
+    const char *kernel;
+    void (*row)(double *, const double *, unsigned);
+    double x;
+    enum poke poke;
+    unsigned violations;
+} special_cases[] = {
+    {"softmax", softmax_row, 1.5, RIGHT, 0},
+    {"softmax", softmax_row, 1.5, NEXT, 1},
+    {"softmax", softmax_row, -INFINITY, RIGHT, 0},
+    {"softmax", softmax_row, -INFINITY, SMALL, 1},
+    {"softmax", softmax_row, -1000, RIGHT, 0},
+    {"softmax", softmax_row, -1000, SMALL, 1},
+    {"softmax", softmax_row, -3e38, RIGHT, 0},
+    {"softmax", softmax_row, 3e38, RIGHT, 0},
+    {"softmax", softmax_row, NAN, RIGHT, 0},
+    {"softmax", softmax_row, NAN, ZERO, 1},
+    {"softmax", softmax_row, -INFINITY, BAD, 1},
+    {"silu", silu_row, -3, RIGHT, 0},
+    {"silu", silu_row, -3, NEXT, 1},
+    {"silu", silu_row, -800, RIGHT, 0},
+    {"silu", silu_row, -800, SMALL, 1},
+    {"silu", silu_row, 800, RIGHT, 0},
+    {"silu", silu_row, 3e38, NEXT, 1},
+    {"silu", silu_row, INFINITY, RIGHT, 0},
+    {"silu", silu_row, INFINITY, ZERO, 1},
+    {"silu", silu_row, NAN, RIGHT, 0},
+    {"silu", silu_row, NAN, ZERO, 1},
+    {"silu", silu_row, -NAN, RIGHT, 0},
+    {"silu", silu_row, -NAN, ZERO, 1},
+    {"silu", silu_row, 0, RIGHT, 0},
+    {"silu", silu_row, 0, SMALL, 1},
+    {"gelu", gelu_row, INFINITY, RIGHT, 0},
+    {"gelu", gelu_row, -INFINITY, RIGHT, 0},
+    {"gelu", gelu_row, -INFINITY, ZERO, 1},
+    {"gelu", gelu_row, -NAN, ZERO, 1},
+    {"gelu", gelu_row, 1e30, RIGHT, 0},
+    {"gelu", gelu_row, 2, NEXT, 1},
+};
+
+/* Rows of bf16 with the case's element in the second one. */
+static void set_special(uint16_t *x, uint16_t *y, const struct special_case *a)
+{
+    static double in[REF_COLS], out[REF_COLS];
+    const unsigned at = REF_STRIDE + 100;
+    for (unsigned r = 0; r < REF_ROWS; r++) {
+        for (unsigned c = 0; c < REF_COLS; c++) {
+            uint16_t code = bf16_of((double)((r * 31 + c * 17) % 97) / 16 - 3);
+            if (r * REF_STRIDE + c == at)
+                code = isnan(a->x) && signbit(a->x) ? 0xffff : bf16_of(a->x);
+            x[r * REF_STRIDE + c] = code;
+            in[c] = of_bf16(code);
+        }
+        a->row(out, in, REF_COLS);
+        for (unsigned c = 0; c < REF_COLS; c++)
+            y[r * REF_STRIDE + c] = bf16_of(out[c]);
+    }
+    const uint16_t poke[] = {
+        [RIGHT] = y[at], [NEXT] = y[at] + 1, [ZERO] = 0, [SMALL] = bf16_of(1e-20), [BAD] = 0x7fff};
+    y[at] = poke[a->poke];
+}
+
+static void a_pack_that_is_surely_right_is(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof(special_cases) / sizeof(special_cases[0]); i++) {
+        const struct special_case *a = &special_cases[i];
+        char name[64];
+        if (!open_file("refs.ptx"))
+            skip();
+        snprintf(name, sizeof(name), "cuvet_ref_%s_bf16", a->kernel);
+        open_kernel(name);
+        uint64_t x = bench_area(65536), y = bench_area(65536), answers = bench_area(65536);
+        set_special(bench_at(x), bench_at(y), a);
+        struct ref_call call = rows_call(x, y, answers);
+        call.scalar[0] = 1;
+        call.tensor[1] = call.tensor[2];
+        call.tensor[2] = (struct ref_tensor){0};
+        for (unsigned t = 0; t < 2; t++) {
+            call.tensor[t].dtype = DTYPE_BF16;
+            call.tensor[t].bytes = REF_ROWS * REF_STRIDE * 2;
+        }
+        bench.launch.grid[0] = 3;
+        run_call(&call);
+        const struct ref_verdict *v = bench_at(answers);
+        assert_int_equal(v->checked, REF_ROWS * REF_COLS);
+        assert_int_equal(v->refused, 0);
+        if (v->violations != a->violations)
+            fail_msg("%s of %g, case %u: %llu violations", a->kernel, a->x, i,
+                     (unsigned long long)v->violations);
+    }
+}
+
 /* Each call of a launch has its blocks, its rows and its answer, whatever the others find. */
 static void calls_of_one_launch_are_judged_apart(void **state)
 {
@@ -544,6 +684,7 @@ int main(void)
         cmocka_unit_test(half_a_short_snapshot_is_not_sealed),
         cmocka_unit_test(a_reference_finds_the_wrong_elements),
         cmocka_unit_test(a_number_of_a_row_may_be_finer_than_the_row),
+        cmocka_unit_test(a_pack_that_is_surely_right_is),
         cmocka_unit_test(calls_of_one_launch_are_judged_apart),
         cmocka_unit_test(blocks_are_decoded),
         cmocka_unit_test(groups_have_their_scales),

@@ -1,0 +1,242 @@
+/*
+ * ref_operator.h - arithmetic on numbers that carry error bounds, at once or when it is wanted.
+ *
+ * Errors, u the unit roundoff of the declared accumulator:
+ *   + - *      u |result|, and what the operands bring, to second order for products
+ *   /          4 u: rcp.approx and div.full are good to 2 ulp
+ *   functions  ref_function.h, beside each
+ * Each result may also be flushed to zero by the subject: ref_rules.tiny.
+ */
+#ifndef REFS_REF_OPERATOR_H
+#define REFS_REF_OPERATOR_H
+
+#include "ref_value.h"
+
+/* ------------------------------------------------------------------ lazy expressions */
+
+/*
+ * What special kernels compute is kept as the formula until it is wanted: of a pack whose numbers
+ * all lie within half an ulp of the values, errors and shadows are wanted by nobody (ref_judge.h),
+ * and they are more than half of the work.
+ */
+template <class Formula, class E> struct ref_lazy {
+    typedef E element;
+    static constexpr int kind = REF_REAL;
+    static constexpr bool lazy = true;
+
+    REF_FN ref_lane<E> wanted(int j) const
+    {
+        return static_cast<const Formula *>(this)->lane(j);
+    }
+    REF_FN double value(int j) const
+    {
+        return wanted(j).v;
+    }
+    REF_FN E shadow(int j) const
+    {
+        return wanted(j).f;
+    }
+    REF_FN E error(int j) const
+    {
+        return wanted(j).e;
+    }
+};
+
+template <class OP, class A, class B>
+struct ref_pair : ref_lazy<ref_pair<OP, A, B>, typename A::element> {
+    typedef typename A::element element;
+    static constexpr int width = ref_wider(A::width, B::width);
+    A a;
+    B b;
+
+    REF_FN ref_pair(const A &a_, const B &b_) : a(a_), b(b_)
+    {
+    }
+    REF_FN ref_rules<element> rules() const
+    {
+        return ref_join(a.rules(), b.rules());
+    }
+    REF_FN double quick(int j) const
+    {
+        return OP::value(element(0), a.quick(j), b.quick(j));
+    }
+    REF_FN ref_lane<element> lane(int j) const
+    {
+        return OP::lane(a, b, a.lane(j), b.lane(j), rules());
+    }
+};
+
+template <bool LAZY, class OP, class A, class B> struct ref_pair_result {
+    typedef ref_both<A, B> type;
+};
+template <class OP, class A, class B> struct ref_pair_result<true, OP, A, B> {
+    typedef ref_pair<OP, A, B> type;
+};
+
+/* The type of OP's result; substitution fails where one is no value. */
+template <class OP, class A, class B>
+using ref_result = typename ref_pair_result<A::lazy || B::lazy, OP, A, B>::type;
+
+template <class OP, class A, class B, class R = ref_result<OP, A, B>>
+REF_FN R ref_apply(const A &a, const B &b)
+{
+    if constexpr (R::lazy) {
+        return R(a, b);
+    } else {
+        R r;
+        r.k = ref_join(a.rules(), b.rules());
+        REF_UNROLL
+        for (int j = 0; j < R::width; j++)
+            r.set(j, OP::lane(a, b, a.lane(j), b.lane(j), r.k));
+        return r;
+    }
+}
+
+/* ------------------------------------------------------------------------- + and - */
+
+/* The error of an operand that is one number for all lanes comes first: it is added up outside of
+ * loops. */
+template <class A, class B, class E>
+REF_FN E ref_sum_error(const A &, const B &, const ref_lane<E> &x, const ref_lane<E> &y, E f,
+                       const ref_rules<E> &k)
+{
+    if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
+        return k.rho * (ref_abs(x.f) + ref_abs(y.f)) + (k.u * ref_abs(f) + k.tiny);
+    if constexpr (A::width > B::width)
+        return k.u * ref_abs(f) + (k.tiny + y.e) + x.e;
+    if constexpr (A::width < B::width)
+        return k.u * ref_abs(f) + (k.tiny + x.e) + y.e;
+    return k.u * ref_abs(f) + k.tiny + x.e + y.e;
+}
+
+struct ref_plus {
+    template <class E> REF_FN static double value(E, double a, double b)
+    {
+        return a + b;
+    }
+    template <class A, class B, class E>
+    REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,
+                                   const ref_lane<E> &y, const ref_rules<E> &k)
+    {
+        E f = ref_shadow(x.f + y.f, k);
+        return {x.v + y.v, f, ref_sum_error(a, b, x, y, f, k)};
+    }
+};
+
+struct ref_minus {
+    template <class E> REF_FN static double value(E, double a, double b)
+    {
+        return a - b;
+    }
+    template <class A, class B, class E>
+    REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,
+                                   const ref_lane<E> &y, const ref_rules<E> &k)
+    {
+        E f = ref_shadow(x.f - y.f, k);
+        return {x.v - y.v, f, ref_sum_error(a, b, x, y, f, k)};
+    }
+};
+
+/* ------------------------------------------------------------------------- * and / */
+
+template <class A, class B, class E>
+REF_FN E ref_product_unit(const A &a, const B &b, const ref_rules<E> &k)
+{
+    if constexpr (A::kind == REF_SCALE)
+        return B::kind == REF_EXACT ? a.whole + k.rho : a.whole;
+    else if constexpr (B::kind == REF_SCALE)
+        return A::kind == REF_EXACT ? b.whole + k.rho : b.whole;
+    else if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
+        return k.u2;
+    else
+        return A::kind == REF_EXACT || B::kind == REF_EXACT ? k.u1 : k.u;
+}
+
+/* |a| eb + |b| ea + ea eb + unit |ab|; the inputs' own rounding, and that of a scale, is in the
+ * unit. */
+template <class A, class B, class E>
+REF_FN E ref_product_error(const A &a, const B &b, const ref_lane<E> &x, const ref_lane<E> &y, E f,
+                           const ref_rules<E> &k)
+{
+    E e = ref_product_unit(a, b, k) * ref_abs(f) + k.tiny;
+    if constexpr (B::kind == REF_REAL)
+        e = ref_abs(x.f) * y.e + e;
+    if constexpr (A::kind == REF_REAL && B::kind != REF_REAL)
+        e = ref_abs(y.f) * x.e + e;
+    if constexpr (A::kind == REF_REAL && B::kind == REF_REAL)
+        e = (ref_abs(y.f) + y.e) * x.e + e;
+    return e;
+}
+
+struct ref_times {
+    template <class E> REF_FN static double value(E, double a, double b)
+    {
+        return a * b;
+    }
+    template <class A, class B, class E>
+    REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,
+                                   const ref_lane<E> &y, const ref_rules<E> &k)
+    {
+        E f = ref_shadow(x.f * y.f, k);
+        return {x.v * y.v, f, ref_product_error(a, b, x, y, f, k)};
+    }
+};
+
+/* (ea + |q| eb) / (|b| - eb) + 4 u |q|: Inf, hence inconclusive, where b may have been 0. */
+struct ref_over {
+    template <class E> REF_FN static double value(E width, double a, double b)
+    {
+        return ref_divide(width, a, b);
+    }
+    template <class A, class B, class E>
+    REF_FN static ref_lane<E> lane(const A &, const B &b, const ref_lane<E> &x,
+                                   const ref_lane<E> &y, const ref_rules<E> &k)
+    {
+        E unit = 4 * k.u;
+        if constexpr (B::kind == REF_SCALE)
+            unit = 4 * b.unit;
+        E room = ref_abs(y.f) - y.e;
+        E inverse = room > 0 ? ref_rough_inverse(room) : (E)ref_infinity();
+        E f = ref_shadow(x.f * ref_rough_inverse(y.f), k), q = ref_abs(f);
+        E carried = x.e + q * y.e;
+        return {ref_divide(E(0), x.v, y.v), f,
+                (carried > 0 ? carried * inverse : (E)0) + (unit * q + k.tiny)};
+    }
+};
+
+#define REF_OPERATOR(OP, name)                                                                     \
+    template <class A, class B, class R = ref_result<name, A, B>>                                  \
+    REF_FN R operator OP(const A &a, const B &b)                                                   \
+    {                                                                                              \
+        return ref_apply<name>(a, b);                                                              \
+    }
+REF_OPERATOR(+, ref_plus)
+REF_OPERATOR(-, ref_minus)
+REF_OPERATOR(*, ref_times)
+REF_OPERATOR(/, ref_over)
+#undef REF_OPERATOR
+
+/* A plain number beside a value is a ref_scale under that value's rules. */
+#define REF_WITH_NUMBERS(OP, name)                                                                 \
+    template <class A, class S = ref_scale<typename A::element>, class R = ref_result<name, A, S>> \
+    REF_FN R operator OP(const A &a, double b)                                                     \
+    {                                                                                              \
+        return a OP S(b, a.rules());                                                               \
+    }                                                                                              \
+    template <class B, class S = ref_scale<typename B::element>, class R = ref_result<name, S, B>> \
+    REF_FN R operator OP(double a, const B &b)                                                     \
+    {                                                                                              \
+        return S(a, b.rules()) OP b;                                                               \
+    }
+REF_WITH_NUMBERS(+, ref_plus)
+REF_WITH_NUMBERS(-, ref_minus)
+REF_WITH_NUMBERS(*, ref_times)
+REF_WITH_NUMBERS(/, ref_over)
+#undef REF_WITH_NUMBERS
+
+template <class A, class R = ref_result<ref_times, A, A>> REF_FN R square(const A &a)
+{
+    return a * a;
+}
+
+#endif
