@@ -17,7 +17,7 @@
 /*
  * What special kernels compute is kept as the formula until it is wanted: of a pack whose numbers
  * all lie within half an ulp of the values, errors and shadows are wanted by nobody (ref_judge.h),
- * and they are more than half of the work.
+ * and they are a third of the instructions.
  */
 template <class Formula, class E> struct ref_lazy {
     typedef E element;
