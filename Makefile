@@ -90,7 +90,8 @@ SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
 TOOL_O := $(call objects,$(TOOL_C))
 HOST_REFS_O := $(BUILD)/refs/ref_host.o $(BUILD)/refs/ref_product.o
-UNIT_HELPER_O := $(call objects,$(UNIT_HELPER_C))
+UNIT_HELPER_CPP := tests/unit/ref_quick.cpp
+UNIT_HELPER_O := $(call objects,$(UNIT_HELPER_C)) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP))
 UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(UNIT_C))
 UNIT_RUN := $(if $(TESTS),$(foreach word,$(TESTS),$(foreach bin,$(UNIT_BIN),$(if \
     $(findstring $(word),$(notdir $(bin))),$(bin)))),$(UNIT_BIN))
@@ -339,12 +340,12 @@ ifeq ($(VARIANT),release)
 $(HOST_REFS_O): CODE := $(filter-out -g,$(CODE))
 $(HOST_REFS_O): OPTIMISE := -O1
 endif
-$(HOST_REFS_O): $(BUILD)/%.o: %.cpp $(REFGEN_OUT)
+$(HOST_REFS_O) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP)): $(BUILD)/%.o: %.cpp $(REFGEN_OUT)
 	$(call say,CXX,$<)
 	$(quiet)mkdir -p $(@D) && $(CXX) $(CXX_FLAGS) $(CXXFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
-# One function of the many that ref_dtype.h has.
-$(BUILD)/refs/ref_product.o: CXX_FLAGS += -Wno-unused-function
+# Of the many functions that ref_dtype.h and ref_exponential.h have, a few.
+$(BUILD)/refs/ref_product.o $(BUILD)/tests/unit/ref_quick.o: CXX_FLAGS += -Wno-unused-function
 
 # ---- tests --------------------------------------------------------------------------------------
 
@@ -440,4 +441,4 @@ uninstall:
 	rm -rf $(TO)/share/cuvet
 
 -include $(wildcard $(patsubst %.o,%.d,$(SHIM_O) $(TOOL_O) $(REFGEN_O) $(HOST_REFS_O) \
-    $(call objects,$(UNIT_C) $(UNIT_HELPER_C)) $(INTERPRETER).o $(GATE_COST).o) $(GEN)/*.fatbin.d)
+    $(call objects,$(UNIT_C)) $(UNIT_HELPER_O) $(INTERPRETER).o $(GATE_COST).o) $(GEN)/*.fatbin.d)

@@ -33,7 +33,7 @@ REFERENCE_ONCE(gelu_backward,
     ELEMENT(r, rows, c, cols)
     {
         auto t = x(r, c);
-        auto distribution = 0.5 * (1 + erf(t * 0.7071067811865476));
+        auto distribution = 0.5 * one_plus_erf(t * 0.7071067811865476);
         auto density = exp(t * t * -0.5) * 0.3989422804014327;
         dx(r, c) = dy(r, c) * (distribution + t * density);
     }

@@ -49,7 +49,7 @@ REFERENCE(gelu, "in x[rows][cols], out y[rows][cols], each rows, each cols")
     ELEMENT(r, rows, c, cols)
     {
         auto t = x(r, c);
-        y(r, c) = t * 0.5 * (1 + erf(t * 0.7071067811865476));
+        y(r, c) = t * 0.5 * one_plus_erf(t * 0.7071067811865476);
     }
 }
 
@@ -60,7 +60,7 @@ REFERENCE(gelu_tanh, "in x[rows][cols], out y[rows][cols], each rows, each cols"
     {
         auto t = x(r, c);
         auto u = (t + t * t * t * 0.044715) * 0.7978845608028654;
-        y(r, c) = t * 0.5 * (1 + tanh(u));
+        y(r, c) = t * 0.5 * one_plus_tanh(u);
     }
 }
 
@@ -157,7 +157,7 @@ REFERENCE_ONCE(geglu,
     ELEMENT(r, rows, c, cols)
     {
         auto t = gate(r, c);
-        y(r, c) = t * 0.5 * (1 + erf(t * 0.7071067811865476)) * up(r, c);
+        y(r, c) = t * 0.5 * one_plus_erf(t * 0.7071067811865476) * up(r, c);
     }
 }
 
@@ -169,7 +169,7 @@ REFERENCE_ONCE(geglu_tanh,
     {
         auto t = gate(r, c);
         auto u = (t + t * t * t * 0.044715) * 0.7978845608028654;
-        y(r, c) = t * 0.5 * (1 + tanh(u)) * up(r, c);
+        y(r, c) = t * 0.5 * one_plus_tanh(u) * up(r, c);
     }
 }
 

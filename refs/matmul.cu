@@ -167,7 +167,7 @@ REFERENCE_ONCE(linear_gelu,
     {
         real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
         real t = linear(dot + bias(i % n));
-        y(i / n, i % n) = t * 0.5 * (1 + erf(t * 0.7071067811865476));
+        y(i / n, i % n) = t * 0.5 * one_plus_erf(t * 0.7071067811865476);
     }
 }
 
@@ -180,7 +180,7 @@ REFERENCE_ONCE(linear_gelu_tanh, "in x[m][k], in w[n][k], in bias[n] = 0, out y[
         real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
         real t = dot + bias(i % n);
         real u = (t + t * t * t * 0.044715) * 0.7978845608028654;
-        y(i / n, i % n) = t * 0.5 * (1 + tanh(u));
+        y(i / n, i % n) = t * 0.5 * one_plus_tanh(u);
     }
 }
 

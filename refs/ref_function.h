@@ -2,6 +2,7 @@
 #ifndef REFS_REF_FUNCTION_H
 #define REFS_REF_FUNCTION_H
 
+#include "ref_exponential.h"
 #include "ref_operator.h"
 
 /* A function of one number, and the error that it brings. */
@@ -155,8 +156,12 @@ struct ref_tanh_function {
     {
         double v = quick(E(0), x.v);
         E f = 1 - 2 * ref_rough_inverse(1 + ref_rough_exp(2 * x.f));
+        return {v, f, error(f, x, k)};
+    }
+    template <class E> REF_FN static E error(E f, const ref_lane<E> &x, const ref_rules<E> &k)
+    {
         E slope = ref_abs((1 - f) * (1 + f)) + 4 * k.u;
-        return {v, f, slope * ref_less(x.e, (E)1e18) + 4 * k.u};
+        return slope * ref_less(x.e, (E)1e18) + 4 * k.u;
     }
 };
 
@@ -170,10 +175,56 @@ struct ref_erf_function {
     {
         double v = quick(E(0), x.v);
         E f = (E)v;
+        return {v, f, error(f, x, k)};
+    }
+    template <class E> REF_FN static E error(E f, const ref_lane<E> &x, const ref_rules<E> &k)
+    {
         E slope = (E)1.1284 * ref_rough_exp(-x.f * x.f) + 4 * k.u;
-        return {v, f, slope * ref_less(x.e, (E)1e18) + (4 * k.u * ref_abs(f) + k.tiny)};
+        return slope * ref_less(x.e, (E)1e18) + (4 * k.u * ref_abs(f) + k.tiny);
     }
 };
+
+/*
+ * 1 + erf and 1 + tanh, which cancel in half of gelu's range. The error is that of a kernel which
+ * adds them up; the value has lost nothing.
+ */
+template <class Function, class Sum> struct ref_one_plus_function {
+    template <class E> REF_FN static double quick(E width, double x)
+    {
+        return Sum::quick(width, x);
+    }
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = Sum::fine(E(0), x.v);
+        E f = (E)v;
+        return {v, f, k.u * ref_abs(f) + k.tiny + Function::error(f - 1, x, k)};
+    }
+};
+
+struct ref_erf_sum {
+    template <class E> REF_FN static double quick(E width, double x)
+    {
+        return ref_quick_one_plus_erf(width, x);
+    }
+    template <class E> REF_FN static double fine(E width, double x)
+    {
+        return ref_one_plus_erf(width, x);
+    }
+};
+
+struct ref_tanh_sum {
+    template <class E> REF_FN static double quick(E width, double x)
+    {
+        return 2 * ref_quick_logistic(width, 2 * x);
+    }
+    template <class E> REF_FN static double fine(E width, double x)
+    {
+        return 2 * ref_logistic(width, 2 * x);
+    }
+};
+
+typedef ref_one_plus_function<ref_erf_function, ref_erf_sum> ref_one_plus_erf_function;
+typedef ref_one_plus_function<ref_tanh_function, ref_tanh_sum> ref_one_plus_tanh_function;
 
 struct ref_abs_function {
     template <class E> REF_FN static double quick(E, double x)
@@ -214,6 +265,8 @@ REF_FUNCTION(rsqrt)
 REF_FUNCTION(sigmoid)
 REF_FUNCTION(tanh)
 REF_FUNCTION(erf)
+REF_FUNCTION(one_plus_tanh)
+REF_FUNCTION(one_plus_erf)
 REF_FUNCTION(abs)
 #undef REF_FUNCTION
 

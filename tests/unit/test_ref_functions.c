@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "ref_fixture.h"
+#include "ref_quick.h"
 
 /* y of a reference of one input and one output, as it is before it is judged. */
 static const double *stored_y(const char *name, int64_t count)
@@ -40,19 +41,37 @@ static double exact_gelu_tanh(double x)
     return u < 0 ? x * exp(2 * u) / (exp(2 * u) + 1) : x / (1 + exp(-2 * u));
 }
 
-static double exact_silu(double x)
+static double exact_sigmoid(double x)
 {
-    return x / (1 + exp(-x));
+    return 1 / (1 + exp(-x));
 }
 
-/* Functions of our own where bounds are in f32: to 1e-11 of the summands, and of tails that cancel
- * the first digits. */
+static double exact_silu(double x)
+{
+    return x * exact_sigmoid(x);
+}
+
+static double exact_one_plus_erf(double x)
+{
+    return erfc(-x);
+}
+
+static double exact_one_plus_tanh(double x)
+{
+    return 2 * exact_sigmoid(2 * x);
+}
+
+/* Functions of our own where bounds are in f32: to 1e-11 of the argument, and tails, which cancel
+ * in kernels, to a share of themselves. gelu's ends where it is 1e-16. */
 static void test_functions(void **state)
 {
     static const struct {
         const char *name;
         double (*exact)(double);
-    } functions[] = {{"gelu", exact_gelu}, {"gelu_tanh", exact_gelu_tanh}, {"silu", exact_silu}};
+        double tail, end;
+    } functions[] = {{"gelu", exact_gelu, 1e-5, 1.1e-16},
+                     {"gelu_tanh", exact_gelu_tanh, 2e-11, 1e-300},
+                     {"silu", exact_silu, 1e-11, 1e-300}};
     enum { COUNT = 16000 };
     (void)state;
     shape(&in_x, DTYPE_F32, COUNT);
@@ -62,9 +81,8 @@ static void test_functions(void **state)
         const double *y = stored_y(functions[f].name, COUNT);
         for (int i = 0; i < COUNT; i++) {
             double x = x_at(i), exact = functions[f].exact(x);
-            double tail = x < 0 ? 0.01 * fabs(exact) + 1e-15 : 0;
-            if (!(fabs(y[i] - exact) <= 1e-11 * fabs(x)) ||
-                !(tail == 0 || fabs(y[i] - exact) <= tail))
+            double tail = functions[f].tail * fabs(exact) + functions[f].end;
+            if (!(fabs(y[i] - exact) <= 1e-11 * fabs(x)) || !(x >= 0 || fabs(y[i] - exact) <= tail))
                 fail_msg("%s(%a) is %a, expected %a", functions[f].name, x, y[i], exact);
         }
     }
@@ -112,12 +130,44 @@ static void test_exp_edges(void **state)
     }
 }
 
+/* Those that say at first sight whether an element is right: to 2^-28, NaN where they cannot say,
+ * which is no number that is often asked for. */
+static void test_quick_functions(void **state)
+{
+    static const struct {
+        const char *name;
+        double (*quick)(double), (*exact)(double);
+        double from, to, share, tail;
+    } functions[] = {
+        {"exp", quick_exp, exp, -707, 707, 0x1p-28, 0},
+        {"sigmoid", quick_sigmoid, exact_sigmoid, -707, 1e300, 0x1p-28, 0},
+        {"1 + erf", quick_one_plus_erf, exact_one_plus_erf, -5.99, 1e300, 1e-5, 0x1p-28},
+        {"1 + tanh", quick_one_plus_tanh, exact_one_plus_tanh, -350, 1e300, 0x1p-28, 0}};
+    (void)state;
+    for (size_t f = 0; f < sizeof functions / sizeof *functions; f++) {
+        for (int i = -60000; i <= 60000; i++) {
+            double x = i % 2 ? i * 1e-4 : copysign(exp(fabs(i * 1e-3) - 10), i);
+            double y = functions[f].quick(x), exact = functions[f].exact(x);
+            double most = functions[f].share * exact;
+            if (functions[f].tail > 0 && most > functions[f].tail)
+                most = functions[f].tail;
+            bool always = x >= functions[f].from && x <= functions[f].to;
+            if (!(fabs(y - exact) <= most + (always ? 0 : 1e-15)) && (always || !isnan(y)))
+                fail_msg("%s of %a is %a, expected %a", functions[f].name, x, y, exact);
+        }
+        assert_true(isnan(functions[f].quick(NAN)) && isnan(functions[f].quick(-NAN)));
+    }
+    assert_true(quick_exp(-INFINITY) < 1e-300 && quick_one_plus_erf(-INFINITY) == 0);
+    assert_true(quick_one_plus_erf(INFINITY) == 2 && quick_one_plus_erf(-6) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_function_edges),
         cmocka_unit_test(test_exp_edges),
+        cmocka_unit_test(test_quick_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
