@@ -117,8 +117,9 @@ struct ref_verdict {
     uint64_t first_index;    /* smallest linear index of a violation in first_tensor */
     uint64_t worst_index;    /* linear index (over the tensor's dims, row major) of the worst; none
                                 (REF_NO_INDEX) where that is right and needed no close look */
-    double max_abs;          /* max |got - y| over finite pairs */
-    double max_rel;          /* max |got - y| / |y| over finite pairs with y != 0 */
+    double max_abs;          /* max |got - y| over finite pairs; of those within half an ulp, a
+                                special kernel for f16 or bf16 asks every eighth */
+    double max_rel;          /* likewise max |got - y| / |y|, y != 0 */
     double max_ratio;        /* max |got - y| / bound of elements more than half an ulp off; Inf for
                                 a class mismatch */
     double worst_got, worst_ref, worst_bound;

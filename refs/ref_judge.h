@@ -27,6 +27,8 @@
  */
 #define REF_F32_ROUNDOFF 5.9604644775390625e-08
 
+enum { REF_BF16_HALF = 0x8000 }; /* half an ulp of bf16, in ulps of f32 */
+
 REF_FN constexpr bool ref_coarse(int dtype)
 {
     return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
@@ -47,11 +49,12 @@ template <class E> struct ref_hot {
 template <class E> struct ref_judge {
     bool plain; /* the hot path may handle it */
     E own, half, relative, least_bound;
-    E coarse;  /* relative, where y is taken as a number of f32 */
-    E ulp, up; /* an ulp of [1, 2), and one over it */
-    E least;   /* the smallest normal value */
-    E calm;    /* errors of this size are flushing, not a wide bound */
-    E sure;    /* half, where what is so near is right whatever its error; else negative */
+    E coarse;       /* relative, where y is taken as a number of f32 */
+    E ulp, up;      /* an ulp of [1, 2), and one over it */
+    E least;        /* the smallest normal value */
+    E calm;         /* errors of this size are flushing, not a wide bound */
+    E sure;         /* half, where what is so near is right whatever its error; else negative */
+    uint32_t ticks; /* the same of bf16, in the units in which f32 counts; sure is not negative */
 };
 
 /* D: the one dtype in which a special kernel judges packs, so that it knows the format's numbers as
@@ -72,6 +75,7 @@ REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bo
                  : t.rule == RULE_STOCHASTIC ? judge.ulp * (E)REF_ALMOST
                                              : judge.ulp / 2;
     judge.sure = close || dtype == DTYPE_F64 ? (E)-1 : judge.half;
+    judge.ticks = t.rule == RULE_BOUND ? REF_BF16_HALF : bound ? 2 * REF_BF16_HALF - 1 : 0;
     judge.relative = close ? (E)t.rtol : (E)0;
     judge.coarse = bound || close ? judge.relative - (E)REF_F32_ROUNDOFF : (E)0;
     judge.least_bound = bound ? (E)ref_dtype_flush(dtype) : close ? (E)t.atol : (E)0;
@@ -281,6 +285,22 @@ REF_FN void ref_raise_errors(ref_hot<E> &hot, const E (&got)[W], const double (&
 }
 
 /*
+ * A pack that is surely right. Its largest errors are at most half an ulp, as those of any other
+ * such pack: one element speaks for all.
+ */
+template <class E, int D, int W>
+REF_FN void ref_count_sure(ref_hot<E> &hot, const ref_words<D, W> &read, const double (&y)[W])
+{
+    const ref_peaks<E> known = ref_known_peaks(hot);
+    E got[W];
+    ref_widen(read, got);
+    E value = (E)y[0], miss = ref_abs(got[0] - value);
+    hot.checked += W;
+    if (miss > known.abs || miss > known.rel * ref_abs(value))
+        ref_raise_errors(hot, got, y);
+}
+
+/*
  * Whether each number of a pack lies within its own rounding of y: then it is right, and there is
  * no more to say of it than is added up here. False: nothing was done. As a number of f32 y is off
  * by less than any error that a computed number has, and others are numbers of f32.
@@ -292,28 +312,76 @@ template <class E, int D, int W>
 REF_FN bool ref_judge_surely(ref_hot<E> &hot, const ref_judge<E> &judge,
                              const ref_words<D, W> &read, const double (&y)[W])
 {
-    const ref_peaks<E> known = ref_known_peaks(hot);
-    E got[W], square = 0, bias = 0;
-    uint32_t beyond = 0, above = 0; /* their signs: an element is, an error over the known ones */
+    E got[W], square = 0, bias = 0, most = 0;
     ref_widen(read, got);
     REF_UNROLL
     for (int j = 0; j < W; j++) {
-        E signed_miss = got[j] - (E)y[j], miss = ref_abs(signed_miss);
-        E binade = ref_binade(got[j], judge.least);
-        E ulps = signed_miss * ref_flip(binade);
+        E miss = got[j] - (E)y[j];
+        E ulps = miss * ref_flip(ref_binade(got[j], judge.least));
         square += ulps * ulps;
         bias += ulps;
-        beyond |= ref_sign(binade * judge.sure - miss);
-        above |= ref_sign(known.rel * ref_abs((E)y[j]) - miss) | ref_sign(known.abs - miss);
+        most = ref_more(most, ref_abs(ulps));
     }
     /* Inf and NaN make the sum of squares so, as in ref_judge_pack. */
-    if (!(read.ok & ((int32_t)beyond >= 0) & ref_finite(square)))
+    if (!(read.ok & (most <= judge.sure) & ref_finite(square)))
         return false;
-    hot.checked += W;
     hot.sum_square += square * (judge.up * judge.up);
     hot.sum_signed += bias * judge.up;
-    if ((int32_t)above < 0)
-        ref_raise_errors(hot, got, y);
+    ref_count_sure(hot, read, y);
+    return true;
+}
+
+/* As a number of f32. */
+template <int W> REF_FN uint32_t ref_bf16_bits(const ref_words<DTYPE_BF16, W> &read, int j)
+{
+    return j % 2 ? read.word[j / 2] & 0xffff0000u : read.word[j / 2] << 16;
+}
+
+template <int W> REF_FN bool ref_any_negative(const ref_words<DTYPE_BF16, W> &read)
+{
+    uint32_t any = 0;
+    REF_UNROLL
+    for (int i = 0; i < W / 2; i++)
+        any |= read.word[i];
+    return (any & 0x80008000u) != 0;
+}
+
+/*
+ * The same of bf16, whose numbers are the upper halves of numbers of f32. Bit patterns of one sign
+ * are ordered as the numbers are, and so the distance of two is counted in ticks of f32: 2^16 to an
+ * ulp of bf16, y's; across a power of two, where ticks have two sizes, it is counted as more than
+ * it is. Numbers of two signs are too far apart, zeros too. y is finite; got may be Inf where that
+ * is y rounded, and NaN is far from all.
+ */
+template <class E, int W>
+REF_FN bool ref_judge_surely(ref_hot<E> &hot, const ref_judge<E> &judge,
+                             const ref_words<DTYPE_BF16, W> &read, const double (&y)[W])
+{
+    uint32_t apart[W], farthest = 0, sum = 0; /* distances + ticks: none is negative */
+    uint64_t square = 0;
+    E all = 0;
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        apart[j] = ref_bits((E)y[j]) - ref_bf16_bits(read, j) + judge.ticks;
+        farthest = apart[j] > farthest ? apart[j] : farthest;
+        sum += apart[j];
+        square += (uint64_t)apart[j] * apart[j];
+        all += (E)y[j];
+    }
+    if (!(read.ok & (judge.sure >= 0) & (farthest <= 2 * judge.ticks) & ref_finite(all)))
+        return false;
+    const uint32_t offset = W * judge.ticks;
+    int32_t distance = (int32_t)(sum - offset);
+    if (ref_any_negative(read)) { /* of those it is the magnitudes' */
+        REF_UNROLL
+        for (int j = 0; j < W; j++)
+            if ((int32_t)ref_bf16_bits(read, j) < 0)
+                distance -= 2 * (int32_t)(apart[j] - judge.ticks);
+    }
+    square -= judge.ticks * (2 * (uint64_t)sum - offset);
+    hot.sum_square += (E)(uint32_t)(square >> 10) * (E)0x1p-22;
+    hot.sum_signed -= (E)distance * (E)0x1p-16;
+    ref_count_sure(hot, read, y);
     return true;
 }
 

@@ -83,7 +83,7 @@ $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_API_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU_
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(SOFTGPU_LINK) -lcmocka $(SYSTEM_LIBS)
 $(call objects,$(SOFTGPU_UNIT_C)): | $(BUILD)/.ready-tests
 
-# Our own device code as PTX, for test_exec_real, test_exec_outlier and test_ptx_fuzz.
+# Our own device code as PTX, for test_exec_real, test_exec_refs, test_exec_outlier and test_ptx_fuzz.
 SOFTGPU_PTX := $(BUILD)/tests/softgpu/ptx
 PTX_OF := $(BUILD)/tests/softgpu/unit/ptx_of
 $(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/fatbin.o $(BUILD)/shim/base/error.o
