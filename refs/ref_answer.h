@@ -10,21 +10,59 @@
 
 #include "ref_judge.h"
 
-/* A thread's hot figures go into its verdict. */
-template <class E> REF_FN void ref_settle(ref_verdict *cold, const ref_hot<E> &hot)
+/*
+ * What there is to say where no element was judged slowly, as nearly always: a thread's, a block's
+ * or the call's. A launch checks less than 2^32 elements, or is cut into pieces.
+ */
+template <class E> struct ref_tally {
+    E sum_square, sum_signed, max_abs, max_rel, max_ratio;
+    uint32_t checked, measured, wide, refused;
+    uint32_t slow; /* not 0: there is a verdict, with more to say */
+};
+
+template <class E> REF_FN ref_tally<E> ref_tally_of(const ref_hot<E> &hot)
 {
-    cold->checked += hot.checked;
-    cold->refused += hot.refused;
-    cold->wide += hot.wide;
-    cold->measured += hot.checked - hot.unmeasured;
-    cold->sum_square += (double)hot.sum_square;
-    cold->sum_signed += (double)hot.sum_signed;
-    cold->max_abs = ref_more(cold->max_abs, (double)hot.max_abs);
-    cold->max_rel = ref_more(cold->max_rel, (double)hot.max_rel);
+    return {hot.sum_square,
+            hot.sum_signed,
+            hot.max_abs,
+            hot.max_rel,
+            hot.max_ratio,
+            hot.checked,
+            hot.checked - hot.unmeasured,
+            hot.wide,
+            hot.refused,
+            hot.slow};
+}
+
+template <class E> REF_FN void ref_tally_add(ref_tally<E> &a, const ref_tally<E> &b)
+{
+    a.sum_square += b.sum_square;
+    a.sum_signed += b.sum_signed;
+    a.max_abs = ref_more(a.max_abs, b.max_abs);
+    a.max_rel = ref_more(a.max_rel, b.max_rel);
+    a.max_ratio = ref_more(a.max_ratio, b.max_ratio);
+    a.checked += b.checked;
+    a.measured += b.measured;
+    a.wide += b.wide;
+    a.refused += b.refused;
+    a.slow |= b.slow;
+}
+
+/* It goes into a verdict. */
+template <class E> REF_FN void ref_settle(ref_verdict *cold, const ref_tally<E> &tally)
+{
+    cold->checked += tally.checked;
+    cold->refused += tally.refused;
+    cold->wide += tally.wide;
+    cold->measured += tally.measured;
+    cold->sum_square += (double)tally.sum_square;
+    cold->sum_signed += (double)tally.sum_signed;
+    cold->max_abs = ref_more(cold->max_abs, (double)tally.max_abs);
+    cold->max_rel = ref_more(cold->max_rel, (double)tally.max_rel);
     /* The hot path keeps the ratio alone: which element it was matters for violations, and those
      * are judged slowly. */
-    if ((double)hot.max_ratio > cold->max_ratio) {
-        cold->max_ratio = (double)hot.max_ratio;
+    if ((double)tally.max_ratio > cold->max_ratio) {
+        cold->max_ratio = (double)tally.max_ratio;
         cold->worst_index = REF_NO_INDEX;
     }
 }
@@ -138,87 +176,38 @@ REF_SLOW void ref_block_merge(ref_verdict *mine, ref_verdict *total)
 }
 
 /*
- * What there is to say where no element was judged slowly, as nearly always: a thread's, a block's
- * or the call's. It stays in registers, where a ref_verdict is in local memory.
+ * All threads' tallies, for every thread: over the lanes of a warp, then over the warps. As one
+ * loop: what is done once in a launch takes as long as its code takes to come from memory.
  */
-struct ref_tally {
-    unsigned long long checked, measured, wide, refused;
-    double sum_square, sum_signed, max_abs, max_rel, max_ratio;
-};
-
-template <class E> REF_FN ref_tally ref_hot_tally(const ref_hot<E> &hot)
+template <class E> REF_FN ref_tally<E> ref_block_tally(ref_tally<E> t)
 {
-    return {hot.checked,         hot.checked - hot.unmeasured, hot.wide,
-            hot.refused,         (double)hot.sum_square,       (double)hot.sum_signed,
-            (double)hot.max_abs, (double)hot.max_rel,          (double)hot.max_ratio};
-}
-
-REF_FN void ref_tally_add(ref_tally *a, const ref_tally &b)
-{
-    a->checked += b.checked;
-    a->measured += b.measured;
-    a->wide += b.wide;
-    a->refused += b.refused;
-    a->sum_square += b.sum_square;
-    a->sum_signed += b.sum_signed;
-    a->max_abs = ref_more(a->max_abs, b.max_abs);
-    a->max_rel = ref_more(a->max_rel, b.max_rel);
-    a->max_ratio = ref_more(a->max_ratio, b.max_ratio);
-}
-
-/* That of a block's verdict; `odd` becomes true where that is not all of it. */
-REF_FN ref_tally ref_tally_of(const ref_verdict &v, bool *odd)
-{
-    *odd |= v.worst_index != REF_NO_INDEX || v.violations > 0;
-    return {v.checked,    v.measured, v.wide,    v.refused,  v.sum_square,
-            v.sum_signed, v.max_abs,  v.max_rel, v.max_ratio};
-}
-
-/* Over 2 * step lanes. */
-REF_FN void ref_warp_tally(ref_tally *t, int step)
-{
+    enum { WARPS = REF_THREADS / 32, STEPS = 8 };
+    static_assert(WARPS == 8, "five steps and three");
+    __shared__ ref_tally<E> warp[WARPS];
     REF_ROLLED
-    for (; step; step >>= 1) {
-        ref_tally other;
-        other.checked = __shfl_xor_sync(0xffffffffu, t->checked, step);
-        other.measured = __shfl_xor_sync(0xffffffffu, t->measured, step);
-        other.wide = __shfl_xor_sync(0xffffffffu, t->wide, step);
-        other.refused = __shfl_xor_sync(0xffffffffu, t->refused, step);
-        other.sum_square = __shfl_xor_sync(0xffffffffu, t->sum_square, step);
-        other.sum_signed = __shfl_xor_sync(0xffffffffu, t->sum_signed, step);
-        other.max_abs = __shfl_xor_sync(0xffffffffu, t->max_abs, step);
-        other.max_rel = __shfl_xor_sync(0xffffffffu, t->max_rel, step);
-        other.max_ratio = __shfl_xor_sync(0xffffffffu, t->max_ratio, step);
+    for (int i = 0; i < STEPS; i++) {
+        if (i == 5) {
+            __syncthreads();
+            if (threadIdx.x % 32 == 0)
+                warp[threadIdx.x / 32] = t;
+            __syncthreads();
+            t = warp[threadIdx.x % WARPS];
+        }
+        const int step = (i < 5 ? 16 : 128) >> i;
+        ref_tally<E> other;
+        other.sum_square = __shfl_xor_sync(0xffffffffu, t.sum_square, step);
+        other.sum_signed = __shfl_xor_sync(0xffffffffu, t.sum_signed, step);
+        other.max_abs = __shfl_xor_sync(0xffffffffu, t.max_abs, step);
+        other.max_rel = __shfl_xor_sync(0xffffffffu, t.max_rel, step);
+        other.max_ratio = __shfl_xor_sync(0xffffffffu, t.max_ratio, step);
+        other.checked = __shfl_xor_sync(0xffffffffu, t.checked, step);
+        other.measured = __shfl_xor_sync(0xffffffffu, t.measured, step);
+        other.wide = __shfl_xor_sync(0xffffffffu, t.wide, step);
+        other.refused = __shfl_xor_sync(0xffffffffu, t.refused, step);
+        other.slow = __shfl_xor_sync(0xffffffffu, t.slow, step);
         ref_tally_add(t, other);
     }
-}
-
-/* All threads' tallies into *total in shared memory. */
-REF_FN void ref_block_tally(ref_tally t, ref_verdict *total)
-{
-    __shared__ ref_tally warp[REF_THREADS / 32];
-    ref_warp_tally(&t, 16);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        warp[threadIdx.x / 32] = t;
-    __syncthreads();
-    if (threadIdx.x >= 32)
-        return;
-    t = warp[threadIdx.x % (REF_THREADS / 32)];
-    ref_warp_tally(&t, REF_THREADS / 64);
-    if (threadIdx.x == 0) {
-        ref_verdict_clear(total);
-        total->checked = t.checked;
-        total->measured = t.measured;
-        total->wide = t.wide;
-        total->refused = t.refused;
-        total->sum_square = t.sum_square;
-        total->sum_signed = t.sum_signed;
-        total->max_abs = t.max_abs;
-        total->max_rel = t.max_rel;
-        total->max_ratio = t.max_ratio;
-    }
-    __syncwarp();
+    return t;
 }
 
 REF_FN unsigned long long ref_global_timer()
@@ -265,12 +254,36 @@ REF_FN void ref_publish(const ref_call *call, const ref_verdict *total)
     }
 }
 
-/* Whether this block is the last of its call's to have left its verdict. */
-REF_FN bool ref_leave(const ref_call *call, const ref_verdict *total)
+/*
+ * What a block leaves behind, in its element of partial: its verdict where it has judged slowly,
+ * else its tally at the beginning. The last word says which; it is the answer's sequence there.
+ */
+template <class E> REF_FN const ref_tally<E> *ref_left_tally(const ref_verdict *left)
+{
+    static_assert(sizeof(ref_tally<E>) < sizeof(ref_verdict) - 8, "it ends before the last word");
+    return (const ref_tally<E> *)left;
+}
+
+template <class E> REF_FN void ref_leave_tally(ref_verdict *left, const ref_tally<E> &tally)
+{
+    if (threadIdx.x == 0) {
+        *(ref_tally<E> *)left = tally;
+        left->sequence = 0;
+    }
+}
+
+REF_FN void ref_leave_verdict(ref_verdict *left, ref_verdict *total)
+{
+    if (threadIdx.x == 0)
+        total->sequence = 1;
+    if (threadIdx.x < 32)
+        ref_copy_verdict(left, total, REF_VERDICT_WORDS);
+}
+
+/* Whether this block, having left its part, is the last of its call's. */
+REF_FN bool ref_is_last(const ref_call *call)
 {
     __shared__ bool last;
-    if (threadIdx.x < 32)
-        ref_copy_verdict(&call->partial[blockIdx.x - call->first_block], total, REF_VERDICT_WORDS);
     if (threadIdx.x == 0) {
         __threadfence();
         last = atomicInc(call->ticket, call->blocks - 1) == call->blocks - 1;
@@ -281,50 +294,89 @@ REF_FN bool ref_leave(const ref_call *call, const ref_verdict *total)
     return last;
 }
 
-/* The call's answer, of which `mine` is this thread's share: verdicts that have more than a tally.
+/* Of block i; nothing where there is no such block. */
+template <class E> REF_FN ref_tally<E> ref_tally_left(const ref_call *call, unsigned i)
+{
+    ref_tally<E> t = {};
+    if (i < call->blocks) {
+        t = *ref_left_tally<E>(&call->partial[i]);
+        t.slow = (uint32_t)call->partial[i].sequence;
+    }
+    return t;
+}
+
+/* The call's answer, of which `mine` is this thread's share: parts that have more than a tally.
  * It is used up: a thread's local memory is reserved for every thread that the GPU can hold, so
  * there is only this one verdict. */
+template <class E>
 REF_SLOW void ref_merge_partials(const ref_call *call, ref_verdict *mine, ref_verdict *total)
 {
     ref_verdict_clear(mine);
     REF_ROLLED
     for (unsigned i = threadIdx.x; i < call->blocks; i += REF_THREADS)
-        ref_merge_slowly(mine, &call->partial[i]);
+        if (call->partial[i].sequence)
+            ref_merge_slowly(mine, &call->partial[i]);
+        else
+            ref_settle(mine, *ref_left_tally<E>(&call->partial[i]));
     ref_block_merge(mine, total);
 }
 
-/*
- * Block answers, then by the last block the whole answer. One round adds up tallies of threads, the
- * other those of blocks. `slow`: a thread of the block judged slowly, and *mine is all that each
- * has.
- */
-REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine, const ref_tally *own, bool slow)
+REF_FN void ref_publish_all(const ref_call *call, ref_verdict *total)
+{
+    if (threadIdx.x == 0)
+        total->busy = ref_global_timer() - *ref_started();
+    if (threadIdx.x < 32)
+        ref_publish(call, total);
+}
+
+/* Where a block has a verdict: this one (not `left`: it has still to leave it) or another. */
+template <class E>
+REF_SLOW void ref_finish_slowly(const ref_call *call, ref_verdict *mine, const ref_tally<E> *own,
+                                bool left)
 {
     __shared__ ref_verdict total;
-    ref_tally tally = *own;
-    REF_ROLLED
-    for (bool whole = false;; whole = true) {
-        if (!slow)
-            ref_block_tally(tally, &total);
-        else if (!whole)
-            ref_block_merge(mine, &total);
-        else
-            ref_merge_partials(call, mine, &total);
-        if (whole)
-            break;
-        if (!ref_leave(call, &total))
+    if (!left) {
+        if (!own->slow)
+            ref_verdict_clear(mine);
+        ref_settle(mine, *own);
+        ref_block_merge(mine, &total);
+        ref_leave_verdict(&call->partial[blockIdx.x - call->first_block], &total);
+        if (!ref_is_last(call))
             return;
-        bool odd = false;
-        tally = {};
-        REF_ROLLED
-        for (unsigned i = threadIdx.x; i < call->blocks; i += REF_THREADS)
-            ref_tally_add(&tally, ref_tally_of(call->partial[i], &odd));
-        slow = __syncthreads_or(odd);
     }
-    if (threadIdx.x == 0)
-        total.busy = ref_global_timer() - *ref_started();
-    if (threadIdx.x < 32)
-        ref_publish(call, &total);
+    ref_merge_partials<E>(call, mine, &total);
+    ref_publish_all(call, &total);
+}
+
+/* A block's tally, then by the last block the whole answer: one round adds up the threads', the
+ * other those of blocks. */
+template <class E>
+REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine, const ref_tally<E> *own)
+{
+    __shared__ ref_verdict total;
+    ref_tally<E> t = *own;
+    REF_ROLLED
+    for (bool left = false;; left = true) {
+        t = ref_block_tally(t);
+        if (t.slow)
+            return ref_finish_slowly(call, mine, own, left);
+        if (left)
+            break;
+        ref_leave_tally(&call->partial[blockIdx.x - call->first_block], t);
+        if (!ref_is_last(call))
+            return;
+        /* Both are read at once: two blocks to a multiprocessor are hardly ever more. */
+        t = ref_tally_left<E>(call, threadIdx.x);
+        ref_tally_add(t, ref_tally_left<E>(call, threadIdx.x + REF_THREADS));
+        REF_ROLLED
+        for (unsigned i = threadIdx.x + 2 * REF_THREADS; i < call->blocks; i += REF_THREADS)
+            ref_tally_add(t, ref_tally_left<E>(call, i));
+    }
+    if (threadIdx.x == 0) {
+        ref_verdict_clear(&total);
+        ref_settle(&total, t);
+    }
+    ref_publish_all(call, &total);
 }
 
 #else
@@ -347,18 +399,12 @@ template <class E>
 REF_FN void ref_close(const ref_call *call, ref_verdict *cold, const ref_hot<E> &hot)
 {
 #ifdef __CUDACC__
-    const ref_tally tally = ref_hot_tally(hot);
-    bool slow = __syncthreads_or(hot.slow > 0);
-    if (slow) {
-        if (!hot.slow)
-            ref_verdict_clear(cold);
-        ref_settle(cold, hot);
-    }
-    ref_finish(call, cold, &tally, slow);
+    const ref_tally<E> tally = ref_tally_of(hot);
+    ref_finish(call, cold, &tally);
 #else
     if (!hot.slow)
         ref_verdict_clear(cold);
-    ref_settle(cold, hot);
+    ref_settle(cold, ref_tally_of(hot));
     *call->answer = *cold;
     call->answer->sequence = call->sequence;
 #endif
