@@ -49,12 +49,12 @@ template <class E> struct ref_hot {
 template <class E> struct ref_judge {
     bool plain; /* the hot path may handle it */
     E own, half, relative, least_bound;
-    E coarse;       /* relative, where y is taken as a number of f32 */
-    E ulp, up;      /* an ulp of [1, 2), and one over it */
-    E least;        /* the smallest normal value */
-    E calm;         /* errors of this size are flushing, not a wide bound */
-    E sure;         /* half, where what is so near is right whatever its error; else negative */
-    uint32_t ticks; /* the same of bf16, in the units in which f32 counts; sure is not negative */
+    E coarse;      /* relative, where y is taken as a number of f32 */
+    E ulp, up;     /* an ulp of [1, 2), and one over it */
+    E least;       /* the smallest normal value */
+    E calm;        /* errors of this size are flushing, not a wide bound */
+    E sure;        /* half, where what is so near is right whatever its error; else negative */
+    int32_t ticks; /* the same of bf16, in the units in which f32 counts; sure is not negative */
 };
 
 /* D: the one dtype in which a special kernel judges packs, so that it knows the format's numbers as
@@ -75,7 +75,7 @@ REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bo
                  : t.rule == RULE_STOCHASTIC ? judge.ulp * (E)REF_ALMOST
                                              : judge.ulp / 2;
     judge.sure = close || dtype == DTYPE_F64 ? (E)-1 : judge.half;
-    judge.ticks = t.rule == RULE_BOUND ? REF_BF16_HALF : bound ? 2 * REF_BF16_HALF - 1 : 0;
+    judge.ticks = t.rule == RULE_BOUND ? REF_BF16_HALF : bound ? 2 * REF_BF16_HALF - 2 : 0;
     judge.relative = close ? (E)t.rtol : (E)0;
     judge.coarse = bound || close ? judge.relative - (E)REF_F32_ROUNDOFF : (E)0;
     judge.least_bound = bound ? (E)ref_dtype_flush(dtype) : close ? (E)t.atol : (E)0;
@@ -291,9 +291,9 @@ REF_FN void ref_raise_errors(ref_hot<E> &hot, const E (&got)[W], const double (&
 template <class E, int D, int W>
 REF_FN void ref_count_sure(ref_hot<E> &hot, const ref_words<D, W> &read, const double (&y)[W])
 {
-    const ref_peaks<E> known = ref_known_peaks(hot);
     E got[W];
     ref_widen(read, got);
+    const ref_peaks<E> known = ref_known_peaks(hot);
     E value = (E)y[0], miss = ref_abs(got[0] - value);
     hot.checked += W;
     if (miss > known.abs || miss > known.rel * ref_abs(value))
@@ -337,50 +337,84 @@ template <int W> REF_FN uint32_t ref_bf16_bits(const ref_words<DTYPE_BF16, W> &r
     return j % 2 ? read.word[j / 2] & 0xffff0000u : read.word[j / 2] << 16;
 }
 
-template <int W> REF_FN bool ref_any_negative(const ref_words<DTYPE_BF16, W> &read)
+/* The distances of a pack's numbers from their values, in ticks. */
+struct ref_distances {
+    int32_t high, low, sum;
+    uint64_t square;
+};
+
+template <int W>
+REF_FN ref_distances ref_measure_ticks(const ref_words<DTYPE_BF16, W> &read, const float (&y)[W])
 {
-    uint32_t any = 0;
+    int32_t apart[W];
+    uint32_t sum = 0;
+    uint64_t square[2] = {0, 0}; /* a chain for each half of the pack */
     REF_UNROLL
-    for (int i = 0; i < W / 2; i++)
-        any |= read.word[i];
-    return (any & 0x80008000u) != 0;
+    for (int j = 0; j < W; j++) {
+        apart[j] = (int32_t)(ref_bits(y[j]) - ref_bf16_bits(read, j));
+        sum += (uint32_t)apart[j];
+        square[j % 2] += (uint64_t)((int64_t)apart[j] * apart[j]);
+    }
+    ref_distances d = {apart[0], apart[0], (int32_t)sum, square[0] + square[1]};
+    REF_UNROLL
+    for (int j = 1; j < W; j++) {
+        d.high = apart[j] > d.high ? apart[j] : d.high;
+        d.low = apart[j] < d.low ? apart[j] : d.low;
+    }
+    return d;
+}
+
+/*
+ * Of a pack in which all is near: whether it is so because of its values. In bits NaN is next to
+ * -0, or -NaN to 0; y's sign says it where no number that was read is negative, else a sum. Where
+ * one is, its distance is its magnitude's, and changes its sign here.
+ */
+template <int W>
+REF_FN bool ref_heed_signs(ref_distances *d, const ref_words<DTYPE_BF16, W> &read,
+                           const float (&y)[W])
+{
+    uint32_t got = 0, value = 0;
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        got |= read.word[j / 2] & 0x80008000u;
+        value |= ref_bits(y[j]);
+    }
+    if (got == 0)
+        return (int32_t)value >= 0;
+    int32_t negative = 0;
+    float all[2] = {0, 0};
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        uint32_t apart = ref_bits(y[j]) - ref_bf16_bits(read, j);
+        negative += (int32_t)(apart & ref_signs(read.word[j / 2], j % 2));
+        all[j % 2] += y[j];
+    }
+    d->sum -= 2 * negative;
+    return ref_finite(all[0] + all[1]);
 }
 
 /*
  * The same of bf16, whose numbers are the upper halves of numbers of f32. Bit patterns of one sign
  * are ordered as the numbers are, and so the distance of two is counted in ticks of f32: 2^16 to an
  * ulp of bf16, y's; across a power of two, where ticks have two sizes, it is counted as more than
- * it is. Numbers of two signs are too far apart, zeros too. y is finite; got may be Inf where that
- * is y rounded, and NaN is far from all.
+ * it is. Numbers of two signs are too far apart, zeros too. Either may be Inf where the other is
+ * that, rounded.
  */
 template <class E, int W>
 REF_FN bool ref_judge_surely(ref_hot<E> &hot, const ref_judge<E> &judge,
                              const ref_words<DTYPE_BF16, W> &read, const double (&y)[W])
 {
-    uint32_t apart[W], farthest = 0, sum = 0; /* distances + ticks: none is negative */
-    uint64_t square = 0;
-    E all = 0;
+    float value[W];
     REF_UNROLL
-    for (int j = 0; j < W; j++) {
-        apart[j] = ref_bits((E)y[j]) - ref_bf16_bits(read, j) + judge.ticks;
-        farthest = apart[j] > farthest ? apart[j] : farthest;
-        sum += apart[j];
-        square += (uint64_t)apart[j] * apart[j];
-        all += (E)y[j];
-    }
-    if (!(read.ok & (judge.sure >= 0) & (farthest <= 2 * judge.ticks) & ref_finite(all)))
+    for (int j = 0; j < W; j++)
+        value[j] = (float)y[j];
+    ref_distances d = ref_measure_ticks(read, value);
+    if (!(read.ok & (judge.sure >= 0) & (d.high <= judge.ticks) & (d.low >= -judge.ticks)))
         return false;
-    const uint32_t offset = W * judge.ticks;
-    int32_t distance = (int32_t)(sum - offset);
-    if (ref_any_negative(read)) { /* of those it is the magnitudes' */
-        REF_UNROLL
-        for (int j = 0; j < W; j++)
-            if ((int32_t)ref_bf16_bits(read, j) < 0)
-                distance -= 2 * (int32_t)(apart[j] - judge.ticks);
-    }
-    square -= judge.ticks * (2 * (uint64_t)sum - offset);
-    hot.sum_square += (E)(uint32_t)(square >> 10) * (E)0x1p-22;
-    hot.sum_signed -= (E)distance * (E)0x1p-16;
+    if (!ref_heed_signs(&d, read, value))
+        return false;
+    hot.sum_square += (E)(uint32_t)(d.square >> 10) * (E)0x1p-22;
+    hot.sum_signed -= (E)d.sum * (E)0x1p-16;
     ref_count_sure(hot, read, y);
     return true;
 }

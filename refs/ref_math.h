@@ -88,6 +88,18 @@ REF_FN float ref_from_bits(uint32_t bits)
 #endif
 }
 
+/* The sign bit of a word's upper or lower half, in all bits. */
+REF_FN uint32_t ref_signs(uint32_t word, bool upper)
+{
+#ifdef __CUDA_ARCH__
+    uint32_t mask; /* four times the sign of byte 1 or 3, which __byte_perm does not know */
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(mask) : "r"(word), "r"(upper ? 0xbbbb : 0x9999));
+    return mask;
+#else
+    return (uint32_t) - (int32_t)(word >> (upper ? 31 : 15) & 1);
+#endif
+}
+
 REF_FN float ref_abs(float x)
 {
     return fabsf(x);
