@@ -1,8 +1,8 @@
 /*
  * real_bench.h - a bench for our own device code as nvcc translates it.
  *
- * $SOFTGPU_PTX names the folder with snapshot.ptx, refs.ptx and refs_wide.ptx; without it there is
- * nothing to test. Included by the tests, each of which is a program of its own.
+ * $SOFTGPU_PTX names the folder with snapshot.ptx, outlier.ptx, refs.ptx and refs_wide.ptx; without
+ * it there is nothing to test. Included by the tests, each of which is a program of its own.
  */
 #ifndef SOFTGPU_REAL_BENCH_H
 #define SOFTGPU_REAL_BENCH_H
@@ -47,7 +47,7 @@ static void open_kernel(const char *name)
     bench.launch = (struct exec_launch){.kernel = kernel, .grid = {1, 1, 1}, .block = {256, 1, 1}};
 }
 
-static void run_with(const void *params)
+static inline void run_with(const void *params)
 {
     bench.launch.params = params;
     if (exec_run(&bench.launch, &bench.fault))

@@ -2,46 +2,19 @@
  * test_exec_outlier.c - the kernel of the outlier gate on the interpreter, launch by launch against
  * the same arithmetic on the host (tests/unit/outlier_host.c): what many blocks see together is
  * what one caller sees.
- *
- * $SOFTGPU_PTX names the folder with outlier.ptx; without it there is nothing to test.
  */
-#include "exec_bench.h"
+#include "real_bench.h"
 #include <math.h>
 #include "../../unit/outlier_host.h"
 #include "device/outlier_abi.h"
 #include "refs/ref_abi.h"
 
-static char *text;
-
 static bool open_outlier(const char *name)
 {
-    char path[4096];
-    const char *folder = getenv("SOFTGPU_PTX");
-    struct error err = {{0}};
-    if (!folder)
+    if (!open_file("outlier.ptx"))
         return false;
-    snprintf(path, sizeof path, "%s/outlier.ptx", folder);
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail_msg("%s cannot be read", path);
-    fseek(file, 0, SEEK_END);
-    size_t size = (size_t)ftell(file);
-    rewind(file);
-    free(text);
-    text = malloc(size);
-    assert_int_equal(fread(text, 1, size, file), size);
-    fclose(file);
-    bench_close();
-    const struct exec_host host = {&bench, bench_find, bench_place};
-    if (ptx_read(text, size, path, &bench.ptx, &err) ||
-        exec_module_create(bench.ptx, &host, &bench.module, &err))
-        fail_msg("%s", err.text);
-    struct exec_function *kernel = exec_find_kernel(bench.module, name);
-    assert_non_null(kernel);
-    if (exec_prepare(kernel, &err))
-        fail_msg("%s", err.text);
-    bench.launch = (struct exec_launch){
-        .kernel = kernel, .block = {OUTLIER_THREADS + OUTLIER_CLERKS, 1, 1}, .grid = {1, 1, 1}};
+    open_kernel(name);
+    bench.launch.block[0] = OUTLIER_THREADS + OUTLIER_CLERKS;
     return true;
 }
 
@@ -340,8 +313,5 @@ int main(void)
         cmocka_unit_test(who_finds_an_entry_in_use_does_not_learn),
         cmocka_unit_test(what_is_not_ordinary_is_called),
     };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    bench_close();
-    free(text);
-    return failed;
+    return cmocka_run_group_tests(tests, NULL, close_bench);
 }
