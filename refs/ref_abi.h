@@ -147,10 +147,11 @@ struct ref_verdict {
  * store[index - store_first] as f64, unrounded. Elements that the reference does not visit
  * (a sampled subset) are left as they are.
  *
- * Answer on the GPU: each of the call's blocks writes an element of partial[0 .. blocks - 1]; the
- * last one to finish (by `ticket`, which it resets to 0) merges them into *answer (pinned host
- * memory), writes answer->sequence after a system-scope fence. On the host the answer is written
- * directly. Calls of one launch share none of the three.
+ * Answer on the GPU: each of the call's blocks writes an element of partial[0 .. blocks - 1], a
+ * verdict or, in the same room, less (ref_answer.h); the last one to finish (by `ticket`, which it
+ * resets to 0) merges them into *answer (pinned host memory), writes answer->sequence after a
+ * system-scope fence. On the host the answer is written directly. Calls of one launch share none of
+ * the three.
  */
 struct ref_call {
     struct ref_tensor tensor[REF_MAX_TENSORS]; /* in the order of the array formals */
