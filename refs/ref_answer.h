@@ -48,7 +48,7 @@ template <class E> REF_FN void ref_tally_add(ref_tally<E> &a, const ref_tally<E>
     a.slow |= b.slow;
 }
 
-/* It goes into a verdict. */
+/* A tally goes into a verdict. */
 template <class E> REF_FN void ref_settle(ref_verdict *cold, const ref_tally<E> &tally)
 {
     cold->checked += tally.checked;
@@ -258,7 +258,7 @@ REF_FN void ref_publish(const ref_call *call, const ref_verdict *total)
  * What a block leaves behind, in its element of partial: its verdict where it has judged slowly,
  * else its tally at the beginning. The last word says which; it is the answer's sequence there.
  */
-template <class E> REF_FN const ref_tally<E> *ref_left_tally(const ref_verdict *left)
+template <class E> REF_FN const ref_tally<E> *ref_as_tally(const ref_verdict *left)
 {
     static_assert(sizeof(ref_tally<E>) < sizeof(ref_verdict) - 8, "it ends before the last word");
     return (const ref_tally<E> *)left;
@@ -294,12 +294,12 @@ REF_FN bool ref_is_last(const ref_call *call)
     return last;
 }
 
-/* Of block i; nothing where there is no such block. */
-template <class E> REF_FN ref_tally<E> ref_tally_left(const ref_call *call, unsigned i)
+/* What block i has left, as a tally; nothing where there is no such block. */
+template <class E> REF_FN ref_tally<E> ref_tally_of_block(const ref_call *call, unsigned i)
 {
     ref_tally<E> t = {};
     if (i < call->blocks) {
-        t = *ref_left_tally<E>(&call->partial[i]);
+        t = *ref_as_tally<E>(&call->partial[i]);
         t.slow = (uint32_t)call->partial[i].sequence;
     }
     return t;
@@ -317,7 +317,7 @@ REF_SLOW void ref_merge_partials(const ref_call *call, ref_verdict *mine, ref_ve
         if (call->partial[i].sequence)
             ref_merge_slowly(mine, &call->partial[i]);
         else
-            ref_settle(mine, *ref_left_tally<E>(&call->partial[i]));
+            ref_settle(mine, *ref_as_tally<E>(&call->partial[i]));
     ref_block_merge(mine, total);
 }
 
@@ -366,11 +366,11 @@ REF_SLOW void ref_finish(const ref_call *call, ref_verdict *mine, const ref_tall
         if (!ref_is_last(call))
             return;
         /* Both are read at once: two blocks to a multiprocessor are hardly ever more. */
-        t = ref_tally_left<E>(call, threadIdx.x);
-        ref_tally_add(t, ref_tally_left<E>(call, threadIdx.x + REF_THREADS));
+        t = ref_tally_of_block<E>(call, threadIdx.x);
+        ref_tally_add(t, ref_tally_of_block<E>(call, threadIdx.x + REF_THREADS));
         REF_ROLLED
         for (unsigned i = threadIdx.x + 2 * REF_THREADS; i < call->blocks; i += REF_THREADS)
-            ref_tally_add(t, ref_tally_left<E>(call, i));
+            ref_tally_add(t, ref_tally_of_block<E>(call, i));
     }
     if (threadIdx.x == 0) {
         ref_verdict_clear(&total);

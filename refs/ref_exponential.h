@@ -171,9 +171,9 @@ REF_FN double ref_error_function(double, double x)
 }
 
 /*
- * 1 + erf x = erfc(-x), which does not cancel. erfc a = e^(-a R(a)) to 1e-11, and where it is less
- * than 1e-5 to 1e-6 of itself; or to 1e-9 and 1e-5. 0 from 6 on, where it is 2e-17: of gelu's
- * arguments that is below -8.4.
+ * 1 + erf x = erfc(-x), which does not cancel. erfc a = e^(-a R(a)), R a polynomial for a < 6: good
+ * to 1e-11, and to 1e-6 of itself, where that is less (fine); to 1.5e-9 and 1e-5 (quick). From 6 on
+ * erfc is less than 3e-17 and taken for 0: in gelu that is below -8.4.
  */
 template <ref_grade G> REF_FN double ref_one_plus_erf_near(double x)
 {

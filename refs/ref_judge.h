@@ -348,7 +348,7 @@ REF_FN ref_distances ref_measure_ticks(const ref_words<DTYPE_BF16, W> &read, con
 {
     int32_t apart[W];
     uint32_t sum = 0;
-    uint64_t square[2] = {0, 0}; /* a chain for each half of the pack */
+    uint64_t square[2] = {0, 0}; /* two chains of additions wait half as long as one */
     REF_UNROLL
     for (int j = 0; j < W; j++) {
         apart[j] = (int32_t)(ref_bits(y[j]) - ref_bf16_bits(read, j));
@@ -365,9 +365,10 @@ REF_FN ref_distances ref_measure_ticks(const ref_words<DTYPE_BF16, W> &read, con
 }
 
 /*
- * Of a pack in which all is near: whether it is so because of its values. In bits NaN is next to
- * -0, or -NaN to 0; y's sign says it where no number that was read is negative, else a sum. Where
- * one is, its distance is its magnitude's, and changes its sign here.
+ * What bit patterns do not say of a pack in which all distances are short. Of negative numbers they
+ * are distances of magnitudes: their signs are turned. And a y that is NaN is next to a -0 that was
+ * read, or one that is -NaN to a 0; false: there may be one. Where nothing negative was read the
+ * sign of the y's tells, else their sum.
  */
 template <int W>
 REF_FN bool ref_heed_signs(ref_distances *d, const ref_words<DTYPE_BF16, W> &read,

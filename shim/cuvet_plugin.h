@@ -70,7 +70,8 @@ struct cuvet_mismatch {
     uint64_t elements;         /* compared */
     uint64_t violations;       /* outside their bound */
     uint64_t class_mismatches; /* those of them with a NaN or an infinity on one side */
-    double max_abs, max_rel;   /* largest error */
+    double max_abs, max_rel;   /* largest error; of f16 and bf16 elements within half an ulp,
+                                  every eighth may be all that were asked */
     double max_ratio;          /* largest error in units of its bound, of those beyond half
                                   an ulp; may be infinite */
     struct cuvet_element worst, first;

@@ -33,19 +33,25 @@ static void set_rows(float *x, float *y, unsigned spoilt)
         y[(i + 1) * REF_STRIDE + 100] += 0.25f;
 }
 
-/* rmsnorm of those rows; what the GPU writes goes to `answers`. */
+/* A call of a kernel in f32 over rows x cols; what the GPU writes goes to `answers`. */
+static struct ref_call call_over(int64_t rows, int64_t cols, uint64_t answers)
+{
+    return (struct ref_call){.size = {rows, cols},
+                             .lambda = 8,
+                             .unit_roundoff = 0x1p-24,
+                             .underflow = 0x1p-126,
+                             .pieces = 1,
+                             .group = 32,
+                             .partial = (void *)(uintptr_t)(answers + 4096),
+                             .answer = (void *)(uintptr_t)answers,
+                             .ticket = (void *)(uintptr_t)(answers + 2048)};
+}
+
+/* rmsnorm of those rows. */
 static struct ref_call rows_call(uint64_t x, uint64_t y, uint64_t answers)
 {
-    struct ref_call call = {.scalar = {1e-6},
-                            .size = {REF_ROWS, REF_COLS},
-                            .lambda = 8,
-                            .unit_roundoff = 0x1p-24,
-                            .underflow = 0x1p-126,
-                            .pieces = 1,
-                            .group = 32,
-                            .partial = (void *)(uintptr_t)(answers + 4096),
-                            .answer = (void *)(uintptr_t)answers,
-                            .ticket = (void *)(uintptr_t)(answers + 2048)};
+    struct ref_call call = call_over(REF_ROWS, REF_COLS, answers);
+    call.scalar[0] = 1e-6;
     struct ref_tensor t = {.bytes = REF_ROWS * REF_STRIDE * 4,
                            .dim = {REF_ROWS, REF_COLS},
                            .stride = {REF_STRIDE, 1},
@@ -396,16 +402,9 @@ enum { CODE_ROWS = 2, CODE_COLS = 512, CODE_GROUP = 32 };
 /* A call over two rows whose answer goes to `answers`. */
 static struct ref_call codes_call(uint64_t answers)
 {
-    return (struct ref_call){.size = {CODE_ROWS, CODE_COLS},
-                             .sequence = 5,
-                             .lambda = 8,
-                             .unit_roundoff = 0x1p-24,
-                             .underflow = 0x1p-126,
-                             .pieces = 1,
-                             .group = 32,
-                             .partial = (void *)(uintptr_t)(answers + 4096),
-                             .answer = (void *)(uintptr_t)answers,
-                             .ticket = (void *)(uintptr_t)(answers + 2048)};
+    struct ref_call call = call_over(CODE_ROWS, CODE_COLS, answers);
+    call.sequence = 5;
+    return call;
 }
 
 static struct ref_tensor codes_tensor(enum dtype dtype, int64_t cols, int64_t size)
