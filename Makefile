@@ -345,7 +345,7 @@ $(HOST_REFS_O) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP)): $(BUILD)/%.o: 
 	$(quiet)mkdir -p $(@D) && $(CXX) $(CXX_FLAGS) $(CXXFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # Of the many functions that ref_dtype.h and ref_exponential.h have, a few.
-$(BUILD)/refs/ref_product.o $(BUILD)/tests/unit/ref_quick.o: CXX_FLAGS += -Wno-unused-function
+$(BUILD)/refs/ref_product.o $(BUILD)/tests/unit/ref_near.o $(BUILD)/tests/unit/ref_quick.o: CXX_FLAGS += -Wno-unused-function
 
 # ---- tests --------------------------------------------------------------------------------------
 

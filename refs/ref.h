@@ -299,16 +299,16 @@ template <class E, int D, int RANK> struct ref_out {
         return ref_dtype_lowest(t.dtype);
     }
 
-    /* Whether a pack's values alone say that it is right. */
+    /* Whether a pack's values alone say that it is right, as a kernel in f32 may have them. */
     template <class READ, class A>
     REF_FN bool surely([[maybe_unused]] const READ &read, [[maybe_unused]] const A &value) const
     {
         if constexpr (ref_coarse(READ::dtype)) {
-            double v[READ::width];
+            E y[READ::width];
             REF_UNROLL
             for (int j = 0; j < READ::width; j++)
-                v[j] = value.quick(j);
-            return ref_judge_surely(frame.hot, judging, read, v);
+                y[j] = value.near(j);
+            return ref_judge_surely(frame.hot, judging, read, y);
         }
         return false;
     }

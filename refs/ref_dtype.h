@@ -148,11 +148,6 @@ REF_FN double ref_assemble(uint32_t bits, int exponent, int fraction)
     return sign * (part + ref_power2(fraction)) * ref_power2(field - bias - fraction);
 }
 
-REF_FN double ref_nan()
-{
-    return ref_from_bits((uint64_t)0x7ff8 << 48);
-}
-
 REF_FN double ref_half_to_double(uint32_t bits)
 {
     if ((bits & 0x7c00) == 0x7c00)

@@ -19,10 +19,6 @@
 
 #define REF_SLACK 1.0009765625
 
-/* Times ref_call.underflow: a bound below it comes from flushing to zero and is not called wide,
- * or each exact 0 of a masked row would be inconclusive. */
-#define REF_CALM 1024
-
 /* Times an ulp: what the hot path allows under RULE_STOCHASTIC. A number of the grid is its own
  * only rounding, so a whole ulp would let its neighbours pass. The ulp is that of the larger
  * number: just above a power of two the first number below it passes too, which only the slow path

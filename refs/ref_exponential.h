@@ -1,18 +1,19 @@
 /*
  * ref_exponential.h - exp, and what is made of it: sigmoid, tanh, erf; log.
  *
- * Each comes in up to three kinds. In f64 (the first argument, a width, is a double) it is the
- * library's. For bounds in f32 it is a polynomial that is good to 1e-11 of the result. A quick one
- * is good to 2^-28: where a value only has to say that a number of f16 or bf16 is its rounding, it
- * is taken as a number of f32 first (ref_judge.h), and every function's error is 4 u at least.
- * A quick one may be NaN where another would take longer.
+ * Each comes in up to four kinds. In f64 (the first argument, a width, is a double) it is the
+ * library's. For bounds in f32 it is a polynomial that is good to 1e-11 of the result; for the
+ * terms of a sum, to a thousandth of f32's roundoff. A quick one is good to 2^-28: where a value
+ * only has to say that a number of f16 or bf16 is its rounding, it is taken as a number of f32
+ * first (ref_judge.h), and every function's error is 4 u at least. A quick one may be NaN where
+ * another would take longer.
  */
 #ifndef REFS_REF_EXPONENTIAL_H
 #define REFS_REF_EXPONENTIAL_H
 
 #include "ref_math.h"
 
-enum ref_grade { REF_FINE, REF_QUICK };
+enum ref_grade { REF_FINE, REF_FAIR, REF_QUICK };
 
 /* The coefficient of the highest power comes first. */
 template <int N> REF_FN double ref_polynomial(const double (&c)[N], double x)
@@ -36,8 +37,8 @@ REF_FN ref_reduced ref_reduce(double x)
     return {t, x - (t - shift) * 0.6931471805599453};
 }
 
-/* e^x to 1e-12, or 2^-29, for |x| up to 708: a polynomial of degree 8 or 6 in r, of the least
- * relative error over |r| <= ln2/2, and n into the exponent. */
+/* e^x to 1e-12, 4.1e-11, or 2^-29, for |x| up to 708: a polynomial of degree 8, 7, or 6 in r, of
+ * the least relative error over |r| <= ln2/2, and n into the exponent. */
 template <ref_grade G = REF_FINE> REF_FN double ref_exponential_near(double x)
 {
     ref_reduced at = ref_reduce(x);
@@ -47,10 +48,25 @@ template <ref_grade G = REF_FINE> REF_FN double ref_exponential_near(double x)
                             1.0000000005541652};
         return ref_shift(ref_polynomial(c, at.r), at.t);
     }
+    if constexpr (G == REF_FAIR) {
+        const double c[] = {0.000197751737192934948, 0.0013948183348343012, 0.00833356108575033553,
+                            0.0416662254251667558,   0.166666651261634682,  0.50000001045363651,
+                            1.00000000024309325,     0.999999999961681729};
+        return ref_shift(ref_polynomial(c, at.r), at.t);
+    }
     const double c[] = {2.4876178959085513e-05, 0.00019915881871396035, 0.001388882165071769,
                         0.008333266071022454,   0.0416666668910917,     0.16666666891180545,
                         0.49999999999797773,    0.999999999979769,      1.0};
     return ref_shift(ref_polynomial(c, at.r), at.t);
+}
+
+/* The fair one for any x up to 708: from -708 down, where -Inf is, it is less than 4e-308. */
+REF_FN double ref_exponential_term(double x)
+{
+    const uint32_t end = 0xc0862000; /* the upper word of -708: of numbers below it is larger */
+    uint32_t upper = ref_less((uint32_t)(ref_bits(x) >> 32), end);
+    return ref_exponential_near<REF_FAIR>(
+        ref_from_bits((uint64_t)upper << 32 | (uint32_t)ref_bits(x)));
 }
 
 /* Whether |x| is below the number with that upper word and zeros below it. As numbers of f32 upper
@@ -225,16 +241,22 @@ REF_FN double ref_logarithm(double, double x)
     return ref_library_log(x);
 }
 
-/* Magnitudes of exp for error terms: three digits are enough. */
-REF_FN float ref_rough_exp(float x)
+/* 2^x as kernels in f32 have it, to 2^-22 of itself; less than 2^-126 is 0. */
+REF_FN float ref_rough_exp2(float x)
 {
 #ifdef __CUDA_ARCH__
     float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950f));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
 #else
-    return expf(x);
+    return exp2f(x);
 #endif
+}
+
+/* Magnitudes of exp for error terms: three digits are enough. */
+REF_FN float ref_rough_exp(float x)
+{
+    return ref_rough_exp2(x * 1.4426950f);
 }
 
 REF_FN double ref_rough_exp(double x)

@@ -14,11 +14,25 @@ REF_FN ref_lane<E> ref_function_lane(const ref_lane<E> &x, const ref_rules<E> &k
     return {y.v, f, ref_finite(f) || !ref_finite(y.f) ? y.e : (E)ref_infinity()};
 }
 
+/* near() of a function that says how a kernel in f32 has it, and of others. */
+template <class Function, class A>
+REF_FN auto ref_near(const A &a, int j, int) -> decltype(Function::near(a, j))
+{
+    return Function::near(a, j);
+}
+
+template <class Function, class A> REF_FN auto ref_near(const A &a, int j, long)
+{
+    typedef typename A::element E;
+    return (E)Function::quick(E(0), a.quick(j));
+}
+
 /* The same of a lazy expression. */
 template <class Function, class A>
 struct ref_mapped : ref_lazy<ref_mapped<Function, A>, typename A::element> {
     typedef typename A::element element;
-    static constexpr int width = A::width;
+    static constexpr int width = A::width, degree = 2;
+    static constexpr bool flushes = true;
     A a;
 
     REF_FN explicit ref_mapped(const A &a_) : a(a_)
@@ -31,6 +45,10 @@ struct ref_mapped : ref_lazy<ref_mapped<Function, A>, typename A::element> {
     REF_FN double quick(int j) const
     {
         return Function::quick(element(0), a.quick(j));
+    }
+    REF_FN element near(int j) const
+    {
+        return ref_near<Function>(a, j, 0);
     }
     REF_FN ref_lane<element> lane(int j) const
     {
@@ -61,12 +79,33 @@ template <class Function, class A, class R = ref_image<Function, A>> REF_FN R re
     }
 }
 
+REF_FN ref_twin ref_log2_e()
+{
+    return {1.44269502f, 1.92596303e-08f};
+}
+
+/* 2^(c x) for near(): c x is rounded once, or twice where x is a sum, which rounds too. */
+template <class A> REF_FN float ref_near_power(const A &x, const ref_twin &c, int j)
+{
+    if constexpr (ref_degree<A>() == 1) {
+        auto line = x.line() * c;
+        line.offset = ref_moderate(line.offset);
+        return ref_rough_exp2(ref_at(line, x.point(j)));
+    } else {
+        return ref_rough_exp2((float)(x.quick(j) * ((double)c.high + (double)c.low)));
+    }
+}
+
 /*
  * e^x: the argument's error counts in full, |x| u of it for the reduction (ex2 of a rounded
  * x log2 e), and 4 u for ex2.approx (2 ulp). e^d - 1 <= d + d^2 for d up to 1.7. The clamp keeps
  * 0 * Inf out of masked rows, where x is -Inf and the answer exactly 0.
  */
 struct ref_exp_function {
+    template <class A> REF_FN static float near(const A &a, int j)
+    {
+        return ref_near_power(a, ref_log2_e(), j);
+    }
     template <class E> REF_FN static double quick(E width, double x)
     {
         return ref_quick_exponential(width, x);
@@ -74,9 +113,27 @@ struct ref_exp_function {
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
         E f = ref_rough_exp(x.f);
-        E rel = ref_less(x.e + k.u * (ref_abs(x.f) + 4), (E)1e18);
-        return {ref_exponential_beside(f, x.v), f, f * (rel + rel * rel) + k.tiny};
+        return {ref_exponential_beside(f, x.v), f, error(f, x, k)};
     }
+    /* For a sum; where x is over 708 or NaN the error is not finite, and the rest means nothing. */
+    REF_FN static ref_lane<float> term(const ref_lane<float> &x, const ref_rules<float> &k)
+    {
+        float f = ref_rough_exp(x.f);
+        return {ref_exponential_term(x.v), f, error(f, x, k)};
+    }
+    template <class E> REF_FN static E error(E f, const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        E rel = ref_less(x.e + k.u * (ref_abs(x.f) + 4), (E)1e18);
+        return f * (rel + rel * rel) + k.tiny;
+    }
+};
+
+/* Whether a sum's terms are e^x. Then they are positive, and what they add up to is their size. */
+template <class A> struct ref_powers {
+    static constexpr bool are = false;
+};
+template <class A> struct ref_powers<ref_mapped<ref_exp_function, A>> {
+    static constexpr bool are = true;
 };
 
 /* ln x: 4 u relative, and 8 u absolute, since lg2.approx is good to 2^-22 absolute around 1. */
@@ -129,6 +186,10 @@ struct ref_rsqrt_function {
 
 /* 1 / (1 + e^-x): slope s (1 - s) for the argument's error and the exp's, 8 u for the rest. */
 struct ref_sigmoid_function {
+    template <class A> REF_FN static float near(const A &a, int j)
+    {
+        return ref_rough_inverse(1 + ref_near_power(a, -ref_log2_e(), j));
+    }
     template <class E> REF_FN static double quick(E width, double x)
     {
         return ref_quick_logistic(width, x);

@@ -270,12 +270,12 @@ REF_FN bool ref_read_got(const ref_words<D, W> &read, const ref_tensor &, const 
 
 /* Of a pack with an error over the largest ones that the block knows. */
 template <class E, int W>
-REF_FN void ref_raise_errors(ref_hot<E> &hot, const E (&got)[W], const double (&y)[W])
+REF_FN void ref_raise_errors(ref_hot<E> &hot, const E (&got)[W], const E (&y)[W])
 {
     E rel = hot.max_rel, size = hot.max_abs;
     REF_UNROLL
     for (int j = 0; j < W; j++) {
-        E value = (E)y[j], miss = ref_abs(got[j] - value);
+        E value = y[j], miss = ref_abs(got[j] - value);
         rel = ref_more(rel, miss * ref_rough_inverse(ref_abs(value)));
         size = ref_more(size, miss);
     }
@@ -289,34 +289,34 @@ REF_FN void ref_raise_errors(ref_hot<E> &hot, const E (&got)[W], const double (&
  * such pack: one element speaks for all.
  */
 template <class E, int D, int W>
-REF_FN void ref_count_sure(ref_hot<E> &hot, const ref_words<D, W> &read, const double (&y)[W])
+REF_FN void ref_count_sure(ref_hot<E> &hot, const ref_words<D, W> &read, const E (&y)[W])
 {
     E got[W];
     ref_widen(read, got);
     const ref_peaks<E> known = ref_known_peaks(hot);
-    E value = (E)y[0], miss = ref_abs(got[0] - value);
+    E value = y[0], miss = ref_abs(got[0] - value);
     hot.checked += W;
     if (miss > known.abs || miss > known.rel * ref_abs(value))
         ref_raise_errors(hot, got, y);
 }
 
 /*
- * Whether each number of a pack lies within its own rounding of y: then it is right, and there is
- * no more to say of it than is added up here. False: nothing was done. As a number of f32 y is off
- * by less than any error that a computed number has, and others are numbers of f32.
+ * Whether each number of a pack lies within its own rounding of y, a near() (ref_value.h): then it
+ * is within the bound, and there is no more to say of it than is added up here. False: nothing was
+ * done.
  *
  * An ulp is got's: where y is the larger number, across a power of two, that is the smaller one,
  * and the pack may be left to others.
  */
 template <class E, int D, int W>
 REF_FN bool ref_judge_surely(ref_hot<E> &hot, const ref_judge<E> &judge,
-                             const ref_words<D, W> &read, const double (&y)[W])
+                             const ref_words<D, W> &read, const E (&y)[W])
 {
     E got[W], square = 0, bias = 0, most = 0;
     ref_widen(read, got);
     REF_UNROLL
     for (int j = 0; j < W; j++) {
-        E miss = got[j] - (E)y[j];
+        E miss = got[j] - y[j];
         E ulps = miss * ref_flip(ref_binade(got[j], judge.least));
         square += ulps * ulps;
         bias += ulps;
@@ -366,22 +366,22 @@ REF_FN ref_distances ref_measure_ticks(const ref_words<DTYPE_BF16, W> &read, con
 
 /*
  * What bit patterns do not say of a pack in which all distances are short. Of negative numbers they
- * are distances of magnitudes: their signs are turned. And a y that is NaN is next to a -0 that was
- * read, or one that is -NaN to a 0; false: there may be one. Where nothing negative was read the
- * sign of the y's tells, else their sum.
+ * are distances of magnitudes: their signs are turned. And false: there may be a y that is not
+ * finite, such as a NaN, next to a -0 that was read, or -NaN, next to a 0. Where nothing negative
+ * was read the largest pattern of a y tells, else their sum.
  */
 template <int W>
 REF_FN bool ref_heed_signs(ref_distances *d, const ref_words<DTYPE_BF16, W> &read,
                            const float (&y)[W])
 {
-    uint32_t got = 0, value = 0;
+    uint32_t got = 0, most = 0;
     REF_UNROLL
     for (int j = 0; j < W; j++) {
         got |= read.word[j / 2] & 0x80008000u;
-        value |= ref_bits(y[j]);
+        most = ref_bits(y[j]) > most ? ref_bits(y[j]) : most;
     }
     if (got == 0)
-        return (int32_t)value >= 0;
+        return most < 0x7f800000u;
     int32_t negative = 0;
     float all[2] = {0, 0};
     REF_UNROLL
@@ -398,21 +398,17 @@ REF_FN bool ref_heed_signs(ref_distances *d, const ref_words<DTYPE_BF16, W> &rea
  * The same of bf16, whose numbers are the upper halves of numbers of f32. Bit patterns of one sign
  * are ordered as the numbers are, and so the distance of two is counted in ticks of f32: 2^16 to an
  * ulp of bf16, y's; across a power of two, where ticks have two sizes, it is counted as more than
- * it is. Numbers of two signs are too far apart, zeros too. Either may be Inf where the other is
- * that, rounded.
+ * it is. Numbers of two signs are too far apart, zeros too. A y that is not finite says nothing:
+ * in f32 a step on its way may have been too large.
  */
 template <class E, int W>
 REF_FN bool ref_judge_surely(ref_hot<E> &hot, const ref_judge<E> &judge,
-                             const ref_words<DTYPE_BF16, W> &read, const double (&y)[W])
+                             const ref_words<DTYPE_BF16, W> &read, const E (&y)[W])
 {
-    float value[W];
-    REF_UNROLL
-    for (int j = 0; j < W; j++)
-        value[j] = (float)y[j];
-    ref_distances d = ref_measure_ticks(read, value);
+    ref_distances d = ref_measure_ticks(read, y);
     if (!(read.ok & (judge.sure >= 0) & (d.high <= judge.ticks) & (d.low >= -judge.ticks)))
         return false;
-    if (!ref_heed_signs(&d, read, value))
+    if (!ref_heed_signs(&d, read, y))
         return false;
     hot.sum_square += (E)(uint32_t)(d.square >> 10) * (E)0x1p-22;
     hot.sum_signed -= (E)d.sum * (E)0x1p-16;

@@ -132,6 +132,17 @@ REF_FN double ref_less(double a, double b)
     return fmin(a, b);
 }
 
+REF_FN uint32_t ref_less(uint32_t a, uint32_t b)
+{
+#ifdef __CUDA_ARCH__
+    uint32_t less; /* the compiler would make two instructions of it */
+    asm("min.u32 %0, %1, %2;" : "=r"(less) : "r"(a), "r"(b));
+    return less;
+#else
+    return a < b ? a : b;
+#endif
+}
+
 REF_FN bool ref_finite(double x)
 {
     return ref_abs(x) <= 1.7976931348623157e308;
@@ -151,6 +162,11 @@ REF_FN double ref_power2(int n)
 REF_FN double ref_infinity()
 {
     return ref_from_bits((uint64_t)0x7ff << 52);
+}
+
+REF_FN double ref_nan()
+{
+    return ref_from_bits((uint64_t)0x7ff8 << 48);
 }
 
 /* The power of two at or below |x|, at least `least`: of 0 and subnormals it is `least`. */

@@ -46,6 +46,9 @@ template <class OP, class A, class B>
 struct ref_pair : ref_lazy<ref_pair<OP, A, B>, typename A::element> {
     typedef typename A::element element;
     static constexpr int width = ref_wider(A::width, B::width);
+    static constexpr int degree = OP::linear && ref_degree<A>() + ref_degree<B>() == 1 ? 1 : 2;
+    static constexpr bool sum_of_line = OP::adds && degree == 1;
+    static constexpr bool flushes = !sum_of_line;
     A a;
     B b;
 
@@ -59,6 +62,27 @@ struct ref_pair : ref_lazy<ref_pair<OP, A, B>, typename A::element> {
     REF_FN double quick(int j) const
     {
         return OP::value(element(0), a.quick(j), b.quick(j));
+    }
+    REF_FN element near(int j) const
+    {
+        if constexpr (sum_of_line)
+            return ref_at(line(), point(j));
+        else
+            return OP::near(*this, a, b, j);
+    }
+    REF_FN auto line() const
+    {
+        if constexpr (ref_degree<A>() == 1)
+            return OP::line(a.line(), b.twin());
+        else
+            return OP::line(a.twin(), b.line());
+    }
+    REF_FN element point(int j) const
+    {
+        if constexpr (ref_degree<A>() == 1)
+            return a.point(j);
+        else
+            return b.point(j);
     }
     REF_FN ref_lane<element> lane(int j) const
     {
@@ -109,10 +133,36 @@ REF_FN E ref_sum_error(const A &, const B &, const ref_lane<E> &x, const ref_lan
     return k.u * ref_abs(f) + k.tiny + x.e + y.e;
 }
 
+/* In f32 the sum of two loaded numbers is off by its own rounding. Others may cancel where their
+ * errors do not: what is left says nothing, as the bound does, which a kernel may not match by
+ * having the same error. */
+template <class X, class A, class B>
+REF_FN typename X::element ref_near_sum(const X &x, typename X::element sum, int j)
+{
+    if constexpr (A::kind == REF_EXACT && B::kind == REF_EXACT)
+        return sum;
+    else
+        return (typename X::element)x.quick(j);
+}
+
 struct ref_plus {
+    static constexpr bool linear = true, adds = true;
     template <class E> REF_FN static double value(E, double a, double b)
     {
         return a + b;
+    }
+    template <class X, class A, class B>
+    REF_FN static auto near(const X &x, const A &a, const B &b, int j)
+    {
+        return ref_near_sum<X, A, B>(x, a.near(j) + b.near(j), j);
+    }
+    template <class S, class O> REF_FN static auto line(const ref_line<S, O> &a, const ref_twin &b)
+    {
+        return a + b;
+    }
+    template <class S, class O> REF_FN static auto line(const ref_twin &a, const ref_line<S, O> &b)
+    {
+        return b + a;
     }
     template <class A, class B, class E>
     REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,
@@ -124,9 +174,23 @@ struct ref_plus {
 };
 
 struct ref_minus {
+    static constexpr bool linear = true, adds = true;
     template <class E> REF_FN static double value(E, double a, double b)
     {
         return a - b;
+    }
+    template <class X, class A, class B>
+    REF_FN static auto near(const X &x, const A &a, const B &b, int j)
+    {
+        return ref_near_sum<X, A, B>(x, a.near(j) - b.near(j), j);
+    }
+    template <class S, class O> REF_FN static auto line(const ref_line<S, O> &a, const ref_twin &b)
+    {
+        return a + -b;
+    }
+    template <class S, class O> REF_FN static auto line(const ref_twin &a, const ref_line<S, O> &b)
+    {
+        return -b + a;
     }
     template <class A, class B, class E>
     REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,
@@ -168,10 +232,39 @@ REF_FN E ref_product_error(const A &a, const B &b, const ref_lane<E> &x, const r
     return e;
 }
 
+/* A factor beside a near() that may be 0 where the value is not: NaN where it would make more of
+ * what is missing than flushing may (REF_CALM). */
+template <class E> REF_FN E ref_held(E factor)
+{
+    return ref_abs(factor) <= REF_CALM ? factor : (E)ref_nan();
+}
+
 struct ref_times {
+    static constexpr bool linear = true, adds = false;
     template <class E> REF_FN static double value(E, double a, double b)
     {
         return a * b;
+    }
+    template <class X, class A, class B>
+    REF_FN static typename X::element near(const X &x, const A &a, const B &b, int j)
+    {
+        constexpr bool first = ref_flushes<A>(), second = ref_flushes<B>();
+        if constexpr (first && second)
+            return (typename X::element)x.quick(j);
+        else if constexpr (first)
+            return a.near(j) * ref_held(b.near(j));
+        else if constexpr (second)
+            return ref_held(a.near(j)) * b.near(j);
+        else
+            return a.near(j) * b.near(j);
+    }
+    template <class S, class O> REF_FN static auto line(const ref_line<S, O> &a, const ref_twin &b)
+    {
+        return a * b;
+    }
+    template <class S, class O> REF_FN static auto line(const ref_twin &a, const ref_line<S, O> &b)
+    {
+        return b * a;
     }
     template <class A, class B, class E>
     REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,
@@ -184,6 +277,12 @@ struct ref_times {
 
 /* (ea + |q| eb) / (|b| - eb) + 4 u |q|: Inf, hence inconclusive, where b may have been 0. */
 struct ref_over {
+    static constexpr bool linear = false, adds = false;
+    template <class X, class A, class B>
+    REF_FN static auto near(const X &x, const A &, const B &, int j)
+    {
+        return (typename X::element)x.quick(j);
+    }
     template <class E> REF_FN static double value(E width, double a, double b)
     {
         return ref_divide(width, a, b);

@@ -13,13 +13,21 @@
  * Each of W lanes (a pack of columns) stands for itself; a value of one lane goes with any.
  *
  * All of them, and the expressions of ref_operator.h, have k's rules(), and of lane j value(),
- * shadow() and error(), the three at once as lane(), and quick(): the value, or NaN where that
- * would take longer.
+ * shadow() and error(), the three at once as lane(), and two that are NaN where they would take
+ * longer:
+ *   quick()  the value to 2^-28 of itself
+ *   near()   a number of E at most error() away from the value, as a kernel may have it: each of
+ *            its steps rounds no more than the bound allows, and none loses the number itself, as
+ *            sums may do that cancel. So a result that is its rounding lies within the bound
  */
 #ifndef REFS_REF_VALUE_H
 #define REFS_REF_VALUE_H
 
-#include "ref_math.h"
+#include "ref_line.h"
+
+/* Times ref_call.underflow: a bound below it comes from flushing to zero and is not called wide,
+ * or each exact 0 of a masked row would be inconclusive. */
+#define REF_CALM 1024
 
 enum ref_kind { REF_EXACT, REF_REAL, REF_SCALE };
 
@@ -74,6 +82,15 @@ template <class Number, class E> struct ref_known {
     {
         return number().value(j);
     }
+    REF_FN E near(int j) const
+    {
+        return Number::width == 1 ? (E)twin().high : (E)number().value(j);
+    }
+    /* That of a number which is one for all lanes. */
+    REF_FN ref_twin twin() const
+    {
+        return ref_split(number().value(0));
+    }
     REF_FN ref_lane<E> lane(int j) const
     {
         return {number().value(j), number().shadow(j), number().error(j)};
@@ -114,8 +131,22 @@ template <class E, int W> struct ref_exact : ref_loaded<ref_exact<E, W>, E, W> {
 
 /* One whose value is its shadow: what special kernels load. What is made of it is lazy. */
 template <class E, int W> struct ref_narrow : ref_loaded<ref_narrow<E, W>, E, W> {
-    static constexpr bool lazy = true;
+    static constexpr bool lazy = true, flushes = false;
+    static constexpr int degree = 1;
     E f[W];
+
+    REF_FN E near(int j) const
+    {
+        return this->shadow(j);
+    }
+    REF_FN ref_line<ref_one, ref_zero> line() const
+    {
+        return {};
+    }
+    REF_FN E point(int j) const
+    {
+        return f[j];
+    }
 
     REF_FN double value(int j) const
     {
@@ -211,6 +242,57 @@ template <class E, int W> struct ref_real : ref_known<ref_real<E, W>, E> {
         return e[W == 1 ? 0 : j];
     }
 };
+
+/* A reference's variable of type real, in a special kernel: the same for a whole row, and so taken
+ * apart once (ref_line.h). In others it is a ref_real as any. */
+template <class E> struct ref_number : ref_real<E, 1> {
+    ref_twin parts;
+
+    REF_FN ref_number()
+    {
+    }
+    REF_FN ref_number(double constant) : ref_real<E, 1>(constant), parts(ref_split_once(constant))
+    {
+    }
+    template <class A, int WIDTH = A::width>
+    REF_FN ref_number(const A &a) : ref_real<E, 1>(a), parts(ref_split_once(this->v[0]))
+    {
+    }
+    REF_FN E near(int) const
+    {
+        return parts.high;
+    }
+    REF_FN ref_twin twin() const
+    {
+        return parts;
+    }
+};
+
+template <class E, int D> struct ref_variable {
+    typedef ref_number<E> type;
+};
+template <class E> struct ref_variable<E, DTYPE_NONE> {
+    typedef ref_real<E, 1> type;
+};
+
+/* Of a pack: 0 is one number for all its lanes, 1 a line in the numbers that it loads, 2 neither.
+ */
+template <class A> REF_FN constexpr int ref_degree()
+{
+    if constexpr (A::lazy)
+        return A::degree;
+    else
+        return A::width == 1 ? 0 : 2;
+}
+
+/* Whether its near() may be 0 where the value is not. */
+template <class A> REF_FN constexpr bool ref_flushes()
+{
+    if constexpr (A::lazy)
+        return A::flushes;
+    else
+        return false;
+}
 
 REF_FN constexpr int ref_wider(int a, int b)
 {
@@ -371,15 +453,19 @@ template <class A, class E> REF_FN E ref_peak(const A &x, double &v, E &e)
 /* The same where values are their shadows: no double is compared. */
 template <class E, int W> REF_FN E ref_peak(const ref_narrow<E, W> &x, double &v, E &e)
 {
-    E most = x.f[0], size = 0, all = 0;
+    E most = x.f[0], all = x.f[0];
     REF_UNROLL
-    for (int j = 0; j < W; j++) {
+    for (int j = 1; j < W; j++) {
         most = ref_more(most, x.f[j]);
-        size = ref_more(size, ref_abs(x.f[j]));
         all += x.f[j];
     }
     v = most;
-    e = x.k.rho * size;
+    e = 0;
+    if (x.k.rho > 0) {
+        REF_UNROLL
+        for (int j = 0; j < W; j++)
+            e = ref_more(e, x.error(j));
+    }
     return all;
 }
 

@@ -210,7 +210,7 @@ void ref_text_write(FILE *out, const struct ref_declaration *ref, enum ref_form 
     const char *name = ref->name;
     fprintf(out, "\n#define FORMALS_%s \\\n", name);
     fprintf(out, "template <class E, int D> struct reference_%s : ref_body<E> { \\\n", name);
-    fprintf(out, "    typedef ref_real<E, 1> real; \\\n");
+    fprintf(out, "    typedef typename ref_variable<E, D>::type real; \\\n");
     write_members(out, &ref->formals);
     fprintf(out, "    REF_FN reference_%s(ref_frame<E> &frame_) \\\n", name);
     fprintf(out, "        : ref_body<E>(frame_, %d)", named_dims(&ref->formals));

@@ -114,6 +114,8 @@ PROGRAMS = [
                              "swiglu", "add", "matmul")}),
     Case("ref_parity", "every reference by every kernel of it, on the GPU and on the host: the same",
          ["{build}/ref_parity", "{gen}/refs.fatbin", "{gen}/refs_wide.fatbin"], alone=True, once=True),
+    Case("ref_approx", "the GPU's approximate exp and reciprocal are as good as the references count on",
+         ["{build}/ref_approx"], once=True),
 ]
 
 FORKS = [

@@ -2,8 +2,8 @@
 #
 #   make -f tests/gpu/programs.mk OUT=build/release/tests/gpu [NVCC=nvcc] [GPU_ARCH=sm_90]
 #
-# Built without a word of ours: the programs know nothing of cuvet. The one exception is ref_parity,
-# which is made of the references themselves and so compiles parts of the tree.
+# Built without a word of ours: the programs know nothing of cuvet. The exceptions are ref_parity and
+# ref_approx, which are made of the references themselves and so compile parts of the tree.
 
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))
 OUT ?= build/release/tests/gpu
@@ -13,7 +13,7 @@ CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
 C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
 
 CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 touched two_gpus
-PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin other_injection.so ref_parity)
+PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin other_injection.so ref_approx ref_parity)
 
 .PHONY: programs
 programs: $(PROGRAMS)
@@ -80,3 +80,7 @@ $(OUT)/error.o: $(ROOT)shim/base/error.c
 $(OUT)/ref_parity: $(HERE)ref_parity.cu $(HERE)ref_problem.cuh $(HERE)common.cuh $(PARITY_O)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) $(OUR_INCLUDES) -o $@ $< $(PARITY_O) \
 	    -L$(CUDA)/lib64/stubs -lcuda
+
+$(OUT)/ref_approx: $(HERE)ref_approx.cu $(HERE)common.cuh $(REF_HEADERS)
+	@mkdir -p $(OUT)
+	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) $(OUR_INCLUDES) -o $@ $<

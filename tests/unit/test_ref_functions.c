@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "ref_fixture.h"
+#include "ref_near.h"
 #include "ref_quick.h"
 
 /* y of a reference of one input and one output, as it is before it is judged. */
@@ -161,6 +162,117 @@ static void test_quick_functions(void **state)
     assert_true(quick_one_plus_erf(INFINITY) == 2 && quick_one_plus_erf(-6) == 0);
 }
 
+/* e^x of a sum's terms: to a thousandth of f32's roundoff, next to nothing from -708 down. */
+static void test_exp_as_term(void **state)
+{
+    (void)state;
+    for (int i = -60000; i <= 60000; i++) {
+        double x = i % 2 ? i * 1.18e-2 : copysign(exp(fabs(i * 1e-3) - 53.5), i);
+        double y = exp_as_term(x), exact = exp(x);
+        if (x <= 708 && !(fabs(y - exact) <= 6e-11 * exact + 4e-308))
+            fail_msg("exp of %a is %a, expected %a", x, y, exact);
+    }
+    static const double far[] = {-708, -709, -1e4, -3e38, -1e300, -INFINITY};
+    for (int i = 0; i < 6; i++)
+        assert_true(exp_as_term(far[i]) >= 0 && exp_as_term(far[i]) < 4e-308);
+}
+
+/* ---- near(): a result's number of f32 that is no further away than its error ---- */
+
+/* Of many sizes and both signs; with 8 bits, as bf16 has them. */
+static double any_number(unsigned *seed, int least, int most)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    double fraction = 1 + (*seed >> 25) / 128.0;
+    int exponent = least + (int)((*seed >> 8 & 0xffff) % (unsigned)(most - least + 1));
+    return ldexp(*seed & 0x80 ? -fraction : fraction, exponent);
+}
+
+static struct near_input any_input(unsigned *seed, int least, int most)
+{
+    struct near_input in = {.x = (float)any_number(seed, least, most),
+                            .w = (float)any_number(seed, least, most)};
+    in.s = any_number(seed, -3, 3) * (*seed & 0x1000 ? 1 : 0.7391);
+    in.n = any_number(seed, -8, 8) * 0.913;
+    /* As often as not next to x, where much cancels. */
+    in.m = any_number(seed, least, most) * 1.0071;
+    if (*seed & 0x10000)
+        in.m = in.x * in.s + any_number(seed, -6, 6);
+    return in;
+}
+
+static void check_near(const struct near_formula *f, const struct near_input *in)
+{
+    struct near_result y = f->at(in);
+    /* No error is known where f32 overflows on the way; then near() has to know better. */
+    double most = isfinite(y.error) ? y.error * (1 + 0x1p-10) : fabs(y.value) * 0x1p-16;
+    if (isfinite(y.near) && !(fabs(y.near - y.value) <= most))
+        fail_msg("%s(x %a, w %a, m %a, n %a, s %a): near %a, value %a, error %a", f->name, in->x,
+                 in->w, in->m, in->n, in->s, y.near, y.value, y.error);
+}
+
+static void test_near_is_within_the_error(void **state)
+{
+    static const struct {
+        int least, most;
+    } sizes[] = {{-9, 5}, {-3, 12}, {-40, 40}, {-126, 126}};
+    (void)state;
+    unsigned seed = 1;
+    for (unsigned f = 0; f < near_formula_count; f++) {
+        for (unsigned i = 0; i < 40000; i++) {
+            struct near_input in = any_input(&seed, sizes[i % 4].least, sizes[i % 4].most);
+            check_near(&near_formulas[f], &in);
+        }
+    }
+}
+
+/* It is there for what programs compute, and says nothing where a step is out of f32's range. */
+static void test_near_is_a_number_where_it_matters(void **state)
+{
+    (void)state;
+    unsigned seed = 7;
+    for (unsigned f = 0; f < near_formula_count; f++) {
+        for (unsigned i = 0; i < 1000; i++) {
+            struct near_input in = any_input(&seed, -9, 3);
+            in.m = fmod(in.m, 50);
+            struct near_result y = near_formulas[f].at(&in);
+            if (fabs(y.value) < 1e30 && !isfinite(y.near))
+                fail_msg("%s(x %a, w %a, m %a, n %a, s %a) is %a: near %a", near_formulas[f].name,
+                         in.x, in.w, in.m, in.n, in.s, y.value, y.near);
+            in.x = i % 2 ? NAN : INFINITY;
+            assert_false(isfinite(near_formulas[f].at(&in).near) &&
+                         !isfinite(near_formulas[f].at(&in).value));
+        }
+    }
+}
+
+/* Numbers that f32 cannot tell from 0 or from others are not taken for them. */
+static void test_near_knows_its_limits(void **state)
+{
+    (void)state;
+    for (unsigned f = 0; f < near_formula_count; f++) {
+        static const struct near_input far[] = {
+            {.x = 1e38f, .w = 1e30f, .m = 1e-60, .n = 1e-45, .s = 1e-50},
+            {.x = -95, .w = 1e30f, .m = 1, .n = 1e30, .s = 1},
+            {.x = -95, .w = 2e3f, .m = 0, .n = 1e4, .s = 1},
+            {.x = 1e6f, .w = 1, .m = 1e6 + 1e-3, .n = 1, .s = 1},
+            {.x = 1.5f, .w = 3, .m = 2.5 + 1e-8, .n = 1, .s = 1},
+            {.x = 3e38f, .w = 3e38f, .m = -3e38, .n = 1e-30, .s = 0.1},
+            {.x = 1e-30f, .w = 1e30f, .m = 1e-30, .n = 1e30, .s = 1e-30},
+            {.x = 1, .w = 1, .m = 1e300, .n = 1e300, .s = 1e300},
+        };
+        for (unsigned i = 0; i < sizeof far / sizeof *far; i++) {
+            struct near_result y = near_formulas[f].at(&far[i]);
+            check_near(&near_formulas[f], &far[i]);
+            /* What was lost on the way must not pass for a result that is known. */
+            double missing = fabs(y.near - y.value);
+            if (isfinite(y.near) && missing > 0.1 * fabs(y.value) && missing > 0x1p-116)
+                fail_msg("%s, case %u: near %a, value %a", near_formulas[f].name, i, y.near,
+                         y.value);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +280,10 @@ int main(void)
         cmocka_unit_test(test_function_edges),
         cmocka_unit_test(test_exp_edges),
         cmocka_unit_test(test_quick_functions),
+        cmocka_unit_test(test_exp_as_term),
+        cmocka_unit_test(test_near_is_within_the_error),
+        cmocka_unit_test(test_near_is_a_number_where_it_matters),
+        cmocka_unit_test(test_near_knows_its_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,17 @@ static void softmax_row(double *y, const double *x, unsigned count)
         y[c] /= sum;
 }
 
+static void log_softmax_row(double *y, const double *x, unsigned count)
+{
+    double most = -INFINITY, sum = 0;
+    for (unsigned c = 0; c < count; c++)
+        most = isnan(x[c]) || x[c] > most ? x[c] : most;
+    for (unsigned c = 0; c < count; c++)
+        sum += exp(x[c] - most);
+    for (unsigned c = 0; c < count; c++)
+        y[c] = x[c] - most - log(sum);
+}
+
 static void silu_row(double *y, const double *x, unsigned count)
 {
     for (unsigned c = 0; c < count; c++)
@@ -207,6 +218,22 @@ static const struct special_case {
     {"softmax", softmax_row, -INFINITY, MINUS, 0},
     {"softmax", softmax_row, -INFINITY, TINY, 0},
     {"softmax", softmax_row, NAN, MINUS, 1},
+    {"softmax", softmax_row, INFINITY, RIGHT, 0},
+    {"softmax", softmax_row, INFINITY, ZERO, 1},
+    {"softmax", softmax_row, 1e6, RIGHT, 0},
+    {"softmax", softmax_row, 1e6, NEXT, 1},
+    {"log_softmax", log_softmax_row, 1.5, RIGHT, 0},
+    {"log_softmax", log_softmax_row, 1.5, NEXT, 1},
+    {"log_softmax", log_softmax_row, 1.5, BEFORE, 1},
+    {"log_softmax", log_softmax_row, 1000, RIGHT, 0},
+    {"log_softmax", log_softmax_row, 1000, SMALL, 0},
+    {"log_softmax", log_softmax_row, -1e6, NEXT, 1},
+    {"log_softmax", log_softmax_row, -INFINITY, RIGHT, 0},
+    {"log_softmax", log_softmax_row, -INFINITY, ZERO, 1},
+    {"log_softmax", log_softmax_row, INFINITY, RIGHT, 0},
+    {"log_softmax", log_softmax_row, INFINITY, ZERO, 1},
+    {"log_softmax", log_softmax_row, NAN, RIGHT, 0},
+    {"log_softmax", log_softmax_row, NAN, ZERO, 1},
     {"silu", silu_row, -3, RIGHT, 0},
     {"silu", silu_row, -3, NEXT, 1},
     {"silu", silu_row, -3, BEFORE, 1},

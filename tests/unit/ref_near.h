@@ -1,0 +1,38 @@
+/*
+ * ref_near.h - near() of formulas (refs/ref_value.h), for C: what special kernels take a result for
+ * before they work out its error.
+ */
+#ifndef TESTS_REF_NEAR_H
+#define TESTS_REF_NEAR_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Two loaded numbers, two of a row, and a scalar argument. */
+struct near_input {
+    float x, w;
+    double m, n, s;
+};
+
+/* In a kernel that accumulates in f32. */
+struct near_result {
+    double near, value, error;
+};
+
+struct near_formula {
+    const char *name;
+    struct near_result (*at)(const struct near_input *);
+};
+
+extern const struct near_formula near_formulas[];
+extern const unsigned near_formula_count;
+
+/* e^x as the terms of a sum have it. */
+double exp_as_term(double x);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
