@@ -118,8 +118,8 @@ template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
             double v[width];
             x.k = frame.k;
             frame.hot.refused += (uint32_t)ref_load<D, RANK, axis, OPTIONAL>(
-                t, base, ready, absent, ref_place_of(index...), ref_count_of(index...), frame.ahead,
-                v, x.f);
+                t, base, ready, absent, ref_place_of(index...), ref_count_of(index...),
+                frame.cached ? 0 : frame.ahead, v, x.f);
             ref_keep_values(x, v);
             return x;
         }

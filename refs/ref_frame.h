@@ -36,7 +36,8 @@ template <class E> struct ref_frame : ref_dealer<E> {
     ref_verdict *cold;
     ref_rules<E> k;
     E sum_unit;      /* lambda u */
-    long long ahead; /* elements from a lane's pack to its next */
+    long long ahead; /* elements from a lane's pack to the next that it has not sent for */
+    bool cached;     /* the item's inputs, for they were read before */
     int lane, lanes;
     int dims;        /* how many of call.size are dims of arrays */
     long long terms; /* of the longest sum since the item began */
@@ -45,8 +46,8 @@ template <class E> struct ref_frame : ref_dealer<E> {
 
     /* `figures` are its own where bounds are in f64. */
     REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_, ref_hot<E> *figures)
-        : ref_dealer<E>(call_, figures), cold(cold_), ahead(0), dims(0), terms(0), masked(false),
-          sane(true)
+        : ref_dealer<E>(call_, figures), cold(cold_), ahead(0), cached(false), dims(0), terms(0),
+          masked(false), sane(true)
     {
         double u = call.unit_roundoff + 1.1102230246251565e-16, rho = call.input_roundoff;
         k.u = (E)u;
@@ -99,6 +100,7 @@ template <class E> struct ref_frame : ref_dealer<E> {
     REF_FN bool begin()
     {
         terms = 0;
+        cached = false;
         return true;
     }
 
@@ -109,7 +111,7 @@ template <class E> struct ref_frame : ref_dealer<E> {
 
     REF_FN ref_items items(long long n)
     {
-        ahead = lanes * ref_packs<E>::width;
+        ahead = 2 * lanes * ref_packs<E>::width; /* reductions take two packs at a time */
         if constexpr (sizeof(E) == 8)
             return ref_deal_items_wide(&call, &hot, n, lanes);
         else
@@ -252,6 +254,22 @@ template <class E, int W> struct ref_term<ref_narrow<E, W>, E, W> {
     typedef ref_narrow<E, W> type;
 };
 
+/* A pack of a sum's terms; of powers of e those that are quicker, and useless where they are not
+ * finite. */
+template <class P, class A> REF_FN P ref_terms(const A &a)
+{
+    if constexpr (ref_powers<A>::are) {
+        P x;
+        x.k = a.rules();
+        REF_UNROLL
+        for (int j = 0; j < P::width; j++)
+            x.set(j, ref_exp_function::term(a.a.lane(j), x.k));
+        return x;
+    } else {
+        return P(a);
+    }
+}
+
 /* A whole pack by halves, so that no long chain of additions forms. */
 template <class A, class E = typename A::element> REF_FN ref_sums<E> ref_add_pack(const A &x)
 {
@@ -312,6 +330,7 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
 {
     typedef decltype(term(packs(n).at, ref_lane_scope())) term_type;
     typedef typename ref_term<term_type, E, ref_packs<E>::width>::type pack;
+    constexpr bool powers = ref_powers<term_type>::are;
     double v = 0;
     E size = 0, e = 0;
     ref_packs<E> it = packs(n);
@@ -321,11 +340,20 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
     for (; sizeof(E) == 4 && (it.at.i + it.step <= n - it.width) & !lost(); it.next()) {
         const auto first = it.at;
         it.next();
-        const pack x(term(first, ref_lane_scope())), y(term(it.at, ref_lane_scope()));
+        const pack x = ref_terms<pack>(term(first, ref_lane_scope()));
+        const pack y = ref_terms<pack>(term(it.at, ref_lane_scope()));
         ref_sums<E> one = ref_add_pack(x), two = ref_add_pack(y);
         v += one.v + two.v;
-        size += one.size + two.size;
+        if (!powers)
+            size += one.size + two.size;
         e += one.e + two.e;
+    }
+    if (powers) {
+        size = (E)v;
+        if (!ref_finite(e)) { /* once more, with care */
+            it = packs(n);
+            v = size = e = 0;
+        }
     }
     for (; it.more() & !lost(); it.next()) {
         ref_sums<E> part = ref_add_part(pack(term(it.at, ref_lane_scope())), it.at.count);
@@ -333,6 +361,7 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
         size += part.size;
         e += part.e;
     }
+    cached = true;
     if (pack::kind == REF_EXACT)
         e = k.rho * size;
 #ifdef __CUDACC__
@@ -375,6 +404,7 @@ REF_FN ref_real<E, 1> ref_frame<E>::most(ref_group_scope, long long n, const F &
     }
     for (; it.more() & !lost(); it.next())
         ref_raise_all(pack(term(it.at, ref_lane_scope())), it.at.count, v, e, nan);
+    cached = true;
     return largest(nan ? ref_nan() : v, e);
 }
 

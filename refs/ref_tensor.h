@@ -424,7 +424,7 @@ REF_FN ref_words<D, W> ref_read_pack(const ref_tensor &t, const void *base, bool
     const char *at = (const char *)base + offset * bytes;
     ok &= ((uint64_t)at & 15) == 0; /* a formula may shift its pack */
     const char *from = ok ? at : (const char *)ref_nowhere;
-    if constexpr (RANK > 1) {
+    if (RANK > 1 && ahead != 0) {
         const char *end = (const char *)base + t.bytes; /* asked for in any case: no branch */
         from = ref_fetch_ahead(from, at + ahead * bytes, ok ? end : nullptr);
     }
