@@ -296,7 +296,7 @@ REF_FN void ref_count_sure(ref_hot<E> &hot, const ref_words<D, W> &read, const E
     const ref_peaks<E> known = ref_known_peaks(hot);
     E value = y[0], miss = ref_abs(got[0] - value);
     hot.checked += W;
-    if (miss > known.abs || miss > known.rel * ref_abs(value))
+    if ((miss > known.abs) | (miss > known.rel * ref_abs(value))) /* one branch */
         ref_raise_errors(hot, got, y);
 }
 

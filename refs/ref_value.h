@@ -268,11 +268,31 @@ template <class E> struct ref_number : ref_real<E, 1> {
     }
 };
 
+/* The same of a reference's formal of type real. */
+template <class E> struct ref_argument : ref_scale<E> {
+    ref_twin parts;
+
+    REF_FN ref_argument(double value, const ref_rules<E> &rules)
+        : ref_scale<E>(value, rules), parts(ref_split_once(value))
+    {
+    }
+    REF_FN E near(int) const
+    {
+        return parts.high;
+    }
+    REF_FN ref_twin twin() const
+    {
+        return parts;
+    }
+};
+
 template <class E, int D> struct ref_variable {
     typedef ref_number<E> type;
+    typedef ref_argument<E> formal;
 };
 template <class E> struct ref_variable<E, DTYPE_NONE> {
     typedef ref_real<E, 1> type;
+    typedef ref_scale<E> formal;
 };
 
 /* Of a pack: 0 is one number for all its lanes, 1 a line in the numbers that it loads, 2 neither.

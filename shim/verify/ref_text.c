@@ -167,7 +167,7 @@ static void write_members(FILE *out, const struct formals *formals)
     for (int i = 0; i < formals->count; i++) {
         const struct formal *f = &formals->formal[i];
         if (f->kind == FORMAL_REAL)
-            fprintf(out, "    ref_scale<E> %s; \\\n", f->name);
+            fprintf(out, "    typename ref_variable<E, D>::formal %s; \\\n", f->name);
         else if (f->kind == FORMAL_IN)
             fprintf(out, "    %s<E, D, %d, %s> %s; \\\n", f->coded ? "ref_coded" : "ref_in",
                     f->ndim, f->optional ? "true" : "false", f->name);
