@@ -79,20 +79,13 @@ template <class Function, class A, class R = ref_image<Function, A>> REF_FN R re
     }
 }
 
-REF_FN ref_twin ref_log2_e()
-{
-    return {1.44269502f, 1.92596303e-08f};
-}
-
-/* 2^(c x) for near(): c x is rounded once, or twice where x is a sum, which rounds too. */
-template <class A> REF_FN float ref_near_power(const A &x, const ref_twin &c, int j)
+/* x log2 e for near(): rounded once, or twice where x is a sum, which rounds too. */
+template <class A> REF_FN float ref_near_binary(const A &x, int j)
 {
     if constexpr (ref_degree<A>() == 1) {
-        auto line = x.line() * c;
-        line.offset = ref_moderate(line.offset);
-        return ref_rough_exp2(ref_at(line, x.point(j)));
+        return ref_at(x.binary_line(), x.point(j));
     } else {
-        return ref_rough_exp2((float)(x.quick(j) * ((double)c.high + (double)c.low)));
+        return (float)(x.quick(j) * 1.4426950408889634);
     }
 }
 
@@ -104,7 +97,7 @@ template <class A> REF_FN float ref_near_power(const A &x, const ref_twin &c, in
 struct ref_exp_function {
     template <class A> REF_FN static float near(const A &a, int j)
     {
-        return ref_near_power(a, ref_log2_e(), j);
+        return ref_rough_exp2(ref_near_binary(a, j));
     }
     template <class E> REF_FN static double quick(E width, double x)
     {
@@ -188,7 +181,7 @@ struct ref_rsqrt_function {
 struct ref_sigmoid_function {
     template <class A> REF_FN static float near(const A &a, int j)
     {
-        return ref_rough_inverse(1 + ref_near_power(a, -ref_log2_e(), j));
+        return ref_rough_inverse(1 + ref_rough_exp2(-ref_near_binary(a, j)));
     }
     template <class E> REF_FN static double quick(E width, double x)
     {

@@ -84,6 +84,38 @@ REF_FN ref_twin operator*(const ref_twin &a, const ref_twin &b)
     return {product, fmaf(a.high, b.high, -product) + fmaf(a.high, b.low, a.low * b.high)};
 }
 
+REF_FN ref_twin ref_log2_e()
+{
+    return {1.44269502f, 1.92596303e-08f};
+}
+
+/* NaN for an offset that is so large that what two numbers of f32 lose of it may be seen beside the
+ * result. */
+REF_FN ref_zero ref_moderate(const ref_zero &)
+{
+    return {};
+}
+
+REF_FN ref_twin ref_moderate(const ref_twin &offset)
+{
+    return {offset.high * (ref_abs(offset.high) < 0x1p16f ? 1.0f : (float)ref_nan()), offset.low};
+}
+
+/* What a number is in a power of 2 instead of e; once and for all, too. */
+REF_FN ref_twin ref_binary(const ref_twin &x)
+{
+    return ref_moderate(x * ref_log2_e());
+}
+
+REF_FN ref_twin ref_binary_once(const ref_twin &x)
+{
+    ref_twin t = ref_binary(x);
+#ifdef __CUDA_ARCH__
+    asm("" : "+f"(t.high), "+f"(t.low));
+#endif
+    return t;
+}
+
 REF_FN ref_twin operator-(const ref_one &)
 {
     return {-1, 0};
@@ -125,6 +157,11 @@ template <class S, class O> REF_FN auto operator*(const ref_line<S, O> &a, const
     return ref_line<ref_twin, decltype(a.offset * b)>{a.slope * b, a.offset * b};
 }
 
+template <class S, class O> REF_FN ref_line<S, O> ref_moderate(const ref_line<S, O> &a)
+{
+    return {a.slope, ref_moderate(a.offset)};
+}
+
 /* Where x stands: one rounding without an offset, two with one. */
 REF_FN float ref_at(const ref_line<ref_one, ref_twin> &a, float x)
 {
@@ -139,18 +176,6 @@ REF_FN float ref_at(const ref_line<ref_twin, ref_zero> &a, float x)
 REF_FN float ref_at(const ref_line<ref_twin, ref_twin> &a, float x)
 {
     return fmaf(x, a.slope.high, a.offset.high) + fmaf(x, a.slope.low, a.offset.low);
-}
-
-/* The same for slopes and offsets for which two numbers of f32 do: with larger offsets what is lost
- * of them may be seen beside the result. NaN else. */
-REF_FN ref_zero ref_moderate(const ref_zero &)
-{
-    return {};
-}
-
-REF_FN ref_twin ref_moderate(const ref_twin &offset)
-{
-    return {offset.high * (ref_abs(offset.high) < 0x1p16f ? 1.0f : (float)ref_nan()), offset.low};
 }
 
 #endif

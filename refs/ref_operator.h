@@ -77,6 +77,19 @@ struct ref_pair : ref_lazy<ref_pair<OP, A, B>, typename A::element> {
         else
             return OP::line(a.twin(), b.line());
     }
+    /* The same times log2 e: that is in one of a product's factors, and in both of a sum's terms.
+     */
+    REF_FN auto binary_line() const
+    {
+        if constexpr (!OP::adds && ref_degree<A>() == 1)
+            return ref_moderate(OP::line(a.line(), b.binary()));
+        else if constexpr (!OP::adds)
+            return ref_moderate(OP::line(a.binary(), b.line()));
+        else if constexpr (ref_degree<A>() == 1)
+            return OP::line(a.binary_line(), b.binary());
+        else
+            return OP::line(a.binary(), b.binary_line());
+    }
     REF_FN element point(int j) const
     {
         if constexpr (ref_degree<A>() == 1)

@@ -86,10 +86,14 @@ template <class Number, class E> struct ref_known {
     {
         return Number::width == 1 ? (E)twin().high : (E)number().value(j);
     }
-    /* That of a number which is one for all lanes. */
+    /* Of a number which is one for all lanes: it, and times log2 e, if that is moderate. */
     REF_FN ref_twin twin() const
     {
         return ref_split(number().value(0));
+    }
+    REF_FN ref_twin binary() const
+    {
+        return ref_binary(twin());
     }
     REF_FN ref_lane<E> lane(int j) const
     {
@@ -142,6 +146,10 @@ template <class E, int W> struct ref_narrow : ref_loaded<ref_narrow<E, W>, E, W>
     REF_FN ref_line<ref_one, ref_zero> line() const
     {
         return {};
+    }
+    REF_FN ref_line<ref_twin, ref_zero> binary_line() const
+    {
+        return {ref_log2_e(), {}};
     }
     REF_FN E point(int j) const
     {
@@ -243,46 +251,59 @@ template <class E, int W> struct ref_real : ref_known<ref_real<E, W>, E> {
     }
 };
 
-/* A reference's variable of type real, in a special kernel: the same for a whole row, and so taken
- * apart once (ref_line.h). In others it is a ref_real as any. */
-template <class E> struct ref_number : ref_real<E, 1> {
-    ref_twin parts;
+/* What is the same for a whole row is taken apart once (ref_line.h). */
+template <class E> struct ref_apart {
+    ref_twin parts, powers;
+
+    REF_FN ref_apart()
+    {
+    }
+    REF_FN explicit ref_apart(double value)
+        : parts(ref_split_once(value)), powers(ref_binary_once(parts))
+    {
+    }
+    REF_FN E near(int) const
+    {
+        return parts.high;
+    }
+    REF_FN ref_twin twin() const
+    {
+        return parts;
+    }
+    REF_FN ref_twin binary() const
+    {
+        return powers;
+    }
+};
+
+#define REF_TAKEN_APART(E)                                                                         \
+    using ref_apart<E>::near;                                                                      \
+    using ref_apart<E>::twin;                                                                      \
+    using ref_apart<E>::binary;
+
+/* A reference's variable of type real, in a special kernel. In others it is a ref_real as any. */
+template <class E> struct ref_number : ref_real<E, 1>, ref_apart<E> {
+    REF_TAKEN_APART(E)
 
     REF_FN ref_number()
     {
     }
-    REF_FN ref_number(double constant) : ref_real<E, 1>(constant), parts(ref_split_once(constant))
+    REF_FN ref_number(double constant) : ref_real<E, 1>(constant), ref_apart<E>(constant)
     {
     }
     template <class A, int WIDTH = A::width>
-    REF_FN ref_number(const A &a) : ref_real<E, 1>(a), parts(ref_split_once(this->v[0]))
+    REF_FN ref_number(const A &a) : ref_real<E, 1>(a), ref_apart<E>(this->v[0])
     {
-    }
-    REF_FN E near(int) const
-    {
-        return parts.high;
-    }
-    REF_FN ref_twin twin() const
-    {
-        return parts;
     }
 };
 
 /* The same of a reference's formal of type real. */
-template <class E> struct ref_argument : ref_scale<E> {
-    ref_twin parts;
+template <class E> struct ref_argument : ref_scale<E>, ref_apart<E> {
+    REF_TAKEN_APART(E)
 
     REF_FN ref_argument(double value, const ref_rules<E> &rules)
-        : ref_scale<E>(value, rules), parts(ref_split_once(value))
+        : ref_scale<E>(value, rules), ref_apart<E>(value)
     {
-    }
-    REF_FN E near(int) const
-    {
-        return parts.high;
-    }
-    REF_FN ref_twin twin() const
-    {
-        return parts;
     }
 };
 
