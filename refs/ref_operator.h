@@ -146,9 +146,9 @@ REF_FN E ref_sum_error(const A &, const B &, const ref_lane<E> &x, const ref_lan
     return k.u * ref_abs(f) + k.tiny + x.e + y.e;
 }
 
-/* In f32 the sum of two loaded numbers is off by its own rounding. Others may cancel where their
- * errors do not: what is left says nothing, as the bound does, which a kernel may not match by
- * having the same error. */
+/* In f32 the sum of two loaded numbers is off by its own rounding. Other terms may cancel, and
+ * their errors stay: what is left may say nothing, and a kernel with the same errors must not pass
+ * by it. */
 template <class X, class A, class B>
 REF_FN typename X::element ref_near_sum(const X &x, typename X::element sum, int j)
 {
