@@ -101,12 +101,13 @@ REF_FN ref_twin ref_moderate(const ref_twin &offset)
     return {offset.high * (ref_abs(offset.high) < 0x1p16f ? 1.0f : (float)ref_nan()), offset.low};
 }
 
-/* What a number is in a power of 2 instead of e; once and for all, too. */
+/* A part of an exponent of e, as one of 2. */
 REF_FN ref_twin ref_binary(const ref_twin &x)
 {
     return ref_moderate(x * ref_log2_e());
 }
 
+/* Not again in each round of a loop, either. */
 REF_FN ref_twin ref_binary_once(const ref_twin &x)
 {
     ref_twin t = ref_binary(x);
@@ -155,6 +156,26 @@ template <class S, class O> REF_FN auto operator+(const ref_line<S, O> &a, const
 template <class S, class O> REF_FN auto operator*(const ref_line<S, O> &a, const ref_twin &b)
 {
     return ref_line<ref_twin, decltype(a.offset * b)>{a.slope * b, a.offset * b};
+}
+
+template <class S, class O> REF_FN auto operator-(const ref_line<S, O> &a, const ref_twin &b)
+{
+    return a + -b;
+}
+
+template <class S, class O> REF_FN auto operator+(const ref_twin &a, const ref_line<S, O> &b)
+{
+    return b + a;
+}
+
+template <class S, class O> REF_FN auto operator-(const ref_twin &a, const ref_line<S, O> &b)
+{
+    return -b + a;
+}
+
+template <class S, class O> REF_FN auto operator*(const ref_twin &a, const ref_line<S, O> &b)
+{
+    return b * a;
 }
 
 template <class S, class O> REF_FN ref_line<S, O> ref_moderate(const ref_line<S, O> &a)

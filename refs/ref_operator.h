@@ -63,6 +63,7 @@ struct ref_pair : ref_lazy<ref_pair<OP, A, B>, typename A::element> {
     {
         return OP::value(element(0), a.quick(j), b.quick(j));
     }
+    /* ref_value.h. */
     REF_FN element near(int j) const
     {
         if constexpr (sum_of_line)
@@ -70,6 +71,7 @@ struct ref_pair : ref_lazy<ref_pair<OP, A, B>, typename A::element> {
         else
             return OP::near(*this, a, b, j);
     }
+    /* Where its degree is 1: the line, and the number that lane j has loaded. */
     REF_FN auto line() const
     {
         if constexpr (ref_degree<A>() == 1)
@@ -169,13 +171,9 @@ struct ref_plus {
     {
         return ref_near_sum<X, A, B>(x, a.near(j) + b.near(j), j);
     }
-    template <class S, class O> REF_FN static auto line(const ref_line<S, O> &a, const ref_twin &b)
+    template <class A, class B> REF_FN static auto line(const A &a, const B &b)
     {
         return a + b;
-    }
-    template <class S, class O> REF_FN static auto line(const ref_twin &a, const ref_line<S, O> &b)
-    {
-        return b + a;
     }
     template <class A, class B, class E>
     REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,
@@ -197,13 +195,9 @@ struct ref_minus {
     {
         return ref_near_sum<X, A, B>(x, a.near(j) - b.near(j), j);
     }
-    template <class S, class O> REF_FN static auto line(const ref_line<S, O> &a, const ref_twin &b)
+    template <class A, class B> REF_FN static auto line(const A &a, const B &b)
     {
-        return a + -b;
-    }
-    template <class S, class O> REF_FN static auto line(const ref_twin &a, const ref_line<S, O> &b)
-    {
-        return -b + a;
+        return a - b;
     }
     template <class A, class B, class E>
     REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,
@@ -271,13 +265,9 @@ struct ref_times {
         else
             return a.near(j) * b.near(j);
     }
-    template <class S, class O> REF_FN static auto line(const ref_line<S, O> &a, const ref_twin &b)
+    template <class A, class B> REF_FN static auto line(const A &a, const B &b)
     {
         return a * b;
-    }
-    template <class S, class O> REF_FN static auto line(const ref_twin &a, const ref_line<S, O> &b)
-    {
-        return b * a;
     }
     template <class A, class B, class E>
     REF_FN static ref_lane<E> lane(const A &a, const B &b, const ref_lane<E> &x,

@@ -86,7 +86,8 @@ template <class Number, class E> struct ref_known {
     {
         return Number::width == 1 ? (E)twin().high : (E)number().value(j);
     }
-    /* Of a number which is one for all lanes: it, and times log2 e, if that is moderate. */
+    /* Of a number which is one for all lanes: it in two parts, and so in an exponent of 2
+     * instead of e. */
     REF_FN ref_twin twin() const
     {
         return ref_split(number().value(0));
@@ -251,7 +252,8 @@ template <class E, int W> struct ref_real : ref_known<ref_real<E, W>, E> {
     }
 };
 
-/* What is the same for a whole row is taken apart once (ref_line.h). */
+/* What is the same for a whole row is taken apart once (ref_line.h): a base beside the number,
+ * whose near(), twin() and binary() stand for the number's own. */
 template <class E> struct ref_apart {
     ref_twin parts, powers;
 
