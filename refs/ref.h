@@ -488,40 +488,41 @@ REF_FN void ref_run(const ref_call &call)
 #define REF_PART_WIDE 2
 
 #ifdef __CUDACC__
-/* Which of the launch's calls this block works on. */
-REF_FN uint32_t ref_own_index(const ref_batch &batch)
+/* The call that this block works on. */
+REF_FN const ref_call *ref_own_call(const ref_batch &batch)
 {
     uint32_t own = 0;
+    if (!batch.call)
+        return &batch.own;
     REF_UNROLL
     for (uint32_t i = 1; i < REF_BATCH; i++)
         own += i < batch.calls && blockIdx.x >= batch.first[i];
-    return own;
+    return &batch.call[own];
 }
 
-REF_SLOW uint32_t ref_own_index_slowly(const ref_batch *batch)
-{
-    return ref_own_index(*batch);
-}
-
-/* The call that this block works on, in shared memory: among the kernel's parameters each of its
- * facts would be waited for in turn. */
+/* The same in shared memory: elsewhere each of its facts would be waited for in turn. */
 REF_FN const ref_call &ref_shared_call(const ref_batch &batch)
 {
     __shared__ ref_call own;
     static_assert(sizeof own % 8 == 0 && sizeof own / 8 <= REF_THREADS, "a word for each thread");
     const uint64_t *from;
-    asm("mov.u64 %0, %1;" : "=l"(from) : "l"(&batch.call[ref_own_index(batch)]));
+    asm("mov.u64 %0, %1;" : "=l"(from) : "l"(ref_own_call(batch)));
     if (threadIdx.x < sizeof own / 8)
         ((uint64_t *)&own)[threadIdx.x] = from[threadIdx.x];
     __syncthreads();
     return own;
 }
 
-/* Kernels with bounds in f64 are short of nothing but code: there it stays where it is. */
-template <class E> REF_FN const ref_call &ref_own_call(const ref_batch &batch)
+/* With bounds in f64 once in the code, as all that is long there. */
+REF_SLOW const ref_call *ref_shared_call_slowly(const ref_batch *batch)
+{
+    return &ref_shared_call(*batch);
+}
+
+template <class E> REF_FN const ref_call &ref_call_of(const ref_batch &batch)
 {
     if constexpr (sizeof(E) == 8)
-        return batch.call[ref_own_index_slowly(&batch)];
+        return *ref_shared_call_slowly(&batch);
     else
         return ref_shared_call(batch);
 }
@@ -530,7 +531,7 @@ template <class E> REF_FN const ref_call &ref_own_call(const ref_batch &batch)
     extern "C" __global__ void __launch_bounds__(REF_THREADS, blocks)                              \
         cuvet_ref_##name##suffix(const __grid_constant__ ref_batch batch)                          \
     {                                                                                              \
-        ref_run<reference_##name, E, D>(ref_own_call<E>(batch));                                   \
+        ref_run<reference_##name, E, D>(ref_call_of<E>(batch));                                    \
     }
 #if REF_PART == REF_PART_HOT
 #define REF_ENTRY_ONCE(name)

@@ -19,7 +19,7 @@ typedef unsigned char uint8_t;
 #include <stdint.h>
 #endif
 
-#define REF_ABI 4
+#define REF_ABI 5
 
 enum {
     REF_MAX_TENSORS = 12,
@@ -186,11 +186,15 @@ struct ref_call {
  * What a kernel is given, by value, as its only parameter: calls of one reference that run beside
  * each other. The launch has as many blocks as its calls together; ref_batch_add (ref_batch.h)
  * deals them out. Calls know nothing of each other.
+ *
+ * Parameters hold a GPU up before it begins, 5 us where there is room for all calls among them. So
+ * one call comes with the launch, and several come in device memory.
  */
 struct ref_batch {
-    uint32_t calls;
-    uint32_t first[REF_BATCH]; /* first_block of each call: in one place, since all blocks look */
-    struct ref_call call[REF_BATCH];
+    uint32_t calls, blocks;      /* of the launch */
+    uint32_t first[REF_BATCH];   /* first_block of each call: in one place, since all blocks look */
+    const struct ref_call *call; /* device memory; NULL: there is one call, `own` */
+    struct ref_call own;
 };
 
 #endif

@@ -4,27 +4,44 @@
 
 #include "ref_abi.h"
 
-/* Blocks of the launch. */
-static inline uint32_t ref_batch_blocks(const struct ref_batch *batch)
-{
-    uint32_t last = batch->calls - 1;
-    return batch->calls ? batch->first[last] + batch->call[last].blocks : 0;
-}
-
 /*
  * Adds a call that `blocks` blocks are to work on, behind those of the calls before it, and returns
- * the batch's copy of it. `batch->calls` begins at 0 and must be less than REF_BATCH.
+ * the copy of it in `calls`, which has room for REF_BATCH. `batch` is zero at first, and
+ * `batch->calls` must be less than REF_BATCH.
  */
-static inline struct ref_call *ref_batch_add(struct ref_batch *batch, const struct ref_call *call,
-                                             uint32_t blocks)
+static inline struct ref_call *ref_batch_add(struct ref_batch *batch, struct ref_call *calls,
+                                             const struct ref_call *call, uint32_t blocks)
 {
-    uint32_t first = ref_batch_blocks(batch);
-    struct ref_call *own = &batch->call[batch->calls];
+    struct ref_call *own = &calls[batch->calls];
     *own = *call;
-    own->first_block = first;
+    own->first_block = batch->blocks;
     own->blocks = blocks;
-    batch->first[batch->calls++] = first;
+    batch->first[batch->calls++] = batch->blocks;
+    batch->blocks += blocks;
     return own;
+}
+
+/* When all calls are added: the bytes of `calls` that the launcher copies to `there`, in device
+ * memory, before the kernel begins; 0 where they come with the launch, and nothing is read
+ * there. */
+static inline uint64_t ref_batch_close(struct ref_batch *batch, const struct ref_call *calls,
+                                       uint64_t there)
+{
+    if (batch->calls == 1) {
+        batch->own = calls[0];
+        return 0;
+    }
+    batch->call = (const struct ref_call *)(uintptr_t)there;
+    return batch->calls * sizeof(*calls);
+}
+
+/* A batch, zero at first, of this call alone. */
+static inline void ref_batch_alone(struct ref_batch *batch, const struct ref_call *call,
+                                   uint32_t blocks)
+{
+    struct ref_call one;
+    ref_batch_add(batch, &one, call, blocks);
+    ref_batch_close(batch, &one, 0);
 }
 
 /* The part of `most` blocks that a call gets which alone would take `wanted` of them, beside others

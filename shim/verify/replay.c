@@ -125,10 +125,10 @@ static uint32_t blocks_wanted(const struct check *check)
     return (uint32_t)(blocks < most ? blocks : most);
 }
 
-static void add_call(struct side *side, struct ref_batch *launch, struct lane *lane,
-                     const struct ref_call *call, uint32_t blocks)
+static void add_call(struct side *side, struct ref_batch *launch, struct ref_call *calls,
+                     struct lane *lane, const struct ref_call *call, uint32_t blocks)
 {
-    struct ref_call *own = ref_batch_add(launch, call, blocks);
+    struct ref_call *own = ref_batch_add(launch, calls, call, blocks);
     lane->sequence = atomic_fetch_add(&side->sequence, 1);
     own->group = ref_batch_group(call, blocks);
     own->sequence = lane->sequence;
@@ -137,13 +137,22 @@ static void add_call(struct side *side, struct ref_batch *launch, struct lane *l
     own->ticket = (uint32_t *)(uintptr_t)lane->ticket;
 }
 
+/* `calls` is left alone until the kernel has answered. */
 static enum status launch(struct side *side, const struct side_reference *reference,
-                          struct ref_batch *calls, struct error *err)
+                          struct ref_batch *batch, const struct ref_call *calls, CUdeviceptr there,
+                          struct error *err)
 {
-    void *params[] = {calls};
+    void *params[] = {batch};
+    uint64_t bytes = ref_batch_close(batch, calls, there);
+    enum status status = STATUS_OK;
+    if (bytes)
+        status = cuda_check(err, cuda.cuMemcpyHtoDAsync(there, calls, bytes, side->stream),
+                            "cuMemcpyHtoDAsync");
+    if (status)
+        return status;
     return cuda_check(err,
-                      cuda.cuLaunchKernel(reference->function, ref_batch_blocks(calls), 1, 1,
-                                          REF_THREADS, 1, 1, 0, side->stream, params, NULL),
+                      cuda.cuLaunchKernel(reference->function, batch->blocks, 1, 1, REF_THREADS, 1,
+                                          1, 0, side->stream, params, NULL),
                       "launching a reference");
 }
 
@@ -162,10 +171,10 @@ static enum status launch_pieces(struct side *side, struct lane *lanes, int coun
         fill_tensors(check, &call);
         call.piece = lanes[i].piece;
         call.pieces = lanes[i].pieces;
-        add_call(side, &batch, &lanes[i], &call,
+        add_call(side, &batch, lanes->calls, &lanes[i], &call,
                  ref_batch_share(blocks_wanted(check), all, most_blocks(reference)));
     }
-    return launch(side, reference, &batch, err);
+    return launch(side, reference, &batch, lanes->calls, lanes->calls_device, err);
 }
 
 enum status replay_prepare(struct side *side, struct check *check, struct error *err)
@@ -372,7 +381,7 @@ static enum status store_window(const struct replay_source *source, int tensor, 
     struct side *side = source->side;
     struct error err = {{0}};
     struct ref_batch batch = {0};
-    struct ref_call call = source->check->binding.call;
+    struct ref_call one, call = source->check->binding.call;
     fill_tensors(source->check, &call);
     call.piece = 0;
     call.pieces = 1;
@@ -384,9 +393,9 @@ static enum status store_window(const struct replay_source *source, int tensor, 
     enum status status = cuda_check(
         &err, cuda.cuMemsetD32Async(side->staging, UINT32_MAX, (size_t)count * 2, side->stream),
         "memset");
-    add_call(side, &batch, source->lane, &call, blocks_wanted(source->check));
+    add_call(side, &batch, &one, source->lane, &call, blocks_wanted(source->check));
     if (!status)
-        status = launch(side, source->check->reference, &batch, &err);
+        status = launch(side, source->check->reference, &batch, &one, 0, &err);
     return status ? status : fetch(side, side->staging, (size_t)count * sizeof(double));
 }
 

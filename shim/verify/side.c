@@ -246,12 +246,17 @@ static void try_users(struct side *side, const struct side_settings *settings)
 static enum status make_lanes(struct side *side, struct error *err)
 {
     enum { LANES = SIDE_BATCHES * REF_BATCH, PARTIALS = REF_MAX_BLOCKS + REF_BATCH };
-    CUdeviceptr partial, ticket = 0, answer_device = 0, digest = 0, unused;
+    CUdeviceptr partial, calls_device = 0, ticket = 0, answer_device = 0, digest = 0, unused;
     struct ref_verdict *answer = NULL;
     struct digest_sums *digest_host = NULL;
     struct ref_product_answer *projection = NULL;
+    struct ref_call *calls = NULL;
     enum status status =
         make_device(&partial, SIDE_BATCHES * PARTIALS * sizeof(struct ref_verdict), err);
+    if (!status)
+        status = make_pinned((void **)&calls, &unused, LANES * sizeof(*calls), err);
+    if (!status)
+        status = make_device(&calls_device, LANES * sizeof(*calls), err);
     if (!status)
         status = make_zeroed(side, &ticket, LANES * sizeof(uint32_t), err);
     if (!status)
@@ -265,6 +270,8 @@ static enum status make_lanes(struct side *side, struct error *err)
     for (unsigned i = 0; !status && i < LANES; i++)
         side->batch[i / REF_BATCH].lane[i % REF_BATCH] = (struct lane){
             .partial = partial + i / REF_BATCH * PARTIALS * sizeof(struct ref_verdict),
+            .calls = calls + i / REF_BATCH * REF_BATCH,
+            .calls_device = calls_device + i / REF_BATCH * REF_BATCH * sizeof(*calls),
             .ticket = ticket + i * sizeof(uint32_t),
             .answer = answer + i,
             .answer_device = answer_device + i * sizeof(*answer),

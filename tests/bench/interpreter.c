@@ -167,7 +167,7 @@ static void measure(struct exec_module *module, const char *name, enum dtype dty
     struct error err = {{0}};
     struct ref_call call = new_call(dtype, rows, cols);
     struct ref_batch batch = {0};
-    ref_batch_add(&batch, &call, BLOCKS);
+    ref_batch_alone(&batch, &call, BLOCKS);
     struct exec_launch launch = {.kernel = exec_find_kernel(module, name),
                                  .grid = {BLOCKS, 1, 1},
                                  .block = {REF_THREADS, 1, 1},

@@ -239,24 +239,31 @@ static uint32_t wanted_blocks(CUfunction function, size_t bytes)
     return std::min(std::max((uint32_t)(bytes / 4096), 64u), resident_blocks(function));
 }
 
-static void launch_batch(CUfunction function, ref_batch &batch)
+/* Several calls go to the device in front of the launch; what did before must have ended. */
+static void launch_calls(CUfunction function, const ref_call *call, int count, uint32_t blocks)
 {
     static uint64_t sequence;
+    static ref_call *calls;
+    static CUdeviceptr there;
+    ref_batch batch = {};
+    if (!calls) {
+        CHECK(cudaMallocHost(&calls, REF_BATCH * sizeof *calls));
+        CHECK(cuMemAlloc(&there, REF_BATCH * sizeof *calls));
+    }
+    for (int i = 0; i < count; i++)
+        ref_batch_add(&batch, calls, &call[i], blocks)->sequence = ++sequence;
+    uint64_t bytes = ref_batch_close(&batch, calls, there);
+    if (bytes)
+        CHECK(cuMemcpyHtoDAsync(there, calls, bytes, stream));
     void *params[] = {&batch};
-    for (uint32_t i = 0; i < batch.calls; i++)
-        batch.call[i].sequence = ++sequence;
-    CHECK(cuLaunchKernel(function, ref_batch_blocks(&batch), 1, 1, REF_THREADS, 1, 1, 0, stream,
-                         params, NULL));
+    CHECK(cuLaunchKernel(function, batch.blocks, 1, 1, REF_THREADS, 1, 1, 0, stream, params, NULL));
 }
 
 static void launch(CUfunction function, ref_call call, size_t bytes)
 {
     call.pieces = std::max(1, (int)((bytes + PIECE / 2) / PIECE));
-    for (call.piece = 0; call.piece < call.pieces; call.piece++) {
-        ref_batch batch = {};
-        ref_batch_add(&batch, &call, wanted_blocks(function, bytes));
-        launch_batch(function, batch);
-    }
+    for (call.piece = 0; call.piece < call.pieces; call.piece++)
+        launch_calls(function, &call, 1, wanted_blocks(function, bytes));
 }
 
 /* Outputs become what a right kernel makes. */
@@ -330,7 +337,7 @@ static void measure_batch(const char *name, const char *text)
     CUfunction function;
     const int64_t rows = (1 << 20) / 2 / COLS;
     std::vector<formal> all, some[REF_BATCH];
-    ref_batch batch = {};
+    ref_call call[REF_BATCH];
     if (!row_wise(parse(text)))
         return;
     CHECK(cuModuleGetFunction(&function, module,
@@ -343,19 +350,18 @@ static void measure_batch(const char *name, const char *text)
     }
     size_t bytes = bytes_of(some[0]);
     uint32_t wanted = wanted_blocks(function, bytes), most = resident_blocks(function);
-    for (int i = 0; i < REF_BATCH; i++) {
-        ref_call call = make_call(some[i], rows, 32, i);
-        call.pieces = 1;
-        ref_batch_add(&batch, &call, ref_batch_share(wanted, REF_BATCH * wanted, most));
-    }
+    uint32_t share = ref_batch_share(wanted, REF_BATCH * wanted, most);
+    for (int i = 0; i < REF_BATCH; i++)
+        call[i] = make_call(some[i], rows, 32, i);
     for (int warm = 0; warm < 2; warm++) {
-        double one = cold_or_warm_us(all, warm, [&] { launch(function, batch.call[0], bytes); });
+        double one = cold_or_warm_us(all, warm, [&] { launch(function, call[0], bytes); });
         double apart = cold_or_warm_us(all, warm, [&] {
             for (int i = 0; i < REF_BATCH; i++)
-                launch(function, batch.call[i], bytes);
+                launch(function, call[i], bytes);
         });
         memset(answer, 0, REF_BATCH * sizeof *answer);
-        double together = cold_or_warm_us(all, warm, [&] { launch_batch(function, batch); });
+        double together =
+            cold_or_warm_us(all, warm, [&] { launch_calls(function, call, REF_BATCH, share); });
         uint64_t odd = 0, checked = 0;
         for (int i = 0; i < REF_BATCH; i++) {
             odd += answer[i].violations + answer[i].refused;

@@ -146,7 +146,7 @@ static struct ref_verdict run_gpu(gpu &g, const problem &p, const way &w, struct
     call.ticket = (uint32_t *)(uintptr_t)g.ticket;
     call.answer = (struct ref_verdict *)(uintptr_t)answer;
     struct ref_batch batch = {};
-    ref_batch_add(&batch, &call, BLOCKS);
+    ref_batch_alone(&batch, &call, BLOCKS);
     void *params[] = {&batch};
     TRY(cuLaunchKernel(function, BLOCKS, 1, 1, REF_THREADS, 1, 1, 0, NULL, params, NULL));
     TRY(cuCtxSynchronize());

@@ -343,20 +343,24 @@ static bool fake_apart(const struct ref_call *a, const struct ref_call *b)
 /* Each call has blocks of its own, and together they have all of the launch. */
 static void fake_reference(const char *symbol, const struct ref_batch *batch, unsigned blocks)
 {
+    const struct ref_call *calls = batch->call ? batch->call : &batch->own;
     uint32_t dealt = 0;
+    if (batch->call ? !fake_inside((uint64_t)(uintptr_t)calls, batch->calls * sizeof(*calls))
+                    : batch->calls != 1)
+        atomic_fetch_add(&fake.strays, 1);
     for (uint32_t i = 0; i < batch->calls && i < REF_BATCH; i++) {
-        const struct ref_call *call = &batch->call[i];
+        const struct ref_call *call = &calls[i];
         if (call->first_block != dealt || batch->first[i] != dealt || !call->blocks)
             atomic_fetch_add(&fake.strays, 1);
         dealt += call->blocks;
         for (uint32_t j = 0; j < i; j++)
-            if (!fake_apart(call, &batch->call[j]))
+            if (!fake_apart(call, &calls[j]))
                 atomic_fetch_add(&fake.strays, 1);
         fake_call(symbol, call);
     }
     if (dealt != blocks)
         atomic_fetch_add(&fake.strays, 1);
-    if (!batch->call[0].store)
+    if (!calls[0].store)
         atomic_fetch_add(&fake.compared, 1);
     if ((int)batch->calls > atomic_load(&fake.most_calls))
         atomic_store(&fake.most_calls, (int)batch->calls);

@@ -141,7 +141,7 @@ static void blocks_are_dealt_by_what_is_wanted(void **state)
                                                64, 32,  128, 70,  300, 64,   256, 90};
     const uint32_t most = 264;
     struct ref_batch batch = {0};
-    struct ref_call call = {0};
+    struct ref_call call = {0}, calls[REF_BATCH];
     uint64_t all = 0;
     assert_int_equal(ref_batch_share(256, 256, most), 256); /* alone */
     assert_int_equal(ref_batch_share(64, 128, most), 64);   /* there are enough */
@@ -152,17 +152,17 @@ static void blocks_are_dealt_by_what_is_wanted(void **state)
         assert_true(share >= 1 && share <= wanted[i] * most / all + 1);
         assert_true(share * all >= wanted[i] * most - all + 1);
         call.seed = (uint64_t)i;
-        assert_ptr_equal(ref_batch_add(&batch, &call, share), &batch.call[i]);
-        assert_int_equal(batch.call[i].seed, i);
+        assert_ptr_equal(ref_batch_add(&batch, calls, &call, share), &calls[i]);
+        assert_int_equal(calls[i].seed, i);
     }
-    assert_true(ref_batch_blocks(&batch) <= most);
+    assert_true(batch.blocks <= most);
     uint32_t next = 0;
     for (int i = 0; i < REF_BATCH; i++) {
         assert_int_equal(batch.first[i], next);
-        assert_int_equal(batch.call[i].first_block, next);
-        next += batch.call[i].blocks;
+        assert_int_equal(calls[i].first_block, next);
+        next += calls[i].blocks;
     }
-    assert_int_equal(ref_batch_blocks(&batch), next);
+    assert_int_equal(batch.blocks, next);
     assert_int_equal(ref_batch_share(1, 1000000, most), 1); /* nobody gets none */
 }
 

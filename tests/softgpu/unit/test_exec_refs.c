@@ -9,7 +9,7 @@
 static void run_call(const struct ref_call *call)
 {
     struct ref_batch batch = {0};
-    ref_batch_add(&batch, call, bench.launch.grid[0]);
+    ref_batch_alone(&batch, call, bench.launch.grid[0]);
     run_with(&batch);
 }
 
@@ -402,6 +402,7 @@ static void calls_of_one_launch_are_judged_apart(void **state)
         struct ref_batch batch = {0};
         uint64_t inputs = bench_area(REF_BATCH * ROOM), outputs = bench_area(REF_BATCH * ROOM);
         uint64_t answers = bench_area(REF_BATCH * ROOM);
+        uint64_t calls = bench_area(REF_BATCH * sizeof(struct ref_call));
         for (unsigned c = 0; c < REF_BATCH; c++) {
             uint64_t x = inputs + c * ROOM, y = outputs + c * ROOM;
             set_rows(bench_at(x), bench_at(y), c % 3);
@@ -409,9 +410,11 @@ static void calls_of_one_launch_are_judged_apart(void **state)
             call.sequence = 100 + c;
             call.size[0] = REF_ROWS - c % 8; /* the answer tells one call from another */
             call.group = c & 1 ? REF_THREADS : 32;
-            ref_batch_add(&batch, &call, 1 + (c * 5 + i) % 4);
+            ref_batch_add(&batch, bench_at(calls), &call, 1 + (c * 5 + i) % 4);
         }
-        bench.launch.grid[0] = ref_batch_blocks(&batch);
+        assert_int_equal(ref_batch_close(&batch, bench_at(calls), calls),
+                         REF_BATCH * sizeof(struct ref_call));
+        bench.launch.grid[0] = batch.blocks;
         bench.launch.seed = i;
         run_with(&batch);
         for (unsigned c = 0; c < REF_BATCH; c++) {
