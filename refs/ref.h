@@ -14,7 +14,8 @@
  * (ref_formals.h), which declares a struct with the formals as members, the kernels, and ends in
  * the head of its member run(), so that the braces which follow are run's body. The macros deal
  * indices to the grid (ref_frame.h), reading a tensor gives an exact pack (ref_tensor.h),
- * arithmetic carries error bounds (ref_value.h), assigning to an output judges it (ref_judge.h).
+ * arithmetic carries error bounds (ref_value.h), reductions are in ref_reduce.h, assigning to an
+ * output judges it (ref_judge.h).
  *
  * E is the precision of the error bounds; D the one dtype that a special kernel is made for, or
  * DTYPE_NONE (ref_list.h says what each kernel is for).
@@ -26,7 +27,7 @@
 #ifndef REFS_REF_H
 #define REFS_REF_H
 
-#include "ref_frame.h"
+#include "ref_reduce.h"
 #include "ref_index.h"
 #include "ref_point.h"
 #include "ref_mix.h"
@@ -275,6 +276,9 @@ template <class E, int D, int RANK> struct ref_out {
           judging(ref_judging<E, D>(frame_.call, t_, hot)), before(frame_, t_),
           after(frame_, t_, t_.got, hot)
     {
+        /* Of one number a row; under a rule that knows no errors. */
+        if (given && (RANK == 1 || t.rule == RULE_CLOSE))
+            frame.rounds.fine = true;
     }
 
     template <class... I> REF_FN auto operator()(I... index) const
@@ -336,6 +340,10 @@ template <class E, int D, int RANK> struct ref_out {
         }
         if (!t.got && !frame.call.store)
             return;
+        if (frame.rounds.near) {
+            frame.rounds.doubt = true;
+            return;
+        }
         ref_judge_rest<RANK, AXIS>(
             frame.hot, {frame.call, t, frame.cold, place, frame.terms, count, frame.masked}, y);
     }
@@ -367,9 +375,9 @@ template <class E, int D, int RANK> struct ref_out {
 #define REF_FRAME ref_body<E>::frame
 
 #define ROW(r, n)                                                                                  \
-    for (ref_items ref_it = REF_FRAME.items(n);                                                    \
+    for (ref_items ref_it = REF_FRAME.template rows<D>(n);                                         \
          ref_it.at < ref_it.end && REF_FRAME.group_goes_on() && REF_FRAME.begin();                 \
-         ref_it.at += ref_it.step)                                                                 \
+         ref_it.at += REF_FRAME.ended() ? ref_it.step : 0)                                         \
         if (const long long r = ref_it.at; true)                                                   \
             if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)
 

@@ -1,7 +1,4 @@
-/*
- * ref_frame.h - what the macros of ref.h stand on: the frame that a call runs in, and the
- * reductions over a group of lanes or in one lane.
- */
+/* ref_frame.h - what the macros of ref.h stand on: the frame that a call runs in. */
 #ifndef REFS_REF_FRAME_H
 #define REFS_REF_FRAME_H
 
@@ -26,6 +23,19 @@ template <class E> struct ref_sums {
     E size, e;
 };
 
+/*
+ * Rounds of a row, in special kernels for f16 and bf16. In the first one sums are near ones
+ * (ref_frame::near_sum), and so wanted by nobody who does not find his element right by them: a row
+ * with such an element has a second round, and what was counted of it in the first is forgotten.
+ */
+template <class E> struct ref_rounds {
+    bool fine;   /* there is a result whose judgement asks for sums in f64 at once */
+    bool wanted; /* two of them */
+    bool near;   /* this is a first one, and it has a near sum */
+    bool doubt;  /* of this thread: an element was left to the second */
+    ref_hot<E> before;
+};
+
 /* --------------------------------------------------------------------- one reference */
 
 /* What all references share: the call, this thread's place in it, and its figures. */
@@ -42,13 +52,15 @@ template <class E> struct ref_frame : ref_dealer<E> {
     int dims;        /* how many of call.size are dims of arrays */
     long long terms; /* of the longest sum since the item began */
     bool masked;     /* this row is, by the last MASKED */
-    bool sane;       /* and they are such as arrays can have */
+    bool sane;       /* dims are such as arrays can have */
+    ref_rounds<E> rounds;
 
     /* `figures` are its own where bounds are in f64. */
     REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_, ref_hot<E> *figures)
         : ref_dealer<E>(call_, figures), cold(cold_), ahead(0), cached(false), dims(0), terms(0),
           masked(false), sane(true)
     {
+        rounds.fine = rounds.wanted = rounds.near = rounds.doubt = false;
         double u = call.unit_roundoff + 1.1102230246251565e-16, rho = call.input_roundoff;
         k.u = (E)u;
         k.u1 = (E)(u + rho);
@@ -96,17 +108,46 @@ template <class E> struct ref_frame : ref_dealer<E> {
 #endif
     }
 
-    /* An item of ROW, SAMPLE or ELEMENT: true. */
+    /* An item of ROW, SAMPLE or ELEMENT, or a round of it: true. */
     REF_FN bool begin()
     {
         terms = 0;
         cached = false;
+        if (rounds.wanted)
+            rounds.before = hot;
         return true;
+    }
+
+    /* Whether an item of ROW has had its last round. One that has had two says that first ones are
+     * in vain here. */
+    REF_FN bool ended()
+    {
+        if (!rounds.near)
+            return true;
+        rounds.near = false;
+#ifdef __CUDACC__
+        if (!(lanes == 32 ? __any_sync(0xffffffffu, rounds.doubt) : __syncthreads_or(rounds.doubt)))
+            return true;
+#endif
+        /* Others know of the largest errors, and will not tell them again. */
+        rounds.before.max_abs = hot.max_abs;
+        rounds.before.max_rel = hot.max_rel;
+        rounds.before.max_ratio = hot.max_ratio;
+        hot = rounds.before;
+        rounds.wanted = rounds.doubt = false;
+        return false;
     }
 
     REF_FN void note_terms(long long n)
     {
         terms = n > terms ? n : terms;
+    }
+
+    /* For a kernel of dtype D where the items may have two rounds. */
+    template <int D> REF_FN ref_items rows(long long n)
+    {
+        rounds.wanted = sizeof(E) == 4 && ref_coarse(D) && !rounds.fine && !call.store;
+        return items(n);
     }
 
     REF_FN ref_items items(long long n)
@@ -144,367 +185,10 @@ template <class E> struct ref_frame : ref_dealer<E> {
     template <class F> REF_FN ref_real<E, 1> product(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN auto sum(ref_lane_scope, long long n, const F &term);
     template <class F> REF_FN auto most(ref_lane_scope, long long n, const F &term);
+    template <class F> REF_FN bool near_sum(long long n, const F &term, ref_real<E, 1> &y);
     REF_FN E sum_share(double n) const;
     REF_FN ref_real<E, 1> summed(const ref_sums<E> &s, double n) const;
     REF_FN ref_real<E, 1> largest(double v, E e) const;
 };
-
-/* ----------------------------------------------------------------------- reductions */
-
-/* Loops over packs go on while there are more *and* not too much was refused, as one condition:
- * with a second exit the compiler would not take out of the loop what stays the same in it. */
-
-#ifdef __CUDACC__
-/* The group's total of a and of b, for every lane. */
-template <class E> REF_FN void ref_group_add(int lanes, double &v, E &a, E &b)
-{
-    ref_warp_add(v, a, b);
-    if (lanes == 32)
-        return;
-    __shared__ double part[3][REF_THREADS / 32];
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0) {
-        part[0][threadIdx.x / 32] = v;
-        part[1][threadIdx.x / 32] = (double)a;
-        part[2][threadIdx.x / 32] = (double)b;
-    }
-    __syncthreads();
-    double x = part[0][threadIdx.x & 7], y = part[1][threadIdx.x & 7], z = part[2][threadIdx.x & 7];
-    for (int step = 4; step; step >>= 1) {
-        x += __shfl_xor_sync(0xffffffffu, x, step);
-        y += __shfl_xor_sync(0xffffffffu, y, step);
-        z += __shfl_xor_sync(0xffffffffu, z, step);
-    }
-    v = x;
-    a = (E)y;
-    b = (E)z;
-}
-
-/* With bounds in f64 once in the code, as all that is long there. */
-REF_SLOW void ref_group_add_slowly(int lanes, double *v, double *a, double *b)
-{
-    ref_group_add(lanes, *v, *a, *b);
-}
-
-template <class E> REF_FN void ref_group_total(int lanes, double &v, E &a, E &b)
-{
-    if constexpr (sizeof(E) == 8) {
-        double x = v, y = a, z = b;
-        ref_group_add_slowly(lanes, &x, &y, &z);
-        v = x;
-        a = y;
-        b = z;
-    } else {
-        ref_group_add(lanes, v, a, b);
-    }
-}
-
-/* The group's maxima; v may be NaN in one lane and is then NaN for all. */
-template <class E> REF_FN void ref_group_max(int lanes, double &v, E &e)
-{
-    bool nan = v != v;
-    double x = v, y = (double)e;
-    ref_warp_max(x, y);
-    nan = __any_sync(0xffffffffu, nan);
-    if (lanes != 32) {
-        __shared__ double part[2][REF_THREADS / 32];
-        nan = __syncthreads_or(nan);
-        if ((threadIdx.x & 31) == 0) {
-            part[0][threadIdx.x / 32] = x;
-            part[1][threadIdx.x / 32] = y;
-        }
-        __syncthreads();
-        x = part[0][threadIdx.x & 7];
-        y = part[1][threadIdx.x & 7];
-        ref_warp_max(x, y);
-    }
-    v = nan ? ref_nan() : x;
-    e = (E)y;
-}
-
-/* The group's product, for every lane. */
-REF_SLOW double ref_group_multiply(int lanes, double v)
-{
-    REF_ROLLED
-    for (int step = 16; step; step >>= 1)
-        v *= __shfl_xor_sync(0xffffffffu, v, step);
-    if (lanes == 32)
-        return v;
-    __shared__ double part[REF_THREADS / 32];
-    __syncthreads();
-    if ((threadIdx.x & 31) == 0)
-        part[threadIdx.x / 32] = v;
-    __syncthreads();
-    v = part[threadIdx.x & 7];
-    for (int step = 4; step; step >>= 1)
-        v *= __shfl_xor_sync(0xffffffffu, v, step);
-    return v;
-}
-#endif
-
-/* What a shared sum takes a term of type A as: a pack. Loaded values stay such, for their errors
- * are a share of their sizes, and need not be added up. */
-template <class A, class E, int W> struct ref_term {
-    typedef ref_real<E, W> type;
-};
-template <class E, int W> struct ref_term<ref_exact<E, W>, E, W> {
-    typedef ref_exact<E, W> type;
-};
-template <class E, int W> struct ref_term<ref_narrow<E, W>, E, W> {
-    typedef ref_narrow<E, W> type;
-};
-
-/* A pack of a sum's terms; of powers of e those that are quicker, and useless where they are not
- * finite. */
-template <class P, class A> REF_FN P ref_terms(const A &a)
-{
-    if constexpr (ref_powers<A>::are) {
-        P x;
-        x.k = a.rules();
-        REF_UNROLL
-        for (int j = 0; j < P::width; j++)
-            x.set(j, ref_exp_function::term(a.a.lane(j), x.k));
-        return x;
-    } else {
-        return P(a);
-    }
-}
-
-/* A whole pack by halves, so that no long chain of additions forms. */
-template <class A, class E = typename A::element> REF_FN ref_sums<E> ref_add_pack(const A &x)
-{
-    constexpr int W = A::width;
-    double v[W];
-    E size[W], e[W];
-    REF_UNROLL
-    for (int j = 0; j < W; j++) {
-        v[j] = x.value(j);
-        size[j] = ref_abs(x.shadow(j));
-        e[j] = A::kind == REF_EXACT ? (E)0 : x.error(j);
-    }
-    REF_UNROLL
-    for (int half = W / 2; half > 0; half /= 2) {
-        REF_UNROLL
-        for (int j = 0; j < half; j++) {
-            v[j] += v[j + half];
-            size[j] += size[j + half];
-            if (A::kind != REF_EXACT)
-                e[j] += e[j + half];
-        }
-    }
-    return {v[0], size[0], e[0]};
-}
-
-template <class A, class E = typename A::element>
-REF_FN ref_sums<E> ref_add_part(const A &x, int count)
-{
-    ref_sums<E> part = {0, 0, 0};
-    REF_UNROLL
-    for (int j = 0; j < A::width; j++) {
-        if (j < count) {
-            part.v += x.value(j);
-            part.size += ref_abs(x.shadow(j));
-            part.e += A::kind == REF_EXACT ? (E)0 : x.error(j);
-        }
-    }
-    return part;
-}
-
-/*
- * What adding up n terms may be off by, as a share of S = sum |f|: lambda sqrt(n) u in any order
- * (Higham and Mary 2019: a failure of probability 2 exp(-lambda^2 / 2) an element at worst), and
- * what chains lose that truncate. Those are REF_WIDE's: no other kernel pays for the question.
- */
-template <class E> REF_FN E ref_frame<E>::sum_share(double n) const
-{
-    E share = sum_unit * (E)sqrt(n);
-    if constexpr (sizeof(E) == 8)
-        share += ref_chain(call, n);
-    return share;
-}
-
-/* A sum in any order: the terms' own errors, and those of adding them. */
-template <class E>
-template <class F>
-REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &term)
-{
-    typedef decltype(term(packs(n).at, ref_lane_scope())) term_type;
-    typedef typename ref_term<term_type, E, ref_packs<E>::width>::type pack;
-    constexpr bool powers = ref_powers<term_type>::are;
-    double v = 0;
-    E size = 0, e = 0;
-    ref_packs<E> it = packs(n);
-    note_terms(n);
-    /* Two packs at a time: both loads are under way before either is waited for. With bounds in f64
-     * loads are calls, and the loop would only be longer. */
-    for (; sizeof(E) == 4 && (it.at.i + it.step <= n - it.width) & !lost(); it.next()) {
-        const auto first = it.at;
-        it.next();
-        const pack x = ref_terms<pack>(term(first, ref_lane_scope()));
-        const pack y = ref_terms<pack>(term(it.at, ref_lane_scope()));
-        ref_sums<E> one = ref_add_pack(x), two = ref_add_pack(y);
-        v += one.v + two.v;
-        if (!powers)
-            size += one.size + two.size;
-        e += one.e + two.e;
-    }
-    if (powers) {
-        size = (E)v;
-        if (!ref_finite(e)) { /* once more, with care */
-            it = packs(n);
-            v = size = e = 0;
-        }
-    }
-    for (; it.more() & !lost(); it.next()) {
-        ref_sums<E> part = ref_add_part(pack(term(it.at, ref_lane_scope())), it.at.count);
-        v += part.v;
-        size += part.size;
-        e += part.e;
-    }
-    cached = true;
-    if (pack::kind == REF_EXACT)
-        e = k.rho * size;
-#ifdef __CUDACC__
-    ref_group_total(lanes, v, size, e);
-#endif
-    return summed({v, size, e}, (double)n);
-}
-
-/* The sum of n terms. */
-template <class E> REF_FN ref_real<E, 1> ref_frame<E>::summed(const ref_sums<E> &s, double n) const
-{
-    ref_real<E, 1> y;
-    y.k = k;
-    y.v[0] = s.v;
-    y.f[0] = ref_shadow((E)s.v, k);
-    y.e[0] = s.e + sum_share(n) * ref_shadow(s.size, k);
-    return y;
-}
-
-/* The largest term, NaN if one is NaN, -Inf of none. */
-template <class E>
-template <class F>
-REF_FN ref_real<E, 1> ref_frame<E>::most(ref_group_scope, long long n, const F &term)
-{
-    typedef decltype(term(packs(n).at, ref_lane_scope())) term_type;
-    typedef typename ref_term<term_type, E, ref_packs<E>::width>::type pack;
-    double v = -ref_infinity();
-    E e = 0;
-    bool nan = false;
-    ref_packs<E> it = packs(n);
-    /* Two packs at a time, as in a sum. */
-    for (; sizeof(E) == 4 && (it.at.i + it.step <= n - it.width) & !lost(); it.next()) {
-        const auto first = it.at;
-        it.next();
-        const pack x(term(first, ref_lane_scope())), y(term(it.at, ref_lane_scope()));
-        if (!ref_raise_packs(x, y, v, e)) {
-            ref_raise_all(x, it.width, v, e, nan);
-            ref_raise_all(y, it.width, v, e, nan);
-        }
-    }
-    for (; it.more() & !lost(); it.next())
-        ref_raise_all(pack(term(it.at, ref_lane_scope())), it.at.count, v, e, nan);
-    cached = true;
-    return largest(nan ? ref_nan() : v, e);
-}
-
-/* Of what each lane found. */
-template <class E> REF_FN ref_real<E, 1> ref_frame<E>::largest(double v, E e) const
-{
-#ifdef __CUDACC__
-    ref_group_max(lanes, v, e);
-#endif
-    ref_real<E, 1> y;
-    y.k = k;
-    y.v[0] = v;
-    y.f[0] = (E)v;
-    y.e[0] = e;
-    return y;
-}
-
-/*
- * A product in any order: the factors' relative errors, and lambda sqrt(n) u for multiplying. The
- * largest and the smallest partial product that some order meets are those of the factors over and
- * under 1. If the first overflows, nothing can be said; if the second is flushed, what follows is
- * the other factors times nothing.
- */
-template <class E>
-template <class F>
-REF_FN ref_real<E, 1> ref_frame<E>::product(ref_group_scope, long long n, const F &term)
-{
-    double v = 1, most = 1, least = 1, relative = 0;
-    for (ref_packs<E> it = packs(n); it.more() & !lost(); it.next()) {
-        ref_real<E, ref_packs<E>::width> x = term(it.at, ref_lane_scope());
-        for (int j = 0; j < it.at.count; j++) {
-            double size = ref_abs(x.v[j]);
-            v *= x.v[j];
-            most *= size > 1 ? size : 1.0;
-            least *= size < 1 ? size : 1.0;
-            relative += x.e[j] > 0 ? (double)x.e[j] / size : 0.0;
-        }
-    }
-#ifdef __CUDACC__
-    double none = 0;
-    v = ref_group_multiply(lanes, v);
-    most = ref_group_multiply(lanes, most);
-    least = ref_group_multiply(lanes, least);
-    ref_group_add_slowly(lanes, &relative, &none, &none);
-#endif
-    relative += (double)sum_unit * sqrt((double)n);
-    if (least < (double)k.tiny)
-        relative += 1;
-    ref_real<E, 1> y;
-    y.k = k;
-    y.v[0] = v;
-    y.f[0] = ref_shadow((E)v, k);
-    y.e[0] = (E)(ref_abs(v) * relative) + k.tiny;
-    if (!ref_finite(ref_shadow((E)most, k)))
-        y.e[0] = (E)ref_infinity();
-    return y;
-}
-
-/* Each lane for itself, over scalar indices; as wide as the term. */
-template <class E>
-template <class F>
-REF_FN auto ref_frame<E>::sum(ref_lane_scope, long long n, const F &term)
-{
-    typedef ref_same<decltype(term(0ll, ref_lane_scope()))> R;
-    R y(0.0);
-    E size[R::width] = {};
-    y.k = k;
-    n = space(n);
-    note_terms(n);
-    for (long long i = 0; i < n && !lost(); i++) {
-        R x(term(i, ref_lane_scope()));
-        REF_UNROLL
-        for (int j = 0; j < R::width; j++) {
-            y.v[j] += x.v[j];
-            y.e[j] += x.e[j];
-            size[j] += ref_abs(x.f[j]);
-        }
-    }
-    REF_UNROLL
-    for (int j = 0; j < R::width; j++) {
-        y.f[j] = ref_shadow((E)y.v[j], k);
-        y.e[j] += sum_share((double)n) * ref_shadow(size[j], k);
-    }
-    return y;
-}
-
-template <class E>
-template <class F>
-REF_FN auto ref_frame<E>::most(ref_lane_scope, long long n, const F &term)
-{
-    typedef ref_same<decltype(term(0ll, ref_lane_scope()))> R;
-    R y(-ref_infinity());
-    y.k = k;
-    REF_UNROLL
-    for (int j = 0; j < R::width; j++)
-        y.e[j] = 0;
-    n = space(n);
-    for (long long i = 0; i < n && !lost(); i++)
-        y = max(y, R(term(i, ref_lane_scope())));
-    return y;
-}
 
 #endif

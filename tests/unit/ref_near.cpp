@@ -1,5 +1,5 @@
 #include "ref_near.h"
-#include "refs/ref_function.h"
+#include "refs/ref_reduce.h"
 
 typedef ref_narrow<float, 1> loaded;
 typedef ref_number<float> number;
@@ -87,6 +87,36 @@ const near_formula near_formulas[] = {
     ROW(rmsnorm),        ROW(normalised),     ROW(layernorm),
     ROW(gelu),           ROW(gelu_tanh),      ROW(quotient)};
 const unsigned near_formula_count = sizeof(near_formulas) / sizeof(near_formulas[0]);
+
+static ref_call call_with(double lambda)
+{
+    ref_call call = {};
+    call.lambda = lambda;
+    call.unit_roundoff = 0x1p-24;
+    call.underflow = 0x1p-126;
+    call.pieces = 1;
+    return call;
+}
+
+/* Lane by lane, as a warp's. */
+void sums_of_powers(struct near_sums *out, const float *x, unsigned count, double m, double lambda)
+{
+    const ref_call call = call_with(lambda);
+    ref_verdict cold;
+    ref_hot<float> hot;
+    ref_frame<float> frame(call, &cold, &hot);
+    const number most = row_number(m);
+    auto term = [&](auto c, ref_lane_scope) { return exp(load(x[c.i]) - most); };
+    ref_real<float, 1> all = frame.sum(ref_group_scope(), count, term);
+    *out = {1, 0, 0, all.v[0], all.e[0]};
+    frame.lanes = 32;
+    for (frame.lane = 0; frame.lane < frame.lanes; frame.lane++) {
+        ref_real<float, 1> part;
+        out->near &= frame.near_sum(count, term, part);
+        out->sum += part.v[0];
+        out->error += part.e[0];
+    }
+}
 
 double exp_as_term(double x)
 {

@@ -253,6 +253,57 @@ static void test_near_is_a_number_where_it_matters(void **state)
 }
 
 /* Numbers that f32 cannot tell from 0 or from others are not taken for them. */
+/* A near sum and its error lie within those of the sum in f64. */
+static void test_near_sums_are_within_the_error(void **state)
+{
+    (void)state;
+    static const unsigned counts[] = {8, 32, 96, 1000, 4096, 16384};
+    static float x[16384];
+    unsigned seed = 7;
+    for (unsigned i = 0; i < 6 * 8; i++) {
+        unsigned count = counts[i % 6];
+        double spread = ldexp(1, (int)(i / 6)), most = -INFINITY;
+        for (unsigned c = 0; c < count; c++) {
+            seed = seed * 1664525 + 1013904223;
+            x[c] = (float)(spread * (seed * 0x1p-31 - 1));
+            most = fmax(most, x[c]);
+        }
+        struct near_sums y;
+        sums_of_powers(&y, x, count, most, 8);
+        assert_true(y.near);
+        assert_true(y.error > 0);
+        double off = fabs(y.sum - y.exact);
+        if (!(off + y.error <= y.exact_error) || !(off < 0x1p-18 * y.exact))
+            fail_msg("%u terms: %a and %a, in f64 %a and %a", count, y.sum, y.error, y.exact,
+                     y.exact_error);
+    }
+}
+
+/* Nor can one be had of more terms, where its own error would count, or of a term that is none. */
+static void test_near_sums_know_their_limits(void **state)
+{
+    (void)state;
+    static float x[16385];
+    struct near_sums y;
+    sums_of_powers(&y, x, 16384, 0, 8);
+    assert_true(y.near && y.sum == 16384);
+    sums_of_powers(&y, x, 16385, 0, 8);
+    assert_false(y.near);
+    sums_of_powers(&y, x, 64, 0, 8);
+    assert_true(y.near);
+    sums_of_powers(&y, x, 64, 0, 1); /* 8 roundings are allowed in all, and 6 are made */
+    assert_false(y.near);
+    x[5] = NAN;
+    sums_of_powers(&y, x, 64, 0, 8);
+    assert_true(y.near && isnan(y.sum));
+    x[5] = -INFINITY;
+    sums_of_powers(&y, x, 64, 0, 8);
+    assert_true(isnan(y.sum) || y.sum == 63);
+    x[5] = 100;
+    sums_of_powers(&y, x, 64, 0, 8);
+    assert_false(isfinite(y.sum) && y.sum < 1e38);
+}
+
 static void test_near_knows_its_limits(void **state)
 {
     (void)state;
@@ -290,6 +341,8 @@ int main(void)
         cmocka_unit_test(test_near_is_within_the_error),
         cmocka_unit_test(test_near_is_a_number_where_it_matters),
         cmocka_unit_test(test_near_knows_its_limits),
+        cmocka_unit_test(test_near_sums_are_within_the_error),
+        cmocka_unit_test(test_near_sums_know_their_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

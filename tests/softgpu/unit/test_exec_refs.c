@@ -274,20 +274,20 @@ static const struct special_case {
 };
 
 /* Rows of bf16 with the case's element in the second one. */
-static void set_special(uint16_t *x, uint16_t *y, const struct special_case *a)
+static void set_special(uint16_t *x, uint16_t *y, const struct special_case *a, unsigned cols)
 {
-    static double in[REF_COLS], out[REF_COLS];
+    static double in[REF_STRIDE], out[REF_STRIDE];
     const unsigned at = REF_STRIDE + 100;
     for (unsigned r = 0; r < REF_ROWS; r++) {
-        for (unsigned c = 0; c < REF_COLS; c++) {
+        for (unsigned c = 0; c < cols; c++) {
             uint16_t code = bf16_of((double)((r * 31 + c * 17) % 97) / 16 - 3);
             if (r * REF_STRIDE + c == at)
                 code = isnan(a->x) && signbit(a->x) ? 0xffff : bf16_of(a->x);
             x[r * REF_STRIDE + c] = code;
             in[c] = of_bf16(code);
         }
-        a->row(out, in, REF_COLS);
-        for (unsigned c = 0; c < REF_COLS; c++)
+        a->row(out, in, cols);
+        for (unsigned c = 0; c < cols; c++)
             y[r * REF_STRIDE + c] = bf16_of(out[c]);
     }
     const uint16_t poke[] = {[RIGHT] = y[at],
@@ -304,58 +304,66 @@ static void set_special(uint16_t *x, uint16_t *y, const struct special_case *a)
 
 /* (y - what is right) in ulps that bf16 has there, 0 for what is no number. */
 static void set_errors(double *error, const uint16_t *x, const uint16_t *y,
-                       const struct special_case *a)
+                       const struct special_case *a, unsigned cols)
 {
-    static double in[REF_COLS], out[REF_COLS];
+    static double in[REF_STRIDE], out[REF_STRIDE];
     for (unsigned r = 0; r < REF_ROWS; r++) {
-        for (unsigned c = 0; c < REF_COLS; c++)
+        for (unsigned c = 0; c < cols; c++)
             in[c] = of_bf16(x[r * REF_STRIDE + c]);
-        a->row(out, in, REF_COLS);
-        for (unsigned c = 0; c < REF_COLS; c++) {
+        a->row(out, in, cols);
+        for (unsigned c = 0; c < cols; c++) {
             double got = of_bf16(y[r * REF_STRIDE + c]);
             double ulps = out[c] == got ? 0 : ldexp(got - out[c], 7 - ilogb(out[c]));
-            error[r * REF_COLS + c] = isfinite(got) ? ulps : 0;
+            error[r * cols + c] = isfinite(got) ? ulps : 0;
         }
     }
 }
 
 /* The case's rows, judged by the kernel for bf16; `answers` has room for the parts of `blocks`. */
-static const struct ref_verdict *judge_special(const struct special_case *a, unsigned blocks,
-                                               double *out)
+static const struct ref_verdict *judge_special(const struct special_case *a, unsigned cols,
+                                               uint32_t group, unsigned blocks, double *out)
 {
     char name[64];
     snprintf(name, sizeof(name), "cuvet_ref_%s_bf16", a->kernel);
     open_kernel(name);
     uint64_t x = bench_area(65536), y = bench_area(65536), answers = bench_area(1 << 18);
-    set_special(bench_at(x), bench_at(y), a);
+    set_special(bench_at(x), bench_at(y), a, cols);
     struct ref_call call = rows_call(x, y, answers);
+    call.size[1] = cols;
+    call.group = group;
     call.scalar[0] = a->row == twice_row ? 2 : 1;
     call.tensor[1] = call.tensor[2];
     call.tensor[2] = (struct ref_tensor){0};
     for (unsigned t = 0; t < 2; t++) {
         call.tensor[t].dtype = DTYPE_BF16;
         call.tensor[t].bytes = REF_ROWS * REF_STRIDE * 2;
+        call.tensor[t].dim[1] = cols;
     }
     bench.launch.grid[0] = blocks;
     run_call(&call);
     if (out)
-        set_errors(out, bench_at(x), bench_at(y), a);
+        set_errors(out, bench_at(x), bench_at(y), a, cols);
     const struct ref_verdict *v = bench_at(answers);
-    assert_int_equal(v->checked, REF_ROWS * REF_COLS);
+    assert_int_equal(v->checked, REF_ROWS * cols);
     assert_int_equal(v->refused, 0);
     return v;
 }
 
+/* Rows of whole packs and others: of the first, sums are near ones at first. */
+static const unsigned special_cols[] = {REF_COLS, REF_STRIDE};
+
 static void a_pack_that_is_surely_right_is(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < sizeof(special_cases) / sizeof(special_cases[0]); i++) {
-        const struct special_case *a = &special_cases[i];
+    const unsigned cases = sizeof(special_cases) / sizeof(special_cases[0]);
+    for (unsigned i = 0; i < 2 * cases; i++) {
+        const struct special_case *a = &special_cases[i / 2];
         if (!open_file("refs.ptx"))
             skip();
-        const struct ref_verdict *v = judge_special(a, 3, NULL);
+        const struct ref_verdict *v =
+            judge_special(a, special_cols[i % 2], i / 2 % 2 ? REF_THREADS : 32, 3, NULL);
         if (v->violations != a->violations)
-            fail_msg("%s of %g, case %u: %llu violations", a->kernel, a->x, i,
+            fail_msg("%s of %g, case %u: %llu violations", a->kernel, a->x, i / 2,
                      (unsigned long long)v->violations);
     }
 }
@@ -368,22 +376,24 @@ static void figures_are_those_of_the_errors(void **state)
     static const struct special_case cases[] = {{"silu", silu_row, 1, RIGHT, 0},
                                                 {"silu", silu_row, 1, BEYOND, 1},
                                                 {"softmax", softmax_row, 1, RIGHT, 0},
+                                                {"softmax", softmax_row, 1, BEYOND, 1},
                                                 {"scale", twice_row, 1, RIGHT, 0}};
     static const unsigned blocks[] = {1, 7, 520};
-    for (unsigned i = 0; i < 4 * 3; i++) {
+    for (unsigned i = 0; i < 5 * 3 * 2; i++) {
         if (!open_file("refs.ptx"))
             skip();
-        double error[REF_ROWS * REF_COLS], square = 0, sum = 0;
-        const struct special_case *a = &cases[i / 3];
-        const struct ref_verdict *v = judge_special(a, blocks[i % 3], error);
-        for (unsigned k = 0; k < REF_ROWS * REF_COLS; k++) {
+        double error[REF_ROWS * REF_STRIDE], square = 0, sum = 0;
+        const struct special_case *a = &cases[i / 6];
+        const unsigned cols = special_cols[i % 2];
+        const struct ref_verdict *v = judge_special(a, cols, 32, blocks[i / 2 % 3], error);
+        for (unsigned k = 0; k < REF_ROWS * cols; k++) {
             square += error[k] * error[k];
             sum += error[k];
         }
         assert_int_equal(v->violations, a->violations);
-        assert_int_equal(v->measured, REF_ROWS * REF_COLS - a->violations);
+        assert_int_equal(v->measured, REF_ROWS * cols - a->violations);
         if (fabs(v->sum_square - square) > 0.002 * square + 1e-9 || fabs(v->sum_signed - sum) > 0.5)
-            fail_msg("%s, %u blocks: %g and %g, expected %g and %g", a->kernel, blocks[i % 3],
+            fail_msg("%s, %u blocks: %g and %g, expected %g and %g", a->kernel, blocks[i / 2 % 3],
                      v->sum_square, v->sum_signed, square, sum);
     }
 }
