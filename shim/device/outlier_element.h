@@ -14,6 +14,7 @@
 
 #ifdef __CUDACC__
 #define OUTLIER_FN         static __device__ __forceinline__
+#define OUTLIER_SELDOM     static __device__ __noinline__
 #define OUTLIER_LANE()     (threadIdx.x % 32)
 #define OUTLIER_LANES()    32
 #define OUTLIER_TOGETHER() __syncwarp()
@@ -24,6 +25,7 @@
 #include <stdbool.h>
 #include <string.h>
 #define OUTLIER_FN         static inline
+#define OUTLIER_SELDOM     static inline
 #define OUTLIER_LANE()     0u
 #define OUTLIER_LANES()    1
 #define OUTLIER_TOGETHER() (void)0
@@ -260,29 +262,73 @@ OUTLIER_FN uint32_t outlier_small_id_bin(int32_t value)
     return outlier_hash((uint32_t)value ^ (value < 0 ? of_ones : 0)) % OUTLIER_ID_BINS;
 }
 
+/* Elements that are not finite; the squares that f32 cannot hold, and the largest of their roots.
+ */
+struct outlier_odd {
+    double far;
+    float most;
+    uint32_t nans, infs;
+};
+
+/* Elements below the normal range, and the zeros among them. */
+struct outlier_small {
+    uint32_t all, zeros;
+};
+
 /* What one thread has seen of a float input. */
 struct outlier_tally {
     float square; /* of the piece under way */
-    double far;   /* squares that f32 could not hold */
     float sketch[OUTLIER_SKETCH];
     float most;
-    uint32_t count, nans, infs, small, zeros; /* small: below the normal range, zeros included */
+    uint32_t count;
+    struct outlier_odd odd;
+    struct outlier_small small;
 };
 
-/* Elements that are not finite, or have squares beyond f32. */
-OUTLIER_FN void outlier_take_slowly(struct outlier_tally *tally, const float *value, int count)
+enum { OUTLIER_SOME = 8 };
+
+struct outlier_some {
+    float value[OUTLIER_SOME];
+};
+
+/* Of `count` values; `rest` where there are less. */
+OUTLIER_FN struct outlier_some outlier_some_of(const float *value, int count, float rest)
 {
-    for (int i = 0; i < count; i++) {
-        float magnitude = fabsf(value[i]);
+    struct outlier_some some;
+    for (int i = 0; i < OUTLIER_SOME; i++)
+        some.value[i] = i < count ? value[i] : rest;
+    return some;
+}
+
+/*
+ * What is seldom to be added to a tally. Where it stood in line, in each of the places, the GPU
+ * would wait longer for the code between than for the data. All comes by value, so that nothing of
+ * a thread's need lie in memory.
+ */
+OUTLIER_SELDOM struct outlier_odd outlier_take_odd(struct outlier_odd odd, struct outlier_some some)
+{
+    for (int i = 0; i < OUTLIER_SOME; i++) {
+        float magnitude = fabsf(some.value[i]);
         if (!(magnitude >= 0)) {
-            tally->nans++;
+            odd.nans++;
         } else if (magnitude > 3.402823466e38f) {
-            tally->infs++;
+            odd.infs++;
         } else {
-            tally->far += (double)magnitude * magnitude;
-            tally->most = fmaxf(tally->most, magnitude);
+            odd.far += (double)magnitude * magnitude;
+            odd.most = fmaxf(odd.most, magnitude);
         }
     }
+    return odd;
+}
+
+OUTLIER_SELDOM struct outlier_small outlier_take_small(struct outlier_small small,
+                                                       struct outlier_some some, float tiny)
+{
+    for (int i = 0; i < OUTLIER_SOME; i++) {
+        small.all += fabsf(some.value[i]) < tiny;
+        small.zeros += some.value[i] == 0;
+    }
+    return small;
 }
 
 /* `count` neighbours, 1 or an even number, in the 16-byte unit (or the element) number `column` of
@@ -302,15 +348,15 @@ OUTLIER_FN void outlier_take(struct outlier_tally *tally, const float *value, in
         odd += value[i + 1];
     }
     if (OUTLIER_RARE(least < tiny)) {
-        for (int i = 0; i < count; i++) {
-            tally->small += fabsf(value[i]) < tiny;
-            tally->zeros += value[i] == 0;
-        }
+        for (int i = 0; i < count; i += OUTLIER_SOME)
+            tally->small =
+                outlier_take_small(tally->small, outlier_some_of(value + i, count - i, 1), tiny);
     }
     tally->count += (uint32_t)count;
     if (OUTLIER_RARE(
             !(square < 1e34f))) { /* a piece of such units stays far below the end of f32 */
-        outlier_take_slowly(tally, value, count);
+        for (int i = 0; i < count; i += OUTLIER_SOME)
+            tally->odd = outlier_take_odd(tally->odd, outlier_some_of(value + i, count - i, 0));
         return;
     }
     uint32_t hash = outlier_hash(column);

@@ -160,14 +160,16 @@ struct float_look {
 static __device__ __forceinline__ void keep_warp(block_sums *block, const float_look &look)
 {
     const outlier_tally &tally = look.tally;
+    const outlier_odd &odd = tally.odd;
     uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    uint32_t odd = 0, small = 0;
-    float far = 0, most = outlier_most(tally.most), sketch = warp_sums(tally.sketch);
-    if (__any_sync(~0u, tally.small))
-        small = outlier_count(tally.small << 16 | tally.zeros);
-    if (__any_sync(~0u, tally.far != 0 || tally.nans + tally.infs)) {
-        odd = outlier_count(tally.nans << 16 | tally.infs);
-        far = outlier_total((float)(tally.far * 0x1p-160));
+    uint32_t classes = 0, small = 0; /* two counts each */
+    float far = 0, most = outlier_most(fmaxf(tally.most, odd.most)),
+          sketch = warp_sums(tally.sketch);
+    if (__any_sync(~0u, tally.small.all))
+        small = outlier_count(tally.small.all << 16 | tally.small.zeros);
+    if (__any_sync(~0u, odd.far != 0 || odd.nans + odd.infs)) {
+        classes = outlier_count(odd.nans << 16 | odd.infs);
+        far = outlier_total((float)(odd.far * 0x1p-160));
     }
     if (lane % 8 == 0)
         block->warp[LINE_SKETCH + lane / 8][warp] = outlier_bits(sketch);
@@ -176,8 +178,8 @@ static __device__ __forceinline__ void keep_warp(block_sums *block, const float_
     block->warp[LINE_SQUARE][warp] = outlier_bits(look.square);
     block->warp[LINE_FAR][warp] = outlier_bits(far);
     block->warp[LINE_COUNT][warp] = look.elements;
-    block->warp[LINE_COUNT + 1][warp] = odd >> 16;
-    block->warp[LINE_COUNT + 2][warp] = odd & 0xffff;
+    block->warp[LINE_COUNT + 1][warp] = classes >> 16;
+    block->warp[LINE_COUNT + 2][warp] = classes & 0xffff;
     block->warp[LINE_COUNT + 3][warp] = small & 0xffff;
     block->warp[LINE_COUNT + 4][warp] = (small >> 16) - (small & 0xffff);
     block->warp[LINE_MOST][warp] = outlier_bits(most);

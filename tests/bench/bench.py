@@ -273,6 +273,8 @@ def bench_steps(args, kinds):
                  for p in args.samples for subset in args.subsets]
     variants += [Variant("p = 0.5, " + b, CUVET_CONFIG=config, CUVET_SAMPLE="0.5", CUVET_BUDGET=b)
                  for b in args.budgets]
+    variants += [Variant("p = 0, all looked at", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0",
+                         CUVET_BUDGET="off")]
     argv = [sys.executable, os.path.join(HERE, "step.py")] + kinds
     results, counts = interleave(args, variants, args.rounds, argv)
     titles = {"prefill": "step: 4096 tokens, ten steps between waits",

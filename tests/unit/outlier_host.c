@@ -33,15 +33,16 @@ static void take_ids(const struct outlier_input *input, const char *row, uint64_
 static void merge(struct outlier_sums *sums, const struct outlier_tally *tally, uint64_t elements)
 {
     float hottest = tally->square / (float)elements;
-    sums->square += (double)tally->square + tally->far;
+    sums->square += (double)tally->square + tally->odd.far;
     for (int i = 0; i < OUTLIER_SKETCH; i++)
         sums->sketch[i] += tally->sketch[i];
     sums->count += tally->count;
-    sums->nans += tally->nans;
-    sums->infs += tally->infs;
-    sums->zeros += tally->zeros;
-    sums->subnormals += tally->small - tally->zeros;
-    sums->most = outlier_bits(fmaxf(outlier_float(sums->most), tally->most));
+    sums->nans += tally->odd.nans;
+    sums->infs += tally->odd.infs;
+    sums->zeros += tally->small.zeros;
+    sums->subnormals += tally->small.all - tally->small.zeros;
+    sums->most =
+        outlier_bits(fmaxf(fmaxf(outlier_float(sums->most), tally->most), tally->odd.most));
     sums->hottest = outlier_bits(fmaxf(outlier_float(sums->hottest), hottest));
 }
 
