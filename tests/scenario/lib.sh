@@ -25,7 +25,7 @@ done
 [ -n "${SCENARIO_REPORT:-}" ] && export SOFTGPU_REPORT=$SCENARIO_REPORT/%p
 export ASAN_OPTIONS=exitcode=97:detect_leaks=0:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=exitcode=97:report_thread_leaks=0
+export TSAN_OPTIONS=exitcode=97:report_thread_leaks=0:suppressions=$here/tsan.suppressions
 
 # What every run under cuvet has, unless its scenario says otherwise: all launches are checked.
 # An exit may wait for checks half the time that the scenario has.
