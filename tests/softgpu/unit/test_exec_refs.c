@@ -319,19 +319,15 @@ static void set_errors(double *error, const uint16_t *x, const uint16_t *y,
     }
 }
 
-/* The case's rows, judged by the kernel for bf16; `answers` has room for the parts of `blocks`. */
-static const struct ref_verdict *judge_special(const struct special_case *a, unsigned cols,
-                                               uint32_t group, unsigned blocks, double *out)
+/* Rows of bf16, judged by a kernel; `answers` has room for the parts of all blocks. */
+static const struct ref_verdict *judge_rows(uint64_t x, uint64_t y, unsigned cols, uint32_t group,
+                                            double scalar)
 {
-    char name[64];
-    snprintf(name, sizeof(name), "cuvet_ref_%s_bf16", a->kernel);
-    open_kernel(name);
-    uint64_t x = bench_area(65536), y = bench_area(65536), answers = bench_area(1 << 18);
-    set_special(bench_at(x), bench_at(y), a, cols);
+    uint64_t answers = bench_area(1 << 18);
     struct ref_call call = rows_call(x, y, answers);
     call.size[1] = cols;
     call.group = group;
-    call.scalar[0] = a->row == twice_row ? 2 : 1;
+    call.scalar[0] = scalar;
     call.tensor[1] = call.tensor[2];
     call.tensor[2] = (struct ref_tensor){0};
     for (unsigned t = 0; t < 2; t++) {
@@ -339,14 +335,54 @@ static const struct ref_verdict *judge_special(const struct special_case *a, uns
         call.tensor[t].bytes = REF_ROWS * REF_STRIDE * 2;
         call.tensor[t].dim[1] = cols;
     }
-    bench.launch.grid[0] = blocks;
     run_call(&call);
-    if (out)
-        set_errors(out, bench_at(x), bench_at(y), a, cols);
     const struct ref_verdict *v = bench_at(answers);
     assert_int_equal(v->checked, REF_ROWS * cols);
     assert_int_equal(v->refused, 0);
     return v;
+}
+
+/* The case's rows, judged by the kernel for bf16. */
+static const struct ref_verdict *judge_special(const struct special_case *a, unsigned cols,
+                                               uint32_t group, unsigned blocks, double *out)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "cuvet_ref_%s_bf16", a->kernel);
+    open_kernel(name);
+    uint64_t x = bench_area(65536), y = bench_area(65536);
+    set_special(bench_at(x), bench_at(y), a, cols);
+    bench.launch.grid[0] = blocks;
+    const struct ref_verdict *v = judge_rows(x, y, cols, group, a->row == twice_row ? 2 : 1);
+    if (out)
+        set_errors(out, bench_at(x), bench_at(y), a, cols);
+    return v;
+}
+
+/* A kernel whose last lanes have no element counts them as zeros: their e^x is added up too. */
+static void what_lies_behind_a_row_is_no_part_of_it(void **state)
+{
+    (void)state;
+    static double in[REF_STRIDE], out[REF_STRIDE];
+    for (unsigned wrong = 0; wrong < 2; wrong++) {
+        if (!open_file("refs.ptx"))
+            skip();
+        open_kernel("cuvet_ref_softmax_bf16");
+        uint64_t x = bench_area(65536), y = bench_area(65536);
+        uint16_t *from = bench_at(x), *to = bench_at(y);
+        for (unsigned r = 0; r < REF_ROWS; r++) {
+            for (unsigned c = 0; c < REF_STRIDE; c++) {
+                in[c] = c < REF_COLS ? (r * 31 + c * 17) % 97 / 16.0 - 3 : 0;
+                from[r * REF_STRIDE + c] = bf16_of(in[c]);
+                in[c] = of_bf16(from[r * REF_STRIDE + c]);
+            }
+            softmax_row(out, in, wrong ? REF_STRIDE : REF_COLS);
+            for (unsigned c = 0; c < REF_COLS; c++)
+                to[r * REF_STRIDE + c] = bf16_of(out[c]);
+        }
+        bench.launch.grid[0] = 3;
+        const struct ref_verdict *v = judge_rows(x, y, REF_COLS, 32, 1);
+        assert_true(wrong ? v->violations > v->checked / 20 : v->violations == 0);
+    }
 }
 
 /* Rows of whole packs and others: of the first, sums are near ones at first. */
@@ -542,6 +578,7 @@ int main(void)
         cmocka_unit_test(a_number_of_a_row_may_be_finer_than_the_row),
         cmocka_unit_test(a_pack_that_is_surely_right_is),
         cmocka_unit_test(figures_are_those_of_the_errors),
+        cmocka_unit_test(what_lies_behind_a_row_is_no_part_of_it),
         cmocka_unit_test(calls_of_one_launch_are_judged_apart),
         cmocka_unit_test(blocks_are_decoded),
         cmocka_unit_test(groups_have_their_scales),
