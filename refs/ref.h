@@ -276,9 +276,10 @@ template <class E, int D, int RANK> struct ref_out {
           judging(ref_judging<E, D>(frame_.call, t_, hot)), before(frame_, t_),
           after(frame_, t_, t_.got, hot)
     {
-        /* Of one number a row; under a rule that knows no errors. */
+        /* Sums in f32 are too coarse for a result a row, which may be f32 itself, and useless under
+         * a rule that knows no error bound. */
         if (given && (RANK == 1 || t.rule == RULE_CLOSE))
-            frame.rounds.fine = true;
+            frame.rounds.exact_only = true;
     }
 
     template <class... I> REF_FN auto operator()(I... index) const

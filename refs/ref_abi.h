@@ -187,8 +187,8 @@ struct ref_call {
  * each other. The launch has as many blocks as its calls together; ref_batch_add (ref_batch.h)
  * deals them out. Calls know nothing of each other.
  *
- * Parameters hold a GPU up before it begins, 5 us where there is room for all calls among them. So
- * one call comes with the launch, and several come in device memory.
+ * The GPU takes in parameters before a kernel begins, and room for all calls among them would delay
+ * each launch by 3 to 5 us. So a single call is a parameter, and several are in device memory.
  */
 struct ref_batch {
     uint32_t calls, blocks;      /* of the launch */

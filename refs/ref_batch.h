@@ -21,9 +21,9 @@ static inline struct ref_call *ref_batch_add(struct ref_batch *batch, struct ref
     return own;
 }
 
-/* When all calls are added: the bytes of `calls` that the launcher copies to `there`, in device
- * memory, before the kernel begins; 0 where they come with the launch, and nothing is read
- * there. */
+/* When all calls are added. Returns how many bytes of `calls` the launcher has to copy to `there`,
+ * in device memory, before it launches the kernel: 0 for a single call, which is in the batch
+ * itself. */
 static inline uint64_t ref_batch_close(struct ref_batch *batch, const struct ref_call *calls,
                                        uint64_t there)
 {

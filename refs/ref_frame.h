@@ -24,16 +24,16 @@ template <class E> struct ref_sums {
 };
 
 /*
- * Rounds of a row, in special kernels for f16 and bf16. In the first one sums are near ones
- * (ref_frame::near_sum), and so wanted by nobody who does not find his element right by them: a row
- * with such an element has a second round, and what was counted of it in the first is forgotten.
+ * A row may be judged in two rounds, in special kernels for f16 and bf16. In the first its sums are
+ * taken in f32 (ref_frame::near_sum). If all elements are right by those, that is the verdict. Else
+ * the figures of the round are put back, and the row is judged again with its sums in f64.
  */
 template <class E> struct ref_rounds {
-    bool fine;   /* there is a result whose judgement asks for sums in f64 at once */
-    bool wanted; /* two of them */
-    bool near;   /* this is a first one, and it has a near sum */
-    bool doubt;  /* of this thread: an element was left to the second */
-    ref_hot<E> before;
+    bool exact_only;   /* an output wants its sums in f64 at once: there are no first rounds */
+    bool wanted;       /* the next row begins with a first round */
+    bool near;         /* this is a first round, and a sum was taken in f32 */
+    bool doubt;        /* in it this thread met an element that is not right by that */
+    ref_hot<E> before; /* the figures when the row began */
 };
 
 /* --------------------------------------------------------------------- one reference */
@@ -60,7 +60,7 @@ template <class E> struct ref_frame : ref_dealer<E> {
         : ref_dealer<E>(call_, figures), cold(cold_), ahead(0), cached(false), dims(0), terms(0),
           masked(false), sane(true)
     {
-        rounds.fine = rounds.wanted = rounds.near = rounds.doubt = false;
+        rounds.exact_only = rounds.wanted = rounds.near = rounds.doubt = false;
         double u = call.unit_roundoff + 1.1102230246251565e-16, rho = call.input_roundoff;
         k.u = (E)u;
         k.u1 = (E)(u + rho);
@@ -118,8 +118,8 @@ template <class E> struct ref_frame : ref_dealer<E> {
         return true;
     }
 
-    /* Whether an item of ROW has had its last round. One that has had two says that first ones are
-     * in vain here. */
+    /* Whether an item of ROW has had its last round. Behind one that needed two there are no more
+     * first rounds: where one row is wrong or full of NaN, others will be. */
     REF_FN bool ended()
     {
         if (!rounds.near)
@@ -129,7 +129,8 @@ template <class E> struct ref_frame : ref_dealer<E> {
         if (!(lanes == 32 ? __any_sync(0xffffffffu, rounds.doubt) : __syncthreads_or(rounds.doubt)))
             return true;
 #endif
-        /* Others know of the largest errors, and will not tell them again. */
+        /* The largest errors stay: the block knows them (ref_block_peaks), and so the second round
+         * would not raise them again. */
         rounds.before.max_abs = hot.max_abs;
         rounds.before.max_rel = hot.max_rel;
         rounds.before.max_ratio = hot.max_ratio;
@@ -143,10 +144,10 @@ template <class E> struct ref_frame : ref_dealer<E> {
         terms = n > terms ? n : terms;
     }
 
-    /* For a kernel of dtype D where the items may have two rounds. */
+    /* The items of ROW, in a kernel of dtype D. */
     template <int D> REF_FN ref_items rows(long long n)
     {
-        rounds.wanted = sizeof(E) == 4 && ref_coarse(D) && !rounds.fine && !call.store;
+        rounds.wanted = sizeof(E) == 4 && ref_coarse(D) && !rounds.exact_only && !call.store;
         return items(n);
     }
 

@@ -206,9 +206,9 @@ template <class E> REF_FN E ref_frame<E>::sum_share(double n) const
 }
 
 /*
- * The sum of powers of e as a kernel in f32 may have it; false: it cannot be had, or is in vain,
- * for the rest of a row that is less than a pack is left to the second round. (Sums of other terms
- * take no longer in f64.)
+ * The sum of powers of e as a kernel in f32 may have it. False, and nothing done, where that would
+ * be too coarse: of too many terms, or with too little error allowed. Or in vain: the rest of a row
+ * that is less than a pack goes to the second round anyway. Other sums are as quick in f64.
  *
  * What its terms are off by, being near(), is part of the sum's error e = share S + sum of theirs.
  * What it is off by itself, 2^-24 S for each addition on the longest way to it, is taken from e,

@@ -262,8 +262,7 @@ OUTLIER_FN uint32_t outlier_small_id_bin(int32_t value)
     return outlier_hash((uint32_t)value ^ (value < 0 ? of_ones : 0)) % OUTLIER_ID_BINS;
 }
 
-/* Elements that are not finite; the squares that f32 cannot hold, and the largest of their roots.
- */
+/* Elements that are not finite, or in a unit whose sum of squares is beyond f32. */
 struct outlier_odd {
     double far;
     float most;
@@ -291,7 +290,7 @@ struct outlier_some {
     float value[OUTLIER_SOME];
 };
 
-/* Of `count` values; `rest` where there are less. */
+/* The first of `count` values; `rest` fills up where there are fewer. */
 OUTLIER_FN struct outlier_some outlier_some_of(const float *value, int count, float rest)
 {
     struct outlier_some some;
@@ -301,9 +300,9 @@ OUTLIER_FN struct outlier_some outlier_some_of(const float *value, int count, fl
 }
 
 /*
- * What is seldom to be added to a tally. Where it stood in line, in each of the places, the GPU
- * would wait longer for the code between than for the data. All comes by value, so that nothing of
- * a thread's need lie in memory.
+ * The rare parts of a tally are functions that are not inlined: in line they would stand between
+ * the code that every look runs, and behind other kernels a look waits for its code to come from
+ * memory. All is passed by value, which keeps a thread's tally in registers.
  */
 OUTLIER_SELDOM struct outlier_odd outlier_take_odd(struct outlier_odd odd, struct outlier_some some)
 {

@@ -162,7 +162,7 @@ static __device__ __forceinline__ void keep_warp(block_sums *block, const float_
     const outlier_tally &tally = look.tally;
     const outlier_odd &odd = tally.odd;
     uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    uint32_t classes = 0, small = 0; /* two counts each */
+    uint32_t classes = 0, small = 0; /* NaNs and Infs; all and zeros: a count in each half */
     float far = 0, most = outlier_most(fmaxf(tally.most, odd.most)),
           sketch = warp_sums(tally.sketch);
     if (__any_sync(~0u, tally.small.all))

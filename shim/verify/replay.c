@@ -137,19 +137,17 @@ static void add_call(struct side *side, struct ref_batch *launch, struct ref_cal
     own->ticket = (uint32_t *)(uintptr_t)lane->ticket;
 }
 
-/* `calls` is left alone until the kernel has answered. */
+/* Of several calls `calls` is pinned, and left alone until the kernel has answered; `there` is
+ * their place on the device. */
 static enum status launch(struct side *side, const struct side_reference *reference,
                           struct ref_batch *batch, const struct ref_call *calls, CUdeviceptr there,
                           struct error *err)
 {
     void *params[] = {batch};
     uint64_t bytes = ref_batch_close(batch, calls, there);
-    enum status status = STATUS_OK;
-    if (bytes)
-        status = cuda_check(err, cuda.cuMemcpyHtoDAsync(there, calls, bytes, side->stream),
-                            "cuMemcpyHtoDAsync");
-    if (status)
-        return status;
+    if (bytes && cuda_check(err, cuda.cuMemcpyHtoDAsync(there, calls, bytes, side->stream),
+                            "cuMemcpyHtoDAsync"))
+        return STATUS_DRIVER;
     return cuda_check(err,
                       cuda.cuLaunchKernel(reference->function, batch->blocks, 1, 1, REF_THREADS, 1,
                                           1, 0, side->stream, params, NULL),

@@ -40,10 +40,10 @@ enum { SIDE_BATCHES = 2 };
 
 /* One check whose reference is under way. Owned by the collector. */
 struct lane {
-    struct check *check;    /* NULL: idle */
-    CUdeviceptr partial;    /* the batch's, as are the next two */
-    struct ref_call *calls; /* of one launch, pinned; there on the device */
-    CUdeviceptr calls_device;
+    struct check *check;      /* NULL: idle */
+    CUdeviceptr partial;      /* the batch's, as are the next two */
+    struct ref_call *calls;   /* pinned: the calls of a launch, where there are several ... */
+    CUdeviceptr calls_device; /* ... and their copy on the device */
     CUdeviceptr ticket;
     struct ref_verdict *answer; /* pinned; the device sees it at answer_device */
     CUdeviceptr answer_device;

@@ -252,7 +252,6 @@ static void test_near_is_a_number_where_it_matters(void **state)
     }
 }
 
-/* Numbers that f32 cannot tell from 0 or from others are not taken for them. */
 /* A near sum and its error lie within those of the sum in f64. */
 static void test_near_sums_are_within_the_error(void **state)
 {
@@ -304,6 +303,7 @@ static void test_near_sums_know_their_limits(void **state)
     assert_false(isfinite(y.sum) && y.sum < 1e38);
 }
 
+/* Numbers that f32 cannot tell from 0 or from others are not taken for them. */
 static void test_near_knows_its_limits(void **state)
 {
     (void)state;
