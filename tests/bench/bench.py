@@ -32,6 +32,10 @@ def run(argv, extra):
     env = {k: v for k, v in os.environ.items()
            if not k.startswith("CUVET_") and k not in ("LD_PRELOAD", "CUDA_INJECTION64_PATH")}
     env.update(extra, PYTHONDONTWRITEBYTECODE="1")
+    for name in ("LD_PRELOAD", "CUDA_INJECTION64_PATH"):
+        # The loader and the driver go on without: all variants would be measured as "bare".
+        if name in env and not os.path.exists(env[name]):
+            sys.exit("bench: no %s, which %s names: `make bench` builds it" % (env[name], name))
     done = subprocess.run(argv, env=env, cwd=HERE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=LIMIT_S)
     if done.returncode:
