@@ -33,7 +33,6 @@ enum { PATIENCE_NS = 100000 };
 struct judgement {
     bool judges;                   /* this block */
     uint32_t began;                /* the lower word of %globaltimer */
-    uint32_t seen[OUTLIER_INPUTS]; /* lock_entry's */
     int32_t ahead[OUTLIER_INPUTS]; /* outlier_renew's */
     outlier_entry entry[OUTLIER_INPUTS];
     outlier_ready ready[OUTLIER_INPUTS];
@@ -104,9 +103,10 @@ static __device__ __forceinline__ void find_judge(const Call &call, judgement *a
 }
 
 /* The judge's clerk, as long as the others read and wait for lines: what follows from the entries
- * alone. */
+ * alone. Lane i returns lock_entry's version of input i, which nobody waits for before it learns.
+ */
 template <class Call>
-static __device__ __forceinline__ void get_ready(const Call &call, judgement *all)
+static __device__ __forceinline__ uint32_t get_ready(const Call &call, judgement *all)
 {
     uint32_t lane = threadIdx.x % 32, inputs = inputs_of(call), seen = 0;
     if (lane < inputs)
@@ -118,8 +118,7 @@ static __device__ __forceinline__ void get_ready(const Call &call, judgement *al
         if (lane == 0)
             all->ahead[i] = ahead;
     }
-    if (lane < inputs)
-        all->seen[lane] = seen;
+    return seen;
 }
 
 static __device__ void store_entry(outlier_entry *to, const outlier_entry &from)
@@ -135,13 +134,13 @@ static __device__ void store_entry(outlier_entry *to, const outlier_entry &from)
 /* The clerk, beside the decision. Without a fence before the version says
  * that all is there, a launch in another stream may see some words as they were before: each is a
  * value that the statistic had. That would not do where the entry has begun a new epoch. */
-template <class Call> static __device__ void learn(const Call &call, judgement *all)
+template <class Call> static __device__ void learn(const Call &call, judgement *all, uint32_t seen)
 {
 #pragma unroll 1
     for (uint32_t i = 0; i < inputs_of(call); i++) {
         const outlier_input &input = call.input[i];
         outlier_entry *entry = &all->entry[i];
-        if (all->seen[i] != entry->version)
+        if (__shfl_sync(~0u, seen, i) != entry->version)
             continue;
         if (all->ahead[i] >= 0) {
             outlier_learn(entry, &all->ready[i], input.integer, all->finding[i]);
@@ -261,10 +260,11 @@ static __device__ __forceinline__ void find(const Call &call, judgement *all, ui
     __syncwarp();
 }
 
-/* All threads of the judge; `line` is its own. True when there is something to copy. */
+/* All threads of the judge; `line` is its own, `seen` the clerk's. True when there is something to
+ * copy. */
 template <class Call>
 static __device__ bool judge(const Call &call, judgement *all, const block_sums &block,
-                             uint64_t line)
+                             uint64_t line, uint32_t seen)
 {
     __shared__ bool copies;
     bool looks = threadIdx.x < OUTLIER_THREADS;
@@ -282,7 +282,7 @@ static __device__ bool judge(const Call &call, judgement *all, const block_sums 
         copies = conclude(call, *all);
     OUTLIER_PHASE(4);
     if (!looks)
-        learn(call, all);
+        learn(call, all, seen);
     __syncthreads();
     OUTLIER_PHASE(5);
     return copies;
@@ -390,7 +390,7 @@ template <class Call> static __device__ bool run_look(const Call &call)
 {
     __shared__ block_sums block;
     __shared__ judgement all;
-    uint32_t i = 0;
+    uint32_t i = 0, seen = 0;
     uint64_t line = 0;
     while (i + 1 < inputs_of(call) && blockIdx.x >= call.input[i + 1].first_block)
         i++;
@@ -410,13 +410,13 @@ template <class Call> static __device__ bool run_look(const Call &call)
         find_judge(call, &all);
         leave_lookers();
         if (all.judges)
-            get_ready(call, &all);
+            seen = get_ready(call, &all);
     }
     OUTLIER_PHASE(1);
     if (threadIdx.x < 32)
         line = make_line(block, input.integer, all.began);
     if (all.judges)
-        return judge(call, &all, block, line);
+        return judge(call, &all, block, line, seen);
     give_lines(input, call.outlier.slot, block, line, line_tag(call.header.sequence));
     return wait_for_word(call.outlier.slot, call.header.sequence);
 }

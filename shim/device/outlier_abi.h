@@ -69,13 +69,13 @@ enum {
 
 /* What was seen of one input of one launch. All zero at first, so that zeroed memory begins. */
 struct outlier_sums {
-    double square; /* over the finite elements, as are the following */
+    float square, far; /* over the finite elements, as are the following; far: of those whose
+                        * squares are near the end of f32, or beyond, * 2^-160 */
     float sketch[OUTLIER_SKETCH];
     uint32_t count, nans, infs, zeros, subnormals; /* elements; the zeros are no subnormals */
     /* The bits of the largest |x|; of the largest mean square of a piece. Index inputs:
      * outlier_rank of the largest index, and that of the smallest, inverted. */
     uint32_t most, hottest;
-    uint32_t reserved;
     uint32_t bin[OUTLIER_ID_BINS]; /* floats: the first OUTLIER_BINS */
 };
 
@@ -121,8 +121,8 @@ struct outlier_answer {
  * What one block found, for the block that judges: each word says by itself that it has come, so
  * nothing is fenced and nothing is cleared. The upper OUTLIER_TAG_BITS are the sequence's lower
  * ones, the rest is what LINE_... says: a float, a count, or two counts of half as many bits. A
- * block of an index input has OUTLIER_ID_LINES: the first is like the others, but for its bins,
- * which are behind it, two a word.
+ * block of an index input has OUTLIER_ID_LINES: one is like the others, but for its bins, which are
+ * behind those of all blocks, two a word.
  */
 enum outlier_line_word {
     LINE_SQUARE,                               /* float sums */

@@ -4,11 +4,13 @@
  *
  * Code for a warp (GPU: lanes = 32) or for one caller (host: lanes = 1): OUTLIER_EACH gives each
  * lane its share, outlier_most and outlier_total put the shares together, OUTLIER_TOGETHER lets all
- * lanes see what each wrote.
+ * lanes see what each wrote. OUTLIER_FEW is OUTLIER_EACH of 32 at most, in code without a branch:
+ * lanes to spare do once more what the last one does, so they may only write what it writes.
  */
 #ifndef DEVICE_OUTLIER_ELEMENT_H
 #define DEVICE_OUTLIER_ELEMENT_H
 
+#include <stddef.h>
 #include "device/outlier_abi.h"
 #include "refs/ref_abi.h"
 
@@ -20,17 +22,21 @@
 #define OUTLIER_TOGETHER() __syncwarp()
 #define OUTLIER_ONES(x)    (uint32_t) __popc(x)
 #define OUTLIER_RARE(x)    __builtin_expect(x, 0)
+#define OUTLIER_FEW(i, from, end)                                                                  \
+    for (uint32_t i = min((from) + OUTLIER_LANE(), (uint32_t)(end)-1), once = 1; once; once = 0)
 #else
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-#define OUTLIER_FN         static inline
-#define OUTLIER_SELDOM     static inline
-#define OUTLIER_LANE()     0u
-#define OUTLIER_LANES()    1
-#define OUTLIER_TOGETHER() (void)0
-#define OUTLIER_ONES(x)    (uint32_t) __builtin_popcount(x)
-#define OUTLIER_RARE(x)    __builtin_expect(x, 0)
+#define OUTLIER_FN                static inline
+#define OUTLIER_SELDOM            static inline
+#define OUTLIER_LANE()            0u
+#define OUTLIER_LANES()           1
+#define OUTLIER_TOGETHER()        (void)0
+#define OUTLIER_ONES(x)           (uint32_t) __builtin_popcount(x)
+#define OUTLIER_RARE(x)           __builtin_expect(x, 0)
+#define OUTLIER_FEW(i, from, end) OUTLIER_EACH(i, from, end)
 #endif
 
 #define OUTLIER_EACH(i, from, end)                                                                 \
@@ -98,36 +104,34 @@ OUTLIER_FN float outlier_total(float value)
 
 /*
  * The GPU's own functions where 2^-21 of a value does for a statistic: exact ones take several
- * times as long, one after another.
+ * times as long, one after another. They take subnormal numbers for 0.
  */
-OUTLIER_FN float outlier_inverse(float x)
-{
 #ifdef __CUDA_ARCH__
-    return __fdividef(1, x);
+#define OUTLIER_FUNCTION(name, instruction, host)                                                  \
+    OUTLIER_FN float name(float x)                                                                 \
+    {                                                                                              \
+        float value;                                                                               \
+        asm(instruction ".approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(x));                         \
+        return value;                                                                              \
+    }
 #else
-    return 1 / x;
+#define OUTLIER_FUNCTION(name, instruction, host)                                                  \
+    OUTLIER_FN float name(float x)                                                                 \
+    {                                                                                              \
+        return host;                                                                               \
+    }
 #endif
-}
+OUTLIER_FUNCTION(outlier_inverse, "rcp", 1 / x)
+OUTLIER_FUNCTION(outlier_sqrt, "sqrt", sqrtf(x))
+OUTLIER_FUNCTION(outlier_exp2, "ex2", exp2f(x))
+OUTLIER_FUNCTION(outlier_normal_log2, "lg2", log2f(x))
 
-OUTLIER_FN float outlier_sqrt(float x)
-{
-#ifdef __CUDA_ARCH__
-    float root;
-    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
-    return root;
-#else
-    return sqrtf(x);
-#endif
-}
-
-/* 0 counts as about the smallest square of an f32. */
+/* Of subnormal numbers, too; 0 counts as about the smallest square of an f32. */
 OUTLIER_FN float outlier_log2(float x)
 {
-#ifdef __CUDA_ARCH__
-    return fmaxf(__log2f(x), -300);
-#else
-    return fmaxf(log2f(x), -300);
-#endif
+    int tiny = x < 0x1p-100f;
+    float value = outlier_normal_log2(x * (tiny ? 0x1p60f : 1.0f));
+    return fmaxf(value - (tiny ? 60.0f : 0.0f), -300);
 }
 
 /* A hash of 32 bits with good low bits (the finaliser of MurmurHash3). */

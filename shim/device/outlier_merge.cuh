@@ -27,11 +27,18 @@ static __device__ bool has_come(uint64_t word, uint64_t tag)
     return (word ^ tag) >> (64 - OUTLIER_TAG_BITS) == 0;
 }
 
-/* The first line of a block of the input. */
-static __device__ uint32_t first_line(const outlier_input &input, uint32_t block)
+/* The number of a block among those of the input; the judge's may be none of them. */
+static __device__ __forceinline__ uint32_t own_index(const outlier_input &input)
 {
-    uint32_t index = block - input.first_block;
-    return input.first_line + (input.integer ? index * OUTLIER_ID_LINES : index);
+    return blockIdx.x - input.first_block;
+}
+
+/* The lines of an index input's block that hold its bins. */
+template <class Slot>
+static __device__ __forceinline__ auto id_lines(const outlier_input &input, Slot *slot,
+                                                uint32_t index)
+{
+    return slot->line[input.first_line + input.blocks + index * (OUTLIER_ID_LINES - 1)];
 }
 
 /* Words that are added up as floats; words of which the largest counts; the others are counts. */
@@ -70,95 +77,142 @@ static __device__ uint64_t pack_bins(const block_sums &block, uint32_t pair)
     return (uint64_t)block.bin[2 * pair + 1] << LINE_HALF | block.bin[2 * pair];
 }
 
-/* One warp: this block's first line, a word a lane, without its tag. */
+/* One warp: this block's first line, a word a lane, without its tag. Choices instead of branches,
+ * as the lanes would take all of them. */
 static __device__ uint64_t make_line(const block_sums &block, bool integer, uint32_t began)
 {
-    uint32_t word = threadIdx.x % 32;
+    uint32_t word = threadIdx.x % 32, summed = min(word, LINE_BEGAN - 1);
+    bool has_bins = word >= LINE_BINS && word < LINE_END && !integer;
+    uint64_t bins = pack_bins(block, has_bins ? word - LINE_BINS : 0);
     line_sum all = {};
-    if (word == LINE_BEGAN)
-        return began;
-    if (word >= LINE_BINS)
-        return integer || word >= LINE_END ? 0 : pack_bins(block, word - LINE_BINS);
 #pragma unroll
     for (int w = 0; w < WARPS; w++)
-        add_part(&all, block.warp[word][w], 0);
-    return main_part(all, word);
+        add_part(&all, block.warp[summed][w], 0);
+    uint32_t value = word == LINE_BEGAN ? began : main_part(all, word);
+    return has_bins ? bins : word <= LINE_BEGAN ? value : 0;
 }
 
 /* A block that does not judge. All threads; `line` is the first warp's. */
 static __device__ void give_lines(const outlier_input &input, outlier_slot *slot,
                                   const block_sums &block, uint64_t line, uint64_t tag)
 {
-    volatile uint64_t *to = slot->line[first_line(input, blockIdx.x)];
-    uint32_t word = threadIdx.x;
+    uint32_t word = threadIdx.x, own = own_index(input);
+    volatile uint64_t *to = slot->line[input.first_line + own];
     if (word < LINE_END)
         to[word] = line | tag;
+    to = id_lines(input, slot, own);
     if (input.integer && word < ID_WORDS)
-        to[OUTLIER_LINE + word] = pack_bins(block, word) | tag;
+        to[word] = pack_bins(block, word) | tag;
 }
 
-/* A lane's word of the first lines of the blocks warp, warp + WARPS, ... of the input, but for the
- * judge's own. `began`: of the judge; how long before it a block began counts, 2^31 more. */
-static __device__ __forceinline__ void wait_for_lines(line_sum *all, const outlier_input &input,
-                                                      const outlier_slot *slot, uint64_t tag,
-                                                      uint32_t began)
-{
-    enum { BATCH = OUTLIER_LINES / WARPS };
-    uint32_t word = threadIdx.x % 32, warp = threadIdx.x / 32;
-    uint32_t mask = word >= LINE_BINS ? (1u << LINE_HALF) - 1 : ~0u;
-    uint32_t sign = word == LINE_BEGAN ? ~0u : 1, from = word == LINE_BEGAN ? began + 0x80000000u : 0;
-    uint32_t own = blockIdx.x - input.first_block, step = input.integer ? OUTLIER_ID_LINES : 1;
-    const volatile uint64_t *line = &slot->line[input.first_line + warp * step][word];
-    uint64_t there[BATCH];
-    if (word >= LINE_END)
-        return;
+/*
+ * A word of each of COUNT blocks, STRIDE words apart, asked for together. Choices instead of
+ * branches: a block's turn would take longer by itself than its word takes to come.
+ */
+template <int COUNT, int STRIDE> struct awaited {
+    const volatile uint64_t *at;
+    uint64_t there[COUNT];
+
+    /* `wanted`: of which blocks, a bit each. `others`: what the others' words are taken for. */
+    __device__ __forceinline__ void ask(const volatile uint64_t *from, uint32_t wanted,
+                                        uint64_t others)
+    {
+        at = from;
 #pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-        if (warp + i * WARPS < input.blocks)
-            there[i] = line[i * WARPS * step * OUTLIER_LINE];
+        for (int i = 0; i < COUNT; i++)
+            there[i] = others;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            if (wanted >> i & 1)
+                there[i] = at[i * STRIDE];
+        }
     }
+
+    /* `others` must have the tag. */
+    __device__ __forceinline__ void wait(uint64_t tag)
+    {
+        for (;;) {
+            uint32_t other = 0; /* bits of any word that are not the tag's */
 #pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-        if (warp + i * WARPS >= input.blocks)
-            break;
-        if (warp + i * WARPS == own)
-            continue;
-        while (!has_come(there[i], tag))
-            there[i] = line[i * WARPS * step * OUTLIER_LINE];
-        uint64_t payload = there[i] & ~(uint64_t)0 >> OUTLIER_TAG_BITS;
+            for (int i = 0; i < COUNT; i++)
+                other |= (uint32_t)((there[i] ^ tag) >> 32);
+            if (has_come((uint64_t)other << 32, 0))
+                return;
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                if (!has_come(there[i], tag))
+                    there[i] = at[i * STRIDE];
+            }
+        }
+    }
+};
+
+/* Of the blocks `first`, `first` + `step`, ... but for the judge: a bit each. */
+static __device__ __forceinline__ uint32_t wanted_blocks(const outlier_input &input, uint32_t first,
+                                                         uint32_t step)
+{
+    uint32_t own = own_index(input);
+    uint32_t count = input.blocks > first ? (input.blocks - first + step - 1) / step : 0;
+    uint32_t judge = own < input.blocks && own % step == first ? 1u << own / step : 0;
+    return ((1u << count) - 1) & ~judge;
+}
+
+typedef awaited<OUTLIER_LINES / WARPS, WARPS * OUTLIER_LINE> awaited_lines;
+
+/* A lane's word of the first lines of the blocks warp, warp + WARPS, ... `began`: of the judge. */
+static __device__ __forceinline__ void ask_for_lines(awaited_lines *lines,
+                                                     const outlier_input &input,
+                                                     const outlier_slot *slot, uint64_t tag,
+                                                     uint32_t began)
+{
+    uint32_t word = threadIdx.x % 32, warp = threadIdx.x / 32;
+    uint32_t wanted = word < LINE_END ? wanted_blocks(input, warp, WARPS) : 0;
+    lines->ask(&slot->line[input.first_line + warp][word], wanted,
+               tag | (word == LINE_BEGAN ? began : 0));
+}
+
+/* How long before the judge a block began counts, 2^31 more. */
+static __device__ __forceinline__ void add_lines(line_sum *all, awaited_lines *lines, uint64_t tag,
+                                                 uint32_t began)
+{
+    uint32_t word = threadIdx.x % 32;
+    uint32_t mask = word >= LINE_BINS ? (1u << LINE_HALF) - 1 : ~0u;
+    uint32_t sign = word == LINE_BEGAN ? ~0u : 1,
+             from = word == LINE_BEGAN ? began + 0x80000000u : 0;
+    lines->wait(tag);
+#pragma unroll
+    for (uint64_t there : lines->there) {
+        uint64_t payload = there & ~(uint64_t)0 >> OUTLIER_TAG_BITS;
         add_part(all, ((uint32_t)payload & mask) * sign + from, (uint32_t)(payload >> LINE_HALF));
     }
 }
 
-/* The bins of an index input: a thread takes two, of every other block. `sums` is
- * complete behind the next barrier. */
-static __device__ void wait_for_ids(const outlier_input &input, const outlier_slot *slot,
-                                    const block_sums &block, uint64_t tag, outlier_sums *sums)
+enum { ID_PARTS = OUTLIER_THREADS / ID_WORDS };
+static_assert(ID_PARTS == 2, "two threads to a word");
+typedef awaited<ID_BLOCKS / ID_PARTS, ID_PARTS *(OUTLIER_ID_LINES - 1) * OUTLIER_LINE> awaited_ids;
+
+/* The bins of an index input: a thread takes two, of every other block. */
+static __device__ __forceinline__ void ask_for_ids(awaited_ids *ids, const outlier_input &input,
+                                                   const outlier_slot *slot, uint64_t tag)
 {
-    enum { BATCH = ID_BLOCKS / 2, PARTS = OUTLIER_THREADS / ID_WORDS };
-    static_assert(PARTS == 2, "two threads to a word");
     uint32_t word = threadIdx.x % ID_WORDS, part = threadIdx.x / ID_WORDS;
-    uint32_t own = blockIdx.x - input.first_block;
-    bool adds_own = own < input.blocks && own % PARTS == part;
-    uint32_t even = adds_own ? block.bin[2 * word] : 0, odd = adds_own ? block.bin[2 * word + 1] : 0;
-    const volatile uint64_t *line =
-        &slot->line[input.first_line + part * OUTLIER_ID_LINES + 1][word];
-    uint64_t there[BATCH];
+    ids->ask(&id_lines(input, slot, part)[word], wanted_blocks(input, part, ID_PARTS), tag);
+}
+
+/* `sums` is complete behind the next barrier. */
+static __device__ __forceinline__ void add_ids(awaited_ids *ids, const outlier_input &input,
+                                               const block_sums &block, uint64_t tag,
+                                               outlier_sums *sums)
+{
+    uint32_t word = threadIdx.x % ID_WORDS, part = threadIdx.x / ID_WORDS, own = own_index(input);
+    bool adds_own = own < input.blocks && part == 0;
+    uint32_t even = adds_own ? block.bin[2 * word] : 0,
+             odd = adds_own ? block.bin[2 * word + 1] : 0;
+    ids->wait(tag);
 #pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-        if (part + i * PARTS < input.blocks)
-            there[i] = line[i * PARTS * OUTLIER_ID_LINES * OUTLIER_LINE];
-    }
-#pragma unroll
-    for (int i = 0; i < BATCH; i++) {
-        if (part + i * PARTS >= input.blocks)
-            break;
-        if (part + i * PARTS == own)
-            continue;
-        while (!has_come(there[i], tag))
-            there[i] = line[i * PARTS * OUTLIER_ID_LINES * OUTLIER_LINE];
-        even += (uint32_t)there[i] & ((1u << LINE_HALF) - 1);
-        odd += (uint32_t)(there[i] >> LINE_HALF) & ((1u << LINE_HALF) - 1);
+    for (uint64_t there : ids->there) {
+        even += (uint32_t)there & ((1u << LINE_HALF) - 1);
+        odd += (uint32_t)(there >> LINE_HALF) & ((1u << LINE_HALF) - 1);
     }
     if (part) {
         sums->bin[2 * word] = even;
@@ -183,18 +237,26 @@ static __device__ void gather(const outlier_input &input, const outlier_slot *sl
                               gathered *all, outlier_sums *sums)
 {
     uint32_t word = threadIdx.x % 32, warp = threadIdx.x / 32;
+    bool alone = gridDim.x == 1;
     line_sum part = {};
-    if (blockIdx.x - input.first_block < input.blocks && warp == 0) {
+    awaited_lines lines;
+    awaited_ids ids;
+    if (!alone)
+        ask_for_lines(&lines, input, slot, tag, began);
+    if (input.integer)
+        ask_for_ids(&ids, input, slot, tag);
+    if (own_index(input) < input.blocks && warp == 0) {
         bool bins = word >= LINE_BINS;
         uint32_t value = word == LINE_BEGAN ? 0x80000000u : (uint32_t)line;
         add_part(&part, bins ? value & ((1u << LINE_HALF) - 1) : value,
                  (uint32_t)(line >> LINE_HALF));
     }
-    wait_for_lines(&part, input, slot, tag, began);
+    if (!alone)
+        add_lines(&part, &lines, tag, began);
     all->main[warp][word] = main_part(part, word);
     all->upper[warp][word] = part.upper;
     if (input.integer)
-        wait_for_ids(input, slot, block, tag, sums);
+        add_ids(&ids, input, block, tag, sums);
 }
 
 /* One warp: all parts of a line's word, as what outlier_stat.h judges. How long before the judge
@@ -202,23 +264,17 @@ static __device__ void gather(const outlier_input &input, const outlier_slot *sl
 static __device__ __forceinline__ uint32_t add_up(const gathered &all, bool integer,
                                                   outlier_sums *sums)
 {
-    static_assert(offsetof(outlier_sums, hottest) - offsetof(outlier_sums, count) ==
-                      4 * (LINE_MOST + 1 - LINE_COUNT),
-                  "counts and largest values of a line in a row");
+    static_assert(offsetof(outlier_sums, hottest) == 4 * (LINE_MOST + 1),
+                  "but for its last words, a line is as the sums are");
     uint32_t word = threadIdx.x % 32;
     line_sum total = {};
 #pragma unroll
     for (int w = 0; w < WARPS; w++)
         add_part(&total, all.main[w][word], all.upper[w][word]);
     uint32_t value = main_part(total, word);
-    float far = outlier_float(__shfl_sync(~0u, value, LINE_FAR));
-    if (word == LINE_SQUARE)
-        sums->square = (double)outlier_float(value) + (double)far * 0x1p160;
-    else if (word >= LINE_SKETCH && word < LINE_COUNT)
-        sums->sketch[word - LINE_SKETCH] = outlier_float(value);
-    else if (word >= LINE_COUNT && word < LINE_BEGAN)
-        ((uint32_t *)sums)[offsetof(outlier_sums, count) / 4 + word - LINE_COUNT] = value;
-    else if (word >= LINE_BINS && word < LINE_END && !integer) {
+    if (word < LINE_BEGAN)
+        ((uint32_t *)sums)[word] = value;
+    if (word >= LINE_BINS && word < LINE_END && !integer) {
         sums->bin[2 * (word - LINE_BINS)] = value;
         sums->bin[2 * (word - LINE_BINS) + 1] = total.upper;
     }

@@ -47,79 +47,71 @@ OUTLIER_FN float outlier_floor(uint32_t feature)
     }
 }
 
-/* Counts as if their variance were 1, as a Poisson count's square root has it. */
-OUTLIER_FN float outlier_root(uint32_t count)
+/* log2 of the sum of all squares. */
+OUTLIER_FN float outlier_log2_square(const struct outlier_sums *sums)
 {
-    return 2 * outlier_sqrt((float)count + 0.375f);
-}
-
-/* Of any double that is not negative: f32 does not hold the squares of large values. */
-OUTLIER_FN float outlier_log2_far(double x)
-{
-#ifdef __CUDA_ARCH__
-    uint64_t bits = (uint64_t)__double_as_longlong(x);
-#else
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof(bits));
-#endif
-    float significand = outlier_float(0x3f800000u | ((uint32_t)(bits >> 29) & 0x7fffff));
-    return fmaxf((float)((int)(bits >> 52) - 1023) + outlier_log2(significand), -300);
-}
-
-/* Rank back to size: a logarithm with a sign. */
-OUTLIER_FN float outlier_log_rank(uint32_t rank)
-{
-    float value = outlier_of_rank(rank);
-    float magnitude = outlier_log2(1 + fabsf(value));
-    return value < 0 ? -magnitude : magnitude;
+    int is_far = sums->far > 0;
+    float far = sums->far + sums->square * 0x1p-80f * 0x1p-80f;
+    return outlier_log2(is_far ? far : sums->square) + (is_far ? 160.0f : 0.0f);
 }
 
 /* Hellinger's distance of the exponents from their running shares, in units of its noise; and the
  * launch's shares. */
 OUTLIER_FN float outlier_shape(struct outlier_ready *ready, const struct outlier_sums *sums)
 {
+    static_assert(OUTLIER_BINS == 32, "no lane to spare, which would add a bin once more");
     uint32_t count = 0;
     float distance = 0;
-    OUTLIER_EACH(i, 0, OUTLIER_BINS)
+    OUTLIER_FEW(i, 0, OUTLIER_BINS)
     count += sums->bin[i];
     float total = (float)outlier_count(count), inverse = outlier_inverse(fmaxf(total, 1));
-    OUTLIER_EACH(i, 0, OUTLIER_BINS)
+    OUTLIER_FEW(i, 0, OUTLIER_BINS)
     {
         float part = total == 0 ? -1 : (float)sums->bin[i] * inverse;
         float step = outlier_sqrt(fmaxf(part, 0)) - ready->root[i];
         ready->part[i] = part;
         distance += step * step;
     }
-    return total == 0 ? 0 : outlier_sqrt(4 * total * outlier_total(distance));
+    return outlier_sqrt(4 * total * outlier_total(distance));
 }
 
-/* The number whose logarithm the statistic of a float input is, or is made of. */
-OUTLIER_FN float outlier_float_base(const struct outlier_sums *sums, uint32_t feature)
+/* The word of the sums that a statistic of a float input is of; any for RMS and SHAPE. */
+OUTLIER_FN uint32_t outlier_word(const struct outlier_sums *sums, uint32_t feature)
 {
-    uint32_t count = feature == OUTLIER_NANS ? sums->nans : sums->infs;
-    float base = (float)count + 1;
-    base = feature == OUTLIER_ABSMAX ? outlier_float(sums->most) : base;
-    base = feature == OUTLIER_HOTTEST ? outlier_float(sums->hottest) : base;
-    return feature >= OUTLIER_MEAN ? fabsf(sums->sketch[feature - OUTLIER_MEAN]) : base;
+    enum { AT_NANS = offsetof(struct outlier_sums, nans) / 4 };
+    enum { AT_HOTTEST = offsetof(struct outlier_sums, hottest) / 4 };
+    enum { AT_SKETCH = offsetof(struct outlier_sums, sketch) / 4 };
+    static_assert(OUTLIER_NANS == 0 && OUTLIER_ABSMAX == AT_HOTTEST - 1 - AT_NANS &&
+                      OUTLIER_HOTTEST > OUTLIER_ABSMAX && OUTLIER_HOTTEST < OUTLIER_MEAN,
+                  "the first statistics are in the order of the sums");
+    uint32_t before = AT_NANS + feature;
+    uint32_t word = feature < OUTLIER_MEAN ? (before < AT_HOTTEST ? before : AT_HOTTEST)
+                                           : AT_SKETCH + feature - OUTLIER_MEAN;
+    return ((const uint32_t *)sums)[word];
 }
 
-/* A statistic of a float input; SHAPE comes from outlier_shape. Choices instead of branches: each
- * lane has another statistic, and all of them take the same logarithms. */
+/*
+ * A statistic of a float input; SHAPE comes from outlier_shape. Choices instead of branches: each
+ * lane has another statistic, and all of them take the same logarithms and the same power.
+ *
+ * Counts of what is rare: log2(count + 1). Of what may be common: 2 sqrt(count + 3/8), whose
+ * variance is 1 where the count is Poisson's. A sketch's sum: its part in the whole, whose
+ * magnitude is at most the root mean square.
+ */
 OUTLIER_FN float outlier_float_value(const struct outlier_sums *sums, uint32_t feature)
 {
-    uint32_t finite = sums->count - sums->nans - sums->infs;
+    int is_rare = feature == OUTLIER_NANS || feature == OUTLIER_INFS;
+    int is_common = feature == OUTLIER_ZEROS || feature == OUTLIER_SUBNORMALS;
+    int is_sum = feature >= OUTLIER_MEAN;
+    uint32_t finite = sums->count - sums->nans - sums->infs, word = outlier_word(sums, feature);
+    float base = is_rare || is_common ? (float)word : fabsf(outlier_float(word));
+    float log = outlier_log2(base + (is_rare ? 1.0f : is_common ? 0.375f : 0.0f));
     float of_count = outlier_log2((float)(finite ? finite : 1));
-    float rms = 0.5f * fmaxf(outlier_log2_far(sums->square) - of_count, -300);
-    float value = outlier_log2(outlier_float_base(sums, feature));
-    uint32_t small = feature == OUTLIER_ZEROS ? sums->zeros : sums->subnormals;
-    value = feature == OUTLIER_RMS ? rms : value;
-    value = feature == OUTLIER_HOTTEST ? 0.5f * value - rms : value;
-    value = feature == OUTLIER_ZEROS || feature == OUTLIER_SUBNORMALS ? outlier_root(small) : value;
-    if (feature < OUTLIER_MEAN)
-        return value;
-    /* The sum's part in the whole; its magnitude is at most the root mean square. */
-    float magnitude = exp2f(fminf(value - of_count - rms, 1));
-    return sums->sketch[feature - OUTLIER_MEAN] < 0 ? -magnitude : magnitude;
+    float rms = 0.5f * fmaxf(outlier_log2_square(sums) - of_count, -300);
+    float power = outlier_exp2(is_sum ? fminf(log - of_count - rms, 1) : 0.5f * log + 1);
+    float value = feature == OUTLIER_RMS ? rms : log;
+    value = feature == OUTLIER_HOTTEST ? 0.5f * log - rms : value;
+    return is_sum || is_common ? copysignf(power, outlier_float(word)) : value;
 }
 
 /* Of an index input; all lanes. */
@@ -135,19 +127,14 @@ OUTLIER_FN void outlier_bins(const struct outlier_sums *sums, float *most, float
     *distinct = (float)outlier_count(used);
 }
 
+/* Ranks back to sizes: logarithms with a sign. */
 OUTLIER_FN float outlier_id_value(const struct outlier_sums *sums, uint32_t feature, float most,
                                   float distinct)
 {
-    switch (feature) {
-    case OUTLIER_MULTIPLICITY:
-        return outlier_log2(1 + most);
-    case OUTLIER_DISTINCT:
-        return distinct;
-    case OUTLIER_LOWEST:
-        return outlier_log_rank(~sums->hottest);
-    default:
-        return outlier_log_rank(sums->most);
-    }
+    float index = outlier_of_rank(feature == OUTLIER_LOWEST ? ~sums->hottest : sums->most);
+    float of = feature == OUTLIER_MULTIPLICITY ? most : index;
+    float value = copysignf(outlier_log2(1 + fabsf(of)), of);
+    return feature == OUTLIER_DISTINCT ? distinct : value;
 }
 
 OUTLIER_FN float outlier_deviation(const struct outlier_entry *entry, uint32_t feature)
@@ -252,41 +239,43 @@ OUTLIER_FN void outlier_make_ready(const struct outlier_entry *entry, uint32_t g
     ready->first = number % group == 0;
 }
 
+/* Notes the value of a statistic, and its score where it is the largest yet. */
+OUTLIER_FN void outlier_weigh(const struct outlier_entry *entry, struct outlier_ready *ready,
+                              uint32_t feature, float value, struct outlier_finding *worst)
+{
+    float score = fminf(fabsf(value - entry->mean[feature]) * ready->inverse[feature], 1e6f);
+    ready->value[feature] = value;
+    worst->feature = score > worst->score ? feature : worst->feature;
+    worst->score = fmaxf(score, worst->score);
+}
+
 /* Every lane gets the finding; its feature where the launch is called. */
 OUTLIER_FN struct outlier_finding outlier_find(const struct outlier_entry *entry,
                                                struct outlier_ready *ready,
                                                const struct outlier_sums *sums, int integer)
 {
-    uint32_t from = integer ? OUTLIER_FLOATS_END : 0, worst = from;
-    uint32_t end = integer ? OUTLIER_CHARTS : OUTLIER_FLOATS_END;
-    float most = 0, distinct = 0, shape = 0, score = 0;
-    struct outlier_finding finding = {0, from, 0, 0};
-    if (integer)
+    uint32_t first = integer ? OUTLIER_FLOATS_END : 0;
+    struct outlier_finding finding = {0, first, 0, ready->threshold};
+    if (integer) {
+        float most, distinct;
         outlier_bins(sums, &most, &distinct);
-    else
-        shape = outlier_shape(ready, sums);
-    OUTLIER_EACH(i, from, end)
-    {
-        float value = integer              ? outlier_id_value(sums, i, most, distinct)
-                      : i == OUTLIER_SHAPE ? shape
-                                           : outlier_float_value(sums, i);
-        float distance = fminf(fabsf(value - entry->mean[i]) * ready->inverse[i], 1e6f);
-        ready->value[i] = value;
-        if (distance > score) {
-            score = distance;
-            worst = i;
+        OUTLIER_FEW(i, OUTLIER_FLOATS_END, OUTLIER_CHARTS)
+        outlier_weigh(entry, ready, i, outlier_id_value(sums, i, most, distinct), &finding);
+    } else {
+        float shape = outlier_shape(ready, sums);
+        OUTLIER_FEW(i, 0, OUTLIER_FLOATS_END)
+        {
+            float value = outlier_float_value(sums, i);
+            outlier_weigh(entry, ready, i, i == OUTLIER_SHAPE ? shape : value, &finding);
         }
     }
+    float score = finding.score;
     finding.score = outlier_most(score);
-    finding.feature = worst;
-    if (entry->launches >= OUTLIER_START) {
-        finding.threshold = ready->threshold;
-        finding.called = finding.score > finding.threshold;
-    }
+    finding.called = finding.score > finding.threshold;
 #ifdef __CUDA_ARCH__
     if (finding.called) {
         uint32_t holders = __ballot_sync(~0u, score == finding.score);
-        finding.feature = __shfl_sync(~0u, worst, __ffs((int)holders) - 1);
+        finding.feature = __shfl_sync(~0u, finding.feature, __ffs((int)holders) - 1);
     }
 #endif
     return finding;

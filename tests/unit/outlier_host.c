@@ -33,7 +33,8 @@ static void take_ids(const struct outlier_input *input, const char *row, uint64_
 static void merge(struct outlier_sums *sums, const struct outlier_tally *tally, uint64_t elements)
 {
     float hottest = tally->square / (float)elements;
-    sums->square += (double)tally->square + tally->odd.far;
+    sums->square += tally->square;
+    sums->far += (float)(tally->odd.far * 0x1p-160);
     for (int i = 0; i < OUTLIER_SKETCH; i++)
         sums->sketch[i] += tally->sketch[i];
     sums->count += tally->count;
