@@ -266,9 +266,11 @@ OUTLIER_FN uint32_t outlier_small_id_bin(int32_t value)
     return outlier_hash((uint32_t)value ^ (value < 0 ? of_ones : 0)) % OUTLIER_ID_BINS;
 }
 
-/* Elements that are not finite, or in a unit whose sum of squares is beyond f32. */
+/* Of units with elements that are not finite, or whose squares add up to more than a part of what
+ * f32 holds. */
 struct outlier_odd {
-    double far;
+    double far; /* squares that do so by themselves; */
+    float near; /* the others, handed on at once */
     float most;
     uint32_t nans, infs;
 };
@@ -317,7 +319,9 @@ OUTLIER_SELDOM struct outlier_odd outlier_take_odd(struct outlier_odd odd, struc
         } else if (magnitude > 3.402823466e38f) {
             odd.infs++;
         } else {
-            odd.far += (double)magnitude * magnitude;
+            float square = magnitude * magnitude;
+            odd.near += square < 1e28f ? square : 0;
+            odd.far += square < 1e28f ? 0 : (double)magnitude * magnitude;
             odd.most = fmaxf(odd.most, magnitude);
         }
     }
@@ -334,41 +338,72 @@ OUTLIER_SELDOM struct outlier_small outlier_take_small(struct outlier_small smal
     return small;
 }
 
-/* `count` neighbours, 1 or an even number, in the 16-byte unit (or the element) number `column` of
- * their row. */
+/* What `count` neighbours, 1 or an even number, add to a tally. */
+struct outlier_unit {
+    float square, most, least; /* sum of squares; magnitudes */
+    float even, odd;           /* sums */
+};
+
+OUTLIER_FN struct outlier_unit outlier_unit_of(const float *value, int count)
+{
+    struct outlier_unit unit = {value[0] * value[0], fabsf(value[0]), fabsf(value[0]), value[0],
+                                count > 1 ? value[1] : 0};
+    for (int i = 1; i < count; i++) {
+        unit.square += value[i] * value[i];
+        unit.most = fmaxf(unit.most, fabsf(value[i]));
+        unit.least = fminf(unit.least, fabsf(value[i]));
+    }
+    for (int i = 2; i + 1 < count; i += 2) {
+        unit.even += value[i];
+        unit.odd += value[i + 1];
+    }
+    return unit;
+}
+
+OUTLIER_FN int outlier_has_small(const struct outlier_unit *unit, float tiny)
+{
+    return unit->least < tiny;
+}
+
+/* A sample of units without stays far below the end of f32. */
+OUTLIER_FN int outlier_has_odd(const struct outlier_unit *unit)
+{
+    return !(unit->square < 1e30f);
+}
+
+/* A unit without odd elements, the 16-byte unit (or the element) number `column` of its row. */
+OUTLIER_FN void outlier_add(struct outlier_tally *tally, const struct outlier_unit *unit, int count,
+                            uint32_t column)
+{
+    float sum = unit->even + unit->odd, difference = unit->even - unit->odd;
+    uint32_t hash = outlier_hash(column);
+    tally->square += unit->square;
+    tally->most = fmaxf(tally->most, unit->most);
+    tally->sketch[0] += sum;
+    tally->sketch[1] += count == 1 && (column & 1) ? -sum : difference;
+    tally->sketch[2] += hash & 1 ? sum : -sum;
+    tally->sketch[3] += hash & 2 ? difference : -difference;
+}
+
+/* `count` values of a unit of any kind. */
 OUTLIER_FN void outlier_take(struct outlier_tally *tally, const float *value, int count,
                              uint32_t column, float tiny)
 {
-    float square = value[0] * value[0], even = value[0], odd = count > 1 ? value[1] : 0;
-    float most = fabsf(value[0]), least = most;
-    for (int i = 1; i < count; i++) {
-        square += value[i] * value[i];
-        most = fmaxf(most, fabsf(value[i]));
-        least = fminf(least, fabsf(value[i]));
-    }
-    for (int i = 2; i + 1 < count; i += 2) {
-        even += value[i];
-        odd += value[i + 1];
-    }
-    if (OUTLIER_RARE(least < tiny)) {
+    struct outlier_unit unit = outlier_unit_of(value, count);
+    if (OUTLIER_RARE(outlier_has_small(&unit, tiny))) {
         for (int i = 0; i < count; i += OUTLIER_SOME)
             tally->small =
                 outlier_take_small(tally->small, outlier_some_of(value + i, count - i, 1), tiny);
     }
     tally->count += (uint32_t)count;
-    if (OUTLIER_RARE(
-            !(square < 1e34f))) { /* a piece of such units stays far below the end of f32 */
+    if (OUTLIER_RARE(outlier_has_odd(&unit))) {
         for (int i = 0; i < count; i += OUTLIER_SOME)
             tally->odd = outlier_take_odd(tally->odd, outlier_some_of(value + i, count - i, 0));
+        tally->square += tally->odd.near;
+        tally->odd.near = 0;
         return;
     }
-    uint32_t hash = outlier_hash(column);
-    tally->square += square;
-    tally->most = fmaxf(tally->most, most);
-    tally->sketch[0] += even + odd;
-    tally->sketch[1] += count == 1 && (column & 1) ? -even : even - odd;
-    tally->sketch[2] += hash & 1 ? even + odd : -(even + odd);
-    tally->sketch[3] += hash & 2 ? even - odd : odd - even;
+    outlier_add(tally, &unit, count, column);
 }
 
 /* Of the `count` elements of a piece's unit, which one goes into the histogram. */
@@ -377,11 +412,17 @@ OUTLIER_FN uint32_t outlier_binned_element(uint32_t unit, uint32_t count)
     return unit / 32 % 4 * count / 4;
 }
 
-/* The exponent's bin of a finite value other than 0, else -1. */
+/* The exponent's bin of a finite value other than 0. */
+OUTLIER_FN int outlier_usual_bin(float value)
+{
+    return (int)(outlier_bits(value) >> 23) % OUTLIER_BINS;
+}
+
+/* Of others: -1. */
 OUTLIER_FN int outlier_bin(float value)
 {
     uint32_t magnitude = outlier_bits(value) & 0x7fffffff;
-    return magnitude == 0 || magnitude >= 0x7f800000 ? -1 : (int)(magnitude >> 23) % OUTLIER_BINS;
+    return magnitude == 0 || magnitude >= 0x7f800000 ? -1 : outlier_usual_bin(value);
 }
 
 #endif

@@ -79,7 +79,8 @@ static __device__ piece_place place_piece(const outlier_input &input, uint64_t s
 
 /* ---- what a thread has seen of a float input ---- */
 
-template <int DTYPE> static __device__ float decode_part(const uint32_t (&word)[4], int i)
+template <int DTYPE>
+static __device__ __forceinline__ float decode_part(const uint32_t *word, int i)
 {
     float value;
     switch (DTYPE) {
@@ -95,20 +96,39 @@ template <int DTYPE> static __device__ float decode_part(const uint32_t (&word)[
     }
 }
 
-/* A 16-byte unit of a format that has a fast path. */
+/* The elements of a 16-byte unit of a format that has a fast path. */
+template <int DTYPE> struct unit_values {
+    enum { COUNT = DTYPE == DTYPE_F32 ? 4 : 8 };
+    float value[COUNT];
+
+    __device__ __forceinline__ explicit unit_values(const uint4 &raw)
+    {
+        const uint32_t word[4] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+        for (int i = 0; i < COUNT; i++)
+            value[i] = decode_part<DTYPE>(word, i);
+    }
+};
+
+/* Which of them goes into the histogram in a lane's turn: the first of a word
+ * (outlier_binned_element). */
+template <int DTYPE>
+static __device__ __forceinline__ float binned_value(const uint4 &raw, int turn)
+{
+    static_assert(UNROLL == 4, "as many turns as words");
+    const uint32_t word[1] = {turn == 0 ? raw.x : turn == 1 ? raw.y : turn == 2 ? raw.z : raw.w};
+    return decode_part<DTYPE>(word, 0);
+}
+
+/* A unit that may hold anything. */
 template <int DTYPE>
 static __device__ __forceinline__ void take_unit(outlier_tally *tally, uint32_t *bins,
-                                                 const uint4 &raw, uint32_t unit, uint32_t column,
+                                                 const uint4 &raw, int turn, uint32_t column,
                                                  float tiny)
 {
-    constexpr int COUNT = DTYPE == DTYPE_F32 ? 4 : 8;
-    const uint32_t word[4] = {raw.x, raw.y, raw.z, raw.w};
-    float value[COUNT];
-#pragma unroll
-    for (int i = 0; i < COUNT; i++)
-        value[i] = decode_part<DTYPE>(word, i);
-    outlier_take(tally, value, COUNT, column, tiny);
-    int bin = outlier_bin(value[outlier_binned_element(unit, COUNT)]);
+    const unit_values<DTYPE> unit(raw);
+    outlier_take(tally, unit.value, unit.COUNT, column, tiny);
+    int bin = outlier_bin(binned_value<DTYPE>(raw, turn));
     if (bin >= 0)
         atomicAdd(&bins[bin], 1);
 }
@@ -197,7 +217,7 @@ static __device__ void end_piece(float_look *look, uint32_t elements)
 
 /* ---- the pieces of a warp ---- */
 
-/* Units of one piece that each lane holds: `lane`, `lane` + 32, ... */
+/* Units of one piece that each lane holds: `lane`, `lane` + 32, ...; zeros where it has none. */
 struct held_units {
     uint4 raw[UNROLL];
 };
@@ -217,6 +237,9 @@ static __device__ __forceinline__ void hold(held_piece *piece, const outlier_inp
     const uint4 *from = (const uint4 *)piece->at.address + lane;
     if (!input.aligned)
         return;
+#pragma unroll
+    for (int i = 0; i < UNROLL; i++)
+        piece->held.raw[i] = make_uint4(0, 0, 0, 0);
 #pragma unroll
     for (int i = 0; i < UNROLL; i++) {
         if (lane + 32 * i < piece->at.units)
@@ -248,21 +271,36 @@ static __device__ __forceinline__ void each_piece(held_piece *piece, const outli
     }
 }
 
+/* The column of a lane's units, one after another. */
+struct lane_column {
+    uint32_t column, step, period;
+
+    __device__ __forceinline__ lane_column(const outlier_input &input, const piece_place &at)
+        : step(remainder_of(32, input.period)), period(input.period)
+    {
+        column = at.column + remainder_of(threadIdx.x % 32, period);
+        column -= column >= period ? period : 0;
+    }
+
+    __device__ __forceinline__ void next()
+    {
+        column += step;
+        column -= column >= period ? period : 0;
+    }
+};
+
 /* Calls `take` for each unit of an aligned piece that a lane holds, with its number (but for the
  * lane) and its column. */
 template <class Take>
 static __device__ __forceinline__ void each_held(const outlier_input &input, const piece_place &at,
                                                  const held_units &held, Take take)
 {
-    uint32_t lane = threadIdx.x % 32, step = remainder_of(32, input.period);
-    uint32_t column = at.column + remainder_of(lane, input.period);
-    column -= column >= input.period ? input.period : 0;
+    uint32_t lane = threadIdx.x % 32;
+    lane_column column(input, at);
 #pragma unroll
-    for (int i = 0; i < UNROLL; i++) {
+    for (int i = 0; i < UNROLL; i++, column.next()) {
         if (lane + 32 * i < at.units)
-            take(held.raw[i], 32 * i, column);
-        column += step;
-        column -= column >= input.period ? input.period : 0;
+            take(held.raw[i], 32 * i, column.column);
     }
 }
 
@@ -286,6 +324,53 @@ static __device__ __forceinline__ void each_element(const outlier_input &input,
     }
 }
 
+/* A piece with elements that are small or odd. */
+template <int DTYPE>
+static __device__ __forceinline__ void take_unusual(float_look *look, const outlier_input &input,
+                                                    const piece_place &at, const held_units &held,
+                                                    uint32_t *bins)
+{
+    lane_column column(input, at);
+#pragma unroll 1
+    for (int i = 0; i < UNROLL && threadIdx.x % 32 + 32 * i < at.units; i++, column.next()) {
+        uint4 raw = i == 0   ? held.raw[0]
+                    : i == 1 ? held.raw[1]
+                    : i == 2 ? held.raw[2]
+                             : held.raw[3];
+        take_unit<DTYPE>(&look->tally, bins, raw, i, column.column, look->tiny);
+    }
+}
+
+/* A lane's units of a piece, one question for all of them. Where there is none its zeros add
+ * nothing, if only they are not taken for small. */
+template <int DTYPE>
+static __device__ __forceinline__ void take_piece(float_look *look, const outlier_input &input,
+                                                  const piece_place &at, const held_units &held,
+                                                  uint32_t *bins)
+{
+    enum { COUNT = unit_values<DTYPE>::COUNT };
+    uint32_t lane = threadIdx.x % 32;
+    outlier_unit unit[UNROLL];
+    bool usual = true;
+#pragma unroll
+    for (int i = 0; i < UNROLL; i++) {
+        unit[i] = outlier_unit_of(unit_values<DTYPE>(held.raw[i]).value, COUNT);
+        usual &= !outlier_has_odd(&unit[i]);
+        usual &= !(lane + 32 * i < at.units && outlier_has_small(&unit[i], look->tiny));
+    }
+    if (OUTLIER_RARE(!usual)) {
+        take_unusual<DTYPE>(look, input, at, held, bins);
+        return;
+    }
+    lane_column column(input, at);
+#pragma unroll
+    for (int i = 0; i < UNROLL; i++, column.next()) {
+        outlier_add(&look->tally, &unit[i], COUNT, column.column);
+        if (lane + 32 * i < at.units)
+            atomicAdd(&bins[outlier_usual_bin(binned_value<DTYPE>(held.raw[i], i))], 1);
+    }
+}
+
 /* Aligned, in a format that has a fast path. */
 template <int DTYPE>
 static __device__ __forceinline__ void look_at_floats(held_piece *piece, const outlier_input &input,
@@ -294,10 +379,8 @@ static __device__ __forceinline__ void look_at_floats(held_piece *piece, const o
     float_look look = {};
     look.tiny = outlier_tiny(DTYPE);
     each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
-        each_held(input, at, held, [&](const uint4 &raw, uint32_t unit, uint32_t column) {
-            take_unit<DTYPE>(&look.tally, block->bin, raw, unit, column, look.tiny);
-        });
-        end_piece(&look, at.units * (DTYPE == DTYPE_F32 ? 4 : 8));
+        take_piece<DTYPE>(&look, input, at, held, block->bin);
+        end_piece(&look, at.units * unit_values<DTYPE>::COUNT);
     });
     keep_warp(block, look);
 }

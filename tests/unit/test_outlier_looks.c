@@ -147,10 +147,44 @@ static void huge_values_are_finite(void **unused)
     for (int i = 0; i < 64; i++)
         put(&s, 0, i, 1e30);
     outlier_host_look(&s.input, 0, &sums);
-    assert_int_equal(sums.infs + sums.nans, 0);
     outlier_judge(s.input.entry, 0, &sums, 0, 1);
     assert_true(fabsf(s.input.entry->mean[OUTLIER_RMS] - log2f(1e30f)) < 1e-3f);
+    assert_int_equal(sums.infs + sums.nans, 0);
     assert_true(fabs((sums.square + sums.far * 0x1p160) / 64e60 - 1) < 1e-5);
+    close_stream(&s);
+}
+
+/* Nor is the sum of many squares that f32 holds one by one, as it holds those of a unit. */
+static void many_large_values_are_finite(void **unused)
+{
+    enum { COUNT = 1 << 20 };
+    struct outlier_sums sums = {0};
+    struct stream s;
+    (void)unused;
+    open_stream(&s, OUTLIER_FINGERPRINT, DTYPE_F32, 256, COUNT / 256);
+    for (int i = 0; i < COUNT; i++)
+        put(&s, i / (COUNT / 256), i % (COUNT / 256), 2.5e16);
+    s.input.sampled = (uint32_t)s.input.pieces;
+    outlier_host_look(&s.input, 0, &sums);
+    outlier_judge(s.input.entry, 0, &sums, 0, 1);
+    assert_int_equal(sums.count, COUNT);
+    assert_true(fabsf(s.input.entry->mean[OUTLIER_RMS] - log2f(2.5e16f)) < 1e-3f);
+    close_stream(&s);
+}
+
+/* What stands beside a NaN counts. */
+static void neighbours_of_a_nan_are_seen(void **unused)
+{
+    struct outlier_sums sums = {0};
+    struct stream s;
+    (void)unused;
+    open_stream(&s, OUTLIER_FINGERPRINT, DTYPE_F32, 4, 16);
+    for (int i = 0; i < 64; i++)
+        put(&s, 0, i, i % 4 ? 3 : NAN);
+    outlier_host_look(&s.input, 0, &sums);
+    outlier_judge(s.input.entry, 0, &sums, 0, 1);
+    assert_int_equal(sums.nans, 16);
+    assert_true(fabsf(s.input.entry->mean[OUTLIER_RMS] - log2f(3)) < 1e-5f);
     close_stream(&s);
 }
 
@@ -164,6 +198,8 @@ int main(void)
         cmocka_unit_test(every_format_decodes_to_its_value),
         cmocka_unit_test(a_sample_is_spread_and_never_outside),
         cmocka_unit_test(huge_values_are_finite),
+        cmocka_unit_test(many_large_values_are_finite),
+        cmocka_unit_test(neighbours_of_a_nan_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@
 /* The result stands in %r9. */
 #define END "st.global.u32 [%rd4], %r9;\nret;\n}\n"
 
-enum { AREAS = 16, AREA_BYTES = 1 << 16, AREA_STEP = 1 << 20, FIRST_AREA = 1 << 24 };
+enum { AREAS = 16, AREA_BYTES = 1 << 16, AREA_STEP = 1 << 22, FIRST_AREA = 1 << 24 };
 
 struct area {
     uint64_t address, bytes;

@@ -5,6 +5,7 @@
  */
 #include "real_bench.h"
 #include <math.h>
+#include <time.h>
 #include "../../unit/outlier_host.h"
 #include "device/outlier_abi.h"
 #include "refs/ref_abi.h"
@@ -120,6 +121,20 @@ static void fill(const struct outlier_input *in)
     }
 }
 
+/* Zeros, subnormals, NaNs, Infs and values whose squares are beyond f32 among those of a float
+ * format, some in most units. */
+static void strew_unusual(const struct outlier_input *in)
+{
+    static const uint32_t f32[] = {0, 1, 0x7fc00000, 0x7f800000, 0x7e000000, 0x80000000};
+    static const uint32_t f16[] = {0, 1, 0x7e00, 0x7c00, 0x7bff, 0x8000};
+    char *at = (char *)(uintptr_t)in->address;
+    for (uint64_t i = draw() % 7; i < in->row_bytes / in->size; i += 1 + draw() % 12) {
+        uint32_t bits = in->dtype == DTYPE_F16 ? f16[draw() % 6] : f32[draw() % 6];
+        bits = in->dtype == DTYPE_BF16 && bits > 1 ? bits >> 16 : bits;
+        memcpy(at + i * in->size, &bits, in->size);
+    }
+}
+
 static bool is_close(float a, float b)
 {
     return fabsf(a - b) <= 2e-3f * (1 + fabsf(b));
@@ -144,6 +159,22 @@ static void compare(unsigned i, const char *what)
         assert_true(is_close(got->share[b], want->share[b]));
 }
 
+/* What %globaltimer is taken from. */
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+/* The kernel says how long the look held its stream: no longer than it ran. */
+static void expect_ordinary(const struct snapshot_seal *seal, uint64_t began)
+{
+    uint64_t held = seal->ordinary & ((1u << SEAL_TIME_BITS) - 1);
+    assert_int_equal(seal->ordinary >> SEAL_TIME_BITS, sequence);
+    assert_true(held > 0 && held <= now() - began);
+}
+
 /* One launch on both sides; whether it was called, which both must say alike. */
 static bool launch(const char *what)
 {
@@ -158,13 +189,14 @@ static bool launch(const char *what)
         host[i] = input[i].host;
     bench.launch.params = &call;
     bench.launch.seed = sequence % 3;
+    uint64_t began = now();
     if (exec_run(&bench.launch, &bench.fault))
         fail_msg("%s: %s", what, bench.fault.text);
     const struct snapshot_seal *seal = bench_at(words);
     bool called = seal->sequence == sequence;
     assert_int_equal(outlier_host_decide(&header, host), called);
     if (!called)
-        assert_int_equal(seal->ordinary >> SEAL_TIME_BITS, sequence);
+        expect_ordinary(seal, began);
     for (unsigned i = 0; i < header.inputs; i++)
         compare(i, what);
     return called;
@@ -179,6 +211,8 @@ static const struct format {
 } formats[] = {
     {"bf16, one block", DTYPE_BF16, 2, false, true, 5 * OUTLIER_PIECE + 48},
     {"bf16, many blocks", DTYPE_BF16, 2, false, true, 70 * OUTLIER_PIECE},
+    {"bf16, as many blocks as there are", DTYPE_BF16, 2, false, true,
+     OUTLIER_PIECES *OUTLIER_PIECE},
     {"bf16, not aligned", DTYPE_BF16, 2, false, false, 9 * OUTLIER_PIECE + 6},
     {"f16", DTYPE_F16, 2, false, true, 20 * OUTLIER_PIECE},
     {"f32", DTYPE_F32, 4, false, true, 20 * OUTLIER_PIECE + 16},
@@ -191,20 +225,41 @@ static const struct format {
     {"i16", DTYPE_I16, 2, true, true, 9 * OUTLIER_PIECE},
 };
 
+static void look_at(const struct format *format, bool strewn)
+{
+    set_up();
+    add_input(0, format->dtype, format->size, format->integer, format->aligned, format->bytes, 1);
+    for (int i = 0; i < 4; i++) {
+        fill(&input[0].host);
+        if (strewn)
+            strew_unusual(&input[0].host);
+        launch(format->what);
+    }
+}
+
 static void blocks_see_what_one_caller_sees(void **state)
 {
     (void)state;
     for (size_t f = 0; f < sizeof(formats) / sizeof(*formats); f++) {
-        const struct format *format = &formats[f];
         if (!open_outlier("cuvet_outlier"))
             skip();
-        set_up();
-        add_input(0, format->dtype, format->size, format->integer, format->aligned, format->bytes,
-                  1);
-        for (int i = 0; i < 4; i++) {
-            fill(&input[0].host);
-            launch(format->what);
-        }
+        look_at(&formats[f], false);
+    }
+}
+
+static void unusual_elements_are_counted_alike(void **state)
+{
+    static const struct format strewn[] = {
+        {"bf16, unusual", DTYPE_BF16, 2, false, true, 20 * OUTLIER_PIECE + 48},
+        {"f16, unusual", DTYPE_F16, 2, false, true, 9 * OUTLIER_PIECE + 1024},
+        {"f32, unusual", DTYPE_F32, 4, false, true, 9 * OUTLIER_PIECE + 16},
+        {"f32, unusual, not aligned", DTYPE_F32, 4, false, false, 9 * OUTLIER_PIECE + 4},
+    };
+    (void)state;
+    for (size_t f = 0; f < sizeof(strewn) / sizeof(*strewn); f++) {
+        if (!open_outlier("cuvet_outlier"))
+            skip();
+        look_at(&strewn[f], true);
     }
 }
 
@@ -307,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_see_what_one_caller_sees),
+        cmocka_unit_test(unusual_elements_are_counted_alike),
         cmocka_unit_test(a_sample_is_the_same_on_both_sides),
         cmocka_unit_test(every_input_is_merged_by_itself),
         cmocka_unit_test(an_epoch_begins_with_nothing),
