@@ -64,6 +64,18 @@ OUTLIER_FN uint32_t outlier_bits(float value)
 #endif
 }
 
+/* Of the 32-bit words at `from`, of any types. */
+OUTLIER_FN uint32_t outlier_word_of(const void *from, uint32_t word)
+{
+#ifdef __CUDA_ARCH__
+    return ((const uint32_t *)from)[word];
+#else
+    uint32_t value;
+    memcpy(&value, (const char *)from + 4 * word, sizeof(value));
+    return value;
+#endif
+}
+
 /* Of all lanes. */
 OUTLIER_FN uint32_t outlier_most_bits(uint32_t value)
 {

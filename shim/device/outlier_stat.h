@@ -87,7 +87,7 @@ OUTLIER_FN uint32_t outlier_word(const struct outlier_sums *sums, uint32_t featu
     uint32_t before = AT_NANS + feature;
     uint32_t word = feature < OUTLIER_MEAN ? (before < AT_HOTTEST ? before : AT_HOTTEST)
                                            : AT_SKETCH + feature - OUTLIER_MEAN;
-    return ((const uint32_t *)sums)[word];
+    return outlier_word_of(sums, word);
 }
 
 /*
