@@ -42,13 +42,13 @@ enum status nvrtc_api_load(const struct find_hints *hints, struct error *err)
 
 int nvrtc_nearest_arch(int arch)
 {
+    enum { OLDEST = 75 }; /* of the library's own device code */
     int known[128] = {0}, count = 0, nearest = 0;
     if (nvrtc.arch_count(&count) || count < 1 || count > 128 || nvrtc.archs(known))
         return 0;
-    if (!arch)
-        return known[0];
     for (int i = 0; i < count; i++) {
-        if (known[i] <= arch && known[i] > nearest)
+        bool older = known[i] >= OLDEST && (!nearest || known[i] < nearest);
+        if (arch ? known[i] <= arch && known[i] > nearest : older)
             nearest = known[i];
     }
     return nearest;

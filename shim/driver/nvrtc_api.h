@@ -39,7 +39,8 @@ extern struct nvrtc_api nvrtc;
 enum status nvrtc_api_load(const struct find_hints *hints, struct error *err);
 
 /* The newest architecture that it compiles for and that is not newer than `arch` (90: compute
- * capability 9.0), or 0 when all are newer; `arch` 0: the oldest. */
+ * capability 9.0), or 0 when all are newer; `arch` 0: the oldest that references are compiled for,
+ * 7.5 as NVRTC before CUDA 13.0 knows older ones. */
 int nvrtc_nearest_arch(int arch);
 
 #endif

@@ -308,6 +308,7 @@ static void texts_become_code(void **state)
     assert_true(newest >= 90);
     assert_int_equal(nvrtc_nearest_arch(newest + 1), newest);
     assert_int_equal(nvrtc_nearest_arch(10), 0);
+    assert_in_range(nvrtc_nearest_arch(0), 75, newest);
     compiles(HALF TWICE, newest, NULL);
     compiles(HALF TWICE, 0, NULL);
     compiles(HALF, 10, "compiles for no GPU of compute capability 1.0; set CUVET_NVRTC");
