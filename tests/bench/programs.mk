@@ -7,7 +7,10 @@ OUT ?= build/release/tests/bench
 NVCC ?= nvcc
 GPU_ARCH ?= sm_90
 CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
-CUPTI := $(firstword $(wildcard $(CUDA)/lib64/libcupti.so $(CUDA)/extras/CUPTI/lib64/libcupti.so))
+# Debian's folders come last.
+MULTIARCH := $(CUDA)/lib/$(shell $(CC) -print-multiarch)
+STUBS := -L$(CUDA)/lib64/stubs -L$(MULTIARCH)/stubs
+CUPTI := $(firstword $(wildcard $(addsuffix /libcupti.so,$(CUDA)/lib64 $(CUDA)/extras/CUPTI/lib64 $(MULTIARCH))))
 NVCC_FLAGS := -O2 -std=c++17 -arch=$(GPU_ARCH) -I$(HERE)../.. -I$(HERE)../../shim
 
 .PHONY: programs
@@ -17,13 +20,13 @@ $(OUT)/%: $(HERE)%.cu $(HERE)measure.cuh $(HERE)read_once.cuh $(HERE)../../shim/
     $(HERE)../../shim/device/outlier_abi.h $(HERE)../../shim/device/project_abi.h \
     $(HERE)../../refs/ref_product.h $(HERE)../../refs/ref_abi.h $(HERE)../../refs/ref_batch.h
 	@mkdir -p $(OUT)
-	$(NVCC) $(NVCC_FLAGS) -o $@ $< -L$(CUDA)/lib64/stubs -lcuda
+	$(NVCC) $(NVCC_FLAGS) -o $@ $< $(STUBS) -lcuda
 
 # With stamps, so it compiles the outlier kernels once more.
 $(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)measure.cuh $(HERE)outlier_phases.cu $(HERE)outlier_phases.cuh \
     $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/ref_abi.h
 	@mkdir -p $(OUT)
-	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu -L$(CUDA)/lib64/stubs -lcuda
+	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(STUBS) -lcuda
 
 $(OUT)/%.so: $(HERE)%.c
 	@mkdir -p $(OUT)

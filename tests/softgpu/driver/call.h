@@ -14,9 +14,10 @@
  * and defines   CUresult impl_cuMemAlloc_v2(const struct call *call, cuMemAlloc_v2_params *p);
  * (prototypes are in the generated impls.h). The row stands for the _ptsz or _ptds form as well,
  * where CUPTI's header knows one: it comes to the same implementation with call->per_thread set. A
- * function without parameters is listed as ENTRY0(cuCtxSynchronize, flags) and gets a NULL `p`. The
- * sources are compiled with __CUDA_API_VERSION_INTERNAL, so cuda.h renames nothing and every name
- * is literal.
+ * function that toolkits before 13.0 lack is listed as NEWER(name, flags), and implemented between
+ * #ifdef HAVE_name and #endif. A function without parameters is listed as ENTRY0(cuCtxSynchronize,
+ * flags) and gets a NULL `p`. The sources are compiled with __CUDA_API_VERSION_INTERNAL, so cuda.h
+ * renames nothing and every name is literal.
  */
 #ifndef SOFTGPU_CALL_H
 #define SOFTGPU_CALL_H
@@ -24,6 +25,7 @@
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "driver/newer_values.h"
 
 struct context;
 

@@ -40,6 +40,7 @@ CUresult impl_cuCtxCreate_v3(const struct call *call, cuCtxCreate_v3_params *p)
     return create(p->pctx, p->flags, 11040, p->dev);
 }
 
+#ifdef HAVE_cuCtxCreate_v4
 CUresult impl_cuCtxCreate_v4(const struct call *call, cuCtxCreate_v4_params *p)
 {
     const CUctxCreateParams *params = p->ctxCreateParams;
@@ -50,6 +51,7 @@ CUresult impl_cuCtxCreate_v4(const struct call *call, cuCtxCreate_v4_params *p)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     return create(p->pctx, p->flags, 12050, p->dev);
 }
+#endif
 
 CUresult impl_cuCtxDestroy_v2(const struct call *call, cuCtxDestroy_v2_params *p)
 {
@@ -118,6 +120,7 @@ CUresult impl_cuCtxGetDevice(const struct call *call, cuCtxGetDevice_params *p)
     return CUDA_SUCCESS;
 }
 
+#ifdef HAVE_cuCtxGetDevice_v2
 CUresult impl_cuCtxGetDevice_v2(const struct call *call, cuCtxGetDevice_v2_params *p)
 {
     struct context *context = choose(call, p->ctx);
@@ -128,6 +131,7 @@ CUresult impl_cuCtxGetDevice_v2(const struct call *call, cuCtxGetDevice_v2_param
     *p->device = device_ordinal(context_device(context));
     return CUDA_SUCCESS;
 }
+#endif
 
 CUresult impl_cuCtxGetFlags(const struct call *call, cuCtxGetFlags_params *p)
 {
@@ -172,6 +176,7 @@ CUresult impl_cuCtxSynchronize(const struct call *call, void *p)
     return synchronize(call->context);
 }
 
+#ifdef HAVE_cuCtxSynchronize_v2
 CUresult impl_cuCtxSynchronize_v2(const struct call *call, cuCtxSynchronize_v2_params *p)
 {
     struct context *context = choose(call, p->ctx);
@@ -184,6 +189,7 @@ CUresult impl_cuCtxSynchronize_v2(const struct call *call, cuCtxSynchronize_v2_p
     context_leave(&use);
     return result;
 }
+#endif
 
 CUresult impl_cuCtxSetLimit(const struct call *call, cuCtxSetLimit_params *p)
 {

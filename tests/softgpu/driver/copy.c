@@ -198,6 +198,7 @@ CUresult impl_cuMemcpy3DPeerAsync(const struct call *call, cuMemcpy3DPeerAsync_p
 
 /* --- batches: any order is allowed, so the given one will do --- */
 
+#ifdef HAVE_cuMemcpyBatchAsync
 static CUresult batch(const struct call *call, const CUdeviceptr *to, const CUdeviceptr *from,
                       const size_t *sizes, size_t count, CUstream handle, size_t *failed)
 {
@@ -226,11 +227,14 @@ CUresult impl_cuMemcpyBatchAsync(const struct call *call, cuMemcpyBatchAsync_par
 {
     return batch(call, p->dsts, p->srcs, p->sizes, p->count, p->hStream, p->failIdx);
 }
+#endif
 
+#ifdef HAVE_cuMemcpyBatchAsync_v2
 CUresult impl_cuMemcpyBatchAsync_v2(const struct call *call, cuMemcpyBatchAsync_v2_params *p)
 {
     return batch(call, p->dsts, p->srcs, p->sizes, p->count, p->hStream, NULL);
 }
+#endif
 
 /* --- arrays: there are none on this device --- */
 

@@ -299,11 +299,13 @@ CUresult impl_cuEventElapsedTime(const struct call *call, cuEventElapsedTime_par
     return elapsed(p->pMilliseconds, p->hStart, p->hEnd);
 }
 
+#ifdef HAVE_cuEventElapsedTime_v2
 CUresult impl_cuEventElapsedTime_v2(const struct call *call, cuEventElapsedTime_v2_params *p)
 {
     (void)call;
     return elapsed(p->pMilliseconds, p->hStart, p->hEnd);
 }
+#endif
 
 /* --- as nodes of a graph --- */
 

@@ -22,6 +22,7 @@ CUresult impl_cuKernelGetFunction(const struct call *call, cuKernelGetFunction_p
     return result;
 }
 
+#ifdef HAVE_cuKernelGetLibrary
 CUresult impl_cuKernelGetLibrary(const struct call *call, cuKernelGetLibrary_params *p)
 {
     (void)call;
@@ -34,6 +35,7 @@ CUresult impl_cuKernelGetLibrary(const struct call *call, cuKernelGetLibrary_par
     kernel_drop(kernel);
     return CUDA_SUCCESS;
 }
+#endif
 
 CUresult impl_cuKernelGetName(const struct call *call, cuKernelGetName_params *p)
 {

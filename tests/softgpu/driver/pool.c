@@ -272,6 +272,7 @@ static CUresult check_location(const CUmemLocation *location, CUmemAllocationTyp
                : CUDA_ERROR_NOT_SUPPORTED;
 }
 
+#ifdef HAVE_cuMemGetDefaultMemPool
 CUresult impl_cuMemGetDefaultMemPool(const struct call *call, cuMemGetDefaultMemPool_params *p)
 {
     (void)call;
@@ -292,6 +293,7 @@ CUresult impl_cuMemSetMemPool(const struct call *call, cuMemSetMemPool_params *p
     CUresult error = check_location(p->location, p->type);
     return error == CUDA_SUCCESS ? set_current(p->location->id, p->pool) : error;
 }
+#endif
 
 /* --- pools --- */
 

@@ -114,9 +114,12 @@ CUresult impl_cuStreamSynchronize(const struct call *call, cuStreamSynchronize_p
 ASK(cuStreamGetPriority, priority, stream_priority(stream))
 ASK(cuStreamGetFlags, flags, stream_flags(stream))
 ASK(cuStreamGetId, streamId, stream_id(stream))
+#ifdef HAVE_cuStreamGetDevice
 ASK(cuStreamGetDevice, device, device_ordinal(context_device(stream_context(stream))))
+#endif
 ASK(cuStreamGetCtx, pctx, context_handle(stream_context(stream)))
 
+#ifdef HAVE_cuStreamGetCtx_v2
 CUresult impl_cuStreamGetCtx_v2(const struct call *call, cuStreamGetCtx_v2_params *p)
 {
     struct stream *stream = stream_resolve(call, p->hStream);
@@ -129,6 +132,7 @@ CUresult impl_cuStreamGetCtx_v2(const struct call *call, cuStreamGetCtx_v2_param
         *p->pGreenCtx = NULL;
     return CUDA_SUCCESS;
 }
+#endif
 
 /* All streams see all managed memory at any time here, so only the arguments are looked at. */
 CUresult impl_cuStreamAttachMemAsync(const struct call *call, cuStreamAttachMemAsync_params *p)

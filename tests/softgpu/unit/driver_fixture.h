@@ -20,6 +20,7 @@
 #include <cmocka.h>
 #include <cuda.h>
 #include "driver/hooks.h"
+#include "newer_calls.h"
 
 #define OK(call)           assert_int_equal((call), CUDA_SUCCESS)
 #define FAILS(call, error) assert_int_equal((call), (error))

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include "newer_calls.h"
 
 static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                           ".visible .entry nothing(.param .u32 number)\n{\n    ret;\n}\n";

@@ -142,6 +142,9 @@ static void test_clone(void **state)
 static void test_child_moved_in(void **state)
 {
     (void)state;
+#if CUDA_VERSION < 13000
+    skip(); /* its headers know clones alone */
+#else
     CUgraphNode nodes[4], node;
     CUgraph inner = diamond(nodes), outer = new_graph(), child;
     CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
@@ -156,6 +159,7 @@ static void test_child_moved_in(void **state)
     fails(cuGraphInstantiate(&exec, inner, 0), CUDA_ERROR_INVALID_VALUE);
     ok(cuGraphDestroy(outer));
     fails(cuGraphNodeGetDependencies(nodes[0], NULL, NULL, &(size_t){0}), CUDA_ERROR_INVALID_VALUE);
+#endif
 }
 
 static CUDA_MEMCPY3D copy_of(CUdeviceptr to, CUdeviceptr from, size_t bytes)

@@ -20,7 +20,7 @@ static CUlibrary load_library(void)
 static void test_kernels(void **state)
 {
     (void)state;
-    CUlibrary library = load_library(), back = NULL;
+    CUlibrary library = load_library();
     CUkernel kernel = NULL, all[16];
     OK(cuLibraryGetKernel(&kernel, library, "axpy"));
     assert_int_equal(cuLibraryGetKernel(&kernel, library, "nobody"), CUDA_ERROR_NOT_FOUND);
@@ -29,8 +29,11 @@ static void test_kernels(void **state)
     assert_int_equal(count, 12);
     OK(cuLibraryEnumerateKernels(all, count, library));
     assert_ptr_equal(all[0], kernel);
+#if CUDA_VERSION >= 12050
+    CUlibrary back = NULL;
     OK(cuKernelGetLibrary(&back, kernel));
     assert_ptr_equal(back, library);
+#endif
     const char *name = NULL;
     OK(cuKernelGetName(&name, kernel));
     assert_string_equal(name, "axpy");
