@@ -7,6 +7,7 @@
 #define SOFTGPU_NEWER_CALLS_H
 
 #include <cuda.h>
+#include <cupti_callbacks.h>
 
 #if CUDA_VERSION < 13000
 #undef cuCtxCreate
