@@ -37,9 +37,7 @@ endif
 CUDA := $(or $(CUDA_HOME),$(patsubst %/bin/nvcc,%,$(NVCC)),/usr/local/cuda)
 CUDA_FOLDERS := $(CUDA)/include $(CUDA)/targets/x86_64-linux/include \
     $(CUDA)/targets/sbsa-linux/include $(CUDA)/extras/CUPTI/include /usr/include
-# The last is Debian's.
-CUDA_LIBS := $(CUDA)/lib64 $(CUDA)/targets/x86_64-linux/lib $(CUDA)/targets/sbsa-linux/lib \
-    $(CUDA)/lib/$(shell $(CC) -print-multiarch 2>/dev/null)
+include tools/dev/toolkit.mk
 CUDA_INCLUDE := $(patsubst %/cuda.h,%,$(firstword $(wildcard $(CUDA_FOLDERS:=/cuda.h))))
 CUPTI_INCLUDE := $(patsubst %/cupti.h,%,$(firstword $(wildcard $(CUDA_FOLDERS:=/cupti.h))))
 

@@ -8,10 +8,11 @@
  * chunks of a copy are taken one by one by those that stayed. So the kernel ends whatever else the
  * GPU runs, however few of its blocks run at once.
  *
- * The time of a look is that of its round trips to memory, one after another. There are three: the
- * sample; the lines of the other blocks, on their way to the judge; and the decision, beside which
- * the seal and what was learnt are written. All else is under way at the same time as these: who
- * judges (a counter, asked first), the signature's entry, its lock, what follows from it alone.
+ * The time of a look is that of its round trips to memory, one after another, and of what one warp
+ * computes between them, each instruction of which waits for the one before. There are three trips:
+ * the sample; the lines of the other blocks, on their way to the judge; and the decision, beside
+ * which the seal and what was learnt are written. All else is under way at the same time as these:
+ * who judges (a counter, asked first), the signature's entry, its lock, what follows from it alone.
  * A look of one block has no lines to wait for.
  */
 #include <stddef.h>
@@ -103,7 +104,7 @@ static __device__ __forceinline__ void find_judge(const Call &call, judgement *a
 }
 
 /* The judge's clerk, as long as the others read and wait for lines: what follows from the entries
- * alone. Lane i returns lock_entry's version of input i, which nobody waits for before it learns.
+ * alone. Lane i gets lock_entry's answer for input i, which it does not wait for until it learns.
  */
 template <class Call>
 static __device__ __forceinline__ uint32_t get_ready(const Call &call, judgement *all)

@@ -65,7 +65,7 @@ OUTLIER_FN uint32_t outlier_bits(float value)
 }
 
 /* Of the 32-bit words at `from`, of any types. */
-OUTLIER_FN uint32_t outlier_word_of(const void *from, uint32_t word)
+OUTLIER_FN uint32_t outlier_word_at(const void *from, uint32_t word)
 {
 #ifdef __CUDA_ARCH__
     return ((const uint32_t *)from)[word];

@@ -76,7 +76,7 @@ OUTLIER_FN float outlier_shape(struct outlier_ready *ready, const struct outlier
 }
 
 /* The word of the sums that a statistic of a float input is of; any for RMS and SHAPE. */
-OUTLIER_FN uint32_t outlier_word(const struct outlier_sums *sums, uint32_t feature)
+OUTLIER_FN uint32_t outlier_feature_word(const struct outlier_sums *sums, uint32_t feature)
 {
     enum { AT_NANS = offsetof(struct outlier_sums, nans) / 4 };
     enum { AT_HOTTEST = offsetof(struct outlier_sums, hottest) / 4 };
@@ -87,7 +87,7 @@ OUTLIER_FN uint32_t outlier_word(const struct outlier_sums *sums, uint32_t featu
     uint32_t before = AT_NANS + feature;
     uint32_t word = feature < OUTLIER_MEAN ? (before < AT_HOTTEST ? before : AT_HOTTEST)
                                            : AT_SKETCH + feature - OUTLIER_MEAN;
-    return outlier_word_of(sums, word);
+    return outlier_word_at(sums, word);
 }
 
 /*
@@ -103,7 +103,8 @@ OUTLIER_FN float outlier_float_value(const struct outlier_sums *sums, uint32_t f
     int is_rare = feature == OUTLIER_NANS || feature == OUTLIER_INFS;
     int is_common = feature == OUTLIER_ZEROS || feature == OUTLIER_SUBNORMALS;
     int is_sum = feature >= OUTLIER_MEAN;
-    uint32_t finite = sums->count - sums->nans - sums->infs, word = outlier_word(sums, feature);
+    uint32_t finite = sums->count - sums->nans - sums->infs,
+             word = outlier_feature_word(sums, feature);
     float base = is_rare || is_common ? (float)word : fabsf(outlier_float(word));
     float log = outlier_log2(base + (is_rare ? 1.0f : is_common ? 0.375f : 0.0f));
     float of_count = outlier_log2((float)(finite ? finite : 1));

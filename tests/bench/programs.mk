@@ -7,10 +7,7 @@ OUT ?= build/release/tests/bench
 NVCC ?= nvcc
 GPU_ARCH ?= sm_90
 CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
-# Debian's folders come last.
-MULTIARCH := $(CUDA)/lib/$(shell $(CC) -print-multiarch)
-STUBS := -L$(CUDA)/lib64/stubs -L$(MULTIARCH)/stubs
-CUPTI := $(firstword $(wildcard $(addsuffix /libcupti.so,$(CUDA)/lib64 $(CUDA)/extras/CUPTI/lib64 $(MULTIARCH))))
+include $(HERE)../../tools/dev/toolkit.mk
 NVCC_FLAGS := -O2 -std=c++17 -arch=$(GPU_ARCH) -I$(HERE)../.. -I$(HERE)../../shim
 
 .PHONY: programs
@@ -20,15 +17,15 @@ $(OUT)/%: $(HERE)%.cu $(HERE)measure.cuh $(HERE)read_once.cuh $(HERE)../../shim/
     $(HERE)../../shim/device/outlier_abi.h $(HERE)../../shim/device/project_abi.h \
     $(HERE)../../refs/ref_product.h $(HERE)../../refs/ref_abi.h $(HERE)../../refs/ref_batch.h
 	@mkdir -p $(OUT)
-	$(NVCC) $(NVCC_FLAGS) -o $@ $< $(STUBS) -lcuda
+	$(NVCC) $(NVCC_FLAGS) -o $@ $< -L$(STUBS) -lcuda
 
 # With stamps, so it compiles the outlier kernels once more.
 $(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)measure.cuh $(HERE)outlier_phases.cu $(HERE)outlier_phases.cuh \
     $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/ref_abi.h
 	@mkdir -p $(OUT)
-	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(STUBS) -lcuda
+	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu -L$(STUBS) -lcuda
 
 $(OUT)/%.so: $(HERE)%.c
 	@mkdir -p $(OUT)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -I$(CUDA)/include -I$(CUDA)/extras/CUPTI/include \
-	    -DCUPTI_PATH='"$(CUPTI)"' -o $@ $< -ldl
+	    -DCUPTI_PATH='"$(CUPTI_LIBS)"' -o $@ $< -ldl

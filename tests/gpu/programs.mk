@@ -10,8 +10,7 @@ OUT ?= build/release/tests/gpu
 NVCC ?= nvcc
 GPU_ARCH ?= sm_90
 CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
-# The last is Debian's.
-STUBS := -L$(CUDA)/lib64/stubs -L$(CUDA)/lib/$(shell $(CC) -print-multiarch)/stubs
+include $(HERE)../../tools/dev/toolkit.mk
 C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
 
 CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 touched two_gpus
@@ -37,7 +36,7 @@ $(OUT)/driver_api_ptds.o: $(HERE)driver_api_ptds.c $(HERE)driver_api_ptds.h
 	$(CC) $(C_FLAGS) -DCUDA_API_PER_THREAD_DEFAULT_STREAM -c -o $@ $<
 
 $(OUT)/driver_api: $(OUT)/driver_api.o $(OUT)/driver_api_ptds.o
-	$(CC) -o $@ $^ $(STUBS) -lcuda
+	$(CC) -o $@ $^ -L$(STUBS) -lcuda
 
 $(OUT)/other_injection.so: $(HERE)other_injection.c
 	@mkdir -p $(OUT)
@@ -81,7 +80,7 @@ $(OUT)/error.o: $(ROOT)shim/base/error.c
 
 $(OUT)/ref_parity: $(HERE)ref_parity.cu $(HERE)ref_problem.cuh $(HERE)common.cuh $(PARITY_O)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) $(OUR_INCLUDES) -o $@ $< $(PARITY_O) \
-	    $(STUBS) -lcuda
+	    -L$(STUBS) -lcuda
 
 $(OUT)/ref_approx: $(HERE)ref_approx.cu $(HERE)common.cuh $(REF_HEADERS)
 	@mkdir -p $(OUT)

@@ -10,8 +10,6 @@ SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/sce
 SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(PLUGINS) \
     $(SCENARIO)/catalogue/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
-STUBS := $(firstword $(wildcard $(CUDA_LIBS:=/stubs)))
-CUPTI_LIBS := $(firstword $(wildcard $(addsuffix /libcupti.so,$(CUDA_LIBS) $(CUDA)/extras/CUPTI/lib64)))
 
 $(SCENARIO)/%.o: INCLUDES = -Itests/scenario
 # The old launch functions are deprecated, and still there.

@@ -31,7 +31,6 @@ static bool place_is_good(const struct graph *graph, const struct place *place)
     return good;
 }
 
-#if CUDA_VERSION >= 13000 /* earlier headers know clones alone */
 static bool contains(const struct graph *outer, const struct graph *inner)
 {
     if (outer == inner)
@@ -42,7 +41,6 @@ static bool contains(const struct graph *outer, const struct graph *inner)
     }
     return false;
 }
-#endif
 
 /* The graph that a child graph node gets: a clone, or with "move" the program's own. */
 static CUresult adopt_child(struct section *section, const struct graph *graph,
@@ -51,17 +49,14 @@ static CUresult adopt_child(struct section *section, const struct graph *graph,
     struct graph *from = graph_find(params->graph.graph);
     if (!from || from->capturing)
         return CUDA_ERROR_INVALID_VALUE;
-    (void)graph;
-#if CUDA_VERSION >= 13000
-    if (params->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
+    if (CHILD_OWNERSHIP(params) == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE) {
         if (from->owned || contains(from, graph))
             return CUDA_ERROR_INVALID_VALUE;
         *child = from;
         return CUDA_SUCCESS;
     }
-    if (params->graph.ownership != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
+    if (CHILD_OWNERSHIP(params) != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
         return CUDA_ERROR_INVALID_VALUE;
-#endif
     if (graph_has_memory_nodes(from))
         return CUDA_ERROR_NOT_SUPPORTED;
     *child = graph_copy(section, from);

@@ -272,7 +272,7 @@ static CUresult check_location(const CUmemLocation *location, CUmemAllocationTyp
                : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-#ifdef HAVE_cuMemGetDefaultMemPool
+#ifdef HAVE_cuMemGetDefaultMemPool /* these three came together */
 CUresult impl_cuMemGetDefaultMemPool(const struct call *call, cuMemGetDefaultMemPool_params *p)
 {
     (void)call;
