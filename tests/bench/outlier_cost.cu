@@ -8,7 +8,9 @@
  * included, median of interleaved runs; what the phases of a look take, means of single looks on
  * a GPU at rest; `sealed`: every run of the kernel ended with a seal.
  *
- * look_us is a look as cuvet launches it, late_us one that is launched when the kernel in front has
+ * look_us is a look as cuvet launches it, read_us the kernel that reads; ..._queued_us when the
+ * host has launched all of them before the GPU comes to the first, so that the host's time for a
+ * launch is not in it; late_us a look that is launched when the kernel in front has
  * ended, behind_us what it adds behind the reading kernel, least_us a kernel that reads the sample
  * and has one block hear of all others, unsealed_us a look of which the host learns nothing (the
  * seal is in device memory): no variant of the product, but what the seal takes. `early`: cuvet
@@ -17,7 +19,8 @@
 #include <cstring>
 #include <cuda.h>
 #include "device/early.cuh"
-#include "device/outlier_abi.h"
+#include "device/outlier_look.cuh"
+#include "device/snapshot_copy.cuh"
 #include "measure.cuh"
 #include "outlier_phases.cuh"
 #include "refs/ref_abi.h"
@@ -38,28 +41,37 @@ static uint64_t sequence, launches, sealed;
 static snapshot_seal *seal, *device_seal;
 static bool waits; /* the kernel does, see shim/verify/outlier_launch.h */
 
-/* What a look reads of its sample, in its geometry. */
-static __device__ uint32_t read_part(const uint4 *from, size_t units, size_t stride)
+/* The sample of a look with that seed: a warp reads a piece. */
+static __device__ uint32_t read_part(const outlier_input &input, uint64_t seed)
 {
-    size_t first = (size_t)blockIdx.x * stride + threadIdx.x;
-    uint4 value[4] = {};
+    piece_place at = place_piece(input, seed, blockIdx.x * WARPS + threadIdx.x / 32);
+    uint32_t lane = threadIdx.x % 32, sum = 0;
+    uint4 value[UNROLL] = {};
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if (first + i * 256 < units)
-            value[i] = from[first + i * 256];
+    for (int i = 0; i < UNROLL; i++) {
+        if (lane + 32 * i < at.units)
+            value[i] = ((const uint4 *)at.address)[lane + 32 * i];
     }
-    uint32_t sum = 0;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < UNROLL; i++)
         sum += value[i].x ^ value[i].y ^ value[i].z ^ value[i].w;
     return sum;
 }
 
-__global__ void read_sample(const uint4 *from, size_t units, size_t stride, uint32_t *to)
+__global__ void read_sample(const __grid_constant__ outlier_input input, uint64_t seed,
+                            uint32_t *to)
 {
-    uint32_t sum = read_part(from, units, stride);
+    uint32_t sum = read_part(input, seed);
     if (sum == 0x12345678)
         *to = sum;
+}
+
+/* Holds the stream for as long. */
+__global__ void hold_stream(uint64_t ns)
+{
+    uint64_t began = global_timer();
+    while (global_timer() - began < ns)
+        continue;
 }
 
 /*
@@ -67,7 +79,7 @@ __global__ void read_sample(const uint4 *from, size_t units, size_t stride, uint
  * one that began last, which waits for them and tells the host. No statistics, and nobody waits for
  * the decision.
  */
-__global__ void read_and_tell(const uint4 *from, size_t units, size_t stride, uint64_t sequence,
+__global__ void read_and_tell(const __grid_constant__ outlier_input input, uint64_t sequence,
                               uint64_t *word, uint32_t *ticket, uint64_t *answer)
 {
     __shared__ uint32_t total;
@@ -77,7 +89,7 @@ __global__ void read_and_tell(const uint4 *from, size_t units, size_t stride, ui
         total = 0;
         last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
     }
-    uint32_t sum = read_part(from, units, stride);
+    uint32_t sum = read_part(input, sequence);
     for (int step = 16; step; step /= 2)
         sum ^= __shfl_xor_sync(~0u, sum, step);
     __syncthreads();
@@ -147,7 +159,7 @@ static void launch_look(snapshot_seal *to, bool early)
 {
     call.header.seal = to;
     call.header.sequence = ++sequence;
-    call.outlier.seed = sequence * 0x9e3779b97f4a7c15u;
+    call.outlier.seed = sequence;
     void *params[] = {&call};
     CUlaunchAttribute attribute = {};
     attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
@@ -185,10 +197,8 @@ static unsigned reading_blocks()
 
 static void run_read()
 {
-    size_t units = call.input[0].row_bytes / 16;
-    unsigned blocks = reading_blocks();
-    read_sample<<<blocks, 256, 0, stream>>>((const uint4 *)data, units, units / blocks,
-                                            (uint32_t *)call.outlier.slot);
+    read_sample<<<reading_blocks(), OUTLIER_THREADS, 0, stream>>>(call.input[0], ++sequence,
+                                                                  (uint32_t *)call.outlier.slot);
 }
 
 /* Launched as a look is. */
@@ -199,15 +209,13 @@ static void run_least()
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
-    size_t units = call.input[0].row_bytes / 16;
     cudaLaunchConfig_t config = {};
     config.gridDim = reading_blocks();
-    config.blockDim = 256;
+    config.blockDim = OUTLIER_THREADS;
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = waits;
-    CHECK(cudaLaunchKernelEx(&config, read_and_tell, (const uint4 *)data, units,
-                             units / config.gridDim.x, ++sequence, word,
+    CHECK(cudaLaunchKernelEx(&config, read_and_tell, call.input[0], ++sequence, word,
                              (uint32_t *)&word[OUTLIER_LINES], answer));
 }
 
@@ -231,11 +239,17 @@ static double each_us(void (*run)())
             run();
     };
     double us = time_us(stream, all) / repeat;
-    launches += call.header.seal == seal;
-    sealed +=
-        call.header.seal == seal && (call.header.seal->sequence == sequence ||
-                                     call.header.seal->ordinary >> SEAL_TIME_BITS == sequence);
+    bool seals = call.header.seal == seal && call.header.sequence == sequence;
+    launches += seals;
+    sealed += seals && (seal->sequence == sequence || seal->ordinary >> SEAL_TIME_BITS == sequence);
     return us;
+}
+
+/* Launched while the stream is held. */
+static double each_queued_us(void (*run)())
+{
+    hold_stream<<<1, 1, 0, stream>>>(400000);
+    return each_us(run);
 }
 
 /* Means over looks of their own. */
@@ -248,7 +262,7 @@ static void time_phases(double (&phase)[OUTLIER_PHASES])
         double us[OUTLIER_PHASES];
         call.header.seal = seal;
         call.header.sequence = ++sequence;
-        call.outlier.seed = sequence * 0x9e3779b97f4a7c15u;
+        call.outlier.seed = sequence;
         if (!outlier_phases(call, call.input[0].blocks, stream, us)) {
             fprintf(stderr, "the look with stamps failed\n");
             exit(3);
@@ -324,7 +338,8 @@ int main(int argc, char **argv)
     for (const format &format : formats) {
         fill(format);
         for (size_t bytes = (size_t)16 << 10; bytes <= most; bytes *= 4) {
-            std::vector<double> ours, late, behind, unsealed, theirs, least, empty;
+            std::vector<double> ours, late, behind, unsealed, theirs, least, empty, queued,
+                theirs_queued;
             lay_out(format, bytes);
             launches = sealed = 0;
             for (int i = 0; i < 25; i++) {
@@ -335,17 +350,21 @@ int main(int argc, char **argv)
                 theirs.push_back(each_us(run_read));
                 least.push_back(each_us(run_least));
                 empty.push_back(each_us(run_nothing));
+                queued.push_back(each_queued_us(run_look));
+                theirs_queued.push_back(each_queued_us(run_read));
             }
             double phase[OUTLIER_PHASES];
             time_phases(phase);
             printf("{\"dtype\": \"%s\", \"bytes\": %zu, \"sampled\": %zu, \"look_us\": %.2f, "
                    "\"late_us\": %.2f, \"behind_us\": %.2f, \"unsealed_us\": %.2f, "
                    "\"read_us\": %.2f, \"least_us\": %.2f, \"empty_us\": %.2f, "
+                   "\"look_queued_us\": %.2f, \"read_queued_us\": %.2f, "
                    "\"phase_us\": [%.2f, %.2f, %.2f, %.2f, %.2f], \"early\": %s, \"sealed\": %s}\n",
                    format.name, bytes, (size_t)call.input[0].sampled * OUTLIER_PIECE, median(ours),
                    median(late), median(behind) - median(theirs), median(unsealed), median(theirs),
-                   median(least), median(empty), phase[0], phase[1], phase[2], phase[3], phase[4],
-                   waits ? "true" : "false", sealed == launches ? "true" : "false");
+                   median(least), median(empty), median(queued), median(theirs_queued), phase[0],
+                   phase[1], phase[2], phase[3], phase[4], waits ? "true" : "false",
+                   sealed == launches ? "true" : "false");
         }
     }
     return 0;
