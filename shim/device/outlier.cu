@@ -404,7 +404,7 @@ template <class Call> static __device__ bool run_look(const Call &call)
         wait_for_stream();
         OUTLIER_PHASE(0);
         hold(&piece, input);
-        look_at_input(&piece, input, call.outlier.seed, &block);
+        look_at_input<has_one_input<Call>>(&piece, input, call.outlier.seed, &block);
         join_clerk();
     } else {
         wait_for_stream();

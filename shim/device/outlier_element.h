@@ -383,23 +383,35 @@ OUTLIER_FN int outlier_has_odd(const struct outlier_unit *unit)
     return !(unit->square < 1e30f);
 }
 
-/* A unit without odd elements, the 16-byte unit (or the element) number `column` of its row. */
-OUTLIER_FN void outlier_add(struct outlier_tally *tally, const struct outlier_unit *unit, int count,
-                            uint32_t column)
+/* With which signs the 16-byte unit (or the element) number `column` of its row goes into the
+ * sketch: bits that are set where it is taken from a sum, the third only of single elements. */
+OUTLIER_FN uint32_t outlier_signs(uint32_t column, int count)
+{
+    return (~outlier_hash(column) & 3) | (count == 1 ? (column & 1) << 2 : 0);
+}
+
+/* `value`, negated where that bit is set. */
+OUTLIER_FN float outlier_signed(float value, uint32_t signs, int bit)
+{
+    return outlier_float(outlier_bits(value) ^ (signs >> bit & 1) << 31);
+}
+
+/* A unit without odd elements. */
+OUTLIER_FN void outlier_add(struct outlier_tally *tally, const struct outlier_unit *unit,
+                            uint32_t signs)
 {
     float sum = unit->even + unit->odd, difference = unit->even - unit->odd;
-    uint32_t hash = outlier_hash(column);
     tally->square += unit->square;
     tally->most = fmaxf(tally->most, unit->most);
     tally->sketch[0] += sum;
-    tally->sketch[1] += count == 1 && (column & 1) ? -sum : difference;
-    tally->sketch[2] += hash & 1 ? sum : -sum;
-    tally->sketch[3] += hash & 2 ? difference : -difference;
+    tally->sketch[1] += outlier_signed(difference, signs, 2);
+    tally->sketch[2] += outlier_signed(sum, signs, 0);
+    tally->sketch[3] += outlier_signed(difference, signs, 1);
 }
 
-/* `count` values of a unit of any kind. */
+/* `count` values of a unit of any kind, with outlier_signs' signs. */
 OUTLIER_FN void outlier_take(struct outlier_tally *tally, const float *value, int count,
-                             uint32_t column, float tiny)
+                             uint32_t signs, float tiny)
 {
     struct outlier_unit unit = outlier_unit_of(value, count);
     if (OUTLIER_RARE(outlier_has_small(&unit, tiny))) {
@@ -415,7 +427,7 @@ OUTLIER_FN void outlier_take(struct outlier_tally *tally, const float *value, in
         tally->odd.near = 0;
         return;
     }
-    outlier_add(tally, &unit, count, column);
+    outlier_add(tally, &unit, signs);
 }
 
 /* Of the `count` elements of a piece's unit, which one goes into the histogram. */
@@ -424,17 +436,11 @@ OUTLIER_FN uint32_t outlier_binned_element(uint32_t unit, uint32_t count)
     return unit / 32 % 4 * count / 4;
 }
 
-/* The exponent's bin of a finite value other than 0. */
-OUTLIER_FN int outlier_usual_bin(float value)
-{
-    return (int)(outlier_bits(value) >> 23) % OUTLIER_BINS;
-}
-
-/* Of others: -1. */
+/* The exponent's bin of a finite value other than 0, else -1. */
 OUTLIER_FN int outlier_bin(float value)
 {
     uint32_t magnitude = outlier_bits(value) & 0x7fffffff;
-    return magnitude == 0 || magnitude >= 0x7f800000 ? -1 : outlier_usual_bin(value);
+    return magnitude == 0 || magnitude >= 0x7f800000 ? -1 : (int)(magnitude >> 23) % OUTLIER_BINS;
 }
 
 #endif

@@ -123,11 +123,11 @@ static __device__ __forceinline__ float binned_value(const uint4 &raw, int turn)
 /* A unit that may hold anything. */
 template <int DTYPE>
 static __device__ __forceinline__ void take_unit(outlier_tally *tally, uint32_t *bins,
-                                                 const uint4 &raw, int turn, uint32_t column,
+                                                 const uint4 &raw, int turn, uint32_t signs,
                                                  float tiny)
 {
     const unit_values<DTYPE> unit(raw);
-    outlier_take(tally, unit.value, unit.COUNT, column, tiny);
+    outlier_take(tally, unit.value, unit.COUNT, signs, tiny);
     int bin = outlier_bin(binned_value<DTYPE>(raw, turn));
     if (bin >= 0)
         atomicAdd(&bins[bin], 1);
@@ -137,13 +137,13 @@ static __device__ __forceinline__ void take_unit(outlier_tally *tally, uint32_t 
  * unit comes by value, so that nobody's units have to lie in memory. */
 static __device__ __noinline__ void take_any(outlier_tally *tally, uint32_t *bins, int dtype,
                                              uint32_t size, uint32_t count, uint4 raw,
-                                             uint32_t unit, uint32_t column, float tiny)
+                                             uint32_t unit, uint32_t signs, float tiny)
 {
     float value[16];
 #pragma unroll 1
     for (uint32_t i = 0; i < count; i++)
         value[i] = outlier_decode(dtype, element(raw, size, i));
-    outlier_take(tally, value, (int)count, column, tiny);
+    outlier_take(tally, value, (int)count, signs, tiny);
     int bin = outlier_bin(value[outlier_binned_element(unit, count)]);
     if (bin >= 0)
         atomicAdd(&bins[bin], 1);
@@ -167,8 +167,12 @@ static __device__ float warp_sums(const float (&value)[4])
 /* What the warps of a block found, as the words of a line, and the bins of all of them. */
 struct block_sums {
     uint32_t warp[LINE_BEGAN][WARPS + 1]; /* one more: no two lanes of a reader share a bank */
-    uint32_t bin[OUTLIER_ID_BINS];
+    uint32_t bin[OUTLIER_ID_BINS];        /* floats: OUTLIER_BINS, and NO_BIN */
 };
+
+/* Where elements are counted that no bin of a float input is for. */
+enum { NO_BIN = OUTLIER_BINS };
+static_assert((int)NO_BIN < (int)OUTLIER_ID_BINS, "behind those of floats");
 
 /* What a thread carries through the pieces of its warp. */
 struct float_look {
@@ -222,12 +226,32 @@ struct held_units {
     uint4 raw[UNROLL];
 };
 
-/* A warp's piece. It is held where the input is aligned. */
+/* A warp's piece. Where the input is aligned it is held, with the signs of its units. */
 struct held_piece {
     uint32_t k;
     piece_place at;
     held_units held;
+    uint32_t signs;
 };
+
+/* outlier_signs of a lane's units, two bits each: an aligned unit has two elements at least. */
+static __device__ __forceinline__ uint32_t lane_signs(const outlier_input &input,
+                                                      const piece_place &at)
+{
+    uint32_t period = input.period, step = remainder_of(32, period), signs = 0;
+    uint32_t column = at.column + remainder_of(threadIdx.x % 32, period);
+#pragma unroll
+    for (int i = 0; i < UNROLL; i++, column += step) {
+        column -= column >= period ? period : 0;
+        signs |= outlier_signs(column, 2) << 2 * i;
+    }
+    return signs;
+}
+
+static __device__ __forceinline__ uint32_t signs_of_unit(uint32_t signs, int i)
+{
+    return signs >> 2 * i & 3;
+}
 
 /* Past the caches for what a kernel only reads: the kernel in front may be writing when this one
  * is already there. */
@@ -245,6 +269,7 @@ static __device__ __forceinline__ void hold(held_piece *piece, const outlier_inp
         if (lane + 32 * i < piece->at.units)
             piece->held.raw[i] = __ldcg(from + 32 * i);
     }
+    piece->signs = lane_signs(input, piece->at); /* while that is under way */
 }
 
 /* Where the first piece of a warp is; reads nothing. */
@@ -255,52 +280,36 @@ static __device__ __forceinline__ void place_first(held_piece *piece, const outl
     piece->at = place_piece(input, seed, piece->k);
 }
 
-/* Calls `take` for each piece of the warp, from the one held on. */
-template <class Take>
+/* Calls `take` for each piece of the warp, from the one held on. SINGLE: there are no others, as
+ * where a launch has one input and as many blocks as it likes. */
+static_assert(OUTLIER_PIECES <= OUTLIER_LINES * WARPS &&
+                  OUTLIER_ID_PIECES <= OUTLIER_LINES / OUTLIER_ID_LINES * WARPS,
+              "a warp for each piece of one input");
+template <bool SINGLE, class Take>
 static __device__ __forceinline__ void each_piece(held_piece *piece, const outlier_input &input,
                                                   uint64_t seed, Take take)
 {
 #pragma unroll 1
     for (;;) {
-        take(piece->at, piece->held);
+        take(*piece);
         piece->k += input.blocks * WARPS;
-        if (piece->k >= input.sampled)
+        if (SINGLE || piece->k >= input.sampled)
             return;
         piece->at = place_piece(input, seed, piece->k);
         hold(piece, input);
     }
 }
 
-/* The column of a lane's units, one after another. */
-struct lane_column {
-    uint32_t column, step, period;
-
-    __device__ __forceinline__ lane_column(const outlier_input &input, const piece_place &at)
-        : step(remainder_of(32, input.period)), period(input.period)
-    {
-        column = at.column + remainder_of(threadIdx.x % 32, period);
-        column -= column >= period ? period : 0;
-    }
-
-    __device__ __forceinline__ void next()
-    {
-        column += step;
-        column -= column >= period ? period : 0;
-    }
-};
-
 /* Calls `take` for each unit of an aligned piece that a lane holds, with its number (but for the
- * lane) and its column. */
+ * lane) and its signs. */
 template <class Take>
-static __device__ __forceinline__ void each_held(const outlier_input &input, const piece_place &at,
-                                                 const held_units &held, Take take)
+static __device__ __forceinline__ void each_held(const held_piece &piece, Take take)
 {
     uint32_t lane = threadIdx.x % 32;
-    lane_column column(input, at);
 #pragma unroll
-    for (int i = 0; i < UNROLL; i++, column.next()) {
-        if (lane + 32 * i < at.units)
-            take(held.raw[i], 32 * i, column.column);
+    for (int i = 0; i < UNROLL; i++) {
+        if (lane + 32 * i < piece.at.units)
+            take(piece.held.raw[i], 32 * i, signs_of_unit(piece.signs, i));
     }
 }
 
@@ -320,67 +329,87 @@ static __device__ __forceinline__ void each_element(const outlier_input &input,
 #pragma unroll 1
         for (int i = 0; i < UNROLL && from + 32 * i < at.units; i++)
             take(make_uint4((uint32_t)raw[i], (uint32_t)(raw[i] >> 32), 0, 0), from - lane + 32 * i,
-                 (at.column + from + 32 * i) % input.period);
+                 outlier_signs((at.column + from + 32 * i) % input.period, 1));
     }
 }
 
-/* A piece with elements that are small or odd. */
+/* The small elements of a lane's units. In each half of a word (f32: in all of it) the part in
+ * question carries into the sign's place where it is not 0. */
 template <int DTYPE>
-static __device__ __forceinline__ void take_unusual(float_look *look, const outlier_input &input,
-                                                    const piece_place &at, const held_units &held,
-                                                    uint32_t *bins)
+static __device__ __forceinline__ void count_small(outlier_small *small, const held_piece &piece)
 {
-    lane_column column(input, at);
+    const bool wide = DTYPE == DTYPE_F32;
+    const uint32_t magnitudes = wide ? 0x7fffffffu : 0x7fff7fffu, ones = wide ? 1 : 0x10001u;
+    const uint32_t exponents = wide ? 0x7f800000u : DTYPE == DTYPE_BF16 ? 0x7f807f80u : 0x7c007c00u;
+    uint32_t count = 0, normal = 0, other = 0; /* the latter: which are not 0; two counts each */
+#pragma unroll
+    for (int i = 0; i < UNROLL; i++) {
+        const uint4 &raw = piece.held.raw[i];
+        count += threadIdx.x % 32 + 32 * i < piece.at.units ? unit_values<DTYPE>::COUNT : 0;
+#pragma unroll
+        for (uint32_t word : {raw.x, raw.y, raw.z, raw.w}) {
+            normal += ((word & exponents) + magnitudes) >> (wide ? 31 : 15) & ones;
+            other += ((word & magnitudes) + magnitudes) >> (wide ? 31 : 15) & ones;
+        }
+    }
+    small->all += count - (normal & 0xffff) - (normal >> 16);
+    small->zeros += count - (other & 0xffff) - (other >> 16);
+}
+
+/* A piece with odd elements, one by one. */
+template <int DTYPE>
+static __device__ __forceinline__ void take_odd(float_look *look, const held_piece &piece,
+                                                uint32_t *bins)
+{
+    const uint4 *held = piece.held.raw;
 #pragma unroll 1
-    for (int i = 0; i < UNROLL && threadIdx.x % 32 + 32 * i < at.units; i++, column.next()) {
-        uint4 raw = i == 0   ? held.raw[0]
-                    : i == 1 ? held.raw[1]
-                    : i == 2 ? held.raw[2]
-                             : held.raw[3];
-        take_unit<DTYPE>(&look->tally, bins, raw, i, column.column, look->tiny);
+    for (int i = 0; i < UNROLL && threadIdx.x % 32 + 32 * i < piece.at.units; i++) {
+        uint4 raw = i == 0 ? held[0] : i == 1 ? held[1] : i == 2 ? held[2] : held[3];
+        take_unit<DTYPE>(&look->tally, bins, raw, i, signs_of_unit(piece.signs, i), look->tiny);
     }
 }
 
 /* A lane's units of a piece, one question for all of them. Where there is none its zeros add
  * nothing, if only they are not taken for small. */
 template <int DTYPE>
-static __device__ __forceinline__ void take_piece(float_look *look, const outlier_input &input,
-                                                  const piece_place &at, const held_units &held,
+static __device__ __forceinline__ void take_piece(float_look *look, const held_piece &piece,
                                                   uint32_t *bins)
 {
     enum { COUNT = unit_values<DTYPE>::COUNT };
+    const uint4 *held = piece.held.raw;
     uint32_t lane = threadIdx.x % 32;
     outlier_unit unit[UNROLL];
-    bool usual = true;
+    bool odd = false, small = false;
 #pragma unroll
     for (int i = 0; i < UNROLL; i++) {
-        unit[i] = outlier_unit_of(unit_values<DTYPE>(held.raw[i]).value, COUNT);
-        usual &= !outlier_has_odd(&unit[i]);
-        usual &= !(lane + 32 * i < at.units && outlier_has_small(&unit[i], look->tiny));
+        unit[i] = outlier_unit_of(unit_values<DTYPE>(held[i]).value, COUNT);
+        odd |= outlier_has_odd(&unit[i]);
+        small |= lane + 32 * i < piece.at.units && outlier_has_small(&unit[i], look->tiny);
     }
-    if (OUTLIER_RARE(!usual)) {
-        take_unusual<DTYPE>(look, input, at, held, bins);
+    if (OUTLIER_RARE(odd)) {
+        take_odd<DTYPE>(look, piece, bins);
         return;
     }
-    lane_column column(input, at);
+    if (OUTLIER_RARE(small))
+        count_small<DTYPE>(&look->tally.small, piece);
 #pragma unroll
-    for (int i = 0; i < UNROLL; i++, column.next()) {
-        outlier_add(&look->tally, &unit[i], COUNT, column.column);
-        if (lane + 32 * i < at.units)
-            atomicAdd(&bins[outlier_usual_bin(binned_value<DTYPE>(held.raw[i], i))], 1);
+    for (int i = 0; i < UNROLL; i++) {
+        outlier_add(&look->tally, &unit[i], signs_of_unit(piece.signs, i));
+        int bin = outlier_bin(binned_value<DTYPE>(held[i], i)); /* none of the zeros */
+        atomicAdd(&bins[bin < 0 ? NO_BIN : bin], 1);
     }
 }
 
 /* Aligned, in a format that has a fast path. */
-template <int DTYPE>
+template <int DTYPE, bool SINGLE>
 static __device__ __forceinline__ void look_at_floats(held_piece *piece, const outlier_input &input,
                                                       uint64_t seed, block_sums *block)
 {
     float_look look = {};
     look.tiny = outlier_tiny(DTYPE);
-    each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
-        take_piece<DTYPE>(&look, input, at, held, block->bin);
-        end_piece(&look, at.units * unit_values<DTYPE>::COUNT);
+    each_piece<SINGLE>(piece, input, seed, [&](const held_piece &now) {
+        take_piece<DTYPE>(&look, now, block->bin);
+        end_piece(&look, now.at.units * unit_values<DTYPE>::COUNT);
     });
     keep_warp(block, look);
 }
@@ -390,16 +419,16 @@ static __device__ __forceinline__ void look_at_any(held_piece *piece, const outl
 {
     float_look look = {};
     look.tiny = outlier_tiny(input.dtype);
-    each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
-        auto take = [&](uint4 raw, uint32_t unit, uint32_t column) {
+    each_piece<false>(piece, input, seed, [&](const held_piece &now) {
+        auto take = [&](uint4 raw, uint32_t unit, uint32_t signs) {
             take_any(&look.tally, block->bin, input.dtype, input.size, unit_elements(input), raw,
-                     unit, column, look.tiny);
+                     unit, signs, look.tiny);
         };
         if (input.aligned)
-            each_held(input, at, held, take);
+            each_held(now, take);
         else
-            each_element(input, at, take);
-        end_piece(&look, at.units * unit_elements(input));
+            each_element(input, now.at, take);
+        end_piece(&look, now.at.units * unit_elements(input));
     });
     keep_warp(block, look);
 }
@@ -434,13 +463,14 @@ static __device__ __forceinline__ void keep_ids(block_sums *block, const id_look
 }
 
 /* The usual type, aligned: extremes in 32 bits. */
+template <bool SINGLE>
 static __device__ __forceinline__ void look_at_i32(held_piece *piece, const outlier_input &input,
                                                    uint64_t seed, block_sums *block)
 {
     int32_t high = INT32_MIN, low = INT32_MAX;
     uint32_t count = 0;
-    each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
-        each_held(input, at, held, [&](const uint4 &raw, uint32_t, uint32_t) {
+    each_piece<SINGLE>(piece, input, seed, [&](const held_piece &now) {
+        each_held(now, [&](const uint4 &raw, uint32_t, uint32_t) {
             const int32_t value[] = {(int32_t)raw.x, (int32_t)raw.y, (int32_t)raw.z,
                                      (int32_t)raw.w};
 #pragma unroll
@@ -459,7 +489,7 @@ static __device__ __forceinline__ void
 look_at_any_ids(held_piece *piece, const outlier_input &input, uint64_t seed, block_sums *block)
 {
     id_look look = {};
-    each_piece(piece, input, seed, [&](const piece_place &at, const held_units &held) {
+    each_piece<false>(piece, input, seed, [&](const held_piece &now) {
         auto take = [&](const uint4 &raw, uint32_t, uint32_t) {
 #pragma unroll 1
             for (uint32_t j = 0; j < unit_elements(input); j++)
@@ -467,28 +497,29 @@ look_at_any_ids(held_piece *piece, const outlier_input &input, uint64_t seed, bl
                         outlier_integer(input.dtype, element(raw, input.size, j)));
         };
         if (input.aligned)
-            each_held(input, at, held, take);
+            each_held(now, take);
         else
-            each_element(input, at, take);
+            each_element(input, now.at, take);
     });
     keep_ids(block, look);
 }
 
 /* All threads, from the pieces that they hold on; `block` is clear before. Ends with the warps'
- * parts in shared memory, not yet synchronised. */
+ * parts in shared memory, not yet synchronised. SINGLE: see each_piece; for the usual formats. */
+template <bool SINGLE>
 static __device__ __forceinline__ void look_at_input(held_piece *piece, const outlier_input &input,
                                                      uint64_t seed, block_sums *block)
 {
     if (input.integer && input.aligned && input.dtype == DTYPE_I32)
-        look_at_i32(piece, input, seed, block);
+        look_at_i32<SINGLE>(piece, input, seed, block);
     else if (input.integer)
         look_at_any_ids(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_BF16)
-        look_at_floats<DTYPE_BF16>(piece, input, seed, block);
+        look_at_floats<DTYPE_BF16, SINGLE>(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_F16)
-        look_at_floats<DTYPE_F16>(piece, input, seed, block);
+        look_at_floats<DTYPE_F16, SINGLE>(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_F32)
-        look_at_floats<DTYPE_F32>(piece, input, seed, block);
+        look_at_floats<DTYPE_F32, SINGLE>(piece, input, seed, block);
     else
         look_at_any(piece, input, seed, block);
 }

@@ -57,7 +57,7 @@ static void take_floats(const struct outlier_input *input, const char *row, uint
         uint32_t column = (uint32_t)(i / unit % input->period);
         for (uint32_t j = 0; j < unit; j++)
             value[j] = outlier_decode(input->dtype, load(row + (i + j) * input->size, input->size));
-        outlier_take(&tally, value, (int)unit, column, tiny);
+        outlier_take(&tally, value, (int)unit, outlier_signs(column, (int)unit), tiny);
         int bin = outlier_bin(value[outlier_binned_element((uint32_t)((i - first) / unit), unit)]);
         if (bin >= 0)
             sums->bin[bin]++;

@@ -121,15 +121,20 @@ static void fill(const struct outlier_input *in)
     }
 }
 
-/* Zeros, subnormals, NaNs, Infs and values whose squares are beyond f32 among those of a float
- * format, some in most units. */
-static void strew_unusual(const struct outlier_input *in)
+/* What else is among the values of a float format, in most units: zeros and subnormals; and NaNs,
+ * Infs and values whose squares are beyond f32. */
+enum strewn { NOTHING, SMALL, UNUSUAL };
+
+static void strew(const struct outlier_input *in, enum strewn what)
 {
-    static const uint32_t f32[] = {0, 1, 0x7fc00000, 0x7f800000, 0x7e000000, 0x80000000};
-    static const uint32_t f16[] = {0, 1, 0x7e00, 0x7c00, 0x7bff, 0x8000};
+    enum { KINDS = 7, SMALL_KINDS = 4 };
+    static const uint32_t f32[KINDS] = {0,          1,          0x80000000, 0x807fffff,
+                                        0x7fc00000, 0x7f800000, 0x7e000000};
+    static const uint32_t f16[KINDS] = {0, 1, 0x8000, 0x83ff, 0x7e00, 0x7c00, 0x7bff};
     char *at = (char *)(uintptr_t)in->address;
-    for (uint64_t i = draw() % 7; i < in->row_bytes / in->size; i += 1 + draw() % 12) {
-        uint32_t bits = in->dtype == DTYPE_F16 ? f16[draw() % 6] : f32[draw() % 6];
+    for (uint64_t i = draw() % 7; what && i < in->row_bytes / in->size; i += 1 + draw() % 12) {
+        uint32_t kind = draw() % (what == SMALL ? SMALL_KINDS : KINDS);
+        uint32_t bits = in->dtype == DTYPE_F16 ? f16[kind] : f32[kind];
         bits = in->dtype == DTYPE_BF16 && bits > 1 ? bits >> 16 : bits;
         memcpy(at + i * in->size, &bits, in->size);
     }
@@ -225,25 +230,27 @@ static const struct format {
     {"i16", DTYPE_I16, 2, true, true, 9 * OUTLIER_PIECE},
 };
 
-static void look_at(const struct format *format, bool strewn)
+static void look_at(const struct format *format, enum strewn strewn)
 {
     set_up();
     add_input(0, format->dtype, format->size, format->integer, format->aligned, format->bytes, 1);
     for (int i = 0; i < 4; i++) {
         fill(&input[0].host);
-        if (strewn)
-            strew_unusual(&input[0].host);
+        strew(&input[0].host, strewn);
         launch(format->what);
     }
 }
 
+/* One is for any inputs, the other for a single one. */
+static const char *const kernels[] = {"cuvet_outlier", "cuvet_outlier_few"};
+
 static void blocks_see_what_one_caller_sees(void **state)
 {
     (void)state;
-    for (size_t f = 0; f < sizeof(formats) / sizeof(*formats); f++) {
-        if (!open_outlier("cuvet_outlier"))
+    for (size_t f = 0; f < 2 * sizeof(formats) / sizeof(*formats); f++) {
+        if (!open_outlier(kernels[f % 2]))
             skip();
-        look_at(&formats[f], false);
+        look_at(&formats[f / 2], NOTHING);
     }
 }
 
@@ -256,10 +263,10 @@ static void unusual_elements_are_counted_alike(void **state)
         {"f32, unusual, not aligned", DTYPE_F32, 4, false, false, 9 * OUTLIER_PIECE + 4},
     };
     (void)state;
-    for (size_t f = 0; f < sizeof(strewn) / sizeof(*strewn); f++) {
-        if (!open_outlier("cuvet_outlier"))
+    for (size_t f = 0; f < 4 * sizeof(strewn) / sizeof(*strewn); f++) {
+        if (!open_outlier(kernels[f % 2]))
             skip();
-        look_at(&strewn[f], true);
+        look_at(&strewn[f / 4], f / 2 % 2 ? SMALL : UNUSUAL);
     }
 }
 
