@@ -207,15 +207,15 @@ def bench_outlier(args):
     print("least: reading, and one block hears of all others; late: launched when the kernel in front has ended; behind:")
     print("what it adds behind the reading; unsealed: of which the host learns nothing; phases of a single look: its")
     print("part read, the others' merged, judged, published, learnt")
-    print("  %-6s %-9s %-8s %6s %6s %6s %13s %6s %6s %8s %6s %8s %6s %6s   %5s %5s %5s %7s %5s %6s" % (
-        "dtype", "input", "sample", "look", "read", "ratio", "queued: look", "read", "least", "to least", "late",
+    print("  %-6s %-9s %-8s %6s %6s %6s %13s %6s %6s %6s %8s %6s %8s %6s %6s   %5s %5s %5s %7s %5s %6s" % (
+        "dtype", "input", "sample", "look", "read", "ratio", "queued: look", "read", "least", "least", "to least", "late",
         "unsealed", "behind", "empty", "part", "merge", "judge", "publish", "learn", "sealed"))
     for row in json_lines(out):
-        print("  %-6s %-9s %-8s %6.2f %6.2f %5.2fx %13.2f %6.2f %6.2f %7.2fx %6.2f %8.2f %6.2f %6.2f   %5.2f %5.2f %5.2f "
+        print("  %-6s %-9s %-8s %6.2f %6.2f %5.2fx %13.2f %6.2f %6.2f %6.2f %7.2fx %6.2f %8.2f %6.2f %6.2f   %5.2f %5.2f %5.2f "
               "%7.2f %5.2f %6s" % (
                   row["dtype"], "%d KB" % (row["bytes"] // 1024), "%d KB" % (row["sampled"] // 1024), row["look_us"],
                   row["read_us"], row["look_us"] / row["read_us"], row["look_queued_us"], row["read_queued_us"],
-                  row["least_us"], row["look_us"] / row["least_us"],
+                  row["least_queued_us"], row["least_us"], row["look_us"] / row["least_us"],
                   row["late_us"], row["unsealed_us"], row["behind_us"], row["empty_us"], *row["phase_us"],
                   "yes" if row["sealed"] else "NO"))
         if not row["early"]:

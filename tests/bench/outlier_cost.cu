@@ -338,8 +338,8 @@ int main(int argc, char **argv)
     for (const format &format : formats) {
         fill(format);
         for (size_t bytes = (size_t)16 << 10; bytes <= most; bytes *= 4) {
-            std::vector<double> ours, late, behind, unsealed, theirs, least, empty, queued,
-                theirs_queued;
+            std::vector<double> ours, late, behind, unsealed, theirs, least, empty;
+            std::vector<double> queued, theirs_queued, least_queued;
             lay_out(format, bytes);
             launches = sealed = 0;
             for (int i = 0; i < 25; i++) {
@@ -352,6 +352,7 @@ int main(int argc, char **argv)
                 empty.push_back(each_us(run_nothing));
                 queued.push_back(each_queued_us(run_look));
                 theirs_queued.push_back(each_queued_us(run_read));
+                least_queued.push_back(each_queued_us(run_least));
             }
             double phase[OUTLIER_PHASES];
             time_phases(phase);
@@ -359,12 +360,13 @@ int main(int argc, char **argv)
                    "\"late_us\": %.2f, \"behind_us\": %.2f, \"unsealed_us\": %.2f, "
                    "\"read_us\": %.2f, \"least_us\": %.2f, \"empty_us\": %.2f, "
                    "\"look_queued_us\": %.2f, \"read_queued_us\": %.2f, "
+                   "\"least_queued_us\": %.2f, "
                    "\"phase_us\": [%.2f, %.2f, %.2f, %.2f, %.2f], \"early\": %s, \"sealed\": %s}\n",
                    format.name, bytes, (size_t)call.input[0].sampled * OUTLIER_PIECE, median(ours),
                    median(late), median(behind) - median(theirs), median(unsealed), median(theirs),
-                   median(least), median(empty), median(queued), median(theirs_queued), phase[0],
-                   phase[1], phase[2], phase[3], phase[4], waits ? "true" : "false",
-                   sealed == launches ? "true" : "false");
+                   median(least), median(empty), median(queued), median(theirs_queued),
+                   median(least_queued), phase[0], phase[1], phase[2], phase[3], phase[4],
+                   waits ? "true" : "false", sealed == launches ? "true" : "false");
         }
     }
     return 0;
