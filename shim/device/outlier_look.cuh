@@ -120,21 +120,8 @@ static __device__ __forceinline__ float binned_value(const uint4 &raw, int turn)
     return decode_part<DTYPE>(word, 0);
 }
 
-/* A unit that may hold anything. */
-template <int DTYPE>
-static __device__ __forceinline__ void take_unit(outlier_tally *tally, uint32_t *bins,
-                                                 const uint4 &raw, int turn, uint32_t signs,
-                                                 float tiny)
-{
-    const unit_values<DTYPE> unit(raw);
-    outlier_take(tally, unit.value, unit.COUNT, signs, tiny);
-    int bin = outlier_bin(binned_value<DTYPE>(raw, turn));
-    if (bin >= 0)
-        atomicAdd(&bins[bin], 1);
-}
-
-/* The same for any format. Not inlined: it is long, and would be so in each of its places. The
- * unit comes by value, so that nobody's units have to lie in memory. */
+/* A unit of any format, which may hold anything. Not inlined: it is long, and would be so in each
+ * of its places. The unit comes by value, so that nobody's units have to lie in memory. */
 static __device__ __noinline__ void take_any(outlier_tally *tally, uint32_t *bins, int dtype,
                                              uint32_t size, uint32_t count, uint4 raw,
                                              uint32_t unit, uint32_t signs, float tiny)
@@ -225,6 +212,12 @@ static __device__ void end_piece(float_look *look, uint32_t elements)
 struct held_units {
     uint4 raw[UNROLL];
 };
+
+/* One of them. Choices, because what is indexed by a variable lies in memory. */
+static __device__ __forceinline__ uint4 held_unit(const held_units &held, int i)
+{
+    return i == 0 ? held.raw[0] : i == 1 ? held.raw[1] : i == 2 ? held.raw[2] : held.raw[3];
+}
 
 /* A warp's piece. Where the input is aligned it is held, with the signs of its units. */
 struct held_piece {
@@ -356,48 +349,45 @@ static __device__ __forceinline__ void count_small(outlier_small *small, const h
     small->zeros += count - (other & 0xffff) - (other >> 16);
 }
 
-/* A piece with odd elements, one by one. */
+/* A piece with odd elements, one by one, but for its bins. */
 template <int DTYPE>
-static __device__ __forceinline__ void take_odd(float_look *look, const held_piece &piece,
-                                                uint32_t *bins)
+static __device__ __forceinline__ void take_odd(float_look *look, const held_piece &piece)
 {
-    const uint4 *held = piece.held.raw;
 #pragma unroll 1
     for (int i = 0; i < UNROLL && threadIdx.x % 32 + 32 * i < piece.at.units; i++) {
-        uint4 raw = i == 0 ? held[0] : i == 1 ? held[1] : i == 2 ? held[2] : held[3];
-        take_unit<DTYPE>(&look->tally, bins, raw, i, signs_of_unit(piece.signs, i), look->tiny);
+        const unit_values<DTYPE> unit(held_unit(piece.held, i));
+        outlier_take(&look->tally, unit.value, unit.COUNT, signs_of_unit(piece.signs, i),
+                     look->tiny);
     }
 }
 
-/* A lane's units of a piece, one question for all of them. Where there is none its zeros add
- * nothing, if only they are not taken for small. */
+/* A lane's units of a piece, and only then the question what was rare in any of them: a sum with
+ * odd elements is not kept. Where there is no unit its zeros add nothing, if only they are not
+ * taken for small. */
 template <int DTYPE>
 static __device__ __forceinline__ void take_piece(float_look *look, const held_piece &piece,
                                                   uint32_t *bins)
 {
     enum { COUNT = unit_values<DTYPE>::COUNT };
-    const uint4 *held = piece.held.raw;
-    uint32_t lane = threadIdx.x % 32;
-    outlier_unit unit[UNROLL];
+    outlier_tally sum = look->tally;
     bool odd = false, small = false;
 #pragma unroll
     for (int i = 0; i < UNROLL; i++) {
-        unit[i] = outlier_unit_of(unit_values<DTYPE>(held[i]).value, COUNT);
-        odd |= outlier_has_odd(&unit[i]);
-        small |= lane + 32 * i < piece.at.units && outlier_has_small(&unit[i], look->tiny);
+        const uint4 raw = held_unit(piece.held, i);
+        outlier_unit unit = outlier_unit_of(unit_values<DTYPE>(raw).value, COUNT);
+        odd |= outlier_has_odd(&unit);
+        small |= threadIdx.x % 32 + 32 * i < piece.at.units && outlier_has_small(&unit, look->tiny);
+        outlier_add(&sum, &unit, signs_of_unit(piece.signs, i));
+        int bin = outlier_bin(binned_value<DTYPE>(raw, i)); /* none of zeros, NaN and Inf */
+        atomicAdd(&bins[bin < 0 ? NO_BIN : bin], 1);
     }
     if (OUTLIER_RARE(odd)) {
-        take_odd<DTYPE>(look, piece, bins);
+        take_odd<DTYPE>(look, piece);
         return;
     }
     if (OUTLIER_RARE(small))
-        count_small<DTYPE>(&look->tally.small, piece);
-#pragma unroll
-    for (int i = 0; i < UNROLL; i++) {
-        outlier_add(&look->tally, &unit[i], signs_of_unit(piece.signs, i));
-        int bin = outlier_bin(binned_value<DTYPE>(held[i], i)); /* none of the zeros */
-        atomicAdd(&bins[bin < 0 ? NO_BIN : bin], 1);
-    }
+        count_small<DTYPE>(&sum.small, piece);
+    look->tally = sum;
 }
 
 /* Aligned, in a format that has a fast path. */
