@@ -172,13 +172,10 @@ static __device__ void end_copies(const snapshot_header &header, uint64_t base, 
     write_seal(header, base, earlier);
 }
 
-/* One word; what the centroid detector hands over is in place before it. */
-static __device__ void seal_ordinary(const snapshot_header &header, const outlier_header &outlier,
-                                     uint32_t age)
+/* One word, which needs no fence before it. */
+static __device__ void seal_ordinary(const snapshot_header &header, uint32_t age)
 {
     const uint32_t most = (1u << SEAL_TIME_BITS) - 1;
-    if (outlier.detector == OUTLIER_CENTROID)
-        __threadfence_system();
     *(volatile uint64_t *)&header.seal->ordinary =
         header.sequence << SEAL_TIME_BITS | (age < most ? age : most);
 }
@@ -200,22 +197,34 @@ static __device__ bool open_copy(const snapshot_header &header, outlier_slot *sl
     return room != 0;
 }
 
-/* One thread: room for the snapshot where it is wanted, and the word to the other blocks. What is
- * not copied is sealed here. `began`: the look, the lower word of %globaltimer. True when there is
- * something to copy. */
+static __device__ void tell_blocks(outlier_slot *slot, uint64_t sequence, bool copies)
+{
+    *(volatile uint64_t *)&slot->decision = sequence * 2 + copies;
+}
+
+/* What is not copied is sealed here. True when there is something to copy. Not inlined, so that it
+ * does not stand in the way of an ordinary launch. */
+static __device__ __noinline__ bool publish_called(const snapshot_header &header,
+                                                   const outlier_header &outlier, uint32_t began)
+{
+    bool room = open_copy(header, outlier.slot, (uint32_t)global_timer() - began);
+    tell_blocks(outlier.slot, header.sequence, room);
+    if (!room)
+        end_copies(header, 0, true);
+    else if (!outlier.chunks)
+        end_copies(header, base_of(header, header.place->found), header.seals);
+    return room && outlier.chunks;
+}
+
+/* One thread: the word to the other blocks, and room for the snapshot where it is wanted. `began`:
+ * the look, the lower word of %globaltimer. True when there is something to copy. */
 template <class Call> static __device__ bool publish(const Call &call, bool called, uint32_t began)
 {
-    const snapshot_header &header = call.header;
-    outlier_slot *slot = call.outlier.slot;
-    bool room = called && open_copy(header, slot, (uint32_t)global_timer() - began);
-    *(volatile uint64_t *)&slot->decision = header.sequence * 2 + room;
-    if (!called)
-        seal_ordinary(header, call.outlier, (uint32_t)global_timer() - began);
-    else if (!room)
-        end_copies(header, 0, true);
-    else if (!call.outlier.chunks)
-        end_copies(header, base_of(header, header.place->found), header.seals);
-    return room && call.outlier.chunks;
+    if (OUTLIER_RARE(called))
+        return publish_called(call.header, call.outlier, began);
+    tell_blocks(call.outlier.slot, call.header.sequence, false);
+    seal_ordinary(call.header, (uint32_t)global_timer() - began);
+    return false;
 }
 
 static __device__ void answer_with(outlier_answer *answer, uint32_t input,
@@ -235,7 +244,7 @@ template <class Call> static __device__ bool conclude(const Call &call, const ju
 #pragma unroll 1
     for (uint32_t i = 0; i < inputs_of(call); i++) {
         const outlier_finding &finding = all.finding[i];
-        if (finding.called && !called) {
+        if (OUTLIER_RARE(finding.called && !called)) {
             answer_with(call.outlier.answer, i, finding);
             call.outlier.answer->rows = 0;
         }
@@ -380,6 +389,7 @@ template <class Call> static __device__ bool run_batch(const Call &call)
         uint64_t started = *(volatile uint64_t *)&call.header.place->started;
         if (finding.called)
             answer_with(call.outlier.answer, 0, finding);
+        __threadfence_system(); /* the distances are there before the seal */
         copies = publish(call, finding.called, (uint32_t)started);
     }
     __syncthreads();
