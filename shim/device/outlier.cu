@@ -172,7 +172,7 @@ static __device__ void end_copies(const snapshot_header &header, uint64_t base, 
     write_seal(header, base, earlier);
 }
 
-/* One word, which needs no fence before it. */
+/* Without a fence: all that is to be said stands in this word. */
 static __device__ void seal_ordinary(const snapshot_header &header, uint32_t age)
 {
     const uint32_t most = (1u << SEAL_TIME_BITS) - 1;
@@ -202,8 +202,8 @@ static __device__ void tell_blocks(outlier_slot *slot, uint64_t sequence, bool c
     *(volatile uint64_t *)&slot->decision = sequence * 2 + copies;
 }
 
-/* What is not copied is sealed here. True when there is something to copy. Not inlined, so that it
- * does not stand in the way of an ordinary launch. */
+/* publish of a launch that is called. What is not copied is sealed here. Not inlined, so that it
+ * does not stand between the finding and the word of an ordinary launch. */
 static __device__ __noinline__ bool publish_called(const snapshot_header &header,
                                                    const outlier_header &outlier, uint32_t began)
 {
@@ -389,7 +389,7 @@ template <class Call> static __device__ bool run_batch(const Call &call)
         uint64_t started = *(volatile uint64_t *)&call.header.place->started;
         if (finding.called)
             answer_with(call.outlier.answer, 0, finding);
-        __threadfence_system(); /* the distances are there before the seal */
+        __threadfence_system(); /* the distances are in place before the seal says so */
         copies = publish(call, finding.called, (uint32_t)started);
     }
     __syncthreads();

@@ -396,7 +396,8 @@ OUTLIER_FN float outlier_signed(float value, uint32_t signs, int bit)
     return outlier_float(outlier_bits(value) ^ (signs >> bit & 1) << 31);
 }
 
-/* A unit without odd elements. */
+/* A unit. With odd elements in it the square and the sketch are of no use: then the caller has the
+ * tally from before, and takes the elements one by one. */
 OUTLIER_FN void outlier_add(struct outlier_tally *tally, const struct outlier_unit *unit,
                             uint32_t signs)
 {

@@ -230,15 +230,16 @@ static void run_nothing()
     nothing<<<1, 32, 0, stream>>>();
 }
 
+enum { REPEAT = 32, HOLD_NS = REPEAT * 12500 /* longer than the host needs to launch them */ };
+
 /* One of several in a row. */
 static double each_us(void (*run)())
 {
-    const int repeat = 32;
     auto all = [&] {
-        for (int i = 0; i < repeat; i++)
+        for (int i = 0; i < REPEAT; i++)
             run();
     };
-    double us = time_us(stream, all) / repeat;
+    double us = time_us(stream, all) / REPEAT;
     bool seals = call.header.seal == seal && call.header.sequence == sequence;
     launches += seals;
     sealed += seals && (seal->sequence == sequence || seal->ordinary >> SEAL_TIME_BITS == sequence);
@@ -248,7 +249,7 @@ static double each_us(void (*run)())
 /* Launched while the stream is held. */
 static double each_queued_us(void (*run)())
 {
-    hold_stream<<<1, 1, 0, stream>>>(400000);
+    hold_stream<<<1, 1, 0, stream>>>(HOLD_NS);
     return each_us(run);
 }
 
