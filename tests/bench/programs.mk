@@ -17,15 +17,15 @@ $(OUT)/%: $(HERE)%.cu $(HERE)measure.cuh $(HERE)read_once.cuh $(HERE)../../shim/
     $(HERE)../../shim/device/outlier_abi.h $(HERE)../../shim/device/project_abi.h \
     $(HERE)../../refs/ref_product.h $(HERE)../../refs/ref_abi.h $(HERE)../../refs/ref_batch.h
 	@mkdir -p $(OUT)
-	$(NVCC) $(NVCC_FLAGS) -o $@ $< -L$(STUBS) -lcuda
+	$(NVCC) $(NVCC_FLAGS) -o $@ $< $(LINK_CUDA)
 
 # With stamps, so it compiles the outlier kernels once more.
 $(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)measure.cuh $(HERE)outlier_phases.cu $(HERE)outlier_phases.cuh \
     $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/ref_abi.h
 	@mkdir -p $(OUT)
-	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu -L$(STUBS) -lcuda
+	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(LINK_CUDA)
 
 $(OUT)/%.so: $(HERE)%.c
 	@mkdir -p $(OUT)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -I$(CUDA)/include -I$(CUDA)/extras/CUPTI/include \
-	    -DCUPTI_PATH='"$(CUPTI_LIBS)"' -o $@ $< -ldl
+	    -DCUPTI_PATH='"$(LIBCUPTI)"' -o $@ $< -ldl

@@ -10,7 +10,7 @@ CORPUS_FILES := $(CORPUS)/corpus $(CORPUS)/corpus.fatbin $(CORPUS)/registry.yaml
 $(CORPUS)/corpus: $(CORPUS_O) $(CORE) $(HOST_REFS_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $(CORPUS_O) $(HOST_REFS_O) $(CORE) $(STATIC_LIBS) \
-	    -L$(STUBS) -lcuda $(SYSTEM_LIBS)
+	    $(LINK_CUDA) $(SYSTEM_LIBS)
 
 $(CORPUS)/registry.yaml: $(CORPUS)/corpus $(SOFTGPU)/libcuda.so.1
 	$(quiet)LD_LIBRARY_PATH=$(SOFTGPU) $< registry > $@.new && mv $@.new $@

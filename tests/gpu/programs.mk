@@ -36,7 +36,7 @@ $(OUT)/driver_api_ptds.o: $(HERE)driver_api_ptds.c $(HERE)driver_api_ptds.h
 	$(CC) $(C_FLAGS) -DCUDA_API_PER_THREAD_DEFAULT_STREAM -c -o $@ $<
 
 $(OUT)/driver_api: $(OUT)/driver_api.o $(OUT)/driver_api_ptds.o
-	$(CC) -o $@ $^ -L$(STUBS) -lcuda
+	$(CC) -o $@ $^ $(LINK_CUDA)
 
 $(OUT)/other_injection.so: $(HERE)other_injection.c
 	@mkdir -p $(OUT)
@@ -80,7 +80,7 @@ $(OUT)/error.o: $(ROOT)shim/base/error.c
 
 $(OUT)/ref_parity: $(HERE)ref_parity.cu $(HERE)ref_problem.cuh $(HERE)common.cuh $(PARITY_O)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) $(OUR_INCLUDES) -o $@ $< $(PARITY_O) \
-	    -L$(STUBS) -lcuda
+	    $(LINK_CUDA)
 
 $(OUT)/ref_approx: $(HERE)ref_approx.cu $(HERE)common.cuh $(REF_HEADERS)
 	@mkdir -p $(OUT)

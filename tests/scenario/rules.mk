@@ -15,10 +15,10 @@ $(SCENARIO)/%.o: INCLUDES = -Itests/scenario
 # The old launch functions are deprecated, and still there.
 $(SCENARIO)/%.o: C_FLAGS += -Wno-deprecated-declarations
 
-$(SCENARIO)/subscriber/program: SCENARIO_LIBS = $(CUPTI_LIBS)
+$(SCENARIO)/subscriber/program: SCENARIO_LIBS = $(LIBCUPTI)
 $(SCENARIO_BIN): %: %.o $(SCENARIO_COMMON_O)
 	$(call say,LINK,$@)
-	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -L$(STUBS) -lcuda $(SCENARIO_LIBS) -lpthread
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LINK_CUDA) $(SCENARIO_LIBS) -lpthread
 
 $(SCENARIO)/injection/other.so: $(SCENARIO)/injection/other.o
 	$(call say,LINK,$@)
