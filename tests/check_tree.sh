@@ -19,4 +19,20 @@ ok 'cbids: every launch API of the toolkit has its row' tools/dev/check-cbids \
     shim/hook/wait_apis.def
 ok 'docs: README.md agrees with the tables' tools/dev/check-docs "$CUVET_BUILD/cuvet"
 ok 'softgpu: its settings are those that its README.md lists' tools/dev/check-softgpu
+# Every Debian package that check-deps names is one that tools/setup installs.
+sets_up() {
+    local line package
+    line=" $(sed -n '/apt-get >/,/dnf >/p' tools/setup | tr '\n()' '   ') "
+    for package in $(grep -oE '(header|archive|lacks) [^ ]+( [a-z0-9+.-]+)$' tools/dev/check-deps | awk '{ print $3 }' | sort -u); do
+        case $line in
+        *" $package "*) ;;
+        *)
+            echo "tools/setup installs no $package, which tools/dev/check-deps names"
+            return 1
+            ;;
+        esac
+    done
+    [ -n "$package" ]
+}
+ok 'setup: installs what the build asks for' sets_up
 done_testing
