@@ -44,4 +44,7 @@ struct ref_builtin {
 extern const struct ref_builtin ref_builtins[];
 extern const size_t ref_builtin_count;
 
+/* The formula of each, in the same order, as the comment above it in refs/ has it. */
+extern const char *const ref_builtin_formulas[];
+
 #endif

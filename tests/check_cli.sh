@@ -44,6 +44,27 @@ ok 'help options' gives 0 '^CUVET_SAMPLE  \(' '' "$cuvet" help options
 ok 'help options as roff' gives 0 '^\.B CUVET_SAMPLE$' '' "$cuvet" help options --man
 ok 'help buckets' gives 0 '^unregistered ' '' "$cuvet" help buckets
 ok 'help on nothing' gives 2 '' "no help on 'verdicts'" "$cuvet" help verdicts
+ok 'help references: formula and formals' gives 0 '^    y = x / rms\(x\) \* w' '' "$cuvet" help references
+ok 'help reference' gives 0 '^    rstd\[rows\] +written, compared; may stay unbound$' '' "$cuvet" help reference rmsnorm
+ok 'help reference: a wrong name' gives 2 '' "did you mean 'linear'\?.*cuvet help references" \
+    "$cuvet" help reference matmul_nt
+ok 'help reference: no name' gives 2 '' '^usage: ' "$cuvet" help reference
+
+# begins: the entry that `help reference` ends with is one that `check` accepts, for each reference.
+begins() {
+    local name
+    for name in $("$cuvet" help references | grep -o '^[a-z0-9_]*$'); do
+        { printf 'version: 1\nkernels:\n'; "$cuvet" help reference "$name" | sed -n '/^  - kernel/,$p'; } \
+            >"$scratch/begin.yaml"
+        "$cuvet" check "$scratch/begin.yaml" >"$scratch/out" 2>&1 && grep -q '^1 entries' "$scratch/out" || {
+            echo "$name:"
+            cat "$scratch/begin.yaml" "$scratch/out"
+            return 1
+        }
+    done
+    [ -n "$name" ]
+}
+ok 'help reference: an entry to begin with, for each' begins
 # shellcheck disable=SC2016
 ok 'every option is listed' bash -c '[ "$(grep -c "^OPTION(" shim/base/options.def)" -eq \
     "$("$0" help options | grep -c "^CUVET_")" ]' "$cuvet"

@@ -1,6 +1,6 @@
 /*
  * cmd_help.c - `cuvet help`; `cuvet help options` from the table options.def, `cuvet help buckets`
- * from SKIP_LIST.
+ * from SKIP_LIST; help_references.c has the references.
  *
  * The tables are printed as text for people, as roff for the manual page and as Markdown for
  * README.md, so that the three cannot disagree.
@@ -11,6 +11,7 @@
 #include "base/options.h"
 #include "cuvet.h"
 #include "tools/cmd.h"
+#include "tools/help_references.h"
 #include "verify/skip.h"
 
 static int help_verbs(void)
@@ -127,6 +128,13 @@ int cmd_help(int argc, char **argv)
         return help_options(form);
     if (strcmp(argv[1], "buckets") == 0)
         return help_buckets(form);
-    fprintf(stderr, "cuvet: no help on '%s'; expected 'options' or 'buckets'\n", argv[1]);
+    if (strcmp(argv[1], "references") == 0)
+        return help_references();
+    if (strcmp(argv[1], "reference") == 0)
+        return help_reference(form);
+    fprintf(
+        stderr,
+        "cuvet: no help on '%s'; expected 'options', 'buckets', 'references' or 'reference NAME'\n",
+        argv[1]);
     return 2;
 }

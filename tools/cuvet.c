@@ -9,7 +9,8 @@ const struct verb verbs[] = {
     {"check", "FILES...", "read registry files, show the table or its mistakes", cmd_check},
     {"ctl", "[PID WORD]", "list, watch and steer running processes", cmd_ctl},
     {"plugin", "FILE.so", "call a plugin once, with a made-up finding", cmd_plugin},
-    {"help", "[options | buckets]", "this text; environment variables; outcomes", cmd_help},
+    {"help", "[options | buckets | references]", "this text; variables; outcomes; formulas",
+     cmd_help},
     {NULL, NULL, NULL, NULL},
 };
 

@@ -9,8 +9,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/nearest.h"
 #include "base/number.h"
+#include "verify/ref_names.h"
 #include "verify/registry_entry.h"
 #include "verify/registry_keys.h"
 
@@ -54,17 +54,12 @@ static enum status read_reference(struct registry_content *content, const struct
     enum status status = yaml_text(node, "reference", &name, err);
     if (status)
         return status;
-    struct nearest nearest = {.word = name};
-    for (size_t i = 0; i < ref_builtin_count; i++) {
-        if (strcmp(ref_builtins[i].name, name) == 0) {
-            entry->source.builtin = &ref_builtins[i];
-            return STATUS_OK;
-        }
-        nearest_offer(&nearest, ref_builtins[i].name);
-    }
-    char question[96];
+    entry->source.builtin = ref_names_find(name);
+    if (entry->source.builtin)
+        return STATUS_OK;
+    char hint[160];
     return yaml_error(err, node, "unknown reference '%.60s'%s", name,
-                      nearest_text(&nearest, question, sizeof question));
+                      ref_names_hint(name, hint, sizeof hint));
 }
 
 static enum status read_kernel(const struct yaml_node *node, struct pattern **out,

@@ -8,6 +8,7 @@
 #include "refs/ref_list.h"
 #include "verify/dtype.h"
 #include "verify/formals.h"
+#include "verify/ref_names.h"
 #include "verify/registry_keys.h"
 
 static const char *const rule_names[] = {[RULE_BOUND] = "bound",
@@ -206,16 +207,12 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
 static const struct ref_builtin *find_op(const char *op, const struct yaml_node *node,
                                          struct error *err)
 {
-    struct nearest nearest = {.word = op};
-    for (size_t i = 0; i < ref_builtin_count; i++) {
-        if (strcmp(ref_builtins[i].name, op) == 0)
-            return &ref_builtins[i];
-        nearest_offer(&nearest, ref_builtins[i].name);
-    }
-    char question[96];
-    yaml_error(err, node, "unknown reference '%.60s'%s", op,
-               nearest_text(&nearest, question, sizeof question));
-    return NULL;
+    const struct ref_builtin *builtin = ref_names_find(op);
+    char hint[160];
+    if (!builtin)
+        yaml_error(err, node, "unknown reference '%.60s'%s", op,
+                   ref_names_hint(op, hint, sizeof hint));
+    return builtin;
 }
 
 /* A contract that the reference has no use for would be passed over in silence. */

@@ -85,6 +85,11 @@ static void bad_entries_are_left_out(void **state)
     expect(ENTRY(F), 1, "the entry has no 'reference'");
     expect(ENTRY("reference: gelu"), 1, "the entry has no 'signature'");
     expect(ENTRY("reference: gleu, " F), 1, "unknown reference 'gleu'; did you mean 'gelu'?");
+    expect(
+        ENTRY("reference: matmul_nt, " F), 1,
+        "unknown reference 'matmul_nt'; did you mean 'linear'? `cuvet help references` lists all");
+    expect(ENTRY("reference: zzzzzzzz, " F), 1,
+           "unknown reference 'zzzzzzzz'; `cuvet help references` lists all");
     expect(ENTRY("reference: {source: my.cu}, " F), 1, "my.cu: cannot be read");
     expect(ENTRY("reference: {image: my.cubin}, " F), 1, "unknown key 'image'");
     expect(ENTRY("reference: gelu, deterministic: maybe, " F), 1,

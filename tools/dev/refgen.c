@@ -5,8 +5,9 @@
  * which say how many kernels each becomes, and writes:
  *
  *   OUTDIR/ref_formals.h       FORMALS_name: the struct, the kernels and the head of run()
- *   OUTDIR/ref_list.c          the table of refs/ref_list.h
- *   OUTDIR/ref_host_table.inc  {name, function} rows for refs/ref_host.cpp
+ *   OUTDIR/ref_list.c          the tables of refs/ref_list.h; the formula of a reference is the
+ * comment that stands right above its line OUTDIR/ref_host_table.inc  {name, function} rows for
+ * refs/ref_host.cpp
  *
  * Files are replaced only when their text changes, so that nothing is compiled for nothing.
  */
@@ -16,11 +17,12 @@
 
 #include "verify/ref_text.h"
 
-enum { REFERENCES_MAX = 256 };
+enum { REFERENCES_MAX = 256, FORMULA_MAX = 1024 };
 
 struct reference {
     struct ref_declaration declared;
     const char *file;
+    char formula[FORMULA_MAX]; /* escaped for a literal of C */
 };
 
 /* Which symbols follow from each form. ref_list.h says what the variants are: one compiled once
@@ -58,15 +60,53 @@ static char *read_file(const char *path)
     return text;
 }
 
-static int keep(const char *file, const struct ref_declaration *declared)
+static const char *start_of_line(const char *text, const char *at)
+{
+    while (at > text && at[-1] != '\n')
+        at--;
+    return at;
+}
+
+static const char *start_of_number(const char *text, int number)
+{
+    for (; number > 1; number--)
+        text = strchr(text, '\n') + 1;
+    return text;
+}
+
+/* Joins the comment lines right above line `number` of `text`, without their slashes. */
+static int read_formula(const char *file, const char *text, int number, char out[FORMULA_MAX])
+{
+    const char *end = start_of_number(text, number), *at = end;
+    size_t length = 0;
+    while (at > text && strncmp(start_of_line(text, at - 1), "//", 2) == 0)
+        at = start_of_line(text, at - 1);
+    if (at == end)
+        return complain(file, number, "expected the formula, as a comment above the reference");
+    for (; at < end; at++) {
+        if (at[0] == '/' && at[1] == '/' && (at == text || at[-1] == '\n'))
+            at += 2 + (at[2] == ' ');
+        if (length + 3 > FORMULA_MAX)
+            return complain(file, number, "the comment above the reference is too long");
+        if (*at == '"' || *at == '\\')
+            out[length++] = '\\';
+        out[length++] = *at == '\n' ? ' ' : *at;
+    }
+    out[length - 1] = '\0'; /* for the last line's end */
+    return 0;
+}
+
+static int keep(const char *file, const char *text, const struct ref_declaration *declared)
 {
     for (int i = 0; i < reference_count; i++)
         if (strcmp(references[i].declared.name, declared->name) == 0)
             return complain(file, declared->line, "a reference of this name exists");
     if (reference_count == REFERENCES_MAX)
         return complain(file, declared->line, "too many references");
-    references[reference_count++] = (struct reference){*declared, file};
-    return 0;
+    struct reference *reference = &references[reference_count++];
+    reference->declared = *declared;
+    reference->file = file;
+    return read_formula(file, text, declared->line, reference->formula);
 }
 
 static int scan_file(const char *file)
@@ -80,7 +120,7 @@ static int scan_file(const char *file)
         enum status status = ref_text_next(text, &at, &declared, &err);
         if (status == STATUS_NOT_FOUND)
             break;
-        rc = status ? complain(file, declared.line, err.text) : keep(file, &declared);
+        rc = status ? complain(file, declared.line, err.text) : keep(file, text, &declared);
     }
     free(text);
     return rc;
@@ -111,7 +151,11 @@ static void write_list(FILE *out)
         fprintf(out, "},\n     \"%s\",\n     NULL,\n     %u},\n", references[i].file, ref->uses);
     }
     fprintf(out, "};\n\nconst size_t ref_builtin_count = "
-                 "sizeof ref_builtins / sizeof *ref_builtins;\n");
+                 "sizeof ref_builtins / sizeof *ref_builtins;\n\n"
+                 "const char *const ref_builtin_formulas[] = {\n");
+    for (int i = 0; i < reference_count; i++)
+        fprintf(out, "    \"%s\",\n", references[i].formula);
+    fprintf(out, "};\n");
 }
 
 static void write_host_table(FILE *out)

@@ -1,0 +1,18 @@
+/*
+ * ref_names.h - the built-in references by name, and what a wrong name may have meant: one of
+ * nearly the same letters, or what other libraries call the same operation.
+ */
+#ifndef VERIFY_REF_NAMES_H
+#define VERIFY_REF_NAMES_H
+
+#include <stddef.h>
+#include "refs/ref_list.h"
+
+/* The built-in reference of that name, or NULL. Any thread. */
+const struct ref_builtin *ref_names_find(const char *name);
+
+/* Writes what to do about an unknown name, such as "; did you mean 'linear'? `cuvet help
+ * references` lists all"; returns `text`. Any thread. */
+const char *ref_names_hint(const char *name, char *text, size_t size);
+
+#endif
