@@ -88,6 +88,14 @@ static enum skip pick(struct evaluation *e, const struct plan_let *let, int64_t 
     return SKIP_NONE;
 }
 
+/* No sentence: the entry says that such launches are not meant. */
+static enum skip pass_guard(struct evaluation *e)
+{
+    int64_t condition;
+    enum skip skip = binding_evaluate(e, e->plan->guard, "when", &condition);
+    return skip ? skip : condition ? SKIP_NONE : SKIP_WHEN;
+}
+
 enum skip binding_numbers(struct evaluation *e)
 {
     const struct binding_plan *plan = e->plan;
@@ -107,7 +115,11 @@ enum skip binding_numbers(struct evaluation *e)
         const struct plan_load *load = &plan->load[i];
         skip = load_integer(e, load->item, load->start, NULL, &e->slot[load->slot]);
     }
-    for (unsigned i = 0; !skip && i < plan->lets; i++) {
+    for (unsigned i = 0; !skip && i < plan->lets + 1; i++) {
+        if (plan->guard && i == plan->guard_lets)
+            skip = pass_guard(e);
+        if (skip || i == plan->lets)
+            break;
         const struct plan_let *let = &plan->let[i];
         int64_t *out = &e->slot[let->slot];
         if (let->item)

@@ -297,7 +297,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
 static bool transient(enum skip skip)
 {
     return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_NOT_READY ||
-           skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER;
+           skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER || skip == SKIP_WHEN;
 }
 
 /* Why not, or SKIP_NONE. */

@@ -318,29 +318,6 @@ static enum status make_arrays(struct plan_builder *b)
     return status;
 }
 
-static enum status make_whens(struct plan_builder *b)
-{
-    const struct yaml_node *node = b->source->when;
-    enum status status = node ? yaml_expect(node, "when", YAML_KIND_MAPPING, b->err) : STATUS_OK;
-    for (size_t i = 0; !status && node && i < node->count; i++) {
-        const char *name = node->key[i]->text, *text;
-        const struct signature_item *item = signature_find(b->plan->signature, name);
-        if (!item || !item->array) {
-            struct nearest nearest = {.word = name};
-            char question[96];
-            for (unsigned j = 0; j < b->plan->arrays; j++)
-                nearest_offer(&nearest, b->plan->array[j].item->name);
-            return yaml_error(b->err, node->key[i], "when: no array is called '%.60s'%s", name,
-                              nearest_text(&nearest, question, sizeof question));
-        }
-        status = yaml_text(node->item[i], name, &text, b->err);
-        if (!status)
-            status =
-                plan_expr(b, node->item[i], "when", name, text, &b->plan->array[item->number].when);
-    }
-    return status;
-}
-
 /* ---- the whole ---- */
 
 /* Drops lets and loads that no bound array, `when` or formal needs, so that a launch does not pay,
@@ -430,13 +407,14 @@ enum status plan_make(const struct binding_plan **out, struct arena *arena,
     if (!status)
         status = make_arrays(&b);
     if (!status)
-        status = make_whens(&b);
+        status = plan_when(&b);
     if (!status && source->builtin)
         status = plan_bind(&b);
     if (!status)
         status = plan_sort_lets(&b);
     if (status)
         return status;
+    plan_order_guard(&b);
     keep_used(&b);
     *out = b.plan;
     return STATUS_OK;

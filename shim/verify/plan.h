@@ -113,6 +113,8 @@ struct binding_plan {
     unsigned loads, lets, picks, arrays, sizes, values;
     struct plan_load load[PLAN_SLOTS];
     struct plan_let let[PLAN_LETS]; /* in an order in which each finds what it needs */
+    const struct expr *guard;       /* 0: the launch is not checked; or NULL */
+    unsigned guard_lets;            /* of the lets, those that the guard needs */
     struct plan_array *array;       /* arrays of the signature, in its order */
     struct plan_value value[PLAN_VALUES];
     struct plan_tensor tensor[REF_MAX_TENSORS];

@@ -34,6 +34,11 @@ enum status plan_at(const struct plan_builder *b, const struct yaml_node *node, 
 enum status plan_lets(struct plan_builder *b);
 enum status plan_sort_lets(struct plan_builder *b);
 
+/* plan_when.c: guards of the entry and of arrays; then, when the lets are sorted, those that the
+ * entry's guard needs come first. */
+enum status plan_when(struct plan_builder *b);
+void plan_order_guard(struct plan_builder *b);
+
 /* The slot of a scalar that lies at an index, or -1 and a sentence. */
 int plan_field(struct plan_builder *b, const struct signature_item *item);
 

@@ -15,6 +15,7 @@
     SKIP(LAUNCH_FAILED, "launch failed", "the driver refused the launch")                          \
     SKIP(LAYOUT, "layout", "the signature does not fit the kernel's parameters")                   \
     SKIP(SHAPE, "shape", "the shapes do not fit the reference, or an expression failed")           \
+    SKIP(WHEN, "when", "its entry's 'when' excludes the launch")                                   \
     SKIP(NOT_AFTER, "not after",                                                                   \
          "no launch that its entry names with 'after' was right before it")                        \
     SKIP(NULL_POINTER, "null pointer", "a pointer that must not be null is")                       \

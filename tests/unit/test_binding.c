@@ -51,6 +51,43 @@ static void a_row_kernel_is_bound(void **state)
     assert_int_equal(call->pieces, 1);
 }
 
+#define GUARDED                                                                                    \
+    "signature: const f32 x[rows][cols], const f32 w?[cols], f32 y[rows][cols], i32 n, i32 "       \
+    "parts\n"                                                                                      \
+    "  reference: rmsnorm\n  bind: {eps: 0}\n  let: {cols: n / parts, rows: 2, odd: parts % 2}\n"
+
+static void a_guard_excludes_launches(void **state)
+{
+    (void)state;
+    const unsigned *sizes = SIZES(8, 8, 8, 4, 4);
+    expect_bound(
+        bind_launch(GUARDED "  when: odd == 0\n", sizes, PARAMS(&P, &Q, &R, &eight, &four)));
+    assert_int_equal(
+        bind_launch(GUARDED "  when: n > 100\n", sizes, PARAMS(&P, &Q, &R, &eight, &four)),
+        SKIP_WHEN);
+    assert_int_equal(why.text[0], 0);
+    /* A let that fails without the guard is not evaluated behind it, whatever its place in the
+     * file. */
+    assert_int_equal(
+        bind_launch(GUARDED "  when: parts > 0\n", sizes, PARAMS(&P, &Q, &R, &eight, &zero)),
+        SKIP_WHEN);
+    assert_int_equal(
+        bind_launch(GUARDED "  when: n > 0\n", sizes, PARAMS(&P, &Q, &R, &eight, &zero)),
+        SKIP_SHAPE);
+}
+
+static void guards_of_entry_and_arrays_go_together(void **state)
+{
+    (void)state;
+    const unsigned *sizes = SIZES(8, 8, 8, 4, 4);
+    expect_bound(bind_launch(GUARDED "  when: [parts > 0, {w: parts > 4}]\n", sizes,
+                             PARAMS(&P, &Q, &R, &eight, &four)));
+    assert_int_equal(b.arrays, 2);
+    assert_int_equal(bind_launch(GUARDED "  when: [parts > 0, {w: parts > 4}]\n", sizes,
+                                 PARAMS(&P, &Q, &R, &eight, &zero)),
+                     SKIP_WHEN);
+}
+
 static void parameters_may_come_packed(void **state)
 {
     (void)state;
@@ -426,6 +463,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_kernel_is_bound),
+        cmocka_unit_test(a_guard_excludes_launches),
+        cmocka_unit_test(guards_of_entry_and_arrays_go_together),
         cmocka_unit_test(parameters_may_come_packed),
         cmocka_unit_test(blocks_are_copied_as_bytes),
         cmocka_unit_test(coded_formals_take_blocks),

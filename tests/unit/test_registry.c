@@ -224,6 +224,9 @@ static void bad_names_in_expressions_are_told(void **state)
     expect(ENTRY("reference: gelu, let: {n: 3}, " F), 1, "let 'n': the name is taken");
     expect(ENTRY("reference: gelu, let: {a: b, b: a + 1}, " F), 1, "depends on itself");
     expect(ENTRY("reference: gelu, when: {z: n}, " F), 1, "when: no array is called 'z'");
+    expect(ENTRY("reference: gelu, when: n +, " F), 1, "when 'entry'");
+    expect(ENTRY("reference: gelu, when: [n, n > 1], " F), 1, "when: a second guard of the entry");
+    expect(ENTRY("reference: gelu, when: [[n]], " F), 1, "when: a list within a list");
     expect(ENTRY("reference: gelu, when: {x: 1 +}, " F), 1, "when 'x': expression '1 +'");
     expect(ENTRY("reference: gelu, signature: 'const f32 x[0 - 1], f32 y[n], i32 n'"), 1,
            "extent 0 - 1 is negative");
