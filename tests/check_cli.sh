@@ -56,7 +56,7 @@ begins() {
     for name in $("$cuvet" help references | grep -o '^[a-z0-9_]*$'); do
         { printf 'version: 1\nkernels:\n'; "$cuvet" help reference "$name" | sed -n '/^  - kernel/,$p'; } \
             >"$scratch/begin.yaml"
-        "$cuvet" check "$scratch/begin.yaml" >"$scratch/out" 2>&1 && grep -q '^1 entries' "$scratch/out" || {
+        "$cuvet" check "$scratch/begin.yaml" >"$scratch/out" 2>&1 && grep -q '^1 entry' "$scratch/out" || {
             echo "$name:"
             cat "$scratch/begin.yaml" "$scratch/out"
             return 1

@@ -357,47 +357,7 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
     return found ? found->spec : NULL;
 }
 
-static void print_mapping(FILE *out, const char *name, const struct yaml_node *node)
-{
-    if (!node)
-        return;
-    fprintf(out, "    %s ", name);
-    for (size_t i = 0; i < node->count; i++)
-        fprintf(out, "%s%s: %s", i ? ", " : "", node->key[i]->text, node->item[i]->text);
-    fprintf(out, "\n");
-}
-
 void registry_print(const struct registry *registry, FILE *out)
 {
-    const struct registry_content *content = &registry->content;
-    for (size_t i = 0; i < content->entries; i++) {
-        const struct registry_entry *entry = content->entry[i];
-        fprintf(out, "%s: %s\n    reference %s", entry->where, pattern_text(entry->pattern),
-                entry->source.builtin->name);
-        if (entry->sample >= 0)
-            fprintf(out, ", sample %g", entry->sample);
-        if (entry->first >= 0)
-            fprintf(out, ", first %lld", (long long)entry->first);
-        if (entry->budget > 0)
-            fprintf(out, ", budget %g%%", entry->budget * 100);
-        else if (entry->budget == 0)
-            fprintf(out, ", budget off");
-        if (entry->subset > 0)
-            fprintf(out, ", subset %lld", (long long)entry->subset);
-        else if (entry->subset == 0)
-            fprintf(out, ", subset off");
-        if (entry->freivalds >= 0)
-            fprintf(out, ", freivalds %g", entry->freivalds);
-        if (entry->outlier.spec.detector >= 0)
-            fprintf(out, ", outlier %s", outlier_detector_text(entry->outlier.spec.detector));
-        if (entry->label)
-            fprintf(out, ", label %s", entry->label);
-        fprintf(out, "\n    signature %s\n", entry->source.signature->text);
-        if (entry->after_pattern)
-            fprintf(out, "    after %s: %s\n", pattern_text(entry->after_pattern),
-                    entry->source.after->text);
-        print_mapping(out, "pick", entry->source.pick);
-        print_mapping(out, "bind", entry->source.bind);
-    }
-    fprintf(out, "%zu entries, %zu tolerance rows\n", content->entries, content->tolerances.count);
+    registry_content_print(&registry->content, out);
 }

@@ -2,6 +2,7 @@
 #ifndef VERIFY_REGISTRY_ENTRY_H
 #define VERIFY_REGISTRY_ENTRY_H
 
+#include <stdio.h>
 #include "verify/outlier_choice.h"
 #include "verify/pattern.h"
 #include "verify/plan.h"
@@ -44,5 +45,8 @@ enum status registry_content_load(struct registry_content *content,
                                   const struct registry_source *source,
                                   registry_complain_fn complain, void *user);
 void registry_content_release(struct registry_content *content);
+
+/* Prints each entry, with what stands behind every formal of its reference; allocates. */
+void registry_content_print(const struct registry_content *content, FILE *out);
 
 #endif

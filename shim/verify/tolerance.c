@@ -16,6 +16,11 @@ static const char *const rule_names[] = {[RULE_BOUND] = "bound",
                                          [RULE_BITWISE] = "bitwise",
                                          [RULE_STOCHASTIC] = "stochastic"};
 
+const char *tolerance_rule_text(enum tolerance_rule rule)
+{
+    return rule_names[rule];
+}
+
 static const char *const masked_names[] = {
     [MASKED_NAN] = "nan", [MASKED_ZERO] = "zero", [MASKED_ANY] = "any"};
 

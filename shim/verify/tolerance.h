@@ -49,6 +49,9 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
 enum status tolerance_fits(const struct tolerance *tolerance, const struct ref_builtin *reference,
                            const struct yaml_node *node, struct error *err);
 
+/* "bound", "close", ... */
+const char *tolerance_rule_text(enum tolerance_rule rule);
+
 /* The row for outputs of `dtype`, or NULL. */
 const struct tolerance_row *tolerance_find(const struct tolerance_table *table, const char *op,
                                            enum dtype dtype);

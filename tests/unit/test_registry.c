@@ -423,6 +423,43 @@ static void later_files_win_over_includes(void **state)
     assert_int_equal(system(files), 0);
 }
 
+static void the_table_shows_what_was_understood(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/cuvet-registry-XXXXXX", file[64], text[4096] = "";
+    assert_non_null(mkdtemp(folder));
+    write_file(folder, "a.yaml",
+               HEAD "- kernel: k\n  signature: const f32 x[rows:pitch][cols], f32 out[rows][cols], "
+                    "i32 pitch, i32 cols, f32 eps\n  let: {rows: grid.x}\n  when: [cols > 0]\n"
+                    "  bind: {y: out}\n  sample: 0.5\n  label: norm\n  deterministic: no\n"
+                    "  tolerance: {rule: close, rtol: 0.001, atol: 0}\n  reference: rmsnorm\n");
+    snprintf(file, sizeof file, "%s/a.yaml", folder);
+    struct registry *registry;
+    struct registry_source source = {file, NULL};
+    memset(&complaints, 0, sizeof complaints);
+    assert_int_equal(registry_load(&registry, &source, complain_to, &complaints), STATUS_OK);
+    FILE *out = fmemopen(text, sizeof text, "w");
+    registry_print(registry, out);
+    fclose(out);
+    static const char *const lines[] = {
+        "    reference rmsnorm, sample 0.5, label norm\n",
+        "    let rows: grid.x\n    when cols > 0\n    bind y: out\n",
+        "        x[rows][cols] is f32 x[rows:pitch][cols], by its name\n",
+        "        w[cols] is absent: 1\n",
+        "        y[rows][cols] is f32 out[rows][cols], by bind\n",
+        "        rstd[rows] is not compared\n",
+        "        eps is eps, by its name\n",
+        "    tolerance y (f32): close, rtol 0.001, atol 0; of the entry\n",
+        "1 entry, ",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!strstr(text, lines[i]))
+            fail_msg("no line '%s' in\n%s", lines[i], text);
+    registry_destroy(registry);
+    snprintf(file, sizeof file, "rm -r %s", folder);
+    assert_int_equal(system(file), 0);
+}
+
 static void examples_and_shipped_entries_are_good(void **state)
 {
     (void)state;
@@ -463,6 +500,7 @@ int main(void)
         cmocka_unit_test(the_last_entry_that_fits_wins),
         cmocka_unit_test(groups_bind_types_and_numbers),
         cmocka_unit_test(later_files_win_over_includes),
+        cmocka_unit_test(the_table_shows_what_was_understood),
         cmocka_unit_test(examples_and_shipped_entries_are_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
