@@ -19,6 +19,17 @@ ok 'cbids: every launch API of the toolkit has its row' tools/dev/check-cbids \
     shim/hook/wait_apis.def
 ok 'docs: README.md agrees with the tables' tools/dev/check-docs "$CUVET_BUILD/cuvet"
 ok 'softgpu: its settings are those that its README.md lists' tools/dev/check-softgpu
+reads_tables() {
+    python3 -c '
+import glob, yaml
+for path in glob.glob("config/**/*.yaml", recursive=True):
+    yaml.safe_load(open(path))'
+}
+if python3 -c 'import yaml' 2>/dev/null; then
+    ok 'tables: PyYAML reads them, too' reads_tables
+else
+    skip 'tables: PyYAML reads them, too' 'there is no PyYAML'
+fi
 # Every Debian package that check-deps names is one that tools/setup installs.
 sets_up() {
     local line package

@@ -84,6 +84,26 @@ static const char *type_name(const struct signature_item *item)
     return item->type.dtype == DTYPE_NONE ? "captured type" : dtype_text(item->type.dtype);
 }
 
+/* How dims of another number become the formal's: outer ones are inserted, or folded into one. */
+static void print_rank(const struct printer *p, const struct formal *formal,
+                       const struct signature_item *item)
+{
+    const struct formals *formals = p->plan->formals;
+    int own = (int)item->ndim + (item->type.lanes > 1), missing = formal->ndim - own;
+    for (int d = 0; missing > 0 && d < formal->ndim; d++) {
+        const char *dim =
+            d < missing || d - missing >= (int)item->ndim ? "1" : item->dim[d - missing].extent;
+        fprintf(p->out, "%s%s is %s", d ? ", " : "; so ",
+                formal->dim[d].size >= 0 ? formals->size_name[formal->dim[d].size] : "one",
+                d >= missing && d - missing >= (int)item->ndim ? "the lanes"
+                : dim                                          ? dim
+                                                               : "what memory has");
+    }
+    if (missing < 0 && formal->ndim > 0)
+        fprintf(p->out, "; its first %d dims together are %s", 1 - missing,
+                formal->dim[0].size >= 0 ? formals->size_name[formal->dim[0].size] : "the first");
+}
+
 /* "in x[rows][cols]" <- "f32 inp[N][C]": how the argument's dims become the formal's. */
 static void print_array(const struct printer *p, const struct formal *formal)
 {
@@ -113,7 +133,9 @@ static void print_array(const struct printer *p, const struct formal *formal)
                     : array->item->rows                  ? array->item->rows
                                                          : "*");
     }
-    fprintf(p->out, ", %s\n", how_bound(p, formal->name));
+    fprintf(p->out, ", %s", how_bound(p, formal->name));
+    print_rank(p, formal, array->item);
+    fprintf(p->out, "\n");
 }
 
 static void print_real(const struct printer *p, const struct formal *formal)

@@ -429,10 +429,13 @@ static void the_table_shows_what_was_understood(void **state)
     char folder[] = "/tmp/cuvet-registry-XXXXXX", file[64], text[4096] = "";
     assert_non_null(mkdtemp(folder));
     write_file(folder, "a.yaml",
-               HEAD "- kernel: k\n  signature: const f32 x[rows:pitch][cols], f32 out[rows][cols], "
-                    "i32 pitch, i32 cols, f32 eps\n  let: {rows: grid.x}\n  when: [cols > 0]\n"
-                    "  bind: {y: out}\n  sample: 0.5\n  label: norm\n  deterministic: no\n"
-                    "  tolerance: {rule: close, rtol: 0.001, atol: 0}\n  reference: rmsnorm\n");
+               HEAD
+               "- kernel: k\n  signature: const f32 x[rows:pitch][cols], f32 out[rows][cols], "
+               "i32 pitch, i32 cols, f32 eps\n  let: {rows: grid.x}\n  when: [cols > 0]\n"
+               "  bind: {y: out}\n  sample: 0.5\n  label: norm\n  deterministic: no\n"
+               "  tolerance: {rule: close, rtol: 0.001, atol: 0}\n  reference: rmsnorm\n"
+               "- {kernel: l, signature: 'const f32 x[n], const f32 w[a][b][n], f32 y[n], i32 a, "
+               "i32 b, i32 n', reference: mul, bind: {a: x, b: w}}\n");
     snprintf(file, sizeof file, "%s/a.yaml", folder);
     struct registry *registry;
     struct registry_source source = {file, NULL};
@@ -450,7 +453,9 @@ static void the_table_shows_what_was_understood(void **state)
         "        rstd[rows] is not compared\n",
         "        eps is eps, by its name\n",
         "    tolerance y (f32): close, rtol 0.001, atol 0; of the entry\n",
-        "1 entry, ",
+        "        a[rows][cols] is f32 x[n], by bind; so rows is 1, cols is n\n",
+        "        b[rows][cols] is f32 w[a][b][n], by bind; its first 2 dims together are rows\n",
+        "2 entries, ",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (!strstr(text, lines[i]))
