@@ -100,7 +100,8 @@ static void unknown_name(struct plan_builder *b, const char *name)
     for (unsigned i = 0; i < b->captures->count; i++)
         nearest_offer(&nearest, b->captures->capture[i].name);
     error_set(b->err, STATUS_INVALID, "unknown name '%s'%s", name,
-              nearest_text(&nearest, question, sizeof question));
+              nearest.name ? nearest_text(&nearest, question, sizeof question)
+                           : "; a size that is no parameter needs a 'let', such as rows: grid.x");
 }
 
 /* "grid.x" of the earlier launch, which goes by "after.grid.x". */

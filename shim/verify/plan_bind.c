@@ -266,9 +266,38 @@ static enum status bind_size(struct plan_builder *b, const char *name, int size,
     return STATUS_OK;
 }
 
+/* `bind: {loss: none}`: an argument of the formal's own name is not the formal's. */
+static bool is_unbound(const struct plan_builder *b, const char *formal)
+{
+    const struct yaml_node *node = yaml_get(b->source->bind, formal);
+    return node && node->kind == YAML_KIND_SCALAR && strcmp(node->text, "none") == 0 &&
+           !signature_find(b->plan->signature, "none");
+}
+
+static enum status leave_unbound(struct plan_builder *b, const struct formal *formal)
+{
+    if (!formal->optional)
+        return yaml_error(b->err, place_of(b, formal->name),
+                          "formal '%s' of '%s' cannot be left out (bind: none)", formal->name,
+                          reference_name(b));
+    if (formal_is_array(formal))
+        b->plan->tensor[formal->slot].array = -1;
+    else if (formal->kind == FORMAL_REAL)
+        b->plan->real[formal->slot] =
+            (struct plan_real){.value = formal->fallback, .optional = true, .element = -1};
+    else
+        b->plan->size[b->plan->sizes++] = (struct plan_size){.size = formal->slot,
+                                                             .source = formal->name,
+                                                             .optional = true,
+                                                             .value = (int64_t)formal->fallback};
+    return STATUS_OK;
+}
+
 static enum status bind_one(struct plan_builder *b, const struct formal *formal,
                             struct missing *missing)
 {
+    if (formal->kind != FORMAL_POINT && is_unbound(b, formal->name))
+        return leave_unbound(b, formal);
     switch (formal->kind) {
     case FORMAL_REAL:
         return bind_real(b, formal, missing);

@@ -142,7 +142,7 @@ static void print_real(const struct printer *p, const struct formal *formal)
 {
     const struct plan_real *real = &p->plan->real[formal->slot];
     const struct yaml_node *bind = yaml_get(p->entry->source.bind, formal->name);
-    if (real->item || real->element >= 0 || real->expr || bind)
+    if (real->item || real->element >= 0 || real->expr || (bind && strcmp(bind->text, "none")))
         fprintf(p->out, "        %s is %s, %s\n", formal->name,
                 bind         ? bind->text
                 : real->item ? real->item->name

@@ -51,6 +51,25 @@ static void a_row_kernel_is_bound(void **state)
     assert_int_equal(call->pieces, 1);
 }
 
+/* An argument of a formal's name may hold something else. */
+static void a_formal_may_be_unbound(void **state)
+{
+    (void)state;
+#define OTHERS                                                                                     \
+    "signature: const f32 x[n], f32 y[n], const i32 w[n], i32 n, f32 scale\n  reference: "         \
+    "softmax\n"
+    const unsigned *sizes = SIZES(8, 8, 8, 4, 4);
+    expect_bound(bind_launch(OTHERS, sizes, PARAMS(&P, &Q, &R, &four, &eps)));
+    assert_true(b.call.scalar[0] == 0.5);
+    expect_bound(
+        bind_launch(OTHERS "  bind: {scale: none}\n", sizes, PARAMS(&P, &Q, &R, &four, &eps)));
+    assert_true(b.call.scalar[0] == 1);
+    expect_bound(bind_launch("signature: const f32 x[n], f32 y[n], const f32 w[n], i32 n\n"
+                             "  reference: rmsnorm\n  bind: {eps: 0, w: none}\n",
+                             SIZES(8, 8, 8, 4), PARAMS(&P, &Q, &R, &four)));
+    assert_int_equal(b.arrays, 2);
+}
+
 #define GUARDED                                                                                    \
     "signature: const f32 x[rows][cols], const f32 w?[cols], f32 y[rows][cols], i32 n, i32 "       \
     "parts\n"                                                                                      \
@@ -463,6 +482,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_row_kernel_is_bound),
+        cmocka_unit_test(a_formal_may_be_unbound),
         cmocka_unit_test(a_guard_excludes_launches),
         cmocka_unit_test(guards_of_entry_and_arrays_go_together),
         cmocka_unit_test(parameters_may_come_packed),

@@ -246,6 +246,11 @@ static void formals_without_arguments_are_told(void **state)
     expect(ENTRY("reference: rmsnorm, bind: {eps: x}, " F), 1,
            "formal 'eps' of 'rmsnorm' is a number, but 'x' is an array");
     expect(ENTRY("reference: rmsnorm, bind: {eps: ep}, " F), 1, "unknown name 'ep'");
+    expect(ENTRY("reference: gelu, bind: {x: none}, " F), 1,
+           "formal 'x' of 'gelu' cannot be left out (bind: none)");
+    expect(
+        ENTRY("reference: gelu, signature: 'const f32 x[height], f32 y[height], i32 q'"), 1,
+        "unknown name 'height'; a size that is no parameter needs a 'let', such as rows: grid.x");
     quiet(ENTRY("reference: rmsnorm, bind: {eps: 1e-5}, " F));
     quiet(ENTRY("reference: rmsnorm, bind: {eps: 0}, " F));
     quiet(ENTRY("reference: scale, bind: {alpha: n * 2}, " F));
