@@ -5,7 +5,7 @@
 
 VERSION := 0.1.0
 
-## VARIANT=release|debug|san|tsan|cover: what to build; san is ASan + UBSan
+## VARIANT=release|debug|san|tsan|cover|fuzz: what to build; san is ASan + UBSan, fuzz is for `make fuzz`
 VARIANT ?= release
 ## CUDA_HOME=FOLDER: the CUDA toolkit, where the nvcc on PATH is not the one wanted
 ## CUVET_ARCHS="80 90": GPUs to make machine code for; others compile the PTX at load time
@@ -53,10 +53,11 @@ OPTIMISE_release := -O2
 OPTIMISE_debug := -O0
 OPTIMISE_san := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 OPTIMISE_tsan := -O1 -fsanitize=thread
+OPTIMISE_fuzz := -O1 -w -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 OPTIMISE_cover := -O0 --coverage -fprofile-update=atomic
 OPTIMISE := $(OPTIMISE_$(VARIANT))
 ifeq ($(OPTIMISE),)
-$(error VARIANT=$(VARIANT) is unknown; expected release, debug, san, tsan or cover)
+$(error VARIANT=$(VARIANT) is unknown; expected release, debug, san, tsan, cover or fuzz)
 endif
 
 C_FLAGS = -std=c11 -D_GNU_SOURCE $(C_WARNINGS) $(CODE) $(OPTIMISE) $(INCLUDES) $(CUDA_INCLUDES)
@@ -115,7 +116,7 @@ READY := $(BUILD)/.ready
 say = @printf '  %-7s %s\n' $(1) $(2)
 quiet := $(if $(V),,@)
 
-include tests/softgpu/rules.mk tests/scenario/rules.mk tests/corpus/rules.mk
+include tests/softgpu/rules.mk tests/scenario/rules.mk tests/corpus/rules.mk tests/fuzz/rules.mk
 
 # ---- targets ------------------------------------------------------------------------------------
 
@@ -144,10 +145,10 @@ unit: $(UNIT_BIN) $(TOOL) $(PLUGINS)
 # Scripts, then unit tests, then softgpu and whole programs on it.
 SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh
 PROGRAMS := tests/softgpu/contract/check.sh tests/scenario/run.sh tests/scenario/sweep.sh \
-    tests/corpus/check.sh
+    tests/corpus/check.sh tests/fuzz/check.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
-    $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES)
+    $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES) $(FUZZ) $(FUZZ_SEEDS)/.made
 	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=300 \
 	    $(SOFTGPU_TEST_ENV) tests/run_unit.sh $(if $(TESTS),$(UNIT_RUN),$(SCRIPTS) $(UNIT_RUN) \
 	    $(SOFTGPU_UNIT_BIN) $(PROGRAMS))

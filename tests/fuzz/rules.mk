@@ -1,0 +1,31 @@
+# rules.mk - fuzz targets of every reader of texts and bytes; the top-level Makefile includes it.
+#
+# FUZZ runs the corpus and inputs made of it, with any compiler. `make fuzz` builds the same targets for clang's
+# libFuzzer with ASan and UBSan (VARIANT=fuzz).
+
+FUZZ_C := $(sort $(wildcard tests/fuzz/targets*.c))
+FUZZ_O := $(call objects,$(FUZZ_C)) $(BUILD)/tests/softgpu/driver/fatbin.o $(call objects,$(sort $(wildcard tools/ptx/*.c)))
+FUZZ := $(BUILD)/tests/fuzz/fuzz
+FUZZ_SEEDS := $(BUILD)/tests/fuzz/corpus
+FUZZ_CONTROL_O := $(call objects,$(filter shim/control.c shim/control_words.c,$(SHIM_C)))
+$(BUILD)/tests/fuzz/%.o: INCLUDES += -Itests/softgpu -Itools
+
+$(FUZZ) $(BUILD)/tests/fuzz/libfuzzer: $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(FUZZ_O) $(CORE)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(FUZZ_LINK) $(LDFLAGS) -o $@ $< $(FUZZ_O) $(CORE) $(STATIC_LIBS) \
+	    -lzstd -llz4 $(SYSTEM_LIBS)
+$(BUILD)/tests/fuzz/libfuzzer: FUZZ_LINK = -fsanitize=fuzzer -lstdc++
+
+# The tracked corpus, with the inputs that are no text.
+$(FUZZ_SEEDS)/.made: $(FUZZ) $(wildcard tests/fuzz/corpus/*/*) $(GEN)/snapshot.fatbin
+	$(quiet)rm -rf $(@D) && mkdir -p $(@D) && cp -r tests/fuzz/corpus/. $(@D) && \
+	    FUZZ_IMAGE=$(GEN)/snapshot.fatbin $(FUZZ) --seeds $(@D) && touch $@
+
+.PHONY: fuzz fuzz-run
+## fuzz: every fuzz target under clang's libFuzzer, FUZZ_SECONDS (600) each (FUZZ_TARGETS="word ..." picks)
+fuzz:
+	$(quiet)$(MAKE) --no-print-directory VARIANT=fuzz CC=clang CXX=clang++ fuzz-run
+fuzz-run: $(BUILD)/tests/fuzz/libfuzzer $(FUZZ_SEEDS)/.made
+	$(quiet)tests/fuzz/run.sh $(BUILD)/tests/fuzz $(FUZZ_TARGETS)
+
+-include $(patsubst %.o,%.d,$(call objects,$(wildcard tests/fuzz/*.c)))

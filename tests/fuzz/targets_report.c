@@ -1,0 +1,97 @@
+/* targets_report.c - what steers the library, and what it writes and reads again. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/options.h"
+#include "base/textbuf.h"
+#include "control_words.h"
+#include "report/journal_read.h"
+#include "report/plugin_wire.h"
+#include "tests/fuzz/targets.h"
+
+enum { VARIABLES = 32 };
+
+static void ignore(void *user, const char *sentence)
+{
+    *(size_t *)user += strlen(sentence);
+}
+
+/* A variable a line. */
+void target_options(const uint8_t *data, size_t size)
+{
+    char *text = target_text(data, size), *env[VARIABLES + 1] = {text}, *at = text;
+    struct options options;
+    size_t told = 0;
+    for (int i = 1; i < VARIABLES && (at = strchr(at, '\n')); i++) {
+        *at++ = '\0';
+        env[i] = at;
+    }
+    options_read(&options, env, ignore, &told);
+    free(text);
+}
+
+void target_control(const uint8_t *data, size_t size)
+{
+    struct textbuf answer;
+    int wait_ms = 0;
+    char *line = malloc(size + !size);
+    if (!line)
+        abort();
+    memcpy(line, data, size);
+    textbuf_init(&answer);
+    control_words_begin(line, size, &answer, &wait_ms);
+    textbuf_release(&answer);
+    free(line);
+}
+
+void target_plugin_wire(const uint8_t *data, size_t size)
+{
+    struct cuvet_mismatch finding;
+    char *message = malloc(size + !size), back[PLUGIN_MESSAGE_MAX];
+    if (!message)
+        abort();
+    memcpy(message, data, size);
+    if (!plugin_wire_get(&finding, message, size))
+        plugin_wire_put(&finding, back, sizeof(back));
+    free(message);
+}
+
+void seed_plugin_wire(const char *folder)
+{
+    static const struct cuvet_mismatch finding = {
+        .size = sizeof(finding),
+        .kernel = "k",
+        .label = "a label",
+        .reference = "gelu",
+        .where = "k.yaml:3",
+        .host = "h",
+        .pid = 7,
+        .rank = -1,
+        .grid = {1, 1, 1},
+        .block = {32, 1, 1},
+        .elements = 10,
+        .violations = 2,
+        .worst = {.array = "y", .dims = 2, .index = {1, 2}},
+        .subset = "rows"};
+    char path[4096], message[PLUGIN_MESSAGE_MAX];
+    size_t length = plugin_wire_put(&finding, message, sizeof(message));
+    snprintf(path, sizeof(path), "%s/message", folder);
+    FILE *out = fopen(path, "wb");
+    if (!out || !length || fwrite(message, 1, length, out) != length || fclose(out))
+        abort();
+}
+
+void target_journal(const uint8_t *data, size_t size)
+{
+    char *line = target_text(data, size), text[64];
+    uint64_t number;
+    bool flag;
+    if (journal_line_whole(line)) {
+        journal_line_is(line, "finding");
+        journal_line_uint(line, "launch", &number);
+        journal_line_bool(line, "balanced", &flag);
+        journal_line_text(line, "run", text, sizeof(text));
+    }
+    free(line);
+}
