@@ -87,6 +87,15 @@ else
     ok 'check: one does not compile' gives 2 '.*' 'registry\.yaml:11: the reference does not compile: ' \
         "$cuvet" check ${user}_broken/registry.yaml
 fi
+mkfifo "$scratch/fifo.yaml"
+printf 'version: 1\ninclude: fifo.yaml\n' >"$scratch/includes.yaml"
+fifo='fifo\.yaml: expected a regular file, found a FIFO'
+ok 'check: a FIFO is not waited for' gives 2 '.*' "$fifo" timeout 10 "$cuvet" check "$scratch/fifo.yaml"
+ok 'check: nor as an include' gives 2 '.*' "$fifo" timeout 10 "$cuvet" check "$scratch/includes.yaml"
+ok 'check: nor as tolerances' gives 2 '.*' "$fifo" \
+    timeout 10 "$cuvet" check --tolerances "$scratch/fifo.yaml" tests/demo/demo.yaml
+sed 's/reference: /label: "a\\x1b[2J\\nforged"\n    reference: /' tests/demo/demo.yaml >"$scratch/label.yaml"
+ok 'check: a label cannot steer the terminal' gives 0 'label a\?\[2J forged$' '' "$cuvet" check "$scratch/label.yaml"
 ok 'check: without files' gives 2 '' '^usage: ' "$cuvet" check
 
 plugin=$CUVET_BUILD/tests/plugin/told.so
@@ -100,6 +109,8 @@ ok 'plugin: an exit' gives 1 '^made_up_row ' 'ended its process with exit status
 ok 'plugin: a hang' gives 1 '^made_up_row ' 'took longer than 500 ms and was stopped' \
     env PLUGIN_ACT=hang "$cuvet" plugin --limit 500 "$plugin"
 "${CC:-cc}" -shared -fPIC -o "$scratch/none.so" -x c /dev/null
+ok 'plugin: a limit out of its range' gives 2 '' '--limit expects 1 to 3600000 milliseconds, not 0$' \
+    "$cuvet" plugin --limit 0 "$plugin"
 ok 'plugin: without the function' gives 2 '' 'cuvet_plugin_finding' "$cuvet" plugin "$scratch/none.so"
 ok 'plugin: a missing file' gives 2 '' 'absent\.so' "$cuvet" plugin "$scratch/absent.so"
 ok 'plugin: another version' gives 2 '' "the library's is 0\.0" "$cuvet" plugin --serve 0.0 "$plugin"
