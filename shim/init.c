@@ -17,6 +17,8 @@
 #include "cuvet.h"
 #include "session.h"
 
+extern char **environ;
+
 static const char injection_variable[] = "CUDA_INJECTION64_PATH";
 static const char passive_mark[] = "_CUVET_PASSIVE";
 
@@ -52,7 +54,7 @@ __attribute__((constructor)) static void on_load(void)
     if (switched_off())
         return;
     log_start();
-    options_paths_absolute();
+    options_paths_absolute(environ);
     if (!dladdr(injection_variable, &self) || !self.dli_fname || !realpath(self.dli_fname, path))
         return;
     if (!there || !*there)

@@ -34,6 +34,8 @@
 #include "tools/run_journals.h"
 #include "verify/registry.h"
 
+extern char **environ;
+
 enum {
     EXIT_OURS = 1,
     EXIT_USAGE = 2,
@@ -324,7 +326,7 @@ static void set_environment(void *user)
         setenv("CUVET_BUDGET", run->budget, 1);
     if (run->seed)
         setenv("CUVET_SEED", run->seed, 1);
-    options_paths_absolute();
+    options_paths_absolute(environ);
     if (run->private_report)
         setenv("CUVET_BUNDLES", "0", 1); /* the folder is removed at the end */
 }

@@ -223,7 +223,8 @@ static char *make_absolute(enum kind kind, const char *value)
     for (const char *at = value; *at;) {
         size_t length = kind == KIND_PATHS ? strcspn(at, ":") : strlen(at);
         if (is_relative(kind, at, length)) {
-            if (!relative && !getcwd(folder, sizeof folder))
+            if (!relative &&
+                (!getcwd(folder, sizeof folder) || (kind == KIND_PATHS && strchr(folder, ':'))))
                 break;
             relative = true;
             textbuf_printf(&text, "%s/", folder);
@@ -244,15 +245,30 @@ static bool one_thread(void)
     return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
 }
 
-void options_paths_absolute(void)
+/* The number of the row that a "NAME=VALUE" sets, or -1. */
+static int row_of(const char *entry)
+{
+    size_t length = strcspn(entry, "=");
+    for (size_t i = 0; entry[length] && i < option_row_count; i++) {
+        if (strlen(option_rows[i].name) == length &&
+            memcmp(option_rows[i].name, entry, length) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* The array is changed in its place: main gets it too, and some shells have a setenv of their own
+ * that knows another one. What is put there is never freed. */
+void options_paths_absolute(char **env)
 {
     int kept = errno;
-    for (size_t i = 0; i < option_row_count; i++) {
-        const char *value = getenv(option_rows[i].name);
-        char *absolute = value ? make_absolute(rules[i].kind, value) : NULL;
-        if (absolute && one_thread())
-            setenv(option_rows[i].name, absolute, 1);
-        free(absolute);
+    for (; env && *env; env++) {
+        int row = strncmp(*env, prefix, sizeof prefix - 1) == 0 ? row_of(*env) : -1;
+        char *value = row >= 0 ? make_absolute(rules[row].kind, strchr(*env, '=') + 1) : NULL,
+             *entry;
+        if (value && one_thread() && asprintf(&entry, "%s=%s", option_rows[row].name, value) > 0)
+            *env = entry;
+        free(value);
     }
     errno = kept;
 }

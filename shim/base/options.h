@@ -58,10 +58,10 @@ typedef void (*options_complain_fn)(void *user, const char *sentence);
 void options_read(struct options *options, char *const *env, options_complain_fn complain,
                   void *user);
 
-/* Makes the relative paths among the variables absolute in the environment, as seen from the
- * current folder: for this process and those that it starts, which may change theirs. Does nothing
- * where the process has a second thread, which may be reading the environment. */
-void options_paths_absolute(void);
+/* Makes the relative paths among the variables of `environ` absolute, as seen from the current
+ * folder: for this process and those that it starts, which may change theirs. Does nothing where
+ * the process has a second thread, which may be reading the environment. */
+void options_paths_absolute(char **env);
 
 /* Replaces each string by a copy that is never freed, its relative paths made absolute. */
 void options_keep(struct options *options);

@@ -171,7 +171,7 @@ static void relative_paths_become_absolute(void **state)
     }
     struct options options = read_all(env);
     options_keep(&options);
-    options_paths_absolute();
+    options_paths_absolute(environ);
     assert_int_equal(chdir(folder), 0);
     for (size_t i = 0; i < CASES; i++) {
         assert_string_equal(getenv(cases[i].name), cases[i].absolute);

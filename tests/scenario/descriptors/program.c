@@ -1,8 +1,8 @@
 /*
  * program.c - a program whose descriptors are not what a library expects: `program FATBIN WORDS`.
  *
- *   closed KERNEL   closes journals and sockets that are not its own, as a daemon closes all from 3
- *                   up, and uses their numbers for a file and a socket of its own
+ *   closed KERNEL   closes journals, and sockets that came with the first launches, as a daemon
+ *                   closes all from 3 up, and uses their numbers for a file and a socket of its own
  *   streams KERNEL  begins without descriptors 0, 1 and 2
  *
  * What became of its own is looked at when it exits, after every handler that came later.
@@ -21,6 +21,7 @@
 enum { MOST = 256, OUT = 200 };
 
 static int own_file = -1, own_socket[2] = {-1, -1};
+static bool stays[MOST];
 
 /* What a descriptor stands for, as the kernel writes it; "" where it is closed. */
 static const char *target(int fd)
@@ -33,12 +34,24 @@ static const char *target(int fd)
     return text;
 }
 
+static bool is_socket(int fd)
+{
+    return !strncmp(target(fd), "socket:", 7);
+}
+
+/* The driver's own stay. */
+static void find_sockets(void)
+{
+    for (int fd = 3; fd < MOST; fd++)
+        stays[fd] = is_socket(fd);
+}
+
 static void replace(void)
 {
     for (int fd = 3; fd < MOST; fd++) {
         if (strstr(target(fd), "/journal-"))
             dup2(own_file, fd);
-        else if (!strncmp(target(fd), "socket:", 7) && fd != own_socket[0] && fd != own_socket[1])
+        else if (is_socket(fd) && !stays[fd])
             dup2(own_socket[0], fd);
     }
 }
@@ -93,6 +106,7 @@ int main(int argc, char **argv)
     atexit(closes ? look_at_own : look_at_streams);
     start(argc, argv);
     struct norm norm = norm_new(4, 80, 1);
+    find_sockets();
     for (int i = 0; i < 3; i++)
         norm_launch(word(1), &norm, NULL);
     CHECK(cuCtxSynchronize());
