@@ -320,7 +320,8 @@ $(GEN)/%.o: $(GEN)/%.S
 # The list of references and their formals, from the REFERENCE lines of refs/. refgen writes a file
 # only when its text changes, so the stamp alone says when it ran last.
 REFGEN_O := $(call objects,tools/dev/refgen.c shim/verify/ref_text.c shim/verify/formals.c \
-    shim/verify/formals_cursor.c shim/verify/formals_product.c shim/base/error.c)
+    shim/verify/formals_cursor.c shim/verify/formals_product.c shim/base/error.c \
+    shim/base/printable.c shim/base/utf8.c)
 $(REFGEN): $(REFGEN_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lm

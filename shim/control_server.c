@@ -10,11 +10,11 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/control_socket.h"
+#include "base/own_fd.h"
 #include "base/textbuf.h"
 #include "base/thread.h"
 #include "control_words.h"
@@ -23,14 +23,6 @@ enum {
     LOOK_MS = 5,       /* how often a waiting request looks */
     PAUSE_MS = 1000,   /* before the next accept, when there is no descriptor left */
     LIBRARY_PLACES = 2 /* of control_socket.h, that a process listens in */
-};
-
-/* A descriptor of ours and how to know that it still is: a program may close what it does not own,
- * and then its own files get our numbers. fd < 0: none. */
-struct own_fd {
-    atomic_int fd;
-    dev_t device;
-    ino_t inode;
 };
 
 enum client_state { READING, WAITING, WRITING };
@@ -54,35 +46,6 @@ struct control_server {
     struct client client[SERVER_CLIENTS];
 };
 
-/* ---- descriptors ---- */
-
-static void own(struct own_fd *own_fd, int fd)
-{
-    struct stat info = {0};
-    fstat(fd, &info);
-    own_fd->device = info.st_dev;
-    own_fd->inode = info.st_ino;
-    atomic_store(&own_fd->fd, fd);
-}
-
-/* The number, or -1 when it is no longer ours. */
-static int still(const struct own_fd *own_fd)
-{
-    struct stat info;
-    int fd = atomic_load(&own_fd->fd);
-    if (fd < 0 || fstat(fd, &info) || info.st_dev != own_fd->device || info.st_ino != own_fd->inode)
-        return -1;
-    return fd;
-}
-
-static void disown(struct own_fd *own_fd)
-{
-    int fd = still(own_fd);
-    atomic_store(&own_fd->fd, -1);
-    if (fd >= 0)
-        close(fd);
-}
-
 /* ---- clients ---- */
 
 static bool is_free(const struct client *client)
@@ -98,7 +61,7 @@ static void enter(struct client *client, enum client_state state, int ms)
 
 static void drop(struct client *client)
 {
-    disown(&client->socket);
+    own_fd_close(&client->socket);
     textbuf_release(&client->answer);
     client->got = client->sent = 0;
 }
@@ -107,7 +70,7 @@ static void drop(struct client *client)
 static void write_on(struct client *client)
 {
     const struct textbuf *answer = &client->answer;
-    int fd = still(&client->socket);
+    int fd = own_fd_get(&client->socket);
     while (fd >= 0 && !answer->failed && client->sent < answer->length) {
         ssize_t done = send(fd, answer->data + client->sent, answer->length - client->sent,
                             MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -140,7 +103,7 @@ static void on_line(struct control_server *server, struct client *client, size_t
 /* One receive: what else there is makes poll return again. */
 static void read_on(struct control_server *server, struct client *client)
 {
-    int fd = still(&client->socket);
+    int fd = own_fd_get(&client->socket);
     if (fd < 0) {
         drop(client);
         return;
@@ -192,7 +155,7 @@ static void take(struct control_server *server, int fd)
         if (!is_free(client))
             continue;
         textbuf_init(&client->answer);
-        own(&client->socket, fd);
+        own_fd_take(&client->socket, fd);
         enter(client, READING, server->settings.client_ms);
         if (!server->settings.allowed(fd)) {
             control_words_refuse(&client->answer, "the process belongs to another user");
@@ -206,10 +169,10 @@ static void take(struct control_server *server, int fd)
 /* False when the listener is lost. */
 static bool accept_one(struct control_server *server)
 {
-    int listener = still(&server->listener);
+    int listener = own_fd_get(&server->listener);
     if (listener < 0)
         return false;
-    int fd = control_fd_up(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    int fd = own_fd_up(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd >= 0)
         take(server, fd);
     else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -259,7 +222,7 @@ static bool step(struct control_server *server)
 {
     struct pollfd fds[SERVER_CLIENTS + 1];
     int timeout = prepare(server, fds);
-    if (still(&server->listener) < 0)
+    if (own_fd_get(&server->listener) < 0)
         return false;
     if (poll(fds, SERVER_CLIENTS + 1, timeout) < 0 && errno != EINTR)
         return false;
@@ -276,7 +239,7 @@ static void *run(void *user)
 {
     struct control_server *server = user;
     prctl(PR_SET_NAME, "cuvet-ctl");
-    control_sockets_clean(atomic_load(&server->folder.fd));
+    control_sockets_clean(own_fd_get(&server->folder));
     while (step(server))
         ;
     for (int i = 0; i < SERVER_CLIENTS; i++) {
@@ -313,11 +276,11 @@ static enum status open_socket(struct control_server *server, struct error *err)
     enum status status = open_folder(&server->settings, &folder, err);
     if (status)
         return status;
-    own(&server->folder, folder);
+    own_fd_take(&server->folder, folder);
     status = control_socket_listen(folder, server->pid, &listener, err);
     if (status)
         return status;
-    own(&server->listener, listener);
+    own_fd_take(&server->listener, listener);
     int result = thread_start(&server->thread, 0, run, server);
     if (!result)
         return STATUS_OK;
@@ -347,8 +310,8 @@ enum status control_server_start(struct control_server **out,
         return STATUS_OK;
     }
     error_prefix(err, "no control socket for cuvet ctl");
-    disown(&server->listener);
-    disown(&server->folder);
+    own_fd_close(&server->listener);
+    own_fd_close(&server->folder);
     free(server);
     return status;
 }
@@ -358,7 +321,7 @@ enum status control_server_start(struct control_server **out,
 static bool end_thread(struct control_server *server)
 {
     struct timespec until;
-    int listener = still(&server->listener);
+    int listener = own_fd_get(&server->listener);
     if (listener < 0)
         return pthread_tryjoin_np(server->thread, NULL) == 0;
     shutdown(listener, SHUT_RDWR);
@@ -372,13 +335,13 @@ void control_server_stop(struct control_server *server)
     if (!server)
         return;
     atomic_store(&server->stop, true);
-    int folder = still(&server->folder);
+    int folder = own_fd_get(&server->folder);
     if (folder >= 0)
         control_socket_remove(folder, server->pid);
     if (!end_thread(server))
         return;
-    disown(&server->listener);
-    disown(&server->folder);
+    own_fd_close(&server->listener);
+    own_fd_close(&server->folder);
     free(server);
 }
 
@@ -386,8 +349,8 @@ void control_server_in_child(struct control_server *server)
 {
     if (!server)
         return;
-    disown(&server->listener);
-    disown(&server->folder);
+    own_fd_close(&server->listener);
+    own_fd_close(&server->folder);
     for (int i = 0; i < SERVER_CLIENTS; i++)
-        disown(&server->client[i].socket);
+        own_fd_close(&server->client[i].socket);
 }

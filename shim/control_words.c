@@ -23,20 +23,12 @@
 #include "base/control_socket.h"
 #include "base/json_out.h"
 #include "base/number.h"
+#include "base/printable.h"
 #include "control.h"
 #include "cuvet.h"
 #include "report/place.h"
 
 enum { FLUSH_MS = 1000, PROGRAM = 256 };
-
-/* Words that people wrote are shown on terminals: no control characters get through. */
-static void put_text(struct textbuf *out, const char *text)
-{
-    for (; *text; text++) {
-        char byte = (unsigned char)*text < ' ' || *text == 127 ? '?' : *text;
-        textbuf_add(out, &byte, 1);
-    }
-}
 
 static void put_real(struct textbuf *out, const char *key, double value)
 {
@@ -55,9 +47,7 @@ static void put_program(struct textbuf *out)
     char path[PROGRAM];
     ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
     path[length > 0 ? length : 0] = '\0';
-    textbuf_printf(out, "program ");
-    put_text(out, path[0] ? path : program_invocation_name);
-    textbuf_printf(out, "\n");
+    textbuf_printf(out, "program %s\n", PRINTABLE(path[0] ? path : program_invocation_name));
 }
 
 static void put_status(struct textbuf *out, const struct counters_totals *totals)
@@ -101,8 +91,7 @@ static void put_kernel(struct textbuf *out, const struct counters_kernel *kernel
                    kernel->spec->number, counters_sum(&kernel->buckets), checked,
                    verdict[VERDICT_MATCH], verdict[VERDICT_MISMATCH], verdict[VERDICT_INCONCLUSIVE],
                    worst);
-    put_text(out, place_kernel(kernel->spec));
-    textbuf_printf(out, "\n");
+    textbuf_printf(out, "%s\n", PRINTABLE(place_kernel(kernel->spec)));
 }
 
 static void put_kernels(struct textbuf *out, struct counters *counters)

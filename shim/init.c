@@ -1,10 +1,10 @@
 /*
  * init.c - the two doors into a program.
  *
- * LD_PRELOAD: the constructor only names this library in CUDA_INJECTION64_PATH, so a process that
- * never touches CUDA pays one getenv. The driver then loads the library again (it is the same one)
- * inside cuInit and calls InitializeInjection, where everything starts. CUDA_INJECTION64_PATH alone
- * works as well.
+ * LD_PRELOAD: the constructor only names this library in CUDA_INJECTION64_PATH and makes paths in
+ * CUVET_ variables absolute, so a process that never touches CUDA pays a few getenv. The driver
+ * then loads the library again (it is the same one) inside cuInit and calls InitializeInjection,
+ * where everything starts. CUDA_INJECTION64_PATH alone works as well.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -13,8 +13,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "base/log.h"
+#include "base/options.h"
 #include "cuvet.h"
 #include "session.h"
+
+extern char **environ;
 
 static const char injection_variable[] = "CUDA_INJECTION64_PATH";
 static const char passive_mark[] = "_CUVET_PASSIVE";
@@ -48,8 +51,11 @@ __attribute__((constructor)) static void on_load(void)
     Dl_info self;
     char path[PATH_MAX]; /* absolute: the program may change its folder before it calls cuInit */
     const char *there = getenv(injection_variable);
-    if (switched_off() || !dladdr(injection_variable, &self) || !self.dli_fname ||
-        !realpath(self.dli_fname, path))
+    if (switched_off())
+        return;
+    log_start();
+    options_paths_absolute(environ);
+    if (!dladdr(injection_variable, &self) || !self.dli_fname || !realpath(self.dli_fname, path))
         return;
     if (!there || !*there)
         setenv(injection_variable, path, 1);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/files.h"
+#include "base/log.h"
+#include "base/printable.h"
 #include "base/rank.h"
 #include "cuvet.h"
 #include "report/place.h"
@@ -82,8 +83,8 @@ bool on_mismatch_found(struct on_mismatch *on, const struct check_report *report
     snprintf(on->sentence, sizeof on->sentence,
              "cuvet: the program is ended by SIGABRT, as CUVET_ON_MISMATCH=abort asks: launch "
              "%" PRIu64 " of %.512s is a mismatch, %s %s\n",
-             report->launch, place_kernel(report->spec), *bundle ? "bundle" : "no bundle was",
-             *bundle ? bundle : "written");
+             report->launch, PRINTABLE(place_kernel(report->spec)),
+             *bundle ? "bundle" : "no bundle was", *bundle ? PRINTABLE(bundle) : "written");
     atomic_store(&on->due, true);
     return true;
 }
@@ -100,6 +101,6 @@ void on_mismatch_end_program(const struct on_mismatch *on)
 {
     if (!on || !atomic_load(&((struct on_mismatch *)on)->due))
         return;
-    files_write(STDERR_FILENO, on->sentence, strlen(on->sentence), NULL);
+    log_text(on->sentence, strlen(on->sentence));
     abort(); /* the user's word; the only place that ends the program */
 }

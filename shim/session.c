@@ -173,19 +173,6 @@ static enum log_level log_level_of(const char *name)
     return !strcmp(name, "debug") ? LOG_DEBUG : LOG_WARN;
 }
 
-/* Options point into the environment, which the program may change. */
-static void keep_strings(struct options *options)
-{
-    const char **strings[] = {&options->config, &options->mode, &options->tolerances,
-                              &options->report, &options->log,  &options->cupti,
-                              &options->nvrtc,  &options->run,  &options->on_mismatch,
-                              &options->plugin, &options->tool, &options->outlier};
-    for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
-        char *copy = strdup(*strings[i]);
-        *strings[i] = copy ? copy : "";
-    }
-}
-
 static enum status start_reports(struct session *s, struct error *err)
 {
     struct error trouble = {{0}};
@@ -438,7 +425,7 @@ void session_start(void)
     struct session *s = &session;
     struct error err = {{0}};
     options_read(&s->options, environ, on_complaint, NULL);
-    keep_strings(&s->options);
+    options_keep(&s->options);
     log_set_level(log_level_of(s->options.log));
     s->pid = getpid();
     if (s->options.disable || !strcmp(s->options.mode, "off"))

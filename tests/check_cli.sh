@@ -75,9 +75,12 @@ ok 'check: a mistake has its place' gives 2 '.*' 'bad\.yaml:4:[0-9]+: .*refrence
     "$cuvet" check tests/demo/demo.yaml "$scratch/bad.yaml"
 ok 'check: a missing file' gives 2 '.*' 'absent\.yaml' "$cuvet" check "$scratch/absent.yaml"
 user=tests/scenario/user_reference
+mkfifo "$scratch/fifo.yaml"
 ok 'check: references without NVRTC' gives 0 'bent \(source activations\.cu\)' \
     'not compiled: CUVET_NVRTC: /nowhere: .*package cuda-nvrtc' \
     env CUVET_NVRTC=/nowhere "$cuvet" check $user/registry.yaml
+ok 'check: a FIFO as NVRTC' gives 0 '.*' 'CUVET_NVRTC: .*fifo\.yaml is not a regular file' \
+    env CUVET_NVRTC="$scratch/fifo.yaml" timeout 10 "$cuvet" check $user/registry.yaml
 if "$cuvet" check $user/registry.yaml 2>&1 | grep 'not compiled' >"$scratch/none"; then
     skip 'check: references are compiled' "$(<"$scratch/none")"
     skip 'check: one does not compile' "$(<"$scratch/none")"
@@ -87,6 +90,14 @@ else
     ok 'check: one does not compile' gives 2 '.*' 'registry\.yaml:11: the reference does not compile: ' \
         "$cuvet" check ${user}_broken/registry.yaml
 fi
+printf 'version: 1\ninclude: fifo.yaml\n' >"$scratch/includes.yaml"
+fifo='fifo\.yaml: expected a regular file, found a FIFO'
+ok 'check: a FIFO is not waited for' gives 2 '.*' "$fifo" timeout 10 "$cuvet" check "$scratch/fifo.yaml"
+ok 'check: nor as an include' gives 2 '.*' "$fifo" timeout 10 "$cuvet" check "$scratch/includes.yaml"
+ok 'check: nor as tolerances' gives 2 '.*' "$fifo" \
+    timeout 10 "$cuvet" check --tolerances "$scratch/fifo.yaml" tests/demo/demo.yaml
+sed 's/reference: /label: "a\\x1b[2J\\nforged"\n    reference: /' tests/demo/demo.yaml >"$scratch/label.yaml"
+ok 'check: a label cannot steer the terminal' gives 0 'label a\?\[2J forged$' '' "$cuvet" check "$scratch/label.yaml"
 ok 'check: without files' gives 2 '' '^usage: ' "$cuvet" check
 
 plugin=$CUVET_BUILD/tests/plugin/told.so
@@ -100,6 +111,8 @@ ok 'plugin: an exit' gives 1 '^made_up_row ' 'ended its process with exit status
 ok 'plugin: a hang' gives 1 '^made_up_row ' 'took longer than 500 ms and was stopped' \
     env PLUGIN_ACT=hang "$cuvet" plugin --limit 500 "$plugin"
 "${CC:-cc}" -shared -fPIC -o "$scratch/none.so" -x c /dev/null
+ok 'plugin: a limit out of its range' gives 2 '' '--limit expects 1 to 3600000 milliseconds, not 0$' \
+    "$cuvet" plugin --limit 0 "$plugin"
 ok 'plugin: without the function' gives 2 '' 'cuvet_plugin_finding' "$cuvet" plugin "$scratch/none.so"
 ok 'plugin: a missing file' gives 2 '' 'absent\.so' "$cuvet" plugin "$scratch/absent.so"
 ok 'plugin: another version' gives 2 '' "the library's is 0\.0" "$cuvet" plugin --serve 0.0 "$plugin"
@@ -111,9 +124,15 @@ ok "plugin: the header's example compiles" "${CC:-cc}" -Wall -Wextra -Werror -Wn
 
 case ${VARIANT:-release} in
 san | tsan) skip 'preload: a program without CUDA is left alone' 'a sanitizer wants to come first' ;;
-*) ok 'preload: a program without CUDA is left alone' gives 7 '^out$' '' \
-    env LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_CONFIG=tests/demo/demo.yaml \
-    /bin/sh -c 'echo out; exit 7' ;;
+*)
+    # bash has a setenv of its own.
+    ok 'preload: paths are those of the folder in which a program starts' gives 0 "^$scratch/told.so$" '' \
+        env -C "$scratch" LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_PLUGIN=told.so \
+        /bin/bash -c 'cd / && printenv CUVET_PLUGIN'
+    ok 'preload: a program without CUDA is left alone' gives 7 '^out$' '' \
+        env LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_CONFIG=tests/demo/demo.yaml \
+        /bin/sh -c 'echo out; exit 7'
+    ;;
 esac
 
 if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/options.h"
+#include "base/printable.h"
 #include "driver/nvrtc_api.h"
 #include "tools/cmd.h"
 #include "verify/ref_compile.h"
@@ -18,7 +19,7 @@ static void complain(void *user, const char *sentence)
 {
     size_t *problems = user;
     ++*problems;
-    fprintf(stderr, "%s\n", sentence);
+    fprintf(stderr, "%s\n", PRINTABLE(sentence));
 }
 
 /* "a.yaml", "b.yaml" -> "a.yaml:b.yaml", the form of CUVET_CONFIG. The caller frees it. */
@@ -64,6 +65,28 @@ static void compile_references(const struct user_references *users, size_t *prob
     }
 }
 
+/* What files name goes to the terminal line by line, through the filter. */
+static void print_registry(const struct registry *registry)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+    if (!memory)
+        return;
+    registry_print(registry, memory);
+    if (fclose(memory) == 0) {
+        for (char *line = text, *end; *line; line = end) {
+            size_t length = strcspn(line, "\n");
+            end = line + length + (line[length] == '\n');
+            line[length] = '\0';
+            printable_text(line);
+            puts(line);
+        }
+    }
+    free(text);
+    fflush(stdout);
+}
+
 int cmd_check(int argc, char **argv)
 {
     const char *tolerances = NULL;
@@ -86,8 +109,7 @@ int cmd_check(int argc, char **argv)
         status = registry_load(&registry, &source, complain, &problems);
     }
     if (registry) {
-        registry_print(registry, stdout);
-        fflush(stdout);
+        print_registry(registry);
         compile_references(registry_user_references(registry), &problems);
     }
     if (problems)

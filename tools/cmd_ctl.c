@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/number.h"
+#include "base/printable.h"
 #include "tools/cmd.h"
 #include "tools/ctl_client.h"
 #include "tools/ctl_view.h"
@@ -40,7 +41,7 @@ struct command {
 
 static int wrong(const char *sentence, const char *value)
 {
-    fprintf(stderr, "cuvet ctl: %s%s\n%s", sentence, value, usage);
+    fprintf(stderr, "cuvet ctl: %s%s\n%s", sentence, PRINTABLE(value), usage);
     return CTL_USAGE;
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/options.h"
+#include "base/printable.h"
 #include "cuvet.h"
 #include "tools/cmd.h"
 #include "tools/help_references.h"
@@ -135,6 +136,6 @@ int cmd_help(int argc, char **argv)
     fprintf(
         stderr,
         "cuvet: no help on '%s'; expected 'options', 'buckets', 'references' or 'reference NAME'\n",
-        argv[1]);
+        PRINTABLE(argv[1]));
     return 2;
 }

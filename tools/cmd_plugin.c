@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/printable.h"
 #include "cuvet.h"
 #include "report/plugin_wire.h"
 #include "tools/cmd.h"
@@ -162,10 +163,10 @@ static int serve(const char *file)
 static int say_end(const char *file, int status)
 {
     if (WIFSIGNALED(status))
-        fprintf(stderr, "cuvet plugin: %s ended its process by signal %d (%s)\n", file,
+        fprintf(stderr, "cuvet plugin: %s ended its process by signal %d (%s)\n", PRINTABLE(file),
                 WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        fprintf(stderr, "cuvet plugin: %s ended its process with exit status %d\n", file,
+        fprintf(stderr, "cuvet plugin: %s ended its process with exit status %d\n", PRINTABLE(file),
                 WEXITSTATUS(status));
     return 1;
 }
@@ -190,11 +191,12 @@ static int try_once(const char *file, uint64_t limit_ms)
         answer = worker_wait(&worker, deadline, -1);
     }
     if (answer == WORKER_DONE)
-        printf("%s took a made-up finding in %.1f ms\n", file, (double)(clock_ns() - began) / 1e6);
+        printf("%s took a made-up finding in %.1f ms\n", PRINTABLE(file),
+               (double)(clock_ns() - began) / 1e6);
     status = worker_end(&worker, answer == WORKER_LATE ? 0 : deadline);
     if (answer == WORKER_LATE) {
-        fprintf(stderr, "cuvet plugin: %s took longer than %llu ms and was stopped\n", file,
-                (unsigned long long)limit_ms);
+        fprintf(stderr, "cuvet plugin: %s took longer than %llu ms and was stopped\n",
+                PRINTABLE(file), (unsigned long long)limit_ms);
         return 1;
     }
     if (answer == WORKER_UNLOADABLE)
@@ -211,11 +213,15 @@ int cmd_plugin(int argc, char **argv)
         if (strcmp(argv[2], cuvet_version()) == 0)
             return serve(argv[3]);
         fprintf(stderr, "cuvet plugin: this is version %s, the library's is %s\n", cuvet_version(),
-                argv[2]);
+                PRINTABLE(argv[2]));
         return 2;
     }
-    if (argc == 4 && strcmp(argv[1], "--limit") == 0 && number_unsigned(argv[2], &limit_ms) &&
-        limit_ms > 0 && limit_ms <= 3600000) {
+    if (argc == 4 && strcmp(argv[1], "--limit") == 0) {
+        if (!number_unsigned(argv[2], &limit_ms) || limit_ms < 1 || limit_ms > 3600000) {
+            fprintf(stderr, "cuvet plugin: --limit expects 1 to 3600000 milliseconds, not %s\n",
+                    PRINTABLE(argv[2]));
+            return 2;
+        }
         argc -= 2;
         argv += 2;
     }

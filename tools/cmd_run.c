@@ -1,9 +1,10 @@
 /*
  * cmd_run.c - `cuvet run`: a program under cuvet, and one word about all its processes at the end.
  *
- * The processes write journals into the report folder, a private one when the user wants none;
- * CUVET_RUN tells them from those of other runs in the same folder. The journals are read with
- * report/journal_read.h: no JSON parser is needed for the handful of fixed fields that count here.
+ * The processes write journals into the report folder, a private one when the user wants none; the
+ * run's name (CUVET_RUN), in each file's name and line, tells them from those of other runs. The
+ * journals are read with report/journal_read.h: no JSON parser is needed for the handful of fixed
+ * fields that count here.
  *
  * Exit status: the program's; by the same signal where one killed it; 3 when it succeeded and
  * --strict finds mismatches; 126 and 127 as of env(1) when it could not be started; 2 for a wrong
@@ -13,21 +14,27 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/number.h"
+#include "base/options.h"
+#include "base/printable.h"
 #include "base/textbuf.h"
 #include "tools/cmd.h"
 #include "tools/run_child.h"
 #include "tools/run_journals.h"
 #include "verify/registry.h"
+
+extern char **environ;
 
 enum {
     EXIT_OURS = 1,
@@ -46,7 +53,6 @@ struct run {
     const char *sample, *budget, *seed;
     bool strict, private_report;
     char id[64]; /* CUVET_RUN */
-    time_t started;
     char **program;
 };
 
@@ -86,24 +92,21 @@ static void add_config(struct run *run, const char *list)
 
 static bool valid_sample(const char *text)
 {
-    char *end;
-    double value = strtod(text, &end);
+    double value;
 
-    return end != text && *end == '\0' && isfinite(value) && value >= 0 && value <= 1;
+    return number_real(text, &value) && value >= 0 && value <= 1;
 }
 
 static bool valid_seed(const char *text)
 {
-    char *end;
+    uint64_t seed;
 
-    errno = 0;
-    strtoull(text, &end, 0);
-    return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
+    return number_unsigned(text, &seed);
 }
 
 static int wrong(const char *sentence, const char *value)
 {
-    fprintf(stderr, "cuvet run: %s%s\n%s", sentence, value, usage);
+    fprintf(stderr, "cuvet run: %s%s\n%s", sentence, PRINTABLE(value), usage);
     return EXIT_USAGE;
 }
 
@@ -187,7 +190,7 @@ static int fill_in(struct run *run)
 static void complain(void *user, const char *sentence)
 {
     ++*(size_t *)user;
-    fprintf(stderr, "%s\n", sentence);
+    fprintf(stderr, "%s\n", PRINTABLE(sentence));
 }
 
 static int check_registry(const struct run *run)
@@ -226,7 +229,8 @@ static int find_library(struct run *run)
         add_absolute(&run->library, given, strlen(given));
         if (access(run->library.data, R_OK) == 0)
             return 0;
-        fprintf(stderr, "cuvet run: CUVET_LIBRARY names %s: %s\n", given, strerror(errno));
+        fprintf(stderr, "cuvet run: CUVET_LIBRARY names %s: %s\n", PRINTABLE(given),
+                strerror(errno));
         return EXIT_OURS;
     }
     program[length > 0 ? length : 0] = '\0';
@@ -245,7 +249,7 @@ static int find_library(struct run *run)
     fprintf(stderr,
             "cuvet run: libcuvet.so is not beside %s, nor in ../lib; CUVET_LIBRARY may "
             "name it\n",
-            program);
+            PRINTABLE(program));
     return EXIT_OURS;
 }
 
@@ -258,7 +262,7 @@ static int make_preload(struct run *run)
         fprintf(stderr,
                 "cuvet run: LD_PRELOAD cannot carry a blank or a colon, and the library "
                 "is %s\n",
-                run->library.data);
+                PRINTABLE(run->library.data));
         return EXIT_OURS;
     }
     if (before && *before)
@@ -267,13 +271,24 @@ static int make_preload(struct run *run)
     return 0;
 }
 
+/* A name that no other run has: neither a clock that was set back nor a process number that comes
+ * again makes it twice. */
+static void name_run(struct run *run)
+{
+    uint64_t number = 0;
+
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        number = (uint64_t)clock_ns();
+    snprintf(run->id, sizeof run->id, "%lx-%lx-%016" PRIx64, (long)time(NULL), (long)getpid(),
+             number);
+}
+
 static int prepare_report(struct run *run)
 {
     const char *temporary = getenv("TMPDIR");
     struct error err = {0};
 
-    run->started = time(NULL);
-    snprintf(run->id, sizeof run->id, "%lx-%lx", (long)run->started, (long)getpid());
+    name_run(run);
     if (run->report.length > 0) {
         if (files_make_folders(run->report.data, &err) == STATUS_OK)
             return 0;
@@ -285,7 +300,7 @@ static int prepare_report(struct run *run)
     add_absolute(&run->report, temporary, strlen(temporary));
     textbuf_printf(&run->report, "/cuvet-run-XXXXXX");
     if (!mkdtemp(run->report.data)) {
-        fprintf(stderr, "cuvet run: no temporary folder %s: %s\n", run->report.data,
+        fprintf(stderr, "cuvet run: no temporary folder %s: %s\n", PRINTABLE(run->report.data),
                 strerror(errno));
         return EXIT_OURS;
     }
@@ -311,6 +326,7 @@ static void set_environment(void *user)
         setenv("CUVET_BUDGET", run->budget, 1);
     if (run->seed)
         setenv("CUVET_SEED", run->seed, 1);
+    options_paths_absolute(environ);
     if (run->private_report)
         setenv("CUVET_BUNDLES", "0", 1); /* the folder is removed at the end */
 }
@@ -361,11 +377,28 @@ static void say_totals(const struct run *run, const struct run_totals *t)
                 "cuvet run: %" PRIu64 " journal%s held lines of another version, which "
                 "are not counted.\n",
                 t->unreadable, plural(t->unreadable));
+    if (t->refused > 0)
+        fprintf(stderr,
+                "cuvet run: %" PRIu64 " journal%s not counted, made by another user, or a link: "
+                "nobody else should write into the report folder.\n",
+                t->refused, t->refused == 1 ? " is" : "s are");
     if (t->lost_lines > 0)
         fprintf(stderr, "cuvet run: %" PRIu64 " journal line%s could not be written.\n",
                 t->lost_lines, plural(t->lost_lines));
     if (!run->private_report && t->processes > 0)
-        fprintf(stderr, "cuvet run: journals and bundles are in %s\n", run->report.data);
+        fprintf(stderr, "cuvet run: journals and bundles are in %s\n", PRINTABLE(run->report.data));
+}
+
+/* A reader of standard error that is gone, or a file that may not grow, does not change how this
+ * process ends: that is the program's word. */
+static void block_write_signals(void)
+{
+    sigset_t signals;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGPIPE);
+    sigaddset(&signals, SIGXFSZ);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
 /* After the program's end: what the caller shall see. */
@@ -374,11 +407,12 @@ static int finish(const struct run *run, const struct run_child *child)
     struct run_totals totals;
 
     if (child->exec_errno) {
-        fprintf(stderr, "cuvet run: cannot start %s: %s\n", run->program[0],
+        fprintf(stderr, "cuvet run: cannot start %s: %s\n", PRINTABLE(run->program[0]),
                 strerror(child->exec_errno));
         return child->exec_errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
     }
-    run_journals_read(&totals, run->report.data, run->id, run->started - 60);
+    block_write_signals();
+    run_journals_read(&totals, run->report.data, run->id);
     say_totals(run, &totals);
     if (WIFSIGNALED(child->status))
         return 128 + WTERMSIG(child->status);

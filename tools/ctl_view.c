@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/json_out.h"
 #include "base/number.h"
+#include "base/printable.h"
 
 enum kind { TEXT, COUNT, REAL };
 
@@ -31,15 +32,6 @@ enum { FIELDS = sizeof(fields) / sizeof(*fields) };
 
 /* ---- reading ---- */
 
-static void copy_text(char *out, size_t size, const char *text)
-{
-    snprintf(out, size, "%s", text);
-    for (; *out; out++) {
-        if ((unsigned char)*out < ' ' || *out == 127)
-            *out = '?';
-    }
-}
-
 static void read_field(struct ctl_status *out, const char *key, const char *value)
 {
     for (int i = 0; i < FIELDS; i++) {
@@ -47,7 +39,7 @@ static void read_field(struct ctl_status *out, const char *key, const char *valu
         if (strcmp(key, fields[i].key) != 0)
             continue;
         if (fields[i].kind == TEXT)
-            copy_text(into, fields[i].size, value);
+            printable_copy(into, fields[i].size, value);
         else if (fields[i].kind == COUNT)
             number_unsigned(value, into);
         else
@@ -69,7 +61,7 @@ static void read_skip(struct ctl_status *out, char *rest)
 {
     if (out->skips == CTL_SKIPS || !number_unsigned(next_word(&rest), &out->skip[out->skips].count))
         return;
-    copy_text(out->skip[out->skips].name, sizeof(out->skip[0].name), rest);
+    printable_copy(out->skip[out->skips].name, sizeof(out->skip[0].name), rest);
     out->skips++;
 }
 
@@ -84,8 +76,8 @@ static void read_kernel(struct ctl_status *out, char *rest)
         if (!number_unsigned(next_word(&rest), counts[i]))
             return;
     }
-    copy_text(kernel->worst, sizeof(kernel->worst), next_word(&rest));
-    copy_text(kernel->label, sizeof(kernel->label), rest);
+    printable_copy(kernel->worst, sizeof(kernel->worst), next_word(&rest));
+    printable_copy(kernel->label, sizeof(kernel->label), rest);
     out->rows++;
 }
 

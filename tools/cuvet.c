@@ -1,6 +1,7 @@
 /* cuvet.c - the program: finds the verb in a table and hands over. */
 #include <stdio.h>
 #include <string.h>
+#include "base/printable.h"
 #include "cuvet.h"
 #include "tools/cmd.h"
 
@@ -30,6 +31,6 @@ int main(int argc, char **argv)
     for (const struct verb *verb = verbs; verb->name; verb++)
         if (strcmp(verb->name, name) == 0)
             return verb->run(argc - 1, argv + 1);
-    fprintf(stderr, "cuvet: unknown verb '%s'; `cuvet help` lists them.\n", name);
+    fprintf(stderr, "cuvet: unknown verb '%s'; `cuvet help` lists them.\n", PRINTABLE(name));
     return 2;
 }

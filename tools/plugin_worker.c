@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/printable.h"
 #include "report/plugin_wire.h"
 
 typedef void (*finding_fn)(const struct cuvet_mismatch *finding);
@@ -34,7 +35,7 @@ static void serve(int socket, const char *file)
     if (library)
         *(void **)&call = dlsym(library, "cuvet_plugin_finding");
     if (!call) {
-        fprintf(stderr, "cuvet plugin: %s\n", dlerror());
+        fprintf(stderr, "cuvet plugin: %s\n", PRINTABLE(dlerror()));
         answer(socket, WORKER_UNLOADABLE);
         return;
     }

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "base/own_fd.h"
 
 static const int passed_on[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM};
 
@@ -70,6 +71,8 @@ int run_child(struct run_child *out, char *const *argv, run_child_prepare_fn pre
 
     if (pipe2(channel, O_CLOEXEC) != 0)
         return -1;
+    channel[0] = own_fd_up(channel[0]);
+    channel[1] = own_fd_up(channel[1]);
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     for (size_t i = 0; i < sizeof passed_on / sizeof passed_on[0]; i++)

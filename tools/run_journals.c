@@ -100,36 +100,48 @@ static void read_journal(struct run_totals *totals, FILE *file, const char *run)
     free(line);
 }
 
-static FILE *open_journal(int folder_fd, const char *name, time_t since)
+/* Whether a file's name is that of a journal of the run: journal-HOST-PID-RUN.jsonl. */
+static bool is_of_run(const char *name, const char *run)
 {
-    size_t length = strlen(name);
-    struct stat info;
-    FILE *file;
-    int fd;
+    char end[160];
+    int length = snprintf(end, sizeof end, "-%s.jsonl", run);
+    size_t all = strlen(name);
 
-    if (strncmp(name, "journal-", 8) != 0 || strcmp(name + length - 6, ".jsonl") != 0)
-        return NULL;
-    fd = openat(folder_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_mtime < since) {
-        close(fd);
-        return NULL;
-    }
-    file = fdopen(fd, "r");
+    return strncmp(name, "journal-", 8) == 0 && length < (int)sizeof end &&
+           all > 8 + (size_t)length && strcmp(name + all - (size_t)length, end) == 0;
+}
+
+/* A folder may be shared: who may write there may make files under any name. */
+static bool is_ours(int fd)
+{
+    struct stat info;
+
+    return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_nlink == 1 &&
+           (info.st_uid == geteuid() || info.st_uid == getuid());
+}
+
+static FILE *open_journal(int folder_fd, const char *name, struct run_totals *totals)
+{
+    int fd = openat(folder_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    FILE *file = fd >= 0 && is_ours(fd) ? fdopen(fd, "r") : NULL;
+
     if (!file)
+        totals->refused++;
+    if (!file && fd >= 0)
         close(fd);
     return file;
 }
 
-void run_journals_read(struct run_totals *totals, const char *folder, const char *run, time_t since)
+void run_journals_read(struct run_totals *totals, const char *folder, const char *run)
 {
     DIR *entries = opendir(folder);
 
     *totals = (struct run_totals){0};
     for (struct dirent *entry; entries && (entry = readdir(entries));) {
-        FILE *file = open_journal(dirfd(entries), entry->d_name, since);
+        FILE *file = NULL;
 
+        if (is_of_run(entry->d_name, run))
+            file = open_journal(dirfd(entries), entry->d_name, totals);
         if (file) {
             read_journal(totals, file, run);
             fclose(file);

@@ -13,8 +13,9 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/own_fd.h"
 
-enum { FIRST_FD = 3, BACKLOG = 8, NAME = 32, REASON = 96, FRESH_S = 60 };
+enum { BACKLOG = 8, NAME = 32, REASON = 96, FRESH_S = 60 };
 
 static const char suffix[] = ".sock", fresh_suffix[] = ".new";
 
@@ -43,7 +44,7 @@ enum status control_folder_open(const char *path, bool make, int *fd, struct err
     struct stat info;
     if (make && mkdir(path, 0700) && errno != EEXIST)
         return error_set(err, STATUS_IO, "%s cannot be made: %s", path, REASON_OF(errno));
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int folder = own_fd_up(open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (folder < 0 && errno == ENOENT)
         return error_set(err, STATUS_NOT_FOUND, "%s is not there", path);
     if (folder < 0)
@@ -57,17 +58,8 @@ enum status control_folder_open(const char *path, bool make, int *fd, struct err
                          path, (unsigned)geteuid(), (unsigned)info.st_uid,
                          (unsigned)info.st_mode & 07777);
     }
-    *fd = control_fd_up(folder);
-    return *fd >= 0 ? STATUS_OK : error_set(err, STATUS_FULL, "no file descriptor is left");
-}
-
-int control_fd_up(int fd)
-{
-    if (fd < 0 || fd >= FIRST_FD)
-        return fd;
-    int up = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD);
-    close(fd);
-    return up;
+    *fd = folder;
+    return STATUS_OK;
 }
 
 /* ".PID.new" while it is made, "PID.sock" once it listens. */
@@ -100,7 +92,7 @@ static struct sockaddr_un address_of(int folder, const char *name)
 static int make_socket(bool blocking)
 {
     int type = SOCK_STREAM | SOCK_CLOEXEC | (blocking ? 0 : SOCK_NONBLOCK);
-    return control_fd_up(socket(AF_UNIX, type, 0));
+    return own_fd_up(socket(AF_UNIX, type, 0));
 }
 
 /* A try that does not wait: 0, or the reason. A full queue means that somebody lives. */
@@ -192,7 +184,7 @@ static void each_name(int folder,
                       void (*visit)(void *user, const char *name, pid_t pid, bool fresh),
                       void *user)
 {
-    int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = own_fd_up(openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR *names = fd >= 0 ? fdopendir(fd) : NULL;
     if (!names) {
         if (fd >= 0)

@@ -67,8 +67,4 @@ void control_sockets_clean(int folder);
 /* Whether the process at the other end runs as the same user. */
 bool control_peer_is_me(int fd);
 
-/* Moves a new descriptor past those that a program may believe to be its standard streams. -1 and
- * closed when there is none left. */
-int control_fd_up(int fd);
-
 #endif

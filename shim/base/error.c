@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/printable.h"
 
 enum status error_set(struct error *err, enum status status, const char *format, ...)
 {
@@ -12,6 +13,7 @@ enum status error_set(struct error *err, enum status status, const char *format,
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
+    printable_text(err->text);
     return status;
 }
 
@@ -32,4 +34,5 @@ void error_prefix(struct error *err, const char *format, ...)
     memmove(err->text + shift, err->text, sizeof err->text - shift);
     memcpy(err->text, prefix, shift);
     err->text[sizeof err->text - 1] = '\0';
+    printable_text(err->text);
 }

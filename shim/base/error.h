@@ -1,5 +1,5 @@
 /*
- * error.h - one full sentence for people beside a status.
+ * error.h - one full sentence for people beside a status. It is printable (printable.h).
  *
  * Life: the caller owns a zeroed struct error and passes it down; whoever detects a failure writes
  * the sentence once (the first one stays) and returns its status. A NULL error is allowed.

@@ -1,53 +1,16 @@
-/*
- * files.c - see files.h.
- *
- * SIGXFSZ and SIGPIPE are sent to the thread that writes. So each write runs with both blocked,
- * takes back the one that it raised (never one that was pending before), and restores the mask.
- */
+/* files.c - see files.h. */
 #include "base/files.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-struct guard {
-    sigset_t old, raised; /* raised: ours to take back, not pending when we began */
-};
-
-static void guard_begin(struct guard *guard)
-{
-    sigset_t pending;
-
-    sigemptyset(&guard->raised);
-    sigaddset(&guard->raised, SIGXFSZ);
-    sigaddset(&guard->raised, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &guard->raised, &guard->old);
-    if (sigpending(&pending) == 0) {
-        if (sigismember(&pending, SIGXFSZ))
-            sigdelset(&guard->raised, SIGXFSZ);
-        if (sigismember(&pending, SIGPIPE))
-            sigdelset(&guard->raised, SIGPIPE);
-    }
-}
-
-static void guard_end(const struct guard *guard, int failure)
-{
-    const struct timespec now = {0};
-
-    if (failure == EFBIG || failure == EPIPE) {
-        while (sigtimedwait(&guard->raised, NULL, &now) > 0)
-            ;
-    }
-    pthread_sigmask(SIG_SETMASK, &guard->old, NULL);
-}
+#include "base/write_guard.h"
 
 /* strerror is not safe beside other threads. */
 struct reason {
@@ -63,10 +26,10 @@ static const char *reason_of(int failure, struct reason *reason)
 
 static enum status write_bytes(int fd, const char *at, size_t count, bool once, struct error *err)
 {
-    struct guard guard;
+    struct write_guard guard;
     int kept = errno, failure = 0;
 
-    guard_begin(&guard);
+    write_guard_begin(&guard);
     while (count > 0 && failure == 0) {
         ssize_t done = write(fd, at, count);
 
@@ -81,7 +44,7 @@ static enum status write_bytes(int fd, const char *at, size_t count, bool once, 
             count -= (size_t)done;
         }
     }
-    guard_end(&guard, failure);
+    write_guard_end(&guard, failure);
     errno = kept;
     if (failure)
         return error_set(err, STATUS_IO, "%s", REASON(failure));
@@ -93,9 +56,26 @@ enum status files_write(int fd, const void *bytes, size_t count, struct error *e
     return write_bytes(fd, bytes, count, false, err);
 }
 
-enum status files_write_once(int fd, const void *bytes, size_t count, struct error *err)
+static enum status write_own(const struct own_fd *file, const void *bytes, size_t count, bool once,
+                             struct error *err)
 {
-    return write_bytes(fd, bytes, count, true, err);
+    int fd = own_fd_get(file);
+
+    if (fd < 0)
+        return error_set(err, STATUS_NOT_FOUND, "the program has closed the file");
+    return write_bytes(fd, bytes, count, once, err);
+}
+
+enum status files_write_own(const struct own_fd *file, const void *bytes, size_t count,
+                            struct error *err)
+{
+    return write_own(file, bytes, count, false, err);
+}
+
+enum status files_write_once(const struct own_fd *file, const void *bytes, size_t count,
+                             struct error *err)
+{
+    return write_own(file, bytes, count, true, err);
 }
 
 static bool is_folder(const char *path)
@@ -131,34 +111,118 @@ enum status files_make_folders(const char *path, struct error *err)
     return STATUS_OK;
 }
 
-enum status files_create(int folder_fd, const char *name, int *fd, struct error *err)
-{
-    int kept = errno, flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-    int opened = openat(folder_fd, name, flags, 0600), failure = errno;
-
-    errno = kept;
-    if (opened < 0)
-        return error_set(err, STATUS_IO, "cannot create %s: %s", name, REASON(failure));
-    *fd = opened;
-    return STATUS_OK;
-}
-
-enum status files_append(const char *path, int *fd, struct error *err)
+enum status files_open_folder(const char *path, struct own_fd *folder, struct error *err)
 {
     int kept = errno, failure;
-    int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    int opened = open(path, flags, 0600);
-    struct stat info;
+    int opened = own_fd_up(open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 
     failure = errno;
-    if (opened >= 0 && (fstat(opened, &info) != 0 || !S_ISREG(info.st_mode))) {
-        close(opened);
-        opened = -1;
-        failure = EINVAL;
-    }
     errno = kept;
     if (opened < 0)
         return error_set(err, STATUS_IO, "cannot open %s: %s", path, REASON(failure));
+    own_fd_take(folder, opened);
+    return STATUS_OK;
+}
+
+enum status files_create(const struct own_fd *folder, const char *name, struct own_fd *file,
+                         struct error *err)
+{
+    int kept = errno, flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int folder_fd = own_fd_get(folder), opened = -1, failure = EBADF;
+
+    if (folder_fd >= 0) {
+        opened = own_fd_up(openat(folder_fd, name, flags, 0600));
+        failure = errno;
+    }
+    errno = kept;
+    if (opened < 0)
+        return error_set(err, STATUS_IO, "cannot create %s: %s", name, REASON(failure));
+    own_fd_take(file, opened);
+    return STATUS_OK;
+}
+
+/* What is wrong with a file to append to, or NULL. */
+static const char *not_ours(int fd)
+{
+    struct stat info;
+
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        return "not a regular file";
+    if (info.st_uid != geteuid())
+        return "it belongs to another user";
+    return info.st_nlink > 1 ? "it has a second name (a hard link)" : NULL;
+}
+
+static enum status open_append(const char *path, int more_flags, const struct own_fd *same,
+                               int *out, struct error *err)
+{
+    int kept = errno, failure;
+    int flags = O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | more_flags;
+    int opened = own_fd_up(open(path, flags, 0600));
+    const char *wrong = NULL;
+
+    failure = errno;
+    if (opened >= 0)
+        wrong = not_ours(opened);
+    if (opened >= 0 && !wrong && same && !own_fd_is(same, opened))
+        wrong = "another file has its name by now";
+    if (wrong)
+        close(opened);
+    errno = kept;
+    if (opened < 0)
+        return error_set(err, STATUS_IO, "cannot open %s: %s", path, REASON(failure));
+    if (wrong)
+        return error_set(err, STATUS_IO, "cannot write to %s: %s", path, wrong);
+    *out = opened;
+    return STATUS_OK;
+}
+
+enum status files_append(const char *path, struct own_fd *file, struct error *err)
+{
+    int opened;
+    enum status status = open_append(path, O_CREAT, NULL, &opened, err);
+
+    if (!status)
+        own_fd_take(file, opened);
+    return status;
+}
+
+enum status files_append_again(const char *path, struct own_fd *file, struct error *err)
+{
+    int opened;
+    enum status status = open_append(path, 0, file, &opened, err);
+
+    if (!status)
+        own_fd_take(file, opened);
+    return status;
+}
+
+/* What stands in a folder under a name for a regular file. */
+static const char *kind_text(mode_t mode)
+{
+    if (S_ISDIR(mode))
+        return "a folder";
+    if (S_ISFIFO(mode))
+        return "a FIFO or pipe";
+    return S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+enum status files_open_read(const char *path, int *fd, struct error *err)
+{
+    int kept = errno, failure;
+    int opened = own_fd_up(open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    struct stat info = {0};
+    bool regular = opened >= 0 && fstat(opened, &info) == 0 && S_ISREG(info.st_mode);
+
+    failure = errno;
+    if (opened >= 0 && !regular)
+        close(opened);
+    errno = kept;
+    if (opened < 0)
+        return error_set(err, STATUS_IO, "cannot be opened: %s", REASON(failure));
+    if (!regular)
+        return error_set(err, STATUS_IO, "expected a regular file, found %s",
+                         kind_text(info.st_mode));
     *fd = opened;
     return STATUS_OK;
 }
@@ -170,7 +234,7 @@ static void remove_at(int parent_fd, const char *name, int depth)
 
     if (unlinkat(parent_fd, name, 0) == 0 || depth > 16)
         return;
-    fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd = own_fd_up(openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (fd < 0)
         return;
     folder = fdopendir(fd);

@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 enum { STACK_BYTES = 256 << 10 };
 
@@ -87,24 +89,37 @@ static int prepare(struct order *order, int fd)
     return failure;
 }
 
+/* Whether this process was a subreaper; it is none afterwards. */
+static bool stop_reaping(void)
+{
+    int reaps = 0;
+
+    return prctl(PR_GET_CHILD_SUBREAPER, &reaps) == 0 && reaps != 0 &&
+           prctl(PR_SET_CHILD_SUBREAPER, 0) == 0;
+}
+
 static int start(struct order *order)
 {
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     sigset_t all, before;
     pid_t child;
+    bool reaps;
 
     if (stack == MAP_FAILED)
         return errno;
     /* A handler of the host must not run in the child, which has them too. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    /* No exit signal in the flags: nobody but the wait below hears of this child. */
+    reaps = stop_reaping();
+    /* Without an exit signal in the flags only the wait below finds this child. */
     child = clone(in_between, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, order);
     if (child < 0)
         order->failure = errno;
     while (child > 0 && waitpid(child, NULL, (int)__WCLONE) < 0 && errno == EINTR)
         ;
+    if (reaps)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     munmap(stack, STACK_BYTES);
     return order->failure;
@@ -117,6 +132,11 @@ enum status helper_start(const char *path, char *const *argv, char *const *env, 
     int before = errno, failure;
     char reason[128];
 
+    if (getpid() == 1)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "%s is not started, since the program is process 1 of its container and "
+                         "would inherit it; start the container with an init (docker run --init)",
+                         path);
     posix_spawn_file_actions_init(&order.files);
     posix_spawnattr_init(&order.attributes);
     failure = prepare(&order, fd);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/utf8.h"
 
 void json_out_init(struct json_out *json)
 {
@@ -117,51 +118,21 @@ void json_end(struct json_out *json)
     json->follows = true;
 }
 
-/* The length of the UTF-8 sequence at `bytes`, or 0 when it is none (overlong forms, surrogates
- * and values past U+10FFFF are none). */
-static size_t utf8_length(const unsigned char *bytes, size_t count)
-{
-    unsigned char first = bytes[0];
-    unsigned char low = 0x80, high = 0xbf; /* range of the second byte */
-    size_t length;
-
-    if (first < 0x80)
-        return 1;
-    if (first < 0xc2 || first > 0xf4)
-        return 0;
-    length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    if (length > count)
-        return 0;
-    if (first == 0xe0)
-        low = 0xa0;
-    else if (first == 0xed)
-        high = 0x9f;
-    else if (first == 0xf0)
-        low = 0x90;
-    else if (first == 0xf4)
-        high = 0x8f;
-    if (bytes[1] < low || bytes[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    return length;
-}
-
-static void add_escaped(struct json_out *json, unsigned char byte)
+static void add_escaped(struct json_out *json, uint32_t point)
 {
     static const char names[][2] = {
         {'"', '"'}, {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'}, {'\n', 'n'}, {'\r', 'r'}, {'\t', 't'},
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (byte == (unsigned char)names[i][0]) {
+        if (point == (unsigned char)names[i][0]) {
             textbuf_add(&json->text, (const char[]){'\\', names[i][1]}, 2);
             return;
         }
     }
-    textbuf_printf(&json->text, "\\u%04x", byte);
+    if (point >= 0x10000) /* a pair of surrogates */
+        textbuf_printf(&json->text, "\\u%04x", 0xd7c0 + (point >> 10));
+    textbuf_printf(&json->text, "\\u%04x", point < 0x10000 ? point : 0xdc00 + (point & 0x3ff));
 }
 
 static void add_string(struct json_out *json, const char *bytes, size_t count)
@@ -171,11 +142,12 @@ static void add_string(struct json_out *json, const char *bytes, size_t count)
     add(json, "\"");
     while (count > 0) {
         size_t length = utf8_length(at, count);
+        uint32_t point = length ? utf8_point(at, length) : 0;
 
         if (length == 0)
             add(json, "\\ufffd");
-        else if (*at < 0x20 || *at == '"' || *at == '\\' || *at == 0x7f)
-            add_escaped(json, *at);
+        else if (utf8_steers(point) || point == '"' || point == '\\')
+            add_escaped(json, point);
         else
             textbuf_add(&json->text, (const char *)at, length);
         at += length ? length : 1;

@@ -2,7 +2,8 @@
  * json_out.h - writes JSON (RFC 8259) into memory. No parser.
  *
  * Invariants: what json_out_ok calls whole is valid JSON, whatever strings and numbers went in:
- * control characters are escaped, each byte that is not UTF-8 becomes U+FFFD, and NaN and the
+ * control characters and those that steer how text is shown (utf8.h) are escaped, so that the text
+ * may be printed; each byte that is not UTF-8 becomes U+FFFD, and NaN and the
  * infinities become the strings "NaN", "Infinity" and "-Infinity". Doubles are printed with the
  * fewest digits that read back as the same double, whatever the program's locale. A `"` inside a
  * string is always preceded by a backslash, so `"key":` in the text can only be a key.

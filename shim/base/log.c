@@ -1,11 +1,17 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+#include "base/files.h"
+#include "base/printable.h"
 
 static _Atomic int current_level = LOG_WARN;
+static atomic_bool closed;
 
 void log_set_level(enum log_level level)
 {
@@ -15,6 +21,22 @@ void log_set_level(enum log_level level)
 enum log_level log_level(void)
 {
     return (enum log_level)atomic_load_explicit(&current_level, memory_order_relaxed);
+}
+
+void log_start(void)
+{
+    int saved = errno;
+    if (fcntl(STDERR_FILENO, F_GETFD) < 0)
+        atomic_store(&closed, true);
+    errno = saved;
+}
+
+void log_text(const char *text, size_t length)
+{
+    int saved = errno;
+    if (!atomic_load(&closed))
+        files_write(STDERR_FILENO, text, length, NULL);
+    errno = saved;
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -29,14 +51,10 @@ void log_line(enum log_level level, const char *format, ...)
     int body = vsnprintf(line + prefix, sizeof line - (size_t)prefix - 1, format, args);
     va_end(args);
     if (body >= 0) {
-        size_t length = (size_t)prefix + (size_t)body;
-        if (length > sizeof line - 2) /* cut to what vsnprintf could place */
-            length = sizeof line - 2;
+        printable_text(line + prefix);
+        size_t length = strlen(line);
         line[length] = '\n';
-        ssize_t written;
-        do {
-            written = write(STDERR_FILENO, line, length + 1);
-        } while (written < 0 && errno == EINTR);
+        log_text(line, length + 1);
     }
     errno = saved;
 }

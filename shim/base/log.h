@@ -1,13 +1,17 @@
 /*
- * log.h - the lines that cuvet says to people, on standard error.
+ * log.h - the lines that cuvet writes for people, on standard error.
  *
  * Each line is one write(2) starting "cuvet: ", errno is kept, nothing is buffered or allocated,
- * so a line is whole also from a crashing or multi-threaded program. Any thread.
+ * so a line is whole also from a crashing or multi-threaded program. A line is printable
+ * (printable.h), and no write raises a signal (write_guard.h). Nothing is written where descriptor
+ * 2 was closed when the process began: what is open under it later may be a file of the program's.
+ * Any thread.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
@@ -15,7 +19,13 @@ void log_set_level(enum log_level level);
 enum log_level log_level(void);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same, at most once for each place in the source. */
+/* Text of several lines, as it is: what is in it has been made printable before. */
+void log_text(const char *text, size_t length);
+
+/* To be called early in the process: takes note of a standard error that is closed. */
+void log_start(void);
+
+/* One line, at most once for each place in the source. */
 #define log_once(level, ...)                                                                       \
     do {                                                                                           \
         static atomic_flag said = ATOMIC_FLAG_INIT;                                                \

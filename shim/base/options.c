@@ -3,13 +3,22 @@
  */
 #include "base/options.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "base/nearest.h"
 #include "base/number.h"
+#include "base/textbuf.h"
 
 enum kind {
     KIND_STRING,
+    KIND_PATH,
+    KIND_PATHS,
+    KIND_LIBRARY,
     KIND_BOOL,
     KIND_REAL,
     KIND_SHARE,
@@ -21,24 +30,30 @@ enum kind {
 
 struct rule {
     enum kind kind;
-    size_t offset; /* of the field in struct options */
-    double low, high;
+    size_t offset;          /* of the field in struct options */
+    const char *low, *high; /* as the table has them; NULL: no range */
     const char *choices;
 };
 
 #define STRING                                        "text"
+#define PATH                                          "path"
+#define PATHS                                         "paths"
+#define LIBRARY                                       "path"
 #define BOOL                                          "0 or 1"
 #define REAL(a, b)                                    "number " #a ".." #b
 #define SHARE                                         "share (5%) or off"
-#define SIZE                                          "bytes (K, M, G)"
-#define LIMIT                                         "bytes (K, M, G) or off"
-#define COUNT                                         "number 0.."
+#define SIZE(a, b)                                    "bytes " #a ".." #b
+#define LIMIT(a, b)                                   "bytes " #a ".." #b " or off"
+#define COUNT(a, b)                                   "number " #a ".." #b
 #define CHOICE(names)                                 names
 #define OPTION(name, field, type, fallback, sentence) {#name, type, fallback, sentence},
 const struct option_row option_rows[] = {
 #include "base/options.def"
 };
 #undef STRING
+#undef PATH
+#undef PATHS
+#undef LIBRARY
 #undef BOOL
 #undef REAL
 #undef SHARE
@@ -51,12 +66,15 @@ const struct option_row option_rows[] = {
 const size_t option_row_count = sizeof option_rows / sizeof option_rows[0];
 
 #define STRING        .kind = KIND_STRING
+#define PATH          .kind = KIND_PATH
+#define PATHS         .kind = KIND_PATHS
+#define LIBRARY       .kind = KIND_LIBRARY
 #define BOOL          .kind = KIND_BOOL
-#define REAL(a, b)    .kind = KIND_REAL, .low = (a), .high = (b)
+#define REAL(a, b)    .kind = KIND_REAL, .low = #a, .high = #b
 #define SHARE         .kind = KIND_SHARE
-#define SIZE          .kind = KIND_SIZE
-#define LIMIT         .kind = KIND_LIMIT
-#define COUNT         .kind = KIND_COUNT
+#define SIZE(a, b)    .kind = KIND_SIZE, .low = #a, .high = #b
+#define LIMIT(a, b)   .kind = KIND_LIMIT, .low = #a, .high = #b
+#define COUNT(a, b)   .kind = KIND_COUNT, .low = #a, .high = #b
 #define CHOICE(names) .kind = KIND_CHOICE, .choices = names
 #define OPTION(name, field, type, fallback, sentence)                                              \
     {.offset = offsetof(struct options, field), type},
@@ -78,11 +96,42 @@ static bool is_choice(const char *choices, const char *text)
     return false;
 }
 
+/* Reads a whole number of the row's kind. */
+static bool read_whole(const struct rule *rule, const char *text, uint64_t *out)
+{
+    if (rule->kind == KIND_COUNT)
+        return number_unsigned(text, out);
+    return rule->kind == KIND_LIMIT ? number_limit(text, out) : number_size(text, out);
+}
+
+/* Writes a whole number that is in the row's range; 0 for `off`. */
+static bool parse_whole(const struct rule *rule, const char *text, uint64_t *field)
+{
+    uint64_t value, low, high;
+    if (!read_whole(rule, text, &value) || !read_whole(rule, rule->low, &low) ||
+        !read_whole(rule, rule->high, &high))
+        return false;
+    bool off = rule->kind == KIND_LIMIT && value == 0;
+    if (!off && (value < low || value > high))
+        return false;
+    *field = value;
+    return true;
+}
+
+static bool parse_real(const struct rule *rule, const char *text, double *field)
+{
+    double value, low, high;
+    if (!number_real(text, &value) || !number_real(rule->low, &low) ||
+        !number_real(rule->high, &high) || value < low || value > high)
+        return false;
+    *field = value;
+    return true;
+}
+
 /* Writes the field when `text` is a good value. */
 static bool parse(const struct rule *rule, const char *text, struct options *options)
 {
     void *field = (char *)options + rule->offset;
-    double real;
     switch (rule->kind) {
     case KIND_CHOICE:
         if (!is_choice(rule->choices, text))
@@ -90,6 +139,9 @@ static bool parse(const struct rule *rule, const char *text, struct options *opt
         *(const char **)field = text;
         return true;
     case KIND_STRING:
+    case KIND_PATH:
+    case KIND_PATHS:
+    case KIND_LIBRARY:
         *(const char **)field = text;
         return true;
     case KIND_BOOL:
@@ -98,18 +150,13 @@ static bool parse(const struct rule *rule, const char *text, struct options *opt
         *(bool *)field = text[0] == '1';
         return true;
     case KIND_REAL:
-        if (!number_real(text, &real) || real < rule->low || real > rule->high)
-            return false;
-        *(double *)field = real;
-        return true;
+        return parse_real(rule, text, field);
     case KIND_SHARE:
         return number_share(text, field);
     case KIND_SIZE:
-        return number_size(text, field);
     case KIND_LIMIT:
-        return number_limit(text, field);
     case KIND_COUNT:
-        return number_unsigned(text, field);
+        return parse_whole(rule, text, field);
     }
     return false;
 }
@@ -150,5 +197,93 @@ void options_read(struct options *options, char *const *env, options_complain_fn
         const char *equals = strchr(*env, '=');
         if (strncmp(*env, prefix, sizeof prefix - 1) == 0 && equals)
             read_one(options, *env, (size_t)(equals - *env), equals + 1, complain, user);
+    }
+}
+
+/* ---- paths ---- */
+
+/* Whether a word of a list, or all of a single path, is relative to the current folder. */
+static bool is_relative(enum kind kind, const char *path, size_t length)
+{
+    if (length == 0 || path[0] == '/')
+        return false;
+    return kind != KIND_LIBRARY || memchr(path, '/', length) != NULL;
+}
+
+/* The paths of a value, each absolute. NULL: they are already, or it cannot be done. The caller
+ * frees it. */
+static char *make_absolute(enum kind kind, const char *value)
+{
+    char folder[PATH_MAX];
+    struct textbuf text;
+    bool relative = false;
+    if (kind != KIND_PATH && kind != KIND_PATHS && kind != KIND_LIBRARY)
+        return NULL;
+    textbuf_init(&text);
+    for (const char *at = value; *at;) {
+        size_t length = kind == KIND_PATHS ? strcspn(at, ":") : strlen(at);
+        if (is_relative(kind, at, length)) {
+            if (!relative &&
+                (!getcwd(folder, sizeof folder) || (kind == KIND_PATHS && strchr(folder, ':'))))
+                break;
+            relative = true;
+            textbuf_printf(&text, "%s/", folder);
+        }
+        textbuf_add(&text, at, length + (at[length] == ':'));
+        at += length + (at[length] == ':');
+    }
+    if (relative && !text.failed)
+        return text.data;
+    textbuf_release(&text);
+    return NULL;
+}
+
+/* The number of this process's threads, without starting anything. */
+static bool one_thread(void)
+{
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
+}
+
+/* The number of the row that a "NAME=VALUE" sets, or -1. */
+static int row_of(const char *entry)
+{
+    size_t length = strcspn(entry, "=");
+    for (size_t i = 0; entry[length] && i < option_row_count; i++) {
+        if (strlen(option_rows[i].name) == length &&
+            memcmp(option_rows[i].name, entry, length) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* The array is changed in its place: main gets it too, and some shells have a setenv of their own
+ * that knows another one. What is put there is never freed. */
+void options_paths_absolute(char **env)
+{
+    int kept = errno;
+    for (; env && *env; env++) {
+        int row = strncmp(*env, prefix, sizeof prefix - 1) == 0 ? row_of(*env) : -1;
+        char *value = row >= 0 ? make_absolute(rules[row].kind, strchr(*env, '=') + 1) : NULL,
+             *entry;
+        if (value && one_thread() && asprintf(&entry, "%s=%s", option_rows[row].name, value) > 0)
+            *env = entry;
+        free(value);
+    }
+    errno = kept;
+}
+
+void options_keep(struct options *options)
+{
+    for (size_t i = 0; i < option_row_count; i++) {
+        enum kind kind = rules[i].kind;
+        const char **field = (const char **)((char *)options + rules[i].offset);
+        if (kind != KIND_STRING && kind != KIND_PATH && kind != KIND_PATHS &&
+            kind != KIND_LIBRARY && kind != KIND_CHOICE)
+            continue;
+        char *copy = make_absolute(kind, *field);
+        if (!copy)
+            copy = strdup(*field);
+        *field = copy ? copy : "";
     }
 }

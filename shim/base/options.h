@@ -40,7 +40,7 @@ struct options {
 /* One row of options.def, for help texts. */
 struct option_row {
     const char *name;     /* CUVET_SAMPLE */
-    const char *type;     /* "number 0..1", "bytes (K, M, G)", "0 or 1", "check | off", ... */
+    const char *type;     /* "number 0..1", "bytes 1K..1024G", "0 or 1", "check|off", ... */
     const char *fallback; /* default, as text */
     const char *sentence;
 };
@@ -57,5 +57,13 @@ typedef void (*options_complain_fn)(void *user, const char *sentence);
  */
 void options_read(struct options *options, char *const *env, options_complain_fn complain,
                   void *user);
+
+/* Makes the relative paths among the variables of `environ` absolute, as seen from the current
+ * folder: for this process and those that it starts, which may change theirs. Does nothing where
+ * the process has a second thread, which may be reading the environment. */
+void options_paths_absolute(char **env);
+
+/* Replaces each string by a copy that is never freed, its relative paths made absolute. */
+void options_keep(struct options *options);
 
 #endif

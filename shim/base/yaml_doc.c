@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yaml.h>
 #include "base/arena.h"
+#include "base/files.h"
 #include "base/number.h"
 
 enum {
@@ -307,9 +309,16 @@ enum status yaml_doc_load(struct yaml_doc **out, const char *path, struct error 
 {
     char *text = NULL;
     enum status status = STATUS_OK;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return error_set(err, STATUS_IO, "%s: cannot be opened: %m", path);
+    int fd;
+    if (files_open_read(path, &fd, err)) {
+        error_prefix(err, "%s", path);
+        return STATUS_IO;
+    }
+    FILE *file = fdopen(fd, "r");
+    if (!file) {
+        close(fd);
+        return error_set(err, STATUS_NO_MEMORY, "%s: no memory", path);
+    }
     text = malloc(YAML_MAX_BYTES + 1);
     if (!text) {
         status = error_set(err, STATUS_NO_MEMORY, "%s: no memory", path);

@@ -3,9 +3,11 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* RTLD_LOCAL: our copy must not answer the program's own symbol lookups. */
 static void *open_library(const char *path)
@@ -91,6 +93,13 @@ static void *find_mapped(const struct find_library *what)
     return NULL;
 }
 
+/* The loader would wait for a writer of a FIFO. */
+static bool is_no_file(const char *path)
+{
+    struct stat info;
+    return strchr(path, '/') && stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
 void find_homes(struct find_hints *hints)
 {
     hints->homes[0] = getenv("CUDA_HOME");
@@ -102,6 +111,11 @@ void *find_library(const struct find_library *what, const struct find_hints *hin
 {
     void *library;
     if (hints->path && *hints->path) {
+        if (is_no_file(hints->path)) {
+            error_set(err, STATUS_NOT_FOUND, "%s: %s is not a regular file", what->option,
+                      hints->path);
+            return NULL;
+        }
         library = open_library(hints->path);
         if (!library)
             error_set(err, STATUS_NOT_FOUND, "%s: %s", what->option, dlerror());

@@ -7,7 +7,6 @@
 #include "report/bundle.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -51,7 +50,7 @@ struct work {
     struct json_out launch;
     struct textbuf header;
     char temporary[BUNDLE_PATH];
-    int folder_fd;
+    struct own_fd folder;
 };
 
 enum status bundles_create(struct bundles **out, const struct bundles_settings *settings,
@@ -298,18 +297,16 @@ static enum status make_temporary(const struct bundles *bundles, struct work *wo
         work->temporary[0] = '\0';
         return error_set(err, STATUS_IO, "cannot make a folder in %s: %m", bundles->folder);
     }
-    work->folder_fd = open(work->temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (work->folder_fd < 0)
-        return error_set(err, STATUS_IO, "cannot open %s: %m", work->temporary);
-    return STATUS_OK;
+    return files_open_folder(work->temporary, &work->folder, err);
 }
 
 /* A close that fails is a write that failed (NFS, quotas). */
-static enum status finish_file(int fd, const char *name, enum status status, struct error *err)
+static enum status finish_file(struct own_fd *file, const char *name, enum status status,
+                               struct error *err)
 {
-    if (close(fd) != 0 && !status)
+    if (own_fd_close(file) != 0 && !status)
         status = error_set(err, STATUS_IO, "%m");
-    if (status == STATUS_IO)
+    if (status == STATUS_IO || status == STATUS_NOT_FOUND)
         error_prefix(err, "cannot write %s", name);
     return status;
 }
@@ -317,28 +314,28 @@ static enum status finish_file(int fd, const char *name, enum status status, str
 static enum status write_file(const struct work *work, const char *name, const void *bytes,
                               size_t count, struct error *err)
 {
-    int fd;
-    enum status status = files_create(work->folder_fd, name, &fd, err);
+    struct own_fd file = OWN_FD_NONE;
+    enum status status = files_create(&work->folder, name, &file, err);
 
     if (status)
         return status;
-    return finish_file(fd, name, files_write(fd, bytes, count, err), err);
+    return finish_file(&file, name, files_write_own(&file, bytes, count, err), err);
 }
 
 static enum status write_tensors(struct bundles *bundles, const struct work *work,
                                  struct error *err)
 {
     static const char name[] = "tensors.safetensors";
-    int fd;
-    enum status status = files_create(work->folder_fd, name, &fd, err);
+    struct own_fd file = OWN_FD_NONE;
+    enum status status = files_create(&work->folder, name, &file, err);
 
     if (status)
         return status;
-    status = files_write(fd, work->header.data, work->header.length, err);
+    status = files_write_own(&file, work->header.data, work->header.length, err);
     if (!status)
-        status =
-            safetensors_data(&bundles->plan, work->source, fd, bundles->buffer, BUNDLE_CHUNK, err);
-    return finish_file(fd, name, status, err);
+        status = safetensors_data(&bundles->plan, work->source, &file, bundles->buffer,
+                                  BUNDLE_CHUNK, err);
+    return finish_file(&file, name, status, err);
 }
 
 /* Gives the folder its final name, which another process or an earlier run may hold already. */
@@ -379,8 +376,7 @@ static enum status write_folder(struct bundles *bundles, struct work *work, char
         status = write_file(work, "module.cubin", work->image, source->image_bytes, err);
     if (!status)
         status = rename_folder(bundles, work, path, path_size, err);
-    if (work->folder_fd >= 0)
-        close(work->folder_fd);
+    own_fd_close(&work->folder);
     if (status && work->temporary[0])
         files_remove_folder(work->temporary);
     return status;
@@ -470,7 +466,7 @@ static enum status write_one(struct bundles *bundles, struct work *work, char *p
 enum status bundles_write(struct bundles *bundles, const struct check_report *report,
                           const struct bundle_source *source, char *path, size_t path_size)
 {
-    struct work work = {.report = report, .source = source, .folder_fd = -1};
+    struct work work = {.report = report, .source = source, .folder = OWN_FD_NONE};
     enum status status = STATUS_FULL;
     struct error err = {0};
     int kept = errno;

@@ -32,7 +32,7 @@ struct told {
 
 struct journal {
     pthread_mutex_t lock;
-    int fd;
+    struct own_fd file;
     pid_t pid;
     struct quota *quota;
     struct json_out json;
@@ -46,16 +46,31 @@ struct journal {
     char path[];
 };
 
-/* The host's name, with what does not belong into a file's name replaced. */
+/* Replaces what does not belong into a file's name. */
+static void make_plain(char *text)
+{
+    for (char *at = text; *at; at++) {
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *at))
+            *at = '_';
+    }
+}
+
 static void read_host(char *host, size_t size)
 {
     if (gethostname(host, size) != 0)
         snprintf(host, size, "host");
     host[size - 1] = '\0';
-    for (char *at = host; *at; at++) {
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *at))
-            *at = '_';
-    }
+    make_plain(host);
+}
+
+static void name_file(struct journal *journal, size_t size, const char *folder)
+{
+    char of_run[sizeof journal->run];
+
+    snprintf(of_run, sizeof of_run, "%s", journal->run);
+    make_plain(of_run);
+    snprintf(journal->path, size, "%s/journal-%s-%ld%s%s.jsonl", folder, journal->host,
+             (long)journal->pid, *of_run ? "-" : "", of_run);
 }
 
 enum status journal_create(struct journal **out, const char *folder, const char *run,
@@ -73,21 +88,21 @@ enum status journal_create(struct journal **out, const char *folder, const char 
     if (status)
         return status;
     read_host(host, sizeof host);
-    size = strlen(folder) + strlen(host) + 64;
+    size = strlen(folder) + strlen(host) + sizeof journal->run + 64;
     journal = calloc(1, sizeof *journal + size);
     if (!journal)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the journal");
     journal->pid = getpid();
-    snprintf(journal->path, size, "%s/journal-%s-%ld.jsonl", folder, host, (long)journal->pid);
+    memcpy(journal->host, host, sizeof host);
+    snprintf(journal->run, sizeof journal->run, "%s", run ? run : "");
+    name_file(journal, size, folder);
     if (!quota_take(quota, JOURNAL_END_BYTES)) {
         status = error_set(err, STATUS_FULL, "CUVET_QUOTA leaves no room for a journal");
         goto failed;
     }
-    status = files_append(journal->path, &journal->fd, err);
+    status = files_append(journal->path, &journal->file, err);
     if (status)
         goto failed;
-    memcpy(journal->host, host, sizeof host);
-    snprintf(journal->run, sizeof journal->run, "%s", run ? run : "");
     journal->has_rank = rank_read(&journal->rank);
     journal->quota = quota;
     pthread_mutex_init(&journal->lock, NULL);
@@ -103,7 +118,7 @@ void journal_destroy(struct journal *journal)
 {
     if (!journal)
         return;
-    close(journal->fd);
+    own_fd_close(&journal->file);
     json_out_release(&journal->json);
     free(journal->told);
     free(journal);
@@ -166,6 +181,20 @@ static struct json_out *line_begin(struct journal *journal, const char *event)
     return json;
 }
 
+/* A program that has closed the descriptor (a daemon closes all from 3 up) costs no line. */
+static enum status write_text(struct journal *journal, const struct textbuf *text,
+                              struct error *err)
+{
+    struct error lost = {0};
+    enum status status = files_write_once(&journal->file, text->data, text->length, &lost);
+
+    if (status == STATUS_NOT_FOUND) {
+        status = files_append_again(journal->path, &journal->file, err);
+        return status ? status : files_write_once(&journal->file, text->data, text->length, err);
+    }
+    return status ? error_set(err, status, "%s", lost.text) : STATUS_OK;
+}
+
 static void line_write(struct journal *journal, bool last)
 {
     struct textbuf *text = &journal->json.text;
@@ -184,12 +213,13 @@ static void line_write(struct journal *journal, bool last)
     else
         status = error_set(&err, STATUS_FULL, "CUVET_QUOTA is used up");
     if (!status && !text->failed)
-        status = files_write_once(journal->fd, text->data, text->length, &err);
+        status = write_text(journal, text, &err);
     if (!status && !text->failed)
         return;
     atomic_fetch_add(&journal->lost, 1);
     /* A used-up quota leaves the end line possible; a disk that refuses does not. */
-    if (status == STATUS_IO && !atomic_exchange(&journal->off, true))
+    if ((status == STATUS_IO || status == STATUS_NOT_FOUND) &&
+        !atomic_exchange(&journal->off, true))
         log_line(LOG_WARN, "the journal %s ends here: %s. Checking goes on without it.",
                  journal->path, err.text);
     else if (status == STATUS_FULL)

@@ -1,5 +1,6 @@
 /*
- * journal.h - what happened, as JSON lines: one file a process, REPORT/journal-HOST-PID.jsonl.
+ * journal.h - what happened, as JSON lines: one file a process, REPORT/journal-HOST-PID.jsonl, or
+ * REPORT/journal-HOST-PID-RUN.jsonl where CUVET_RUN names a run.
  *
  * Format, version 1. Each line is one object and one write(2). It begins, in this order, with
  * "v" (the version), "event", "time" (UTC, ISO 8601), "host", "pid", then "rank" (of RANK,
@@ -20,6 +21,10 @@
  * then each whose number is a power of two; "occurrence" says which it is, the totals count all.
  * Bump JOURNAL_VERSION whenever a field changes its meaning or goes, or the head changes its order;
  * a new field or event needs no bump. journal_read.h is the other half: change both together.
+ *
+ * A descriptor that the program has closed, or uses for a file of its own by now, is never written
+ * to: the file is opened again by its name. A file that belongs to another user, has a second name
+ * or is a link is not written to at all.
  *
  * Threads: any, one mutex. Blocks on the disk: not for the launch path. A NULL journal (no report
  * folder) and a journal after fork (in the child) do nothing. When the disk refuses a line or the

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/helper.h"
 #include "base/log.h"
+#include "base/own_fd.h"
 #include "refs/ref_list.h"
 #include "report/place.h"
 #include "report/thin.h"
@@ -24,7 +25,7 @@ struct plugin_host {
     char version[32], host[65], run[96];
     char **env;
     int64_t rank;
-    int socket; /* -1: not started, or gone */
+    struct own_fd socket; /* none: not started, or gone */
     bool started, failed, answered;
     uint64_t sent, unsent; /* unsent: lost before they reached the process */
     struct plugin_tally tally;
@@ -68,7 +69,7 @@ enum status plugin_host_create(struct plugin_host **out, const struct plugin_set
     *out = NULL;
     if (!host)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the plugin");
-    host->socket = -1;
+    own_fd_take(&host->socket, -1);
     host->rank = settings->rank;
     gethostname(host->host, sizeof host->host - 1);
     snprintf(host->run, sizeof host->run, "%s", settings->run ? settings->run : "");
@@ -94,10 +95,24 @@ void plugin_host_destroy(struct plugin_host *host)
 {
     if (!host)
         return;
-    if (host->socket >= 0)
-        close(host->socket);
+    own_fd_close(&host->socket);
     free(host->env);
     free(host);
+}
+
+static bool make_pair(int pair[2])
+{
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return false;
+    pair[0] = own_fd_up(pair[0]);
+    pair[1] = own_fd_up(pair[1]);
+    if (pair[0] >= 0 && pair[1] >= 0)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        if (pair[i] >= 0)
+            close(pair[i]);
+    }
+    return false;
 }
 
 static void start(struct plugin_host *host)
@@ -107,24 +122,18 @@ static void start(struct plugin_host *host)
     int pair[2];
 
     host->started = true;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+    if (!make_pair(pair)) {
         error_set(&err, STATUS_IO, "no socket");
     } else if (helper_start(host->tool, argv, host->env, pair[1], &err)) {
         close(pair[0]);
         close(pair[1]);
     } else {
         close(pair[1]);
-        host->socket = pair[0];
+        own_fd_take(&host->socket, pair[0]);
         return;
     }
     host->failed = true;
     log_line(LOG_WARN, "the plugin %s is not told of findings: %s", host->plugin, err.text);
-}
-
-static void drop(struct plugin_host *host)
-{
-    close(host->socket);
-    host->socket = -1;
 }
 
 /* Takes the answers that are there; the last one counts. */
@@ -132,13 +141,14 @@ static void read_answers(struct plugin_host *host)
 {
     struct plugin_tally tally;
     ssize_t got;
+    int fd;
 
-    while (host->socket >= 0) {
-        got = recv(host->socket, &tally, sizeof tally, MSG_DONTWAIT);
+    while ((fd = own_fd_get(&host->socket)) >= 0) {
+        got = recv(fd, &tally, sizeof tally, MSG_DONTWAIT);
         if (got == (ssize_t)sizeof tally)
             host->tally = tally, host->answered = true;
         else if (got >= 0 || (errno != EAGAIN && errno != EINTR))
-            drop(host);
+            own_fd_close(&host->socket);
         else if (errno == EAGAIN)
             return;
     }
@@ -214,6 +224,7 @@ void plugin_host_finding(struct plugin_host *host, const struct check_report *re
     struct cuvet_mismatch finding;
     int before = errno;
     size_t size;
+    int fd;
 
     if (!host || !thin_told(occurrence, THIN_FINDINGS))
         return;
@@ -222,8 +233,9 @@ void plugin_host_finding(struct plugin_host *host, const struct check_report *re
     read_answers(host);
     finding = finding_of(host, report, occurrence, bundle);
     size = plugin_wire_put(&finding, host->message, sizeof host->message);
-    if (host->socket >= 0 && size > 0 &&
-        send(host->socket, host->message, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size)
+    fd = own_fd_get(&host->socket);
+    if (fd >= 0 && size > 0 &&
+        send(fd, host->message, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size)
         host->sent++;
     else
         host->unsent++;
@@ -233,14 +245,14 @@ void plugin_host_finding(struct plugin_host *host, const struct check_report *re
 void plugin_host_end(struct plugin_host *host)
 {
     int64_t until = clock_ns() + (PLUGIN_EXIT_MS + SLACK_MS) * INT64_C(1000000);
-    int before = errno;
+    int before = errno, fd = host ? own_fd_get(&host->socket) : -1;
 
-    if (!host || host->socket < 0)
+    if (fd < 0)
         return;
-    shutdown(host->socket, SHUT_WR);
+    shutdown(fd, SHUT_WR);
     read_answers(host);
-    while (host->socket >= 0) {
-        struct pollfd answer = {.fd = host->socket, .events = POLLIN};
+    while ((fd = own_fd_get(&host->socket)) >= 0) {
+        struct pollfd answer = {.fd = fd, .events = POLLIN};
         int64_t left = until - clock_ns();
 
         if (left <= 0)
@@ -248,8 +260,7 @@ void plugin_host_end(struct plugin_host *host)
         poll(&answer, 1, (int)(left / 1000000) + 1);
         read_answers(host);
     }
-    if (host->socket >= 0)
-        drop(host);
+    own_fd_close(&host->socket);
     errno = before;
 }
 

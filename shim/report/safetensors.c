@@ -197,7 +197,8 @@ static enum status read_chunk(const struct tensor_plan *tensor, const struct bun
 }
 
 enum status safetensors_data(const struct tensors_plan *plan, const struct bundle_source *source,
-                             int fd, void *buffer, size_t buffer_bytes, struct error *err)
+                             const struct own_fd *file, void *buffer, size_t buffer_bytes,
+                             struct error *err)
 {
     for (int i = 0; i < plan->count; i++) {
         const struct tensor_plan *tensor = &plan->tensor[i];
@@ -210,7 +211,7 @@ enum status safetensors_data(const struct tensors_plan *plan, const struct bundl
             if (status)
                 return error_set(err, status == STATUS_IO ? STATUS_DRIVER : status,
                                  "the bytes of %s could not be read back", tensor->name);
-            status = files_write(fd, buffer, size, err);
+            status = files_write_own(file, buffer, size, err);
             if (status)
                 return status;
             offset += size;

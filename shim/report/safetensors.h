@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/error.h"
+#include "base/own_fd.h"
 #include "base/textbuf.h"
 #include "verify/check_report.h"
 
@@ -47,6 +48,7 @@ enum status safetensors_header(const struct tensors_plan *plan, struct textbuf *
 /* The data of all tensors, through `buffer`. STATUS_IO when the file refuses; the source's status
  * when it fails. */
 enum status safetensors_data(const struct tensors_plan *plan, const struct bundle_source *source,
-                             int fd, void *buffer, size_t buffer_bytes, struct error *err);
+                             const struct own_fd *file, void *buffer, size_t buffer_bytes,
+                             struct error *err);
 
 #endif

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include "base/files.h"
+#include "base/log.h"
+#include "base/printable.h"
 #include "report/place.h"
 
 /* Elements of which the bound says nothing are worth a note from this share on: a few are there
@@ -152,6 +152,7 @@ void summary_note(struct summary *summary, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    printable_text(sentence);
     pthread_mutex_lock(&summary->lock);
     if (summary->notes < SUMMARY_NOTES && (summary->note[summary->notes] = strdup(sentence)))
         summary->notes++;
@@ -215,7 +216,7 @@ static void put_totals(struct textbuf *out, const struct counters_totals *totals
 
 static void put_row(struct textbuf *out, const struct counters_kernel *kernel, int width)
 {
-    const char *label = place_kernel(kernel->spec);
+    const char *label = PRINTABLE(place_kernel(kernel->spec));
     uint64_t launches = counters_sum(&kernel->buckets);
     uint64_t checked = counters_checked(&kernel->buckets);
     char worst[NUMBER_TEXT] = "-";
@@ -223,7 +224,8 @@ static void put_row(struct textbuf *out, const struct counters_kernel *kernel, i
     if (checked > 0)
         snprintf(worst, sizeof worst, "%.3g", kernel->max_ratio);
     if (strlen(label) > LABEL_WIDTH)
-        textbuf_printf(out, "  %.*s...", LABEL_WIDTH - 3, label);
+        textbuf_printf(out, "  %s...",
+                       printable_copy((char[LABEL_WIDTH]){0}, LABEL_WIDTH - 2, label));
     else
         textbuf_printf(out, "  %-*s", width, label);
     textbuf_printf(out,
@@ -242,7 +244,7 @@ static void put_table(struct textbuf *out, const struct counters_kernel *kernels
     if (count == 0)
         return;
     for (uint32_t i = 0; i < rows; i++) {
-        size_t length = strlen(place_kernel(kernels[i].spec));
+        size_t length = strlen(PRINTABLE(place_kernel(kernels[i].spec)));
 
         if ((int)length > width)
             width = length < LABEL_WIDTH ? (int)length : LABEL_WIDTH;
@@ -304,8 +306,8 @@ static void put_launch_errors(struct textbuf *out, struct counters *counters)
 
     for (uint32_t i = 0; counters_read_error(counters, i, &e); i++) {
         textbuf_printf(out, "%s    %9" PRIu64 "  %s, grid %ux%ux%u, block %ux%ux%u: %s\n", title,
-                       e.count, e.symbol, e.grid[0], e.grid[1], e.grid[2], e.block[0], e.block[1],
-                       e.block[2], e.error_name);
+                       e.count, PRINTABLE(e.symbol), e.grid[0], e.grid[1], e.grid[2], e.block[0],
+                       e.block[1], e.block[2], e.error_name);
         title = "";
     }
     if (others > 0)
@@ -315,7 +317,7 @@ static void put_launch_errors(struct textbuf *out, struct counters *counters)
 static const char *put_kernel_notes(struct textbuf *out, const char *title,
                                     const struct counters_kernel *kernel)
 {
-    const char *label = place_kernel(kernel->spec);
+    const char *label = PRINTABLE(place_kernel(kernel->spec));
 
     if (kernel->subsets > 0) {
         textbuf_printf(out,
@@ -415,8 +417,8 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
     textbuf_printf(out,
                    "    %u. %s, launch %" PRIu64 " (grid %ux%ux%u, block %ux%ux%u): %" PRIu64
                    " of %" PRIu64 " elements outside the bound",
-                   number, f->label ? f->label : "?", f->launch, f->grid[0], f->grid[1], f->grid[2],
-                   f->block[0], f->block[1], f->block[2], f->violations, f->elements);
+                   number, f->label ? PRINTABLE(f->label) : "?", f->launch, f->grid[0], f->grid[1],
+                   f->grid[2], f->block[0], f->block[1], f->block[2], f->violations, f->elements);
     if (f->class_mismatch > 0)
         textbuf_printf(out, ",\n       in %" PRIu64 " of them a NaN or an infinity on one side",
                        f->class_mismatch);
@@ -446,7 +448,7 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
                        f->outlier.input, f->outlier.score, f->outlier.sigmas ? " sigma" : "",
                        f->outlier.threshold);
     if (f->bundle)
-        textbuf_printf(out, "       bundle %s\n", f->bundle);
+        textbuf_printf(out, "       bundle %s\n", PRINTABLE(f->bundle));
 }
 
 /* Under the lock. */
@@ -480,7 +482,7 @@ void summary_text(struct summary *summary, struct counters *counters,
     put_notes(out, summary, kernels, count, facts);
     put_findings(out, summary);
     if (facts->journal && *facts->journal)
-        textbuf_printf(out, "\n  journal %s\n", facts->journal);
+        textbuf_printf(out, "\n  journal %s\n", PRINTABLE(facts->journal));
     if (summary)
         pthread_mutex_unlock(&summary->lock);
     free(kernels);
@@ -494,6 +496,6 @@ void summary_print(struct summary *summary, struct counters *counters,
     textbuf_init(&text);
     summary_text(summary, counters, facts, &text);
     if (text.length > 0)
-        files_write(STDERR_FILENO, text.data, text.length, NULL);
+        log_text(text.data, text.length);
     textbuf_release(&text);
 }

@@ -135,7 +135,7 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
     }
     kernel->next = kernels->bucket[hash % BUCKETS];
     kernels->bucket[hash % BUCKETS] = kernel;
-    if (kernel->skip != SKIP_UNREGISTERED || kernel->spec)
+    if (kernel->spec || err.text[0])
         kernels->seen(kernels->user, kernel, kernel->spec ? NULL : err.text);
     return kernel;
 }

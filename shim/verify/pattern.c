@@ -147,17 +147,21 @@ static bool catch_groups(const struct pattern *pattern, const char *text, pcre2_
     return true;
 }
 
-static bool matches_code(const struct pattern *pattern, const char *text, struct arena *arena,
-                         struct captures *out)
+static enum pattern_match match_code(const struct pattern *pattern, const char *text,
+                                     struct arena *arena, struct captures *out)
 {
     pcre2_match_data *match = pcre2_match_data_create_from_pattern(pattern->code, NULL);
+    enum pattern_match result = PATTERN_NO;
     if (!match)
-        return false;
+        return PATTERN_UNKNOWN;
     int count =
         pcre2_match(pattern->code, (PCRE2_SPTR)text, strlen(text), 0, 0, match, pattern->limits);
-    bool matched = count > 0 && catch_groups(pattern, text, match, arena, out);
+    if (count > 0)
+        result = catch_groups(pattern, text, match, arena, out) ? PATTERN_YES : PATTERN_UNKNOWN;
+    else if (count != PCRE2_ERROR_NOMATCH)
+        result = PATTERN_UNKNOWN;
     pcre2_match_data_free(match);
-    return matched;
+    return result;
 }
 
 static bool matches_exact(const struct pattern *pattern, const struct symbol_names *names)
@@ -170,20 +174,24 @@ static bool matches_exact(const struct pattern *pattern, const struct symbol_nam
             strcmp(pattern->exact.demangled, names->demangled) == 0);
 }
 
-bool pattern_matches(const struct pattern *pattern, const struct symbol_names *names,
-                     struct arena *arena, struct captures *out)
+enum pattern_match pattern_match(const struct pattern *pattern, const struct symbol_names *names,
+                                 struct arena *arena, struct captures *out)
 {
+    enum pattern_match result = PATTERN_NO;
     *out = pattern->groups;
     if (!pattern->code)
-        return matches_exact(pattern, names);
+        return matches_exact(pattern, names) ? PATTERN_YES : PATTERN_NO;
     const char *forms[] = {names->mangled, names->demangled, names->plain};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if (matches_code(pattern, forms[i], arena, out))
-            return true;
+        enum pattern_match one = match_code(pattern, forms[i], arena, out);
+        if (one == PATTERN_YES)
+            return one;
+        if (one == PATTERN_UNKNOWN)
+            result = one;
         while (i + 1 < sizeof forms / sizeof forms[0] && forms[i + 1] == forms[i])
             i++; /* an unmangled name has one form */
     }
-    return false;
+    return result;
 }
 
 const char *pattern_text(const struct pattern *pattern)

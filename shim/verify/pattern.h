@@ -13,7 +13,6 @@
 #ifndef VERIFY_PATTERN_H
 #define VERIFY_PATTERN_H
 
-#include <stdbool.h>
 #include "base/arena.h"
 #include "base/error.h"
 #include "verify/signature.h"
@@ -28,10 +27,13 @@ void pattern_destroy(struct pattern *pattern); /* NULL is fine */
 /* The named groups, without values; names live as long as the pattern. */
 void pattern_groups(const struct pattern *pattern, struct captures *out);
 
+/* PATTERN_UNKNOWN: a regex took more steps than a name is worth, or more memory. */
+enum pattern_match { PATTERN_NO, PATTERN_YES, PATTERN_UNKNOWN };
+
 /* Whether the pattern names the kernel. Then *out has the groups with what they caught, as texts
- * of the arena. A regex that needs absurdly long counts as no match. */
-bool pattern_matches(const struct pattern *pattern, const struct symbol_names *names,
-                     struct arena *arena, struct captures *out);
+ * of the arena. */
+enum pattern_match pattern_match(const struct pattern *pattern, const struct symbol_names *names,
+                                 struct arena *arena, struct captures *out);
 
 const char *pattern_text(const struct pattern *pattern);
 

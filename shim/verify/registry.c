@@ -18,16 +18,18 @@
 enum { FIRST_SYMBOLS = 256, LABEL = 100 };
 
 struct match {
-    const struct registry_entry *entry;
+    struct registry_entry *entry;
     struct captures captures;
+    bool unknown; /* a regex of the entry did not come to an end on the name */
     struct match *next;
 };
 
 /* One parameter list of a symbol, and what came of it. */
 struct resolution {
     struct param_layout layout;
-    const struct kernel_spec *spec; /* NULL: `sentence` says why */
-    const char *sentence;
+    const struct kernel_spec *spec; /* NULL: `skip` and `sentence` say why */
+    enum skip skip;
+    const char *sentence; /* "": it has been told */
     struct resolution *next;
 };
 
@@ -137,37 +139,54 @@ static bool grow_table(struct registry *registry)
     return true;
 }
 
+/* Appends a match, or an entry of which it is unknown. False: no memory. */
+static bool add_match(struct registry *registry, struct known_symbol *known,
+                      struct registry_entry *entry, const struct captures *captures, bool unknown)
+{
+    struct match **out = &known->matches, *match = arena_alloc(&registry->arena, sizeof *match);
+    if (!match)
+        return false;
+    match->entry = entry;
+    match->captures = *captures;
+    match->unknown = unknown;
+    while (*out)
+        out = &(*out)->next;
+    *out = match;
+    return true;
+}
+
 static bool match_entries(struct registry *registry, const struct symbol_names *names,
-                          struct match **out)
+                          struct known_symbol *known)
 {
     const struct registry_content *content = &registry->content;
     for (size_t i = content->entries; i-- > 0;) {
         struct captures captures;
-        if (!pattern_matches(content->entry[i]->pattern, names, &registry->arena, &captures))
-            continue;
-        struct match *match = arena_alloc(&registry->arena, sizeof *match);
-        if (!match)
+        enum pattern_match match =
+            pattern_match(content->entry[i]->pattern, names, &registry->arena, &captures);
+        if (match != PATTERN_NO &&
+            !add_match(registry, known, content->entry[i], &captures, match == PATTERN_UNKNOWN))
             return false;
-        match->entry = content->entry[i];
-        match->captures = captures;
-        *out = match;
-        out = &match->next;
     }
     return true;
 }
 
-static uint64_t find_after(const struct registry *registry, const struct symbol_names *names,
-                           struct arena *scratch)
+/* An `after` of which it is unknown comes behind all entries that name the kernel itself. */
+static bool find_after(struct registry *registry, const struct symbol_names *names,
+                       struct arena *scratch, struct known_symbol *known)
 {
     const struct registry_content *content = &registry->content;
     struct captures unused;
-    uint64_t found = 0;
     for (size_t i = 0; content->afters && i < content->entries; i++) {
-        const struct registry_entry *entry = content->entry[i];
-        if (entry->after_pattern && pattern_matches(entry->after_pattern, names, scratch, &unused))
-            found |= (uint64_t)1 << entry->after;
+        struct registry_entry *entry = content->entry[i];
+        enum pattern_match match = PATTERN_NO;
+        if (entry->after_pattern)
+            match = pattern_match(entry->after_pattern, names, scratch, &unused);
+        if (match == PATTERN_YES)
+            known->after |= (uint64_t)1 << entry->after;
+        else if (match == PATTERN_UNKNOWN && !add_match(registry, known, entry, &unused, true))
+            return false;
     }
-    return found;
+    return true;
 }
 
 /* Under the lock. NULL: no memory. */
@@ -186,9 +205,8 @@ static struct known_symbol *know_symbol(struct registry *registry, const char *s
     struct symbol_names names;
     struct known_symbol *known = arena_alloc(&registry->arena, sizeof *known);
     bool done = known && symbol_describe(&names, &scratch, symbol) &&
-                match_entries(registry, &names, &known->matches);
-    if (done)
-        known->after = find_after(registry, &names, &scratch);
+                match_entries(registry, &names, known) &&
+                find_after(registry, &names, &scratch, known);
     if (done && known->matches) {
         done = symbol_describe(&known->names, &registry->arena, symbol);
     } else if (done) {
@@ -285,15 +303,32 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     return spec->label ? spec : NULL;
 }
 
+/* The sentence comes once for each entry: a program may have thousands of such names. */
+static void give_up(struct registry_entry *entry, struct error *err)
+{
+    if (!entry->gave_up)
+        error_set(err, STATUS_UNSUPPORTED,
+                  "%s: a regex of this entry takes too many steps on the kernel's name; further "
+                  "such kernels are only counted",
+                  entry->where);
+    entry->gave_up = true;
+}
+
 /* Tries the entries that name the symbol, the winning one first. The sentence of a failure is that
  * of the first: it is the entry that its author expects to count. */
 static enum status resolve(struct registry *registry, const struct known_symbol *known,
                            struct resolution *resolution)
 {
     struct error first = {0};
+    resolution->skip = SKIP_LAYOUT;
     for (const struct match *match = known->matches; match; match = match->next) {
         struct error err = {0};
         const struct binding_plan *plan;
+        if (match->unknown) {
+            resolution->skip = SKIP_PATTERN;
+            give_up(match->entry, &first);
+            break;
+        }
         enum status status = plan_make(&plan, &registry->arena, &match->entry->source,
                                        &match->captures, &resolution->layout, &err);
         if (status == STATUS_NO_MEMORY)
@@ -351,7 +386,7 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
         *skip = SKIP_LAYOUT;
         error_set(err, STATUS_NO_MEMORY, "%.200s: no memory to resolve it", symbol);
     } else if (!found->spec) {
-        *skip = SKIP_LAYOUT;
+        *skip = found->skip;
         error_set(err, STATUS_INVALID, "%s", found->sentence);
     }
     return found ? found->spec : NULL;

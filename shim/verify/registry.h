@@ -60,8 +60,10 @@ uint64_t registry_after(struct registry *registry, const char *symbol);
  * First sight of a kernel: finds the last entry whose pattern and parameter list fit, and returns
  * its spec, made once for each (symbol, layout) and valid for the life of the registry. NULL with
  * *skip = SKIP_UNREGISTERED when no entry names it, SKIP_LAYOUT when entries name it but none fits:
- * then `err` holds the sentence with both parameter lists. Any thread; takes the registry's lock,
- * allocates; called once for each kernel handle, never for a launch of a known one.
+ * then `err` holds the sentence with both parameter lists. SKIP_PATTERN: a regex did not come to an
+ * end on the name before an entry fitted; `err` has a sentence once for each entry. Any thread;
+ * takes the registry's lock, allocates; called once for each kernel handle, never for a launch of a
+ * known one.
  */
 const struct kernel_spec *registry_resolve(struct registry *registry, const char *symbol,
                                            const struct param_layout *layout, enum skip *skip,

@@ -26,6 +26,7 @@ struct registry_entry {
     int after;                     /* number among the entries with `after`, or -1 */
     struct pattern *after_pattern; /* or NULL */
     struct tolerance tolerance;
+    bool gave_up; /* a regex of it took too many steps on a name, and that was told */
 };
 
 /* All that the files say, in their order: a later entry wins over an earlier one. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "verify/dtype.h"
+#include "base/printable.h"
 #include "verify/registry_entry.h"
 
 struct printer {
@@ -69,7 +70,7 @@ static void print_numbers(FILE *out, const struct registry_entry *entry)
     if (entry->deterministic)
         fprintf(out, ", deterministic");
     if (entry->label)
-        fprintf(out, ", label %s", entry->label);
+        fprintf(out, ", label %s", PRINTABLE(entry->label));
 }
 
 /* ---- what it means ---- */
@@ -214,13 +215,13 @@ static void print_entry(FILE *out, const struct registry_entry *entry)
     struct captures groups;
     struct error err = {{0}};
     struct printer p = {out, entry, NULL};
-    fprintf(out, "%s: %s\n    reference %s", entry->where, pattern_text(entry->pattern),
-            entry->source.builtin->name);
+    fprintf(out, "%s: %s\n    reference %s", PRINTABLE(entry->where),
+            PRINTABLE(pattern_text(entry->pattern)), entry->source.builtin->name);
     print_numbers(out, entry);
     fprintf(out, "\n");
     print_node(out, "signature", entry->source.signature);
     if (entry->after_pattern)
-        fprintf(out, "    after %s: %s\n", pattern_text(entry->after_pattern),
+        fprintf(out, "    after %s: %s\n", PRINTABLE(pattern_text(entry->after_pattern)),
                 entry->source.after->text);
     print_node(out, "let", entry->source.let);
     print_node(out, "pick", entry->source.pick);

@@ -6,6 +6,7 @@
 /* SKIP(name, text in reports, sentence for people) */
 #define SKIP_LIST(SKIP)                                                                            \
     SKIP(UNREGISTERED, "unregistered", "no registry entry names the kernel")                       \
+    SKIP(PATTERN, "pattern", "a regex of the registry takes too many steps on the kernel's name")  \
     SKIP(NOT_SAMPLED, "not sampled", "the random gate passed it over")                             \
     SKIP(ORDINARY, "ordinary", "the outlier gate found nothing unusual in its input")              \
     SKIP(BUDGET, "budget", "checking it would have cost more than CUVET_BUDGET")                   \

@@ -1,6 +1,5 @@
 #include "verify/user_ref.h"
 
-#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/files.h"
 #include "base/nearest.h"
 #include "verify/registry_keys.h"
 
@@ -40,9 +40,12 @@ static enum status read_source(const struct reading *r, const struct yaml_node *
                                const char *path, const char **out)
 {
     struct stat facts;
+    struct error why = {{0}};
     enum status status = STATUS_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &facts) || !S_ISREG(facts.st_mode)) {
+    int fd = -1;
+    if (files_open_read(path, &fd, &why)) {
+        status = yaml_error(r->err, node, "source %s: cannot be read: %s", path, why.text);
+    } else if (fstat(fd, &facts)) {
         status = yaml_error(r->err, node, "source %s: cannot be read: %m", path);
     } else if (facts.st_size > USER_TEXT_BYTES) {
         status = yaml_error(r->err, node, "source %s: larger than 1 MiB", path);

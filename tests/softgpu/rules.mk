@@ -4,7 +4,8 @@ SOFTGPU := $(BUILD)/softgpu
 SOFTGPU_GEN := $(GEN)/softgpu
 SOFTGPU_LIBS := $(SOFTGPU)/libcuda.so.1 $(SOFTGPU)/libcupti.so.13 $(SOFTGPU)/libcupti.so.12
 
-SOFTGPU_EXEC_C := $(sort $(wildcard tests/softgpu/exec/*.c tools/ptx/*.c)) shim/base/error.c
+SOFTGPU_EXEC_C := $(sort $(wildcard tests/softgpu/exec/*.c tools/ptx/*.c)) \
+    shim/base/error.c shim/base/printable.c shim/base/utf8.c
 SOFTGPU_DRIVER_C := $(sort $(wildcard tests/softgpu/driver/*.c))
 SOFTGPU_CUPTI_C := $(sort $(wildcard tests/softgpu/cupti/*.c))
 SOFTGPU_DEF := $(sort $(wildcard tests/softgpu/driver/*.def))
@@ -86,7 +87,8 @@ $(call objects,$(SOFTGPU_UNIT_C)): | $(BUILD)/.ready-tests
 # Our own device code as PTX, for test_exec_real, test_exec_refs, test_exec_outlier and test_ptx_fuzz.
 SOFTGPU_PTX := $(BUILD)/tests/softgpu/ptx
 PTX_OF := $(BUILD)/tests/softgpu/unit/ptx_of
-$(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/fatbin.o $(BUILD)/shim/base/error.o
+$(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/fatbin.o \
+    $(addprefix $(BUILD)/shim/base/,error.o printable.o utf8.o)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lzstd -llz4
 $(SOFTGPU_PTX)/%.ptx: $(GEN)/%.fatbin $(PTX_OF)

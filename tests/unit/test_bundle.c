@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <cmocka.h>
 
 #include "bundle_fixture.h"
@@ -114,6 +115,54 @@ static void blocks_have_a_name(void **state)
     text = bundle_file(f, "tensors.safetensors", NULL);
     assert_has(text + 8, "\"before.x\":{\"dtype\":\"U8\",\"shape\":[288]");
     free(text);
+}
+
+/* A program that closes all from 3 up, and whose own files get the numbers, in the middle of it. */
+static enum status close_all(void *user, int array, int after, uint64_t offset, void *out,
+                             size_t size)
+{
+    struct fixture *f = user;
+    char path[700];
+
+    snprintf(path, sizeof path, "%s/own", f->folder.path);
+    for (int fd = 3; fd < 256; fd++)
+        close(fd);
+    for (int fd = 3; fd < 256; fd++)
+        assert_int_equal(open(path, O_RDWR | O_CREAT, 0600), fd);
+    return read_array(user, array, after, offset, out, size);
+}
+
+static int write_while_closing(struct fixture *f)
+{
+    struct stat info;
+    char path[700];
+
+    make_bundles(f, 4);
+    f->source.read_array = close_all;
+    if (write_bundle(f) == STATUS_OK || *f->path)
+        return 1;
+    snprintf(path, sizeof path, "%s/own", f->folder.path);
+    if (stat(path, &info) != 0 || info.st_size != 0)
+        return 2;
+    for (int fd = 3; fd < 256; fd++) {
+        if (close(fd) != 0)
+            return 3;
+    }
+    f->source.read_array = read_array;
+    return write_bundle(f) == STATUS_OK ? 0 : 4; /* the next one is written again */
+}
+
+static void files_of_the_programs_get_no_bytes(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(write_while_closing(f));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(folder_entries(f->reports), 1);
 }
 
 static void a_missing_image_is_explained(void **state)
@@ -319,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         BUNDLE_TEST(the_tensors_read_back),
+        BUNDLE_TEST(files_of_the_programs_get_no_bytes),
         BUNDLE_TEST(a_subset_is_stored_as_it_was_checked),
         BUNDLE_TEST(large_tensors_are_streamed),
         BUNDLE_TEST(launch_json_describes_the_launch),

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include "report/journal.h"
@@ -36,7 +37,28 @@ struct fixture {
 
 /* ---- this program as a program under cuvet ---- */
 
-/* "match", "finding": a process with that result; "crash": a finding, and no end line. */
+/* Makes the journal look a day old: a clock that was set back, a file server that lags behind. */
+static void make_old(const char *path)
+{
+    const struct timespec day = {.tv_sec = time(NULL) - 86400};
+
+    if (utimensat(AT_FDCWD, path, (const struct timespec[]){day, day}, 0) != 0)
+        _exit(97);
+}
+
+/* Puts a link in the place of the journal, or gives it to another user. */
+static void plant(const char *path, bool link)
+{
+    char moved[700];
+
+    snprintf(moved, sizeof moved, "%s.moved", path);
+    if (link ? rename(path, moved) != 0 || symlink(moved, path) != 0
+             : chown(path, 65534, 65534) != 0)
+        _exit(97);
+}
+
+/* "match", "finding": a process with that result; "crash": a finding, and no end line; "old",
+ * "link", "foreign": a finding, whose journal then is as above. */
 static int act(const char *what)
 {
     struct counters *counters = counters_create();
@@ -60,6 +82,10 @@ static int act(const char *what)
     if (strcmp(what, "crash") == 0)
         raise(SIGKILL);
     journal_end(journal, counters);
+    if (strcmp(what, "old") == 0)
+        make_old(journal_path(journal));
+    if (strcmp(what, "link") == 0 || strcmp(what, "foreign") == 0)
+        plant(journal_path(journal), what[0] == 'l');
     journal_destroy(journal);
     counters_destroy(counters);
     return 0;
@@ -236,6 +262,8 @@ static void a_wrong_command_line(void **state)
     assert_exit(f, run_tool(f, "-c", f->good, "--sample", "x", "true"), 2);
     assert_exit(f, run_tool(f, "-c", f->good, "--budget", "5", "true"), 2);
     assert_exit(f, run_tool(f, "-c", f->good, "--seed", "-1", "true"), 2);
+    assert_exit(f, run_tool(f, "-c", f->good, "--seed", "18446744073709551616", "true"), 2);
+    assert_exit(f, run_tool(f, "-c", f->good, "--sample", "0x1p-1", "true"), 2);
     assert_exit(f, run_tool(f, "-c", f->good, "--unknown", "true"), 2);
     assert_said(f, "usage: cuvet run");
     assert_exit(f, run_tool(f, "-c"), 2);
@@ -319,6 +347,29 @@ static void the_library_is_found_beside_the_program(void **state)
     assert_said(f, expected);
 }
 
+/* The program changes its folder before it uses CUDA. */
+static void paths_are_those_of_the_start(void **state)
+{
+    struct fixture *f = *state;
+    char expected[2048];
+
+    assert_int_equal(chdir(f->folder.path), 0);
+    setenv("CUVET_PLUGIN", "told.so", 1);
+    setenv("CUVET_TOOL", "bin/cuvet", 1);
+    setenv("CUVET_CUPTI", "./libcupti.so", 1);
+    setenv("CUVET_NVRTC", "libnvrtc.so.12", 1);
+    assert_exit(f,
+                run_tool(f, "-c", f->good, "sh", "-c",
+                         "cd /; echo $CUVET_PLUGIN $CUVET_TOOL $CUVET_CUPTI $CUVET_NVRTC"),
+                0);
+    for (size_t i = 0; i < 4; i++)
+        unsetenv((const char *[]){"CUVET_PLUGIN", "CUVET_TOOL", "CUVET_CUPTI", "CUVET_NVRTC"}[i]);
+    assert_int_equal(chdir("/"), 0);
+    snprintf(expected, sizeof expected, "%s/told.so %s/bin/cuvet %s/./libcupti.so libnvrtc.so.12\n",
+             f->folder.path, f->folder.path, f->folder.path);
+    assert_said(f, expected);
+}
+
 /* ---- findings ---- */
 
 static void findings_are_added_up(void **state)
@@ -352,6 +403,60 @@ static void strict_makes_findings_a_failure(void **state)
     /* The program's own failure is worth more. */
     snprintf(script, sizeof script, "'%s' --act finding; exit 5", f->self);
     assert_exit(f, run_tool(f, "-c", f->good, "--strict", "sh", "-c", script), 5);
+}
+
+static void the_clock_does_not_matter(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_exit(f, run_tool(f, "-c", f->good, "--strict", f->self, "--act", "old"), 3);
+    assert_said(f, "Checked 1: 0 match, 1 mismatch");
+}
+
+/* In a folder where others may write. */
+static void planted_journals_are_not_counted(void **state)
+{
+    struct fixture *f = *state;
+    char script[PATH_MAX + 1600];
+
+    assert_exit(f, run_tool(f, "-c", f->good, "-o", f->reports, f->self, "--act", "link"), 0);
+    assert_said(f, "nothing was checked");
+    assert_said(f, "1 journal is not counted, made by another user, or a link");
+    snprintf(script, sizeof script,
+             "'%s' --act match; ln -s /dev/zero \"%s/journal-h-1-$CUVET_RUN"
+             ".jsonl\"; mkfifo \"%s/journal-h-2-$CUVET_RUN.jsonl\"",
+             f->self, f->reports, f->reports);
+    assert_exit(f, run_tool(f, "-c", f->good, "-o", f->reports, "sh", "-c", script), 0);
+    assert_said(f, "Checked 1: 1 match, 0 mismatch");
+    assert_said(f, "2 journals are not counted");
+    if (geteuid() != 0)
+        return;
+    assert_exit(f, run_tool(f, "-c", f->good, "-o", f->reports, f->self, "--act", "foreign"), 0);
+    assert_said(f, "nothing was checked");
+    assert_said(f, "1 journal is not counted");
+}
+
+/* What it prints at the end has no reader: the program's word counts all the same. */
+static void a_reader_that_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    int ends[2], status;
+    pid_t tool;
+
+    assert_int_equal(pipe(ends), 0);
+    close(ends[0]);
+    tool = fork();
+    if (tool == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        dup2(ends[1], STDERR_FILENO);
+        execl(f->tool, f->tool, "run", "-c", f->good, "--", "sh", "-c", "exit 7", NULL);
+        _exit(98);
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(tool, &status, 0), tool);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 7);
+    assert_int_equal(folder_entries(f->folder.path), 2); /* the temporary folder is gone */
 }
 
 static void a_process_without_an_end_is_told(void **state)
@@ -431,8 +536,12 @@ int main(int argc, char **argv)
         RUN_TEST(a_missing_library),
         RUN_TEST(the_program_finds_its_environment),
         RUN_TEST(the_library_is_found_beside_the_program),
+        RUN_TEST(paths_are_those_of_the_start),
         RUN_TEST(findings_are_added_up),
         RUN_TEST(strict_makes_findings_a_failure),
+        RUN_TEST(the_clock_does_not_matter),
+        RUN_TEST(planted_journals_are_not_counted),
+        RUN_TEST(a_reader_that_is_gone),
         RUN_TEST(a_process_without_an_end_is_told),
         RUN_TEST(signals_are_passed_on),
         RUN_TEST(the_terminals_interrupt_comes_once),

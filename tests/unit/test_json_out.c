@@ -250,6 +250,19 @@ static void a_decimal_comma_stays_a_point(void **state)
     setlocale(LC_ALL, "C");
 }
 
+/* A journal is read on terminals too. */
+static void what_steers_a_terminal_is_escaped(void **state)
+{
+    struct json_out json;
+
+    (void)state;
+    json_out_init(&json);
+    json_string(&json, "a\x1b[2J\x7f\xc2\x9b\xe2\x80\xae\xe2\x80\xa8\xf3\xa0\x81\xa1\xc3\xa4");
+    assert_string_equal(json.text.data,
+                        "\"a\\u001b[2J\\u007f\\u009b\\u202e\\u2028\\udb40\\udc61\xc3\xa4\"");
+    json_out_release(&json);
+}
+
 static void bytes_as_hex(void **state)
 {
     struct json_out json;
@@ -275,6 +288,7 @@ int main(void)
         cmocka_unit_test(doubles_are_short),
         cmocka_unit_test(doubles_read_back),
         cmocka_unit_test(a_decimal_comma_stays_a_point),
+        cmocka_unit_test(what_steers_a_terminal_is_escaped),
         cmocka_unit_test(bytes_as_hex),
     };
 

@@ -3,7 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/options.h"
@@ -93,9 +96,23 @@ static void bad_values_keep_the_default_and_are_told(void **state)
         {"CUVET_SAMPLE=often", "expected number 0..1"},
         {"CUVET_SAMPLE=", "expected number 0..1"},
         {"CUVET_SAMPLE=nan", "expected number 0..1"},
-        {"CUVET_MEMORY=12X", "expected bytes (K, M, G)"},
-        {"CUVET_MEMORY=99999999999G", "expected bytes (K, M, G)"},
-        {"CUVET_QUEUE=-1", "expected number 0.."},
+        {"CUVET_MEMORY=12X", "CUVET_MEMORY is '12X'; expected bytes 1K..1024G; it stays '256M'"},
+        {"CUVET_MEMORY=99999999999G", "expected bytes 1K..1024G"},
+        {"CUVET_MEMORY=1025G", "expected bytes 1K..1024G"},
+        {"CUVET_MEMORY=0", "expected bytes 1K..1024G"},
+        {"CUVET_SUBSET=1", "expected bytes 1K..1024G or off"},
+        {"CUVET_QUEUE=-1", "expected number 1..16384"},
+        {"CUVET_QUEUE=0", "expected number 1..16384"},
+        {"CUVET_QUEUE=4294967295",
+         "CUVET_QUEUE is '4294967295'; expected number 1..16384; it stays '256'"},
+        {"CUVET_QUEUE=4294967296", "expected number 1..16384"},
+        {"CUVET_EXIT_WAIT=2147483648",
+         "CUVET_EXIT_WAIT is '2147483648'; expected number 0..3600000; it stays '2000'"},
+        {"CUVET_FIRST=18446744073709551615", "expected number 0..1000000000"},
+        {"CUVET_BUNDLES=4294967296", "expected number 0..1000000"},
+        {"CUVET_BUNDLE_SIZE=1", "expected bytes 1K..1024G"},
+        {"CUVET_QUOTA=1", "expected bytes 4K..1048576G"},
+        {"CUVET_SEED=18446744073709551616", "expected number 0..18446744073709551615"},
         {"CUVET_DISABLE=yes", "expected 0 or 1"},
         {"CUVET_MODE=chec", "expected check|off"},
     };
@@ -105,7 +122,68 @@ static void bad_values_keep_the_default_and_are_told(void **state)
         assert_int_equal(count, 1);
         assert_non_null(strstr(said[0], cases[i].part));
         assert_true(options.sample == 0.5 && options.queue == 256 && !options.disable);
+        assert_true(options.memory == 256u << 20 && options.exit_wait_ms == 2000);
+        assert_true(options.first == 2 && options.bundles == 4 && options.seed == 0);
     }
+}
+
+static void the_ends_of_a_range_are_in_it(void **state)
+{
+    (void)state;
+    char *least[] = {"CUVET_QUEUE=1",     "CUVET_EXIT_WAIT=0", "CUVET_MEMORY=1K",
+                     "CUVET_SUBSET=1024", "CUVET_SAMPLE=0",    NULL};
+    struct options options = read_all(least);
+    assert_int_equal(count, 0);
+    assert_true(options.queue == 1 && options.exit_wait_ms == 0 && options.memory == 1024);
+    assert_true(options.subset == 1024 && options.sample == 0);
+    char *most[] = {"CUVET_QUEUE=16384", "CUVET_EXIT_WAIT=3600000", "CUVET_MEMORY=1024G",
+                    "CUVET_SAMPLE=1", NULL};
+    options = read_all(most);
+    assert_int_equal(count, 0);
+    assert_true(options.queue == 16384 && options.exit_wait_ms == 3600000 && options.sample == 1);
+    assert_true(options.memory == (uint64_t)1 << 40);
+}
+
+/* A program may change its folder before they are used. */
+static void relative_paths_become_absolute(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *value, *absolute;
+    } cases[] = {
+        {"CUVET_CONFIG", "a.yaml:/b.yaml:c/d.yaml", "/usr/a.yaml:/b.yaml:/usr/c/d.yaml"},
+        {"CUVET_PLUGIN", "told.so", "/usr/told.so"},
+        {"CUVET_TOOL", "./cuvet", "/usr/./cuvet"},
+        {"CUVET_CUPTI", "lib/libcupti.so", "/usr/lib/libcupti.so"},
+        {"CUVET_NVRTC", "libnvrtc.so.12", "libnvrtc.so.12"}, /* the loader looks it up */
+        {"CUVET_REPORT", "r", "/usr/r"},
+        {"CUVET_TOLERANCES", "/t.yaml", "/t.yaml"},
+        {"CUVET_LOG", "a/b", "a/b"},
+    };
+    enum { CASES = sizeof cases / sizeof cases[0] };
+    char folder[4096], text[CASES][64], *env[CASES + 1] = {NULL};
+    assert_non_null(getcwd(folder, sizeof folder));
+    assert_int_equal(chdir("/usr"), 0);
+    for (size_t i = 0; i < CASES; i++) {
+        snprintf(text[i], sizeof text[i], "%s=%s", cases[i].name, cases[i].value);
+        env[i] = text[i];
+        setenv(cases[i].name, cases[i].value, 1);
+    }
+    struct options options = read_all(env);
+    options_keep(&options);
+    options_paths_absolute(environ);
+    assert_int_equal(chdir(folder), 0);
+    for (size_t i = 0; i < CASES; i++) {
+        assert_string_equal(getenv(cases[i].name), cases[i].absolute);
+        unsetenv(cases[i].name);
+    }
+    assert_string_equal(options.config, cases[0].absolute);
+    assert_string_equal(options.plugin, cases[1].absolute);
+    assert_string_equal(options.tool, cases[2].absolute);
+    assert_string_equal(options.cupti, cases[3].absolute);
+    assert_string_equal(options.nvrtc, cases[4].absolute);
+    assert_string_equal(options.report, cases[5].absolute);
+    assert_string_equal(options.mode, "check");
 }
 
 static void unknown_variables_are_told_with_the_nearest(void **state)
@@ -136,6 +214,8 @@ int main(void)
         cmocka_unit_test(defaults_hold_in_an_empty_environment),
         cmocka_unit_test(good_values_are_taken),
         cmocka_unit_test(bad_values_keep_the_default_and_are_told),
+        cmocka_unit_test(the_ends_of_a_range_are_in_it),
+        cmocka_unit_test(relative_paths_become_absolute),
         cmocka_unit_test(unknown_variables_are_told_with_the_nearest),
         cmocka_unit_test(every_row_has_its_texts),
     };

@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -261,6 +264,110 @@ static void a_slow_one_loses_findings(void **state)
     assert_in_range(lines_of(f), 5000 - lost, 5000 - lost + 1);
 }
 
+/* The number of the only socket among the descriptors. */
+static int find_socket(void)
+{
+    char link[64], target[64];
+
+    for (int fd = 3; fd < 256; fd++) {
+        ssize_t length;
+
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        length = readlink(link, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        if (strncmp(target, "socket:", 7) == 0)
+            return fd;
+    }
+    fail_msg("no socket is open");
+    return -1;
+}
+
+/* A program that closes what it does not own, and whose own socket gets the number. */
+static void a_socket_of_the_programs_is_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    int pair[2], number;
+    char byte = 0;
+
+    open_host(f, "");
+    send_findings(f, 1);
+    number = find_socket();
+    assert_true(fcntl(number, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    assert_int_equal(dup2(pair[0], number), number);
+    assert_int_equal(send(pair[1], "a", 1, 0), 1);
+    send_findings(f, 3);
+    end(f, 1900);
+    assert_has(f->told.data, "3 could not be handed over");
+    plugin_host_destroy(f->host);
+    f->host = NULL;
+    assert_int_equal(recv(number, &byte, 1, MSG_DONTWAIT), 1); /* not read, not closed */
+    assert_int_equal(byte, 'a');
+    assert_int_equal(send(number, "b", 1, MSG_NOSIGNAL | MSG_DONTWAIT), 1); /* not shut down */
+    assert_int_equal(recv(pair[1], &byte, 1, MSG_DONTWAIT), 1);
+    assert_int_equal(byte, 'b');
+    assert_int_equal(recv(pair[1], &byte, 1, MSG_DONTWAIT), -1); /* nothing else was sent */
+    close(number);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+/* The process of the plugin ends while the program reaps orphans: no signal, no child. */
+static void a_subreaper_inherits_nothing(void **state)
+{
+    struct fixture *f = *state;
+    int reaps = 0;
+
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    open_host(f, "");
+    send_findings(f, 3);
+    assert_int_equal(end(f, 1900), 0);
+    usleep(300000); /* until it is gone */
+    assert_false(children_died);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    assert_int_equal(prctl(PR_GET_CHILD_SUBREAPER, &reaps), 0);
+    assert_int_equal(reaps, 1);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
+/* In a child that is process 1 of a namespace of its own; 2: there cannot be one. */
+static int as_process_1(struct fixture *f)
+{
+    int status = 0;
+    pid_t child;
+
+    if (unshare(CLONE_NEWPID) != 0)
+        return 2;
+    child = fork();
+    if (child == 0) {
+        open_host(f, "");
+        send_findings(f, 1);
+        if (end(f, 1900) != 1 || !strstr(f->told.data, "it could not be started"))
+            _exit(1);
+        _exit(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : 3);
+    }
+    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+}
+
+static void process_1_starts_none(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        signal(SIGCHLD, SIG_DFL);
+        _exit(as_process_1(f));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    children_died = 0;
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 2)
+        skip(); /* no right to make a namespace */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void many_findings_of_a_kernel_are_thinned_out(void **state)
 {
     struct fixture *f = *state;
@@ -450,6 +557,9 @@ int main(void)
         HOST_TEST(an_exception_is_a_crash),
         HOST_TEST(one_that_hangs_is_not_waited_for),
         HOST_TEST(a_slow_one_loses_findings),
+        HOST_TEST(a_socket_of_the_programs_is_left_alone),
+        HOST_TEST(a_subreaper_inherits_nothing),
+        HOST_TEST(process_1_starts_none),
         HOST_TEST(many_findings_of_a_kernel_are_thinned_out),
         HOST_TEST(one_that_cannot_be_loaded),
         HOST_TEST(a_wrong_tool),

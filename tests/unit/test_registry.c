@@ -394,6 +394,33 @@ static void write_file(const char *folder, const char *name, const char *text)
     fclose(file);
 }
 
+/* Whether such an entry names the kernel is unknown: neither "unregistered" nor an entry further
+ * up is the answer. It is said once for an entry. */
+static void a_regex_without_an_end_is_told(void **state)
+{
+    (void)state;
+    static const char a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab";
+    static const char b[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac";
+    struct registry *registry = registry_of(HEAD "- {kernel: '/a+b/', reference: gelu, " F "}\n"
+                                                 "- {kernel: '/^(a+)+$/', reference: gelu, " F "}\n"
+                                                 "- {kernel: '/c$/', reference: gelu, " F "}\n",
+                                            &complaints);
+    struct error err;
+    enum skip skip = SKIP_NONE;
+    assert_int_equal(complaints.count, 0);
+    assert_null(find(registry, a, SIZES(8, 8, 4), &skip, &err));
+    assert_int_equal(skip, SKIP_PATTERN);
+    assert_non_null(strstr(err.text, "k.yaml:4: a regex of this entry takes too many steps"));
+    assert_null(find(registry, a + 1, SIZES(8, 8, 4), &skip, &err));
+    assert_int_equal(skip, SKIP_PATTERN);
+    assert_string_equal(err.text, "");
+    assert_non_null(find(registry, b, SIZES(8, 8, 4), &skip, &err)); /* a later entry fits */
+    assert_int_equal(skip, SKIP_NONE);
+    assert_null(find(registry, "d", SIZES(8, 8, 4), &skip, &err));
+    assert_int_equal(skip, SKIP_UNREGISTERED);
+    registry_destroy(registry);
+}
+
 static void later_files_win_over_includes(void **state)
 {
     (void)state;
@@ -509,6 +536,7 @@ int main(void)
         cmocka_unit_test(a_layout_that_does_not_fit_is_told_with_both_lists),
         cmocka_unit_test(the_last_entry_that_fits_wins),
         cmocka_unit_test(groups_bind_types_and_numbers),
+        cmocka_unit_test(a_regex_without_an_end_is_told),
         cmocka_unit_test(later_files_win_over_includes),
         cmocka_unit_test(the_table_shows_what_was_understood),
         cmocka_unit_test(examples_and_shipped_entries_are_good),

@@ -115,6 +115,28 @@ static void a_run_with_a_finding(void **state)
         "  journal /r/journal-h-1.jsonl\n");
 }
 
+/* Names come from modules and files: none may write lines of its own, or steer a terminal. */
+static void names_are_printable(void **state)
+{
+    static const uint32_t one[3] = {1, 1, 1};
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.spec.label = "k\x1b[2J\n  Findings: none\xc2\x9b\xff";
+    judge(f);
+    summary_finding(f->summary, &f->check.report, "/r/\x1b]0;x\x07");
+    summary_note(f->summary, "%s: unchecked", "n\n\x1b[31m");
+    counters_launch_error(f->counters, "e\r\xe2\x80\xae", one, one, "CUDA_ERROR");
+    f->facts.journal = "/j\x1bj";
+    assert_has(f, "  k?[2J   Findings: none?? ");
+    assert_has(f, "    1. k?[2J   Findings: none??, launch 17");
+    assert_has(f, "       bundle /r/?]0;x?\n");
+    assert_has(f, "    n ?[31m: unchecked\n");
+    assert_has(f, "  e ?, grid 1x1x1");
+    assert_has(f, "  journal /j?j\n");
+    assert_lacks(f, "\x1b");
+}
+
 static void a_finding_of_the_outlier_gate_says_so(void **state)
 {
     struct fixture *f = *state;
@@ -443,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SUMMARY_TEST(a_run_with_a_finding),
+        SUMMARY_TEST(names_are_printable),
         SUMMARY_TEST(a_finding_of_the_outlier_gate_says_so),
         SUMMARY_TEST(a_subset_is_told),
         SUMMARY_TEST(a_projection_is_told),

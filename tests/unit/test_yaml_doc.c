@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "tests/unit/says.h"
+#include "tests/unit/tmp_folder.h"
 #include "base/yaml_doc.h"
 
 static struct error err;
@@ -139,6 +142,28 @@ static void files_that_cannot_be_read_are_told(void **state)
     assert_non_null(strstr(err.text, "/nowhere/k.yaml: cannot be opened: No such file"));
     err = (struct error){0};
     assert_int_equal(yaml_doc_load(&doc, "/tmp", &err), STATUS_IO);
+    assert_string_equal(err.text, "/tmp: expected a regular file, found a folder");
+    err = (struct error){0};
+    assert_int_equal(yaml_doc_load(&doc, "/dev/zero", &err), STATUS_IO);
+    assert_string_equal(err.text, "/dev/zero: expected a regular file, found a device");
+}
+
+/* Nobody writes into it: a plain open would wait for good. */
+static void a_fifo_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct yaml_doc *doc = NULL;
+    struct tmp_folder folder;
+    char path[600];
+    tmp_folder_make(&folder);
+    snprintf(path, sizeof path, "%s/k.yaml", folder.path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20);
+    err = (struct error){0};
+    assert_int_equal(yaml_doc_load(&doc, path, &err), STATUS_IO);
+    alarm(0);
+    assert_non_null(strstr(err.text, "/k.yaml: expected a regular file, found a FIFO or pipe"));
+    tmp_folder_remove(&folder);
 }
 
 static void typed_reads_say_what_they_expect(void **state)
@@ -186,6 +211,7 @@ int main(void)
         cmocka_unit_test(depth_is_limited),
         cmocka_unit_test(a_billion_laughs_end_early),
         cmocka_unit_test(size_is_limited),
+        cmocka_unit_test(a_fifo_is_not_waited_for),
         cmocka_unit_test(files_that_cannot_be_read_are_told),
         cmocka_unit_test(typed_reads_say_what_they_expect),
     };

@@ -108,8 +108,10 @@ enum status declaration_read(struct reader *r, struct declaration *declaration)
         status = read_directive(r, declaration);
     if (!status && !declaration->type)
         return lex_fail(c, "a type such as .b32");
-    if (!status && declaration->type == PTX_PRED && declaration->space != PTX_GENERIC)
-        return lex_refuse(c, c->line, "found a variable of type .pred, expected a type with bytes");
+    bool predicate = declaration->type == PTX_PRED && declaration->space == PTX_GENERIC;
+    if (!status && ptx_type_bits(declaration->type) < 8 && !predicate)
+        return lex_refuse(c, c->line, "found a variable of type .%s, expected a type with bytes",
+                          ptx_type_name(declaration->type));
     return status;
 }
 

@@ -292,6 +292,10 @@ static void errors_in_declarations_name_the_line(void **state)
            "m.ptx:4: found '.q32', expected a type such as .b32, or .align");
     refuse(HEAD ".global .pred x;",
            "m.ptx:4: found a variable of type .pred, expected a type with bytes");
+    refuse(HEAD ".global .u4 x[4] = {1, 2, 3, 4};",
+           "m.ptx:4: found a variable of type .u4, expected a type with bytes");
+    refuse(HEAD ".const .s2 x;",
+           "m.ptx:4: found a variable of type .s2, expected a type with bytes");
     refuse(HEAD ".global .b32 x[1.5];",
            "m.ptx:4: found '1.5', expected the size of an array without a fraction");
     refuse(HEAD ".global .b32 x[-1];", "m.ptx:4: found an array of size -1, expected 0 to 2^40");
