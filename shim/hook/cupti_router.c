@@ -87,7 +87,18 @@ static void on_enter(CUpti_CallbackId cbid, const CUpti_CallbackData *data, enum
     }
 }
 
-static void on_exit_of_launch(const CUpti_CallbackData *data)
+/* Of a launch whose parameters were not read: the driver has refused it. */
+static void on_exit_unread(const CUpti_CallbackData *data, enum launch_shape shape, CUresult result)
+{
+    struct launch launch;
+    launch_decode(data, shape, &launch);
+    if (result != CUDA_SUCCESS)
+        pipeline_refused(router.target.pipeline, &launch, result);
+    else
+        pipeline_count(router.target.pipeline, SKIP_LEGACY);
+}
+
+static void on_exit_of_launch(const CUpti_CallbackData *data, enum launch_shape shape)
 {
     struct here *h = own_thread.here;
     CUresult result = *(const CUresult *)data->functionReturnValue;
@@ -95,8 +106,8 @@ static void on_exit_of_launch(const CUpti_CallbackData *data)
         h->decoded = false;
         pipeline_exit(router.target.pipeline, &h->launch, &h->ticket, result);
         tally_let_pass(!h->ticket.remembers);
-    } else if (result != CUDA_SUCCESS) {
-        pipeline_count(router.target.pipeline, SKIP_LAUNCH_FAILED);
+    } else {
+        on_exit_unread(data, shape, result);
     }
 }
 
@@ -123,7 +134,7 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
         if (data->callbackSite == CUPTI_API_ENTER)
             on_enter(cbid, data, (enum launch_shape)row.detail, NULL);
         else
-            on_exit_of_launch(data);
+            on_exit_of_launch(data, (enum launch_shape)row.detail);
         break;
     case API_COUNTED:
         on_counted(data, (enum skip)row.detail);
@@ -259,7 +270,8 @@ HOT_INLINE bool is_passed(CUpti_CallbackId cbid, const void *params, struct know
     if (atomic_load_explicit(&kernel->idle, memory_order_relaxed) == draws + 1)
         return true;
     const uint32_t *shape = shape_of(cbid, params, &list);
-    return USUAL(list) && gate_passes(passing.signatures, &kernel->recipe, passes, shape, list);
+    return USUAL(list) && USUAL(launch_can_run(shape)) &&
+           gate_passes(passing.signatures, &kernel->recipe, passes, shape, list);
 }
 
 /* A launch of a registered kernel begins: most of those that no gate takes end here. */

@@ -498,6 +498,16 @@ void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *laun
                spec ? SKIP_NOT_SAMPLED : SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
 }
 
+void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result)
+{
+    const struct known_kernel *kernel =
+        launch->function ? kernels_find(pipeline->kernels, launch) : NULL;
+    const struct sink *sink = pipeline->sink;
+    sink->launch_failed(sink->user, launch, cuda_error_name(result));
+    sink->seen(sink->user);
+    sink->skipped(sink->user, kernel ? kernel->spec : NULL, SKIP_LAUNCH_FAILED);
+}
+
 void pipeline_count(struct pipeline *pipeline, enum skip skip)
 {
     pipeline->sink->seen(pipeline->sink->user);

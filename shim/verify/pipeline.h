@@ -69,6 +69,9 @@ void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struc
 void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch,
                             CUresult result);
 
+/* A launch whose parameters nobody read, and that the driver refused. Same thread. */
+void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result);
+
 /* A launch of another kind (graph, legacy API): seen and counted, nothing else. */
 void pipeline_count(struct pipeline *pipeline, enum skip skip);
 

@@ -322,12 +322,30 @@ static void each_launch_api_of_a_registered_kernel_ends_there(void **state)
     static const double samples[] = {0, 1e-9};
     float x[4], y[4];
     void *from = x, *to = y, *list[] = {&from, &to, &(int){4}};
-    CUlaunchConfig config = {.gridDimX = 3, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32};
+    CUlaunchConfig config = {.gridDimX = 3,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = 32,
+                             .blockDimY = 1,
+                             .blockDimZ = 1};
     cuLaunchKernelEx_params of_config = {
         .config = &config, .f = (CUfunction)0x100, .kernelParams = list};
-    cuLaunchKernel_params plain = {.f = (CUfunction)0x100, .gridDimX = 3, .kernelParams = list};
-    cuLaunchCooperativeKernel_params cooperative = {
-        .f = (CUfunction)0x100, .gridDimX = 4, .kernelParams = list};
+    cuLaunchKernel_params plain = {.f = (CUfunction)0x100,
+                                   .gridDimX = 3,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 32,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .kernelParams = list};
+    cuLaunchCooperativeKernel_params cooperative = {.f = (CUfunction)0x100,
+                                                    .gridDimX = 4,
+                                                    .gridDimY = 1,
+                                                    .gridDimZ = 1,
+                                                    .blockDimX = 32,
+                                                    .blockDimY = 1,
+                                                    .blockDimZ = 1,
+                                                    .kernelParams = list};
     const struct {
         unsigned cbid;
         const void *params;
@@ -411,6 +429,41 @@ static void a_launch_of_nothing_is_counted_when_it_is_refused(void **state)
     launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &nothing, other, CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 2);
     expect_balance(3);
+}
+
+/* Where the driver would not read them either: null or garbage parameters of a launch that has no
+ * grid, before the kernel is known, while its launches are passed over, and while it is off. */
+static void parameters_of_a_launch_without_a_grid_are_not_read(void **state)
+{
+    static const double samples[] = {1, 0, 1e-9};
+    void **garbage = (void **)8;
+    cuLaunchKernel_params plain = {.f = (CUfunction)0x100,
+                                   .gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 0,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .kernelParams = garbage};
+    CUlaunchConfig config = {.gridDimX = 0, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32};
+    cuLaunchKernelEx_params ex = {.config = &config, .f = (CUfunction)0x100, .extra = garbage};
+    (void)state;
+    for (int s = 0; s < 3; s++) {
+        gate_set_sample(world.pipeline.gate, samples[s]);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &plain, ours, CUDA_ERROR_INVALID_VALUE);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &ex, ours, CUDA_ERROR_INVALID_VALUE);
+        for (int i = 0; s && i < 3; i++)
+            launch(0x100, ours);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &plain, ours, CUDA_ERROR_INVALID_VALUE);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &ex, ours, CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_int_equal(world.failed, 12);
+    assert_ptr_equal(world.failed_symbol, ours);
+    assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 12);
+    struct counters_kernel kernel;
+    assert_true(counters_read_kernel(world.counters, 0, &kernel));
+    assert_int_equal(kernel.buckets.skip[SKIP_LAUNCH_FAILED], 12);
+    expect_balance(18);
 }
 
 static void other_calls_between_do_not_disturb(void **state)
@@ -525,6 +578,7 @@ int main(void)
         CASE(launches_are_numbered_in_their_order),
         CASE(a_refused_launch_without_a_config_is_counted),
         CASE(a_launch_of_nothing_is_counted_when_it_is_refused),
+        CASE(parameters_of_a_launch_without_a_grid_are_not_read),
         CASE(other_calls_between_do_not_disturb),
         CASE(after_an_unload_a_handle_is_looked_at_once_more),
         CASE(a_thread_that_remembers_passes_nothing_over),
