@@ -144,11 +144,6 @@ static void on_steered(void *user, const char *what)
     journal_control(((struct session *)user)->journal, what);
 }
 
-static const void *find_image(void *user, const char *symbol, size_t *bytes, const char **reason)
-{
-    return images_find(((struct session *)user)->images, symbol, bytes, reason);
-}
-
 /* ---- start ---- */
 
 static void on_complaint(void *user, const char *sentence)
@@ -279,6 +274,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->outliers = outliers_create((enum outlier_detector)fallback);
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();
+    p->images = s->images;
     p->sink = &s->sink;
     p->seed = s->options.seed;
     p->subset = s->options.subset;
@@ -297,8 +293,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
                  .centroid = (detectors & 1u << OUTLIER_CENTROID) != 0,
                  .compiler = s->compiler},
         .sink = &s->sink,
-        .image = find_image,
-        .image_user = s,
+        .images = s->images,
         .preload = s->preload,
     };
     if (s->compiler)

@@ -11,15 +11,16 @@
 #include "verify/passing.h"
 #include "verify/tally.h"
 
-enum api_class { API_NONE, API_HANDLED, API_COUNTED, API_IGNORED, API_WAIT, API_END };
+enum api_class { API_NONE, API_HANDLED, API_COUNTED, API_IGNORED, API_WAIT, API_END, API_MODULE };
 
 /* What to do with a driver API, by its cbid. */
 struct api_row {
     uint8_t class;
-    uint8_t detail; /* enum launch_shape or enum skip */
+    uint8_t detail; /* enum launch_shape, enum skip or enum module_place */
 };
 
 enum { APIS = 1024, SHAPE_NONE = 0 };
+enum module_place { MODULE_OUT, MODULE_IN };
 
 #define DETAIL_HANDLED(x) SHAPE_##x
 #define DETAIL_COUNTED(x) SKIP_##x
@@ -29,11 +30,13 @@ static const struct api_row apis[APIS] = {
 #define LAUNCH_API(name, cbid, class, detail) [cbid] = {API_##class, DETAIL_##class(detail)},
 #include "hook/launch_apis.def"
 #undef LAUNCH_API
-#define WAIT_API(name, cbid) [cbid] = {API_WAIT, 0},
-#define END_API(name, cbid)  [cbid] = {API_END, 0},
+#define WAIT_API(name, cbid)          [cbid] = {API_WAIT, 0},
+#define END_API(name, cbid)           [cbid] = {API_END, 0},
+#define MODULE_API(name, cbid, where) [cbid] = {API_MODULE, MODULE_##where},
 #include "hook/wait_apis.def"
 #undef WAIT_API
 #undef END_API
+#undef MODULE_API
 };
 
 /* CUPTI's numbers never change; the newest names are unknown to the oldest headers. */
@@ -44,9 +47,12 @@ static const struct api_row apis[APIS] = {
 #if CUPTI_API_VERSION >= 130000
 #define WAIT_API(name, cbid) _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #define END_API(name, cbid)  _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
+#define MODULE_API(name, cbid, where)                                                              \
+    _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #include "hook/wait_apis.def"
 #undef WAIT_API
 #undef END_API
+#undef MODULE_API
 #endif
 
 static const CUpti_CallbackId resource_ids[] = {
@@ -126,6 +132,21 @@ static void on_wait(const CUpti_CallbackData *data)
         pipeline_wait_ends(router.target.pipeline, data->context);
 }
 
+/* A call that loads a module, or may load one that was put off. */
+static void on_module_call(const CUpti_CallbackData *data, enum module_place place)
+{
+    const cuModuleLoadData_params *out = data->functionParams;
+    const cuModuleGetFunction_params *in = data->functionParams;
+    bool done = data->callbackSite == CUPTI_API_EXIT &&
+                *(const CUresult *)data->functionReturnValue == CUDA_SUCCESS;
+    if (!done)
+        images_call_begins();
+    else if (place == MODULE_IN)
+        images_call_ends(router.target.images, in->hmod);
+    else
+        images_call_ends(router.target.images, *out->module);
+}
+
 static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 {
     struct api_row row = cbid < APIS ? apis[cbid] : (struct api_row){0};
@@ -138,6 +159,9 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
         break;
     case API_COUNTED:
         on_counted(data, (enum skip)row.detail);
+        break;
+    case API_MODULE:
+        on_module_call(data, (enum module_place)row.detail);
         break;
     case API_WAIT:
         on_wait(data);
@@ -152,11 +176,22 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
     }
 }
 
-static void on_module(const CUpti_ResourceData *data)
+static void on_module(const CUpti_ResourceData *data, bool loaded)
 {
     const CUpti_ModuleResourceData *module = data->resourceDescriptor;
-    if (module)
-        images_add(router.target.images, module->pCubin, module->cubinSize);
+    if (!loaded)
+        kernels_doubt();
+    if (module && loaded)
+        images_loaded(router.target.images, data->context, module->moduleId, module->pCubin,
+                      module->cubinSize);
+    else if (module)
+        images_unloading(router.target.images, data->context, module->moduleId);
+}
+
+static void on_context_going(CUcontext context)
+{
+    pipeline_context_going(router.target.pipeline, context);
+    images_context_going(router.target.images, context);
 }
 
 /* `data` is NULL for the end of cuInit. */
@@ -169,11 +204,11 @@ static void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData *data)
     if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
         pipeline_context_created(router.target.pipeline, data->context);
     else if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
-        pipeline_context_going(router.target.pipeline, data->context);
+        on_context_going(data->context);
     else if (cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED)
-        on_module(data);
+        on_module(data, true);
     else if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
-        kernels_doubt();
+        on_module(data, false);
 }
 
 /* Everything but what on_callback ends itself. */

@@ -211,6 +211,15 @@ HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct laun
     return find_slowly(kernels, launch);
 }
 
+const void *kernels_module(const void *function)
+{
+    CUmodule module = NULL;
+    if (!cuda.cuFuncGetModule ||
+        cuda.cuFuncGetModule(&module, (CUfunction)(uintptr_t)function) != CUDA_SUCCESS)
+        return NULL;
+    return module;
+}
+
 const struct kernel_table *kernels_table(const struct kernels *kernels)
 {
     return &kernels->table;

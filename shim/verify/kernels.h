@@ -60,6 +60,10 @@ void kernels_destroy(struct kernels *kernels);
  * parameter list (queries only), may allocate. Never NULL except without memory. */
 struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);
 
+/* The CUmodule of a CUfunction that is about to be launched; NULL: the driver does not know it as
+ * one. A query of the driver. */
+const void *kernels_module(const void *function);
+
 /* For kernel_table_find(); lives as long as `kernels`. */
 const struct kernel_table *kernels_table(const struct kernels *kernels);
 

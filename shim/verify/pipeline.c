@@ -161,6 +161,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->heard = check->started = false;
     check->reference = NULL;
     check->projection.made = false;
+    check->module = kernels_module(launch->function);
     if (check->gate == GATE_OUTLIER) {
         check->look.index = ticket->index;
         check->look.epoch = ticket->outlier.epoch;
@@ -446,6 +447,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
     if (!enqueue_after(ticket, launch, &why)) {
         paying_thread(ticket, clock_ns() - began);
+        ticket->check->moment = images_moment(pipeline->images);
         side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
         collector_wake(pipeline->collector);
         return;

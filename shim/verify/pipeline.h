@@ -12,6 +12,7 @@
 #include "verify/collector.h"
 #include "verify/earlier.h"
 #include "verify/gate.h"
+#include "verify/images.h"
 #include "verify/kernels.h"
 #include "verify/project.h"
 #include "verify/side.h"
@@ -24,6 +25,7 @@ struct pipeline {
     struct outliers *outliers;
     struct sides *sides;
     struct collector *collector;
+    struct images *images; /* NULL: no bundle has one */
     const struct sink *sink;
     uint64_t seed;     /* of the subsets that references draw */
     uint64_t subset;   /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */

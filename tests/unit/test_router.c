@@ -13,6 +13,7 @@
 #include "hook/cupti_router.c"
 #include "report/counters.h"
 #include "tests/unit/pipeline_fixture.h"
+#include "tests/unit/small_elf.h"
 
 static const char registry_text[] = "version: 1\n"
                                     "kernels:\n"
@@ -70,6 +71,7 @@ static struct world {
     struct sink sink;
     struct pipeline pipeline;
     struct registry *registry;
+    struct images *images;
     atomic_int seen; /* launches that the pipeline saw */
     atomic_int failed;
     atomic_uint failed_grid;
@@ -146,6 +148,7 @@ static int setup(void **state)
     world.pipeline.sink = &world.sink;
     memset(&router, 0, sizeof(router));
     atomic_store(&passing.off, false);
+    targets.images = world.images = images_create(world.registry);
     assert_int_equal(router_start(&targets, NULL), STATUS_OK);
     tally_own();
     tally_let_pass(true);
@@ -159,6 +162,7 @@ static int teardown(void **state)
     sides_destroy(world.pipeline.sides);
     kernels_destroy(world.pipeline.kernels);
     gate_destroy(world.pipeline.gate);
+    images_destroy(world.images);
     registry_destroy(world.registry);
     counters_destroy(world.counters);
     fake_driver_remove();
@@ -504,6 +508,51 @@ static void after_an_unload_a_handle_is_looked_at_once_more(void **state)
 }
 
 /* A kernel between two that complete a result together has to be noticed, whoever it is. */
+static void load_announced(uint32_t id, char mark)
+{
+    struct small_elf elf = small_elf(ours);
+    elf.mark = mark;
+    CUpti_ModuleResourceData module = {
+        .moduleId = id, .cubinSize = sizeof(elf), .pCubin = (const char *)&elf};
+    CUpti_ResourceData data = {.context = (CUcontext)context, .resourceDescriptor = &module};
+    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &data);
+}
+
+static char mark_of(const void *module)
+{
+    struct image_query query = {ours, context, module, images_moment(world.images)};
+    const char *reason;
+    size_t bytes;
+    const struct image *image = images_hold(world.images, &query, &reason);
+    const struct small_elf *elf = image_data(image, &bytes);
+    char mark = elf ? elf->mark : 0;
+    images_release(world.images, image);
+    return mark;
+}
+
+/* Announced while the call runs, or, where loading is lazy, while its function is asked for. */
+static void a_module_is_that_of_the_call_which_loads_it(void **state)
+{
+    CUmodule first_module = (CUmodule)0x71, second_module = (CUmodule)0x72;
+    cuModuleLoadData_params load = {.module = &first_module};
+    cuModuleGetFunction_params get = {.hmod = second_module};
+    CUpti_ModuleResourceData gone = {.moduleId = 2};
+    CUpti_ResourceData unload = {.context = (CUcontext)context, .resourceDescriptor = &gone};
+    (void)state;
+    call(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData, CUPTI_API_ENTER, &load, NULL, CUDA_SUCCESS);
+    load_announced(1, 'a');
+    call(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData, CUPTI_API_EXIT, &load, NULL, CUDA_SUCCESS);
+    call(CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction, CUPTI_API_ENTER, &get, NULL, CUDA_SUCCESS);
+    load_announced(2, 'b');
+    call(CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction, CUPTI_API_EXIT, &get, NULL, CUDA_SUCCESS);
+    assert_int_equal(mark_of(first_module), 'a');
+    assert_int_equal(mark_of(second_module), 'b');
+    assert_int_equal(mark_of(NULL), 0);
+    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, &unload);
+    assert_int_equal(mark_of(NULL), 'a');
+    assert_int_equal(mark_of(second_module), 0);
+}
+
 static void a_thread_that_remembers_passes_nothing_over(void **state)
 {
     (void)state;
@@ -581,6 +630,7 @@ int main(void)
         CASE(parameters_of_a_launch_without_a_grid_are_not_read),
         CASE(other_calls_between_do_not_disturb),
         CASE(after_an_unload_a_handle_is_looked_at_once_more),
+        CASE(a_module_is_that_of_the_call_which_loads_it),
         CASE(a_thread_that_remembers_passes_nothing_over),
         CASE(a_muted_router_counts_nothing),
         CASE(twenty_threads_add_up),
