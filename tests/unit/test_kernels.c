@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -286,6 +287,27 @@ static void another_name_under_a_known_handle_is_noticed(void **state)
     assert_ptr_equal(find(f, handle(0, NARROW), one), kernel);
 }
 
+/* ---- memory ---- */
+
+/* Whatever a program launches: half a kilobyte for each, its name included. Every second name holds
+ * a word of an entry. */
+static void unregistered_kernels_take_little_memory(void **state)
+{
+    enum { KERNELS = 4000, EACH = 512 };
+    struct fixture *f = *state;
+    size_t before = mallinfo2().uordblks;
+    for (unsigned i = 0; i < KERNELS; i++) {
+        char symbol[80];
+        snprintf(symbol, sizeof(symbol),
+                 i % 2 ? "_ZN3one12kernel_%05uI13__nv_bfloat16Li8EEvPT_S3_S3_i"
+                       : "_ZN4four12kernel_%05uI13__nv_bfloat16Li8EEvPT_S3_S3_i",
+                 i);
+        assert_int_equal(find(f, handle(i, NARROW), symbol)->skip, SKIP_UNREGISTERED);
+    }
+    assert_in_range(mallinfo2().uordblks - before, KERNELS * 64, KERNELS * EACH);
+    assert_int_equal(atomic_load(&asked), 0);
+}
+
 /* ---- many handles, many threads ---- */
 
 enum { MANY = 20000, THREADS = 8 };
@@ -374,6 +396,7 @@ int main(void)
         CASE(after_an_unload_a_handle_is_looked_at_once_more),
         CASE(a_handle_comes_back_as_another_kernel),
         CASE(another_name_under_a_known_handle_is_noticed),
+        CASE(unregistered_kernels_take_little_memory),
         CASE(more_handles_than_places_are_slower_never_wrong),
         CASE(eight_threads_find_the_same),
     };
