@@ -3,6 +3,7 @@
 #include <cupti.h>
 #include <stdio.h>
 #include "base/hot.h"
+#include "base/uninterrupted.h"
 #include "driver/cupti_api.h"
 #include "hook/launch_decode.h"
 #include "verify/gate_table.h"
@@ -78,6 +79,20 @@ static struct here *find_here(void)
     return own_thread.here = &here;
 }
 
+/* What is between these two is not the program's, and its thread is not cancelled there. */
+static int begin_work(void)
+{
+    int state = uncancelled_begin();
+    own_thread.work = true;
+    return state;
+}
+
+static void end_work(int state)
+{
+    own_thread.work = false;
+    uncancelled_end(state);
+}
+
 /* `known`: the kernel's record, where that was found already. */
 static void on_enter(CUpti_CallbackId cbid, const CUpti_CallbackData *data, enum launch_shape shape,
                      struct known_kernel *known)
@@ -135,16 +150,19 @@ static void on_wait(const CUpti_CallbackData *data)
 /* A call that loads a module, or may load one that was put off. */
 static void on_module_call(const CUpti_CallbackData *data, enum module_place place)
 {
+    struct uninterrupted kept;
     const cuModuleLoadData_params *out = data->functionParams;
     const cuModuleGetFunction_params *in = data->functionParams;
     bool done = data->callbackSite == CUPTI_API_EXIT &&
                 *(const CUresult *)data->functionReturnValue == CUDA_SUCCESS;
+    uninterrupted_begin(&kept);
     if (!done)
         images_call_begins();
     else if (place == MODULE_IN)
         images_call_ends(router.target.images, in->hmod);
     else
         images_call_ends(router.target.images, *out->module);
+    uninterrupted_end(&kept);
 }
 
 static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
@@ -179,6 +197,8 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 static void on_module(const CUpti_ResourceData *data, bool loaded)
 {
     const CUpti_ModuleResourceData *module = data->resourceDescriptor;
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
     if (!loaded)
         kernels_doubt();
     if (module && loaded)
@@ -186,12 +206,16 @@ static void on_module(const CUpti_ResourceData *data, bool loaded)
                       module->cubinSize);
     else if (module)
         images_unloading(router.target.images, data->context, module->moduleId);
+    uninterrupted_end(&kept);
 }
 
 static void on_context_going(CUcontext context)
 {
+    struct uninterrupted kept;
     pipeline_context_going(router.target.pipeline, context);
+    uninterrupted_begin(&kept);
     images_context_going(router.target.images, context);
+    uninterrupted_end(&kept);
 }
 
 /* `data` is NULL for the end of cuInit. */
@@ -219,12 +243,12 @@ APART static void route(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, cons
     /* A launch whose ENTER was seen is still counted at its EXIT. */
     if (atomic_load_explicit(&router.muted, memory_order_relaxed) && !(here && here->decoded))
         return;
-    own_thread.work = true;
+    int state = begin_work();
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
         on_driver_api(cbid, data);
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(cbid, data);
-    own_thread.work = false;
+    end_work(state);
 }
 
 /* The driver refused a launch that was passed over: so that is what it is counted as. */
@@ -232,10 +256,10 @@ APART static void on_passed_failed(CUpti_CallbackId cbid, const CUpti_CallbackDa
                                    CUresult result)
 {
     struct launch launch;
-    own_thread.work = true;
+    int state = begin_work();
     launch_decode(data, (enum launch_shape)apis[cbid].detail, &launch);
     pipeline_passed_failed(router.target.pipeline, &launch, result);
-    own_thread.work = false;
+    end_work(state);
 }
 
 /* The handle that a launch API is called with, which is all that is needed of most launches; NULL
@@ -263,9 +287,9 @@ APART static void on_known(CUpti_CallbackId cbid, const CUpti_CallbackData *data
                            struct known_kernel *kernel)
 {
     own_thread.passed = 0;
-    own_thread.work = true;
+    int state = begin_work();
     on_enter(cbid, data, (enum launch_shape)apis[cbid].detail, kernel);
-    own_thread.work = false;
+    end_work(state);
 }
 
 /* The launch's numbers, GATE_SHAPE_WORDS of them, and its parameters, which are NULL where the gate
@@ -414,6 +438,11 @@ enum status router_start(const struct router_targets *targets, struct error *err
     if (result)
         return error_set(err, STATUS_DRIVER, "cuptiSubscribe: %s", cupti_error_text(result));
     return enable(subscriber, err);
+}
+
+bool router_launching(void)
+{
+    return own_thread.here && own_thread.here->decoded;
 }
 
 void router_mute(void)

@@ -10,6 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "base/hot.h"
+#include "base/uninterrupted.h"
 #include "driver/cuda_api.h"
 #include "verify/gate.h"
 #include "verify/kernel_table.h"
@@ -215,6 +216,8 @@ static const char no_symbol[] = "being written"; /* equal to no launch's, not ev
 
 static struct known_kernel *find_slowly(struct kernels *kernels, const struct launch *launch)
 {
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
     pthread_mutex_lock(&kernels->lock);
     uint64_t generation = atomic_load_explicit(&passing.handles, memory_order_acquire);
     struct known_kernel *kernel = resolve(kernels, launch);
@@ -228,6 +231,7 @@ static struct known_kernel *find_slowly(struct kernels *kernels, const struct la
         atomic_store_explicit(&entry->function, launch->function, memory_order_release);
     }
     pthread_mutex_unlock(&kernels->lock);
+    uninterrupted_end(&kept);
     return kernel;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/uninterrupted.h"
 #include "verify/extent.h"
 #include "verify/outlier_launch.h"
 #include "verify/passing.h"
@@ -533,7 +534,11 @@ void pipeline_wait_ends(struct pipeline *pipeline, CUcontext context)
 
 void pipeline_context_created(struct pipeline *pipeline, CUcontext context)
 {
-    if (sides_open(pipeline->sides, context))
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    struct side *side = sides_open(pipeline->sides, context);
+    uninterrupted_end(&kept);
+    if (side)
         collector_wake(pipeline->collector);
     else
         log_once(LOG_WARN, "too many contexts: launches in the later ones are not checked");
@@ -545,5 +550,8 @@ void pipeline_context_going(struct pipeline *pipeline, CUcontext context)
     if (!side)
         return;
     collector_let_go(pipeline->collector, side, pipeline->ready_wait_ms);
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
     sides_close(pipeline->sides, side);
+    uninterrupted_end(&kept);
 }

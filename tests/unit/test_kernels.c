@@ -8,10 +8,12 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "driver/cuda_api.h"
 #include "tests/unit/registry_fixture.h"
 #include "verify/kernels.h"
@@ -287,6 +289,62 @@ static void another_name_under_a_known_handle_is_noticed(void **state)
     assert_ptr_equal(find(f, handle(0, NARROW), one), kernel);
 }
 
+/* ---- threads that are cancelled or interrupted at a first sight ---- */
+
+static struct fixture *interrupted;
+static atomic_int handled, handled_early, before_query;
+
+/* A cancellation point inside a driver call, which a signal arrives in. */
+static CUresult tell_at_length(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+    raise(SIGUSR1);
+    handled_early += handled > before_query;
+    pthread_testcancel();
+    return tell((uintptr_t)kernel, index, offset, size);
+}
+
+/* As exit does it, in a handler: takes the locks that the thread may hold. */
+static void look_up_in_handler(int number)
+{
+    struct launch launch = {.function = (const void *)handle(900, NARROW), .symbol = other};
+    (void)number;
+    handled += kernels_find(interrupted->kernels, &launch) != NULL;
+}
+
+static void *look_up_cancelled(void *user)
+{
+    pthread_cancel(pthread_self());
+    find(user, handle(0, NARROW), one);
+    handled += 100;
+    pthread_testcancel();
+    return NULL;
+}
+
+/* The thread ends behind the first sight, its signals are handled behind it, and no lock is left
+ * held. Where one is, the test hangs until the alarm. */
+static void a_first_sight_is_brought_to_its_end(void **state)
+{
+    struct sigaction action = {.sa_handler = look_up_in_handler}, before;
+    pthread_t thread;
+    void *result = NULL;
+    interrupted = *state;
+    handled = handled_early = before_query = 0;
+    cuda.cuKernelGetParamInfo = tell_at_length;
+    sigaction(SIGUSR1, &action, &before);
+    alarm(60);
+    assert_int_equal(pthread_create(&thread, NULL, look_up_cancelled, interrupted), 0);
+    pthread_join(thread, &result);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(handled, 101);
+    assert_int_equal(handled_early, 0);
+    before_query = handled;
+    find(interrupted, handle(1, WIDE), two);
+    assert_int_equal(handled, 102);
+    assert_int_equal(handled_early, 0);
+    alarm(0);
+    sigaction(SIGUSR1, &before, NULL);
+}
+
 /* ---- memory ---- */
 
 /* Whatever a program launches: half a kilobyte for each, its name included. Every second name holds
@@ -397,6 +455,7 @@ int main(void)
         CASE(a_handle_comes_back_as_another_kernel),
         CASE(another_name_under_a_known_handle_is_noticed),
         CASE(unregistered_kernels_take_little_memory),
+        CASE(a_first_sight_is_brought_to_its_end),
         CASE(more_handles_than_places_are_slower_never_wrong),
         CASE(eight_threads_find_the_same),
     };

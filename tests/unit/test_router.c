@@ -99,6 +99,7 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
 static void on_failed(void *user, const struct launch *launch, const char *error_name)
 {
     (void)user, (void)error_name;
+    pthread_testcancel();
     atomic_fetch_add(&world.failed, 1);
     world.failed_grid = launch->grid[0];
     world.failed_symbol = launch->symbol;
@@ -106,6 +107,7 @@ static void on_failed(void *user, const struct launch *launch, const char *error
 
 static void on_kernel(void *user, const struct known_kernel *kernel, const char *sentence)
 {
+    pthread_testcancel();
     (void)user, (void)sentence;
     if (kernel->spec)
         counters_add_kernel(world.counters, kernel->spec);
@@ -508,6 +510,37 @@ static void after_an_unload_a_handle_is_looked_at_once_more(void **state)
 }
 
 /* A kernel between two that complete a result together has to be noticed, whoever it is. */
+static void *launch_cancelled(void *user)
+{
+    (void)user;
+    tally_own();
+    tally_let_pass(true);
+    pthread_cancel(pthread_self());
+    launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE); /* first sight, and the report */
+    launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE); /* passed over, then refused */
+    launch(0x200, ours);
+    launch(0x200, ours);
+    own_thread.here = NULL;
+    atomic_fetch_add(&world.failed, 100);
+    pthread_testcancel();
+    return NULL;
+}
+
+/* The sink has a cancellation point; the thread ends behind its launches, not inside. */
+static void a_cancelled_thread_ends_outside_of_us(void **state)
+{
+    pthread_t thread;
+    void *result = NULL;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, launch_cancelled, NULL), 0);
+    pthread_join(thread, &result);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(world.failed, 102);
+    assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 2);
+    assert_int_equal(skipped(SKIP_NOT_SAMPLED), 2);
+    expect_balance(4);
+}
+
 static void load_announced(uint32_t id, char mark)
 {
     struct small_elf elf = small_elf(ours);
@@ -630,6 +663,7 @@ int main(void)
         CASE(parameters_of_a_launch_without_a_grid_are_not_read),
         CASE(other_calls_between_do_not_disturb),
         CASE(after_an_unload_a_handle_is_looked_at_once_more),
+        CASE(a_cancelled_thread_ends_outside_of_us),
         CASE(a_module_is_that_of_the_call_which_loads_it),
         CASE(a_thread_that_remembers_passes_nothing_over),
         CASE(a_muted_router_counts_nothing),
