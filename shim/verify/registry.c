@@ -13,6 +13,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "verify/param_types.h"
 #include "verify/registry_entry.h"
 
 enum { FIRST_SYMBOLS = 256, LABEL = 100 };
@@ -303,6 +304,10 @@ static enum status resolve(struct registry *registry, const struct known_symbol 
         const struct binding_plan *plan;
         enum status status = plan_make(&plan, &registry->arena, &match->entry->source,
                                        &match->captures, &resolution->layout, &err);
+        if (!status && param_types_fit(plan->signature, known->names.demangled, &err)) {
+            error_prefix(&err, "%s", match->entry->where);
+            status = STATUS_INVALID;
+        }
         if (status == STATUS_NO_MEMORY)
             return status;
         if (!status) {

@@ -89,6 +89,12 @@ static const char *name_start(const char *text, const char *end)
     return start;
 }
 
+const char *symbol_parameters(const char *demangled)
+{
+    const char *list = parameter_list(demangled);
+    return list ? list + 1 : NULL;
+}
+
 const char *symbol_plain(struct arena *arena, const char *demangled)
 {
     const char *end = parameter_list(demangled);

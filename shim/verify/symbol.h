@@ -24,6 +24,9 @@ bool symbol_describe(struct symbol_names *out, struct arena *arena, const char *
  * no memory. */
 const char *symbol_plain(struct arena *arena, const char *demangled);
 
+/* Behind the '(' of the parameter list of a demangled name; NULL: it has none. */
+const char *symbol_parameters(const char *demangled);
+
 /* `text` with the build's hashes replaced, as symbol_describe does; NULL: no memory. */
 const char *symbol_normalise(struct arena *arena, const char *text);
 
