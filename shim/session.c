@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/rank.h"
+#include "base/uninterrupted.h"
 #include "control.h"
 #include "control_server.h"
 #include "driver/cuda_api.h"
@@ -107,14 +108,17 @@ static void say(struct session *s, const char *sentence)
 static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
 {
     struct session *s = user;
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
     log_line(LOG_WARN, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
     journal_warning(s->journal, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
     summary_note(s->summary, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
+    uninterrupted_end(&kept);
 }
 
-static void on_launch_failed(void *user, const struct launch *launch, const char *error_name)
+static void tell_launch_failed(struct session *s, const struct launch *launch,
+                               const char *error_name)
 {
-    struct session *s = user;
     const char *symbol = launch->symbol ? launch->symbol : "unknown kernel";
     if (!counters_launch_error(s->counters, symbol, launch->grid, launch->block, error_name))
         return;
@@ -122,6 +126,14 @@ static void on_launch_failed(void *user, const struct launch *launch, const char
     log_line(LOG_WARN, "launch of %s with grid (%u,%u,%u), block (%u,%u,%u), %u bytes: %s", symbol,
              launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
              launch->block[2], launch->shared_bytes, error_name);
+}
+
+static void on_launch_failed(void *user, const struct launch *launch, const char *error_name)
+{
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    tell_launch_failed(user, launch, error_name);
+    uninterrupted_end(&kept);
 }
 
 /* First sight of a kernel that the registry names. */
@@ -141,12 +153,10 @@ static void on_kernel_seen(void *user, const struct known_kernel *kernel, const 
 
 static void on_steered(void *user, const char *what)
 {
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
     journal_control(((struct session *)user)->journal, what);
-}
-
-static const void *find_image(void *user, const char *symbol, size_t *bytes, const char **reason)
-{
-    return images_find(((struct session *)user)->images, symbol, bytes, reason);
+    uninterrupted_end(&kept);
 }
 
 /* ---- start ---- */
@@ -266,6 +276,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->outliers = outliers_create((enum outlier_detector)fallback);
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();
+    p->images = s->images;
     p->sink = &s->sink;
     p->seed = s->options.seed;
     p->subset = s->options.subset;
@@ -284,8 +295,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
                  .centroid = (detectors & 1u << OUTLIER_CENTROID) != 0,
                  .compiler = s->compiler},
         .sink = &s->sink,
-        .image = find_image,
-        .image_user = s,
+        .images = s->images,
         .preload = s->preload,
     };
     if (s->compiler)
@@ -344,22 +354,42 @@ static void end_server(struct session *s)
     control_server_stop(server);
 }
 
-static void finish(void)
+/* Exit was called on a fault of this thread while it held our locks: whatever wants them would wait
+ * for ever. The journal keeps what it has, without its last line. */
+static void give_up(void)
+{
+    router_mute();
+    log_line(LOG_WARN, "the program ended on a fault inside cuvet: there is no summary");
+}
+
+static void finish_uncancelled(struct session *s)
 {
     const struct timespec nap = {.tv_nsec = 10000000};
-    struct session *s = &session;
-    if (getpid() != s->pid)
-        return;
+    /* Exit in a signal handler: the launch that it interrupted is never handed over. */
+    int wait_ms = router_launching() ? 0 : (int)s->options.exit_wait_ms;
     own_thread.work = true;
     if (s->compiler)
         compiler_stop(s->compiler, COMPILER_STOP_MS);
     control_end();
     end_server(s);
-    collector_drain(s->pipeline.collector, (int)s->options.exit_wait_ms);
+    collector_drain(s->pipeline.collector, wait_ms);
     end_reports(s);
     /* Where a mismatch is ending the program on another thread, exit does not overtake it. */
     for (int i = 0; i < ENDING_WAIT_MS / 10 && !atomic_load(&s->complete); i++)
         nanosleep(&nap, NULL);
+}
+
+static void finish(void)
+{
+    struct session *s = &session;
+    if (getpid() != s->pid)
+        return;
+    int state = uncancelled_begin();
+    if (uninterrupted_now())
+        give_up();
+    else
+        finish_uncancelled(s);
+    uncancelled_end(state);
 }
 
 static void *end_by_mismatch(void *user)
@@ -420,9 +450,8 @@ static enum status start(struct session *s, struct error *err)
     return status;
 }
 
-void session_start(void)
+static void start_uninterrupted(struct session *s)
 {
-    struct session *s = &session;
     struct error err = {{0}};
     options_read(&s->options, environ, on_complaint, NULL);
     options_keep(&s->options);
@@ -438,4 +467,12 @@ void session_start(void)
         log_line(LOG_WARN, "nothing is checked: %s", err.text);
         journal_warning(s->journal, "nothing is checked: %s", err.text);
     }
+}
+
+void session_start(void)
+{
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    start_uninterrupted(&session);
+    uninterrupted_end(&kept);
 }

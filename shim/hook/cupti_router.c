@@ -3,6 +3,7 @@
 #include <cupti.h>
 #include <stdio.h>
 #include "base/hot.h"
+#include "base/uninterrupted.h"
 #include "driver/cupti_api.h"
 #include "hook/launch_decode.h"
 #include "verify/gate_table.h"
@@ -11,15 +12,16 @@
 #include "verify/passing.h"
 #include "verify/tally.h"
 
-enum api_class { API_NONE, API_HANDLED, API_COUNTED, API_IGNORED, API_WAIT, API_END };
+enum api_class { API_NONE, API_HANDLED, API_COUNTED, API_IGNORED, API_WAIT, API_END, API_MODULE };
 
 /* What to do with a driver API, by its cbid. */
 struct api_row {
     uint8_t class;
-    uint8_t detail; /* enum launch_shape or enum skip */
+    uint8_t detail; /* enum launch_shape, enum skip or enum module_place */
 };
 
 enum { APIS = 1024, SHAPE_NONE = 0 };
+enum module_place { MODULE_OUT, MODULE_IN };
 
 #define DETAIL_HANDLED(x) SHAPE_##x
 #define DETAIL_COUNTED(x) SKIP_##x
@@ -29,11 +31,13 @@ static const struct api_row apis[APIS] = {
 #define LAUNCH_API(name, cbid, class, detail) [cbid] = {API_##class, DETAIL_##class(detail)},
 #include "hook/launch_apis.def"
 #undef LAUNCH_API
-#define WAIT_API(name, cbid) [cbid] = {API_WAIT, 0},
-#define END_API(name, cbid)  [cbid] = {API_END, 0},
+#define WAIT_API(name, cbid)          [cbid] = {API_WAIT, 0},
+#define END_API(name, cbid)           [cbid] = {API_END, 0},
+#define MODULE_API(name, cbid, where) [cbid] = {API_MODULE, MODULE_##where},
 #include "hook/wait_apis.def"
 #undef WAIT_API
 #undef END_API
+#undef MODULE_API
 };
 
 /* CUPTI's numbers never change; the newest names are unknown to the oldest headers. */
@@ -44,9 +48,12 @@ static const struct api_row apis[APIS] = {
 #if CUPTI_API_VERSION >= 130000
 #define WAIT_API(name, cbid) _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #define END_API(name, cbid)  _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
+#define MODULE_API(name, cbid, where)                                                              \
+    _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #include "hook/wait_apis.def"
 #undef WAIT_API
 #undef END_API
+#undef MODULE_API
 #endif
 
 static const CUpti_CallbackId resource_ids[] = {
@@ -72,6 +79,20 @@ static struct here *find_here(void)
     return own_thread.here = &here;
 }
 
+/* What is between these two is not the program's, and its thread is not cancelled there. */
+static int begin_work(void)
+{
+    int state = uncancelled_begin();
+    own_thread.work = true;
+    return state;
+}
+
+static void end_work(int state)
+{
+    own_thread.work = false;
+    uncancelled_end(state);
+}
+
 /* `known`: the kernel's record, where that was found already. */
 static void on_enter(CUpti_CallbackId cbid, const CUpti_CallbackData *data, enum launch_shape shape,
                      struct known_kernel *known)
@@ -87,7 +108,18 @@ static void on_enter(CUpti_CallbackId cbid, const CUpti_CallbackData *data, enum
     }
 }
 
-static void on_exit_of_launch(const CUpti_CallbackData *data)
+/* Of a launch whose parameters were not read: the driver has refused it. */
+static void on_exit_unread(const CUpti_CallbackData *data, enum launch_shape shape, CUresult result)
+{
+    struct launch launch;
+    launch_decode(data, shape, &launch);
+    if (result != CUDA_SUCCESS)
+        pipeline_refused(router.target.pipeline, &launch, result);
+    else
+        pipeline_count(router.target.pipeline, SKIP_LEGACY);
+}
+
+static void on_exit_of_launch(const CUpti_CallbackData *data, enum launch_shape shape)
 {
     struct here *h = own_thread.here;
     CUresult result = *(const CUresult *)data->functionReturnValue;
@@ -95,8 +127,8 @@ static void on_exit_of_launch(const CUpti_CallbackData *data)
         h->decoded = false;
         pipeline_exit(router.target.pipeline, &h->launch, &h->ticket, result);
         tally_let_pass(!h->ticket.remembers);
-    } else if (result != CUDA_SUCCESS) {
-        pipeline_count(router.target.pipeline, SKIP_LAUNCH_FAILED);
+    } else {
+        on_exit_unread(data, shape, result);
     }
 }
 
@@ -115,6 +147,24 @@ static void on_wait(const CUpti_CallbackData *data)
         pipeline_wait_ends(router.target.pipeline, data->context);
 }
 
+/* A call that loads a module, or may load one that was put off. */
+static void on_module_call(const CUpti_CallbackData *data, enum module_place place)
+{
+    struct uninterrupted kept;
+    const cuModuleLoadData_params *out = data->functionParams;
+    const cuModuleGetFunction_params *in = data->functionParams;
+    bool done = data->callbackSite == CUPTI_API_EXIT &&
+                *(const CUresult *)data->functionReturnValue == CUDA_SUCCESS;
+    uninterrupted_begin(&kept);
+    if (!done)
+        images_call_begins();
+    else if (place == MODULE_IN)
+        images_call_ends(router.target.images, in->hmod);
+    else
+        images_call_ends(router.target.images, *out->module);
+    uninterrupted_end(&kept);
+}
+
 static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 {
     struct api_row row = cbid < APIS ? apis[cbid] : (struct api_row){0};
@@ -123,10 +173,13 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
         if (data->callbackSite == CUPTI_API_ENTER)
             on_enter(cbid, data, (enum launch_shape)row.detail, NULL);
         else
-            on_exit_of_launch(data);
+            on_exit_of_launch(data, (enum launch_shape)row.detail);
         break;
     case API_COUNTED:
         on_counted(data, (enum skip)row.detail);
+        break;
+    case API_MODULE:
+        on_module_call(data, (enum module_place)row.detail);
         break;
     case API_WAIT:
         on_wait(data);
@@ -141,11 +194,28 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
     }
 }
 
-static void on_module(const CUpti_ResourceData *data)
+static void on_module(const CUpti_ResourceData *data, bool loaded)
 {
     const CUpti_ModuleResourceData *module = data->resourceDescriptor;
-    if (module)
-        images_add(router.target.images, module->pCubin, module->cubinSize);
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    if (!loaded)
+        kernels_doubt();
+    if (module && loaded)
+        images_loaded(router.target.images, data->context, module->moduleId, module->pCubin,
+                      module->cubinSize);
+    else if (module)
+        images_unloading(router.target.images, data->context, module->moduleId);
+    uninterrupted_end(&kept);
+}
+
+static void on_context_going(CUcontext context)
+{
+    struct uninterrupted kept;
+    pipeline_context_going(router.target.pipeline, context);
+    uninterrupted_begin(&kept);
+    images_context_going(router.target.images, context);
+    uninterrupted_end(&kept);
 }
 
 /* `data` is NULL for the end of cuInit. */
@@ -158,11 +228,11 @@ static void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData *data)
     if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_CREATED)
         pipeline_context_created(router.target.pipeline, data->context);
     else if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
-        pipeline_context_going(router.target.pipeline, data->context);
+        on_context_going(data->context);
     else if (cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED)
-        on_module(data);
+        on_module(data, true);
     else if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
-        kernels_doubt();
+        on_module(data, false);
 }
 
 /* Everything but what on_callback ends itself. */
@@ -173,12 +243,12 @@ APART static void route(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, cons
     /* A launch whose ENTER was seen is still counted at its EXIT. */
     if (atomic_load_explicit(&router.muted, memory_order_relaxed) && !(here && here->decoded))
         return;
-    own_thread.work = true;
+    int state = begin_work();
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
         on_driver_api(cbid, data);
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(cbid, data);
-    own_thread.work = false;
+    end_work(state);
 }
 
 /* The driver refused a launch that was passed over: so that is what it is counted as. */
@@ -186,10 +256,10 @@ APART static void on_passed_failed(CUpti_CallbackId cbid, const CUpti_CallbackDa
                                    CUresult result)
 {
     struct launch launch;
-    own_thread.work = true;
+    int state = begin_work();
     launch_decode(data, (enum launch_shape)apis[cbid].detail, &launch);
     pipeline_passed_failed(router.target.pipeline, &launch, result);
-    own_thread.work = false;
+    end_work(state);
 }
 
 /* The handle that a launch API is called with, which is all that is needed of most launches; NULL
@@ -217,9 +287,9 @@ APART static void on_known(CUpti_CallbackId cbid, const CUpti_CallbackData *data
                            struct known_kernel *kernel)
 {
     own_thread.passed = 0;
-    own_thread.work = true;
+    int state = begin_work();
     on_enter(cbid, data, (enum launch_shape)apis[cbid].detail, kernel);
-    own_thread.work = false;
+    end_work(state);
 }
 
 /* The launch's numbers, GATE_SHAPE_WORDS of them, and its parameters, which are NULL where the gate
@@ -259,7 +329,8 @@ HOT_INLINE bool is_passed(CUpti_CallbackId cbid, const void *params, struct know
     if (atomic_load_explicit(&kernel->idle, memory_order_relaxed) == draws + 1)
         return true;
     const uint32_t *shape = shape_of(cbid, params, &list);
-    return USUAL(list) && gate_passes(passing.signatures, &kernel->recipe, passes, shape, list);
+    return USUAL(list) && USUAL(launch_can_run(shape)) &&
+           gate_passes(passing.signatures, &kernel->recipe, passes, shape, list);
 }
 
 /* A launch of a registered kernel begins: most of those that no gate takes end here. */
@@ -367,6 +438,11 @@ enum status router_start(const struct router_targets *targets, struct error *err
     if (result)
         return error_set(err, STATUS_DRIVER, "cuptiSubscribe: %s", cupti_error_text(result));
     return enable(subscriber, err);
+}
+
+bool router_launching(void)
+{
+    return own_thread.here && own_thread.here->decoded;
 }
 
 void router_mute(void)

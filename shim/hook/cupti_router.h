@@ -24,6 +24,10 @@ struct router_targets {
  * (the error names the holder) or CUPTI refuses. `targets` must live as long as the process. */
 enum status router_start(const struct router_targets *targets, struct error *err);
 
+/* Whether the calling thread is between ENTER and EXIT of a launch: in a signal handler, then, or
+ * in our callback. */
+bool router_launching(void);
+
 /* From now on every callback returns at once. Any thread; used at exit and in forked children. */
 void router_mute(void);
 

@@ -8,10 +8,13 @@ static const void *explicit_stream(CUstream stream, bool per_thread)
     return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
-static void set_shape(struct launch *out, const unsigned *grid, const unsigned *block)
+/* Whether a device can run such a launch: the driver reads no parameters of any other. `shape`:
+ * grid and block. */
+static bool set_shape(struct launch *out, const unsigned shape[6])
 {
-    memcpy(out->grid, grid, sizeof(out->grid));
-    memcpy(out->block, block, sizeof(out->block));
+    memcpy(out->grid, shape, sizeof(out->grid));
+    memcpy(out->block, shape + 3, sizeof(out->block));
+    return launch_can_run(shape);
 }
 
 /* The `extra` list: pairs of a marker and a value, ended by CU_LAUNCH_PARAM_END. The value of the
@@ -21,7 +24,7 @@ static void read_extra(void **extra, struct launch *out)
     for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
         if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
             out->packed = extra[1];
-        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE)
+        else if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE && extra[1])
             out->packed_bytes = *(size_t *)extra[1];
         else
             break;
@@ -31,12 +34,13 @@ static void read_extra(void **extra, struct launch *out)
 static bool decode_plain(const void *params, bool per_thread, struct launch *out)
 {
     const cuLaunchKernel_params *p = params;
-    const unsigned grid[] = {p->gridDimX, p->gridDimY, p->gridDimZ};
-    const unsigned block[] = {p->blockDimX, p->blockDimY, p->blockDimZ};
+    const unsigned shape[] = {p->gridDimX,  p->gridDimY,  p->gridDimZ,
+                              p->blockDimX, p->blockDimY, p->blockDimZ};
     out->function = p->f;
     out->stream = explicit_stream(p->hStream, per_thread);
     out->shared_bytes = p->sharedMemBytes;
-    set_shape(out, grid, block);
+    if (!set_shape(out, shape))
+        return false;
     out->params = p->kernelParams;
     if (!p->kernelParams)
         read_extra(p->extra, out);
@@ -51,11 +55,12 @@ static bool decode_config(const void *params, bool per_thread, struct launch *ou
     out->stream = CU_STREAM_LEGACY;
     if (!config)
         return false;
-    const unsigned grid[] = {config->gridDimX, config->gridDimY, config->gridDimZ};
-    const unsigned block[] = {config->blockDimX, config->blockDimY, config->blockDimZ};
+    const unsigned shape[] = {config->gridDimX,  config->gridDimY,  config->gridDimZ,
+                              config->blockDimX, config->blockDimY, config->blockDimZ};
     out->stream = explicit_stream(config->hStream, per_thread);
     out->shared_bytes = config->sharedMemBytes;
-    set_shape(out, grid, block);
+    if (!set_shape(out, shape))
+        return false;
     out->params = p->kernelParams;
     if (!p->kernelParams)
         read_extra(p->extra, out);
@@ -65,12 +70,13 @@ static bool decode_config(const void *params, bool per_thread, struct launch *ou
 static bool decode_cooperative(const void *params, bool per_thread, struct launch *out)
 {
     const cuLaunchCooperativeKernel_params *p = params;
-    const unsigned grid[] = {p->gridDimX, p->gridDimY, p->gridDimZ};
-    const unsigned block[] = {p->blockDimX, p->blockDimY, p->blockDimZ};
+    const unsigned shape[] = {p->gridDimX,  p->gridDimY,  p->gridDimZ,
+                              p->blockDimX, p->blockDimY, p->blockDimZ};
     out->function = p->f;
     out->stream = explicit_stream(p->hStream, per_thread);
     out->shared_bytes = p->sharedMemBytes;
-    set_shape(out, grid, block);
+    if (!set_shape(out, shape))
+        return false;
     out->params = p->kernelParams;
     return p->f != NULL;
 }

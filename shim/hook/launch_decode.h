@@ -19,8 +19,9 @@ enum launch_shape {
     SHAPE_COOPERATIVE_PTSZ,
 };
 
-/* False when the parameters make no launch (a null config or function): the driver will refuse it,
- * and *out names what there is. *out borrows from `data` and lives as long as the callback. */
+/* False when they make no launch (a null config or function, a grid or block that no device runs):
+ * the driver refuses it before it reads the kernel's parameters, which are not read here either,
+ * and *out holds the rest. *out borrows from `data` and lives as long as the callback. */
 bool launch_decode(const CUpti_CallbackData *data, enum launch_shape shape, struct launch *out);
 
 #endif

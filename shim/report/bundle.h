@@ -24,7 +24,7 @@
  * small problem of their own. NAME is the
  * signature's. A tensor that is too large stands in parts, as `after.y[100:140]`: rows 100 to 139
  * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element. module.cubin
- * the image that holds the kernel, if it could be had.
+ * the image of the launch's module; "missing" says why there is none.
  *
  * A folder under its final name is complete: it is written as .bundle-XXXXXX and renamed.
  * Bump BUNDLE_VERSION whenever a field changes its meaning or goes, or a reader of the last version

@@ -71,6 +71,8 @@ struct check {
         int64_t rows;    /* of one matrix of a batch; 0: there is one alone */
     } projection;
     struct gate_turn *turn; /* given back where there is no room for the snapshot */
+    const void *module;     /* the kernel's CUmodule, or NULL: not known */
+    uint64_t moment;        /* images_moment() behind the launch */
     uint32_t grid[3], block[3], shared_bytes;
     struct binding binding;
     struct placement placement[SPEC_MAX_ARRAYS];

@@ -397,8 +397,7 @@ enum status collector_start(struct collector **out, const struct collector_setti
     if (!collector)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the collector");
     collector->settings = *settings;
-    collector->ending = (struct ending){
-        .sink = settings->sink, .image = settings->image, .image_user = settings->image_user};
+    collector->ending = (struct ending){.sink = settings->sink, .images = settings->images};
     sem_init(&collector->wake, 0, 0);
     int result = thread_start(&collector->thread, 0, run, collector);
     if (result) {

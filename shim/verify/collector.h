@@ -17,8 +17,7 @@ struct collector_settings {
     struct sides *sides;
     struct side_settings side;
     const struct sink *sink;
-    collector_image_fn image;
-    void *image_user;
+    struct images *images; /* for bundles; NULL: none */
     /* By index in ref_builtins: references to load when a context is set up, so that none is loaded
      * later, in the middle of the program's work. */
     const bool *preload;

@@ -97,11 +97,16 @@ static void judge(struct ending *ending, struct side *side, struct lane *lane)
         .params = check->params,
         .params_bytes = check->params_bytes,
     };
-    if (report.verdict == VERDICT_MISMATCH)
-        source.image = ending->image(ending->image_user, check->kernel->symbol, &source.image_bytes,
-                                     &source.no_image);
+    const struct image *image = NULL;
+    if (report.verdict == VERDICT_MISMATCH) {
+        struct image_query query = {check->kernel->symbol, side->context, check->module,
+                                    check->moment};
+        image = images_hold(ending->images, &query, &source.no_image);
+        source.image = image_data(image, &source.image_bytes);
+    }
     const struct sink *sink = ending->sink;
     sink->judged(sink->user, &report, &source);
+    images_release(ending->images, image);
 }
 
 /* Why what the reference has found is no verdict; SKIP_NONE: it is one. */

@@ -5,19 +5,15 @@
 #ifndef VERIFY_ENDING_H
 #define VERIFY_ENDING_H
 
+#include "verify/images.h"
 #include "verify/repeats.h"
 #include "verify/side.h"
 #include "verify/sink.h"
 
-/* Where the module image of a kernel is found, for bundles: NULL and a reason when it is not. */
-typedef const void *(*collector_image_fn)(void *user, const char *symbol, size_t *bytes,
-                                          const char **reason);
-
 /* Whom it tells, and what it remembers. */
 struct ending {
     const struct sink *sink;
-    collector_image_fn image;
-    void *image_user;
+    struct images *images;   /* for bundles; NULL: none */
     struct repeats *repeats; /* made when a kernel first needs it; NULL before */
 };
 

@@ -10,6 +10,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "base/hot.h"
+#include "base/uninterrupted.h"
 #include "driver/cuda_api.h"
 #include "verify/gate.h"
 #include "verify/kernel_table.h"
@@ -50,7 +51,6 @@ void kernels_destroy(struct kernels *kernels)
         while (kernels->bucket[i]) {
             struct known_kernel *gone = kernels->bucket[i];
             kernels->bucket[i] = gone->next;
-            free((char *)gone->symbol);
             free(gone);
         }
     }
@@ -104,19 +104,48 @@ static bool same_layout(const struct param_layout *a, const struct param_layout 
     return a->count == b->count && !memcmp(a->param, b->param, listed(a) * sizeof(a->param[0]));
 }
 
+/* A record of which so many bytes are there, with its symbol behind them, in the table; all zero
+ * else. Lock held. */
+static struct known_kernel *new_record(struct kernels *kernels, const char *symbol, uint64_t hash,
+                                       size_t bytes)
+{
+    size_t line = _Alignof(struct known_kernel), length = strlen(symbol) + 1;
+    size_t whole = (bytes + length + line - 1) / line * line;
+    char *memory = aligned_alloc(line, whole);
+    if (!memory)
+        return NULL;
+    memset(memory, 0, whole);
+    struct known_kernel *kernel = (void *)memory;
+    kernel->symbol = memcpy(memory + bytes, symbol, length);
+    kernel->key = hash;
+    kernel->next = kernels->bucket[hash % BUCKETS];
+    kernels->bucket[hash % BUCKETS] = kernel;
+    return kernel;
+}
+
+/* Whether no registry entry names it, in no role. */
+static bool is_passed(const struct known_kernel *kernel)
+{
+    return !kernel->spec && kernel->skip == SKIP_UNREGISTERED && !kernel->after;
+}
+
+static struct known_kernel *add_passed(struct kernels *kernels, const char *symbol, uint64_t hash)
+{
+    struct known_kernel *kernel =
+        new_record(kernels, symbol, hash, offsetof(struct known_kernel, layout));
+    if (kernel)
+        kernel->skip = SKIP_UNREGISTERED;
+    return kernel;
+}
+
 /* Resolves a symbol and layout that were not seen together before. Lock held. */
 static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
                                        const struct param_layout *layout, bool layout_known)
 {
-    struct known_kernel *kernel = aligned_alloc(_Alignof(struct known_kernel), sizeof(*kernel));
+    struct known_kernel *kernel = new_record(kernels, symbol, hash, sizeof(*kernel));
     struct error err = {{0}};
-    if (kernel)
-        memset(kernel, 0, sizeof(*kernel));
-    if (!kernel || !(kernel->symbol = strdup(symbol))) {
-        free(kernel);
+    if (!kernel)
         return NULL;
-    }
-    kernel->key = hash;
     kernel->after = registry_after(kernels->registry, symbol);
     kernel->layout = *layout;
     if (layout_known) {
@@ -133,11 +162,20 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
         budget_open(&kernel->budget, kernel->spec->budget);
         budget_open(&kernel->looks, kernel->spec->budget * BUDGET_LOOKS);
     }
-    kernel->next = kernels->bucket[hash % BUCKETS];
-    kernels->bucket[hash % BUCKETS] = kernel;
-    if (kernel->spec || err.text[0])
+    if (kernel->skip != SKIP_UNREGISTERED || kernel->spec || err.text[0])
         kernels->seen(kernels->user, kernel, kernel->spec ? NULL : err.text);
     return kernel;
+}
+
+/* The record of the symbol and layout; layout NULL: of one that no entry names. Lock held. */
+static struct known_kernel *find_record(const struct kernels *kernels, const char *symbol,
+                                        uint64_t hash, const struct param_layout *layout)
+{
+    struct known_kernel *k = kernels->bucket[hash % BUCKETS];
+    while (k && (k->key != hash || strcmp(k->symbol, symbol) != 0 || is_passed(k) != !layout ||
+                 (layout && !same_layout(&k->layout, layout))))
+        k = k->next;
+    return k;
 }
 
 /* Lock held. An unregistered kernel needs no layout: most kernels cost no driver call at all. */
@@ -146,14 +184,14 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
     const char *symbol = launch->symbol ? launch->symbol : "";
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
     struct param_layout layout = {0};
-    bool known = true;
-    if (registry_names(kernels->registry, symbol) || registry_after(kernels->registry, symbol))
-        known = read_layout(launch->function, &layout);
-    for (struct known_kernel *k = kernels->bucket[hash % BUCKETS]; k; k = k->next) {
-        if (k->key == hash && same_layout(&k->layout, &layout) && !strcmp(k->symbol, symbol))
-            return k;
-    }
-    return add_kernel(kernels, symbol, hash, &layout, known);
+    struct known_kernel *found = find_record(kernels, symbol, hash, NULL);
+    if (found)
+        return found;
+    if (!registry_names(kernels->registry, symbol) && !registry_after(kernels->registry, symbol))
+        return add_passed(kernels, symbol, hash);
+    bool known = read_layout(launch->function, &layout);
+    found = find_record(kernels, symbol, hash, &layout);
+    return found ? found : add_kernel(kernels, symbol, hash, &layout, known);
 }
 
 static struct kernel_entry *entry_for(struct kernels *kernels, const void *function)
@@ -171,14 +209,15 @@ static struct kernel_entry *entry_for(struct kernels *kernels, const void *funct
 /* Its record, as an entry of the table says it. */
 static uintptr_t marked(const struct known_kernel *kernel)
 {
-    bool passed = !kernel->spec && kernel->skip == SKIP_UNREGISTERED && !kernel->after;
-    return (uintptr_t)kernel | (passed ? KERNEL_PASSED : 0);
+    return (uintptr_t)kernel | (is_passed(kernel) ? KERNEL_PASSED : 0);
 }
 
 static const char no_symbol[] = "being written"; /* equal to no launch's, not even a NULL one */
 
 static struct known_kernel *find_slowly(struct kernels *kernels, const struct launch *launch)
 {
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
     pthread_mutex_lock(&kernels->lock);
     uint64_t generation = atomic_load_explicit(&passing.handles, memory_order_acquire);
     struct known_kernel *kernel = resolve(kernels, launch);
@@ -192,6 +231,7 @@ static struct known_kernel *find_slowly(struct kernels *kernels, const struct la
         atomic_store_explicit(&entry->function, launch->function, memory_order_release);
     }
     pthread_mutex_unlock(&kernels->lock);
+    uninterrupted_end(&kept);
     return kernel;
 }
 
@@ -209,6 +249,15 @@ HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct laun
             break;
     }
     return find_slowly(kernels, launch);
+}
+
+const void *kernels_module(const void *function)
+{
+    CUmodule module = NULL;
+    if (!cuda.cuFuncGetModule ||
+        cuda.cuFuncGetModule(&module, (CUfunction)(uintptr_t)function) != CUDA_SUCCESS)
+        return NULL;
+    return module;
 }
 
 const struct kernel_table *kernels_table(const struct kernels *kernels)

@@ -22,7 +22,11 @@ struct kernels;
 struct kernel_table;
 struct tally;
 
-/* One kernel by (symbol, parameter layout); never freed before kernels_destroy. */
+/*
+ * One kernel by (symbol, parameter layout); never freed before kernels_destroy. Of one that no
+ * entry names, in no role, only what stands before `layout` is there: programs have thousands of
+ * them.
+ */
 struct known_kernel {
     /* What a launch that is passed over looks at, on one line, unless it has very many parameters.
      * The tallies: where such launches are counted, if the random gate alone asks for launches of
@@ -41,12 +45,12 @@ struct known_kernel {
     _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
     uint32_t
         learnt; /* launches that gave their turn back for what listed.h learnt; the collector's */
+    struct known_kernel *next;
     struct param_layout layout;
     struct budget looks;   /* the outlier gate's share of `budget` */
     _Atomic(int64_t) look; /* what looks have cost the GPU of late, ns */
     struct budget budget;  /* its own, where its entry has one */
     struct costs costs;    /* what its checks have cost the GPU of late */
-    struct known_kernel *next;
 };
 
 /* Told once for each kernel that the registry names, fit or not. `sentence` for misfits. */
@@ -59,6 +63,10 @@ void kernels_destroy(struct kernels *kernels);
 /* Any thread. Known handle: one probe, no lock. First sight: takes a lock, asks the driver for the
  * parameter list (queries only), may allocate. Never NULL except without memory. */
 struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);
+
+/* The CUmodule of a CUfunction that is about to be launched; NULL: the driver does not know it as
+ * one. A query of the driver. */
+const void *kernels_module(const void *function);
 
 /* For kernel_table_find(); lives as long as `kernels`. */
 const struct kernel_table *kernels_table(const struct kernels *kernels);

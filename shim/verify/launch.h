@@ -26,6 +26,17 @@ struct launch {
     const struct earlier_launch *earlier; /* earlier.h; filled in where its plan asks for it */
 };
 
+/* Whether a device can run a launch of this grid and block, three numbers each, which lie side by
+ * side. The driver refuses any other before it reads the parameters: they may be garbage. */
+static inline bool launch_can_run(const uint32_t shape[6])
+{
+    const uint32_t *grid = shape, *block = shape + 3;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    bool blocks = grid[0] - 1 < INT32_MAX && grid[1] - 1 < UINT16_MAX && grid[2] - 1 < UINT16_MAX;
+    return blocks && block[0] - 1 < 1024 && block[1] - 1 < 1024 && block[2] - 1 < 64 &&
+           threads <= 1024;
+}
+
 /* Copies parameter bytes [offset, offset + size) of parameter `index`, which starts at byte `start`
  * of the packed buffer. False when the launch does not carry them. */
 static inline bool launch_read(const struct launch *launch, unsigned index, size_t start,

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/uninterrupted.h"
 #include "verify/extent.h"
 #include "verify/outlier_launch.h"
 #include "verify/passing.h"
@@ -161,6 +162,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->heard = check->started = false;
     check->reference = NULL;
     check->projection.made = false;
+    check->module = kernels_module(launch->function);
     if (check->gate == GATE_OUTLIER) {
         check->look.index = ticket->index;
         check->look.epoch = ticket->outlier.epoch;
@@ -446,6 +448,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
     if (!enqueue_after(ticket, launch, &why)) {
         paying_thread(ticket, clock_ns() - began);
+        ticket->check->moment = images_moment(pipeline->images);
         side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
         collector_wake(pipeline->collector);
         return;
@@ -498,6 +501,16 @@ void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *laun
                spec ? SKIP_NOT_SAMPLED : SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
 }
 
+void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result)
+{
+    const struct known_kernel *kernel =
+        launch->function ? kernels_find(pipeline->kernels, launch) : NULL;
+    const struct sink *sink = pipeline->sink;
+    sink->launch_failed(sink->user, launch, cuda_error_name(result));
+    sink->seen(sink->user);
+    sink->skipped(sink->user, kernel ? kernel->spec : NULL, SKIP_LAUNCH_FAILED);
+}
+
 void pipeline_count(struct pipeline *pipeline, enum skip skip)
 {
     pipeline->sink->seen(pipeline->sink->user);
@@ -521,7 +534,11 @@ void pipeline_wait_ends(struct pipeline *pipeline, CUcontext context)
 
 void pipeline_context_created(struct pipeline *pipeline, CUcontext context)
 {
-    if (sides_open(pipeline->sides, context))
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    struct side *side = sides_open(pipeline->sides, context);
+    uninterrupted_end(&kept);
+    if (side)
         collector_wake(pipeline->collector);
     else
         log_once(LOG_WARN, "too many contexts: launches in the later ones are not checked");
@@ -533,5 +550,8 @@ void pipeline_context_going(struct pipeline *pipeline, CUcontext context)
     if (!side)
         return;
     collector_let_go(pipeline->collector, side, pipeline->ready_wait_ms);
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
     sides_close(pipeline->sides, side);
+    uninterrupted_end(&kept);
 }

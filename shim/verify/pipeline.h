@@ -12,6 +12,7 @@
 #include "verify/collector.h"
 #include "verify/earlier.h"
 #include "verify/gate.h"
+#include "verify/images.h"
 #include "verify/kernels.h"
 #include "verify/project.h"
 #include "verify/side.h"
@@ -24,6 +25,7 @@ struct pipeline {
     struct outliers *outliers;
     struct sides *sides;
     struct collector *collector;
+    struct images *images; /* NULL: no bundle has one */
     const struct sink *sink;
     uint64_t seed;     /* of the subsets that references draw */
     uint64_t subset;   /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
@@ -68,6 +70,9 @@ void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struc
  * the driver then refused. Same thread. */
 void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch,
                             CUresult result);
+
+/* A launch whose parameters nobody read, and that the driver refused. Same thread. */
+void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result);
 
 /* A launch of another kind (graph, legacy API): seen and counted, nothing else. */
 void pipeline_count(struct pipeline *pipeline, enum skip skip);

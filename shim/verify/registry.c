@@ -1,10 +1,10 @@
 /*
  * registry.c - kernels meet entries.
  *
- * A symbol is demangled and matched against all patterns once, whether it is registered or not; the
- * result stays in a table by name. A resolved kernel is kept by (symbol, parameter list), failures
- * included: modules are reloaded, and their kernels come back with new handles. One lock guards
- * table, arena and specs; what has been handed out is immutable.
+ * A symbol that the patterns' filter lets pass is demangled and matched against all of them once;
+ * the result stays in a table by name. A resolved kernel is kept by (symbol, parameter list),
+ * failures included: modules are reloaded, and their kernels come back with new handles. One lock
+ * guards table, arena and specs; what has been handed out is immutable.
  */
 #include "verify/registry.h"
 
@@ -13,6 +13,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "verify/param_types.h"
 #include "verify/registry_entry.h"
 
 enum { FIRST_SYMBOLS = 256, LABEL = 100 };
@@ -222,8 +223,15 @@ static struct known_symbol *know_symbol(struct registry *registry, const char *s
     return known;
 }
 
+bool registry_may_name(const struct registry *registry, const char *symbol)
+{
+    return name_filter_may(&registry->content.filter, symbol);
+}
+
 bool registry_names(struct registry *registry, const char *symbol)
 {
+    if (!registry_may_name(registry, symbol))
+        return false;
     pthread_mutex_lock(&registry->lock);
     const struct known_symbol *known = know_symbol(registry, symbol);
     bool named = known && known->matches;
@@ -233,7 +241,7 @@ bool registry_names(struct registry *registry, const char *symbol)
 
 uint64_t registry_after(struct registry *registry, const char *symbol)
 {
-    if (!registry->content.afters)
+    if (!registry->content.afters || !registry_may_name(registry, symbol))
         return 0;
     pthread_mutex_lock(&registry->lock);
     const struct known_symbol *known = know_symbol(registry, symbol);
@@ -331,6 +339,10 @@ static enum status resolve(struct registry *registry, const struct known_symbol 
         }
         enum status status = plan_make(&plan, &registry->arena, &match->entry->source,
                                        &match->captures, &resolution->layout, &err);
+        if (!status && param_types_fit(plan->signature, known->names.demangled, &err)) {
+            error_prefix(&err, "%s", match->entry->where);
+            status = STATUS_INVALID;
+        }
         if (status == STATUS_NO_MEMORY)
             return status;
         if (!status) {
@@ -374,6 +386,10 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
                                            struct error *err)
 {
     const struct resolution *found = NULL;
+    if (!registry_may_name(registry, symbol)) {
+        *skip = SKIP_UNREGISTERED;
+        return NULL;
+    }
     pthread_mutex_lock(&registry->lock);
     struct known_symbol *known = know_symbol(registry, symbol);
     if (known && known->matches)

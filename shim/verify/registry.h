@@ -49,6 +49,10 @@ const struct user_references *registry_user_references(const struct registry *re
  * `fallback`. */
 unsigned registry_detectors(const struct registry *registry, int fallback);
 
+/* False: no entry names this mangled symbol, in any role. Takes no lock and allocates nothing; made
+ * for all symbols of a module. */
+bool registry_may_name(const struct registry *registry, const char *symbol);
+
 /* Whether any entry's pattern names this mangled symbol, whatever its layout. Any thread; may
  * allocate (demangling) on the first sight of a symbol. */
 bool registry_names(struct registry *registry, const char *symbol);

@@ -3,6 +3,7 @@
 #define VERIFY_REGISTRY_ENTRY_H
 
 #include <stdio.h>
+#include "verify/name_filter.h"
 #include "verify/outlier_choice.h"
 #include "verify/pattern.h"
 #include "verify/plan.h"
@@ -36,6 +37,7 @@ struct registry_content {
     size_t docs;
     struct registry_entry **entry;
     size_t entries, room;
+    struct name_filter filter; /* of all their patterns */
     int afters;
     struct tolerance_table tolerances;
     struct user_references users;

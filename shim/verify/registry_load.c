@@ -259,6 +259,10 @@ static enum status keep_entry(struct registry_content *content, struct registry_
         content->entry = grown;
         content->room = room;
     }
+    if (!name_filter_add(&content->filter, pattern_text(entry->pattern)) ||
+        (entry->after_pattern &&
+         !name_filter_add(&content->filter, pattern_text(entry->after_pattern))))
+        return STATUS_NO_MEMORY;
     content->entry[content->entries++] = entry;
     return STATUS_OK;
 }
@@ -443,6 +447,7 @@ void registry_content_release(struct registry_content *content)
         pattern_destroy(content->entry[i]->after_pattern);
     }
     free(content->entry);
+    name_filter_release(&content->filter);
     for (size_t i = 0; i < content->docs; i++)
         yaml_doc_destroy(content->doc[i]);
     arena_release(&content->arena);

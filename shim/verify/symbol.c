@@ -1,13 +1,20 @@
 #include "verify/symbol.h"
 
 #include <ctype.h>
-#include <stdlib.h>
+#include <setjmp.h>
 #include <string.h>
+#include "base/textbuf.h"
 
-/* From the C++ runtime's support library, linked in statically: <cxxabi.h> is C++ only. */
-extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+/*
+ * The demangler of the C++ runtime's support library, which is linked in statically: the form that
+ * gives its text to a callback, piece by piece, and allocates nothing, so that it can be left when
+ * there is too much. 0: done; it takes 1024
+ * characters at most.
+ */
+extern int __gcclibcxx_demangle_callback(
+    const char *mangled, void (*callback)(const char *text, size_t length, void *user), void *user);
 
-enum { LONGEST = 32 << 10 }; /* longer names stay mangled: substitutions can blow them up */
+enum { SUBSTITUTIONS = 16 };
 
 static bool in_word(char c)
 {
@@ -82,7 +89,13 @@ static const char *name_start(const char *text, const char *end)
     return start;
 }
 
-static const char *make_plain(struct arena *arena, const char *demangled)
+const char *symbol_parameters(const char *demangled)
+{
+    const char *list = parameter_list(demangled);
+    return list ? list + 1 : NULL;
+}
+
+const char *symbol_plain(struct arena *arena, const char *demangled)
 {
     const char *end = parameter_list(demangled);
     if (!end || end == demangled)
@@ -91,22 +104,74 @@ static const char *make_plain(struct arena *arena, const char *demangled)
     return start < end ? arena_text(arena, start, (size_t)(end - start)) : demangled;
 }
 
+/* The text so far, and where to go on when it is too long. */
+struct demangled {
+    struct textbuf text;
+    jmp_buf enough;
+};
+
+static void take_text(const char *bytes, size_t count, void *user)
+{
+    struct demangled *demangled = user;
+    if (count > SYMBOL_TEXT - demangled->text.length)
+        longjmp(demangled->enough, 1);
+    textbuf_add(&demangled->text, bytes, count);
+}
+
+/* Whether an expansion of a parameter pack in the name has a pattern of more than a parameter. */
+static bool expands_patterns(const char *mangled)
+{
+    bool expressions = strpbrk(mangled, "X") || strstr(mangled, "DT") || strstr(mangled, "Dt") ||
+                       strstr(mangled, "DO");
+    for (const char *at = mangled; *at; at++) {
+        bool type = at[0] == 'D' && at[1] == 'p';
+        bool value = expressions && at[0] == 's' && (at[1] == 'p' || at[1] == 'Z');
+        if (!type && !value)
+            continue;
+        const char *pattern = at + 2 + strspn(at + 2, type ? "OPRKV" : "");
+        if (*pattern != 'T')
+            return true;
+    }
+    return false;
+}
+
+/* For each such pattern the demangler walks through all that substitutions in it stand for, and
+ * each of them may double that. Of 82,000 names of a compiler's libraries this is true of none. */
+static bool takes_long(const char *mangled)
+{
+    size_t substitutions = 0;
+    if (!expands_patterns(mangled))
+        return false;
+    for (const char *at = mangled; *at; at++)
+        substitutions += *at == 'S' && (at[1] == '_' || isdigit((unsigned char)at[1]) ||
+                                        isupper((unsigned char)at[1]));
+    return substitutions > SUBSTITUTIONS;
+}
+
+/* False: no mangled name, or one that is too much. */
+static bool demangle(struct demangled *out, const char *mangled)
+{
+    /* Without the prefix the demangler would read "f" as the type float. */
+    if (strncmp(mangled, "_Z", 2) != 0 || takes_long(mangled))
+        return false;
+    if (setjmp(out->enough))
+        return false;
+    return __gcclibcxx_demangle_callback(mangled, take_text, out) == 0 && out->text.data;
+}
+
 bool symbol_describe(struct symbol_names *out, struct arena *arena, const char *mangled)
 {
-    size_t length = strlen(mangled);
-    out->mangled = arena_text(arena, mangled, length);
+    struct demangled demangled;
+    out->mangled = arena_text(arena, mangled, strlen(mangled));
     out->demangled = out->plain = out->mangled;
     if (!out->mangled)
         return false;
-    /* Without the prefix the demangler would read "f" as the type float. */
-    if (strncmp(mangled, "_Z", 2) != 0 || length > LONGEST)
-        return true;
-    int status = -1;
-    char *text = __cxa_demangle(mangled, NULL, NULL, &status);
-    if (text && status == 0) {
-        out->demangled = symbol_normalise(arena, text);
-        out->plain = out->demangled ? make_plain(arena, out->demangled) : NULL;
+    textbuf_init(&demangled.text);
+    if (demangle(&demangled, mangled) && !demangled.text.failed) {
+        out->demangled = symbol_normalise(arena, demangled.text.data);
+        out->plain = out->demangled ? symbol_plain(arena, out->demangled) : NULL;
     }
-    free(text);
-    return out->demangled && out->plain;
+    bool done = out->demangled && out->plain && !demangled.text.failed;
+    textbuf_release(&demangled.text);
+    return done;
 }

@@ -116,6 +116,8 @@ PROGRAMS = [
          ["{build}/ref_parity", "{gen}/refs.fatbin", "{gen}/refs_wide.fatbin"], alone=True, once=True),
     Case("ref_approx", "the GPU's approximate exp and reciprocal are as good as the references count on",
          ["{build}/ref_approx"], once=True),
+    Case("module_images", "of modules with one symbol each bundle has its launch's, or says that it has none",
+         ["{python}", "{here}/module_images.py", "{build}/module_images", "{lib}"], once=True),
 ]
 
 FORKS = [

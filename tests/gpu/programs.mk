@@ -14,7 +14,7 @@ include $(HERE)../../tools/dev/toolkit.mk
 C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
 
 CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 touched two_gpus
-PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin other_injection.so ref_approx ref_parity)
+PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin module_images other_injection.so ref_approx ref_parity)
 
 .PHONY: programs
 programs: $(PROGRAMS)
@@ -37,6 +37,10 @@ $(OUT)/driver_api_ptds.o: $(HERE)driver_api_ptds.c $(HERE)driver_api_ptds.h
 
 $(OUT)/driver_api: $(OUT)/driver_api.o $(OUT)/driver_api_ptds.o
 	$(CC) -o $@ $^ $(LINK_CUDA)
+
+$(OUT)/module_images: $(HERE)module_images.c
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -o $@ $< $(LINK_CUDA)
 
 $(OUT)/other_injection.so: $(HERE)other_injection.c
 	@mkdir -p $(OUT)

@@ -16,6 +16,8 @@ $(SCENARIO)/%.o: INCLUDES = -Itests/scenario
 $(SCENARIO)/%.o: C_FLAGS += -Wno-deprecated-declarations
 
 $(SCENARIO)/subscriber/program: SCENARIO_LIBS = $(LIBCUPTI)
+# Its write takes the place of libc's for the libraries, too.
+$(SCENARIO)/interrupted/program: SCENARIO_LIBS = -rdynamic
 $(SCENARIO_BIN): %: %.o $(SCENARIO_COMMON_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LINK_CUDA) $(SCENARIO_LIBS) -lpthread

@@ -85,14 +85,6 @@ static void on_kernel(void *user, const struct known_kernel *kernel, const char 
     counters_add_kernel(((struct world *)user)->counters, kernel->spec);
 }
 
-static const void *no_image(void *user, const char *symbol, size_t *bytes, const char **reason)
-{
-    (void)user, (void)symbol;
-    *bytes = 0;
-    *reason = "a test";
-    return NULL;
-}
-
 static void on_steered(void *user, const char *what)
 {
     struct world *w = user;
@@ -160,11 +152,8 @@ void control_world_open(const struct gate_settings *gate)
     p->sides = sides_create();
     p->sink = &world.sink;
     p->ready_wait_ms = 5000;
-    struct collector_settings settings = {.sides = p->sides,
-                                          .side = {1 << 20, 64, 0},
-                                          .sink = &world.sink,
-                                          .image = no_image,
-                                          .preload = world.preload};
+    struct collector_settings settings = {
+        .sides = p->sides, .side = {1 << 20, 64, 0}, .sink = &world.sink, .preload = world.preload};
     must(!collector_start(&p->collector, &settings, NULL), "no collector");
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
     world.targets = (struct control_targets){p, world.counters, on_steered, &world};

@@ -121,16 +121,6 @@ static CUresult fake_attributes(unsigned count, CUpointer_attribute *wanted, voi
     return CUDA_SUCCESS;
 }
 
-/* For collector_settings.image. */
-static inline const void *fake_no_image(void *user, const char *symbol, size_t *bytes,
-                                        const char **reason)
-{
-    (void)user, (void)symbol;
-    *bytes = 0;
-    *reason = "a test";
-    return NULL;
-}
-
 static uint64_t fake_seal_word(const struct snapshot_header *header, uint64_t value)
 {
     return header->sequence << SEAL_BITS | value % (1ull << SEAL_BITS);

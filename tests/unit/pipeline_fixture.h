@@ -43,6 +43,7 @@ struct pipeline_fixture {
     struct pipeline pipeline;
     struct sink sink;
     struct registry *loaded;
+    struct images *images;
     bool *preload;
     atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT]; /* launches */
 };
@@ -145,13 +146,14 @@ static inline void pipeline_fixture_open(struct pipeline_fixture *fixture)
     p->outliers = outliers_create(fixture->detector);
     p->kernels = kernels_create(fixture->loaded, pipeline_fixture_kernel, NULL);
     p->sides = sides_create();
+    p->images = fixture->images = images_create(fixture->loaded);
     p->sink = &fixture->sink;
     p->subset = fixture->subset;
     p->ready_wait_ms = 5000;
     struct collector_settings settings = {.sides = p->sides,
                                           .side = fixture->side,
                                           .sink = &fixture->sink,
-                                          .image = fake_no_image,
+                                          .images = fixture->images,
                                           .preload = fixture->preload};
     assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
@@ -201,6 +203,7 @@ static inline void pipeline_fixture_end(struct pipeline_fixture *fixture)
     kernels_destroy(p->kernels);
     gate_destroy(p->gate);
     outliers_destroy(p->outliers);
+    images_destroy(fixture->images);
     registry_destroy(fixture->loaded);
     free(fixture->preload);
     free(fixture);

@@ -5,15 +5,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "tests/unit/small_elf.h"
 #include "verify/images.h"
 
 static const char registry_text[] = "version: 1\n"
                                     "kernels:\n"
                                     "  - kernel: wanted\n"
+                                    "    signature: const f32 x[n], f32 y[n], i32 n\n"
+                                    "    reference: relu\n"
+                                    "  - kernel: other_*\n"
                                     "    signature: const f32 x[n], f32 y[n], i32 n\n"
                                     "    reference: relu\n";
 
@@ -37,45 +40,159 @@ static struct registry *load(void)
     return registry;
 }
 
-/* The least ELF that has a code section for `kernel`. */
-struct small_elf {
-    Elf64_Ehdr header;
-    Elf64_Shdr section[2];
-    char names[64];
-};
+static const void *const here = "context", *const there = "another context";
 
-static struct small_elf make_elf(const char *kernel)
+static void load_as(struct images *images, const char *kernel, uint32_t id, char mark)
 {
-    struct small_elf elf = {0};
-    memcpy(elf.header.e_ident, ELFMAG, SELFMAG);
-    elf.header.e_ident[EI_CLASS] = ELFCLASS64;
-    elf.header.e_shentsize = sizeof(Elf64_Shdr);
-    elf.header.e_shoff = offsetof(struct small_elf, section);
-    elf.header.e_shnum = 2;
-    elf.header.e_shstrndx = 1;
-    strcpy(elf.names + 1, ".text.");
-    strcat(elf.names + 1, kernel);
-    elf.section[0].sh_name = 1;
-    elf.section[1].sh_offset = offsetof(struct small_elf, names);
-    elf.section[1].sh_size = sizeof(elf.names);
-    return elf;
+    struct small_elf elf = small_elf(kernel);
+    elf.mark = mark;
+    images_loaded(images, here, id, &elf, sizeof(elf));
+}
+
+/* By a call that returns its CUmodule. */
+static void load_module(struct images *images, const char *kernel, uint32_t id, const void *module)
+{
+    images_call_begins();
+    load_as(images, kernel, id, (char)('a' + id));
+    images_call_ends(images, module);
+}
+
+/* The mark of the image of a launch now of `symbol`; 0: there is none. */
+static char find(struct images *images, const char *symbol, const void *module, uint64_t moment)
+{
+    struct image_query query = {symbol, here, module, moment};
+    const char *reason = NULL;
+    size_t bytes = 1;
+    const struct image *image = images_hold(images, &query, &reason);
+    const struct small_elf *elf = image_data(image, &bytes);
+    assert_int_equal(bytes, image ? sizeof(*elf) : 0);
+    char mark = elf ? elf->mark : 0;
+    assert_true((reason == NULL) == (image != NULL));
+    images_release(images, image);
+    return mark;
+}
+
+static const char *reason_of(struct images *images, const char *symbol, const void *context)
+{
+    struct image_query query = {symbol, context, NULL, images_moment(images)};
+    const char *reason = NULL;
+    assert_null(images_hold(images, &query, &reason));
+    return reason;
 }
 
 static void only_registered_kernels_are_kept(void **state)
 {
     struct registry *registry = load();
     struct images *images = images_create(registry);
-    struct small_elf wanted = make_elf("wanted"), other = make_elf("other");
-    const char *reason = NULL;
-    size_t bytes = 0;
     (void)state;
-    images_add(images, &wanted, sizeof(wanted));
-    images_add(images, &other, sizeof(other));
-    const void *found = images_find(images, "wanted", &bytes, &reason);
-    assert_int_equal(bytes, sizeof(wanted));
-    assert_memory_equal(found, &wanted, sizeof(wanted));
-    assert_null(images_find(images, "other", &bytes, &reason));
-    assert_non_null(reason);
+    load_as(images, "wanted", 1, 'w');
+    load_as(images, "other", 2, 'o');
+    assert_int_equal(images_kept(images), sizeof(struct small_elf));
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'w');
+    assert_non_null(reason_of(images, "other", here));
+    assert_non_null(reason_of(images, "wanted", there));
+    assert_non_null(reason_of(NULL, "wanted", here));
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+/* As the specialisations of a Triton kernel: one symbol, a module each. */
+static void of_two_modules_with_one_symbol_each_launch_has_its_own(void **state)
+{
+    static const char first[] = "module", second[] = "another", third[] = "a third";
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    load_module(images, "wanted", 1, first);
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'b');
+    load_module(images, "wanted", 2, second);
+    uint64_t now = images_moment(images);
+    assert_int_equal(find(images, "wanted", first, now), 'b');
+    assert_int_equal(find(images, "wanted", second, now), 'c');
+    assert_int_equal(find(images, "wanted", third, now), 0);
+    assert_int_equal(find(images, "wanted", NULL, now), 0);
+    assert_non_null(strstr(reason_of(images, "wanted", here), "several"));
+    /* a third one, which no call returned: what is known of the others leaves it alone */
+    load_as(images, "wanted", 3, 'x');
+    now = images_moment(images);
+    assert_int_equal(find(images, "wanted", third, now), 'x');
+    assert_int_equal(find(images, "wanted", first, now), 'b');
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+static void equal_images_are_one(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    load_as(images, "wanted", 1, 'e');
+    load_as(images, "wanted", 2, 'e');
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'e');
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+/* A launch has the module that was there when it was enqueued, also when another has its name, its
+ * number or its handle since. */
+static void an_unloaded_module_is_its_launches_still(void **state)
+{
+    static const char handle[] = "handle";
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    load_module(images, "wanted", 1, handle);
+    uint64_t before = images_moment(images);
+    images_unloading(images, here, 1);
+    assert_int_equal(find(images, "wanted", handle, images_moment(images)), 0);
+    load_module(images, "wanted", 2, handle);
+    uint64_t after = images_moment(images);
+    assert_int_equal(find(images, "wanted", handle, before), 'b');
+    assert_int_equal(find(images, "wanted", NULL, before), 'b');
+    assert_int_equal(find(images, "wanted", handle, after), 'c');
+    assert_int_equal(find(images, "wanted", NULL, after), 'c');
+    images_context_going(images, here);
+    assert_int_equal(find(images, "wanted", handle, after), 'c');
+    assert_int_equal(find(images, "wanted", handle, images_moment(images)), 0);
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+static void unloaded_modules_are_forgotten_in_time(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    const char *reason;
+    (void)state;
+    load_as(images, "wanted", 0, 'h');
+    struct image_query query = {"wanted", here, NULL, images_moment(images)};
+    const struct image *held = images_hold(images, &query, &reason);
+    images_unloading(images, here, 0);
+    for (uint32_t i = 1; i < 1000; i++) {
+        load_as(images, "wanted", i, 'x');
+        images_unloading(images, here, i);
+        assert_true(images_kept(images) <= (IMAGES_UNLOADED + 1) * sizeof(struct small_elf));
+    }
+    size_t bytes;
+    const struct small_elf *elf = image_data(held, &bytes);
+    assert_int_equal(elf->mark, 'h'); /* what is in use stays */
+    images_release(images, held);
+    assert_true(images_kept(images) <= IMAGES_UNLOADED * sizeof(struct small_elf));
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+/* More modules with registered kernels than were ever counted. */
+static void the_thousandth_module_has_its_image_too(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++)
+        load_as(images, "other_wanted", i, 'x');
+    load_as(images, "wanted", 1000, 'w');
+    load_as(images, "other_wanted", 1001, 'x');
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'w');
     images_destroy(images);
     registry_destroy(registry);
 }
@@ -87,14 +204,14 @@ static void broken_images_are_passed_over(void **state)
     struct registry *registry = load();
     struct images *images = images_create(registry);
     (void)state;
-    images_add(images, NULL, 0);
+    images_loaded(images, here, 1, NULL, 0);
     for (size_t i = 0; i < sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Shdr); i++) {
         struct small_elf *elf = malloc(sizeof(*elf)), *cut = malloc(i + 1);
-        *elf = make_elf("wanted");
+        *elf = small_elf("wanted");
         memcpy(cut, elf, i);
         ((unsigned char *)elf)[i] ^= 0xff;
-        images_add(images, elf, sizeof(*elf));
-        images_add(images, cut, i);
+        images_loaded(images, here, 1, elf, sizeof(*elf));
+        images_loaded(images, here, 1, cut, i);
         free(elf);
         free(cut);
     }
@@ -106,15 +223,17 @@ static void too_large_an_image_is_refused_with_a_reason(void **state)
 {
     struct registry *registry = load();
     struct images *images = images_create(registry);
-    size_t large = (32u << 20) + 1, bytes = 1;
+    size_t large = (32u << 20) + 1;
     struct small_elf *elf = calloc(1, large);
-    const char *reason = NULL;
     (void)state;
-    *elf = make_elf("wanted");
-    images_add(images, elf, large);
-    assert_null(images_find(images, "wanted", &bytes, &reason));
-    assert_int_equal(bytes, 0);
-    assert_non_null(strstr(reason, "32 MiB"));
+    *elf = small_elf("wanted");
+    images_loaded(images, here, 1, elf, large);
+    assert_non_null(strstr(reason_of(images, "wanted", here), "32 MiB"));
+    /* it may be the launch's module, and this one is not shown instead */
+    load_as(images, "wanted", 2, 'w');
+    assert_non_null(strstr(reason_of(images, "wanted", here), "several"));
+    images_unloading(images, here, 1);
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'w');
     free(elf);
     images_destroy(images);
     registry_destroy(registry);
@@ -124,6 +243,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_registered_kernels_are_kept),
+        cmocka_unit_test(of_two_modules_with_one_symbol_each_launch_has_its_own),
+        cmocka_unit_test(equal_images_are_one),
+        cmocka_unit_test(an_unloaded_module_is_its_launches_still),
+        cmocka_unit_test(unloaded_modules_are_forgotten_in_time),
+        cmocka_unit_test(the_thousandth_module_has_its_image_too),
         cmocka_unit_test(broken_images_are_passed_over),
         cmocka_unit_test(too_large_an_image_is_refused_with_a_reason),
     };

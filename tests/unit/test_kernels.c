@@ -6,11 +6,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "driver/cuda_api.h"
 #include "tests/unit/registry_fixture.h"
 #include "verify/kernels.h"
@@ -286,6 +289,83 @@ static void another_name_under_a_known_handle_is_noticed(void **state)
     assert_ptr_equal(find(f, handle(0, NARROW), one), kernel);
 }
 
+/* ---- threads that are cancelled or interrupted at a first sight ---- */
+
+static struct fixture *interrupted;
+static atomic_int handled, handled_early, before_query;
+
+/* A cancellation point inside a driver call, which a signal arrives in. */
+static CUresult tell_at_length(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+    raise(SIGUSR1);
+    handled_early += handled > before_query;
+    pthread_testcancel();
+    return tell((uintptr_t)kernel, index, offset, size);
+}
+
+/* As exit does it, in a handler: takes the locks that the thread may hold. */
+static void look_up_in_handler(int number)
+{
+    struct launch launch = {.function = (const void *)handle(900, NARROW), .symbol = other};
+    (void)number;
+    handled += kernels_find(interrupted->kernels, &launch) != NULL;
+}
+
+static void *look_up_cancelled(void *user)
+{
+    pthread_cancel(pthread_self());
+    find(user, handle(0, NARROW), one);
+    handled += 100;
+    pthread_testcancel();
+    return NULL;
+}
+
+/* The thread ends behind the first sight, its signals are handled behind it, and no lock is left
+ * held. Where one is, the test hangs until the alarm. */
+static void a_first_sight_is_brought_to_its_end(void **state)
+{
+    struct sigaction action = {.sa_handler = look_up_in_handler}, before;
+    pthread_t thread;
+    void *result = NULL;
+    interrupted = *state;
+    handled = handled_early = before_query = 0;
+    cuda.cuKernelGetParamInfo = tell_at_length;
+    sigaction(SIGUSR1, &action, &before);
+    alarm(60);
+    assert_int_equal(pthread_create(&thread, NULL, look_up_cancelled, interrupted), 0);
+    pthread_join(thread, &result);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(handled, 101);
+    assert_int_equal(handled_early, 0);
+    before_query = handled;
+    find(interrupted, handle(1, WIDE), two);
+    assert_int_equal(handled, 102);
+    assert_int_equal(handled_early, 0);
+    alarm(0);
+    sigaction(SIGUSR1, &before, NULL);
+}
+
+/* ---- memory ---- */
+
+/* Whatever a program launches: half a kilobyte for each, its name included. Every second name holds
+ * a word of an entry. */
+static void unregistered_kernels_take_little_memory(void **state)
+{
+    enum { KERNELS = 4000, EACH = 512 };
+    struct fixture *f = *state;
+    size_t before = mallinfo2().uordblks;
+    for (unsigned i = 0; i < KERNELS; i++) {
+        char symbol[80];
+        snprintf(symbol, sizeof(symbol),
+                 i % 2 ? "_ZN3one12kernel_%05uI13__nv_bfloat16Li8EEvPT_S3_S3_i"
+                       : "_ZN4four12kernel_%05uI13__nv_bfloat16Li8EEvPT_S3_S3_i",
+                 i);
+        assert_int_equal(find(f, handle(i, NARROW), symbol)->skip, SKIP_UNREGISTERED);
+    }
+    assert_in_range(mallinfo2().uordblks - before, 0, KERNELS * EACH); /* 0: a sanitizer's malloc */
+    assert_int_equal(atomic_load(&asked), 0);
+}
+
 /* ---- many handles, many threads ---- */
 
 enum { MANY = 20000, THREADS = 8 };
@@ -374,6 +454,8 @@ int main(void)
         CASE(after_an_unload_a_handle_is_looked_at_once_more),
         CASE(a_handle_comes_back_as_another_kernel),
         CASE(another_name_under_a_known_handle_is_noticed),
+        CASE(unregistered_kernels_take_little_memory),
+        CASE(a_first_sight_is_brought_to_its_end),
         CASE(more_handles_than_places_are_slower_never_wrong),
         CASE(eight_threads_find_the_same),
     };

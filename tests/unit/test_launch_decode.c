@@ -266,6 +266,53 @@ static void a_null_config(void **state)
     }
 }
 
+/* The driver refuses these before it reads parameters, which may be garbage: nothing is read. */
+static void a_shape_that_no_device_runs_is_not_read(void **state)
+{
+    static const unsigned shapes[][6] = {
+        {0, 8, 9, 32, 4, 2},       {7, 0, 9, 32, 4, 2},       {7, 8, 0, 32, 4, 2},
+        {7, 8, 9, 0, 4, 2},        {7, 8, 9, 32, 0, 2},       {7, 8, 9, 32, 4, 0},
+        {1u << 31, 1, 1, 1, 1, 1}, {1, 65536, 1, 1, 1, 1},    {1, 1, 65536, 1, 1, 1},
+        {1, 1, 1, 1025, 1, 1},     {1, 1, 1, 1, 1, 65},       {1, 1, 1, 64, 17, 1},
+        {1, 1, 1, 1, 1025, 1},     {1, 1, 1, 1u << 31, 4, 8}, {~0u, ~0u, ~0u, ~0u, ~0u, ~0u}};
+    void **garbage = (void **)8;
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+        struct launch launch;
+        cuLaunchKernel_params plain = plain_launch(NULL, garbage);
+        memcpy(&plain.gridDimX, shapes[i], sizeof(shapes[i]));
+        CUlaunchConfig config = config_of(stream);
+        memcpy(&config.gridDimX, shapes[i], sizeof(shapes[i]));
+        cuLaunchKernelEx_params ex = {.config = &config, .f = function, .extra = garbage};
+        assert_false(decode(&plain, SHAPE_PLAIN, &launch));
+        assert_ptr_equal(launch.function, function);
+        assert_memory_equal(launch.grid, shapes[i], sizeof(launch.grid));
+        assert_null(launch.packed);
+        plain.kernelParams = garbage;
+        assert_false(decode(&plain, SHAPE_PLAIN_PTSZ, &launch));
+        assert_null(launch.params);
+        assert_false(decode(&plain, SHAPE_COOPERATIVE, &launch));
+        assert_false(decode(&ex, SHAPE_CONFIG, &launch));
+        assert_ptr_equal(launch.symbol, symbol);
+        assert_memory_equal(launch.block, shapes[i] + 3, sizeof(launch.block));
+    }
+}
+
+static void the_largest_shapes_are_launches(void **state)
+{
+    static const unsigned shapes[][6] = {
+        {INT32_MAX, 65535, 65535, 1024, 1, 1}, {1, 1, 1, 1, 1024, 1}, {1, 1, 1, 4, 4, 64}};
+    void *params[] = {NULL};
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+        struct launch launch;
+        cuLaunchKernel_params plain = plain_launch(params, NULL);
+        memcpy(&plain.gridDimX, shapes[i], sizeof(shapes[i]));
+        assert_true(decode(&plain, SHAPE_PLAIN, &launch));
+        assert_ptr_equal(launch.params, params);
+    }
+}
+
 static void a_null_function(void **state)
 {
     void *params[] = {NULL};
@@ -313,6 +360,8 @@ int main(void)
         cmocka_unit_test(odd_lists_end_quietly),
         cmocka_unit_test(a_null_config),
         cmocka_unit_test(a_null_function),
+        cmocka_unit_test(a_shape_that_no_device_runs_is_not_read),
+        cmocka_unit_test(the_largest_shapes_are_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -54,6 +55,61 @@ static void refuse(const char *text, const char *part)
 
 /* void vllm::rms_norm_kernel<c10::BFloat16>(c10::BFloat16*, float, int) */
 #define RMS "_ZN4vllm15rms_norm_kernelIN3c108BFloat16EEEvPT_fi"
+
+enum { LEVELS = 25 };
+
+static int add_substitution(char *out, int number)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return number < 36 ? sprintf(out, "S%c_", digits[number])
+                       : sprintf(out, "S%c%c_", digits[number / 36], digits[number % 36]);
+}
+
+/* A name of 240 characters: each type is a function's of two of the type before, so that the text
+ * has 2^25 times that of the first. */
+static const char *long_text(void)
+{
+    static char name[512];
+    char *end = name + sprintf(name, "_Z6kernelPFviE");
+    for (int level = 0; level + 1 < LEVELS; level++) {
+        end += sprintf(end, "PFv");
+        end += add_substitution(end, 2 * level);
+        end += add_substitution(end, 2 * level);
+        end += sprintf(end, "E");
+    }
+    return name;
+}
+
+/* The same types as the pattern of a pack's expansion, in which the demangler seeks the pack before
+ * there is any text. */
+static const char *long_search(void)
+{
+    static char name[512];
+    char *end = name + sprintf(name, "_Z6kernelIJiEEvDp");
+    for (int level = 0; level < 2 * LEVELS; level++)
+        end += sprintf(end, "PFv");
+    end += sprintf(end, "i");
+    for (int level = 0; level < 2 * LEVELS; level++) {
+        end += sprintf(end, "E");
+        end += level + 1 < 2 * LEVELS ? add_substitution(end, 2 * level + 1) : 0;
+    }
+    return name;
+}
+
+static void names_that_substitutions_blow_up_stay_mangled(void **state)
+{
+    struct symbol_names names;
+    (void)state;
+    assert_true(symbol_describe(&names, &arena, long_text()));
+    assert_string_equal(names.demangled, long_text());
+    assert_true(symbol_describe(&names, &arena, long_search()));
+    assert_string_equal(names.plain, long_search());
+    assert_true(matches(long_text(), long_text()));
+    assert_false(matches("kernel", long_text()));
+    assert_true(matches("void kernel<int>(int)", "_Z6kernelIJiEEvDpT_"));
+    assert_true(matches("kernel(void (*)(int), void (*)(void (*)(int), void (*)(int)))",
+                        "_Z6kernelPFviEPFvS0_S0_E"));
+}
 
 static void exact_names_come_in_three_forms(void **state)
 {
@@ -168,6 +224,7 @@ int main(void)
         cmocka_unit_test(a_hopeless_regex_is_no_answer),
         cmocka_unit_test(hashes_of_anonymous_namespaces_are_stripped),
         cmocka_unit_test(plain_names_survive_odd_forms),
+        cmocka_unit_test(names_that_substitutions_blow_up_stay_mangled),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }

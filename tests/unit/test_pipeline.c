@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 #include "pipeline_fixture.h"
+#include "small_elf.h"
 
 static const char registry_text[] =
     "version: 1\n"
@@ -32,6 +33,8 @@ struct world {
     struct ref_verdict numbers;
     double reference[4]; /* read back for the bundle */
     float got[4];
+    char image[sizeof(struct small_elf)]; /* of the bundle; all zero: there is none */
+    char no_image[128];
 };
 
 static void on_judged(void *user, const struct check_report *report,
@@ -40,6 +43,11 @@ static void on_judged(void *user, const struct check_report *report,
     struct world *world = user;
     int output = report->binding->tensor_array[report->binding->tensors - 1];
     world->numbers = report->numbers;
+    memset(world->image, 0, sizeof(world->image));
+    if (source->image && source->image_bytes == sizeof(world->image))
+        memcpy(world->image, source->image, source->image_bytes);
+    snprintf(world->no_image, sizeof(world->no_image), "%s",
+             source->no_image ? source->no_image : "");
     assert_int_equal(
         source->read_reference(source->user, report->binding->tensors - 1, 0, 4, world->reference),
         STATUS_OK);
@@ -508,6 +516,41 @@ static void an_unloaded_module_makes_its_handles_doubtful(void **state)
     assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
 }
 
+static CUresult tell_module(CUmodule *module, CUfunction function)
+{
+    *module = (CUmodule)((uintptr_t)function + 0x1000);
+    return CUDA_SUCCESS;
+}
+
+/* Two modules have a kernel of that name; each call that loads one says which it is. */
+static void a_mismatch_has_the_image_of_its_launch(void **state)
+{
+    struct world *world = *state;
+    struct images *images = world->fixture.images;
+    struct small_elf elf[2] = {small_elf("add"), small_elf("add")};
+    struct add_args args = add_args();
+    args.wrong = 1;
+    cuda.cuFuncGetModule = tell_module;
+    for (uint32_t i = 0; i < 2; i++) {
+        elf[i].mark = (char)('a' + i);
+        images_call_begins();
+        images_loaded(images, (void *)CONTEXT, i, &elf[i], sizeof(elf[i]));
+        images_call_ends(images, (void *)(uintptr_t)(i ? 0x1001 : 0x1002));
+    }
+    launch_add(world, args);
+    settle(world);
+    assert_memory_equal(world->image, &elf[1], sizeof(elf[1]));
+    cuda.cuFuncGetModule = NULL; /* not to be had: no image rather than another module's */
+    launch_add(world, args);
+    settle(world);
+    assert_int_equal(world->image[0], 0);
+    assert_non_null(strstr(world->no_image, "several"));
+    images_unloading(images, (void *)CONTEXT, 0);
+    launch_add(world, args);
+    settle(world);
+    assert_memory_equal(world->image, &elf[1], sizeof(elf[1]));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pipeline_fixture_tear_down)
 #define TEST_NARROW(name)                                                                          \
     cmocka_unit_test_setup_teardown(name, set_up_narrow, pipeline_fixture_tear_down)
@@ -542,6 +585,7 @@ int main(void)
         TEST(a_context_that_goes_takes_its_checks_with_it),
         TEST(a_context_in_error_ends_the_checking),
         TEST(an_unloaded_module_makes_its_handles_doubtful),
+        TEST(a_mismatch_has_the_image_of_its_launch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

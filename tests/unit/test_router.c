@@ -13,6 +13,7 @@
 #include "hook/cupti_router.c"
 #include "report/counters.h"
 #include "tests/unit/pipeline_fixture.h"
+#include "tests/unit/small_elf.h"
 
 static const char registry_text[] = "version: 1\n"
                                     "kernels:\n"
@@ -70,6 +71,7 @@ static struct world {
     struct sink sink;
     struct pipeline pipeline;
     struct registry *registry;
+    struct images *images;
     atomic_int seen; /* launches that the pipeline saw */
     atomic_int failed;
     atomic_uint failed_grid;
@@ -97,6 +99,7 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
 static void on_failed(void *user, const struct launch *launch, const char *error_name)
 {
     (void)user, (void)error_name;
+    pthread_testcancel();
     atomic_fetch_add(&world.failed, 1);
     world.failed_grid = launch->grid[0];
     world.failed_symbol = launch->symbol;
@@ -104,6 +107,7 @@ static void on_failed(void *user, const struct launch *launch, const char *error
 
 static void on_kernel(void *user, const struct known_kernel *kernel, const char *sentence)
 {
+    pthread_testcancel();
     (void)user, (void)sentence;
     if (kernel->spec)
         counters_add_kernel(world.counters, kernel->spec);
@@ -146,6 +150,7 @@ static int setup(void **state)
     world.pipeline.sink = &world.sink;
     memset(&router, 0, sizeof(router));
     atomic_store(&passing.off, false);
+    targets.images = world.images = images_create(world.registry);
     assert_int_equal(router_start(&targets, NULL), STATUS_OK);
     tally_own();
     tally_let_pass(true);
@@ -159,6 +164,7 @@ static int teardown(void **state)
     sides_destroy(world.pipeline.sides);
     kernels_destroy(world.pipeline.kernels);
     gate_destroy(world.pipeline.gate);
+    images_destroy(world.images);
     registry_destroy(world.registry);
     counters_destroy(world.counters);
     fake_driver_remove();
@@ -322,12 +328,30 @@ static void each_launch_api_of_a_registered_kernel_ends_there(void **state)
     static const double samples[] = {0, 1e-9};
     float x[4], y[4];
     void *from = x, *to = y, *list[] = {&from, &to, &(int){4}};
-    CUlaunchConfig config = {.gridDimX = 3, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32};
+    CUlaunchConfig config = {.gridDimX = 3,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = 32,
+                             .blockDimY = 1,
+                             .blockDimZ = 1};
     cuLaunchKernelEx_params of_config = {
         .config = &config, .f = (CUfunction)0x100, .kernelParams = list};
-    cuLaunchKernel_params plain = {.f = (CUfunction)0x100, .gridDimX = 3, .kernelParams = list};
-    cuLaunchCooperativeKernel_params cooperative = {
-        .f = (CUfunction)0x100, .gridDimX = 4, .kernelParams = list};
+    cuLaunchKernel_params plain = {.f = (CUfunction)0x100,
+                                   .gridDimX = 3,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 32,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .kernelParams = list};
+    cuLaunchCooperativeKernel_params cooperative = {.f = (CUfunction)0x100,
+                                                    .gridDimX = 4,
+                                                    .gridDimY = 1,
+                                                    .gridDimZ = 1,
+                                                    .blockDimX = 32,
+                                                    .blockDimY = 1,
+                                                    .blockDimZ = 1,
+                                                    .kernelParams = list};
     const struct {
         unsigned cbid;
         const void *params;
@@ -413,6 +437,41 @@ static void a_launch_of_nothing_is_counted_when_it_is_refused(void **state)
     expect_balance(3);
 }
 
+/* Where the driver would not read them either: null or garbage parameters of a launch that has no
+ * grid, before the kernel is known, while its launches are passed over, and while it is off. */
+static void parameters_of_a_launch_without_a_grid_are_not_read(void **state)
+{
+    static const double samples[] = {1, 0, 1e-9};
+    void **garbage = (void **)8;
+    cuLaunchKernel_params plain = {.f = (CUfunction)0x100,
+                                   .gridDimX = 1,
+                                   .gridDimY = 1,
+                                   .gridDimZ = 1,
+                                   .blockDimX = 0,
+                                   .blockDimY = 1,
+                                   .blockDimZ = 1,
+                                   .kernelParams = garbage};
+    CUlaunchConfig config = {.gridDimX = 0, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32};
+    cuLaunchKernelEx_params ex = {.config = &config, .f = (CUfunction)0x100, .extra = garbage};
+    (void)state;
+    for (int s = 0; s < 3; s++) {
+        gate_set_sample(world.pipeline.gate, samples[s]);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &plain, ours, CUDA_ERROR_INVALID_VALUE);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &ex, ours, CUDA_ERROR_INVALID_VALUE);
+        for (int i = 0; s && i < 3; i++)
+            launch(0x100, ours);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &plain, ours, CUDA_ERROR_INVALID_VALUE);
+        launch_by(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &ex, ours, CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_int_equal(world.failed, 12);
+    assert_ptr_equal(world.failed_symbol, ours);
+    assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 12);
+    struct counters_kernel kernel;
+    assert_true(counters_read_kernel(world.counters, 0, &kernel));
+    assert_int_equal(kernel.buckets.skip[SKIP_LAUNCH_FAILED], 12);
+    expect_balance(18);
+}
+
 static void other_calls_between_do_not_disturb(void **state)
 {
     cuLaunchKernel_params params = {.f = (CUfunction)0x100};
@@ -451,6 +510,82 @@ static void after_an_unload_a_handle_is_looked_at_once_more(void **state)
 }
 
 /* A kernel between two that complete a result together has to be noticed, whoever it is. */
+static void *launch_cancelled(void *user)
+{
+    (void)user;
+    tally_own();
+    tally_let_pass(true);
+    pthread_cancel(pthread_self());
+    launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE); /* first sight, and the report */
+    launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE); /* passed over, then refused */
+    launch(0x200, ours);
+    launch(0x200, ours);
+    own_thread.here = NULL;
+    atomic_fetch_add(&world.failed, 100);
+    pthread_testcancel();
+    return NULL;
+}
+
+/* The sink has a cancellation point; the thread ends behind its launches, not inside. */
+static void a_cancelled_thread_ends_outside_of_us(void **state)
+{
+    pthread_t thread;
+    void *result = NULL;
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, launch_cancelled, NULL), 0);
+    pthread_join(thread, &result);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(world.failed, 102);
+    assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 2);
+    assert_int_equal(skipped(SKIP_NOT_SAMPLED), 2);
+    expect_balance(4);
+}
+
+static void load_announced(uint32_t id, char mark)
+{
+    struct small_elf elf = small_elf(ours);
+    elf.mark = mark;
+    CUpti_ModuleResourceData module = {
+        .moduleId = id, .cubinSize = sizeof(elf), .pCubin = (const char *)&elf};
+    CUpti_ResourceData data = {.context = (CUcontext)context, .resourceDescriptor = &module};
+    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_LOADED, &data);
+}
+
+static char mark_of(const void *module)
+{
+    struct image_query query = {ours, context, module, images_moment(world.images)};
+    const char *reason;
+    size_t bytes;
+    const struct image *image = images_hold(world.images, &query, &reason);
+    const struct small_elf *elf = image_data(image, &bytes);
+    char mark = elf ? elf->mark : 0;
+    images_release(world.images, image);
+    return mark;
+}
+
+/* Announced while the call runs, or, where loading is lazy, while its function is asked for. */
+static void a_module_is_that_of_the_call_which_loads_it(void **state)
+{
+    CUmodule first_module = (CUmodule)0x71, second_module = (CUmodule)0x72;
+    cuModuleLoadData_params load = {.module = &first_module};
+    cuModuleGetFunction_params get = {.hmod = second_module};
+    CUpti_ModuleResourceData gone = {.moduleId = 2};
+    CUpti_ResourceData unload = {.context = (CUcontext)context, .resourceDescriptor = &gone};
+    (void)state;
+    call(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData, CUPTI_API_ENTER, &load, NULL, CUDA_SUCCESS);
+    load_announced(1, 'a');
+    call(CUPTI_DRIVER_TRACE_CBID_cuModuleLoadData, CUPTI_API_EXIT, &load, NULL, CUDA_SUCCESS);
+    call(CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction, CUPTI_API_ENTER, &get, NULL, CUDA_SUCCESS);
+    load_announced(2, 'b');
+    call(CUPTI_DRIVER_TRACE_CBID_cuModuleGetFunction, CUPTI_API_EXIT, &get, NULL, CUDA_SUCCESS);
+    assert_int_equal(mark_of(first_module), 'a');
+    assert_int_equal(mark_of(second_module), 'b');
+    assert_int_equal(mark_of(NULL), 0);
+    callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING, &unload);
+    assert_int_equal(mark_of(NULL), 'a');
+    assert_int_equal(mark_of(second_module), 0);
+}
+
 static void a_thread_that_remembers_passes_nothing_over(void **state)
 {
     (void)state;
@@ -525,8 +660,11 @@ int main(void)
         CASE(launches_are_numbered_in_their_order),
         CASE(a_refused_launch_without_a_config_is_counted),
         CASE(a_launch_of_nothing_is_counted_when_it_is_refused),
+        CASE(parameters_of_a_launch_without_a_grid_are_not_read),
         CASE(other_calls_between_do_not_disturb),
         CASE(after_an_unload_a_handle_is_looked_at_once_more),
+        CASE(a_cancelled_thread_ends_outside_of_us),
+        CASE(a_module_is_that_of_the_call_which_loads_it),
         CASE(a_thread_that_remembers_passes_nothing_over),
         CASE(a_muted_router_counts_nothing),
         CASE(twenty_threads_add_up),

@@ -13,6 +13,7 @@
  *   shapes  launches of many shapes
  *   grid    the launch functions of long ago
  *   lookup  an index that its table has not, and one that it has
+ *   unread  launches without blocks or threads, whose parameters are garbage
  *   stop    asks not to be checked for some of its launches, if somebody is there to be asked
  */
 #include "common/program.h"
@@ -141,6 +142,23 @@ static void lookup(void)
     }
 }
 
+/* The driver refuses them before it reads a parameter. */
+static void unread(void)
+{
+    struct norm norm = norm_new(ROWS, COLS, 16);
+    CUfunction function = kernel("norm_right");
+    void **garbage = (void **)8;
+    CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 0, .gridDimZ = 1, .blockDimX = 64};
+    for (int i = 0; i < 2; i++) {
+        printf("%d\n", cuLaunchKernel(function, 0, 1, 1, 64, 1, 1, 0, stream, NULL, NULL));
+        printf("%d\n", cuLaunchKernel(function, 1, 1, 1, 0, 1, 1, 0, stream, garbage, NULL));
+        printf("%d\n", cuLaunchKernel(function, 1, 1, 1, 2048, 1, 1, 0, stream, NULL, garbage));
+        printf("%d\n", cuLaunchKernelEx(&config, function, garbage, NULL));
+        norm_launch("norm_right", &norm, stream);
+    }
+    norm_print("unread", &norm);
+}
+
 /* cuvet.h has the functions; the program was linked with nothing that has them. */
 static void stop(void)
 {
@@ -186,6 +204,8 @@ int main(int argc, char **argv)
         grid();
     else if (!strcmp(kind, "lookup"))
         lookup();
+    else if (!strcmp(kind, "unread"))
+        unread();
     else if (!strcmp(kind, "stop"))
         stop();
     else
