@@ -19,17 +19,6 @@ static void warn(struct pipeline *pipeline, struct known_kernel *kernel, enum sk
         pipeline->sink->warned(pipeline->sink->user, kernel->symbol, skip, sentence);
 }
 
-static enum skip find_side(struct pipeline *pipeline, const struct launch *launch,
-                           struct ticket *ticket)
-{
-    ticket->side = sides_find(pipeline->sides, (CUcontext)(uintptr_t)launch->context);
-    if (!ticket->side)
-        return SKIP_NOT_READY;
-    if (atomic_load_explicit(&ticket->side->state, memory_order_acquire) == SIDE_READY)
-        return SKIP_NONE;
-    return side_wait_ready(ticket->side, pipeline->ready_wait_ms) ? SKIP_NONE : SKIP_NOT_READY;
-}
-
 /* On the legacy stream beside a capture the driver cannot say, and nothing may be enqueued. */
 static enum skip look_for_capture(const struct launch *launch, struct error *why)
 {
@@ -40,6 +29,32 @@ static enum skip look_for_capture(const struct launch *launch, struct error *why
     if (cuda_check(why, result, "cuStreamIsCapturing"))
         return SKIP_DRIVER;
     return status == CU_STREAM_CAPTURE_STATUS_NONE ? SKIP_NONE : SKIP_CAPTURED;
+}
+
+/* Has the context set up and waits for it. A launch that is captured needs no set-up, as it is not
+ * checked. */
+static enum skip want_side(struct pipeline *pipeline, const struct launch *launch,
+                           struct ticket *ticket, struct error *why)
+{
+    enum skip skip = look_for_capture(launch, why);
+    if (skip)
+        return skip == SKIP_CAPTURED && ticket->gate == GATE_NO ? SKIP_NOT_SAMPLED : skip;
+    if (side_want(ticket->side))
+        collector_wake(pipeline->collector);
+    bool ready = side_wait_ready(ticket->side, pipeline->ready_wait_ms);
+    paying_waited(pipeline, ticket);
+    return ready ? SKIP_NONE : SKIP_NOT_READY;
+}
+
+static enum skip find_side(struct pipeline *pipeline, const struct launch *launch,
+                           struct ticket *ticket, struct error *why)
+{
+    ticket->side = sides_find(pipeline->sides, (CUcontext)(uintptr_t)launch->context);
+    if (!ticket->side)
+        return SKIP_NOT_READY;
+    if (atomic_load_explicit(&ticket->side->state, memory_order_acquire) == SIDE_READY)
+        return SKIP_NONE;
+    return want_side(pipeline, launch, ticket, why);
 }
 
 static enum skip check_extents(const struct ticket *ticket, struct error *why)
@@ -253,7 +268,7 @@ static enum skip bind(const struct pipeline *pipeline, const struct launch *laun
 static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket, struct error *why)
 {
-    enum skip skip = find_side(pipeline, launch, ticket);
+    enum skip skip = find_side(pipeline, launch, ticket, why);
     if (!skip && !side_users_ready(ticket->side, ticket->kernel->spec->reference))
         skip = SKIP_NOT_COMPILED;
     if (!skip)
@@ -521,9 +536,10 @@ void pipeline_wait_ends(struct pipeline *pipeline, CUcontext context)
 
 void pipeline_context_created(struct pipeline *pipeline, CUcontext context)
 {
-    if (sides_open(pipeline->sides, context))
+    struct side *side = sides_open(pipeline->sides, context);
+    if (side && pipeline->eager && side_want(side))
         collector_wake(pipeline->collector);
-    else
+    if (!side)
         log_once(LOG_WARN, "too many contexts: launches in the later ones are not checked");
 }
 

@@ -43,7 +43,6 @@ struct pipeline_fixture {
     struct pipeline pipeline;
     struct sink sink;
     struct registry *loaded;
-    bool *preload;
     atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT]; /* launches */
 };
 
@@ -140,7 +139,6 @@ static inline void pipeline_fixture_open(struct pipeline_fixture *fixture)
     fixture->loaded = registry_of(fixture->registry, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
-    fixture->preload = calloc(ref_builtin_count, sizeof(bool));
     p->gate = gate_create(&fixture->gate);
     p->outliers = outliers_create(fixture->detector);
     p->kernels = kernels_create(fixture->loaded, pipeline_fixture_kernel, NULL);
@@ -148,12 +146,9 @@ static inline void pipeline_fixture_open(struct pipeline_fixture *fixture)
     p->sink = &fixture->sink;
     p->subset = fixture->subset;
     p->ready_wait_ms = 5000;
-    struct collector_settings settings = {.sides = p->sides,
-                                          .side = fixture->side,
-                                          .sink = &fixture->sink,
-                                          .image = fake_no_image,
-                                          .preload = fixture->preload};
-    assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
+    struct collector_settings settings = {
+        .sides = p->sides, .side = fixture->side, .sink = &fixture->sink, .image = fake_no_image};
+    assert_int_equal(collector_create(&p->collector, &settings, NULL), STATUS_OK);
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
 }
 
@@ -202,7 +197,6 @@ static inline void pipeline_fixture_end(struct pipeline_fixture *fixture)
     gate_destroy(p->gate);
     outliers_destroy(p->outliers);
     registry_destroy(fixture->loaded);
-    free(fixture->preload);
     free(fixture);
     fake_driver_remove();
     assert_int_equal(strays, 0);
