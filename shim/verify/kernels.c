@@ -99,6 +99,12 @@ static size_t listed(const struct param_layout *layout)
     return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
 }
 
+/* Of the part of a layout that says anything. */
+static size_t bytes_of(const struct param_layout *layout)
+{
+    return offsetof(struct param_layout, param) + listed(layout) * sizeof(layout->param[0]);
+}
+
 static bool same_layout(const struct param_layout *a, const struct param_layout *b)
 {
     return a->count == b->count && !memcmp(a->param, b->param, listed(a) * sizeof(a->param[0]));
@@ -108,17 +114,19 @@ static bool same_layout(const struct param_layout *a, const struct param_layout 
 static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
                                        const struct param_layout *layout, bool layout_known)
 {
-    struct known_kernel *kernel = aligned_alloc(_Alignof(struct known_kernel), sizeof(*kernel));
+    const size_t line = _Alignof(struct known_kernel), layout_bytes = bytes_of(layout);
+    const size_t bytes = offsetof(struct known_kernel, layout) + layout_bytes;
+    struct known_kernel *kernel = aligned_alloc(line, (bytes + line - 1) / line * line);
     struct error err = {{0}};
     if (kernel)
-        memset(kernel, 0, sizeof(*kernel));
+        memset(kernel, 0, bytes);
     if (!kernel || !(kernel->symbol = strdup(symbol))) {
         free(kernel);
         return NULL;
     }
     kernel->key = hash;
     kernel->after = registry_after(kernels->registry, symbol);
-    kernel->layout = *layout;
+    memcpy(&kernel->layout, layout, layout_bytes);
     if (layout_known) {
         kernel->spec = registry_resolve(kernels->registry, symbol, layout, &kernel->skip, &err);
     } else {

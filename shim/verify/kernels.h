@@ -41,12 +41,12 @@ struct known_kernel {
     _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
     uint32_t
         learnt; /* launches that gave their turn back for what listed.h learnt; the collector's */
-    struct param_layout layout;
     struct budget looks;   /* the outlier gate's share of `budget` */
     _Atomic(int64_t) look; /* what looks have cost the GPU of late, ns */
     struct budget budget;  /* its own, where its entry has one */
     struct costs costs;    /* what its checks have cost the GPU of late */
     struct known_kernel *next;
+    struct param_layout layout; /* last: the parameters that it counts alone are allocated */
 };
 
 /* Told once for each kernel that the registry names, fit or not. `sentence` for misfits. */

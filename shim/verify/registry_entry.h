@@ -25,6 +25,7 @@ struct registry_entry {
     int after;                     /* number among the entries with `after`, or -1 */
     struct pattern *after_pattern; /* or NULL */
     struct tolerance tolerance;
+    struct made_plan *made; /* registry.c's, below its lock: the plans made of it */
 };
 
 /* All that the files say, in their order: a later entry wins over an earlier one. */

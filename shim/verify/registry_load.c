@@ -54,14 +54,15 @@ static enum status read_reference(struct registry_content *content, const struct
     enum status status = yaml_text(node, "reference", &name, err);
     if (status)
         return status;
-    struct nearest nearest = {.word = name};
     for (size_t i = 0; i < ref_builtin_count; i++) {
         if (strcmp(ref_builtins[i].name, name) == 0) {
             entry->source.builtin = &ref_builtins[i];
             return STATUS_OK;
         }
-        nearest_offer(&nearest, ref_builtins[i].name);
     }
+    struct nearest nearest = {.word = name};
+    for (size_t i = 0; i < ref_builtin_count; i++)
+        nearest_offer(&nearest, ref_builtins[i].name);
     char question[96];
     return yaml_error(err, node, "unknown reference '%.60s'%s", name,
                       nearest_text(&nearest, question, sizeof question));

@@ -206,12 +206,13 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
 static const struct ref_builtin *find_op(const char *op, const struct yaml_node *node,
                                          struct error *err)
 {
-    struct nearest nearest = {.word = op};
     for (size_t i = 0; i < ref_builtin_count; i++) {
         if (strcmp(ref_builtins[i].name, op) == 0)
             return &ref_builtins[i];
-        nearest_offer(&nearest, ref_builtins[i].name);
     }
+    struct nearest nearest = {.word = op};
+    for (size_t i = 0; i < ref_builtin_count; i++)
+        nearest_offer(&nearest, ref_builtins[i].name);
     char question[96];
     yaml_error(err, node, "unknown reference '%.60s'%s", op,
                nearest_text(&nearest, question, sizeof question));
