@@ -46,7 +46,8 @@ struct chunk {
     void *memory;        /* what the tallies lie in */
 };
 
-_Static_assert((int)CHUNK_ROWS == (int)TALLY_STRIDE, "a chunk's rows share the tallies of each thread");
+_Static_assert((int)CHUNK_ROWS == (int)TALLY_STRIDE,
+               "a chunk's rows share the tallies of each thread");
 
 struct counters {
     struct row process;

@@ -114,6 +114,8 @@ static void end_unchecked(struct collector *collector, struct side *side, struct
 {
     if (!failed)
         gate_return(check->turn);
+    if (!failed && !check->ordinary && !check->reserved && check->gate != GATE_OUTLIER)
+        refused_add(&side->refused, check->signature, check->arena_bytes);
     ending_skip(&collector->ending, side, check,
                 failed            ? SKIP_LAUNCH_FAILED
                 : check->ordinary ? SKIP_ORDINARY
@@ -141,6 +143,8 @@ static void end_if_unchecked(struct collector *collector, struct side *side, str
     if (check->started || !seal_seen(side, check))
         return;
     bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
+    if (check->arena && !check->reserved)
+        refused_served(&side->refused, check->signature);
     if (failed || !check->arena) {
         end_unchecked(collector, side, check, failed);
         side->ended++;
@@ -214,8 +218,9 @@ static void add_if_waiting(struct collector *collector, struct side *side, struc
 static bool in_a_hurry(struct collector *collector, const struct side *side)
 {
     return atomic_load(&collector->drains) > 0 || collector->waiting.checks >= side->slots / 4 ||
-           atomic_load(&side->pending) >= side->slots / 4 * 3 ||
-           side->newest - *side->tail >= side->arena_bytes / 4 || reserve_is_short(side->reserve);
+           atomic_load(&side->pending) >= side->slots / 4 * 3 || refused_any(&side->refused) ||
+           atomic_load(&side->newest) - *side->tail >= side->arena_bytes / 4 ||
+           reserve_is_short(side->reserve);
 }
 
 /* Starts checks whose copies are complete, where their time has come. True when there were any. */
@@ -320,6 +325,8 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
     if (!pending)
         return false;
     bool ended = end_unchecked_ones(collector, side), progress = false;
+    if (side->refused.waiting || side->refused.since)
+        refused_step(&side->refused, clock_ns());
     for (int i = 0; i < SIDE_BATCHES && atomic_load(&side->state) == SIDE_READY; i++)
         progress |= step_batch(collector, side, &side->batch[i]);
     if (progress || ended)

@@ -9,6 +9,7 @@
 #include "verify/paying.h"
 #include "verify/plan.h"
 #include "verify/shrink.h"
+#include "verify/snapshot_short.h"
 #include "verify/tally.h"
 
 /* Says why a kernel goes unchecked, once for each reason. */
@@ -141,12 +142,27 @@ static enum skip lay_out(const struct pipeline *pipeline, struct ticket *ticket,
     return skip;
 }
 
+/* Whether the launch leaves room for one that was refused and whose turn it is. */
+static bool may_take_room(const struct ticket *ticket, uint64_t bytes)
+{
+    struct side *side = ticket->side;
+    if (!refused_any(&side->refused) || ticket->gate == GATE_OUTLIER)
+        return true;
+    if (snapshot_may_be_short(&ticket->plan, ticket->gate, bytes) &&
+        reserve_has(side->reserve, bytes))
+        return true;
+    const struct refused_ring ring = side_ring(side);
+    return refused_admits(&side->refused, &ring, ticket->signature, bytes, clock_ns());
+}
+
 static enum skip claim(struct ticket *ticket, struct error *why)
 {
     struct side *side = ticket->side;
     uint64_t bytes = (ticket->plan.bytes + 255) / 256 * 256;
     if (bytes > side->arena_bytes)
         return too_large(ticket, why);
+    if (!may_take_room(ticket, bytes))
+        return SKIP_ARENA_FULL;
     int slot = slots_claim(side->free_slots);
     if (slot < 0)
         return SKIP_QUEUE_FULL;
@@ -159,6 +175,8 @@ static enum skip claim(struct ticket *ticket, struct error *why)
     ticket->check->arena_bytes = bytes;
     ticket->check->begin = ticket->check->end = 0;
     ticket->check->reserved = false;
+    ticket->check->signature = ticket->signature;
+    side_note_unheard(side, ticket->check, ticket->gate == GATE_OUTLIER ? 0 : bytes);
     atomic_fetch_add(&side->pending, 1);
     return SKIP_NONE;
 }
@@ -311,8 +329,8 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
 /* Reasons that pass: the novelty gate's turn is kept for a launch that can be checked. */
 static bool transient(enum skip skip)
 {
-    return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_NOT_READY ||
-           skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER;
+    return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_ARENA_FULL ||
+           skip == SKIP_NOT_READY || skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER;
 }
 
 /* Why not, or SKIP_NONE. */

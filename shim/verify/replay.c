@@ -272,7 +272,7 @@ static enum status wait_idle(struct side *side, struct error *err)
 static enum status fetch(struct side *side, CUdeviceptr from, size_t bytes)
 {
     struct error err = {{0}};
-    enum status status = side_staging(side, &err);
+    enum status status = side_staging_host(side, &err);
     if (!status)
         status = cuda_check(
             &err, cuda.cuMemcpyDtoHAsync(side->staging_host, from, bytes, side->stream), "copy");

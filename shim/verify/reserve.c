@@ -36,23 +36,44 @@ void reserve_destroy(struct reserve *reserve)
     free(reserve);
 }
 
-static uint64_t most_ahead(struct reserve *reserve, uint64_t tail)
+static uint64_t most_ahead(const struct reserve *reserve, uint64_t tail)
 {
     uint64_t careful = atomic_load_explicit(&reserve->careful, memory_order_relaxed);
     return reserve->bytes * (tail < careful ? 1 : RESERVE_ROUNDS);
 }
 
+static bool is_handed_out(const struct reserve *reserve, uint64_t bytes)
+{
+    return bytes && bytes <= reserve->bytes / 4 &&
+           !atomic_load_explicit(&reserve->shut, memory_order_relaxed);
+}
+
+/* Where a snapshot ends that is taken at `head`; false: too far ahead. */
+static bool place(const struct reserve *reserve, uint64_t head, uint64_t tail, uint64_t bytes,
+                  uint64_t *end)
+{
+    const uint64_t ring = reserve->bytes, at = head & (ring - 1);
+    *end = head + (at + bytes > ring ? ring - at : 0) + bytes;
+    return *end - tail <= ring || *end - tail <= most_ahead(reserve, tail);
+}
+
+bool reserve_has(const struct reserve *reserve, uint64_t bytes)
+{
+    uint64_t end;
+    return is_handed_out(reserve, bytes) &&
+           place(reserve, atomic_load_explicit(&reserve->head, memory_order_relaxed),
+                 __atomic_load_n(reserve->tail, __ATOMIC_ACQUIRE), bytes, &end);
+}
+
 bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *room)
 {
     const uint64_t ring = reserve->bytes;
-    if (!bytes || bytes > ring / 4 || atomic_load_explicit(&reserve->shut, memory_order_relaxed))
+    if (!is_handed_out(reserve, bytes))
         return false;
     const uint64_t tail = __atomic_load_n(reserve->tail, __ATOMIC_ACQUIRE);
     uint64_t head = atomic_load_explicit(&reserve->head, memory_order_relaxed), end;
     do {
-        const uint64_t at = head & (ring - 1), skipped = at + bytes > ring ? ring - at : 0;
-        end = head + skipped + bytes;
-        if (end - tail > ring && end - tail > most_ahead(reserve, tail))
+        if (!place(reserve, head, tail, bytes, &end))
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&reserve->head, &head, end,
                                                     memory_order_relaxed, memory_order_relaxed));

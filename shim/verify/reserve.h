@@ -35,6 +35,8 @@ void reserve_destroy(struct reserve *reserve);
 /* False: none, too far ahead, ahead after a copy that missed its room, or it was shut. Any thread,
  * no lock. */
 bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *room);
+/* Whether reserve_take would be true now. */
+bool reserve_has(const struct reserve *reserve, uint64_t bytes);
 /* Where in the ring a snapshot of `bytes` that ends at `end` begins. */
 uint64_t reserve_place(const struct reserve *reserve, uint64_t end, uint64_t bytes);
 /* After room that nobody will give back: none is handed out any more. Any thread. */

@@ -126,6 +126,31 @@ int side_next_submitted(struct side *side, uint32_t from)
     return -1;
 }
 
+struct refused_ring side_ring(const struct side *side)
+{
+    struct side *ours = (struct side *)side;
+    /* What is heard of leaves `unheard` after it has come to `newest`. */
+    uint64_t unheard = atomic_load_explicit(&ours->unheard, memory_order_acquire);
+    return (struct refused_ring){
+        .bytes = side->arena_bytes,
+        .lap = side->arena_lap,
+        .head = atomic_load_explicit(&ours->newest, memory_order_relaxed) + unheard,
+        .tail = __atomic_load_n(side->tail, __ATOMIC_ACQUIRE),
+    };
+}
+
+void side_note_unheard(struct side *side, struct check *check, uint64_t bytes)
+{
+    check->unheard = bytes;
+    atomic_fetch_add_explicit(&side->unheard, bytes, memory_order_relaxed);
+}
+
+void side_note_heard(struct side *side, struct check *check)
+{
+    atomic_fetch_sub_explicit(&side->unheard, check->unheard, memory_order_release);
+    check->unheard = 0;
+}
+
 void side_reclaim(struct side *side, const struct check *check)
 {
     if (check->reserved) {
@@ -143,6 +168,7 @@ CUdeviceptr side_reserved_at(const struct side *side, const struct check *check)
 
 void side_release(struct side *side, struct check *check)
 {
+    side_note_heard(side, check);
     atomic_fetch_and(&side->submitted[check->slot / 64], ~((uint64_t)1 << check->slot % 64));
     atomic_store_explicit(&check->state, CHECK_FREE, memory_order_relaxed);
     atomic_fetch_sub(&side->pending, 1);

@@ -25,6 +25,7 @@
 #include "device/snapshot_abi.h"
 #include "verify/ranges.h"
 #include "verify/reclaim.h"
+#include "verify/refused.h"
 #include "verify/reserve.h"
 #include "verify/side_user.h"
 #include "verify/slots.h"
@@ -91,11 +92,13 @@ struct side {
     struct side_users users;         /* references that the registry brings along */
     uint64_t memory;                 /* bytes of arena and reserve together */
     uint64_t arena_bytes, arena_lap; /* without the reserve */
-    CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it ... */
-    CUdeviceptr arena_base;  /* ... and begins here */
-    struct reclaim *reclaim; /* the collector's */
-    uint64_t *tail;          /* pinned: how far the arena is free again */
-    uint64_t newest;         /* the end of the latest snapshot that the collector heard of */
+    CUdeviceptr arena;         /* struct snapshot_arena; what it hands out belongs to it ... */
+    CUdeviceptr arena_base;    /* ... and begins here */
+    struct reclaim *reclaim;   /* the collector's */
+    uint64_t *tail;            /* pinned: how far the arena is free again */
+    _Atomic(uint64_t) newest;  /* the end of the latest snapshot that the collector heard of */
+    _Atomic(uint64_t) unheard; /* bytes of those that it has not heard of, of looks none */
+    struct refused refused;
     struct reserve *reserve; /* a part of the arena that the program's thread hands out ... */
     CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
     struct slots *free_slots;
@@ -105,7 +108,7 @@ struct side {
     CUdeviceptr seal_device;
     CUdeviceptr place;   /* struct snapshot_place, one a slot */
     CUdeviceptr ticket;  /* u32 a slot, for the snapshot kernel */
-    CUdeviceptr staging; /* for bundles, see side_staging: STAGING_BYTES on the device ... */
+    CUdeviceptr staging; /* see side_staging: STAGING_BYTES on the device, for bundles ... */
     void *staging_host;  /* ... and pinned */
     struct batch batch[SIDE_BATCHES];
     _Atomic(uint64_t) sequence;    /* of seals and answers; never 0 */
@@ -151,8 +154,9 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
  * (side_want_looks). Collector only, context current; blocks. On failure the gate is off here. */
 void side_set_up_looks(struct side *side, const struct side_settings *settings);
 
-/* Makes the staging buffer unless it is there. Collector only, context current. */
+/* Makes side.staging or side.staging_host unless it is there. Collector only, context current. */
 enum status side_staging(struct side *side, struct error *err);
+enum status side_staging_host(struct side *side, struct error *err);
 
 /* A variant of the reference, loaded with its module on first use by the collector. NULL when the
  * driver refuses it. Context current; a reference of the registry's own has its module already. */
@@ -163,6 +167,12 @@ const struct side_reference *side_reference(struct side *side, const struct ref_
 void side_submit(struct side *side, struct check *check, enum check_state state);
 /* The next slot from next_slot on whose bit is set, or -1. Collector only. */
 int side_next_submitted(struct side *side, uint32_t from);
+/* The ring as it will be when all that was enqueued has its room. Any thread. */
+struct refused_ring side_ring(const struct side *side);
+/* A check was enqueued that takes room of the ring; it has it, or will not take any. */
+void side_note_unheard(struct side *side, struct check *check, uint64_t bytes);
+void side_note_heard(struct side *side, struct check *check);
+
 /* The snapshot's bytes are free again. Collector only, after the seal and before side_release. */
 void side_reclaim(struct side *side, const struct check *check);
 /* Where the snapshot of a check with room of the reserve lies. Any thread. */

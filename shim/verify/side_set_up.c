@@ -322,13 +322,14 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
 
 enum status side_staging(struct side *side, struct error *err)
 {
+    return side->staging ? STATUS_OK : make_device(&side->staging, STAGING_BYTES, err);
+}
+
+enum status side_staging_host(struct side *side, struct error *err)
+{
     CUdeviceptr unused;
-    enum status status = STATUS_OK;
-    if (!side->staging)
-        status = make_device(&side->staging, STAGING_BYTES, err);
-    if (!status && !side->staging_host)
-        status = make_pinned(&side->staging_host, &unused, STAGING_BYTES, err);
-    return status;
+    return side->staging_host ? STATUS_OK
+                              : make_pinned(&side->staging_host, &unused, STAGING_BYTES, err);
 }
 
 /* The module of built-in references, of the wide ones or of all others; NULL when the driver
