@@ -10,7 +10,8 @@
  * Where checks end more slowly than copies are made, room handed out ahead is not free in time, and
  * the check is lost. After such a one none is handed out ahead until all that was is free again,
  * and none in the first round, when nothing is known and references are still being loaded: then
- * copies take the arena's other part.
+ * copies take the arena's other part. How far ahead it hands out is halved by such a check, and
+ * grows again by a quarter of a round for each round without one.
  */
 #ifndef VERIFY_RESERVE_H
 #define VERIFY_RESERVE_H

@@ -4,14 +4,14 @@
  *
  *   graph_cost [eager=N] [pad=MIB] [early=1] [arrays=N] [kib=N] [replays=N]
  *
- * eager: launches of the same kernel before the graph is captured. pad: an allocation of so many MiB
- * before the graph's arrays, as another library might make. early: the arrays come before both.
+ * eager: launches of the same kernel before the graph is captured. pad: an allocation of so many
+ * MiB before the graph's arrays, as another library might make. early: the arrays come before both.
  * arrays and kib: how many arrays the kernels take in turn, and their size.
  *
- * Prints one JSON line: microseconds of the GPU for a replay, median and quartiles of batches of 20,
- * and of the host for enqueueing one; MiB that the device had free at the start, when the program
- * had allocated nothing, less what is free at the end, less what the program has allocated; and the
- * addresses of the first array.
+ * Prints one JSON line: microseconds of the GPU for a replay, median and quartiles of batches of
+ * 20, and of the host for enqueueing one; MiB that the device had free at the start, when the
+ * program had allocated nothing, less what is free at the end, less what the program has allocated;
+ * and the addresses of the first array.
  */
 #include <chrono>
 #include <cstring>
@@ -78,14 +78,15 @@ static void measure(cudaGraphExec_t exec, cudaStream_t stream, int replays,
 {
     for (int done = 0; done < replays; done += BATCH) {
         double enqueue = 0;
-        gpu->push_back(time_us(stream, [&] {
-                           auto begin = std::chrono::steady_clock::now();
-                           for (int i = 0; i < BATCH; i++)
-                               CHECK(cudaGraphLaunch(exec, stream));
-                           std::chrono::duration<double, std::micro> took =
-                               std::chrono::steady_clock::now() - begin;
-                           enqueue = took.count();
-                       }) /
+        gpu->push_back(time_us(stream,
+                               [&] {
+                                   auto begin = std::chrono::steady_clock::now();
+                                   for (int i = 0; i < BATCH; i++)
+                                       CHECK(cudaGraphLaunch(exec, stream));
+                                   std::chrono::duration<double, std::micro> took =
+                                       std::chrono::steady_clock::now() - begin;
+                                   enqueue = took.count();
+                               }) /
                        BATCH);
         host->push_back(enqueue / BATCH);
     }
