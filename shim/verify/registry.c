@@ -273,15 +273,22 @@ static size_t layout_bytes(const struct param_layout *layout)
     return offsetof(struct param_layout, param) + listed(layout) * sizeof layout->param[0];
 }
 
+/* In the arena, with the shape parameters that it has. NULL: no memory. */
+static const struct kernel_spec *keep_spec(struct arena *arena, const struct kernel_spec *spec)
+{
+    size_t bytes = offsetof(struct kernel_spec, shape_param) +
+                   spec->shape_params * sizeof spec->shape_param[0];
+    void *kept = arena_alloc(arena, bytes);
+    return kept ? memcpy(kept, spec, bytes) : NULL;
+}
+
 /* Under the lock. NULL: no memory. */
 static const struct kernel_spec *make_spec(struct registry *registry,
                                            const struct known_symbol *known,
                                            const struct registry_entry *entry,
                                            const struct binding_plan *plan)
 {
-    struct kernel_spec *spec = arena_alloc(&registry->arena, sizeof *spec);
-    if (!spec)
-        return NULL;
+    struct kernel_spec made = {0}, *spec = &made;
     spec->symbol = known->names.mangled;
     spec->label = make_label(&registry->arena, entry, &known->names);
     spec->where = entry->where;
@@ -305,7 +312,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
         if (!plan->array[i].index) /* pointers that are drawn tell launches apart too well */
             add_shape_param(spec, plan->array[i].item, plan->array[i].start);
     spec->number = registry->specs++;
-    return spec->label ? spec : NULL;
+    return spec->label ? keep_spec(&registry->arena, spec) : NULL;
 }
 
 static bool same_layout(const struct param_layout *a, const struct param_layout *b)

@@ -129,7 +129,7 @@ static size_t bytes_of_kernels(const char *name)
 static void a_registered_kernel_takes_a_few_kilobytes(void **state)
 {
     (void)state;
-    assert_true(in_a_child(bytes_of_kernels, "relu") < 4 << 10);
+    assert_true(in_a_child(bytes_of_kernels, "relu") < 3 << 10);
 }
 
 static void an_unregistered_kernel_takes_less(void **state)
