@@ -50,7 +50,7 @@ static struct session {
     struct pipeline pipeline;
     struct control_targets control;
     struct control_server *server;
-    bool *preload;
+    bool *preload; /* NULL: each reference is loaded when a check needs it */
 } session;
 
 /* ---- the sink: what the judgement found goes to the reports ---- */
@@ -261,6 +261,14 @@ static void wake_collector(void *user)
     collector_wake(((struct session *)user)->pipeline.collector);
 }
 
+/* A program that asks for it has kernels that wait for others while they run, and none may be
+ * loaded meanwhile: ours neither. */
+static bool wants_eager_loading(void)
+{
+    const char *loading = getenv("CUDA_MODULE_LOADING");
+    return loading && !strcmp(loading, "EAGER");
+}
+
 static enum status start_pipeline(struct session *s, struct error *err)
 {
     struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed, 0};
@@ -268,7 +276,9 @@ static enum status start_pipeline(struct session *s, struct error *err)
     s->sink = (struct sink){s,        on_seen,   on_skipped,       on_judged,
                             on_spent, on_warned, on_launch_failed, find_tallies};
     s->images = images_create(s->registry);
-    s->preload = calloc(ref_builtin_count, sizeof(bool));
+    p->eager = wants_eager_loading();
+    if (p->eager)
+        s->preload = calloc(ref_builtin_count, sizeof(bool));
     rank_read(&gate.rank);
     int fallback = outlier_detector_of(s->options.outlier);
     unsigned detectors = registry_detectors(s->registry, fallback);
@@ -282,10 +292,12 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->subset = s->options.subset;
     p->freivalds = s->options.freivalds;
     p->ready_wait_ms = READY_WAIT_MS;
-    if (!s->images || !s->preload || !p->gate || !p->outliers || !p->kernels || !p->sides)
+    if (!s->images || (p->eager && !s->preload) || !p->gate || !p->outliers || !p->kernels ||
+        !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
     make_compiler(s);
-    registry_references(s->registry, s->preload);
+    if (s->preload)
+        registry_references(s->registry, s->preload);
     struct collector_settings settings = {
         .sides = p->sides,
         .side = {.memory = s->options.memory,
@@ -300,7 +312,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     };
     if (s->compiler)
         compiler_tell(s->compiler, wake_collector, s);
-    return collector_start(&p->collector, &settings, err);
+    return collector_create(&p->collector, &settings, err);
 }
 
 static void open_control(struct session *s)

@@ -5,12 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 16 << 10, ALIGN = 16 };
+enum { FIRST_CHUNK = 512, CHUNK = 16 << 10, ALIGN = 16 };
 
 struct arena_chunk {
     struct arena_chunk *next;
     _Alignas(ALIGN) unsigned char bytes[];
 };
+
+/* Each chunk is twice as large as the one before, so that an arena of a few texts stays small. */
+static size_t chunk_room(const struct arena *arena, size_t size)
+{
+    size_t room = arena->chunks ? arena->size * 2 : FIRST_CHUNK;
+    room = room < CHUNK ? room : CHUNK;
+    return size > room ? size : room;
+}
 
 void *arena_alloc(struct arena *arena, size_t size)
 {
@@ -18,7 +26,7 @@ void *arena_alloc(struct arena *arena, size_t size)
         return NULL;
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (!arena->chunks || arena->size - arena->used < size) {
-        size_t room = size > CHUNK ? size : CHUNK;
+        size_t room = chunk_room(arena, size);
         struct arena_chunk *chunk = calloc(1, sizeof *chunk + room);
         if (!chunk)
             return NULL;

@@ -42,6 +42,10 @@ void nearest_offer(struct nearest *nearest, const char *name)
         word_length / 4 + 1; /* one edit in four letters is a slip, more is another word */
     if (word_length == 1)
         allowed = 0; /* any letter is one edit from any other */
+    size_t apart =
+        word_length > name_length ? word_length - name_length : name_length - word_length;
+    if (apart > allowed) /* each letter more is an edit */
+        return;
     size_t distance = edit_distance(nearest->word, word_length, name, name_length);
     if (distance > allowed || (nearest->name && distance >= nearest->distance))
         return;

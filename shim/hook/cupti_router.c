@@ -341,7 +341,7 @@ HOT APART __attribute__((aligned(64))) static void on_registered(CUpti_CallbackI
 {
     struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
     if (USUAL(tallies) && !UNUSUAL(atomic_load_explicit(&passing.off, memory_order_relaxed))) {
-        __builtin_prefetch(&tallies[passes - 1], 1);
+        __builtin_prefetch(tally_at(tallies, passes - 1), 1);
         if (is_passed(cbid, data->functionParams, kernel, passes)) {
             tally_pass(tallies, passes, SKIP_NOT_SAMPLED);
             own_thread.passed = cbid;

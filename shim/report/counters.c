@@ -1,7 +1,8 @@
 /*
  * counters.c - see counters.h.
  *
- * A row holds the tallies of one kernel, one for each of a few threads (verify/tally.h). Rows are
+ * A row has the tallies of one kernel, one for each of a few threads (verify/tally.h). A chunk of
+ * rows has theirs in one zeroed allocation, whose pages are touched as threads launch. Rows are
  * found through a two-level table that only ever gains entries: readers need
  * no lock.
  */
@@ -25,7 +26,7 @@ enum {
 };
 
 struct row {
-    struct tally tally[TALLIES];
+    struct tally *tally; /* TALLIES, see tally_at; the chunk's */
     const struct kernel_spec *spec;
     pthread_mutex_t lock; /* of all below; the collector's and the reader's */
     uint64_t elements, violations;
@@ -41,10 +42,16 @@ struct row {
 
 struct chunk {
     _Atomic(struct row *) row[CHUNK_ROWS];
+    struct tally *tally; /* of the first row; each has the next one */
+    void *memory;        /* what the tallies lie in */
 };
+
+_Static_assert((int)CHUNK_ROWS == (int)TALLY_STRIDE,
+               "a chunk's rows share the tallies of each thread");
 
 struct counters {
     struct row process;
+    void *process_tallies; /* what its tallies lie in */
     _Atomic(struct chunk *) chunk[CHUNKS];
     _Atomic uint64_t thread_ns, copy_ns, reference_ns, look_ns; /* struct check_cost */
     int64_t created;                                            /* clock_ns() */
@@ -80,12 +87,25 @@ static void *line_alloc(size_t bytes)
     return memory;
 }
 
+/* Tallies of CHUNK_ROWS rows, untouched. `*memory` is to be freed. NULL: no memory. */
+static struct tally *make_tallies(void **memory)
+{
+    *memory = calloc(1, (size_t)TALLIES * TALLY_STRIDE * sizeof(struct tally) + TALLY_LINE);
+    uintptr_t skew = (uintptr_t)*memory % TALLY_LINE;
+    return *memory ? (void *)((char *)*memory + (TALLY_LINE - skew)) : NULL;
+}
+
 struct counters *counters_create(void)
 {
     struct counters *counters = line_alloc(sizeof *counters);
 
     if (!counters)
         return NULL;
+    counters->process.tally = make_tallies(&counters->process_tallies);
+    if (!counters->process.tally) {
+        free(counters);
+        return NULL;
+    }
     counters->created = clock_ns();
     pthread_mutex_init(&counters->process.lock, NULL);
     pthread_mutex_init(&counters->add_lock, NULL);
@@ -102,8 +122,11 @@ void counters_destroy(struct counters *counters)
 
         for (int r = 0; chunk && r < CHUNK_ROWS; r++)
             free(atomic_load(&chunk->row[r]));
+        if (chunk)
+            free(chunk->memory);
         free(chunk);
     }
+    free(counters->process_tallies);
     free(counters);
 }
 
@@ -133,6 +156,10 @@ static struct chunk *get_chunk(struct counters *counters, uint32_t index)
 
     if (!chunk) {
         chunk = calloc(1, sizeof *chunk);
+        if (chunk && !(chunk->tally = make_tallies(&chunk->memory))) {
+            free(chunk);
+            chunk = NULL;
+        }
         atomic_store_explicit(&counters->chunk[index], chunk, memory_order_release);
     }
     return chunk;
@@ -155,12 +182,13 @@ enum status counters_add_kernel(struct counters *counters, const struct kernel_s
     status = STATUS_OK;
     if (atomic_load(&chunk->row[spec->number % CHUNK_ROWS]))
         goto out;
-    row = line_alloc(sizeof *row);
+    row = calloc(1, sizeof *row);
     if (!row) {
         status = STATUS_NO_MEMORY;
         goto out;
     }
     row->spec = spec;
+    row->tally = chunk->tally + spec->number % CHUNK_ROWS;
     pthread_mutex_init(&row->lock, NULL);
     atomic_store_explicit(&chunk->row[spec->number % CHUNK_ROWS], row, memory_order_release);
     atomic_fetch_add(&counters->kernels, 1);
@@ -176,7 +204,7 @@ HOT void counters_seen(struct counters *counters)
     unsigned own = tally_own();
 
     if (counters)
-        tally_add(&counters->process.tally[own].seen, own, 1);
+        tally_add(&tally_at(counters->process.tally, own)->seen, own, 1);
 }
 
 struct tally *counters_tallies(struct counters *counters, int64_t number)
@@ -199,7 +227,7 @@ HOT void counters_skip(struct counters *counters, int64_t number, enum skip skip
     unsigned own = tally_own();
 
     if (counters && (unsigned)skip < SKIP_COUNT)
-        tally_add(&row_or_process(counters, number)->tally[own].skip[skip], own, 1);
+        tally_add(&tally_at(row_or_process(counters, number)->tally, own)->skip[skip], own, 1);
 }
 
 /* The launch whose errors stand out most speaks for the kernel. */
@@ -225,7 +253,7 @@ void counters_check(struct counters *counters, const struct check_report *report
     if (!counters || (unsigned)report->verdict >= VERDICT_COUNT)
         return;
     row = row_or_process(counters, report->spec ? (int64_t)report->spec->number : -1);
-    tally_add(&row->tally[own].verdict[report->verdict], own, 1);
+    tally_add(&tally_at(row->tally, own)->verdict[report->verdict], own, 1);
     pthread_mutex_lock(&row->lock);
     row->elements += numbers->checked;
     row->violations += numbers->violations;
@@ -297,11 +325,11 @@ bool counters_launch_error(struct counters *counters, const char *symbol, const 
 
 static void read_row(struct row *row, struct counters_buckets *out)
 {
-    for (int t = 0; t < TALLIES; t++) {
+    for (unsigned t = 0; t < TALLIES; t++) {
         for (int v = 0; v < VERDICT_COUNT; v++)
-            out->verdict[v] += load(&row->tally[t].verdict[v]);
+            out->verdict[v] += load(&tally_at(row->tally, t)->verdict[v]);
         for (int k = 0; k < SKIP_COUNT; k++)
-            out->skip[k] += load(&row->tally[t].skip[k]);
+            out->skip[k] += load(&tally_at(row->tally, t)->skip[k]);
     }
 }
 
@@ -309,8 +337,8 @@ static uint64_t seen_in(struct row *row)
 {
     uint64_t seen = 0;
 
-    for (int t = 0; t < TALLIES; t++)
-        seen += load(&row->tally[t].seen);
+    for (unsigned t = 0; t < TALLIES; t++)
+        seen += load(&tally_at(row->tally, t)->seen);
     return seen;
 }
 

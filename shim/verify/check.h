@@ -38,6 +38,8 @@ struct check {
     uint32_t slot;
     uint64_t arena; /* device address of the snapshot; the collector's, from the seal */
     uint64_t arena_bytes;
+    uint64_t unheard;    /* of those, in side.unheard */
+    uint64_t signature;  /* of the launch, gate_answer's */
     bool heard;          /* the collector has read the seal ... */
     int64_t sealed;      /* ... at this time, clock_ns() */
     bool ordinary;       /* what the seal said: the outlier gate let it pass, nothing was copied */

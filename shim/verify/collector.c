@@ -29,7 +29,9 @@ struct collector {
     struct collector_settings settings;
     pthread_t thread;
     sem_t wake;
-    atomic_bool sleeping;
+    atomic_bool begun;    /* the thread is being started, or never will be */
+    atomic_bool running;  /* `thread` is it */
+    atomic_bool sleeping; /* or not begun yet */
     atomic_bool stop;
     atomic_int drains;      /* threads that wait until no check is under way */
     struct side *current;   /* whose context is pushed on the thread */
@@ -112,6 +114,8 @@ static void end_unchecked(struct collector *collector, struct side *side, struct
 {
     if (!failed)
         gate_return(check->turn);
+    if (!failed && !check->ordinary && !check->reserved && check->gate != GATE_OUTLIER)
+        refused_add(&side->refused, check->signature, check->arena_bytes);
     ending_skip(&collector->ending, side, check,
                 failed            ? SKIP_LAUNCH_FAILED
                 : check->ordinary ? SKIP_ORDINARY
@@ -139,6 +143,8 @@ static void end_if_unchecked(struct collector *collector, struct side *side, str
     if (check->started || !seal_seen(side, check))
         return;
     bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
+    if (check->arena && !check->reserved)
+        refused_served(&side->refused, check->signature);
     if (failed || !check->arena) {
         end_unchecked(collector, side, check, failed);
         side->ended++;
@@ -212,8 +218,9 @@ static void add_if_waiting(struct collector *collector, struct side *side, struc
 static bool in_a_hurry(struct collector *collector, const struct side *side)
 {
     return atomic_load(&collector->drains) > 0 || collector->waiting.checks >= side->slots / 4 ||
-           atomic_load(&side->pending) >= side->slots / 4 * 3 ||
-           side->newest - *side->tail >= side->arena_bytes / 4 || reserve_is_short(side->reserve);
+           atomic_load(&side->pending) >= side->slots / 4 * 3 || refused_any(&side->refused) ||
+           atomic_load(&side->newest) - *side->tail >= side->arena_bytes / 4 ||
+           reserve_is_short(side->reserve);
 }
 
 /* Starts checks whose copies are complete, where their time has come. True when there were any. */
@@ -280,9 +287,9 @@ static void preload(struct collector *collector, struct side *side)
 static void set_up(struct collector *collector, struct side *side)
 {
     struct error err = {{0}};
-    enum side_state fresh = SIDE_FRESH;
+    enum side_state wanted = SIDE_WANTED;
     if (!make_current(collector, side)) {
-        if (atomic_compare_exchange_strong(&side->state, &fresh, SIDE_BROKEN))
+        if (atomic_compare_exchange_strong(&side->state, &wanted, SIDE_BROKEN))
             log_line(LOG_WARN, "no checking in a context: it cannot be made current");
         return;
     }
@@ -291,7 +298,7 @@ static void set_up(struct collector *collector, struct side *side)
     cuda.cuThreadExchangeStreamCaptureMode(&relaxed);
     if (side_set_up(side, &collector->settings.side, &err))
         log_line(LOG_WARN, "no checking on device %d: %s", side->device, err.text);
-    else
+    else if (collector->settings.preload)
         preload(collector, side);
     note_progress(side);
 }
@@ -299,22 +306,27 @@ static void set_up(struct collector *collector, struct side *side)
 /* One look at a side. True when it has work under way, so that a nap is due and not a sleep. */
 static bool step_side(struct collector *collector, struct side *side, bool *moved)
 {
-    if (atomic_load(&side->state) == SIDE_FRESH)
+    if (atomic_load(&side->state) == SIDE_WANTED)
         set_up(collector, side);
     if (atomic_load(&side->state) == SIDE_BROKEN && atomic_load(&side->pending))
         skip_all(collector, side, SKIP_DRIVER); /* handed over just as the side broke */
     bool pending = atomic_load(&side->pending), due = side_users_due(side);
-    if (atomic_load(&side->state) != SIDE_READY || (!pending && !due))
+    bool looks = atomic_load(&side->outlier.state) == OUTLIER_WANTED;
+    if (atomic_load(&side->state) != SIDE_READY || (!pending && !due && !looks))
         return false;
     if (!make_current(collector, side)) {
         give_up(collector, side, "its context cannot be made current");
         return false;
     }
+    if (looks)
+        side_set_up_looks(side, &collector->settings.side);
     if (due)
         side_users_load(side);
     if (!pending)
         return false;
     bool ended = end_unchecked_ones(collector, side), progress = false;
+    if (side->refused.waiting || side->refused.since)
+        refused_step(&side->refused, clock_ns());
     for (int i = 0; i < SIDE_BATCHES && atomic_load(&side->state) == SIDE_READY; i++)
         progress |= step_batch(collector, side, &side->batch[i]);
     if (progress || ended)
@@ -390,8 +402,8 @@ static void *run(void *user)
     return NULL;
 }
 
-enum status collector_start(struct collector **out, const struct collector_settings *settings,
-                            struct error *err)
+enum status collector_create(struct collector **out, const struct collector_settings *settings,
+                             struct error *err)
 {
     struct collector *collector = calloc(1, sizeof(*collector));
     if (!collector)
@@ -399,25 +411,48 @@ enum status collector_start(struct collector **out, const struct collector_setti
     collector->settings = *settings;
     collector->ending = (struct ending){.sink = settings->sink, .images = settings->images};
     sem_init(&collector->wake, 0, 0);
-    int result = thread_start(&collector->thread, 0, run, collector);
-    if (result) {
-        free(collector);
-        return error_set(err, STATUS_NO_MEMORY, "no thread: %s", strerror(result));
-    }
+    atomic_init(&collector->sleeping, true);
     *out = collector;
     return STATUS_OK;
 }
 
+static void give_up_wanted(struct side *side, void *user)
+{
+    enum side_state wanted = SIDE_WANTED;
+    (void)user;
+    atomic_compare_exchange_strong(&side->state, &wanted, SIDE_BROKEN);
+}
+
+/* Without a thread nothing is checked in this context; the next one tries again. */
+static void begin(struct collector *collector)
+{
+    int result = thread_start(&collector->thread, 0, run, collector);
+    if (!result) {
+        atomic_store(&collector->running, true);
+        return;
+    }
+    log_once(LOG_WARN, "nothing is checked: no thread: %s", strerror(result));
+    sides_each(collector->settings.sides, give_up_wanted, NULL);
+    atomic_store(&collector->begun, false);
+    atomic_store(&collector->sleeping, true);
+}
+
 void collector_wake(struct collector *collector)
 {
-    if (atomic_load(&collector->sleeping) && atomic_exchange(&collector->sleeping, false))
+    if (!atomic_load(&collector->sleeping) || !atomic_exchange(&collector->sleeping, false))
+        return;
+    if (!atomic_exchange(&collector->begun, true))
+        begin(collector);
+    else
         sem_post(&collector->wake);
 }
 
 static void add_pending(struct side *side, void *user)
 {
     enum side_state state = atomic_load(&side->state);
-    if (state == SIDE_FRESH)
+    if (state == SIDE_WANTED)
+        *(bool *)user = true;
+    if (state == SIDE_READY && atomic_load(&side->outlier.state) == OUTLIER_WANTED)
         *(bool *)user = true;
     if ((state == SIDE_READY || state == SIDE_BROKEN) && atomic_load(&side->pending))
         *(bool *)user = true;
@@ -469,9 +504,16 @@ bool collector_drain(struct collector *collector, int timeout_ms)
 
 bool collector_stop(struct collector *collector, int timeout_ms)
 {
+    const struct timespec nap = {.tv_nsec = 1000000};
     struct timespec until;
     atomic_store(&collector->stop, true);
     atomic_store(&collector->sleeping, false);
+    if (!atomic_exchange(&collector->begun, true))
+        return true;
+    for (int i = 0; i < timeout_ms && !atomic_load(&collector->running); i++)
+        nanosleep(&nap, NULL); /* another thread is starting it */
+    if (!atomic_load(&collector->running))
+        return false;
     sem_post(&collector->wake);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += timeout_ms / 1000 + 1;

@@ -1,9 +1,9 @@
 /*
  * collector.h - our one thread: sets contexts up, waits for seals, runs references, judges.
  *
- * It sleeps for good while nothing is under way, and naps between polls of pinned memory otherwise.
- * No driver call tells it that work is done; it makes driver calls to launch a reference, to
- * set a context up and to write a bundle.
+ * The thread starts with the first set-up. It sleeps for good while nothing is under way, and naps
+ * between polls of pinned memory otherwise. No driver call tells it that work is done; it makes
+ * driver calls to launch a reference, to set a context up and to write a bundle.
  */
 #ifndef VERIFY_COLLECTOR_H
 #define VERIFY_COLLECTOR_H
@@ -18,17 +18,17 @@ struct collector_settings {
     struct side_settings side;
     const struct sink *sink;
     struct images *images; /* for bundles; NULL: none */
-    /* By index in ref_builtins: references to load when a context is set up, so that none is loaded
-     * later, in the middle of the program's work. */
+    /* By index in ref_builtins: references to load when a context is set up. NULL: each is loaded
+     * when the first check needs it. */
     const bool *preload;
 };
 
-/* Starts the thread. */
-enum status collector_start(struct collector **out, const struct collector_settings *settings,
-                            struct error *err);
+/* The thread starts when it is first woken. */
+enum status collector_create(struct collector **out, const struct collector_settings *settings,
+                             struct error *err);
 
-/* Wakes it when it sleeps: after a submit, or when a context was noted. Any thread, never blocks.
- */
+/* Wakes the thread when it sleeps: after a submit, or when a set-up is wanted. Any thread, never
+ * blocks. */
 void collector_wake(struct collector *collector);
 
 /* Whether no check is under way anywhere. Any thread, no lock. */

@@ -99,19 +99,19 @@ struct kernel_spec {
     int64_t subset;   /* as CUVET_SUBSET, 0: off; or -1: the global one */
     double freivalds; /* as CUVET_FREIVALDS, or -1: the global one */
     struct outlier_spec outlier;
-    int after;             /* number of its entry among those with `after`, or -1 */
-    bool deterministic;    /* the same input must give the same bytes */
-    bool needs_before;     /* inout or acc: a snapshot before the launch is always due */
-    uint32_t number;       /* dense index among all kernel_specs, from 0 */
-    unsigned shape_params; /* at most SHAPE_PARAMS; entries in shape_param */
-    struct shape_param {   /* integer parameters that decide shapes: the novelty gate
-                              hashes exactly these, and every array pointer's class */
-        uint16_t index;    /* of the parameter */
-        uint16_t size;     /* bytes: 1, 2, 4, 8 */
-        uint32_t start;    /* of the parameter in the packed buffer */
-        uint32_t offset;   /* inside the parameter (struct fields) */
-        bool pointer;      /* hash its alignment mod 16, null, and aliasing instead */
-    } shape_param[SHAPE_PARAMS];
+    int after;                   /* number of its entry among those with `after`, or -1 */
+    bool deterministic;          /* the same input must give the same bytes */
+    bool needs_before;           /* inout or acc: a snapshot before the launch is always due */
+    uint32_t number;             /* dense index among all kernel_specs, from 0 */
+    unsigned shape_params;       /* at most SHAPE_PARAMS; entries in shape_param */
+    struct shape_param {         /* integer parameters that decide shapes: the novelty gate
+                                    hashes exactly these, and every array pointer's class */
+        uint16_t index;          /* of the parameter */
+        uint16_t size;           /* bytes: 1, 2, 4, 8 */
+        uint32_t start;          /* of the parameter in the packed buffer */
+        uint32_t offset;         /* inside the parameter (struct fields) */
+        bool pointer;            /* hash its alignment mod 16, null, and aliasing instead */
+    } shape_param[SHAPE_PARAMS]; /* last: those that it counts alone are allocated */
 };
 
 #endif

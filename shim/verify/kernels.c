@@ -99,6 +99,12 @@ static size_t listed(const struct param_layout *layout)
     return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
 }
 
+/* Of the part of a layout that says anything. */
+static size_t bytes_of(const struct param_layout *layout)
+{
+    return offsetof(struct param_layout, param) + listed(layout) * sizeof(layout->param[0]);
+}
+
 static bool same_layout(const struct param_layout *a, const struct param_layout *b)
 {
     return a->count == b->count && !memcmp(a->param, b->param, listed(a) * sizeof(a->param[0]));
@@ -132,7 +138,7 @@ static bool is_passed(const struct known_kernel *kernel)
 static struct known_kernel *add_passed(struct kernels *kernels, const char *symbol, uint64_t hash)
 {
     struct known_kernel *kernel =
-        new_record(kernels, symbol, hash, offsetof(struct known_kernel, layout));
+        new_record(kernels, symbol, hash, offsetof(struct known_kernel, looks));
     if (kernel)
         kernel->skip = SKIP_UNREGISTERED;
     return kernel;
@@ -142,12 +148,14 @@ static struct known_kernel *add_passed(struct kernels *kernels, const char *symb
 static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
                                        const struct param_layout *layout, bool layout_known)
 {
-    struct known_kernel *kernel = new_record(kernels, symbol, hash, sizeof(*kernel));
+    const size_t layout_bytes = bytes_of(layout);
+    struct known_kernel *kernel =
+        new_record(kernels, symbol, hash, offsetof(struct known_kernel, layout) + layout_bytes);
     struct error err = {{0}};
     if (!kernel)
         return NULL;
     kernel->after = registry_after(kernels->registry, symbol);
-    kernel->layout = *layout;
+    memcpy(&kernel->layout, layout, layout_bytes);
     if (layout_known) {
         kernel->spec = registry_resolve(kernels->registry, symbol, layout, &kernel->skip, &err);
     } else {

@@ -24,7 +24,7 @@ struct tally;
 
 /*
  * One kernel by (symbol, parameter layout); never freed before kernels_destroy. Of one that no
- * entry names, in no role, only what stands before `layout` is there: programs have thousands of
+ * entry names, in no role, only what stands before `looks` is there: programs have thousands of
  * them.
  */
 struct known_kernel {
@@ -46,11 +46,11 @@ struct known_kernel {
     uint32_t
         learnt; /* launches that gave their turn back for what listed.h learnt; the collector's */
     struct known_kernel *next;
-    struct param_layout layout;
     struct budget looks;   /* the outlier gate's share of `budget` */
     _Atomic(int64_t) look; /* what looks have cost the GPU of late, ns */
     struct budget budget;  /* its own, where its entry has one */
     struct costs costs;    /* what its checks have cost the GPU of late */
+    struct param_layout layout; /* last: the parameters that it counts alone are allocated */
 };
 
 /* Told once for each kernel that the registry names, fit or not. `sentence` for misfits. */

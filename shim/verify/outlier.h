@@ -9,6 +9,7 @@
 #ifndef VERIFY_OUTLIER_H
 #define VERIFY_OUTLIER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/error.h"
@@ -43,12 +44,20 @@ uint32_t outliers_epoch(const struct outliers *outliers);
 /* Signatures that came too late. */
 uint64_t outliers_overflow(const struct outliers *outliers);
 
-/* What the gate has in one context. All zero: it is off there. */
+enum outlier_state {
+    OUTLIER_NONE,   /* no look has been asked for */
+    OUTLIER_WANTED, /* the collector is to make what looks need */
+    OUTLIER_READY,
+    OUTLIER_BROKEN, /* it could not be made, or no entry has the gate */
+};
+
+/* What the gate has in one context; made when the first look is asked for. */
 struct outlier_side {
-    CUfunction kernel, few; /* NULL: off */
-    bool waits;             /* these kernels do, see enqueue.h */
-    CUdeviceptr slots;      /* struct outlier_slot, one for each of the first check slots */
-    uint32_t looks;         /* how many of those; the others' launches are not looked at */
+    _Atomic(enum outlier_state) state;
+    CUfunction kernel, few;
+    bool waits;        /* these kernels do, see enqueue.h */
+    CUdeviceptr slots; /* struct outlier_slot, one for each of the first check slots */
+    uint32_t looks;    /* how many of those; the others' launches are not looked at */
     CUdeviceptr entries;
     CUdeviceptr centroids;         /* 0: no centroid detector here */
     struct outlier_answer *answer; /* pinned, one for each of the same check slots */

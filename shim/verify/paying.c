@@ -2,6 +2,28 @@
 
 #include "base/clock.h"
 
+void paying_waited(const struct pipeline *pipeline, struct ticket *ticket)
+{
+    int64_t now = clock_ns();
+    const struct check_cost cost = {.thread = (uint64_t)(now - ticket->began)};
+    pipeline->sink->spent(pipeline->sink->user, &cost);
+    ticket->began = now;
+}
+
+/* Whether the outlier gate can look here: the first to ask has it set up, and waits. */
+static bool can_look(struct pipeline *pipeline, struct ticket *ticket)
+{
+    struct side *side = ticket->side;
+    enum outlier_state state = atomic_load_explicit(&side->outlier.state, memory_order_acquire);
+    if (state >= OUTLIER_READY)
+        return state == OUTLIER_READY;
+    if (side_want_looks(side))
+        collector_wake(pipeline->collector);
+    bool ready = side_wait_looks(side, pipeline->ready_wait_ms);
+    paying_waited(pipeline, ticket);
+    return ready;
+}
+
 /*
  * The random gate yields to the budget; the first launches of a signature do not, but are paid.
  * What is not checked then is looked at by the outlier gate, as long as its part of the budget
@@ -18,7 +40,7 @@ enum skip paying_ask(struct pipeline *pipeline, struct ticket *ticket)
         return SKIP_NONE;
     ticket->otherwise = ticket->gate == GATE_RANDOM ? SKIP_BUDGET : SKIP_NOT_SAMPLED;
     struct budget *looks = own ? &kernel->looks : &ticket->side->looks;
-    if (!ticket->side->outlier.kernel || ticket->detector == OUTLIER_OFF)
+    if (ticket->detector == OUTLIER_OFF || !can_look(pipeline, ticket))
         return ticket->otherwise;
     /* Before the table is asked: most launches end here. */
     if (!budget_allows(looks, NULL, ticket->began) || budget_ends(ticket->budget, ticket->began))

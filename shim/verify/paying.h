@@ -8,6 +8,10 @@
 
 #include "verify/pipeline.h"
 
+/* The launch has waited for a set-up since ticket->began. That is a cost of the process, once,
+ * which no budget pays for. */
+void paying_waited(const struct pipeline *pipeline, struct ticket *ticket);
+
 /* Whether the accounts allow what the gate decided. SKIP_NONE: a check, or a look where
  * ticket->gate is GATE_OUTLIER then. */
 enum skip paying_ask(struct pipeline *pipeline, struct ticket *ticket);

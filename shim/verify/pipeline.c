@@ -10,6 +10,7 @@
 #include "verify/paying.h"
 #include "verify/plan.h"
 #include "verify/shrink.h"
+#include "verify/snapshot_short.h"
 #include "verify/tally.h"
 
 /* Says why a kernel goes unchecked, once for each reason. */
@@ -18,17 +19,6 @@ static void warn(struct pipeline *pipeline, struct known_kernel *kernel, enum sk
 {
     if (!(atomic_fetch_or(&kernel->warned, 1u << skip) & 1u << skip))
         pipeline->sink->warned(pipeline->sink->user, kernel->symbol, skip, sentence);
-}
-
-static enum skip find_side(struct pipeline *pipeline, const struct launch *launch,
-                           struct ticket *ticket)
-{
-    ticket->side = sides_find(pipeline->sides, (CUcontext)(uintptr_t)launch->context);
-    if (!ticket->side)
-        return SKIP_NOT_READY;
-    if (atomic_load_explicit(&ticket->side->state, memory_order_acquire) == SIDE_READY)
-        return SKIP_NONE;
-    return side_wait_ready(ticket->side, pipeline->ready_wait_ms) ? SKIP_NONE : SKIP_NOT_READY;
 }
 
 /* On the legacy stream beside a capture the driver cannot say, and nothing may be enqueued. */
@@ -41,6 +31,32 @@ static enum skip look_for_capture(const struct launch *launch, struct error *why
     if (cuda_check(why, result, "cuStreamIsCapturing"))
         return SKIP_DRIVER;
     return status == CU_STREAM_CAPTURE_STATUS_NONE ? SKIP_NONE : SKIP_CAPTURED;
+}
+
+/* Has the context set up and waits for it. A launch that is captured needs no set-up, as it is not
+ * checked. */
+static enum skip want_side(struct pipeline *pipeline, const struct launch *launch,
+                           struct ticket *ticket, struct error *why)
+{
+    enum skip skip = look_for_capture(launch, why);
+    if (skip)
+        return skip == SKIP_CAPTURED && ticket->gate == GATE_NO ? SKIP_NOT_SAMPLED : skip;
+    if (side_want(ticket->side))
+        collector_wake(pipeline->collector);
+    bool ready = side_wait_ready(ticket->side, pipeline->ready_wait_ms);
+    paying_waited(pipeline, ticket);
+    return ready ? SKIP_NONE : SKIP_NOT_READY;
+}
+
+static enum skip find_side(struct pipeline *pipeline, const struct launch *launch,
+                           struct ticket *ticket, struct error *why)
+{
+    ticket->side = sides_find(pipeline->sides, (CUcontext)(uintptr_t)launch->context);
+    if (!ticket->side)
+        return SKIP_NOT_READY;
+    if (atomic_load_explicit(&ticket->side->state, memory_order_acquire) == SIDE_READY)
+        return SKIP_NONE;
+    return want_side(pipeline, launch, ticket, why);
 }
 
 static enum skip check_extents(const struct ticket *ticket, struct error *why)
@@ -127,12 +143,27 @@ static enum skip lay_out(const struct pipeline *pipeline, struct ticket *ticket,
     return skip;
 }
 
+/* Whether the launch leaves room for one that was refused and whose turn it is. */
+static bool may_take_room(const struct ticket *ticket, uint64_t bytes)
+{
+    struct side *side = ticket->side;
+    if (!refused_any(&side->refused) || ticket->gate == GATE_OUTLIER)
+        return true;
+    if (snapshot_may_be_short(&ticket->plan, ticket->gate, bytes) &&
+        reserve_has(side->reserve, bytes))
+        return true;
+    const struct refused_ring ring = side_ring(side);
+    return refused_admits(&side->refused, &ring, ticket->signature, bytes, clock_ns());
+}
+
 static enum skip claim(struct ticket *ticket, struct error *why)
 {
     struct side *side = ticket->side;
     uint64_t bytes = (ticket->plan.bytes + 255) / 256 * 256;
     if (bytes > side->arena_bytes)
         return too_large(ticket, why);
+    if (!may_take_room(ticket, bytes))
+        return SKIP_ARENA_FULL;
     int slot = slots_claim(side->free_slots);
     if (slot < 0)
         return SKIP_QUEUE_FULL;
@@ -145,6 +176,8 @@ static enum skip claim(struct ticket *ticket, struct error *why)
     ticket->check->arena_bytes = bytes;
     ticket->check->begin = ticket->check->end = 0;
     ticket->check->reserved = false;
+    ticket->check->signature = ticket->signature;
+    side_note_unheard(side, ticket->check, ticket->gate == GATE_OUTLIER ? 0 : bytes);
     atomic_fetch_add(&side->pending, 1);
     return SKIP_NONE;
 }
@@ -255,7 +288,7 @@ static enum skip bind(const struct pipeline *pipeline, const struct launch *laun
 static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket, struct error *why)
 {
-    enum skip skip = find_side(pipeline, launch, ticket);
+    enum skip skip = find_side(pipeline, launch, ticket, why);
     if (!skip && !side_users_ready(ticket->side, ticket->kernel->spec->reference))
         skip = SKIP_NOT_COMPILED;
     if (!skip)
@@ -298,8 +331,9 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
 /* Reasons that pass: the novelty gate's turn is kept for a launch that can be checked. */
 static bool transient(enum skip skip)
 {
-    return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_NOT_READY ||
-           skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER || skip == SKIP_WHEN;
+    return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_ARENA_FULL ||
+           skip == SKIP_NOT_READY || skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER ||
+           skip == SKIP_WHEN;
 }
 
 /* Why not, or SKIP_NONE. */
@@ -537,10 +571,11 @@ void pipeline_context_created(struct pipeline *pipeline, CUcontext context)
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
     struct side *side = sides_open(pipeline->sides, context);
+    bool wanted = side && pipeline->eager && side_want(side);
     uninterrupted_end(&kept);
-    if (side)
+    if (wanted)
         collector_wake(pipeline->collector);
-    else
+    if (!side)
         log_once(LOG_WARN, "too many contexts: launches in the later ones are not checked");
 }
 

@@ -30,7 +30,8 @@ struct pipeline {
     uint64_t seed;     /* of the subsets that references draw */
     uint64_t subset;   /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
     double freivalds;  /* probability that a check of a product projects it, CUVET_FREIVALDS */
-    int ready_wait_ms; /* for the first registered launch of a new context */
+    int ready_wait_ms; /* for the set-up, by the first launch of a context that needs it */
+    bool eager;        /* contexts are set up when they appear, not at their first check */
 };
 
 /* What a launch carries from ENTER to EXIT; one a thread, large, so not on the stack. */

@@ -9,6 +9,7 @@
 #include "verify/registry.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #define XXH_INLINE_ALL
@@ -20,18 +21,26 @@ enum { FIRST_SYMBOLS = 256, LABEL = 100 };
 
 struct match {
     struct registry_entry *entry;
-    struct captures captures;
     bool unknown; /* a regex of the entry did not come to an end on the name */
     struct match *next;
+    struct captures captures; /* those that it counts alone are allocated */
 };
 
 /* One parameter list of a symbol, and what came of it. */
 struct resolution {
-    struct param_layout layout;
     const struct kernel_spec *spec; /* NULL: `skip` and `sentence` say why */
     enum skip skip;
     const char *sentence; /* "": it has been told */
     struct resolution *next;
+    struct param_layout layout; /* its parameters alone are allocated, as below */
+};
+
+/* A plan of an entry, which all kernels of equal captures and layout share. */
+struct made_plan {
+    const struct binding_plan *plan;
+    const struct captures *captures;
+    struct made_plan *next; /* the one made before */
+    struct param_layout layout;
 };
 
 struct known_symbol {
@@ -144,11 +153,16 @@ static bool grow_table(struct registry *registry)
 static bool add_match(struct registry *registry, struct known_symbol *known,
                       struct registry_entry *entry, const struct captures *captures, bool unknown)
 {
-    struct match **out = &known->matches, *match = arena_alloc(&registry->arena, sizeof *match);
+    size_t caught = offsetof(struct captures, capture) +
+                    (unknown ? 0 : captures->count) * sizeof captures->capture[0];
+    struct match **out = &known->matches;
+    struct match *match =
+        arena_alloc(&registry->arena, sizeof *match - sizeof match->captures + caught);
     if (!match)
         return false;
     match->entry = entry;
-    match->captures = *captures;
+    if (!unknown)
+        memcpy(&match->captures, captures, caught);
     match->unknown = unknown;
     while (*out)
         out = &(*out)->next;
@@ -276,15 +290,33 @@ static const char *make_label(struct arena *arena, const struct registry_entry *
     return arena_format(arena, "%.*s...", LABEL - 3, names->plain);
 }
 
+static size_t listed(const struct param_layout *layout)
+{
+    return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
+}
+
+/* Of the part that says anything. */
+static size_t layout_bytes(const struct param_layout *layout)
+{
+    return offsetof(struct param_layout, param) + listed(layout) * sizeof layout->param[0];
+}
+
+/* In the arena, with the shape parameters that it has. NULL: no memory. */
+static const struct kernel_spec *keep_spec(struct arena *arena, const struct kernel_spec *spec)
+{
+    size_t bytes = offsetof(struct kernel_spec, shape_param) +
+                   spec->shape_params * sizeof spec->shape_param[0];
+    void *kept = arena_alloc(arena, bytes);
+    return kept ? memcpy(kept, spec, bytes) : NULL;
+}
+
 /* Under the lock. NULL: no memory. */
 static const struct kernel_spec *make_spec(struct registry *registry,
                                            const struct known_symbol *known,
                                            const struct registry_entry *entry,
                                            const struct binding_plan *plan)
 {
-    struct kernel_spec *spec = arena_alloc(&registry->arena, sizeof *spec);
-    if (!spec)
-        return NULL;
+    struct kernel_spec made = {0}, *spec = &made;
     spec->symbol = known->names.mangled;
     spec->label = make_label(&registry->arena, entry, &known->names);
     spec->where = entry->where;
@@ -308,7 +340,64 @@ static const struct kernel_spec *make_spec(struct registry *registry,
         if (!plan->array[i].index) /* pointers that are drawn tell launches apart too well */
             add_shape_param(spec, plan->array[i].item, plan->array[i].start);
     spec->number = registry->specs++;
-    return spec->label ? spec : NULL;
+    return spec->label ? keep_spec(&registry->arena, spec) : NULL;
+}
+
+static bool same_layout(const struct param_layout *a, const struct param_layout *b)
+{
+    return a->count == b->count && memcmp(a->param, b->param, listed(a) * sizeof a->param[0]) == 0;
+}
+
+static bool same_captures(const struct captures *a, const struct captures *b)
+{
+    for (unsigned i = 0; i < a->count && i < b->count; i++) {
+        if (strcmp(a->capture[i].text, b->capture[i].text) != 0)
+            return false;
+    }
+    return a->count == b->count;
+}
+
+/* Bounded: kernels of ever new captures are not worth a longer search. */
+static const struct binding_plan *find_plan(const struct match *match,
+                                            const struct param_layout *layout)
+{
+    enum { MOST = 32 };
+    const struct made_plan *made = match->entry->made;
+    for (int i = 0; made && i < MOST; i++, made = made->next) {
+        if (same_layout(&made->layout, layout) && same_captures(made->captures, &match->captures))
+            return made->plan;
+    }
+    return NULL;
+}
+
+/* Without memory it is made again for the next kernel. */
+static void keep_plan(struct registry *registry, const struct match *match,
+                      const struct param_layout *layout, const struct binding_plan *plan)
+{
+    struct made_plan **last = &match->entry->made;
+    struct made_plan *made =
+        arena_alloc(&registry->arena, sizeof *made - sizeof made->layout + layout_bytes(layout));
+    if (!made)
+        return;
+    made->plan = plan;
+    made->captures = &match->captures;
+    made->next = *last;
+    memcpy(&made->layout, layout, layout_bytes(layout));
+    *last = made;
+}
+
+static enum status plan_of(struct registry *registry, const struct match *match,
+                           const struct param_layout *layout, const struct binding_plan **plan,
+                           struct error *err)
+{
+    *plan = find_plan(match, layout);
+    if (*plan)
+        return STATUS_OK;
+    enum status status =
+        plan_make(plan, &registry->arena, &match->entry->source, &match->captures, layout, err);
+    if (!status)
+        keep_plan(registry, match, layout, *plan);
+    return status;
 }
 
 /* The sentence comes once for each entry: a program may have thousands of such names. */
@@ -337,8 +426,7 @@ static enum status resolve(struct registry *registry, const struct known_symbol 
             give_up(match->entry, &first);
             break;
         }
-        enum status status = plan_make(&plan, &registry->arena, &match->entry->source,
-                                       &match->captures, &resolution->layout, &err);
+        enum status status = plan_of(registry, match, &resolution->layout, &plan, &err);
         if (!status && param_types_fit(plan->signature, known->names.demangled, &err)) {
             error_prefix(&err, "%s", match->entry->where);
             status = STATUS_INVALID;
@@ -355,12 +443,6 @@ static enum status resolve(struct registry *registry, const struct known_symbol 
     return resolution->sentence ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-static bool same_layout(const struct param_layout *a, const struct param_layout *b)
-{
-    unsigned listed = a->count < LAYOUT_MAX ? a->count : LAYOUT_MAX;
-    return a->count == b->count && memcmp(a->param, b->param, listed * sizeof a->param[0]) == 0;
-}
-
 /* Under the lock. NULL: no memory. */
 static const struct resolution *find_resolution(struct registry *registry,
                                                 struct known_symbol *known,
@@ -370,10 +452,11 @@ static const struct resolution *find_resolution(struct registry *registry,
         if (same_layout(&r->layout, layout))
             return r;
     }
-    struct resolution *made = arena_alloc(&registry->arena, sizeof *made);
+    struct resolution *made =
+        arena_alloc(&registry->arena, sizeof *made - sizeof made->layout + layout_bytes(layout));
     if (!made)
         return NULL;
-    made->layout = *layout;
+    memcpy(&made->layout, layout, layout_bytes(layout));
     if (resolve(registry, known, made))
         return NULL;
     made->next = known->resolutions;

@@ -28,6 +28,7 @@ struct registry_entry {
     struct pattern *after_pattern; /* or NULL */
     struct tolerance tolerance;
     bool gave_up; /* a regex of it took too many steps on a name, and that was told */
+    struct made_plan *made; /* registry.c's, below its lock: the plans made of it */
 };
 
 /* All that the files say, in their order: a later entry wins over an earlier one. */

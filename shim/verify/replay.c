@@ -272,8 +272,10 @@ static enum status wait_idle(struct side *side, struct error *err)
 static enum status fetch(struct side *side, CUdeviceptr from, size_t bytes)
 {
     struct error err = {{0}};
-    enum status status = cuda_check(
-        &err, cuda.cuMemcpyDtoHAsync(side->staging_host, from, bytes, side->stream), "copy");
+    enum status status = side_staging_host(side, &err);
+    if (!status)
+        status = cuda_check(
+            &err, cuda.cuMemcpyDtoHAsync(side->staging_host, from, bytes, side->stream), "copy");
     return status ? status : wait_idle(side, &err);
 }
 
@@ -380,6 +382,9 @@ static enum status store_window(const struct replay_source *source, int tensor, 
     struct error err = {{0}};
     struct ref_batch batch = {0};
     struct ref_call one, call = source->check->binding.call;
+    enum status status = side_staging(side, &err);
+    if (status)
+        return status;
     fill_tensors(source->check, &call);
     call.piece = 0;
     call.pieces = 1;
@@ -388,7 +393,7 @@ static enum status store_window(const struct replay_source *source, int tensor, 
     call.store_first = first;
     call.store_count = count;
     /* All bits set is a NaN: what the reference does not visit stays one. */
-    enum status status = cuda_check(
+    status = cuda_check(
         &err, cuda.cuMemsetD32Async(side->staging, UINT32_MAX, (size_t)count * 2, side->stream),
         "memset");
     add_call(side, &batch, &one, source->lane, &call, blocks_wanted(source->check));

@@ -8,6 +8,8 @@ struct reserve {
     uint64_t bytes;
     _Atomic(uint64_t) head;    /* all below was handed out */
     _Atomic(uint64_t) careful; /* until the tail has come here nothing is handed out ahead */
+    _Atomic(uint64_t) ahead;   /* bytes beyond the ring that are handed out then */
+    uint64_t raised;           /* the tail when `ahead` was changed last; the collector's */
     atomic_bool shut;
     uint64_t *tail;          /* all below is free again */
     uint64_t newest;         /* the end of the latest snapshot that the collector heard of */
@@ -22,6 +24,7 @@ struct reserve *reserve_create(uint64_t bytes, uint64_t *tail, uint32_t most)
     reserve->bytes = bytes;
     reserve->tail = tail;
     atomic_init(&reserve->careful, bytes);
+    atomic_init(&reserve->ahead, (RESERVE_ROUNDS - 1) * bytes);
     reserve->reclaim = reclaim_create(most);
     if (reserve->reclaim)
         return reserve;
@@ -36,23 +39,45 @@ void reserve_destroy(struct reserve *reserve)
     free(reserve);
 }
 
-static uint64_t most_ahead(struct reserve *reserve, uint64_t tail)
+static uint64_t most_ahead(const struct reserve *reserve, uint64_t tail)
 {
     uint64_t careful = atomic_load_explicit(&reserve->careful, memory_order_relaxed);
-    return reserve->bytes * (tail < careful ? 1 : RESERVE_ROUNDS);
+    uint64_t ahead = atomic_load_explicit(&reserve->ahead, memory_order_relaxed);
+    return reserve->bytes + (tail < careful ? 0 : ahead);
+}
+
+static bool is_handed_out(const struct reserve *reserve, uint64_t bytes)
+{
+    return bytes && bytes <= reserve->bytes / 4 &&
+           !atomic_load_explicit(&reserve->shut, memory_order_relaxed);
+}
+
+/* Where a snapshot ends that is taken at `head`; false: too far ahead. */
+static bool place(const struct reserve *reserve, uint64_t head, uint64_t tail, uint64_t bytes,
+                  uint64_t *end)
+{
+    const uint64_t ring = reserve->bytes, at = head & (ring - 1);
+    *end = head + (at + bytes > ring ? ring - at : 0) + bytes;
+    return *end - tail <= ring || *end - tail <= most_ahead(reserve, tail);
+}
+
+bool reserve_has(const struct reserve *reserve, uint64_t bytes)
+{
+    uint64_t end;
+    return is_handed_out(reserve, bytes) &&
+           place(reserve, atomic_load_explicit(&reserve->head, memory_order_relaxed),
+                 __atomic_load_n(reserve->tail, __ATOMIC_ACQUIRE), bytes, &end);
 }
 
 bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *room)
 {
     const uint64_t ring = reserve->bytes;
-    if (!bytes || bytes > ring / 4 || atomic_load_explicit(&reserve->shut, memory_order_relaxed))
+    if (!is_handed_out(reserve, bytes))
         return false;
     const uint64_t tail = __atomic_load_n(reserve->tail, __ATOMIC_ACQUIRE);
     uint64_t head = atomic_load_explicit(&reserve->head, memory_order_relaxed), end;
     do {
-        const uint64_t at = head & (ring - 1), skipped = at + bytes > ring ? ring - at : 0;
-        end = head + skipped + bytes;
-        if (end - tail > ring && end - tail > most_ahead(reserve, tail))
+        if (!place(reserve, head, tail, bytes, &end))
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&reserve->head, &head, end,
                                                     memory_order_relaxed, memory_order_relaxed));
@@ -78,15 +103,35 @@ void reserve_heard(struct reserve *reserve, uint64_t end)
         reserve->newest = end;
 }
 
+/* One miss seldom comes alone: those that follow before the tail is past `careful` are the same. */
 void reserve_missed(struct reserve *reserve)
 {
     uint64_t head = atomic_load_explicit(&reserve->head, memory_order_relaxed);
+    uint64_t ahead = atomic_load_explicit(&reserve->ahead, memory_order_relaxed);
+    if (*reserve->tail >= atomic_load_explicit(&reserve->careful, memory_order_relaxed)) {
+        atomic_store_explicit(&reserve->ahead, ahead / 2, memory_order_relaxed);
+        reserve->raised = head;
+    }
     atomic_store_explicit(&reserve->careful, head, memory_order_relaxed);
+}
+
+/* Each round without a miss allows a quarter of one more. */
+static void raise_ahead(struct reserve *reserve, uint64_t tail)
+{
+    const uint64_t most = (RESERVE_ROUNDS - 1) * reserve->bytes;
+    uint64_t ahead = atomic_load_explicit(&reserve->ahead, memory_order_relaxed);
+    if (ahead >= most || tail < reserve->raised + reserve->bytes)
+        return;
+    ahead += reserve->bytes / 4;
+    atomic_store_explicit(&reserve->ahead, ahead < most ? ahead : most, memory_order_relaxed);
+    reserve->raised = tail;
 }
 
 void reserve_end(struct reserve *reserve, uint64_t begin, uint64_t end)
 {
-    __atomic_store_n(reserve->tail, reclaim_end(reserve->reclaim, begin, end), __ATOMIC_RELEASE);
+    uint64_t tail = reclaim_end(reserve->reclaim, begin, end);
+    __atomic_store_n(reserve->tail, tail, __ATOMIC_RELEASE);
+    raise_ahead(reserve, tail);
 }
 
 bool reserve_is_short(const struct reserve *reserve)

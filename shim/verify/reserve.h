@@ -10,7 +10,8 @@
  * Where checks end more slowly than copies are made, room handed out ahead is not free in time, and
  * the check is lost. After such a one none is handed out ahead until all that was is free again,
  * and none in the first round, when nothing is known and references are still being loaded: then
- * copies take the arena's other part.
+ * copies take the arena's other part. How far ahead it hands out is halved by such a check, and
+ * grows again by a quarter of a round for each round without one.
  */
 #ifndef VERIFY_RESERVE_H
 #define VERIFY_RESERVE_H
@@ -35,6 +36,8 @@ void reserve_destroy(struct reserve *reserve);
 /* False: none, too far ahead, ahead after a copy that missed its room, or it was shut. Any thread,
  * no lock. */
 bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *room);
+/* Whether reserve_take would be true now. */
+bool reserve_has(const struct reserve *reserve, uint64_t bytes);
 /* Where in the ring a snapshot of `bytes` that ends at `end` begins. */
 uint64_t reserve_place(const struct reserve *reserve, uint64_t end, uint64_t bytes);
 /* After room that nobody will give back: none is handed out any more. Any thread. */

@@ -90,8 +90,9 @@ bool seal_seen(struct side *side, struct check *check)
         hear(side, check);
     if (check->reserved)
         hear_reserved(side, check);
-    else if (check->end > side->newest)
-        side->newest = check->end;
+    else if (check->end > atomic_load_explicit(&side->newest, memory_order_relaxed))
+        atomic_store_explicit(&side->newest, check->end, memory_order_relaxed);
+    side_note_heard(side, check);
     check->sealed = clock_ns();
     check->heard = true;
     return true;

@@ -2,9 +2,11 @@
  * side.h - everything of ours in one CUDA context: the arena, the checks, the side stream, our
  * kernels, the pinned words that the GPU publishes to.
  *
- * Life: side_open when the context appears (on the program's thread: only a note), side_set_up by
- * the collector (allocations, module loads), used by both, side_close when the context goes: then
- * the driver frees device memory with the context, and the collector must have let go before.
+ * Life: sides_open when the context appears (on the program's thread: only a note), side_want at
+ * the first check, side_set_up by the collector (allocations, module loads), used by both,
+ * sides_close when the context goes: then the driver frees device memory with the context, and the
+ * collector must have let go before. What only some checks need is made at the first of those: the
+ * outlier gate's tables, the modules of references, the staging buffer of bundles.
  */
 #ifndef VERIFY_SIDE_H
 #define VERIFY_SIDE_H
@@ -23,12 +25,14 @@
 #include "device/snapshot_abi.h"
 #include "verify/ranges.h"
 #include "verify/reclaim.h"
+#include "verify/refused.h"
 #include "verify/reserve.h"
 #include "verify/side_user.h"
 #include "verify/slots.h"
 
 enum side_state {
-    SIDE_FRESH, /* noted, not set up */
+    SIDE_FRESH,  /* noted; no check has needed it yet */
+    SIDE_WANTED, /* the collector is to set it up */
     SIDE_READY,
     SIDE_BROKEN, /* could not be set up, or the context is in error */
     SIDE_GONE,   /* its context is being destroyed */
@@ -66,6 +70,7 @@ struct batch {
 struct side {
     CUcontext context;
     _Atomic(enum side_state) state;
+    atomic_bool late;         /* its set-up took longer than a launch waits: no other waits */
     atomic_int synchronising; /* threads of the program inside a context-wide wait */
     int device;               /* ordinal */
     int multiprocessors;
@@ -79,7 +84,7 @@ struct side {
     struct ranges ranges; /* that addresses in device memory may lead to */
     CUfunction project_before, project_factors, project_rows;
     struct outlier_side outlier;
-    CUmodule refs, refs_wide;
+    CUmodule refs, refs_wide; /* NULL: not loaded yet */
     struct side_reference {
         CUfunction function;         /* NULL: not loaded yet */
         unsigned blocks;             /* that the GPU holds at once */
@@ -87,11 +92,13 @@ struct side {
     struct side_users users;         /* references that the registry brings along */
     uint64_t memory;                 /* bytes of arena and reserve together */
     uint64_t arena_bytes, arena_lap; /* without the reserve */
-    CUdeviceptr arena;       /* struct snapshot_arena; what it hands out belongs to it ... */
-    CUdeviceptr arena_base;  /* ... and begins here */
-    struct reclaim *reclaim; /* the collector's */
-    uint64_t *tail;          /* pinned: how far the arena is free again */
-    uint64_t newest;         /* the end of the latest snapshot that the collector heard of */
+    CUdeviceptr arena;         /* struct snapshot_arena; what it hands out belongs to it ... */
+    CUdeviceptr arena_base;    /* ... and begins here */
+    struct reclaim *reclaim;   /* the collector's */
+    uint64_t *tail;            /* pinned: how far the arena is free again */
+    _Atomic(uint64_t) newest;  /* the end of the latest snapshot that the collector heard of */
+    _Atomic(uint64_t) unheard; /* bytes of those that it has not heard of, of looks none */
+    struct refused refused;
     struct reserve *reserve; /* a part of the arena that the program's thread hands out ... */
     CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
     struct slots *free_slots;
@@ -101,7 +108,7 @@ struct side {
     CUdeviceptr seal_device;
     CUdeviceptr place;   /* struct snapshot_place, one a slot */
     CUdeviceptr ticket;  /* u32 a slot, for the snapshot kernel */
-    CUdeviceptr staging; /* for bundles: STAGING_BYTES on the device ... */
+    CUdeviceptr staging; /* see side_staging: STAGING_BYTES on the device, for bundles ... */
     void *staging_host;  /* ... and pinned */
     struct batch batch[SIDE_BATCHES];
     _Atomic(uint64_t) sequence;    /* of seals and answers; never 0 */
@@ -116,11 +123,11 @@ struct side {
 enum { STAGING_BYTES = 4 << 20, LOOK_BITS = 20 };
 
 struct side_settings {
-    uint64_t memory;           /* bytes of the arena */
+    uint64_t memory;           /* bytes of the arena at most */
     uint32_t queue;            /* slots */
     double budget;             /* share of time; 0: no limit */
-    bool outlier;              /* the outlier gate is wanted */
-    bool centroid;             /* and its centroid detector */
+    bool outlier;              /* some entry has the outlier gate, ... */
+    bool centroid;             /* ... some its centroid detector */
     struct compiler *compiler; /* of the registry's own references; NULL: it has none */
 };
 
@@ -143,8 +150,16 @@ void sides_close(struct sides *sides, struct side *side);
  * side is SIDE_BROKEN and `err` says why; what was made stays for the context to free. */
 enum status side_set_up(struct side *side, const struct side_settings *settings, struct error *err);
 
-/* A variant of the reference, loaded on first use by the collector. NULL when the driver refuses
- * it. Context current; a reference of the registry's own has its module already. */
+/* Makes the outlier gate's tables, and loads its kernels, where a launch has asked for them
+ * (side_want_looks). Collector only, context current; blocks. On failure the gate is off here. */
+void side_set_up_looks(struct side *side, const struct side_settings *settings);
+
+/* Makes side.staging or side.staging_host unless it is there. Collector only, context current. */
+enum status side_staging(struct side *side, struct error *err);
+enum status side_staging_host(struct side *side, struct error *err);
+
+/* A variant of the reference, loaded with its module on first use by the collector. NULL when the
+ * driver refuses it. Context current; a reference of the registry's own has its module already. */
 const struct side_reference *side_reference(struct side *side, const struct ref_builtin *reference,
                                             enum ref_variant variant, struct error *err);
 
@@ -152,6 +167,12 @@ const struct side_reference *side_reference(struct side *side, const struct ref_
 void side_submit(struct side *side, struct check *check, enum check_state state);
 /* The next slot from next_slot on whose bit is set, or -1. Collector only. */
 int side_next_submitted(struct side *side, uint32_t from);
+/* The ring as it will be when all that was enqueued has its room. Any thread. */
+struct refused_ring side_ring(const struct side *side);
+/* A check was enqueued that takes room of the ring; it has it, or will not take any. */
+void side_note_unheard(struct side *side, struct check *check, uint64_t bytes);
+void side_note_heard(struct side *side, struct check *check);
+
 /* The snapshot's bytes are free again. Collector only, after the seal and before side_release. */
 void side_reclaim(struct side *side, const struct check *check);
 /* Where the snapshot of a check with room of the reserve lies. Any thread. */
@@ -164,8 +185,15 @@ void side_release(struct side *side, struct check *check);
 void side_look(struct side *side, const struct check *check);
 bool side_is_behind(const struct side *side);
 
-/* Waits until the side is ready, at most `timeout_ms`. For the first registered launch of a new
- * context, on the program's thread. */
+/* Asks for the set-up of a side that nobody has asked for: true when the collector is to be woken
+ * for it. Any thread. */
+bool side_want(struct side *side);
+/* The same for what the outlier gate needs. */
+bool side_want_looks(struct side *side);
+
+/* Waits until the side, or its outlier gate, is ready or broken, at most `timeout_ms`; not at all
+ * once a wait was in vain. For the first launches that need it, on the program's thread. */
 bool side_wait_ready(struct side *side, int timeout_ms);
+bool side_wait_looks(struct side *side, int timeout_ms);
 
 #endif

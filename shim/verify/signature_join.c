@@ -46,7 +46,7 @@ enum status signature_join(const struct signature **out, struct arena *arena,
         return no_memory(err);
     *joined = *own;
     joined->earlier = earlier;
-    joined->item = arena_alloc(arena, SIGNATURE_ITEMS * sizeof *joined->item);
+    joined->item = arena_alloc(arena, (own->items + earlier->items) * sizeof *joined->item);
     if (!joined->item)
         return no_memory(err);
     memcpy(joined->item, own->item, own->items * sizeof *own->item);

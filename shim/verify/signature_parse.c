@@ -12,6 +12,7 @@
 #include "verify/signature_parser.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/nearest.h"
 
@@ -341,23 +342,52 @@ static enum status check_names(const struct parser *p)
     return STATUS_OK;
 }
 
+/* What a list is read into before its length is known. */
+struct read_list {
+    struct signature_param param[SIGNATURE_PARAMS];
+    struct signature_item item[SIGNATURE_ITEMS];
+};
+
+static enum status read_list(struct parser *p, struct read_list *list)
+{
+    p->out->param = list->param;
+    p->out->item = list->item;
+    enum status status = parse_list(p);
+    if (!status && p->out->params == 0 && !p->out->open_end)
+        status = error_set(p->err, STATUS_INVALID, "signature: it is empty");
+    return status ? status : check_names(p);
+}
+
+/* In the arena, in no more room than it takes. */
+static enum status keep_list(struct parser *p)
+{
+    struct signature *out = p->out;
+    struct signature_param *param = arena_alloc(p->arena, out->params * sizeof *param);
+    struct signature_item *item = arena_alloc(p->arena, out->items * sizeof *item);
+    if (!param || !item)
+        return error_set(p->err, STATUS_NO_MEMORY, "no memory");
+    memcpy(param, out->param, out->params * sizeof *param);
+    memcpy(item, out->item, out->items * sizeof *item);
+    out->param = param;
+    out->item = item;
+    return STATUS_OK;
+}
+
 enum status signature_parse(const struct signature **out, struct arena *arena, const char *text,
                             const struct captures *captures, struct error *err)
 {
     struct signature *signature = arena_alloc(arena, sizeof *signature);
-    if (signature) {
-        signature->param = arena_alloc(arena, SIGNATURE_PARAMS * sizeof *signature->param);
-        signature->item = arena_alloc(arena, SIGNATURE_ITEMS * sizeof *signature->item);
-    }
-    if (!signature || !signature->param || !signature->item)
+    struct read_list *list = calloc(1, sizeof *list);
+    if (!signature || !list) {
+        free(list);
         return error_set(err, STATUS_NO_MEMORY, "no memory");
+    }
     struct parser p = {
         .at = text, .arena = arena, .captures = captures, .err = err, .out = signature};
-    enum status status = parse_list(&p);
-    if (!status && signature->params == 0 && !signature->open_end)
-        status = error_set(err, STATUS_INVALID, "signature: it is empty");
+    enum status status = read_list(&p, list);
     if (!status)
-        status = check_names(&p);
+        status = keep_list(&p);
+    free(list);
     if (!status)
         *out = signature;
     return status;

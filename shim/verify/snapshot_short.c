@@ -82,11 +82,10 @@ int snapshot_pieces(const struct check *check, const struct snapshot_plan *plan,
     return list.count;
 }
 
-/* Whether it is worth counting pieces. */
-static bool may_be_short(const struct check *check, const struct snapshot_plan *plan)
+bool snapshot_may_be_short(const struct snapshot_plan *plan, enum gate_result gate, uint64_t bytes)
 {
-    return !plan->touches && !plan->projected && check->gate != GATE_OUTLIER &&
-           check->arena_bytes <= SNAPSHOT_PIECES * SNAPSHOT_CHUNK;
+    return !plan->touches && !plan->projected && gate != GATE_OUTLIER &&
+           bytes <= SNAPSHOT_PIECES * SNAPSHOT_CHUNK;
 }
 
 static bool take_room(struct side *side, struct check *check)
@@ -98,6 +97,7 @@ static bool take_room(struct side *side, struct check *check)
     check->begin = room.begin;
     check->end = room.end;
     check->needs = room.needs;
+    side_note_heard(side, check);
     return true;
 }
 
@@ -128,7 +128,7 @@ bool snapshot_short_describe(struct side *side, struct check *check,
                              struct snapshot_call_short *call, int *pieces)
 {
     bool is_first = part == (plan->has_before ? SNAPSHOT_BEFORE : SNAPSHOT_AFTER);
-    if (is_first ? !may_be_short(check, plan) : !check->reserved)
+    if (is_first ? !snapshot_may_be_short(plan, check->gate, check->arena_bytes) : !check->reserved)
         return false;
     *pieces = snapshot_pieces(check, plan, part, call->piece, SNAPSHOT_PIECES);
     if (is_first && !begin_short(side, check, plan, *pieces))

@@ -15,6 +15,9 @@
 int snapshot_pieces(const struct check *check, const struct snapshot_plan *plan,
                     enum snapshot_part part, struct snapshot_piece *piece, int room);
 
+/* Whether a snapshot of `bytes` may have room of the reserve: its pieces are worth counting. */
+bool snapshot_may_be_short(const struct snapshot_plan *plan, enum gate_result gate, uint64_t bytes);
+
 /* Describes the copy, the first of which takes room for the check; false where it takes another
  * kind of copy, as then the second does. The program's thread. */
 bool snapshot_short_describe(struct side *side, struct check *check,

@@ -12,19 +12,27 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "verify/own.h"
 #include "verify/skip.h"
 #include "verify/verdict.h"
 
-enum { TALLIES = 16, TALLIES_OWNED = 12, TALLY_LINE = 64 };
+enum { TALLIES = 16, TALLIES_OWNED = 12, TALLY_LINE = 64, TALLY_STRIDE = 64 };
 
-/* A kernel, or all that have no entry, has TALLIES of them. */
+/* A kernel, or all that have no entry, has TALLIES of them, TALLY_STRIDE apart: those of one thread
+ * lie side by side, so that threads that launch nothing take no memory. */
 struct tally {
     _Alignas(TALLY_LINE) _Atomic uint64_t seen;
     _Atomic uint64_t verdict[VERDICT_COUNT];
     _Atomic uint64_t skip[SKIP_COUNT];
 };
+
+/* The one of a kernel's that belongs to thread `which`. */
+static inline struct tally *tally_at(struct tally *tallies, unsigned which)
+{
+    return tallies + (size_t)which * TALLY_STRIDE;
+}
 
 /* Of a thread that has no number yet. Any thread. */
 unsigned tally_take_number(void);
@@ -55,7 +63,7 @@ static inline void tally_add(_Atomic uint64_t *bucket, unsigned which, uint64_t 
 /* A launch was seen, and is not checked. Only where own_thread.passes. */
 static inline void tally_pass(struct tally *tallies, uint32_t passes, enum skip skip)
 {
-    struct tally *own = &tallies[passes - 1];
+    struct tally *own = tally_at(tallies, passes - 1);
     tally_add(&own->seen, 0, 1);
     tally_add(&own->skip[skip], 0, 1);
 }
@@ -66,7 +74,7 @@ static inline uint64_t tally_passed(const struct tally *tallies)
 {
     uint64_t sum = 0;
     for (int i = 0; i < TALLIES_OWNED; i++)
-        sum += atomic_load_explicit(&tallies[i].seen, memory_order_relaxed);
+        sum += atomic_load_explicit(&tallies[i * TALLY_STRIDE].seen, memory_order_relaxed);
     return sum;
 }
 
@@ -74,8 +82,9 @@ static inline uint64_t tally_passed(const struct tally *tallies)
 static inline void tally_move(struct tally *tallies, enum skip from, enum skip to)
 {
     unsigned which = tally_own();
-    tally_add(&tallies[which].skip[from], which, (uint64_t)-1);
-    tally_add(&tallies[which].skip[to], which, 1);
+    struct tally *own = tally_at(tallies, which);
+    tally_add(&own->skip[from], which, (uint64_t)-1);
+    tally_add(&own->skip[to], which, 1);
 }
 
 #endif

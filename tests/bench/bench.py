@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "rare", "gate",
+PARTS = ("start", "graph", "host", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "rare", "gate",
          "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
@@ -58,8 +58,10 @@ class Variant:
         env = {"TRITON_CACHE_DIR": os.path.join(args.build, "triton")}
         if "EMPTY" in self.env:
             env["CUDA_INJECTION64_PATH"] = os.path.join(args.build, "empty_subscriber.so")
-        elif self.env:
+        elif any(name.startswith("CUVET_") for name in self.env):
             env.update(self.env, LD_PRELOAD=args.lib, CUVET_REPORT=folder)
+        else:
+            env.update(self.env)
         return env
 
 
@@ -138,6 +140,77 @@ def bench_host(args):
             name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
             middle[name] / middle["empty subscriber"], statistics.mean(over), error, waits,
             share(row["dropped"], row["checked"] + row["dropped"]), resident[name] - resident["bare"]))
+
+
+def many_entries(args, entries):
+    """A registry that names none of the kernels that programs here have."""
+    path = os.path.join(args.build, "entries-%d.yaml" % entries)
+    with open(path, "w") as out:
+        out.write("version: 1\nkernels:\n")
+        for i in range(entries):
+            name = ("other_%d" % i, "other_%d_*" % i, "/other_%d<(?<T>.*)>/" % i)[i % 3]
+            out.write("  - kernel: '%s'\n    signature: const f32 x[rows][n], f32 y[rows][n], i32 n\n"
+                      "    let: {rows: grid.x}\n    reference: relu\n" % name)
+    return path
+
+
+def bench_start(args):
+    """What a program pays before its first launch is done."""
+    config, other = os.path.join(HERE, "graph_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
+    variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1"),
+                Variant("no entry matches", CUVET_CONFIG=other),
+                Variant("2,000 entries, none", CUVET_CONFIG=many_entries(args, 2000)),
+                Variant("an entry matches", CUVET_CONFIG=config)]
+    results, _ = interleave(args, variants, args.host_rounds, [os.path.join(args.build, "start_cost")])
+    print("\nstart: ms of cuInit, of the context with the program's module and arrays, of the first launch, of 19 more,")
+    print("each waited for; MiB of the GPU and of the host over the bare process; medians of %d processes"
+          % args.host_rounds)
+    print("  %-20s %8s %8s %8s %8s %10s %10s" % ("variant", "cuInit", "context", "first", "rest", "GPU MiB", "host MiB"))
+    bare = results["bare"]
+    for name, rows in results.items():
+        middle = {key: statistics.median(r[key] for r in rows) for key in rows[0]}
+        print("  %-20s %8.1f %8.1f %8.2f %8.2f %10.1f %10.1f" % (
+            name, middle["init_ms"], middle["context_ms"], middle["first_ms"], middle["rest_ms"],
+            middle["used_mib"] - statistics.median(r["used_mib"] for r in bare),
+            middle["resident_mib"] - statistics.median(r["resident_mib"] for r in bare)))
+
+
+def bench_graph(args):
+    """A graph of 64 tiny kernels, replayed: what being there costs it, and by what."""
+    config, other = os.path.join(HERE, "graph_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
+    none, matches = {"CUVET_CONFIG": other}, {"CUVET_CONFIG": config}
+    rows = [  # what is varied, and the options of the program
+        (Variant("bare"), ""), (Variant("bare, 290 MiB before"), "pad=290"),
+        (Variant("bare, 20 launches"), "eager=20"),
+        (Variant("empty subscriber", EMPTY="1"), ""),
+        (Variant("no entry matches", **none), ""),
+        (Variant("none, outlier off", CUVET_OUTLIER="off", **none), ""),
+        (Variant("none, p = 0", CUVET_SAMPLE="0", CUVET_FIRST="0", **none), ""),
+        (Variant("none, set up at once", CUDA_MODULE_LOADING="EAGER", **none), ""),
+        (Variant("bare, loaded at once", CUDA_MODULE_LOADING="EAGER"), ""),
+        (Variant("matches, graph alone", **matches), ""),
+        (Variant("matches, 20 launches", **matches), "eager=20"),
+        (Variant("the same, arrays first", **matches), "eager=20 early=1"),
+        (Variant("the same, outlier off", CUVET_OUTLIER="off", **matches), "eager=20"),
+        (Variant("the same, 16 MiB", CUVET_MEMORY="16M", **matches), "eager=20"),
+    ]
+    program = os.path.join(args.build, "graph_cost")
+    found = {variant.name: [] for variant, _ in rows}
+    for i in range(args.host_rounds):
+        for variant, options in rows[i % len(rows):] + rows[:i % len(rows)]:
+            results, _ = interleave(args, [variant], 1, [program] + options.split())
+            found[variant.name] += results[variant.name]
+    print("\ngraph: us for a replay of 64 kernels, medians of %d processes; low and high: of their medians; host: us for" %
+          args.host_rounds)
+    print("enqueueing one; MiB of the GPU that are gone beside the program's; where the first array lay, last process")
+    print("  %-24s %8s %17s %8s %8s %9s  %s" % ("variant", "replay", "low-high", "to bare", "host", "GPU MiB", "array"))
+    bare = statistics.median(r["gpu_us"] for r in found["bare"])
+    for name, results in found.items():
+        replay = [r["gpu_us"] for r in results]
+        print("  %-24s %8.1f %8.1f-%-8.1f %7.3fx %8.2f %9.1f  %s" % (
+            name, statistics.median(replay), min(replay), max(replay), statistics.median(replay) / bare,
+            statistics.median(r["host_us"] for r in results), statistics.median(r["lost_mib"] for r in results),
+            results[-1]["x"]))
 
 
 def bench_callback(args):
@@ -449,7 +522,8 @@ def main():
     parts, start = args.only or PARTS, time.time()
     if not args.no_make and set(parts) - {"interpreter", "gate", "hook", "rare", "rates"}:
         build_programs(args)
-    for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("hook", bench_hook), ("host", bench_host),
+    for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("hook", bench_hook), ("start", bench_start),
+                        ("graph", bench_graph), ("host", bench_host),
                         ("callback", bench_callback), ("copy", bench_copy),
                         ("outlier", bench_outlier), ("project", bench_project),
                         ("refs", bench_refs)):

@@ -11,7 +11,7 @@ include $(HERE)../../tools/dev/toolkit.mk
 NVCC_FLAGS := -O2 -std=c++17 -arch=$(GPU_ARCH) -I$(HERE)../.. -I$(HERE)../../shim
 
 .PHONY: programs
-programs: $(addprefix $(OUT)/,host_cost copy_cost outlier_cost project_cost ref_cost empty_subscriber.so toggle_cupti.so)
+programs: $(addprefix $(OUT)/,graph_cost start_cost host_cost copy_cost outlier_cost project_cost ref_cost empty_subscriber.so toggle_cupti.so)
 
 $(OUT)/%: $(HERE)%.cu $(HERE)measure.cuh $(HERE)read_once.cuh $(HERE)../../shim/device/snapshot_abi.h \
     $(HERE)../../shim/device/outlier_abi.h $(HERE)../../shim/device/project_abi.h \
@@ -24,6 +24,10 @@ $(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)measure.cuh $(HERE)outlier_ph
     $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/ref_abi.h
 	@mkdir -p $(OUT)
 	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(LINK_CUDA)
+
+$(OUT)/start_cost: $(HERE)start_cost.c
+	@mkdir -p $(OUT)
+	$(CC) -O2 -Wall -Wextra -I$(CUDA)/include -o $@ $< $(LINK_CUDA)
 
 $(OUT)/%.so: $(HERE)%.c
 	@mkdir -p $(OUT)

@@ -55,8 +55,13 @@ void target_image(const uint8_t *data, size_t size)
         registry_load(&registry, &source, NULL, NULL);
     struct images *images = registry ? images_create(registry) : NULL;
     if (images) {
-        images_add(images, copy, size);
-        images_find(images, "_Z6kernelPf", &bytes, &reason);
+        struct image_query query = {"demo_rmsnorm", &registry, NULL, 0};
+        images_loaded(images, &registry, 1, copy, size);
+        const struct image *image = images_hold(images, &query, &reason);
+        if (image)
+            image_data(image, &bytes);
+        images_release(images, image);
+        images_unloading(images, &registry, 1);
         images_destroy(images);
     }
     free(copy);

@@ -168,7 +168,7 @@ void target_pattern(const uint8_t *data, size_t size)
         struct symbol_names names;
         struct captures captures;
         if (symbol_describe(&names, &arena, symbol ? symbol : "_Z1fIfEvPT_"))
-            pattern_matches(pattern, &names, &arena, &captures);
+            pattern_match(pattern, &names, &arena, &captures);
         arena_release(&arena);
     }
     pattern_destroy(pattern);

@@ -64,6 +64,19 @@ judge_own_launches() {
         }' "$work/calls"
 }
 
+# How many driver calls of cuvet's match each pattern, by the same log.
+judge_count() {
+    local work=$1 op most pattern
+    while read -r op most pattern; do
+        awk -v op="$op" -v most="$most" -v pattern="^($pattern)" -v library="$library" '
+            NF == 4 && $4 == library && $2 ~ pattern { sum++ }
+            END {
+                good = op == "=" ? sum == most : op == ">=" ? sum + 0 >= most : 0
+                if (!good) printf "%d calls of cuvet like /%s/, expected %s %d\n", sum, pattern, op, most
+            }' "$work/calls"
+    done < <(all calls)
+}
+
 judge() {
     local work=$1 journals=()
     compare "$work" cuvet
@@ -74,6 +87,7 @@ judge() {
     judge_words "$work"
     judge_calls "$work"
     judge_own_launches "$work"
+    judge_count "$work"
 }
 
 # one SCENARIO: leaves WORK/complaints, empty where all is well, or WORK/skipped.
@@ -91,7 +105,7 @@ one() {
     fi
     rm -f "$work/skipped"
     run_bare "$work"
-    [ -n "$(all never)$(all own_launches)" ] && calls=SOFTGPU_CALLS=$work/calls
+    [ -n "$(all never)$(all own_launches)$(all calls)" ] && calls=SOFTGPU_CALLS=$work/calls
     run_cuvet "$work" cuvet ${calls:+"$calls"}
     judge "$work" >"$work/complaints" 2>&1
 }

@@ -24,7 +24,6 @@ static struct world {
     struct pipeline pipeline;
     struct sink sink;
     struct control_targets targets;
-    bool *preload;
     const char *_Atomic bundle;
     pthread_mutex_t lock; /* of the fake driver, which is not made for several threads */
     struct ticket ticket;
@@ -146,15 +145,14 @@ void control_world_open(const struct gate_settings *gate)
     world.counters = counters_create();
     world.sink =
         (struct sink){&world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
-    world.preload = calloc(ref_builtin_count, sizeof(bool));
     p->gate = gate_create(gate);
     p->kernels = kernels_create(world.registry, on_kernel, &world);
     p->sides = sides_create();
     p->sink = &world.sink;
     p->ready_wait_ms = 5000;
     struct collector_settings settings = {
-        .sides = p->sides, .side = {1 << 20, 64, 0}, .sink = &world.sink, .preload = world.preload};
-    must(!collector_start(&p->collector, &settings, NULL), "no collector");
+        .sides = p->sides, .side = {1 << 20, 64, 0}, .sink = &world.sink};
+    must(!collector_create(&p->collector, &settings, NULL), "no collector");
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
     world.targets = (struct control_targets){p, world.counters, on_steered, &world};
     control_open(&world.targets);
@@ -227,7 +225,6 @@ bool control_world_close(void)
     gate_destroy(p->gate);
     registry_destroy(world.registry);
     counters_destroy(world.counters);
-    free(world.preload);
     memset(&world, 0, sizeof(world));
     fake_driver_remove();
     return balanced;

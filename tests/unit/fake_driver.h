@@ -88,6 +88,12 @@ static CUresult fake_mem_alloc(CUdeviceptr *out, size_t bytes)
     return CUDA_SUCCESS;
 }
 
+static CUresult fake_mem_info(size_t *left, size_t *total)
+{
+    *left = *total = (size_t)8 << 30;
+    return CUDA_SUCCESS;
+}
+
 static CUresult fake_host_alloc(void **out, size_t bytes, unsigned flags)
 {
     (void)flags;
@@ -551,6 +557,7 @@ static void fake_driver_install(void)
         .cuLaunchKernel = fake_launch,
         .cuLaunchKernelEx = fake_launch_ex,
         .cuMemAlloc = fake_mem_alloc,
+        .cuMemGetInfo = fake_mem_info,
         .cuMemHostAlloc = fake_host_alloc,
         .cuMemHostGetDevicePointer = fake_host_pointer,
         .cuMemcpyDtoHAsync = fake_copy_to_host,

@@ -44,7 +44,6 @@ struct pipeline_fixture {
     struct sink sink;
     struct registry *loaded;
     struct images *images;
-    bool *preload;
     atomic_int seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT]; /* launches */
 };
 
@@ -141,7 +140,6 @@ static inline void pipeline_fixture_open(struct pipeline_fixture *fixture)
     fixture->loaded = registry_of(fixture->registry, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
-    fixture->preload = calloc(ref_builtin_count, sizeof(bool));
     p->gate = gate_create(&fixture->gate);
     p->outliers = outliers_create(fixture->detector);
     p->kernels = kernels_create(fixture->loaded, pipeline_fixture_kernel, NULL);
@@ -153,9 +151,8 @@ static inline void pipeline_fixture_open(struct pipeline_fixture *fixture)
     struct collector_settings settings = {.sides = p->sides,
                                           .side = fixture->side,
                                           .sink = &fixture->sink,
-                                          .images = fixture->images,
-                                          .preload = fixture->preload};
-    assert_int_equal(collector_start(&p->collector, &settings, NULL), STATUS_OK);
+                                          .images = fixture->images};
+    assert_int_equal(collector_create(&p->collector, &settings, NULL), STATUS_OK);
     pipeline_context_created(p, (CUcontext)(uintptr_t)CONTEXT);
 }
 
@@ -205,7 +202,6 @@ static inline void pipeline_fixture_end(struct pipeline_fixture *fixture)
     outliers_destroy(p->outliers);
     images_destroy(fixture->images);
     registry_destroy(fixture->loaded);
-    free(fixture->preload);
     free(fixture);
     fake_driver_remove();
     assert_int_equal(strays, 0);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <unistd.h>
+#include "base/clock.h"
 #include "pipeline_fixture.h"
 #include "small_elf.h"
 
@@ -551,6 +552,58 @@ static void a_mismatch_has_the_image_of_its_launch(void **state)
     assert_memory_equal(world->image, &elf[1], sizeof(elf[1]));
 }
 
+static void a_context_is_set_up_for_its_first_check(void **state)
+{
+    struct world *world = *state;
+    struct side *side = pipeline_fixture_side(&world->fixture);
+    struct launch other = {.symbol = "other", .function = (void *)9, .context = (void *)CONTEXT};
+    pipeline_enter(&world->fixture.pipeline, &other, &world->ticket);
+    pipeline_exit(&world->fixture.pipeline, &other, &world->ticket, CUDA_SUCCESS);
+    fake.capturing = true;
+    struct add_args args = add_args();
+    int own = fake.allocations; /* the program's */
+    launch_add(world, args);
+    fake.capturing = false;
+    assert_int_equal(side->state, SIDE_FRESH);
+    assert_int_equal(fake.allocations, own);
+    assert_int_equal(world->fixture.skip[SKIP_CAPTURED], 1);
+    launch_add(world, args);
+    assert_int_equal(side->state, SIDE_READY);
+    assert_true(fake.allocations > own);
+    settle(world);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
+}
+
+static atomic_bool hold_stream;
+
+static CUresult slow_stream_create(CUstream *out, unsigned flags, int priority)
+{
+    while (atomic_load(&hold_stream))
+        usleep(1000);
+    return fake_stream_create(out, flags, priority);
+}
+
+static void one_launch_alone_waits_for_a_slow_set_up(void **state)
+{
+    enum { WAIT_MS = 100, LATER = 5 };
+    struct world *world = *state;
+    struct add_args args = add_args();
+    world->fixture.pipeline.ready_wait_ms = WAIT_MS;
+    cuda.cuStreamCreateWithPriority = slow_stream_create;
+    atomic_store(&hold_stream, true);
+    launch_add(world, args);
+    int64_t began = clock_ns();
+    for (int i = 0; i < LATER; i++)
+        launch_add(world, args);
+    assert_true(clock_ns() - began < (int64_t)WAIT_MS * 1000000);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_READY], 1 + LATER);
+    atomic_store(&hold_stream, false);
+    settle(world);
+    launch_add(world, args);
+    settle(world);
+    assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, pipeline_fixture_tear_down)
 #define TEST_NARROW(name)                                                                          \
     cmocka_unit_test_setup_teardown(name, set_up_narrow, pipeline_fixture_tear_down)
@@ -586,6 +639,8 @@ int main(void)
         TEST(a_context_in_error_ends_the_checking),
         TEST(an_unloaded_module_makes_its_handles_doubtful),
         TEST(a_mismatch_has_the_image_of_its_launch),
+        TEST(a_context_is_set_up_for_its_first_check),
+        TEST(one_launch_alone_waits_for_a_slow_set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

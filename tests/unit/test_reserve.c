@@ -125,6 +125,36 @@ static void after_a_miss_only_what_is_free_is_handed_out(void **state)
     assert_true(more.needs > 0);
 }
 
+/* Quarters of a round that are handed out beyond what is free, all of which end again. */
+static int quarters_ahead(void)
+{
+    struct reserve_room room[4 * RESERVE_ROUNDS];
+    int count = 0;
+    while (count < 4 * RESERVE_ROUNDS && reserve_take(reserve, RING / 4, &room[count]))
+        count++;
+    for (int i = 0; i < count; i++)
+        reserve_end(reserve, room[i].begin, room[i].end);
+    return count - 4;
+}
+
+static void misses_bring_it_closer_and_rounds_without_one_further(void **state)
+{
+    (void)state;
+    const int most = quarters_ahead();
+    assert_int_equal(most, 4 * (RESERVE_ROUNDS - 1));
+    struct reserve_room room = take(RING / 4);
+    for (int again = 0; again < 5; again++) /* the same miss */
+        reserve_missed(reserve);
+    reserve_end(reserve, room.begin, room.end);
+    int now = quarters_ahead(), before = now;
+    assert_int_equal(now, most / 2);
+    for (int i = 0; i < most && now < most; i++, before = now) {
+        now = quarters_ahead();
+        assert_true(now > before);
+    }
+    assert_int_equal(now, most);
+}
+
 static void nothing_is_handed_out_ahead_in_the_first_round(void **state)
 {
     (void)state;
@@ -192,6 +222,7 @@ int main(void)
         WITH_ONE(room_in_use_is_nobody_elses),
         WITH_ONE(room_is_handed_out_some_rounds_ahead),
         WITH_ONE(after_a_miss_only_what_is_free_is_handed_out),
+        WITH_ONE(misses_bring_it_closer_and_rounds_without_one_further),
         cmocka_unit_test_setup_teardown(nothing_is_handed_out_ahead_in_the_first_round, make_new,
                                         drop),
         WITH_ONE(the_tail_waits_for_the_oldest),
