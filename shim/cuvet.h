@@ -80,7 +80,7 @@ struct cuvet_counters {
     uint64_t under_way;       /* neither judged nor given up yet */
     double effective_rate;    /* verdicts / registered; 0 before the first */
     double elapsed_seconds;   /* since cuInit */
-    double cost_seconds;      /* of checking, the sum of the next three */
+    double cost_seconds;      /* of checking: the next three and looks, once where they overlap */
     double thread_seconds;    /* of the program's threads inside cuvet */
     double copy_seconds;      /* of copies in the program's streams */
     double reference_seconds; /* of references beside them */

@@ -164,14 +164,18 @@ def bench_callback(args):
 def bench_hook(args):
     """What is in that callback, by itself: no launch, no GPU."""
     config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
-    quiet = {"CUVET_FIRST": "0", "CUVET_OUTLIER": "off", "LD_LIBRARY_PATH": args.softgpu,
-             "CUVET_CUPTI": os.path.join(args.build, "hook_cupti.so")}
-    rows = [("unregistered", other, "0", "1"), ("registered, p = 0", config, "0", "1"),
-            ("registered, p = 1e-6", config, "1e-6", "1"), ("the same, 500 shapes", config, "1e-6", "500")]
+    always = {"LD_LIBRARY_PATH": args.softgpu, "CUVET_CUPTI": os.path.join(args.build, "hook_cupti.so")}
+    quiet = dict(always, CUVET_FIRST="0", CUVET_OUTLIER="off")
+    rows = [("unregistered", other, dict(quiet, CUVET_SAMPLE="0"), "1"),
+            ("registered, p = 0", config, dict(quiet, CUVET_SAMPLE="0"), "1"),
+            ("registered, p = 1e-6", config, dict(quiet, CUVET_SAMPLE="1e-6"), "1"),
+            ("the same, 500 shapes", config, dict(quiet, CUVET_SAMPLE="1e-6"), "500"),
+            ("registered, defaults", config, always, "1"),
+            ("the same, 20 shapes", config, always, "20")]
     found = {name: [] for name, _, _, _ in rows}
     for _ in range(args.host_rounds):
-        for name, yaml, p, shapes in rows:
-            variant = Variant(name, CUVET_CONFIG=yaml, CUVET_SAMPLE=p, **quiet)
+        for name, yaml, settings, shapes in rows:
+            variant = Variant(name, CUVET_CONFIG=yaml, **settings)
             out, err = run([os.path.join(args.build, "hook_cost"), "2000", shapes],
                            variant.environment(args, os.path.join(args.build, "reports", "hook")))
             if not json_lines(out):

@@ -427,9 +427,9 @@ static void other_calls_between_do_not_disturb(void **state)
     assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 1);
     assert_int_equal(world.failed, 0);
     /* A launch of our own is neither begun nor ended. */
-    own_thread.work = true;
+    own_thread.work = OWN_WORK;
     launch_by(cbid, &params, other, refused);
-    own_thread.work = false;
+    own_thread.work = OWN_NONE;
     expect_balance(2);
 }
 
