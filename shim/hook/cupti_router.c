@@ -276,8 +276,8 @@ HOT_INLINE enum skip passed_as(CUpti_CallbackId cbid, const void *params,
                                struct known_kernel *kernel, uint32_t passes)
 {
     void *const *list;
-    if (atomic_load_explicit(&kernel->idle, memory_order_relaxed) == gate_stamp())
-        return SKIP_NOT_SAMPLED;
+    if (atomic_load_explicit(&kernel->idle, memory_order_acquire) == gate_stamp())
+        return (enum skip)atomic_load_explicit(&kernel->idle_as, memory_order_relaxed);
     const uint32_t *shape = shape_of(cbid, params, &list);
     if (UNUSUAL(!list))
         return SKIP_NONE;

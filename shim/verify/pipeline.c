@@ -333,8 +333,22 @@ static void find_tallies(const struct pipeline *pipeline, struct known_kernel *k
 static void note_idle(const struct pipeline *pipeline, struct known_kernel *kernel)
 {
     uint32_t stamp = gate_stamp();
-    if (gate_idle(pipeline->gate, kernel->spec))
-        atomic_store_explicit(&kernel->idle, stamp, memory_order_relaxed);
+    if (!gate_idle(pipeline->gate, kernel->spec))
+        return;
+    atomic_store_explicit(&kernel->idle_as, SKIP_NOT_SAMPLED, memory_order_relaxed);
+    atomic_store_explicit(&kernel->idle, stamp, memory_order_release);
+}
+
+/* A kernel that an entry names and that cannot be checked: its launches are all passed over, and
+ * are counted as those of unregistered kernels are. */
+static void note_unfit(const struct pipeline *pipeline, struct known_kernel *kernel)
+{
+    const struct sink *sink = pipeline->sink;
+    if (kernel->after || !sink->tallies)
+        return;
+    atomic_store_explicit(&kernel->idle_as, kernel->skip, memory_order_relaxed);
+    atomic_store_explicit(&kernel->tallies, sink->tallies(sink->user, NULL), memory_order_relaxed);
+    atomic_store_explicit(&kernel->idle, gate_stamp(), memory_order_release);
 }
 
 /* The launch's number among those of its kernel: of several threads' at once no two are equal. */
@@ -405,6 +419,8 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     pipeline->sink->seen(pipeline->sink->user);
     if (may && ticket->skip != SKIP_OFF)
         ticket->skip = go_on(pipeline, launch, ticket);
+    else if (kernel && !may)
+        note_unfit(pipeline, kernel);
     paying_begins(pipeline, launch, ticket);
     return false;
 }
@@ -507,9 +523,9 @@ void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *laun
 {
     pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));
     const struct known_kernel *kernel = kernels_find(pipeline->kernels, launch);
-    const struct kernel_spec *spec = kernel ? kernel->spec : NULL;
-    tally_move(pipeline->sink->tallies(pipeline->sink->user, spec),
-               spec ? (enum skip)own_thread.passed_as : SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
+    bool named = kernel && (kernel->spec || kernel->skip != SKIP_UNREGISTERED);
+    tally_move(pipeline->sink->tallies(pipeline->sink->user, kernel ? kernel->spec : NULL),
+               named ? (enum skip)own_thread.passed_as : SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
 }
 
 void pipeline_count(struct pipeline *pipeline, enum skip skip)

@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("host", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "rare", "gate",
+PARTS = ("host", "storm", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "rare", "gate",
          "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
@@ -140,6 +140,33 @@ def bench_host(args):
             share(row["dropped"], row["checked"] + row["dropped"]), resident[name] - resident["bare"]))
 
 
+def bench_storm(args):
+    """The defaults against a stopwatch: what they take of a storm of empty launches, and what cuvet says of it."""
+    config = os.path.join(HERE, "host_cost.yaml")
+    variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1"),
+                Variant("unregistered", CUVET_CONFIG=os.path.join(HERE, "host_cost_other.yaml")),
+                Variant("the defaults", CUVET_CONFIG=config),
+                Variant("no outlier gate", CUVET_CONFIG=config, CUVET_OUTLIER="off")]
+    print("\nstorm: launches of a kernel that does nothing, in batches of 200, waits included, medians of %d processes;"
+          % args.host_rounds)
+    print("over empty: share of the time that an empty subscriber does not take; told: what cuvet says that it costs,")
+    print("with its parts, which overlap; hook: what it says of the hook, apart from that")
+    print("  %-8s %-18s %10s %9s %11s %7s %7s %9s %7s %7s %7s" % ("threads", "variant", "ns", "to empty", "over empty",
+                                                               "told", "hook", "(threads", "looks", "copies", "refs)"))
+    for threads in (1, 8):
+        launches = args.storm // threads
+        results, _ = interleave(args, variants, args.host_rounds, [os.path.join(args.build, "host_cost"),
+                                                                   str(launches), "200", str(threads)])
+        middle = {n: statistics.median(r["seconds"] for r in rows) for n, rows in results.items()}
+        empty = middle["empty subscriber"]
+        for name, rows in results.items():
+            parts = ["%.2f%%" % (100 * statistics.median(r[key] / r["seconds"] for r in rows))
+                     for key in ("cost", "hook", "thread", "look", "copy", "reference")]
+            print("  %-8d %-18s %10.0f %8.3fx %10.2f%% %7s %7s %9s %7s %7s %7s" % (
+                (threads, name, middle[name] * 1e9 / (launches * threads), middle[name] / empty,
+                 100 * (1 - empty / middle[name])) + tuple(parts)))
+
+
 def bench_callback(args):
     """What cuvet's callback costs beyond an empty one, in one process that has both in turn."""
     config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
@@ -148,7 +175,9 @@ def bench_callback(args):
     rarely = dict(quiet, CUVET_SAMPLE="1e-6")
     variants = [Variant("unregistered", CUVET_CONFIG=other, **quiet),
                 Variant("registered, p = 0", CUVET_CONFIG=config, **quiet),
-                Variant("registered, p = 1e-6", CUVET_CONFIG=config, **rarely)]
+                Variant("registered, p = 1e-6", CUVET_CONFIG=config, **rarely),
+                Variant("passed, the defaults", CUVET_CONFIG=config, CUVET_CUPTI=quiet["CUVET_CUPTI"],
+                        CUVET_BUDGET="0.01%")]
     results, _ = interleave(args, variants, args.host_rounds,
                             [os.path.join(args.build, "host_cost"), "400000", "100"])
     print("\ncallback: ns that a launch takes more than under an empty subscriber, in the same process: the median")
@@ -435,6 +464,7 @@ def main():
     parser.add_argument("--only", action="append", choices=PARTS, help="one part; may be given again")
     parser.add_argument("--rounds", type=int, default=4, help="processes of each variant of a step")
     parser.add_argument("--host-rounds", type=int, default=5, help="processes of each variant of host")
+    parser.add_argument("--storm", type=int, default=1000000, help="launches of each process of storm")
     parser.add_argument("--variants", nargs="*", metavar="WORD", help="host: only variants whose name holds a WORD")
     parser.add_argument("--budgets", nargs="*", default=["1%", "5%"], metavar="SHARE")
     parser.add_argument("--samples", nargs="*", default=["0.01", "0.1", "0.5", "1"], metavar="P")
@@ -453,7 +483,7 @@ def main():
     parts, start = args.only or PARTS, time.time()
     if not args.no_make and set(parts) - {"interpreter", "gate", "hook", "rare", "rates"}:
         build_programs(args)
-    for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("hook", bench_hook), ("host", bench_host),
+    for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("hook", bench_hook), ("host", bench_host), ("storm", bench_storm),
                         ("callback", bench_callback), ("copy", bench_copy),
                         ("outlier", bench_outlier), ("project", bench_project),
                         ("refs", bench_refs)):

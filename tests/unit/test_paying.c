@@ -298,6 +298,30 @@ static void a_storm_on_eight_threads_ends_in_the_callback(void **state)
     assert_int_equal(skipped(SKIP_BUDGET), THREADS * ROUNDS);
 }
 
+static void *launch_some(void *user)
+{
+    for (int i = 0; i < 200; i++)
+        launch_of(ROWS);
+    *(uint32_t *)user = own_thread.passes;
+    return NULL;
+}
+
+/* A thread that ends leaves its number to another. */
+static void threads_that_come_and_go_are_passed_over(void **state)
+{
+    enum { TURNS = 40 };
+    (void)state;
+    begin_poor();
+    for (int i = 0; i < TURNS; i++) {
+        pthread_t thread;
+        uint32_t passes = 0;
+        assert_int_equal(pthread_create(&thread, NULL, launch_some, &passes), 0);
+        pthread_join(thread, NULL);
+        assert_int_not_equal(passes, 0);
+    }
+    assert_int_equal(skipped(SKIP_BUDGET), TURNS * 200);
+}
+
 /* ---- accounts and gates in simulated time ---- */
 
 enum { NS_US = 1000, COMMON = 10, RARE = 77 };
@@ -430,6 +454,7 @@ int main(void)
         CASE(a_returned_turn_ends_a_pause),
         CASE(the_hook_is_timed),
         CASE(a_storm_on_eight_threads_ends_in_the_callback),
+        CASE(threads_that_come_and_go_are_passed_over),
         cmocka_unit_test(the_budget_is_spent_on_looks),
         cmocka_unit_test(a_program_that_becomes_slow_is_looked_at_soon),
     };
