@@ -85,8 +85,8 @@ struct cuvet_counters {
     double copy_seconds;      /* of copies in the program's streams */
     double reference_seconds; /* of references beside them */
     double look_seconds;      /* of the outlier gate's looks */
-    double hook_seconds;      /* apart from cost_seconds: of the hook, about, by what it took of some
-                                 launches */
+    double hook_seconds; /* apart from cost_seconds: of the hook, about, by what it took of some
+                            launches */
 };
 
 /* Fills what fits into out->size. CUVET_INVALID where that is less than size and seen, or over

@@ -5,9 +5,9 @@
  *
  * Times batches of launches, each followed by a wait that is not timed, and prints one JSON line:
  * median, tenth and ninetieth percentile of ns per launch, ns per launch with the waits, and the
- * most memory that the process had resident. With THREADS, each of them launches LAUNCHES on a stream
- * of its own, and the line has the seconds that they all took together, waits included, with the
- * seconds that cuvet says it has cost meanwhile. With toggle_cupti.so for a libcupti: what the
+ * most memory that the process had resident. With THREADS, each of them launches LAUNCHES on a
+ * stream of its own, and the line has the seconds that they all took together, waits included, with
+ * the seconds that cuvet says it has cost meanwhile. With toggle_cupti.so for a libcupti: what the
  * subscriber adds, as the median difference of neighbouring batches with and without it.
  */
 #include <chrono>

@@ -242,20 +242,47 @@ static void a_refused_launch_leaves_the_bucket_that_it_was_in(void **state)
     assert_int_equal(world.fixture->skip[SKIP_LAUNCH_FAILED], 100 - passed);
 }
 
-/* Once its turn is back, the next launch of the signature is the one that is checked. */
-static void a_returned_turn_ends_a_pause(void **state)
+/* Launches of a signature that is being passed over; the next one would be, too. */
+static void begin_pause(void)
 {
-    struct gate *gate = world.fixture->pipeline.gate;
-    struct gate_turn *turn;
-    (void)state;
+    int asked = 0;
     begin_poor();
     for (int i = 0; i < 1000; i++)
         launch_of(ROWS);
     while (!launch_of(ROWS))
-        ;
-    turn = own_thread.here->ticket.turn;
-    assert_null(turn);
-    gate_reset(gate);
+        assert_true(++asked < PAUSE);
+}
+
+/* Once its turn is back, the next launch of the signature is the one that is checked. */
+static void a_returned_turn_ends_a_pause(void **state)
+{
+    struct pipeline *pipeline = &world.fixture->pipeline;
+    (void)state;
+    world.fixture->gate.first = 1;
+    struct gate *first = gate_create(&world.fixture->gate), *usual = pipeline->gate;
+    pipeline->gate = first;
+    passing.notes = gate_all_notes(first);
+    begin_pause();
+    fake.capturing = true;
+    gate_reset(first);
+    assert_false(launch_of(ROWS)); /* its turn comes back: it is being captured */
+    assert_int_equal(world.fixture->skip[SKIP_CAPTURED], 1);
+    assert_false(launch_of(ROWS));
+    assert_int_equal(world.fixture->skip[SKIP_CAPTURED], 2);
+    fake.capturing = false;
+    assert_false(launch_of(ROWS));
+    pipeline_fixture_settle(world.fixture);
+    assert_int_equal(checked_or_looked_at(), 2);
+    pipeline->gate = usual;
+    passing.notes = gate_all_notes(usual);
+    gate_destroy(first);
+}
+
+static void a_reset_ends_a_pause(void **state)
+{
+    (void)state;
+    begin_pause();
+    gate_reset(world.fixture->pipeline.gate);
     assert_false(launch_of(ROWS));
 }
 
@@ -452,6 +479,7 @@ int main(void)
         CASE(launches_that_ended_in_the_callback_are_numbered),
         CASE(a_refused_launch_leaves_the_bucket_that_it_was_in),
         CASE(a_returned_turn_ends_a_pause),
+        CASE(a_reset_ends_a_pause),
         CASE(the_hook_is_timed),
         CASE(a_storm_on_eight_threads_ends_in_the_callback),
         CASE(threads_that_come_and_go_are_passed_over),
