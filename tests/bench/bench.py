@@ -322,17 +322,18 @@ def bench_steps(args, kinds):
               "stream": "sync: 4096 tokens, stream.synchronize() after each step"}
     for kind in kinds:
         print("\n%s (us a step, medians of %d processes)" % (titles[kind], args.rounds))
-        print("  %-24s %9s %19s %9s %9s %9s %9s" % ("variant", "median", "spread (medians)", "to bare",
-                                                   "to empty", "checked", "dropped"))
+        print("  %-24s %9s %19s %9s %9s %9s %9s %7s %7s" % ("variant", "median", "spread (medians)", "to bare",
+                                                           "to empty", "checked", "dropped", "told", "hook"))
         middle = {n: statistics.median(r[kind]["median"] for r in rows) for n, rows in results.items()}
         for name, rows in results.items():
             medians = [r[kind]["median"] for r in rows]
             row = counts[name].get("step_rms_norm_" + kind, {"checked": 0, "dropped": 0, "launches": 0,
                                                              "mismatch": 0})
-            print("  %-24s %9.1f %9.1f-%-9.1f %8.3fx %8.3fx %9s %9s%s" % (
+            told, hook = ("%.2f%%" % (100 * statistics.median(r[kind][key] for r in rows)) for key in ("cost", "hook"))
+            print("  %-24s %9.1f %9.1f-%-9.1f %8.3fx %8.3fx %9s %9s %7s %7s%s" % (
                 name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
                 middle[name] / middle["empty subscriber"], share(row["checked"], row["launches"]),
-                share(row["dropped"], row["checked"] + row["dropped"]),
+                share(row["dropped"], row["checked"] + row["dropped"]), told, hook,
                 "  %d MISMATCHES" % row["mismatch"] if row["mismatch"] else ""))
 
 
