@@ -191,7 +191,11 @@ static void fill(struct cuvet_counters *out, const struct counters_totals *total
     out->thread_seconds = (double)cost->thread / 1e9;
     out->copy_seconds = (double)cost->copy / 1e9;
     out->reference_seconds = (double)cost->reference / 1e9;
-    out->cost_seconds = (double)(cost->thread + cost->copy + cost->reference) / 1e9;
+    out->look_seconds = (double)cost->look / 1e9;
+    out->hook_seconds = (double)totals->seen *
+                        (double)atomic_load_explicit(&passing.hook_ns, memory_order_relaxed) / 1e9;
+    out->cost_seconds =
+        (double)(cost->thread + cost->copy + cost->reference + cost->look - cost->overlap) / 1e9;
 }
 
 int cuvet_counters(struct cuvet_counters *out)

@@ -3,8 +3,8 @@
  *
  * The lines of status, each "KEY VALUE": version, pid, program, state (running or stopped), sample,
  * elapsed (seconds), seen, registered, checked, match, mismatch, inconclusive, unchecked,
- * under_way, cost_thread, cost_copy, cost_reference (seconds), kernels (how many), then for each
- * bucket that holds launches "skip COUNT NAME". top adds for each kernel
+ * under_way, cost, cost_thread, cost_copy, cost_reference (seconds), kernels (how many), then for
+ * each bucket that holds launches "skip COUNT NAME". top adds for each kernel
  *
  *     kernel NUMBER LAUNCHES CHECKED MATCH MISMATCH INCONCLUSIVE WORST LABEL
  *
@@ -67,6 +67,7 @@ static void put_status(struct textbuf *out, const struct counters_totals *totals
     put_count(out, "inconclusive", c.inconclusive);
     put_count(out, "unchecked", c.unchecked);
     put_count(out, "under_way", c.under_way);
+    put_real(out, "cost", c.cost_seconds);
     put_real(out, "cost_thread", c.thread_seconds);
     put_real(out, "cost_copy", c.copy_seconds);
     put_real(out, "cost_reference", c.reference_seconds);

@@ -80,10 +80,13 @@ struct cuvet_counters {
     uint64_t under_way;       /* neither judged nor given up yet */
     double effective_rate;    /* verdicts / registered; 0 before the first */
     double elapsed_seconds;   /* since cuInit */
-    double cost_seconds;      /* of checking, the sum of the next three */
+    double cost_seconds;      /* of checking: the next three and looks, once where they overlap */
     double thread_seconds;    /* of the program's threads inside cuvet */
     double copy_seconds;      /* of copies in the program's streams */
     double reference_seconds; /* of references beside them */
+    double look_seconds;      /* of the outlier gate's looks */
+    double hook_seconds; /* apart from cost_seconds: of the hook, about, by what it took of some
+                            launches */
 };
 
 /* Fills what fits into out->size. CUVET_INVALID where that is less than size and seen, or over

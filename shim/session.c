@@ -24,6 +24,7 @@
 #include "verify/images.h"
 #include "verify/outlier_choice.h"
 #include "verify/own.h"
+#include "verify/passing.h"
 #include "verify/pipeline.h"
 #include "verify/registry.h"
 
@@ -349,6 +350,7 @@ static void end_reports(struct session *s)
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
         collector_skip_rest(s->pipeline.collector);
     tell_plugin_end(s);
+    counters_hook(s->counters, atomic_load(&passing.hook_ns));
     journal_end(s->journal, s->counters);
     struct summary_facts facts = {registry_entries(s->registry), journal_path(s->journal),
                                   journal_lost(s->journal)};
@@ -379,7 +381,7 @@ static void finish_uncancelled(struct session *s)
     const struct timespec nap = {.tv_nsec = 10000000};
     /* Exit in a signal handler: the launch that it interrupted is never handed over. */
     int wait_ms = router_launching() ? 0 : (int)s->options.exit_wait_ms;
-    own_thread.work = true;
+    own_thread.work = OWN_WORK;
     if (s->compiler)
         compiler_stop(s->compiler, COMPILER_STOP_MS);
     control_end();
@@ -406,7 +408,7 @@ static void finish(void)
 
 static void *end_by_mismatch(void *user)
 {
-    own_thread.work = true;
+    own_thread.work = OWN_WORK;
     end_reports(user);
     return NULL;
 }

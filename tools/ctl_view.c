@@ -21,12 +21,13 @@ static const struct field {
     enum kind kind;
     size_t offset, size;
 } fields[] = {
-    ROW(pid, COUNT),       ROW(program, TEXT),        ROW(version, TEXT),
-    ROW(state, TEXT),      ROW(sample, REAL),         ROW(elapsed, REAL),
-    ROW(seen, COUNT),      ROW(registered, COUNT),    ROW(checked, COUNT),
-    ROW(match, COUNT),     ROW(mismatch, COUNT),      ROW(inconclusive, COUNT),
-    ROW(unchecked, COUNT), ROW(under_way, COUNT),     ROW(cost_thread, REAL),
-    ROW(cost_copy, REAL),  ROW(cost_reference, REAL), ROW(kernels, COUNT),
+    ROW(pid, COUNT),        ROW(program, TEXT),     ROW(version, TEXT),
+    ROW(state, TEXT),       ROW(sample, REAL),      ROW(elapsed, REAL),
+    ROW(seen, COUNT),       ROW(registered, COUNT), ROW(checked, COUNT),
+    ROW(match, COUNT),      ROW(mismatch, COUNT),   ROW(inconclusive, COUNT),
+    ROW(unchecked, COUNT),  ROW(under_way, COUNT),  ROW(cost, REAL),
+    ROW(cost_thread, REAL), ROW(cost_copy, REAL),   ROW(cost_reference, REAL),
+    ROW(kernels, COUNT),
 };
 enum { FIELDS = sizeof(fields) / sizeof(*fields) };
 
@@ -106,11 +107,6 @@ static double percent(double part, double whole)
     return whole > 0 ? 100 * part / whole : 0;
 }
 
-static double cost_of(const struct ctl_status *status)
-{
-    return status->cost_thread + status->cost_copy + status->cost_reference;
-}
-
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -133,7 +129,7 @@ void ctl_view_text(const struct ctl_status *s, struct textbuf *out)
     textbuf_printf(out,
                    "  cost       %.2g %% of %.1f s (program's threads %.2g %%, copies %.2g %%, "
                    "references %.2g %%)\n",
-                   percent(cost_of(s), s->elapsed), s->elapsed, percent(s->cost_thread, s->elapsed),
+                   percent(s->cost, s->elapsed), s->elapsed, percent(s->cost_thread, s->elapsed),
                    percent(s->cost_copy, s->elapsed), percent(s->cost_reference, s->elapsed));
     for (unsigned i = 0; i < s->skips; i++)
         textbuf_printf(out, "  %-9s  %" PRIu64 " %s\n", i ? "" : "unchecked", s->skip[i].count,
@@ -220,7 +216,7 @@ void ctl_view_top(const struct ctl_status *s, const struct ctl_status *before, i
         shown = (unsigned)(rows - HEAD_LINES - 1);
     textbuf_printf(out, "cuvet %" PRIu64 " %s: %s, sample %g, %.0f s, cost %.2g %%\n", s->pid,
                    base_name(s->program), s->state, s->sample, s->elapsed,
-                   percent(cost_of(s), s->elapsed));
+                   percent(s->cost, s->elapsed));
     textbuf_printf(out,
                    "%" PRIu64 " launches (%.4g/s), %" PRIu64 " of registered kernels, %" PRIu64
                    " checked: %" PRIu64 " match, %" PRIu64 " mismatch, %" PRIu64

@@ -23,7 +23,8 @@ struct ctl_status {
     char version[32], program[256], state[16];
     uint64_t pid, seen, registered, checked, match, mismatch, inconclusive, unchecked, under_way;
     uint64_t kernels; /* that the process knows; `kernel` holds the first of them */
-    double sample, elapsed, cost_thread, cost_copy, cost_reference; /* seconds, but for sample */
+    double sample, elapsed, cost, cost_thread, cost_copy,
+        cost_reference; /* seconds, but for sample */
     unsigned skips, rows;
     struct {
         uint64_t count;

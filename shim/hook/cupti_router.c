@@ -2,6 +2,7 @@
 
 #include <cupti.h>
 #include <stdio.h>
+#include "base/clock.h"
 #include "base/hot.h"
 #include "base/uninterrupted.h"
 #include "driver/cupti_api.h"
@@ -64,11 +65,15 @@ static const CUpti_CallbackId resource_ids[] = {
 static struct router {
     atomic_bool muted;
     struct router_targets target;
+    int64_t clock_ns;                 /* that reading the clock twice takes */
+    _Atomic(int64_t) timed_ns, timed; /* launches that were passed over and timed: ns, number */
 } router;
 
 /* Of a thread. */
 struct here {
-    bool decoded; /* launch and ticket belong to the launch between ENTER and EXIT */
+    bool decoded;     /* launch and ticket belong to the launch between ENTER and EXIT */
+    uint32_t routed;  /* calls that went to route() */
+    int64_t enter_ns; /* that ENTER of a timed launch took */
     struct launch launch;
     struct ticket ticket;
 };
@@ -83,13 +88,13 @@ static struct here *find_here(void)
 static int begin_work(void)
 {
     int state = uncancelled_begin();
-    own_thread.work = true;
+    own_thread.work = OWN_WORK;
     return state;
 }
 
-static void end_work(int state)
+static void end_work(int state, enum own_work next)
 {
-    own_thread.work = false;
+    own_thread.work = next;
     uncancelled_end(state);
 }
 
@@ -235,6 +240,21 @@ static void on_resource(CUpti_CallbackId cbid, const CUpti_ResourceData *data)
         on_module(data, false);
 }
 
+/* TIMED_MOST_NS: a callback that takes longer was interrupted. */
+enum { TIME_EVERY = 8, TIMED_MOST_NS = 5000 };
+
+/* Whether the next launch is timed: behind one in TIME_EVERY of the calls that come here, so that
+ * the others need no test for it. */
+static enum own_work time_next(CUpti_CallbackDomain domain, const void *data)
+{
+    struct here *here = own_thread.here;
+    return here && domain == CUPTI_CB_DOMAIN_DRIVER_API &&
+                   ((const CUpti_CallbackData *)data)->callbackSite == CUPTI_API_EXIT &&
+                   here->routed++ % TIME_EVERY == 0
+               ? OWN_TIMED
+               : OWN_NONE;
+}
+
 /* Everything but what on_callback ends itself. */
 APART static void route(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
@@ -248,7 +268,7 @@ APART static void route(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, cons
         on_driver_api(cbid, data);
     else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
         on_resource(cbid, data);
-    end_work(state);
+    end_work(state, time_next(domain, data));
 }
 
 /* The driver refused a launch that was passed over: so that is what it is counted as. */
@@ -259,7 +279,7 @@ APART static void on_passed_failed(CUpti_CallbackId cbid, const CUpti_CallbackDa
     int state = begin_work();
     launch_decode(data, (enum launch_shape)apis[cbid].detail, &launch);
     pipeline_passed_failed(router.target.pipeline, &launch, result);
-    end_work(state);
+    end_work(state, OWN_NONE);
 }
 
 /* The handle that a launch API is called with, which is all that is needed of most launches; NULL
@@ -289,7 +309,7 @@ APART static void on_known(CUpti_CallbackId cbid, const CUpti_CallbackData *data
     own_thread.passed = 0;
     int state = begin_work();
     on_enter(cbid, data, (enum launch_shape)apis[cbid].detail, kernel);
-    end_work(state);
+    end_work(state, OWN_NONE);
 }
 
 /* The launch's numbers, GATE_SHAPE_WORDS of them, and its parameters, which are NULL where the gate
@@ -320,20 +340,21 @@ HOT static inline const uint32_t *shape_of(CUpti_CallbackId cbid, const void *pa
     return &plain->gridDimX;
 }
 
-/* Whether it is known that no gate takes the launch. */
-HOT_INLINE bool is_passed(CUpti_CallbackId cbid, const void *params, struct known_kernel *kernel,
-                          uint32_t passes)
+/* What the launch is counted as, where it is known that it is neither checked nor looked at; else
+ * SKIP_NONE. */
+HOT_INLINE enum skip passed_as(CUpti_CallbackId cbid, const void *params,
+                               struct known_kernel *kernel, uint32_t passes)
 {
-    uint32_t draws = (uint32_t)atomic_load_explicit(&passing.draws, memory_order_relaxed);
     void *const *list;
-    if (atomic_load_explicit(&kernel->idle, memory_order_relaxed) == draws + 1)
-        return true;
+    if (atomic_load_explicit(&kernel->idle, memory_order_acquire) == gate_stamp())
+        return (enum skip)atomic_load_explicit(&kernel->idle_as, memory_order_relaxed);
     const uint32_t *shape = shape_of(cbid, params, &list);
-    return USUAL(list) && USUAL(launch_can_run(shape)) &&
-           gate_passes(passing.signatures, &kernel->recipe, passes, shape, list);
+    if (UNUSUAL(!list) || UNUSUAL(!launch_can_run(shape)))
+        return SKIP_NONE;
+    return gate_passes(gate_notes(passing.notes, passes), &kernel->recipe, shape, list);
 }
 
-/* A launch of a registered kernel begins: most of those that no gate takes end here. */
+/* A launch of a registered kernel begins: most of those that are passed over end here. */
 HOT APART __attribute__((aligned(64))) static void on_registered(CUpti_CallbackId cbid,
                                                                  const CUpti_CallbackData *data,
                                                                  struct known_kernel *kernel,
@@ -342,9 +363,11 @@ HOT APART __attribute__((aligned(64))) static void on_registered(CUpti_CallbackI
     struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
     if (USUAL(tallies) && !UNUSUAL(atomic_load_explicit(&passing.off, memory_order_relaxed))) {
         __builtin_prefetch(tally_at(tallies, passes - 1), 1);
-        if (is_passed(cbid, data->functionParams, kernel, passes)) {
-            tally_pass(tallies, passes, SKIP_NOT_SAMPLED);
+        enum skip skip = passed_as(cbid, data->functionParams, kernel, passes);
+        if (skip) {
+            tally_pass(tallies, passes, skip);
             own_thread.passed = cbid;
+            own_thread.passed_as = skip;
             return;
         }
     }
@@ -370,6 +393,39 @@ HOT static inline bool begin(CUpti_CallbackId cbid, const CUpti_CallbackData *da
     return kernel != 0;
 }
 
+static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                 const void *data);
+
+static void add_timed(int64_t ns)
+{
+    if (ns > TIMED_MOST_NS)
+        return;
+    int64_t sum = atomic_fetch_add_explicit(&router.timed_ns, ns, memory_order_relaxed) + ns;
+    int64_t count = atomic_fetch_add_explicit(&router.timed, 1, memory_order_relaxed) + 1;
+    atomic_store_explicit(&passing.hook_ns, sum > 0 ? (uint32_t)(sum / count) : 0,
+                          memory_order_relaxed);
+}
+
+/* Times the callback: ENTER of a launch that is passed over, then its EXIT. */
+APART static void time_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+                                const void *data)
+{
+    struct here *here = own_thread.here;
+    uint32_t before = own_thread.passed;
+    own_thread.work = OWN_NONE;
+    int64_t start = clock_ns();
+    on_callback(user, domain, cbid, data);
+    int64_t spent = clock_ns() - start - router.clock_ns;
+    if (!here || own_thread.work)
+        return;
+    if (before == cbid && before) {
+        add_timed(here->enter_ns + spent);
+    } else if (own_thread.passed) {
+        here->enter_ns = spent;
+        own_thread.work = OWN_TIMED;
+    }
+}
+
 /*
  * Most launches are of kernels that no entry names, and all that they meet is here: straight code,
  * on as few cache lines as can be, because each of them is cold again (base/hot.h). They are
@@ -382,9 +438,11 @@ HOT __attribute__((aligned(64))) static void CUPTIAPI on_callback(void *user,
                                                                   const void *data)
 {
     const CUpti_CallbackData *api = data;
-    (void)user;
-    if (UNUSUAL(own_thread.work))
+    if (UNUSUAL(own_thread.work)) {
+        if (own_thread.work == OWN_TIMED)
+            time_callback(user, domain, cbid, data);
         return;
+    }
     if (USUAL(domain == CUPTI_CB_DOMAIN_DRIVER_API)) {
         if (api->callbackSite == CUPTI_API_ENTER) {
             if (USUAL(begin(cbid, api)))
@@ -420,13 +478,26 @@ static enum status enable(CUpti_SubscriberHandle subscriber, struct error *err)
     return STATUS_OK;
 }
 
+/* The least of some: the others were interrupted. */
+static int64_t time_clock(void)
+{
+    enum { TIMES = 64 };
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < TIMES; i++) {
+        int64_t start = clock_ns(), spent = clock_ns() - start;
+        least = spent < least ? spent : least;
+    }
+    return least;
+}
+
 enum status router_start(const struct router_targets *targets, struct error *err)
 {
     CUpti_SubscriberHandle subscriber;
     char holder[128];
     router.target = *targets;
+    router.clock_ns = time_clock();
     passing.kernels = kernels_table(targets->pipeline->kernels);
-    passing.signatures = gate_table(targets->pipeline->gate);
+    passing.notes = gate_all_notes(targets->pipeline->gate);
     const struct sink *sink = targets->pipeline->sink;
     atomic_store(&passing.unregistered, sink->tallies ? sink->tallies(sink->user, NULL) : NULL);
     CUptiResult result = cupti.subscribe(&subscriber, on_callback, NULL);

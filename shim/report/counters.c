@@ -53,8 +53,9 @@ struct counters {
     struct row process;
     void *process_tallies; /* what its tallies lie in */
     _Atomic(struct chunk *) chunk[CHUNKS];
-    _Atomic uint64_t thread_ns, copy_ns, reference_ns, look_ns; /* struct check_cost */
-    int64_t created;                                            /* clock_ns() */
+    _Atomic uint64_t thread_ns, copy_ns, reference_ns, look_ns, overlap_ns; /* struct check_cost */
+    _Atomic uint32_t hook_ns;
+    int64_t created; /* clock_ns() */
     pthread_mutex_t add_lock;
     _Atomic uint32_t kernels, numbers;
     pthread_mutex_t error_lock;
@@ -217,9 +218,18 @@ void counters_spent(struct counters *counters, const struct check_cost *cost)
     if (!counters)
         return;
     add_to(&counters->thread_ns, cost->thread);
+    if (!(cost->copy | cost->reference | cost->look | cost->overlap))
+        return;
     add_to(&counters->copy_ns, cost->copy);
     add_to(&counters->reference_ns, cost->reference);
     add_to(&counters->look_ns, cost->look);
+    add_to(&counters->overlap_ns, cost->overlap);
+}
+
+void counters_hook(struct counters *counters, uint32_t ns)
+{
+    if (counters)
+        atomic_store_explicit(&counters->hook_ns, ns, memory_order_relaxed);
 }
 
 HOT void counters_skip(struct counters *counters, int64_t number, enum skip skip)
@@ -360,8 +370,10 @@ void counters_read(struct counters *counters, struct counters_totals *out)
     }
     atomic_thread_fence(memory_order_seq_cst);
     out->cost = (struct check_cost){load(&counters->thread_ns), load(&counters->copy_ns),
-                                    load(&counters->reference_ns), load(&counters->look_ns)};
+                                    load(&counters->reference_ns), load(&counters->look_ns),
+                                    load(&counters->overlap_ns)};
     out->elapsed = (uint64_t)(clock_ns() - counters->created);
+    out->hook_ns = atomic_load_explicit(&counters->hook_ns, memory_order_relaxed);
     out->seen = seen_in(&counters->process);
     for (uint32_t n = 0; n < counters_numbers(counters); n++) {
         struct row *row = find_row(counters, n);

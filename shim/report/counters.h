@@ -49,6 +49,9 @@ void counters_check(struct counters *counters, const struct check_report *report
 /* What a check has cost. Collector thread. */
 void counters_spent(struct counters *counters, const struct check_cost *cost);
 
+/* What the hook takes of a launch that is passed over, ns; 0: not known. */
+void counters_hook(struct counters *counters, uint32_t ns);
+
 /* A launch that the driver refused (its bucket, SKIP_LAUNCH_FAILED, is counted besides). The first
  * COUNTERS_ERRORS distinct (kernel, error) pairs keep a row with their first grid and block, later
  * ones only add to a total. True at the first sight of a pair that got a row. Any thread; takes a
@@ -71,6 +74,7 @@ struct counters_totals {
     struct counters_buckets other;   /* the process's row alone */
     struct check_cost cost;          /* of all checks that have ended */
     uint64_t elapsed;                /* ns since counters_create() */
+    uint32_t hook_ns;                /* counters_hook's */
     uint32_t kernels;                /* rows; their numbers may have holes: < counters_numbers */
 };
 

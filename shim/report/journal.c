@@ -459,7 +459,7 @@ static void write_launch_errors(struct journal *journal, struct counters *counte
     }
 }
 
-/* Seconds; the parts of the cost may overlap. */
+/* Seconds; the parts of the cost overlap by `overlap`. The hook's is apart from them. */
 static void put_cost(struct json_out *json, const struct counters_totals *totals)
 {
     json_put_object(json, "cost");
@@ -467,6 +467,8 @@ static void put_cost(struct json_out *json, const struct counters_totals *totals
     json_put_double(json, "copies", (double)totals->cost.copy / 1e9);
     json_put_double(json, "references", (double)totals->cost.reference / 1e9);
     json_put_double(json, "looks", (double)totals->cost.look / 1e9);
+    json_put_double(json, "overlap", (double)totals->cost.overlap / 1e9);
+    json_put_double(json, "hook", (double)totals->hook_ns * (double)totals->seen / 1e9);
     json_put_double(json, "elapsed", (double)totals->elapsed / 1e9);
     json_end(json);
 }

@@ -258,7 +258,18 @@ static void put_table(struct textbuf *out, const struct counters_kernel *kernels
         textbuf_printf(out, "  ... and %u more kernel%s\n", count - rows, plural(count - rows));
 }
 
-/* Parts that overlap are added up: the program is never slowed by more. */
+/* What the hook takes of every launch is apart from the rest: it is there whatever is checked. */
+static void put_hook(struct textbuf *out, const struct counters_totals *totals, double percent)
+{
+    if (totals->hook_ns > 0)
+        textbuf_printf(
+            out,
+            "  Apart from it the hook takes about %u ns of each launch, %.2g %%, and CUPTI "
+            "its own part to call it.\n",
+            totals->hook_ns, (double)totals->hook_ns * (double)totals->seen * percent);
+}
+
+/* Parts that overlap count once, as the program is slowed. */
 static void put_cost(struct textbuf *out, const struct counters_totals *totals)
 {
     const struct check_cost *cost = &totals->cost;
@@ -269,13 +280,13 @@ static void put_cost(struct textbuf *out, const struct counters_totals *totals)
         return;
     textbuf_printf(out,
                    "\n  Cost of checking: %.2g %% of %.1f s (program's threads %.2g %%, copies "
-                   "%.2g %%, references %.2g %%, looking for outliers %.2g %%);\n  %.3g %% of the "
-                   "launches of registered kernels "
-                   "were checked.\n",
-                   (double)all * percent, (double)totals->elapsed / 1e9,
+                   "%.2g %%, references %.2g %%, looking for outliers %.2g %%,\n  less %.2g %% at "
+                   "the same time); %.3g %% of the launches of registered kernels were checked.\n",
+                   (double)(all - cost->overlap) * percent, (double)totals->elapsed / 1e9,
                    (double)cost->thread * percent, (double)cost->copy * percent,
                    (double)cost->reference * percent, (double)cost->look * percent,
-                   checked_percent(totals));
+                   (double)cost->overlap * percent, checked_percent(totals));
+    put_hook(out, totals, percent);
 }
 
 static void put_skips(struct textbuf *out, const struct counters_totals *totals)

@@ -19,25 +19,34 @@ static double used(const struct budget_use *use, int64_t now)
     return age <= 0 ? before : before * exp2(-(double)age / (double)BUDGET_HALF_NS);
 }
 
-bool budget_allows(const struct budget *budget, const struct budget_use *use, int64_t now)
+/* How far a signature may overdraw the account, in units. A steady use of u ns a ns adds up to
+ * u * BUDGET_HALF_NS / ln 2. */
+static double units_ahead(const struct budget *budget, const struct budget_use *use, int64_t now)
 {
-    if (budget->share <= 0)
-        return true;
-    int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
-    if (debt <= 0)
-        return true;
-    double units = (double)debt / (double)atomic_load_explicit(&budget->unit, memory_order_relaxed);
-    if (!use || units > BUDGET_DEBT_UNITS)
-        return false;
-    /* A steady use of u ns a ns adds up to u * BUDGET_HALF_NS / ln 2. */
-    return used(use, now) * ln_2 / (double)BUDGET_HALF_NS <= budget->share * exp2(-units);
+    double level = used(use, now) * ln_2 / (double)BUDGET_HALF_NS / budget->share;
+    double units = level > 0 ? -log2(level) : BUDGET_DEBT_UNITS;
+    return units < 0 ? 0 : units < BUDGET_DEBT_UNITS ? units : BUDGET_DEBT_UNITS;
 }
 
-bool budget_ends(const struct budget *budget, int64_t now)
+static int64_t wait_for(const struct budget *budget, double units, int64_t debt)
+{
+    double unit = (double)atomic_load_explicit(&budget->unit, memory_order_relaxed);
+    double wait = (double)debt - units * unit;
+    return wait > 0 ? (int64_t)wait + 1 : 0;
+}
+
+int64_t budget_wait(const struct budget *budget, const struct budget_use *use, int64_t now)
 {
     int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
-    int64_t unit = atomic_load_explicit(&budget->unit, memory_order_relaxed);
-    return budget->share > 0 && debt > BUDGET_DEBT_UNITS * unit;
+    if (budget->share <= 0 || debt <= 0)
+        return 0;
+    return wait_for(budget, use ? units_ahead(budget, use, now) : 0, debt);
+}
+
+int64_t budget_wait_end(const struct budget *budget, int64_t now)
+{
+    int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
+    return budget->share > 0 ? wait_for(budget, BUDGET_DEBT_UNITS, debt) : 0;
 }
 
 void budget_add(struct budget *budget, int64_t now, int64_t cost)

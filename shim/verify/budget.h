@@ -55,15 +55,23 @@ struct budget_use {
 
 /* With the credit of one window. */
 void budget_open(struct budget *budget, double share);
-/* Whether a check may start at `now`. `use` is its signature's; NULL: only from an account that is
- * not overdrawn. Any thread, no lock. */
-bool budget_allows(const struct budget *budget, const struct budget_use *use, int64_t now);
+/* ns from `now` until a check may start, if nothing else is noted meanwhile; 0: it may start now.
+ * `use` is its signature's; NULL: only from an account that is not overdrawn. Any thread, no lock.
+ */
+int64_t budget_wait(const struct budget *budget, const struct budget_use *use, int64_t now);
+/* Whether it may start now. */
+static inline bool budget_allows(const struct budget *budget, const struct budget_use *use,
+                                 int64_t now)
+{
+    return budget_wait(budget, use, now) == 0;
+}
 /* Notes a cost; a negative one corrects an estimate that was noted before. Any thread, no lock. */
 void budget_charge(struct budget *budget, int64_t now, int64_t cost);
 /* The same for what is small beside a check, and so says nothing of the unit. */
 void budget_add(struct budget *budget, int64_t now, int64_t cost);
-/* Whether the debt has reached its end, where no check may start. Any thread, no lock. */
-bool budget_ends(const struct budget *budget, int64_t now);
+/* ns until the debt is below its end, at which no check may start at all; 0: it is. Any thread, no
+ * lock. */
+int64_t budget_wait_end(const struct budget *budget, int64_t now);
 /* Notes the same cost, or its correction, for the signature; NULL notes nothing. */
 void budget_note(struct budget_use *use, int64_t now, int64_t cost);
 

@@ -14,7 +14,8 @@
  * in the program's stream, of the reference beside it. */
 struct check_cost {
     uint64_t thread, copy, reference;
-    uint64_t look; /* of the outlier gate in the program's stream */
+    uint64_t look;    /* of the outlier gate in the program's stream */
+    uint64_t overlap; /* of all these, at the same time as another of them, or as other work */
 };
 
 /* Why the outlier gate called a launch. */

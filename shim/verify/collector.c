@@ -380,7 +380,8 @@ static void nap(long us)
 static void *run(void *user)
 {
     struct collector *collector = user;
-    own_thread.work = here = true;
+    own_thread.work = OWN_WORK;
+    here = true;
     long nap_us = NAP_SHORTEST_US;
     int idle = 0;
     prctl(PR_SET_NAME, "cuvet");

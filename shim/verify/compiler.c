@@ -100,7 +100,7 @@ static void *run(void *user)
 {
     struct compiler *compiler = user;
     unsigned slot, text;
-    own_thread.work = true;
+    own_thread.work = OWN_WORK;
     prctl(PR_SET_NAME, "cuvet-nvrtc");
     while (next_job(compiler, &slot, &text))
         work(compiler, &compiler->job[slot][text], text, atomic_load(&compiler->arch[slot]));

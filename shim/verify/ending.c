@@ -10,15 +10,19 @@
 #include "verify/replay.h"
 #include "verify/touch.h"
 
-/* What the check has really cost takes the place of the estimate, of this one and the next. */
-static void settle(struct ending *ending, const struct check *check)
+/* What the check has really cost takes the place of the estimate, of this one and the next. Where
+ * the host was ahead its time is hidden behind the GPU's work, else the GPU's behind the host's. */
+static void settle(struct ending *ending, struct check *check)
 {
     const struct sink *sink = ending->sink;
-    const struct check_cost *cost = &check->cost;
+    struct check_cost *cost = &check->cost;
     struct known_kernel *kernel = check->kernel;
     int64_t gpu = (int64_t)(cost->copy + cost->reference), look = (int64_t)cost->look;
     int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + look - check->charged;
     bool in_vain = check->looks && look; /* a look that nothing came of */
+    if (!cost->overlap)
+        cost->overlap =
+            cost->thread < (uint64_t)(gpu + look) ? cost->thread : (uint64_t)(gpu + look);
     check_charge(check, in_vain, now, correction);
     if (in_vain)
         cost_learn(&kernel->look, look);

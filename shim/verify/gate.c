@@ -11,9 +11,7 @@
 
 enum { PROBES = 16 };
 
-static const uint64_t NUMBER_MOST = ((uint64_t)1 << GATE_NUMBER_BITS) - 1;
-static const uint64_t LEFT_MOST = ((uint64_t)1 << GATE_LEFT_BITS) - 1;
-enum { LEASE_LEAST = 16, LEASE_MOST = 4096, LEASE_SHARE = 16 };
+enum { LEASE_LEAST = 16, LEASE_MOST = 4096, LEASE_SHARE = 16 }; /* numbers taken ahead */
 
 static const uint64_t TURNS = UINT32_MAX;
 
@@ -26,6 +24,7 @@ struct gate {
     _Atomic(uint64_t) overflow;
     struct budget_use overflow_use;
     struct gate_turn seen[GATE_TABLE];
+    struct gate_note note[TALLIES_OWNED * GATE_NOTES];
 };
 
 const char *gate_text(enum gate_result result)
@@ -69,9 +68,9 @@ bool gate_idle(const struct gate *gate, const struct kernel_spec *spec)
     return probability_of(gate, spec) <= 0 && !first_of(gate, spec);
 }
 
-struct gate_turn *gate_table(struct gate *gate)
+struct gate_note *gate_all_notes(struct gate *gate)
 {
-    return gate->seen;
+    return gate->note;
 }
 
 void gate_destroy(struct gate *gate)
@@ -167,55 +166,93 @@ static struct gate_turn *find(struct gate *gate, uint64_t key)
     return NULL;
 }
 
-/* ---- numbers ---- */
+/* ---- notes ---- */
 
-/* The calling thread's; NULL: it has to take its numbers one by one. */
-static struct gate_lease *own_lease(struct gate_turn *turn)
+/* Numbers that were taken ahead and not used go back, where no thread has taken any behind them. */
+static void give_numbers_back(struct gate *gate, struct gate_note *note)
+{
+    uint64_t key = atomic_load_explicit(&note->key, memory_order_relaxed);
+    struct gate_turn *turn = key ? find(gate, key) : NULL;
+    uint64_t end = note->number + note->left + note->rest;
+    if (turn && end > note->number)
+        atomic_compare_exchange_strong(&turn->launches, &end, note->number);
+}
+
+/* The calling thread's note of a signature; one of the set's others ends for it, where all are in
+ * use. NULL: the thread shares its tallies, and has no notes. */
+static struct gate_note *own_note(struct gate *gate, uint64_t key)
 {
     unsigned which = tally_own();
-    uint64_t launches = atomic_load_explicit(&turn->launches, memory_order_relaxed);
-    if (which >= TALLIES_OWNED || launches > NUMBER_MOST - LEASE_MOST)
+    if (which >= TALLIES_OWNED)
         return NULL;
-    uint64_t mine = (uint64_t)(which + 1) << GATE_THREAD_SHIFT;
-    for (int i = 0; i < GATE_LEASES; i++) {
-        uint64_t none = 0, word = atomic_load_explicit(&turn->lease[i].word, memory_order_relaxed);
-        if (word >> GATE_THREAD_SHIFT == which + 1 ||
-            (!word && atomic_compare_exchange_strong(&turn->lease[i].word, &none, mine)))
-            return &turn->lease[i];
+    struct gate_note *first = gate_notes_of(gate_notes(gate->note, which + 1), key), *note;
+    struct gate_note *gone = first;
+    for (note = first; note < first + GATE_WAYS; note++) {
+        uint64_t there = atomic_load_explicit(&note->key, memory_order_relaxed);
+        if (there == key)
+            return note;
+        if (!there || note->asked < gone->asked)
+            gone = note;
     }
-    return NULL;
+    give_numbers_back(gate, gone);
+    atomic_store(&gone->stamp, 0);
+    gone->left = gone->rest = gone->paused = 0;
+    gone->asked = 0;
+    gone->blind = false;
+    atomic_store(&gone->key, key);
+    return gone;
 }
 
-/* The launch's number among those of its signature; what is left of the lease is in `rest`. */
-static uint64_t take_number(struct gate_turn *turn, struct gate_lease *lease)
+/* The launch's number among those of its signature. */
+static uint64_t take_number(struct gate_turn *turn, struct gate_note *note)
 {
-    if (!lease)
+    if (!note)
         return atomic_fetch_add_explicit(&turn->launches, 1, memory_order_relaxed);
-    uint64_t word = atomic_load_explicit(&lease->word, memory_order_relaxed);
-    uint64_t number = word & NUMBER_MOST, left = word >> GATE_NUMBER_BITS & LEFT_MOST;
-    lease->rest += (uint32_t)left;
-    if (!lease->rest) {
+    note->rest += note->left;
+    note->left = 0;
+    if (!note->rest) {
         uint64_t most = atomic_load_explicit(&turn->launches, memory_order_relaxed) / LEASE_SHARE;
         most = most < LEASE_LEAST ? LEASE_LEAST : most < LEASE_MOST ? most : LEASE_MOST;
-        number = atomic_fetch_add_explicit(&turn->launches, most, memory_order_relaxed);
-        lease->rest = (uint32_t)most;
+        note->number = atomic_fetch_add_explicit(&turn->launches, most, memory_order_relaxed);
+        note->rest = (uint32_t)most;
     }
-    lease->rest--;
-    atomic_store_explicit(&lease->word,
-                          (word >> GATE_THREAD_SHIFT << GATE_THREAD_SHIFT) + number + 1,
-                          memory_order_relaxed);
-    return number;
+    note->rest--;
+    return note->number++;
 }
 
-/* Notes that none of the lease's launches before `next` is to be taken, as of `stamp`. */
-static void note_next(struct gate_lease *lease, uint32_t stamp, uint64_t next)
+/* What the note says from now on holds as of `stamp`. A turn that is given back in between makes it
+ * void again: gate_return counts first, then looks for notes, and take_turn comes behind this. */
+static void renew(struct gate_note *note, uint32_t stamp)
 {
-    uint64_t word = atomic_load_explicit(&lease->word, memory_order_relaxed);
-    uint64_t left = next - (word & NUMBER_MOST);
-    left = left < lease->rest ? left : lease->rest;
-    lease->rest -= (uint32_t)left;
-    lease->stamp = stamp;
-    atomic_store_explicit(&lease->word, word + (left << GATE_NUMBER_BITS), memory_order_relaxed);
+    if (atomic_load(&note->stamp) == stamp)
+        return;
+    note->next = 0;
+    note->blind = false;
+    atomic_store(&note->stamp, stamp);
+}
+
+void gate_pause(struct gate_note *note, uint64_t launches, enum skip skip)
+{
+    if (!note)
+        return;
+    note->left = launches < note->rest ? (uint32_t)launches : note->rest;
+    note->rest -= note->left;
+    note->paused += note->left;
+    note->skip = skip;
+}
+
+uint64_t gate_until_draw(const struct gate_note *note)
+{
+    return note->next > note->number ? note->next - note->number : 0;
+}
+
+double gate_rate(struct gate_note *note, int64_t now)
+{
+    int64_t since = now - note->asked;
+    double rate = note->asked && since > 0 ? (1.0 + note->paused) / (double)since : 0;
+    note->asked = now;
+    note->paused = 0;
+    return rate;
 }
 
 /* ---- decisions ---- */
@@ -224,7 +261,7 @@ static void note_next(struct gate_lease *lease, uint32_t stamp, uint64_t next)
 static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_t first)
 {
     uint64_t generation = atomic_load_explicit(&gate->generation, memory_order_relaxed);
-    uint64_t taken = atomic_load_explicit(&seen->taken, memory_order_relaxed);
+    uint64_t taken = atomic_load(&seen->taken); /* see renew() */
     for (;;) {
         uint64_t count = (taken & ~TURNS) == generation ? taken & TURNS : 0;
         if (count >= first)
@@ -268,27 +305,48 @@ static bool draw(const struct gate *gate, double probability, uint64_t key, uint
     return taken && number % length == place;
 }
 
-struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec,
-                               const struct gate_recipe *recipe, const struct launch *launch)
+/* The same, for a launch of a signature that may have a note of where the next draw is. */
+static bool is_drawn(const struct gate *gate, double probability, uint64_t key, uint64_t number,
+                     struct gate_note *note)
 {
-    uint64_t key = signature_of(recipe, spec, launch), next;
+    uint64_t next;
+    if (note && number < note->next)
+        return false;
+    bool taken = draw(gate, probability, key, number, &next);
+    if (note)
+        note->next = next;
+    return taken;
+}
+
+struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec,
+                               const struct gate_recipe *recipe, const struct launch *launch,
+                               bool alone)
+{
+    uint64_t key = signature_of(recipe, spec, launch);
     struct gate_turn *turn = find(gate, key);
-    struct gate_answer answer = {.use = turn ? &turn->use : &gate->overflow_use, .signature = key};
-    uint32_t stamp = turn ? gate_stamp(turn) : 0;
-    struct gate_lease *lease = turn ? own_lease(turn) : NULL;
-    if (lease && gate_lease_passes(turn, lease))
+    struct gate_note *note = turn ? own_note(gate, key) : NULL;
+    struct gate_answer answer = {
+        .note = note, .use = turn ? &turn->use : &gate->overflow_use, .signature = key};
+    uint32_t stamp = gate_stamp();
+    if (note && (answer.skip = gate_note_passes(note)))
         return answer;
-    uint64_t number = turn ? take_number(turn, lease)
+    uint64_t number = turn ? take_number(turn, note)
                            : atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
+    if (note)
+        renew(note, stamp);
     if (turn && take_turn(gate, spec, turn)) {
+        atomic_store_explicit(&turn->notes, gate->note, memory_order_relaxed);
         answer.result = GATE_FIRST;
         answer.turn = turn;
         return answer;
     }
-    if (draw(gate, probability_of(gate, spec), turn ? key : 0, number, &next))
+    if (is_drawn(gate, probability_of(gate, spec), turn ? key : 0, number, note)) {
         answer.result = GATE_RANDOM;
-    if (lease)
-        note_next(lease, stamp, next);
+    } else if (alone) {
+        answer.skip = SKIP_NOT_SAMPLED;
+        if (note)
+            gate_pause(note, gate_until_draw(note), SKIP_NOT_SAMPLED);
+    }
     return answer;
 }
 
@@ -301,22 +359,33 @@ uint64_t gate_seed_of(const struct gate *gate, uint64_t key, uint64_t number)
     return (uint64_t)random.v[0] << 32 | random.v[1];
 }
 
+/* Notes of a signature, of any thread, hold no longer. */
+static void void_notes(struct gate_note *notes, uint64_t key)
+{
+    for (uint32_t passes = 1; passes <= TALLIES_OWNED; passes++) {
+        struct gate_note *note = gate_notes_of(gate_notes(notes, passes), key);
+        for (struct gate_note *end = note + GATE_WAYS; note < end; note++) {
+            if (atomic_load(&note->key) == key)
+                atomic_store(&note->stamp, 0);
+        }
+    }
+}
+
 void gate_return(struct gate_turn *turn)
 {
     if (!turn)
         return;
     uint64_t taken = atomic_load_explicit(&turn->taken, memory_order_relaxed);
-    while ((taken & TURNS) &&
-           !atomic_compare_exchange_weak_explicit(&turn->taken, &taken, taken - 1,
-                                                  memory_order_seq_cst, memory_order_relaxed))
+    while ((taken & TURNS) && !atomic_compare_exchange_weak(&turn->taken, &taken, taken - 1))
         ;
-    atomic_fetch_add(&turn->returned, 1);
+    void_notes(atomic_load_explicit(&turn->notes, memory_order_relaxed),
+               atomic_load_explicit(&turn->key, memory_order_relaxed));
 }
 
 void gate_set_sample(struct gate *gate, double probability)
 {
     atomic_store(&gate->sample, probability);
-    atomic_fetch_add(&passing.draws, 1);
+    atomic_fetch_add(&passing.draws, 2);
 }
 
 double gate_sample(const struct gate *gate)
@@ -327,7 +396,7 @@ double gate_sample(const struct gate *gate)
 void gate_reset(struct gate *gate)
 {
     atomic_fetch_add(&gate->generation, TURNS + 1);
-    atomic_fetch_add(&passing.draws, 1);
+    atomic_fetch_add(&passing.draws, 2);
 }
 
 uint64_t gate_overflow(const struct gate *gate)

@@ -1,10 +1,10 @@
 /*
- * gate_table.h - the layout of the gate's table of signatures, for the one probe that the hook
- * makes of each launch of a registered kernel. Who is not on that path uses gate.h.
+ * gate_table.h - the layout of the gate's tables, for the one probe that the hook makes of each
+ * launch of a registered kernel. Code that is not on that path includes gate.h.
  *
- * The table is open-addressed and append-only. A signature's entry has, on one line, numbers that
- * threads have taken ahead, with how many of them are known to be passed over: so most launches
- * are, at the price of that line and without a locked instruction.
+ * Each thread has a table of notes, one for each signature that it launches: how many of the next
+ * launches are known to be passed over, and as what they are counted. A launch that is passed over
+ * reads and writes that one line, without a locked instruction.
  */
 #ifndef VERIFY_GATE_TABLE_H
 #define VERIFY_GATE_TABLE_H
@@ -17,9 +17,11 @@
 #include "verify/budget.h"
 #include "verify/kernel_spec.h"
 #include "verify/passing.h"
+#include "verify/skip.h"
 
-/* Bounded for a program of ever new shapes: 64 Ki signatures in 8 MiB. */
-enum { GATE_TABLE = 1 << 16, GATE_LEASES = 3 };
+/* GATE_TABLE: signatures, of a program that has ever new shapes, 4 MiB. GATE_NOTES: of each thread,
+ * in sets of GATE_WAYS neighbours, 256 KiB. */
+enum { GATE_TABLE = 1 << 16, GATE_NOTES = 1 << 12, GATE_WAYS = 2 };
 
 /* What a launch's signature is made of beside its parameters: grid, block and dynamic shared
  * memory, in the order in which all launch APIs have them. */
@@ -38,37 +40,36 @@ struct gate_recipe {
     } item[SHAPE_PARAMS];
 };
 
-/*
- * Numbers of launches of a signature that one thread has taken ahead. Nobody else writes it once
- * `word` names the thread.
- *
- * `word` has the thread's number in the tallies (0: nobody's), how many launches from now on are
- * known to be passed over, and the next launch's number. `rest` numbers follow behind those.
- */
-struct gate_lease {
-    _Atomic(uint64_t) word;
-    uint32_t rest;
-    uint32_t stamp; /* gate_stamp() when it was found out how many are passed over */
-};
-enum { GATE_NUMBER_BITS = 40, GATE_LEFT_BITS = 16 };
-enum { GATE_THREAD_SHIFT = GATE_NUMBER_BITS + GATE_LEFT_BITS };
+struct gate_note;
 
 /* One signature of one kernel. */
 struct gate_turn {
     _Alignas(64) _Atomic(uint64_t) key; /* 0: free */
-    _Atomic(uint32_t) returned;         /* counts turns that were given back */
-    struct gate_lease lease[GATE_LEASES];
-    _Alignas(
-        64) _Atomic(uint64_t) taken; /* the generation, and in the lower half its turns taken */
-    _Atomic(uint64_t) launches;      /* whose numbers are taken */
+    _Atomic(uint64_t) taken;            /* the generation, and in the lower half its turns taken */
+    _Atomic(uint64_t) launches;         /* whose numbers are taken */
     struct budget_use use;
+    _Atomic(struct gate_note *) notes; /* of all threads; where a turn was taken */
 };
 
-/* Changes with all that may make a launch due earlier than was thought, and never comes back. */
-HOT_INLINE uint32_t gate_stamp(const struct gate_turn *turn)
+/* A signature as one thread knows it. Only that thread writes it, but for `stamp`, which becomes 0
+ * where another thread gives a turn back. */
+struct gate_note {
+    _Alignas(64) _Atomic(uint64_t) key; /* 0: free */
+    _Atomic(uint32_t) stamp;            /* gate_stamp() when `left` and `next` were found out */
+    uint32_t left;                      /* launches from now on that are passed over ... */
+    uint32_t skip;                      /* ... and are counted as this */
+    uint32_t rest;                      /* numbers taken ahead that follow behind those */
+    uint64_t number;                    /* of the next launch */
+    uint64_t next;                      /* the first number that the random gate may take */
+    int64_t asked;                      /* clock_ns() when the accounts were last asked */
+    uint32_t paused;                    /* launches that were passed over since */
+    bool blind;                         /* the outlier gate cannot look at its launches */
+};
+
+/* Never 0; changes with all that may make any launch due earlier than was thought. */
+HOT_INLINE uint32_t gate_stamp(void)
 {
-    return (uint32_t)atomic_load_explicit(&passing.draws, memory_order_acquire) +
-           atomic_load_explicit(&turn->returned, memory_order_acquire);
+    return (uint32_t)atomic_load_explicit(&passing.draws, memory_order_acquire) | 1;
 }
 
 /* ---- signatures: the same in every run ---- */
@@ -135,41 +136,45 @@ HOT_INLINE uint64_t gate_signature(const struct gate_recipe *recipe, const uint3
     return gate_key(hash);
 }
 
-/* Whether the next launch of a lease, the calling thread's own, is known to be passed over; then
- * its number is used up. */
-HOT_INLINE bool gate_lease_passes(const struct gate_turn *turn, struct gate_lease *lease)
+/* What the next launch of a signature is counted as, where it is known to be passed over; then its
+ * number is used up. Else SKIP_NONE. */
+HOT_INLINE enum skip gate_note_passes(struct gate_note *note)
 {
-    uint64_t word = atomic_load_explicit(&lease->word, memory_order_relaxed);
-    if (UNUSUAL(!(word >> GATE_NUMBER_BITS & UINT16_MAX)) ||
-        UNUSUAL(lease->stamp != gate_stamp(turn)))
-        return false;
-    word += 1 - ((uint64_t)1 << GATE_NUMBER_BITS);
-    atomic_store_explicit(&lease->word, word, memory_order_relaxed);
-    return true;
+    uint32_t left = note->left;
+    if (UNUSUAL(!left) ||
+        UNUSUAL(atomic_load_explicit(&note->stamp, memory_order_relaxed) != gate_stamp()))
+        return SKIP_NONE;
+    note->left = left - 1;
+    note->number++;
+    return (enum skip)note->skip;
 }
 
-HOT_INLINE uint64_t gate_lease_thread(const struct gate_lease *lease)
+/* The first note of a key's set. */
+HOT_INLINE struct gate_note *gate_notes_of(struct gate_note *notes, uint64_t key)
 {
-    return atomic_load_explicit(&lease->word, memory_order_relaxed) >> GATE_THREAD_SHIFT;
+    return &notes[key % GATE_NOTES / GATE_WAYS * GATE_WAYS];
 }
 
 /*
- * Whether it is known that neither gate of gate.h takes the launch; it is then numbered, too.
- * False: gate_decide says; nothing has happened. `thread` is the calling one's own_thread.passes,
- * not 0.
+ * Whether it is known that the launch is neither checked nor looked at: then it has its number, and
+ * the answer is its bucket. SKIP_NONE: gate_decide says; nothing has happened. `notes` are the
+ * calling thread's, gate_notes().
  */
-HOT_INLINE bool gate_passes(struct gate_turn *table, const struct gate_recipe *recipe,
-                            uint32_t thread, const uint32_t *shape, void *const *params)
+HOT_INLINE enum skip gate_passes(struct gate_note *notes, const struct gate_recipe *recipe,
+                                 const uint32_t *shape, void *const *params)
 {
     uint64_t key = gate_signature(recipe, shape, params);
-    struct gate_turn *turn = &table[key % GATE_TABLE];
-    struct gate_lease *lease = turn->lease;
-    if (UNUSUAL(atomic_load_explicit(&turn->key, memory_order_relaxed) != key))
-        return false;
-    while (UNUSUAL(gate_lease_thread(lease) != thread))
-        if (++lease == turn->lease + GATE_LEASES)
-            return false;
-    return gate_lease_passes(turn, lease);
+    struct gate_note *note = gate_notes_of(notes, key), *end = note + GATE_WAYS;
+    while (UNUSUAL(atomic_load_explicit(&note->key, memory_order_relaxed) != key))
+        if (++note == end)
+            return SKIP_NONE;
+    return gate_note_passes(note);
+}
+
+/* Of the thread whose number in the tallies, own_thread.passes, is `passes`; not 0. */
+HOT_INLINE struct gate_note *gate_notes(struct gate_note *all, uint32_t passes)
+{
+    return &all[(uint64_t)(passes - 1) * GATE_NOTES];
 }
 
 #endif

@@ -28,11 +28,12 @@ struct tally;
  * them.
  */
 struct known_kernel {
-    /* What a launch that is passed over looks at, on one line, unless it has very many parameters.
-     * The tallies: where such launches are counted, if the random gate alone asks for launches of
-     * the kernel; NULL: by the sink. */
+    /* What a launch that is passed over reads, on one line, unless it has very many parameters. The
+     * tallies: where the hook counts such launches; NULL: they go to the pipeline. */
     _Alignas(64) _Atomic(struct tally *) tallies;
-    _Atomic(uint32_t) idle;         /* 1 + passing.draws when no gate took any of its launches */
+    _Atomic(uint32_t)
+        idle; /* gate_stamp() when it was known that none of its launches is taken ... */
+    _Atomic(uint32_t) idle_as;      /* ... but counted as this */
     struct gate_recipe recipe;      /* where there is a spec */
     const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
     uint64_t key;                   /* hash of the symbol: the same in every run */

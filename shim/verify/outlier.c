@@ -6,7 +6,7 @@
 #include "base/hot.h"
 #include "verify/dtype.h"
 
-enum { TABLE = 1 << 13, PROBES = 16, NO_INDEX = -1 };
+enum { TABLE = 1 << 13, PROBES = 16 };
 
 struct outliers {
     enum outlier_detector fallback;
@@ -49,7 +49,7 @@ static int take_indices(struct outliers *outliers, enum outlier_detector detecto
             return first;
     }
     atomic_fetch_add(&outliers->overflow, 1);
-    return NO_INDEX;
+    return OUTLIERS_NONE;
 }
 
 int outliers_index(struct outliers *outliers, uint64_t key, enum outlier_detector detector,
@@ -60,17 +60,17 @@ int outliers_index(struct outliers *outliers, uint64_t key, enum outlier_detecto
         uint64_t there = atomic_load_explicit(&claim->key, memory_order_acquire);
         if (!there && atomic_compare_exchange_strong(&claim->key, &there, key)) {
             int first = take_indices(outliers, detector, (int)count);
-            atomic_store_explicit(&claim->index, first < 0 ? NO_INDEX : first + 1,
+            atomic_store_explicit(&claim->index, first < 0 ? OUTLIERS_NONE : first + 1,
                                   memory_order_release);
             return first;
         }
         if (there == key) {
             int index = atomic_load_explicit(&claim->index, memory_order_acquire);
-            return index > 0 ? index - 1 : NO_INDEX;
+            return index > 0 ? index - 1 : index ? OUTLIERS_NONE : OUTLIERS_BUSY;
         }
     }
     atomic_fetch_add_explicit(&outliers->overflow, 1, memory_order_relaxed);
-    return NO_INDEX;
+    return OUTLIERS_NONE;
 }
 
 void outliers_reset(struct outliers *outliers)

@@ -33,8 +33,10 @@ void outliers_destroy(struct outliers *outliers);
 enum outlier_detector outliers_detector(const struct outliers *outliers,
                                         const struct outlier_spec *spec);
 
-/* `count` indices in a row for the signature, claimed on first sight; -1 when there are no more.
- * Any thread, no lock. `key` is gate_signature's. */
+/* `count` indices in a row for the signature, claimed on first sight; OUTLIERS_NONE when there are
+ * no more, OUTLIERS_BUSY while another thread claims them. Any thread, no lock. `key` is
+ * gate_signature's. */
+enum { OUTLIERS_NONE = -1, OUTLIERS_BUSY = -2 };
 int outliers_index(struct outliers *outliers, uint64_t key, enum outlier_detector detector,
                    unsigned count);
 /* All statistics are forgotten: looks that are enqueued from now on begin anew, those under way

@@ -10,16 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gate_turn;
+struct gate_note;
 struct kernel_table;
 struct tally;
 
 struct passing {
     _Alignas(64) const struct kernel_table *kernels; /* the hook's, as the next two are */
-    struct gate_turn *signatures;
-    _Atomic(struct tally *) unregistered; /* NULL: no launch is passed over */
+    struct gate_note *notes;                         /* of all threads */
+    _Atomic(struct tally *) unregistered;            /* NULL: no launch is passed over */
     _Atomic(uint64_t) handles; /* counts module unloads: older entries of tables are doubtful */
-    _Atomic(uint64_t) draws;   /* counts changes of a gate: what was noted before is void */
+    _Atomic(uint64_t) draws;   /* changes of a gate, by twos: what was noted before is void */
+    _Atomic(uint32_t) hook_ns; /* that the hook takes of a launch that is passed over; 0: unknown */
     atomic_bool off; /* switched off: launches of registered kernels are counted as such */
 };
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/uninterrupted.h"
 #include "verify/extent.h"
+#include "verify/gate_table.h"
 #include "verify/outlier_launch.h"
 #include "verify/passing.h"
 #include "verify/paying.h"
@@ -214,12 +215,12 @@ static void fill(struct ticket *ticket, const struct launch *launch)
 /* The outlier gate looks at the launch, where it can: its inputs are laid out. */
 static enum skip lay_out_look(struct ticket *ticket)
 {
-    if (ticket->gate != GATE_OUTLIER)
+    if (ticket->gate != GATE_OUTLIER ||
+        outlier_plan_make(&ticket->side->outlier, &ticket->kernel->spec->outlier, ticket->detector,
+                          ticket->index, &ticket->binding, &ticket->outlier))
         return SKIP_NONE;
-    return outlier_plan_make(&ticket->side->outlier, &ticket->kernel->spec->outlier,
-                             ticket->detector, ticket->index, &ticket->binding, &ticket->outlier)
-               ? SKIP_NONE
-               : ticket->otherwise;
+    paying_blind(ticket);
+    return ticket->otherwise;
 }
 
 /* Whether kernels of ours go before the launch. */
@@ -341,25 +342,23 @@ static enum skip sample(struct pipeline *pipeline, const struct launch *launch,
                         struct ticket *ticket)
 {
     struct error why = {{0}};
-    ticket->budget = ticket->looks = NULL;
-    ticket->began = clock_ns();
     ticket->skip = prepare(pipeline, launch, ticket, &why);
     if (transient(ticket->skip))
         gate_return(ticket->turn);
     if (ticket->skip && why.text[0])
         warn(pipeline, ticket->kernel, ticket->skip, why.text);
-    paying_begins(ticket);
     return ticket->skip;
 }
 
 /*
- * Asked when no gate took a launch: where those of its kernel are counted from now on, if the
- * random gate is the only one, and no other launch is completed by them.
+ * A launch was passed over: notes where those of its kernel are counted from now on, by the hook
+ * already, unless no signature's note can be had of them, or another launch is completed by them.
  */
-static void ask_tallies(const struct pipeline *pipeline, struct known_kernel *kernel)
+static void find_tallies(const struct pipeline *pipeline, struct known_kernel *kernel)
 {
     const struct sink *sink = pipeline->sink;
-    if (kernel->after || kernel->recipe.odd || !sink->tallies)
+    if (atomic_load_explicit(&kernel->tallies, memory_order_relaxed) || kernel->after ||
+        kernel->recipe.odd || !sink->tallies)
         return;
     struct tally *tallies = sink->tallies(sink->user, kernel->spec);
     if (tallies != sink->tallies(sink->user, NULL)) /* without a row of its own */
@@ -369,9 +368,23 @@ static void ask_tallies(const struct pipeline *pipeline, struct known_kernel *ke
 /* A launch was passed over: notes it where all of its kernel are. */
 static void note_idle(const struct pipeline *pipeline, struct known_kernel *kernel)
 {
-    uint32_t draws = (uint32_t)atomic_load(&passing.draws);
-    if (gate_idle(pipeline->gate, kernel->spec))
-        atomic_store_explicit(&kernel->idle, draws + 1, memory_order_relaxed);
+    uint32_t stamp = gate_stamp();
+    if (!gate_idle(pipeline->gate, kernel->spec))
+        return;
+    atomic_store_explicit(&kernel->idle_as, SKIP_NOT_SAMPLED, memory_order_relaxed);
+    atomic_store_explicit(&kernel->idle, stamp, memory_order_release);
+}
+
+/* A kernel that an entry names and that cannot be checked: its launches are all passed over, and
+ * are counted as those of unregistered kernels are. */
+static void note_unfit(const struct pipeline *pipeline, struct known_kernel *kernel)
+{
+    const struct sink *sink = pipeline->sink;
+    if (kernel->after || !sink->tallies)
+        return;
+    atomic_store_explicit(&kernel->idle_as, kernel->skip, memory_order_relaxed);
+    atomic_store_explicit(&kernel->tallies, sink->tallies(sink->user, NULL), memory_order_relaxed);
+    atomic_store_explicit(&kernel->idle, gate_stamp(), memory_order_release);
 }
 
 /* The launch's number among those of its kernel: of several threads' at once no two are equal. */
@@ -388,48 +401,63 @@ static uint64_t take_number(struct known_kernel *kernel)
     return number;
 }
 
-/* What becomes of a launch of a registered kernel that is not simply passed over. */
-static enum skip go_on(struct pipeline *pipeline, const struct launch *launch,
-                       struct ticket *ticket, const struct gate_answer *answer)
+/* What the gates on the host say of a launch of a registered kernel. True: it was passed over, and
+ * is counted. */
+static bool decide(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     struct known_kernel *kernel = ticket->kernel;
-    ticket->number = take_number(kernel);
-    ticket->gate = answer->result;
-    ticket->turn = answer->turn;
-    ticket->use = answer->use;
-    ticket->signature = answer->signature;
+    struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
     ticket->detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
-    if (ticket->gate != GATE_NO || ticket->detector != OUTLIER_OFF)
-        return sample(pipeline, launch, ticket);
-    ask_tallies(pipeline, kernel);
-    return SKIP_NOT_SAMPLED;
+    bool alone = ticket->detector == OUTLIER_OFF;
+    struct gate_answer answer =
+        gate_decide(pipeline->gate, kernel->spec, &kernel->recipe, launch, alone);
+    ticket->skip = answer.skip;
+    ticket->gate = answer.result;
+    ticket->turn = answer.turn;
+    ticket->note = answer.note;
+    ticket->use = answer.use;
+    ticket->signature = answer.signature;
+    if (!answer.skip || !tallies || !own_thread.passes)
+        return false;
+    tally_pass(tallies, own_thread.passes, answer.skip);
+    own_thread.passed_as = answer.skip;
+    if (alone)
+        note_idle(pipeline, kernel);
+    return true;
+}
+
+/* What becomes of a launch of a registered kernel that is not passed over by the hook. */
+static enum skip go_on(struct pipeline *pipeline, const struct launch *launch,
+                       struct ticket *ticket)
+{
+    ticket->number = take_number(ticket->kernel);
+    enum skip skip = ticket->skip ? ticket->skip : sample(pipeline, launch, ticket);
+    if (skip == SKIP_NOT_SAMPLED || skip == SKIP_BUDGET)
+        find_tallies(pipeline, ticket->kernel);
+    return skip;
 }
 
 bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     struct known_kernel *kernel = launch->known;
-    struct gate_answer answer = {.result = GATE_NO};
+    ticket->began = clock_ns();
+    ticket->budget = ticket->looks = NULL;
     if (!kernel)
         kernel = kernels_find(pipeline->kernels, launch);
-    if (!kernel || !kernel->spec) {
-        ticket->skip = kernel ? kernel->skip : SKIP_UNREGISTERED;
-    } else if (atomic_load_explicit(&passing.off, memory_order_relaxed)) {
-        ticket->skip = SKIP_OFF;
-    } else {
-        struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
-        uint32_t passes = own_thread.passes;
-        answer = gate_decide(pipeline->gate, kernel->spec, &kernel->recipe, launch);
-        if (tallies && passes && answer.result == GATE_NO) {
-            tally_pass(tallies, passes, SKIP_NOT_SAMPLED);
-            note_idle(pipeline, kernel);
-            return true;
-        }
-        ticket->skip = SKIP_NONE;
-    }
     ticket->kernel = kernel;
+    bool may = kernel && kernel->spec;
+    if (!may)
+        ticket->skip = kernel ? kernel->skip : SKIP_UNREGISTERED;
+    else if (atomic_load_explicit(&passing.off, memory_order_relaxed))
+        ticket->skip = SKIP_OFF;
+    else if (decide(pipeline, launch, ticket))
+        return true;
     pipeline->sink->seen(pipeline->sink->user);
-    if (!ticket->skip)
-        ticket->skip = go_on(pipeline, launch, ticket, &answer);
+    if (may && ticket->skip != SKIP_OFF)
+        ticket->skip = go_on(pipeline, launch, ticket);
+    else if (kernel && !may)
+        note_unfit(pipeline, kernel);
+    paying_begins(pipeline, launch, ticket);
     return false;
 }
 
@@ -457,7 +485,7 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
     if (ticket->torn) {
         break_side(pipeline, ticket);
     } else if (!goes_before(ticket)) {
-        paying_back(ticket);
+        paying_back(pipeline, ticket);
         side_release(ticket->side, ticket->check);
         count(pipeline, ticket, SKIP_LAUNCH_FAILED);
     } else if (!snapshot_seal(ticket->side, ticket->check, launch, NULL)) {
@@ -481,10 +509,12 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         project_enqueue(ticket->side, ticket->check, &ticket->projection, launch, &taken, &why))
         warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
     if (!enqueue_after(ticket, launch, &why)) {
-        paying_thread(ticket, clock_ns() - began);
+        int64_t enqueued = clock_ns();
+        paying_thread(ticket, enqueued - began);
         ticket->check->moment = images_moment(pipeline->images);
         side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
-        collector_wake(pipeline->collector);
+        collector_wake(pipeline->collector); /* the check is the collector's */
+        paying_after(pipeline, ticket, clock_ns() - enqueued);
         return;
     }
     warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
@@ -492,7 +522,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         break_side(pipeline, ticket);
         return;
     }
-    paying_back(ticket);
+    paying_back(pipeline, ticket);
     side_release(ticket->side, ticket->check);
     count(pipeline, ticket, SKIP_DRIVER);
 }
@@ -530,9 +560,9 @@ void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *laun
 {
     pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));
     const struct known_kernel *kernel = kernels_find(pipeline->kernels, launch);
-    const struct kernel_spec *spec = kernel ? kernel->spec : NULL;
-    tally_move(pipeline->sink->tallies(pipeline->sink->user, spec),
-               spec ? SKIP_NOT_SAMPLED : SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
+    bool named = kernel && (kernel->spec || kernel->skip != SKIP_UNREGISTERED);
+    tally_move(pipeline->sink->tallies(pipeline->sink->user, kernel ? kernel->spec : NULL),
+               named ? (enum skip)own_thread.passed_as : SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
 }
 
 void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result)

@@ -43,13 +43,15 @@ struct ticket {
     struct check *check;
     enum gate_result gate;
     struct gate_turn *turn;
+    struct gate_note *note; /* gate_answer's */
     struct budget_use *use; /* of its signature */
     uint64_t signature;     /* gate_answer's */
     enum skip otherwise;    /* what becomes of the launch where the outlier gate cannot look */
     enum outlier_detector detector;
-    int index;                     /* of the statistics that the outlier gate uses */
-    struct budget *budget, *looks; /* looks: not NULL where the outlier gate is asked */
-    int64_t began;                 /* budget_now() when cuvet began with it, for sampled launches */
+    int index;             /* of the statistics that the outlier gate uses */
+    struct budget *budget; /* that pays for it; NULL: the accounts were not asked */
+    struct budget *looks;  /* the outlier gate's, where that was asked; else NULL */
+    int64_t began;         /* clock_ns() when the pipeline began with it */
     uint64_t number;
     struct binding binding;
     struct snapshot_plan plan;

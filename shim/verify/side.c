@@ -175,22 +175,6 @@ void side_release(struct side *side, struct check *check)
     slots_release(side->free_slots, (int)check->slot);
 }
 
-void side_look(struct side *side, const struct check *check)
-{
-    atomic_store_explicit(&side->last_look, check->sequence << LOOK_BITS | check->slot,
-                          memory_order_relaxed);
-}
-
-bool side_is_behind(const struct side *side)
-{
-    uint64_t last = atomic_load_explicit(&((struct side *)side)->last_look, memory_order_relaxed);
-    if (!last)
-        return false;
-    const struct snapshot_seal *seal = &side->seal[last & ((1 << LOOK_BITS) - 1)];
-    return __atomic_load_n(&seal->sequence, __ATOMIC_RELAXED) < last >> LOOK_BITS &&
-           __atomic_load_n(&seal->ordinary, __ATOMIC_RELAXED) >> SEAL_TIME_BITS < last >> LOOK_BITS;
-}
-
 bool side_want(struct side *side)
 {
     enum side_state fresh = SIDE_FRESH;

@@ -74,10 +74,11 @@ struct side {
     atomic_int synchronising; /* threads of the program inside a context-wide wait */
     int device;               /* ordinal */
     int multiprocessors;
-    struct budget budget;        /* of all kernels that have none of their own */
-    struct budget looks;         /* the outlier gate's share of it */
-    _Atomic(uint64_t) last_look; /* sequence << LOOK_BITS | slot of the latest that was enqueued */
-    CUstream stream;             /* lowest priority, non-blocking */
+    struct budget budget;    /* of all kernels that have none of their own */
+    struct budget looks;     /* the outlier gate's share of it */
+    _Atomic(uint64_t) mark;  /* a look: sequence << LOOK_BITS | slot; see paying.c ... */
+    _Atomic(int64_t) marked; /* ... enqueued at this time, clock_ns() */
+    CUstream stream;         /* lowest priority, non-blocking */
     CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short, digest;
     bool snapshot_waits; /* the copy kernels do, see enqueue.h */
     CUfunction snapshot_touch, snapshot_listed, touch_find, touch_number;
@@ -179,11 +180,6 @@ void side_reclaim(struct side *side, const struct check *check);
 CUdeviceptr side_reserved_at(const struct side *side, const struct check *check);
 /* Ends a check: its slot is free again. */
 void side_release(struct side *side, struct check *check);
-
-/* Notes a look of the outlier gate that was enqueued; whether the one before it is still to come:
- * then the GPU is behind, and what the host does meanwhile delays nothing. Any thread. */
-void side_look(struct side *side, const struct check *check);
-bool side_is_behind(const struct side *side);
 
 /* Asks for the set-up of a side that nobody has asked for: true when the collector is to be woken
  * for it. Any thread. */

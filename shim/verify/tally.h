@@ -3,9 +3,9 @@
  * on cache lines of its own. report/counters.h owns the copies and adds them up; whoever passes a
  * launch over on the program's thread counts it here, by two words of one line.
  *
- * A thread gets its number once, in turn. The first TALLIES_OWNED threads have a copy each, which
- * nobody else writes, so that they need no locked instruction; all others share the rest, and stay
- * correct, because they add atomically.
+ * A thread gets its number at its first launch, and gives it back when it ends. TALLIES_OWNED
+ * threads at once have a copy each, which nobody else writes, so that they need no locked
+ * instruction; all others share the rest, and stay correct, because they add atomically.
  */
 #ifndef VERIFY_TALLY_H
 #define VERIFY_TALLY_H

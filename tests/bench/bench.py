@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("start", "graph", "host", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "rare", "gate",
+PARTS = ("start", "graph", "host", "storm", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "rare", "gate",
          "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
@@ -213,6 +213,33 @@ def bench_graph(args):
             results[-1]["x"]))
 
 
+def bench_storm(args):
+    """The defaults against a stopwatch: what they take of a storm of empty launches, and what cuvet says of it."""
+    config = os.path.join(HERE, "host_cost.yaml")
+    variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1"),
+                Variant("unregistered", CUVET_CONFIG=os.path.join(HERE, "host_cost_other.yaml")),
+                Variant("the defaults", CUVET_CONFIG=config),
+                Variant("no outlier gate", CUVET_CONFIG=config, CUVET_OUTLIER="off")]
+    print("\nstorm: launches of a kernel that does nothing, in batches of 200, waits included, medians of %d processes;"
+          % args.host_rounds)
+    print("over empty: share of the time that an empty subscriber does not take; told: what cuvet says that it costs,")
+    print("with its parts, which overlap; hook: what it says of the hook, apart from that")
+    print("  %-8s %-18s %10s %9s %11s %7s %7s %9s %7s %7s %7s" % ("threads", "variant", "ns", "to empty", "over empty",
+                                                               "told", "hook", "(threads", "looks", "copies", "refs)"))
+    for threads in (1, 8):
+        launches = args.storm // threads
+        results, _ = interleave(args, variants, args.host_rounds, [os.path.join(args.build, "host_cost"),
+                                                                   str(launches), "200", str(threads)])
+        middle = {n: statistics.median(r["seconds"] for r in rows) for n, rows in results.items()}
+        empty = middle["empty subscriber"]
+        for name, rows in results.items():
+            parts = ["%.2f%%" % (100 * statistics.median(r[key] / r["seconds"] for r in rows))
+                     for key in ("cost", "hook", "thread", "look", "copy", "reference")]
+            print("  %-8d %-18s %10.0f %8.3fx %10.2f%% %7s %7s %9s %7s %7s %7s" % (
+                (threads, name, middle[name] * 1e9 / (launches * threads), middle[name] / empty,
+                 100 * (1 - empty / middle[name])) + tuple(parts)))
+
+
 def bench_callback(args):
     """What cuvet's callback costs beyond an empty one, in one process that has both in turn."""
     config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
@@ -221,7 +248,9 @@ def bench_callback(args):
     rarely = dict(quiet, CUVET_SAMPLE="1e-6")
     variants = [Variant("unregistered", CUVET_CONFIG=other, **quiet),
                 Variant("registered, p = 0", CUVET_CONFIG=config, **quiet),
-                Variant("registered, p = 1e-6", CUVET_CONFIG=config, **rarely)]
+                Variant("registered, p = 1e-6", CUVET_CONFIG=config, **rarely),
+                Variant("passed, the defaults", CUVET_CONFIG=config, CUVET_CUPTI=quiet["CUVET_CUPTI"],
+                        CUVET_BUDGET="0.01%")]
     results, _ = interleave(args, variants, args.host_rounds,
                             [os.path.join(args.build, "host_cost"), "400000", "100"])
     print("\ncallback: ns that a launch takes more than under an empty subscriber, in the same process: the median")
@@ -237,14 +266,18 @@ def bench_callback(args):
 def bench_hook(args):
     """What is in that callback, by itself: no launch, no GPU."""
     config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
-    quiet = {"CUVET_FIRST": "0", "CUVET_OUTLIER": "off", "LD_LIBRARY_PATH": args.softgpu,
-             "CUVET_CUPTI": os.path.join(args.build, "hook_cupti.so")}
-    rows = [("unregistered", other, "0", "1"), ("registered, p = 0", config, "0", "1"),
-            ("registered, p = 1e-6", config, "1e-6", "1"), ("the same, 500 shapes", config, "1e-6", "500")]
+    always = {"LD_LIBRARY_PATH": args.softgpu, "CUVET_CUPTI": os.path.join(args.build, "hook_cupti.so")}
+    quiet = dict(always, CUVET_FIRST="0", CUVET_OUTLIER="off")
+    rows = [("unregistered", other, dict(quiet, CUVET_SAMPLE="0"), "1"),
+            ("registered, p = 0", config, dict(quiet, CUVET_SAMPLE="0"), "1"),
+            ("registered, p = 1e-6", config, dict(quiet, CUVET_SAMPLE="1e-6"), "1"),
+            ("the same, 500 shapes", config, dict(quiet, CUVET_SAMPLE="1e-6"), "500"),
+            ("registered, defaults", config, always, "1"),
+            ("the same, 20 shapes", config, always, "20")]
     found = {name: [] for name, _, _, _ in rows}
     for _ in range(args.host_rounds):
-        for name, yaml, p, shapes in rows:
-            variant = Variant(name, CUVET_CONFIG=yaml, CUVET_SAMPLE=p, **quiet)
+        for name, yaml, settings, shapes in rows:
+            variant = Variant(name, CUVET_CONFIG=yaml, **settings)
             out, err = run([os.path.join(args.build, "hook_cost"), "2000", shapes],
                            variant.environment(args, os.path.join(args.build, "reports", "hook")))
             if not json_lines(out):
@@ -362,17 +395,18 @@ def bench_steps(args, kinds):
               "stream": "sync: 4096 tokens, stream.synchronize() after each step"}
     for kind in kinds:
         print("\n%s (us a step, medians of %d processes)" % (titles[kind], args.rounds))
-        print("  %-24s %9s %19s %9s %9s %9s %9s" % ("variant", "median", "spread (medians)", "to bare",
-                                                   "to empty", "checked", "dropped"))
+        print("  %-24s %9s %19s %9s %9s %9s %9s %7s %7s" % ("variant", "median", "spread (medians)", "to bare",
+                                                           "to empty", "checked", "dropped", "told", "hook"))
         middle = {n: statistics.median(r[kind]["median"] for r in rows) for n, rows in results.items()}
         for name, rows in results.items():
             medians = [r[kind]["median"] for r in rows]
             row = counts[name].get("step_rms_norm_" + kind, {"checked": 0, "dropped": 0, "launches": 0,
                                                              "mismatch": 0})
-            print("  %-24s %9.1f %9.1f-%-9.1f %8.3fx %8.3fx %9s %9s%s" % (
+            told, hook = ("%.2f%%" % (100 * statistics.median(r[kind][key] for r in rows)) for key in ("cost", "hook"))
+            print("  %-24s %9.1f %9.1f-%-9.1f %8.3fx %8.3fx %9s %9s %7s %7s%s" % (
                 name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
                 middle[name] / middle["empty subscriber"], share(row["checked"], row["launches"]),
-                share(row["dropped"], row["checked"] + row["dropped"]),
+                share(row["dropped"], row["checked"] + row["dropped"]), told, hook,
                 "  %d MISMATCHES" % row["mismatch"] if row["mismatch"] else ""))
 
 
@@ -504,6 +538,7 @@ def main():
     parser.add_argument("--only", action="append", choices=PARTS, help="one part; may be given again")
     parser.add_argument("--rounds", type=int, default=4, help="processes of each variant of a step")
     parser.add_argument("--host-rounds", type=int, default=5, help="processes of each variant of host")
+    parser.add_argument("--storm", type=int, default=1000000, help="launches of each process of storm")
     parser.add_argument("--variants", nargs="*", metavar="WORD", help="host: only variants whose name holds a WORD")
     parser.add_argument("--budgets", nargs="*", default=["1%", "5%"], metavar="SHARE")
     parser.add_argument("--samples", nargs="*", default=["0.01", "0.1", "0.5", "1"], metavar="P")
@@ -523,7 +558,7 @@ def main():
     if not args.no_make and set(parts) - {"interpreter", "gate", "hook", "rare", "rates"}:
         build_programs(args)
     for part, bench in (("interpreter", bench_interpreter), ("gate", bench_gate), ("hook", bench_hook), ("start", bench_start),
-                        ("graph", bench_graph), ("host", bench_host),
+                        ("graph", bench_graph), ("host", bench_host), ("storm", bench_storm),
                         ("callback", bench_callback), ("copy", bench_copy),
                         ("outlier", bench_outlier), ("project", bench_project),
                         ("refs", bench_refs)):

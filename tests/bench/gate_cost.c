@@ -40,7 +40,7 @@ static uint64_t ask(struct gate *gate, struct outliers *outliers, int32_t size)
     uint64_t in = 0x10000, out = 0x20000;
     void *params[] = {&in, &out, &size};
     struct launch launch = {.grid = {64, 1, 1}, .block = {256, 1, 1}, .params = params};
-    struct gate_answer answer = gate_decide(gate, &spec, &recipe, &launch);
+    struct gate_answer answer = gate_decide(gate, &spec, &recipe, &launch, false);
     return answer.result +
            (uint64_t)outliers_index(outliers, answer.signature, OUTLIER_FINGERPRINT, 1);
 }

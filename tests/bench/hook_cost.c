@@ -80,6 +80,7 @@ static const char symbol[] = "bench_empty";
 struct setting {
     volatile int *toggle;
     CUpti_CallbackFunc callback;
+    CUcontext context;
     CUfunction function;
     unsigned shapes;
     CUdeviceptr x, y;
@@ -111,8 +112,10 @@ static void call(const struct setting *s, unsigned i, enum state state, uint64_t
                                     .blockDimZ = 1,
                                     .kernelParams = params};
     CUresult result = CUDA_SUCCESS;
-    CUpti_CallbackData data = {
-        .functionParams = &launch, .functionReturnValue = &result, .symbolName = symbol};
+    CUpti_CallbackData data = {.functionParams = &launch,
+                               .functionReturnValue = &result,
+                               .symbolName = symbol,
+                               .context = s->context};
     for (int site = 0; site < 2; site++) {
         data.callbackSite = site ? CUPTI_API_EXIT : CUPTI_API_ENTER;
         make_cold(state);
@@ -194,10 +197,9 @@ static void open_driver(struct setting *s)
     CUresult (*load)(CUmodule *, const void *) = entry(cuda, "cuModuleLoadData");
     CUresult (*get)(CUfunction *, CUmodule, const char *) = entry(cuda, "cuModuleGetFunction");
     CUresult (*alloc)(CUdeviceptr *, size_t) = entry(cuda, "cuMemAlloc_v2");
-    CUcontext context;
     CUmodule module;
     check(init(0), "cuInit");
-    check(create(&context, 0, 0), "cuCtxCreate");
+    check(create(&s->context, 0, 0), "cuCtxCreate");
     check(load(&module, ptx), "cuModuleLoadData");
     check(alloc(&s->x, 4096), "cuMemAlloc");
     check(alloc(&s->y, 4096), "cuMemAlloc");

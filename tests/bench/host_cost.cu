@@ -1,17 +1,21 @@
 /*
  * host_cost.cu - nanoseconds of the host for one launch of a kernel that does nothing.
  *
- *   host_cost [LAUNCHES] [BATCH]
+ *   host_cost [LAUNCHES] [BATCH] [THREADS]
  *
  * Times batches of launches, each followed by a wait that is not timed, and prints one JSON line:
  * median, tenth and ninetieth percentile of ns per launch, ns per launch with the waits, and the
- * most memory that the process had resident. With toggle_cupti.so for a libcupti: what the
+ * most memory that the process had resident. With THREADS, each of them launches LAUNCHES on a
+ * stream of its own, and the line has the seconds that they all took together, waits included, with
+ * the seconds that cuvet says it has cost meanwhile. With toggle_cupti.so for a libcupti: what the
  * subscriber adds, as the median difference of neighbouring batches with and without it.
  */
 #include <chrono>
 #include <cmath>
 #include <dlfcn.h>
 #include <sys/resource.h>
+#include <thread>
+#include "cuvet.h"
 #include "measure.cuh"
 
 /* As far as the registry is concerned: y = relu(x), where all x are 0 and y stays 0. */
@@ -88,9 +92,51 @@ static void plain(const float *x, float *y, int n, int launches, int batch, cuda
            usage.ru_maxrss / 1024.0);
 }
 
+/* All zeros where cuvet is not there. */
+static struct cuvet_counters counters()
+{
+    struct cuvet_counters now = {};
+    int (*read)(struct cuvet_counters *) =
+        (int (*)(struct cuvet_counters *))dlsym(RTLD_DEFAULT, "cuvet_counters");
+    now.size = sizeof now;
+    if (read && read(&now))
+        fprintf(stderr, "host_cost: no counters\n");
+    return now;
+}
+
+static void launch_many(const float *x, float *y, int n, int launches, int batch)
+{
+    cudaStream_t stream;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (int done = 0; done < launches; done += batch)
+        time_batch(x, y, n, batch, stream);
+    CHECK(cudaStreamDestroy(stream));
+}
+
+/* Seconds of a storm, and of those what cuvet says that it takes. */
+static void storm(const float *x, float *y, int n, int launches, int batch, int threads)
+{
+    std::vector<std::thread> running;
+    struct cuvet_counters before = counters();
+    steady::time_point begin = steady::now();
+    for (int i = 0; i < threads; i++)
+        running.emplace_back(launch_many, x, y, n, launches, batch);
+    for (std::thread &thread : running)
+        thread.join();
+    double seconds = ns(begin, steady::now()) / 1e9;
+    struct cuvet_counters after = counters();
+    printf("{\"threads\": %d, \"seconds\": %.4f, \"cost\": %.4f, \"hook\": %.4f, \"thread\": %.4f, "
+           "\"look\": %.4f, \"copy\": %.4f, \"reference\": %.4f}\n",
+           threads, seconds, after.cost_seconds - before.cost_seconds,
+           after.hook_seconds - before.hook_seconds, after.thread_seconds - before.thread_seconds,
+           after.look_seconds - before.look_seconds, after.copy_seconds - before.copy_seconds,
+           after.reference_seconds - before.reference_seconds);
+}
+
 int main(int argc, char **argv)
 {
     const int launches = argc > 1 ? atoi(argv[1]) : 200000, batch = argc > 2 ? atoi(argv[2]) : 200;
+    const int threads = argc > 3 ? atoi(argv[3]) : 0;
     const int n = 256;
     float *x, *y;
     cudaStream_t stream;
@@ -103,7 +149,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 10; i++)
         time_batch(x, y, n, 200, stream);
     volatile int *toggle = find_toggle();
-    if (toggle)
+    if (threads)
+        storm(x, y, n, launches, batch, threads);
+    else if (toggle)
         alternate(toggle, x, y, n, launches, batch, stream);
     else
         plain(x, y, n, launches, batch, stream);

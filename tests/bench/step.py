@@ -7,7 +7,8 @@ Kinds, each with a kernel of its own name so that the journal tells them apart:
     device    4096 tokens, torch.cuda.synchronize() after each step
     stream    4096 tokens, stream.synchronize() after each step
 
-Prints one JSON line: kind -> {median, p10, p90} in microseconds a step.
+Prints one JSON line: kind -> {median, p10, p90} in microseconds a step, and {cost, hook}: the shares of the time
+that cuvet says it has cost, and apart from it the hook.
 
     step.py rates KIND P...    under cuvet: the same at each sampling probability, in turns
 
@@ -82,6 +83,23 @@ class Step:
             torch.mm(self.norm, self.weights[i % 2], out=self.x)
 
 
+class Counters(ctypes.Structure):
+    """struct cuvet_counters of cuvet.h"""
+    _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
+        "seen", "registered", "match", "mismatch", "inconclusive", "unchecked", "under_way")] + [
+        (name, ctypes.c_double) for name in ("effective_rate", "elapsed", "cost", "thread", "copy", "reference", "look",
+                                             "hook")]
+
+
+def counters():
+    """All zeros without cuvet."""
+    now = Counters(size=ctypes.sizeof(Counters))
+    program = ctypes.CDLL(None)
+    if hasattr(program, "cuvet_counters"):
+        program.cuvet_counters(ctypes.byref(now))
+    return now
+
+
 def measure(kind):
     kernel, tokens, samples, steps, wait = KINDS[kind]
     step = Step(kernel, tokens)
@@ -90,6 +108,7 @@ def measure(kind):
         step()
     stream.synchronize()
     times = []
+    before, begin = counters(), time.perf_counter()
     for _ in range(samples):
         start = time.perf_counter()
         for _ in range(steps):
@@ -99,9 +118,11 @@ def measure(kind):
         else:
             stream.synchronize()
         times.append((time.perf_counter() - start) * 1e6 / steps)
+    seconds, after = time.perf_counter() - begin, counters()
     times.sort()
     return {"median": times[len(times) // 2], "p10": times[len(times) // 10],
-            "p90": times[len(times) * 9 // 10]}
+            "p90": times[len(times) * 9 // 10], "cost": (after.cost - before.cost) / seconds,
+            "hook": (after.hook - before.hook) / seconds}
 
 
 TURNS = 24

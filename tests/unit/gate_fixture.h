@@ -24,7 +24,7 @@ static inline struct gate_answer decide(struct gate *gate, const struct kernel_s
 {
     struct gate_recipe recipe;
     gate_recipe_make(&recipe, of, key);
-    return gate_decide(gate, of, &recipe, launch);
+    return gate_decide(gate, of, &recipe, launch, true);
 }
 
 static inline enum gate_result ask(struct gate *gate, const struct kernel_spec *of,

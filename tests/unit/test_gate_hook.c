@@ -21,11 +21,14 @@ static enum gate_result ask_as_hook(struct gate *gate, const struct kernel_spec 
                                         launch->shared_bytes};
     unsigned own = tally_own();
     assert_true(own < TALLIES_OWNED);
-    if (gate_passes(gate_table(gate), recipe, own + 1, shape, launch->params)) {
+    struct gate_note *notes = gate_notes(gate_all_notes(gate), own + 1);
+    enum skip skip = gate_passes(notes, recipe, shape, launch->params);
+    if (skip) {
+        assert_int_equal(skip, SKIP_NOT_SAMPLED);
         ++*passed;
         return GATE_NO;
     }
-    return gate_decide(gate, of, recipe, launch).result;
+    return gate_decide(gate, of, recipe, launch, true).result;
 }
 
 /* Two pointers, sizes of 8, 4 and, in a struct, 4 bytes. */
@@ -78,7 +81,7 @@ static void the_hook_passes_over_what_the_gate_would(void **state)
         assert_false(recipe.odd);
         for (int i = 0; i < LAUNCHES; i++) {
             make_launch(&a, i);
-            enum gate_result result = gate_decide(asked, &many, &recipe, &a.launch).result;
+            enum gate_result result = gate_decide(asked, &many, &recipe, &a.launch, true).result;
             assert_int_equal(ask_as_hook(probed, &many, &recipe, &a.launch, &passed), result);
             taken += result != GATE_NO;
         }
@@ -161,7 +164,7 @@ static void what_changes_the_gate_is_seen_by_the_hook(void **state)
     (void)state;
     gate_recipe_make(&recipe, &many, 9);
     make_launch(&a, 1);
-    struct gate_answer answer = gate_decide(gate, &many, &recipe, &a.launch);
+    struct gate_answer answer = gate_decide(gate, &many, &recipe, &a.launch, true);
     assert_int_equal(answer.result, GATE_FIRST);
     for (int i = 0; i < 4; i++)
         assert_int_equal(ask_as_hook(gate, &many, &recipe, &a.launch, &passed), GATE_NO);

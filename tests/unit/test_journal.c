@@ -27,8 +27,9 @@ static void the_form_that_tools_read(void **state)
     counters_seen(f->counters);
     counters_check(f->counters, &f->check.report);
     counters_skip(f->counters, 0, SKIP_NOT_SAMPLED);
-    struct check_cost cost = {3000000000, 1000000000, 500000000, 250000000};
+    struct check_cost cost = {3000000000, 1000000000, 500000000, 250000000, 125000000};
     counters_spent(f->counters, &cost);
+    counters_hook(f->counters, 500000000);
     journal_end(f->journal, f->counters);
     read_lines(f);
     assert_int_equal(f->lines, 2);
@@ -41,7 +42,8 @@ static void the_form_that_tools_read(void **state)
     assert_has(f->line[1], "\"checked\":1,\"match\":0,\"mismatch\":1,\"inconclusive\":0,"
                            "\"unchecked\":1,\"reasons\":{\"not sampled\":1},\"balanced\":true,"
                            "\"lost_lines\":0,\"cost\":{\"threads\":3,\"copies\":1,"
-                           "\"references\":0.5,\"looks\":0.25,\"elapsed\":");
+                           "\"references\":0.5,\"looks\":0.25,\"overlap\":0.125,\"hook\":1,"
+                           "\"elapsed\":");
     assert_true(journal_line_uint(f->line[1], "mismatch", &number));
     assert_int_equal(number, 1);
     assert_true(journal_line_bool(f->line[1], "balanced", &balanced));

@@ -42,9 +42,10 @@ struct world {
     struct outlier_call_report outlier; /* of the last verdict */
     char gate[16];
     float *a, *b, *y;
-    CUresult result; /* what the driver says to launches of the program */
-    bool wrong;      /* the kernel is, on this launch */
-    atomic_int paid; /* looks and checks whose account the program's thread is on */
+    CUresult result;                   /* what the driver says to launches of the program */
+    bool wrong;                        /* the kernel is, on this launch */
+    atomic_int paid;                   /* looks whose account the program's thread is on */
+    _Atomic(uint64_t) decided;         /* ns of launches that were neither looked at nor checked */
     void (*meanwhile)(struct world *); /* between the look's launch and its end, or NULL */
 };
 
@@ -59,7 +60,11 @@ static void on_judged(void *user, const struct check_report *report,
 
 static void on_spent(void *user, const struct check_cost *cost)
 {
-    atomic_fetch_add(&((struct world *)user)->paid, cost->thread > 0);
+    struct world *world = user;
+    if (cost->look)
+        atomic_fetch_add(&world->paid, cost->thread > 0);
+    else if (!cost->copy)
+        atomic_fetch_add(&world->decided, cost->thread);
 }
 
 static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
@@ -423,45 +428,119 @@ static void ordinary_looks_end_while_references_run(void **state)
 
 /* ---- who pays for the program's thread ---- */
 
-static struct snapshot_seal *last_seal(struct world *world)
+/* Both accounts can pay for what costs nothing, and for no more. */
+static void have_nothing(struct world *world)
 {
     struct side *side = pipeline_fixture_side(&world->fixture);
-    return &side->seal[side->last_look & ((1 << LOOK_BITS) - 1)];
+    int64_t now = clock_ns();
+    atomic_store(&side->budget.paid_until, now);
+    atomic_store(&side->looks.paid_until, now);
 }
 
-/* The look before, which was still to come when this launch began, ends before this one's end. */
-static void seal_the_one_before(struct world *world)
+/* Whether both accounts and the reports have been charged with the last launch since. */
+static bool is_charged(struct world *world, int64_t since, uint64_t decided)
 {
     struct side *side = pipeline_fixture_side(&world->fixture);
-    __atomic_store_n(&last_seal(world)->ordinary, side->last_look >> LOOK_BITS << SEAL_TIME_BITS,
-                     __ATOMIC_RELEASE);
+    return world->decided > decided && side->budget.paid_until > since &&
+           side->looks.paid_until > since;
 }
+
+/* A launch that was not looked at since the account is overdrawn; and one that nothing came of. */
+static void what_deciding_takes_is_charged(void **state)
+{
+    enum { QUEUE = 16 };
+    struct world *world = *state;
+    launch_ordinary(world, 1);
+    struct side *side = pipeline_fixture_side(&world->fixture);
+    have_nothing(world);
+    atomic_fetch_add(&side->looks.paid_until, 1000000000);
+    uint64_t decided = world->decided;
+    int64_t since = side->looks.paid_until;
+    launch(world, 0);
+    assert_int_equal(world->fixture.skip[SKIP_BUDGET], 1);
+    assert_true(world->decided > decided && side->looks.paid_until > since);
+    atomic_store(&fake.hold_seals, true);
+    for (int i = 0; i <= QUEUE; i++) {
+        outliers_reset(world->fixture.pipeline.outliers);
+        gate_reset(world->fixture.pipeline.gate); /* nothing is passed over */
+        have_nothing(world);
+        decided = world->decided;
+        since = clock_ns();
+        launch(world, 0);
+    }
+    assert_int_equal(world->fixture.skip[SKIP_QUEUE_FULL], 1);
+    assert_true(is_charged(world, since, decided));
+}
+
+/* The look `mark`, of which the collector had not heard, ends. */
+static void seal(struct world *world, uint64_t mark)
+{
+    struct side *side = pipeline_fixture_side(&world->fixture);
+    __atomic_store_n(&side->seal[mark & ((1 << LOOK_BITS) - 1)].ordinary,
+                     mark >> LOOK_BITS << SEAL_TIME_BITS | 1000, __ATOMIC_RELEASE);
+}
+
+/* The GPU has run all that was enqueued, when this launch is about to end. */
+static void seal_the_mark(struct world *world)
+{
+    seal(world, pipeline_fixture_side(&world->fixture)->mark);
+}
+
+/* Seals are held back; the next look is the first that has not run. Its mark. */
+static uint64_t launch_held(struct world *world)
+{
+    uint64_t sequence = pipeline_fixture_side(&world->fixture)->sequence;
+    atomic_store(&fake.hold_seals, true);
+    launch(world, 0);
+    uint64_t mark = pipeline_fixture_side(&world->fixture)->mark;
+    assert_int_equal(mark >> LOOK_BITS, sequence);
+    return mark;
+}
+
+enum { LONG_US = 2000 /* more than BEHIND_NS of paying.c */ };
 
 static void the_thread_is_paid_where_the_gpu_has_run_dry(void **state)
 {
     struct world *world = *state;
+    atomic_store(&fake.look_ns, 1000);
     launch(world, 0);
     settle(world);
-    assert_int_equal(world->paid, 3); /* the waits for the context and the tables, and the look */
-    world->paid = 1;
-    atomic_store(&fake.hold_seals, true);
-    launch(world, 0); /* paid: the one before it has run */
+    assert_int_equal(world->paid, 1);
+    uint64_t mark = launch_held(world); /* paid: the one before it has run */
+    usleep(LONG_US);
+    world->meanwhile = seal_the_mark;
     atomic_store(&fake.hold_seals, false);
-    world->meanwhile = seal_the_one_before;
     launch(world, 0); /* paid, too: the GPU was behind only when it began */
     settle(world);
     assert_int_equal(world->fixture.skip[SKIP_ORDINARY], 3);
     assert_int_equal(world->paid, 3);
     world->meanwhile = NULL;
-    atomic_store(&fake.hold_seals, true);
-    launch(world, 0); /* paid */
-    launch(world, 0);
-    struct snapshot_seal *seal = last_seal(world);
-    struct side *side = pipeline_fixture_side(&world->fixture);
-    uint64_t sequence = side->last_look >> LOOK_BITS;
-    __atomic_store_n(&seal->ordinary, sequence << SEAL_TIME_BITS, __ATOMIC_RELEASE);
+    mark = launch_held(world); /* paid */
+    usleep(LONG_US);
+    atomic_store(&fake.hold_seals, false);
+    launch(world, 0); /* not paid: the GPU has had work for long */
     assert_true(reaches(&world->fixture.skip[SKIP_ORDINARY], 4));
-    assert_int_equal(world->paid, 3); /* not paid: the GPU was behind all the time */
+    assert_int_equal(world->paid, 3);
+    seal(world, mark);
+    settle(world);
+    assert_int_equal(world->paid, 4);
+}
+
+/* A look takes some microseconds to get to a GPU that has nothing to do: where they follow each
+ * other closely, the one before has never run yet. */
+static void a_look_on_its_way_does_not_hide_the_threads_time(void **state)
+{
+    struct world *world = *state;
+    atomic_store(&fake.look_ns, 1000);
+    launch_ordinary(world, 1);
+    uint64_t mark = launch_held(world);
+    atomic_store(&fake.hold_seals, false);
+    launch(world, 0);
+    assert_true(reaches(&world->fixture.skip[SKIP_ORDINARY], 2));
+    seal(world, mark);
+    settle(world);
+    assert_int_equal(world->fixture.skip[SKIP_ORDINARY], 3);
+    assert_int_equal(world->paid, 3);
 }
 
 /* ---- a new start ---- */
@@ -550,7 +629,10 @@ int main(void)
         TEST(a_full_arena_is_said_of_an_outlier),
         TEST(the_centroid_is_fed_by_the_collector),
         TEST(ordinary_looks_end_while_references_run),
+        cmocka_unit_test_setup_teardown(what_deciding_takes_is_charged, set_up_poor,
+                                        pipeline_fixture_tear_down),
         TEST(the_thread_is_paid_where_the_gpu_has_run_dry),
+        TEST(a_look_on_its_way_does_not_hide_the_threads_time),
         TEST(a_reset_forgets_and_learns_anew),
         cmocka_unit_test(old_distances_do_not_enter_a_new_window),
         cmocka_unit_test(indices_are_bounded_and_stay),

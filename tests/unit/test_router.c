@@ -269,11 +269,29 @@ static void other_kernels_go_to_the_pipeline(void **state)
         launch(0x200, misfit);
         launch(0x300, first);
     }
-    assert_int_equal(world.seen, 9); /* ours, too: `first` is remembered */
+    assert_int_equal(world.seen, 7); /* ours, too: `first` is remembered; the misfit once */
     assert_int_equal(skipped(SKIP_NOT_SAMPLED), 3);
     assert_int_equal(skipped(SKIP_LAYOUT), 3);
     assert_int_equal(skipped(SKIP_UNREGISTERED), 3);
     expect_balance(9);
+}
+
+/* Its signature does not fit, which one launch is enough to know. */
+static void launches_of_a_misfit_end_in_the_callback(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        launch(0x200, misfit);
+    assert_int_equal(world.seen, 1);
+    launch_result(0x200, misfit, CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(world.seen, 1);
+    assert_int_equal(skipped(SKIP_LAYOUT), 5);
+    assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 1);
+    assert_int_equal(skipped(SKIP_NOT_SAMPLED), 0);
+    gate_reset(world.pipeline.gate);
+    launch(0x200, misfit);
+    assert_int_equal(skipped(SKIP_LAYOUT), 6);
+    expect_balance(7);
 }
 
 static void a_refused_launch_changes_its_bucket(void **state)
@@ -486,9 +504,9 @@ static void other_calls_between_do_not_disturb(void **state)
     assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 1);
     assert_int_equal(world.failed, 0);
     /* A launch of our own is neither begun nor ended. */
-    own_thread.work = true;
+    own_thread.work = OWN_WORK;
     launch_by(cbid, &params, other, refused);
-    own_thread.work = false;
+    own_thread.work = OWN_NONE;
     expect_balance(2);
 }
 
@@ -654,6 +672,7 @@ int main(void)
         CASE(an_unregistered_launch_ends_in_the_callback),
         CASE(each_launch_api_has_its_handle),
         CASE(other_kernels_go_to_the_pipeline),
+        CASE(launches_of_a_misfit_end_in_the_callback),
         CASE(a_refused_launch_changes_its_bucket),
         CASE(a_registered_launch_that_no_gate_takes_ends_there_too),
         CASE(each_launch_api_of_a_registered_kernel_ends_there),

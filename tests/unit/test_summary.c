@@ -207,6 +207,36 @@ static void a_clean_run_is_short(void **state)
     assert_lacks(f, "NOTHING WAS CHECKED");
 }
 
+/* The number behind `before`. */
+static double number_behind(const char *text, const char *before)
+{
+    const char *at = strstr(text, before);
+
+    if (!at)
+        fail_msg("this lacks '%s':\n%s", before, text);
+    return strtod(at + strlen(before), NULL);
+}
+
+/* Parts of the cost that passed at the same time count once; the hook's time is apart. */
+static void costs_that_overlap_count_once(void **state)
+{
+    struct fixture *f = *state;
+    struct check_cost cost = {3000000, 1000000, 500000, 1500000, 2000000};
+    struct check_cost decided = {.thread = 1000000};
+    const char *text;
+
+    judge(f);
+    counters_spent(f->counters, &cost);
+    counters_spent(f->counters, &decided);
+    assert_lacks(f, "the hook takes");
+    text = text_of(f);
+    double sum = number_behind(text, "Cost of checking: ");
+    double thread = number_behind(text, "program's threads ");
+    assert_true(fabs(sum / thread - 5.0 / 4) < 0.1); /* both have two digits */
+    counters_hook(f->counters, 42);
+    assert_has(f, "Apart from it the hook takes about 42 ns of each launch, ");
+}
+
 static void silence_does_not_look_like_success(void **state)
 {
     struct fixture *f = *state;
@@ -470,6 +500,7 @@ int main(void)
         SUMMARY_TEST(a_subset_is_told),
         SUMMARY_TEST(a_projection_is_told),
         SUMMARY_TEST(a_clean_run_is_short),
+        SUMMARY_TEST(costs_that_overlap_count_once),
         SUMMARY_TEST(silence_does_not_look_like_success),
         SUMMARY_TEST(every_reason_is_printed),
         SUMMARY_TEST(lost_launches_are_a_warning),
