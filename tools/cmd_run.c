@@ -27,6 +27,7 @@
 #include "tools/cmd.h"
 #include "tools/run_child.h"
 #include "tools/run_journals.h"
+#include "tools/run_references.h"
 #include "verify/registry.h"
 
 enum {
@@ -43,6 +44,8 @@ struct run {
     struct textbuf report;     /* folder, absolute */
     struct textbuf library;
     struct textbuf preload; /* LD_PRELOAD for the program */
+    struct registry *registry;
+    struct run_references references;
     const char *sample, *budget, *seed;
     bool strict, private_report;
     char id[64]; /* CUVET_RUN */
@@ -190,17 +193,15 @@ static void complain(void *user, const char *sentence)
     fprintf(stderr, "%s\n", sentence);
 }
 
-static int check_registry(const struct run *run)
+static int check_registry(struct run *run)
 {
     struct registry_source source = {.files = run->config.data};
-    struct registry *registry = NULL;
     enum status status;
     size_t problems = 0;
 
     if (run->tolerances.length > 0)
         source.tolerances = run->tolerances.data;
-    status = registry_load(&registry, &source, complain, &problems);
-    registry_destroy(registry);
+    status = registry_load(&run->registry, &source, complain, &problems);
     if (status == STATUS_NO_MEMORY) {
         fprintf(stderr, "cuvet run: no memory for the registry\n");
         return EXIT_OURS;
@@ -211,6 +212,18 @@ static int check_registry(const struct run *run)
         return EXIT_USAGE;
     }
     return 0;
+}
+
+static int compile_references(struct run *run)
+{
+    run_references_compile(&run->references, run->registry);
+    if (!run->references.wrong)
+        return 0;
+    fprintf(stderr,
+            "cuvet run: %zu text%s of the registry %s not compile; the program was not started\n",
+            run->references.wrong, run->references.wrong == 1 ? "" : "s",
+            run->references.wrong == 1 ? "does" : "do");
+    return EXIT_USAGE;
 }
 
 /* The library: CUVET_LIBRARY, or beside this program as installed (../lib) or built. */
@@ -303,6 +316,8 @@ static void set_environment(void *user)
     setenv("CUVET_REPORT", run->report.data, 1);
     setenv("CUVET_RUN", run->id, 1);
     unsetenv("CUVET_LIBRARY");
+    if (run->references.folder.length > 0)
+        setenv("CUVET_CACHE", run->references.folder.data, 1);
     if (run->tolerances.length > 0)
         setenv("CUVET_TOLERANCES", run->tolerances.data, 1);
     if (run->sample)
@@ -391,6 +406,8 @@ static void release(struct run *run)
 {
     if (run->private_report)
         files_remove_folder(run->report.data);
+    run_references_release(&run->references);
+    registry_destroy(run->registry);
     textbuf_release(&run->config);
     textbuf_release(&run->tolerances);
     textbuf_release(&run->report);
@@ -418,6 +435,8 @@ int cmd_run(int argc, char **argv)
         result = find_library(&run);
     if (!result)
         result = make_preload(&run);
+    if (!result)
+        result = compile_references(&run);
     if (!result)
         result = prepare_report(&run);
     if (!result && out_of_memory(&run)) {
