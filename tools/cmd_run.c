@@ -5,9 +5,10 @@
  * CUVET_RUN tells them from those of other runs in the same folder. The journals are read with
  * report/journal_read.h: no JSON parser is needed for the handful of fixed fields that count here.
  *
- * Exit status: the program's; by the same signal where one killed it; 3 when it succeeded and
- * --strict finds mismatches; 126 and 127 as of env(1) when it could not be started; 2 for a wrong
- * command line or registry; 1 for a failure of ours before the start.
+ * Exit status: the program's; by the same signal where one killed it; when it succeeded, under
+ * --strict, 3 with mismatches and 4 when nothing was checked; 126 and 127 as of env(1) when it
+ * could not be started; 2 for a wrong command line or registry; 1 for a failure of ours before the
+ * start.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -29,11 +30,13 @@
 #include "tools/run_journals.h"
 #include "tools/run_references.h"
 #include "verify/registry.h"
+#include "verify/skip.h"
 
 enum {
     EXIT_OURS = 1,
     EXIT_USAGE = 2,
     EXIT_FINDINGS = 3,
+    EXIT_UNCHECKED = 4,
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127
 };
@@ -60,7 +63,8 @@ static const char usage[] =
     "      --sample P       probability that a launch is checked, 0 to 1\n"
     "      --budget SHARE   share of time that checking may cost, such as 2%, or off\n"
     "      --seed N         seed of the sampling\n"
-    "      --strict         exit with 3 when the program succeeds but a launch does not match\n";
+    "      --strict         when the program succeeds: exit with 3 if a launch does not match,\n"
+    "                       with 4 if nothing was checked\n";
 
 /* Appends `path`, made absolute without looking at it: the program may change its folder. */
 static void add_absolute(struct textbuf *out, const char *path, size_t length)
@@ -383,6 +387,30 @@ static void say_totals(const struct run *run, const struct run_totals *t)
         fprintf(stderr, "cuvet run: journals and bundles are in %s\n", run->report.data);
 }
 
+/* Why --strict fails although no launch is a mismatch. */
+static void say_unchecked(const struct run_totals *t)
+{
+    enum skip most = SKIP_NONE;
+
+    for (enum skip skip = SKIP_NONE + 1; skip < SKIP_COUNT; skip++) {
+        if (skip != SKIP_UNREGISTERED && t->skipped[skip] > t->skipped[most])
+            most = skip;
+    }
+    fprintf(stderr, "cuvet run: --strict fails because nothing was checked: ");
+    if (t->processes == 0)
+        fprintf(stderr, "no process under cuvet used CUDA.\n");
+    else if (most != SKIP_NONE)
+        fprintf(stderr, "of %" PRIu64 " launch%s %" PRIu64 " went unchecked for '%s' (%s).\n",
+                t->seen, t->seen == 1 ? "" : "es", t->skipped[most], skip_text(most),
+                skip_sentence(most));
+    else if (t->seen > 0)
+        fprintf(stderr, "no kernel that the registry names was launched.\n");
+    else if (t->unended + t->running > 0)
+        fprintf(stderr, "no process has left its counters.\n");
+    else
+        fprintf(stderr, "no kernel was launched.\n");
+}
+
 /* After the program's end: what the caller shall see. */
 static int finish(const struct run *run, const struct run_child *child)
 {
@@ -397,9 +425,14 @@ static int finish(const struct run *run, const struct run_child *child)
     say_totals(run, &totals);
     if (WIFSIGNALED(child->status))
         return 128 + WTERMSIG(child->status);
-    if (run->strict && totals.mismatch > 0 && WEXITSTATUS(child->status) == 0)
+    if (!run->strict || WEXITSTATUS(child->status) != 0)
+        return WEXITSTATUS(child->status);
+    if (totals.mismatch > 0)
         return EXIT_FINDINGS;
-    return WEXITSTATUS(child->status);
+    if (totals.checked > 0)
+        return 0;
+    say_unchecked(&totals);
+    return EXIT_UNCHECKED;
 }
 
 static void release(struct run *run)

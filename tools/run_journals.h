@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 #include <time.h>
+#include "verify/skip.h"
 
 enum { RUN_LOST_SHOWN = 8 };
 
@@ -14,7 +15,8 @@ struct run_totals {
     uint64_t unended_pid[RUN_LOST_SHOWN];
     uint64_t unreadable; /* whole files' worth of lines that are not ours to read */
     uint64_t seen, checked, match, mismatch, inconclusive, lost_lines;
-    uint64_t unbalanced; /* processes whose counters did not add up */
+    uint64_t skipped[SKIP_COUNT]; /* unchecked launches by their reason */
+    uint64_t unbalanced;          /* processes whose counters did not add up */
 };
 
 /* Adds up the lines whose "run" is `run` in the journals of `folder` that changed since `since`.
