@@ -77,6 +77,16 @@ else
         '1 text of the registry does not compile; the program was not started' \
         env CUVET_CACHE="$scratch/kept2" LD_LIBRARY_PATH="$CUVET_BUILD/softgpu" \
         "$cuvet" run -c ${user}_broken/registry.yaml echo started
+    progress() { # one text after the other takes longer than 2 s
+        script -qec "env CUVET_CACHE=$scratch/kept4 taskset -c 0 $cuvet compile --arch 90 \
+            $user/registry.yaml config/examples/full.yaml" /dev/null </dev/null |
+            grep 'cuvet compile: compiling the registry.s references: [0-9]* of [0-9]'
+    }
+    if command -v script >"$scratch/none"; then
+        ok 'compile: a terminal gets a line of progress' progress
+    else
+        skip 'compile: a terminal gets a line of progress' 'there is no script(1)'
+    fi
 fi
 ok 'compile: nowhere to put it' gives 1 '' 'folder /proc/none: ' \
     env CUVET_CACHE=/proc/none "$cuvet" compile --arch 90 $user/registry.yaml
