@@ -16,10 +16,12 @@
 #include "base/clock.h"
 #include "base/files.h"
 
+/* Every file of a cache ends with SUFFIX; others in the folder are left alone. */
+#define SUFFIX      ".cuvet"
 #define NEW_PREFIX  ".new-"
-#define LOCK_SUFFIX ".lock"
+#define LOCK_SUFFIX ".lock" SUFFIX
 
-enum { LISTED_MAX = 8192, STALE_S = 3600, LOCK_NAP_NS = 20000000 };
+enum { PATH_BYTES = CACHE_NAME + 16, LISTED_MAX = 8192, STALE_S = 3600, LOCK_NAP_NS = 20000000 };
 
 /* What a file begins with. */
 struct cache_header {
@@ -105,6 +107,12 @@ enum status cache_prepare(const struct cache *cache, struct error *err)
     return status;
 }
 
+static const char *file_name(char out[PATH_BYTES], const char *name, const char *suffix)
+{
+    snprintf(out, PATH_BYTES, "%s%s", name, suffix);
+    return out;
+}
+
 /* ---- reading ---- */
 
 static void make_header(struct cache_header *header, const char *name, const void *bytes,
@@ -156,10 +164,12 @@ static char *read_sound(int fd, const char *name, size_t *size)
 
 enum status cache_read(const struct cache *cache, const char *name, char **bytes, size_t *size)
 {
+    char path[PATH_BYTES];
     int kept = errno, folder, fd = -1;
     *bytes = NULL;
     if (!open_folder(cache, false, &folder, NULL)) {
-        fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        fd = openat(folder, file_name(path, name, SUFFIX),
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         close(folder);
     }
     if (fd >= 0) {
@@ -175,7 +185,7 @@ enum status cache_read(const struct cache *cache, const char *name, char **bytes
 /* ---- the limit ---- */
 
 struct cache_entry {
-    char name[CACHE_NAME + 16];
+    char name[PATH_BYTES];
     time_t changed;
     uint64_t bytes;
 };
@@ -198,11 +208,13 @@ static size_t list_entries(DIR *files, struct cache_entry *entry, size_t most)
     size_t count = 0;
     struct stat facts;
     for (struct dirent *row; count < most && (row = readdir(files));) {
-        if (strlen(row->d_name) >= sizeof entry->name ||
+        size_t length = strlen(row->d_name), suffix = sizeof SUFFIX - 1;
+        if (length >= sizeof entry->name || length < suffix ||
+            strcmp(row->d_name + length - suffix, SUFFIX) != 0 ||
             fstatat(dirfd(files), row->d_name, &facts, AT_SYMLINK_NOFOLLOW) ||
             !S_ISREG(facts.st_mode))
             continue;
-        snprintf(entry[count].name, sizeof entry->name, "%s", row->d_name);
+        memcpy(entry[count].name, row->d_name, length + 1);
         entry[count].changed = facts.st_mtime;
         entry[count++].bytes = (uint64_t)facts.st_size;
     }
@@ -242,6 +254,7 @@ static enum status write_new(int folder, const char *temporary, const char *name
                              size_t size, struct error *err)
 {
     struct cache_header header;
+    char path[PATH_BYTES];
     int fd;
     enum status status = files_create(folder, temporary, &fd, err);
     if (status)
@@ -252,7 +265,7 @@ static enum status write_new(int folder, const char *temporary, const char *name
         status = files_write(fd, bytes, size, err);
     if (close(fd) && !status)
         status = error_set(err, STATUS_IO, "%m");
-    if (!status && renameat(folder, temporary, folder, name))
+    if (!status && renameat(folder, temporary, folder, file_name(path, name, SUFFIX)))
         status = error_set(err, STATUS_IO, "%m");
     if (status)
         unlinkat(folder, temporary, 0);
@@ -269,7 +282,7 @@ enum status cache_write(const struct cache *cache, const char *name, const void 
         return error_set(err, STATUS_FULL, "%zu bytes are too large for the cache", size);
     enum status status = open_folder(cache, true, &folder, err);
     if (!status) {
-        snprintf(temporary, sizeof temporary, NEW_PREFIX "%lx-%x-%llx", (long)getpid(),
+        snprintf(temporary, sizeof temporary, NEW_PREFIX "%lx-%x-%llx" SUFFIX, (long)getpid(),
                  __atomic_fetch_add(&written, 1, __ATOMIC_RELAXED), (unsigned long long)clock_ns());
         status = write_new(folder, temporary, name, bytes, size, err);
         error_prefix(err, "the cache folder %s", cache->folder);
@@ -286,12 +299,12 @@ int cache_lock(const struct cache *cache, const char *name, int timeout_ms)
 {
     const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
     int64_t until = clock_ns() + (int64_t)timeout_ms * 1000000;
-    char path[CACHE_NAME + 16];
+    char path[PATH_BYTES];
     int folder, fd;
-    snprintf(path, sizeof path, "%s" LOCK_SUFFIX, name);
     if (open_folder(cache, true, &folder, NULL))
         return -1;
-    fd = openat(folder, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = openat(folder, file_name(path, name, LOCK_SUFFIX),
+                O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     close(folder);
     while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK || clock_ns() > until) {
@@ -306,13 +319,12 @@ int cache_lock(const struct cache *cache, const char *name, int timeout_ms)
 /* Who waits for a file that is removed gets its lock all the same, and finds the work done. */
 void cache_unlock(const struct cache *cache, const char *name, int lock)
 {
-    char path[CACHE_NAME + 16];
+    char path[PATH_BYTES];
     int folder;
     if (lock < 0)
         return;
-    snprintf(path, sizeof path, "%s" LOCK_SUFFIX, name);
     if (!open_folder(cache, false, &folder, NULL)) {
-        unlinkat(folder, path, 0);
+        unlinkat(folder, file_name(path, name, LOCK_SUFFIX), 0);
         close(folder);
     }
     close(lock);

@@ -4,7 +4,8 @@
  * A file is read whole or not at all: it carries its name, its size and a checksum, so one that is
  * truncated, damaged or somebody else's reads as absent. It is written beside its place and
  * renamed, so processes may share the folder. The folder must belong to the effective user, and
- * nobody else may write to it. Every function blocks on files; no descriptor is kept but a lock's.
+ * nobody else may write to it; files in it that are not of a cache are left alone. Every function
+ * blocks on files; no descriptor is kept but a lock's.
  */
 #ifndef BASE_CACHE_H
 #define BASE_CACHE_H

@@ -30,7 +30,7 @@ static int setup(void **state)
     tmp_folder_make(&f->folder);
     snprintf(option, sizeof option, "%s/below/cache", f->folder.path);
     cache_place(&f->cache, option);
-    snprintf(f->file, sizeof f->file, "%s/a", f->cache.folder);
+    snprintf(f->file, sizeof f->file, "%s/a.cuvet", f->cache.folder);
     *state = f;
     return 0;
 }
@@ -124,12 +124,12 @@ static void foreign_files_are_absent(void **state)
 {
     struct fixture *f = *state;
     char other[PATH_MAX + 16];
-    snprintf(other, sizeof other, "%s/b", f->cache.folder);
+    snprintf(other, sizeof other, "%s/b.cuvet", f->cache.folder);
     put(f, "a", "some bytes");
     assert_int_equal(link(f->file, other), 0);
     assert_true(is_absent(f, "b")); /* it is the file of another name */
     assert_int_equal(unlink(other), 0);
-    assert_int_equal(symlink("a", other), 0);
+    assert_int_equal(symlink("a.cuvet", other), 0);
     assert_true(is_absent(f, "b"));
     assert_int_equal(unlink(other), 0);
     assert_int_equal(mkfifo(other, 0600), 0);
@@ -224,9 +224,9 @@ static void the_oldest_files_go(void **state)
     put(f, "b", large);
     put(f, "c", large);
     assert_int_equal(folder_entries(f->cache.folder), 3);
-    set_age(f, "a", 300);
-    set_age(f, "b", 200);
-    set_age(f, "c", 100);
+    set_age(f, "a.cuvet", 300);
+    set_age(f, "b.cuvet", 200);
+    set_age(f, "c.cuvet", 100);
     assert_true(holds(f, "a", large));
     put(f, "d", large);
     assert_true(holds(f, "a", large));
@@ -235,16 +235,34 @@ static void the_oldest_files_go(void **state)
     assert_int_equal(folder_entries(f->cache.folder), 2);
 }
 
+/* A folder that is named by mistake may hold anything. */
+static void files_of_others_stay(void **state)
+{
+    struct fixture *f = *state;
+    static char large[10000];
+    char path[PATH_MAX + 64];
+    memset(large, 'x', sizeof large - 1);
+    put(f, "a", "one");
+    snprintf(path, sizeof path, "%s/thesis.txt", f->cache.folder);
+    file_write(path, large);
+    set_age(f, "thesis.txt", 7200);
+    f->cache.limit = 4000;
+    put(f, "b", "two");
+    assert_true(holds(f, "a", "one"));
+    assert_true(holds(f, "b", "two"));
+    assert_int_equal(access(path, F_OK), 0);
+}
+
 static void what_a_killed_process_left_goes(void **state)
 {
     struct fixture *f = *state;
     char path[PATH_MAX + 64];
     put(f, "a", "one");
-    snprintf(path, sizeof path, "%s/.new-1-2-3", f->cache.folder);
+    snprintf(path, sizeof path, "%s/.new-1-2-3.cuvet", f->cache.folder);
     file_write(path, "half a fi");
     put(f, "b", "two");
     assert_int_equal(folder_entries(f->cache.folder), 3); /* it may be under way */
-    set_age(f, ".new-1-2-3", 7200);
+    set_age(f, ".new-1-2-3.cuvet", 7200);
     put(f, "b", "three");
     assert_int_equal(folder_entries(f->cache.folder), 2);
     assert_true(holds(f, "a", "one"));
@@ -279,6 +297,7 @@ int main(void)
         CACHE_TEST(root_makes_no_folder_in_another_home),
         CACHE_TEST(a_folder_that_cannot_be_made),
         CACHE_TEST(the_oldest_files_go),
+        CACHE_TEST(files_of_others_stay),
         CACHE_TEST(what_a_killed_process_left_goes),
         CACHE_TEST(locks_are_between_processes),
         cmocka_unit_test(places),
