@@ -50,7 +50,7 @@ void run_references_compile(struct run_references *out, const struct registry *r
     device_archs_read(&archs);
     if (!archs.count || !find_folder(out))
         return;
-    /* NVRTC may be found by the program alone, which then says so where not. */
+    /* NVRTC may be found by the program alone, which then reports a missing one. */
     precompile(&made, users, &archs, out->folder.data, "cuvet run", &err);
     out->wrong = made.wrong;
 }

@@ -248,7 +248,7 @@ static void take_answers(struct compiler *compiler)
 
 /* ---- the thread ---- */
 
-/* False: there is nothing left to do, and the thread has said that it ends. */
+/* False: nothing is left to do, `running` is false, and the thread is to return. */
 static bool goes_on(struct compiler *compiler)
 {
     unsigned text;
