@@ -1,6 +1,5 @@
 #include "on_mismatch.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include "base/log.h"
 #include "base/printable.h"
 #include "base/rank.h"
+#include "base/tool.h"
 #include "cuvet.h"
 #include "report/place.h"
 #include "report/plugin_host.h"
@@ -21,20 +21,12 @@ struct on_mismatch {
     char sentence[2048];
 };
 
-static const char *own_path(void)
-{
-    static const char here;
-    Dl_info self;
-
-    return dladdr(&here, &self) && self.dli_fname ? self.dli_fname : "";
-}
-
 static struct plugin_host *open_plugin(const struct options *options, char *const *env,
                                        options_complain_fn complain, void *user)
 {
     struct plugin_settings settings = {.plugin = options->plugin,
                                        .tool = options->tool,
-                                       .library = own_path(),
+                                       .library = tool_own_path(),
                                        .version = cuvet_version(),
                                        .env = env,
                                        .run = options->run,

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,9 +10,11 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/rank.h"
+#include "base/tool.h"
 #include "base/uninterrupted.h"
 #include "control.h"
 #include "control_server.h"
+#include "cuvet.h"
 #include "driver/cuda_api.h"
 #include "driver/cupti_api.h"
 #include "hook/cupti_router.h"
@@ -235,26 +238,40 @@ static int outlier_detector_of(const char *name)
     return detector;
 }
 
-/* Without NVRTC everything else is checked. Starts nothing yet: the architectures are not known
- * before there is a context. */
+/* One sentence for a text, or STATUS_NOT_FOUND for all of them. */
+static void on_compiler_complaint(void *user, enum status status, const char *sentence)
+{
+    struct error err = {{0}};
+    error_set(&err, status, "%s%s",
+              status == STATUS_NOT_FOUND ? "references of the registry's own are unchecked: " : "",
+              sentence);
+    on_registry_complaint(user, err.text);
+}
+
+/* Without the program cuvet everything else is checked. */
 static void make_compiler(struct session *s)
 {
     int version = 0;
-    struct error err = {{0}}, whole = {{0}};
+    char tool[PATH_MAX];
+    struct error err = {{0}};
     struct compiler_settings settings = {.users = registry_user_references(s->registry),
+                                         .tool = tool,
+                                         .version = cuvet_version(),
+                                         .cache = s->options.cache,
                                          .nvrtc = {.path = s->options.nvrtc},
-                                         .complain = on_registry_complaint,
+                                         .env = environ,
+                                         .complain = on_compiler_complaint,
                                          .user = s};
     if (!settings.users->references)
         return;
     cuda.cuDriverGetVersion(&version);
     settings.nvrtc.major = version / 1000;
     find_homes(&settings.nvrtc);
-    if (compiler_create(&s->compiler, &settings, &err)) {
-        error_set(&whole, STATUS_NOT_FOUND, "references of the registry's own are unchecked: %s",
-                  err.text);
-        on_registry_complaint(s, whole.text);
-    }
+    enum status status = tool_find(s->options.tool, tool_own_path(), "compiles them", tool, &err);
+    if (!status)
+        status = compiler_create(&s->compiler, &settings, &err);
+    if (status)
+        on_compiler_complaint(s, STATUS_NOT_FOUND, err.text);
 }
 
 static void wake_collector(void *user)
@@ -360,6 +377,23 @@ static void end_reports(struct session *s)
     atomic_store(&s->complete, true);
 }
 
+static void end_compiler(struct session *s)
+{
+    if (!s->compiler)
+        return;
+    compiler_stop(s->compiler, STOP_WAIT_MS);
+    struct compiler_counts counts = compiler_count(s->compiler);
+    if (counts.waiting)
+        summary_note(s->summary,
+                     "%u reference%s of the registry's own %s not compiled yet when the program "
+                     "ended; `cuvet run` compiles them before it starts a program",
+                     counts.waiting, counts.waiting == 1 ? "" : "s",
+                     counts.waiting == 1 ? "was" : "were");
+    log_line(LOG_DEBUG,
+             "references of the registry's own: %u compiled, %u from the cache, %u failed",
+             counts.compiled, counts.cached, counts.failed);
+}
+
 /* A fork from now on finds none. */
 static void end_server(struct session *s)
 {
@@ -382,8 +416,7 @@ static void finish_uncancelled(struct session *s)
     /* Exit in a signal handler: the launch that it interrupted is never handed over. */
     int wait_ms = router_launching() ? 0 : (int)s->options.exit_wait_ms;
     own_thread.work = OWN_WORK;
-    if (s->compiler)
-        compiler_stop(s->compiler, COMPILER_STOP_MS);
+    end_compiler(s);
     control_end();
     end_server(s);
     collector_drain(s->pipeline.collector, wait_ms);

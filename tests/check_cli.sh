@@ -84,12 +84,44 @@ ok 'check: a FIFO as NVRTC' gives 0 '.*' 'CUVET_NVRTC: .*fifo\.yaml is not a reg
 if "$cuvet" check $user/registry.yaml 2>&1 | grep 'not compiled' >"$scratch/none"; then
     skip 'check: references are compiled' "$(<"$scratch/none")"
     skip 'check: one does not compile' "$(<"$scratch/none")"
+    skip 'compile' "$(<"$scratch/none")"
 else
     ok 'check: references are compiled' gives 0 'clip_norm \(inline ' '' \
         "$cuvet" check config/examples/full.yaml
     ok 'check: one does not compile' gives 2 '.*' 'registry\.yaml:11: the reference does not compile: ' \
         "$cuvet" check ${user}_broken/registry.yaml
+    ok 'compile: into the cache' gives 0 '^2 compiled, 0 in the cache, 0 failed: .*/kept$' '' \
+        env CUVET_CACHE="$scratch/kept" "$cuvet" compile --arch 90 $user/registry.yaml
+    ok 'compile: the next time it is there' gives 0 '^0 compiled, 2 in the cache, 0 failed: ' '' \
+        env CUVET_CACHE="$scratch/kept" "$cuvet" compile --arch 90 $user/registry.yaml
+    ok 'compile: one does not compile' gives 2 '^1 compiled, 0 in the cache, 1 failed: ' \
+        'registry\.yaml:11: the reference does not compile: ' \
+        env CUVET_CACHE="$scratch/kept2" "$cuvet" compile --arch 90 ${user}_broken/registry.yaml
+    ok 'run: a text that does not compile stops it' gives 2 '' \
+        '1 text of the registry does not compile; the program was not started' \
+        env CUVET_CACHE="$scratch/kept2" LD_LIBRARY_PATH="$CUVET_BUILD/softgpu" \
+        "$cuvet" run -c ${user}_broken/registry.yaml echo started
+    progress() { # one text after the other takes longer than 2 s
+        script -qec "env CUVET_CACHE=$scratch/kept4 taskset -c 0 $cuvet compile --arch 90 \
+            $user/registry.yaml config/examples/full.yaml" /dev/null </dev/null |
+            grep 'cuvet compile: compiling the registry.s references: [0-9]* of [0-9]'
+    }
+    if command -v script >"$scratch/none"; then
+        ok 'compile: a terminal gets a line of progress' progress
+    else
+        skip 'compile: a terminal gets a line of progress' 'there is no script(1)'
+    fi
 fi
+ok 'compile: nowhere to put it' gives 1 '' 'folder /proc/none: ' \
+    env CUVET_CACHE=/proc/none "$cuvet" compile --arch 90 $user/registry.yaml
+ok 'compile: without NVRTC' gives 1 '' 'CUVET_NVRTC: /nowhere: .*package cuda-nvrtc' \
+    env CUVET_NVRTC=/nowhere CUVET_CACHE="$scratch/kept3" "$cuvet" compile --arch 90 $user/registry.yaml
+ok 'compile: without files' gives 2 '' '^usage: ' "$cuvet" compile
+no_nvrtc() { ! grep -q nvrtcCompileProgram "$CUVET_BUILD/libcuvet.so"; }
+case ${VARIANT:-release} in
+san) skip 'the library has no way to call NVRTC' 'ASan keeps what nothing uses' ;;
+*) ok 'the library has no way to call NVRTC' no_nvrtc ;;
+esac
 printf 'version: 1\ninclude: fifo.yaml\n' >"$scratch/includes.yaml"
 fifo='fifo\.yaml: expected a regular file, found a FIFO'
 ok 'check: a FIFO is not waited for' gives 2 '.*' "$fifo" timeout 10 "$cuvet" check "$scratch/fifo.yaml"

@@ -9,6 +9,7 @@
 
 int cmd_run(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_compile(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_plugin(int argc, char **argv);
 int cmd_help(int argc, char **argv);

@@ -59,7 +59,7 @@ static void compile_references(const struct user_references *users, size_t *prob
     for (unsigned i = 0; i < users->texts; i++) {
         struct ref_image image;
         err = (struct error){{0}};
-        if (ref_compile(users->text[i], 0, NULL, &image, &err))
+        if (ref_compile(users->text[i], 0, &image, &err))
             complain(problems, err.text);
         ref_image_release(&image);
     }

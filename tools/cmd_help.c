@@ -20,7 +20,7 @@ static int help_verbs(void)
     printf("cuvet %s re-computes sampled CUDA kernel launches and judges every element.\n\n",
            cuvet_version());
     for (const struct verb *verb = verbs; verb->name; verb++)
-        printf("  cuvet %-6s %-34s %s\n", verb->name, verb->arguments, verb->sentence);
+        printf("  cuvet %-7s %-34s %s\n", verb->name, verb->arguments, verb->sentence);
     printf("  cuvet --version\n\nWithout this program: LD_PRELOAD=libcuvet.so "
            "CUVET_CONFIG=kernels.yaml PROGRAM ...\n");
     return 0;

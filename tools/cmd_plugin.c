@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
@@ -25,6 +24,7 @@
 #include "cuvet.h"
 #include "report/plugin_wire.h"
 #include "tools/cmd.h"
+#include "tools/inherited.h"
 #include "tools/plugin_worker.h"
 
 static const int64_t ms = 1000000;
@@ -124,24 +124,13 @@ static void deliver(struct server *server, const char *message, size_t size)
         server->tally.restarts++;
 }
 
-/* What the program had open without close-on-exec is not ours to keep open. */
-static void close_inherited(void)
-{
-    long most = sysconf(_SC_OPEN_MAX);
-
-    if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0)
-        return;
-    for (int fd = 3; fd < (most > 0 && most < 65536 ? (int)most : 65536); fd++)
-        close(fd);
-}
-
 static int serve(const char *file)
 {
     static char message[PLUGIN_MESSAGE_MAX];
     struct server server = {.file = file};
     int64_t end;
 
-    close_inherited();
+    inherited_close();
     for (;;) {
         ssize_t size = recv(HOST, message, sizeof message, 0);
 

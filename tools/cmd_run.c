@@ -6,9 +6,10 @@
  * journals are read with report/journal_read.h: no JSON parser is needed for the handful of fixed
  * fields that count here.
  *
- * Exit status: the program's; by the same signal where one killed it; 3 when it succeeded and
- * --strict finds mismatches; 126 and 127 as of env(1) when it could not be started; 2 for a wrong
- * command line or registry; 1 for a failure of ours before the start.
+ * Exit status: the program's; by the same signal where one killed it; when it succeeded, under
+ * --strict, 3 with mismatches and 4 when nothing was checked; 126 and 127 as of env(1) when it
+ * could not be started; 2 for a wrong command line or registry; 1 for a failure of ours before the
+ * start.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -32,7 +33,9 @@
 #include "tools/cmd.h"
 #include "tools/run_child.h"
 #include "tools/run_journals.h"
+#include "tools/run_references.h"
 #include "verify/registry.h"
+#include "verify/skip.h"
 
 extern char **environ;
 
@@ -40,6 +43,7 @@ enum {
     EXIT_OURS = 1,
     EXIT_USAGE = 2,
     EXIT_FINDINGS = 3,
+    EXIT_UNCHECKED = 4,
     EXIT_NOT_EXECUTABLE = 126,
     EXIT_NOT_FOUND = 127
 };
@@ -50,6 +54,8 @@ struct run {
     struct textbuf report;     /* folder, absolute */
     struct textbuf library;
     struct textbuf preload; /* LD_PRELOAD for the program */
+    struct registry *registry;
+    struct run_references references;
     const char *sample, *budget, *seed;
     bool strict, private_report;
     char id[64]; /* CUVET_RUN */
@@ -63,7 +69,8 @@ static const char usage[] =
     "      --sample P       probability that a launch is checked, 0 to 1\n"
     "      --budget SHARE   share of time that checking may cost, such as 2%, or off\n"
     "      --seed N         seed of the sampling\n"
-    "      --strict         exit with 3 when the program succeeds but a launch does not match\n";
+    "      --strict         when the program succeeds: exit with 3 if a launch does not match,\n"
+    "                       with 4 if nothing was checked\n";
 
 /* Appends `path`, made absolute without looking at it: the program may change its folder. */
 static void add_absolute(struct textbuf *out, const char *path, size_t length)
@@ -193,17 +200,15 @@ static void complain(void *user, const char *sentence)
     fprintf(stderr, "%s\n", PRINTABLE(sentence));
 }
 
-static int check_registry(const struct run *run)
+static int check_registry(struct run *run)
 {
     struct registry_source source = {.files = run->config.data};
-    struct registry *registry = NULL;
     enum status status;
     size_t problems = 0;
 
     if (run->tolerances.length > 0)
         source.tolerances = run->tolerances.data;
-    status = registry_load(&registry, &source, complain, &problems);
-    registry_destroy(registry);
+    status = registry_load(&run->registry, &source, complain, &problems);
     if (status == STATUS_NO_MEMORY) {
         fprintf(stderr, "cuvet run: no memory for the registry\n");
         return EXIT_OURS;
@@ -214,6 +219,18 @@ static int check_registry(const struct run *run)
         return EXIT_USAGE;
     }
     return 0;
+}
+
+static int compile_references(struct run *run)
+{
+    run_references_compile(&run->references, run->registry);
+    if (!run->references.wrong)
+        return 0;
+    fprintf(stderr,
+            "cuvet run: %zu text%s of the registry %s not compile; the program was not started\n",
+            run->references.wrong, run->references.wrong == 1 ? "" : "s",
+            run->references.wrong == 1 ? "does" : "do");
+    return EXIT_USAGE;
 }
 
 /* The library: CUVET_LIBRARY, or beside this program as installed (../lib) or built. */
@@ -318,6 +335,8 @@ static void set_environment(void *user)
     setenv("CUVET_REPORT", run->report.data, 1);
     setenv("CUVET_RUN", run->id, 1);
     unsetenv("CUVET_LIBRARY");
+    if (run->references.folder.length > 0)
+        setenv("CUVET_CACHE", run->references.folder.data, 1);
     if (run->tolerances.length > 0)
         setenv("CUVET_TOLERANCES", run->tolerances.data, 1);
     if (run->sample)
@@ -401,6 +420,30 @@ static void block_write_signals(void)
     sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
+/* Why --strict fails although no launch is a mismatch. */
+static void say_unchecked(const struct run_totals *t)
+{
+    enum skip most = SKIP_NONE;
+
+    for (enum skip skip = SKIP_NONE + 1; skip < SKIP_COUNT; skip++) {
+        if (skip != SKIP_UNREGISTERED && t->skipped[skip] > t->skipped[most])
+            most = skip;
+    }
+    fprintf(stderr, "cuvet run: --strict fails because nothing was checked: ");
+    if (t->processes == 0)
+        fprintf(stderr, "no process under cuvet used CUDA.\n");
+    else if (most != SKIP_NONE)
+        fprintf(stderr, "of %" PRIu64 " launch%s %" PRIu64 " went unchecked for '%s' (%s).\n",
+                t->seen, t->seen == 1 ? "" : "es", t->skipped[most], skip_text(most),
+                skip_sentence(most));
+    else if (t->seen > 0)
+        fprintf(stderr, "no kernel that the registry names was launched.\n");
+    else if (t->unended + t->running > 0)
+        fprintf(stderr, "no process has left its counters.\n");
+    else
+        fprintf(stderr, "no kernel was launched.\n");
+}
+
 /* After the program's end: what the caller shall see. */
 static int finish(const struct run *run, const struct run_child *child)
 {
@@ -416,15 +459,22 @@ static int finish(const struct run *run, const struct run_child *child)
     say_totals(run, &totals);
     if (WIFSIGNALED(child->status))
         return 128 + WTERMSIG(child->status);
-    if (run->strict && totals.mismatch > 0 && WEXITSTATUS(child->status) == 0)
+    if (!run->strict || WEXITSTATUS(child->status) != 0)
+        return WEXITSTATUS(child->status);
+    if (totals.mismatch > 0)
         return EXIT_FINDINGS;
-    return WEXITSTATUS(child->status);
+    if (totals.checked > 0)
+        return 0;
+    say_unchecked(&totals);
+    return EXIT_UNCHECKED;
 }
 
 static void release(struct run *run)
 {
     if (run->private_report)
         files_remove_folder(run->report.data);
+    run_references_release(&run->references);
+    registry_destroy(run->registry);
     textbuf_release(&run->config);
     textbuf_release(&run->tolerances);
     textbuf_release(&run->report);
@@ -452,6 +502,8 @@ int cmd_run(int argc, char **argv)
         result = find_library(&run);
     if (!result)
         result = make_preload(&run);
+    if (!result)
+        result = compile_references(&run);
     if (!result)
         result = prepare_report(&run);
     if (!result && out_of_memory(&run)) {

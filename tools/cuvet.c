@@ -8,6 +8,7 @@
 const struct verb verbs[] = {
     {"run", "-c FILE [OPTIONS] -- PROGRAM ...", "run a program under cuvet", cmd_run},
     {"check", "FILES...", "read registry files, show the table or its mistakes", cmd_check},
+    {"compile", "FILES...", "compile their own references into the cache", cmd_compile},
     {"ctl", "[PID WORD]", "list, watch and steer running processes", cmd_ctl},
     {"plugin", "FILE.so", "call a plugin once, with a made-up finding", cmd_plugin},
     {"help", "[options | buckets | references]", "this text; variables; outcomes; formulas",

@@ -77,6 +77,8 @@ static void read_line(struct run_totals *totals, struct process *process, const 
         add_field(&totals->mismatch, line, "mismatch");
         add_field(&totals->inconclusive, line, "inconclusive");
         add_field(&totals->lost_lines, line, "lost_lines");
+        for (enum skip skip = SKIP_NONE + 1; skip < SKIP_COUNT; skip++)
+            add_field(&totals->skipped[skip], line, skip_text(skip));
         if (journal_line_bool(line, "balanced", &balanced) && !balanced)
             totals->unbalanced++;
     }

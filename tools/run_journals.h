@@ -3,6 +3,7 @@
 #define TOOLS_RUN_JOURNALS_H
 
 #include <stdint.h>
+#include "verify/skip.h"
 
 enum { RUN_LOST_SHOWN = 8 };
 
@@ -14,7 +15,8 @@ struct run_totals {
     uint64_t refused;    /* files under the run's name that another user made, or that are links */
     uint64_t unreadable; /* whole files' worth of lines that are not ours to read */
     uint64_t seen, checked, match, mismatch, inconclusive, lost_lines;
-    uint64_t unbalanced; /* processes whose counters did not add up */
+    uint64_t skipped[SKIP_COUNT]; /* unchecked launches by their reason */
+    uint64_t unbalanced;          /* processes whose counters did not add up */
 };
 
 /* Adds up the lines whose "run" is `run` in the journals of `folder` whose name ends with it; no

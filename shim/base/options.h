@@ -34,6 +34,7 @@ struct options {
     bool ctl;
     const char *cupti;
     const char *nvrtc;
+    const char *cache;
     const char *run;
 };
 

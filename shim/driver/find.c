@@ -41,22 +41,39 @@ struct wheel_search {
     void *library;
 };
 
+static void *open_in_wheels(const struct find_library *what, const char *wheels, int major)
+{
+    char folder[PATH_MAX], cu[32];
+    int length = snprintf(folder, sizeof(folder), "%s/nvidia", wheels);
+    if (length < 0 || (size_t)length >= sizeof(folder))
+        return NULL;
+    snprintf(cu, sizeof(cu), "/cu%d/lib", major);
+    void *library = open_under(what, folder, cu, major);
+    return library ? library : open_under(what, folder, what->wheel, major);
+}
+
+/* The site-packages folder of a path, or false. */
+static bool wheels_of(const char *path, char out[PATH_MAX])
+{
+    static const char name[] = "/site-packages";
+    const char *found = path ? strstr(path, "/site-packages/") : NULL;
+    size_t length = found ? (size_t)(found - path) + sizeof(name) - 1 : PATH_MAX;
+    if (length >= PATH_MAX)
+        return false;
+    memcpy(out, path, length);
+    out[length] = '\0';
+    return true;
+}
+
 /* Python wheels keep theirs under site-packages/nvidia: found through any mapped library that lies
  * under the same site-packages. */
 static int search_wheels(struct dl_phdr_info *info, size_t size, void *user)
 {
     struct wheel_search *search = user;
-    const char *found = info->dlpi_name ? strstr(info->dlpi_name, "/site-packages/") : NULL;
-    char folder[PATH_MAX], cu[32];
+    char wheels[PATH_MAX];
     (void)size;
-    if (!found)
-        return 0;
-    snprintf(folder, sizeof(folder), "%.*s/site-packages/nvidia", (int)(found - info->dlpi_name),
-             info->dlpi_name);
-    snprintf(cu, sizeof(cu), "/cu%d/lib", search->major);
-    search->library = open_under(search->what, folder, cu, search->major);
-    if (!search->library)
-        search->library = open_under(search->what, folder, search->what->wheel, search->major);
+    if (wheels_of(info->dlpi_name, wheels))
+        search->library = open_in_wheels(search->what, wheels, search->major);
     return search->library != NULL;
 }
 
@@ -76,6 +93,8 @@ static void *find_major(const struct find_library *what, const struct find_hints
         dl_iterate_phdr(search_wheels, &search);
         library = search.library;
     }
+    if (!library && hints->wheels)
+        library = open_in_wheels(what, hints->wheels, major);
     return library;
 }
 
@@ -106,6 +125,31 @@ void find_homes(struct find_hints *hints)
     hints->homes[1] = getenv("CUDA_PATH");
 }
 
+struct trace_search {
+    const char *name;
+    struct find_traces *out;
+};
+
+static int search_traces(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct trace_search *search = user;
+    const char *path = info->dlpi_name ? info->dlpi_name : "", *slash = strrchr(path, '/');
+    size_t length = strlen(search->name);
+    (void)size;
+    if (!search->out->wheels[0])
+        wheels_of(path, search->out->wheels);
+    if (slash && strncmp(slash + 1, search->name, length) == 0 && slash[1 + length] == '.')
+        snprintf(search->out->mapped, sizeof(search->out->mapped), "%s", path);
+    return 0;
+}
+
+void find_traces(const char *name, struct find_traces *out)
+{
+    struct trace_search search = {name, out};
+    *out = (struct find_traces){0};
+    dl_iterate_phdr(search_traces, &search);
+}
+
 void *find_library(const struct find_library *what, const struct find_hints *hints,
                    struct error *err)
 {
@@ -126,6 +170,8 @@ void *find_library(const struct find_library *what, const struct find_hints *hin
     int newest = hints->major ? hints->major : FIND_NEWEST_MAJOR;
     for (int major = newest; !library && major >= FIND_OLDEST_MAJOR; major--)
         library = find_major(what, hints, major);
+    if (!library && hints->last)
+        library = open_library(hints->last);
     if (!library && hints->major)
         error_set(err, STATUS_NOT_FOUND, "%s.%d was not found; set %s to its path", what->name,
                   hints->major, what->option);

@@ -9,6 +9,7 @@
 #ifndef DRIVER_FIND_H
 #define DRIVER_FIND_H
 
+#include <limits.h>
 #include "base/error.h"
 
 enum { FIND_OLDEST_MAJOR = 12, FIND_NEWEST_MAJOR = 14 };
@@ -25,10 +26,19 @@ struct find_hints {
     const char *path;     /* the option's value; NULL or "": none */
     const char *homes[2]; /* CUDA_HOME, CUDA_PATH; NULL: not set */
     int major;            /* of the driver; 0: there is none, any version will do */
+    const char *wheels;   /* a site-packages folder besides those of mapped libraries, or NULL */
+    const char *last;     /* a path that is tried when all else fails, or NULL */
 };
 
 /* Fills in the homes from the environment: on a thread that may call getenv. */
 void find_homes(struct find_hints *hints);
+
+/* Where another process has the library, for its `wheels` and `last`; "" where there is nothing. */
+struct find_traces {
+    char wheels[PATH_MAX]; /* the site-packages folder of a library that this process has mapped */
+    char mapped[PATH_MAX]; /* a copy that this process has mapped */
+};
+void find_traces(const char *name, struct find_traces *out);
 
 /* The dlopen handle, or NULL with what was not found. Blocks on files, reads no environment. */
 void *find_library(const struct find_library *what, const struct find_hints *hints,

@@ -1,7 +1,10 @@
 #include "driver/nvrtc_api.h"
 
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include "driver/load.h"
-#include "driver/undying.h"
 
 struct nvrtc_api nvrtc;
 
@@ -19,13 +22,38 @@ static const struct load_entry entries[] = {
     {"nvrtcGetPTXSize", offsetof(struct nvrtc_api, ptx_size), true},
     {"nvrtcGetPTX", offsetof(struct nvrtc_api, ptx), true},
     {"nvrtcGetErrorString", offsetof(struct nvrtc_api, error_text), true},
-    {"nvrtcSetFlowCallback", offsetof(struct nvrtc_api, set_flow), false},
 };
 
 static const char *const toolkit[] = {"/lib64", "/targets/x86_64-linux/lib",
                                       "/targets/sbsa-linux/lib", NULL};
 static const struct find_library library_of = {"libnvrtc.so", "CUVET_NVRTC", toolkit,
                                                "/cuda_nvrtc/lib"};
+
+static struct nvrtc_file file;
+
+bool nvrtc_file_read(const char *path, struct nvrtc_file *out)
+{
+    struct stat facts;
+    *out = (struct nvrtc_file){0};
+    if (stat(path, &facts))
+        return false;
+    snprintf(out->path, sizeof out->path, "%s", path);
+    out->bytes = (uint64_t)facts.st_size;
+    out->changed_ns = (int64_t)facts.st_mtim.tv_sec * 1000000000 + facts.st_mtim.tv_nsec;
+    return true;
+}
+
+static void read_file_facts(void *library)
+{
+    struct link_map *map = NULL;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map)
+        nvrtc_file_read(map->l_name, &file);
+}
+
+const struct nvrtc_file *nvrtc_api_file(void)
+{
+    return file.path[0] ? &file : NULL;
+}
 
 enum status nvrtc_api_load(const struct find_hints *hints, struct error *err)
 {
@@ -36,7 +64,7 @@ enum status nvrtc_api_load(const struct find_hints *hints, struct error *err)
                          "%.300s; NVRTC is in the CUDA toolkit (package cuda-nvrtc), and "
                          "in the Python package nvidia-cuda-nvrtc",
                          why.text);
-    undying_from_now(library);
+    read_file_facts(library);
     return load_entries(&nvrtc, library, entries, sizeof(entries) / sizeof(*entries), err);
 }
 

@@ -1,13 +1,16 @@
 /*
- * nvrtc_api.h - NVRTC, found and opened at run time, never linked, and only where a registry has
- * references to be compiled.
+ * nvrtc_api.h - NVRTC, found and opened at run time, never linked, by the program `cuvet` alone:
+ * its threads and destructors have no place in a host program.
  *
  * Its header is not needed to build: results are ints (0: done) and a program is opaque.
  */
 #ifndef DRIVER_NVRTC_API_H
 #define DRIVER_NVRTC_API_H
 
+#include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "base/error.h"
 #include "driver/find.h"
 
@@ -28,15 +31,23 @@ struct nvrtc_api {
     int (*ptx_size)(struct nvrtc_program *program, size_t *size);
     int (*ptx)(struct nvrtc_program *program, char *out);
     const char *(*error_text)(int result);
-    /* Optional (CUDA 12.8): asked now and then during a compilation; 1 ends it. */
-    int (*set_flow)(struct nvrtc_program *program, int (*ask)(void *user, void *unused),
-                    void *user);
 };
 extern struct nvrtc_api nvrtc;
 
 /* Fills the table. STATUS_NOT_FOUND with a sentence that says what to install. One thread at a
  * time; blocks on files. */
 enum status nvrtc_api_load(const struct find_hints *hints, struct error *err);
+
+/* One build of NVRTC: another one has another size or time of change. */
+struct nvrtc_file {
+    char path[PATH_MAX];
+    uint64_t bytes;
+    int64_t changed_ns;
+};
+/* False: there is no such file. */
+bool nvrtc_file_read(const char *path, struct nvrtc_file *out);
+/* The file that was opened, or NULL where it is unknown. */
+const struct nvrtc_file *nvrtc_api_file(void);
 
 /* The newest architecture that it compiles for and that is not newer than `arch` (90: compute
  * capability 9.0), or 0 when all are newer; `arch` 0: the oldest that references are compiled for,

@@ -14,6 +14,7 @@
 #include "base/helper.h"
 #include "base/log.h"
 #include "base/own_fd.h"
+#include "base/tool.h"
 #include "refs/ref_list.h"
 #include "report/place.h"
 #include "report/thin.h"
@@ -31,34 +32,6 @@ struct plugin_host {
     struct plugin_tally tally;
     char message[PLUGIN_MESSAGE_MAX];
 };
-
-/* CUVET_TOOL, or beside the library as installed (../bin) or built. */
-static enum status find_tool(struct plugin_host *host, const struct plugin_settings *settings,
-                             struct error *err)
-{
-    static const char *const places[] = {"cuvet", "../bin/cuvet"};
-    const char *slash = strrchr(settings->library, '/');
-    int folder = slash ? (int)(slash - settings->library) : 0;
-
-    if (settings->tool && *settings->tool) {
-        if (realpath(settings->tool, host->tool) && access(host->tool, X_OK) == 0)
-            return STATUS_OK;
-        return error_set(err, STATUS_NOT_FOUND, "CUVET_TOOL names %s, which cannot be run",
-                         settings->tool);
-    }
-    for (size_t i = 0; slash && i < sizeof places / sizeof places[0]; i++) {
-        char path[PATH_MAX];
-        int length = snprintf(path, sizeof path, "%.*s/%s", folder, settings->library, places[i]);
-
-        if (length > 0 && (size_t)length < sizeof path && realpath(path, host->tool) &&
-            access(host->tool, X_OK) == 0)
-            return STATUS_OK;
-    }
-    return error_set(err, STATUS_NOT_FOUND,
-                     "the program cuvet, which runs plugins, is neither beside %s nor in ../bin; "
-                     "CUVET_TOOL may name it",
-                     settings->library);
-}
 
 enum status plugin_host_create(struct plugin_host **out, const struct plugin_settings *settings,
                                struct error *err)
@@ -80,7 +53,7 @@ enum status plugin_host_create(struct plugin_host **out, const struct plugin_set
         status = error_set(err, STATUS_NOT_FOUND, "CUVET_PLUGIN names %s, which cannot be read",
                            settings->plugin);
     if (!status)
-        status = find_tool(host, settings, err);
+        status = tool_find(settings->tool, settings->library, "runs plugins", host->tool, err);
     if (!status && !(host->env = helper_environment(settings->env)))
         status = error_set(err, STATUS_NO_MEMORY, "no memory for the plugin's environment");
     if (status) {

@@ -285,13 +285,27 @@ static enum skip bind(const struct pipeline *pipeline, const struct launch *laun
     return binding_make(spec, &seeded, &ticket->binding, why);
 }
 
+enum { REFERENCE_WAIT_MS = 1000 /* for one that is in the cache */ };
+
+/* A reference of the registry's own is wanted from the first launch on that is to be checked. */
+static enum skip find_reference(struct pipeline *pipeline, struct ticket *ticket)
+{
+    const struct ref_builtin *reference = ticket->kernel->spec->reference;
+    if (side_users_ready(ticket->side, reference))
+        return SKIP_NONE;
+    if (side_users_want(ticket->side, reference))
+        collector_wake(pipeline->collector);
+    return side_users_await(ticket->side, reference, REFERENCE_WAIT_MS) ? SKIP_NONE
+                                                                        : SKIP_NOT_COMPILED;
+}
+
 /* Everything that a sampled launch needs before it runs; on any reason not to, nothing is held. */
 static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket, struct error *why)
 {
     enum skip skip = find_side(pipeline, launch, ticket, why);
-    if (!skip && !side_users_ready(ticket->side, ticket->kernel->spec->reference))
-        skip = SKIP_NOT_COMPILED;
+    if (!skip)
+        skip = find_reference(pipeline, ticket);
     if (!skip)
         skip = paying_ask(pipeline, ticket);
     if (!skip)

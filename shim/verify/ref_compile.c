@@ -3,82 +3,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/clock.h"
 #include "driver/nvrtc_api.h"
-#include "verify/embedded.h"
+#include "verify/ref_source.h"
 
-/* How the text is called inside NVRTC, whatever its file is called. */
-#define TEXT_NAME "cuvet_text"
-
-enum { HEADERS_MAX = 32, MESSAGE = 240, QUOTED = 100 };
-static const int64_t patience_ns = 120 * 1000000000LL;
+enum { MESSAGE = 240, QUOTED = 100 };
 
 struct compiling {
     const struct user_text *text;
-    const atomic_bool *cancel;
-    int64_t until;
     struct nvrtc_program *program;
     struct error *err;
 };
 
-/* ---- what NVRTC gets ---- */
-
-/* ref.h, then the text, whose lines count from 1. The caller frees it. */
-static char *whole_text(const struct user_text *text)
-{
-    static const char before[] = "#include \"ref.h\"\n#line 1 \"" TEXT_NAME "\"\n";
-    size_t length = strlen(text->text);
-    char *whole = malloc(sizeof before + length + 2);
-    if (whole) {
-        memcpy(whole, before, sizeof before - 1);
-        memcpy(whole + sizeof before - 1, text->text, length);
-        memcpy(whole + sizeof before - 1 + length, "\n", 2);
-    }
-    return whole;
-}
-
-/* ref_formals.h for the references of the text, each as one kernel. The caller frees it. */
-static char *formals_header(const struct user_text *text)
-{
-    char *header = NULL;
-    size_t size = 0;
-    FILE *memory = open_memstream(&header, &size);
-    if (!memory)
-        return NULL;
-    for (unsigned i = 0; i < text->declared; i++)
-        ref_text_write(memory, &text->declaration[i], REF_FORM_ONCE);
-    if (fclose(memory) == 0)
-        return header;
-    free(header);
-    return NULL;
-}
-
 static enum status create(struct compiling *c)
 {
-    const char *header[HEADERS_MAX], *name[HEADERS_MAX];
-    int headers = 1, result = -1;
-    char *whole = whole_text(c->text), *formals = formals_header(c->text);
-    header[0] = formals;
-    name[0] = "ref_formals.h";
-    for (const struct embedded_text *h = cuvet_ref_headers; h->name && headers < HEADERS_MAX; h++) {
-        header[headers] = h->text;
-        name[headers++] = h->name;
-    }
-    if (whole && formals)
-        result = nvrtc.create(&c->program, whole, "cuvet", headers, header, name);
-    free(whole);
-    free(formals);
-    return result ? error_set(c->err, STATUS_NO_MEMORY, "%s: NVRTC does not take the text",
-                              c->text->where)
-                  : STATUS_OK;
-}
-
-/* Asked by NVRTC, on whatever thread. Once 1 it stays 1. */
-static int should_end(void *user, void *unused)
-{
-    const struct compiling *c = user;
-    (void)unused;
-    return (c->cancel && atomic_load(c->cancel)) || clock_ns() > c->until;
+    struct ref_source source;
+    enum status status = ref_source_make(&source, c->text, c->err);
+    if (!status && nvrtc.create(&c->program, source.whole, "cuvet", source.headers, source.header,
+                                source.name))
+        status = error_set(c->err, STATUS_NO_MEMORY, "%.300s: NVRTC does not take the text",
+                           c->text->where);
+    ref_source_release(&source);
+    return status;
 }
 
 /* ---- what NVRTC says ---- */
@@ -117,7 +62,7 @@ static const char *first_error(const char *log, char message[MESSAGE])
  * used. 0: unknown. */
 static int error_line(const char *error)
 {
-    static const char own[] = TEXT_NAME "(", used[] = " of " TEXT_NAME;
+    static const char own[] = REF_SOURCE_NAME "(", used[] = " of " REF_SOURCE_NAME;
     if (strncmp(error, own, sizeof own - 1) == 0)
         return atoi(error + sizeof own - 1);
     const char *at = strstr(error, used);
@@ -158,36 +103,32 @@ static enum status tell_error(struct compiling *c)
 /* ---- the whole ---- */
 
 static char *fetch(struct compiling *c, int (*size_of)(struct nvrtc_program *, size_t *),
-                   int (*get)(struct nvrtc_program *, char *))
+                   int (*get)(struct nvrtc_program *, char *), size_t *size)
 {
-    size_t size = 0;
-    char *bytes = size_of(c->program, &size) || !size ? NULL : malloc(size);
+    char *bytes = size_of(c->program, size) || !*size ? NULL : malloc(*size);
     if (bytes && get(c->program, bytes)) {
         free(bytes);
         bytes = NULL;
     }
+    if (!bytes)
+        *size = 0;
     return bytes;
 }
 
 static enum status compile(struct compiling *c, const char *architecture)
 {
-    const char *option[] = {architecture, "-default-device", "-std=c++17"};
-    if (nvrtc.set_flow)
-        nvrtc.set_flow(c->program, should_end, c);
-    int result = nvrtc.compile(c->program, 3, option);
-    if (result && should_end(c, NULL))
-        return error_set(c->err, STATUS_TIMEOUT,
-                         "%.300s: the reference did not compile within 120 s", c->text->where);
-    return result ? tell_error(c) : STATUS_OK;
+    const char *option[1 + REF_SOURCE_OPTIONS] = {architecture};
+    memcpy(&option[1], ref_source_option, sizeof ref_source_option);
+    return nvrtc.compile(c->program, 1 + REF_SOURCE_OPTIONS, option) ? tell_error(c) : STATUS_OK;
 }
 
-enum status ref_compile(const struct user_text *text, int arch, const atomic_bool *cancel,
-                        struct ref_image *out, struct error *err)
+enum status ref_compile(const struct user_text *text, int arch, struct ref_image *out,
+                        struct error *err)
 {
-    struct compiling c = {text, cancel, clock_ns() + patience_ns, NULL, err};
+    struct compiling c = {text, NULL, err};
     char architecture[48];
     int known = nvrtc_nearest_arch(arch), major = 0, minor = 0;
-    *out = (struct ref_image){NULL, NULL};
+    *out = (struct ref_image){0};
     if (!known) {
         nvrtc.version(&major, &minor);
         return error_set(err, STATUS_UNSUPPORTED,
@@ -201,19 +142,13 @@ enum status ref_compile(const struct user_text *text, int arch, const atomic_boo
     if (!status)
         status = compile(&c, architecture);
     if (!status) {
-        out->ptx = fetch(&c, nvrtc.ptx_size, nvrtc.ptx);
-        out->cubin = known == arch ? fetch(&c, nvrtc.cubin_size, nvrtc.cubin) : NULL;
+        out->ptx = fetch(&c, nvrtc.ptx_size, nvrtc.ptx, &out->ptx_bytes);
+        if (known == arch)
+            out->cubin = fetch(&c, nvrtc.cubin_size, nvrtc.cubin, &out->cubin_bytes);
         if (!out->ptx && !out->cubin)
             status = error_set(err, STATUS_NO_MEMORY, "%.300s: NVRTC gives no code", text->where);
     }
     if (c.program)
         nvrtc.destroy(&c.program);
     return status;
-}
-
-void ref_image_release(struct ref_image *image)
-{
-    free(image->cubin);
-    free(image->ptx);
-    *image = (struct ref_image){NULL, NULL};
 }

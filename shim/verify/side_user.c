@@ -1,6 +1,8 @@
 #include "verify/side_user.h"
 
 #include <stdlib.h>
+#include <time.h>
+#include "base/clock.h"
 #include "verify/side.h"
 
 enum status side_users_open(struct side *side, struct compiler *compiler, struct error *err)
@@ -26,7 +28,6 @@ enum status side_users_open(struct side *side, struct compiler *compiler, struct
         return status;
     users->arch = 10 * major + minor;
     users->compiler = compiler;
-    compiler_want(compiler, users->arch);
     return STATUS_OK;
 }
 
@@ -42,11 +43,49 @@ bool side_users_ready(const struct side *side, const struct ref_builtin *referen
                                                       memory_order_acquire));
 }
 
+bool side_users_want(struct side *side, const struct ref_builtin *reference)
+{
+    struct side_users *users = &side->users;
+    unsigned text = reference->user->text->number;
+    if (!users->compiler || atomic_load_explicit(&users->wanted[text], memory_order_relaxed) ||
+        atomic_exchange(&users->wanted[text], true))
+        return false;
+    atomic_fetch_add(&users->wants, 1);
+    return true;
+}
+
+/* Whether something may come of waiting: all but a compilation takes milliseconds. */
+static bool comes_soon(const struct side_users *users, unsigned text)
+{
+    const struct ref_image *image;
+    if (atomic_load(&users->settled[text]) || atomic_load(&users->waived[text]))
+        return false;
+    enum compiler_state state = compiler_look(users->compiler, text, users->arch, &image);
+    return state != COMPILER_COMPILING && state != COMPILER_FAILED;
+}
+
+bool side_users_await(struct side *side, const struct ref_builtin *reference, int timeout_ms)
+{
+    const struct timespec nap = {.tv_nsec = 100000};
+    struct side_users *users = &side->users;
+    unsigned text = reference->user->text->number;
+    if (!users->compiler)
+        return false;
+    int64_t until = clock_ns() + (int64_t)timeout_ms * 1000000;
+    while (comes_soon(users, text) && !side_users_ready(side, reference)) {
+        if (clock_ns() > until)
+            atomic_store(&users->waived[text], true);
+        nanosleep(&nap, NULL);
+    }
+    return side_users_ready(side, reference);
+}
+
 bool side_users_due(const struct side *side)
 {
-    const struct side_users *users = &side->users;
+    struct side_users *users = &((struct side *)side)->users;
     return users->compiler &&
-           __atomic_load_n(&users->seen, __ATOMIC_RELAXED) != compiler_results(users->compiler);
+           (atomic_load(&users->wants) != atomic_load(&users->forwarded) ||
+            __atomic_load_n(&users->seen, __ATOMIC_RELAXED) != compiler_results(users->compiler));
 }
 
 /* Machine code; where the driver refuses it (it is older than NVRTC, or runs none), the PTX. */
@@ -84,26 +123,31 @@ static void load_text(struct side *side, unsigned number)
     const struct ref_image *image;
     struct error err = {{0}}, whole = {{0}};
     enum compiler_state state = compiler_look(users->compiler, number, users->arch, &image);
-    users->settled[number] = state != COMPILER_WAITING;
-    if (state != COMPILER_DONE)
+    if (state != COMPILER_DONE) {
+        atomic_store(&users->settled[number], state == COMPILER_FAILED);
         return;
+    }
     enum status status = load_module(&users->module[number], image, &err);
     if (!status)
         status = load_references(side, text, &err);
     if (status) {
         error_set(&whole, status, "%.300s: the reference is unchecked on device %d: %s",
                   text->where, side->device, err.text);
-        compiler_complain(users->compiler, number, whole.text);
+        compiler_complain(users->compiler, number, status, whole.text);
     }
+    atomic_store(&users->settled[number], true);
 }
 
 void side_users_load(struct side *side)
 {
     struct side_users *users = &side->users;
-    unsigned results = compiler_results(users->compiler);
+    unsigned results = compiler_results(users->compiler), wants = atomic_load(&users->wants);
     for (unsigned t = 0; t < compiler_users(users->compiler)->texts; t++) {
-        if (!users->settled[t])
-            load_text(side, t);
+        if (!atomic_load(&users->wanted[t]) || atomic_load(&users->settled[t]))
+            continue;
+        compiler_want(users->compiler, t, users->arch);
+        load_text(side, t);
     }
+    atomic_store(&users->forwarded, wants);
     __atomic_store_n(&users->seen, results, __ATOMIC_RELAXED);
 }

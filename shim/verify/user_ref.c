@@ -74,13 +74,13 @@ static const char *source_path(const struct reading *r, const char *path)
     return arena_format(r->arena, "%s/%s", dirname(folder), path);
 }
 
-/* All REFERENCE lines. A message points to the line of the text. */
-static enum status scan(const struct reading *r, struct user_text *text)
+enum status user_text_scan(struct user_text *text, struct arena *arena, struct error *err)
 {
-    struct ref_declaration *found = calloc(DECLARED_MAX + 1, sizeof *found);
+    struct ref_declaration *found = calloc(DECLARED_MAX + 1, sizeof *found), *kept = NULL;
     const char *at = text->text;
     char place[PATH_MAX + 64];
-    enum status status = found ? STATUS_OK : no_memory(r);
+    enum status status = found ? STATUS_OK : STATUS_NO_MEMORY;
+    text->declared = 0;
     while (!status) {
         struct ref_declaration *next = &found[text->declared];
         struct error why = {{0}};
@@ -94,22 +94,19 @@ static enum status scan(const struct reading *r, struct user_text *text)
             status = error_set(&why, STATUS_INVALID, "more than 64 references in one text");
         if (status == STATUS_INVALID) {
             user_text_place(text, next->line, place, sizeof place);
-            error_set(r->err, status, "%s: %s", place, why.text);
+            error_set(err, status, "%s: %s", place, why.text);
         }
     }
     if (status == STATUS_NOT_FOUND) {
-        struct ref_declaration *kept = arena_alloc(r->arena, (text->declared + 1) * sizeof *kept);
-        status = kept ? STATUS_OK : no_memory(r);
+        kept = arena_alloc(arena, (text->declared + 1) * sizeof *kept);
+        status = kept ? STATUS_OK : STATUS_NO_MEMORY;
         if (kept)
             memcpy(kept, found, text->declared * sizeof *kept);
-        text->declaration = kept;
     }
+    text->declaration = kept;
     free(found);
-    if (!status && !text->declared)
-        status = yaml_error(r->err, r->node,
-                            "the text declares no reference: no line begins with "
-                            "REFERENCE(name, \"formals\")");
-    return status;
+    return status == STATUS_NO_MEMORY ? error_set(err, status, "%s: no memory", text->where)
+                                      : status;
 }
 
 static enum status add_text(const struct reading *r, const struct user_text *made,
@@ -123,7 +120,11 @@ static enum status add_text(const struct reading *r, const struct user_text *mad
         return no_memory(r);
     *text = *made;
     text->number = users->texts;
-    enum status status = scan(r, text);
+    enum status status = user_text_scan(text, r->arena, r->err);
+    if (!status && !text->declared)
+        status = yaml_error(r->err, r->node,
+                            "the text declares no reference: no line begins with "
+                            "REFERENCE(name, \"formals\")");
     if (status)
         return status;
     users->text[users->texts++] = text;

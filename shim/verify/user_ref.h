@@ -3,7 +3,7 @@
  * inline or in a file, and what each declares.
  *
  * All of it is read with the registry, without a compiler: binding knows a reference by its
- * formals. Immutable afterwards, owned by the registry's arena. compiler.h turns texts into code.
+ * formals. Immutable afterwards, owned by the registry's arena. compiler.h gets code for texts.
  */
 #ifndef VERIFY_USER_REF_H
 #define VERIFY_USER_REF_H
@@ -49,6 +49,10 @@ struct user_references {
 enum status user_reference_read(struct user_references *users, struct arena *arena,
                                 const struct yaml_node *node, const struct ref_builtin **out,
                                 struct error *err);
+
+/* Finds what the text declares; fills `declared` and `declaration`. STATUS_INVALID with the line of
+ * the file; STATUS_NO_MEMORY. */
+enum status user_text_scan(struct user_text *text, struct arena *arena, struct error *err);
 
 /* "kernels.yaml:14", where line `line` of the text (from 1) stands. */
 void user_text_place(const struct user_text *text, int line, char *out, size_t size);

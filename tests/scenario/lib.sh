@@ -81,20 +81,20 @@ run_bare() {
 
 # run_cuvet WORK NAME [VARIABLE=VALUE ...]: under cuvet, its reports in WORK/NAME.report.
 run_cuvet() {
-    local work=$1 name=$2 report=$1/$2.report front
+    local work=$1 name=$2 report=$1/$2.report cache=$1/$2.cache front
     shift 2
     front=$(all front)
-    rm -rf "$report"
+    rm -rf "$report" "$cache"
     [ -n "$beside" ] && stands_beside "$work" "$name"
     if [ -n "$front" ]; then
         [ "$front" = - ] && front=
         # shellcheck disable=SC2086 # options are words
-        run_process "$work" "$name" "${usual[@]}" "${settings[@]}" "$@" \
+        run_process "$work" "$name" "${usual[@]}" "CUVET_CACHE=$cache" "${settings[@]}" "$@" \
             ${sanitizer:+"LD_PRELOAD=$sanitizer"} \
             "$build/cuvet" run -c "$registry" -o "$report" $front -- "$program" "$fatbin" "${arguments[@]}"
         return
     fi
-    run_process "$work" "$name" "${usual[@]}" "CUVET_CONFIG=$registry" \
+    run_process "$work" "$name" "${usual[@]}" "CUVET_CONFIG=$registry" "CUVET_CACHE=$cache" \
         "CUVET_REPORT=$report" "LD_PRELOAD=${sanitizer:+$sanitizer:}$library" "${settings[@]}" "$@" \
         "$program" "$fatbin" "${arguments[@]}"
 }

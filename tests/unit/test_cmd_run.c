@@ -58,7 +58,8 @@ static void plant(const char *path, bool link)
 }
 
 /* "match", "finding": a process with that result; "crash": a finding, and no end line; "old",
- * "link", "foreign": a finding, whose journal then is as above. */
+ * "link", "foreign": a finding, whose journal then is as above; "pass": its launch is not checked;
+ * "other": its launch is of no registered kernel. */
 static int act(const char *what)
 {
     struct counters *counters = counters_create();
@@ -77,8 +78,14 @@ static int act(const char *what)
         made_up_mismatch(&check);
     counters_add_kernel(counters, &check.spec);
     counters_seen(counters);
-    counters_check(counters, &check.report);
-    journal_check(journal, &check.report, NULL);
+    if (strcmp(what, "pass") == 0) {
+        counters_skip(counters, (int64_t)check.spec.number, SKIP_NOT_COMPILED);
+    } else if (strcmp(what, "other") == 0) {
+        counters_skip(counters, -1, SKIP_UNREGISTERED);
+    } else {
+        counters_check(counters, &check.report);
+        journal_check(journal, &check.report, NULL);
+    }
     if (strcmp(what, "crash") == 0)
         raise(SIGKILL);
     journal_end(journal, counters);
@@ -459,6 +466,28 @@ static void a_reader_that_is_gone(void **state)
     assert_int_equal(folder_entries(f->folder.path), 2); /* the temporary folder is gone */
 }
 
+static void strict_wants_something_checked(void **state)
+{
+    struct fixture *f = *state;
+    char script[PATH_MAX * 4];
+
+    assert_exit(f, run_tool(f, "-c", f->good, "--strict", "true"), 4);
+    assert_said(f, "--strict fails because nothing was checked: no process under cuvet used CUDA.");
+    assert_exit(f, run_tool(f, "-c", f->good, "--strict", f->self, "--act", "pass"), 4);
+    assert_said(f, "--strict fails because nothing was checked: of 1 launch 1 went unchecked for "
+                   "'not compiled' (its reference is not compiled yet, or cannot be).");
+    assert_exit(f, run_tool(f, "-c", f->good, "--strict", f->self, "--act", "other"), 4);
+    assert_said(f, "no kernel that the registry names was launched.");
+    assert_exit(f, run_tool(f, "-c", f->good, f->self, "--act", "pass"), 0);
+    assert_null(strstr(f->said, "--strict"));
+    assert_exit(f, run_tool(f, "-c", f->good, "--strict", "false"), 1);
+    /* One process that checked something is enough, and a mismatch comes first. */
+    snprintf(script, sizeof script, "'%s' --act pass; '%s' --act match", f->self, f->self);
+    assert_exit(f, run_tool(f, "-c", f->good, "--strict", "sh", "-c", script), 0);
+    snprintf(script, sizeof script, "'%s' --act pass; '%s' --act finding", f->self, f->self);
+    assert_exit(f, run_tool(f, "-c", f->good, "--strict", "sh", "-c", script), 3);
+}
+
 static void a_process_without_an_end_is_told(void **state)
 {
     struct fixture *f = *state;
@@ -542,6 +571,7 @@ int main(int argc, char **argv)
         RUN_TEST(the_clock_does_not_matter),
         RUN_TEST(planted_journals_are_not_counted),
         RUN_TEST(a_reader_that_is_gone),
+        RUN_TEST(strict_wants_something_checked),
         RUN_TEST(a_process_without_an_end_is_told),
         RUN_TEST(signals_are_passed_on),
         RUN_TEST(the_terminals_interrupt_comes_once),

@@ -1,4 +1,4 @@
-/* References that a registry brings along: their declarations, their places, their compiler. */
+/* References that a registry brings along: their declarations, their places, NVRTC. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -15,7 +13,6 @@
 #include "tests/unit/registry_fixture.h"
 #include "tests/unit/says.h"
 #include "tests/unit/tmp_folder.h"
-#include "verify/compiler.h"
 #include "verify/ref_compile.h"
 #include "verify/ref_text.h"
 #include "verify/tolerance.h"
@@ -270,7 +267,7 @@ static void names_are_not_those_of_built_in_ones(void **state)
 static bool have_nvrtc(void)
 {
     struct error err = {{0}};
-    struct find_hints hints = {NULL, {NULL, NULL}, 0};
+    struct find_hints hints = {0};
     find_homes(&hints);
     if (!nvrtc_api_load(&hints, &err))
         return true;
@@ -287,7 +284,7 @@ static void compiles(const char *source, int arch, const char *part)
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
     enum status status =
-        ref_compile(registry_user_references(registry)->text[0], arch, NULL, &image, &err);
+        ref_compile(registry_user_references(registry)->text[0], arch, &image, &err);
     if (!part && status)
         fail_msg("%s", err.text);
     if (part)
@@ -328,136 +325,6 @@ static void compile_errors_have_a_line(void **state)
     compiles("REFERENCE(half, \"in x[n], out y[n]\")\n{\n", 0, "/half.cu:");
 }
 
-static void note(void *user, const char *sentence)
-{
-    complain_to(user, sentence);
-}
-
-static void count(void *user)
-{
-    atomic_fetch_add((atomic_uint *)user, 1);
-}
-
-static void wait_for(const struct compiler *compiler, unsigned results)
-{
-    for (int i = 0; i < 60000 && compiler_results(compiler) < results; i++)
-        usleep(1000);
-    assert_int_equal(compiler_results(compiler), results);
-}
-
-static struct registry *two_texts(void)
-{
-    return load(HEAD "- kernel: k\n" SIGNATURE "  reference: {source: half.cu, name: half}\n"
-                     "- kernel: l\n" SIGNATURE "  reference:\n    inline: |\n"
-                     "      REFERENCE(third, \"in x[n], out y[n]\")\n      {\n"
-                     "        ELEMENT(r, 1, i, n) y(i) = x(i) / 3;\n      }\n",
-                HALF);
-}
-
-static void a_missing_nvrtc_is_told(void **state)
-{
-    struct registry *registry = two_texts();
-    struct compiler_settings settings = {.users = registry_user_references(registry),
-                                         .nvrtc = {.path = "/nowhere/libnvrtc.so"},
-                                         .complain = note,
-                                         .user = &complaints};
-    struct compiler *compiler;
-    struct error err = {{0}};
-    (void)state;
-    assert_int_equal(compiler_create(&compiler, &settings, &err), STATUS_NOT_FOUND);
-    assert_null(compiler);
-    assert_int_equal(complaints.count, 0);
-    assert_non_null(strstr(err.text, "CUVET_NVRTC: /nowhere/libnvrtc.so: "));
-    assert_non_null(strstr(err.text, "package cuda-nvrtc"));
-    gone(registry);
-}
-
-static void an_architecture_is_compiled_once(void **state)
-{
-    (void)state;
-    if (!have_nvrtc())
-        skip();
-    struct registry *registry = two_texts();
-    struct compiler_settings settings = {
-        .users = registry_user_references(registry), .complain = note, .user = &complaints};
-    struct compiler *compiler;
-    const struct ref_image *image, *again;
-    assert_int_equal(compiler_create(&compiler, &settings, NULL), STATUS_OK);
-    atomic_uint told = 0;
-    compiler_tell(compiler, count, &told);
-    compiler_want(compiler, 80);
-    compiler_want(compiler, 80);
-    wait_for(compiler, 2);
-    assert_int_equal(compiler_look(compiler, 0, 80, &image), COMPILER_DONE);
-    compiler_want(compiler, 80); /* the thread has ended by now, or soon */
-    compiler_want(compiler, 90);
-    wait_for(compiler, 4);
-    assert_int_equal(compiler_look(compiler, 0, 80, &again), COMPILER_DONE);
-    assert_ptr_equal(image, again);
-    assert_int_equal(compiler_look(compiler, 1, 90, &image), COMPILER_DONE);
-    assert_non_null(image->cubin);
-    assert_true(compiler_stop(compiler, 2000));
-    assert_int_equal(atomic_load(&told), 4);
-    assert_int_equal(complaints.count, 0);
-    compiler_destroy(compiler);
-    gone(registry);
-}
-
-/* Exits `after_us` into a compilation; what the process ends with is its answer. `seconds`: from
- * the call of exit to the end. */
-static int exit_during(const struct user_references *users, unsigned after_us, double *seconds)
-{
-    struct timespec begin, end;
-    int status = -1, tell[2];
-    assert_int_equal(pipe(tell), 0);
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        struct compiler_settings settings = {.users = users, .complain = note, .user = &complaints};
-        struct compiler *compiler;
-        if (compiler_create(&compiler, &settings, NULL))
-            _exit(9);
-        compiler_want(compiler, 90);
-        usleep(after_us);
-        clock_gettime(CLOCK_MONOTONIC, &begin);
-        if (write(tell[1], &begin, sizeof begin) != sizeof begin)
-            _exit(8);
-        exit(0);
-    }
-    close(tell[1]);
-    assert_int_equal(read(tell[0], &begin, sizeof begin), sizeof begin);
-    close(tell[0]);
-    waitpid(child, &status, 0);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    *seconds = (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
-    return status;
-}
-
-/* NVRTC's destructors crash a compilation that they meet, its first above all: this process has
- * never opened it, so that each child makes a first one. */
-static void exit_during_a_compilation_is_clean(void **state)
-{
-    double seconds;
-    int found = 0;
-    (void)state;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0)
-        _exit(have_nvrtc());
-    waitpid(child, &found, 0);
-    if (!WEXITSTATUS(found))
-        skip();
-    struct registry *registry = two_texts();
-    for (unsigned step = 0; step < 30; step++) {
-        int status = exit_during(registry_user_references(registry), step * 25000, &seconds);
-        if (status)
-            fail_msg("an exit after %u ms ended with status %#x", step * 25, (unsigned)status);
-        if (seconds > 2.5)
-            fail_msg("an exit after %u ms took %.1f s", step * 25, seconds);
-    }
-    gone(registry);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,11 +338,8 @@ int main(void)
         cmocka_unit_test(contracts_fit_the_text),
         cmocka_unit_test(sources_are_shared),
         cmocka_unit_test(names_are_not_those_of_built_in_ones),
-        cmocka_unit_test(a_missing_nvrtc_is_told),
-        cmocka_unit_test(exit_during_a_compilation_is_clean),
         cmocka_unit_test(texts_become_code),
         cmocka_unit_test(compile_errors_have_a_line),
-        cmocka_unit_test(an_architecture_is_compiled_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,14 @@
  *
  * Their references are compiled while it runs, so it goes on with each kernel until one launch of
  * it has been judged: the one thing that it knows of what is around it is cuvet.h, where that is.
- * A NAME with a dash in front is launched three times, judged or not.
+ * A NAME with a dash in front is launched three times, judged or not; a number is milliseconds that
+ * it sleeps.
  */
 #include "common/program.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -25,6 +27,12 @@ static uint64_t judged(void)
     flush(10000);
     counters(&now);
     return now.match + now.mismatch + now.inconclusive;
+}
+
+static void rest(long ms)
+{
+    const struct timespec nap = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&nap, NULL);
 }
 
 static void run(const char *name, bool wait)
@@ -56,8 +64,12 @@ int main(int argc, char **argv)
     memcpy(&counters, &symbol[0], sizeof(counters));
     memcpy(&flush, &symbol[1], sizeof(flush));
     start(argc, argv);
-    for (int i = 1; *word(i); i++)
-        run(word(i) + (*word(i) == '-'), *word(i) != '-');
+    for (int i = 1; *word(i); i++) {
+        if (atol(word(i)) > 0)
+            rest(atol(word(i)));
+        else
+            run(word(i) + (*word(i) == '-'), *word(i) != '-');
+    }
     finish();
     return 0;
 }

@@ -1,0 +1,107 @@
+/*
+ * cmd_compile.c - `cuvet compile FILES...`: compiles the references of registry files into the
+ * cache folder; `cuvet compile --serve ...`: for a program (verify/compile_client.h).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/cache.h"
+#include "base/number.h"
+#include "base/options.h"
+#include "base/textbuf.h"
+#include "tools/cmd.h"
+#include "tools/compile_serve.h"
+#include "tools/precompile.h"
+#include "verify/registry.h"
+
+extern char **environ;
+
+static const char usage[] =
+    "usage: cuvet compile [--arch N] FILES...\n"
+    "  --arch N   for compute capability N (90 for 9.0) instead of the GPUs "
+    "of this machine\n";
+
+static void complain(void *user, const char *sentence)
+{
+    ++*(size_t *)user;
+    fprintf(stderr, "%s\n", sentence);
+}
+
+/* 0, or the exit status. */
+static int find_folder(struct cache *cache)
+{
+    struct options options;
+    struct error err = {0};
+
+    options_read(&options, environ, NULL, NULL);
+    cache_place(cache, options.cache);
+    if (cache_prepare(cache, &err) == STATUS_OK)
+        return 0;
+    fprintf(stderr, "cuvet compile: %s\n", err.text);
+    return 1;
+}
+
+static int compile(const struct registry *registry, const struct device_archs *archs)
+{
+    const struct user_references *users = registry_user_references(registry);
+    struct precompiled made = {0};
+    struct error err = {0};
+    struct cache cache;
+    int result = find_folder(&cache);
+
+    if (result)
+        return result;
+    if (precompile(&made, users, archs, cache.folder, "cuvet compile", &err)) {
+        fprintf(stderr, "cuvet compile: %s\n", err.text);
+        return 1;
+    }
+    printf("%u compiled, %u in the cache, %u failed: %s\n", made.counts.compiled,
+           made.counts.cached, made.counts.failed, cache.folder);
+    return made.counts.failed ? 2 : 0;
+}
+
+static int compile_files(const char *files, const struct device_archs *archs)
+{
+    const struct registry_source source = {.files = files};
+    struct registry *registry = NULL;
+    size_t problems = 0;
+    enum status status = registry_load(&registry, &source, complain, &problems);
+    int result = status == STATUS_NO_MEMORY ? 1 : status || problems ? 2 : 0;
+
+    if (registry && !result)
+        result = compile(registry, archs);
+    registry_destroy(registry);
+    return result;
+}
+
+int cmd_compile(int argc, char **argv)
+{
+    struct device_archs archs = {0};
+    struct textbuf files;
+    uint64_t arch = 0;
+    int first = 1;
+
+    if (argc == 2 + COMPILE_SERVE_ARGUMENTS && strcmp(argv[1], "--serve") == 0)
+        return compile_serve(argv + 2);
+    if (argc > 2 && strcmp(argv[1], "--arch") == 0 && number_unsigned(argv[2], &arch) &&
+        arch >= 50 && arch < 1000) {
+        archs = (struct device_archs){.count = 1, .arch = {(int)arch}};
+        first = 3;
+    }
+    if (first >= argc || argv[first][0] == '-') {
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (!archs.count)
+        device_archs_read(&archs);
+    if (!archs.count) {
+        fprintf(stderr, "cuvet compile: no GPU here; --arch N names one\n");
+        return 1;
+    }
+    textbuf_init(&files);
+    for (int i = first; i < argc; i++)
+        textbuf_printf(&files, "%s%s", i > first ? ":" : "", argv[i]);
+    int result = files.failed ? 1 : compile_files(files.data, &archs);
+    textbuf_release(&files);
+    return result;
+}
