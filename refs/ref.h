@@ -30,6 +30,7 @@
 #include "ref_reduce.h"
 #include "ref_index.h"
 #include "ref_point.h"
+#include "ref_power.h"
 #include "ref_mix.h"
 
 /* --------------------------------------------------------------------------- formals */
@@ -455,6 +456,9 @@ template <class E, int D, int RANK> struct ref_out {
                       REF_TERM(__VA_ARGS__))
 #define TERM(name, j, ...)                                                                         \
     [[maybe_unused]] const auto name = [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__)
+
+/* The formula with `name` for a part of it, which is computed once. */
+#define WITH(name, part, ...) [&](const auto &name) REF_TERM(__VA_ARGS__)(part)
 
 /* A number read from an array as an index, an index or a condition as a number: ref_index.h. */
 #define INDEX(...)  ref_as_index(__VA_ARGS__)
