@@ -328,6 +328,24 @@ static void scalars_come_in_all_types(void **state)
     assert_true(b.call.scalar[0] == 15);
 }
 
+/* One sum of all rows is the only block of partial sums. */
+static void weights_gradients_come_whole_or_by_block(void **state)
+{
+    (void)state;
+    int32_t r = 12, c = 4, parts = 3;
+#define BACKWARD(dw)                                                                               \
+    "signature: const f32 dy[r][c], const f32 x[r][c], const f32 rstd[r], f32 " dw ","             \
+    " i32 r, i32 c, i32 parts\n  reference: rmsnorm_backward\n"
+    const unsigned *sizes = SIZES(8, 8, 8, 8, 4, 4, 4);
+    void *const *params = PARAMS(&P, &Q, &P, &Q, &r, &c, &parts);
+    expect_bound(bind_launch(BACKWARD("dw[c]"), sizes, params));
+    const struct ref_tensor *dw = &b.call.tensor[5];
+    assert_true(dw->ndim == 2 && dw->dim[0] == 1 && dw->dim[1] == 4 && dw->stride[1] == 1);
+    expect_bound(bind_launch(BACKWARD("dw[parts][c]"), sizes, params));
+    assert_true(dw->ndim == 2 && dw->dim[0] == 3 && dw->dim[1] == 4 && dw->stride[0] == 4);
+    expect_refusal(bind_launch(BACKWARD("dw[parts]"), sizes, params), SKIP_SHAPE, "cols is 4 by");
+}
+
 static void real_formals_take_real_expressions(void **state)
 {
     (void)state;
@@ -466,6 +484,7 @@ int main(void)
         cmocka_unit_test(when_excludes_arguments),
         cmocka_unit_test(inout_is_one_array_behind_two_formals),
         cmocka_unit_test(scalars_come_in_all_types),
+        cmocka_unit_test(weights_gradients_come_whole_or_by_block),
         cmocka_unit_test(real_formals_take_real_expressions),
         cmocka_unit_test(structs_by_value_are_read),
         cmocka_unit_test(attention_is_bound_in_either_layout),
