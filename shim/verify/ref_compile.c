@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "driver/nvrtc_api.h"
 #include "verify/embedded.h"
+#include "verify/ref_hint.h"
 
 /* How the text is called inside NVRTC, whatever its file is called. */
 #define TEXT_NAME "cuvet_text"
@@ -145,8 +146,9 @@ static enum status tell_error(struct compiling *c)
     if (line > 0) {
         user_text_place(c->text, line, place, sizeof place);
         quote_line(c->text->text, line, quoted);
-        error_set(c->err, STATUS_INVALID, "%s: the reference does not compile: %s, in '%s'", place,
-                  message, quoted);
+        const char *hint = ref_hint(error);
+        error_set(c->err, STATUS_INVALID, "%s: the reference does not compile: %s, in '%s'%s%s",
+                  place, message, quoted, hint ? "; " : "", hint ? hint : "");
     } else {
         error_set(c->err, STATUS_INVALID, "%.300s: the reference does not compile: %s",
                   c->text->where, error ? message : "NVRTC does not say why");
