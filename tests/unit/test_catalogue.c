@@ -552,6 +552,64 @@ static void sums_that_begin_with_the_old_value_are_quiet(void **state)
     }
 }
 
+static size_t case_of(const char *name)
+{
+    size_t at = 0;
+    while (at < CASES && strcmp(cases[at].name, name) != 0)
+        at++;
+    assert_true(at < CASES);
+    return at;
+}
+
+/* powf of a rounded beta: in the first steps 1 - beta^step cancels, later the power's error grows.
+ */
+static void adamw_is_quiet_at_any_step(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {
+        "rows=5 cols=777 step=1 beta2=0.999",      "rows=5 cols=777 step=2 beta2=0.9999",
+        "rows=5 cols=777 step=10 beta1=0.99",      "rows=5 cols=777 step=1000 beta2=0.999",
+        "rows=5 cols=777 step=12345 beta2=0.9999", "rows=5 cols=777 step=3000000"};
+    size_t at = case_of("adamw_step");
+    for (size_t i = 0; i < 2 * sizeof steps / sizeof *steps; i++) {
+        random_state = i;
+        problem.wrong = false;
+        prepare(&problem, at, i % 2 ? DTYPE_F32 : DTYPE_BF16);
+        problem.sizes = steps[i / 2];
+        cases[at].usual(&problem);
+        struct ref_verdict v = judge(&problem, 0x1p-24);
+        expect_quiet(&problem, at, &v);
+    }
+}
+
+/* A step is a whole number of 0 or more: of others the corrections are NaN, which no kernel meets.
+ */
+static void a_step_is_whole(void **state)
+{
+    (void)state;
+    size_t at = case_of("adamw_step");
+    random_state = 1;
+    problem.wrong = false;
+    prepare(&problem, at, DTYPE_F32);
+    problem.sizes = "rows=5 cols=777 step=2";
+    cases[at].usual(&problem);
+    problem.sizes = "rows=5 cols=777 step=2.5";
+    assert_true(judge(&problem, 0x1p-24).violations >= 5 * 777);
+}
+
+/* One group of lanes would take too long: the launch is inconclusive. */
+static void too_many_logits_are_not_judged(void **state)
+{
+    (void)state;
+    size_t at = case_of("cross_entropy_total");
+    random_state = 1;
+    prepare(&problem, at, DTYPE_F32);
+    problem.sizes = "rows=65536 classes=1025";
+    struct ref_verdict v = judge(&problem, 0x1p-24);
+    assert_int_equal(v.checked, 0);
+    assert_int_equal(v.refused, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -562,6 +620,9 @@ int main(void)
         cmocka_unit_test(one_element_is_enough),
         cmocka_unit_test(overflow_of_the_accumulator_is_inconclusive),
         cmocka_unit_test(sums_that_begin_with_the_old_value_are_quiet),
+        cmocka_unit_test(adamw_is_quiet_at_any_step),
+        cmocka_unit_test(a_step_is_whole),
+        cmocka_unit_test(too_many_logits_are_not_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
