@@ -1,5 +1,32 @@
-/* backward.cu - gradients of activations, norms and softmax; those of losses are in loss.cu. */
+/*
+ * backward.cu - gradients of activations, norms and softmax; those of losses are in loss.cu.
+ *
+ * A gradient of weights may be left as partial sums, dw[blocks][cols], a row of them for each block
+ * of the kernel: with rows_per_block = 0 block b adds up the rows b, b + blocks, b + 2 blocks and
+ * so on, else the neighbours from b rows_per_block on. dw[cols] is one block, with all rows.
+ */
 #include "ref.h"
+
+#ifndef REFS_BACKWARD_SHARE
+#define REFS_BACKWARD_SHARE
+/* The rows of one block: how many, and which is the k-th. */
+struct ref_share {
+    long long first, step, count;
+
+    REF_FN ref_share(long long b, long long blocks, long long rows, long long each)
+        : first(each > 0 ? b * each : b), step(each > 0 ? 1 : blocks), count(0)
+    {
+        if (first < rows)
+            count = (rows - first + step - 1) / step;
+        if (each > 0 && count > each)
+            count = each;
+    }
+    REF_FN long long row(long long k) const
+    {
+        return first + k * step;
+    }
+};
+#endif
 
 // dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 REFERENCE_ONCE(silu_backward,
@@ -130,7 +157,8 @@ REFERENCE_ONCE(log_softmax_backward,
 // dw = sum over rows of dy h (Zhang and Sennrich 2019)
 REFERENCE_ONCE(rmsnorm_backward,
                "in dy[rows][cols], in x[rows][cols], in w[cols] = 1, in rstd[rows], "
-               "out dx?[rows][cols], out dw?[cols], real offset = 0, each rows")
+               "out dx?[rows][cols], out dw?[blocks][cols], real offset = 0, "
+               "int rows_per_block = 0, each rows")
 {
     ROW(r, dx.given ? rows : 0)
     {
@@ -138,14 +166,21 @@ REFERENCE_ONCE(rmsnorm_backward,
         real mean = SUM(c, cols, dy(r, c) * (w(c) + offset) * (x(r, c) * inv)) / cols;
         EACH(c, cols) dx(r, c) = inv * (dy(r, c) * (w(c) + offset) - x(r, c) * inv * mean);
     }
-    ROW(c, dw.given ? cols : 0) dw(c) = SUM(r, rows, dy(r, c) * (x(r, c) * rstd(r)));
+    ROW(i, dw.given ? blocks * cols : 0)
+    {
+        long long b = i / cols, c = i % cols;
+        ref_share own(b, blocks, rows, rows_per_block);
+        TERM(h, r, x(r, c) * rstd(r));
+        dw(b, c) = SUM_IF(k, own.count, true, dy(own.row(k), c) * h(own.row(k)));
+    }
 }
 
 // y = h w + b, h = (x - mean) rstd: dx = rstd (g - mean(g) - h mean(g h)), g = dy w,
 // dw = sum over rows of dy h, db = sum over rows of dy (Ba, Kiros and Hinton 2016)
 REFERENCE_ONCE(layernorm_backward,
                "in dy[rows][cols], in x[rows][cols], in w[cols] = 1, in mean[rows], in rstd[rows], "
-               "out dx?[rows][cols], out dw?[cols], out db?[cols], each rows")
+               "out dx?[rows][cols], out dw?[blocks][cols], out db?[blocks][cols], "
+               "int rows_per_block = 0, each rows")
 {
     ROW(r, dx.given ? rows : 0)
     {
@@ -155,9 +190,16 @@ REFERENCE_ONCE(layernorm_backward,
         EACH(c, cols)
         dx(r, c) = inv * (dy(r, c) * w(c) - mean_g - (x(r, c) - mu) * inv * mean_gh);
     }
-    ROW(c, dw.given ? cols : 0)
-    dw(c) = SUM(r, rows, dy(r, c) * ((x(r, c) - mean(r)) * rstd(r)));
-    ROW(c, db.given ? cols : 0) db(c) = SUM(r, rows, dy(r, c));
+    ROW(i, dw.given || db.given ? blocks * cols : 0)
+    {
+        long long b = i / cols, c = i % cols;
+        ref_share own(b, blocks, rows, rows_per_block);
+        TERM(h, r, (x(r, c) - mean(r)) * rstd(r));
+        if (dw.given)
+            dw(b, c) = SUM_IF(k, own.count, true, dy(own.row(k), c) * h(own.row(k)));
+        if (db.given)
+            db(b, c) = SUM_IF(k, own.count, true, dy(own.row(k), c));
+    }
 }
 
 // y = x / length, length = max(|x|, eps): dx = (dy - h sum(dy h)) / |x|, h = x / |x|, and dy / eps

@@ -108,6 +108,47 @@ REFERENCE_ONCE(bias_add, "in x[rows][cols], in bias[cols], out y[rows][cols], ea
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) + bias(c);
 }
 
+// y = max(t, 0), t = x + bias; `sum` is t, rounded where the sum is a kernel of its own
+REFERENCE_ONCE(bias_relu, "in x[rows][cols], in bias[cols], out y[rows][cols], point sum, "
+                          "each rows, each cols")
+{
+    ELEMENT(r, rows, c, cols) y(r, c) = max(sum(x(r, c) + bias(c)), 0);
+}
+
+// y = gelu(t), t = x + bias, gelu with erf
+REFERENCE_ONCE(bias_gelu, "in x[rows][cols], in bias[cols], out y[rows][cols], point sum, "
+                          "each rows, each cols")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = sum(x(r, c) + bias(c));
+        y(r, c) = t * 0.5 * one_plus_erf(t * 0.7071067811865476);
+    }
+}
+
+// y = gelu(t), t = x + bias, with gelu's approximation by tanh: Megatron's bias_gelu
+REFERENCE_ONCE(bias_gelu_tanh, "in x[rows][cols], in bias[cols], out y[rows][cols], point sum, "
+                               "each rows, each cols")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = sum(x(r, c) + bias(c));
+        auto u = (t + t * t * t * 0.044715) * 0.7978845608028654;
+        y(r, c) = t * 0.5 * one_plus_tanh(u);
+    }
+}
+
+// y = t sigmoid(t), t = x + bias
+REFERENCE_ONCE(bias_silu, "in x[rows][cols], in bias[cols], out y[rows][cols], point sum, "
+                          "each rows, each cols")
+{
+    ELEMENT(r, rows, c, cols)
+    {
+        auto t = sum(x(r, c) + bias(c));
+        y(r, c) = t * sigmoid(t);
+    }
+}
+
 // y = x + bias + residual, what follows the output projection of a transformer block
 REFERENCE_ONCE(bias_residual_add, "in x[rows][cols], in bias[cols], in residual[rows][cols], "
                                   "out y[rows][cols], each rows, each cols")
@@ -126,6 +167,22 @@ REFERENCE_ONCE(dropout, "in x[rows][cols], in mask[rows][cols], out y[rows][cols
                         "each rows, each cols")
 {
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c) * mask(r, c) / (1 - p);
+}
+
+// y = x bit / (1 - p), the mask packed: bit c % bits of element c / bits of a row, the lowest bit
+// first, `bits` in an element (8 of u8, 32 of i32 or u32; words of 64 bits are declared as twice as
+// many of 32). A sample of 65536 elements.
+REFERENCE_ONCE(dropout_bits, "in x[rows][cols], in mask[rows][words], out y[rows][cols], real p, "
+                             "int bits, each rows")
+{
+    SAMPLE(i, bits > 0 ? rows * cols : 0, 65536)
+    {
+        long long r = i / cols, c = i % cols, word = INDEX(mask(r, c / bits));
+        if (word >> c % bits & 1)
+            y(r, c) = x(r, c) / (1 - p);
+        else
+            y(r, c) = 0.0;
+    }
 }
 
 // y = 1 / (1 + e^-x)

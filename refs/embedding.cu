@@ -1,7 +1,8 @@
 /*
  * embedding.cu - rows of a table by index, and sums into rows by index; more of that in select.cu.
  *
- * An index that the table does not have is refused: such a launch is not judged. Sums into a table
+ * An index that the table does not have is refused, so that the launch is not judged; but with
+ * outside = 1 its token gets zeros, and nothing of it is added to the table. Sums into a table
  * are checked on a sample: elements of rows that are touched, drawn by token (so that a frequent
  * row is drawn often; an element may come up twice), and elements of any rows.
  */
@@ -12,9 +13,16 @@
 
 // y(t) = table(ids(t)): torch.nn.functional.embedding, index_select along the first dim
 REFERENCE_ONCE(embedding, "in ids[tokens], in table[entries][cols], out y[tokens][cols], "
-                          "each tokens, each cols, touch entries by ids")
+                          "int outside = 0, each tokens, each cols, touch entries by ids")
 {
-    ELEMENT(t, tokens, c, cols) y(t, c) = table(INDEX(ids(t)), c);
+    ELEMENT(t, tokens, c, cols)
+    {
+        long long e = INDEX(ids(t));
+        if (outside && (e < 0 || e >= entries))
+            y(t, c) = 0.0;
+        else
+            y(t, c) = table(e, c);
+    }
 }
 
 // y(n, t) = table(ids(n, t)) + positions(t), learned positions (GPT-2, llm.c's encoder_forward)
@@ -31,14 +39,14 @@ REFERENCE_ONCE(embedding_positions, "in ids[batch][time], in table[entries][cols
 
 // dtable(e) = scale * the sum of dy(t) over the tokens t with ids(t) = e, the gradient of embedding
 REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
-                                   "out dtable[entries][cols], real scale = 1, each cols, "
-                                   "touch entries by ids")
+                                   "out dtable[entries][cols], real scale = 1, int outside = 0, "
+                                   "each cols, touch entries by ids")
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
         long long e = INDEX(ids(i / cols)), c = i % cols;
         real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, dy(t, c));
-        dtable(e, c) = sum * scale;
+        LOOP(once, outside && (e < 0 || e >= entries) ? 0 : 1) dtable(e, c) = sum * scale;
     }
     SAMPLE(i, entries * cols, SCATTER_BUDGET(tokens) / 4)
     {
@@ -48,17 +56,41 @@ REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
     }
 }
 
+// the same without the tokens whose index is padding_idx, or one that the table does not have:
+// torch.nn.functional.embedding with padding_idx
+REFERENCE_ONCE(embedding_backward_padding,
+               "in ids[tokens], in dy[tokens][cols], out dtable[entries][cols], "
+               "real scale = 1, int padding_idx, each cols")
+{
+    TERM(entry, t, INDEX(ids(t)) == padding_idx ? -1 : INDEX(ids(t)));
+    SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
+    {
+        long long e = entry(i / cols), c = i % cols;
+        real sum = SUM_IF(t, tokens, entry(t) == e, dy(t, c));
+        LOOP(once, e < 0 || e >= entries ? 0 : 1) dtable(e, c) = sum * scale;
+    }
+    SAMPLE(i, entries * cols, SCATTER_BUDGET(tokens) / 4)
+    {
+        long long e = i / cols, c = i % cols;
+        real sum = SUM_IF(t, tokens, entry(t) == e, dy(t, c));
+        dtable(e, c) = sum * scale;
+    }
+}
+
 // y(e) = y(e) before + alpha * the sum of x(t) over those t with ids(t) = e: torch.index_add along
 // the first dim, by atomics that add to y itself
 REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], "
-                          "real alpha = 1, each cols, touch entries by ids")
+                          "real alpha = 1, int outside = 0, each cols, touch entries by ids")
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
         long long e = INDEX(ids(i / cols)), c = i % cols;
-        real held = HELD(y.before(e, c), t, tokens, INDEX(ids(t)) == e);
-        real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, x(t, c));
-        y(e, c) = held + sum * alpha;
+        REPEAT(once, outside && (e < 0 || e >= entries) ? 0 : 1)
+        {
+            real held = HELD(y.before(e, c), t, tokens, INDEX(ids(t)) == e);
+            real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, x(t, c));
+            y(e, c) = held + sum * alpha;
+        }
     }
     SAMPLE(i, entries * cols, SCATTER_BUDGET(tokens) / 4)
     {

@@ -58,3 +58,56 @@ REFERENCE_ONCE(cross_entropy_backward,
                 all - x(r, t) * (1 - smoothing) - SUM(c, classes, x(r, c)) / classes * smoothing;
     }
 }
+
+/* More logits than one group of lanes can take without holding its multiprocessor for long. */
+#define LOSS_LOGITS_MAX 67108864
+
+// loss = scale times the sum of the rows' losses, as in cross_entropy, or with mean = 1 times their
+// mean over the rows whose target is not `ignore`: torch's reductions sum and mean. One group of
+// lanes computes it all, so that of more than 2^26 logits nothing is said.
+REFERENCE_ONCE(cross_entropy_total,
+               "in x[rows][classes], in target[rows], out loss[1], real scale = 1, "
+               "real smoothing = 0, int ignore = -100, int mean = 1")
+{
+    ROW(i, rows * classes > LOSS_LOGITS_MAX ? 0 : 1)
+    {
+        TERM(most, r, exactly(MAX(c, classes, x(r, c))));
+        TERM(lse, r, WITH(m, most(r), m + log(SUM(c, classes, exp(x(r, c) - m)))));
+        TERM(spread, r, smoothing.v == 0 ? real(0.0) : SUM(c, classes, x(r, c)) / classes);
+        TERM(hit, r, x(r, INDEX(target(r))) * (1 - smoothing) + spread(r) * smoothing);
+        real sum = SUM_IF(r, rows, INDEX(target(r)) != ignore, lse(r) - hit(r));
+        real count = SUM_IF(r, rows, INDEX(target(r)) != ignore, NUMBER(1));
+        loss(i) = sum * scale / (mean ? exactly(count) : real(1.0));
+    }
+}
+
+// loss = the sum of -w(t) x(r, t), t = target(r), over the rows whose target is not `ignore`, x
+// logarithms of probabilities; with mean = 1 divided by `weight`, the sum of their w(t):
+// torch.nn.functional.nll_loss
+REFERENCE_ONCE(nll_loss, "in x[rows][classes], in target[rows], in w[classes] = 1, out loss[1], "
+                         "out weight?[1], int ignore = -100, int mean = 1")
+{
+    ROW(i, 1)
+    {
+        TERM(t, r, INDEX(target(r)));
+        real sum = SUM_IF(r, rows, t(r) != ignore, x(r, t(r)) * w(t(r)));
+        real all = SUM_IF(r, rows, t(r) != ignore, w(t(r)));
+        loss(i) = mean ? -sum / all : -sum;
+        if (weight.given)
+            weight(i) = all;
+    }
+}
+
+// dx(r, t) = -w(t) dloss / weight, t = target(r), with `weight` as nll_loss has it where the loss
+// is a mean; 0 elsewhere, and in rows whose target is `ignore`
+REFERENCE_ONCE(nll_loss_backward,
+               "in target[rows], in w[classes] = 1, in dloss[1], in weight[1] = 1, "
+               "out dx[rows][classes], int ignore = -100, each rows")
+{
+    ROW(r, rows)
+    {
+        long long t = INDEX(target(r));
+        real rate = t == ignore ? real(0.0) : -(w(t) * dloss(0) / weight(0));
+        EACH(c, classes) dx(r, c) = NUMBER(equals(NUMBER(c), t)) * rate;
+    }
+}

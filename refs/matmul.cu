@@ -215,3 +215,29 @@ REFERENCE_ONCE(gemv_t, "in a[n][m], in x[n], in bias[m] = 0, out y[m], real alph
         y(i) = dot * alpha + bias(i);
     }
 }
+
+// y = alpha a x + beta y; with beta = 0 the old y is not read (BLAS)
+REFERENCE_ONCE(gemv_add, "in a[m][n], in x[n], inout y[m], real alpha = 1, real beta = 0, each m")
+{
+    ROW(i, m)
+    {
+        real dot = SUM(j, n, a(i, j) * x(j));
+        if (beta.v == 0)
+            y(i) = dot * alpha;
+        else
+            y(i) = dot * alpha + y.before(i) * beta;
+    }
+}
+
+// y = alpha a^T x + beta y; with beta = 0 the old y is not read
+REFERENCE_ONCE(gemv_t_add, "in a[n][m], in x[n], inout y[m], real alpha = 1, real beta = 0, each m")
+{
+    ROW(i, m)
+    {
+        real dot = SUM(j, n, a(j, i) * x(j));
+        if (beta.v == 0)
+            y(i) = dot * alpha;
+        else
+            y(i) = dot * alpha + y.before(i) * beta;
+    }
+}

@@ -29,6 +29,29 @@ REFERENCE_ONCE(adamw,
     }
 }
 
+// the same with the corrections by the number of the step, 1 for the first: c1 = 1 - beta1^step,
+// c2 = 1 - beta2^step, for kernels that compute them (torch's fused AdamW)
+REFERENCE_ONCE(adamw_step,
+               "inout p[rows][cols], inout master?[rows][cols], in g[rows][cols], "
+               "inout m[rows][cols], inout v[rows][cols], real lr, real beta1, real beta2, "
+               "real eps, real decay, real step, real grad_scale = 1, each rows, each cols")
+{
+    real c1 = 1 - power(beta1, step), c2 = 1 - power(beta2, step);
+    ELEMENT(r, rows, c, cols)
+    {
+        auto old = master.given ? master.before(r, c) : p.before(r, c);
+        auto grad = g(r, c) * grad_scale;
+        auto m1 = m.before(r, c) * beta1 + grad * (1 - beta1);
+        auto v1 = v.before(r, c) * beta2 + square(grad) * (1 - beta2);
+        auto change = m1 / c1 / (sqrt(v1 / c2) + eps) + old * decay;
+        m(r, c) = m1;
+        v(r, c) = v1;
+        p(r, c) = old - change * lr;
+        if (master.given)
+            master(r, c) = old - change * lr;
+    }
+}
+
 // g = g + decay p, m = momentum m + (1 - dampening) g, m = g in the first step,
 // p = p - lr m, or p - lr (g + momentum m) after Nesterov: torch.optim.SGD
 REFERENCE_ONCE(sgd, "inout p[rows][cols], inout master?[rows][cols], in g[rows][cols], "

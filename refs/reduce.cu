@@ -45,6 +45,47 @@ REFERENCE_ONCE(row_argmax, "in x[rows][cols], out y[rows], each rows")
     }
 }
 
+// y = the place of max(x), of several the first, NaN counting as the largest: numpy.argmax
+REFERENCE_ONCE(row_argmax_first, "in x[rows][cols], out y[rows], each rows")
+{
+    ROW(r, rows)
+    {
+        real most = MAX(c, cols, x(r, c));
+        y(r) = MIN(c, cols, where(equals(x(r, c), most), NUMBER(c), cols));
+    }
+}
+
+// y = sum(x) over the first n columns of each row, or with mean = 1 divided by max(n, least). Row r
+// has n = lengths(r items / rows): a length for each row, or one for rows / items neighbours.
+REFERENCE_ONCE(row_sum_lengths, "in x[rows][cols], in lengths[items], out y[rows], "
+                                "real least = 0, int mean = 0, each rows like items")
+{
+    ROW(r, rows)
+    {
+        long long length = INDEX(lengths(r * items / rows));
+        long long n = length < 0 ? 0 : length < cols ? length : cols;
+        real sum = SUM(c, n, x(r, c));
+        y(r) = mean ? sum / max(NUMBER(n), least) : sum;
+    }
+}
+
+// y(b) = the sum of x(b, t) over the times t < n = lengths(b), divided by max(n, least) unless mean
+// is 0: pooling of sequences of several lengths
+REFERENCE_ONCE(pool_lengths, "in x[batch][time][cols], in lengths[batch], out y[batch][cols], "
+                             "real least = 0, int mean = 1, each batch, each cols")
+{
+    ELEMENT(b, batch, c, cols)
+    {
+        long long length = INDEX(lengths(b));
+        long long n = length < 0 ? 0 : length < time ? length : time;
+        auto sum = SUM(t, n, x(b, t, c));
+        if (mean)
+            y(b, c) = sum / max(NUMBER(n), least);
+        else
+            y(b, c) = sum;
+    }
+}
+
 // y(c) = x(0) + .. + x(c), torch.cumsum; a sample of the elements, about 2^23 additions
 REFERENCE_ONCE(row_cumsum, "in x[rows][cols], out y[rows][cols], each rows")
 {

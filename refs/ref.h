@@ -30,6 +30,7 @@
 #include "ref_reduce.h"
 #include "ref_index.h"
 #include "ref_point.h"
+#include "ref_power.h"
 #include "ref_mix.h"
 
 /* --------------------------------------------------------------------------- formals */
@@ -422,9 +423,9 @@ template <class E, int D, int RANK> struct ref_out {
     })
 #define MIN(c, n, ...) (-MAX(c, n, -(__VA_ARGS__)))
 #define PRODUCT(c, n, ...)                                                                         \
-    REF_FRAME.product(ref_scope, n, [&](auto c, [[maybe_unused]] ref_lane_scope ref_scope) {       \
-        return (__VA_ARGS__);                                                                      \
-    })
+    ref_together(REF_FRAME, ref_scope)                                                             \
+        .product(ref_group_scope(), n,                                                             \
+                 [&](auto c, [[maybe_unused]] ref_lane_scope ref_scope) { return (__VA_ARGS__); })
 
 /* Whether the row is masked as a whole, by its largest logit: then the call says what is right. */
 #define MASKED(most) (REF_FRAME.masked = (most).value(0) == -ref_infinity())
@@ -435,10 +436,12 @@ template <class E, int D, int RANK> struct ref_out {
         return (__VA_ARGS__);                                                                      \
     }
 #define SUM_IF(j, n, condition, ...)                                                               \
-    ref_sum_if(REF_FRAME, n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),        \
+    ref_sum_if(ref_together(REF_FRAME, ref_scope),                                                 \
+               n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),                   \
                [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
 #define MAX_IF(j, n, condition, ...)                                                               \
-    ref_max_if(REF_FRAME, n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),        \
+    ref_max_if(ref_together(REF_FRAME, ref_scope),                                                 \
+               n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),                   \
                [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
 /* `old`, which atomics add terms to: it is part of each sum on the way, so it gets the error of a
  * sum of as many terms as there are j < n whose condition holds. */
@@ -450,11 +453,15 @@ template <class E, int D, int RANK> struct ref_out {
     }(old, SUM_IF(j, n, condition, NUMBER(1))))
 #define DOT(l, n, ...) ref_dot(REF_FRAME, n, [&](auto l) REF_TERM(__VA_ARGS__))
 #define MIX(most, j, n, weight, c, count, ...)                                                     \
-    ref_mix<most>(REF_FRAME, n, count, [&]([[maybe_unused]] long long j) REF_TERM(weight),         \
+    ref_mix<most>(ref_together(REF_FRAME, ref_scope), n,                                           \
+                  count, [&]([[maybe_unused]] long long j) REF_TERM(weight),                       \
                   [&]([[maybe_unused]] long long c, [[maybe_unused]] long long j)                  \
                       REF_TERM(__VA_ARGS__))
 #define TERM(name, j, ...)                                                                         \
     [[maybe_unused]] const auto name = [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__)
+
+/* The formula with `name` for a part of it, which is computed once. */
+#define WITH(name, part, ...) [&](const auto &name) REF_TERM(__VA_ARGS__)(part)
 
 /* A number read from an array as an index, an index or a condition as a number: ref_index.h. */
 #define INDEX(...)  ref_as_index(__VA_ARGS__)

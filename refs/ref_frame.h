@@ -13,8 +13,10 @@ enum {
 /* SUM inside ROW and SAMPLE is taken over the group's lanes; inside EACH, ELEMENT or another
  * SUM, where lanes stand at different places, each lane takes its own whole sum. */
 struct ref_group_scope {
+    static constexpr bool shared = true;
 };
 struct ref_lane_scope {
+    static constexpr bool shared = false;
 };
 
 /* Sums of values, magnitudes and errors. */
@@ -191,5 +193,13 @@ template <class E> struct ref_frame : ref_dealer<E> {
     REF_FN ref_real<E, 1> summed(const ref_sums<E> &s, double n) const;
     REF_FN ref_real<E, 1> largest(double v, E e) const;
 };
+
+/* The frame for reductions that need all lanes of the group, where these stand at one place. */
+template <class E, class S> REF_FN ref_frame<E> &ref_together(ref_frame<E> &frame, S)
+{
+    static_assert(S::shared, "SUM_IF, MAX_IF, MIX and PRODUCT take all lanes together, so they "
+                             "cannot stand in EACH, ELEMENT, TERM or the term of a sum");
+    return frame;
+}
 
 #endif

@@ -163,6 +163,12 @@ template <class E, int W> struct ref_narrow : ref_loaded<ref_narrow<E, W>, E, W>
     }
 };
 
+/* Whether a subject has the number as it is: one of f32, or any where it computes in f64. */
+template <class E> REF_FN bool ref_is_number(double v, E u)
+{
+    return (double)(float)v == v || u < (E)0x1p-50;
+}
+
 template <class E> struct ref_scale : ref_known<ref_scale<E>, E> {
     typedef E element;
     static constexpr int width = 1;
@@ -177,7 +183,7 @@ template <class E> struct ref_scale : ref_known<ref_scale<E>, E> {
     REF_FN ref_scale(double value_, const ref_rules<E> &rules) : k(rules), v(value_), f((E)value_)
     {
         bool power = (ref_bits(v) & (((uint64_t)1 << 52) - 1)) == 0;
-        e = (double)f == v || v != v ? (E)0 : k.u * ref_abs(f);
+        e = ref_is_number(v, k.u) || v != v ? (E)0 : k.u * ref_abs(f);
         unit = power ? (E)0 : k.u;
         whole = e > 0 ? unit + k.u : unit;
     }

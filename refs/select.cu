@@ -58,16 +58,20 @@ REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[row
     }
 }
 
-// y(ids(t)) = x(t), the others as before: torch.index_copy along the first dim
-REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], each cols, "
-                           "touch entries by ids")
+// y(ids(t)) = x(t), the others as before: torch.index_copy along the first dim; with outside = 1
+// tokens of an index that y does not have are dropped
+REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], "
+                           "int outside = 0, each cols, touch entries by ids")
 {
     SAMPLE(i, tokens * cols, SELECT_BUDGET(tokens))
     {
         long long t = i / cols, c = i % cols, e = INDEX(ids(t));
-        auto got = y.after(e, c);
-        real kept = SUM_IF(s, tokens, INDEX(ids(s)) == e, NUMBER(equals(x(s, c), got)));
-        y(e, c) = kept.value(0) > 0 ? got : x(t, c);
+        REPEAT(once, outside && (e < 0 || e >= entries) ? 0 : 1)
+        {
+            auto got = y.after(e, c);
+            real kept = SUM_IF(s, tokens, INDEX(ids(s)) == e, NUMBER(equals(x(s, c), got)));
+            y(e, c) = kept.value(0) > 0 ? got : x(t, c);
+        }
     }
     SAMPLE(i, entries * cols, SELECT_BUDGET(tokens))
     {

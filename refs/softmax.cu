@@ -61,6 +61,24 @@ REFERENCE_ONCE(softmax_causal, "in x[batch][rows][cols], out y[batch][rows][cols
     }
 }
 
+// y = softmax(s x) over the first columns of each row, s = scale; 0 in the others, or, with
+// zeros = 0, nothing is said about them. Row r has lengths(r items / rows) of them: a length for
+// each row, or one for rows / items neighbours, such as the heads and queries of a sequence.
+REFERENCE_ONCE(softmax_lengths, "in x[rows][cols], in lengths[items], out y[rows][cols], "
+                                "real scale = 1, int zeros = 1, each rows like items")
+{
+    ROW(r, rows)
+    {
+        long long length = INDEX(lengths(r * items / rows));
+        long long seen = length < 0 ? 0 : length < cols ? length : cols;
+        real m = exactly(MAX(c, seen, x(r, c) * scale));
+        MASKED(m);
+        real inv = 1 / SUM(c, seen, exp(x(r, c) * scale - m));
+        EACH(c, seen) y(r, c) = exp(x(r, c) * scale - m) * inv;
+        EACH(c, zeros ? cols - seen : 0) y(r, c + seen) = 0.0;
+    }
+}
+
 // y = m + ln(sum(exp(x - m))), m = max(x), 0 where that is infinite: torch.logsumexp
 REFERENCE_ONCE(logsumexp, "in x[rows][cols], out y[rows], each rows")
 {

@@ -67,7 +67,15 @@ static inline const struct ref_input *ref_input_find(const char *reference, cons
         {NULL, "key_starts", "rows", GROWING, 0},
         {"dropout", "mask", NULL, BIT, 0},
         {"masked_fill", "mask", NULL, BIT, 0},
+        {"dropout_bits", "mask", "cols", ANY_INDEX, 0},
+        {"softmax_lengths", "lengths", "cols", ANY_INDEX, 0},
+        {"row_sum_lengths", "lengths", "cols", ANY_INDEX, 0},
+        {"pool_lengths", "lengths", "time", ANY_INDEX, 0},
+        {"nll_loss", "w", NULL, POSITIVE, 0},
+        {"nll_loss_backward", "w", NULL, POSITIVE, 0},
+        {"nll_loss_backward", "weight", NULL, POSITIVE, 0},
         {"adamw", "v", NULL, POSITIVE, 0},
+        {"adamw_step", "v", NULL, POSITIVE, 0},
         {"batchnorm", "var", NULL, POSITIVE, 0},
         {NULL, "rstd", NULL, POSITIVE, 0},
         {"dequantise", "q", NULL, ANY_NUMBER, REF_BYTES},
@@ -141,7 +149,8 @@ static inline double ref_scalar(const char *formal)
     } rows[] = {{"eps", 1e-5},        {"direction", -1},   {"beta1", 0.9}, {"beta2", 0.99},
                 {"c1", 0.271},        {"c2", 0.0297},      {"lr", 1e-2},   {"decay", 0.1},
                 {"dampening", 0.25},  {"grad_scale", 0.5}, {"offset", 1},  {"p", 0.1},
-                {"empty", -INFINITY}, {"smoothing", 0.1},  {"limit", 0},   {"least", 1e-3}};
+                {"empty", -INFINITY}, {"smoothing", 0.1},  {"limit", 0},   {"least", 1e-3},
+                {"step", 7}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, formal) == 0)
             return rows[i].value;

@@ -330,7 +330,7 @@ static void finish_call(struct evaluation *e)
     }
     call->lambda = binding_lambda(e->plan, e->out);
     call->unit_roundoff = tolerance_roundoff(tolerance->accumulate);
-    call->input_roundoff = tolerance->tf32_inputs ? 0x1p-11 : 0;
+    call->input_roundoff = tolerance->input_roundoff;
     call->underflow = tolerance_underflow(tolerance->accumulate);
     call->inner_roundoff = tolerance->inner.roundoff;
     call->inner_least = tolerance->inner.least;

@@ -54,7 +54,7 @@ struct bound_array {
 };
 
 /* Slots of a plan's expressions, see plan.h. */
-enum { BINDING_SLOTS = 64, BINDING_NARROWS = 4, BINDING_PICKS = 2 };
+enum { BINDING_SLOTS = 64, BINDING_NUMBERS = 8, BINDING_NARROWS = 4, BINDING_PICKS = 2 };
 
 /* What was drawn for the check: it sees that one alone. */
 struct bound_pick {
@@ -84,6 +84,7 @@ struct binding {
     unsigned values;                     /* elements of memory that something depends on ... */
     int8_t value_array[SNAPSHOT_VALUES]; /* ... and the arrays that they are; -1: absent */
     int64_t slot[BINDING_SLOTS];         /* of the launch's expressions, where values > 0 */
+    double number[BINDING_NUMBERS];      /* what its real expressions read besides */
     int narrows;
     struct bound_narrow narrow[BINDING_NARROWS];
 };

@@ -18,6 +18,20 @@ enum skip binding_evaluate(struct evaluation *e, const struct expr *expr, const 
     return SKIP_SHAPE;
 }
 
+static double value_of(const void *user, int slot)
+{
+    const struct evaluation *e = user;
+    return slot < PLAN_SLOTS ? (double)e->slot[slot] : e->out->number[slot - PLAN_SLOTS];
+}
+
+enum skip binding_evaluate_real(struct evaluation *e, const struct expr *expr, double *out)
+{
+    if (expr_eval_real(expr, value_of, e, out))
+        return SKIP_NONE;
+    expr_explain_real(expr, value_of, e, e->why);
+    return SKIP_SHAPE;
+}
+
 enum skip binding_integer(struct evaluation *e, const char *name, enum dtype dtype, uint64_t raw,
                           int64_t *out)
 {
@@ -153,29 +167,36 @@ enum skip binding_address(struct evaluation *e, const struct plan_array *array, 
     return SKIP_NONE;
 }
 
+/* A real parameter, as it stands. */
+static enum skip read_number(struct evaluation *e, const struct signature_item *item,
+                             uint32_t start, const struct expr *index, double *out)
+{
+    uint8_t raw[8];
+    enum dtype dtype = item->type.dtype;
+    enum skip skip = read_bytes(e, item, start, index, dtype_bytes(dtype), raw);
+    if (!skip)
+        *out = dtype_load(dtype, raw);
+    return skip;
+}
+
 enum skip binding_reals(struct evaluation *e)
 {
-    for (int i = 0; i < e->plan->formals->scalars; i++) {
+    enum skip skip = SKIP_NONE;
+    for (unsigned i = 0; !skip && i < e->plan->numbers; i++) {
+        const struct plan_number *number = &e->plan->number[i];
+        if (number->item)
+            skip = read_number(e, number->item, number->start, number->index, &e->out->number[i]);
+    }
+    for (int i = 0; !skip && i < e->plan->formals->scalars; i++) {
         const struct plan_real *real = &e->plan->real[i];
         double *out = &e->out->call.scalar[i];
         *out = real->value;
         if (real->reads)
             continue;
-        if (real->item) {
-            uint8_t raw[8];
-            enum dtype dtype = real->item->type.dtype;
-            enum skip skip =
-                read_bytes(e, real->item, real->start, real->index, dtype_bytes(dtype), raw);
-            if (skip)
-                return skip;
-            *out = dtype_load(dtype, raw);
-        } else if (real->expr) {
-            int64_t value;
-            enum skip skip = binding_evaluate(e, real->expr, expr_text(real->expr), &value);
-            if (skip)
-                return skip;
-            *out = (double)value;
-        }
+        if (real->item)
+            skip = read_number(e, real->item, real->start, real->index, out);
+        else if (real->expr)
+            skip = binding_evaluate_real(e, real->expr, out);
     }
-    return SKIP_NONE;
+    return skip;
 }

@@ -102,6 +102,23 @@ static const char *scalar_name(const struct formals *formals, int slot)
     return "?";
 }
 
+/* A number of any type, which is there. */
+static double element_of(const struct reading *r, int value)
+{
+    return dtype_load(r->e.out->array[r->e.out->value_array[value]].dtype, &r->raw[value]);
+}
+
+/* Those that real expressions read. */
+static void read_elements(struct reading *r)
+{
+    const struct binding_plan *plan = r->e.plan;
+    for (unsigned i = 0; i < plan->numbers; i++) {
+        int value = plan->number[i].element;
+        if (!plan->number[i].item && !(r->absent & 1u << value))
+            r->e.out->number[i] = element_of(r, value);
+    }
+}
+
 static enum skip read_real(struct reading *r, int slot)
 {
     const struct plan_real *real = &r->e.plan->real[slot];
@@ -110,14 +127,10 @@ static enum skip read_real(struct reading *r, int slot)
         return real->optional ? SKIP_NONE
                               : absent(r, real->reads, scalar_name(r->e.plan->formals, slot));
     if (real->element >= 0) {
-        int index = r->e.out->value_array[real->element];
-        *out = dtype_load(r->e.out->array[index].dtype, &r->raw[real->element]);
+        *out = element_of(r, real->element);
         return SKIP_NONE;
     }
-    int64_t value;
-    enum skip skip = binding_evaluate(&r->e, real->expr, expr_text(real->expr), &value);
-    *out = skip ? 0 : (double)value;
-    return skip;
+    return binding_evaluate_real(&r->e, real->expr, out);
 }
 
 /* How many of the items that were copied are among the first `valid` of the launch: chosen items
@@ -215,6 +228,8 @@ enum skip binding_read(const struct kernel_spec *spec, const uint64_t *raw, stru
     r.e.why = why;
     r.e.slot = binding->slot;
     enum skip skip = read_values(&r);
+    if (!skip)
+        read_elements(&r);
     for (int i = 0; !skip && i < plan->formals->scalars; i++) {
         if (plan->real[i].reads)
             skip = read_real(&r, i);

@@ -33,6 +33,9 @@ enum skip binding_refuse(struct evaluation *e, enum skip skip, const char *forma
 enum skip binding_evaluate(struct evaluation *e, const struct expr *expr, const char *what,
                            int64_t *out);
 
+/* The same of a real expression, once its numbers are there. */
+enum skip binding_evaluate_real(struct evaluation *e, const struct expr *expr, double *out);
+
 /* All that expressions read: parameters, lets, picks. Then the real formals, but for those that
  * wait for memory. */
 enum skip binding_numbers(struct evaluation *e);

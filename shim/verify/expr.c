@@ -11,47 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/number.h"
+#include "verify/expr_code.h"
 
 enum { NAME = 128 };
-
-enum op {
-    OP_NUMBER,
-    OP_SLOT,
-    OP_NEGATE,
-    OP_NOT,
-    OP_BOOL,
-    OP_AND, /* top is 0: keep it and jump; else drop it */
-    OP_OR,  /* top is not 0: make it 1 and jump; else drop it */
-    OP_MUL,
-    OP_DIV,
-    OP_MOD,
-    OP_ADD,
-    OP_SUB,
-    OP_LT,
-    OP_LE,
-    OP_GT,
-    OP_GE,
-    OP_EQ,
-    OP_NE,
-    OP_MIN,
-    OP_MAX,
-    OP_CEIL_DIV,
-};
-
-struct instruction {
-    uint8_t op;
-    uint16_t target; /* OP_AND, OP_OR: jump; OP_SLOT: the slot */
-    int64_t number;
-    const char *name; /* OP_SLOT */
-};
-
-struct expr {
-    const char *text;
-    unsigned count;
-    struct instruction code[];
-};
-
-enum fault { FAULT_NONE, FAULT_OVERFLOW, FAULT_ZERO };
 
 /* ---- compiling ---- */
 
@@ -71,8 +33,15 @@ operators[] = {
 static const struct function {
     const char *name;
     enum op op;
-    int most; /* arguments; at least two */
-} functions[] = {{"min", OP_MIN, 16}, {"max", OP_MAX, 16}, {"ceil_div", OP_CEIL_DIV, 2}};
+    int least, most; /* arguments */
+    bool real;       /* of real expressions alone */
+} functions[] = {{"min", OP_MIN, 2, 16, false},
+                 {"max", OP_MAX, 2, 16, false},
+                 {"ceil_div", OP_CEIL_DIV, 2, 2, false},
+                 {"pow", OP_POW, 2, 2, true},
+                 {"sqrt", OP_SQRT, 1, 1, true},
+                 {"exp", OP_EXP, 1, 1, true},
+                 {"log", OP_LOG, 1, 1, true}};
 
 struct compiler {
     const char *at;
@@ -82,6 +51,7 @@ struct compiler {
     struct instruction code[EXPR_OPS];
     unsigned count;
     int depth, nesting;
+    bool real;
 };
 
 static enum status parse_binary(struct compiler *c, int least);
@@ -108,6 +78,29 @@ static enum status emit(struct compiler *c, struct instruction instruction, int 
         return fail(c, "the expression is too long");
     c->code[c->count++] = instruction;
     return STATUS_OK;
+}
+
+/* "1.5", "2e-3", "0x1f". */
+static enum status parse_real(struct compiler *c)
+{
+    char text[40];
+    size_t length = 0;
+    bool hexadecimal = c->at[0] == '0' && (c->at[1] == 'x' || c->at[1] == 'X');
+    for (; length < sizeof text - 1; length++) {
+        bool sign = c->at[length] == '-' || c->at[length] == '+';
+        if (sign ? hexadecimal || !length || !strchr("eE", c->at[length - 1])
+                 : !isalnum((unsigned char)c->at[length]) && c->at[length] != '.')
+            break;
+    }
+    memcpy(text, c->at, length);
+    text[length] = '\0';
+    struct instruction number = {.op = OP_NUMBER};
+    if (hexadecimal && number_integer(text, &number.number))
+        number.real = (double)number.number;
+    else if (!number_real(text, &number.real))
+        return fail(c, "not a number");
+    c->at += length;
+    return emit(c, number, 1);
 }
 
 static enum status parse_number(struct compiler *c)
@@ -143,10 +136,11 @@ static enum status parse_call(struct compiler *c, const struct function *functio
     } while (*c->at == ',');
     if (*c->at != ')')
         return fail(c, "expected ')'");
-    if (arguments < 2)
+    if (arguments < function->least)
         return fail(c, "expected two arguments");
     c->at++;
-    return STATUS_OK;
+    return function->least > 1 ? STATUS_OK
+                               : emit(c, (struct instruction){.op = (uint8_t)function->op}, 0);
 }
 
 /* A name, as far as it goes: "x", "s.x", or with an index, "x[n - 1]", as `length` letters. */
@@ -193,11 +187,13 @@ static enum status parse_name(struct compiler *c)
     bool has_index = start[length - 1] == ']';
     if (*c->at == '(' && !has_index) {
         for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-            if (strcmp(functions[i].name, name) == 0)
+            if (strcmp(functions[i].name, name) == 0 && (c->real || !functions[i].real))
                 return parse_call(c, &functions[i]);
         }
         c->at = start;
-        return fail(c, "unknown function; expected min, max or ceil_div");
+        return fail(c, c->real ? "unknown function; expected min, max, ceil_div, pow, sqrt, exp or "
+                                 "log"
+                               : "unknown function; expected min, max or ceil_div");
     }
     int slot = c->names->find(c->names->user, name, has_index ? index : NULL, c->err);
     if (slot < 0)
@@ -222,8 +218,8 @@ static enum status parse_primary(struct compiler *c)
         return parse_prefix(c, OP_NEGATE);
     if (*c->at == '!')
         return parse_prefix(c, OP_NOT);
-    if (isdigit((unsigned char)*c->at))
-        return parse_number(c);
+    if (isdigit((unsigned char)*c->at) || (c->real && *c->at == '.'))
+        return c->real ? parse_real(c) : parse_number(c);
     if (isalpha((unsigned char)*c->at) || *c->at == '_')
         return parse_name(c);
     if (*c->at != '(')
@@ -279,10 +275,10 @@ static enum status parse_binary(struct compiler *c, int least)
     return status;
 }
 
-enum status expr_compile(const struct expr **out, struct arena *arena, const char *text,
-                         const struct expr_names *names, struct error *err)
+static enum status compile(const struct expr **out, struct arena *arena, const char *text,
+                           const struct expr_names *names, bool real, struct error *err)
 {
-    struct compiler c = {.at = text, .arena = arena, .names = names, .err = err};
+    struct compiler c = {.at = text, .arena = arena, .names = names, .err = err, .real = real};
     enum status status = parse_binary(&c, 1);
     if (!status && *c.at)
         status = fail(&c, "expected an operator or the end");
@@ -299,6 +295,18 @@ enum status expr_compile(const struct expr **out, struct arena *arena, const cha
     memcpy(expr->code, c.code, c.count * sizeof c.code[0]);
     *out = expr;
     return STATUS_OK;
+}
+
+enum status expr_compile(const struct expr **out, struct arena *arena, const char *text,
+                         const struct expr_names *names, struct error *err)
+{
+    return compile(out, arena, text, names, false, err);
+}
+
+enum status expr_compile_real(const struct expr **out, struct arena *arena, const char *text,
+                              const struct expr_names *names, struct error *err)
+{
+    return compile(out, arena, text, names, true, err);
 }
 
 /* ---- running ---- */
@@ -350,9 +358,11 @@ static enum fault binary(enum op op, int64_t a, int64_t b, int64_t *out)
     case OP_MIN:
         *out = a < b ? a : b;
         break;
-    default: /* OP_MAX */
+    case OP_MAX:
         *out = a > b ? a : b;
         break;
+    default: /* of real expressions alone */
+        return FAULT_NAN;
     }
     return FAULT_NONE;
 }

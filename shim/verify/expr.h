@@ -1,5 +1,5 @@
 /*
- * expr.h - integer expressions of the registry: "ceil_div(rows, 4) * grid.x".
+ * expr.h - integer expressions of the registry: "ceil_div(rows, 4) * grid.x"; real ones at the end.
  *
  *     + - * / %   min(a, b, ...) max(a, b, ...) ceil_div(a, b)   == != < <= > >=   && || !
  *     parentheses, unary minus, decimal and 0x numbers, names, dotted names (grid.x, params.n),
@@ -52,5 +52,20 @@ bool expr_constant(const struct expr *expr, int64_t *out);
 void expr_slots(const struct expr *expr, void (*use)(void *user, int slot), void *user);
 
 const char *expr_text(const struct expr *expr);
+
+/*
+ * Real expressions, for what is a number and no size: "1 - s", "1 / sqrt(d)". Computed in f64, so
+ * that 1 / 2 is 0.5; numbers may be 1.5 or 1e-5; besides the functions above there are sqrt(a),
+ * exp(a), log(a) and pow(a, b). A slot's value comes from `value`.
+ */
+typedef double (*expr_value_fn)(const void *user, int slot);
+
+enum status expr_compile_real(const struct expr **out, struct arena *arena, const char *text,
+                              const struct expr_names *names, struct error *err);
+
+/* True and a finite *out, or false; expr_explain_real then writes why, and the values. */
+bool expr_eval_real(const struct expr *expr, expr_value_fn value, const void *user, double *out);
+void expr_explain_real(const struct expr *expr, expr_value_fn value, const void *user,
+                       struct error *err);
 
 #endif

@@ -30,6 +30,7 @@ enum {
     PLAN_TOUCHED = SNAPSHOT_TOUCHES, /* arrays with touched rows, and listed ones */
     PLAN_LISTED = 6,
     PLAN_VALUES = SNAPSHOT_VALUES,
+    PLAN_NUMBERS = BINDING_NUMBERS,
 };
 
 /* Where a scalar's bytes are in a launch. */
@@ -82,7 +83,16 @@ struct plan_tensor {
     struct tolerance tolerance; /* outputs */
 };
 
-/* The value of a real formal: a parameter, an element of memory, an integer expression, or a
+/* What a real expression reads and no integer expression can: a real parameter, or an element of
+ * memory. Its slot is PLAN_SLOTS and its index. */
+struct plan_number {
+    const struct signature_item *item; /* NULL: the element */
+    uint32_t start;                    /* as in plan_real */
+    const struct expr *index;
+    int element;
+};
+
+/* The value of a real formal: a parameter, an element of memory, a real expression, or a
  * constant. */
 struct plan_real {
     const struct signature_item *item;
@@ -118,6 +128,8 @@ struct binding_plan {
     struct plan_array *array;       /* arrays of the signature, in its order */
     struct plan_value value[PLAN_VALUES];
     struct plan_tensor tensor[REF_MAX_TENSORS];
+    struct plan_number number[PLAN_NUMBERS];
+    unsigned numbers;
     struct plan_real real[REF_MAX_SCALARS];
     struct plan_size size[REF_MAX_SIZES];
     struct tolerance tolerance;    /* of the first output: what holds for the whole call */

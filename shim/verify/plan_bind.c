@@ -226,9 +226,7 @@ static enum status bind_real(struct plan_builder *b, const struct formal *formal
             add_missing(missing, formal->name);
         return STATUS_OK;
     }
-    status = late_expr(b, formal->name, "formal", name, &real->expr);
-    real->reads = status ? 0 : plan_reads(b, real->expr);
-    return status;
+    return plan_real(b, place_of(b, formal->name), formal->name, name, real);
 }
 
 /* A named dim (formal NULL) needs no source of its own: tensors give it. */

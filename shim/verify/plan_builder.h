@@ -60,6 +60,10 @@ bool plan_is_element(struct plan_builder *b, const char *text, const char **name
 /* A bit for each element of memory that the expression reads; NULL is fine. */
 unsigned plan_reads(const struct plan_builder *b, const struct expr *expr);
 
+/* plan_real.c: a real formal's expression, and which elements of memory it reads. */
+enum status plan_real(struct plan_builder *b, const struct yaml_node *node, const char *formal,
+                      const char *text, struct plan_real *out);
+
 /* A slot for a name; -1 and a sentence where there are too many. */
 int plan_slot(struct plan_builder *b, const char *name);
 

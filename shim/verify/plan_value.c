@@ -53,8 +53,7 @@ static const char *objection(const struct signature_item *item, bool real)
     if (item->type.lanes > 1 || dtype_block(dtype))
         return "elements of vectors and blocks are not read one by one";
     if (!real && dtype_is_real(dtype))
-        return "it is no integer; a real formal may be bound to it as it stands, without "
-               "arithmetic";
+        return "it is no integer; only a real formal's expression may use it";
     return NULL;
 }
 

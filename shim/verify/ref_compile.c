@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "driver/nvrtc_api.h"
+#include "verify/ref_hint.h"
 #include "verify/ref_source.h"
 
 enum { MESSAGE = 240, QUOTED = 100 };
@@ -90,8 +91,9 @@ static enum status tell_error(struct compiling *c)
     if (line > 0) {
         user_text_place(c->text, line, place, sizeof place);
         quote_line(c->text->text, line, quoted);
-        error_set(c->err, STATUS_INVALID, "%s: the reference does not compile: %s, in '%s'", place,
-                  message, quoted);
+        const char *hint = ref_hint(error);
+        error_set(c->err, STATUS_INVALID, "%s: the reference does not compile: %s, in '%s'%s%s",
+                  place, message, quoted, hint ? "; " : "", hint ? hint : "");
     } else {
         error_set(c->err, STATUS_INVALID, "%.300s: the reference does not compile: %s",
                   c->text->where, error ? message : "NVRTC does not say why");

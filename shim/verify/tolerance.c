@@ -88,14 +88,33 @@ static enum status read_accumulate(const struct yaml_node *node, struct toleranc
     return STATUS_OK;
 }
 
+/* The format that `key` names, one of those that tensor cores multiply. */
+static enum status read_format(const char *key, const struct yaml_node *node, struct rounding *out,
+                               struct error *err)
+{
+    static const struct {
+        const char *name;
+        struct rounding rounding;
+    } formats[] = {
+        {"f16", {0x1p-11, 0x1p-25}}, {"bf16", {0x1p-8, 0x1p-126}}, {"tf32", {0x1p-11, 0x1p-126}}};
+    const char *text;
+    enum status status = yaml_text(node, key, &text, err);
+    for (size_t i = 0; !status && i < sizeof formats / sizeof *formats; i++) {
+        if (strcmp(formats[i].name, text) == 0) {
+            *out = formats[i].rounding;
+            return STATUS_OK;
+        }
+    }
+    return status ? status
+                  : yaml_error(err, node, "'%s' is '%.40s'; expected f16, bf16 or tf32", key, text);
+}
+
 static enum status read_inputs(const struct yaml_node *node, struct tolerance *out,
                                struct error *err)
 {
-    const char *text;
-    enum status status = yaml_text(node, "inputs", &text, err);
-    if (!status && strcmp(text, "tf32") != 0)
-        return yaml_error(err, node, "'inputs' is '%.40s'; expected tf32", text);
-    out->tf32_inputs = true;
+    struct rounding format = {0, 0};
+    enum status status = read_format("inputs", node, &format, err);
+    out->input_roundoff = format.roundoff;
     return status;
 }
 
@@ -139,22 +158,8 @@ static enum status read_rounding(const struct yaml_node *node, struct tolerance 
 static enum status read_inner(const struct yaml_node *node, struct tolerance *out,
                               struct error *err)
 {
-    static const struct {
-        const char *name;
-        struct rounding rounding;
-    } formats[] = {
-        {"f16", {0x1p-11, 0x1p-25}}, {"bf16", {0x1p-8, 0x1p-126}}, {"tf32", {0x1p-11, 0x1p-126}}};
-    const char *text;
-    enum status status = yaml_text(node, "inner", &text, err);
-    for (size_t i = 0; !status && i < sizeof formats / sizeof *formats; i++) {
-        if (strcmp(formats[i].name, text) == 0) {
-            out->inner = formats[i].rounding;
-            out->needs |= REF_USES_MIX;
-            return STATUS_OK;
-        }
-    }
-    return status ? status
-                  : yaml_error(err, node, "'inner' is '%.40s'; expected f16, bf16 or tf32", text);
+    out->needs |= REF_USES_MIX;
+    return read_format("inner", node, &out->inner, err);
 }
 
 static enum status read_value(const char *key, const struct yaml_node *node, struct tolerance *out,

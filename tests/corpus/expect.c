@@ -105,7 +105,8 @@ static struct array *array_of(struct problem *p, const struct formal *formal)
     return NULL;
 }
 
-/* The array as the formal sees it: its outer dims folded into one where it has more. */
+/* The array as the formal sees it: its outer dims folded into one where it has more, dims of 1 in
+ * front where it has fewer. */
 static void view(const struct array *array, const struct formal *formal, struct ref_tensor *t)
 {
     t->absent = formal->fallback;
@@ -114,11 +115,9 @@ static void view(const struct array *array, const struct formal *formal, struct 
     if (!array)
         return;
     int64_t stride = 1, fold = array->ndim - formal->ndim;
-    if (fold < 0)
-        die("'%s' has fewer dims than its formal", array->param->name);
     for (int d = formal->ndim - 1; d >= 0; d--) {
         t->stride[d] = stride;
-        t->dim[d] = array->dim[d + fold];
+        t->dim[d] = d + fold < 0 ? 1 : array->dim[d + fold];
         for (int64_t outer = 0; d == 0 && outer < fold; outer++)
             t->dim[0] *= array->dim[outer];
         stride *= t->dim[d];

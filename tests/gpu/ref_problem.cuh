@@ -210,7 +210,7 @@ static int64_t size_named(const shape &s, const char *name)
                 {"high", &shape::few},     {"wide", &shape::few},     {"xs", &shape::rows},
                 {"ws", &shape::n},         {"xh", &shape::rows},      {"xw", &shape::few},
                 {"wh", &shape::few},       {"ww", &shape::few},       {"listed", &shape::rows},
-                {"sequences", &shape::n}};
+                {"sequences", &shape::n},  {"items", &shape::few},    {"words", &shape::cols}};
     if (strcmp(name, "triples") == 0)
         return 3 * s.few;
     for (const auto &row : rows)
@@ -297,12 +297,13 @@ static void drop_arrays(problem &p)
     }
 }
 
-/* A dim by its name; an int formal has its default. */
+/* A dim by its name; an int formal has its default, or 8. */
 static int64_t size_of(const problem &p, const char *name)
 {
     const struct formal *formal = formals_find(&p.formals, name);
-    return formal && formal->kind == FORMAL_INT ? (int64_t)formal->fallback
-                                                : size_named(p.size, name);
+    if (!formal || formal->kind != FORMAL_INT)
+        return size_named(p.size, name);
+    return formal->optional ? (int64_t)formal->fallback : 8;
 }
 
 /* The call over host memory or over the GPU's, all but answer and group. */

@@ -384,6 +384,50 @@ static void scalars_come_in_all_types(void **state)
     assert_true(b.call.scalar[0] == 15);
 }
 
+/* One sum of all rows is the only block of partial sums. */
+static void weights_gradients_come_whole_or_by_block(void **state)
+{
+    (void)state;
+    int32_t r = 12, c = 4, parts = 3;
+#define BACKWARD(dw)                                                                               \
+    "signature: const f32 dy[r][c], const f32 x[r][c], const f32 rstd[r], f32 " dw ","             \
+    " i32 r, i32 c, i32 parts\n  reference: rmsnorm_backward\n"
+    const unsigned *sizes = SIZES(8, 8, 8, 8, 4, 4, 4);
+    void *const *params = PARAMS(&P, &Q, &P, &Q, &r, &c, &parts);
+    expect_bound(bind_launch(BACKWARD("dw[c]"), sizes, params));
+    const struct ref_tensor *dw = &b.call.tensor[5];
+    assert_true(dw->ndim == 2 && dw->dim[0] == 1 && dw->dim[1] == 4 && dw->stride[1] == 1);
+    expect_bound(bind_launch(BACKWARD("dw[parts][c]"), sizes, params));
+    assert_true(dw->ndim == 2 && dw->dim[0] == 3 && dw->dim[1] == 4 && dw->stride[0] == 4);
+    expect_refusal(bind_launch(BACKWARD("dw[parts]"), sizes, params), SKIP_SHAPE, "cols is 4 by");
+}
+
+static void real_formals_take_real_expressions(void **state)
+{
+    (void)state;
+    uint16_t s = 0x3400; /* 0.25 */
+    struct {
+        double eps[2];
+        int32_t d;
+    } by_value = {{1, 0.125}, 16};
+#define EXPRESSION(text)                                                                           \
+    "signature: const f32 x[4], f32 y[4], f16 s,"                                                  \
+    " struct 24 {f64 eps @0[which], i32 d @16} p, i32 which\n"                                     \
+    "  reference: scale\n  bind: {alpha: \"" text "\"}\n"
+    int32_t one = 1;
+    const unsigned *sizes = SIZES(8, 8, 2, 24, 4);
+    void *const *params = PARAMS(&P, &Q, &s, &by_value, &one);
+    expect_bound(bind_launch(EXPRESSION("1 - s"), sizes, params));
+    assert_true(b.call.scalar[0] == 0.75);
+    expect_bound(bind_launch(EXPRESSION("s / sqrt(d) + grid.y / 2"), sizes, params));
+    assert_true(b.call.scalar[0] == 0.0625 + 2.5);
+    expect_bound(bind_launch(EXPRESSION("2 * eps"), sizes, params));
+    assert_true(b.call.scalar[0] == 0.25);
+    s = 0;
+    expect_refusal(bind_launch(EXPRESSION("1 / s"), sizes, params), SKIP_SHAPE,
+                   "1 / s: division by zero (s = 0)");
+}
+
 static void structs_by_value_are_read(void **state)
 {
     (void)state;
@@ -499,6 +543,8 @@ int main(void)
         cmocka_unit_test(when_excludes_arguments),
         cmocka_unit_test(inout_is_one_array_behind_two_formals),
         cmocka_unit_test(scalars_come_in_all_types),
+        cmocka_unit_test(weights_gradients_come_whole_or_by_block),
+        cmocka_unit_test(real_formals_take_real_expressions),
         cmocka_unit_test(structs_by_value_are_read),
         cmocka_unit_test(attention_is_bound_in_either_layout),
         cmocka_unit_test(tolerances_reach_the_call),

@@ -26,7 +26,7 @@
 #include "tests/ref_inputs.h"
 #include "verify/formals.h"
 
-enum { ELEMENTS_MAX = 1 << 16 };
+enum { ELEMENTS_MAX = 1 << 16, ROOM = 1 << 12 /* of sums that a kernel keeps */ };
 
 /* One array of a problem: elements before and after the launch, in f64 and in its dtype. */
 struct array {
@@ -224,21 +224,41 @@ enum { CASES = sizeof cases / sizeof *cases };
 
 static bool counts(const struct problem *p, const struct formal *formal)
 {
-    return strcmp(p->reference->name, "row_argmax") == 0 ||
+    return strncmp(p->reference->name, "row_argmax", 10) == 0 ||
            strcmp(p->reference->name, "histogram") == 0 || strcmp(formal->name, "places") == 0;
+}
+
+/* Whether index i names no row: every ninth does where the case says what becomes of those. */
+static bool is_outside(const struct problem *p, const struct formal *formal, int64_t i)
+{
+    return strcmp(formal->name, "ids") == 0 && i % 9 == 4 && formals_find(&p->formals, "outside") &&
+           size_named(p, "outside");
+}
+
+/* Whether element i of the sums of attention's parts is of one that saw nothing: of all parts where
+ * i is 7 by 30, else of some. */
+static bool saw_nothing(const struct formal *formal, int64_t i)
+{
+    return strncmp(formal->name, "lse", 3) == 0 &&
+           (i % 30 == 7 || i % 4 == (strcmp(formal->name, "lse_b") == 0));
 }
 
 static double drawn(const struct problem *p, const struct formal *formal, int64_t i)
 {
     const struct ref_input *kind = ref_input_find(p->reference->name, formal->name);
     int64_t count = p->array[formal->slot].count;
+    if (is_outside(p, formal, i))
+        return i % 2 ? -1 : (double)size_named(p, "entries") + 3;
+    if (strncmp(p->reference->name, "attention_merge", 15) == 0 && saw_nothing(formal, i))
+        return -INFINITY;
     if (kind && kind->below)
         return ref_input_index(kind, i, count, size_named(p, kind->below), uniform());
     if (kind && kind->kind == BIT)
         return uniform() < 0.9;
     if (kind && kind->kind == POSITIVE)
         return 0.5 + uniform();
-    if (strncmp(p->reference->name, "topk", 4) == 0) /* many of them are the same */
+    if (strncmp(p->reference->name, "topk", 4) == 0 || /* many of them are the same */
+        strcmp(p->reference->name, "row_argmax_first") == 0)
         return floor(8 * normal());
     if (strcmp(formal->name, "mask") == 0)
         return i % 3 == 0 ? -INFINITY : i % 3 == 1 ? -1e4 : 0;
@@ -532,6 +552,64 @@ static void sums_that_begin_with_the_old_value_are_quiet(void **state)
     }
 }
 
+static size_t case_of(const char *name)
+{
+    size_t at = 0;
+    while (at < CASES && strcmp(cases[at].name, name) != 0)
+        at++;
+    assert_true(at < CASES);
+    return at;
+}
+
+/* powf of a rounded beta: in the first steps 1 - beta^step cancels, later the power's error grows.
+ */
+static void adamw_is_quiet_at_any_step(void **state)
+{
+    (void)state;
+    static const char *const steps[] = {
+        "rows=5 cols=777 step=1 beta2=0.999",      "rows=5 cols=777 step=2 beta2=0.9999",
+        "rows=5 cols=777 step=10 beta1=0.99",      "rows=5 cols=777 step=1000 beta2=0.999",
+        "rows=5 cols=777 step=12345 beta2=0.9999", "rows=5 cols=777 step=3000000"};
+    size_t at = case_of("adamw_step");
+    for (size_t i = 0; i < 2 * sizeof steps / sizeof *steps; i++) {
+        random_state = i;
+        problem.wrong = false;
+        prepare(&problem, at, i % 2 ? DTYPE_F32 : DTYPE_BF16);
+        problem.sizes = steps[i / 2];
+        cases[at].usual(&problem);
+        struct ref_verdict v = judge(&problem, 0x1p-24);
+        expect_quiet(&problem, at, &v);
+    }
+}
+
+/* A step is a whole number of 0 or more: of others the corrections are NaN, which no kernel meets.
+ */
+static void a_step_is_whole(void **state)
+{
+    (void)state;
+    size_t at = case_of("adamw_step");
+    random_state = 1;
+    problem.wrong = false;
+    prepare(&problem, at, DTYPE_F32);
+    problem.sizes = "rows=5 cols=777 step=2";
+    cases[at].usual(&problem);
+    problem.sizes = "rows=5 cols=777 step=2.5";
+    assert_true(judge(&problem, 0x1p-24).violations >= 5 * 777);
+}
+
+/* One group of lanes would take too long: the launch is inconclusive. */
+static void too_many_logits_are_not_judged(void **state)
+{
+    (void)state;
+    size_t at = case_of("cross_entropy_total");
+    random_state = 1;
+    prepare(&problem, at, DTYPE_F32);
+    problem.sizes = "rows=65536 classes=1025";
+    struct ref_verdict v = judge(&problem, 0x1p-24);
+    assert_int_equal(v.checked, 0);
+    assert_int_equal(v.refused, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -542,6 +620,9 @@ int main(void)
         cmocka_unit_test(one_element_is_enough),
         cmocka_unit_test(overflow_of_the_accumulator_is_inconclusive),
         cmocka_unit_test(sums_that_begin_with_the_old_value_are_quiet),
+        cmocka_unit_test(adamw_is_quiet_at_any_step),
+        cmocka_unit_test(a_step_is_whole),
+        cmocka_unit_test(too_many_logits_are_not_judged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

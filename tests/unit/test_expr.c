@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
@@ -122,6 +123,83 @@ static void the_right_side_is_not_evaluated_in_vain(void **state)
     expect("(zero && 1 / zero) + 1", 1);
 }
 
+/* ---- real expressions ---- */
+
+static double real_slot(const void *user, int slot)
+{
+    (void)user;
+    return slot < 5 ? (double)slots[slot] : 0.5 * (double)slots[slot];
+}
+
+static const struct expr *compile_real(const char *text)
+{
+    const struct expr *expr = NULL;
+    struct expr_names all = {find, NULL};
+    err = (struct error){0};
+    expr_compile_real(&expr, &arena, text, &all, &err);
+    return expr;
+}
+
+static void expect_real(const char *text, double value)
+{
+    double got = 0;
+    const struct expr *expr = compile_real(text);
+    if (!expr)
+        fail_msg("%s", err.text);
+    assert_true(expr_eval_real(expr, real_slot, NULL, &got));
+    if (!(fabs(got - value) <= 1e-15 * fabs(value)))
+        fail_msg("%s is %.17g, not %.17g", text, got, value);
+}
+
+static void real_fault(const char *text, const char *sentence)
+{
+    double value;
+    const struct expr *expr = compile_real(text);
+    assert_non_null(expr);
+    assert_false(expr_eval_real(expr, real_slot, NULL, &value));
+    err = (struct error){0};
+    expr_explain_real(expr, real_slot, NULL, &err);
+    assert_string_equal(err.text, sentence);
+}
+
+static void real_expressions_compute(void **state)
+{
+    (void)state;
+    expect_real("1 - 0.25", 0.75);
+    expect_real("1 / 2", 0.5);
+    expect_real("a / 2", 3.5);
+    expect_real("2 * v[0] - .5", 100.5);
+    expect_real("1e-5 + 2E+3 - 0x1f", 2000.00001 - 31);
+    expect_real("1 / sqrt(grid.x)", 0.25);
+    expect_real("1 - pow(0.9, 2)", 1 - 0.9 * 0.9);
+    expect_real("-exp(1) * log(2) * pow(2, 0.5)", -M_E * M_LN2 * M_SQRT2);
+    expect_real("max(b, -2.5) + min(a, 0.5, 3) + ceil_div(a, 2)", -2.5 + 0.5 + 4);
+    expect_real("(a > 6.5) + (a == 7) + !zero + (zero || 2) + (zero && 1 / zero)", 4);
+    expect_real("7.5 % 2", 1.5);
+    expect_real("big + big", 2 * 0x1p63);
+}
+
+static void bad_real_expressions_are_told(void **state)
+{
+    (void)state;
+    static const char *const texts[][2] = {{"1.2.3", "at '1.2.3': not a number"},
+                                           {"1e", "not a number"},
+                                           {"0x1.8", "not a number"},
+                                           {"1e999", "not a number"},
+                                           {"sqrt(1, 2)", "too many arguments"},
+                                           {"pow(2)", "expected two arguments"},
+                                           {"sin(1)", "expected min, max, ceil_div, pow, sqrt"},
+                                           {"1 - q", "unknown name 'q'"},
+                                           {"1 -", "at the end"}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        expect_refused(texts[i][0], compile_real(texts[i][0]) != NULL, err.text, texts[i][1]);
+    refuse("sqrt(4)", "unknown function; expected min, max or ceil_div");
+    real_fault("1 / zero", "1 / zero: division by zero (zero = 0)");
+    real_fault("7 % (a - a)", "7 % (a - a): division by zero (a = 7)");
+    real_fault("sqrt(b)", "sqrt(b): no finite number (b = -3)");
+    real_fault("exp(1000)", "exp(1000): no finite number");
+}
+
 static void bad_texts_are_refused(void **state)
 {
     (void)state;
@@ -195,6 +273,8 @@ int main(void)
         cmocka_unit_test(functions_compute),
         cmocka_unit_test(elements_are_names_with_an_index),
         cmocka_unit_test(the_right_side_is_not_evaluated_in_vain),
+        cmocka_unit_test(real_expressions_compute),
+        cmocka_unit_test(bad_real_expressions_are_told),
         cmocka_unit_test(bad_texts_are_refused),
         cmocka_unit_test(deep_and_long_texts_are_refused),
         cmocka_unit_test(faults_show_the_values),

@@ -420,21 +420,32 @@ static void test_matmul(void **state)
     }
 }
 
-/* A tf32 kernel rounds its inputs to 10 bits: allowed only where it is declared. */
+/* A kernel that rounds its inputs to fewer bits: allowed only where it is declared. */
+static struct ref_call matmul_of_rounded(enum dtype to, int64_t k)
+{
+    random_state = 4;
+    struct ref_call call = matmul_call(DTYPE_F32, 8, k, 8, 0);
+    for (int64_t i = 0; i < 64; i++) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; l++)
+            sum += (double)round_to(to, x_at(i / 8 * k + l)) *
+                   (double)round_to(to, (float)get(&in_w, l * 8 + i % 8));
+        set(&out_y, i, sum + get(&in_b, i % 8));
+    }
+    return call;
+}
+
 static void test_input_roundoff(void **state)
 {
     (void)state;
-    random_state = 4;
-    struct ref_call call = matmul_call(DTYPE_F32, 8, 256, 8, 0);
-    for (int64_t i = 0; i < 64; i++) {
-        double sum = 0;
-        for (int64_t l = 0; l < 256; l++)
-            sum += (double)(float)(_Float16)x_at(i / 8 * 256 + l) *
-                   (double)(float)(_Float16)get(&in_w, l * 8 + i % 8);
-        set(&out_y, i, sum + get(&in_b, i % 8));
-    }
+    struct ref_call call = matmul_of_rounded(DTYPE_F16, 256); /* as good as tf32 */
     assert_true(run("matmul", &call).violations > 32);
     call.input_roundoff = 0x1p-11;
+    assert_int_equal(run("matmul", &call).violations, 0);
+    call = matmul_of_rounded(DTYPE_BF16, 4);
+    call.input_roundoff = 0x1p-11;
+    assert_true(run("matmul", &call).violations > 8);
+    call.input_roundoff = 0x1p-8;
     assert_int_equal(run("matmul", &call).violations, 0);
 }
 

@@ -14,6 +14,7 @@
 #include "tests/unit/says.h"
 #include "tests/unit/tmp_folder.h"
 #include "verify/ref_compile.h"
+#include "verify/ref_hint.h"
 #include "verify/ref_text.h"
 #include "verify/tolerance.h"
 #include "verify/user_ref.h"
@@ -325,6 +326,82 @@ static void compile_errors_have_a_line(void **state)
     compiles("REFERENCE(half, \"in x[n], out y[n]\")\n{\n", 0, "/half.cu:");
 }
 
+#define ROWS(body)                                                                                 \
+    "REFERENCE(half, \"in x[n], out y[n]\")\n{\n    ROW(i, n)\n    {\n        " body "\n    "      \
+    "}\n}\n"
+
+/* Mistakes of people who know C++ and not the dialect. */
+static void compile_errors_have_a_hint(void **state)
+{
+    (void)state;
+    if (!have_nvrtc())
+        skip();
+    compiles(ROWS("y(i) = SUM(c, n, c < i ? x(c) : 0);"), 0, "SUM_IF(j, n, condition, term)");
+    compiles(ROWS("y(i) = SUM(c, n, SUM(k, c, x(k)));"), 0, "SUM_IF(j, n, condition, term)");
+    compiles(ROWS("y(i) = SUM(c, n, SUM_IF(k, n, true, x(k)));"), 0,
+             "or the term of a sum\", in 'y(i) = SUM(c, n, SUM_IF(k, n, true, x(k)));'; compute it "
+             "before as a real");
+    compiles(ROWS("EACH(c, n) y(i) = PRODUCT(k, n, x(k));"), 0, "compute it before as a real");
+    compiles(ROWS("y(i) = x(i); y(i) = y(i) * 2;"), 0, "an output is only assigned to");
+    /* What each lane takes alone may stand there. */
+    compiles(ROWS("y(i) = SUM(c, n, MAX(k, n, x(k)) - x(c)) + PRODUCT(c, n, x(c));\n"
+                  "real s = SUM_IF(k, n, k != i, x(k)); EACH(c, 1) y(i) = s;"),
+             0, NULL);
+}
+
+/* Lines as NVRTC 13.0 writes them. */
+static void messages_have_the_hint_of_their_mistake(void **state)
+{
+    static const struct {
+        const char *line, *part;
+    } lines[] = {
+        {"no operator \"*\" matches these operands\n"
+         "            operand types are: ref_exact<double, 4> * ref_pack<4>\n",
+         "is a pack of neighbours"},
+        {"no operator \"[]\" matches these operands\n            operand types are: "
+         "ref_out<double, 0, 1> [ const long long ]\n",
+         "called with their indices"},
+        {"no operator \"+=\" matches these operands\n", "write s = s + x"},
+        {"no operator \"=\" matches these operands\n"
+         "            operand types are: ref_exact<double, 1> = double\n",
+         "only outputs are assigned to"},
+        {"no suitable user-defined conversion from \"ref_spot<double, 0, 1, -1, 1, const "
+         "ref_unread>\" to \"reference_t<double, 0>::real\" (aka \"ref_real<double, 1>\") exists\n",
+         "an output is only assigned to"},
+        {"expression must have bool type (or be convertible to bool)\n", "where(condition, a, b)"},
+        {"no suitable conversion function from \"ref_mask<1>\" to \"__nv_bool\" exists\n",
+         "where(condition, a, b)"},
+        {"no suitable conversion function from \"ref_choose<false, ref_narrow<double, 1>, "
+         "ref_exact<double, 1>>::type\" (aka \"ref_exact<double, 1>\") to \"int\" exists\n",
+         "INDEX(x(r, c)) makes an index"},
+        {"static assertion failed with \"an index is one number, not a pack of them\"\n",
+         "inside SUM_IF(j, n, condition, term) and TERM"},
+        {"no suitable conversion function from \"ref_real<double, 1>\" to \"float\" exists\n",
+         "are of type real"},
+        {"no instance of overloaded function \"fabs\" matches the argument list\n"
+         "            argument types are: (ref_exact<double, 4>)\n",
+         "functions are square max min abs"},
+        {"identifier \"ref_scope\" is undefined\n", "stand inside ROW, SAMPLE or ELEMENT"},
+        {"template parameter \"E\" may not be redeclared in this scope\n", "names of the dialect"},
+        {"\"run\" has already been declared in the current scope\n", "names of the dialect"},
+        {"identifier \"w\" is undefined\n", "names are formals, dims"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char text[400];
+        snprintf(text, sizeof text, "cuvet_text(4): error: %s", lines[i].line);
+        const char *hint = ref_hint(text);
+        expect_says(hint ? hint : "nothing", lines[i].part);
+    }
+}
+
+static void other_messages_have_none(void **state)
+{
+    (void)state;
+    assert_null(ref_hint("cuvet_text(4): error: expected a \";\"\n  }\n  ^\n"));
+    assert_null(ref_hint(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +417,9 @@ int main(void)
         cmocka_unit_test(names_are_not_those_of_built_in_ones),
         cmocka_unit_test(texts_become_code),
         cmocka_unit_test(compile_errors_have_a_line),
+        cmocka_unit_test(compile_errors_have_a_hint),
+        cmocka_unit_test(messages_have_the_hint_of_their_mistake),
+        cmocka_unit_test(other_messages_have_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

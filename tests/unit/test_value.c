@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
@@ -25,7 +26,12 @@ static void nonsense_is_refused(void **state)
     entry_refused(SCALE("f32 a[1]", "alpha: a[0]"), "the kernel does not read that array");
     entry_refused(SCALE("ws f32 a[1]", "alpha: a[0]"), "the kernel does not read that array");
     entry_refused(SCALE("const f32x2 a[1]", "alpha: a[0]"), "vectors and blocks are not read");
-    entry_refused(SCALE("const f32 a[1]", "alpha: a[0] + 1"), "it is no integer");
+    entry_refused(SCALE("const f32 a[1]", "r: a[0] + 1"), "has no formal 'r'");
+    entry_refused(SCALE("const f32 a[1]", "rows: a[0] + 1"), "it is no integer");
+    entry_refused(SCALE("const f32 a[1]", "alpha: a[0] +"), "formal 'alpha': expression 'a[0] +'");
+    entry_refused(SCALE("const f32 a[1]", "alpha: 1 - q"), "unknown name 'q'");
+    entry_refused(SCALE("const f32 a[1]", "alpha: 1 - x"), "'x' is an array");
+    entry_refused(SCALE("const f32 a[1]", "alpha: 1.2.3"), "at '1.2.3': not a number");
     entry_refused(SCALE("const f32 a[1]", "alpha: a[-1]"), "the index is negative");
     entry_refused(SCALE("const f32 a[1]", "alpha: a[z]"), "unknown name 'z'");
     entry_refused(SCALE("const f32 a[1]", "alpha: a[]"), "expected a number, a name or '('");
@@ -126,7 +132,29 @@ static void what_the_kernel_overwrites_is_copied_before(void **state)
     assert_int_not_equal(plan.placement[b.value_array[0]].before, NOT_COPIED);
     expect_bound(read((uint64_t[]){(uint64_t)-7}));
     assert_true(b.call.scalar[0] == -6);
-    expect_refusal(read((uint64_t[]){(uint64_t)1 << 63}), SKIP_SHAPE, "more than 64 bits");
+}
+
+/* Arithmetic with an element of any type, a real parameter and an integer one. */
+static void a_real_expression_may_read_memory(void **state)
+{
+    (void)state;
+    float s = 0.25f;
+    expect_bound(bind_and_plan(
+        "signature: const f32 x[r][c], const f32 a[2], const i32 k?[1], f32 y[r][c], i32 r, i32 c,"
+        " f32 s\n  reference: scale\n  bind: {alpha: \"(1 - s) * a[1] / r + k[0]\"}\n",
+        SIZES(8, 8, 8, 8, 4, 4, 4), PARAMS(&P, &A, &A, &Q, &rows, &cols, &s), 0));
+    assert_int_equal(b.values, 2);
+    expect_bound(read((uint64_t[]){bits(4), 3}));
+    assert_true(b.call.scalar[0] == 0.75 * 4 / 8 + 3);
+    expect_refusal(read((uint64_t[]){bits(INFINITY), 3}), SKIP_SHAPE,
+                   "(1 - s) * a[1] / r + k[0]: no finite number (s = 0.25, a[1] = inf, r = 8, "
+                   "k[0] = 3)");
+    expect_bound(
+        bind_and_plan("signature: const f32 x[r][c], const f32 a[1], f32 y[r][c], i32 r, i32 c\n"
+                      "  reference: scale\n  bind: {alpha: \"1 / a[0]\"}\n",
+                      SIZES(8, 8, 8, 4, 4), PARAMS(&P, &A, &Q, &rows, &cols), 0));
+    expect_refusal(read((uint64_t[]){bits(0)}), SKIP_SHAPE,
+                   "1 / a[0]: division by zero (a[0] = 0)");
 }
 
 static void misaligned_and_far_elements_are_refused(void **state)
@@ -232,6 +260,7 @@ int main(void)
         cmocka_unit_test(an_element_is_an_array_of_its_own),
         cmocka_unit_test(an_absent_one_leaves_the_default),
         cmocka_unit_test(what_the_kernel_overwrites_is_copied_before),
+        cmocka_unit_test(a_real_expression_may_read_memory),
         cmocka_unit_test(misaligned_and_far_elements_are_refused),
         cmocka_unit_test(memory_says_how_many_items_are_valid),
         cmocka_unit_test(values_that_cannot_be_are_refused),

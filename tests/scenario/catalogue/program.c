@@ -113,7 +113,7 @@ static const struct {
     {"keys", 5},     {"dim", 6},      {"width", 9},     {"blocks", 13},   {"page", 4},
     {"chunks", 3},   {"inner", 8},    {"added", 2},     {"places", 6},    {"part", 6},
     {"high", 2},     {"wide", 4},     {"ws", ROW},      {"xw", 4},        {"wh", 4},
-    {"ww", 4},       {"bounds", 7},   {"sequences", 6},
+    {"ww", 4},       {"bounds", 7},   {"sequences", 6}, {"bits", 8},
 };
 
 /* Enough more for whole blocks, where the elements of an array along `name` come in some. */
