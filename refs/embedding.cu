@@ -36,6 +36,7 @@ REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
+        REPEATED(dtable);
         long long e = INDEX(ids(i / cols)), c = i % cols;
         real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, dy(t, c));
         dtable(e, c) = sum * scale;
@@ -55,6 +56,7 @@ REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
+        REPEATED(y);
         long long e = INDEX(ids(i / cols)), c = i % cols;
         real held = HELD(y.before(e, c), t, tokens, INDEX(ids(t)) == e);
         real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, x(t, c));
@@ -78,6 +80,7 @@ REFERENCE_ONCE(embedding_positions_backward,
     long long tokens = batch * time;
     SAMPLE(i, dtable.given ? tokens * cols : 0, SCATTER_BUDGET(tokens))
     {
+        REPEATED(dtable);
         long long e = INDEX(ids(i / cols / time, i / cols % time)), c = i % cols;
         dtable(e, c) =
             SUM_IF(t, tokens, INDEX(ids(t / time, t % time)) == e, dy(t / time, t % time, c));
@@ -101,6 +104,7 @@ REFERENCE_ONCE(embedding_rmsnorm_backward,
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens + tokens / 16 * cols))
     {
+        REPEATED(dtable);
         long long e = INDEX(ids(i / cols)), c = i % cols;
         real own = rsqrt(SUM(l, cols, square(table(e, l))) / cols + eps);
         TERM(inv, t, rstd.given ? real(rstd(t)) : own);

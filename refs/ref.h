@@ -426,6 +426,9 @@ template <class E, int D, int RANK> struct ref_out {
         return (__VA_ARGS__);                                                                      \
     })
 
+/* Elements of the output may be judged more than once. refgen notes it (REF_REPEATS). */
+#define REPEATED(output) ((void)(output))
+
 /* Whether the row is masked as a whole, by its largest logit: then the call says what is right. */
 #define MASKED(most) (REF_FRAME.masked = (most).value(0) == -ref_infinity())
 /* Over numbers, not packs: ref_mix.h. What stands in them is one lane's. */
