@@ -44,6 +44,7 @@ REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
+        REPEATED(dtable);
         long long e = INDEX(ids(i / cols)), c = i % cols;
         real sum = SUM_IF(t, tokens, INDEX(ids(t)) == e, dy(t, c));
         LOOP(once, outside && (e < 0 || e >= entries) ? 0 : 1) dtable(e, c) = sum * scale;
@@ -84,6 +85,7 @@ REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
+        REPEATED(y);
         long long e = INDEX(ids(i / cols)), c = i % cols;
         REPEAT(once, outside && (e < 0 || e >= entries) ? 0 : 1)
         {
@@ -110,6 +112,7 @@ REFERENCE_ONCE(embedding_positions_backward,
     long long tokens = batch * time;
     SAMPLE(i, dtable.given ? tokens * cols : 0, SCATTER_BUDGET(tokens))
     {
+        REPEATED(dtable);
         long long e = INDEX(ids(i / cols / time, i / cols % time)), c = i % cols;
         dtable(e, c) =
             SUM_IF(t, tokens, INDEX(ids(t / time, t % time)) == e, dy(t / time, t % time, c));
@@ -133,6 +136,7 @@ REFERENCE_ONCE(embedding_rmsnorm_backward,
 {
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens + tokens / 16 * cols))
     {
+        REPEATED(dtable);
         long long e = INDEX(ids(i / cols)), c = i % cols;
         real own = rsqrt(SUM(l, cols, square(table(e, l))) / cols + eps);
         TERM(inv, t, rstd.given ? real(rstd(t)) : own);

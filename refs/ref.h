@@ -191,7 +191,7 @@ template <class E, int D, int RANK, int AXIS, int W, class READ> struct ref_spot
     {
         static_assert(R::width == 1 || R::width == W, "a pack is assigned to one element");
         if (mine && !out.surely(read, value))
-            out.template judge<AXIS>(place, count, read, ref_real<E, W>(value));
+            out.template judge<AXIS>(place, count, read, ref_total<E, W>(value));
     }
     REF_FN void operator=(double value) const
     {
@@ -212,7 +212,7 @@ struct ref_site {
 
 /* Judges element by element what the hot path did not, where there is something to judge by. */
 template <int RANK, int AXIS, class E, int W>
-REF_FN void ref_judge_rest(ref_hot<E> &hot, const ref_site &site, const ref_real<E, W> &y)
+REF_FN void ref_judge_rest(ref_hot<E> &hot, const ref_site &site, const ref_total<E, W> &y)
 {
     ref_case slow;
     slow.call = &site.call;
@@ -228,6 +228,7 @@ REF_FN void ref_judge_rest(ref_hot<E> &hot, const ref_site &site, const ref_real
     for (int j = 0; j < W; j++) {
         slow.y[j] = y.v[j];
         slow.e[j] = ref_finite(y.f[j]) ? (double)y.e[j] : ref_infinity();
+        slow.size[j] = (double)y.size[j];
     }
     if (hot.slow++ == 0)
         ref_verdict_clear(site.cold);
@@ -240,7 +241,7 @@ REF_FN void ref_judge_rest(ref_hot<E> &hot, const ref_site &site, const ref_real
 /* All of it for bounds in f64, once in the code for each kind of place. */
 template <int RANK, int AXIS, int W>
 REF_SHARED void ref_judge_wide(ref_hot<double> *hot, const ref_site *site,
-                               const ref_judge<double> *judge, const ref_real<double, W> *y)
+                               const ref_judge<double> *judge, const ref_total<double, W> *y)
 {
     if ((AXIS < 0 || site->count == W) &&
         ref_judge_pack<RANK, AXIS>(*hot, site->t, *judge, site->place, ref_unread(), *y))
@@ -321,12 +322,12 @@ template <class E, int D, int RANK> struct ref_out {
 
     template <int AXIS, int W, class READ>
     REF_FN void judge(const ref_place &place, int count, const READ &read,
-                      const ref_real<E, W> &y) const
+                      const ref_total<E, W> &y) const
     {
         if constexpr (sizeof(E) == 8) {
             ref_judge<E> facts = judging;
             ref_place copy = place;
-            ref_real<E, W> value = y;
+            ref_total<E, W> value = y;
             if constexpr (AXIS < 0)
                 facts.plain = plain_scalar();
             ref_site site = {frame.call, t, frame.cold, copy, frame.terms, count, frame.masked};
@@ -426,6 +427,9 @@ template <class E, int D, int RANK> struct ref_out {
     ref_together(REF_FRAME, ref_scope)                                                             \
         .product(ref_group_scope(), n,                                                             \
                  [&](auto c, [[maybe_unused]] ref_lane_scope ref_scope) { return (__VA_ARGS__); })
+
+/* Elements of the output may be judged more than once. refgen notes it (REF_REPEATS). */
+#define REPEATED(output) ((void)(output))
 
 /* Whether the row is masked as a whole, by its largest logit: then the call says what is right. */
 #define MASKED(most) (REF_FRAME.masked = (most).value(0) == -ref_infinity())

@@ -19,7 +19,7 @@ typedef unsigned char uint8_t;
 #include <stdint.h>
 #endif
 
-#define REF_ABI 5
+#define REF_ABI 6
 
 enum {
     REF_MAX_TENSORS = 12,
@@ -173,6 +173,11 @@ struct ref_call {
     double chain_roundoff; /* of sums that tensor cores truncate at every step (ref_chain), 0 for
                               none; REF_WIDE alone knows it */
     int64_t chain;         /* after so many terms they go on in the accumulator; 0: never */
+    int64_t part, whole;   /* of the dim that is checked in part: items that the call has, and that
+                              the launch has; zeros: the call has them all */
+    int64_t launch_blocks; /* of the subject's launch; 0: not known */
+    uint32_t launch_warps; /* in each of them */
+    uint32_t lanes;        /* that share a row, as declared; 0: ref_depth.h */
     int32_t piece, pieces;
     uint32_t store_tensor;
     uint32_t group;                /* lanes that share a row: 32 or REF_THREADS; 1 on the host */

@@ -36,6 +36,7 @@ struct ref_element {
     const ref_tensor *t;
     uint64_t index;
     double y, e, got;
+    double size; /* of a sum: ref_total.size; else 0 */
     double calm;
     bool or_zero; /* y is NaN, and 0 is right as well */
 };
@@ -127,7 +128,7 @@ REF_FN bool ref_may_overflow(const ref_element &x, double bound)
 
 REF_FN bool ref_is_wide(const ref_element &x)
 {
-    return ref_rule_bounds(x.t->rule) && x.e > 0.1 * ref_abs(x.y) &&
+    return ref_rule_bounds(x.t->rule) && x.e > 0.1 * ref_more(ref_abs(x.y), x.size) &&
            x.e > ref_dtype_ulp(x.t->dtype, x.y) + x.calm;
 }
 
@@ -228,7 +229,7 @@ struct ref_case {
     int rank, axis, count;
     bool masked;
     double terms; /* of the longest sum behind it */
-    double y[8], e[8];
+    double y[8], e[8], size[8];
 };
 
 /* An element of a row that is masked as a whole: the contract in place of the formula's NaN. */
@@ -278,8 +279,8 @@ REF_SLOW void ref_judge_slowly(const ref_case *x)
     uint64_t index = ref_linear(t, &place, x->rank), step = ref_linear_step(t, x->rank, x->axis);
     REF_ROLLED
     for (int j = 0; j < x->count; j++) {
-        ref_element one = {t, index + (uint64_t)j * step,    x->y[j], x->e[j],
-                           0, REF_CALM * x->call->underflow, false};
+        ref_element one = {t,          index + (uint64_t)j * step,    x->y[j], x->e[j], 0,
+                           x->size[j], REF_CALM * x->call->underflow, false};
         if (x->masked)
             ref_apply_mask(*x->call, &one);
         if (t->accumulates)

@@ -3,6 +3,7 @@
 #define REFS_REF_FRAME_H
 
 #include "ref_answer.h"
+#include "ref_depth.h"
 #include "ref_function.h"
 #include "ref_space.h"
 
@@ -51,6 +52,7 @@ template <class E> struct ref_frame : ref_dealer<E> {
     long long ahead; /* elements from a lane's pack to the next that it has not sent for */
     bool cached;     /* the item's inputs, for they were read before */
     int lane, lanes;
+    int steps;       /* log2 of the subject's lanes that share a row of this ROW (ref_depth.h) */
     int dims;        /* how many of call.size are dims of arrays */
     long long terms; /* of the longest sum since the item began */
     bool masked;     /* this row is, by the last MASKED */
@@ -59,8 +61,8 @@ template <class E> struct ref_frame : ref_dealer<E> {
 
     /* `figures` are its own where bounds are in f64. */
     REF_FN ref_frame(const ref_call &call_, ref_verdict *cold_, ref_hot<E> *figures)
-        : ref_dealer<E>(call_, figures), cold(cold_), ahead(0), cached(false), dims(0), terms(0),
-          masked(false), sane(true)
+        : ref_dealer<E>(call_, figures), cold(cold_), ahead(0), cached(false), steps(0), dims(0),
+          terms(0), masked(false), sane(true)
     {
         rounds.exact_only = rounds.wanted = rounds.near = rounds.doubt = false;
         double u = call.unit_roundoff + 1.1102230246251565e-16, rho = call.input_roundoff;
@@ -150,12 +152,15 @@ template <class E> struct ref_frame : ref_dealer<E> {
     template <int D> REF_FN ref_items rows(long long n)
     {
         rounds.wanted = sizeof(E) == 4 && ref_coarse(D) && !rounds.exact_only && !call.store;
-        return items(n);
+        const ref_items it = items(n);
+        steps = ref_lane_steps(&call, n);
+        return it;
     }
 
     REF_FN ref_items items(long long n)
     {
         ahead = 2 * lanes * ref_packs<E>::width; /* reductions take two packs at a time */
+        steps = 0;
         if constexpr (sizeof(E) == 8)
             return ref_deal_items_wide(&call, &hot, n, lanes);
         else
@@ -183,14 +188,14 @@ template <class E> struct ref_frame : ref_dealer<E> {
         return total < budget ? total : budget;
     }
 
-    template <class F> REF_FN ref_real<E, 1> sum(ref_group_scope, long long n, const F &term);
+    template <class F> REF_FN ref_total<E, 1> sum(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN ref_real<E, 1> most(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN ref_real<E, 1> product(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN auto sum(ref_lane_scope, long long n, const F &term);
     template <class F> REF_FN auto most(ref_lane_scope, long long n, const F &term);
     template <class F> REF_FN bool near_sum(long long n, const F &term, ref_real<E, 1> &y);
-    REF_FN E sum_share(double n) const;
-    REF_FN ref_real<E, 1> summed(const ref_sums<E> &s, double n) const;
+    REF_FN E sum_share(double n, double depth) const;
+    REF_FN ref_total<E, 1> summed(const ref_sums<E> &s, double n, double depth) const;
     REF_FN ref_real<E, 1> largest(double v, E e) const;
 };
 

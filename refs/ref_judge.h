@@ -134,13 +134,13 @@ template <> struct ref_figures<double> {
  * their own rounding. */
 template <class E, int W>
 REF_FN uint32_t ref_count_wide(const ref_judge<E> &judge, const E (&binade)[W], const E (&own)[W],
-                               const E (&miss)[W], const ref_real<E, W> &y)
+                               const E (&miss)[W], const ref_total<E, W> &y)
 {
     uint32_t wide = 0;
     REF_UNROLL
     for (int j = 0; j < W; j++)
-        wide += y.e[j] - binade[j] * judge.ulp > judge.calm && y.e[j] > (E)0.1 * ref_abs(y.f[j]) &&
-                miss[j] > own[j];
+        wide += y.e[j] - binade[j] * judge.ulp > judge.calm &&
+                y.e[j] > (E)0.1 * ref_more(ref_abs(y.f[j]), y.size[j]) && miss[j] > own[j];
     return wide;
 }
 
@@ -425,7 +425,7 @@ REF_FN bool ref_judge_surely(ref_hot<E> &hot, const ref_judge<E> &judge,
  */
 template <int RANK, int AXIS, class READ, class E, int W>
 REF_FN bool ref_judge_pack(ref_hot<E> &hot, const ref_tensor &t, const ref_judge<E> &judge,
-                           const ref_place &place, const READ &read, const ref_real<E, W> &y)
+                           const ref_place &place, const READ &read, const ref_total<E, W> &y)
 {
     double got[W];
     E shadow[W], binade[W], own[W], bound[W], miss[W], square = 0, bias = 0, size = 0;

@@ -21,11 +21,13 @@ enum ref_variant {
     REF_VARIANTS
 };
 
-/* Contracts of a tolerance that mean something to a reference only where its text has their macro.
- */
+/* What the macros of a reference's text say of it: contracts of a tolerance that mean something to
+ * it, and whether it judges an element more than once. */
 enum ref_use {
     REF_USES_MASKED = 1, /* MASKED: masked_rows */
     REF_USES_MIX = 2,    /* MIX: inner */
+    REF_USES_ROW = 4,    /* ROW: lanes */
+    REF_REPEATS = 8,     /* REPEATED: no statistics (notes.h) */
 };
 
 struct user_reference; /* shim/verify/user_ref.h */

@@ -10,7 +10,7 @@
 
 /* The sum of the terms whose condition holds; the bound is that of a sum of so many. */
 template <class E, class IF, class F>
-REF_FN ref_real<E, 1> ref_sum_if(ref_frame<E> &frame, long long n, const IF &holds, const F &term)
+REF_FN ref_total<E, 1> ref_sum_if(ref_frame<E> &frame, long long n, const IF &holds, const F &term)
 {
     ref_sums<E> sums = {0, 0, 0};
     double count = 0;
@@ -30,7 +30,7 @@ REF_FN ref_real<E, 1> ref_sum_if(ref_frame<E> &frame, long long n, const IF &hol
     ref_group_total(frame.lanes, count, none, other);
 #endif
     frame.note_terms((long long)count);
-    return frame.summed(sums, count);
+    return frame.summed(sums, count, count);
 }
 
 /* The largest of the terms whose condition holds, NaN if one is NaN, -Inf of none. */
@@ -52,7 +52,7 @@ REF_FN ref_real<E, 1> ref_max_if(ref_frame<E> &frame, long long n, const IF &hol
 
 /* One lane's own sum, over packs. */
 template <class E, class F>
-REF_FN ref_real<E, 1> ref_dot(ref_frame<E> &frame, long long n, const F &term)
+REF_FN ref_total<E, 1> ref_dot(ref_frame<E> &frame, long long n, const F &term)
 {
     ref_sums<E> sums = {0, 0, 0};
     n = frame.space(n);
@@ -64,7 +64,7 @@ REF_FN ref_real<E, 1> ref_dot(ref_frame<E> &frame, long long n, const F &term)
         sums.size += part.size;
         sums.e += part.e;
     }
-    return frame.summed(sums, (double)n);
+    return frame.summed(sums, (double)n, (double)n);
 }
 
 /* Sums of one weight's products with COUNT values, and behind them that of the weights alone. No
@@ -137,7 +137,7 @@ REF_FN ref_mixed<E, COUNT> ref_mix(ref_frame<E> &frame, long long n, long long c
         ref_group_total(frame.lanes, none, linear, square);
 #endif
         E root = (E)(frame.call.lambda / 3 * sqrt((double)square));
-        own.e = frame.summed(own, (double)n).e[0];
+        own.e = frame.summed(own, (double)n, (double)n).e[0];
         if (rho > 0 && c < COUNT)
             own.e += rho * ref_abs((E)own.v) + (root < linear ? root : linear);
     }

@@ -336,6 +336,16 @@ REF_WITH_NUMBERS(*, ref_times)
 REF_WITH_NUMBERS(/, ref_over)
 #undef REF_WITH_NUMBERS
 
+/* The mean of a sum's terms. */
+template <class E, int W> REF_FN ref_total<E, W> operator/(const ref_total<E, W> &sum, double count)
+{
+    ref_total<E, W> mean(static_cast<const ref_real<E, W> &>(sum) / count);
+    REF_UNROLL
+    for (int j = 0; j < W; j++)
+        mean.size[j] = sum.size[j] * ref_rough_inverse((E)count);
+    return mean;
+}
+
 template <class A, class R = ref_result<ref_times, A, A>> REF_FN R square(const A &a)
 {
     return a * a;

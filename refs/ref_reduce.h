@@ -193,13 +193,14 @@ REF_FN ref_sums<E> ref_add_part(const A &x, int count)
 }
 
 /*
- * What adding up n terms may be off by, as a share of S = sum |f|: lambda sqrt(n) u in any order
- * (Higham and Mary 2019: a failure of probability 2 exp(-lambda^2 / 2) an element at worst), and
- * what chains lose that truncate. Those are REF_WIDE's: no other kernel pays for the question.
+ * What adding up n terms may be off by, as a share of S = sum |f|: lambda sqrt(depth) u (Higham and
+ * Mary 2019: a failure of probability 2 exp(-lambda^2 / 2) an element at worst), the depth being n
+ * in any order and less where lanes share the sum (ref_depth.h); and what truncating chains lose,
+ * which REF_WIDE alone computes.
  */
-template <class E> REF_FN E ref_frame<E>::sum_share(double n) const
+template <class E> REF_FN E ref_frame<E>::sum_share(double n, double depth) const
 {
-    E share = sum_unit * (E)sqrt(n);
+    E share = sum_unit * (E)sqrt(depth);
     if constexpr (sizeof(E) == 8)
         share += ref_chain(call, n);
     return share;
@@ -220,7 +221,7 @@ template <class F>
 REF_FN bool ref_frame<E>::near_sum(long long n, const F &term, ref_real<E, 1> &y)
 {
     constexpr int W = ref_packs<E>::width;
-    const E share = sum_share((double)n);
+    const E share = sum_share((double)n, (double)ref_depth(n, steps));
     const E left = share - (E)ref_longest_sum(n, lanes * W) * (E)REF_F32_ROUNDOFF;
     if ((n % W != 0) | (n > REF_MOST_NEAR) | !(left > share / 2))
         return false;
@@ -251,13 +252,13 @@ REF_FN bool ref_frame<E>::near_sum(long long n, const F &term, ref_real<E, 1> &y
 /* A sum in any order: the terms' own errors, and those of adding them. */
 template <class E>
 template <class F>
-REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &term)
+REF_FN ref_total<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &term)
 {
     typedef decltype(term(packs(n).at, ref_lane_scope())) term_type;
     typedef typename ref_term<term_type, E, ref_packs<E>::width>::type pack;
     constexpr bool powers = ref_powers<term_type>::are;
     if constexpr (powers) {
-        ref_real<E, 1> y;
+        ref_total<E, 1> y(ref_real<E, 1>(0.0));
         if (rounds.wanted && near_sum(n, term, y))
             return y;
     }
@@ -297,17 +298,25 @@ REF_FN ref_real<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &t
 #ifdef __CUDACC__
     ref_group_total(lanes, v, size, e);
 #endif
-    return summed({v, size, e}, (double)n);
+    return summed({v, size, e}, (double)n, (double)ref_depth(n, steps));
+}
+
+/* ref_total.size of n terms whose magnitudes add up to `sum`. */
+template <class E> REF_FN E ref_random_size(E sum, double n)
+{
+    return sum * ref_rough_inverse((E)sqrt(n > 1 ? n : 1.0));
 }
 
 /* The sum of n terms. */
-template <class E> REF_FN ref_real<E, 1> ref_frame<E>::summed(const ref_sums<E> &s, double n) const
+template <class E>
+REF_FN ref_total<E, 1> ref_frame<E>::summed(const ref_sums<E> &s, double n, double depth) const
 {
-    ref_real<E, 1> y;
+    ref_total<E, 1> y;
     y.k = k;
     y.v[0] = s.v;
     y.f[0] = ref_shadow((E)s.v, k);
-    y.e[0] = s.e + sum_share(n) * ref_shadow(s.size, k);
+    y.e[0] = s.e + sum_share(n, depth) * ref_shadow(s.size, k);
+    y.size[0] = ref_random_size(ref_shadow(s.size, k), n);
     return y;
 }
 
@@ -399,7 +408,7 @@ template <class F>
 REF_FN auto ref_frame<E>::sum(ref_lane_scope, long long n, const F &term)
 {
     typedef ref_same<decltype(term(0ll, ref_lane_scope()))> R;
-    R y(0.0);
+    ref_total<E, R::width> y(R(0.0));
     E size[R::width] = {};
     y.k = k;
     n = space(n);
@@ -413,10 +422,12 @@ REF_FN auto ref_frame<E>::sum(ref_lane_scope, long long n, const F &term)
             size[j] += ref_abs(x.f[j]);
         }
     }
+    const E share = sum_share((double)n, (double)n);
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         y.f[j] = ref_shadow((E)y.v[j], k);
-        y.e[j] += sum_share((double)n) * ref_shadow(size[j], k);
+        y.e[j] += share * ref_shadow(size[j], k);
+        y.size[j] = ref_random_size(ref_shadow(size[j], k), (double)n);
     }
     return y;
 }

@@ -258,6 +258,38 @@ template <class E, int W> struct ref_real : ref_known<ref_real<E, W>, E> {
     }
 };
 
+/* The size beside which lane j is judged as well; 0 for what is no sum. */
+template <class A> REF_FN typename A::element ref_beside(const A &, int)
+{
+    return 0;
+}
+
+/*
+ * A sum of n terms, with the size that it would have if their signs were independent: sqrt(sum
+ * f^2), and S / sqrt(n) is no more than that. A sum that is much smaller has cancelled. Its bound
+ * is mostly still below a few of its terms, so it is `wide` only where the bound is a tenth of that
+ * size, too.
+ */
+template <class E, int W> struct ref_total : ref_real<E, W> {
+    E size[W];
+
+    REF_FN ref_total()
+    {
+    }
+    template <class A, int WIDTH = A::width>
+    REF_FN explicit ref_total(const A &a) : ref_real<E, W>(a)
+    {
+        REF_UNROLL
+        for (int j = 0; j < W; j++)
+            size[j] = ref_beside(a, j);
+    }
+};
+
+template <class E, int W> REF_FN E ref_beside(const ref_total<E, W> &sum, int j)
+{
+    return sum.size[W == 1 ? 0 : j];
+}
+
 /* What is the same for a whole row is taken apart once (ref_line.h): a base beside the number,
  * whose near(), twin() and binary() stand for the number's own. */
 template <class E> struct ref_apart {

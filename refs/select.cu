@@ -46,6 +46,7 @@ REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[row
 {
     SAMPLE(i, rows * cols, SELECT_BUDGET(cols))
     {
+        REPEATED(y);
         long long r = i / cols, e = INDEX(index(r, i % cols));
         real held = HELD(y.before(r, e), c, cols, INDEX(index(r, c)) == e);
         y(r, e) = held + SUM_IF(c, cols, INDEX(index(r, c)) == e, x(r, c));

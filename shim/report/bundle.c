@@ -208,6 +208,7 @@ static void put_call(struct json_out *json, const struct check_report *report)
     json_put_double(json, "inner_least", call->inner_least);
     json_put_double(json, "chain_roundoff", call->chain_roundoff);
     json_put_int(json, "chain", call->chain);
+    json_put_uint(json, "lanes", call->lanes);
     json_put_uint(json, "seed", call->seed);
     json_put_array(json, "scalars");
     for (int i = 0; i < REF_MAX_SCALARS; i++)

@@ -312,6 +312,22 @@ double binding_lambda(const struct binding_plan *plan, const struct binding *bin
     return tolerance_lambda(&plan->tolerance, sum);
 }
 
+/* What ref_depth.h derives the lanes of a sum from. Atomics add to an array one after the other,
+ * whatever the grid, so with one that is added to the grid is left out. */
+static void set_lanes(struct ref_call *call, const struct launch *launch, uint32_t declared,
+                      int tensors)
+{
+    const uint32_t *grid = launch->grid, *block = launch->block;
+    uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    bool adds = false;
+    for (int i = 0; i < tensors; i++)
+        adds = adds || call->tensor[i].accumulates;
+    call->lanes = declared;
+    call->launch_blocks = adds ? 0 : (int64_t)blocks;
+    call->launch_warps = (uint32_t)(threads / 32);
+}
+
 /* Shapes of absent tensors follow from their neighbours; everything else is the same each time. */
 static void finish_call(struct evaluation *e)
 {
@@ -337,6 +353,7 @@ static void finish_call(struct evaluation *e)
     call->chain_roundoff = tolerance->chain.roundoff;
     call->chain = tolerance->chain.terms;
     call->pieces = 1;
+    set_lanes(call, e->launch, tolerance->lanes, e->out->tensors);
     call->masked_rows = tolerance->masked_rows;
     memcpy(call->point, e->plan->point, sizeof call->point);
 }

@@ -56,6 +56,7 @@ struct tolerance {
     double input_roundoff; /* of what inputs are rounded to before they are multiplied; 0: none */
     struct chain chain;    /* `accumulate` is f32, but tensor cores add f8 products in chains */
     struct rounding inner; /* of the weights of a MIX (refs/README.md); zeros: none */
+    uint32_t lanes;        /* that share a row's sum; 0: not declared */
     double lambda;         /* of the sum bound; 8 unless the row says otherwise */
     double false_alarm; /* share of correct launches that may be called, instead of lambda; or 0 */
     double rtol, atol;  /* RULE_CLOSE */

@@ -1,5 +1,7 @@
 #include "verify/notes.h"
 
+#include "refs/ref_list.h"
+
 static bool narrow_float(enum dtype dtype)
 {
     return dtype == DTYPE_F16 || dtype == DTYPE_BF16 || dtype == DTYPE_F8E4M3 ||
@@ -28,9 +30,16 @@ static int common_rule(const struct binding *binding)
     return rule == RULE_BOUND || rule == RULE_STOCHASTIC ? rule : -1;
 }
 
+/* Errors of elements that were counted more than once are not independent of each other. */
+static bool counts_once(const struct kernel_spec *spec)
+{
+    return !spec || !spec->reference || !(spec->reference->uses & REF_REPEATS);
+}
+
 void notes_fill(struct check_report *report)
 {
-    int rule = report->binding ? common_rule(report->binding) : -1;
+    bool known = report->binding && counts_once(report->spec);
+    int rule = known ? common_rule(report->binding) : -1;
 
     report->statistics = report->verdict == VERDICT_MATCH && rule >= 0;
     report->notes =

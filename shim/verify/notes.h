@@ -3,7 +3,8 @@
  *
  * Each element is within its bound, yet the errors of one correct rounding are spread evenly over
  * half an ulp either way. Errors that are larger, or lean one way, are worth a note; they are no
- * finding, and decide nothing.
+ * finding, and decide nothing. Both tests take the elements' errors as independent, so a reference
+ * that judges an element more than once (REPEATED in its text) has no such statistics.
  */
 #ifndef VERIFY_NOTES_H
 #define VERIFY_NOTES_H

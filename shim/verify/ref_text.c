@@ -106,7 +106,10 @@ static unsigned use_of(const char *word, size_t length, const char *behind)
     static const struct {
         const char *name;
         unsigned use;
-    } macros[] = {{"MASKED", REF_USES_MASKED}, {"MIX", REF_USES_MIX}};
+    } macros[] = {{"MASKED", REF_USES_MASKED},
+                  {"MIX", REF_USES_MIX},
+                  {"ROW", REF_USES_ROW},
+                  {"REPEATED", REF_REPEATS}};
     for (size_t i = 0; i < sizeof macros / sizeof *macros; i++) {
         if (strlen(macros[i].name) == length && memcmp(macros[i].name, word, length) == 0 &&
             behind[strspn(behind, " \t")] == '(')

@@ -354,6 +354,8 @@ static bool apply(const struct candidate *c, struct binding *binding, const stru
             unfold(&binding->array[i], &c->lie[i], c->total);
     }
     binding->call.size[each->size] = subset->count;
+    binding->call.part = subset->count;
+    binding->call.whole = subset->total;
     if (linked)
         binding->call.size[each->with] = subset->count * c->share;
     apply_rows(c, binding, formals);

@@ -162,6 +162,19 @@ static enum status read_inner(const struct yaml_node *node, struct tolerance *ou
     return read_format("inner", node, &out->inner, err);
 }
 
+/* ref_depth counts in powers of two. */
+static enum status read_lanes(const struct yaml_node *node, struct tolerance *out,
+                              struct error *err)
+{
+    int64_t lanes = 0;
+    enum status status = yaml_integer(node, "lanes", 1, 1024, &lanes, err);
+    if (!status && (lanes & (lanes - 1)) != 0)
+        status = yaml_error(err, node, "'lanes' is %d; expected a power of two", (int)lanes);
+    out->lanes = (uint32_t)lanes;
+    out->needs |= REF_USES_ROW;
+    return status;
+}
+
 static enum status read_value(const char *key, const struct yaml_node *node, struct tolerance *out,
                               const char **reason, struct error *err)
 {
@@ -175,6 +188,8 @@ static enum status read_value(const char *key, const struct yaml_node *node, str
         return read_rounding(node, out, err);
     if (strcmp(key, "inner") == 0)
         return read_inner(node, out, err);
+    if (strcmp(key, "lanes") == 0)
+        return read_lanes(node, out, err);
     if (strcmp(key, "reason") == 0)
         return yaml_text(node, key, reason, err);
     if (strcmp(key, "masked_rows") == 0)
@@ -235,7 +250,8 @@ static enum status check_uses(const struct tolerance *tolerance,
         const char *key, *why;
     } rows[] = {
         {REF_USES_MASKED, "masked_rows", "knows no rows that are masked as a whole (no MASKED)"},
-        {REF_USES_MIX, "inner", "multiplies nothing that it computed with an input (no MIX)"}};
+        {REF_USES_MIX, "inner", "multiplies nothing that it computed with an input (no MIX)"},
+        {REF_USES_ROW, "lanes", "adds up no rows (no ROW)"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (tolerance->needs & ~reference->uses & rows[i].use)
             return yaml_error(err, node, "%s: reference '%.80s' %s; leave it out", rows[i].key,

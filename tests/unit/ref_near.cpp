@@ -99,19 +99,22 @@ static ref_call call_with(double lambda)
 }
 
 /* Lane by lane, as a warp's. */
-void sums_of_powers(struct near_sums *out, const float *x, unsigned count, double m, double lambda)
+void sums_of_powers(struct near_sums *out, const float *x, unsigned count, double m, double lambda,
+                    unsigned lanes)
 {
-    const ref_call call = call_with(lambda);
+    ref_call call = call_with(lambda);
+    call.lanes = lanes;
     ref_verdict cold;
     ref_hot<float> hot;
     ref_frame<float> frame(call, &cold, &hot);
+    frame.steps = ref_lane_steps(&call, 1);
     const number most = row_number(m);
     auto term = [&](auto c, ref_lane_scope) { return exp(load(x[c.i]) - most); };
     ref_real<float, 1> all = frame.sum(ref_group_scope(), count, term);
     *out = {1, 0, 0, all.v[0], all.e[0]};
     frame.lanes = 32;
     for (frame.lane = 0; frame.lane < frame.lanes; frame.lane++) {
-        ref_real<float, 1> part;
+        ref_real<float, 1> part(0.0);
         out->near &= frame.near_sum(count, term, part);
         out->sum += part.v[0];
         out->error += part.e[0];

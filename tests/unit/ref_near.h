@@ -28,14 +28,15 @@ struct near_formula {
 extern const struct near_formula near_formulas[];
 extern const unsigned near_formula_count;
 
-/* sum(e^(x[i] - m)) of a row that a warp shares. */
+/* sum(e^(x[i] - m)) of a row that a warp shares; of the subject, `lanes` do, as it declares. */
 struct near_sums {
     int near; /* the near sum can be had: this and its error */
     double sum, error;
     double exact, exact_error;
 };
 
-void sums_of_powers(struct near_sums *out, const float *x, unsigned count, double m, double lambda);
+void sums_of_powers(struct near_sums *out, const float *x, unsigned count, double m, double lambda,
+                    unsigned lanes);
 
 /* e^x as the terms of a sum have it. */
 double exp_as_term(double x);

@@ -461,6 +461,23 @@ static void tolerances_reach_the_call(void **state)
     assert_true(b.call.unit_roundoff == 0x1p-24 && b.call.inner_roundoff == 0);
 }
 
+/* Of the fixture's grid and block; not where atomics may add, nor where the tolerance says it. */
+static void lanes_reach_the_call(void **state)
+{
+    (void)state;
+#define SUMS(role, more)                                                                           \
+    "signature: const f32 x[4][6], " role "f32 y[4]\n  reference: row_sum\n" more
+    expect_bound(bind_launch(SUMS("", ""), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.launch_blocks, 15);
+    assert_int_equal(b.call.launch_warps, 2);
+    assert_true(b.call.lanes == 0 && b.call.part == 0 && b.call.whole == 0);
+    expect_bound(bind_launch(SUMS("acc ", ""), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.launch_blocks, 0);
+    expect_bound(
+        bind_launch(SUMS("acc ", "  tolerance: {lanes: 64}\n"), SIZES(8, 8), PARAMS(&P, &Q)));
+    assert_int_equal(b.call.lanes, 64);
+}
+
 static void contracts_reach_the_call(void **state)
 {
     (void)state;
@@ -548,6 +565,7 @@ int main(void)
         cmocka_unit_test(structs_by_value_are_read),
         cmocka_unit_test(attention_is_bound_in_either_layout),
         cmocka_unit_test(tolerances_reach_the_call),
+        cmocka_unit_test(lanes_reach_the_call),
         cmocka_unit_test(contracts_reach_the_call),
         cmocka_unit_test(rounding_points_reach_the_call),
     };

@@ -215,6 +215,7 @@ static void rows_are_cut_where_there_are_many(void **state)
                         "rows");
     assert_int_equal(b.subset.count, 64); /* 768 bytes each */
     assert_int_equal(b.call.size[0], 64);
+    assert_true(b.call.part == 64 && b.call.whole == b.subset.total);
     assert_int_equal(b.call.tensor[2].dim[0], 64);
     assert_in_range(plan.bytes, 49152, 49152 + 3 * 256);
     assert_int_equal(b.array[0].dim[0], 512); /* of the launch */

@@ -118,6 +118,11 @@ static void bad_rows_are_told(void **state)
            "t.yaml:2:24: inner: reference 'softmax' multiplies nothing");
     expect("tolerances:\n  rmsnorm: {f32: {rule: close, rtol: 1, rounding: {xhat: bf16}}}\n",
            "does not go with rule close");
+    expect("tolerances:\n  rmsnorm: {f32: {lanes: 0}}\n", "expected a whole number from 1 to 1024");
+    expect("tolerances:\n  rmsnorm: {f32: {lanes: 48}}\n",
+           "'lanes' is 48; expected a power of two");
+    expect("tolerances:\n  relu: {f32: {lanes: 32}}\n",
+           "t.yaml:2:10: lanes: reference 'relu' adds up no rows");
     expect("tolerances: [1]\n", "expected a mapping");
     expect("tolerances:\n  relu: 3\n", "'relu' is '3'; expected a mapping");
 }

@@ -57,7 +57,10 @@ static void texts_tell_what_they_use(void **state)
         unsigned uses[2];
     } rows[] = {
         {HALF TWICE, {0, 0}},
-        {"REFERENCE(a, \"in x[n]\")\n{ ROW(r, n) { MASKED (m); } }\n" HALF, {REF_USES_MASKED, 0}},
+        {"REFERENCE(a, \"in x[n]\")\n{ ROW(r, n) { MASKED (m); } }\n" HALF,
+         {REF_USES_MASKED | REF_USES_ROW, 0}},
+        {HALF "REFERENCE(a, \"in x[n]\")\n{ SAMPLE(i, n, 8) { REPEATED(y); } }\n",
+         {0, REF_REPEATS}},
         {HALF "REFERENCE(a, \"in x[n]\")\n{ auto m = MIX(8, j, n, 1, c, n, 1); }\n",
          {0, REF_USES_MIX}},
         {"REFERENCE(a, \"in x[n]\")\n{ // MIX(\n /* MASKED(m) */ f(\"MIX(\"); UNMASKED(m); MIX; "
@@ -85,9 +88,13 @@ static void built_in_references_tell_it_too(void **state)
     static const struct {
         const char *name;
         unsigned uses;
-    } rows[] = {{"softmax", REF_USES_MASKED}, {"relu", 0},
-                {"attention", REF_USES_MIX},  {"attention_varlen_backward", REF_USES_MIX},
-                {"softmax_backward", 0},      {"matmul", 0}};
+    } rows[] = {{"softmax", REF_USES_MASKED | REF_USES_ROW},
+                {"relu", 0},
+                {"attention", REF_USES_MIX},
+                {"attention_varlen_backward", REF_USES_MIX},
+                {"softmax_backward", REF_USES_ROW},
+                {"matmul", 0},
+                {"index_add", REF_REPEATS}};
     (void)state;
     size_t found = 0;
     for (size_t i = 0; i < ref_builtin_count; i++) {

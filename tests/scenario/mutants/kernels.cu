@@ -265,3 +265,31 @@ __device__ float unit_beside(float value)
         y[threadIdx.x] = all + part;                                                               \
     }
 BOTH(MISSING_PROMOTION)
+
+/* layernorm, a block for each row; wrong: the variance is that of one pass, E[x^2] - E[x]^2. */
+#define ONE_PASS(which, right)                                                                     \
+    KERNEL(one_pass, which)(const float *x, float *y, int cols)                                    \
+    {                                                                                              \
+        const float *row = x + (size_t)blockIdx.x * cols;                                          \
+        float sum = 0, square = 0;                                                                 \
+        for (int c = threadIdx.x; c < cols; c += blockDim.x)                                       \
+            sum += row[c];                                                                         \
+        float mean = block_sum(sum) / cols;                                                        \
+        for (int c = threadIdx.x; c < cols; c += blockDim.x)                                       \
+            square += right ? (row[c] - mean) * (row[c] - mean) : row[c] * row[c];                 \
+        float variance = block_sum(square) / cols - (right ? 0 : mean * mean);                     \
+        for (int c = threadIdx.x; c < cols; c += blockDim.x)                                       \
+            y[(size_t)blockIdx.x * cols + c] = (row[c] - mean) * rsqrtf(variance + 1e-5f);         \
+    }
+BOTH(ONE_PASS)
+
+/* Column sums added to what is there, a thread for each column; wrong: the last row is left out. */
+#define CANCELLING(which, right)                                                                   \
+    KERNEL(cancelling, which)(const float *x, float *y, int rows, int cols)                        \
+    {                                                                                              \
+        float sum = 0;                                                                             \
+        for (int r = 0; r < rows - (right ? 0 : 1); r++)                                           \
+            sum += x[r * cols + threadIdx.x];                                                      \
+        y[threadIdx.x] += sum;                                                                     \
+    }
+BOTH(CANCELLING)

@@ -201,6 +201,47 @@ static void scaled(void)
     print_sum(name, y, (COUNT + 1) * sizeof(float));
 }
 
+/* In [-1, 1), of no order. */
+static float noise(unsigned i)
+{
+    i = (i ^ i >> 15) * 0x2c1b3c6du;
+    i = (i ^ i >> 12) * 0x297a2d39u;
+    return (float)((i ^ i >> 15) >> 8) * 0x1p-23f - 1;
+}
+
+/* Rows about 100, of deviation 1. */
+static void rows_about_100(void)
+{
+    static float host[ROWS * WIDE];
+    CUdeviceptr x = upload(ROWS * WIDE, 3), y = upload(ROWS * WIDE, 4);
+    int cols = WIDE;
+    for (unsigned i = 0; i < ROWS * WIDE; i++) {
+        float sum = 0;
+        for (unsigned k = 0; k < 12; k++)
+            sum += noise(12 * i + k);
+        host[i] = 100 + 0.5f * sum;
+    }
+    CHECK(cuMemcpyHtoD(x, host, sizeof(host)));
+    repeat(ROWS, 128, (void *[]){&x, &y, &cols});
+    print_sum(name, y, sizeof(host));
+}
+
+/* Half of the columns add up to nothing: each second row takes back the one before. */
+static void cancelling_columns(void)
+{
+    static float host[WIDE * SIDE];
+    CUdeviceptr x = upload(WIDE * SIDE, 3), y = upload(SIDE, 4);
+    int rows = WIDE, cols = SIDE;
+    for (unsigned i = 0; i < WIDE * SIDE; i++) {
+        bool back = i / SIDE % 2 && i % 2;
+        host[i] = back ? 1e-4f * noise(i) - host[i - SIDE] : noise(i);
+    }
+    CHECK(cuMemcpyHtoD(x, host, sizeof(host)));
+    CHECK(cuMemsetD32(y, 0, SIDE));
+    repeat(1, SIDE, (void *[]){&x, &y, &rows, &cols});
+    print_sum(name, y, SIDE * sizeof(float));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -224,6 +265,8 @@ int main(int argc, char **argv)
         {"masked_row", masked_rows},
         {"at_random", to_bf16},
         {"missing_promotion", f8_products},
+        {"one_pass", rows_about_100},
+        {"cancelling", cancelling_columns},
     };
     start(argc, argv);
     wrong = !strcmp(word(1), "wrong");
