@@ -338,6 +338,7 @@ static void finish_call(struct evaluation *e)
     call->chain = tolerance->chain.terms;
     call->pieces = 1;
     call->masked_rows = tolerance->masked_rows;
+    call->functions = tolerance->functions;
     memcpy(call->point, e->plan->point, sizeof call->point);
 }
 

@@ -52,8 +52,9 @@ struct chain {
 /* A tolerance row: how outputs of one (op, dtype) are judged. */
 struct tolerance {
     enum tolerance_rule rule;
-    enum dtype accumulate; /* f64, f32, f16 or bf16 */
-    bool tf32_inputs;      /* inputs rounded to tf32 before they are multiplied */
+    enum dtype accumulate;        /* f64, f32, f16 or bf16 */
+    bool tf32_inputs;             /* inputs rounded to tf32 before they are multiplied */
+    enum ref_functions functions; /* how exp, tanh and their like are computed */
     struct chain chain;    /* `accumulate` is f32, but tensor cores add f8 products in chains */
     struct rounding inner; /* of the weights of a MIX (refs/README.md); zeros: none */
     double lambda;         /* of the sum bound; 8 unless the row says otherwise */
