@@ -19,7 +19,7 @@ typedef unsigned char uint8_t;
 #include <stdint.h>
 #endif
 
-#define REF_ABI 6
+#define REF_ABI 7
 
 enum {
     REF_MAX_TENSORS = 12,
@@ -106,6 +106,12 @@ struct ref_tensor {
     uint32_t id;         /* the array's index in the signature, echoed in verdicts */
 };
 
+/* How a subject has exp, tanh and their like in f32, and how it divides. */
+enum ref_functions {
+    REF_FUNCTIONS_LIBM,  /* as the math library, within a few ulp */
+    REF_FUNCTIONS_APPROX /* by the GPU's approximate instructions: nvcc --use_fast_math */
+};
+
 /* The answer about one launch, or of one block of it (partial). All counts are of elements. */
 struct ref_verdict {
     uint64_t checked;
@@ -184,6 +190,7 @@ struct ref_call {
     uint8_t point[REF_MAX_POINTS]; /* by the order of the point formals: the dtype that the subject
                                       rounds to there, DTYPE_NONE for none, or REF_POINT_MAY */
     uint32_t masked_rows;          /* enum masked_rows */
+    uint32_t functions;            /* enum ref_functions */
     uint32_t first_block, blocks;  /* of the launch, those that work on this call; GPU only */
 };
 

@@ -72,6 +72,10 @@ template <class E> struct ref_frame : ref_dealer<E> {
         k.rho = (E)rho;
         k.tiny = (E)call.underflow;
         k.edge = sizeof(E) == 8 && call.unit_roundoff > 0x1p-40 ? (E)2.9387358770557188e-39 : (E)0;
+        /* There are no approximate functions of f64. */
+        bool approximate = call.functions == REF_FUNCTIONS_APPROX && call.unit_roundoff > 0x1p-40;
+        k.reach = approximate ? ref_more(k.u, (E)REF_APPROX_REACH) : k.u;
+        k.tangent = approximate ? (E)REF_APPROX_TANGENT : (E)0;
         sum_unit = (E)(call.lambda * u);
 #ifdef __CUDACC__
         lanes = call.group == REF_THREADS ? REF_THREADS : 32;

@@ -91,8 +91,9 @@ template <class A> REF_FN float ref_near_binary(const A &x, int j)
 
 /*
  * e^x: the argument's error counts in full, |x| u of it for the reduction (ex2 of a rounded
- * x log2 e), and 4 u for ex2.approx (2 ulp). e^d - 1 <= d + d^2 for d up to 1.7. The clamp keeps
- * 0 * Inf out of masked rows, where x is -Inf and the answer exactly 0.
+ * x log2 e; more where functions are approximate), and 4 u for ex2.approx (2 ulp).
+ * e^d - 1 <= d + d^2 for d up to 1.7. The clamp keeps 0 * Inf out of masked rows, where x is -Inf
+ * and the answer exactly 0.
  */
 struct ref_exp_function {
     template <class A> REF_FN static float near(const A &a, int j)
@@ -116,7 +117,7 @@ struct ref_exp_function {
     }
     template <class E> REF_FN static E error(E f, const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        E rel = ref_less(x.e + k.u * (ref_abs(x.f) + 4), (E)1e18);
+        E rel = ref_less(x.e + (k.reach * ref_abs(x.f) + 4 * k.u), (E)1e18);
         return f * (rel + rel * rel) + k.tiny;
     }
 };
@@ -129,7 +130,8 @@ template <class A> struct ref_powers<ref_mapped<ref_exp_function, A>> {
     static constexpr bool are = true;
 };
 
-/* ln x: 4 u relative, and 8 u absolute, since lg2.approx is good to 2^-22 absolute around 1. */
+/* ln x: 4 u relative (__logf: 3 ulp), and 8 u absolute, since lg2.approx is good to 2^-22 absolute
+ * around 1. */
 struct ref_log_function {
     template <class E> REF_FN static double quick(E width, double x)
     {
@@ -141,7 +143,8 @@ struct ref_log_function {
         E f = (E)v;
         E carried = x.e > 0 ? x.e / (x.f - x.e) : (E)0;
         carried = carried >= 0 ? carried : (E)ref_infinity();
-        return {v, f, carried + k.u * (4 * ref_abs(f) + 8)};
+        E share = k.approximate() ? (E)6 : (E)4;
+        return {v, f, carried + k.u * (share * ref_abs(f) + 8)};
     }
 };
 
@@ -191,15 +194,15 @@ struct ref_sigmoid_function {
     {
         double v = ref_logistic(E(0), x.v);
         E f = ref_rough_inverse(1 + ref_rough_exp(-x.f));
-        E reach = ref_less(ref_abs(x.f), (E)1e4);
-        E carried = f * (1 - f) * (x.e + k.u * (reach + 4));
+        E size = ref_less(ref_abs(x.f), (E)1e4);
+        E carried = f * (1 - f) * (x.e + (k.reach * size + 4 * k.u));
         return {v, f, carried + (8 * k.u * f + k.tiny)};
     }
 };
 
 /*
- * tanh: 4 u absolute, not relative, for it is commonly made of a sigmoid or an exp; 2^-11 of
- * tanh.approx is not allowed. The slope is 1 - t^2.
+ * tanh: 4 u absolute, not relative, for it is commonly made of a sigmoid or an exp; and the 2^-11
+ * of tanh.approx where functions are approximate. The slope is 1 - t^2.
  */
 struct ref_tanh_function {
     template <class E> REF_FN static double quick(E width, double x)
@@ -215,7 +218,7 @@ struct ref_tanh_function {
     template <class E> REF_FN static E error(E f, const ref_lane<E> &x, const ref_rules<E> &k)
     {
         E slope = ref_abs((1 - f) * (1 + f)) + 4 * k.u;
-        return slope * ref_less(x.e, (E)1e18) + 4 * k.u;
+        return slope * ref_less(x.e, (E)1e18) + (k.tangent * ref_abs(f) + 4 * k.u);
     }
 };
 

@@ -23,7 +23,7 @@ template <class A, int WIDTH = A::width> REF_FN long long ref_as_index(const A &
 template <class E, int W> REF_FN ref_exact<E, W> ref_plain()
 {
     ref_exact<E, W> x;
-    x.k.u = x.k.u1 = x.k.u2 = x.k.rho = x.k.tiny = x.k.edge = 0;
+    ref_clear(x.k);
     return x;
 }
 

@@ -12,6 +12,16 @@
 
 #include "ref_abi.h"
 
+/*
+ * The GPU's approximate instructions, as the CUDA Programming Guide (intrinsic functions) and the
+ * PTX ISA document them: e^x is off by 2 + 1.173 |x| ulp, tanh.approx.f32 by 2^-11 of the result,
+ * a division by a number beyond 2^126 gives 0. The others keep within what is allowed of the math
+ * library's: sqrt, rsqrt and division 2 ulp, the logarithm 3 ulp, between 1/2 and 2 2^-21.41.
+ */
+#define REF_APPROX_REACH   (1.173 * 1.1920928955078125e-07)
+#define REF_APPROX_TANGENT 0.00048828125
+#define REF_APPROX_DIVISOR 8.507059173023462e+37
+
 #ifdef __CUDACC__
 #define REF_FN     __device__ __forceinline__
 #define REF_SLOW   static __device__ __noinline__

@@ -3,7 +3,8 @@
  *
  * Errors, u the unit roundoff of the declared accumulator:
  *   + - *      u |result|, and what the operands bring, to second order for products
- *   /          4 u: rcp.approx and div.full are good to 2 ulp
+ *   /          4 u: rcp.approx and div.full are good to 2 ulp; where functions are approximate the
+ *              whole quotient by a number beyond 2^126, which div.approx makes 0
  *   functions  ref_function.h, beside each
  * Each result may also be flushed to zero by the subject: ref_rules.tiny.
  */
@@ -301,6 +302,9 @@ struct ref_over {
         E inverse = room > 0 ? ref_rough_inverse(room) : (E)ref_infinity();
         E f = ref_shadow(x.f * ref_rough_inverse(y.f), k), q = ref_abs(f);
         E carried = x.e + q * y.e;
+        if constexpr (B::kind != REF_SCALE)
+            if (k.approximate() && ref_abs(y.f) + y.e >= (E)REF_APPROX_DIVISOR)
+                unit = 1;
         return {ref_divide(E(0), x.v, y.v), f,
                 (carried > 0 ? carried * inverse : (E)0) + (unit * q + k.tiny)};
     }

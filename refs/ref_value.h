@@ -33,13 +33,27 @@ enum ref_kind { REF_EXACT, REF_REAL, REF_SCALE };
 
 /* The arithmetic that the subject declares. */
 template <class E> struct ref_rules {
-    E u;    /* unit roundoff of its accumulator, and the reference's own */
-    E u1;   /* of a product with one input: u + rho */
-    E u2;   /* of a product of two inputs: u + 2 rho */
-    E rho;  /* rounding of inputs as they are loaded */
-    E tiny; /* what may be flushed to zero */
-    E edge; /* 1 / its largest number, where E has larger ones; else 0 */
+    E u;       /* unit roundoff of its accumulator, and the reference's own */
+    E u1;      /* of a product with one input: u + rho */
+    E u2;      /* of a product of two inputs: u + 2 rho */
+    E rho;     /* rounding of inputs as they are loaded */
+    E tiny;    /* what may be flushed to zero */
+    E edge;    /* 1 / its largest number, where E has larger ones; else 0 */
+    E reach;   /* of e^x: the share of |x| by which it is off, relative */
+    E tangent; /* relative error of tanh.approx where declared; else 0 */
+
+    /* Whether functions are the GPU's approximate instructions. */
+    REF_FN bool approximate() const
+    {
+        return tangent > 0;
+    }
 };
+
+/* A number without rules. */
+template <class E> REF_FN void ref_clear(ref_rules<E> &k)
+{
+    k.u = k.u1 = k.u2 = k.rho = k.tiny = k.edge = k.reach = k.tangent = 0;
+}
 
 /* Of two operands' rules. A number without rules (a bare constant) has zeros: the larger wins. */
 template <class E> REF_FN ref_rules<E> ref_join(const ref_rules<E> &a, const ref_rules<E> &b)
@@ -51,6 +65,8 @@ template <class E> REF_FN ref_rules<E> ref_join(const ref_rules<E> &a, const ref
     k.rho = a.rho > b.rho ? a.rho : b.rho;
     k.tiny = a.tiny > b.tiny ? a.tiny : b.tiny;
     k.edge = a.edge > b.edge ? a.edge : b.edge;
+    k.reach = a.reach > b.reach ? a.reach : b.reach;
+    k.tangent = a.tangent > b.tangent ? a.tangent : b.tangent;
     return k;
 }
 
@@ -223,7 +239,7 @@ template <class E, int W> struct ref_real : ref_known<ref_real<E, W>, E> {
     }
     REF_FN ref_real(double constant)
     {
-        k.u = k.u1 = k.u2 = k.rho = k.tiny = k.edge = 0;
+        ref_clear(k);
         REF_UNROLL
         for (int j = 0; j < W; j++) {
             v[j] = constant;

@@ -206,6 +206,7 @@ static void put_call(struct json_out *json, const struct check_report *report)
     put_points(json, call);
     json_put_double(json, "inner_roundoff", call->inner_roundoff);
     json_put_double(json, "inner_least", call->inner_least);
+    json_put_string(json, "functions", call->functions == REF_FUNCTIONS_APPROX ? "approx" : "libm");
     json_put_double(json, "chain_roundoff", call->chain_roundoff);
     json_put_int(json, "chain", call->chain);
     json_put_uint(json, "lanes", call->lanes);

@@ -355,6 +355,7 @@ static void finish_call(struct evaluation *e)
     call->pieces = 1;
     set_lanes(call, e->launch, tolerance->lanes, e->out->tensors);
     call->masked_rows = tolerance->masked_rows;
+    call->functions = tolerance->functions;
     memcpy(call->point, e->plan->point, sizeof call->point);
 }
 

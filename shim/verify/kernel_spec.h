@@ -54,6 +54,7 @@ struct tolerance {
     enum tolerance_rule rule;
     enum dtype accumulate; /* f64, f32, f16 or bf16 */
     double input_roundoff; /* of what inputs are rounded to before they are multiplied; 0: none */
+    enum ref_functions functions; /* how exp, tanh and their like are computed */
     struct chain chain;    /* `accumulate` is f32, but tensor cores add f8 products in chains */
     struct rounding inner; /* of the weights of a MIX (refs/README.md); zeros: none */
     uint32_t lanes;        /* that share a row's sum; 0: not declared */

@@ -24,6 +24,24 @@ const char *tolerance_rule_text(enum tolerance_rule rule)
 static const char *const masked_names[] = {
     [MASKED_NAN] = "nan", [MASKED_ZERO] = "zero", [MASKED_ANY] = "any"};
 
+static const char *const function_names[] = {
+    [REF_FUNCTIONS_LIBM] = "libm", [REF_FUNCTIONS_APPROX] = "approx"};
+
+static enum status read_functions(const struct yaml_node *node, struct tolerance *out,
+                                  struct error *err)
+{
+    const char *text;
+    enum status status = yaml_text(node, "functions", &text, err);
+    for (int i = REF_FUNCTIONS_LIBM; !status && i <= REF_FUNCTIONS_APPROX; i++) {
+        if (strcmp(function_names[i], text) == 0) {
+            out->functions = (enum ref_functions)i;
+            return STATUS_OK;
+        }
+    }
+    return status ? status
+                  : yaml_error(err, node, "'functions' is '%.40s'; expected libm or approx", text);
+}
+
 static enum status read_rule(const struct yaml_node *node, struct tolerance *out, struct error *err)
 {
     const char *text;
@@ -182,6 +200,8 @@ static enum status read_value(const char *key, const struct yaml_node *node, str
         return read_rule(node, out, err);
     if (strcmp(key, "accumulate") == 0)
         return read_accumulate(node, out, err);
+    if (strcmp(key, "functions") == 0)
+        return read_functions(node, out, err);
     if (strcmp(key, "inputs") == 0)
         return read_inputs(node, out, err);
     if (strcmp(key, "rounding") == 0)

@@ -48,14 +48,31 @@ def write_tokens(path, count):
     os.rename(path + ".new", path)
 
 
+# CUDA 13 gave cudaMemAdvise's last parameter another type, which the sources do not know yet.
+CUDA_13 = """
+#include <cuda_runtime.h>
+#if CUDART_VERSION >= 13000
+static inline cudaError_t cudaMemAdvise(const void *memory, size_t bytes, cudaMemoryAdvise advice, int device)
+{
+    cudaMemLocation place = {};
+    place.type = device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
+    place.id = device == cudaCpuDeviceId ? 0 : device;
+    return cudaMemAdvise(memory, bytes, advice, place);
+}
+#endif
+"""
+
+
 def prepare(folder, target, steps):
     # Only the build of the trainer itself: what preloads this script does not belong to it.
     env = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
     arch = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], env=env, check=True,
                           stdout=subprocess.PIPE).stdout.decode().split()[0].replace(".", "")
     if not os.path.exists(os.path.join(folder, target)):  # its target is phony
-        subprocess.run(["make", target, "GPU_COMPUTE_CAPABILITY=" + arch, "NO_MULTI_GPU=1", "NO_USE_MPI=1"], cwd=folder,
-                       env=env, check=True, stdout=sys.stderr)
+        with open(os.path.join(folder, "cuda_13.h"), "w") as out:
+            out.write(CUDA_13)
+        subprocess.run(["make", target, "GPU_COMPUTE_CAPABILITY=" + arch, "NO_MULTI_GPU=1", "NO_USE_MPI=1",
+                        "NVCC_INCLUDES=-include cuda_13.h"], cwd=folder, env=env, check=True, stdout=sys.stderr)
     if not os.path.exists(os.path.join(folder, "gpt2_124M.bin")):
         write_checkpoint(os.path.join(folder, "gpt2_124M.bin"))
     for name, batches in (("train_%d.bin" % steps, steps), ("val.bin", 2)):
@@ -77,7 +94,8 @@ def main():
     text = done.stdout.decode("utf-8", "replace")
     times = [float(t) for t in re.findall(r"^step.*?([0-9.]+) ms", text, re.M)][WARM_UP:]
     losses = re.findall(r"loss ([0-9.]+)", text)
-    print(json.dumps({"step_ms": statistics.median(times), "mean_ms": statistics.mean(times), "result": float(losses[-1])}))
+    print(json.dumps({"step_ms": statistics.median(times), "mean_ms": statistics.mean(times), "result": float(losses[-1]),
+                      "name": "llmc_" + kind}))
 
 
 if __name__ == "__main__":

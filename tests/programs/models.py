@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""models.py NAME STEPS - PyTorch programs as their users write them, with random weights and data.
+"""models.py STEPS NAME ... - PyTorch programs as their users write them, with random weights and data.
 
-Each runs STEPS steps (after warm-up) and prints one JSON line: the median time of a step in ms, measured by this
-program's own clock with a synchronisation behind each step, and a checksum of its result. Knows nothing of cuvet.
+One after the other runs STEPS steps (after warm-up) and prints a JSON line: its name, the median time of a step in ms,
+measured by this program's own clock with a synchronisation behind each step, and a checksum of its result. Knows nothing
+of cuvet.
 """
 
 import json
@@ -130,10 +131,9 @@ def resnet():
     return training(model, lambda m: F.cross_entropy(m(images), labels))
 
 
-def main():
-    name, steps = sys.argv[1], int(sys.argv[2])
+def measure(make, steps):
     torch.manual_seed(0)
-    step = {"gpt": gpt, "llama": llama, "generate": generate, "bert": bert, "vit": vit, "resnet": resnet}[name]()
+    step = make()
     times, result = [], None
     for i in range(WARM_UP + steps):
         begin = time.perf_counter()
@@ -141,8 +141,13 @@ def main():
         torch.cuda.synchronize()
         if i >= WARM_UP:
             times.append(time.perf_counter() - begin)
-    print(json.dumps({"step_ms": statistics.median(times) * 1e3, "mean_ms": statistics.mean(times) * 1e3,
-                      "result": float(result)}))
+    return {"step_ms": statistics.median(times) * 1e3, "mean_ms": statistics.mean(times) * 1e3, "result": float(result)}
+
+
+def main():
+    programs = {"gpt": gpt, "llama": llama, "generate": generate, "bert": bert, "vit": vit, "resnet": resnet}
+    for name in sys.argv[2:]:
+        print(json.dumps(dict(measure(programs[name], int(sys.argv[1])), name=name)), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ static ref_rules<float> rules()
     k.u = k.u1 = k.u2 = 0x1p-24f;
     k.rho = k.edge = 0;
     k.tiny = 0x1p-126f;
+    k.reach = k.u;
+    k.tangent = 0;
     return k;
 }
 

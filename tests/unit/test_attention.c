@@ -28,6 +28,7 @@ struct way {
     float cap;     /* 0: none */
     bool narrow_weights; /* probabilities in bf16 */
     bool narrow_sums;    /* y in bf16 between tiles of 64 keys */
+    bool half_sums;      /* y in f16 */
     bool no_rescale;     /* a new maximum leaves the old sum as it is */
     bool nan;            /* 0 / 0 for a row that sees nothing */
     float scale;
@@ -59,6 +60,7 @@ static void attend_row(const struct way *way, int64_t i, int64_t h)
             sum[c] = sum[c] * old + p * widen(v[j * DIM + c]);
             if (way->narrow_sums && j % 64 == 63)
                 sum[c] = round_bf16(sum[c]);
+            sum[c] = way->half_sums ? (float)(_Float16)sum[c] : sum[c];
         }
     }
     bool nothing = most == -INFINITY && !way->nan;
@@ -157,6 +159,66 @@ static void sums_in_bf16_are_caught_all_the_same(void **state)
     draw(&way, 0);
     attend(&way);
     assert_true(judge(&way, true).violations > 0);
+}
+
+/* Nor at 128 keys, where the sums are rounded twice in bf16, or in f16 at each key. */
+static void narrow_sums_are_caught_at_128_keys(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        uint64_t right = 0, narrow_sums = 0, half_sums = 0;
+        for (uint64_t seed = 0; seed < (i ? 2 : 8); seed++) {
+            random_state = 80 + seed;
+            struct way way = usual(64, 128);
+            draw(&way, i);
+            attend(&way);
+            right += judge(&way, true).violations;
+            way.narrow_sums = true;
+            attend(&way);
+            narrow_sums += judge(&way, true).violations;
+            way.narrow_sums = false;
+            way.half_sums = true;
+            attend(&way);
+            half_sums += i ? judge(&way, true).violations : 0;
+        }
+        assert_int_equal(right, 0);
+        assert_true(narrow_sums > 0);
+        if (i) /* else they are off by no more than the probabilities' rounding may be */
+            assert_true(half_sums > 0);
+    }
+}
+
+/* Scores that make probabilities round alike: in groups of equal ones, along a slope, or because
+ * they hardly differ. What is left to chance is the scale; values of one sign show it most. */
+static void patterns_of_scores_stay_quiet(void **state)
+{
+    (void)state;
+    static const int64_t keys[] = {2, 3, 7, 32, 128, 1000};
+    for (int i = 0; i < 6 * 6 * 6; i++) {
+        int kind = i % 6;
+        struct way way = usual(8, keys[i / 6 % 6]);
+        random_state = (uint64_t)i;
+        draw(&way, i < 36 ? 0 : 1);
+        memset(q, 0, sizeof q);
+        double spread = exp(-8 * uniform());
+        for (int64_t r = 0; r < HEADS * way.rows; r++) {
+            double apart = 4 * uniform();
+            for (int64_t j = 0; j < way.keys; j++) {
+                const double score[] = {spread * normal(),
+                                        spread * uniform(),
+                                        -spread * (double)j / (double)way.keys,
+                                        apart * (double)(j % 2),
+                                        apart * (double)(j % 3) + spread * 1e-2 * normal(),
+                                        j % 2 ? apart : spread * normal()};
+                bias[r * way.keys + j] = (float)score[kind];
+            }
+        }
+        attend(&way);
+        struct ref_verdict verdict = judge(&way, true);
+        if (verdict.violations)
+            fail_msg("case %d, %lld keys: %llu violations, worst ratio %g", i, (long long)way.keys,
+                     (unsigned long long)verdict.violations, verdict.max_ratio);
+    }
 }
 
 /* Equal keys round alike: the errors add up, and with the declaration they may. */
@@ -335,6 +397,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rounded_probabilities_have_to_be_declared),
         cmocka_unit_test(sums_in_bf16_are_caught_all_the_same),
+        cmocka_unit_test(narrow_sums_are_caught_at_128_keys),
+        cmocka_unit_test(patterns_of_scores_stay_quiet),
         cmocka_unit_test(equal_keys_round_alike),
         cmocka_unit_test(faults_of_attention_are_caught),
         cmocka_unit_test(rows_that_see_nothing_are_zero),

@@ -449,6 +449,40 @@ static void test_input_roundoff(void **state)
     assert_int_equal(run("matmul", &call).violations, 0);
 }
 
+/* gelu as --use_fast_math makes it: tanh is off by up to 2^-11 of itself. */
+static float approximate_gelu(float x, float cube)
+{
+    float t = tanhf(0.7978845608f * (x + cube * x * x * x));
+    uint32_t bits;
+    memcpy(&bits, &t, sizeof bits);
+    float off = (float)((int)(bits * 2654435761u >> 22) - 512) / 512;
+    return 0.5f * x * (1 + t * (1 + 0.99f * off * 0x1p-11f));
+}
+
+/* Allowed only where it is declared, and not a wrong formula beside it. */
+static void test_approximate_functions(void **state)
+{
+    (void)state;
+    enum { COUNT = 4096 };
+    for (int wrong = 0; wrong < 2; wrong++) {
+        random_state = 5;
+        fill(&in_x, DTYPE_F32, COUNT, 0, 1);
+        shape(&out_y, DTYPE_F32, COUNT);
+        for (int64_t i = 0; i < COUNT; i++)
+            set(&out_y, i, approximate_gelu(x_at(i), wrong ? 0.04f : 0.044715f));
+        struct ref_call call = new_call();
+        call.tensor[0] = tensor(&in_x, 0, 2, 1, COUNT, 0);
+        call.tensor[1] = tensor(&out_y, 1, 2, 1, COUNT, 0);
+        call.size[0] = 1;
+        call.size[1] = COUNT;
+        assert_true(run("gelu_tanh", &call).violations > 1000);
+        call.functions = REF_FUNCTIONS_APPROX;
+        uint64_t violations = run("gelu_tanh", &call).violations;
+        assert_true(wrong ? violations > 100 : violations == 0);
+        assert_true(wrong || run("gelu", &call).violations > 100);
+    }
+}
+
 /* More than 8192 elements: a subset, the same for the same seed and another for another. */
 static void test_sample(void **state)
 {
@@ -497,6 +531,7 @@ int main(void)
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_matmul),
         cmocka_unit_test(test_input_roundoff),
+        cmocka_unit_test(test_approximate_functions),
         cmocka_unit_test(test_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,6 +102,7 @@ static void bad_rows_are_told(void **state)
            "expected f64, f32, f16, bf16, fp8_tensor or fp8_fast");
     expect("tolerances:\n  relu: {f32: {inputs: f8e4m3}}\n", "'inputs' is 'f8e4m3'; expected f16");
     expect("tolerances:\n  relu: {f32: {inner: f8}}\n", "expected f16, bf16 or tf32");
+    expect("tolerances:\n  relu: {f32: {functions: fast}}\n", "expected libm or approx");
     expect("tolerances:\n  relu: {f32: {rule: close, atol: -1}}\n", "expected a number from 0");
     expect("tolerances:\n  relu: {f32: {lambda: 0}}\n", "expected a number from 0.5");
     expect("tolerances:\n  relu: {f32: {masked_rows: 0}}\n", "expected nan, zero or any");
