@@ -11,7 +11,7 @@
  *
  * Arrays are [batch][time][heads][dim]; torch's [batch][heads][time][dim] is said by strides.
  * Tensor cores want the probabilities rounded to the inputs' dtype, before they are divided by
- * their sum: MIX's rounding point, `inner` in the tolerance. tanh.approx is within it under functions approx.
+ * their sum: MIX's rounding point, `inner` in the tolerance. tanh.approx is a contract, too.
  *
  * A seeded sample of pieces of CHANNELS elements of y, each with scores of its own: about 2^26
  * multiplications a pass, but 16 pieces at least.

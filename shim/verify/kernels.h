@@ -47,10 +47,10 @@ struct known_kernel {
     uint32_t
         learnt; /* launches that gave their turn back for what listed.h learnt; the collector's */
     struct known_kernel *next;
-    struct budget looks;   /* the outlier gate's share of `budget` */
-    _Atomic(int64_t) look; /* what looks have cost the GPU of late, ns */
-    struct budget budget;  /* its own, where its entry has one */
-    struct costs costs;    /* what its checks have cost the GPU of late */
+    struct budget looks;        /* the outlier gate's share of `budget` */
+    _Atomic(int64_t) look;      /* what looks have cost the GPU of late, ns */
+    struct budget budget;       /* its own, where its entry has one */
+    struct costs costs;         /* what its checks have cost the GPU of late */
     struct param_layout layout; /* last: the parameters that it counts alone are allocated */
 };
 

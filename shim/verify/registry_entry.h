@@ -27,7 +27,7 @@ struct registry_entry {
     int after;                     /* number among the entries with `after`, or -1 */
     struct pattern *after_pattern; /* or NULL */
     struct tolerance tolerance;
-    bool gave_up; /* a regex of it took too many steps on a name, and that was told */
+    bool gave_up;           /* a regex of it took too many steps on a name, and that was told */
     struct made_plan *made; /* registry.c's, below its lock: the plans made of it */
 };
 
