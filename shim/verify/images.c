@@ -255,7 +255,8 @@ uint64_t images_moment(const struct images *images)
 /* Whether the launch may be of this module. Lock held. */
 static bool may_be(const struct image *image, const struct image_query *query)
 {
-    bool there = image->context == query->context && image->loaded <= query->moment &&
+    bool here = !image->context || image->context == query->context; /* unknown for libraries */
+    bool there = here && image->loaded <= query->moment &&
                  (!image->unloaded || image->unloaded > query->moment);
     if (!there || (query->module && image->module && image->module != query->module))
         return false;

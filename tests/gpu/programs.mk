@@ -52,12 +52,13 @@ ROOT := $(HERE)../../
 GEN := $(OUT)/gen
 REF_HEADERS := $(wildcard $(ROOT)refs/*.h $(ROOT)shim/verify/formals*.h)
 REFS_CU := $(filter-out $(ROOT)refs/refs.cu,$(sort $(wildcard $(ROOT)refs/*.cu)))
+ERROR_C := $(addprefix shim/base/,error.c printable.c utf8.c)
 REFGEN_C := $(addprefix $(ROOT),tools/dev/refgen.c \
     shim/verify/ref_text.c shim/verify/formals.c \
-    shim/verify/formals_cursor.c shim/verify/formals_product.c shim/base/error.c)
+    shim/verify/formals_cursor.c shim/verify/formals_product.c $(ERROR_C))
 OUR_INCLUDES := -I$(ROOT) -I$(ROOT)shim -I$(GEN)
 OUR_C_FLAGS := -std=c11 -D_GNU_SOURCE -O2 $(OUR_INCLUDES)
-PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o formals_cursor.o formals_product.o error.o)
+PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o formals_cursor.o formals_product.o error.o printable.o utf8.o)
 
 $(OUT)/refgen: $(REFGEN_C) $(REF_HEADERS)
 	@mkdir -p $(OUT)
@@ -78,7 +79,7 @@ $(OUT)/formals.o $(OUT)/formals_cursor.o $(OUT)/formals_product.o: $(OUT)/%.o: $
 	@mkdir -p $(OUT)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
 
-$(OUT)/error.o: $(ROOT)shim/base/error.c
+$(OUT)/error.o $(OUT)/printable.o $(OUT)/utf8.o: $(OUT)/%.o: $(ROOT)shim/base/%.c
 	@mkdir -p $(OUT)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
 
