@@ -4,7 +4,8 @@
 set -uo pipefail
 out=$1
 shift
-[ $# -gt 0 ] || set -- $(sed -n 's/^    {"\([a-z_]*\)", target_.*/\1/p' tests/fuzz/targets.c)
+mapfile -t all < <(sed -n 's/^    {"\([a-z_]*\)", target_.*/\1/p' tests/fuzz/targets.c)
+[ $# -gt 0 ] || set -- "${all[@]}"
 mkdir -p "$out/crashes"
 
 run_target() {
