@@ -285,9 +285,12 @@ static struct image *find(const struct images *images, const struct image_query 
         several = several || (found && !same_bytes(found, image));
         found = image;
     }
-    *reason = !found    ? "its module was loaded before cuvet, is no ELF image, or was unloaded"
-              : several ? "several loaded modules may hold a kernel of this name"
-                        : found->reason;
+    *reason =
+        !found
+            ? "its module is a library's, which CUPTI does not announce, was loaded before cuvet, "
+              "is no ELF image, or was unloaded"
+        : several ? "several loaded modules may hold a kernel of this name"
+                  : found->reason;
     return found && found->data && !several ? found : NULL;
 }
 
