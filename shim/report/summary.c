@@ -396,8 +396,11 @@ static void put_notes(struct textbuf *out, const struct summary *summary,
 
 static void put_element(struct textbuf *out, const char *which, const struct element *element)
 {
-    textbuf_printf(out, "       %s  %s: got %.9g, expected %.9g +- %.3g\n", which, element->place,
-                   element->got, element->reference, element->bound);
+    textbuf_printf(out, "       %s  %s: got %.9g, expected %.9g", which, element->place,
+                   element->got, element->reference);
+    if (isfinite(element->bound) && isfinite(element->reference))
+        textbuf_printf(out, " +- %.3g", element->bound);
+    textbuf_printf(out, "\n");
 }
 
 /* Where a row of a product lies: "[128]", or "[3][128]" in a batch. */

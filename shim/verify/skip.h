@@ -34,7 +34,7 @@
     SKIP(REFUSED, "reference refused", "the reference reached outside its snapshot")               \
     SKIP(DRIVER, "driver error", "a driver call of ours failed")                                   \
     SKIP(OFF, "off", "checking was switched off")                                                  \
-    SKIP(EXIT, "exit", "the program ended before the check did")
+    SKIP(EXIT, "exit", "the program ended before the check did (CUVET_EXIT_WAIT)")
 
 enum skip {
     SKIP_NONE,

@@ -417,6 +417,20 @@ static void nan_is_explained(void **state)
     assert_lacks(f, "inf times");
 }
 
+static void no_bound_is_shown_of_a_nan(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.worst_ref = NAN;
+    f->check.report.numbers.worst_bound = INFINITY;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, ", expected nan\n");
+    assert_has(f, " +- "); /* of the first element */
+    assert_lacks(f, "+- inf");
+}
+
 static void kernels_with_findings_come_first(void **state)
 {
     static struct made_up_check many[SUMMARY_ROWS + 3];
@@ -512,6 +526,7 @@ int main(void)
         SUMMARY_TEST(a_launch_that_differs_names_the_other),
         SUMMARY_TEST(notes_and_findings_are_bounded),
         SUMMARY_TEST(nan_is_explained),
+        SUMMARY_TEST(no_bound_is_shown_of_a_nan),
         SUMMARY_TEST(kernels_with_findings_come_first),
         SUMMARY_TEST(an_element_that_is_nowhere_is_left_out),
         SUMMARY_TEST(it_is_one_write_to_standard_error),
