@@ -162,7 +162,8 @@ static void every_word_has_a_text(void **state)
     assert_string_equal(verdict_text(VERDICT_INCONCLUSIVE), "inconclusive");
     assert_string_equal(verdict_text(VERDICT_COUNT), "unknown");
     assert_string_equal(skip_text(SKIP_UNREGISTERED), "unregistered");
-    assert_string_equal(skip_sentence(SKIP_EXIT), "the program ended before the check did");
+    assert_string_equal(skip_sentence(SKIP_EXIT), "the program ended before the check did "
+                                                  "(CUVET_EXIT_WAIT)");
     assert_string_equal(skip_text(SKIP_COUNT), "unknown");
     for (int i = SKIP_NONE; i < SKIP_COUNT; i++) {
         assert_true(strlen(skip_text((enum skip)i)) > 0);
