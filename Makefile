@@ -83,8 +83,8 @@ REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu in
 # The dialect, as NVRTC gets it for references that a registry brings along.
 REF_HEADERS := $(filter-out refs/ref_batch.h refs/ref_host.h refs/ref_list.h refs/ref_product.h refs/ref_project.h,\
     $(sort $(wildcard refs/*.h)))
-UNIT_C := $(sort $(wildcard tests/unit/test_*.c))
-UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*.c)))
+UNIT_C := $(sort $(wildcard tests/unit/*/test_*.c))
+UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*/*.c)))
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o refs.o refs_wide.o tolerances.o ref_headers.o)
@@ -92,7 +92,7 @@ SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
 TOOL_O := $(call objects,$(TOOL_C))
 HOST_REFS_O := $(BUILD)/refs/ref_host.o $(BUILD)/refs/ref_product.o
-UNIT_HELPER_CPP := $(sort $(wildcard tests/unit/*.cpp))
+UNIT_HELPER_CPP := $(sort $(wildcard tests/unit/*/*.cpp))
 UNIT_HELPER_O := $(call objects,$(UNIT_HELPER_C)) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP))
 UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(UNIT_C))
 UNIT_RUN := $(if $(TESTS),$(foreach word,$(TESTS),$(foreach bin,$(UNIT_BIN),$(if \
@@ -176,7 +176,7 @@ bench: all $(INTERPRETER) $(GATE_COST) $(HOOK_COST) softgpu $(SOFTGPU_PTX)/refs.
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/bench/run.sh
 
 ## outlier-table: what the detectors of the outlier gate find, and their false alarms
-outlier-table: $(BUILD)/tests/unit/test_outlier
+outlier-table: $(BUILD)/tests/unit/extra/test_outlier
 	$(quiet)$< --table
 
 ## cover: what tests and scenarios execute: lines of shim/, device functions, PTX opcodes
@@ -319,9 +319,9 @@ $(GEN)/%.o: $(GEN)/%.S
 
 # The list of references and their formals, from the REFERENCE lines of refs/. refgen writes a file
 # only when its text changes, so the stamp alone says when it ran last.
-REFGEN_O := $(call objects,tools/dev/refgen.c shim/verify/ref_text.c shim/verify/formals.c \
-    shim/verify/formals_cursor.c shim/verify/formals_product.c shim/base/error.c \
-    shim/base/printable.c shim/base/utf8.c)
+REFGEN_O := $(call objects,tools/dev/refgen.c shim/lang/ref_text.c shim/lang/formals.c \
+    shim/lang/formals_cursor.c shim/lang/formals_product.c shim/base/error.c \
+    shim/text/printable.c shim/text/utf8.c)
 $(REFGEN): $(REFGEN_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lm
@@ -348,11 +348,11 @@ $(HOST_REFS_O) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP)): $(BUILD)/%.o: 
 	$(quiet)mkdir -p $(@D) && $(CXX) $(CXX_FLAGS) $(CXXFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # Of the many functions that ref_dtype.h and ref_exponential.h have, a few.
-$(BUILD)/refs/ref_product.o $(BUILD)/tests/unit/ref_near.o $(BUILD)/tests/unit/ref_quick.o: CXX_FLAGS += -Wno-unused-function
+$(BUILD)/refs/ref_product.o $(BUILD)/tests/unit/refs/ref_near.o $(BUILD)/tests/unit/refs/ref_quick.o: CXX_FLAGS += -Wno-unused-function
 
 # ---- tests --------------------------------------------------------------------------------------
 
-$(BUILD)/tests/unit/test_%: $(BUILD)/tests/unit/test_%.o $(UNIT_HELPER_O) $(CORE) $(HOST_REFS_O)
+$(UNIT_BIN): %: %.o $(UNIT_HELPER_O) $(CORE) $(HOST_REFS_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(UNIT_HELPER_O) $(HOST_REFS_O) $(CORE) \
 	    $(STATIC_LIBS) -lcmocka $(SYSTEM_LIBS)
@@ -364,7 +364,7 @@ $(BUILD)/.ready-tests: tools/dev/check-deps | $(READY)
 
 # What `cuvet ctl` and the examples of README.md talk to where there is no GPU.
 $(BUILD)/tests/control/world.o: INCLUDES += -Itests
-$(BUILD)/tests/control/world.so: $(BUILD)/tests/control/world.o $(BUILD)/tests/unit/control_world.o \
+$(BUILD)/tests/control/world.so: $(BUILD)/tests/control/world.o $(BUILD)/tests/unit/common/control_world.o \
     $(CORE) $(HOST_REFS_O) shim/exports.map
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections $(LDFLAGS) \

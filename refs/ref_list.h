@@ -30,10 +30,10 @@ enum ref_use {
     REF_REPEATS = 8,     /* REPEATED: no statistics (notes.h) */
 };
 
-struct user_reference; /* shim/verify/user_ref.h */
+struct user_reference; /* shim/registry/user_ref.h */
 
 /* A reference as those see it who bind, launch and report it. Those that a registry brings along
- * are declared in the same form, by verify/user_ref.h. */
+ * are declared in the same form, by registry/user_ref.h. */
 struct ref_builtin {
     const char *name;                  /* "rmsnorm" */
     const char *formals;               /* "in x[rows][cols], in w[cols] = 1, ..." */

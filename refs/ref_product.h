@@ -2,7 +2,7 @@
  * ref_product.h - the projection of a whole product of matrices, after Freivalds (1977): what is
  * known of a launch, and what comes out. Plain data for C and CUDA; ref_project.h does the work.
  *
- * A reference that promises `product c = alpha a b + bias` (shim/verify/formals.h) says that its
+ * A reference that promises `product c = alpha a b + bias` (shim/lang/formals.h) says that its
  * output is linear in the product. Then with any vector r
  *
  *     c r = alpha a (b r) + bias r

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "base/log.h"
+#include "system/log.h"
 #include "base/options.h"
 #include "cuvet.h"
 #include "session.h"

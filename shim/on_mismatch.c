@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "base/log.h"
-#include "base/printable.h"
+#include "system/log.h"
+#include "text/printable.h"
 #include "base/rank.h"
-#include "base/tool.h"
+#include "system/tool.h"
 #include "cuvet.h"
 #include "report/place.h"
-#include "report/plugin_host.h"
+#include "plugin/plugin_host.h"
 
 struct on_mismatch {
     bool aborts;

@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 #include "base/options.h"
-#include "base/textbuf.h"
-#include "verify/check_report.h"
+#include "text/textbuf.h"
+#include "value/check_report.h"
 
 struct on_mismatch;
 

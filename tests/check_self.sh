@@ -14,11 +14,11 @@ CC=${CC:-cc}
 # A fresh tree; the caller's working directory moves into it.
 tree() {
     rm -rf "${scratch:?}/tree"
-    mkdir -p "$scratch"/tree/{shim/{base,driver,verify,hook,report,device},refs,tools/dev}
+    mkdir -p "$scratch"/tree/{shim/{base,system,driver,value,gate,copy,hook,report,device},refs,tools/dev}
     cd "$scratch/tree" || exit 1
     echo 'int base_thing(void);' >shim/base/thing.h
-    echo '#include "base/thing.h"' >shim/verify/gate.c
-    echo 'int gate(void);' >shim/verify/gate.h
+    echo '#include "base/thing.h"' >shim/gate/gate.c
+    echo 'int gate(void);' >shim/gate/gate.h
     echo 'int hook(void);' >shim/hook/router.h
 }
 
@@ -43,28 +43,28 @@ includes() { # FILE INCLUDE
 
 tree
 ok 'layers: quiet on a sound tree' quiet "$dev/check-layers"
-includes shim/base/thing.c '"verify/gate.h"'
-ok 'layers: base may not reach up' catches 'shim/base/thing.c:1: may not include shim/verify/gate.h' \
+includes shim/base/thing.c '"gate/gate.h"'
+ok 'layers: base may not reach up' catches 'shim/base/thing.c:1: may not include shim/gate/gate.h' \
     "$dev/check-layers"
 tree
-includes shim/verify/gate.c '"hook/router.h"'
-ok 'layers: verify may not know the hooks' catches shim/hook/router.h "$dev/check-layers"
+includes shim/gate/gate.c '"hook/router.h"'
+ok 'layers: gate may not know the hooks' catches shim/hook/router.h "$dev/check-layers"
 tree
-includes shim/verify/verdict.c '<cuda.h>'
-ok 'layers: only some of verify may know the driver' catches '<cuda.h>' "$dev/check-layers"
+includes shim/value/verdict.c '<cuda.h>'
+ok 'layers: only some rooms may know the driver' catches '<cuda.h>' "$dev/check-layers"
 tree
-includes shim/verify/snapshot_copy.c '<cuda.h>'
+includes shim/copy/snapshot_copy.c '<cuda.h>'
 ok 'layers: snapshot may know the driver' quiet "$dev/check-layers"
-includes shim/verify/snapshot_copy.c '<cupti.h>'
+includes shim/copy/snapshot_copy.c '<cupti.h>'
 ok 'layers: but not CUPTI' catches '<cupti.h>' "$dev/check-layers"
 tree
-includes shim/report/journal.c '"verify/gate.h"'
-ok 'layers: report sees values only' catches shim/verify/gate.h "$dev/check-layers"
+includes shim/report/journal.c '"gate/gate.h"'
+ok 'layers: report sees values only' catches shim/gate/gate.h "$dev/check-layers"
 tree
 includes shim/base/options.c '<yaml.h>'
 ok 'layers: only yaml_doc.c knows libyaml' catches '<yaml.h>' "$dev/check-layers"
 tree
-includes shim/base/yaml_doc.c '<yaml.h>'
+includes shim/system/yaml_doc.c '<yaml.h>'
 ok 'layers: yaml_doc.c does' quiet "$dev/check-layers"
 includes refs/norm.cu '"shim/base/thing.h"'
 ok 'layers: references know references only' catches refs/norm.cu "$dev/check-layers"
@@ -88,7 +88,7 @@ for call in 'exit(1)' '_exit(1)' 'abort()' 'system("ls")' 'popen("ls", "r")' 'pr
     ok "banned: $call" catches shim/base/loud.c:3: "$dev/check-banned"
 done
 
-for row in 'on_mismatch.c abort()' 'base/helper.c posix_spawn(0)' 'base/helper.c clone(0)'; do
+for row in 'on_mismatch.c abort()' 'system/helper.c posix_spawn(0)' 'system/helper.c clone(0)'; do
     rm -f shim/base/loud.c
     file=shim/${row%% *} call=${row#* }
     printf 'void f(void)\n{\n    %s;\n}\n' "$call" >"$file"

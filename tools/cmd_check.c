@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/options.h"
-#include "base/printable.h"
+#include "text/printable.h"
 #include "driver/nvrtc_api.h"
 #include "tools/cmd.h"
-#include "verify/ref_compile.h"
-#include "verify/registry.h"
-#include "verify/user_ref.h"
+#include "compile/ref_compile.h"
+#include "registry/registry.h"
+#include "registry/user_ref.h"
 
 extern char **environ;
 

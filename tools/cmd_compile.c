@@ -1,18 +1,18 @@
 /*
  * cmd_compile.c - `cuvet compile FILES...`: compiles the references of registry files into the
- * cache folder; `cuvet compile --serve ...`: for a program (verify/compile_client.h).
+ * cache folder; `cuvet compile --serve ...`: for a program (compile/compile_client.h).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/cache.h"
-#include "base/number.h"
+#include "system/cache.h"
+#include "text/number.h"
 #include "base/options.h"
-#include "base/textbuf.h"
+#include "text/textbuf.h"
 #include "tools/cmd.h"
 #include "tools/compile_serve.h"
 #include "tools/precompile.h"
-#include "verify/registry.h"
+#include "registry/registry.h"
 
 extern char **environ;
 

@@ -14,8 +14,8 @@
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/number.h"
-#include "base/printable.h"
+#include "text/number.h"
+#include "text/printable.h"
 #include "tools/cmd.h"
 #include "tools/ctl_client.h"
 #include "tools/ctl_view.h"

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/options.h"
-#include "base/printable.h"
+#include "text/printable.h"
 #include "cuvet.h"
 #include "tools/cmd.h"
 #include "tools/help_references.h"
-#include "verify/skip.h"
+#include "value/skip.h"
 
 static int help_verbs(void)
 {

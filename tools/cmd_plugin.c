@@ -1,6 +1,6 @@
 /*
  * cmd_plugin.c - `cuvet plugin FILE`: calls a plugin once with a made-up finding, as its author's
- * test; `cuvet plugin --serve VERSION FILE`: runs it for a program (report/plugin_host.h).
+ * test; `cuvet plugin --serve VERSION FILE`: runs it for a program (plugin/plugin_host.h).
  *
  * Two processes: this one reads the program's socket, counts and watches; the other loads the
  * plugin and calls it, and may end however it likes. It is started again PLUGIN_RESTARTS times at
@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/number.h"
-#include "base/printable.h"
+#include "text/number.h"
+#include "text/printable.h"
 #include "cuvet.h"
-#include "report/plugin_wire.h"
+#include "plugin/plugin_wire.h"
 #include "tools/cmd.h"
 #include "tools/inherited.h"
 #include "tools/plugin_worker.h"

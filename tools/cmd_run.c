@@ -25,17 +25,17 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/files.h"
-#include "base/number.h"
+#include "system/files.h"
+#include "text/number.h"
 #include "base/options.h"
-#include "base/printable.h"
-#include "base/textbuf.h"
+#include "text/printable.h"
+#include "text/textbuf.h"
 #include "tools/cmd.h"
 #include "tools/run_child.h"
 #include "tools/run_journals.h"
 #include "tools/run_references.h"
-#include "verify/registry.h"
-#include "verify/skip.h"
+#include "registry/registry.h"
+#include "value/skip.h"
 
 extern char **environ;
 

@@ -15,10 +15,10 @@
 #include "cuvet.h"
 #include "driver/nvrtc_api.h"
 #include "tools/inherited.h"
-#include "verify/compile_wire.h"
-#include "verify/compiler.h"
-#include "verify/ref_cache.h"
-#include "verify/ref_compile.h"
+#include "compile/compile_wire.h"
+#include "compile/compiler.h"
+#include "compile/ref_cache.h"
+#include "compile/ref_compile.h"
 
 enum {
     HOST = STDIN_FILENO,

@@ -1,4 +1,4 @@
-/* compile_serve.h - the process that compiles references for a program (verify/compile_client.h).
+/* compile_serve.h - the process that compiles references for a program (compile/compile_client.h).
  */
 #ifndef TOOLS_COMPILE_SERVE_H
 #define TOOLS_COMPILE_SERVE_H

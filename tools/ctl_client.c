@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "base/control_socket.h"
+#include "system/control_socket.h"
 
 enum { ANSWER_MOST = 1 << 20 };
 

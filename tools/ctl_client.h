@@ -1,13 +1,13 @@
 /*
  * ctl_client.h - the tool's end of the control socket: finds the processes that listen and asks
- * them (base/control_socket.h has the places and the protocol).
+ * them (system/control_socket.h has the places and the protocol).
  */
 #ifndef TOOLS_CTL_CLIENT_H
 #define TOOLS_CTL_CLIENT_H
 
 #include <sys/types.h>
 #include "base/error.h"
-#include "base/textbuf.h"
+#include "text/textbuf.h"
 
 enum { CTL_PATIENCE_MS = 5000 };
 

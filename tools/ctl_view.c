@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/json_out.h"
-#include "base/number.h"
-#include "base/printable.h"
+#include "text/json_out.h"
+#include "text/number.h"
+#include "text/printable.h"
 
 enum kind { TEXT, COUNT, REAL };
 

@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "base/control_socket.h"
-#include "base/textbuf.h"
+#include "system/control_socket.h"
+#include "text/textbuf.h"
 
 enum { CTL_SKIPS = 64 };
 

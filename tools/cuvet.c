@@ -1,7 +1,7 @@
 /* cuvet.c - the program: finds the verb in a table and hands over. */
 #include <stdio.h>
 #include <string.h>
-#include "base/printable.h"
+#include "text/printable.h"
 #include "cuvet.h"
 #include "tools/cmd.h"
 

@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "base/textbuf.h"
+#include "text/textbuf.h"
 #include "refs/ref_list.h"
-#include "verify/formals.h"
-#include "verify/ref_names.h"
+#include "lang/formals.h"
+#include "plan/ref_names.h"
 
 enum { WIDTH = 100, INDENT = 8 };
 

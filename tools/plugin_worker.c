@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/printable.h"
-#include "report/plugin_wire.h"
+#include "text/printable.h"
+#include "plugin/plugin_wire.h"
 
 typedef void (*finding_fn)(const struct cuvet_mismatch *finding);
 

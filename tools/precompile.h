@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include "base/options.h"
 #include "tools/device_archs.h"
-#include "verify/compiler.h"
-#include "verify/user_ref.h"
+#include "compile/compiler.h"
+#include "registry/user_ref.h"
 
 struct precompiled {
     struct compiler_counts counts;

@@ -3,7 +3,7 @@
 #define TOOLS_RUN_JOURNALS_H
 
 #include <stdint.h>
-#include "verify/skip.h"
+#include "value/skip.h"
 
 enum { RUN_LOST_SHOWN = 8 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/cache.h"
-#include "base/files.h"
+#include "system/cache.h"
+#include "system/files.h"
 #include "base/options.h"
 #include "tools/precompile.h"
 

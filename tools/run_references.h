@@ -3,8 +3,8 @@
 #define TOOLS_RUN_REFERENCES_H
 
 #include <stddef.h>
-#include "base/textbuf.h"
-#include "verify/registry.h"
+#include "text/textbuf.h"
+#include "registry/registry.h"
 
 struct run_references {
     struct textbuf folder; /* CUVET_CACHE for the program; empty: as it is */

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include "base/printable.h"
+#include "text/printable.h"
 
 enum status error_set(struct error *err, enum status status, const char *format, ...)
 {

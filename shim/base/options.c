@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "base/nearest.h"
-#include "base/number.h"
-#include "base/textbuf.h"
+#include "text/nearest.h"
+#include "text/number.h"
+#include "text/textbuf.h"
 
 enum kind {
     KIND_STRING,

@@ -1,6 +1,6 @@
 /* status.h - how a function of ours says that it failed. Three vocabularies are never mixed:
- * a status (we failed), a skip (we chose not to check, verify/skip.h), a verdict (the kernel's
- * result, verify/verdict.h). */
+ * a status (we failed), a skip (we chose not to check, value/skip.h), a verdict (the kernel's
+ * result, value/verdict.h). */
 #ifndef BASE_STATUS_H
 #define BASE_STATUS_H
 

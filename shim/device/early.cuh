@@ -3,7 +3,7 @@
 #ifndef DEVICE_EARLY_CUH
 #define DEVICE_EARLY_CUH
 
-/* The kernel may be there before the one in front of it has ended (verify/enqueue.h): all threads
+/* The kernel may be there before the one in front of it has ended (context/enqueue.h): all threads
  * of all blocks pass here before they touch the program's memory. */
 static __device__ __forceinline__ void wait_for_stream()
 {

@@ -226,7 +226,7 @@ struct snapshot_piece {
 };
 
 /* In device memory but for the tail: how far the room that the host hands out itself is free, see
- * verify/reserve.h. */
+ * context/reserve.h. */
 struct snapshot_reserve {
     uint64_t tail_seen; /* the host's tail when a kernel last looked at it */
     uint64_t *tail;     /* pinned host memory; only grows */

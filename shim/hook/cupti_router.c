@@ -7,11 +7,11 @@
 #include "base/uninterrupted.h"
 #include "driver/cupti_api.h"
 #include "hook/launch_decode.h"
-#include "verify/gate_table.h"
-#include "verify/kernel_table.h"
-#include "verify/own.h"
-#include "verify/passing.h"
-#include "verify/tally.h"
+#include "gate/gate_table.h"
+#include "gate/kernel_table.h"
+#include "gate/own.h"
+#include "gate/passing.h"
+#include "gate/tally.h"
 
 enum api_class { API_NONE, API_HANDLED, API_COUNTED, API_IGNORED, API_WAIT, API_END, API_MODULE };
 

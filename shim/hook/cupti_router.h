@@ -9,8 +9,8 @@
 #define HOOK_CUPTI_ROUTER_H
 
 #include "base/error.h"
-#include "verify/images.h"
-#include "verify/pipeline.h"
+#include "judge/images.h"
+#include "pipeline.h"
 
 struct router_targets {
     struct pipeline *pipeline;

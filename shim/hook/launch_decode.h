@@ -7,7 +7,7 @@
 
 #include <cupti.h>
 #include <stdbool.h>
-#include "verify/launch.h"
+#include "value/launch.h"
 
 /* How an API lays its parameters out; PTSZ: NULL means the per-thread default stream. */
 enum launch_shape {

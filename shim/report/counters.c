@@ -1,7 +1,7 @@
 /*
  * counters.c - see counters.h.
  *
- * A row has the tallies of one kernel, one for each of a few threads (verify/tally.h). A chunk of
+ * A row has the tallies of one kernel, one for each of a few threads (gate/tally.h). A chunk of
  * rows has theirs in one zeroed allocation, whose pages are touched as threads launch. Rows are
  * found through a two-level table that only ever gains entries: readers need
  * no lock.
@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/hot.h"
 #include "report/place.h"
-#include "verify/tally.h"
+#include "gate/tally.h"
 
 enum {
     CHUNK_ROWS = 64,

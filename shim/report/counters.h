@@ -7,7 +7,7 @@
  *
  * The hot functions (seen, skip) are one relaxed atomic add in a tally that the calling thread
  * shares with few others: a few nanoseconds, no lock, no allocation, safe after fork. Launches may
- * be counted in the tallies themselves, too (verify/tally.h). NULL counters
+ * be counted in the tallies themselves, too (gate/tally.h). NULL counters
  * are allowed everywhere and count nothing.
  *
  *     counters_add_kernel(c, spec);                     at first sight of a kernel
@@ -21,9 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/status.h"
-#include "verify/check_report.h"
-#include "verify/skip.h"
-#include "verify/verdict.h"
+#include "value/check_report.h"
+#include "value/skip.h"
+#include "value/verdict.h"
 
 struct counters;
 struct tally;

@@ -16,9 +16,9 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/files.h"
-#include "base/json_out.h"
-#include "base/log.h"
+#include "system/files.h"
+#include "text/json_out.h"
+#include "system/log.h"
 #include "base/rank.h"
 #include "refs/ref_list.h"
 #include "report/place.h"

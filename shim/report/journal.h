@@ -40,7 +40,7 @@
 #include "base/options.h"
 #include "report/counters.h"
 #include "report/quota.h"
-#include "verify/check_report.h"
+#include "value/check_report.h"
 
 enum { JOURNAL_VERSION = 1, JOURNAL_END_BYTES = 4096 };
 

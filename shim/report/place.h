@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "refs/ref_abi.h"
-#include "verify/binding.h"
+#include "bind/binding.h"
 
 struct place {
     const char *array; /* the signature's name, owned by it; "?" when the tensor is unknown */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include "refs/ref_list.h"
 #include "report/place.h"
-#include "verify/dtype.h"
+#include "lang/dtype.h"
 
 void report_json_dim3(struct json_out *json, const char *key, const uint32_t value[3])
 {

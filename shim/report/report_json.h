@@ -2,8 +2,8 @@
 #ifndef REPORT_REPORT_JSON_H
 #define REPORT_REPORT_JSON_H
 
-#include "base/json_out.h"
-#include "verify/check_report.h"
+#include "text/json_out.h"
+#include "value/check_report.h"
 
 /* "grid":[x,y,z] */
 void report_json_dim3(struct json_out *json, const char *key, const uint32_t value[3]);

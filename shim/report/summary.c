@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/log.h"
-#include "base/printable.h"
+#include "system/log.h"
+#include "text/printable.h"
 #include "report/place.h"
 
 /* Elements of which the bound says nothing are worth a note from this share on: a few are there

@@ -10,9 +10,9 @@
 #define REPORT_SUMMARY_H
 
 #include <stdint.h>
-#include "base/textbuf.h"
+#include "text/textbuf.h"
 #include "report/counters.h"
-#include "verify/check_report.h"
+#include "value/check_report.h"
 
 enum { SUMMARY_FINDINGS = 10, SUMMARY_PER_KERNEL = 2, SUMMARY_NOTES = 10, SUMMARY_ROWS = 40 };
 

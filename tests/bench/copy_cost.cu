@@ -24,7 +24,7 @@ static uint64_t round_up(uint64_t value, uint64_t step)
     return (value + step - 1) / step * step;
 }
 
-/* The same geometry as shim/verify/snapshot.c makes. */
+/* The same geometry as shim/copy/snapshot.c makes. */
 static void run_kernel(size_t bytes, bool pitched)
 {
     snapshot_call call;

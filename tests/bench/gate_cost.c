@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/clock.h"
-#include "verify/gate.h"
-#include "verify/gate_table.h"
-#include "verify/outlier.h"
+#include "gate/gate.h"
+#include "gate/gate_table.h"
+#include "extra/outlier.h"
 
 enum { RUNS = 5, TENTHS = 10 };
 

@@ -39,7 +39,7 @@ static CUdeviceptr data;
 static outlier_call_few call;
 static uint64_t sequence, launches, sealed;
 static snapshot_seal *seal, *device_seal;
-static bool waits; /* the kernel does, see shim/verify/outlier_launch.h */
+static bool waits; /* the kernel does, see shim/extra/outlier_launch.h */
 
 /* The sample of a look with that seed: a warp reads a piece. */
 static __device__ uint32_t read_part(const outlier_input &input, uint64_t seed)
@@ -133,7 +133,7 @@ template <class T> static T *pinned(size_t count)
     return (T *)made;
 }
 
-/* The same geometry as shim/verify/outlier.c makes. */
+/* The same geometry as shim/extra/outlier.c makes. */
 static void lay_out(const format &format, size_t bytes)
 {
     outlier_input &input = call.input[0];

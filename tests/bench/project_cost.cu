@@ -53,7 +53,7 @@ static __nv_bfloat16 *matrix(int64_t d0, int64_t d1, float size)
     return x;
 }
 
-/* The same geometry as shim/verify/project.c makes. */
+/* The same geometry as shim/extra/project.c makes. */
 static project_pass deal(int64_t values, int64_t over, int64_t step)
 {
     project_pass pass = {PROJECT_TILE, over <= step || values == 1, 0, 0};

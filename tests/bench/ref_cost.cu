@@ -7,10 +7,10 @@
  * reference, bf16, 4096 columns, main input of 16 and of 64 MB: first the outputs are made by
  * the reference itself in store mode, with the errors of a kernel in f32, and rounded, so that the
  * timed runs compare and match; then
- * one launch, cut into pieces as shim/verify/replay.c does, is timed with arrays out of cache
+ * one launch, cut into pieces as shim/judge/replay.c does, is timed with arrays out of cache
  * (cold) and just copied (warm), for both group sizes, beside a kernel that reads the same bytes.
  * Then REF_BATCH checks with a main input of 1 MB each, launch by launch and as one launch, dealt
- * to the blocks as shim/verify/replay.c does. JSON lines.
+ * to the blocks as shim/judge/replay.c does. JSON lines.
  */
 #include <cstring>
 #include <string>
@@ -81,7 +81,7 @@ static std::string word(const char *&at)
     return std::string(start, at);
 }
 
-/* The grammar of shim/verify/formals.h, of texts that are known to be right. */
+/* The grammar of shim/lang/formals.h, of texts that are known to be right. */
 static std::vector<formal> parse(const char *at)
 {
     std::vector<formal> out;

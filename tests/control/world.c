@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "control.h"
-#include "control_server.h"
+#include "control/control.h"
+#include "control/control_server.h"
 #include "unit/control_world.h"
 
 static struct control_server *server;

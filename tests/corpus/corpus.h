@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "refs/ref_list.h"
-#include "verify/formals.h"
+#include "lang/formals.h"
 
 enum { BLOCK = 128, MOST_BLOCKS = 64, DIMS = 4, PARAMS = 20, WORD = 32, PAIRS = 24 };
 

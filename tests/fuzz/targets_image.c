@@ -5,7 +5,7 @@
 #include "ptx/ptx.h"
 #include "tests/fuzz/targets.h"
 #include "tests/softgpu/driver/fatbin.h"
-#include "verify/images.h"
+#include "judge/images.h"
 
 void target_ptx(const uint8_t *data, size_t size)
 {

@@ -5,12 +5,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "tests/fuzz/targets.h"
-#include "verify/expr.h"
-#include "verify/formals.h"
-#include "verify/pattern.h"
-#include "verify/ref_text.h"
-#include "verify/registry.h"
-#include "verify/tolerance.h"
+#include "lang/expr.h"
+#include "lang/formals.h"
+#include "names/pattern.h"
+#include "lang/ref_text.h"
+#include "registry/registry.h"
+#include "plan/tolerance.h"
 
 static void ignore(void *user, const char *sentence)
 {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/options.h"
-#include "base/textbuf.h"
-#include "control_words.h"
+#include "text/textbuf.h"
+#include "control/control_words.h"
 #include "report/journal_read.h"
-#include "report/plugin_wire.h"
+#include "plugin/plugin_wire.h"
 #include "tests/fuzz/targets.h"
 
 enum { VARIABLES = 32 };

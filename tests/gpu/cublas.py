@@ -18,7 +18,7 @@ from torch_sums import bits_sum, wait_for_checks
 
 SIZES = (256, 1024, 4096, 16384)
 LAMBDA = 8
-TENSOR_ROUNDOFF = 1.0625 * 2.0 ** -13  # fp8_tensor and fp8_fast: shim/verify/tolerance.h
+TENSOR_ROUNDOFF = 1.0625 * 2.0 ** -13  # fp8_tensor and fp8_fast: shim/plan/tolerance.h
 BITS = {torch.bfloat16: (8, -126), torch.float16: (11, -14), torch.float32: (24, -126)}  # and the least exponent
 
 

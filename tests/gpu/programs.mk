@@ -50,12 +50,12 @@ $(OUT)/other_injection.so: $(HERE)other_injection.c
 # that may hold no more than the library and its fatbins.
 ROOT := $(HERE)../../
 GEN := $(OUT)/gen
-REF_HEADERS := $(wildcard $(ROOT)refs/*.h $(ROOT)shim/verify/formals*.h)
+REF_HEADERS := $(wildcard $(ROOT)refs/*.h $(ROOT)shim/lang/formals*.h)
 REFS_CU := $(filter-out $(ROOT)refs/refs.cu,$(sort $(wildcard $(ROOT)refs/*.cu)))
-ERROR_C := $(addprefix shim/base/,error.c printable.c utf8.c)
+ERROR_C := shim/base/error.c shim/text/printable.c shim/text/utf8.c
 REFGEN_C := $(addprefix $(ROOT),tools/dev/refgen.c \
-    shim/verify/ref_text.c shim/verify/formals.c \
-    shim/verify/formals_cursor.c shim/verify/formals_product.c $(ERROR_C))
+    shim/lang/ref_text.c shim/lang/formals.c \
+    shim/lang/formals_cursor.c shim/lang/formals_product.c $(ERROR_C))
 OUR_INCLUDES := -I$(ROOT) -I$(ROOT)shim -I$(GEN)
 OUR_C_FLAGS := -std=c11 -D_GNU_SOURCE -O2 $(OUR_INCLUDES)
 PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o formals_cursor.o formals_product.o error.o printable.o utf8.o)
@@ -75,11 +75,15 @@ $(OUT)/ref_host.o: $(ROOT)refs/ref_host.cpp $(GEN)/.refgen $(REF_HEADERS)
 $(OUT)/ref_list.o: $(GEN)/.refgen $(REF_HEADERS)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $(GEN)/ref_list.c
 
-$(OUT)/formals.o $(OUT)/formals_cursor.o $(OUT)/formals_product.o: $(OUT)/%.o: $(ROOT)shim/verify/%.c $(REF_HEADERS)
+$(OUT)/formals.o $(OUT)/formals_cursor.o $(OUT)/formals_product.o: $(OUT)/%.o: $(ROOT)shim/lang/%.c $(REF_HEADERS)
 	@mkdir -p $(OUT)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
 
-$(OUT)/error.o $(OUT)/printable.o $(OUT)/utf8.o: $(OUT)/%.o: $(ROOT)shim/base/%.c
+$(OUT)/error.o: $(ROOT)shim/base/error.c
+	@mkdir -p $(OUT)
+	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
+
+$(OUT)/printable.o $(OUT)/utf8.o: $(OUT)/%.o: $(ROOT)shim/text/%.c
 	@mkdir -p $(OUT)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
 

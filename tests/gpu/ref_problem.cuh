@@ -13,7 +13,7 @@
 #include "refs/ref_host.h"
 extern "C" {
 #include "refs/ref_list.h"
-#include "verify/formals.h"
+#include "lang/formals.h"
 }
 #include "refs/ref_merge.h"
 #include "tests/ref_codes.h"

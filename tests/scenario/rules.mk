@@ -30,8 +30,8 @@ $(SCENARIO)/injection/other.so: $(SCENARIO)/injection/other.o
 # the right answers.
 CATALOGUE := $(SCENARIO)/catalogue
 CATALOGUE_O := $(GEN)/ref_list.o \
-    $(addprefix $(BUILD)/shim/,verify/formals.o verify/formals_cursor.o verify/formals_product.o verify/dtype.o \
-    base/error.o base/nearest.o base/printable.o base/utf8.o)
+    $(addprefix $(BUILD)/shim/,lang/formals.o lang/formals_cursor.o lang/formals_product.o lang/dtype.o \
+    base/error.o text/nearest.o text/printable.o text/utf8.o)
 $(CATALOGUE)/%.o: INCLUDES = -Itests/scenario -I. -Ishim -I$(GEN)
 $(CATALOGUE)/program: $(CATALOGUE_O) $(HOST_REFS_O)
 $(CATALOGUE)/program: SCENARIO_LIBS = -lm

@@ -123,11 +123,11 @@ verdict() {
 # A reason of skip.h is no use to people before a program has met it.
 reasons_met() {
     local reason all=()
-    mapfile -t all < <(sed -n 's/^ *SKIP([A-Z_]*, "\([^"]*\)".*/\1/p' shim/verify/skip.h)
-    [ ${#all[@]} -gt 0 ] || { echo 'shim/verify/skip.h: no line SKIP(NAME, "text", ...) found'; return 1; }
+    mapfile -t all < <(sed -n 's/^ *SKIP([A-Z_]*, "\([^"]*\)".*/\1/p' shim/value/skip.h)
+    [ ${#all[@]} -gt 0 ] || { echo 'shim/value/skip.h: no line SKIP(NAME, "text", ...) found'; return 1; }
     for reason in "${all[@]}"; do
         grep -qE "^reason $reason (=|>=) [1-9]" tests/scenario/*/expect || echo "$reason"
-    done | sed 's/.*/shim\/verify\/skip.h: no scenario has a line `reason & = N` in its expect, N over 0/' | {
+    done | sed 's/.*/shim\/value\/skip.h: no scenario has a line `reason & = N` in its expect, N over 0/' | {
         ! grep .
     }
 }

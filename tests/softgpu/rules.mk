@@ -5,7 +5,7 @@ SOFTGPU_GEN := $(GEN)/softgpu
 SOFTGPU_LIBS := $(SOFTGPU)/libcuda.so.1 $(SOFTGPU)/libcupti.so.13 $(SOFTGPU)/libcupti.so.12
 
 SOFTGPU_EXEC_C := $(sort $(wildcard tests/softgpu/exec/*.c tools/ptx/*.c)) \
-    shim/base/error.c shim/base/printable.c shim/base/utf8.c
+    shim/base/error.c shim/text/printable.c shim/text/utf8.c
 SOFTGPU_DRIVER_C := $(sort $(wildcard tests/softgpu/driver/*.c))
 SOFTGPU_CUPTI_C := $(sort $(wildcard tests/softgpu/cupti/*.c))
 SOFTGPU_DEF := $(sort $(wildcard tests/softgpu/driver/*.def))
@@ -78,7 +78,7 @@ $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_PART_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lcmocka $(SYSTEM_LIBS)
 # Against the host's arithmetic.
-$(BUILD)/tests/softgpu/unit/test_exec_outlier: $(BUILD)/tests/unit/outlier_host.o
+$(BUILD)/tests/softgpu/unit/test_exec_outlier: $(BUILD)/tests/unit/common/outlier_host.o
 $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_API_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU_LIBS)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(SOFTGPU_LINK) -lcmocka $(SYSTEM_LIBS)
@@ -88,7 +88,7 @@ $(call objects,$(SOFTGPU_UNIT_C)): | $(BUILD)/.ready-tests
 SOFTGPU_PTX := $(BUILD)/tests/softgpu/ptx
 PTX_OF := $(BUILD)/tests/softgpu/unit/ptx_of
 $(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/fatbin.o \
-    $(addprefix $(BUILD)/shim/base/,error.o printable.o utf8.o)
+    $(addprefix $(BUILD)/shim/,base/error.o text/printable.o text/utf8.o)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lzstd -llz4
 $(SOFTGPU_PTX)/%.ptx: $(GEN)/%.fatbin $(PTX_OF)

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verify/ref_text.h"
+#include "lang/ref_text.h"
 
 enum { REFERENCES_MAX = 256, FORMULA_MAX = 1024 };
 

@@ -13,8 +13,8 @@
 
 #include "refs/ref_list.h"
 #include "tests/ref_inputs.h"
-#include "verify/dtype.h"
-#include "verify/formals.h"
+#include "lang/dtype.h"
+#include "lang/formals.h"
 
 /* A way to run a reference, and the kernel of it that is meant. */
 static const struct way {

@@ -1,12 +1,12 @@
 /*
  * test_exec_outlier.c - the kernel of the outlier gate on the interpreter, launch by launch against
- * the same arithmetic on the host (tests/unit/outlier_host.c): what many blocks see together is
- * what one caller sees.
+ * the same arithmetic on the host (tests/unit/common/outlier_host.c): what many blocks see together
+ * is what one caller sees.
  */
 #include "real_bench.h"
 #include <math.h>
 #include <time.h>
-#include "../../unit/outlier_host.h"
+#include "../../unit/common/outlier_host.h"
 #include "device/outlier_abi.h"
 #include "refs/ref_abi.h"
 
@@ -31,7 +31,7 @@ static uint64_t words, sequence;
 static uint32_t looks; /* since set_up; each unlocks the entries as another version */
 
 /* A row of `bytes` at an odd place where it is not to be aligned; of the same layout as
- * verify/outlier.c makes. */
+ * extra/outlier.c makes. */
 static void add_input(unsigned i, int dtype, unsigned size, bool integer, bool aligned,
                       uint64_t bytes, unsigned inputs)
 {

@@ -1,0 +1,38 @@
+/*
+ * earlier.h - the latest launch of this thread on each of a few streams, where an entry may want
+ * it: the first of two kernels that complete a result together.
+ *
+ * The program's thread alone, no lock, no allocation. Copies of what a launch passed by value; what
+ * its pointers point at is the program's.
+ */
+#ifndef VERIFY_EARLIER_H
+#define VERIFY_EARLIER_H
+
+#include <stdbool.h>
+#include "gate/kernels.h"
+#include "value/launch.h"
+
+enum { EARLIER_STREAMS = 4, EARLIER_PARAMS = 1024 };
+
+struct earlier_launch {
+    const struct known_kernel *kernel; /* NULL: nothing is remembered here */
+    struct launch launch;              /* packed, by the kernel's layout; no bytes: too many */
+    uint8_t params[EARLIER_PARAMS];
+};
+
+/* Of one thread; all zero at first. */
+struct earlier {
+    unsigned kept, next;
+    struct earlier_launch of[EARLIER_STREAMS];
+};
+
+/* A launch has been enqueued: what its stream's launch before it was is forgotten, and it takes
+ * that place if an entry names its kernel with `after`. */
+void earlier_note(struct earlier *earlier, const struct known_kernel *kernel,
+                  const struct launch *launch);
+
+/* What would be the launch before this one on its stream; NULL: no kernel that `after` names. */
+const struct earlier_launch *earlier_find(const struct earlier *earlier,
+                                          const struct launch *launch);
+
+#endif

@@ -1,0 +1,88 @@
+/*
+ * bundle.h - one folder for a finding, with all that it takes to look at it again without the
+ * program: REPORT/KERNEL-PID-LAUNCH/ (mode 0700, files 0600).
+ *
+ * Format, version 1:
+ *
+ *   launch.json         one object. "version" first; kernel, label, reference, where, verdict,
+ *                       gate, launch, device, grid, block, shared_bytes, subset, arrays, numbers,
+ * worst and first as in the journal's finding lines (report_json.h); "seed" (of the run), "host",
+ *                       "pid"; "parameters": for each the offset and size in the packed buffer and
+ *                       its bytes as hex (null when they were too long to keep); "call": what the
+ *                       reference was given besides arrays: formals, scalars, sizes, tolerances,
+ *                       and for each of its tensors the array's name, dtype, shape and rule;
+ *                       "module": {"file", "bytes"} or {"missing": why}; "excerpts", where tensors
+ *                       were too large: for each its name, shape and bytes, and "stored", the names
+ *                       of its parts, or "left_out", why.
+ *   tensors.safetensors the safetensors format: u64 length of the header (little endian), a JSON
+ *                       header padded with spaces to 8 bytes, then the data. Dense, row major:
+ *                       before.NAME and after.NAME for each array that was snapshotted on that
+ *                       side, in its own dtype (i8, u8, bool as one byte), reference.NAME in F64,
+ *                       unrounded, NaN where the reference did not look. Where "subset" says so, a
+ * tensor has the chosen items alone, in the order of the blocks, as has "call". Of an array with
+ * "rows_by" it has the rows that were touched, and the indices are the numbers of these: together a
+ * small problem of their own. NAME is the
+ * signature's. A tensor that is too large stands in parts, as `after.y[100:140]`: rows 100 to 139
+ * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element. module.cubin
+ * the image of the launch's module; "missing" says why there is none.
+ *
+ * A folder under its final name is complete: it is written as .bundle-XXXXXX and renamed.
+ * Bump BUNDLE_VERSION whenever a field changes its meaning or goes, or a reader of the last version
+ * would misread a tensor; a new field, file or tensor needs no bump. Readers refuse other versions.
+ *
+ * Limits: CUVET_BUNDLES tries for each kernel, and one once BUNDLE_MANY were made in all;
+ * CUVET_QUOTA bytes with the journal. A bundle has CUVET_BUNDLE_SIZE bytes; but beyond BUNDLE_SMALL
+ * it takes a sixteenth of what quota and disk have left at most, and after n others 1 / (16 + n),
+ * so that many wrong kernels all get theirs, the later the smaller, and the program's own files
+ * find room. Its tensors are cut to fit, the image is left out where it would take more than half.
+ * When the disk refuses, the folder is removed, that is said once, and no more bundles are tried;
+ * when the source fails, only this one is given up. Nothing of it reaches the program.
+ */
+#ifndef REPORT_BUNDLE_H
+#define REPORT_BUNDLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "report/quota.h"
+#include "value/check_report.h"
+
+enum {
+    BUNDLE_VERSION = 1,
+    BUNDLE_CHUNK = 1 << 20,
+    BUNDLE_PATH = 4096,
+    BUNDLE_MANY = 64,
+    BUNDLE_SMALL = 16 << 10,
+    BUNDLE_TEXT = 16 << 10, /* set aside for launch.json and the tensors' header */
+};
+
+/* The writer of a process: where bundles go and how many are left. */
+struct bundles;
+
+struct bundles_settings {
+    const char *folder; /* of reports; NULL or empty: no bundles */
+    uint64_t limit;     /* for each kernel */
+    uint64_t size;      /* bytes of one */
+    uint64_t seed;      /* of the run, for launch.json */
+    struct quota *quota;
+};
+
+/* Makes the folder if need be. Without a folder or with limit 0: *out is NULL, STATUS_OK. */
+enum status bundles_create(struct bundles **out, const struct bundles_settings *settings,
+                           struct error *err);
+void bundles_destroy(struct bundles *bundles);
+
+/* Whether bundles_write would try: ask before preparing a source. NULL: false. Any thread but the
+ * program's: it may wait for a bundle that is being written. */
+bool bundles_wanted(struct bundles *bundles, const struct kernel_spec *spec);
+
+/*
+ * Writes one bundle. Blocks on the disk and in the source; collector thread. STATUS_OK: `path`
+ * holds its folder. STATUS_FULL: none was wanted (limit, quota, switched off, after fork).
+ * Otherwise it failed, which has been said. `path` is "" unless STATUS_OK.
+ */
+enum status bundles_write(struct bundles *bundles, const struct check_report *report,
+                          const struct bundle_source *source, char *path, size_t path_size);
+
+#endif

@@ -1,0 +1,48 @@
+/*
+ * compile_client.h - one process `cuvet compile --serve` beside the program, seen from the program.
+ *
+ * It compiles one text after the other and ends when its socket is closed, or when the program
+ * ends. Nothing here waits: the owner polls the socket and takes steps. One thread.
+ */
+#ifndef VERIFY_COMPILE_CLIENT_H
+#define VERIFY_COMPILE_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "base/error.h"
+#include "compile/compile_wire.h"
+
+struct compile_client {
+    int socket; /* -1: no process */
+    dev_t device;
+    ino_t inode;   /* a program may close what it does not own */
+    char *request; /* NULL: sent, or none */
+    size_t length, sent;
+    struct compile_answer head;
+    char *body;
+    size_t got; /* of head and body together */
+    int64_t deadline;
+};
+
+enum compile_step { COMPILE_UNDER_WAY, COMPILE_ANSWERED, COMPILE_LOST, COMPILE_LATE };
+
+/* A zeroed struct with socket -1 has no process. Blocks for some milliseconds. */
+enum status compile_client_start(struct compile_client *client, const char *tool, char *const *argv,
+                                 char *const *env, struct error *err);
+
+/* False: no memory. One text at a time; `timeout_ms` from now on. */
+bool compile_client_ask(struct compile_client *client, const struct user_text *text, int arch,
+                        int timeout_ms);
+bool compile_client_busy(const struct compile_client *client);
+
+/* Sends and receives what can be. After COMPILE_ANSWERED the result is to be taken; after LOST and
+ * LATE the process is gone. */
+enum compile_step compile_client_step(struct compile_client *client);
+enum status compile_client_take(struct compile_client *client, struct ref_image *image,
+                                bool *cached, struct error *err);
+
+/* Closes the socket, at which the process ends. */
+void compile_client_end(struct compile_client *client);
+
+#endif

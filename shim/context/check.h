@@ -1,0 +1,89 @@
+/*
+ * check.h - one sampled launch on its way to a verdict: the value that travels from the program's
+ * thread to the collector. Lives in a slot of its context's side; the slot's owner is whoever the
+ * state says.
+ */
+#ifndef VERIFY_CHECK_H
+#define VERIFY_CHECK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include "bind/binding.h"
+#include "gate/budget.h"
+#include "value/check_report.h"
+#include "gate/gate.h"
+#include "gate/kernels.h"
+
+enum check_state {
+    CHECK_FREE,      /* nobody's */
+    CHECK_FILLING,   /* the program's thread, between ENTER and EXIT of the launch */
+    CHECK_SUBMITTED, /* the collector: waiting for the seal */
+    CHECK_ABANDONED, /* the collector: the launch failed; release once sealed */
+};
+
+enum { CHECK_PARAMS = 1024, NOT_COPIED = -1 };
+
+/* Where an array's bytes lie in the snapshot. */
+struct placement {
+    int64_t before, after; /* offsets of element 0, or NOT_COPIED */
+    int64_t stride[8];     /* elements, in the snapshot, for bound_array.dim */
+    uint64_t bytes;        /* of the copied span, from element 0 */
+    int64_t scratch;       /* of indices that name rows, see touch.h; 0: they name none */
+};
+
+struct side_reference;
+
+struct check {
+    _Atomic(enum check_state) state;
+    uint32_t slot;
+    uint64_t arena; /* device address of the snapshot; the collector's, from the seal */
+    uint64_t arena_bytes;
+    uint64_t unheard;    /* of those, in side.unheard */
+    uint64_t signature;  /* of the launch, gate_answer's */
+    bool heard;          /* the collector has read the seal ... */
+    int64_t sealed;      /* ... at this time, clock_ns() */
+    bool ordinary;       /* what the seal said: the outlier gate let it pass, nothing was copied */
+    uint64_t begin, end; /* likewise, see reclaim.h, or, where it is ... */
+    bool reserved;       /* ... the reserve's, from the program's thread, which is free ... */
+    uint64_t needs;      /* ... when its tail has come to this */
+    bool missed;         /* likewise: an address in device memory was not followed */
+    uint64_t value[SNAPSHOT_VALUES];        /* likewise: what binding.values were */
+    bool started;                           /* the collector has given it a lane */
+    uint64_t sequence;                      /* what the seal will hold */
+    const struct side_reference *reference; /* the kernel that judges it; the collector's */
+    struct known_kernel *kernel;
+    uint64_t launch; /* among the launches of its kernel */
+    enum gate_result gate;
+    struct budget *budget;  /* that pays for it */
+    struct budget_use *use; /* likewise, its signature's; NULL: not noted */
+    int64_t charged;        /* to both when it began, ns */
+    struct check_cost cost;
+    struct budget *looks; /* the outlier gate's, where it is asked, else NULL */
+    struct outlier_look { /* likewise */
+        int index;        /* of the signature's statistics */
+        uint32_t epoch;   /* of those */
+        bool centroid;    /* whose detector hands distances over */
+        const char *input[OUTLIER_SPEC_INPUTS];
+    } look;
+    struct outlier_call_report outlier; /* what it found: the collector's, from the seal */
+    struct check_projection {           /* the launch's, where it is projected: project.h */
+        bool made;
+        int output;      /* tensor of the call */
+        uint64_t offset; /* of the answer in the snapshot */
+        int64_t rows;    /* of one matrix of a batch; 0: there is one alone */
+    } projection;
+    struct gate_turn *turn; /* given back where there is no room for the snapshot */
+    const void *module;     /* the kernel's CUmodule, or NULL: not known */
+    uint64_t moment;        /* images_moment() behind the launch */
+    uint32_t grid[3], block[3], shared_bytes;
+    struct binding binding;
+    struct placement placement[SPEC_MAX_ARRAYS];
+    size_t params_bytes; /* packed parameters for the bundle; 0 when they are too long */
+    uint8_t params[CHECK_PARAMS];
+};
+
+/* Notes a cost, or the correction of one, with the accounts that pay for the check: those of a
+ * look, or those of a check that a gate asked for. Any thread, no lock. */
+void check_charge(const struct check *check, bool look, int64_t now, int64_t cost);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * enqueue.h - launching a kernel of ours on the program's stream.
+ *
+ * Where the kernel waits for what is in front of it (device/early.cuh), it is brought to the GPU
+ * while that still ends: bringing it there takes longer than most of what it does. All of its
+ * threads wait until the kernel in front is complete, memory and all, and it lets nothing begin
+ * early behind it; so a kernel behind it finds the stream as it would be without the attribute.
+ */
+#ifndef VERIFY_ENQUEUE_H
+#define VERIFY_ENQUEUE_H
+
+#include <stdbool.h>
+#include "base/error.h"
+#include "driver/cuda_api.h"
+#include "value/launch.h"
+
+/* Whether the function was compiled to wait: for compute_90 and later. What was compiled from older
+ * PTX was not, whatever the GPU. */
+bool enqueue_waits(CUfunction function);
+
+/* `call` is the kernel's only parameter. Any thread, whose context is the launch's; never blocks.
+ */
+struct own_kernel {
+    CUfunction function;
+    bool waits;
+    unsigned blocks, threads;
+    const char *doing; /* for the sentence of an error */
+};
+enum status enqueue_kernel(const struct own_kernel *kernel, void *call, const struct launch *launch,
+                           struct error *err);
+
+#endif

@@ -1,0 +1,195 @@
+/*
+ * side.h - everything of ours in one CUDA context: the arena, the checks, the side stream, our
+ * kernels, the pinned words that the GPU publishes to.
+ *
+ * Life: sides_open when the context appears (on the program's thread: only a note), side_want at
+ * the first check, side_set_up by the collector (allocations, module loads), used by both,
+ * sides_close when the context goes: then the driver frees device memory with the context, and the
+ * collector must have let go before. What only some checks need is made at the first of those: the
+ * outlier gate's tables, the modules of references, the staging buffer of bundles.
+ */
+#ifndef VERIFY_SIDE_H
+#define VERIFY_SIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+#include "driver/cuda_api.h"
+#include "refs/ref_abi.h"
+#include "refs/ref_list.h"
+#include "context/check.h"
+#include "extra/outlier.h"
+#include "device/digest_abi.h"
+#include "device/project_abi.h"
+#include "device/snapshot_abi.h"
+#include "bind/ranges.h"
+#include "context/reclaim.h"
+#include "context/refused.h"
+#include "context/reserve.h"
+#include "context/side_user.h"
+#include "context/slots.h"
+
+enum side_state {
+    SIDE_FRESH,  /* noted; no check has needed it yet */
+    SIDE_WANTED, /* the collector is to set it up */
+    SIDE_READY,
+    SIDE_BROKEN, /* could not be set up, or the context is in error */
+    SIDE_GONE,   /* its context is being destroyed */
+};
+
+/* Two launches of references may be under way in a context, so that the verdicts of one are read
+ * while the next runs. */
+enum { SIDE_BATCHES = 2 };
+
+/* One check whose reference is under way. Owned by the collector. */
+struct lane {
+    struct check *check;      /* NULL: idle */
+    CUdeviceptr partial;      /* the batch's, as are the next two */
+    struct ref_call *calls;   /* pinned: the calls of a launch, where there are several ... */
+    CUdeviceptr calls_device; /* ... and their copy on the device */
+    CUdeviceptr ticket;
+    struct ref_verdict *answer; /* pinned; the device sees it at answer_device */
+    CUdeviceptr answer_device;
+    uint64_t sequence;
+    double share; /* of its launch's time that is this check's, by the size of the snapshots */
+    int piece, pieces;
+    struct ref_verdict numbers;            /* merged over the pieces done so far */
+    CUdeviceptr digest;                    /* struct digest_sums ... */
+    struct digest_sums *digest_host;       /* ... and pinned */
+    bool digested;                         /* the check under way has its hashes made */
+    struct ref_product_answer *projection; /* pinned: of the check under way */
+};
+
+/* One launch, of the references of several checks; a check in pieces is alone. It begins when all
+ * lanes are idle, and each of them ends by itself. */
+struct batch {
+    struct lane lane[REF_BATCH];
+};
+
+struct side {
+    CUcontext context;
+    _Atomic(enum side_state) state;
+    atomic_bool late;         /* its set-up took longer than a launch waits: no other waits */
+    atomic_int synchronising; /* threads of the program inside a context-wide wait */
+    int device;               /* ordinal */
+    int multiprocessors;
+    struct budget budget;    /* of all kernels that have none of their own */
+    struct budget looks;     /* the outlier gate's share of it */
+    _Atomic(uint64_t) mark;  /* a look: sequence << LOOK_BITS | slot; see paying.c ... */
+    _Atomic(int64_t) marked; /* ... enqueued at this time, clock_ns() */
+    CUstream stream;         /* lowest priority, non-blocking */
+    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short, digest;
+    bool snapshot_waits; /* the copy kernels do, see enqueue.h */
+    CUfunction snapshot_touch, snapshot_listed, touch_find, touch_number;
+    struct ranges ranges; /* that addresses in device memory may lead to */
+    CUfunction project_before, project_factors, project_rows;
+    struct outlier_side outlier;
+    CUmodule refs, refs_wide; /* NULL: not loaded yet */
+    struct side_reference {
+        CUfunction function;         /* NULL: not loaded yet */
+        unsigned blocks;             /* that the GPU holds at once */
+    } * reference;                   /* by index in ref_builtins, then users', REF_VARIANTS each */
+    struct side_users users;         /* references that the registry brings along */
+    uint64_t memory;                 /* bytes of arena and reserve together */
+    uint64_t arena_bytes, arena_lap; /* without the reserve */
+    CUdeviceptr arena;         /* struct snapshot_arena; what it hands out belongs to it ... */
+    CUdeviceptr arena_base;    /* ... and begins here */
+    struct reclaim *reclaim;   /* the collector's */
+    uint64_t *tail;            /* pinned: how far the arena is free again */
+    _Atomic(uint64_t) newest;  /* the end of the latest snapshot that the collector heard of */
+    _Atomic(uint64_t) unheard; /* bytes of those that it has not heard of, of looks none */
+    struct refused refused;
+    struct reserve *reserve; /* a part of the arena that the program's thread hands out ... */
+    CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
+    struct slots *free_slots;
+    struct check *check; /* by slot */
+    uint32_t slots;
+    struct snapshot_seal *seal; /* pinned, one a slot */
+    CUdeviceptr seal_device;
+    CUdeviceptr place;   /* struct snapshot_place, one a slot */
+    CUdeviceptr ticket;  /* u32 a slot, for the snapshot kernel */
+    CUdeviceptr staging; /* see side_staging: STAGING_BYTES on the device, for bundles ... */
+    void *staging_host;  /* ... and pinned */
+    struct batch batch[SIDE_BATCHES];
+    _Atomic(uint64_t) sequence;    /* of seals and answers; never 0 */
+    _Atomic(uint64_t) *submitted;  /* a bit for each slot that the collector is to look at */
+    atomic_uint pending;           /* checks claimed and not yet in a bucket */
+    atomic_bool held;              /* the collector is working with the context */
+    uint32_t next_slot;            /* where the collector looks on */
+    uint32_t ended;                /* checks that it ended without a reference, in this round */
+    struct timespec last_progress; /* of the collector, to notice a context in error */
+};
+
+enum { STAGING_BYTES = 4 << 20, LOOK_BITS = 20 };
+
+struct side_settings {
+    uint64_t memory;           /* bytes of the arena at most */
+    uint32_t queue;            /* slots */
+    double budget;             /* share of time; 0: no limit */
+    bool outlier;              /* some entry has the outlier gate, ... */
+    bool centroid;             /* ... some its centroid detector */
+    struct compiler *compiler; /* of the registry's own references; NULL: it has none */
+};
+
+/* All sides of the process, found by context. */
+struct sides;
+struct sides *sides_create(void);
+void sides_destroy(struct sides *sides);
+
+/* Notes a new context. NULL when there are too many (64). Any thread, no driver call. */
+struct side *sides_open(struct sides *sides, CUcontext context);
+/* The side of a live context, or NULL. Lock-free. */
+struct side *sides_find(struct sides *sides, CUcontext context);
+/* Calls `visit` for each side that is not gone. */
+void sides_each(struct sides *sides, void (*visit)(struct side *side, void *user), void *user);
+/* Takes the side out of sides_find; its host memory stays until sides_destroy, because threads
+ * may still hold it. */
+void sides_close(struct sides *sides, struct side *side);
+
+/* Makes everything in the context, which must be current. Collector only; blocks. On failure the
+ * side is SIDE_BROKEN and `err` says why; what was made stays for the context to free. */
+enum status side_set_up(struct side *side, const struct side_settings *settings, struct error *err);
+
+/* Makes the outlier gate's tables, and loads its kernels, where a launch has asked for them
+ * (side_want_looks). Collector only, context current; blocks. On failure the gate is off here. */
+void side_set_up_looks(struct side *side, const struct side_settings *settings);
+
+/* Makes side.staging or side.staging_host unless it is there. Collector only, context current. */
+enum status side_staging(struct side *side, struct error *err);
+enum status side_staging_host(struct side *side, struct error *err);
+
+/* A variant of the reference, loaded with its module on first use by the collector. NULL when the
+ * driver refuses it. Context current; a reference of the registry's own has its module already. */
+const struct side_reference *side_reference(struct side *side, const struct ref_builtin *reference,
+                                            enum ref_variant variant, struct error *err);
+
+/* Passes a filled check on to the collector, which must be woken after it. Any thread. */
+void side_submit(struct side *side, struct check *check, enum check_state state);
+/* The next slot from next_slot on whose bit is set, or -1. Collector only. */
+int side_next_submitted(struct side *side, uint32_t from);
+/* The ring as it will be when all that was enqueued has its room. Any thread. */
+struct refused_ring side_ring(const struct side *side);
+/* A check was enqueued that takes room of the ring; it has it, or will not take any. */
+void side_note_unheard(struct side *side, struct check *check, uint64_t bytes);
+void side_note_heard(struct side *side, struct check *check);
+
+/* The snapshot's bytes are free again. Collector only, after the seal and before side_release. */
+void side_reclaim(struct side *side, const struct check *check);
+/* Where the snapshot of a check with room of the reserve lies. Any thread. */
+CUdeviceptr side_reserved_at(const struct side *side, const struct check *check);
+/* Ends a check: its slot is free again. */
+void side_release(struct side *side, struct check *check);
+
+/* Asks for the set-up of a side that nobody has asked for: true when the collector is to be woken
+ * for it. Any thread. */
+bool side_want(struct side *side);
+/* The same for what the outlier gate needs. */
+bool side_want_looks(struct side *side);
+
+/* Waits until the side, or its outlier gate, is ready or broken, at most `timeout_ms`; not at all
+ * once a wait was in vain. For the first launches that need it, on the program's thread. */
+bool side_wait_ready(struct side *side, int timeout_ms);
+bool side_wait_looks(struct side *side, int timeout_ms);
+
+#endif

@@ -1,0 +1,102 @@
+/*
+ * outlier.h - the host's side of the outlier gate: who gets which running statistics, and the one
+ * kernel that looks at a launch's inputs (device/outlier_abi.h).
+ *
+ * The program's thread claims an index for a launch signature, lays the inputs out and enqueues;
+ * nothing waits. Statistics lie in device memory, by context; an index means the same signature
+ * in all contexts. The collector keeps the distances of the centroid detector.
+ */
+#ifndef VERIFY_OUTLIER_H
+#define VERIFY_OUTLIER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/error.h"
+#include "device/outlier_abi.h"
+#include "driver/cuda_api.h"
+#include "bind/binding.h"
+#include "context/outlier_window.h"
+
+enum {
+    OUTLIER_ENTRIES = 4096, /* inputs of launch signatures that have statistics, 1.3 MiB */
+    OUTLIER_CENTROIDS = 64, /* signatures that have a centroid, 2 MiB */
+};
+
+/* Which signature has which index; of the process. */
+struct outliers;
+struct outliers *outliers_create(enum outlier_detector fallback);
+void outliers_destroy(struct outliers *outliers);
+
+/* The detector for a kernel: its entry's, else CUVET_OUTLIER's; OFF, too, where it reads nothing,
+ * and for `outliers` NULL. */
+enum outlier_detector outliers_detector(const struct outliers *outliers,
+                                        const struct outlier_spec *spec);
+
+/* `count` indices in a row for the signature, claimed on first sight; OUTLIERS_NONE when there are
+ * no more, OUTLIERS_BUSY while another thread claims them. Any thread, no lock. `key` is
+ * gate_signature's. */
+enum { OUTLIERS_NONE = -1, OUTLIERS_BUSY = -2 };
+int outliers_index(struct outliers *outliers, uint64_t key, enum outlier_detector detector,
+                   unsigned count);
+/* All statistics are forgotten: looks that are enqueued from now on begin anew, those under way
+ * leave no trace in theirs. Any thread, no lock, no driver call. NULL is allowed. */
+void outliers_reset(struct outliers *outliers);
+uint32_t outliers_epoch(const struct outliers *outliers);
+/* Signatures that came too late. */
+uint64_t outliers_overflow(const struct outliers *outliers);
+
+enum outlier_state {
+    OUTLIER_NONE,   /* no look has been asked for */
+    OUTLIER_WANTED, /* the collector is to make what looks need */
+    OUTLIER_READY,
+    OUTLIER_BROKEN, /* it could not be made, or no entry has the gate */
+};
+
+/* What the gate has in one context; made when the first look is asked for. */
+struct outlier_side {
+    _Atomic(enum outlier_state) state;
+    CUfunction kernel, few;
+    bool waits;        /* these kernels do, see enqueue.h */
+    CUdeviceptr slots; /* struct outlier_slot, one for each of the first check slots */
+    uint32_t looks;    /* how many of those; the others' launches are not looked at */
+    CUdeviceptr entries;
+    CUdeviceptr centroids;         /* 0: no centroid detector here */
+    struct outlier_answer *answer; /* pinned, one for each of the same check slots */
+    CUdeviceptr answer_device;
+    struct outlier_quantile *quantile; /* pinned, one a centroid */
+    CUdeviceptr quantile_device;
+    struct outlier_window *window[OUTLIER_CENTROIDS]; /* the collector's, made on first use ... */
+    uint32_t window_epoch[OUTLIER_CENTROIDS];         /* ... for the looks of this epoch */
+};
+
+/* One look at a launch: what is passed to the kernel, but for the snapshot's part. */
+struct outlier_plan {
+    enum outlier_detector detector;
+    int index;      /* of the first input's statistics */
+    uint32_t epoch; /* outliers_epoch's; the caller's, as nothing else here */
+    unsigned inputs;
+    unsigned blocks;
+    const char *name[OUTLIER_INPUTS];
+    struct outlier_input input[OUTLIER_INPUTS];
+    struct outlier_batch batch;
+};
+
+/*
+ * Lays out the inputs of this launch; `index` is outliers_index's. False when it cannot be looked
+ * at: an input is absent or scattered (more than rows at a pitch), or not where its type may lie.
+ */
+bool outlier_plan_make(const struct outlier_side *side, const struct outlier_spec *spec,
+                       enum outlier_detector detector, int index, const struct binding *binding,
+                       struct outlier_plan *plan);
+
+/* The collector's part: the distances of a launch are remembered, and their quantile published;
+ * those of an earlier epoch than the last are not. Without memory the detector keeps the quantile
+ * that it has. */
+void outlier_collect(struct outlier_side *side, const struct outlier_spec *spec, int index,
+                     uint32_t epoch, const struct outlier_answer *answer);
+
+/* "absmax", "centroid distance", ... */
+const char *outlier_feature_text(uint32_t feature);
+
+#endif

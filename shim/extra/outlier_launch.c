@@ -1,0 +1,70 @@
+#include "extra/outlier_launch.h"
+
+#include <string.h>
+#include "context/enqueue.h"
+
+static void describe(const struct side *side, const struct check *check,
+                     const struct outlier_plan *plan, struct outlier_header *header)
+{
+    const struct outlier_side *gate = &side->outlier;
+    *header = (struct outlier_header){
+        .slot = (struct outlier_slot *)(uintptr_t)gate->slots + check->slot,
+        .answer = (struct outlier_answer *)(uintptr_t)gate->answer_device + check->slot,
+        .seed = check->binding.call.seed,
+        .inputs = plan->inputs,
+        .detector = plan->detector,
+        .epoch = plan->epoch,
+        .batch = plan->batch,
+    };
+}
+
+/* Fewer bytes for the driver to carry. */
+static void shorten(const struct outlier_call *call, struct outlier_call_few *few)
+{
+    few->header = call->header;
+    few->outlier = call->outlier;
+    few->input[0] = call->input[0];
+    memcpy(few->segment, call->segment, sizeof(few->segment));
+}
+
+static enum status enqueue(const struct outlier_side *gate, CUfunction function, void *call,
+                           const struct outlier_plan *plan, const struct launch *launch,
+                           struct error *err)
+{
+    unsigned clerks = plan->detector == OUTLIER_FINGERPRINT ? OUTLIER_CLERKS : 0;
+    const struct own_kernel kernel = {.function = function,
+                                      .waits = gate->waits,
+                                      .blocks = plan->blocks,
+                                      .threads = OUTLIER_THREADS + clerks,
+                                      .doing = "launching the outlier kernel"};
+    return enqueue_kernel(&kernel, call, launch, err);
+}
+
+enum status outlier_enqueue(struct side *side, const struct check *check,
+                            const struct snapshot_plan *snapshot, const struct outlier_plan *plan,
+                            enum snapshot_part part, const struct launch *launch, struct error *err)
+{
+    const bool subset = snapshot->gathers && !snapshot->touches;
+    union outlier_call_any any; /* large: inputs and segments are written as they are added */
+    struct outlier_call *call = &any.all; /* a subset's begins alike */
+    struct outlier_call_few few;
+    uint64_t chunks = 0;
+    if (snapshot->touches)
+        snapshot_header_of(side, check, &call->header); /* the look alone */
+    else if (subset)
+        chunks = snapshot_describe_subset(side, check, snapshot, part, &any.some.header,
+                                          &any.some.select, any.some.segment);
+    else
+        chunks = snapshot_describe(side, check, snapshot, part, &call->header, call->segment);
+    if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
+        return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
+    describe(side, check, plan, &call->outlier);
+    call->header.seals = part == SNAPSHOT_AFTER;
+    call->outlier.chunks = chunks;
+    call->outlier.subset = subset;
+    memcpy(call->input, plan->input, plan->inputs * sizeof(call->input[0]));
+    if (subset || plan->inputs > 1 || call->header.segments > SNAPSHOT_FEW)
+        return enqueue(&side->outlier, side->outlier.kernel, &any, plan, launch, err);
+    shorten(call, &few);
+    return enqueue(&side->outlier, side->outlier.few, &few, plan, launch, err);
+}

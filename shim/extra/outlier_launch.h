@@ -1,0 +1,26 @@
+/* outlier_launch.h - enqueues the one kernel that looks at a launch and, where it calls it, copies.
+ */
+#ifndef VERIFY_OUTLIER_LAUNCH_H
+#define VERIFY_OUTLIER_LAUNCH_H
+
+#include "copy/snapshot.h"
+
+/* Whether the look goes before the launch: it overwrites something, or rows of some arrays are
+ * copied by index, which the looking kernel does not. */
+static inline bool outlier_looks_before(const struct snapshot_plan *snapshot)
+{
+    return snapshot->has_before || snapshot->touches;
+}
+
+/*
+ * On the launch's stream. SNAPSHOT_AFTER: the kernel copies everything and seals. SNAPSHOT_BEFORE:
+ * it copies what the launch overwrites, and snapshot_after follows behind the launch; it seals
+ * only where the launch is not called. Where rows are copied by index it copies nothing:
+ * snapshot_before follows it, too. Never blocks.
+ */
+enum status outlier_enqueue(struct side *side, const struct check *check,
+                            const struct snapshot_plan *snapshot, const struct outlier_plan *plan,
+                            enum snapshot_part part, const struct launch *launch,
+                            struct error *err);
+
+#endif

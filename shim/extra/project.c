@@ -1,0 +1,322 @@
+#include "extra/project.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+#include "lang/dtype.h"
+#include "context/enqueue.h"
+
+enum {
+    ALIGN = 256,
+    LEAST = 8192, /* elements of c: so many a reference looks at in any case */
+    BLOCKS = 256, /* that a pass should have at least, to fill a GPU */
+    SECTOR = 32,  /* bytes that memory gives at once */
+    PART = 4,     /* of the arrays' bytes, that the vectors may take */
+};
+
+static const double UNIT = 0x1p-53;     /* of our own sums */
+static const double FALSE_ALARM = 1e-9; /* share of right launches that may be called */
+
+/* ---- the arrays ---- */
+
+/* The last element lies inside the array that stands behind the tensor. */
+static bool fits(const struct ref_tensor *tensor, const struct bound_array *array)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < tensor->ndim; i++)
+        last += (uint64_t)(tensor->dim[i] - 1) * (uint64_t)tensor->stride[i];
+    return (last + 1) * dtype_bytes(array->dtype) <= array->bytes;
+}
+
+/* Dim `size` of the formal, as the stride of one index; 0 where it has not got it. */
+static int64_t stride_of(const struct formal *formal, const struct ref_tensor *tensor, int size)
+{
+    int axis = size < 0 ? -1 : formals_axis(formal, size);
+    return axis < 0 ? 0 : tensor->stride[axis];
+}
+
+/* The array in `slot` as a matrix of `size[1]` by `size[2]`, `size[0]` times. False where it is not
+ * there as the kernel saw it, once that has run. */
+static bool matrix_of(const struct binding *binding, const struct formals *formals,
+                      const struct snapshot_plan *whole, int slot, const int size[3],
+                      struct ref_matrix *out)
+{
+    int index = binding->tensor_array[slot];
+    const struct ref_tensor *tensor = &binding->call.tensor[slot];
+    const struct formal *formal = formals_array(formals, slot);
+    if (index < 0)
+        return false;
+    const struct bound_array *array = &binding->array[index];
+    bool overwritten = array->role != ROLE_WRITE && whole->placement[index].before != NOT_COPIED;
+    if (array->blocks != DTYPE_NONE || bound_ids(array) >= 0 || !fits(tensor, array))
+        return false;
+    *out =
+        (struct ref_matrix){.data = (const void *)(uintptr_t)array->address, .dtype = array->dtype};
+    for (int i = 0; i < 3; i++)
+        out->stride[i] = stride_of(formal, tensor, size[i]);
+    return formal->kind != FORMAL_IN || !overwritten;
+}
+
+static double scale_of(const struct binding *binding, int slot)
+{
+    return slot < 0 ? 1 : binding->call.scalar[slot];
+}
+
+/* What is added to the product. A factor of 0 means that the array is not read (BLAS). */
+static bool add_all(struct ref_product *product, const struct binding *binding,
+                    const struct formals *formals, const struct snapshot_plan *whole,
+                    const int size[3])
+{
+    const struct formal_product *promise = &formals->product;
+    for (int i = 0; i < promise->addends; i++) {
+        int slot = promise->added[i].array;
+        double scale = scale_of(binding, promise->added[i].scale);
+        bool absent = binding->tensor_array[slot] < 0 && binding->call.tensor[slot].absent == 0;
+        if (scale == 0 || absent)
+            continue;
+        if (slot == promise->out) { /* as it was before the launch */
+            product->before += scale;
+            continue;
+        }
+        if (formals_array(formals, slot)->kind != FORMAL_IN ||
+            !matrix_of(binding, formals, whole, slot, size, &product->added[product->addends]))
+            return false;
+        product->scale[product->addends++] = scale;
+    }
+    return true;
+}
+
+static bool describe(struct ref_product *product, const struct binding *binding,
+                     const struct formals *formals, const struct snapshot_plan *whole)
+{
+    const struct formal_product *promise = &formals->product;
+    const struct ref_call *call = &binding->call;
+    const int of_a[] = {promise->batch, promise->rows, promise->sum};
+    const int of_b[] = {promise->batch, promise->sum, promise->cols};
+    const int of_c[] = {promise->batch, promise->rows, promise->cols};
+    *product = (struct ref_product){
+        .alpha = scale_of(binding, promise->alpha),
+        .batch = promise->batch < 0 ? 1 : call->size[promise->batch],
+        .m = call->size[promise->rows],
+        .n = call->size[promise->cols],
+        .k = call->size[promise->sum],
+    };
+    if (call->tensor[promise->out].accumulates)
+        product->before = 1;
+    return !binding_has_points(call) &&
+           matrix_of(binding, formals, whole, promise->a, of_a, &product->a) &&
+           matrix_of(binding, formals, whole, promise->b, of_b, &product->b) &&
+           matrix_of(binding, formals, whole, promise->out, of_c, &product->c) &&
+           add_all(product, binding, formals, whole, of_c);
+}
+
+/* ---- the margin, see refs/ref_product.h ---- */
+
+/* Bits of the fraction, smallest normal and largest number of a real type. */
+static bool format_of(enum dtype dtype, int *fraction, double *least, double *largest)
+{
+    static const struct {
+        int fraction;
+        double least, largest;
+    } formats[DTYPE_COUNT] = {
+        [DTYPE_F64] = {52, DBL_MIN, DBL_MAX}, [DTYPE_F32] = {23, FLT_MIN, FLT_MAX},
+        [DTYPE_F16] = {10, 0x1p-14, 65504},   [DTYPE_BF16] = {7, FLT_MIN, 0x1.fep127},
+        [DTYPE_F8E4M3] = {3, 0x1p-6, 448},    [DTYPE_F8E5M2] = {2, 0x1p-14, 57344},
+    };
+    *fraction = formats[dtype].fraction;
+    *least = formats[dtype].least;
+    *largest = formats[dtype].largest;
+    return *largest > 0;
+}
+
+static bool bound(struct ref_product *product, const struct ref_call *call,
+                  const struct ref_tensor *output)
+{
+    double n = (double)product->n, k = (double)product->k, alpha = fabs(product->alpha);
+    double u = call->unit_roundoff + UNIT, rho = call->input_roundoff;
+    double rows = (double)product->batch * (double)product->m;
+    int fraction;
+    if (!format_of(output->dtype, &fraction, &product->least, &product->largest) ||
+        !isfinite(alpha))
+        return false;
+    product->half_ulp = ldexp(output->rule == RULE_STOCHASTIC ? 1 : 0.5, -fraction);
+    product->floor = sqrt(n) * 0x1p-511;
+    product->absolute = product->floor;
+    product->odds = sqrt(2 * log(2 * rows / FALSE_ALARM));
+    product->own = (n + 8) * sqrt(n) * UNIT;
+    product->own_sum = 1.01 * alpha * (n + k + 8) * sqrt(n) * UNIT;
+    if (output->rule == RULE_CLOSE) {
+        /* |c| <= |got| + its margin, so the margin is over what is left of 1. */
+        product->half_ulp = 0;
+        product->absolute += output->atol / (1 - output->rtol);
+        product->relative = output->rtol / (1 - output->rtol);
+        return output->rtol < 1;
+    }
+    if (output->rule == RULE_BITWISE)
+        return true;
+    /* The sum's error, the roundings of the inputs and some roundings besides; 1.001 for what
+     * ref_value.h leaves out as being of second order. */
+    double chain = call->chain > 0 && k > (double)call->chain ? (double)call->chain : k;
+    double sum = call->lambda * sqrt(k) * u + 8 * u + call->chain_roundoff * chain;
+    product->of_sum = 1.001 * alpha * ((1 + rho) * (1 + rho) * sum + rho * (2 + rho));
+    /* What is accumulated to may have been in the sum from its beginning (ref_judge.h). */
+    product->of_added = 1.001 * (rho + 8 * u + (output->accumulates ? sum : 0));
+    product->absolute += (k + 8) * call->underflow * fmax(alpha, 1);
+    if (product->least == FLT_MIN) /* bf16 too: what is below it may be flushed */
+        product->absolute += FLT_MIN;
+    return true;
+}
+
+/* ---- the plan ---- */
+
+/* How a pass is dealt out that adds up for `values` values, `batch` times, over elements `over`
+ * apart, the values' own being `step` apart. Fewer values a block make more blocks, down to what
+ * memory gives at once. */
+static struct project_pass deal(int64_t batch, int64_t values, int64_t over, int64_t step,
+                                const struct ref_matrix *matrix)
+{
+    struct project_pass pass = {.tile = PROJECT_TILE, .along = over <= step || values == 1};
+    uint32_t sector = SECTOR / dtype_bytes(matrix->dtype), least = pass.along ? 1 : sector;
+    while (pass.tile > least && batch * ((values + pass.tile - 1) / pass.tile) < BLOCKS)
+        pass.tile /= 2;
+    int64_t blocks = batch * ((values + pass.tile - 1) / pass.tile);
+    pass.blocks = blocks < INT32_MAX / 2 ? (uint32_t)blocks : 0;
+    return pass;
+}
+
+/* Whether the vectors are few bytes beside the arrays, and nothing overflows. */
+static bool worth(const struct ref_product *p, uint64_t *bytes)
+{
+    double rows = (double)p->batch * (double)p->m, inner = (double)p->batch * (double)p->k;
+    double vectors = 2 * (rows + inner + (p->before != 0 ? rows : 0)) * sizeof(double);
+    double arrays = inner * (double)p->n * dtype_bytes(p->b.dtype) +
+                    rows * (double)p->k * dtype_bytes(p->a.dtype) +
+                    rows * (double)p->n * dtype_bytes(p->c.dtype);
+    *bytes = (uint64_t)fmin(vectors, 0x1p40) + PROJECT_ANSWER;
+    return p->k > 0 && rows * (double)p->n >= LEAST && rows < UINT32_MAX &&
+           p->n <= REF_PRODUCT_COLUMNS && vectors * PART <= arrays;
+}
+
+void project_plan_make(struct project_plan *plan, const struct binding *binding,
+                       const struct formals *formals, const struct snapshot_plan *whole,
+                       uint64_t seed)
+{
+    struct project_call *call = &plan->call;
+    struct ref_product *p = &call->product;
+    plan->output = formals->product.out;
+    /* What memory says is not known when the projection is enqueued. */
+    plan->wanted = formals->has_product && !binding->values &&
+                   describe(p, binding, formals, whole) && worth(p, &plan->bytes) &&
+                   bound(p, &binding->call, &binding->call.tensor[plan->output]);
+    if (!plan->wanted)
+        return;
+    p->seed = seed;
+    call->factors = deal(p->batch, p->k, p->b.stride[2], p->b.stride[1], &p->b);
+    call->outputs = deal(p->batch, p->m, p->c.stride[2], p->c.stride[1], &p->c);
+    call->rows = deal(p->batch, p->m, p->a.stride[2], p->a.stride[1], &p->a);
+    plan->wanted = call->factors.blocks && call->outputs.blocks && call->rows.blocks;
+}
+
+void project_take_room(struct project_plan *plan, struct snapshot_plan *snapshot, uint64_t most)
+{
+    uint64_t offset = (snapshot->bytes + ALIGN - 1) / ALIGN * ALIGN;
+    uint64_t bytes = offset + (plan->bytes + ALIGN - 1) / ALIGN * ALIGN;
+    plan->wanted = plan->wanted && bytes <= most;
+    if (!plan->wanted)
+        return;
+    plan->call.offset = offset;
+    snapshot->bytes = bytes;
+    snapshot->projected = true;
+}
+
+/* ---- the launches ---- */
+
+static enum status launch_kernel(const struct side *side, CUfunction function,
+                                 struct project_call *call, uint32_t blocks,
+                                 const struct launch *launch, struct error *err)
+{
+    const struct own_kernel kernel = {.function = function,
+                                      .waits = side->snapshot_waits,
+                                      .blocks = blocks,
+                                      .threads = PROJECT_THREADS,
+                                      .doing = "launching a projection"};
+    return enqueue_kernel(&kernel, call, launch, err);
+}
+
+enum status project_before(struct side *side, const struct check *check, struct project_plan *plan,
+                           const struct launch *launch, struct error *err)
+{
+    struct project_call *call = &plan->call;
+    if (call->product.before == 0)
+        return STATUS_OK;
+    snapshot_header_of(side, check, &call->header);
+    call->header.seals = 0;
+    return launch_kernel(side, side->project_before, call, call->outputs.blocks, launch, err);
+}
+
+enum status project_enqueue(struct side *side, struct check *check, struct project_plan *plan,
+                            const struct launch *launch, bool *taken, struct error *err)
+{
+    struct project_call *call = &plan->call;
+    snapshot_header_of(side, check, &call->header);
+    call->header.seals = 0;
+    enum status status = launch_kernel(side, side->project_factors, call,
+                                       call->factors.blocks + call->outputs.blocks, launch, err);
+    if (status)
+        return status;
+    *taken = true;
+    status = launch_kernel(side, side->project_rows, call, call->rows.blocks, launch, err);
+    if (status)
+        return status;
+    check->projection = (struct check_projection){
+        .made = true,
+        .output = plan->output,
+        .offset = call->offset,
+        .rows = call->product.batch > 1 ? call->product.m : 0,
+    };
+    return STATUS_OK;
+}
+
+enum status project_fetch(struct side *side, struct lane *lane, struct error *err)
+{
+    const struct check *check = lane->check;
+    if (!check->projection.made)
+        return STATUS_OK;
+    return cuda_check(err,
+                      cuda.cuMemcpyDtoHAsync(lane->projection,
+                                             check->arena + check->projection.offset,
+                                             sizeof(*lane->projection), side->stream),
+                      "cuMemcpyDtoHAsync");
+}
+
+/* The ratio is the upper half of the word, the row the lower one. */
+static double ratio_of(uint64_t worst)
+{
+    uint32_t bits = (uint32_t)(worst >> 32);
+    float ratio;
+    memcpy(&ratio, &bits, sizeof(ratio));
+    return (double)ratio;
+}
+
+void project_report(const struct lane *lane, struct check_report *report)
+{
+    const struct check_projection *made = &lane->check->projection;
+    const struct ref_product_answer *answer = lane->projection;
+    if (!made->made)
+        return;
+    int array = lane->check->binding.tensor_array[made->output];
+    report->projection = (struct projection_report){
+        .array = lane->check->binding.array[array].name,
+        .rows = answer->done - answer->left,
+        .left = answer->left,
+        .violations = answer->violations,
+        .of = made->rows,
+    };
+    if (!answer->violations)
+        return;
+    report->projection.first = (int64_t)answer->first;
+    report->projection.last = (int64_t)answer->last;
+    report->projection.worst = (int64_t)(uint32_t)answer->worst;
+    report->projection.ratio = ratio_of(answer->worst);
+    report->verdict = VERDICT_MISMATCH;
+}

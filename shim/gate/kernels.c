@@ -1,0 +1,274 @@
+/*
+ * Handles are found in the table of kernel_table.h. When it is full, further ones are resolved
+ * under the lock each time: slower, never wrong.
+ */
+#include "gate/kernels.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+#include "base/hot.h"
+#include "base/uninterrupted.h"
+#include "driver/cuda_api.h"
+#include "gate/gate.h"
+#include "gate/kernel_table.h"
+
+enum { BUCKETS = 1 << 12 };
+
+struct kernels {
+    struct kernel_table table;
+    void *memory; /* what all this lies in */
+    struct registry *registry;
+    kernels_seen_fn seen;
+    void *user;
+    pthread_mutex_t lock;
+    struct known_kernel *bucket[BUCKETS]; /* by symbol hash */
+};
+
+struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, void *user)
+{
+    /* Its pages are not touched before there are kernels, so no aligned_alloc and memset. */
+    size_t alignment = _Alignof(struct kernels);
+    char *memory = calloc(1, sizeof(struct kernels) + alignment);
+    if (!memory)
+        return NULL;
+    struct kernels *kernels = (void *)(memory + (alignment - (uintptr_t)memory % alignment));
+    kernels->memory = memory;
+    kernels->registry = registry;
+    kernels->seen = seen;
+    kernels->user = user;
+    pthread_mutex_init(&kernels->lock, NULL);
+    return kernels;
+}
+
+void kernels_destroy(struct kernels *kernels)
+{
+    if (!kernels)
+        return;
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        while (kernels->bucket[i]) {
+            struct known_kernel *gone = kernels->bucket[i];
+            kernels->bucket[i] = gone->next;
+            free(gone);
+        }
+    }
+    pthread_mutex_destroy(&kernels->lock);
+    free(kernels->memory);
+}
+
+void kernels_doubt(void)
+{
+    atomic_fetch_add_explicit(&passing.handles, 1, memory_order_release);
+}
+
+typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offset, size_t *size);
+
+/* The kernel's parameters; false when the driver cannot tell (before 12.4, or a stale handle). A
+ * CUkernel refuses the CUfunction query and the other way round, so both are asked. */
+static bool read_layout(const void *function, struct param_layout *layout)
+{
+    param_info_fn ask[2];
+    memcpy(&ask[0], &cuda.cuKernelGetParamInfo, sizeof(ask[0]));
+    memcpy(&ask[1], &cuda.cuFuncGetParamInfo, sizeof(ask[1]));
+    memset(layout, 0, sizeof(*layout));
+    for (int way = 0; way < 2; way++) {
+        size_t offset = 0, size = 0;
+        CUresult result = CUDA_SUCCESS;
+        unsigned count = 0;
+        if (!ask[way])
+            continue;
+        while ((result = ask[way](function, count, &offset, &size)) == CUDA_SUCCESS) {
+            if (count < LAYOUT_MAX) {
+                layout->param[count].offset = (uint32_t)offset;
+                layout->param[count].size = (uint32_t)size;
+            }
+            count++;
+        }
+        if (count || result == CUDA_ERROR_INVALID_VALUE) {
+            layout->count = count;
+            return true;
+        }
+    }
+    return false;
+}
+
+static size_t listed(const struct param_layout *layout)
+{
+    return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
+}
+
+/* Of the part of a layout that says anything. */
+static size_t bytes_of(const struct param_layout *layout)
+{
+    return offsetof(struct param_layout, param) + listed(layout) * sizeof(layout->param[0]);
+}
+
+static bool same_layout(const struct param_layout *a, const struct param_layout *b)
+{
+    return a->count == b->count && !memcmp(a->param, b->param, listed(a) * sizeof(a->param[0]));
+}
+
+/* A record of which so many bytes are there, with its symbol behind them, in the table; all zero
+ * else. Lock held. */
+static struct known_kernel *new_record(struct kernels *kernels, const char *symbol, uint64_t hash,
+                                       size_t bytes)
+{
+    size_t line = _Alignof(struct known_kernel), length = strlen(symbol) + 1;
+    size_t whole = (bytes + length + line - 1) / line * line;
+    char *memory = aligned_alloc(line, whole);
+    if (!memory)
+        return NULL;
+    memset(memory, 0, whole);
+    struct known_kernel *kernel = (void *)memory;
+    kernel->symbol = memcpy(memory + bytes, symbol, length);
+    kernel->key = hash;
+    kernel->next = kernels->bucket[hash % BUCKETS];
+    kernels->bucket[hash % BUCKETS] = kernel;
+    return kernel;
+}
+
+/* Whether no registry entry names it, in no role. */
+static bool is_passed(const struct known_kernel *kernel)
+{
+    return !kernel->spec && kernel->skip == SKIP_UNREGISTERED && !kernel->after;
+}
+
+static struct known_kernel *add_passed(struct kernels *kernels, const char *symbol, uint64_t hash)
+{
+    struct known_kernel *kernel =
+        new_record(kernels, symbol, hash, offsetof(struct known_kernel, looks));
+    if (kernel)
+        kernel->skip = SKIP_UNREGISTERED;
+    return kernel;
+}
+
+/* Resolves a symbol and layout that were not seen together before. Lock held. */
+static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
+                                       const struct param_layout *layout, bool layout_known)
+{
+    const size_t layout_bytes = bytes_of(layout);
+    struct known_kernel *kernel =
+        new_record(kernels, symbol, hash, offsetof(struct known_kernel, layout) + layout_bytes);
+    struct error err = {{0}};
+    if (!kernel)
+        return NULL;
+    kernel->after = registry_after(kernels->registry, symbol);
+    memcpy(&kernel->layout, layout, layout_bytes);
+    if (layout_known) {
+        kernel->spec = registry_resolve(kernels->registry, symbol, layout, &kernel->skip, &err);
+    } else {
+        kernel->skip = SKIP_LAYOUT;
+        error_set(&err, STATUS_UNSUPPORTED,
+                  "the driver does not tell its parameter list (needs a driver of CUDA 12.4)");
+    }
+    if (kernel->spec) {
+        uint64_t key =
+            XXH3_64bits_withSeed(layout->param, listed(layout) * sizeof(*layout->param), hash);
+        gate_recipe_make(&kernel->recipe, kernel->spec, key);
+        budget_open(&kernel->budget, kernel->spec->budget);
+        budget_open(&kernel->looks, kernel->spec->budget * BUDGET_LOOKS);
+    }
+    if (kernel->skip != SKIP_UNREGISTERED || kernel->spec || err.text[0])
+        kernels->seen(kernels->user, kernel, kernel->spec ? NULL : err.text);
+    return kernel;
+}
+
+/* The record of the symbol and layout; layout NULL: of one that no entry names. Lock held. */
+static struct known_kernel *find_record(const struct kernels *kernels, const char *symbol,
+                                        uint64_t hash, const struct param_layout *layout)
+{
+    struct known_kernel *k = kernels->bucket[hash % BUCKETS];
+    while (k && (k->key != hash || strcmp(k->symbol, symbol) != 0 || is_passed(k) != !layout ||
+                 (layout && !same_layout(&k->layout, layout))))
+        k = k->next;
+    return k;
+}
+
+/* Lock held. An unregistered kernel needs no layout: most kernels cost no driver call at all. */
+static struct known_kernel *resolve(struct kernels *kernels, const struct launch *launch)
+{
+    const char *symbol = launch->symbol ? launch->symbol : "";
+    uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
+    struct param_layout layout = {0};
+    struct known_kernel *found = find_record(kernels, symbol, hash, NULL);
+    if (found)
+        return found;
+    if (!registry_names(kernels->registry, symbol) && !registry_after(kernels->registry, symbol))
+        return add_passed(kernels, symbol, hash);
+    bool known = read_layout(launch->function, &layout);
+    found = find_record(kernels, symbol, hash, &layout);
+    return found ? found : add_kernel(kernels, symbol, hash, &layout, known);
+}
+
+static struct kernel_entry *entry_for(struct kernels *kernels, const void *function)
+{
+    uint64_t place = kernel_place(function);
+    for (unsigned i = 0; i < KERNEL_PROBES; i++) {
+        struct kernel_entry *entry = &kernels->table.entry[(place + i) % KERNEL_TABLE];
+        const void *there = atomic_load_explicit(&entry->function, memory_order_relaxed);
+        if (!there || there == function)
+            return entry;
+    }
+    return NULL;
+}
+
+/* Its record, as an entry of the table says it. */
+static uintptr_t marked(const struct known_kernel *kernel)
+{
+    return (uintptr_t)kernel | (is_passed(kernel) ? KERNEL_PASSED : 0);
+}
+
+static const char no_symbol[] = "being written"; /* equal to no launch's, not even a NULL one */
+
+static struct known_kernel *find_slowly(struct kernels *kernels, const struct launch *launch)
+{
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    pthread_mutex_lock(&kernels->lock);
+    uint64_t generation = atomic_load_explicit(&passing.handles, memory_order_acquire);
+    struct known_kernel *kernel = resolve(kernels, launch);
+    struct kernel_entry *entry = entry_for(kernels, launch->function);
+    if (entry && kernel) {
+        /* In the order that kernel_entry_is() relies on; a new entry's `function` last of all. */
+        atomic_store_explicit(&entry->symbol, no_symbol, memory_order_release);
+        atomic_store_explicit(&entry->kernel, marked(kernel), memory_order_release);
+        atomic_store_explicit(&entry->generation, generation, memory_order_release);
+        atomic_store_explicit(&entry->symbol, launch->symbol, memory_order_release);
+        atomic_store_explicit(&entry->function, launch->function, memory_order_release);
+    }
+    pthread_mutex_unlock(&kernels->lock);
+    uninterrupted_end(&kept);
+    return kernel;
+}
+
+HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch)
+{
+    uint64_t now = atomic_load_explicit(&passing.handles, memory_order_acquire);
+    uint64_t place = kernel_place(launch->function);
+    uintptr_t kernel;
+    for (unsigned i = 0; i < KERNEL_PROBES; i++) {
+        const struct kernel_entry *entry = &kernels->table.entry[(place + i) % KERNEL_TABLE];
+        if (kernel_entry_is(entry, now, launch->function, launch->symbol, &kernel) && kernel)
+            return (struct known_kernel *)(kernel & ~(uintptr_t)KERNEL_PASSED);
+        const void *there = atomic_load_explicit(&entry->function, memory_order_acquire);
+        if (!there || there == launch->function)
+            break;
+    }
+    return find_slowly(kernels, launch);
+}
+
+const void *kernels_module(const void *function)
+{
+    CUmodule module = NULL;
+    if (!cuda.cuFuncGetModule ||
+        cuda.cuFuncGetModule(&module, (CUfunction)(uintptr_t)function) != CUDA_SUCCESS)
+        return NULL;
+    return module;
+}
+
+const struct kernel_table *kernels_table(const struct kernels *kernels)
+{
+    return &kernels->table;
+}

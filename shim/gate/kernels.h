@@ -1,0 +1,78 @@
+/*
+ * kernels.h - from a kernel handle to what is known of it: one lock-free probe for a kernel seen
+ * before, the registry's patterns and the layout check on first sight.
+ *
+ * Handles (CUfunction, CUkernel) are keys only while their module is loaded: an unload makes all of
+ * them doubtful, and each is then looked at once more.
+ */
+#ifndef VERIFY_KERNELS_H
+#define VERIFY_KERNELS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include "value/kernel_spec.h"
+#include "gate/budget.h"
+#include "gate/costs.h"
+#include "gate/gate_table.h"
+#include "value/launch.h"
+#include "registry/registry.h"
+#include "value/skip.h"
+
+struct kernels;
+struct kernel_table;
+struct tally;
+
+/*
+ * One kernel by (symbol, parameter layout); never freed before kernels_destroy. Of one that no
+ * entry names, in no role, only what stands before `looks` is there: programs have thousands of
+ * them.
+ */
+struct known_kernel {
+    /* What a launch that is passed over reads, on one line, unless it has very many parameters. The
+     * tallies: where the hook counts such launches; NULL: they go to the pipeline. */
+    _Alignas(64) _Atomic(struct tally *) tallies;
+    _Atomic(uint32_t)
+        idle; /* gate_stamp() when it was known that none of its launches is taken ... */
+    _Atomic(uint32_t) idle_as;      /* ... but counted as this */
+    struct gate_recipe recipe;      /* where there is a spec */
+    const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
+    uint64_t key;                   /* hash of the symbol: the same in every run */
+    _Atomic(uint64_t) launches;     /* of registered kernels: those that are not in `tallies` */
+    _Atomic(uint64_t) next_number;  /* that no launch has */
+    uint64_t after; /* entries that name it as the kernel before theirs: a bit for each */
+    enum skip skip;
+    _Atomic(uint32_t) warned; /* a bit for each enum skip that a person was told of */
+    const char *symbol;       /* owned copy */
+    _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
+    uint32_t
+        learnt; /* launches that gave their turn back for what listed.h learnt; the collector's */
+    struct known_kernel *next;
+    struct budget looks;        /* the outlier gate's share of `budget` */
+    _Atomic(int64_t) look;      /* what looks have cost the GPU of late, ns */
+    struct budget budget;       /* its own, where its entry has one */
+    struct costs costs;         /* what its checks have cost the GPU of late */
+    struct param_layout layout; /* last: the parameters that it counts alone are allocated */
+};
+
+/* Told once for each kernel that the registry names, fit or not. `sentence` for misfits. */
+typedef void (*kernels_seen_fn)(void *user, const struct known_kernel *kernel,
+                                const char *sentence);
+
+struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, void *user);
+void kernels_destroy(struct kernels *kernels);
+
+/* Any thread. Known handle: one probe, no lock. First sight: takes a lock, asks the driver for the
+ * parameter list (queries only), may allocate. Never NULL except without memory. */
+struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);
+
+/* The CUmodule of a CUfunction that is about to be launched; NULL: the driver does not know it as
+ * one. A query of the driver. */
+const void *kernels_module(const void *function);
+
+/* For kernel_table_find(); lives as long as `kernels`. */
+const struct kernel_table *kernels_table(const struct kernels *kernels);
+
+/* A module was or is being unloaded: its handles may come back as other kernels. Any thread. */
+void kernels_doubt(void);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * tally.h - how threads count launches of one kernel without a lock: each in a copy of all buckets
+ * on cache lines of its own. report/counters.h owns the copies and adds them up; whoever passes a
+ * launch over on the program's thread counts it here, by two words of one line.
+ *
+ * A thread gets its number at its first launch, and gives it back when it ends. TALLIES_OWNED
+ * threads at once have a copy each, which nobody else writes, so that they need no locked
+ * instruction; all others share the rest, and stay correct, because they add atomically.
+ */
+#ifndef VERIFY_TALLY_H
+#define VERIFY_TALLY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "gate/own.h"
+#include "value/skip.h"
+#include "value/verdict.h"
+
+enum { TALLIES = 16, TALLIES_OWNED = 12, TALLY_LINE = 64, TALLY_STRIDE = 64 };
+
+/* A kernel, or all that have no entry, has TALLIES of them, TALLY_STRIDE apart: those of one thread
+ * lie side by side, so that threads that launch nothing take no memory. */
+struct tally {
+    _Alignas(TALLY_LINE) _Atomic uint64_t seen;
+    _Atomic uint64_t verdict[VERDICT_COUNT];
+    _Atomic uint64_t skip[SKIP_COUNT];
+};
+
+/* The one of a kernel's that belongs to thread `which`. */
+static inline struct tally *tally_at(struct tally *tallies, unsigned which)
+{
+    return tallies + (size_t)which * TALLY_STRIDE;
+}
+
+/* Of a thread that has no number yet. Any thread. */
+unsigned tally_take_number(void);
+
+/* Which of a kernel's tallies the calling thread counts in. */
+static inline unsigned tally_own(void)
+{
+    uint32_t number = own_thread.tally;
+    return number ? number - 1 : tally_take_number();
+}
+
+/* Whether launches of the calling thread may be passed over; never, while it shares its tallies. */
+static inline void tally_let_pass(bool may)
+{
+    own_thread.passes = may && own_thread.tally <= TALLIES_OWNED ? own_thread.tally : 0;
+}
+
+/* To a bucket of the calling thread's, which are `which`. */
+static inline void tally_add(_Atomic uint64_t *bucket, unsigned which, uint64_t more)
+{
+    if (which < TALLIES_OWNED)
+        atomic_store_explicit(bucket, atomic_load_explicit(bucket, memory_order_relaxed) + more,
+                              memory_order_relaxed);
+    else
+        atomic_fetch_add_explicit(bucket, more, memory_order_relaxed);
+}
+
+/* A launch was seen, and is not checked. Only where own_thread.passes. */
+static inline void tally_pass(struct tally *tallies, uint32_t passes, enum skip skip)
+{
+    struct tally *own = tally_at(tallies, passes - 1);
+    tally_add(&own->seen, 0, 1);
+    tally_add(&own->skip[skip], 0, 1);
+}
+
+/* Launches that tally_pass counted, where nobody else counts launches seen: not in those of the
+ * process. Any thread. */
+static inline uint64_t tally_passed(const struct tally *tallies)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < TALLIES_OWNED; i++)
+        sum += atomic_load_explicit(&tallies[i * TALLY_STRIDE].seen, memory_order_relaxed);
+    return sum;
+}
+
+/* What was counted as `from` is `to` after all: by the same thread. */
+static inline void tally_move(struct tally *tallies, enum skip from, enum skip to)
+{
+    unsigned which = tally_own();
+    struct tally *own = tally_at(tallies, which);
+    tally_add(&own->skip[from], which, (uint64_t)-1);
+    tally_add(&own->skip[to], which, 1);
+}
+
+#endif

@@ -1,0 +1,143 @@
+#include "judge/ending.h"
+
+#include <string.h>
+#include "base/clock.h"
+#include "gate/costs.h"
+#include "extra/digest.h"
+#include "judge/listed.h"
+#include "judge/notes.h"
+#include "extra/project.h"
+#include "judge/replay.h"
+#include "copy/touch.h"
+
+/* What the check has really cost takes the place of the estimate, of this one and the next. Where
+ * the host was ahead its time is hidden behind the GPU's work, else the GPU's behind the host's. */
+static void settle(struct ending *ending, struct check *check)
+{
+    const struct sink *sink = ending->sink;
+    struct check_cost *cost = &check->cost;
+    struct known_kernel *kernel = check->kernel;
+    int64_t gpu = (int64_t)(cost->copy + cost->reference), look = (int64_t)cost->look;
+    int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + look - check->charged;
+    bool in_vain = check->looks && look; /* a look that nothing came of */
+    if (!cost->overlap)
+        cost->overlap =
+            cost->thread < (uint64_t)(gpu + look) ? cost->thread : (uint64_t)(gpu + look);
+    check_charge(check, in_vain, now, correction);
+    if (in_vain)
+        cost_learn(&kernel->look, look);
+    if (cost->reference && !check->looks)
+        costs_learn(&kernel->costs, check->arena_bytes, gpu);
+    sink->spent(sink->user, cost);
+}
+
+/* What the seal said of the arena is given back first: afterwards the slot may be another's. */
+static void release(struct side *side, struct check *check)
+{
+    if (check->begin < check->end)
+        side_reclaim(side, check);
+    side_release(side, check);
+}
+
+void ending_skip(struct ending *ending, struct side *side, struct check *check, enum skip skip)
+{
+    const struct sink *sink = ending->sink;
+    settle(ending, check);
+    sink->skipped(sink->user, check->kernel->spec, skip);
+    release(side, check);
+}
+
+void ending_warn(struct ending *ending, const struct check *check, enum skip skip,
+                 const char *sentence)
+{
+    const struct sink *sink = ending->sink;
+    if (!(atomic_fetch_or(&check->kernel->warned, 1u << skip) & 1u << skip))
+        sink->warned(sink->user, check->kernel->symbol, skip, sentence);
+}
+
+/* A launch that gave another output than an earlier one for the same input is a finding, however
+ * small the difference. */
+static void compare_repeat(struct ending *ending, const struct lane *lane,
+                           struct check_report *report)
+{
+    const struct digest_sums *sums = lane->digest_host;
+    if (!lane->digested)
+        return;
+    if (!ending->repeats)
+        ending->repeats = repeats_create();
+    report->differs = repeats_differ(ending->repeats, digest_key(lane->check, sums), sums->out,
+                                     lane->check->launch, &report->earlier);
+    if (report->differs)
+        report->verdict = VERDICT_MISMATCH;
+}
+
+static void judge(struct ending *ending, struct side *side, struct lane *lane)
+{
+    struct check *check = lane->check;
+    struct check_report report = {
+        .spec = check->kernel->spec,
+        .binding = &check->binding,
+        .numbers = lane->numbers,
+        .verdict = verdict_of(&lane->numbers),
+        .gate = gate_text(check->gate),
+        .outlier = check->outlier,
+        .launch = check->launch,
+        .device = side->device,
+        .shared_bytes = check->shared_bytes,
+    };
+    memcpy(report.grid, check->grid, sizeof(report.grid));
+    memcpy(report.block, check->block, sizeof(report.block));
+    compare_repeat(ending, lane, &report);
+    project_report(lane, &report);
+    notes_fill(&report);
+    struct replay_source replay = {side, lane, check};
+    struct bundle_source source = {
+        .user = &replay,
+        .read_array = replay_read_array,
+        .has_array = replay_has_array,
+        .has_reference = replay_has_reference,
+        .read_reference = replay_read_reference,
+        .layout = &check->kernel->layout,
+        .params = check->params,
+        .params_bytes = check->params_bytes,
+    };
+    const struct image *image = NULL;
+    if (report.verdict == VERDICT_MISMATCH) {
+        struct image_query query = {check->kernel->symbol, side->context, check->module,
+                                    check->moment};
+        image = images_hold(ending->images, &query, &source.no_image);
+        source.image = image_data(image, &source.image_bytes);
+    }
+    const struct sink *sink = ending->sink;
+    sink->judged(sink->user, &report, &source);
+    images_release(ending->images, image);
+}
+
+/* Why what the reference has found is no verdict; SKIP_NONE: it is one. */
+static enum skip why_not(struct side *side, const struct lane *lane, struct error *why)
+{
+    if (lane->numbers.refused) {
+        error_set(why, STATUS_INVALID, "%s", touch_refusal(lane->check));
+        return SKIP_REFUSED;
+    }
+    return verdict_of(&lane->numbers) == VERDICT_MISMATCH ? listed_twice(side, lane->check, why)
+                                                          : SKIP_NONE;
+}
+
+void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
+{
+    struct check *check = lane->check;
+    check->cost.reference = lane->numbers.busy + (lane->digested ? digest_busy(lane) : 0);
+    struct error why = {{0}};
+    enum skip skip = why_not(side, lane, &why);
+    if (skip) {
+        ending_warn(ending, check, skip, why.text);
+        lane->check = NULL;
+        ending_skip(ending, side, check, skip);
+        return;
+    }
+    settle(ending, check);
+    judge(ending, side, lane);
+    lane->check = NULL;
+    release(side, check);
+}

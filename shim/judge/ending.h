@@ -1,0 +1,30 @@
+/*
+ * ending.h - how a check ends: judged, or unchecked for a reason. Either way what it has cost is
+ * settled, the reports are told, and its slot and its memory are free again. Collector thread only.
+ */
+#ifndef VERIFY_ENDING_H
+#define VERIFY_ENDING_H
+
+#include "judge/images.h"
+#include "extra/repeats.h"
+#include "context/side.h"
+#include "value/sink.h"
+
+/* Whom it tells, and what it remembers. */
+struct ending {
+    const struct sink *sink;
+    struct images *images;   /* for bundles; NULL: none */
+    struct repeats *repeats; /* made when a kernel first needs it; NULL before */
+};
+
+/* The lane's check has its answer: a verdict, or SKIP_REFUSED. The lane is free afterwards. */
+void ending_judge(struct ending *ending, struct side *side, struct lane *lane);
+
+/* The check ends without a verdict. */
+void ending_skip(struct ending *ending, struct side *side, struct check *check, enum skip skip);
+
+/* Says once for each kernel and reason why its launches are unchecked. */
+void ending_warn(struct ending *ending, const struct check *check, enum skip skip,
+                 const char *sentence);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * listed.h - what a check that did not go well makes of its lists of addresses (bound_rows).
+ * Collector thread only; it waits for the copies of the lists, like the reports of a mismatch.
+ */
+#ifndef VERIFY_LISTED_H
+#define VERIFY_LISTED_H
+
+#include "context/side.h"
+
+/*
+ * For a check whose copy did not follow an address: its memory was not known yet (ranges.h), or is
+ * none. Looks through the lists and learns what they lead to. SKIP_NEW_MEMORY: all of it may be
+ * followed from now on; *again says that it stays so, nothing else had to be forgotten for it. Or
+ * SKIP_ADDRESS and a sentence with the address that may not, or SKIP_DRIVER and one.
+ */
+enum skip listed_look(struct side *side, struct check *check, bool *again, struct error *why);
+
+/*
+ * For a check that found a mismatch: SKIP_SHAPE and a sentence where two addresses of an array that
+ * the kernel writes are one. A reference writes to each by itself, so it says nothing about that.
+ */
+enum skip listed_twice(struct side *side, struct check *check, struct error *why);
+
+#endif

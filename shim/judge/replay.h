@@ -1,0 +1,46 @@
+/*
+ * replay.h - references of checks on the side stream: launched, several at once where they are the
+ * same, awaited without a driver call, run again in store mode for a bundle. Collector thread only,
+ * the side's context current.
+ */
+#ifndef VERIFY_REPLAY_H
+#define VERIFY_REPLAY_H
+
+#include "base/error.h"
+#include "value/check_report.h"
+#include "context/side.h"
+
+/* Finds the kernel for a sealed check, loading it on first use: check.reference. */
+enum status replay_prepare(struct side *side, struct check *check, struct error *err);
+
+/* Whether a check is to have a launch of its own: it runs in pieces, or is held against earlier
+ * ones, whose order is of interest. */
+bool replay_alone(const struct check *check);
+
+/* Starts checks that want the same kernel on the lanes of an idle batch: one launch, which is their
+ * first piece. `count` is 1 where one of them is to be alone. On failure the lanes are idle. */
+enum status replay_start(struct side *side, struct batch *batch, struct check *const *checks,
+                         int count, struct error *err);
+
+enum replay_progress { REPLAY_RUNNING, REPLAY_PIECE_DONE, REPLAY_DONE };
+
+/* Looks at the lane's answer; merges a piece that is done. On REPLAY_PIECE_DONE the next piece is
+ * to be launched with replay_next, now or when the program is out of a context-wide wait. */
+enum replay_progress replay_poll(struct lane *lane);
+enum status replay_next(struct side *side, struct lane *lane, struct error *err);
+
+/* What a bundle of this lane's check is made from. Valid while the check holds its slot. */
+struct replay_source {
+    struct side *side;
+    struct lane *lane;
+    struct check *check;
+};
+enum status replay_read_array(void *source, int array, int after, uint64_t offset, void *out,
+                              size_t size);
+int replay_has_array(void *source, int array, int after);
+/* Whether the tensor is one that the reference computes for this launch. */
+int replay_has_reference(void *source, int tensor);
+enum status replay_read_reference(void *source, int tensor, int64_t first, int64_t count,
+                                  double *out);
+
+#endif

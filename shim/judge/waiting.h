@@ -1,0 +1,48 @@
+/*
+ * waiting.h - sealed checks that wait for their reference, sorted into parties: those that one
+ * launch can take together (ref_batch), and when it is time to start one.
+ *
+ * Each launch of ours between the program's kernels costs it some microseconds, whatever it does,
+ * so a check waits a little for others that want the same kernel. A collection is made anew in each
+ * of the collector's rounds, from the checks that wait then.
+ */
+#ifndef VERIFY_WAITING_H
+#define VERIFY_WAITING_H
+
+#include <stdbool.h>
+#include "refs/ref_abi.h"
+#include "context/check.h"
+
+enum { WAITING_PARTIES = 16 };
+
+/* A party is no larger than this: it holds the GPU for some tens of microseconds at most. */
+#define WAITING_BYTES (18ull << 20)
+/* No check is held back for longer. */
+#define WAITING_HOLD_NS 20000000ll
+
+struct party {
+    const struct side_reference *reference; /* the kernel that all of them want */
+    struct check *check[REF_BATCH];         /* in the order in which they were added */
+    int count;
+    uint64_t bytes; /* of their snapshots */
+    int64_t since;  /* when the first of them was sealed */
+    bool full;      /* nobody can be added: there is nothing to wait for */
+};
+
+struct waiting {
+    struct party party[WAITING_PARTIES];
+    int parties;
+    uint32_t checks; /* added */
+    bool overflow;   /* there are more than fit in here */
+};
+
+void waiting_clear(struct waiting *waiting);
+
+/* Adds a sealed check whose kernel is known (check.reference). `alone`: it joins no party. */
+void waiting_add(struct waiting *waiting, struct check *check, bool alone);
+
+/* Of the parties whose time has come the one that waits longest, or NULL. It has come for full
+ * ones, for those that waited for WAITING_HOLD_NS, and for all in a hurry or with an overflow. */
+const struct party *waiting_due(const struct waiting *waiting, int64_t now, bool hurry);
+
+#endif

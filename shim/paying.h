@@ -1,0 +1,37 @@
+/*
+ * paying.h - what a launch costs, noted with the accounts that pay for it (budget.h): asked before,
+ * estimated when a check or a look begins, corrected by the collector when it has ended (ending.h).
+ * The program's thread, within one launch's two callbacks; no lock.
+ */
+#ifndef VERIFY_PAYING_H
+#define VERIFY_PAYING_H
+
+#include "pipeline.h"
+
+/* The launch has waited for a set-up since ticket->began. That is a cost of the process, once,
+ * which no budget pays for. */
+void paying_waited(const struct pipeline *pipeline, struct ticket *ticket);
+
+/* Whether the accounts allow what the gate decided. SKIP_NONE: a check, or a look where
+ * ticket->gate is GATE_OUTLIER then. Where they do not, the next launches of the signature are
+ * passed over, until they may again. */
+enum skip paying_ask(struct pipeline *pipeline, struct ticket *ticket);
+
+/* The outlier gate cannot look at launches of this signature. */
+void paying_blind(struct ticket *ticket);
+
+/* Notes what the launch has cost so far, at the end of its ENTER: with the estimated cost of a
+ * check or a look that begins, else as the price of deciding. */
+void paying_begins(const struct pipeline *pipeline, const struct launch *launch,
+                   struct ticket *ticket);
+
+/* Takes back what was estimated for a check that came to nothing on the program's thread. */
+void paying_back(const struct pipeline *pipeline, const struct ticket *ticket);
+
+/* Notes time of the program's thread that belongs to no check's account: its cost is passed on. */
+void paying_after(const struct pipeline *pipeline, const struct ticket *ticket, int64_t time);
+
+/* Adds the time that the thread took behind the launch. */
+void paying_thread(struct ticket *ticket, int64_t time);
+
+#endif

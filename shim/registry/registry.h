@@ -1,0 +1,79 @@
+/*
+ * registry.h - the YAML files that name kernels, and the lookup by kernel.
+ *
+ * Life: registry_load once at start (offline tools: any time); immutable afterwards except for the
+ * specs that registry_resolve adds, under its own lock. Format: shim/README.md and
+ * config/README.md.
+ */
+#ifndef VERIFY_REGISTRY_H
+#define VERIFY_REGISTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include "base/error.h"
+#include "value/kernel_spec.h"
+#include "value/skip.h"
+
+struct registry;
+
+/* Told once for each problem: "kernels.yaml:12:7: unknown key 'refrence'; expected one of ...". */
+typedef void (*registry_complain_fn)(void *user, const char *sentence);
+
+struct registry_source {
+    const char *files;      /* paths separated by ':'; later entries win */
+    const char *tolerances; /* path of a tolerance file, or NULL for the built-in table */
+};
+
+/*
+ * Reads all files. A bad entry is told to `complain` and left out; the others stand. STATUS_INVALID
+ * when anything was wrong (the registry is usable all the same), STATUS_NO_MEMORY when nothing is
+ * (then *out is NULL). Blocks on files; not for the launch path.
+ */
+enum status registry_load(struct registry **out, const struct registry_source *source,
+                          registry_complain_fn complain, void *user);
+void registry_destroy(struct registry *registry); /* offline tools and tests; NULL is fine */
+
+/* The number of entries, before they meet a kernel. */
+size_t registry_entries(const struct registry *registry);
+
+/* Sets used[i] for each built-in reference i that an entry names, so that they can be loaded before
+ * they are needed. */
+void registry_references(const struct registry *registry, bool *used);
+
+/* The references that entries bring along, to be compiled. As old as the registry. */
+struct user_references;
+const struct user_references *registry_user_references(const struct registry *registry);
+
+/* A bit for each enum outlier_detector that an entry uses, where one that names none uses
+ * `fallback`. */
+unsigned registry_detectors(const struct registry *registry, int fallback);
+
+/* False: no entry names this mangled symbol, in any role. Takes no lock and allocates nothing; made
+ * for all symbols of a module. */
+bool registry_may_name(const struct registry *registry, const char *symbol);
+
+/* Whether any entry's pattern names this mangled symbol, whatever its layout. Any thread; may
+ * allocate (demangling) on the first sight of a symbol. */
+bool registry_names(struct registry *registry, const char *symbol);
+
+/* The entries whose `after` names this symbol: a bit for each, by kernel_spec.after. As above. */
+uint64_t registry_after(struct registry *registry, const char *symbol);
+
+/*
+ * First sight of a kernel: finds the last entry whose pattern and parameter list fit, and returns
+ * its spec, made once for each (symbol, layout) and valid for the life of the registry. NULL with
+ * *skip = SKIP_UNREGISTERED when no entry names it, SKIP_LAYOUT when entries name it but none fits:
+ * then `err` holds the sentence with both parameter lists. SKIP_PATTERN: a regex did not come to an
+ * end on the name before an entry fitted; `err` has a sentence once for each entry. Any thread;
+ * takes the registry's lock, allocates; called once for each kernel handle, never for a launch of a
+ * known one.
+ */
+const struct kernel_spec *registry_resolve(struct registry *registry, const char *symbol,
+                                           const struct param_layout *layout, enum skip *skip,
+                                           struct error *err);
+
+/* Prints the resolved table of entries, as `cuvet check` shows it. */
+void registry_print(const struct registry *registry, FILE *out);
+
+#endif

@@ -1,0 +1,56 @@
+/* registry_entry.h - what registry_load.c makes of the files, for registry.c. */
+#ifndef VERIFY_REGISTRY_ENTRY_H
+#define VERIFY_REGISTRY_ENTRY_H
+
+#include <stdio.h>
+#include "names/name_filter.h"
+#include "registry/outlier_choice.h"
+#include "names/pattern.h"
+#include "plan/plan.h"
+#include "registry/registry.h"
+#include "registry/user_ref.h"
+
+enum { REGISTRY_AFTERS = 64, REGISTRY_FILES = 64, REGISTRY_INCLUDES = 8 };
+
+struct registry_entry {
+    const char *where; /* "kernels.yaml:12" */
+    const char *label; /* or NULL */
+    struct pattern *pattern;
+    struct plan_source source;
+    double sample;    /* -1: not given */
+    int64_t first;    /* -1: not given */
+    double budget;    /* share of time, 0: no limit, -1: the common one */
+    int64_t subset;   /* bytes, 0: off, -1: not given */
+    double freivalds; /* -1: not given */
+    struct outlier_choice outlier;
+    bool deterministic;
+    int after;                     /* number among the entries with `after`, or -1 */
+    struct pattern *after_pattern; /* or NULL */
+    struct tolerance tolerance;
+    bool gave_up;           /* a regex of it took too many steps on a name, and that was told */
+    struct made_plan *made; /* registry.c's, below its lock: the plans made of it */
+};
+
+/* All that the files say, in their order: a later entry wins over an earlier one. */
+struct registry_content {
+    struct arena arena;
+    struct yaml_doc *doc[REGISTRY_FILES]; /* entries keep pointing into them */
+    size_t docs;
+    struct registry_entry **entry;
+    size_t entries, room;
+    struct name_filter filter; /* of all their patterns */
+    int afters;
+    struct tolerance_table tolerances;
+    struct user_references users;
+};
+
+/* Fills a zeroed *content; see registry_load. On STATUS_NO_MEMORY the caller releases it. */
+enum status registry_content_load(struct registry_content *content,
+                                  const struct registry_source *source,
+                                  registry_complain_fn complain, void *user);
+void registry_content_release(struct registry_content *content);
+
+/* Prints each entry, with what stands behind every formal of its reference; allocates. */
+void registry_content_print(const struct registry_content *content, FILE *out);
+
+#endif

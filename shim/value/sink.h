@@ -1,0 +1,36 @@
+/*
+ * sink.h - where the judgement hands its results: the session fills it in with the reports, so that
+ * the core knows nothing of how they are written.
+ */
+#ifndef VERIFY_SINK_H
+#define VERIFY_SINK_H
+
+#include "value/check_report.h"
+#include "gate/kernels.h"
+#include "value/skip.h"
+
+struct tally;
+
+struct sink {
+    void *user;
+    /* A launch was seen; it will be passed to exactly one of skipped and judged. Hot, any thread.
+     */
+    void (*seen)(void *user);
+    /* `spec` is NULL for launches of unregistered kernels. Hot, any thread. */
+    void (*skipped)(void *user, const struct kernel_spec *spec, enum skip skip);
+    /* Collector thread. */
+    void (*judged)(void *user, const struct check_report *report,
+                   const struct bundle_source *source);
+    /* What a check that has ended has cost, whatever came of it. Collector thread. */
+    void (*spent)(void *user, const struct check_cost *cost);
+    /* Something that a person should read; said once for each (kernel, reason). Any thread. */
+    void (*warned)(void *user, const char *symbol, enum skip skip, const char *sentence);
+    /* The driver refused a launch of the program. Any thread. */
+    void (*launch_failed)(void *user, const struct launch *launch, const char *error_name);
+    /* Where launches of this kernel may be counted (tally.h) instead of by seen and skipped; `spec`
+     * is NULL for unregistered kernels. They live as long as the process. May be NULL, and return
+     * NULL. Any thread. */
+    struct tally *(*tallies)(void *user, const struct kernel_spec *spec);
+};
+
+#endif

@@ -1,0 +1,255 @@
+/* Module images: kept when they hold a registered kernel, whatever the bytes are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tests/unit/common/small_elf.h"
+#include "judge/images.h"
+
+static const char registry_text[] = "version: 1\n"
+                                    "kernels:\n"
+                                    "  - kernel: wanted\n"
+                                    "    signature: const f32 x[n], f32 y[n], i32 n\n"
+                                    "    reference: relu\n"
+                                    "  - kernel: other_*\n"
+                                    "    signature: const f32 x[n], f32 y[n], i32 n\n"
+                                    "    reference: relu\n";
+
+static void complain(void *user, const char *sentence)
+{
+    (void)user;
+    fail_msg("%s", sentence);
+}
+
+static struct registry *load(void)
+{
+    char file[] = "/tmp/cuvet-images-XXXXXX";
+    struct registry *registry = NULL;
+    int fd = mkstemp(file);
+    assert_int_equal(write(fd, registry_text, sizeof(registry_text) - 1),
+                     sizeof(registry_text) - 1);
+    close(fd);
+    struct registry_source source = {file, NULL};
+    assert_int_equal(registry_load(&registry, &source, complain, NULL), STATUS_OK);
+    unlink(file);
+    return registry;
+}
+
+static const void *const here = "context", *const there = "another context";
+
+static void load_as(struct images *images, const char *kernel, uint32_t id, char mark)
+{
+    struct small_elf elf = small_elf(kernel);
+    elf.mark = mark;
+    images_loaded(images, here, id, &elf, sizeof(elf));
+}
+
+/* By a call that returns its CUmodule. */
+static void load_module(struct images *images, const char *kernel, uint32_t id, const void *module)
+{
+    images_call_begins();
+    load_as(images, kernel, id, (char)('a' + id));
+    images_call_ends(images, module);
+}
+
+/* The mark of the image of a launch now of `symbol`; 0: there is none. */
+static char find(struct images *images, const char *symbol, const void *module, uint64_t moment)
+{
+    struct image_query query = {symbol, here, module, moment};
+    const char *reason = NULL;
+    size_t bytes = 1;
+    const struct image *image = images_hold(images, &query, &reason);
+    const struct small_elf *elf = image_data(image, &bytes);
+    assert_int_equal(bytes, image ? sizeof(*elf) : 0);
+    char mark = elf ? elf->mark : 0;
+    assert_true((reason == NULL) == (image != NULL));
+    images_release(images, image);
+    return mark;
+}
+
+static const char *reason_of(struct images *images, const char *symbol, const void *context)
+{
+    struct image_query query = {symbol, context, NULL, images_moment(images)};
+    const char *reason = NULL;
+    assert_null(images_hold(images, &query, &reason));
+    return reason;
+}
+
+static void only_registered_kernels_are_kept(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    load_as(images, "wanted", 1, 'w');
+    load_as(images, "other", 2, 'o');
+    assert_int_equal(images_kept(images), sizeof(struct small_elf));
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'w');
+    assert_non_null(reason_of(images, "other", here));
+    assert_non_null(reason_of(images, "wanted", there));
+    assert_non_null(reason_of(NULL, "wanted", here));
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+/* As the specialisations of a Triton kernel: one symbol, a module each. */
+static void of_two_modules_with_one_symbol_each_launch_has_its_own(void **state)
+{
+    static const char first[] = "module", second[] = "another", third[] = "a third";
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    load_module(images, "wanted", 1, first);
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'b');
+    load_module(images, "wanted", 2, second);
+    uint64_t now = images_moment(images);
+    assert_int_equal(find(images, "wanted", first, now), 'b');
+    assert_int_equal(find(images, "wanted", second, now), 'c');
+    assert_int_equal(find(images, "wanted", third, now), 0);
+    assert_int_equal(find(images, "wanted", NULL, now), 0);
+    assert_non_null(strstr(reason_of(images, "wanted", here), "several"));
+    /* a third one, which no call returned: what is known of the others leaves it alone */
+    load_as(images, "wanted", 3, 'x');
+    now = images_moment(images);
+    assert_int_equal(find(images, "wanted", third, now), 'x');
+    assert_int_equal(find(images, "wanted", first, now), 'b');
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+static void equal_images_are_one(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    load_as(images, "wanted", 1, 'e');
+    load_as(images, "wanted", 2, 'e');
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'e');
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+/* A launch has the module that was there when it was enqueued, also when another has its name, its
+ * number or its handle since. */
+static void an_unloaded_module_is_its_launches_still(void **state)
+{
+    static const char handle[] = "handle";
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    load_module(images, "wanted", 1, handle);
+    uint64_t before = images_moment(images);
+    images_unloading(images, here, 1);
+    assert_int_equal(find(images, "wanted", handle, images_moment(images)), 0);
+    load_module(images, "wanted", 2, handle);
+    uint64_t after = images_moment(images);
+    assert_int_equal(find(images, "wanted", handle, before), 'b');
+    assert_int_equal(find(images, "wanted", NULL, before), 'b');
+    assert_int_equal(find(images, "wanted", handle, after), 'c');
+    assert_int_equal(find(images, "wanted", NULL, after), 'c');
+    images_context_going(images, here);
+    assert_int_equal(find(images, "wanted", handle, after), 'c');
+    assert_int_equal(find(images, "wanted", handle, images_moment(images)), 0);
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+static void unloaded_modules_are_forgotten_in_time(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    const char *reason;
+    (void)state;
+    load_as(images, "wanted", 0, 'h');
+    struct image_query query = {"wanted", here, NULL, images_moment(images)};
+    const struct image *held = images_hold(images, &query, &reason);
+    images_unloading(images, here, 0);
+    for (uint32_t i = 1; i < 1000; i++) {
+        load_as(images, "wanted", i, 'x');
+        images_unloading(images, here, i);
+        assert_true(images_kept(images) <= (IMAGES_UNLOADED + 1) * sizeof(struct small_elf));
+    }
+    size_t bytes;
+    const struct small_elf *elf = image_data(held, &bytes);
+    assert_int_equal(elf->mark, 'h'); /* what is in use stays */
+    images_release(images, held);
+    assert_true(images_kept(images) <= IMAGES_UNLOADED * sizeof(struct small_elf));
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+/* More modules with registered kernels than were ever counted. */
+static void the_thousandth_module_has_its_image_too(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    for (uint32_t i = 0; i < 1000; i++)
+        load_as(images, "other_wanted", i, 'x');
+    load_as(images, "wanted", 1000, 'w');
+    load_as(images, "other_wanted", 1001, 'x');
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'w');
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+/* Every byte of the headers set to something else, and every shorter length: nothing is read
+ * outside (the sanitizers watch) and nothing crashes. */
+static void broken_images_are_passed_over(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    images_loaded(images, here, 1, NULL, 0);
+    for (size_t i = 0; i < sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Shdr); i++) {
+        struct small_elf *elf = malloc(sizeof(*elf)), *cut = malloc(i + 1);
+        *elf = small_elf("wanted");
+        memcpy(cut, elf, i);
+        ((unsigned char *)elf)[i] ^= 0xff;
+        images_loaded(images, here, 1, elf, sizeof(*elf));
+        images_loaded(images, here, 1, cut, i);
+        free(elf);
+        free(cut);
+    }
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+static void too_large_an_image_is_refused_with_a_reason(void **state)
+{
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    size_t large = (32u << 20) + 1;
+    struct small_elf *elf = calloc(1, large);
+    (void)state;
+    *elf = small_elf("wanted");
+    images_loaded(images, here, 1, elf, large);
+    assert_non_null(strstr(reason_of(images, "wanted", here), "32 MiB"));
+    /* it may be the launch's module, and this one is not shown instead */
+    load_as(images, "wanted", 2, 'w');
+    assert_non_null(strstr(reason_of(images, "wanted", here), "several"));
+    images_unloading(images, here, 1);
+    assert_int_equal(find(images, "wanted", NULL, images_moment(images)), 'w');
+    free(elf);
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_registered_kernels_are_kept),
+        cmocka_unit_test(of_two_modules_with_one_symbol_each_launch_has_its_own),
+        cmocka_unit_test(equal_images_are_one),
+        cmocka_unit_test(an_unloaded_module_is_its_launches_still),
+        cmocka_unit_test(unloaded_modules_are_forgotten_in_time),
+        cmocka_unit_test(the_thousandth_module_has_its_image_too),
+        cmocka_unit_test(broken_images_are_passed_over),
+        cmocka_unit_test(too_large_an_image_is_refused_with_a_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

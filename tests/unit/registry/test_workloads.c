@@ -1,0 +1,427 @@
+/* Real kernels: tests/unit/registry/workloads.yaml is parsed, compiled and held against the
+ * parameter lists of their binaries; config/kernels/ is met with the mangled names that it was
+ * written for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "text/number.h"
+#include "refs/ref_list.h"
+#include "tests/unit/common/registry_fixture.h"
+#include "bind/binding.h"
+#include "plan/plan.h"
+
+static struct param_layout read_layout(const struct yaml_node *entry)
+{
+    unsigned sizes[LAYOUT_MAX + 1] = {0};
+    const struct yaml_node *params = yaml_get(entry, "params");
+    assert_non_null(params);
+    for (size_t i = 0; i < params->count; i++) {
+        int64_t size = 0;
+        assert_true(number_integer(params->item[i]->text, &size));
+        sizes[i] = (unsigned)size;
+    }
+    struct param_layout layout = layout_of(sizes);
+    if (yaml_get(entry, "bytes")) { /* of the whole list, read from the binary */
+        int64_t bytes = 0;
+        assert_true(number_integer(yaml_get(entry, "bytes")->text, &bytes));
+        unsigned last = layout.count - 1;
+        assert_int_equal(layout.param[last].offset + layout.param[last].size, bytes);
+    }
+    return layout;
+}
+
+static struct captures read_captures(const struct yaml_node *entry)
+{
+    struct captures captures = {0};
+    const struct yaml_node *node = yaml_get(entry, "captures");
+    for (size_t i = 0; node && i < node->count; i++) {
+        captures.capture[captures.count].name = node->key[i]->text;
+        captures.capture[captures.count++].text = node->item[i]->text;
+    }
+    return captures;
+}
+
+/* An entry without a reference: signature, lets and layout are judged alone. */
+static void signatures_say_the_real_parameter_lists(void **state)
+{
+    (void)state;
+    struct yaml_doc *doc = NULL;
+    struct error err = {0};
+    if (yaml_doc_load(&doc, "tests/unit/registry/workloads.yaml", &err))
+        fail_msg("%s", err.text);
+    const struct yaml_node *kernels = yaml_get(yaml_doc_root(doc), "kernels");
+    assert_true(kernels && kernels->count > 25);
+    for (size_t i = 0; i < kernels->count; i++) {
+        struct arena arena = {0};
+        const struct yaml_node *entry = kernels->item[i];
+        struct param_layout layout = read_layout(entry);
+        struct captures captures = read_captures(entry);
+        struct plan_source source = {.signature = yaml_get(entry, "signature"),
+                                     .let = yaml_get(entry, "let")};
+        const struct binding_plan *plan;
+        if (plan_make(&plan, &arena, &source, &captures, &layout, &err))
+            fail_msg("%s: %s", yaml_get(entry, "kernel")->text, err.text);
+        layout.count--; /* and one parameter fewer does not fit, unless the list is open */
+        struct error unheard = {0};
+        if (!plan->signature->open_end)
+            assert_int_equal(plan_make(&plan, &arena, &source, &captures, &layout, &unheard),
+                             STATUS_UNSUPPORTED);
+        arena_release(&arena);
+    }
+    yaml_doc_destroy(doc);
+}
+
+#define SIZES(...) ((const unsigned[]){__VA_ARGS__, 0})
+
+/* Parameter lists by their sizes, and kernels that have them. */
+static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4, 0},
+                      add[] = {8, 8, 8, 4, 0}, linear[] = {8, 8, 8, 8, 4, 4, 0}, two[] = {8, 8, 0},
+                      three[] = {8, 8, 8, 0}, rms[] = {8, 8, 8, 8, 4, 4, 4, 0},
+                      norm[] = {4, 4, 8, 8, 8, 8, 8, 8, 0}, warp[] = {8, 8, 4, 4, 4, 8, 4, 1, 0},
+                      triton[] = {8, 4, 8, 4, 8, 8, 4, 4, 4, 8, 8, 0},
+                      encoder[] = {8, 8, 8, 8, 4, 4, 4, 0},
+                      back[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 0},
+                      permute[] = {8, 8, 8, 8, 4, 4, 4, 4, 0}, unpermute[] = {8, 8, 4, 4, 4, 4, 0},
+                      causal[] = {8, 4, 8, 4, 4, 0}, causal_back[] = {8, 8, 8, 4, 4, 4, 4, 0},
+                      bias[] = {8, 8, 4, 4, 4, 0}, classifier[] = {8, 8, 8, 8, 8, 4, 4, 4, 4, 0},
+                      adamw[] = {8, 8, 8, 8, 8, 4, 4, 4, 4, 4, 4, 4, 0},
+                      fused[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 0},
+                      inplace_back[] = {8, 8, 4, 4, 4, 4, 0},
+                      classifier_tag[] = {8, 8, 8, 4, 8, 4, 4, 4, 4, 1, 0},
+                      flash_rms[] = {8, 8, 8, 4, 4, 4, 4, 4, 0},
+                      layer_norm[] = {8, 4, 8, 4, 8, 8, 8, 8, 4, 4, 8, 8, 0},
+                      swiglu[] = {8, 8, 8, 4, 8, 8, 0}, static8[] = {8, 8, 8, 4, 0},
+                      fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
+                      element_mul[] = {8, 4, 8, 4, 8, 8, 0}, q8[] = {8, 8, 8, 0},
+                      foreach1[] = {3368, 1, 1, 4, 0}, foreach2[] = {3144, 1, 1, 4, 0},
+                      reduce_add[] = {8, 8, 8, 8, 0},
+                      caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
+                      caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0},
+                      flash_464[] = {464, 0}, flash_472[] = {472, 0},
+                      append[] = {88, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
+                      append_strides[] = {104, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
+                      append_one[] = {88, 8, 8, 0}, append_one_strides[] = {104, 8, 8, 0};
+
+/* PyTorch 2.11's, 64 wide in f16, and what adds up the parts of one that is 128 wide in bf16. */
+#define FLASH                                                                                      \
+    "_ZN13pytorch_flash16flash_fwd_kernelI23Flash_fwd_kernel_traitsILi64ELi128ELi128ELi4ELb0ELb0E" \
+    "N7cutlass6half_tE19Flash_kernel_traitsILi64ELi128ELi128ELi4ES3_EELb0ELb1ELb0ELb0ELb0ELb1ELb0" \
+    "ELb0EEEvNS_16Flash_fwd_paramsE"
+#define FLASH_COMBINE                                                                              \
+    "_ZN13pytorch_flash32flash_fwd_splitkv_combine_kernelI23Flash_fwd_kernel_traitsILi128ELi64E"   \
+    "Li128ELi4ELb0ELb0EN7cutlass10bfloat16_tE19Flash_kernel_traitsILi128ELi64ELi128ELi4ES3_EELi4E" \
+    "Li3ELb1EEEvNS_16Flash_fwd_paramsE"
+
+static const struct {
+    const char *symbol, *reference;
+    const unsigned *sizes;
+} shipped[] = {
+    {"_Z25layernorm_forward_kernel3PfS_S_PKfS1_S1_ii", "layernorm", eight_i},
+    {"_Z19gelu_forward_kernelPfPKfi", "gelu_tanh", gelu},
+    {"_Z23residual_forward_kernelPfS_S_i", "residual_add", add},
+    {"_Z22matmul_forward_kernel4PfPKfS1_S1_ii", "linear", linear},
+    {"_Z20gelu_forward_kernel2P13__nv_bfloat16PKS_", "gelu_tanh", two},
+    {"_Z23residual_forward_kernelP13__nv_bfloat16PKS_S2_", "residual_add", three},
+    {"_ZN4vllm15rms_norm_kernelIN3c108BFloat16EEEvPT_PKS3_lS6_fii", "rmsnorm", rms},
+    {"_ZN4vllm18act_and_mul_kernelIN3c104HalfEXadL_ZNS_11silu_kernelIS2_EET_RKS4_EELb1EEEvPS4_"
+     "PKS4_i",
+     "silu_and_mul", gelu},
+    {"_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIN3c108BFloat16EfLb0EEEviT0_"
+     "PKT_S8_S8_PS5_S9_PS6_",
+     "layernorm", norm},
+    {"_ZN12_GLOBAL__N_120softmax_warp_forwardIfffLi7ELb0ELb0EEEvPT0_PKT_iiiPKbib", "softmax", warp},
+    {"_ZN12_GLOBAL__N_120softmax_warp_forwardIN3c108BFloat16ES2_fLi10ELb1ELb0EEEvPT0_PKT_iii"
+     "PKbib",
+     "log_softmax", warp},
+    {"_rms_norm_forward_kernel", "rmsnorm", triton},
+    {"_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_18TensorListMetadataILi1EEENS1_"
+     "21BinaryOpScalarFunctorIfLi1ELi1ELi0EEEJSt10multipliesIfEfEEEvT_T0_DpT1_",
+     "scale", foreach1},
+    {"_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_18TensorListMetadataILi2EEENS1_"
+     "21BinaryOpScalarFunctorIN3c108BFloat16ELi2ELi1ELi1EEEJSt10multipliesIfEfEEEvT_T0_DpT1_",
+     "scale", foreach2},
+    {"element_mul_kernel", "scale", element_mul},
+    {"_Z21reduce_add_sum_kernelP13__nv_bfloat16PKfmm", "col_sum", reduce_add},
+    {"_Z23encoder_forward_kernel3P6float4PKiPKS_S4_iii", "embedding_positions", encoder},
+    {"_Z23encoder_backward_kernelPfS_PKfPKiiii", "embedding_positions_backward", encoder},
+    {"_Z26layernorm_backward_kernel2PfS_S_PKfS1_S1_S1_S1_iii", "layernorm_backward", back},
+    {"_Z14permute_kernelPfS_S_PKfiiii", "qkv_split", permute},
+    {"_Z16unpermute_kernelPfS_iiii", "permute", unpermute},
+    {"_Z23softmax_forward_kernel5PffPKfii", "softmax_causal", causal},
+    {"_Z38softmax_autoregressive_backward_kernelPfPKfS1_iiif", "softmax_causal_backward",
+     causal_back},
+    {"_Z20gelu_backward_kernelPfPKfS1_i", "gelu_tanh_backward", add},
+    {"_Z28matmul_backward_bias_kernel4PfPKfiii", "col_sum", bias},
+    {"_Z24fused_classifier_kernel3PfS_S_PKfPKiiiii", "cross_entropy_backward", classifier},
+    {"_Z13adamw_kernel2PfS_S_S_lfffffff", "adamw", adamw},
+    {"_Z28gelu_backward_inplace_kernelP13__nv_bfloat16PKS_", "gelu_tanh_backward", two},
+    {"_Z30fused_residual_forward_kernel5P13__nv_bfloat16S0_PfS1_PKS_S3_S3_S3_ii", "add_layernorm",
+     fused},
+    {"_Z46softmax_autoregressive_backward_inplace_kernelP13__nv_bfloat16PKS_iiif",
+     "softmax_causal_backward", inplace_back},
+    {"_Z24fused_classifier_kernel5ILb1ELb0EEvP13__nv_bfloat16PfS1_fPKiiiiiSt17integral_"
+     "constantIbXT_EE",
+     "cross_entropy_backward", classifier_tag},
+    {"_ZN4vllm25fused_add_rms_norm_kernelIN3c108BFloat16ELi8EEEvPT_lS4_PKS3_fii", "add_rmsnorm",
+     rms},
+    {"_ZN10flashinfer4norm13RMSNormKernelILj8E13__nv_bfloat16EEvPT0_S4_S4_jjjff", "rmsnorm_offset",
+     flash_rms},
+    {"_ZN10flashinfer4norm21FusedAddRMSNormKernelILj8E13__nv_bfloat16EEvPT0_S4_S4_jjjff",
+     "add_rmsnorm_unrounded", flash_rms},
+    {"_ZN10flashinfer24AppendPagedKVCacheKernelILj128ELj8E13__nv_bfloat16iEEvNS_10paged_kv_tIT1_T2_"
+     "EEPS3_S6_PS4_S7_jmmmm",
+     "cache_append_csr", append},
+    {"_ZN10flashinfer24AppendPagedKVCacheKernelILj64ELj8E6__halfiEEvNS_10paged_kv_tIT1_T2_"
+     "EEPS3_S6_PS4_S7_jmmmm",
+     "cache_append_csr", append_strides},
+    {"_ZN10flashinfer30AppendPagedKVCacheDecodeKernelILj128ELj8E13__nv_bfloat16iEEvNS_10paged_kv_"
+     "tIT1_T2_EEPS3_S6_",
+     "cache_append_csr", append_one},
+    {"_ZN10flashinfer30AppendPagedKVCacheDecodeKernelILj128ELj8E13__nv_bfloat16iEEvNS_10paged_kv_"
+     "tIT1_T2_EEPS3_S6_",
+     "cache_append_csr", append_one_strides},
+    {"_layer_norm_forward_kernel", "layernorm", layer_norm},
+    {"_swiglu_backward_kernel", "swiglu_backward", swiglu},
+    {"_ZN4vllm31scaled_fp8_quant_kernel_stridedIN3c108BFloat16ENS1_13Float8_e4m3fnEEEvPT0_PKT_"
+     "PKfill",
+     "quantise", fp8},
+    {"_ZN4vllm49dynamic_per_token_scaled_fp8_quant_kernel_stridedIN3c104HalfENS1_13Float8_"
+     "e4m3fnEEEvPT0_PfPKT_PKfill",
+     "quantise_rows", per_token},
+    {"_ZN4vllm31static_scaled_int8_quant_kernelIffEEvPKT_PaPKT0_i", "quantise", static8},
+    {"_ZN4vllm32dynamic_scaled_int8_quant_kernelIffEEvPKT_PaPT0_i", "quantise_rows", static8},
+    {"_ZL21dequantize_block_q4_KI6__halfEvPKvPT_", "dequantise_blocks", two},
+    {"_ZL21dequantize_block_q6_KIfEvPKvPT_", "dequantise_blocks", two},
+    {"_ZL21dequantize_block_q4_0IfEvPKvPT_i", "dequantise_blocks", gelu},
+    {"_ZL25dequantize_block_q8_0_f16ILb1EEvPKvP6__halfl", "dequantise_blocks", q8},
+    {"_ZN4vllm30reshape_and_cache_flash_kernelI13__nv_bfloat16S1_LNS_18Fp8KVCacheDataTypeE0EEEvPKT_"
+     "S5_PT0_S7_PKlllllliiiPKfSA_",
+     "cache_append", caches},
+    {"_ZN4vllm30reshape_and_cache_flash_kernelIttLNS_18Fp8KVCacheDataTypeE0EEEvPKT_S4_PT0_S6_"
+     "PKlllllliiiPKfS9_i",
+     "cache_append", caches_scaled},
+    {FLASH, "attention", flash_464},
+    {FLASH, "attention", flash_472},
+    {FLASH_COMBINE, "attention", flash_472},
+};
+
+static void shipped_entries_meet_their_kernels(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/llmc.yaml:config/kernels/vllm.yaml:"
+                                              "config/kernels/pytorch.yaml:"
+                                              "config/kernels/triton.yaml:"
+                                              "config/kernels/flashinfer.yaml:"
+                                              "config/kernels/flashattention.yaml:"
+                                              "config/kernels/llamacpp.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    if (complaints.count)
+        fail_msg("%s", complaints.text[0]);
+    for (size_t i = 0; i < sizeof shipped / sizeof shipped[0]; i++) {
+        struct param_layout layout = layout_of(shipped[i].sizes);
+        struct error err = {0};
+        enum skip skip;
+        const struct kernel_spec *spec =
+            registry_resolve(registry, shipped[i].symbol, &layout, &skip, &err);
+        if (!spec)
+            fail_msg("%s: %s %s", shipped[i].symbol, skip_text(skip), err.text);
+        assert_string_equal(spec->reference->name, shipped[i].reference);
+    }
+    /* rms_norm shares the kernel with layer_norm, and is another function. */
+    assert_false(registry_names(
+        registry, "_ZN2at6native12_GLOBAL__N_128vectorized_layer_norm_kernelIN3c108BFloat16EfLb1EEE"
+                  "viT0_PKT_S8_S8_PS5_S9_PS6_"));
+    registry_destroy(registry);
+}
+
+static void a_grid_sized_kernel_is_bound(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/llmc.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    struct param_layout layout = layout_of(SIZES(8, 8));
+    enum skip skip;
+    const struct kernel_spec *spec = registry_resolve(
+        registry, "_Z20gelu_forward_kernel2P13__nv_bfloat16PKS_", &layout, &skip, NULL);
+    assert_non_null(spec);
+    uint64_t out = 0x1000, inp = 0x2000;
+    void *params[] = {&out, &inp};
+    struct launch launch = {.grid = {10, 1, 1}, .block = {512, 1, 1}, .params = params};
+    static struct binding binding;
+    assert_int_equal(binding_make(spec, &launch, &binding, NULL), SKIP_NONE);
+    assert_int_equal(binding.call.size[1], 10 * 512 * 8);
+    assert_int_equal(binding.array[0].bytes, 2 * 10 * 512 * 8);
+    assert_int_equal(binding.array[binding.tensor_array[1]].address, out);
+    registry_destroy(registry);
+}
+
+static void put(uint8_t *at, size_t offset, int64_t value, size_t bytes)
+{
+    memcpy(at + offset, &value, bytes);
+}
+
+/* Two sequences of 7 queries and 9 keys, 4 heads that share 2 of the keys', 40 wide; heads before
+ * the time in memory. Causal: nothing after a key's own place. */
+static void fill_flash(uint8_t *at)
+{
+    static const struct {
+        size_t offset, bytes;
+        int64_t value;
+    } rows[] = {{0, 8, 0x10000},      {8, 8, 0x20000},  {16, 8, 0x30000},  {24, 8, 4 * 7 * 40},
+                {32, 8, 2 * 9 * 40},  {40, 8, 720},     {48, 8, 40},       {56, 8, 40},
+                {64, 8, 40},          {72, 8, 7 * 40},  {80, 8, 9 * 40},   {88, 8, 360},
+                {96, 4, 4},           {100, 4, 2},      {112, 8, 0x40000}, {128, 8, 4 * 7 * 40},
+                {136, 8, 40},         {144, 8, 7 * 40}, {160, 8, 0x50000}, {176, 4, 2},
+                {180, 4, 7},          {184, 4, 9},      {192, 4, 40},      {216, 4, 0x3e000000},
+                {372, 4, 0x3f800000}, {388, 4, 9},      {392, 4, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        put(at, rows[i].offset, rows[i].value, rows[i].bytes);
+}
+
+/* FlashAttention's parameters by value; what the reference says nothing about is not looked at. */
+static void flash_attention_is_bound(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/flashattention.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    struct param_layout layout = layout_of(flash_472);
+    enum skip skip;
+    const struct kernel_spec *spec = registry_resolve(registry, FLASH, &layout, &skip, NULL);
+    assert_non_null(spec);
+    uint8_t params_struct[472] = {0};
+    fill_flash(params_struct);
+    void *params[] = {params_struct};
+    struct launch launch = {.grid = {1, 2, 4}, .block = {128, 1, 1}, .params = params};
+    static struct binding binding;
+    struct error err = {0};
+    if (binding_make(spec, &launch, &binding, &err) != SKIP_NONE)
+        fail_msg("%s", err.text);
+    static const struct {
+        const char *formal;
+        uint64_t address;
+        int64_t dim[4], stride[4];
+    } arrays[] = {{"q", 0x10000, {2, 7, 4, 40}, {1120, 40, 280, 1}},
+                  {"k", 0x20000, {2, 9, 2, 40}, {720, 40, 360, 1}},
+                  {"v", 0x30000, {2, 9, 2, 40}, {720, 40, 360, 1}},
+                  {"y", 0x40000, {2, 7, 4, 40}, {1120, 40, 280, 1}},
+                  {"lse", 0x50000, {2, 4, 7, 0}, {28, 7, 1, 0}}};
+    struct formals formals;
+    assert_int_equal(formals_parse(&formals, spec->reference->formals, &err), STATUS_OK);
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        const struct formal *formal = formals_find(&formals, arrays[i].formal);
+        const struct ref_tensor *tensor = &binding.call.tensor[formal->slot];
+        assert_int_equal(binding.array[binding.tensor_array[formal->slot]].address,
+                         arrays[i].address);
+        for (int k = 0; k < tensor->ndim; k++) {
+            assert_int_equal(tensor->dim[k], arrays[i].dim[k]);
+            assert_int_equal(tensor->stride[k], arrays[i].stride[k]);
+        }
+    }
+    static const size_t refused[] = {224, 232, 248, 352, 372, 396, 448};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        params_struct[refused[i]]++;
+        assert_int_equal(binding_make(spec, &launch, &binding, NULL), SKIP_WHEN);
+        params_struct[refused[i]]--;
+    }
+    put(params_struct, 180, 10, 4); /* the first query would see no key */
+    assert_int_equal(binding_make(spec, &launch, &binding, NULL), SKIP_WHEN);
+    registry_destroy(registry);
+}
+
+/* llama.cpp's mul_mat_vec_q with its real layout: one matrix is bound, experts are not. */
+static void a_quantised_product_is_bound(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/llamacpp.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    if (complaints.count)
+        fail_msg("%s", complaints.text[0]);
+    static const uint32_t sizes[] = {8, 8, 8, 32, 8, 4, 12, 4, 4, 4, 12, 4, 4, 4, 12, 4, 4, 4, 4};
+    struct param_layout layout = {.count = 0};
+    uint32_t end = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        layout.param[layout.count].offset = end;
+        layout.param[layout.count++].size = sizes[i];
+        end += sizes[i];
+    }
+    struct error err = {0};
+    enum skip skip;
+    const struct kernel_spec *spec = registry_resolve(
+        registry, "_ZL13mul_mat_vec_qIL9ggml_type12ELi2ELb0ELb0EEvPKvS2_PKi", &layout, &skip, &err);
+    if (!spec)
+        fail_msg("%s %s", skip_text(skip), err.text);
+    uint64_t vx = 0x10000, vy = 0x20000, ids = 0, dst = 0x30000;
+    uint32_t cols = 512, row = 2, column = 16, rows = 41, fastdiv[3] = {0}, fusion[8] = {0};
+    void *params[] = {&vx,     &vy,     &ids,  &fusion, &dst, &cols,   fastdiv,
+                      &row,    &column, &rows, fastdiv, &row, &column, &rows,
+                      fastdiv, &row,    &row,  &row,    &row};
+    struct launch launch = {.grid = {21, 1, 1}, .block = {32, 4, 1}, .params = params};
+    struct binding b;
+    if (binding_make(spec, &launch, &b, &err))
+        fail_msg("%s", err.text);
+    const struct ref_tensor *x = &b.call.tensor[0], *w = &b.call.tensor[1], *y = &b.call.tensor[3];
+    assert_int_equal(x->dtype, DTYPE_Q8_1);
+    assert_int_equal(x->dim[0], 2);
+    assert_int_equal(x->stride[0], 16 * 36);
+    assert_int_equal(w->dtype, DTYPE_Q4_K);
+    assert_int_equal(w->dim[0], 41);
+    assert_int_equal(w->dim[1], 512);
+    assert_int_equal(w->stride[0], 2 * 144);
+    assert_int_equal(y->dim[1], 41);
+    assert_int_equal(y->stride[0], 41);
+    ids = 0x40000;
+    assert_int_equal(binding_make(spec, &launch, &b, &err), SKIP_SHAPE);
+    registry_destroy(registry);
+}
+
+/* Dims in another order than in memory are strides. */
+static void a_transposed_output_is_bound(void **state)
+{
+    (void)state;
+    struct complaints complaints = {0};
+    struct registry *registry;
+    struct registry_source source = {.files = "config/kernels/llmc.yaml"};
+    registry_load(&registry, &source, complain_to, &complaints);
+    struct param_layout layout = layout_of(unpermute);
+    enum skip skip;
+    const struct kernel_spec *spec =
+        registry_resolve(registry, "_Z16unpermute_kernelPfS_iiii", &layout, &skip, NULL);
+    assert_non_null(spec);
+    uint64_t inp = 0x1000, out = 0x2000;
+    int B = 2, N = 3, NH = 4, d = 5;
+    void *params[] = {&inp, &out, &B, &N, &NH, &d};
+    struct launch launch = {.grid = {1, 1, 1}, .block = {256, 1, 1}, .params = params};
+    static struct binding binding;
+    assert_int_equal(binding_make(spec, &launch, &binding, NULL), SKIP_NONE);
+    const struct ref_tensor *y = &binding.call.tensor[1];
+    static const int64_t dims[] = {2, 4, 3, 5}, strides[] = {60, 5, 20, 1};
+    assert_memory_equal(y->dim, dims, sizeof dims);
+    assert_memory_equal(y->stride, strides, sizeof strides);
+    assert_int_equal(binding.array[binding.tensor_array[1]].bytes, 4 * 2 * 3 * 4 * 5);
+    registry_destroy(registry);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(signatures_say_the_real_parameter_lists),
+        cmocka_unit_test(shipped_entries_meet_their_kernels),
+        cmocka_unit_test(a_grid_sized_kernel_is_bound),
+        cmocka_unit_test(flash_attention_is_bound),
+        cmocka_unit_test(a_quantised_product_is_bound),
+        cmocka_unit_test(a_transposed_output_is_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,537 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include "report/summary.h"
+#include "tests/unit/common/made_up_check.h"
+#include "judge/notes.h"
+
+struct fixture {
+    struct summary *summary;
+    struct counters *counters;
+    struct summary_facts facts;
+    struct made_up_check check;
+    struct textbuf text;
+};
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->summary = summary_create();
+    f->counters = counters_create();
+    f->facts.entries = 12;
+    made_up_match(&f->check);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    summary_destroy(f->summary);
+    counters_destroy(f->counters);
+    textbuf_release(&f->text);
+    free(f);
+    return 0;
+}
+
+static const char *text_of(struct fixture *f)
+{
+    textbuf_release(&f->text);
+    summary_text(f->summary, f->counters, &f->facts, &f->text);
+    assert_false(f->text.failed);
+    return f->text.data;
+}
+
+static void assert_has(struct fixture *f, const char *part)
+{
+    if (!strstr(text_of(f), part))
+        fail_msg("this lacks '%s':\n%s", part, f->text.data);
+}
+
+static void assert_lacks(struct fixture *f, const char *part)
+{
+    if (strstr(text_of(f), part))
+        fail_msg("this has '%s':\n%s", part, f->text.data);
+}
+
+static void judge(struct fixture *f)
+{
+    counters_add_kernel(f->counters, &f->check.spec);
+    counters_seen(f->counters);
+    counters_check(f->counters, &f->check.report);
+}
+
+static void skip_launches(struct fixture *f, int64_t number, enum skip skip, int count)
+{
+    for (int i = 0; i < count; i++) {
+        counters_seen(f->counters);
+        counters_skip(f->counters, number, skip);
+    }
+}
+
+/* The whole text of a run with one finding, as people see it. */
+static void a_run_with_a_finding(void **state)
+{
+    struct fixture *f = *state;
+
+    f->facts.journal = "/r/journal-h-1.jsonl";
+    judge(f);
+    made_up_mismatch(&f->check);
+    judge(f);
+    summary_finding(f->summary, &f->check.report, "/r/double-1-17");
+    skip_launches(f, 0, SKIP_NOT_SAMPLED, 3);
+    skip_launches(f, -1, SKIP_UNREGISTERED, 7);
+    assert_string_equal(
+        text_of(f),
+        "cuvet: 12 launches seen, 5 of 1 registered kernel. Checked 2: 1 match, 1 mismatch, "
+        "0 inconclusive.\n"
+        "\n"
+        "  kernel   launches    checked      match   mismatch  inconclusive  unchecked  "
+        "worst error/bound\n"
+        "  double          5          2          1          1             0          3  "
+        "             31.5\n"
+        "\n"
+        "  Launches not checked, and why:\n"
+        "            7  unregistered: no registry entry names the kernel\n"
+        "            3  not sampled: the random gate passed it over\n"
+        "\n"
+        "  Findings:\n"
+        "    1. double, launch 17 (grid 128x1x1, block 256x1x1): 2 of 32 elements outside the "
+        "bound, up to 31.5 times\n"
+        "       worst  y[3][5]: got 3, expected 1.03125 +- 0.0625\n"
+        "       first  y[1][2]: got 1.5, expected 1.25 +- 0.0625\n"
+        "       bundle /r/double-1-17\n"
+        "\n"
+        "  journal /r/journal-h-1.jsonl\n");
+}
+
+/* Names come from modules and files: none may write lines of its own, or steer a terminal. */
+static void names_are_printable(void **state)
+{
+    static const uint32_t one[3] = {1, 1, 1};
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.spec.label = "k\x1b[2J\n  Findings: none\xc2\x9b\xff";
+    judge(f);
+    summary_finding(f->summary, &f->check.report, "/r/\x1b]0;x\x07");
+    summary_note(f->summary, "%s: unchecked", "n\n\x1b[31m");
+    counters_launch_error(f->counters, "e\r\xe2\x80\xae", one, one, "CUDA_ERROR");
+    f->facts.journal = "/j\x1bj";
+    assert_has(f, "  k?[2J   Findings: none?? ");
+    assert_has(f, "    1. k?[2J   Findings: none??, launch 17");
+    assert_has(f, "       bundle /r/?]0;x?\n");
+    assert_has(f, "    n ?[31m: unchecked\n");
+    assert_has(f, "  e ?, grid 1x1x1");
+    assert_has(f, "  journal /j?j\n");
+    assert_lacks(f, "\x1b");
+}
+
+static void a_finding_of_the_outlier_gate_says_so(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.outlier = (struct outlier_call_report){"x", "absmax", 7.25, 5.5, true};
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "       outlier  absmax of x: 7.25 sigma, over 5.5\n");
+}
+
+static void a_subset_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f); /* one that saw everything */
+    made_up_mismatch(&f->check);
+    made_up_subset(&f->check);
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f,
+               "    double: 1 of 2 checks saw a subset of the launch, 4 % of its items on average "
+               "(CUVET_SUBSET)\n");
+    assert_has(f, "2 of 32 elements outside the bound, up to 31.5 times\n"
+                  "       subset rows 4 of 100\n"
+                  "       worst  y[99][5]: got 3, expected 1.03125 +- 0.0625\n"
+                  "       first  y[1][2]: got");
+}
+
+static void a_projection_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f);
+    assert_lacks(f, "projected");
+    f->check.report.projection = (struct projection_report){.array = "y", .rows = 90, .left = 6};
+    judge(f); /* nothing wrong: a note */
+    assert_has(f, "    double: 1 of 2 checks projected the whole product (CUVET_FREIVALDS)\n");
+    f->check.report.verdict = VERDICT_MISMATCH;
+    f->check.report.projection.violations = 3;
+    f->check.report.projection.first = 8;
+    f->check.report.projection.last = 23;
+    f->check.report.projection.worst = 9;
+    f->check.report.projection.ratio = 12.5;
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "0 of 32 elements outside the bound\n"
+                  "       projection  rows [8] to [23] of y: in 3 of 90 rows of the whole product "
+                  "the projected\n"
+                  "       row is off, by up to 12.5 times its bound (row [9])\n");
+    f->check.report.projection.of = 10;
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "rows [0][8] to [2][3] of y:");
+    assert_has(f, "(row [0][9])\n");
+}
+
+static void a_clean_run_is_short(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f);
+    assert_has(f, "Checked 1: 1 match, 0 mismatch, 0 inconclusive.\n");
+    assert_lacks(f, "Findings");
+    assert_lacks(f, "Notes");
+    assert_lacks(f, "WARNING");
+    assert_lacks(f, "not checked");
+    assert_lacks(f, "refused");
+    assert_lacks(f, "journal");
+    assert_lacks(f, "NOTHING WAS CHECKED");
+}
+
+/* The number behind `before`. */
+static double number_behind(const char *text, const char *before)
+{
+    const char *at = strstr(text, before);
+
+    if (!at)
+        fail_msg("this lacks '%s':\n%s", before, text);
+    return strtod(at + strlen(before), NULL);
+}
+
+/* Parts of the cost that passed at the same time count once; the hook's time is apart. */
+static void costs_that_overlap_count_once(void **state)
+{
+    struct fixture *f = *state;
+    struct check_cost cost = {3000000, 1000000, 500000, 1500000, 2000000};
+    struct check_cost decided = {.thread = 1000000};
+    const char *text;
+
+    judge(f);
+    counters_spent(f->counters, &cost);
+    counters_spent(f->counters, &decided);
+    assert_lacks(f, "the hook takes");
+    text = text_of(f);
+    double sum = number_behind(text, "Cost of checking: ");
+    double thread = number_behind(text, "program's threads ");
+    assert_true(fabs(sum / thread - 5.0 / 4) < 0.1); /* both have two digits */
+    counters_hook(f->counters, 42);
+    assert_has(f, "Apart from it the hook takes about 42 ns of each launch, ");
+}
+
+static void silence_does_not_look_like_success(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_has(f, "no kernel launch was seen, so nothing was checked");
+    skip_launches(f, -1, SKIP_UNREGISTERED, 3);
+    assert_has(f, "cuvet: 0 of 3 launches were of registered kernels: nothing was checked.");
+    assert_has(f, "None of the 12 registry entries fits a kernel that ran; `cuvet check FILES`");
+    counters_add_kernel(f->counters, &f->check.spec);
+    skip_launches(f, 0, SKIP_NOT_SAMPLED, 1);
+    assert_has(f, "1 of 1 registered kernel. Checked 0: 0 match");
+    assert_has(f, "NOTHING WAS CHECKED.");
+    f->facts.entries = 0;
+    assert_has(f, "none checked: no registry entry was read");
+}
+
+static void every_reason_is_printed(void **state)
+{
+    struct fixture *f = *state;
+
+    counters_add_kernel(f->counters, &f->check.spec);
+    for (int k = SKIP_NONE + 1; k < SKIP_COUNT; k++)
+        skip_launches(f, k % 2 ? 0 : -1, (enum skip)k, k);
+    for (int k = SKIP_NONE + 1; k < SKIP_COUNT; k++) {
+        char line[256];
+
+        snprintf(line, sizeof line, "%9d  %s: %s\n", k, skip_text((enum skip)k),
+                 skip_sentence((enum skip)k));
+        assert_has(f, line);
+    }
+}
+
+static void lost_launches_are_a_warning(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f);
+    counters_seen(f->counters);
+    assert_has(f, "WARNING: 2 launches were seen, but 1 are accounted for.");
+}
+
+static void refused_launches_are_listed(void **state)
+{
+    static const uint32_t grid[3] = {70000, 1, 1}, block[3] = {2048, 1, 1};
+    struct fixture *f = *state;
+    char symbol[16];
+
+    judge(f);
+    for (int i = 0; i < COUNTERS_ERRORS + 2; i++) {
+        snprintf(symbol, sizeof symbol, "k%d", i);
+        counters_launch_error(f->counters, symbol, grid, block, "CUDA_ERROR_INVALID_VALUE");
+    }
+    assert_has(f, "        1  k63, grid 70000x1x1, block 2048x1x1: CUDA_ERROR_INVALID_VALUE\n");
+    assert_lacks(f, "k64");
+    assert_has(f, "        2  of further kernels or errors\n");
+}
+
+/* n matching elements with that mean square (in units of correct rounding's) and mean error. */
+static void judge_noise(struct fixture *f, uint64_t n, double square, double mean)
+{
+    f->check.report.numbers.checked = f->check.report.numbers.measured = n;
+    f->check.report.numbers.sum_square = square * (double)n / 12;
+    f->check.report.numbers.sum_signed = mean * (double)n;
+    notes_fill(&f->check.report);
+    judge(f);
+}
+
+static void odd_errors_of_a_match_are_a_note(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_noise(f, 100000, 12.5, 0.125);
+    assert_has(f, "Notes (these are no findings)");
+    assert_has(f,
+               "double matches, but in 1 launch the mean square of its errors is R = 12.5 times");
+    assert_has(f, "double matches, but in 1 launch its errors lean one way, +0.125 ulp on average");
+    assert_lacks(f, "Findings:");
+}
+
+static void ordinary_errors_are_no_note(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_noise(f, 100, 1.5, 0.1); /* a lean that so few elements have by chance */
+    assert_lacks(f, "Notes");
+    judge_noise(f, 1000000000, 1, 0.001); /* significant, and of no consequence */
+    assert_lacks(f, "Notes");
+}
+
+/* Of a hundredth and more of the elements nothing was said: that must not hide behind a match. */
+static void wide_bounds_are_a_note(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.numbers.checked = 100000;
+    f->check.report.numbers.wide = 1000;
+    judge(f);
+    assert_lacks(f, "Notes");
+    f->check.report.numbers.wide = 1002;
+    judge(f);
+    assert_has(f, "double: of 2002 of its 200000 elements the bound is too wide to say anything.");
+    assert_lacks(f, "Findings:");
+}
+
+static void wide_outputs_get_no_note(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.binding.array[1].dtype = DTYPE_F32;
+    judge_noise(f, 100000, 1000, 3);
+    assert_lacks(f, "Notes");
+}
+
+static void a_launch_that_differs_names_the_other(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.verdict = VERDICT_MISMATCH;
+    f->check.report.differs = true;
+    f->check.report.earlier = 3;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f,
+               "1. double, launch 17 (grid 128x1x1, block 256x1x1): 0 of 32 elements outside the "
+               "bound\n       nondeterministic: launch 3 gave other bytes for the same input\n");
+    made_up_mismatch(&f->check);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "2 of 32 elements outside the bound, up to 31.5 times\n       worst");
+}
+
+static void notes_and_findings_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f);
+    made_up_mismatch(&f->check);
+    struct kernel_spec others[11];
+    const struct kernel_spec *own = f->check.report.spec;
+    char labels[11][8];
+    for (uint64_t i = 0; i < 13; i++) {
+        if (i >= 2) { /* the first two of one kernel, then one of each of eleven others */
+            snprintf(labels[i - 2], sizeof labels[0], "k%d", (int)i);
+            others[i - 2] = *own;
+            others[i - 2].label = labels[i - 2];
+            f->check.report.spec = &others[i - 2];
+        }
+        f->check.report.launch = i;
+        summary_finding(f->summary, &f->check.report, NULL);
+        summary_note(f->summary, "note %d.", (int)i);
+    }
+    f->check.report.spec = own;
+    f->check.report.launch = 99;
+    summary_finding(f->summary, &f->check.report, NULL); /* the third of its kernel */
+    f->facts.lost_lines = 1;
+    assert_has(f, "    2. double, launch 1 ");
+    assert_has(f, "    10. k9, launch 9 ");
+    assert_lacks(f, "launch 10 ");
+    assert_lacks(f, "launch 99 ");
+    assert_lacks(f, "bundle");
+    assert_has(f, "    ... and 4 more\n");
+    assert_has(f, "    note 9.\n    ... and 3 more\n");
+    assert_has(f, "    1 line of the journal could not be written.\n");
+}
+
+static void nan_is_explained(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.class_mismatch = 1;
+    f->check.report.numbers.max_ratio = INFINITY;
+    f->check.report.numbers.worst_got = NAN;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "2 of 32 elements outside the bound,\n       in 1 of them a NaN or an infinity "
+                  "on one side\n");
+    assert_has(f, "y[3][5]: got nan, expected 1.03125");
+    assert_lacks(f, "inf times");
+}
+
+static void no_bound_is_shown_of_a_nan(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.worst_ref = NAN;
+    f->check.report.numbers.worst_bound = INFINITY;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, ", expected nan\n");
+    assert_has(f, " +- "); /* of the first element */
+    assert_lacks(f, "+- inf");
+}
+
+static void kernels_with_findings_come_first(void **state)
+{
+    static struct made_up_check many[SUMMARY_ROWS + 3];
+    static char labels[SUMMARY_ROWS + 3][80];
+    struct fixture *f = *state;
+    const char *text;
+
+    for (uint32_t i = 0; i < SUMMARY_ROWS + 3; i++) {
+        if (i == SUMMARY_ROWS + 2)
+            made_up_mismatch(&many[i]);
+        else
+            made_up_match(&many[i]);
+        snprintf(labels[i], sizeof labels[i], "kernel_%u", i);
+        many[i].spec.label = labels[i];
+        many[i].spec.number = i;
+        counters_add_kernel(f->counters, &many[i].spec);
+        counters_seen(f->counters);
+        counters_check(f->counters, &many[i].report);
+    }
+    memset(labels[0], 'n', 79); /* a name too long for the table */
+    text = text_of(f);
+    assert_true(strstr(text, "kernel_42 ") < strstr(text, "kernel_1 "));
+    assert_has(f, "  ... and 3 more kernels\n");
+    assert_has(f, "nnnn...");
+}
+
+static void an_element_that_is_nowhere_is_left_out(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.worst_index = 32; /* one past the end */
+    f->check.report.numbers.first_tensor = 9; /* no such tensor */
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "up to 31.5 times\n");
+    assert_lacks(f, "worst  ");
+    assert_lacks(f, "first  ");
+}
+
+static void it_is_one_write_to_standard_error(void **state)
+{
+    struct fixture *f = *state;
+    int channel[2], kept = dup(STDERR_FILENO);
+    char got[8192] = "";
+    ssize_t count;
+
+    judge(f);
+    assert_int_equal(pipe(channel), 0);
+    dup2(channel[1], STDERR_FILENO);
+    summary_print(f->summary, f->counters, &f->facts);
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    close(channel[1]);
+    count = read(channel[0], got, sizeof got - 1); /* a pipe keeps writes of this size whole */
+    close(channel[0]);
+    assert_int_equal(count, strlen(text_of(f)));
+    assert_string_equal(got, f->text.data);
+}
+
+static void a_summary_without_memory_still_counts(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f);
+    summary_destroy(f->summary);
+    f->summary = NULL;
+    summary_finding(NULL, &f->check.report, NULL);
+    summary_note(NULL, "a");
+    assert_has(f, "Checked 1: 1 match");
+}
+
+#define SUMMARY_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SUMMARY_TEST(a_run_with_a_finding),
+        SUMMARY_TEST(names_are_printable),
+        SUMMARY_TEST(a_finding_of_the_outlier_gate_says_so),
+        SUMMARY_TEST(a_subset_is_told),
+        SUMMARY_TEST(a_projection_is_told),
+        SUMMARY_TEST(a_clean_run_is_short),
+        SUMMARY_TEST(costs_that_overlap_count_once),
+        SUMMARY_TEST(silence_does_not_look_like_success),
+        SUMMARY_TEST(every_reason_is_printed),
+        SUMMARY_TEST(lost_launches_are_a_warning),
+        SUMMARY_TEST(refused_launches_are_listed),
+        SUMMARY_TEST(odd_errors_of_a_match_are_a_note),
+        SUMMARY_TEST(ordinary_errors_are_no_note),
+        SUMMARY_TEST(wide_bounds_are_a_note),
+        SUMMARY_TEST(wide_outputs_get_no_note),
+        SUMMARY_TEST(a_launch_that_differs_names_the_other),
+        SUMMARY_TEST(notes_and_findings_are_bounded),
+        SUMMARY_TEST(nan_is_explained),
+        SUMMARY_TEST(no_bound_is_shown_of_a_nan),
+        SUMMARY_TEST(kernels_with_findings_come_first),
+        SUMMARY_TEST(an_element_that_is_nowhere_is_left_out),
+        SUMMARY_TEST(it_is_one_write_to_standard_error),
+        SUMMARY_TEST(a_summary_without_memory_still_counts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
