@@ -66,6 +66,12 @@ $(SOFTGPU)/libcupti.so.13: $(SOFTGPU_CUPTI_O)
 $(SOFTGPU)/libcupti.so.12: $(SOFTGPU)/libcupti.so.13
 	$(quiet)ln -sf libcupti.so.13 $@
 
+# A stand-in for NVML: see tests/softgpu/nvml/README.md.
+SOFTNVML_LIBS := $(SOFTGPU)/libnvidia-ml.so.1
+$(SOFTNVML_LIBS): $(BUILD)/tests/softgpu/nvml/nvml.o
+	$(call say,LINK,$@)
+	$(quiet)mkdir -p $(@D) && $(CC) $(OPTIMISE) -shared -Wl,-soname,libnvidia-ml.so.1 $(LDFLAGS) -o $@ $<
+
 # Unit tests: of the parts (linked with them), and of the driver as a program sees it.
 SOFTGPU_UNIT_C := $(sort $(wildcard tests/softgpu/unit/test_*.c))
 SOFTGPU_PART_C := $(foreach part,test_ptx test_exec test_lane,$(foreach file,$(SOFTGPU_UNIT_C),$(if \
@@ -119,7 +125,7 @@ SOFTGPU_TEST_FILES += $(CONTRACT)/contract $(CONTRACT)/contract_kernels.fatbin
 
 .PHONY: softgpu
 ## softgpu: the stand-ins for libcuda and libcupti that run PTX on the CPU
-softgpu: $(SOFTGPU_LIBS)
+softgpu: $(SOFTGPU_LIBS) $(SOFTNVML_LIBS)
 
 -include $(wildcard $(patsubst %.o,%.d,$(SOFTGPU_EXEC_O) $(SOFTGPU_DRIVER_O) $(SOFTGPU_CUPTI_O) \
     $(call objects,$(SOFTGPU_UNIT_C))))

@@ -174,8 +174,35 @@ static enum status read_place(struct reader *r, struct ptx_location *place)
     if (file >= r->files.count || !files[file])
         return lex_refuse(c, c->line, "found file %llu, expected a number that a .file has",
                           (unsigned long long)file);
-    *place = (struct ptx_location){files[file], (unsigned)line, NULL};
+    *place = (struct ptx_location){files[file], (unsigned)line, (unsigned)column, NULL, NULL};
     return STATUS_OK;
+}
+
+/* Of the locations before, the last one at a place: it has what that place itself was inlined at.
+ */
+static const struct ptx_location *location_before(const struct reader *r,
+                                                  const struct ptx_location *place)
+{
+    enum { BACK = 4096 };
+    const struct ptx_location *const *list = r->locations.items;
+    const size_t count = r->locations.count, least = count > BACK ? count - BACK : 0;
+    for (size_t i = count; i-- > least;)
+        if (list[i]->file == place->file && list[i]->line == place->line &&
+            list[i]->column == place->column)
+            return list[i];
+    return NULL;
+}
+
+static enum status read_caller(struct reader *r, struct ptx_location *place)
+{
+    struct ptx_location caller = {0};
+    enum status status = read_place(r, &caller);
+    if (status)
+        return status;
+    place->caller = location_before(r, &caller);
+    if (!place->caller)
+        place->caller = store_copy(&r->store, &caller, sizeof caller);
+    return place->caller ? STATUS_OK : lex_no_memory(&r->cursor);
 }
 
 /* function_name LABEL and inlined_at FILE LINE COLUMN, in any order. */
@@ -183,12 +210,11 @@ static enum status read_inlined(struct reader *r, struct ptx_location *place)
 {
     struct cursor *c = &r->cursor;
     struct cursor before = *c;
-    struct ptx_location caller;
     struct slice word = lex_name(c);
     if (slice_is(word, "function_name"))
         return read_function_name(r, &place->function);
     if (slice_is(word, "inlined_at"))
-        return read_place(r, &caller);
+        return read_caller(r, place);
     *c = before;
     return lex_fail(c, "'function_name' or 'inlined_at'");
 }
@@ -202,9 +228,13 @@ enum status location_line(struct reader *r, const struct ptx_location **location
     if (status)
         return status;
     const struct ptx_location *old = *location;
-    if (old && old->file == place.file && old->line == place.line &&
-        old->function == place.function)
+    if (old && old->file == place.file && old->line == place.line && old->column == place.column &&
+        old->function == place.function && old->caller == place.caller)
         return STATUS_OK;
-    *location = store_copy(&r->store, &place, sizeof place);
-    return *location ? STATUS_OK : lex_no_memory(&r->cursor);
+    const struct ptx_location **kept = list_add(&r->locations, sizeof *kept);
+    *location = kept ? store_copy(&r->store, &place, sizeof place) : NULL;
+    if (!*location)
+        return lex_no_memory(&r->cursor);
+    *kept = *location;
+    return STATUS_OK;
 }

@@ -437,9 +437,9 @@ void ptx_free(struct ptx_module *module)
     if (!module)
         return;
     struct reader *r = (struct reader *)module;
-    struct list *lists[] = {&r->functions, &r->places, &r->variables,   &r->files,
-                            &r->aliases,   &r->bytes,  &r->relocations, &r->operands,
-                            &r->registers, &r->locals, &r->fixups,      &r->params};
+    struct list *lists[] = {&r->functions, &r->places, &r->variables,   &r->files,    &r->aliases,
+                            &r->locations, &r->bytes,  &r->relocations, &r->operands, &r->registers,
+                            &r->locals,    &r->fixups, &r->params};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         list_release(lists[i]);
     names_release(&r->names);

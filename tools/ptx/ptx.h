@@ -137,7 +137,9 @@ struct ptx_prototype {
 struct ptx_location {
     const char *file; /* as the .file directive has it */
     unsigned line;
-    const char *function; /* the inlined function's name, or NULL: the enclosing one */
+    unsigned column;
+    const char *function;              /* the inlined function's name, or NULL: the enclosing one */
+    const struct ptx_location *caller; /* where that function was inlined, or NULL */
 };
 
 /*

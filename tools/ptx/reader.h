@@ -42,6 +42,7 @@ struct reader {
     struct list variables; /* struct ptx_variable */
     struct list files;     /* const char *, by the number that .file gives */
     struct list aliases;   /* struct alias, module.c */
+    struct list locations; /* const struct ptx_location *, in the order of the text */
     size_t initial_bytes;  /* of all initial values */
     const struct ptx_function **functions_by_name;
     const struct ptx_variable **variables_by_name;

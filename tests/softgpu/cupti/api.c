@@ -3,6 +3,7 @@
 #include <cupti.h>
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cupti/dispatch.h"
 #include "cupti/subscriber.h"
@@ -16,15 +17,25 @@ static CUptiResult begin(const struct subscriber_wish *wish, CUpti_SubscriberHan
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
                            void *userdata)
 {
-    struct subscriber_wish wish = {callback, userdata, NULL};
+    struct subscriber_wish wish = {callback, userdata, NULL, false};
     return subscriber && callback ? begin(&wish, subscriber) : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
 #if CUPTI_API_VERSION >= 130000
+/* CUDA 13.3 and later; SOFTGPU_CUPTI has the version. The field is behind those that older headers
+ * know. */
+static bool wants_to_share(const CUpti_SubscriberParams *params)
+{
+    const char *version = getenv("SOFTGPU_CUPTI");
+    return params && params->structSize > sizeof(*params) && version && atoi(version) >= 130300 &&
+           ((const unsigned char *)params)[sizeof(*params)];
+}
+
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
                               void *userdata, CUpti_SubscriberParams *params)
 {
-    struct subscriber_wish wish = {callback, userdata, params ? params->subscriberName : NULL};
+    struct subscriber_wish wish = {callback, userdata, params ? params->subscriberName : NULL,
+                                   wants_to_share(params)};
     if (!subscriber || (params && params->structSize < CUpti_SubscriberParams_STRUCT_SIZE))
         return CUPTI_ERROR_INVALID_PARAMETER;
     CUptiResult result = begin(&wish, subscriber);

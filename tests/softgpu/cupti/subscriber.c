@@ -1,4 +1,4 @@
-/* subscriber.c - the one subscriber of the process and what it has enabled. */
+/* subscriber.c - the subscribers of the process and what they have enabled. */
 #include "cupti/subscriber.h"
 
 #include <stdatomic.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS = (CUPTI_DRIVER_TRACE_CBID_SIZE + 63) / 64, SUBSCRIBER_NAME = 53 };
+enum { SEATS = 4, WORDS = (CUPTI_DRIVER_TRACE_CBID_SIZE + 63) / 64, SUBSCRIBER_NAME = 53 };
 
 _Static_assert((int)CUPTI_CBID_RESOURCE_SIZE <= (int)CUPTI_DRIVER_TRACE_CBID_SIZE,
                "one size fits both domains");
@@ -15,23 +15,47 @@ _Static_assert((int)CUPTI_CBID_RESOURCE_SIZE <= (int)CUPTI_DRIVER_TRACE_CBID_SIZ
 struct CUpti_Subscriber_st {
     CUpti_CallbackFunc callback;
     void *user;
+    bool shares;
     char name[sizeof("CUPTI for ") + SUBSCRIBER_NAME];
     struct CUpti_Subscriber_st *older; /* keeps the ended ones reachable */
     atomic_uint_fast64_t enabled[CUPTI_CB_DOMAIN_SIZE][WORDS];
 };
 
-static _Atomic(struct CUpti_Subscriber_st *) current, ended;
+static _Atomic(struct CUpti_Subscriber_st *) current[SEATS], ended;
+
+/* The first seat is the first subscriber's: who does not share takes no other. */
+static bool take_seat(struct CUpti_Subscriber_st *fresh)
+{
+    for (int i = 0; i < SEATS; i++) {
+        struct CUpti_Subscriber_st *there = NULL;
+        if (atomic_compare_exchange_strong(&current[i], &there, fresh))
+            return true;
+        if (!fresh->shares || !there->shares)
+            return false;
+    }
+    return false;
+}
+
+static int seat_of(CUpti_SubscriberHandle handle)
+{
+    for (int i = 0; i < SEATS; i++) {
+        if (atomic_load(&current[i]) == handle)
+            return i;
+    }
+    return -1;
+}
 
 CUptiResult subscriber_begin(const struct subscriber_wish *wish, CUpti_SubscriberHandle *handle)
 {
-    struct CUpti_Subscriber_st *none = NULL, *fresh = calloc(1, sizeof(*fresh));
+    struct CUpti_Subscriber_st *fresh = calloc(1, sizeof(*fresh));
     if (!fresh)
         return CUPTI_ERROR_OUT_OF_MEMORY;
     fresh->callback = wish->callback;
     fresh->user = wish->user;
+    fresh->shares = wish->shares;
     if (wish->name)
         snprintf(fresh->name, sizeof(fresh->name), "CUPTI for %.*s", SUBSCRIBER_NAME, wish->name);
-    if (!atomic_compare_exchange_strong(&current, &none, fresh)) {
+    if (!take_seat(fresh)) {
         free(fresh);
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
@@ -41,10 +65,11 @@ CUptiResult subscriber_begin(const struct subscriber_wish *wish, CUpti_Subscribe
 
 CUptiResult subscriber_end(CUpti_SubscriberHandle handle)
 {
-    struct CUpti_Subscriber_st *held = handle ? handle : atomic_load(&current);
+    struct CUpti_Subscriber_st *held = handle ? handle : atomic_load(&current[0]);
     if (!held)
         return CUPTI_SUCCESS;
-    if (!atomic_compare_exchange_strong(&current, &held, NULL))
+    int seat = seat_of(held);
+    if (seat < 0 || !atomic_compare_exchange_strong(&current[seat], &held, NULL))
         return CUPTI_ERROR_INVALID_PARAMETER;
     held->older = atomic_load(&ended);
     while (!atomic_compare_exchange_weak(&ended, &held->older, held))
@@ -54,12 +79,12 @@ CUptiResult subscriber_end(CUpti_SubscriberHandle handle)
 
 bool subscriber_is_current(CUpti_SubscriberHandle handle)
 {
-    return handle && atomic_load(&current) == handle;
+    return handle && seat_of(handle) >= 0;
 }
 
 void subscriber_holder(char *name, size_t size)
 {
-    struct CUpti_Subscriber_st *holder = atomic_load(&current);
+    struct CUpti_Subscriber_st *holder = atomic_load(&current[0]);
     snprintf(name, size, "%s", holder ? holder->name : "");
 }
 
@@ -110,13 +135,19 @@ static bool wants(struct CUpti_Subscriber_st *who, CUpti_CallbackDomain domain,
 
 bool subscriber_wants(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
-    return wants(atomic_load_explicit(&current, memory_order_acquire), domain, cbid);
+    for (int i = 0; i < SEATS; i++) {
+        if (wants(atomic_load_explicit(&current[i], memory_order_acquire), domain, cbid))
+            return true;
+    }
+    return false;
 }
 
-/* Asks again: the subscriber may have gone, or changed its mind, since the driver asked. */
+/* Looked up again: a subscriber may have gone, or changed what it wants, since the driver asked. */
 void subscriber_send(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
-    struct CUpti_Subscriber_st *who = atomic_load_explicit(&current, memory_order_acquire);
-    if (wants(who, domain, cbid))
-        who->callback(who->user, domain, cbid, data);
+    for (int i = 0; i < SEATS; i++) {
+        struct CUpti_Subscriber_st *who = atomic_load_explicit(&current[i], memory_order_acquire);
+        if (wants(who, domain, cbid))
+            who->callback(who->user, domain, cbid, data);
+    }
 }

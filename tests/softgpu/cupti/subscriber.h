@@ -1,8 +1,9 @@
 /*
- * subscriber.h - the one subscriber of the process and what it has enabled.
+ * subscriber.h - the subscriber of the process and what it has enabled; several, if all of them
+ * allow that.
  *
  * A subscriber is made by cuptiSubscribe and never freed: a callback of it may be under way in
- * another thread when it goes. A handle is valid while its subscriber is the current one. Any
+ * another thread when it goes. A handle is valid while its subscriber is a current one. Any
  * thread may call anything here; nothing locks.
  */
 #ifndef SOFTGPU_SUBSCRIBER_H
@@ -16,12 +17,13 @@ struct subscriber_wish {
     CUpti_CallbackFunc callback;
     void *user;
     const char *name;
+    bool shares; /* others may be subscribed, too */
 };
 
-/* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED while there is one. */
+/* CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED while there is one, unless both share. */
 CUptiResult subscriber_begin(const struct subscriber_wish *wish, CUpti_SubscriberHandle *handle);
 
-/* CUPTI_ERROR_INVALID_PARAMETER unless `handle` is the current subscriber. NULL ends whoever it is.
+/* CUPTI_ERROR_INVALID_PARAMETER unless `handle` is a current subscriber. NULL ends the first one.
  */
 CUptiResult subscriber_end(CUpti_SubscriberHandle handle);
 
@@ -39,10 +41,10 @@ void subscriber_enable(CUpti_SubscriberHandle handle, CUpti_CallbackDomain domai
                        CUpti_CallbackId cbid, bool on);
 void subscriber_enable_domain(CUpti_SubscriberHandle handle, CUpti_CallbackDomain domain, bool on);
 
-/* For the current subscriber. */
+/* Whether any subscriber does. */
 bool subscriber_wants(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
 
-/* Calls the current subscriber if it wants the callback. */
+/* Calls each subscriber that wants the callback. */
 void subscriber_send(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data);
 
 #endif

@@ -1,6 +1,7 @@
 /* call.c - the way of one driver call, as call.h draws it. */
 #include "driver/call.h"
 
+#include <generated_cuda_meta.h>
 #include <stdatomic.h>
 #include <string.h>
 #include "driver/context_life.h"
@@ -9,6 +10,7 @@
 #include "driver/hooks_send.h"
 #include "driver/init.h"
 #include "driver/module.h"
+#include "driver/settings.h"
 #include "driver/stream.h"
 #include "driver/trace.h"
 
@@ -76,16 +78,26 @@ static void set_context(struct hook_call *event, struct context *context)
     event->context_uid = alive ? context_uid(context) : 0;
 }
 
+/* What the callbacks see. */
+static void *shown(const struct entry *entry, void *params, cuGraphLaunch_params *copy)
+{
+    if (!settings()->copies || strncmp(entry->name, "cuGraphLaunch", strlen("cuGraphLaunch")) != 0)
+        return params;
+    *copy = *(const cuGraphLaunch_params *)params;
+    return copy;
+}
+
 static CUresult run_told(const struct call *call, void *params, const void *from)
 {
     static atomic_uint last_correlation;
     const struct entry *entry = call->entry;
     CUresult result = CUDA_SUCCESS;
     uint64_t data = 0;
+    cuGraphLaunch_params copy;
     struct hook_call event = {
         .cbid = entry->cbid,
         .name = entry->name,
-        .params = params,
+        .params = shown(entry, params, &copy),
         .result = &result,
         .correlation = atomic_fetch_add(&last_correlation, 1) + 1,
         .correlation_data = &data,

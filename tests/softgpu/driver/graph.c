@@ -137,7 +137,7 @@ static CUresult list_nodes(const struct call *call, CUgraph handle, bool roots, 
     const struct graph *graph = graph_find(handle);
     struct listing list;
     CUresult result = listing_start(&list, out, count);
-    if (!graph || result)
+    if (!graph || result || (out && !*count))
         return section_end(&section, CUDA_ERROR_INVALID_VALUE);
     for (size_t i = 0; i < graph->count; i++) {
         if (!roots || graph->nodes[i]->in.count == 0)

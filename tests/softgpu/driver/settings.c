@@ -108,6 +108,7 @@ static void read_all(void)
     read_unsigned("SOFTGPU_DEVICES", 1, 8, &current.devices);
     read_unsigned("SOFTGPU_ARCH", 75, 121, &current.arch);
     read_unsigned("SOFTGPU_VERSION", 11000, 99000, &current.version);
+    read_unsigned("SOFTGPU_COPIES", 0, 1, &current.copies);
     read_size("SOFTGPU_MEMORY", &current.memory);
     read_count("SOFTGPU_SEED", 0, UINT64_MAX, &current.seed);
     read_count("SOFTGPU_STEPS", 0, UINT64_MAX, &current.steps);

@@ -17,6 +17,7 @@
  *                            with a priority, and that the least), default (the others) or all
  *   SOFTGPU_SEED=N           streams, blocks and warps take turns in an order drawn from N; 0: plain order
  *   SOFTGPU_STEPS=N          instructions of a warp after which a launch fails as timed out; 0: none
+ *   SOFTGPU_COPIES=1         CUPTI's callbacks of cuGraphLaunch get a copy of its parameters
  *   SOFTGPU_REPORT=FILE      at exit: exec_report(), the number of calls of each function, and
  *                            what is still allocated, appended to FILE (%p is the process id)
  *   SOFTGPU_CALLS=FILE       one line a call: thread, name, result, and from which file
@@ -42,7 +43,7 @@
 enum { SETTINGS_DELAYS = 8 };
 
 struct settings {
-    unsigned devices, arch, version;
+    unsigned devices, arch, version, copies;
     size_t memory;
     const char *fail, *fail_from, *report, *calls; /* NULL where unset */
     double delay_low, delay_default;               /* milliseconds */

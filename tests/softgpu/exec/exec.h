@@ -112,6 +112,7 @@ struct exec_launch {
     uint64_t seed;           /* not 0: blocks and warps take turns in an order drawn from it */
     uint64_t step_limit;     /* instructions of a warp in all; 0: none */
     const atomic_bool *stop; /* may be NULL; looked at now and then */
+    void *watch;             /* of whoever put functions of its own into the program's ops */
 };
 
 struct exec_fault {
@@ -119,6 +120,7 @@ struct exec_fault {
     uint64_t address;
     unsigned block[3], thread[3];
     char text[256]; /* kernel, PTX line, instruction, address, the thread: one sentence */
+    uint64_t steps; /* instructions of a warp that were executed, whatever the outcome */
 };
 
 /* Blocks that wait for each other in a launch that is not cooperative get their turns too: no block

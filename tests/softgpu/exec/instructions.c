@@ -58,6 +58,9 @@ static const struct row {
     {"redux", decode_redux, " sync add min max and or xor"},
     {"elect", decode_elect, " sync"},
     {"activemask", decode_activemask, ""},
+    {"mma", decode_mma, " sync aligned row col satfinite m16n8k4 m16n8k8 m16n8k16 m16n8k32"},
+    {"ldmatrix", decode_ldmatrix, " sync aligned m8n8 x1 x2 x4 trans"},
+    {"stmatrix", decode_stmatrix, " sync aligned m8n8 x1 x2 x4 trans"},
 };
 
 static bool is_listed(const char *list, const char *word)

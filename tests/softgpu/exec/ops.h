@@ -27,6 +27,10 @@ struct sync {
     uint32_t flip; /* vote: of a negated predicate */
 };
 op_fn op_sync, op_exchange, op_activemask;
+/* The lane that `lane` reads in a shfl of that mode, with the lanes `in` taking part; `inside`: the
+ * predicate. */
+unsigned shuffle_source(unsigned mode, uint32_t b, uint32_t c, unsigned lane, uint32_t in,
+                        bool *inside);
 
 /* barrier.c: s[0] the barrier, s[1] the count or REF_NONE, s[2] the predicate of bar.red. imm:
  * flip. */
@@ -121,6 +125,54 @@ struct atomic_access {
     unsigned d_width;
 };
 op_fn op_atomic;
+
+/* tensor.c: mma of m16n8kK, by a whole warp. A register of a and b holds `each` numbers. */
+enum { MMA_ROWS = 16, MMA_COLUMNS = 8, MMA_DEPTH = 64 };
+enum mma_kind { MMA_F16, MMA_BF16, MMA_TF32, MMA_E4M3, MMA_E5M2, MMA_S8, MMA_U8 };
+struct mma {
+    enum mma_kind a_kind, b_kind;
+    bool half;      /* c and d are pairs of f16, else of 32 bits each */
+    bool saturates; /* .satfinite of integers */
+    unsigned depth, each;
+    ref a[4], b[2], c[4], d[4];
+};
+/* Of number e in register r of a lane: its row of a, or column of b, and its place in the sum. */
+static inline void mma_place_a(const struct mma *m, unsigned lane, unsigned r, unsigned e,
+                               unsigned *row, unsigned *k)
+{
+    *row = lane / 4 + 8 * (r % 2);
+    *k = r / 2 * 4 * m->each + lane % 4 * m->each + e;
+}
+static inline void mma_place_b(const struct mma *m, unsigned lane, unsigned r, unsigned e,
+                               unsigned *column, unsigned *k)
+{
+    *column = lane / 4;
+    *k = r * 4 * m->each + lane % 4 * m->each + e;
+}
+/* Of number i of a lane's four of c and d. */
+static inline void mma_place_c(unsigned lane, unsigned i, unsigned *row, unsigned *column)
+{
+    *row = lane / 4 + 8 * (i / 2);
+    *column = lane % 4 * 2 + i % 2;
+}
+op_fn op_mma;
+
+/* ldmatrix and stmatrix: `access` has the address and the registers, one for each matrix. */
+struct matrix_access {
+    struct access access;
+    bool transposed;
+};
+/* Where matrix m's half e (0 or 1) of a lane lies: a row, whose address lane 8 * m + row has, and a
+ * column. */
+static inline void matrix_place(const struct matrix_access *x, unsigned lane, unsigned e,
+                                unsigned *row, unsigned *column)
+{
+    *row = x->transposed ? lane % 4 * 2 + e : lane / 4;
+    *column = x->transposed ? lane / 4 : lane % 4 * 2 + e;
+}
+/* Host pointers of the rows, 8 of each matrix. False after a fault. */
+bool matrix_rows(struct warp *w, const struct matrix_access *x, bool write, uint8_t *rows[8 * 4]);
+op_fn op_ldmatrix, op_stmatrix;
 
 /* mbarrier.c: s[0] a count, bytes, a token or a parity; d the token before, or a predicate. */
 enum mbarrier_verb {

@@ -339,6 +339,7 @@ enum exec_outcome exec_run(const struct exec_launch *request, struct exec_fault 
         run_blocks(&run);
     else
         stopped(&run, "no memory, or not 1 to 1024 threads a block: not begun");
+    fault->steps = run.launch.steps;
     report_launch(&run.launch);
     out_flush(&run.launch);
     free_launch(&run);

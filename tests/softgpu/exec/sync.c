@@ -22,32 +22,39 @@ static bool lane_in(uint32_t mask, unsigned lane)
     return mask >> lane & 1;
 }
 
+unsigned shuffle_source(unsigned mode, uint32_t b, uint32_t c, unsigned lane, uint32_t in,
+                        bool *inside)
+{
+    const unsigned clamp = c & 31, segment = c >> 8 & 31;
+    const unsigned lowest = lane & segment, highest = (lane & segment) | (clamp & ~segment & 31);
+    b &= 31;
+    int j = 0;
+    switch (mode & 3) {
+    case SHFL_UP:
+        j = (int)lane - (int)b;
+        *inside = j >= (int)highest;
+        break;
+    case SHFL_DOWN:
+        j = (int)(lane + b);
+        *inside = j <= (int)highest;
+        break;
+    case SHFL_BFLY:
+        j = (int)(lane ^ b);
+        *inside = j <= (int)highest;
+        break;
+    default:
+        j = (int)(lowest | (b & ~segment));
+        *inside = j <= (int)highest;
+    }
+    return *inside && lane_in(in, (unsigned)j & 31) ? (unsigned)j : lane;
+}
+
 static void shuffle(const struct op *op, struct exchange *x)
 {
     for (unsigned i = 0; i < LANES; i++) {
-        unsigned b = x->b[i] & 31, clamp = x->c[i] & 31, segment = x->c[i] >> 8 & 31;
-        unsigned lowest = i & segment, highest = (i & segment) | (clamp & ~segment & 31);
-        int j = 0;
-        bool inside = false;
-        switch (op->mode & 3) {
-        case SHFL_UP:
-            j = (int)i - (int)b;
-            inside = j >= (int)highest;
-            break;
-        case SHFL_DOWN:
-            j = (int)(i + b);
-            inside = j <= (int)highest;
-            break;
-        case SHFL_BFLY:
-            j = (int)(i ^ b);
-            inside = j <= (int)highest;
-            break;
-        default:
-            j = (int)(lowest | (b & ~segment));
-            inside = j <= (int)highest;
-        }
-        unsigned from = inside && lane_in(x->in, (unsigned)j & 31) ? (unsigned)j : i;
-        x->d[i] = x->a[from];
+        bool inside;
+        x->d[i] =
+            x->a[shuffle_source(op->mode, (uint32_t)x->b[i], (uint32_t)x->c[i], i, x->in, &inside)];
         x->q |= (uint32_t)inside << i;
     }
 }

@@ -329,6 +329,9 @@ static void instructions_know_their_source_lines(void **state)
     assert_int_equal(i[0].line, 6);
     assert_string_equal(i[1].location->file, "/inc/c.h");
     assert_string_equal(i[1].location->function, "g");
+    assert_string_equal(i[1].location->caller->file, "/a/b.cu");
+    assert_int_equal(i[1].location->caller->line, 8);
+    assert_null(i[0].location->caller);
     assert_string_equal(i[2].location->function, "foo");
     assert_null(body_of(HEAD ".entry k { ret; }", "k")->instructions[0].location);
     refuse(HEAD ".file 1 \"a\"\n.entry k {\n.loc 4 1 1\nret; }",
