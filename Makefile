@@ -45,7 +45,7 @@ CUPTI_INCLUDE := $(patsubst %/cupti.h,%,$(firstword $(wildcard $(CUDA_FOLDERS:=/
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
 C_WARNINGS := $(WARNINGS) -Wmissing-prototypes -Wstrict-prototypes
-INCLUDES := -I. -Ishim -I$(GEN)
+INCLUDES := -I. -Ishim -Irefs -Irefs/dialect -Irefs/abi -I$(GEN)
 CUDA_INCLUDES := $(addprefix -isystem ,$(sort $(filter-out /usr/include,$(CUDA_INCLUDE) $(CUPTI_INCLUDE))))
 CODE := -g -fvisibility=hidden -fPIC -ffunction-sections -fdata-sections -fno-omit-frame-pointer
 
@@ -76,22 +76,24 @@ SO_FLAGS := -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections \
 
 # ---- sources ------------------------------------------------------------------------------------
 
-SHIM_C := $(sort $(wildcard shim/*.c shim/*/*.c))
+SHIM_C := $(filter-out shim/hook/audit.c,$(sort $(wildcard shim/*.c shim/*/*.c shim/*/*/*.c)))
 CORE_C := $(filter-out shim/hook/% shim/init.c shim/session.c,$(SHIM_C))
-TOOL_C := $(sort $(wildcard tools/*.c))
+# tools/ptx is linked from the interpreter's list; tools/dev holds programs of the build.
+TOOL_C := $(sort $(filter-out tools/ptx/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c)))
 REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
 # The dialect, as NVRTC gets it for references that a registry brings along.
-REF_HEADERS := $(filter-out refs/ref_batch.h refs/ref_host.h refs/ref_list.h refs/ref_product.h refs/ref_project.h,\
-    $(sort $(wildcard refs/*.h)))
+REF_HEADERS := $(filter-out $(addprefix refs/abi/ref_,batch.h host.h list.h product.h project.h),\
+    $(sort $(wildcard refs/*.h refs/*/*.h)))
 UNIT_C := $(sort $(wildcard tests/unit/*/test_*.c))
 UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*/*.c)))
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o refs.o refs_wide.o tolerances.o ref_headers.o)
+TABLES := $(sort $(wildcard config/kernels/*.yaml))
+EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o refs.o refs_wide.o tolerances.o tables.o ref_headers.o)
 SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
 TOOL_O := $(call objects,$(TOOL_C))
-HOST_REFS_O := $(BUILD)/refs/ref_host.o $(BUILD)/refs/ref_product.o
+HOST_REFS_O := $(BUILD)/refs/abi/ref_host.o $(BUILD)/refs/abi/ref_product.o
 UNIT_HELPER_CPP := $(sort $(wildcard tests/unit/*/*.cpp))
 UNIT_HELPER_O := $(call objects,$(UNIT_HELPER_C)) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP))
 UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(UNIT_C))
@@ -99,8 +101,10 @@ UNIT_RUN := $(if $(TESTS),$(foreach word,$(TESTS),$(foreach bin,$(UNIT_BIN),$(if
     $(findstring $(word),$(notdir $(bin))),$(bin)))),$(UNIT_BIN))
 
 LIB := $(BUILD)/libcuvet.so
+AUDIT := $(BUILD)/libcuvet-audit.so
 CORE := $(BUILD)/libcuvet_core.a
 TOOL := $(BUILD)/cuvet
+TOOL_PARTS := $(BUILD)/libcuvet_tools.a
 REFGEN := $(BUILD)/refgen
 DEMO := $(BUILD)/tests/demo/demo
 HAS_GPU := $(BUILD)/tests/demo/has_gpu
@@ -121,10 +125,10 @@ include tests/softgpu/rules.mk tests/scenario/rules.mk tests/corpus/rules.mk tes
 # ---- targets ------------------------------------------------------------------------------------
 
 .PHONY: all help fatbin demo unit test check gpu-test bench install uninstall format docs cover \
-    run-cover outlier-table clean FORCE
+    run-cover outlier-table entry-cost clean FORCE
 
-## all: libcuvet.so, the program cuvet and its manual page
-all: $(LIB) $(TOOL) $(MAN)
+## all: libcuvet.so and its auditor, the program cuvet and its manual page
+all: $(LIB) $(AUDIT) $(TOOL) $(MAN)
 
 ## fatbin: the device code alone
 fatbin: $(GEN)/snapshot.fatbin $(GEN)/outlier.fatbin $(GEN)/refs.fatbin $(GEN)/refs_wide.fatbin
@@ -144,12 +148,13 @@ unit: $(UNIT_BIN) $(TOOL) $(PLUGINS)
 
 # Scripts, then unit tests, then softgpu and whole programs on it.
 SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh
-PROGRAMS := tests/softgpu/contract/check.sh tests/scenario/run.sh tests/scenario/sweep.sh \
+PROGRAMS := tests/softgpu/contract/check.sh \
+    tests/scenario/run.sh tests/scenario/sweep.sh \
     tests/corpus/check.sh tests/fuzz/check.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
     $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES) $(FUZZ) $(FUZZ_SEEDS)/.made
-	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=300 \
+	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=900 \
 	    $(SOFTGPU_TEST_ENV) tests/run_unit.sh $(if $(TESTS),$(UNIT_RUN),$(SCRIPTS) $(UNIT_RUN) \
 	    $(SOFTGPU_UNIT_BIN) $(PROGRAMS))
 
@@ -172,18 +177,22 @@ gpu-test: all
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/gpu/run.sh $(TESTS)
 
 ## bench: what a checked launch and a sampled step cost (needs a GPU), and how fast softgpu runs PTX
-bench: all $(INTERPRETER) $(GATE_COST) $(HOOK_COST) softgpu $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
+bench: all $(INTERPRETER) $(GATE_COST) $(HOOK_COST) $(BUILD)/tests/unit/hook/test_entry softgpu $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/bench/run.sh
 
 ## outlier-table: what the detectors of the outlier gate find, and their false alarms
 outlier-table: $(BUILD)/tests/unit/extra/test_outlier
 	$(quiet)$< --table
 
+## entry-cost: what a wrapped launch costs beyond the driver's, in ns; no GPU
+entry-cost: $(BUILD)/tests/unit/hook/test_entry
+	$(quiet)$< --cost
+
 ## cover: what tests and scenarios execute: lines of shim/, device functions, PTX opcodes
 cover:
 	$(quiet)$(MAKE) --no-print-directory VARIANT=cover run-cover
 run-cover: all softgpu $(DEMO) $(DEMO_KERNELS) $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) $(SCENARIO_ALL)
-	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) TEST_SECONDS=300 $(SOFTGPU_TEST_ENV) tests/cover.sh \
+	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) TEST_SECONDS=900 $(SOFTGPU_TEST_ENV) tests/cover.sh \
 	    tests/check_cli.sh $(UNIT_BIN) $(SOFTGPU_UNIT_BIN)
 
 ## format: lay out the sources with clang-format
@@ -210,14 +219,28 @@ $(LIB): $(SHIM_O) shim/exports.map
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(SO_FLAGS) $(LDFLAGS) -o $@ $(SHIM_O) $(STATIC_LIBS) $(SYSTEM_LIBS)
 
+# In a namespace of its own, so no variant instruments it.
+$(AUDIT): shim/hook/audit.c Makefile | $(READY)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) -std=c11 -D_GNU_SOURCE $(C_WARNINGS) -O2 -g -fPIC -fvisibility=hidden -shared -Wl,-z,now,-z,relro \
+	    -Wl,-soname,libcuvet-audit.so -o $@ $< -ldl
+
 $(CORE): $(CORE_O)
 	$(call say,AR,$@)
 	$(quiet)rm -f $@.new && $(AR) rcs $@.new $(CORE_O) && mv $@.new $@
+
+$(BUILD)/tools/%.o: INCLUDES += -Itools
 
 $(TOOL): $(TOOL_O) $(CORE) $(HOST_REFS_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) -Wl,--gc-sections $(LDFLAGS) -o $@ $(TOOL_O) $(HOST_REFS_O) $(CORE) \
 	    $(STATIC_LIBS) $(SYSTEM_LIBS)
+
+# The parts of the program that unit tests call.
+$(TOOL_PARTS): $(filter-out $(BUILD)/tools/cmd_% $(BUILD)/tools/cuvet.o,$(TOOL_O))
+	$(call say,AR,$@)
+	$(quiet)rm -f $@.new && $(AR) rcs $@.new $^ && mv $@.new $@
+
 
 $(BUILD)/%.o: %.c | $(READY)
 	$(call say,CC,$<)
@@ -304,6 +327,8 @@ $(GEN)/refs_wide.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed $(GEN)/refs_wide.fatbin cuvet_refs_wide_fatbin cuvet_refs_wide_fatbin_size > $@
 $(GEN)/tolerances.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed config/tolerances.yaml cuvet_tolerances_yaml cuvet_tolerances_yaml_len > $@
+$(GEN)/tables.S: tools/dev/embed-table Makefile $(TABLES) | $(READY)
+	$(quiet)tools/dev/embed-table cuvet_tables $(TABLES) > $@
 $(GEN)/ref_headers.S: tools/dev/embed-table Makefile $(REF_HEADERS) | $(READY)
 	$(quiet)tools/dev/embed-table cuvet_ref_headers $(REF_HEADERS) > $@
 $(GEN)/snapshot.o: $(GEN)/snapshot.fatbin
@@ -311,6 +336,7 @@ $(GEN)/outlier.o: $(GEN)/outlier.fatbin
 $(GEN)/refs.o: $(GEN)/refs.fatbin
 $(GEN)/refs_wide.o: $(GEN)/refs_wide.fatbin
 $(GEN)/tolerances.o: config/tolerances.yaml
+$(GEN)/tables.o: $(TABLES)
 $(GEN)/ref_headers.o: $(REF_HEADERS)
 
 $(GEN)/%.o: $(GEN)/%.S
@@ -320,7 +346,7 @@ $(GEN)/%.o: $(GEN)/%.S
 # The list of references and their formals, from the REFERENCE lines of refs/. refgen writes a file
 # only when its text changes, so the stamp alone says when it ran last.
 REFGEN_O := $(call objects,tools/dev/refgen.c shim/lang/ref_text.c shim/lang/formals.c \
-    shim/lang/formals_cursor.c shim/lang/formals_product.c shim/base/error.c \
+    shim/lang/formals_cursor.c shim/base/error.c \
     shim/text/printable.c shim/text/utf8.c)
 $(REFGEN): $(REFGEN_O)
 	$(call say,LINK,$@)
@@ -348,14 +374,19 @@ $(HOST_REFS_O) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP)): $(BUILD)/%.o: 
 	$(quiet)mkdir -p $(@D) && $(CXX) $(CXX_FLAGS) $(CXXFLAGS) $(DEPENDENCIES) -c -o $@ $<
 
 # Of the many functions that ref_dtype.h and ref_exponential.h have, a few.
-$(BUILD)/refs/ref_product.o $(BUILD)/tests/unit/refs/ref_near.o $(BUILD)/tests/unit/refs/ref_quick.o: CXX_FLAGS += -Wno-unused-function
+$(BUILD)/refs/abi/ref_product.o $(BUILD)/tests/unit/refs/ref_near.o $(BUILD)/tests/unit/refs/ref_quick.o: CXX_FLAGS += -Wno-unused-function
 
 # ---- tests --------------------------------------------------------------------------------------
 
-$(UNIT_BIN): %: %.o $(UNIT_HELPER_O) $(CORE) $(HOST_REFS_O)
+$(UNIT_BIN): %: %.o $(UNIT_HELPER_O) $(TOOL_PARTS) $(CORE) $(HOST_REFS_O)
 	$(call say,LINK,$@)
-	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(UNIT_HELPER_O) $(HOST_REFS_O) $(CORE) \
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(UNIT_MORE_O) $(UNIT_HELPER_O) $(HOST_REFS_O) $(TOOL_PARTS) $(CORE) \
 	    $(STATIC_LIBS) -lcmocka $(SYSTEM_LIBS)
+
+# The core archive holds nothing of hook/.
+ENTRY_O := $(call objects,$(wildcard shim/hook/entry*.c) shim/hook/launch_decode.c)
+$(BUILD)/tests/unit/hook/test_entry: UNIT_MORE_O = $(ENTRY_O)
+$(BUILD)/tests/unit/hook/test_entry: $(ENTRY_O)
 
 $(call objects,$(UNIT_C)): | $(BUILD)/.ready-tests
 $(BUILD)/.ready-tests: tools/dev/check-deps | $(READY)
@@ -426,22 +457,24 @@ TO := $(DESTDIR)$(PREFIX)
 install: all
 	$(INSTALL) -m 755 $(TOOL) $(TO)/bin/cuvet
 	$(INSTALL) -m 755 $(LIB) $(TO)/lib/libcuvet.so
+	$(INSTALL) -m 755 $(AUDIT) $(TO)/lib/libcuvet-audit.so
 	$(INSTALL) -m 644 shim/cuvet.h $(TO)/include/cuvet.h
 	$(INSTALL) -m 644 shim/cuvet_plugin.h $(TO)/include/cuvet_plugin.h
 	$(INSTALL) -m 644 $(MAN) $(TO)/share/man/man1/cuvet.1
 	$(INSTALL) -m 644 config/tolerances.yaml $(TO)/share/cuvet/tolerances.yaml
 	$(INSTALL) -m 644 config/tolerances-close.yaml $(TO)/share/cuvet/tolerances-close.yaml
 	install -d $(TO)/share/cuvet/kernels $(TO)/lib/pkgconfig
-	$(if $(wildcard config/kernels/*.yaml),install -p -m 644 $(wildcard config/kernels/*.yaml) \
-	    $(TO)/share/cuvet/kernels)
+	$(if $(wildcard config/untried/*.yaml),install -d $(TO)/share/cuvet/untried && \
+	    install -p -m 644 $(wildcard config/untried/*.yaml) $(TO)/share/cuvet/untried)
+	install -p -m 644 $(TABLES) $(TO)/share/cuvet/kernels
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' shim/cuvet.pc.in \
 	    > $(TO)/lib/pkgconfig/cuvet.pc
 
 ## uninstall: remove what `install` put there
 uninstall:
-	rm -f $(TO)/bin/cuvet $(TO)/lib/libcuvet.so $(TO)/include/cuvet.h \
+	rm -f $(TO)/bin/cuvet $(TO)/lib/libcuvet.so $(TO)/lib/libcuvet-audit.so $(TO)/include/cuvet.h \
 	    $(TO)/include/cuvet_plugin.h $(TO)/share/man/man1/cuvet.1 $(TO)/lib/pkgconfig/cuvet.pc
-	rm -rf $(TO)/share/cuvet
+	rm -rf $(TO)/share/cuvet $(TO)/share/doc/cuvet
 
 -include $(wildcard $(patsubst %.o,%.d,$(SHIM_O) $(TOOL_O) $(REFGEN_O) $(HOST_REFS_O) \
     $(call objects,$(UNIT_C)) $(UNIT_HELPER_O) $(INTERPRETER).o $(GATE_COST).o) $(GEN)/*.fatbin.d)

@@ -127,6 +127,18 @@ REFERENCE_ONCE(softmax_backward, "in dy[rows][cols], in y[rows][cols], out dx[ro
     }
 }
 
+// dx = g - y sum(g), g = dy y as it was stored before: the second half of torch's gradient of
+// softmax
+REFERENCE_ONCE(softmax_backward_product,
+               "in g[rows][cols], in y[rows][cols], out dx[rows][cols], each rows")
+{
+    ROW(r, rows)
+    {
+        real sum = SUM(c, cols, g(r, c));
+        EACH(c, cols) dx(r, c) = g(r, c) - y(r, c) * sum;
+    }
+}
+
 // the same over the columns c <= r + diagonal alone; the others as in softmax_causal
 REFERENCE_ONCE(softmax_causal_backward,
                "in dy[batch][rows][cols], in y[batch][rows][cols], out dx[batch][rows][cols], "
@@ -248,5 +260,51 @@ REFERENCE_ONCE(groupnorm_backward,
     {
         long long g = i / channels, k = i % channels;
         db(g, k) = SUM(s, size, SUM(n, batch, dy(n, g, k, s)));
+    }
+}
+
+// the gradients of batchnorm_training, h = (x - mean) rstd: dx = w rstd (dy - mean(dy) - h
+// mean(dy h)), means over the batch and the places of a channel, or w rstd dy with training = 0;
+// dw = sum(dy h), db = sum(dy), and sum_dy_xmu = sum(dy (x - mean)), as torch has it
+REFERENCE_ONCE(batchnorm_backward,
+               "in dy[batch][channels][size], in x[batch][channels][size], in w[channels] = 1, "
+               "in mean[channels], in rstd[channels], out dx?[batch][channels][size], "
+               "out dw?[channels], out db?[channels], out sum_dy?[channels], "
+               "out sum_dy_xmu?[channels], int training = 1, each channels")
+{
+    ROW(k, channels)
+    {
+        real mu = mean(k), inv = rstd(k), rate = w(k) * inv;
+        real sum = SUM(s, size, SUM(n, batch, dy(n, k, s)));
+        real dot = SUM(s, size, SUM(n, batch, dy(n, k, s) * (x(n, k, s) - mu)));
+        real shift = training ? sum / (batch * size) : real(0.0);
+        real lean = training ? dot * square(inv) / (batch * size) : real(0.0);
+        LOOP(n, dx.given ? batch : 0)
+        EACH(s, size) dx(n, k, s) = (dy(n, k, s) - shift - (x(n, k, s) - mu) * lean) * rate;
+        if (dw.given)
+            dw(k) = dot * inv;
+        if (db.given)
+            db(k) = sum;
+        if (sum_dy.given)
+            sum_dy(k) = sum;
+        if (sum_dy_xmu.given)
+            sum_dy_xmu(k) = dot;
+    }
+}
+
+// dx = w rstd (dy - sum_dy / count - (x - mean) rstd^2 sum_dy_xmu / count), the sums as
+// batchnorm_backward has them, of `count` elements of a channel
+REFERENCE_ONCE(batchnorm_backward_apply,
+               "in dy[batch][channels][size], in x[batch][channels][size], in w[channels] = 1, "
+               "in mean[channels], in rstd[channels], in sum_dy[channels], "
+               "in sum_dy_xmu[channels], out dx[batch][channels][size], real count, each batch, "
+               "each channels, each size")
+{
+    ELEMENT(i, batch * channels, s, size)
+    {
+        long long n = i / channels, k = i % channels;
+        auto lean = square(rstd(k)) * sum_dy_xmu(k) / count;
+        auto shift = sum_dy(k) / count;
+        dx(n, k, s) = (dy(n, k, s) - shift - (x(n, k, s) - mean(k)) * lean) * (w(k) * rstd(k));
     }
 }

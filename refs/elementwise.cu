@@ -1,5 +1,6 @@
 /* elementwise.cu - one output element from the input elements at the same place. */
 #include "ref.h"
+#include "ref_machine.h"
 
 // y = a + b
 REFERENCE(add, "in a[rows][cols], in b[rows][cols], out y[rows][cols], each rows, each cols")
@@ -266,5 +267,32 @@ REFERENCE_ONCE(qkv_split, "in x[batch][time][triples][dim], out q[batch][heads][
         q(n, h, t, c) = x(n, t, h, c);
         k(n, h, t, c) = x(n, t, h + heads, c);
         v(n, h, t, c) = x(n, t, h + 2 * heads, c);
+    }
+}
+
+// y = f(a, b, c, d), f being the formula of the entry; k0 .. k7 are its numbers. The program's
+// default is that of k0 a + b.
+REFERENCE_ONCE(formula, "in a[outer][planes][rows][cols] = 0, in b[outer][planes][rows][cols] = 0, "
+                        "in c[outer][planes][rows][cols] = 0, in d[outer][planes][rows][cols] = 0, "
+                        "out y[outer][planes][rows][cols], "
+                        "int code0 = 60180923906, int code1 = 0, int code2 = 0, int code3 = 0, "
+                        "int code4 = 0, int code5 = 0, int code6 = 0, int code7 = 0, "
+                        "real k0 = 0, real k1 = 0, real k2 = 0, real k3 = 0, "
+                        "real k4 = 0, real k5 = 0, real k6 = 0, real k7 = 0, "
+                        "each outer, each planes, each rows, each cols")
+{
+    const long long word[FORMULA_WORDS] = {code0, code1, code2, code3, code4, code5, code6, code7};
+    ELEMENT(row, outer * planes * rows, i, cols)
+    {
+        const long long o = row / (planes * rows), p = row / rows % planes, r = row % rows;
+        typedef ref_same<decltype(a(o, p, r, i))> number;
+        formula_machine<number> machine = {{number(a(o, p, r, i)), number(b(o, p, r, i)),
+                                            number(c(o, p, r, i)), number(d(o, p, r, i))},
+                                           {number(k0), number(k1), number(k2), number(k3),
+                                            number(k4), number(k5), number(k6), number(k7)},
+                                           {},
+                                           0};
+        machine.all(word);
+        y(o, p, r, i) = machine.stack[0];
     }
 }

@@ -111,3 +111,28 @@ REFERENCE_ONCE(nll_loss_backward,
         EACH(c, classes) dx(r, c) = NUMBER(equals(NUMBER(c), t)) * rate;
     }
 }
+
+// loss = the sum of (x - target)^2, with mean = 1 over their number: torch.nn.functional.mse_loss.
+// Of more than 2^26 elements nothing is said.
+REFERENCE_ONCE(mse_loss, "in x[rows][cols], in target[rows][cols], out loss[1], int mean = 1")
+{
+    ROW(i, rows * cols > LOSS_LOGITS_MAX ? 0 : 1)
+    {
+        real sum = SUM(c, cols, SUM(r, rows, square(x(r, c) - target(r, c))));
+        loss(i) = mean ? sum / (rows * cols) : sum;
+    }
+}
+
+// loss = the sum of -(t log(x) + (1 - t) log(1 - x)), t the target, logarithms -100 or more, with
+// mean = 1 over their number: torch.nn.functional.binary_cross_entropy
+REFERENCE_ONCE(bce_loss, "in x[rows][cols], in target[rows][cols], out loss[1], int mean = 1")
+{
+    ROW(i, rows * cols > LOSS_LOGITS_MAX ? 0 : 1)
+    {
+        real sum = SUM(c, cols,
+                       SUM(r, rows,
+                           target(r, c) * max(log(x(r, c)), -100) +
+                               (1 - target(r, c)) * max(log(1 - x(r, c)), -100)));
+        loss(i) = mean ? -sum / (rows * cols) : -sum;
+    }
+}

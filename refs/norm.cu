@@ -151,3 +151,48 @@ REFERENCE_ONCE(batchnorm, "in x[batch][channels][size], in mean[channels], in va
         y(n, k, s) = (x(n, k, s) - mean(k)) * rsqrt(var(k) + eps) * w(k) + b(k);
     }
 }
+
+// the same with mean and rstd = 1 / sqrt(var + eps) of the batch, as they were computed before
+REFERENCE_ONCE(batchnorm_apply,
+               "in x[batch][channels][size], in mean[channels], in rstd[channels], "
+               "in w[channels] = 1, in b[channels] = 0, "
+               "out y[batch][channels][size], each batch, each channels, "
+               "each size")
+{
+    ELEMENT(i, batch * channels, s, size)
+    {
+        long long n = i / channels, k = i % channels;
+        y(n, k, s) = (x(n, k, s) - mean(k)) * rstd(k) * w(k) + b(k);
+    }
+}
+
+// y = (x - mean) rstd w + b, mean and var = mean((x - mean)^2) of each channel over the batch and
+// the places, rstd = 1 / sqrt(var + eps); running values move by `momentum` towards mean and
+// var count / (count - 1): torch.nn.functional.batch_norm in training (Ioffe and Szegedy 2015)
+REFERENCE_ONCE(batchnorm_training,
+               "in x[batch][channels][size], in w[channels] = 1, in b[channels] = 0, "
+               "out y?[batch][channels][size], out mean?[channels], out rstd?[channels], "
+               "out var?[channels], inout running_mean?[channels], inout running_var?[channels], "
+               "real eps, real momentum = 0.1, each channels")
+{
+    ROW(k, channels)
+    {
+        long long count = batch * size;
+        real mu = SUM(s, size, SUM(n, batch, x(n, k, s))) / count;
+        real spread = SUM(s, size, SUM(n, batch, square(x(n, k, s) - mu))) / count;
+        real inv = rsqrt(spread + eps);
+        LOOP(n, y.given ? batch : 0)
+        EACH(s, size) y(n, k, s) = (x(n, k, s) - mu) * inv * w(k) + b(k);
+        if (mean.given)
+            mean(k) = mu;
+        if (rstd.given)
+            rstd(k) = inv;
+        if (var.given)
+            var(k) = spread;
+        if (running_mean.given)
+            running_mean(k) = running_mean.before(k) * (1 - momentum) + mu * momentum;
+        if (running_var.given)
+            running_var(k) = running_var.before(k) * (1 - momentum) +
+                             spread * count / (count > 1 ? count - 1 : 1) * momentum;
+    }
+}

@@ -52,6 +52,37 @@ REFERENCE_ONCE(adamw_step,
     }
 }
 
+// g = g + decay p, m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
+// p = p - lr m / c1 / (sqrt(v / c2) + eps) with c1 and c2 as in adamw_step, and where `most` is
+// given the largest v so far in v's place: torch's fused Adam, AMSGrad too (Reddi et al. 2018).
+// With coupled = 0 g stays and decay lr p is subtracted, as in AdamW.
+REFERENCE_ONCE(adam_step,
+               "inout p[rows][cols], inout master?[rows][cols], in g[rows][cols], "
+               "inout m[rows][cols], inout v[rows][cols], inout most?[rows][cols], real lr, "
+               "real beta1, real beta2, real eps, real decay, real step, real grad_scale = 1, "
+               "int coupled = 1, each rows, each cols")
+{
+    real c1 = 1 - power(beta1, step), c2 = 1 - power(beta2, step);
+    ELEMENT(r, rows, c, cols)
+    {
+        auto old = master.given ? master.before(r, c) : p.before(r, c);
+        auto scaled = g(r, c) * grad_scale;
+        auto grad = coupled ? scaled + old * decay : scaled + old * 0;
+        auto m1 = m.before(r, c) * beta1 + grad * (1 - beta1);
+        auto v1 = v.before(r, c) * beta2 + square(grad) * (1 - beta2);
+        auto largest = most.given ? max(most.before(r, c), v1) : max(v1, v1);
+        auto step1 = m1 / c1 / (sqrt(largest / c2) + eps);
+        auto change = coupled ? step1 + old * 0 : step1 + old * decay;
+        m(r, c) = m1;
+        v(r, c) = v1;
+        if (most.given)
+            most(r, c) = largest;
+        p(r, c) = old - change * lr;
+        if (master.given)
+            master(r, c) = old - change * lr;
+    }
+}
+
 // g = g + decay p, m = momentum m + (1 - dampening) g, m = g in the first step,
 // p = p - lr m, or p - lr (g + momentum m) after Nesterov: torch.optim.SGD
 REFERENCE_ONCE(sgd, "inout p[rows][cols], inout master?[rows][cols], in g[rows][cols], "

@@ -128,3 +128,79 @@ REFERENCE_ONCE(histogram, "in x[n], out y[bins]")
         y(b) = SUM(i, n, NUMBER(equals(x(i), b)));
     }
 }
+
+// y = factor sum(x), over the two inner dims: a reduction over any of an array's dims
+REFERENCE_ONCE(sum_over, "in x[outer][rows][planes][cols], out y[outer][rows], real factor = 1, "
+                         "each outer, each rows")
+{
+    ROW(row, outer * rows)
+    {
+        const long long o = row / rows, r = row % rows;
+        y(o, r) = factor * SUM_IF(j, planes * cols, true, x(o, r, j / cols, j % cols));
+    }
+}
+
+// y = max(x), over the two inner dims, or with sign = -1 min(x); NaN if one is NaN
+REFERENCE_ONCE(max_over, "in x[outer][rows][planes][cols], out y[outer][rows], real sign = 1, "
+                         "each outer, each rows")
+{
+    ROW(row, outer * rows)
+    {
+        const long long o = row / rows, r = row % rows;
+        y(o, r) = sign * MAX_IF(j, planes * cols, true, sign * x(o, r, j / cols, j % cols));
+    }
+}
+
+// y = sqrt(sum(x^2)), over the two inner dims; with root = 0 the sum itself, with power = 1 that
+// of |x|
+REFERENCE_ONCE(norm_over, "in x[outer][rows][planes][cols], out y[outer][rows], int power = 2, "
+                          "int root = 1, each outer, each rows")
+{
+    ROW(row, outer * rows)
+    {
+        const long long o = row / rows, r = row % rows;
+        TERM(value, j, x(o, r, j / cols, j % cols));
+        real sum = power == 1 ? SUM_IF(j, planes * cols, true, abs(value(j)))
+                              : SUM_IF(j, planes * cols, true, square(value(j)));
+        y(o, r) = root ? sqrt(sum) : sum;
+    }
+}
+
+// y = max(x), over the two inner dims, or with sign = -1 min(x), NaN counting as either; places =
+// its place among them, the first one expected, any of several right: torch.max, torch.argmin
+REFERENCE_ONCE(extreme_over, "in x[outer][rows][planes][cols], out y?[outer][rows], "
+                             "out places?[outer][rows], real sign = 1, each outer, each rows")
+{
+    ROW(row, outer * rows)
+    {
+        const long long o = row / rows, r = row % rows, n = planes * cols;
+        TERM(value, j, sign * x(o, r, j / cols, j % cols));
+        real most = MAX_IF(j, n, true, value(j));
+        real first = -MAX_IF(j, n, equals(value(j), most).yes[0], -NUMBER(j));
+        long long got = INDEX(places.after(o, r));
+        long long place = got >= 0 && got < n ? got : 0;
+        if (y.given)
+            y(o, r) = sign * most;
+        if (places.given)
+            places(o, r) = where(equals(value(place), most), NUMBER(place), first);
+    }
+}
+
+// mean and y = sum((x - mean)^2) / max(n - correction, 0), over the two inner dims of n elements,
+// or with root = 1 its square root: torch.var_mean, torch.std
+REFERENCE_ONCE(variance_over, "in x[outer][rows][planes][cols], out y?[outer][rows], "
+                              "out mean?[outer][rows], real correction = 1, int root = 0, "
+                              "each outer, each rows")
+{
+    ROW(row, outer * rows)
+    {
+        const long long o = row / rows, r = row % rows, n = planes * cols;
+        TERM(value, j, x(o, r, j / cols, j % cols));
+        real mu = SUM_IF(j, n, true, value(j)) / n;
+        real spread = SUM_IF(j, n, true, square(value(j) - mu)) / max(n - correction, 0);
+        if (y.given)
+            y(o, r) = root ? sqrt(spread) : spread;
+        if (mean.given)
+            mean(o, r) = mu;
+    }
+}

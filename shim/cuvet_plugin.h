@@ -81,6 +81,12 @@ struct cuvet_mismatch {
     int64_t subset_checked, subset_of; /* so many items of so many */
     int32_t differs; /* 1: declared deterministic, the kernel wrote other bytes than launch ... */
     uint64_t differs_from_launch; /* ... this of it for the same input; violations may be 0 */
+    uint32_t graph;               /* the CUDA graph that launched it, from 1 in the order of
+                                     instantiation; 0: none did */
+    uint32_t graph_node;   /* its number among the kernel nodes; of a library call the first */
+    uint64_t graph_replay; /* number among the launches of the graph, from 0 */
+    const char *contract;  /* a sentence: which contract of `parity:` the launch breaks, and how;
+                              NULL: none. violations may be 0 */
 };
 
 /* Yours. */

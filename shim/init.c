@@ -2,9 +2,10 @@
  * init.c - the two doors into a program.
  *
  * LD_PRELOAD: the constructor only names this library in CUDA_INJECTION64_PATH and makes paths in
- * CUVET_ variables absolute, so a process that never touches CUDA pays a few getenv. The driver
- * then loads the library again (it is the same one) inside cuInit and calls InitializeInjection,
- * where everything starts. CUDA_INJECTION64_PATH alone works as well.
+ * CUVET_ variables absolute (and, for a trace, names it in NVTX_INJECTION64_PATH), so a process
+ * that never touches CUDA pays a few getenv. The driver then loads the library again (it is the
+ * same one) inside cuInit and calls InitializeInjection, where everything starts.
+ * CUDA_INJECTION64_PATH alone works as well.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -15,9 +16,13 @@
 #include "system/log.h"
 #include "base/options.h"
 #include "cuvet.h"
+#include "hook/entry.h"
 #include "session.h"
+#include "trace/ranges.h"
 
 extern char **environ;
+
+__attribute__((visibility("default"))) int InitializeInjection(void);
 
 static const char injection_variable[] = "CUDA_INJECTION64_PATH";
 static const char passive_mark[] = "_CUVET_PASSIVE";
@@ -46,30 +51,43 @@ static void say_taken(const char *holder)
     setenv(passive_mark, "1", 0);
 }
 
-__attribute__((constructor)) static void on_load(void)
-{
-    Dl_info self;
-    char path[PATH_MAX]; /* absolute: the program may change its folder before it calls cuInit */
-    const char *there = getenv(injection_variable);
-    if (switched_off())
-        return;
-    log_start();
-    options_paths_absolute(environ);
-    if (!dladdr(injection_variable, &self) || !self.dli_fname || !realpath(self.dli_fname, path))
-        return;
-    if (!there || !*there)
-        setenv(injection_variable, path, 1);
-    else if (!same_file(there, path))
-        say_taken(there);
-}
-
-/* Called by the CUDA driver inside cuInit. */
-__attribute__((visibility("default"))) int InitializeInjection(void);
-
-int InitializeInjection(void)
+static void start_once(void)
 {
     static atomic_flag started = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&started))
         session_start();
+}
+
+/* `cuvet run` has the library audited: it does without the driver's call. */
+static int is_audited(void)
+{
+    const char *auditors = getenv("LD_AUDIT");
+    return auditors && strstr(auditors, "libcuvet-audit.so") != NULL;
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+    Dl_info self;
+    char path[PATH_MAX]; /* absolute: the program may change its folder before it calls cuInit */
+    const char *there = getenv(injection_variable), *hook = getenv("CUVET_HOOK");
+    if (switched_off())
+        return;
+    log_start();
+    if (!hook || strcmp(hook, "cupti"))
+        entry_allow(start_once);
+    options_paths_absolute(environ);
+    if (!dladdr(injection_variable, &self) || !self.dli_fname || !realpath(self.dli_fname, path))
+        return;
+    ranges_offer(path);
+    if (!there || !*there)
+        setenv(injection_variable, path, 1);
+    else if (!same_file(there, path) && !is_audited())
+        say_taken(there);
+}
+
+/* Called by the CUDA driver inside cuInit. */
+int InitializeInjection(void)
+{
+    start_once();
     return 1;
 }

@@ -37,7 +37,7 @@ static struct plugin_host *open_plugin(const struct options *options, char *cons
 
     rank_read(&settings.rank);
     if (plugin_host_create(&plugin, &settings, &err)) {
-        snprintf(sentence, sizeof sentence, "findings are reported, and no plugin is told: %s",
+        snprintf(sentence, sizeof sentence, "findings are reported, and they go to no plugin: %s",
                  err.text);
         complain(user, sentence);
     }

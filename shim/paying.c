@@ -238,9 +238,8 @@ void paying_begins(const struct pipeline *pipeline, const struct launch *launch,
     }
 }
 
-void paying_back(const struct pipeline *pipeline, const struct ticket *ticket)
+void paying_back(const struct pipeline *pipeline, const struct check *check)
 {
-    const struct check *check = ticket->check;
     int64_t now = clock_ns();
     check_charge(check, check->looks, now, -check->charged);
     pay_thread(pipeline, check->budget, check->looks, now, (int64_t)check->cost.thread);

@@ -26,7 +26,7 @@ void paying_begins(const struct pipeline *pipeline, const struct launch *launch,
                    struct ticket *ticket);
 
 /* Takes back what was estimated for a check that came to nothing on the program's thread. */
-void paying_back(const struct pipeline *pipeline, const struct ticket *ticket);
+void paying_back(const struct pipeline *pipeline, const struct check *check);
 
 /* Notes time of the program's thread that belongs to no check's account: its cost is passed on. */
 void paying_after(const struct pipeline *pipeline, const struct ticket *ticket, int64_t time);

@@ -5,33 +5,25 @@
 #include "system/log.h"
 #include "base/uninterrupted.h"
 #include "bind/extent.h"
-#include "gate/gate_table.h"
-#include "extra/outlier_launch.h"
-#include "gate/passing.h"
-#include "paying.h"
-#include "plan/plan.h"
+#include "context/enqueue.h"
 #include "copy/shrink.h"
 #include "copy/snapshot_short.h"
+#include "extra/digest.h"
+#include "extra/outlier_launch.h"
+#include "gate/gate_table.h"
+#include "gate/passing.h"
 #include "gate/tally.h"
+#include "gate/unregistered.h"
+#include "paying.h"
+#include "pipeline_state.h"
+#include "pipeline_trace.h"
+#include "plan/plan.h"
 
-/* Says why a kernel goes unchecked, once for each reason. */
-static void warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
-                 const char *sentence)
+void pipeline_warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
+                   const char *sentence)
 {
     if (!(atomic_fetch_or(&kernel->warned, 1u << skip) & 1u << skip))
         pipeline->sink->warned(pipeline->sink->user, kernel->symbol, skip, sentence);
-}
-
-/* On the legacy stream beside a capture the driver cannot say, and nothing may be enqueued. */
-static enum skip look_for_capture(const struct launch *launch, struct error *why)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)launch->stream, &status);
-    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
-        return SKIP_CAPTURED;
-    if (cuda_check(why, result, "cuStreamIsCapturing"))
-        return SKIP_DRIVER;
-    return status == CU_STREAM_CAPTURE_STATUS_NONE ? SKIP_NONE : SKIP_CAPTURED;
 }
 
 /* Has the context set up and waits for it. A launch that is captured needs no set-up, as it is not
@@ -39,7 +31,7 @@ static enum skip look_for_capture(const struct launch *launch, struct error *why
 static enum skip want_side(struct pipeline *pipeline, const struct launch *launch,
                            struct ticket *ticket, struct error *why)
 {
-    enum skip skip = look_for_capture(launch, why);
+    enum skip skip = pipeline_captures(launch, why);
     if (skip)
         return skip == SKIP_CAPTURED && ticket->gate == GATE_NO ? SKIP_NOT_SAMPLED : skip;
     if (side_want(ticket->side))
@@ -52,7 +44,10 @@ static enum skip want_side(struct pipeline *pipeline, const struct launch *launc
 static enum skip find_side(struct pipeline *pipeline, const struct launch *launch,
                            struct ticket *ticket, struct error *why)
 {
-    ticket->side = sides_find(pipeline->sides, (CUcontext)(uintptr_t)launch->context);
+    CUcontext context = (CUcontext)(uintptr_t)launch->context;
+    ticket->side = sides_find(pipeline->sides, context);
+    if (!ticket->side && context)
+        ticket->side = sides_open_unseen(pipeline->sides, context);
     if (!ticket->side)
         return SKIP_NOT_READY;
     if (atomic_load_explicit(&ticket->side->state, memory_order_acquire) == SIDE_READY)
@@ -87,14 +82,15 @@ enum { WHOLE_PART = 4 /* of CUVET_MEMORY, which a launch that is checked whole m
 /*
  * The snapshot's plan. A launch that the random gate picked is checked on a subset of its items
  * where that is larger than CUVET_SUBSET; others, which were picked for what they are, where it
- * takes too much of the arena. Of a deterministic kernel all bytes are wanted, unless the entry
- * says otherwise: only then do launches of equal input meet.
+ * takes too much of the arena. Of a kernel that is deterministic or has a contract all bytes are
+ * wanted, unless the entry says otherwise: only then do launches of equal input meet.
  */
 static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *ticket,
                                 struct error *why)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
-    uint64_t usual = spec->deterministic ? 0 : pipeline->subset;
+    bool whole = spec->deterministic || spec->contract || spec->plan->state;
+    uint64_t usual = whole ? 0 : pipeline->subset;
     uint64_t subset = spec->subset >= 0 ? (uint64_t)spec->subset : usual;
     uint64_t arena = ticket->side->arena_bytes, part = ticket->side->memory / WHOLE_PART;
     uint64_t bytes = ticket->plan.bytes, aim = ticket->gate == GATE_RANDOM ? subset : part;
@@ -139,6 +135,8 @@ static enum skip lay_out(const struct pipeline *pipeline, struct ticket *ticket,
         return skip;
     plan_projection(pipeline, ticket); /* while the binding is the whole launch's */
     skip = lay_out_arrays(pipeline, ticket, why);
+    if (!skip)
+        skip = pipeline_guards(pipeline, ticket, why);
     if (!skip)
         project_take_room(&ticket->projection, &ticket->plan, ticket->side->arena_bytes);
     return skip;
@@ -189,6 +187,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     atomic_store_explicit(&check->state, CHECK_FILLING, memory_order_relaxed);
     check->sequence = atomic_fetch_add(&ticket->side->sequence, 1);
     check->kernel = ticket->kernel;
+    check->typed = ticket->spec;
     check->launch = ticket->number;
     check->gate = ticket->gate;
     check->turn = ticket->turn;
@@ -196,16 +195,22 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->heard = check->started = false;
     check->reference = NULL;
     check->projection.made = false;
-    check->module = kernels_module(launch->function);
+    check->module = launch->call ? NULL : kernels_module(launch->function);
     if (check->gate == GATE_OUTLIER) {
         check->look.index = ticket->index;
         check->look.epoch = ticket->outlier.epoch;
         check->look.centroid = ticket->detector == OUTLIER_CENTROID;
         memcpy(check->look.input, ticket->outlier.name, sizeof(check->look.input));
     }
+    if (UNUSUAL(digest_all))
+        pipeline_trace_range(check);
+    check->moment_of_state = ticket->moment;
+    check->place = launch->replayed ? launch->replayed->place : (struct graph_place){0};
     memcpy(check->grid, launch->grid, sizeof(check->grid));
     memcpy(check->block, launch->block, sizeof(check->block));
     check->shared_bytes = launch->shared_bytes;
+    memcpy(check->cluster, launch->cluster, sizeof(check->cluster));
+    check->cooperative = launch->cooperative;
     check->binding = ticket->binding;
     memcpy(check->placement, ticket->plan.placement, sizeof(check->placement));
     memset(check->params, 0, sizeof(check->params)); /* for the bundle */
@@ -216,7 +221,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
 static enum skip lay_out_look(struct ticket *ticket)
 {
     if (ticket->gate != GATE_OUTLIER ||
-        outlier_plan_make(&ticket->side->outlier, &ticket->kernel->spec->outlier, ticket->detector,
+        outlier_plan_make(&ticket->side->outlier, &ticket->spec->outlier, ticket->detector,
                           ticket->index, &ticket->binding, &ticket->outlier))
         return SKIP_NONE;
     paying_blind(ticket);
@@ -247,8 +252,8 @@ static enum status enqueue_before(struct ticket *ticket, const struct launch *la
     return snapshot_before(ticket->side, ticket->check, &ticket->plan, launch, why);
 }
 
-static enum status enqueue_after(struct ticket *ticket, const struct launch *launch,
-                                 struct error *why)
+enum status pipeline_enqueue_after(struct ticket *ticket, const struct launch *launch,
+                                   struct error *why)
 {
     if (ticket->gate == GATE_OUTLIER && !goes_before(ticket))
         return outlier_enqueue(ticket->side, ticket->check, &ticket->plan, &ticket->outlier,
@@ -274,6 +279,10 @@ static enum skip bind(const struct pipeline *pipeline, const struct launch *laun
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
     struct launch seeded = *launch;
+    enum skip skip;
+    ticket->spec = registry_typed(spec, launch, &skip, why);
+    if (!ticket->spec)
+        return skip;
     if (spec->plan->picks)
         seeded.seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number);
     seeded.earlier = spec->after < 0 ? NULL : earlier_find(&ticket->earlier, launch);
@@ -282,21 +291,7 @@ static enum skip bind(const struct pipeline *pipeline, const struct launch *laun
         return SKIP_NOT_AFTER;
     if (seeded.earlier && !fits(ticket->kernel, seeded.earlier->kernel, why))
         return SKIP_LAYOUT;
-    return binding_make(spec, &seeded, &ticket->binding, why);
-}
-
-enum { REFERENCE_WAIT_MS = 1000 /* for one that is in the cache */ };
-
-/* A reference of the registry's own is wanted from the first launch on that is to be checked. */
-static enum skip find_reference(struct pipeline *pipeline, struct ticket *ticket)
-{
-    const struct ref_builtin *reference = ticket->kernel->spec->reference;
-    if (side_users_ready(ticket->side, reference))
-        return SKIP_NONE;
-    if (side_users_want(ticket->side, reference))
-        collector_wake(pipeline->collector);
-    return side_users_await(ticket->side, reference, REFERENCE_WAIT_MS) ? SKIP_NONE
-                                                                        : SKIP_NOT_COMPILED;
+    return binding_make(ticket->spec, &seeded, &ticket->binding, why);
 }
 
 /* Everything that a sampled launch needs before it runs; on any reason not to, nothing is held. */
@@ -305,11 +300,11 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
 {
     enum skip skip = find_side(pipeline, launch, ticket, why);
     if (!skip)
-        skip = find_reference(pipeline, ticket);
+        skip = pipeline_find_reference(pipeline, ticket);
     if (!skip)
         skip = paying_ask(pipeline, ticket);
     if (!skip)
-        skip = look_for_capture(launch, why);
+        skip = pipeline_captures(launch, why);
     if (skip == SKIP_CAPTURED && ticket->gate == GATE_OUTLIER)
         skip = ticket->otherwise;
     if (!skip)
@@ -331,20 +326,19 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
             side_release(ticket->side, ticket->check);
             return SKIP_DRIVER;
         }
-        warn(pipeline, ticket->kernel, SKIP_DRIVER, why->text);
+        pipeline_warn(pipeline, ticket->kernel, SKIP_DRIVER, why->text);
         return SKIP_NONE;
     }
     ticket->torn = false;
     if (ticket->projection.wanted &&
         project_before(ticket->side, ticket->check, &ticket->projection, launch, why)) {
         ticket->projection.wanted = false;
-        warn(pipeline, ticket->kernel, SKIP_DRIVER, why->text);
+        pipeline_warn(pipeline, ticket->kernel, SKIP_DRIVER, why->text);
     }
     return SKIP_NONE;
 }
 
-/* Reasons that pass: the novelty gate's turn is kept for a launch that can be checked. */
-static bool transient(enum skip skip)
+bool pipeline_may_pass(enum skip skip)
 {
     return skip == SKIP_CAPTURED || skip == SKIP_QUEUE_FULL || skip == SKIP_ARENA_FULL ||
            skip == SKIP_NOT_READY || skip == SKIP_NOT_COMPILED || skip == SKIP_NOT_AFTER ||
@@ -357,10 +351,10 @@ static enum skip sample(struct pipeline *pipeline, const struct launch *launch,
 {
     struct error why = {{0}};
     ticket->skip = prepare(pipeline, launch, ticket, &why);
-    if (transient(ticket->skip))
+    if (pipeline_may_pass(ticket->skip))
         gate_return(ticket->turn);
     if (ticket->skip && why.text[0])
-        warn(pipeline, ticket->kernel, ticket->skip, why.text);
+        pipeline_warn(pipeline, ticket->kernel, ticket->skip, why.text);
     return ticket->skip;
 }
 
@@ -425,6 +419,8 @@ static bool decide(struct pipeline *pipeline, const struct launch *launch, struc
     bool alone = ticket->detector == OUTLIER_OFF;
     struct gate_answer answer =
         gate_decide(pipeline->gate, kernel->spec, &kernel->recipe, launch, alone);
+    if (UNUSUAL(kernel->spec->plan->state != NULL))
+        pipeline_decide_state(pipeline, launch, &answer, ticket);
     ticket->skip = answer.skip;
     ticket->gate = answer.result;
     ticket->turn = answer.turn;
@@ -440,9 +436,8 @@ static bool decide(struct pipeline *pipeline, const struct launch *launch, struc
     return true;
 }
 
-/* What becomes of a launch of a registered kernel that is not passed over by the hook. */
-static enum skip go_on(struct pipeline *pipeline, const struct launch *launch,
-                       struct ticket *ticket)
+enum skip pipeline_begin(struct pipeline *pipeline, const struct launch *launch,
+                         struct ticket *ticket)
 {
     ticket->number = take_number(ticket->kernel);
     enum skip skip = ticket->skip ? ticket->skip : sample(pipeline, launch, ticket);
@@ -456,6 +451,7 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     struct known_kernel *kernel = launch->known;
     ticket->began = clock_ns();
     ticket->budget = ticket->looks = NULL;
+    ticket->timed.slot = NULL;
     if (!kernel)
         kernel = kernels_find(pipeline->kernels, launch);
     ticket->kernel = kernel;
@@ -466,11 +462,18 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
         ticket->skip = SKIP_OFF;
     else if (decide(pipeline, launch, ticket))
         return true;
+    struct gpu_time *time = NULL;
     pipeline->sink->seen(pipeline->sink->user);
+    if (ticket->skip == SKIP_UNREGISTERED)
+        time = unregistered_seen(launch->function, launch->symbol);
+    else if (may && timing_due(&kernel->time))
+        time = &kernel->time;
     if (may && ticket->skip != SKIP_OFF)
-        ticket->skip = go_on(pipeline, launch, ticket);
+        ticket->skip = pipeline_begin(pipeline, launch, ticket);
     else if (kernel && !may)
         note_unfit(pipeline, kernel);
+    if (time)
+        timing_begin(pipeline->timing, launch->context, launch->stream, time, &ticket->timed);
     paying_begins(pipeline, launch, ticket);
     return false;
 }
@@ -499,7 +502,7 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
     if (ticket->torn) {
         break_side(pipeline, ticket);
     } else if (!goes_before(ticket)) {
-        paying_back(pipeline, ticket);
+        paying_back(pipeline, ticket->check);
         side_release(ticket->side, ticket->check);
         count(pipeline, ticket, SKIP_LAUNCH_FAILED);
     } else if (!snapshot_seal(ticket->side, ticket->check, launch, NULL)) {
@@ -521,8 +524,8 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
     }
     if (ticket->projection.wanted &&
         project_enqueue(ticket->side, ticket->check, &ticket->projection, launch, &taken, &why))
-        warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
-    if (!enqueue_after(ticket, launch, &why)) {
+        pipeline_warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
+    if (!pipeline_enqueue_after(ticket, launch, &why)) {
         int64_t enqueued = clock_ns();
         paying_thread(ticket, enqueued - began);
         ticket->check->moment = images_moment(pipeline->images);
@@ -531,12 +534,12 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
         paying_after(pipeline, ticket, clock_ns() - enqueued);
         return;
     }
-    warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
+    pipeline_warn(pipeline, ticket->kernel, SKIP_DRIVER, why.text);
     if (taken) {
         break_side(pipeline, ticket);
         return;
     }
-    paying_back(pipeline, ticket);
+    paying_back(pipeline, ticket->check);
     side_release(ticket->side, ticket->check);
     count(pipeline, ticket, SKIP_DRIVER);
 }
@@ -545,7 +548,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
 static void remember(struct ticket *ticket, const struct launch *launch)
 {
     const struct known_kernel *kernel = ticket->kernel;
-    if (kernel && kernel->after && look_for_capture(launch, NULL))
+    if (kernel && kernel->after && pipeline_captures(launch, NULL))
         kernel = NULL;
     earlier_note(&ticket->earlier, kernel, launch);
     ticket->remembers = ticket->earlier.kept > 0;
@@ -554,6 +557,9 @@ static void remember(struct ticket *ticket, const struct launch *launch)
 void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
                    CUresult result)
 {
+    timing_end(pipeline->timing, launch->stream, &ticket->timed, result == CUDA_SUCCESS);
+    if (UNUSUAL(pipeline->trace))
+        pipeline_trace(pipeline, launch, ticket, result != CUDA_SUCCESS);
     if (result != CUDA_SUCCESS) {
         pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));
         if (ticket->skip == SKIP_NONE)
@@ -566,6 +572,9 @@ void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struc
         hand_over(pipeline, launch, ticket);
     else
         count(pipeline, ticket, ticket->skip);
+    if (UNUSUAL(pipeline->sync))
+        pipeline_sync(pipeline, launch,
+                      ticket->kernel ? ticket->kernel->symbol : kernels_symbol(launch));
     if (ticket->remembers || (ticket->kernel && ticket->kernel->after))
         remember(ticket, launch);
 }

@@ -14,10 +14,15 @@
 #include "gate/gate.h"
 #include "judge/images.h"
 #include "gate/kernels.h"
+#include "extra/outlier.h"
 #include "extra/project.h"
 #include "context/side.h"
+#include "timing/timing.h"
 #include "value/sink.h"
 #include "copy/snapshot.h"
+
+struct trace;
+struct caches;
 
 struct pipeline {
     struct kernels *kernels;
@@ -27,9 +32,13 @@ struct pipeline {
     struct collector *collector;
     struct images *images; /* NULL: no bundle has one */
     const struct sink *sink;
-    uint64_t seed;     /* of the subsets that references draw */
-    uint64_t subset;   /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
+    struct trace *trace;   /* NULL: none is taken */
+    struct timing *timing; /* NULL: no launch is timed */
+    uint64_t seed;         /* of the subsets that references draw */
+    uint64_t subset;       /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
+    struct caches *caches;
     double freivalds;  /* probability that a check of a product projects it, CUVET_FREIVALDS */
+    bool sync;         /* each launch is waited for, CUVET_SYNC */
     int ready_wait_ms; /* for the set-up, by the first launch of a context that needs it */
     bool eager;        /* contexts are set up when they appear, not at their first check */
 };
@@ -37,8 +46,9 @@ struct pipeline {
 /* What a launch carries from ENTER to EXIT; one a thread, large, so not on the stack. */
 struct ticket {
     struct known_kernel *kernel;
-    enum skip skip; /* SKIP_NONE: sampled, `check` holds it */
-    bool remembers; /* `earlier`, far behind, holds something */
+    const struct kernel_spec *spec; /* of a sampled launch; its types are the launch's */
+    enum skip skip;                 /* SKIP_NONE: sampled, `check` holds it */
+    bool remembers;                 /* `earlier`, far behind, holds something */
     struct side *side;
     struct check *check;
     enum gate_result gate;
@@ -57,6 +67,8 @@ struct ticket {
     struct snapshot_plan plan;
     struct outlier_plan outlier;
     struct project_plan projection;
+    struct timing_pair timed; /* events around the launch */
+    struct state_moment moment;
     bool torn;              /* something went before the launch, and the driver refused the rest */
     struct earlier earlier; /* what the thread launched before; all zero at first */
 };
@@ -76,6 +88,35 @@ void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *laun
 
 /* A launch whose parameters nobody read, and that the driver refused. Same thread. */
 void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result);
+
+/* The steps of pipeline_enter and pipeline_exit, for launches that are nodes of a CUDA graph. The
+ * gates' answer is in the ticket: begin takes all that the check needs and enqueues what comes
+ * before the launch; enqueue_after what comes behind it. */
+enum skip pipeline_begin(struct pipeline *pipeline, const struct launch *launch,
+                         struct ticket *ticket);
+enum status pipeline_enqueue_after(struct ticket *ticket, const struct launch *launch,
+                                   struct error *why);
+
+/* Whether the kernel that judges the launch is loaded in its context; the first launch wants it. */
+enum skip pipeline_find_reference(struct pipeline *pipeline, struct ticket *ticket);
+
+/* Whether the reason passes: the novelty gate's turn is kept for a launch that can be checked. */
+bool pipeline_may_pass(enum skip skip);
+
+/* SKIP_CAPTURED: the launch goes into a graph; SKIP_DRIVER: the driver does not say. */
+enum skip pipeline_captures(const struct launch *launch, struct error *why);
+
+/* A call of the program returned an error. Reported where it is an earlier launch's, once for each
+ * error, with the last launches: on `stream`, or, NULL, on all streams. */
+void pipeline_api_failed(const struct pipeline *pipeline, const char *api, CUresult result,
+                         const void *stream);
+
+/* Waits for a launch that the driver took, and reports it where it faults. */
+void pipeline_sync(const struct pipeline *pipeline, const struct launch *launch, const char *name);
+
+/* Says why a kernel goes unchecked, once for each reason. */
+void pipeline_warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
+                   const char *sentence);
 
 /* A launch of another kind (graph, legacy API): seen and counted, nothing else. */
 void pipeline_count(struct pipeline *pipeline, enum skip skip);

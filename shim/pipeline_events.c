@@ -1,12 +1,25 @@
 /*
  * pipeline_events.c - what reaches the pipeline besides launches that it may check: launches that
- * the driver refused, calls that are only counted, waits of the program, contexts that come and go.
+ * the driver refused, calls that are only counted, waits of the program, contexts that come and go;
+ * and whether a launch is captured.
  */
 #include "system/log.h"
 #include "base/uninterrupted.h"
 #include "gate/own.h"
-#include "pipeline.h"
+#include "pipeline_trace.h"
 #include "gate/tally.h"
+
+/* On the legacy stream beside a capture the driver cannot say, and nothing may be enqueued. */
+enum skip pipeline_captures(const struct launch *launch, struct error *why)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)launch->stream, &status);
+    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        return SKIP_CAPTURED;
+    if (cuda_check(why, result, "cuStreamIsCapturing"))
+        return SKIP_DRIVER;
+    return status == CU_STREAM_CAPTURE_STATUS_NONE ? SKIP_NONE : SKIP_CAPTURED;
+}
 
 void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch, CUresult result)
 {
@@ -31,6 +44,8 @@ void pipeline_count(struct pipeline *pipeline, enum skip skip)
 {
     pipeline->sink->seen(pipeline->sink->user);
     pipeline->sink->skipped(pipeline->sink->user, NULL, skip);
+    if (pipeline->trace)
+        pipeline_trace_other(pipeline, skip);
 }
 
 void pipeline_wait_begins(struct pipeline *pipeline, CUcontext context)
@@ -64,6 +79,7 @@ void pipeline_context_created(struct pipeline *pipeline, CUcontext context)
 void pipeline_context_going(struct pipeline *pipeline, CUcontext context)
 {
     struct side *side = sides_find(pipeline->sides, context);
+    timing_context_going(pipeline->timing, context);
     if (!side)
         return;
     collector_let_go(pipeline->collector, side, pipeline->ready_wait_ms);

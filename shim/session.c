@@ -14,12 +14,15 @@
 #include "base/uninterrupted.h"
 #include "control/control.h"
 #include "control/control_server.h"
+#include "core.h"
 #include "cuvet.h"
 #include "driver/cuda_api.h"
-#include "driver/cupti_api.h"
-#include "hook/cupti_router.h"
+#include "graph/graphs.h"
+#include "hook/back_end.h"
 #include "on_mismatch.h"
 #include "bundle/bundle.h"
+#include "report/summary_parts.h"
+#include "report/contracts.h"
 #include "report/counters.h"
 #include "report/journal.h"
 #include "report/summary.h"
@@ -30,6 +33,11 @@
 #include "gate/passing.h"
 #include "pipeline.h"
 #include "registry/registry.h"
+#include "state/caches.h"
+#include "session_reports.h"
+#include "session_summary.h"
+#include "extra/digest.h"
+#include "trace/tracing.h"
 
 extern char **environ;
 
@@ -40,11 +48,13 @@ enum { READY_WAIT_MS = 3000, STOP_WAIT_MS = 1000, ENDING_WAIT_MS = 5000 };
 static struct session {
     struct options options;
     pid_t pid;
+    bool watches; /* a trace or a record is wanted: no entry is needed */
     struct registry *registry;
     struct counters *counters;
     struct quota quota;
     struct journal *journal;
     struct summary *summary;
+    struct contract_totals contracts[CONTRACTS]; /* by contract.number */
     struct bundles *bundles;
     struct on_mismatch *on_mismatch;
     atomic_bool ended, complete; /* the last reports: begun, written */
@@ -52,8 +62,10 @@ static struct session {
     struct compiler *compiler; /* NULL: the registry brings no references along */
     struct sink sink;
     struct pipeline pipeline;
+    struct graphs *graphs;
     struct control_targets control;
     struct control_server *server;
+    struct tracing tracing;
     bool *preload; /* NULL: each reference is loaded when a check needs it */
 } session;
 
@@ -73,12 +85,22 @@ HOT static void on_skipped(void *user, const struct kernel_spec *spec, enum skip
 static void act_on_mismatch(struct session *s, const struct check_report *report,
                             const char *bundle);
 
+static void say(struct session *s, const char *sentence)
+{
+    log_line(LOG_WARN, "%s", sentence);
+    journal_warning(s->journal, "%s", sentence);
+}
+
 static void on_judged(void *user, const struct check_report *report,
                       const struct bundle_source *source)
 {
     struct session *s = user;
     char path[BUNDLE_PATH] = "";
     counters_check(s->counters, report);
+    if (s->options.digest)
+        journal_digest(s->journal, report);
+    session_contract_judged(&(struct session_reports){s->counters, s->journal, s->summary},
+                            s->contracts, report);
     if (report->verdict == VERDICT_MATCH && !report->notes)
         return;
     if (report->verdict == VERDICT_MISMATCH) {
@@ -93,6 +115,13 @@ static void on_judged(void *user, const struct check_report *report,
     }
 }
 
+static void on_counted(void *user, const struct kernel_spec *spec, enum skip skip,
+                       uint64_t launches)
+{
+    counters_skip_all(((struct session *)user)->counters, spec ? (int64_t)spec->number : -1, skip,
+                      launches);
+}
+
 static void on_spent(void *user, const struct check_cost *cost)
 {
     counters_spent(((struct session *)user)->counters, cost);
@@ -101,12 +130,6 @@ static void on_spent(void *user, const struct check_cost *cost)
 static struct tally *find_tallies(void *user, const struct kernel_spec *spec)
 {
     return counters_tallies(((struct session *)user)->counters, spec ? (int64_t)spec->number : -1);
-}
-
-static void say(struct session *s, const char *sentence)
-{
-    log_line(LOG_WARN, "%s", sentence);
-    journal_warning(s->journal, "%s", sentence);
 }
 
 static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)
@@ -120,24 +143,20 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
     uninterrupted_end(&kept);
 }
 
-static void tell_launch_failed(struct session *s, const struct launch *launch,
-                               const char *error_name)
-{
-    const char *symbol = launch->symbol ? launch->symbol : "unknown kernel";
-    if (!counters_launch_error(s->counters, symbol, launch->grid, launch->block, error_name))
-        return;
-    journal_launch_error(s->journal, symbol, launch->grid, launch->block, error_name);
-    log_line(LOG_WARN, "launch of %s with grid (%u,%u,%u), block (%u,%u,%u), %u bytes: %s", symbol,
-             launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
-             launch->block[2], launch->shared_bytes, error_name);
-}
-
 static void on_launch_failed(void *user, const struct launch *launch, const char *error_name)
 {
+    struct session *s = user;
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
-    tell_launch_failed(user, launch, error_name);
+    session_launch_failed(&(struct session_reports){s->counters, s->journal, s->summary}, launch,
+                          error_name);
     uninterrupted_end(&kept);
+}
+
+static void on_api_failed(void *user, const struct api_error *error)
+{
+    struct session *s = user;
+    session_api_failed(&(struct session_reports){s->counters, s->journal, s->summary}, error);
 }
 
 /* First sight of a kernel that the registry names. */
@@ -206,28 +225,23 @@ static enum status start_reports(struct session *s, struct error *err)
     return STATUS_OK;
 }
 
+static bool uses_tables(const struct session *s)
+{
+    return !strcmp(s->options.tables, "on");
+}
+
 static enum status load_registry(struct session *s, struct error *err)
 {
-    struct registry_source source = {s->options.config,
-                                     *s->options.tolerances ? s->options.tolerances : NULL};
+    struct registry_source source = {
+        s->options.config, *s->options.tolerances ? s->options.tolerances : NULL, uses_tables(s)};
     registry_load(&s->registry, &source, on_registry_complaint, s);
     if (!s->registry)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the registry");
     size_t entries = registry_entries(s->registry);
     journal_start(s->journal, &s->options, entries);
-    if (!entries)
+    if (!entries && !s->watches)
         return error_set(err, STATUS_NOT_FOUND, "the registry has no usable entry");
     return STATUS_OK;
-}
-
-static enum status open_vendor_libraries(struct session *s, struct error *err)
-{
-    int version = 0;
-    enum status status = cuda_api_load(err);
-    if (status)
-        return status;
-    cuda.cuDriverGetVersion(&version);
-    return cupti_api_load(s->options.cupti, version / 1000, err);
 }
 
 static int outlier_detector_of(const char *name)
@@ -291,12 +305,11 @@ static enum status start_pipeline(struct session *s, struct error *err)
 {
     struct gate_settings gate = {s->options.sample, s->options.first, s->options.seed, 0};
     struct pipeline *p = &s->pipeline;
-    s->sink = (struct sink){s,        on_seen,   on_skipped,       on_judged,
-                            on_spent, on_warned, on_launch_failed, find_tallies};
+    s->sink = (struct sink){s,         on_seen,          on_skipped,   on_judged,  on_spent,
+                            on_warned, on_launch_failed, find_tallies, on_counted, on_api_failed};
     s->images = images_create(s->registry);
     p->eager = wants_eager_loading();
-    if (p->eager)
-        s->preload = calloc(ref_builtin_count, sizeof(bool));
+    s->preload = p->eager ? calloc(ref_builtin_count, sizeof(bool)) : NULL;
     rank_read(&gate.rank);
     int fallback = outlier_detector_of(s->options.outlier);
     unsigned detectors = registry_detectors(s->registry, fallback);
@@ -304,16 +317,26 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->outliers = outliers_create((enum outlier_detector)fallback);
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();
+    p->caches = caches_create(); /* NULL: rules between launches are silent */
     p->images = s->images;
     p->sink = &s->sink;
     p->seed = s->options.seed;
-    p->subset = s->options.subset;
+    p->subset = s->options.digest ? 0 : s->options.subset;
+    digest_all = s->options.digest;
     p->freivalds = s->options.freivalds;
     p->ready_wait_ms = READY_WAIT_MS;
     if (!s->images || (p->eager && !s->preload) || !p->gate || !p->outliers || !p->kernels ||
         !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
+    s->graphs = graphs_create(&(struct graphs_settings){p, s->options.twins});
+    if (!s->graphs)
+        return error_set(err, STATUS_NO_MEMORY, "no memory");
     make_compiler(s);
+    if (s->options.gpu_time && timing_create(&p->timing, err))
+        log_line(LOG_DEBUG, "no launch is timed: %s", err->text);
+    p->sync = s->options.sync;
+    tally_passing &= !p->sync;
+    p->trace = tracing_start(&s->tracing, &s->options, &s->quota);
     if (s->preload)
         registry_references(s->registry, s->preload);
     struct collector_settings settings = {
@@ -327,6 +350,8 @@ static enum status start_pipeline(struct session *s, struct error *err)
         .sink = &s->sink,
         .images = s->images,
         .preload = s->preload,
+        .chore = graphs_chore(s->graphs),
+        .hardware = !strcmp(s->options.profile, "sdc"),
     };
     if (s->compiler)
         compiler_tell(s->compiler, wake_collector, s);
@@ -337,6 +362,8 @@ static void open_control(struct session *s)
 {
     struct error err = {{0}};
     s->control = (struct control_targets){&s->pipeline, s->counters, on_steered, s};
+    if (tracing_alone(&s->options))
+        cuvet_stop(0); /* until the program starts it */
     control_open(&s->control);
     if (s->options.ctl &&
         control_server_start(&s->server, &(struct control_server_settings){0}, &err))
@@ -363,35 +390,36 @@ static void end_reports(struct session *s)
 {
     if (atomic_exchange(&s->ended, true))
         return;
-    router_mute();
+    core_mute();
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
         collector_skip_rest(s->pipeline.collector);
     tell_plugin_end(s);
+    uint64_t dropped = tracing_end(&s->tracing, STOP_WAIT_MS);
+    if (dropped > 0)
+        summary_note(s->summary, "the trace lacks %llu launches, for which its rings had no room",
+                     (unsigned long long)dropped);
     counters_hook(s->counters, atomic_load(&passing.hook_ns));
+    timing_stop(s->pipeline.timing, STOP_WAIT_MS);
+    session_gpu_time(s->counters, s->pipeline.kernels, s->pipeline.timing);
+    struct textbuf unmet, contracts;
+    textbuf_init(&contracts);
+    session_contracts_end(&(struct session_reports){s->counters, s->journal, s->summary},
+                          s->registry, s->contracts, &contracts);
     journal_end(s->journal, s->counters);
-    struct summary_facts facts = {registry_entries(s->registry), journal_path(s->journal),
-                                  journal_lost(s->journal)};
+    textbuf_init(&unmet);
+    registry_unmet(s->registry, &unmet);
+    struct summary_facts facts = {.entries = registry_entries(s->registry),
+                                  .journal = journal_kept_path(s->journal),
+                                  .lost_lines = journal_lost(s->journal),
+                                  .unmet = unmet.length ? unmet.data : NULL,
+                                  .contracts = contracts.length ? contracts.data : NULL,
+                                  .cupti = back_end_is_cupti()};
     if (s->options.summary)
-        summary_print(s->summary, s->counters, &facts);
+        session_summary_print(s->summary, s->counters, &facts, (size_t)s->options.unregistered);
+    textbuf_release(&unmet);
+    textbuf_release(&contracts);
     on_mismatch_end_program(s->on_mismatch);
     atomic_store(&s->complete, true);
-}
-
-static void end_compiler(struct session *s)
-{
-    if (!s->compiler)
-        return;
-    compiler_stop(s->compiler, STOP_WAIT_MS);
-    struct compiler_counts counts = compiler_count(s->compiler);
-    if (counts.waiting)
-        summary_note(s->summary,
-                     "%u reference%s of the registry's own %s not compiled yet when the program "
-                     "ended; `cuvet run` compiles them before it starts a program",
-                     counts.waiting, counts.waiting == 1 ? "" : "s",
-                     counts.waiting == 1 ? "was" : "were");
-    log_line(LOG_DEBUG,
-             "references of the registry's own: %u compiled, %u from the cache, %u failed",
-             counts.compiled, counts.cached, counts.failed);
 }
 
 /* A fork from now on finds none. */
@@ -406,7 +434,7 @@ static void end_server(struct session *s)
  * for ever. The journal keeps what it has, without its last line. */
 static void give_up(void)
 {
-    router_mute();
+    core_mute();
     log_line(LOG_WARN, "the program ended on a fault inside cuvet: there is no summary");
 }
 
@@ -414,9 +442,9 @@ static void finish_uncancelled(struct session *s)
 {
     const struct timespec nap = {.tv_nsec = 10000000};
     /* Exit in a signal handler: the launch that it interrupted is never handed over. */
-    int wait_ms = router_launching() ? 0 : (int)s->options.exit_wait_ms;
+    int wait_ms = core_launch_open() || core_call_open() ? 0 : (int)s->options.exit_wait_ms;
     own_thread.work = OWN_WORK;
-    end_compiler(s);
+    session_end_compiler(s->compiler, s->summary, STOP_WAIT_MS);
     control_end();
     end_server(s);
     collector_drain(s->pipeline.collector, wait_ms);
@@ -465,7 +493,7 @@ static void act_on_mismatch(struct session *s, const struct check_report *report
 /* A forked child cannot use the parent's CUDA, and its thread of ours does not exist. */
 static void in_child(void)
 {
-    router_mute();
+    core_mute();
     control_in_child();
     control_server_in_child(session.server);
 }
@@ -478,10 +506,10 @@ static void on_ready(void *user)
 
 static enum status start(struct session *s, struct error *err)
 {
-    struct router_targets targets = {.pipeline = &s->pipeline, .ready = on_ready, .user = s};
+    struct core_parts parts = {.pipeline = &s->pipeline, .ready = on_ready, .user = s};
     enum status status = start_reports(s, err);
     if (!status)
-        status = open_vendor_libraries(s, err);
+        status = cuda_api_load(err);
     if (!status)
         status = load_registry(s, err);
     if (!status)
@@ -489,9 +517,15 @@ static enum status start(struct session *s, struct error *err)
     if (status)
         return status;
     pthread_atfork(NULL, NULL, in_child);
-    targets.images = s->images;
-    targets.end_wait_ms = (int)s->options.exit_wait_ms;
-    status = router_start(&targets, err);
+    parts.images = s->images;
+    parts.graphs = s->graphs;
+    parts.end_wait_ms = (int)s->options.exit_wait_ms;
+    parts.calls = registry_has_calls(s->registry);
+    core_start(&parts);
+    struct error instead = {{0}};
+    status = back_end_start(s->options.hook, s->options.cupti, &instead, err);
+    if (*instead.text)
+        say(s, instead.text);
     if (!status)
         open_control(s);
     return status;
@@ -504,10 +538,11 @@ static void start_uninterrupted(struct session *s)
     options_keep(&s->options);
     log_set_level(log_level_of(s->options.log));
     s->pid = getpid();
+    s->watches = tracing_wanted(&s->options);
     if (s->options.disable || !strcmp(s->options.mode, "off"))
         return;
-    if (!*s->options.config) {
-        log_line(LOG_WARN, "CUVET_CONFIG names no registry: nothing is checked");
+    if (!*s->options.config && !uses_tables(s) && !s->watches) {
+        log_line(LOG_WARN, "nothing is checked: no CUVET_CONFIG, and CUVET_TABLES is off");
         return;
     }
     if (start(s, &err)) {

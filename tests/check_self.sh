@@ -48,18 +48,40 @@ ok 'layers: base may not reach up' catches 'shim/base/thing.c:1: may not include
     "$dev/check-layers"
 tree
 includes shim/gate/gate.c '"hook/router.h"'
-ok 'layers: gate may not know the hooks' catches shim/hook/router.h "$dev/check-layers"
+ok 'layers: the gates may not include the hook' catches shim/hook/router.h "$dev/check-layers"
 tree
 includes shim/value/verdict.c '<cuda.h>'
-ok 'layers: only some rooms may know the driver' catches '<cuda.h>' "$dev/check-layers"
+ok 'layers: plain values include no driver header' catches '<cuda.h>' "$dev/check-layers"
 tree
 includes shim/copy/snapshot_copy.c '<cuda.h>'
-ok 'layers: snapshot may know the driver' quiet "$dev/check-layers"
+ok 'layers: the copies may include the driver header' quiet "$dev/check-layers"
 includes shim/copy/snapshot_copy.c '<cupti.h>'
 ok 'layers: but not CUPTI' catches '<cupti.h>' "$dev/check-layers"
 tree
 includes shim/report/journal.c '"gate/gate.h"'
 ok 'layers: report sees values only' catches shim/gate/gate.h "$dev/check-layers"
+tree
+printf '#include <cuda.h>\n' >shim/driver/thing.h
+includes shim/value/launch.c '"gate/gate.h"'
+ok 'layers: one row for each room' catches shim/gate/gate.h "$dev/check-layers"
+tree
+printf '#include <cuda.h>\n' >shim/gate/gate.h
+includes shim/gate/tally.h '"gate/gate.h"'
+includes shim/report/journal.c '"gate/tally.h"'
+ok 'layers: an include of an include counts' catches 'shim/report/journal.c:1: may not include shim/gate/gate.h, which shim/gate/tally.h includes' \
+    "$dev/check-layers"
+tree
+cp "$dev/layers.txt" tools/dev/layers.txt
+echo 'shim/nowhere/*: shim/base/*' >>tools/dev/layers.txt
+ok 'layers: a row that fits no file is named' catches 'the row shim/nowhere/* decides for no file' \
+    "$dev/check-layers" tools/dev/layers.txt
+tree
+for room in shim/*/; do echo "# $room" >"$room/README.md"; done
+ok 'rooms: quiet on a sound tree' quiet "$dev/check-rooms"
+touch shim/base/file{1..20}.c
+ok 'rooms: over 20 source files' catches 'shim/base: 21 source files' "$dev/check-rooms"
+rm shim/base/file*.c shim/gate/README.md
+ok 'rooms: a README each' catches 'shim/gate: has no README.md' "$dev/check-rooms"
 tree
 includes shim/base/options.c '<yaml.h>'
 ok 'layers: only yaml_doc.c knows libyaml' catches '<yaml.h>' "$dev/check-layers"
@@ -139,17 +161,31 @@ library() { # CODE FLAGS ...
     echo "$1" >library.c
     $CC -shared -fPIC -o library.so library.c "${@:2}"
 }
-sound='void InitializeInjection(void); void InitializeInjection(void) {} const char *cuvet_version(void); const char *cuvet_version(void) { return 0; }'
+mkdir -p shim/hook
+echo 'ENTRY(cuThing, cuThing, 10000, LEGACY)' >shim/hook/entry_apis.def
+sound='#define F(name) void name(void); void name(void) {}
+F(InitializeInjection) F(InitializeInjectionNvtx2) F(cuGetProcAddress) F(cuGetProcAddress_v2) F(cuvet_entry_bound) F(cuvet_entry_cuThing)
+const char *cuvet_version(void); const char *cuvet_version(void) { return 0; }'
 library "$sound"
-ok 'exports: quiet' quiet "$dev/check-exports" library.so cuvet.h
+echo 'BLAS_FUNCTION(cublasThing)' >calls.def
+library "$sound int cublasThing(void); int cublasThing(void) { return 0; }"
+ok 'exports: a wrapper of the list' quiet "$dev/check-exports" library.so cuvet.h calls.def
+library "$sound"
+ok 'exports: a missing wrapper' catches 'does not export cublasThing' "$dev/check-exports" library.so cuvet.h calls.def
+: >calls.def
+ok 'exports: quiet' quiet "$dev/check-exports" library.so cuvet.h calls.def
+echo 'ENTRY(cuOther, cuOther, 10000, LEGACY)' >>shim/hook/entry_apis.def
+ok 'exports: a missing wrapper of the driver' catches 'does not export cuvet_entry_cuOther' \
+    "$dev/check-exports" library.so cuvet.h calls.def
+sed -i '$d' shim/hook/entry_apis.def
 library "$sound int stray(void); int stray(void) { return 0; }"
-ok 'exports: a stray name' catches 'exports stray' "$dev/check-exports" library.so cuvet.h
+ok 'exports: a stray name' catches 'exports stray' "$dev/check-exports" library.so cuvet.h calls.def
 library 'void InitializeInjection(void); void InitializeInjection(void) {}'
 ok 'exports: a missing name' catches 'does not export cuvet_version' \
-    "$dev/check-exports" library.so cuvet.h
+    "$dev/check-exports" library.so cuvet.h calls.def
 $CC -shared -fPIC -Wl,-soname,libother.so.1 -o libother.so -x c - <<<'int other(void) { return 0; }'
 library "$sound" -Wl,--no-as-needed ./libother.so
-ok 'exports: a foreign library' catches 'needs libother.so.1' "$dev/check-exports" library.so cuvet.h
+ok 'exports: a foreign library' catches 'needs libother.so.1' "$dev/check-exports" library.so cuvet.h calls.def
 
 tree
 cat >cbid.h <<'C'
@@ -200,6 +236,13 @@ printf 'import torch\n' >example.py
 ok 'docs: a file that has changed' catches '> import torch' "$dev/check-docs" ./cuvet
 ok 'docs: is shown again' quiet "$dev/check-docs" --fix ./cuvet
 ok 'docs: then quiet about it' quiet "$dev/check-docs" ./cuvet
+sed -i 's/buckets: /baskets: /' README.md
+ok 'docs: a table that no page shows' catches 'no page has a line <!-- buckets: begin -->' "$dev/check-docs" ./cuvet
+sed -i 's/baskets: /buckets: /' README.md
+mkdir -p tools/man
+page '| CUVET_X | an old table |' >tools/man/cuvet-options.md
+ok 'docs: a stale manual page' catches 'tools/man/cuvet-options.md is stale' "$dev/check-docs" ./cuvet
+rm tools/man/cuvet-options.md
 rm example.py
 ok 'docs: a file that is gone' catches 'shows example.py, which is not there' \
     "$dev/check-docs" ./cuvet

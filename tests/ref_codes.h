@@ -1,6 +1,6 @@
 /*
  * ref_codes.h - f8, integers of 8 bits and ggml's blocks as tests make and read them: whole blocks
- * at a time, group by group, where refs/ref_blocks.h takes one element out of a block.
+ * at a time, group by group, where refs/dialect/ref_blocks.h takes one element out of a block.
  *
  * Plain C, for test_catalogue.c, test_quant.c, tests/scenario/catalogue and
  * tests/gpu/ref_parity.cu.
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 static inline bool code_is_byte(int dtype)
 {

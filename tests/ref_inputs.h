@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 /* Dtypes of which a test takes one after the other; REF_SIGNED: bytes that have a sign. */
 enum { REF_BYTES = -1, REF_BLOCKS = -2, REF_SIGNED = -3 };
@@ -27,6 +27,7 @@ enum ref_input_kind {
     GROWING,  /* from 0 to the size itself, in uneven steps */
     BIT,      /* 0 or 1 */
     POSITIVE, /* a magnitude */
+    SHARE,    /* between 0 and 1, neither of them */
     ANY_NUMBER
 };
 
@@ -37,68 +38,83 @@ struct ref_input {
     int dtype; /* enum dtype, or one of the three above; 0: as other arrays */
 };
 
+/* The first row that fits a formal counts. */
+static const struct ref_input ref_inputs[] = {
+    {"mse_loss", "target", NULL, ANY_NUMBER, 0},
+    {"bce_loss", "target", NULL, BIT, 0},
+    {NULL, "ids", "entries", ANY_INDEX, 0},
+    {NULL, "index", "entries", ANY_INDEX, 0},
+    {NULL, "target", "classes", WITH_GAPS, 0},
+    {NULL, "position", "positions", ANY_INDEX, 0},
+    {"histogram", "x", "bins", ANY_INDEX, 0},
+    {NULL, "slots", "blocks", NO_TWICE_WITH_GAPS, 0},
+    {"cache_append_rows", "filled", "batch", ANY_INDEX, 0},
+    {"cache_append_rows", "row", "rows", NO_TWICE, 0},
+    {"cache_append_paged", "filled", "page", ANY_INDEX, 0},
+    {"cache_append_paged", "table", "blocks", NO_TWICE, 0},
+    {"attention_paged", "table", "blocks", ANY_INDEX, 0},
+    {"attention_paged", "lengths", "pages", ANY_INDEX, 0},
+    {"attention_paged_split", "table", "blocks", ANY_INDEX, 0},
+    {"attention_paged_split", "lengths", "pages", ANY_INDEX, 0},
+    {NULL, "qo_indptr", "tokens", GROWING, 0},
+    {NULL, "append_indptr", "tokens", GROWING, 0},
+    {NULL, "kv_indptr", "listed", GROWING, 0},
+    {"cache_append_csr", "batch_indices", "sequences", FIRST, 0},
+    {"cache_append_csr", "positions", "tokens", NO_TWICE, 0},
+    {"attention_paged_csr", "kv_indices", "blocks", ANY_INDEX, 0},
+    {"cache_append_csr", "kv_indices", "blocks", NO_TWICE, 0},
+    {NULL, "last_page_len", "page", ANY_INDEX, 0},
+    {NULL, "starts", "tokens", GROWING, 0},
+    {NULL, "key_starts", "rows", GROWING, 0},
+    {"dropout", "mask", NULL, BIT, 0},
+    {"masked_fill", "mask", NULL, BIT, 0},
+    {"dropout_bits", "mask", "cols", ANY_INDEX, 0},
+    {"gemm_f8", "a", NULL, ANY_NUMBER, DTYPE_F8E4M3},
+    {"gemm_f8", "b", NULL, ANY_NUMBER, DTYPE_F8E4M3},
+    {"gemm_f8", "a_scale", NULL, POSITIVE, 0},
+    {"gemm_f8", "b_scale", NULL, POSITIVE, 0},
+    {"adam_step", "v", NULL, POSITIVE, 0},
+    {"adam_step", "most", NULL, POSITIVE, 0},
+    {"bce_loss", "x", NULL, SHARE, 0},
+    {"gemm_relu", "mask", NULL, ANY_NUMBER, DTYPE_U8},
+    {"gemm_relu_backward", "mask", "k", ANY_INDEX, 0},
+    {"max_pool_backward", "places", "pixels", ANY_INDEX, 0},
+    {"adaptive_max_pool_backward", "places", "pixels", ANY_INDEX, 0},
+    {"softmax_lengths", "lengths", "cols", ANY_INDEX, 0},
+    {"row_sum_lengths", "lengths", "cols", ANY_INDEX, 0},
+    {"pool_lengths", "lengths", "time", ANY_INDEX, 0},
+    {"nll_loss", "w", NULL, POSITIVE, 0},
+    {"nll_loss_backward", "w", NULL, POSITIVE, 0},
+    {"nll_loss_backward", "weight", NULL, POSITIVE, 0},
+    {"adamw", "v", NULL, POSITIVE, 0},
+    {"adamw_step", "v", NULL, POSITIVE, 0},
+    {"batchnorm", "var", NULL, POSITIVE, 0},
+    {NULL, "rstd", NULL, POSITIVE, 0},
+    {"dequantise", "q", NULL, ANY_NUMBER, REF_BYTES},
+    {"dequantise", "scale", NULL, POSITIVE, 0},
+    {"quantise", "q", NULL, ANY_NUMBER, REF_BYTES},
+    {"quantise", "scale", NULL, POSITIVE, 0},
+    {"quantise_rows", "q", NULL, ANY_NUMBER, REF_SIGNED},
+    {"quantise_rows", "most", NULL, POSITIVE, 0},
+    {"dequantise_blocks", "w", NULL, ANY_NUMBER, REF_BLOCKS},
+    {"embedding_blocks", "table", NULL, ANY_NUMBER, REF_BLOCKS},
+    {"linear_blocks", "w", NULL, ANY_NUMBER, REF_BLOCKS},
+    {"linear_blocks", "x", NULL, ANY_NUMBER, DTYPE_Q8_1},
+    {"linear_int8", "x", NULL, ANY_NUMBER, DTYPE_I8},
+    {"linear_int8", "w", NULL, ANY_NUMBER, DTYPE_I8},
+    {"linear_f8", "x", NULL, ANY_NUMBER, DTYPE_F8E4M3},
+    {"linear_f8", "w", NULL, ANY_NUMBER, DTYPE_F8E4M3},
+    {NULL, "x_scale", NULL, POSITIVE, 0},
+    {NULL, "w_scale", NULL, POSITIVE, 0},
+};
+
 /* The row for this formal, or NULL for numbers of any kind. */
 static inline const struct ref_input *ref_input_find(const char *reference, const char *formal)
 {
-    static const struct ref_input rows[] = {
-        {NULL, "ids", "entries", ANY_INDEX, 0},
-        {NULL, "index", "entries", ANY_INDEX, 0},
-        {NULL, "target", "classes", WITH_GAPS, 0},
-        {NULL, "position", "positions", ANY_INDEX, 0},
-        {"histogram", "x", "bins", ANY_INDEX, 0},
-        {NULL, "slots", "blocks", NO_TWICE_WITH_GAPS, 0},
-        {"cache_append_rows", "filled", "batch", ANY_INDEX, 0},
-        {"cache_append_rows", "row", "rows", NO_TWICE, 0},
-        {"cache_append_paged", "filled", "page", ANY_INDEX, 0},
-        {"cache_append_paged", "table", "blocks", NO_TWICE, 0},
-        {"attention_paged", "table", "blocks", ANY_INDEX, 0},
-        {"attention_paged", "lengths", "pages", ANY_INDEX, 0},
-        {"attention_paged_split", "table", "blocks", ANY_INDEX, 0},
-        {"attention_paged_split", "lengths", "pages", ANY_INDEX, 0},
-        {NULL, "qo_indptr", "tokens", GROWING, 0},
-        {NULL, "append_indptr", "tokens", GROWING, 0},
-        {NULL, "kv_indptr", "listed", GROWING, 0},
-        {"cache_append_csr", "batch_indices", "sequences", FIRST, 0},
-        {"cache_append_csr", "positions", "tokens", NO_TWICE, 0},
-        {"attention_paged_csr", "kv_indices", "blocks", ANY_INDEX, 0},
-        {"cache_append_csr", "kv_indices", "blocks", NO_TWICE, 0},
-        {NULL, "last_page_len", "page", ANY_INDEX, 0},
-        {NULL, "starts", "tokens", GROWING, 0},
-        {NULL, "key_starts", "rows", GROWING, 0},
-        {"dropout", "mask", NULL, BIT, 0},
-        {"masked_fill", "mask", NULL, BIT, 0},
-        {"dropout_bits", "mask", "cols", ANY_INDEX, 0},
-        {"softmax_lengths", "lengths", "cols", ANY_INDEX, 0},
-        {"row_sum_lengths", "lengths", "cols", ANY_INDEX, 0},
-        {"pool_lengths", "lengths", "time", ANY_INDEX, 0},
-        {"nll_loss", "w", NULL, POSITIVE, 0},
-        {"nll_loss_backward", "w", NULL, POSITIVE, 0},
-        {"nll_loss_backward", "weight", NULL, POSITIVE, 0},
-        {"adamw", "v", NULL, POSITIVE, 0},
-        {"adamw_step", "v", NULL, POSITIVE, 0},
-        {"batchnorm", "var", NULL, POSITIVE, 0},
-        {NULL, "rstd", NULL, POSITIVE, 0},
-        {"dequantise", "q", NULL, ANY_NUMBER, REF_BYTES},
-        {"dequantise", "scale", NULL, POSITIVE, 0},
-        {"quantise", "q", NULL, ANY_NUMBER, REF_BYTES},
-        {"quantise", "scale", NULL, POSITIVE, 0},
-        {"quantise_rows", "q", NULL, ANY_NUMBER, REF_SIGNED},
-        {"quantise_rows", "most", NULL, POSITIVE, 0},
-        {"dequantise_blocks", "w", NULL, ANY_NUMBER, REF_BLOCKS},
-        {"embedding_blocks", "table", NULL, ANY_NUMBER, REF_BLOCKS},
-        {"linear_blocks", "w", NULL, ANY_NUMBER, REF_BLOCKS},
-        {"linear_blocks", "x", NULL, ANY_NUMBER, DTYPE_Q8_1},
-        {"linear_int8", "x", NULL, ANY_NUMBER, DTYPE_I8},
-        {"linear_int8", "w", NULL, ANY_NUMBER, DTYPE_I8},
-        {"linear_f8", "x", NULL, ANY_NUMBER, DTYPE_F8E4M3},
-        {"linear_f8", "w", NULL, ANY_NUMBER, DTYPE_F8E4M3},
-        {NULL, "x_scale", NULL, POSITIVE, 0},
-        {NULL, "w_scale", NULL, POSITIVE, 0},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(rows[i].formal, formal) == 0 &&
-            (!rows[i].reference || strcmp(rows[i].reference, reference) == 0))
-            return &rows[i];
+    for (size_t i = 0; i < sizeof ref_inputs / sizeof *ref_inputs; i++) {
+        if (strcmp(ref_inputs[i].formal, formal) == 0 &&
+            (!ref_inputs[i].reference || strcmp(ref_inputs[i].reference, reference) == 0))
+            return &ref_inputs[i];
     }
     return NULL;
 }
@@ -146,11 +162,11 @@ static inline double ref_scalar(const char *formal)
     static const struct {
         const char *name;
         double value;
-    } rows[] = {{"eps", 1e-5},        {"direction", -1},   {"beta1", 0.9}, {"beta2", 0.99},
-                {"c1", 0.271},        {"c2", 0.0297},      {"lr", 1e-2},   {"decay", 0.1},
-                {"dampening", 0.25},  {"grad_scale", 0.5}, {"offset", 1},  {"p", 0.1},
-                {"empty", -INFINITY}, {"smoothing", 0.1},  {"limit", 0},   {"least", 1e-3},
-                {"step", 7}};
+    } rows[] = {{"eps", 1e-5},        {"direction", -1},   {"beta1", 0.9},     {"beta2", 0.99},
+                {"c1", 0.271},        {"c2", 0.0297},      {"lr", 1e-2},       {"decay", 0.1},
+                {"dampening", 0.25},  {"grad_scale", 0.5}, {"offset", 1},      {"p", 0.1},
+                {"empty", -INFINITY}, {"low", -INFINITY},  {"smoothing", 0.1}, {"limit", 0},
+                {"least", 1e-3},      {"step", 7}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, formal) == 0)
             return rows[i].value;

@@ -3,17 +3,30 @@
 #
 # Each program's name is printed with its counts; the output of one that fails follows. A program
 # that crashes, runs over TEST_SECONDS (120) or ends before the tests that it announced counts as
-# failed. The last line is "N passed, N failed"; the exit status is 1 when anything failed.
+# failed. Programs of tests/unit run side by side, TEST_JOBS (2) at a time; scripts use the cores themselves.
+# The last line is "N passed, N failed"; the exit status is 1 when anything failed.
 set -uo pipefail
 
+# run PROGRAM FILE: its output in FILE, its status in FILE.status.
+run() {
+    # Through a pipe: some tests limit the size of the files that they may write.
+    CMOCKA_MESSAGE_OUTPUT=TAP timeout "${TEST_SECONDS:-120}" "$1" 2>&1 | cat >"$2"
+    echo "${PIPESTATUS[0]}" >"$2.status"
+}
+if [ "${1:-}" = --one ]; then
+    run "$3" "$2/$(tr / _ <<<"$3")"
+    exit
+fi
+
 passed=0 failed=0 skipped=0
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+printf '%s\n' "$@" | grep /tests/unit/ | xargs -r -P "${TEST_JOBS:-2}" -I{} "$0" --one "$folder" {}
 
 for program in "$@"; do
-    # Through a pipe: some tests limit the size of the files that they may write.
-    CMOCKA_MESSAGE_OUTPUT=TAP timeout "${TEST_SECONDS:-120}" "$program" 2>&1 | cat >"$output"
-    status=${PIPESTATUS[0]}
+    output=$folder/$(tr / _ <<<"$program")
+    [ -e "$output.status" ] || run "$program" "$output"
+    status=$(<"$output.status")
     read -r good bad skip planned < <(awk '
         /^1\.\.[0-9]+/ { planned += substr($0, 4) }
         /^(not )?ok [0-9]+.*# SKIP/ { skip++; next }

@@ -23,6 +23,19 @@ skip() {
     echo "ok $tap_count - $1 # SKIP $2"
 }
 
+# gives STATUS PATTERN COMMAND ...: the exit status, and what standard output or standard error holds. Both are
+# kept in $scratch, a folder of the script's.
+gives() {
+    local status=$1 pattern=$2
+    shift 2
+    "$@" >"${scratch:?}/out" 2>"$scratch/err"
+    local got=$?
+    [ $got -eq "$status" ] && grep -qE -- "$pattern" "$scratch/out" "$scratch/err" && return
+    echo "status $got, expected $status and $pattern"
+    cat "$scratch/out" "$scratch/err"
+    return 1
+}
+
 done_testing() {
     echo "1..$tap_count"
     [ $tap_failed -eq 0 ]

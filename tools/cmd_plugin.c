@@ -65,7 +65,7 @@ static const struct cuvet_mismatch example = {
 
 struct server {
     const char *file;
-    struct worker worker;
+    struct plugin_worker worker;
     struct plugin_tally tally;
     int64_t end; /* 0: the program goes on */
 };
@@ -81,7 +81,7 @@ static enum worker_answer wait_answer(struct server *server)
     while (answer == WORKER_HURRY) {
         if (server->end > 0 && server->end < deadline)
             deadline = server->end;
-        answer = worker_wait(&server->worker, deadline, server->end ? -1 : HOST);
+        answer = plugin_worker_wait(&server->worker, deadline, server->end ? -1 : HOST);
         if (answer == WORKER_HURRY)
             server->end = clock_ns() + PLUGIN_EXIT_MS * ms;
     }
@@ -95,12 +95,13 @@ static bool ready(struct server *server)
 
     if (server->worker.pid)
         return true;
-    if (server->tally.state != PLUGIN_WORKS || worker_start(&server->worker, server->file) != 0)
+    if (server->tally.state != PLUGIN_WORKS ||
+        plugin_worker_start(&server->worker, server->file) != 0)
         return false;
     answer = wait_answer(server);
     if (answer == WORKER_READY)
         return true;
-    worker_end(&server->worker, 0);
+    plugin_worker_end(&server->worker, 0);
     server->tally.state = answer == WORKER_UNLOADABLE ? PLUGIN_UNLOADABLE : PLUGIN_GIVEN_UP;
     return false;
 }
@@ -109,7 +110,7 @@ static void deliver(struct server *server, const char *message, size_t size)
 {
     bool late = server->end > 0 && clock_ns() > server->end;
 
-    if (!late && ready(server) && worker_send(&server->worker, message, size) == 0 &&
+    if (!late && ready(server) && plugin_worker_send(&server->worker, message, size) == 0 &&
         wait_answer(server) == WORKER_DONE) {
         server->tally.handled++;
         return;
@@ -117,7 +118,7 @@ static void deliver(struct server *server, const char *message, size_t size)
     server->tally.lost++;
     if (!server->worker.pid)
         return;
-    worker_end(&server->worker, 0);
+    plugin_worker_end(&server->worker, 0);
     if (server->tally.restarts == PLUGIN_RESTARTS)
         server->tally.state = PLUGIN_GIVEN_UP;
     else
@@ -142,7 +143,7 @@ static int serve(const char *file)
         send(HOST, &server.tally, sizeof server.tally, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     end = server.end ? server.end : clock_ns() + PLUGIN_EXIT_MS * ms;
-    worker_end(&server.worker, end);
+    plugin_worker_end(&server.worker, end);
     send(HOST, &server.tally, sizeof server.tally, MSG_NOSIGNAL);
     return 0;
 }
@@ -166,23 +167,23 @@ static int try_once(const char *file, uint64_t limit_ms)
     size_t size = plugin_wire_put(&example, message, sizeof message);
     int64_t deadline = clock_ns() + (int64_t)limit_ms * ms, began = 0;
     enum worker_answer answer;
-    struct worker worker;
+    struct plugin_worker worker;
     int status;
 
-    if (worker_start(&worker, file) != 0) {
+    if (plugin_worker_start(&worker, file) != 0) {
         fprintf(stderr, "cuvet plugin: no process: %s\n", strerror(errno));
         return 1;
     }
-    answer = worker_wait(&worker, deadline, -1);
+    answer = plugin_worker_wait(&worker, deadline, -1);
     if (answer == WORKER_READY) {
         began = clock_ns();
-        worker_send(&worker, message, size);
-        answer = worker_wait(&worker, deadline, -1);
+        plugin_worker_send(&worker, message, size);
+        answer = plugin_worker_wait(&worker, deadline, -1);
     }
     if (answer == WORKER_DONE)
         printf("%s took a made-up finding in %.1f ms\n", PRINTABLE(file),
                (double)(clock_ns() - began) / 1e6);
-    status = worker_end(&worker, answer == WORKER_LATE ? 0 : deadline);
+    status = plugin_worker_end(&worker, answer == WORKER_LATE ? 0 : deadline);
     if (answer == WORKER_LATE) {
         fprintf(stderr, "cuvet plugin: %s took longer than %llu ms and was stopped\n",
                 PRINTABLE(file), (unsigned long long)limit_ms);

@@ -31,6 +31,7 @@
 #include "text/printable.h"
 #include "text/textbuf.h"
 #include "tools/cmd.h"
+#include "tools/run_audit.h"
 #include "tools/run_child.h"
 #include "tools/run_journals.h"
 #include "tools/run_references.h"
@@ -54,10 +55,11 @@ struct run {
     struct textbuf report;     /* folder, absolute */
     struct textbuf library;
     struct textbuf preload; /* LD_PRELOAD for the program */
+    struct textbuf audit;   /* LD_AUDIT; empty: it is left alone */
     struct registry *registry;
     struct run_references references;
-    const char *sample, *budget, *seed;
-    bool strict, private_report;
+    const char *sample, *budget, *seed, *unregistered;
+    bool strict, private_report, no_tables;
     char id[64]; /* CUVET_RUN */
     char **program;
 };
@@ -66,8 +68,10 @@ static const char usage[] =
     "usage: cuvet run [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
     "  -c, --config FILE    registry file; may be given again, later ones win (or CUVET_CONFIG)\n"
     "  -o, --report FOLDER  keep journals and bundles there (or CUVET_REPORT)\n"
+    "      --no-tables      no entries but those of FILE (or CUVET_TABLES=off)\n"
     "      --sample P       probability that a launch is checked, 0 to 1\n"
     "      --budget SHARE   share of time that checking may cost, such as 2%, or off\n"
+    "      --unregistered N kernels without an entry that the summary names\n"
     "      --seed N         seed of the sampling\n"
     "      --strict         when the program succeeds: exit with 3 if a launch does not match,\n"
     "                       with 4 if nothing was checked\n";
@@ -120,14 +124,16 @@ static int wrong(const char *sentence, const char *value)
 /* 0, or the exit status; -1: help was asked for and given. */
 static int parse(struct run *run, int argc, char **argv)
 {
-    enum { SAMPLE = 256, BUDGET, SEED, STRICT };
+    enum { SAMPLE = 256, BUDGET, SEED, STRICT, NO_TABLES, UNREGISTERED };
     static const struct option options[] = {
         {"config", required_argument, NULL, 'c'},
         {"report", required_argument, NULL, 'o'},
         {"sample", required_argument, NULL, SAMPLE},
         {"budget", required_argument, NULL, BUDGET},
         {"seed", required_argument, NULL, SEED},
+        {"unregistered", required_argument, NULL, UNREGISTERED},
         {"strict", no_argument, NULL, STRICT},
+        {"no-tables", no_argument, NULL, NO_TABLES},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -155,6 +161,11 @@ static int parse(struct run *run, int argc, char **argv)
                 return wrong("--budget expects a share such as 2%, or off, not ", optarg);
             run->budget = optarg;
             break;
+        case UNREGISTERED:
+            if (!valid_seed(optarg))
+                return wrong("--unregistered expects a whole number, not ", optarg);
+            run->unregistered = optarg;
+            break;
         case SEED:
             if (!valid_seed(optarg))
                 return wrong("--seed expects a whole number, not ", optarg);
@@ -162,6 +173,9 @@ static int parse(struct run *run, int argc, char **argv)
             break;
         case STRICT:
             run->strict = true;
+            break;
+        case NO_TABLES:
+            run->no_tables = true;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -182,11 +196,14 @@ static int parse(struct run *run, int argc, char **argv)
 static int fill_in(struct run *run)
 {
     const char *report = getenv("CUVET_REPORT"), *tolerances = getenv("CUVET_TOLERANCES");
+    const char *tables = getenv("CUVET_TABLES"), *mode = getenv("CUVET_MODE");
+    bool judges = !mode || !strcmp(mode, "check");
 
     if (run->config.length == 0)
         add_config(run, getenv("CUVET_CONFIG"));
-    if (run->config.length == 0)
-        return wrong("no registry: give -c FILE or set CUVET_CONFIG", "");
+    run->no_tables |= tables && !strcmp(tables, "off");
+    if (run->config.length == 0 && run->no_tables && judges)
+        return wrong("no registry: give -c FILE, set CUVET_CONFIG, or leave the tables on", "");
     if (run->report.length == 0 && report && *report)
         add_absolute(&run->report, report, strlen(report));
     if (tolerances && *tolerances)
@@ -202,7 +219,7 @@ static void complain(void *user, const char *sentence)
 
 static int check_registry(struct run *run)
 {
-    struct registry_source source = {.files = run->config.data};
+    struct registry_source source = {.files = run->config.data, .tables = !run->no_tables};
     enum status status;
     size_t problems = 0;
 
@@ -285,6 +302,7 @@ static int make_preload(struct run *run)
     if (before && *before)
         textbuf_printf(&run->preload, "%s:", before);
     textbuf_add(&run->preload, run->library.data, run->library.length);
+    run_audit_find(&run->audit, run->library.data);
     return 0;
 }
 
@@ -331,7 +349,11 @@ static void set_environment(void *user)
     const struct run *run = user;
 
     setenv("LD_PRELOAD", run->preload.data, 1);
-    setenv("CUVET_CONFIG", run->config.data, 1);
+    run_audit_set(&run->audit);
+    if (run->config.length > 0)
+        setenv("CUVET_CONFIG", run->config.data, 1);
+    if (run->no_tables)
+        setenv("CUVET_TABLES", "off", 1);
     setenv("CUVET_REPORT", run->report.data, 1);
     setenv("CUVET_RUN", run->id, 1);
     unsetenv("CUVET_LIBRARY");
@@ -343,9 +365,12 @@ static void set_environment(void *user)
         setenv("CUVET_SAMPLE", run->sample, 1);
     if (run->budget)
         setenv("CUVET_BUDGET", run->budget, 1);
+    if (run->unregistered)
+        setenv("CUVET_UNREGISTERED", run->unregistered, 1);
     if (run->seed)
         setenv("CUVET_SEED", run->seed, 1);
     options_paths_absolute(environ);
+    setenv("_CUVET_REPORT_ENDS", run->private_report ? run->report.data : "", 1);
     if (run->private_report)
         setenv("CUVET_BUNDLES", "0", 1); /* the folder is removed at the end */
 }
@@ -479,13 +504,14 @@ static void release(struct run *run)
     textbuf_release(&run->tolerances);
     textbuf_release(&run->report);
     textbuf_release(&run->library);
+    textbuf_release(&run->audit);
     textbuf_release(&run->preload);
 }
 
 static bool out_of_memory(const struct run *run)
 {
     return run->config.failed || run->tolerances.failed || run->report.failed ||
-           run->library.failed || run->preload.failed;
+           run->library.failed || run->preload.failed || run->audit.failed;
 }
 
 int cmd_run(int argc, char **argv)

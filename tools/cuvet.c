@@ -11,7 +11,7 @@ const struct verb verbs[] = {
     {"compile", "FILES...", "compile their own references into the cache", cmd_compile},
     {"ctl", "[PID WORD]", "list, watch and steer running processes", cmd_ctl},
     {"plugin", "FILE.so", "call a plugin once, with a made-up finding", cmd_plugin},
-    {"help", "[options | buckets | references]", "this text; variables; outcomes; formulas",
+    {"help", "[VERB | options | buckets | ...]", "this text; a verb's page; variables; outcomes",
      cmd_help},
     {NULL, NULL, NULL, NULL},
 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "text/textbuf.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "lang/formals.h"
 #include "plan/ref_names.h"
 

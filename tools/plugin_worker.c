@@ -53,7 +53,7 @@ static void serve(int socket, const char *file)
     }
 }
 
-int worker_start(struct worker *worker, const char *file)
+int plugin_worker_start(struct plugin_worker *worker, const char *file)
 {
     int pair[2], nothing;
 
@@ -80,7 +80,7 @@ int worker_start(struct worker *worker, const char *file)
     return 0;
 }
 
-int worker_send(const struct worker *worker, const char *message, size_t size)
+int plugin_worker_send(const struct plugin_worker *worker, const char *message, size_t size)
 {
     return send(worker->socket, message, size, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -1;
 }
@@ -92,7 +92,8 @@ static int milliseconds_until(int64_t deadline)
     return left > 0 ? (int)left : 0;
 }
 
-enum worker_answer worker_wait(const struct worker *worker, int64_t deadline, int host)
+enum worker_answer plugin_worker_wait(const struct plugin_worker *worker, int64_t deadline,
+                                      int host)
 {
     struct pollfd fds[2] = {{.fd = worker->socket, .events = POLLIN},
                             {.fd = host, .events = POLLRDHUP}};
@@ -111,14 +112,15 @@ enum worker_answer worker_wait(const struct worker *worker, int64_t deadline, in
     }
 }
 
-int worker_end(struct worker *worker, int64_t deadline)
+int plugin_worker_end(struct plugin_worker *worker, int64_t deadline)
 {
     int status = 0;
 
     if (!worker->pid)
         return 0;
     shutdown(worker->socket, SHUT_WR);
-    while (worker_wait(worker, deadline, -1) < WORKER_ENDED) /* an answer that nobody waits for */
+    while (plugin_worker_wait(worker, deadline, -1) <
+           WORKER_ENDED) /* an answer that nobody waits for */
         ;
     kill(-worker->pid, SIGKILL);
     while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)

@@ -21,23 +21,24 @@ enum worker_answer {
     WORKER_HURRY, /* the host program ended meanwhile: ask again with its deadline */
 };
 
-struct worker {
+struct plugin_worker {
     pid_t pid; /* 0: none */
     int socket;
 };
 
-/* 0, or -1 with errno. The plugin is loaded meanwhile: ask worker_wait. */
-int worker_start(struct worker *worker, const char *file);
+/* 0, or -1 with errno. The plugin is loaded meanwhile: ask plugin_worker_wait. */
+int plugin_worker_start(struct plugin_worker *worker, const char *file);
 
 /* 0, or -1 when the process has ended. */
-int worker_send(const struct worker *worker, const char *message, size_t size);
+int plugin_worker_send(const struct plugin_worker *worker, const char *message, size_t size);
 
 /* Waits until `deadline` (clock_ns) for the answer; ends with WORKER_HURRY when the peer of the
  * socket `host` (-1: none) sends no more. */
-enum worker_answer worker_wait(const struct worker *worker, int64_t deadline, int host);
+enum worker_answer plugin_worker_wait(const struct plugin_worker *worker, int64_t deadline,
+                                      int host);
 
 /* Ends it: when it does not leave by itself until `deadline`, it and what it started are killed.
  * The status of waitpid. */
-int worker_end(struct worker *worker, int64_t deadline);
+int plugin_worker_end(struct plugin_worker *worker, int64_t deadline);
 
 #endif

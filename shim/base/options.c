@@ -161,6 +161,23 @@ static bool parse(const struct rule *rule, const char *text, struct options *opt
     return false;
 }
 
+/* What a profile has in place of a default. */
+static const struct {
+    const char *profile, *name, *value;
+} profiles[] = {{"sdc", "CUVET_SAMPLE", "1"},    {"sdc", "CUVET_BUDGET", "1%"},
+                {"sdc", "CUVET_FREIVALDS", "1"}, {"sdc", "CUVET_SUBSET", "64K"},
+                {"sdc", "CUVET_FIRST", "1"},     {"sdc", "CUVET_OUTLIER", "off"}};
+
+static const char *default_of(const struct option_row *row, const char *profile)
+{
+    for (size_t i = 0; i < sizeof profiles / sizeof *profiles; i++) {
+        if (profile && !strcmp(profiles[i].profile, profile) &&
+            !strcmp(profiles[i].name, row->name))
+            return profiles[i].value;
+    }
+    return row->fallback;
+}
+
 static void read_one(struct options *options, const char *name, size_t name_length,
                      const char *value, options_complain_fn complain, void *user)
 {
@@ -171,7 +188,7 @@ static void read_one(struct options *options, const char *name, size_t name_leng
             continue;
         if (!parse(&rules[i], value, options) && complain) {
             snprintf(sentence, sizeof sentence, "%s is '%.80s'; expected %s; it stays '%s'",
-                     row->name, value, row->type, row->fallback);
+                     row->name, value, row->type, default_of(row, options->profile));
             complain(user, sentence);
         }
         return;
@@ -190,9 +207,15 @@ static void read_one(struct options *options, const char *name, size_t name_leng
 void options_read(struct options *options, char *const *env, options_complain_fn complain,
                   void *user)
 {
+    static const char profile[] = "CUVET_PROFILE=";
+    const char *wanted = NULL;
+    for (size_t i = 0; env && env[i]; i++) {
+        if (strncmp(env[i], profile, sizeof profile - 1) == 0)
+            wanted = env[i] + sizeof profile - 1;
+    }
     memset(options, 0, sizeof *options);
     for (size_t i = 0; i < option_row_count; i++)
-        parse(&rules[i], option_rows[i].fallback, options);
+        parse(&rules[i], default_of(&option_rows[i], wanted), options);
     for (; env && *env; env++) {
         const char *equals = strchr(*env, '=');
         if (strncmp(*env, prefix, sizeof prefix - 1) == 0 && equals)

@@ -9,8 +9,10 @@
 
 struct options {
     const char *config;
+    const char *tables; /* on, off */
     const char *mode;
     bool disable;
+    const char *profile;
     double sample;
     double budget;   /* a fraction; 0: no limit */
     uint64_t subset; /* bytes; 0: off */
@@ -20,8 +22,12 @@ struct options {
     uint64_t first;
     uint64_t memory;
     uint64_t queue;
+    uint64_t twins;
     const char *tolerances;
     const char *report;
+    bool trace;
+    bool digest;
+    bool sync;
     uint64_t bundles;
     uint64_t bundle_size;
     uint64_t quota;
@@ -29,9 +35,12 @@ struct options {
     const char *plugin;
     const char *tool;
     bool summary;
+    uint64_t unregistered;
+    bool gpu_time;
     const char *log;
     uint64_t exit_wait_ms;
     bool ctl;
+    const char *hook;
     const char *cupti;
     const char *nvrtc;
     const char *cache;

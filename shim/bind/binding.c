@@ -87,6 +87,7 @@ static enum skip add_array(struct evaluation *e, const struct plan_array *array,
     bound->blocks = dtype_block(written.dtype) ? written.dtype : DTYPE_NONE;
     bound->address = address;
     bound->axis = -1;
+    bound->guard = 0;
     bound->rows.by = ids + 1;
     bound->rows.listed = array->list != NULL;
     skip = ids >= 0 ? binding_touch(e, array, &copied, shape, bound)

@@ -1,7 +1,7 @@
 /* binding_work.h - a launch's binding in the making, shared by binding.c (numbers, formals),
  * binding_shape.c (dims, strides, what lies where) and binding_touch.c (touched rows). */
-#ifndef VERIFY_BINDING_WORK_H
-#define VERIFY_BINDING_WORK_H
+#ifndef BIND_BINDING_WORK_H
+#define BIND_BINDING_WORK_H
 
 #include "bind/binding.h"
 #include "plan/plan.h"

@@ -5,8 +5,8 @@
  * The program's thread alone, no lock, no allocation. Copies of what a launch passed by value; what
  * its pointers point at is the program's.
  */
-#ifndef VERIFY_EARLIER_H
-#define VERIFY_EARLIER_H
+#ifndef BIND_EARLIER_H
+#define BIND_EARLIER_H
 
 #include <stdbool.h>
 #include "gate/kernels.h"

@@ -5,8 +5,8 @@
  * program's death. So each range is held against what the driver knows of the memory before it is
  * copied. Queries only; any thread.
  */
-#ifndef VERIFY_EXTENT_H
-#define VERIFY_EXTENT_H
+#ifndef BIND_EXTENT_H
+#define BIND_EXTENT_H
 
 #include <stdint.h>
 #include "base/error.h"

@@ -9,8 +9,8 @@
  * Written by the collector alone, read by any thread without a lock: whoever takes a range that is
  * being replaced asks the driver about what he took.
  */
-#ifndef VERIFY_RANGES_H
-#define VERIFY_RANGES_H
+#ifndef BIND_RANGES_H
+#define BIND_RANGES_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

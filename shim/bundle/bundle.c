@@ -17,12 +17,11 @@
 #include "system/files.h"
 #include "text/json_out.h"
 #include "system/log.h"
-#include "refs/ref_list.h"
 #include "bundle/excerpt.h"
+#include "bundle/launch_json.h"
 #include "report/place.h"
 #include "report/report_json.h"
 #include "bundle/safetensors.h"
-#include "lang/dtype.h"
 
 enum { COMPLAINTS = 8 }; /* lines on standard error about bundles that failed */
 
@@ -126,111 +125,11 @@ bool bundles_wanted(struct bundles *bundles, const struct kernel_spec *spec)
 
 /* ---- launch.json ---- */
 
-static void put_parameters(struct json_out *json, const struct bundle_source *source)
-{
-    const struct param_layout *layout = source->layout;
-    unsigned count = layout ? layout->count : 0;
-
-    json_put_array(json, "parameters");
-    for (unsigned i = 0; i < count && i < LAYOUT_MAX; i++) {
-        uint64_t end = (uint64_t)layout->param[i].offset + layout->param[i].size;
-
-        json_begin_object(json);
-        json_put_uint(json, "offset", layout->param[i].offset);
-        json_put_uint(json, "size", layout->param[i].size);
-        json_key(json, "hex");
-        if (source->params && end <= source->params_bytes)
-            json_hex(json, (const uint8_t *)source->params + layout->param[i].offset,
-                     layout->param[i].size);
-        else
-            json_string(json, NULL);
-        json_end(json);
-    }
-    json_end(json);
-    if (count > LAYOUT_MAX)
-        json_put_uint(json, "parameters_left_out", count - LAYOUT_MAX);
-}
-
-static void put_call_tensor(struct json_out *json, const struct binding *binding, int index)
-{
-    static const char *const rules[] = {[RULE_BOUND] = "bound",
-                                        [RULE_CLOSE] = "close",
-                                        [RULE_BITWISE] = "bitwise",
-                                        [RULE_STOCHASTIC] = "stochastic"};
-    const struct ref_tensor *tensor = &binding->call.tensor[index];
-    int array = binding->tensor_array[index];
-    bool bound = array >= 0 && array < binding->arrays;
-
-    json_begin_object(json);
-    json_put_string(json, "array", bound ? binding->array[array].name : NULL);
-    json_put_string(json, "dtype", dtype_text((enum dtype)tensor->dtype));
-    json_put_array(json, "shape");
-    for (int d = 0; d < tensor->ndim && d < REF_MAX_DIMS; d++)
-        json_int(json, tensor->dim[d]);
-    json_end(json);
-    json_put_string(json, "rule",
-                    tensor->rule <= RULE_STOCHASTIC ? rules[tensor->rule] : "unknown");
-    json_put_double(json, "rtol", tensor->rtol);
-    json_put_double(json, "atol", tensor->atol);
-    json_put_double(json, "absent", tensor->absent);
-    json_put_bool(json, "accumulates", tensor->accumulates);
-    json_put_uint(json, "id", tensor->id);
-    json_end(json);
-}
-
-/* Dtypes of the rounding points, in the order of the formals: "bf16", "bf16?", "none". */
-static void put_points(struct json_out *json, const struct ref_call *call)
-{
-    json_put_array(json, "points");
-    for (int i = 0; i < REF_MAX_POINTS; i++) {
-        char text[32];
-
-        snprintf(text, sizeof text, "%s%s", dtype_text(call->point[i] & ~REF_POINT_MAY),
-                 call->point[i] & REF_POINT_MAY ? "?" : "");
-        json_string_n(json, text, strlen(text));
-    }
-    json_end(json);
-}
-
-static void put_call(struct json_out *json, const struct check_report *report)
-{
-    const struct ref_call *call = &report->binding->call;
-    const struct ref_builtin *reference = report->spec->reference;
-
-    json_put_object(json, "call");
-    json_put_string(json, "formals", reference ? reference->formals : NULL);
-    json_put_double(json, "lambda", call->lambda);
-    json_put_double(json, "unit_roundoff", call->unit_roundoff);
-    json_put_double(json, "input_roundoff", call->input_roundoff);
-    json_put_double(json, "underflow", call->underflow);
-    put_points(json, call);
-    json_put_double(json, "inner_roundoff", call->inner_roundoff);
-    json_put_double(json, "inner_least", call->inner_least);
-    json_put_string(json, "functions", call->functions == REF_FUNCTIONS_APPROX ? "approx" : "libm");
-    json_put_double(json, "chain_roundoff", call->chain_roundoff);
-    json_put_int(json, "chain", call->chain);
-    json_put_uint(json, "lanes", call->lanes);
-    json_put_uint(json, "seed", call->seed);
-    json_put_array(json, "scalars");
-    for (int i = 0; i < REF_MAX_SCALARS; i++)
-        json_double(json, call->scalar[i]);
-    json_end(json);
-    json_put_array(json, "sizes");
-    for (int i = 0; i < REF_MAX_SIZES; i++)
-        json_int(json, call->size[i]);
-    json_end(json);
-    json_put_array(json, "tensors");
-    for (int i = 0; i < report->binding->tensors; i++)
-        put_call_tensor(json, report->binding, i);
-    json_end(json);
-    json_end(json);
-}
-
 static void put_module(struct json_out *json, const struct work *work)
 {
     json_put_object(json, "module");
     if (work->image) {
-        json_put_string(json, "file", "module.cubin");
+        json_put_string(json, "file", launch_json_image(work->image, work->source->image_bytes));
         json_put_uint(json, "bytes", work->source->image_bytes);
     } else {
         json_put_string(json, "missing", work->no_image);
@@ -241,18 +140,19 @@ static void put_module(struct json_out *json, const struct work *work)
 static enum status describe(const struct bundles *bundles, struct work *work, struct error *err)
 {
     struct json_out *json = &work->launch;
-    char host[65] = "";
+    char host[65] = "", seed[24];
 
     gethostname(host, sizeof host - 1);
     json->lines = 1;
     json_begin_object(json);
     json_put_int(json, "version", BUNDLE_VERSION);
     report_json_check(json, work->report);
-    json_put_uint(json, "seed", bundles->seed);
+    snprintf(seed, sizeof seed, "%" PRIu64, bundles->seed);
+    json_put_string(json, "seed", seed);
     json_put_string(json, "host", host);
     json_put_int(json, "pid", bundles->pid);
-    put_parameters(json, work->source);
-    put_call(json, work->report);
+    launch_json_source(json, work->report, work->source);
+    launch_json_call(json, work->report);
     put_module(json, work);
     excerpt_json(json, &bundles->excerpts);
     json_end(json);
@@ -375,7 +275,8 @@ static enum status write_folder(struct bundles *bundles, struct work *work, char
     if (!status)
         status = write_tensors(bundles, work, err);
     if (!status && work->image)
-        status = write_file(work, "module.cubin", work->image, source->image_bytes, err);
+        status = write_file(work, launch_json_image(work->image, source->image_bytes), work->image,
+                            source->image_bytes, err);
     if (!status)
         status = rename_folder(bundles, work, path, path_size, err);
     own_fd_close(&work->folder);

@@ -2,15 +2,19 @@
  * bundle.h - one folder for a finding, with all that it takes to look at it again without the
  * program: REPORT/KERNEL-PID-LAUNCH/ (mode 0700, files 0600).
  *
- * Format, version 1:
+ * Format, version 2:
  *
  *   launch.json         one object. "version" first; kernel, label, reference, where, verdict,
  *                       gate, launch, device, grid, block, shared_bytes, subset, arrays, numbers,
  * worst and first as in the journal's finding lines (report_json.h); "seed" (of the run), "host",
  *                       "pid"; "parameters": for each the offset and size in the packed buffer and
- *                       its bytes as hex (null when they were too long to keep); "call": what the
+ *                       its bytes as hex (null when they were too long to keep); "pointers": which
+ *                       of these bytes are addresses of device memory, and the allocation that
+ *                       each lies in; "cluster" and "cooperative" where the launch has them;
+ *                       "machine": compute capability, driver; "call": what the
  *                       reference was given besides arrays: formals, scalars, sizes, tolerances,
- *                       and for each of its tensors the array's name, dtype, shape and rule;
+ *                       and for each of its tensors the array's name, dtype, shape, stride in the
+ *                       program's memory, and rule;
  *                       "module": {"file", "bytes"} or {"missing": why}; "excerpts", where tensors
  *                       were too large: for each its name, shape and bytes, and "stored", the names
  *                       of its parts, or "left_out", why.
@@ -23,8 +27,9 @@
  * "rows_by" it has the rows that were touched, and the indices are the numbers of these: together a
  * small problem of their own. NAME is the
  * signature's. A tensor that is too large stands in parts, as `after.y[100:140]`: rows 100 to 139
- * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element. module.cubin
- * the image of the launch's module; "missing" says why there is none.
+ * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element.
+ *   module.cubin        the image of the launch's module (module.ptx, module.fatbin where it is
+ *                       that); "missing" says why there is none.
  *
  * A folder under its final name is complete: it is written as .bundle-XXXXXX and renamed.
  * Bump BUNDLE_VERSION whenever a field changes its meaning or goes, or a reader of the last version
@@ -38,8 +43,8 @@
  * When the disk refuses, the folder is removed, that is said once, and no more bundles are tried;
  * when the source fails, only this one is given up. Nothing of it reaches the program.
  */
-#ifndef REPORT_BUNDLE_H
-#define REPORT_BUNDLE_H
+#ifndef BUNDLE_BUNDLE_H
+#define BUNDLE_BUNDLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +54,7 @@
 #include "value/check_report.h"
 
 enum {
-    BUNDLE_VERSION = 1,
+    BUNDLE_VERSION = 2,
     BUNDLE_CHUNK = 1 << 20,
     BUNDLE_PATH = 4096,
     BUNDLE_MANY = 64,

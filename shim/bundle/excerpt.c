@@ -267,7 +267,7 @@ void excerpt_json(struct json_out *json, const struct excerpts *excerpts)
         else
             json_put_array(json, "stored");
         for (int p = 0; p < excerpt->parts; p++)
-            json_string(json, excerpt->part[p]);
+            json_text(json, excerpt->part[p]);
         if (excerpt->parts > 0)
             json_end(json);
         json_end(json);

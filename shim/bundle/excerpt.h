@@ -10,8 +10,8 @@
  * All that are cut keep the same rows: rows 100 to 139 of `after.y` are the tensor
  * `after.y[100:140]`. Pure.
  */
-#ifndef REPORT_EXCERPT_H
-#define REPORT_EXCERPT_H
+#ifndef BUNDLE_EXCERPT_H
+#define BUNDLE_EXCERPT_H
 
 #include "text/json_out.h"
 #include "bundle/safetensors.h"

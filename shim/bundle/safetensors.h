@@ -2,8 +2,8 @@
  * safetensors.h - the tensors of a bundle: which there are, the header, and the bytes, streamed
  * from a bundle_source. The format is described in bundle.h.
  */
-#ifndef REPORT_SAFETENSORS_H
-#define REPORT_SAFETENSORS_H
+#ifndef BUNDLE_SAFETENSORS_H
+#define BUNDLE_SAFETENSORS_H
 
 #include <stddef.h>
 #include <stdint.h>

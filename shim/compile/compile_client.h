@@ -4,8 +4,8 @@
  * It compiles one text after the other and ends when its socket is closed, or when the program
  * ends. Nothing here waits: the owner polls the socket and takes steps. One thread.
  */
-#ifndef VERIFY_COMPILE_CLIENT_H
-#define VERIFY_COMPILE_CLIENT_H
+#ifndef COMPILE_COMPILE_CLIENT_H
+#define COMPILE_COMPILE_CLIENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * compile_wire.h - what goes over the socket between a program and `cuvet compile --serve`: one
  * request, one answer, again and again. Both ends are of one build and one machine.
  */
-#ifndef VERIFY_COMPILE_WIRE_H
-#define VERIFY_COMPILE_WIRE_H
+#ifndef COMPILE_COMPILE_WIRE_H
+#define COMPILE_COMPILE_WIRE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * something to do. Nobody waits for it: whoever wants a text looks at its state. Results stay in
  * memory, one for each text and architecture, for all contexts. NVRTC is never opened here.
  */
-#ifndef VERIFY_COMPILER_H
-#define VERIFY_COMPILER_H
+#ifndef COMPILE_COMPILER_H
+#define COMPILE_COMPILER_H
 
 #include <stdbool.h>
 #include "base/error.h"

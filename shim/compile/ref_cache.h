@@ -6,8 +6,8 @@
  * NVRTC learns its build from a note in the folder: which file a search with the same hints opened
  * last. A note of a file that has changed since is no longer good.
  */
-#ifndef VERIFY_REF_CACHE_H
-#define VERIFY_REF_CACHE_H
+#ifndef COMPILE_REF_CACHE_H
+#define COMPILE_REF_CACHE_H
 
 #include <stdbool.h>
 #include "system/cache.h"

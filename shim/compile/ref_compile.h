@@ -3,8 +3,8 @@
  * the line that is wrong. Of the programs `cuvet compile` and `cuvet check`; the library has them
  * do it (compiler.h).
  */
-#ifndef VERIFY_REF_COMPILE_H
-#define VERIFY_REF_COMPILE_H
+#ifndef COMPILE_REF_COMPILE_H
+#define COMPILE_REF_COMPILE_H
 
 #include "base/error.h"
 #include "compile/ref_image.h"

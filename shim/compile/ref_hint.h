@@ -1,6 +1,6 @@
 /* ref_hint.h - what a compiler's message about a reference means in the words of the dialect. */
-#ifndef VERIFY_REF_HINT_H
-#define VERIFY_REF_HINT_H
+#ifndef COMPILE_REF_HINT_H
+#define COMPILE_REF_HINT_H
 
 /* `error` begins at the line of the message in the compiler's log. A sentence, or NULL where the
  * message says enough or means nothing in particular. */

@@ -1,6 +1,6 @@
 /* ref_image.h - what a module of references is loaded from. */
-#ifndef VERIFY_REF_IMAGE_H
-#define VERIFY_REF_IMAGE_H
+#ifndef COMPILE_REF_IMAGE_H
+#define COMPILE_REF_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

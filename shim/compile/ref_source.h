@@ -2,8 +2,8 @@
  * ref_source.h - what NVRTC gets for a text of the registry: the text behind `#include "ref.h"`,
  * the header that its REFERENCE lines become, and the headers of the dialect. And its hash.
  */
-#ifndef VERIFY_REF_SOURCE_H
-#define VERIFY_REF_SOURCE_H
+#ifndef COMPILE_REF_SOURCE_H
+#define COMPILE_REF_SOURCE_H
 
 #include <stdint.h>
 #include "base/error.h"

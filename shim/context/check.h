@@ -3,8 +3,8 @@
  * thread to the collector. Lives in a slot of its context's side; the slot's owner is whoever the
  * state says.
  */
-#ifndef VERIFY_CHECK_H
-#define VERIFY_CHECK_H
+#ifndef CONTEXT_CHECK_H
+#define CONTEXT_CHECK_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@ enum check_state {
     CHECK_ABANDONED, /* the collector: the launch failed; release once sealed */
 };
 
-enum { CHECK_PARAMS = 1024, NOT_COPIED = -1 };
+enum { CHECK_PARAMS = 1024, CHECK_RANGE = 160, NOT_COPIED = -1 };
 
 /* Where an array's bytes lie in the snapshot. */
 struct placement {
@@ -29,6 +29,13 @@ struct placement {
     int64_t stride[8];     /* elements, in the snapshot, for bound_array.dim */
     uint64_t bytes;        /* of the copied span, from element 0 */
     int64_t scratch;       /* of indices that name rows, see touch.h; 0: they name none */
+};
+
+/* Of a launch whose entry has `state`: where it stands among those of its cache, caches.h. */
+struct state_moment {
+    uint64_t cache;   /* its address; 0: there is none */
+    uint64_t appends; /* launches that wrote it before this one ... */
+    uint64_t replays; /* ... and replays of graphs with such kernels, and other breaks */
 };
 
 struct side_reference;
@@ -52,7 +59,11 @@ struct check {
     uint64_t sequence;                      /* what the seal will hold */
     const struct side_reference *reference; /* the kernel that judges it; the collector's */
     struct known_kernel *kernel;
-    uint64_t launch; /* among the launches of its kernel */
+    const struct kernel_spec *typed; /* of the types that the launch decided; NULL: kernel->spec */
+    uint64_t launch;                 /* among the launches of its kernel */
+    struct graph_place place;
+    char range[CHECK_RANGE]; /* the NVTX ranges that it was launched in, where digests are made */
+    struct state_moment moment_of_state;
     enum gate_result gate;
     struct budget *budget;  /* that pays for it */
     struct budget_use *use; /* likewise, its signature's; NULL: not noted */
@@ -73,9 +84,10 @@ struct check {
         int64_t rows;    /* of one matrix of a batch; 0: there is one alone */
     } projection;
     struct gate_turn *turn; /* given back where there is no room for the snapshot */
-    const void *module;     /* the kernel's CUmodule, or NULL: not known */
+    const void *module;     /* the kernel's CUmodule or CUlibrary; NULL: not known */
     uint64_t moment;        /* images_moment() behind the launch */
-    uint32_t grid[3], block[3], shared_bytes;
+    uint32_t grid[3], block[3], shared_bytes, cluster[3];
+    bool cooperative;
     struct binding binding;
     struct placement placement[SPEC_MAX_ARRAYS];
     size_t params_bytes; /* packed parameters for the bundle; 0 when they are too long */
@@ -85,5 +97,11 @@ struct check {
 /* Notes a cost, or the correction of one, with the accounts that pay for the check: those of a
  * look, or those of a check that a gate asked for. Any thread, no lock. */
 void check_charge(const struct check *check, bool look, int64_t now, int64_t cost);
+
+/* What the launch is judged by. */
+static inline const struct kernel_spec *check_spec(const struct check *check)
+{
+    return check->typed ? check->typed : check->kernel->spec;
+}
 
 #endif

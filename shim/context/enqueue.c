@@ -14,6 +14,8 @@ enum status enqueue_kernel(const struct own_kernel *kernel, void *call, const st
                            struct error *err)
 {
     void *params[] = {call};
+    if (launch->replayed)
+        return launch->replayed->put(launch->replayed, kernel, params, err);
     CUstream stream = (CUstream)(uintptr_t)launch->stream;
     CUlaunchAttribute early = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                .value.programmaticStreamSerializationAllowed = 1};

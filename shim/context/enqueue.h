@@ -6,8 +6,8 @@
  * threads wait until the kernel in front is complete, memory and all, and it lets nothing begin
  * early behind it; so a kernel behind it finds the stream as it would be without the attribute.
  */
-#ifndef VERIFY_ENQUEUE_H
-#define VERIFY_ENQUEUE_H
+#ifndef CONTEXT_ENQUEUE_H
+#define CONTEXT_ENQUEUE_H
 
 #include <stdbool.h>
 #include "base/error.h"
@@ -17,6 +17,15 @@
 /* Whether the function was compiled to wait: for compute_90 and later. What was compiled from older
  * PTX was not, whatever the GPU. */
 bool enqueue_waits(CUfunction function);
+
+/* Where kernels of ours go beside a launch that is a node of a CUDA graph: into nodes of the
+ * graph's twin. One function, so that the copies know of no graph. */
+struct own_kernel;
+struct replayed {
+    struct graph_place place;
+    enum status (*put)(struct replayed *replayed, const struct own_kernel *kernel, void **params,
+                       struct error *err);
+};
 
 /* `call` is the kernel's only parameter. Any thread, whose context is the launch's; never blocks.
  */

@@ -2,8 +2,8 @@
  * outlier_window.h - the centroid detector's memory of distances: the last `size` of them and
  * their quantile. The collector's, off the program's path; no lock.
  */
-#ifndef VERIFY_OUTLIER_WINDOW_H
-#define VERIFY_OUTLIER_WINDOW_H
+#ifndef CONTEXT_OUTLIER_WINDOW_H
+#define CONTEXT_OUTLIER_WINDOW_H
 
 #include <stdint.h>
 #include "base/status.h"

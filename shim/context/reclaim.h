@@ -6,8 +6,8 @@
  * ranges follow each other without gaps. They end in any order; the tail moves on when the oldest
  * have ended. Collector only.
  */
-#ifndef VERIFY_RECLAIM_H
-#define VERIFY_RECLAIM_H
+#ifndef CONTEXT_RECLAIM_H
+#define CONTEXT_RECLAIM_H
 
 #include <stdint.h>
 

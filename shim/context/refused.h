@@ -11,8 +11,8 @@
  * there: all that was enqueued and is not known to have ended takes room. A wrong one costs a
  * check, which is in line again.
  */
-#ifndef VERIFY_REFUSED_H
-#define VERIFY_REFUSED_H
+#ifndef CONTEXT_REFUSED_H
+#define CONTEXT_REFUSED_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

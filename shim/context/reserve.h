@@ -13,8 +13,8 @@
  * copies take the arena's other part. How far ahead it hands out is halved by such a check, and
  * grows again by a quarter of a round for each round without one.
  */
-#ifndef VERIFY_RESERVE_H
-#define VERIFY_RESERVE_H
+#ifndef CONTEXT_RESERVE_H
+#define CONTEXT_RESERVE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -49,10 +49,10 @@ void sides_destroy(struct sides *sides)
     free(sides);
 }
 
-struct side *sides_open(struct sides *sides, CUcontext context)
+/* With the lock held. */
+static struct side *side_open(struct sides *sides, CUcontext context)
 {
     struct side *side = NULL;
-    pthread_mutex_lock(&sides->lock);
     for (unsigned i = 0; i < SIDES && !side; i++) {
         if (atomic_load(&sides->side[i]))
             continue;
@@ -62,6 +62,26 @@ struct side *sides_open(struct sides *sides, CUcontext context)
         side->context = context;
         atomic_store_explicit(&sides->side[i], side, memory_order_release);
     }
+    return side;
+}
+
+struct side *sides_open(struct sides *sides, CUcontext context)
+{
+    pthread_mutex_lock(&sides->lock);
+    struct side *side = side_open(sides, context);
+    pthread_mutex_unlock(&sides->lock);
+    return side;
+}
+
+struct side *sides_open_unseen(struct sides *sides, CUcontext context)
+{
+    bool closed = false;
+    pthread_mutex_lock(&sides->lock);
+    struct side *side = sides_find(sides, context);
+    for (unsigned i = 0; i < sides->closed_count && !closed; i++)
+        closed = sides->closed[i]->context == context;
+    if (!side && !closed)
+        side = side_open(sides, context);
     pthread_mutex_unlock(&sides->lock);
     return side;
 }

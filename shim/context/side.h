@@ -8,18 +8,18 @@
  * collector must have let go before. What only some checks need is made at the first of those: the
  * outlier gate's tables, the modules of references, the staging buffer of bundles.
  */
-#ifndef VERIFY_SIDE_H
-#define VERIFY_SIDE_H
+#ifndef CONTEXT_SIDE_H
+#define CONTEXT_SIDE_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 #include "driver/cuda_api.h"
-#include "refs/ref_abi.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_abi.h"
+#include "refs/abi/ref_list.h"
 #include "context/check.h"
-#include "extra/outlier.h"
+#include "context/outlier_side.h"
 #include "device/digest_abi.h"
 #include "device/project_abi.h"
 #include "device/snapshot_abi.h"
@@ -57,8 +57,11 @@ struct lane {
     struct ref_verdict numbers;            /* merged over the pieces done so far */
     CUdeviceptr digest;                    /* struct digest_sums ... */
     struct digest_sums *digest_host;       /* ... and pinned */
-    bool digested;                         /* the check under way has its hashes made */
+    bool digested;                         /* the check under way has its hashes made ... */
+    uint32_t items;                        /* ... and so many of its items; 0: none */
     struct ref_product_answer *projection; /* pinned: of the check under way */
+    void *state_host; /* pinned: what the rules of state/ read; NULL: not made yet */
+    bool fetched;     /* the check under way has it */
 };
 
 /* One launch, of the references of several checks; a check in pieces is alone. It begins when all
@@ -79,7 +82,8 @@ struct side {
     _Atomic(uint64_t) mark;  /* a look: sequence << LOOK_BITS | slot; see paying.c ... */
     _Atomic(int64_t) marked; /* ... enqueued at this time, clock_ns() */
     CUstream stream;         /* lowest priority, non-blocking */
-    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short, digest;
+    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short;
+    CUfunction digest, digest_items;
     bool snapshot_waits; /* the copy kernels do, see enqueue.h */
     CUfunction snapshot_touch, snapshot_listed, touch_find, touch_number;
     struct ranges ranges; /* that addresses in device memory may lead to */
@@ -116,6 +120,7 @@ struct side {
     _Atomic(uint64_t) *submitted;  /* a bit for each slot that the collector is to look at */
     atomic_uint pending;           /* checks claimed and not yet in a bucket */
     atomic_bool held;              /* the collector is working with the context */
+    atomic_bool chore;             /* others want the collector to work in the context */
     uint32_t next_slot;            /* where the collector looks on */
     uint32_t ended;                /* checks that it ended without a reference, in this round */
     struct timespec last_progress; /* of the collector, to notice a context in error */
@@ -139,6 +144,10 @@ void sides_destroy(struct sides *sides);
 
 /* Notes a new context. NULL when there are too many (64). Any thread, no driver call. */
 struct side *sides_open(struct sides *sides, CUcontext context);
+/* The side of a context that a launch names and whose creation was not reported; two first launches
+ * get the same one. NULL: the context has gone, or there are too many. Any thread, no driver call.
+ */
+struct side *sides_open_unseen(struct sides *sides, CUcontext context);
 /* The side of a live context, or NULL. Lock-free. */
 struct side *sides_find(struct sides *sides, CUcontext context);
 /* Calls `visit` for each side that is not gone. */

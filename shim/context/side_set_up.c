@@ -81,6 +81,8 @@ static enum status make_kernels(struct side *side, struct error *err)
     side->snapshot_waits = !status && enqueue_waits(side->snapshot); /* all are compiled alike */
     if (!status)
         status = load_function(&side->digest, snapshot, "cuvet_digest", err);
+    if (!status)
+        status = load_function(&side->digest_items, snapshot, "cuvet_digest_items", err);
     return status;
 }
 

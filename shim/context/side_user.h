@@ -3,8 +3,8 @@
  * of theirs is launched, loaded as the compiler has them. A launch waits for one that is in the
  * cache (compiler.h), never for a compilation.
  */
-#ifndef VERIFY_SIDE_USER_H
-#define VERIFY_SIDE_USER_H
+#ifndef CONTEXT_SIDE_USER_H
+#define CONTEXT_SIDE_USER_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

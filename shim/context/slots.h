@@ -1,8 +1,8 @@
 /*
  * slots.h - which of a bounded number of checks are in use. Lock-free, any thread on either side.
  */
-#ifndef VERIFY_SLOTS_H
-#define VERIFY_SLOTS_H
+#ifndef CONTEXT_SLOTS_H
+#define CONTEXT_SLOTS_H
 
 #include <stdint.h>
 

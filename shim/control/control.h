@@ -8,8 +8,8 @@
  *
  * No lock is taken anywhere, so a fork at any time leaves nothing held in the child.
  */
-#ifndef CONTROL_H
-#define CONTROL_H
+#ifndef CONTROL_CONTROL_H
+#define CONTROL_CONTROL_H
 
 #include "report/counters.h"
 #include "value/check_report.h"

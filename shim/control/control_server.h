@@ -11,8 +11,8 @@
  * Life: control_server_start after control_open; control_server_stop once, at exit; what it made is
  * never freed when the thread does not end in time. NULL is allowed and does nothing.
  */
-#ifndef CONTROL_SERVER_H
-#define CONTROL_SERVER_H
+#ifndef CONTROL_CONTROL_SERVER_H
+#define CONTROL_CONTROL_SERVER_H
 
 #include <stdbool.h>
 #include "base/error.h"

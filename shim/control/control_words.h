@@ -4,8 +4,8 @@
  * never waits: a request that has to is begun, and ended when the checks are done or its time is
  * over.
  */
-#ifndef CONTROL_WORDS_H
-#define CONTROL_WORDS_H
+#ifndef CONTROL_CONTROL_WORDS_H
+#define CONTROL_CONTROL_WORDS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -5,8 +5,8 @@
  * numbers (subset_item). Arrays that have the dim are gathered by the copy kernel, others are
  * copied whole.
  */
-#ifndef VERIFY_SHRINK_H
-#define VERIFY_SHRINK_H
+#ifndef COPY_SHRINK_H
+#define COPY_SHRINK_H
 
 #include "bind/binding.h"
 #include "lang/formals.h"

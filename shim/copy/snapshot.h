@@ -6,8 +6,8 @@
  * that overlaps an output) are copied before; everything else once, after the kernel, when a
  * read-only input still holds its value in stream order.
  */
-#ifndef VERIFY_SNAPSHOT_H
-#define VERIFY_SNAPSHOT_H
+#ifndef COPY_SNAPSHOT_H
+#define COPY_SNAPSHOT_H
 
 #include "base/error.h"
 #include "device/snapshot_abi.h"

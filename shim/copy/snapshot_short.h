@@ -5,8 +5,8 @@
  * the arena nor their part of the arrays. For launches without rows by index that are checked for
  * sure. What is copied before the launch goes into the same room, and the copy behind it seals.
  */
-#ifndef VERIFY_SNAPSHOT_SHORT_H
-#define VERIFY_SNAPSHOT_SHORT_H
+#ifndef COPY_SNAPSHOT_SHORT_H
+#define COPY_SNAPSHOT_SHORT_H
 
 #include "copy/snapshot.h"
 

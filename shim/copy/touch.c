@@ -22,7 +22,7 @@ static void add_copies(struct touch_call *call, const struct check *check, int i
     for (int i = 0; i < check->binding.arrays; i++) {
         const struct bound_array *array = &check->binding.array[i];
         const struct placement *placement = &check->placement[i];
-        if (bound_ids(array) != ids)
+        if (bound_ids(array) != ids || array->guard)
             continue;
         call->limit = (uint64_t)array->rows.limit; /* the same for all of them */
         const int64_t copies[] = {placement->before, placement->after};

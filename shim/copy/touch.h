@@ -2,8 +2,8 @@
  * touch.h - the copies of touched rows (bound_rows) made a small problem that a reference can be
  * run on: device/touch_abi.h says what becomes of indices and rows. Collector thread only.
  */
-#ifndef VERIFY_TOUCH_H
-#define VERIFY_TOUCH_H
+#ifndef COPY_TOUCH_H
+#define COPY_TOUCH_H
 
 #include "context/side.h"
 

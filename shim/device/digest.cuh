@@ -49,17 +49,16 @@ static __device__ uint64_t digest_clock()
     return now;
 }
 
-extern "C" __global__ void __launch_bounds__(DIGEST_THREADS)
-    cuvet_digest(const __grid_constant__ digest_call call)
+static __device__ void digest_begins(const digest_call &call)
 {
-    uint64_t thread = (uint64_t)blockIdx.x * DIGEST_THREADS + threadIdx.x, sum = 0;
-    uint64_t step = (uint64_t)gridDim.x * DIGEST_THREADS * DIGEST_RUN;
     if (threadIdx.x == 0)
         atomicMax((unsigned long long *)&call.sums->not_started,
                   (unsigned long long)~digest_clock());
-#pragma unroll 1
-    for (uint64_t i = call.first + thread * DIGEST_RUN; i < call.end; i += step)
-        sum += digest_run(call, i, i + DIGEST_RUN < call.end ? i + DIGEST_RUN : call.end);
+}
+
+/* All threads of a warp. */
+static __device__ void digest_ends(const digest_call &call, uint64_t sum)
+{
 #pragma unroll
     for (int lane = 16; lane; lane /= 2)
         sum += __shfl_xor_sync(0xffffffffu, (unsigned long long)sum, lane);
@@ -67,6 +66,33 @@ extern "C" __global__ void __launch_bounds__(DIGEST_THREADS)
         atomicAdd((unsigned long long *)call.sum, (unsigned long long)sum);
     if (threadIdx.x == 0)
         atomicMax((unsigned long long *)&call.sums->ended, (unsigned long long)digest_clock());
+}
+
+extern "C" __global__ void __launch_bounds__(DIGEST_THREADS)
+    cuvet_digest(const __grid_constant__ digest_call call)
+{
+    uint64_t thread = (uint64_t)blockIdx.x * DIGEST_THREADS + threadIdx.x, sum = 0;
+    uint64_t step = (uint64_t)gridDim.x * DIGEST_THREADS * DIGEST_RUN;
+    digest_begins(call);
+#pragma unroll 1
+    for (uint64_t i = call.first + thread * DIGEST_RUN; i < call.end; i += step)
+        sum += digest_run(call, i, i + DIGEST_RUN < call.end ? i + DIGEST_RUN : call.end);
+    digest_ends(call, sum);
+}
+
+/* A block an item. */
+extern "C" __global__ void __launch_bounds__(DIGEST_THREADS)
+    cuvet_digest_items(const __grid_constant__ digest_items_call items)
+{
+    digest_call call = items.one;
+    uint64_t sum = 0;
+    call.base += blockIdx.x * items.total / items.items * items.stride;
+    call.sum += blockIdx.x;
+    digest_begins(call);
+#pragma unroll 1
+    for (uint64_t i = threadIdx.x * DIGEST_RUN; i < call.end; i += DIGEST_THREADS * DIGEST_RUN)
+        sum += digest_run(call, i, i + DIGEST_RUN < call.end ? i + DIGEST_RUN : call.end);
+    digest_ends(call, sum);
 }
 
 #endif

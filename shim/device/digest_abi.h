@@ -7,13 +7,19 @@
 
 #include <stdint.h>
 
-enum { DIGEST_THREADS = 256, DIGEST_RUN = 16 /* elements that a thread takes in a row */ };
+enum {
+    DIGEST_THREADS = 256,
+    DIGEST_RUN = 16,   /* elements that a thread takes in a row */
+    DIGEST_ITEMS = 256 /* items of a launch that have hashes of their own */
+};
 
 /* What the digests of one launch add up to; device memory, zero before the first. */
 struct digest_sums {
     uint64_t in, out;     /* of the bytes that the kernel read, and wrote */
     uint64_t not_started; /* ~%globaltimer when the first began ... */
     uint64_t ended;       /* ... and when the last ended */
+    /* Of single items, where wanted: what all of them read, what each read and wrote. */
+    uint64_t shared, item_in[DIGEST_ITEMS], item_out[DIGEST_ITEMS];
 };
 
 /*
@@ -29,6 +35,14 @@ struct digest_call {
     uint64_t seed;
     uint64_t *sum; /* in or out of `sums` */
     struct digest_sums *sums;
+};
+
+/* The same for single items of an array, such as its rows: number i of `items` is item
+ * i * total / items, and adds to one.sum[i]. */
+struct digest_items_call {
+    struct digest_call one; /* of the first item */
+    uint64_t stride;        /* bytes from an item to the next */
+    uint64_t items, total;
 };
 
 #endif

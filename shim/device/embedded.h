@@ -1,7 +1,7 @@
-/* embedded.h - what the build puts into the library: device code, the default tolerances, and the
- * headers that references are compiled with. */
-#ifndef VERIFY_EMBEDDED_H
-#define VERIFY_EMBEDDED_H
+/* embedded.h - what the build puts into the library: device code, the default tolerances, the
+ * tables of kernels, and the headers that references are compiled with. */
+#ifndef DEVICE_EMBEDDED_H
+#define DEVICE_EMBEDDED_H
 
 extern const unsigned char cuvet_snapshot_fatbin[];
 extern const unsigned long cuvet_snapshot_fatbin_size;
@@ -17,5 +17,8 @@ struct embedded_text {
     const char *name, *text;
 };
 extern const struct embedded_text cuvet_ref_headers[];
+
+/* The tables of config/kernels by the names of their files; ends with NULLs. */
+extern const struct embedded_text cuvet_tables[];
 
 #endif

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 #include "device/outlier_abi.h"
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 #ifdef __CUDACC__
 #define OUTLIER_FN         static __device__ __forceinline__

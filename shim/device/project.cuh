@@ -8,7 +8,7 @@
 
 #include "device/project_abi.h"
 #include "device/snapshot_copy.cuh"
-#include "refs/ref_project.h"
+#include "refs/abi/ref_project.h"
 
 /* Sums of the block's threads, one value's after another's. */
 struct project_sums {

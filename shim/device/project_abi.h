@@ -1,7 +1,7 @@
 /*
  * project_abi.h - what the kernels `cuvet_project_...` are told, passed by value as their only
  * parameter: a whole product, in the program's memory, is projected in the program's stream
- * (refs/ref_product.h). Plain data for C and CUDA.
+ * (refs/abi/ref_product.h). Plain data for C and CUDA.
  *
  * cuvet_project_before makes c r before the launch, where what c holds is added to
  * (product.before). Behind it cuvet_project_factors makes b r and c r, in that order of the grid's
@@ -13,7 +13,7 @@
 #define DEVICE_PROJECT_ABI_H
 
 #include "device/snapshot_abi.h"
-#include "refs/ref_product.h"
+#include "refs/abi/ref_product.h"
 
 enum {
     PROJECT_THREADS = 1024,

@@ -13,6 +13,7 @@ static const struct load_entry entries[] = {
     {"cuptiEnableCallback", offsetof(struct cupti_api, enable), true},
     {"cuptiGetResultString", offsetof(struct cupti_api, result_text), true},
     {"cuptiSubscribe_v2", offsetof(struct cupti_api, subscribe_v2), false},
+    {"cuptiGetVersion", offsetof(struct cupti_api, version), false},
 };
 
 static const char *const toolkit[] = {"/lib64", "/extras/CUPTI/lib64", "/targets/x86_64-linux/lib",
@@ -36,6 +37,26 @@ const char *cupti_error_text(CUptiResult result)
     if (!cupti.result_text || cupti.result_text(result, &text) || !text)
         return "unknown CUPTI error";
     return text;
+}
+
+CUptiResult cupti_share(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback)
+{
+    enum { FIRST_VERSION = 130300 };
+    /* CUpti_SubscriberParams, as headers have it since 13.2. */
+    struct shared_params {
+        size_t size;
+        const char *name;
+        char *holder;
+        size_t holder_size;
+        uint8_t allow_others, padding[7];
+    } params = {.size = sizeof(params), .name = "cuvet", .allow_others = 1};
+    CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *,
+                             struct shared_params *);
+    uint32_t version = 0;
+    if (!cupti.subscribe_v2 || !cupti.version || cupti.version(&version) || version < FIRST_VERSION)
+        return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    memcpy(&subscribe, &cupti.subscribe_v2, sizeof(subscribe));
+    return subscribe(out, callback, NULL, &params);
 }
 
 void cupti_holder(char *name, size_t size)

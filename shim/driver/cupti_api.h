@@ -15,7 +15,8 @@ struct cupti_api {
     CUptiResult (*unsubscribe)(CUpti_SubscriberHandle);
     CUptiResult (*enable)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId);
     CUptiResult (*result_text)(CUptiResult, const char **);
-    void *subscribe_v2; /* optional: tells who holds the subscription */
+    CUptiResult (*version)(uint32_t *);
+    void *subscribe_v2; /* optional: who holds the subscription, and several subscribers */
 };
 extern struct cupti_api cupti;
 
@@ -26,6 +27,12 @@ extern struct cupti_api cupti;
 enum status cupti_api_load(const char *path, int driver_major, struct error *err);
 
 const char *cupti_error_text(CUptiResult result);
+
+/*
+ * Subscribes beside others: CUDA 13.3 and later, where all subscribers have allowed that. Before
+ * that, or where one has not, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED.
+ */
+CUptiResult cupti_share(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback);
 
 /* Who holds the one subscription of this process: its name, or "another tool". */
 void cupti_holder(char *name, size_t size);

@@ -1,5 +1,6 @@
 #include "extra/digest.h"
 
+#include <stddef.h>
 #include <string.h>
 #include "lang/dtype.h"
 #include "lang/signature.h"
@@ -7,16 +8,18 @@
 /* No launch of ours holds the GPU for long: a block hashes 4096 elements. */
 enum { MOST_BLOCKS = 4096, BLOCK_ELEMENTS = DIGEST_THREADS * DIGEST_RUN, ALIGNMENT = 256 };
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+uint64_t digest_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 29;
 }
 
+bool digest_all;
+
 bool digest_wanted(const struct check *check)
 {
-    return check->kernel->spec->deterministic && check->params_bytes > 0 &&
-           !check->binding.subset.dim;
+    return (check_spec(check)->deterministic || (digest_all && !check->binding.picks)) &&
+           check->params_bytes > 0 && !check->binding.subset.dim;
 }
 
 static enum status launch_part(struct side *side, struct digest_call *call, uint64_t count,
@@ -33,6 +36,15 @@ static enum status launch_part(struct side *side, struct digest_call *call, uint
                       "launching a digest");
 }
 
+enum status digest_enqueue(struct side *side, struct digest_call *call, uint64_t count,
+                           struct error *err)
+{
+    enum status status = STATUS_OK;
+    for (; !status && call->first < count; call->first = call->end)
+        status = launch_part(side, call, count, err);
+    return status;
+}
+
 /* One side of an array: before the launch what it read, after it what it wrote. */
 static enum status launch(struct side *side, struct lane *lane, int index, int64_t offset, bool out,
                           struct error *err)
@@ -43,43 +55,54 @@ static enum status launch(struct side *side, struct lane *lane, int index, int64
     struct digest_call call = {.base = lane->check->arena + (uint64_t)offset,
                                .ndim = (uint32_t)array->ndim,
                                .element = dtype_bytes(array->dtype),
-                               .seed = mix(0, (uint64_t)index + 1),
+                               .seed = digest_mix(0, (uint64_t)index + 1),
                                .sum = out ? &sums->out : &sums->in,
                                .sums = sums};
-    enum status status = STATUS_OK;
     uint64_t count = 1;
     for (int i = 0; i < array->ndim; i++) {
         call.dim[i] = (uint64_t)array->dim[i];
         call.stride[i] = (uint64_t)placement->stride[i];
         count *= call.dim[i];
     }
-    for (; !status && call.first < count; call.first = call.end)
-        status = launch_part(side, &call, count, err);
-    return status;
+    return digest_enqueue(side, &call, count, err);
+}
+
+/* The sums of items lie behind the others. */
+static size_t sums_bytes(bool items)
+{
+    return items ? sizeof(struct digest_sums) : offsetof(struct digest_sums, shared);
+}
+
+enum status digest_begin(struct side *side, struct lane *lane, bool items, struct error *err)
+{
+    return cuda_check(err, cuda.cuMemsetD8Async(lane->digest, 0, sums_bytes(items), side->stream),
+                      "cuMemsetD8Async");
+}
+
+enum status digest_end(struct side *side, struct lane *lane, bool items, struct error *err)
+{
+    return cuda_check(
+        err,
+        cuda.cuMemcpyDtoHAsync(lane->digest_host, lane->digest, sums_bytes(items), side->stream),
+        "cuMemcpyDtoHAsync");
 }
 
 enum status digest_start(struct side *side, struct lane *lane, struct error *err)
 {
     const struct check *check = lane->check;
-    enum status status = cuda_check(
-        err, cuda.cuMemsetD8Async(lane->digest, 0, sizeof(struct digest_sums), side->stream),
-        "cuMemsetD8Async");
+    enum status status = STATUS_OK;
     for (int i = 0; !status && i < check->binding.arrays; i++) {
         const struct placement *placement = &check->placement[i];
         enum role role = check->binding.array[i].role;
         int64_t read = placement->before != NOT_COPIED ? placement->before : placement->after;
-        if (binding_is_list(&check->binding, i))
+        if (check->binding.array[i].guard || binding_is_list(&check->binding, i))
             continue; /* where its arrays lie is not what the kernel reads of them */
         if (role != ROLE_WRITE)
             status = launch(side, lane, i, read, false, err);
         if (!status && role_writes(role))
             status = launch(side, lane, i, placement->after, true, err);
     }
-    return status ? status
-                  : cuda_check(err,
-                               cuda.cuMemcpyDtoHAsync(lane->digest_host, lane->digest,
-                                                      sizeof(struct digest_sums), side->stream),
-                               "cuMemcpyDtoHAsync");
+    return status;
 }
 
 uint64_t digest_busy(const struct lane *lane)
@@ -90,7 +113,7 @@ uint64_t digest_busy(const struct lane *lane)
 /* The packed parameters with addresses of the signature's arrays reduced to their alignment. */
 static uint64_t add_params(uint64_t hash, const struct check *check)
 {
-    const struct signature *signature = check->kernel->spec->signature;
+    const struct signature *signature = check_spec(check)->signature;
     uint8_t bytes[CHECK_PARAMS];
     memcpy(bytes, check->params, check->params_bytes);
     for (unsigned i = 0; i < signature->items; i++) {
@@ -106,7 +129,7 @@ static uint64_t add_params(uint64_t hash, const struct check *check)
         memcpy(bytes + at, &address, sizeof(address));
     }
     for (size_t i = 0; i < check->params_bytes; i++)
-        hash = mix(hash, bytes[i]);
+        hash = digest_mix(hash, bytes[i]);
     return hash;
 }
 
@@ -117,17 +140,71 @@ static uint64_t add_aliases(uint64_t hash, const struct binding *binding)
         int first = 0;
         while (binding->array[first].address != binding->array[i].address)
             first++;
-        hash = mix(hash, (uint64_t)first);
+        hash = digest_mix(hash, (uint64_t)first);
     }
     return hash;
 }
 
 uint64_t digest_key(const struct check *check, const struct digest_sums *sums)
 {
-    uint64_t hash = mix(check->kernel->key, check->kernel->spec->number);
+    uint64_t hash = digest_mix(check->kernel->key, check_spec(check)->number);
     for (int i = 0; i < 3; i++)
-        hash = mix(mix(hash, check->grid[i]), check->block[i]);
-    hash = mix(hash, check->shared_bytes);
+        hash = digest_mix(digest_mix(hash, check->grid[i]), check->block[i]);
+    hash = digest_mix(hash, check->shared_bytes);
     hash = add_aliases(add_params(hash, check), &check->binding);
-    return mix(hash, sums->in);
+    return digest_mix(hash, sums->in);
+}
+
+/* The scalars that the signature names; others may be addresses of this process. */
+static uint64_t add_scalars(uint64_t hash, const struct check *check)
+{
+    const struct signature *signature = check_spec(check)->signature;
+    const struct param_layout *layout = &check->kernel->layout;
+    for (unsigned i = 0; i < signature->items; i++) {
+        const struct signature_item *item = &signature->item[i];
+        if (item->array || item->earlier || item->index || item->param >= layout->count)
+            continue;
+        size_t at = layout->param[item->param].offset + (size_t)item->offset;
+        size_t end = at + (size_t)dtype_bytes(item->type.dtype) * item->type.lanes;
+        for (; at < end && at < check->params_bytes; at++)
+            hash = digest_mix(hash, check->params[at]);
+    }
+    return hash;
+}
+
+uint64_t digest_input(const struct check *check, const struct digest_sums *sums)
+{
+    uint64_t hash = add_scalars(digest_mix(0, check->kernel->key), check);
+    for (int i = 0; i < check->binding.arrays; i++) {
+        for (int k = 0; k < check->binding.array[i].ndim; k++)
+            hash = digest_mix(hash, (uint64_t)check->binding.array[i].dim[k]);
+    }
+    return digest_mix(hash, sums->in);
+}
+
+/* Whether the launch passes no array there. */
+static bool is_null(const struct check *check, const struct signature_item *item)
+{
+    const struct param_layout *layout = &check->kernel->layout;
+    uint64_t address = 1;
+    if (item->param >= layout->count || item->param >= LAYOUT_MAX)
+        return false;
+    size_t at = layout->param[item->param].offset + (size_t)item->offset;
+    if (at + sizeof(address) <= check->params_bytes)
+        memcpy(&address, check->params + at, sizeof(address));
+    return address == 0;
+}
+
+unsigned digest_unseen(const struct check *check)
+{
+    const struct signature *signature = check_spec(check)->signature;
+    unsigned unseen = 0;
+    for (unsigned i = 0; i < signature->items; i++) {
+        const struct signature_item *item = &signature->item[i];
+        bool copied = !item->array || !role_reads(item->role) || is_null(check, item);
+        for (int k = 0; !copied && k < check->binding.arrays; k++)
+            copied = check->binding.array[k].name == item->name;
+        unseen += !copied;
+    }
+    return unseen;
 }

@@ -1,17 +1,33 @@
 /*
  * digest.h - hashes of what a checked launch read and wrote, made on the side stream from its
- * snapshot, for kernels whose entry says `deterministic: yes`. Collector thread only.
+ * snapshot, for kernels whose entry has `deterministic: yes`, and for all where CUVET_DIGEST is
+ * set. Collector thread only.
  */
-#ifndef VERIFY_DIGEST_H
-#define VERIFY_DIGEST_H
+#ifndef EXTRA_DIGEST_H
+#define EXTRA_DIGEST_H
 
 #include "context/side.h"
 
-/* Whether this check is to be held against earlier ones. */
+/* Every launch that is checked whole is hashed, CUVET_DIGEST. Set before the first. */
+extern bool digest_all;
+
+/* A hash with one more word. */
+uint64_t digest_mix(uint64_t hash, uint64_t value);
+
+/* Whether this check's arrays are hashed. */
 bool digest_wanted(const struct check *check);
 
-/* Enqueues the hashes of the lane's check, and their copy to pinned memory: both are complete when
- * a reference that is launched afterwards answers. */
+/* Around what is hashed of the lane's check: sums that begin at zero, and their copy to pinned
+ * memory, which is complete when a reference that is launched afterwards answers. `items`: those of
+ * single items, too (items.h). */
+enum status digest_begin(struct side *side, struct lane *lane, bool items, struct error *err);
+enum status digest_end(struct side *side, struct lane *lane, bool items, struct error *err);
+
+/* Between the two: `count` elements, `call` says which. */
+enum status digest_enqueue(struct side *side, struct digest_call *call, uint64_t count,
+                           struct error *err);
+
+/* Between the two: the hashes of all that the launch read and wrote. */
 enum status digest_start(struct side *side, struct lane *lane, struct error *err);
 
 /* Nanoseconds that the hashes took. */
@@ -22,5 +38,14 @@ uint64_t digest_busy(const struct lane *lane);
  * their alignment and which of them are one), and the bytes of all that it read.
  */
 uint64_t digest_key(const struct check *check, const struct digest_sums *sums);
+
+/*
+ * The same for another run, another process or machine, of the bytes and shapes of all that it read
+ * and of the scalars that its signature names: no address enters it, nor grid and block.
+ */
+uint64_t digest_input(const struct check *check, const struct digest_sums *sums);
+
+/* Arrays of the signature that the kernel may read and that are not copied, so not hashed. */
+unsigned digest_unseen(const struct check *check);
 
 #endif

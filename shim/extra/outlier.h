@@ -6,22 +6,15 @@
  * nothing waits. Statistics lie in device memory, by context; an index means the same signature
  * in all contexts. The collector keeps the distances of the centroid detector.
  */
-#ifndef VERIFY_OUTLIER_H
-#define VERIFY_OUTLIER_H
+#ifndef EXTRA_OUTLIER_H
+#define EXTRA_OUTLIER_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/error.h"
 #include "device/outlier_abi.h"
-#include "driver/cuda_api.h"
 #include "bind/binding.h"
-#include "context/outlier_window.h"
-
-enum {
-    OUTLIER_ENTRIES = 4096, /* inputs of launch signatures that have statistics, 1.3 MiB */
-    OUTLIER_CENTROIDS = 64, /* signatures that have a centroid, 2 MiB */
-};
+#include "context/outlier_side.h"
 
 /* Which signature has which index; of the process. */
 struct outliers;
@@ -45,30 +38,6 @@ void outliers_reset(struct outliers *outliers);
 uint32_t outliers_epoch(const struct outliers *outliers);
 /* Signatures that came too late. */
 uint64_t outliers_overflow(const struct outliers *outliers);
-
-enum outlier_state {
-    OUTLIER_NONE,   /* no look has been asked for */
-    OUTLIER_WANTED, /* the collector is to make what looks need */
-    OUTLIER_READY,
-    OUTLIER_BROKEN, /* it could not be made, or no entry has the gate */
-};
-
-/* What the gate has in one context; made when the first look is asked for. */
-struct outlier_side {
-    _Atomic(enum outlier_state) state;
-    CUfunction kernel, few;
-    bool waits;        /* these kernels do, see enqueue.h */
-    CUdeviceptr slots; /* struct outlier_slot, one for each of the first check slots */
-    uint32_t looks;    /* how many of those; the others' launches are not looked at */
-    CUdeviceptr entries;
-    CUdeviceptr centroids;         /* 0: no centroid detector here */
-    struct outlier_answer *answer; /* pinned, one for each of the same check slots */
-    CUdeviceptr answer_device;
-    struct outlier_quantile *quantile; /* pinned, one a centroid */
-    CUdeviceptr quantile_device;
-    struct outlier_window *window[OUTLIER_CENTROIDS]; /* the collector's, made on first use ... */
-    uint32_t window_epoch[OUTLIER_CENTROIDS];         /* ... for the looks of this epoch */
-};
 
 /* One look at a launch: what is passed to the kernel, but for the snapshot's part. */
 struct outlier_plan {

@@ -1,9 +1,10 @@
 /* outlier_launch.h - enqueues the one kernel that looks at a launch and, where it calls it, copies.
  */
-#ifndef VERIFY_OUTLIER_LAUNCH_H
-#define VERIFY_OUTLIER_LAUNCH_H
+#ifndef EXTRA_OUTLIER_LAUNCH_H
+#define EXTRA_OUTLIER_LAUNCH_H
 
 #include "copy/snapshot.h"
+#include "extra/outlier.h"
 
 /* Whether the look goes before the launch: it overwrites something, or rows of some arrays are
  * copied by index, which the looking kernel does not. */

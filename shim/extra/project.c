@@ -110,7 +110,7 @@ static bool describe(struct ref_product *product, const struct binding *binding,
            add_all(product, binding, formals, whole, of_c);
 }
 
-/* ---- the margin, see refs/ref_product.h ---- */
+/* ---- the margin, see refs/abi/ref_product.h ---- */
 
 /* Bits of the fraction, smallest normal and largest number of a real type. */
 static bool format_of(enum dtype dtype, int *fraction, double *least, double *largest)

@@ -1,14 +1,14 @@
 /*
  * project.h - the projection of a whole product of matrices, for launches whose check sees only a
- * part of it (refs/ref_product.h: what it is, what its bound is, what it can see).
+ * part of it (refs/abi/ref_product.h: what it is, what its bound is, what it can see).
  *
  * On the program's thread, in the ENTER callback: project_plan_make, while the binding still
  * describes the whole launch, and project_take_room. After the launch project_enqueue, two kernels
  * that read the program's memory in stream order, before the copy that seals. On the collector's:
  * project_fetch when the check's turn has come, project_report when its references have answered.
  */
-#ifndef VERIFY_PROJECT_H
-#define VERIFY_PROJECT_H
+#ifndef EXTRA_PROJECT_H
+#define EXTRA_PROJECT_H
 
 #include "device/project_abi.h"
 #include "lang/formals.h"

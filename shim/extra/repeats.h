@@ -2,8 +2,8 @@
  * repeats.h - which output an earlier launch gave for the same input. One table of a fixed size; a
  * new launch takes the place of an old one where both fall on it. One thread at a time.
  */
-#ifndef VERIFY_REPEATS_H
-#define VERIFY_REPEATS_H
+#ifndef EXTRA_REPEATS_H
+#define EXTRA_REPEATS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -19,8 +19,8 @@
  * share holds in the long run. The unit is the step of the dearest checks of late, at least
  * BUDGET_UNIT_NS; the debt ends at BUDGET_DEBT_UNITS for all.
  */
-#ifndef VERIFY_BUDGET_H
-#define VERIFY_BUDGET_H
+#ifndef GATE_BUDGET_H
+#define GATE_BUDGET_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

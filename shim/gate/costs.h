@@ -3,8 +3,8 @@
  * an estimate of the next one. One kernel's launches may differ a thousandfold, and the same launch
  * is checked whole or on a subset. All zeros: nothing is known. Any thread, no lock.
  */
-#ifndef VERIFY_COSTS_H
-#define VERIFY_COSTS_H
+#ifndef GATE_COSTS_H
+#define GATE_COSTS_H
 
 #include <stdatomic.h>
 #include <stdint.h>

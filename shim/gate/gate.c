@@ -350,6 +350,37 @@ struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec
     return answer;
 }
 
+struct gate_answer gate_of_node(struct gate *gate, const struct kernel_spec *spec,
+                                const struct gate_recipe *recipe, const struct launch *launch,
+                                enum gate_result drawn)
+{
+    uint64_t key = signature_of(recipe, spec, launch);
+    struct gate_turn *turn = find(gate, key);
+    struct gate_answer answer = {
+        .result = drawn, .use = turn ? &turn->use : &gate->overflow_use, .signature = key};
+    if (turn && take_turn(gate, spec, turn)) {
+        atomic_store_explicit(&turn->notes, gate->note, memory_order_relaxed);
+        answer.result = GATE_FIRST;
+        answer.turn = turn;
+    }
+    return answer;
+}
+
+bool gate_has_first(const struct gate *gate, const struct kernel_spec *spec)
+{
+    return first_of(gate, spec) > 0;
+}
+
+double gate_probability(const struct gate *gate, const struct kernel_spec *spec)
+{
+    return probability_of(gate, spec);
+}
+
+uint64_t gate_generation(const struct gate *gate)
+{
+    return atomic_load_explicit(&gate->generation, memory_order_relaxed) + 1;
+}
+
 uint64_t gate_seed_of(const struct gate *gate, uint64_t key, uint64_t number)
 {
     key = ~key; /* other numbers than draw()'s */

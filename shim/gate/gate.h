@@ -21,8 +21,8 @@
  * probability of each launch stays. Not numbered are launches while their kernel is taken by
  * neither gate, at a probability of 0 and without first launches.
  */
-#ifndef VERIFY_GATE_H
-#define VERIFY_GATE_H
+#ifndef GATE_GATE_H
+#define GATE_GATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,6 +67,18 @@ void gate_recipe_make(struct gate_recipe *recipe, const struct kernel_spec *spec
 struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec,
                                const struct gate_recipe *recipe, const struct launch *launch,
                                bool alone);
+
+/* The same for a launch that is a node of a CUDA graph, where graph/ draws: `drawn` as GATE_RANDOM,
+ * unless it is one of its signature's first k. It has no number and no note. */
+struct gate_answer gate_of_node(struct gate *gate, const struct kernel_spec *spec,
+                                const struct gate_recipe *recipe, const struct launch *launch,
+                                enum gate_result drawn);
+
+/* Whether first launches of the spec are checked, and the probability of the others. */
+bool gate_has_first(const struct gate *gate, const struct kernel_spec *spec);
+double gate_probability(const struct gate *gate, const struct kernel_spec *spec);
+/* Changes with gate_reset; never 0. */
+uint64_t gate_generation(const struct gate *gate);
 
 /* The next `launches` of the note's signature, or as many of them as have numbers, are passed over
  * and counted as `skip`. Its thread's, right after gate_decide. NULL is allowed. */

@@ -6,8 +6,8 @@
  * launches are known to be passed over, and as what they are counted. A launch that is passed over
  * reads and writes that one line, without a locked instruction.
  */
-#ifndef VERIFY_GATE_TABLE_H
-#define VERIFY_GATE_TABLE_H
+#ifndef GATE_GATE_TABLE_H
+#define GATE_GATE_TABLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

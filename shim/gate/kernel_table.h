@@ -6,8 +6,8 @@
  * a handle with the record it was resolved to. Its generation is passing.handles; an entry
  * resolved in an older one is confirmed under the lock before use. An entry lies on one cache line.
  */
-#ifndef VERIFY_KERNEL_TABLE_H
-#define VERIFY_KERNEL_TABLE_H
+#ifndef GATE_KERNEL_TABLE_H
+#define GATE_KERNEL_TABLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

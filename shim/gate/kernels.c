@@ -58,6 +58,23 @@ void kernels_destroy(struct kernels *kernels)
     free(kernels->memory);
 }
 
+void kernels_visit(struct kernels *kernels,
+                   void (*visit)(void *user, const struct known_kernel *kernel), void *user)
+{
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    pthread_mutex_lock(&kernels->lock);
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        for (const struct known_kernel *kernel = kernels->bucket[i]; kernel;
+             kernel = kernel->next) {
+            if (kernel->spec)
+                visit(user, kernel);
+        }
+    }
+    pthread_mutex_unlock(&kernels->lock);
+    uninterrupted_end(&kept);
+}
+
 void kernels_doubt(void)
 {
     atomic_fetch_add_explicit(&passing.handles, 1, memory_order_release);
@@ -65,9 +82,8 @@ void kernels_doubt(void)
 
 typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offset, size_t *size);
 
-/* The kernel's parameters; false when the driver cannot tell (before 12.4, or a stale handle). A
- * CUkernel refuses the CUfunction query and the other way round, so both are asked. */
-static bool read_layout(const void *function, struct param_layout *layout)
+/* A CUkernel refuses the CUfunction query and the other way round, so both are asked. */
+bool kernels_layout(const void *function, struct param_layout *layout)
 {
     param_info_fn ask[2];
     memcpy(&ask[0], &cuda.cuKernelGetParamInfo, sizeof(ask[0]));
@@ -138,9 +154,32 @@ static bool is_passed(const struct known_kernel *kernel)
 static struct known_kernel *add_passed(struct kernels *kernels, const char *symbol, uint64_t hash)
 {
     struct known_kernel *kernel =
-        new_record(kernels, symbol, hash, offsetof(struct known_kernel, looks));
+        new_record(kernels, symbol, hash, offsetof(struct known_kernel, time));
     if (kernel)
         kernel->skip = SKIP_UNREGISTERED;
+    return kernel;
+}
+
+/* What the gates need of a kernel with a spec. */
+static void open_spec(struct known_kernel *kernel)
+{
+    const struct param_layout *layout = &kernel->layout;
+    uint64_t key =
+        XXH3_64bits_withSeed(layout->param, listed(layout) * sizeof(*layout->param), kernel->key);
+    gate_recipe_make(&kernel->recipe, kernel->spec, key);
+    budget_open(&kernel->budget, kernel->spec->budget);
+    budget_open(&kernel->looks, kernel->spec->budget * BUDGET_LOOKS);
+}
+
+/* A record with room for the layout. */
+static struct known_kernel *new_whole(struct kernels *kernels, const char *symbol, uint64_t hash,
+                                      const struct param_layout *layout)
+{
+    const size_t layout_bytes = bytes_of(layout);
+    struct known_kernel *kernel =
+        new_record(kernels, symbol, hash, offsetof(struct known_kernel, layout) + layout_bytes);
+    if (kernel)
+        memcpy(&kernel->layout, layout, layout_bytes);
     return kernel;
 }
 
@@ -148,14 +187,11 @@ static struct known_kernel *add_passed(struct kernels *kernels, const char *symb
 static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
                                        const struct param_layout *layout, bool layout_known)
 {
-    const size_t layout_bytes = bytes_of(layout);
-    struct known_kernel *kernel =
-        new_record(kernels, symbol, hash, offsetof(struct known_kernel, layout) + layout_bytes);
+    struct known_kernel *kernel = new_whole(kernels, symbol, hash, layout);
     struct error err = {{0}};
     if (!kernel)
         return NULL;
     kernel->after = registry_after(kernels->registry, symbol);
-    memcpy(&kernel->layout, layout, layout_bytes);
     if (layout_known) {
         kernel->spec = registry_resolve(kernels->registry, symbol, layout, &kernel->skip, &err);
     } else {
@@ -163,13 +199,8 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
         error_set(&err, STATUS_UNSUPPORTED,
                   "the driver does not tell its parameter list (needs a driver of CUDA 12.4)");
     }
-    if (kernel->spec) {
-        uint64_t key =
-            XXH3_64bits_withSeed(layout->param, listed(layout) * sizeof(*layout->param), hash);
-        gate_recipe_make(&kernel->recipe, kernel->spec, key);
-        budget_open(&kernel->budget, kernel->spec->budget);
-        budget_open(&kernel->looks, kernel->spec->budget * BUDGET_LOOKS);
-    }
+    if (kernel->spec)
+        open_spec(kernel);
     if (kernel->skip != SKIP_UNREGISTERED || kernel->spec || err.text[0])
         kernels->seen(kernels->user, kernel, kernel->spec ? NULL : err.text);
     return kernel;
@@ -186,10 +217,21 @@ static struct known_kernel *find_record(const struct kernels *kernels, const cha
     return k;
 }
 
+const char *kernels_symbol(const struct launch *launch)
+{
+    const char *name = NULL;
+    void *handle = (void *)(uintptr_t)launch->function;
+    if (launch->symbol)
+        return launch->symbol;
+    if (cuda.cuKernelGetName && !cuda.cuKernelGetName(&name, handle) && name)
+        return name;
+    return cuda.cuFuncGetName && !cuda.cuFuncGetName(&name, handle) && name ? name : "";
+}
+
 /* Lock held. An unregistered kernel needs no layout: most kernels cost no driver call at all. */
 static struct known_kernel *resolve(struct kernels *kernels, const struct launch *launch)
 {
-    const char *symbol = launch->symbol ? launch->symbol : "";
+    const char *symbol = kernels_symbol(launch);
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
     struct param_layout layout = {0};
     struct known_kernel *found = find_record(kernels, symbol, hash, NULL);
@@ -197,7 +239,11 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
         return found;
     if (!registry_names(kernels->registry, symbol) && !registry_after(kernels->registry, symbol))
         return add_passed(kernels, symbol, hash);
-    bool known = read_layout(launch->function, &layout);
+    bool known = launch->call != NULL;
+    if (known)
+        layout = *launch->call;
+    else
+        known = kernels_layout(launch->function, &layout);
     found = find_record(kernels, symbol, hash, &layout);
     return found ? found : add_kernel(kernels, symbol, hash, &layout, known);
 }
@@ -262,10 +308,11 @@ HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct laun
 const void *kernels_module(const void *function)
 {
     CUmodule module = NULL;
-    if (!cuda.cuFuncGetModule ||
-        cuda.cuFuncGetModule(&module, (CUfunction)(uintptr_t)function) != CUDA_SUCCESS)
-        return NULL;
-    return module;
+    CUlibrary library = NULL;
+    void *handle = (void *)(uintptr_t)function;
+    if (cuda.cuFuncGetModule && !cuda.cuFuncGetModule(&module, handle))
+        return module;
+    return cuda.cuKernelGetLibrary && !cuda.cuKernelGetLibrary(&library, handle) ? library : NULL;
 }
 
 const struct kernel_table *kernels_table(const struct kernels *kernels)

@@ -5,8 +5,8 @@
  * Handles (CUfunction, CUkernel) are keys only while their module is loaded: an unload makes all of
  * them doubtful, and each is then looked at once more.
  */
-#ifndef VERIFY_KERNELS_H
-#define VERIFY_KERNELS_H
+#ifndef GATE_KERNELS_H
+#define GATE_KERNELS_H
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -14,6 +14,7 @@
 #include "gate/budget.h"
 #include "gate/costs.h"
 #include "gate/gate_table.h"
+#include "value/gpu_time.h"
 #include "value/launch.h"
 #include "registry/registry.h"
 #include "value/skip.h"
@@ -24,7 +25,7 @@ struct tally;
 
 /*
  * One kernel by (symbol, parameter layout); never freed before kernels_destroy. Of one that no
- * entry names, in no role, only what stands before `looks` is there: programs have thousands of
+ * entry names, in no role, only what stands before `time` is there: programs have thousands of
  * them.
  */
 struct known_kernel {
@@ -47,6 +48,7 @@ struct known_kernel {
     uint32_t
         learnt; /* launches that gave their turn back for what listed.h learnt; the collector's */
     struct known_kernel *next;
+    struct gpu_time time;       /* of its launches; where there is a spec */
     struct budget looks;        /* the outlier gate's share of `budget` */
     _Atomic(int64_t) look;      /* what looks have cost the GPU of late, ns */
     struct budget budget;       /* its own, where its entry has one */
@@ -61,12 +63,24 @@ typedef void (*kernels_seen_fn)(void *user, const struct known_kernel *kernel,
 struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, void *user);
 void kernels_destroy(struct kernels *kernels);
 
+/* Calls `visit` for each kernel with a spec; takes the lock of first sights. */
+void kernels_visit(struct kernels *kernels,
+                   void (*visit)(void *user, const struct known_kernel *kernel), void *user);
+
 /* Any thread. Known handle: one probe, no lock. First sight: takes a lock, asks the driver for the
  * parameter list (queries only), may allocate. Never NULL except without memory. */
 struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);
 
-/* The CUmodule of a CUfunction that is about to be launched; NULL: the driver does not know it as
- * one. A query of the driver. */
+/* The launch's symbol, or where it has none the driver's name of the handle; "": unknown. A query
+ * of the driver. */
+const char *kernels_symbol(const struct launch *launch);
+
+/* The kernel's parameters, from the driver. False: it cannot tell (before 12.4, or a stale handle).
+ */
+bool kernels_layout(const void *function, struct param_layout *layout);
+
+/* The CUmodule of a CUfunction that is about to be launched, or the CUlibrary of a CUkernel; NULL:
+ * the driver does not know it. A query of the driver. */
 const void *kernels_module(const void *function);
 
 /* For kernel_table_find(); lives as long as `kernels`. */

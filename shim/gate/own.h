@@ -2,8 +2,8 @@
  * own.h - what a thread knows of itself at every launch, on one cache line: whether it is doing our
  * own work, and how far it is with the launch under way.
  */
-#ifndef VERIFY_OWN_H
-#define VERIFY_OWN_H
+#ifndef GATE_OWN_H
+#define GATE_OWN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +24,8 @@ struct own_thread {
     /* The same, where a launch may be counted at ENTER by a plain addition; 0: the thread has no
      * tallies of its own, or the pipeline has to see each launch. */
     uint32_t passes;
-    struct here *here; /* the router's; NULL: no launch went to the pipeline so far */
+    uint32_t until_sample; /* launches without an entry until one is recorded: unregistered.h */
+    struct here *here;     /* the router's; NULL: no launch went to the pipeline so far */
     uint32_t
         passed_as; /* enum skip that a registered launch under way was counted as, where passed */
 };

@@ -3,8 +3,8 @@
  * (base/hot.h). There is one in a process. Its counters serve all tables of kernels and all gates,
  * of which a process has one each: a second one, as tests have, is but doubted more often.
  */
-#ifndef VERIFY_PASSING_H
-#define VERIFY_PASSING_H
+#ifndef GATE_PASSING_H
+#define GATE_PASSING_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

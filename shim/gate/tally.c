@@ -5,6 +5,7 @@
 
 HOT_TLS struct own_thread own_thread __attribute__((aligned(32)));
 struct passing passing;
+bool tally_passing = true;
 
 static struct {
     pthread_once_t once;

@@ -7,8 +7,8 @@
  * threads at once have a copy each, which nobody else writes, so that they need no locked
  * instruction; all others share the rest, and stay correct, because they add atomically.
  */
-#ifndef VERIFY_TALLY_H
-#define VERIFY_TALLY_H
+#ifndef GATE_TALLY_H
+#define GATE_TALLY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,10 +44,14 @@ static inline unsigned tally_own(void)
     return number ? number - 1 : tally_take_number();
 }
 
+/* Whether launches may be passed over at all: not while a trace is taken. Set before the first. */
+extern bool tally_passing;
+
 /* Whether launches of the calling thread may be passed over; never, while it shares its tallies. */
 static inline void tally_let_pass(bool may)
 {
-    own_thread.passes = may && own_thread.tally <= TALLIES_OWNED ? own_thread.tally : 0;
+    own_thread.passes =
+        may && tally_passing && own_thread.tally <= TALLIES_OWNED ? own_thread.tally : 0;
 }
 
 /* To a bucket of the calling thread's, which are `which`. */

@@ -1,10 +1,9 @@
 #include "hook/launch_decode.h"
 
-/* NULL is spelt out, so that our own calls mean the same stream whatever API they go through. */
-static const void *explicit_stream(CUstream stream, bool per_thread)
+CUstream launch_stream(CUstream stream, bool per_thread)
 {
     if (stream)
-        return (const void *)(uintptr_t)stream;
+        return stream;
     return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
@@ -37,7 +36,7 @@ static bool decode_plain(const void *params, bool per_thread, struct launch *out
     const unsigned shape[] = {p->gridDimX,  p->gridDimY,  p->gridDimZ,
                               p->blockDimX, p->blockDimY, p->blockDimZ};
     out->function = p->f;
-    out->stream = explicit_stream(p->hStream, per_thread);
+    out->stream = launch_stream(p->hStream, per_thread);
     out->shared_bytes = p->sharedMemBytes;
     if (!set_shape(out, shape))
         return false;
@@ -45,6 +44,21 @@ static bool decode_plain(const void *params, bool per_thread, struct launch *out
     if (!p->kernelParams)
         read_extra(p->extra, out);
     return p->f != NULL;
+}
+
+/* What a launch that is run again needs of them. */
+static void read_attributes(const CUlaunchConfig *config, struct launch *out)
+{
+    for (unsigned i = 0; config->attrs && i < config->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &config->attrs[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            out->cluster[0] = attribute->value.clusterDim.x;
+            out->cluster[1] = attribute->value.clusterDim.y;
+            out->cluster[2] = attribute->value.clusterDim.z;
+        } else if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) {
+            out->cooperative = attribute->value.cooperative != 0;
+        }
+    }
 }
 
 static bool decode_config(const void *params, bool per_thread, struct launch *out)
@@ -57,10 +71,11 @@ static bool decode_config(const void *params, bool per_thread, struct launch *ou
         return false;
     const unsigned shape[] = {config->gridDimX,  config->gridDimY,  config->gridDimZ,
                               config->blockDimX, config->blockDimY, config->blockDimZ};
-    out->stream = explicit_stream(config->hStream, per_thread);
+    out->stream = launch_stream(config->hStream, per_thread);
     out->shared_bytes = config->sharedMemBytes;
     if (!set_shape(out, shape))
         return false;
+    read_attributes(config, out);
     out->params = p->kernelParams;
     if (!p->kernelParams)
         read_extra(p->extra, out);
@@ -73,8 +88,9 @@ static bool decode_cooperative(const void *params, bool per_thread, struct launc
     const unsigned shape[] = {p->gridDimX,  p->gridDimY,  p->gridDimZ,
                               p->blockDimX, p->blockDimY, p->blockDimZ};
     out->function = p->f;
-    out->stream = explicit_stream(p->hStream, per_thread);
+    out->stream = launch_stream(p->hStream, per_thread);
     out->shared_bytes = p->sharedMemBytes;
+    out->cooperative = true;
     if (!set_shape(out, shape))
         return false;
     out->params = p->kernelParams;
@@ -82,12 +98,9 @@ static bool decode_cooperative(const void *params, bool per_thread, struct launc
 }
 
 /* The _ptsz structs of CUPTI are the same as the plain ones, field for field. */
-bool launch_decode(const CUpti_CallbackData *data, enum launch_shape shape, struct launch *out)
+bool launch_decode(const void *params, enum launch_shape shape, struct launch *out)
 {
-    const void *params = data->functionParams;
     memset(out, 0, sizeof(*out));
-    out->symbol = data->symbolName;
-    out->context = (const void *)(uintptr_t)data->context;
     switch (shape) {
     case SHAPE_PLAIN:
     case SHAPE_PLAIN_PTSZ:

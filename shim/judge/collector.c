@@ -11,6 +11,7 @@
 #include "judge/listed.h"
 #include "gate/own.h"
 #include "judge/replay.h"
+#include "state/history.h"
 #include "judge/seal.h"
 #include "judge/waiting.h"
 
@@ -172,7 +173,7 @@ static enum skip read_values(struct check *check, struct error *why)
 {
     if (check->reference || !check->binding.values)
         return SKIP_NONE;
-    return binding_read(check->kernel->spec, check->value, &check->binding, why);
+    return binding_read(check_spec(check), check->value, &check->binding, why);
 }
 
 enum { MOST_LEARNT = 16 };
@@ -312,7 +313,8 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
         skip_all(collector, side, SKIP_DRIVER); /* handed over just as the side broke */
     bool pending = atomic_load(&side->pending), due = side_users_due(side);
     bool looks = atomic_load(&side->outlier.state) == OUTLIER_WANTED;
-    if (atomic_load(&side->state) != SIDE_READY || (!pending && !due && !looks))
+    bool chore = atomic_load(&side->chore);
+    if (atomic_load(&side->state) != SIDE_READY || (!pending && !due && !looks && !chore))
         return false;
     if (!make_current(collector, side)) {
         give_up(collector, side, "its context cannot be made current");
@@ -322,6 +324,8 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
         side_set_up_looks(side, &collector->settings.side);
     if (due)
         side_users_load(side);
+    if (chore && atomic_exchange(&side->chore, false))
+        collector->settings.chore.work(collector->settings.chore.user, side);
     if (!pending)
         return false;
     bool ended = end_unchecked_ones(collector, side), progress = false;
@@ -360,11 +364,25 @@ static void visit_side(struct side *side, void *user)
 
 static bool any_pending(struct collector *collector);
 
+static void add_chore(struct side *side, void *user)
+{
+    bool *any = user;
+    *any |= atomic_load(&side->state) == SIDE_READY && atomic_load(&side->chore);
+}
+
+/* A chore keeps the thread awake, but nobody waits for it. */
+static bool any_chore(struct collector *collector)
+{
+    bool any = false;
+    sides_each(collector->settings.sides, add_chore, &any);
+    return any;
+}
+
 /* Sleeps until woken, unless work came in meanwhile. */
 static void sleep_for_good(struct collector *collector)
 {
     atomic_store(&collector->sleeping, true);
-    if (!any_pending(collector) && !atomic_load(&collector->stop)) {
+    if (!any_pending(collector) && !any_chore(collector) && !atomic_load(&collector->stop)) {
         while (sem_wait(&collector->wake) && errno == EINTR)
             ;
     }
@@ -411,6 +429,8 @@ enum status collector_create(struct collector **out, const struct collector_sett
         return error_set(err, STATUS_NO_MEMORY, "no memory for the collector");
     collector->settings = *settings;
     collector->ending = (struct ending){.sink = settings->sink, .images = settings->images};
+    if (settings->hardware)
+        collector->ending.hardware = hardware_create();
     sem_init(&collector->wake, 0, 0);
     atomic_init(&collector->sleeping, true);
     *out = collector;
@@ -525,6 +545,9 @@ void collector_destroy(struct collector *collector)
 {
     sem_destroy(&collector->wake);
     repeats_destroy(collector->ending.repeats);
+    meetings_destroy(collector->ending.meetings);
+    history_destroy(collector->ending.history);
+    hardware_destroy(collector->ending.hardware);
     free(collector);
 }
 

@@ -5,13 +5,20 @@
  * between polls of pinned memory otherwise. No driver call tells it that work is done; it makes
  * driver calls to launch a reference, to set a context up and to write a bundle.
  */
-#ifndef VERIFY_COLLECTOR_H
-#define VERIFY_COLLECTOR_H
+#ifndef JUDGE_COLLECTOR_H
+#define JUDGE_COLLECTOR_H
 
 #include "base/error.h"
 #include "judge/ending.h"
 
 struct collector;
+
+/* Work that others want done on the collector's thread, in a context that is set up, where they
+ * have set side.chore. */
+struct collector_chore {
+    void (*work)(void *user, struct side *side); /* the context is current; may block */
+    void *user;
+};
 
 struct collector_settings {
     struct sides *sides;
@@ -21,6 +28,8 @@ struct collector_settings {
     /* By index in ref_builtins: references to load when a context is set up. NULL: each is loaded
      * when the first check needs it. */
     const bool *preload;
+    bool hardware; /* findings are held against other checks of their kind (extra/hardware.h) */
+    struct collector_chore chore;
 };
 
 /* The thread starts when it is first woken. */

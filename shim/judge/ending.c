@@ -4,11 +4,14 @@
 #include "base/clock.h"
 #include "gate/costs.h"
 #include "extra/digest.h"
+#include "extra/parity.h"
 #include "judge/listed.h"
 #include "judge/notes.h"
 #include "extra/project.h"
 #include "judge/replay.h"
+#include "state/state.h"
 #include "copy/touch.h"
+#include "judge/param_pointers.h"
 
 /* What the check has really cost takes the place of the estimate, of this one and the next. Where
  * the host was ahead its time is hidden behind the GPU's work, else the GPU's behind the host's. */
@@ -43,7 +46,7 @@ void ending_skip(struct ending *ending, struct side *side, struct check *check, 
 {
     const struct sink *sink = ending->sink;
     settle(ending, check);
-    sink->skipped(sink->user, check->kernel->spec, skip);
+    sink->skipped(sink->user, check_spec(check), skip);
     release(side, check);
 }
 
@@ -63,6 +66,14 @@ static void compare_repeat(struct ending *ending, const struct lane *lane,
     const struct digest_sums *sums = lane->digest_host;
     if (!lane->digested)
         return;
+    report->digest = (struct digest_report){true,
+                                            digest_input(lane->check, sums),
+                                            sums->out,
+                                            lane->check->sequence,
+                                            lane->check->range,
+                                            digest_unseen(lane->check)};
+    if (!lane->check->kernel->spec->deterministic)
+        return;
     if (!ending->repeats)
         ending->repeats = repeats_create();
     report->differs = repeats_differ(ending->repeats, digest_key(lane->check, sums), sums->out,
@@ -71,11 +82,23 @@ static void compare_repeat(struct ending *ending, const struct lane *lane,
         report->verdict = VERDICT_MISMATCH;
 }
 
-static void judge(struct ending *ending, struct side *side, struct lane *lane)
+/* The same of its items and a contract's other kernels. */
+static void compare_items(struct ending *ending, struct side *side, const struct lane *lane,
+                          struct check_report *report)
+{
+    struct ref_call call;
+    if (!check_spec(lane->check)->contract)
+        return;
+    replay_call(lane->check, &call);
+    parity_compare(&ending->meetings, side, lane, &call, report);
+}
+
+static void judge(struct ending *ending, struct side *side, struct lane *lane,
+                  const struct state_report *state)
 {
     struct check *check = lane->check;
     struct check_report report = {
-        .spec = check->kernel->spec,
+        .spec = check_spec(check),
         .binding = &check->binding,
         .numbers = lane->numbers,
         .verdict = verdict_of(&lane->numbers),
@@ -84,10 +107,18 @@ static void judge(struct ending *ending, struct side *side, struct lane *lane)
         .launch = check->launch,
         .device = side->device,
         .shared_bytes = check->shared_bytes,
+        .cooperative = check->cooperative,
     };
+    report.place = check->place;
+    memcpy(report.cluster, check->cluster, sizeof(report.cluster));
     memcpy(report.grid, check->grid, sizeof(report.grid));
     memcpy(report.block, check->block, sizeof(report.block));
+    if (state->rule) {
+        report.state = *state;
+        report.verdict = VERDICT_MISMATCH;
+    }
     compare_repeat(ending, lane, &report);
+    compare_items(ending, side, lane, &report);
     project_report(lane, &report);
     notes_fill(&report);
     struct replay_source replay = {side, lane, check};
@@ -102,12 +133,18 @@ static void judge(struct ending *ending, struct side *side, struct lane *lane)
         .params_bytes = check->params_bytes,
     };
     const struct image *image = NULL;
+    struct param_pointer pointer[PARAM_POINTERS];
     if (report.verdict == VERDICT_MISMATCH) {
+        source.machine = report_machine_of(side->device, side->multiprocessors);
         struct image_query query = {check->kernel->symbol, side->context, check->module,
-                                    check->moment};
+                                    check->moment, (unsigned)source.machine.sm};
         image = images_hold(ending->images, &query, &source.no_image);
         source.image = image_data(image, &source.image_bytes);
+        source.pointer = pointer;
+        source.pointers = param_pointers_find(&check->kernel->layout, check->params,
+                                              check->params_bytes, pointer);
     }
+    hardware_judge(ending->hardware, check->signature, &report, &source);
     const struct sink *sink = ending->sink;
     sink->judged(sink->user, &report, &source);
     images_release(ending->images, image);
@@ -127,9 +164,13 @@ static enum skip why_not(struct side *side, const struct lane *lane, struct erro
 void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
 {
     struct check *check = lane->check;
-    check->cost.reference = lane->numbers.busy + (lane->digested ? digest_busy(lane) : 0);
+    check->cost.reference =
+        lane->numbers.busy + (lane->digested || lane->items ? digest_busy(lane) : 0);
     struct error why = {{0}};
-    enum skip skip = why_not(side, lane, &why);
+    struct state_report state;
+    /* What breaks a rule is a finding, also where an index leads the reference nowhere. */
+    bool broken = state_judge(&ending->history, lane, &state);
+    enum skip skip = broken ? SKIP_NONE : why_not(side, lane, &why);
     if (skip) {
         ending_warn(ending, check, skip, why.text);
         lane->check = NULL;
@@ -137,7 +178,7 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
         return;
     }
     settle(ending, check);
-    judge(ending, side, lane);
+    judge(ending, side, lane, &state);
     lane->check = NULL;
     release(side, check);
 }

@@ -2,10 +2,12 @@
  * ending.h - how a check ends: judged, or unchecked for a reason. Either way what it has cost is
  * settled, the reports are told, and its slot and its memory are free again. Collector thread only.
  */
-#ifndef VERIFY_ENDING_H
-#define VERIFY_ENDING_H
+#ifndef JUDGE_ENDING_H
+#define JUDGE_ENDING_H
 
 #include "judge/images.h"
+#include "extra/meetings.h"
+#include "extra/hardware.h"
 #include "extra/repeats.h"
 #include "context/side.h"
 #include "value/sink.h"
@@ -13,8 +15,11 @@
 /* Whom it tells, and what it remembers. */
 struct ending {
     const struct sink *sink;
-    struct images *images;   /* for bundles; NULL: none */
-    struct repeats *repeats; /* made when a kernel first needs it; NULL before */
+    struct images *images;     /* for bundles; NULL: none */
+    struct hardware *hardware; /* NULL: not wanted */
+    struct meetings *meetings; /* as the next */
+    struct repeats *repeats;   /* made when a kernel first needs it; NULL before */
+    struct history *history;   /* of caches: made when a kernel first needs it; NULL before */
 };
 
 /* The lane's check has its answer: a verdict, or SKIP_REFUSED. The lane is free afterwards. */

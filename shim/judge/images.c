@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "judge/fatbin.h"
+#include "system/files.h"
 
 struct image {
     struct image *next; /* loaded before it */
@@ -16,6 +20,11 @@ struct image {
     size_t bytes;
     const char *reason;
     unsigned holders;
+    /* A fatbin, whose kernels' names may be compressed: it is found by `module` alone. Where it
+     * lies in a loaded file nothing is copied before a bundle wants it. */
+    bool fatbin, cut;   /* `data` is what one device runs of it */
+    const void *source; /* in the program's memory, until it is unloaded */
+    size_t source_bytes;
 };
 
 struct images {
@@ -42,6 +51,16 @@ struct images *images_create(const struct registry *registry)
     images->registry = registry;
     pthread_mutex_init(&images->lock, NULL);
     return images;
+}
+
+void images_keep_all(struct images *images)
+{
+    images->registry = NULL;
+}
+
+static bool may_name(const struct registry *registry, const char *symbol)
+{
+    return !registry || registry_may_name(registry, symbol);
 }
 
 static void free_image(struct image *image)
@@ -138,19 +157,57 @@ static const char *kernel_of(const struct sections *sections, unsigned index)
     return sections->names + name + sizeof(prefix) - 1;
 }
 
+/* Text that begins with a directive or a comment. */
+static bool is_ptx(const char *image, size_t bytes)
+{
+    size_t at = 0;
+    while (image && at < bytes && strchr(" \t\r\n", image[at]) && image[at])
+        at++;
+    return image && at + 1 < bytes && (image[at] == '.' || !memcmp(image + at, "//", 2));
+}
+
+/* The names behind `.entry`. */
+static bool ptx_holds(const char *text, size_t bytes, const char *symbol,
+                      const struct registry *registry)
+{
+    static const char entry[] = ".entry";
+    const char *end = text + bytes, *at = text;
+    while ((at = memmem(at, (size_t)(end - at), entry, sizeof(entry) - 1))) {
+        char name[1024];
+        size_t length = 0;
+        at += sizeof(entry) - 1;
+        while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+            at++;
+        while (at < end && length + 1 < sizeof(name) && *at && !strchr(" \t\r\n({", *at))
+            name[length++] = *at++;
+        name[length] = '\0';
+        if (length && (symbol ? !strcmp(name, symbol) : may_name(registry, name)))
+            return true;
+    }
+    return false;
+}
+
 /* Whether the image has code of `symbol`, or, NULL, of any kernel that the registry may name. */
 static bool holds(const void *image, size_t bytes, const char *symbol,
                   const struct registry *registry)
 {
     struct sections sections;
+    if (is_ptx(image, bytes))
+        return ptx_holds(image, bytes, symbol, registry);
     if (!read_sections(image, bytes, &sections))
         return false;
     for (unsigned i = 0; i < sections.count; i++) {
         const char *kernel = kernel_of(&sections, i);
-        if (kernel && (symbol ? !strcmp(kernel, symbol) : registry_may_name(registry, kernel)))
+        if (kernel && (symbol ? !strcmp(kernel, symbol) : may_name(registry, kernel)))
             return true;
     }
     return false;
+}
+
+/* Whether the image is kept. */
+static bool wanted(const struct images *images, const void *image, size_t bytes)
+{
+    return holds(image, bytes, NULL, images->registry);
 }
 
 /* ---- loads and unloads ---- */
@@ -178,13 +235,22 @@ static void copy_image(struct images *images, struct image *out, const void *ima
     pthread_mutex_unlock(&images->lock);
 }
 
+static void add_image(struct images *images, struct image *made)
+{
+    pthread_mutex_lock(&images->lock);
+    made->loaded = atomic_fetch_add(&images->moment, 1) + 1;
+    made->next = images->newest;
+    images->newest = made;
+    pthread_mutex_unlock(&images->lock);
+}
+
 void images_loaded(struct images *images, const void *context, uint32_t id, const void *image,
                    size_t bytes)
 {
     announced.count++;
     announced.context = context;
     announced.id = id;
-    if (!holds(image, bytes, NULL, images->registry))
+    if (!wanted(images, image, bytes))
         return;
     struct image *made = calloc(1, sizeof(*made));
     if (!made)
@@ -192,10 +258,85 @@ void images_loaded(struct images *images, const void *context, uint32_t id, cons
     made->context = context;
     made->id = id;
     copy_image(images, made, image, bytes);
+    add_image(images, made);
+}
+
+/* Of a cubin that the driver has accepted: where its last part ends. 0: it is none. */
+static size_t cubin_bytes(const void *image)
+{
+    const Elf64_Ehdr *elf = image;
+    if (memcmp(elf->e_ident, ELFMAG, SELFMAG) || elf->e_ident[EI_CLASS] != ELFCLASS64)
+        return 0;
+    const Elf64_Shdr *section = (const Elf64_Shdr *)((const char *)image + elf->e_shoff);
+    size_t end = elf->e_shoff + (size_t)elf->e_shnum * sizeof(*section);
+    size_t segments = elf->e_phoff + (size_t)elf->e_phnum * elf->e_phentsize;
+    end = segments > end ? segments : end;
+    for (unsigned i = 0; i < elf->e_shnum; i++) {
+        size_t its = section[i].sh_offset + section[i].sh_size;
+        if (section[i].sh_type != SHT_NOBITS && its > end)
+            end = its;
+    }
+    return end;
+}
+
+void images_given(struct images *images, const void *module, const void *context, const void *image,
+                  bool lasting)
+{
+    size_t bytes = 0;
+    if (!images)
+        return;
+    const void *fatbin = image ? fatbin_at(image, &bytes) : NULL;
+    if (image && !fatbin) {
+        bytes = cubin_bytes(image);
+        bytes = bytes ? bytes : strlen(image);
+    }
+    if (!image || (!fatbin && !wanted(images, image, bytes)))
+        return;
+    struct image *made = calloc(1, sizeof(*made));
+    if (!made)
+        return;
+    made->context = context;
+    made->module = module;
+    made->fatbin = fatbin != NULL;
+    if (fatbin && lasting) {
+        made->source = fatbin;
+        made->source_bytes = bytes;
+    } else {
+        copy_image(images, made, fatbin ? fatbin : image, bytes);
+    }
+    add_image(images, made);
+}
+
+void images_file(struct images *images, const void *module, const void *context, const char *path)
+{
+    struct stat facts;
+    struct error err = {{0}};
+    int fd = -1;
+    if (!images || files_open_read(path, &fd, &err))
+        return;
+    bool fits = !fstat(fd, &facts) && facts.st_size > 0 && facts.st_size <= IMAGES_BYTES;
+    char *image = fits ? malloc((size_t)facts.st_size + 1) : NULL;
+    if (image && read(fd, image, (size_t)facts.st_size) == facts.st_size) {
+        image[facts.st_size] = '\0'; /* of PTX */
+        images_given(images, module, context, image, false);
+    }
+    free(image);
+    close(fd);
+}
+
+void images_taken(struct images *images, const void *module)
+{
+    if (!images)
+        return;
     pthread_mutex_lock(&images->lock);
-    made->loaded = atomic_fetch_add(&images->moment, 1) + 1;
-    made->next = images->newest;
-    images->newest = made;
+    struct image *image = images->newest;
+    while (image && (image->unloaded || image->module != module))
+        image = image->next;
+    if (image) {
+        image->source = NULL;
+        mark_unloaded(images, image);
+    }
+    drop_some(images);
     pthread_mutex_unlock(&images->lock);
 }
 
@@ -219,6 +360,8 @@ void images_unloading(struct images *images, const void *context, uint32_t id)
 
 void images_context_going(struct images *images, const void *context)
 {
+    if (!images)
+        return;
     pthread_mutex_lock(&images->lock);
     for (struct image *image = images->newest; image; image = image->next) {
         if (image->context == context && !image->unloaded)
@@ -252,15 +395,22 @@ uint64_t images_moment(const struct images *images)
 
 /* ---- bundles ---- */
 
-/* Whether the launch may be of this module. Lock held. */
-static bool may_be(const struct image *image, const struct image_query *query)
+/* Whether the launch is of this module for certain, or may be. Lock held. */
+enum match { MATCH_NO, MATCH_MAYBE, MATCH_SURE };
+
+static enum match match(const struct image *image, const struct image_query *query)
 {
-    bool here = !image->context || image->context == query->context; /* unknown for libraries */
+    /* Unknown for libraries; and for nodes of a graph, which are asked about by their module. */
+    bool here = !image->context || !query->context || image->context == query->context;
     bool there = here && image->loaded <= query->moment &&
                  (!image->unloaded || image->unloaded > query->moment);
     if (!there || (query->module && image->module && image->module != query->module))
-        return false;
-    return !image->data || holds(image->data, image->bytes, query->symbol, NULL);
+        return MATCH_NO;
+    if (query->module && image->module)
+        return MATCH_SURE;
+    return !image->fatbin && (!image->data || holds(image->data, image->bytes, query->symbol, NULL))
+               ? MATCH_MAYBE
+               : MATCH_NO;
 }
 
 static bool same_bytes(const struct image *a, const struct image *b)
@@ -275,9 +425,10 @@ static struct image *find(const struct images *images, const struct image_query 
     struct image *found = NULL;
     bool several = false;
     for (struct image *image = images->newest; image; image = image->next) {
-        if (!may_be(image, query))
+        enum match how = match(image, query);
+        if (how == MATCH_NO)
             continue;
-        if (query->module && image->module == query->module) {
+        if (how == MATCH_SURE) {
             found = image;
             several = false;
             break;
@@ -288,10 +439,33 @@ static struct image *find(const struct images *images, const struct image_query 
     *reason =
         !found
             ? "its module is a library's, which CUPTI does not announce, was loaded before cuvet, "
-              "is no ELF image, or was unloaded"
+              "is no cubin and no PTX, or was unloaded"
         : several ? "several loaded modules may hold a kernel of this name"
                   : found->reason;
-    return found && found->data && !several ? found : NULL;
+    return found && (found->data || found->source) && !several ? found : NULL;
+}
+
+/* What the device runs of a fatbin takes its place. Lock held. False: that is nothing, or there is
+ * no room. */
+static bool cut(struct images *images, struct image *image, unsigned arch, const char **reason)
+{
+    size_t bytes = 0;
+    const void *from = image->source ? image->source : image->data;
+    size_t before = image->data ? image->bytes : 0;
+    void *data = fatbin_cut(from, image->source ? image->source_bytes : image->bytes, arch, &bytes);
+    *reason = data ? NULL : "its fatbin has no code for the device";
+    if (data && bytes > IMAGES_BYTES - (images->total - before)) {
+        *reason = "the images of registered kernels exceed 32 MiB";
+        free(data);
+        data = NULL;
+    }
+    if (!data)
+        return false;
+    images->total += bytes - before;
+    free(image->data);
+    image->data = data;
+    image->bytes = bytes;
+    return image->cut = true;
 }
 
 const struct image *images_hold(struct images *images, const struct image_query *query,
@@ -300,8 +474,14 @@ const struct image *images_hold(struct images *images, const struct image_query 
     *reason = "no image was kept";
     if (!images)
         return NULL;
+    if (symbol_is_call(query->symbol)) {
+        *reason = "a library call has no module of its own";
+        return NULL;
+    }
     pthread_mutex_lock(&images->lock);
     struct image *found = find(images, query, reason);
+    if (found && found->fatbin && !found->cut && !cut(images, found, query->arch, reason))
+        found = NULL;
     if (found)
         found->holders++;
     pthread_mutex_unlock(&images->lock);

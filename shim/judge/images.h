@@ -1,5 +1,5 @@
 /*
- * images.h - the module images (cubins) of kernels that the registry may name, for bundles.
+ * images.h - the module images (cubins, PTX) of kernels that the registry may name, for bundles.
  *
  * CUPTI shows an image only while its module is being loaded, so one that may hold a registered
  * kernel is copied then. At a load no symbol is demangled and none is remembered: the image is
@@ -12,9 +12,10 @@
  *
  * Loads and unloads are the program's threads, inside callbacks; images_hold is the collector's.
  */
-#ifndef VERIFY_IMAGES_H
-#define VERIFY_IMAGES_H
+#ifndef JUDGE_IMAGES_H
+#define JUDGE_IMAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "registry/registry.h"
@@ -29,13 +30,17 @@ struct image;
 /* A launch. */
 struct image_query {
     const char *symbol;
-    const void *context; /* CUcontext */
-    const void *module;  /* CUmodule, or NULL: not known */
+    const void *context; /* CUcontext, or NULL: not known */
+    const void *module;  /* CUmodule or CUlibrary, or NULL: not known */
     uint64_t moment;     /* images_moment() when it was enqueued */
+    unsigned arch;       /* of its device: 90 for 9.0 */
 };
 
 struct images *images_create(const struct registry *registry);
 void images_destroy(struct images *images);
+
+/* From now on images are kept whatever the registry names; before the first load. */
+void images_keep_all(struct images *images);
 
 /* A module was loaded. Reads the ELF's section names (bounds-checked); allocates; no driver call.
  */
@@ -45,6 +50,18 @@ void images_loaded(struct images *images, const void *context, uint32_t id, cons
 /* It is about to be unloaded; all of a context's are. */
 void images_unloading(struct images *images, const void *context, uint32_t id);
 void images_context_going(struct images *images, const void *context);
+
+/*
+ * The same, where the image is what the program passed to the driver, which accepted it: a cubin,
+ * PTX, a fatbin or a fatbin's wrapper; NULL: not known. `module`: the CUmodule, or with `context`
+ * NULL the CUlibrary. `lasting`: the bytes stay where they are as long as it is loaded.
+ */
+void images_given(struct images *images, const void *module, const void *context, const void *image,
+                  bool lasting);
+/* The same, where the program named a file, which is read; one larger than IMAGES_BYTES is not. */
+void images_file(struct images *images, const void *module, const void *context, const char *path);
+/* It is about to be unloaded. `images` NULL: nothing, here and in images_given. */
+void images_taken(struct images *images, const void *module);
 
 /* Around a driver call that returns or takes a CUmodule: the one module that is announced to this
  * thread in between is that one. */

@@ -2,8 +2,8 @@
  * listed.h - what a check that did not go well makes of its lists of addresses (bound_rows).
  * Collector thread only; it waits for the copies of the lists, like the reports of a mismatch.
  */
-#ifndef VERIFY_LISTED_H
-#define VERIFY_LISTED_H
+#ifndef JUDGE_LISTED_H
+#define JUDGE_LISTED_H
 
 #include "context/side.h"
 

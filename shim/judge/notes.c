@@ -1,6 +1,6 @@
 #include "judge/notes.h"
 
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 
 static bool narrow_float(enum dtype dtype)
 {

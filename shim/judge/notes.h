@@ -6,8 +6,8 @@
  * finding, and decide nothing. Both tests take the elements' errors as independent, so a reference
  * that judges an element more than once (REPEATED in its text) has no such statistics.
  */
-#ifndef VERIFY_NOTES_H
-#define VERIFY_NOTES_H
+#ifndef JUDGE_NOTES_H
+#define JUDGE_NOTES_H
 
 #include "value/check_report.h"
 

@@ -1,12 +1,16 @@
 #include "judge/replay.h"
 
 #include <string.h>
-#include <time.h>
-#include "refs/ref_batch.h"
-#include "refs/ref_merge.h"
+#include "refs/abi/ref_batch.h"
+#include "refs/abi/ref_merge.h"
 #include "extra/digest.h"
+#include "extra/fetch.h"
+#include "extra/items.h"
+#include "extra/parity.h"
 #include "lang/dtype.h"
 #include "extra/project.h"
+#include "state/fetch.h"
+#include "state/state.h"
 #include "copy/touch.h"
 
 /* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
@@ -177,7 +181,7 @@ static enum status launch_pieces(struct side *side, struct lane *lanes, int coun
 
 enum status replay_prepare(struct side *side, struct check *check, struct error *err)
 {
-    const struct ref_builtin *reference = check->kernel->spec->reference;
+    const struct ref_builtin *reference = check_spec(check)->reference;
     if (check->reference)
         return STATUS_OK;
     struct ref_call call = check->binding.call;
@@ -196,7 +200,33 @@ static int piece_count(const struct check *check)
 
 bool replay_alone(const struct check *check)
 {
-    return piece_count(check) > 1 || digest_wanted(check);
+    return piece_count(check) > 1 || digest_wanted(check) || parity_wanted(check) ||
+           state_wanted(check);
+}
+
+void replay_call(const struct check *check, struct ref_call *call)
+{
+    *call = check->binding.call;
+    fill_tensors(check, call);
+}
+
+/* The hashes of what the check's launch read and wrote. */
+static enum status digest(struct side *side, struct lane *lane, struct error *err)
+{
+    struct ref_call call;
+    bool items = parity_wanted(lane->check);
+    lane->items = 0;
+    lane->digested = digest_wanted(lane->check);
+    if (!lane->digested && !items)
+        return STATUS_OK;
+    enum status status = digest_begin(side, lane, items, err);
+    if (!status && lane->digested)
+        status = digest_start(side, lane, err);
+    if (!status && items) {
+        replay_call(lane->check, &call);
+        status = items_start(side, lane, &call, err);
+    }
+    return status ? status : digest_end(side, lane, items, err);
 }
 
 /* What runs before the reference is enqueued; the lane is the check's. */
@@ -207,12 +237,13 @@ static enum status begin(struct side *side, struct lane *lane, struct check *che
     lane->share = share;
     lane->piece = 0;
     lane->pieces = piece_count(check);
-    lane->digested = digest_wanted(check);
     ref_verdict_clear(&lane->numbers);
     check->started = true;
-    enum status status = touch_start(side, lane, err);
-    if (!status && lane->digested)
-        status = digest_start(side, lane, err);
+    enum status status = state_fetch(side, lane, err);
+    if (!status)
+        status = touch_start(side, lane, err);
+    if (!status)
+        status = digest(side, lane, err);
     return status ? status : project_fetch(side, lane, err);
 }
 
@@ -255,29 +286,7 @@ enum status replay_next(struct side *side, struct lane *lane, struct error *err)
     return launch_pieces(side, lane, 1, err);
 }
 
-/* ---- for bundles: rare, so it may wait; bounded, so it cannot hang ---- */
-
-static enum status wait_idle(struct side *side, struct error *err)
-{
-    const struct timespec pause = {.tv_nsec = 50000};
-    for (int i = 0; i < 200000; i++) {
-        CUresult result = cuda.cuStreamQuery(side->stream);
-        if (result != CUDA_ERROR_NOT_READY)
-            return cuda_check(err, result, "cuStreamQuery");
-        nanosleep(&pause, NULL);
-    }
-    return error_set(err, STATUS_TIMEOUT, "the side stream is busy for 10 s");
-}
-
-static enum status fetch(struct side *side, CUdeviceptr from, size_t bytes)
-{
-    struct error err = {{0}};
-    enum status status = side_staging_host(side, &err);
-    if (!status)
-        status = cuda_check(
-            &err, cuda.cuMemcpyDtoHAsync(side->staging_host, from, bytes, side->stream), "copy");
-    return status ? status : wait_idle(side, &err);
-}
+/* ---- for bundles ---- */
 
 /* Offset in the snapshot of dense row `row` of the array, where a row is the innermost dim. */
 static uint64_t row_offset(const struct check *check, int index, uint64_t row)
@@ -297,6 +306,8 @@ int replay_has_array(void *user, int index, int after)
     const struct replay_source *source = user;
     const struct placement *placement = &source->check->placement[index];
     bool is_read = source->check->binding.array[index].role == ROLE_READ;
+    if (source->check->binding.array[index].guard)
+        return 0;
     if (after)
         return !is_read && placement->after != NOT_COPIED;
     return placement->before != NOT_COPIED || (is_read && placement->after != NOT_COPIED);

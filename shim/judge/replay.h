@@ -3,8 +3,8 @@
  * same, awaited without a driver call, run again in store mode for a bundle. Collector thread only,
  * the side's context current.
  */
-#ifndef VERIFY_REPLAY_H
-#define VERIFY_REPLAY_H
+#ifndef JUDGE_REPLAY_H
+#define JUDGE_REPLAY_H
 
 #include "base/error.h"
 #include "value/check_report.h"
@@ -28,6 +28,9 @@ enum replay_progress { REPLAY_RUNNING, REPLAY_PIECE_DONE, REPLAY_DONE };
  * to be launched with replay_next, now or when the program is out of a context-wide wait. */
 enum replay_progress replay_poll(struct lane *lane);
 enum status replay_next(struct side *side, struct lane *lane, struct error *err);
+
+/* The reference's call over the check's snapshot. */
+void replay_call(const struct check *check, struct ref_call *call);
 
 /* What a bundle of this lane's check is made from. Valid while the check holds its slot. */
 struct replay_source {

@@ -2,12 +2,13 @@
 
 #include <string.h>
 #include "base/clock.h"
+#include "extra/outlier.h"
 
 /* What the outlier gate says of a launch that it was asked about. */
 static void hear(struct side *side, struct check *check)
 {
     const struct outlier_answer *answer = &side->outlier.answer[check->slot];
-    const struct kernel_spec *spec = check->kernel->spec;
+    const struct kernel_spec *spec = check_spec(check);
     if (check->look.centroid)
         outlier_collect(&side->outlier, &spec->outlier, check->look.index, check->look.epoch,
                         answer);

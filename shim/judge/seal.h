@@ -1,6 +1,6 @@
 /* seal.h - what the GPU has written of a submitted check. The collector's thread. */
-#ifndef VERIFY_SEAL_H
-#define VERIFY_SEAL_H
+#ifndef JUDGE_SEAL_H
+#define JUDGE_SEAL_H
 
 #include <stdbool.h>
 #include "context/side.h"

@@ -6,11 +6,11 @@
  * so a check waits a little for others that want the same kernel. A collection is made anew in each
  * of the collector's rounds, from the checks that wait then.
  */
-#ifndef VERIFY_WAITING_H
-#define VERIFY_WAITING_H
+#ifndef JUDGE_WAITING_H
+#define JUDGE_WAITING_H
 
 #include <stdbool.h>
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 #include "context/check.h"
 
 enum { WAITING_PARTIES = 16 };
@@ -27,6 +27,7 @@ struct party {
     uint64_t bytes; /* of their snapshots */
     int64_t since;  /* when the first of them was sealed */
     bool full;      /* nobody can be added: there is nothing to wait for */
+    bool alone;     /* nobody was to be: among such ones the first launch comes first */
 };
 
 struct waiting {
@@ -41,8 +42,9 @@ void waiting_clear(struct waiting *waiting);
 /* Adds a sealed check whose kernel is known (check.reference). `alone`: it joins no party. */
 void waiting_add(struct waiting *waiting, struct check *check, bool alone);
 
-/* Of the parties whose time has come the one that waits longest, or NULL. It has come for full
- * ones, for those that waited for WAITING_HOLD_NS, and for all in a hurry or with an overflow. */
+/* Of the parties whose time has come the one that waits longest, of those of one check that is to
+ * be alone the one that was launched first, or NULL. It has come for full ones, for those that
+ * waited for WAITING_HOLD_NS, and for all in a hurry or with an overflow. */
 const struct party *waiting_due(const struct waiting *waiting, int64_t now, bool hurry);
 
 #endif

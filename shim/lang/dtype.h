@@ -1,10 +1,10 @@
 /* dtype.h - element types by name: ours (bf16, f32x4), C's, CUDA's and torch's spellings. */
-#ifndef VERIFY_DTYPE_H
-#define VERIFY_DTYPE_H
+#ifndef LANG_DTYPE_H
+#define LANG_DTYPE_H
 
 #include <stdbool.h>
 #include "text/nearest.h"
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 /* Bytes of one element, or of one block; 0 for DTYPE_NONE. */
 unsigned dtype_bytes(enum dtype dtype);

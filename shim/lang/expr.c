@@ -337,30 +337,7 @@ static enum fault binary(enum op op, int64_t a, int64_t b, int64_t *out)
     case OP_MOD:
     case OP_CEIL_DIV:
         return divide(op, a, b, out);
-    case OP_LT:
-        *out = a < b;
-        break;
-    case OP_LE:
-        *out = a <= b;
-        break;
-    case OP_GT:
-        *out = a > b;
-        break;
-    case OP_GE:
-        *out = a >= b;
-        break;
-    case OP_EQ:
-        *out = a == b;
-        break;
-    case OP_NE:
-        *out = a != b;
-        break;
-    case OP_MIN:
-        *out = a < b ? a : b;
-        break;
-    case OP_MAX:
-        *out = a > b ? a : b;
-        break;
+        EXPR_ORDER_CASES(a, b, out);
     default: /* of real expressions alone */
         return FAULT_NAN;
     }

@@ -9,8 +9,8 @@
  * Compiled once to a postfix program whose names are slots of an int64_t array; evaluation looks
  * nothing up, allocates nothing, does not recurse. Immutable after compiling: any thread.
  */
-#ifndef VERIFY_EXPR_H
-#define VERIFY_EXPR_H
+#ifndef LANG_EXPR_H
+#define LANG_EXPR_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* expr_code.h - the postfix program of an expression, shared by expr.c and expr_real.c. */
-#ifndef VERIFY_EXPR_CODE_H
-#define VERIFY_EXPR_CODE_H
+#ifndef LANG_EXPR_CODE_H
+#define LANG_EXPR_CODE_H
 
 #include "lang/expr.h"
 
@@ -45,6 +45,33 @@ struct expr {
     unsigned count;
     struct instruction code[];
 };
+
+/* The cases of a binary operator that are the same for integers and reals. */
+#define EXPR_ORDER_CASES(a, b, out)                                                                \
+    case OP_LT:                                                                                    \
+        *(out) = (a) < (b);                                                                        \
+        break;                                                                                     \
+    case OP_LE:                                                                                    \
+        *(out) = (a) <= (b);                                                                       \
+        break;                                                                                     \
+    case OP_GT:                                                                                    \
+        *(out) = (a) > (b);                                                                        \
+        break;                                                                                     \
+    case OP_GE:                                                                                    \
+        *(out) = (a) >= (b);                                                                       \
+        break;                                                                                     \
+    case OP_EQ:                                                                                    \
+        *(out) = (a) == (b);                                                                       \
+        break;                                                                                     \
+    case OP_NE:                                                                                    \
+        *(out) = (a) != (b);                                                                       \
+        break;                                                                                     \
+    case OP_MIN:                                                                                   \
+        *(out) = (a) < (b) ? (a) : (b);                                                            \
+        break;                                                                                     \
+    case OP_MAX:                                                                                   \
+        *(out) = (a) > (b) ? (a) : (b);                                                            \
+        break
 
 enum fault { FAULT_NONE, FAULT_OVERFLOW, FAULT_ZERO, FAULT_NAN };
 

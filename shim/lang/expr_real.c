@@ -31,30 +31,7 @@ static enum fault real_binary(enum op op, double a, double b, double *out)
     case OP_MOD:
     case OP_CEIL_DIV:
         return real_divide(op, a, b, out);
-    case OP_LT:
-        *out = a < b;
-        break;
-    case OP_LE:
-        *out = a <= b;
-        break;
-    case OP_GT:
-        *out = a > b;
-        break;
-    case OP_GE:
-        *out = a >= b;
-        break;
-    case OP_EQ:
-        *out = a == b;
-        break;
-    case OP_NE:
-        *out = a != b;
-        break;
-    case OP_MIN:
-        *out = a < b ? a : b;
-        break;
-    case OP_MAX:
-        *out = a > b ? a : b;
-        break;
+        EXPR_ORDER_CASES(a, b, out);
     default: /* OP_POW */
         *out = pow(a, b);
         break;

@@ -6,10 +6,45 @@
  */
 #include "lang/formals.h"
 #include "lang/formals_cursor.h"
-#include "lang/formals_product.h"
 
 #include <math.h>
 #include <string.h>
+
+static bool formal_has_size(const struct formal *formal, int size)
+{
+    return size >= 0 && formals_axis(formal, size) >= 0;
+}
+
+/* Fills batch, rows, cols and sum; NULL, or why the arrays cannot be those of a product. */
+static const char *formals_resolve_product(const struct formals *formals,
+                                           struct formal_product *product)
+{
+    const struct formal *out = formals_array(formals, product->out);
+    const struct formal *a = formals_array(formals, product->a);
+    const struct formal *b = formals_array(formals, product->b);
+    int dims = out->ndim;
+    if (dims < 2 || dims > 3 || a->ndim != dims || b->ndim != dims)
+        return "a product is of two matrices, or of batches of them";
+    product->batch = dims == 3 ? out->dim[0].size : -1;
+    product->rows = out->dim[dims - 2].size;
+    product->cols = out->dim[dims - 1].size;
+    product->sum = -1;
+    for (int i = 0; i < dims; i++) {
+        int size = a->dim[i].size;
+        if (formal_has_size(b, size) && !formal_has_size(out, size))
+            product->sum = size;
+    }
+    bool fits =
+        product->sum >= 0 && formal_has_size(a, product->rows) && formal_has_size(b, product->cols);
+    if (dims == 3)
+        fits &= formal_has_size(a, product->batch) && formal_has_size(b, product->batch);
+    for (int i = 0; i < product->addends; i++) {
+        const struct formal *added = formals_array(formals, product->added[i].array);
+        for (int d = 0; d < added->ndim; d++)
+            fits &= formal_has_size(out, added->dim[d].size);
+    }
+    return fits ? NULL : "the dims of these arrays are not those of a product";
+}
 
 static bool kind_of(const char *word, enum formal_kind *kind)
 {
@@ -40,7 +75,7 @@ static enum status add_size(const struct cursor *in, const char *at, struct form
                             const char *name)
 {
     if (formals->sizes == REF_MAX_SIZES)
-        return cursor_fail(in, at, "more than 12 named dims and int formals");
+        return cursor_fail(in, at, "more than 16 named dims and int formals");
     memcpy(formals->size_name[formals->sizes++], name, strlen(name) + 1);
     return STATUS_OK;
 }

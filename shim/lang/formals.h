@@ -13,7 +13,7 @@
  * stay unbound: reads then give the default (0 without one). An `out?` may stay unbound: it is not
  * compared. Array formals come before scalars in ref_call in order of appearance; named dims, in
  * order of first appearance, fill ref_call.size, and int formals follow them. A point is a place in
- * the formula where a kernel may round (refs/ref_point.h): no argument stands behind it, a
+ * the formula where a kernel may round (refs/dialect/ref_point.h): no argument stands behind it, a
  * tolerance row may give it a dtype.
  *
  * "each kv_heads with heads": an item of `kv_heads` has as many consecutive entries of `heads` as
@@ -30,13 +30,13 @@
  * a and b, and what is added. The last dims of c are those that it shares with one of the two; the
  * dim that these share and c has not is summed over; a dim of all three is a batch.
  */
-#ifndef VERIFY_FORMALS_H
-#define VERIFY_FORMALS_H
+#ifndef LANG_FORMALS_H
+#define LANG_FORMALS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/error.h"
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 enum formal_kind { FORMAL_IN, FORMAL_OUT, FORMAL_INOUT, FORMAL_REAL, FORMAL_INT, FORMAL_POINT };
 enum {

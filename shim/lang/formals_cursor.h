@@ -1,7 +1,7 @@
 /* formals_cursor.h - where the parser of formals.h stands in its text: letters, words and numbers;
  * for formals.c. */
-#ifndef VERIFY_FORMALS_CURSOR_H
-#define VERIFY_FORMALS_CURSOR_H
+#ifndef LANG_FORMALS_CURSOR_H
+#define LANG_FORMALS_CURSOR_H
 
 #include "lang/formals.h"
 

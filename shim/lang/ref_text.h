@@ -6,12 +6,12 @@
  * A line that begins with REFERENCE(name, "formals"), REFERENCE_SAMPLED or REFERENCE_ONCE declares
  * a reference; the formals may be several literals, on several lines.
  */
-#ifndef VERIFY_REF_TEXT_H
-#define VERIFY_REF_TEXT_H
+#ifndef LANG_REF_TEXT_H
+#define LANG_REF_TEXT_H
 
 #include <stdio.h>
 #include "base/error.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "lang/formals.h"
 
 /* Which kernels a reference becomes (refs/README.md). */

@@ -89,6 +89,8 @@ static void list_signature(const struct signature *signature, char list[LIST])
         offset = align_up(offset, param->align);
         if (known)
             snprintf(one, sizeof one, "%u@%u", param->size, offset);
+        else if (param->most > param->size)
+            snprintf(one, sizeof one, "%u..%u", param->size, param->most);
         else if (param->size)
             snprintf(one, sizeof one, "%u", param->size);
         else
@@ -119,10 +121,13 @@ static enum status fits_one(const struct signature *signature, const struct para
     uint32_t expected = align_up(end, param->align);
     const char *name = param->name ? param->name : "";
     char sentence[200];
-    if (param->size && param->size != size) {
+    if (param->size && (size < param->size || size > param->most)) {
+        char most[24] = "";
+        if (param->most > param->size)
+            snprintf(most, sizeof most, " to %u", param->most);
         snprintf(sentence, sizeof sentence,
-                 "parameter %u%s%.40s has %u bytes, the signature says %u", index, *name ? " " : "",
-                 name, size, param->size);
+                 "parameter %u%s%.40s has %u bytes, the signature says %u%s", index,
+                 *name ? " " : "", name, size, param->size, most);
         return disagree(signature, layout, sentence, err);
     }
     if (param->kind == PARAM_VALUE && param->size && offset != expected) {

@@ -9,8 +9,8 @@
  * signature_parse knows words, types and layout; the dims stay texts, because their names may come
  * from elsewhere (plan.h compiles them). Immutable, the arena's: any thread.
  */
-#ifndef VERIFY_SIGNATURE_H
-#define VERIFY_SIGNATURE_H
+#ifndef LANG_SIGNATURE_H
+#define LANG_SIGNATURE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,7 +75,8 @@ enum signature_kind { PARAM_VALUE, PARAM_STRUCT, PARAM_SKIPPED };
 
 struct signature_param {
     enum signature_kind kind;
-    uint32_t size;    /* 0: any (skipped, open capture) */
+    uint32_t size;    /* 0: any (skipped, open capture); of a struct the smallest ... */
+    uint32_t most;    /* ... and the largest; else as `size` */
     uint32_t align;   /* 0: any */
     const char *name; /* for messages; NULL where there is none */
 };

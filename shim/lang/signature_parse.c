@@ -4,8 +4,8 @@
  *
  *     list      = [ parameter { "," parameter } ]
  *     parameter = "_" | "..." (last) | struct | declaration
- *     struct    = "struct" bytes "{" { declaration "@" offset [ "[" index [ ":" bytes ] "]" ]
- *                 [","|";"] } "}" [ name ]
+ *     struct    = "struct" bytes [ ".." bytes ] "{" { field [","|";"] } "}" [ name ]
+ *     field     = declaration "@" offset [ "[" index [ ":" bytes ] "]" ]
  *     declaration = { "const" | "inout" | "acc" | "ws" } type { "const" | "*" | restrict }
  *                   name [ "?" ] { dim }
  */
@@ -250,11 +250,28 @@ static enum status name_fields(struct parser *p, unsigned first, const char *nam
     return STATUS_OK;
 }
 
+/* "24", or "24..40": the compiler decides how many bytes follow the fields. */
+static enum status parse_struct_size(struct parser *p, struct signature_param *param)
+{
+    enum status status = parser_number(p, "expected the size of the struct in bytes", &param->size);
+    param->most = param->size;
+    if (status)
+        return status;
+    parser_space(p);
+    if (strncmp(p->at, "..", 2) != 0)
+        return STATUS_OK;
+    p->at += 2;
+    status = parser_number(p, "expected the largest size of the struct in bytes", &param->most);
+    if (!status && param->most < param->size)
+        return parser_fail(p, "the largest size of the struct is below its smallest");
+    return status;
+}
+
 static enum status parse_struct(struct parser *p, struct signature_param *param, unsigned index)
 {
     unsigned first = p->out->items;
     param->kind = PARAM_STRUCT;
-    enum status status = parser_number(p, "expected the size of the struct in bytes", &param->size);
+    enum status status = parse_struct_size(p, param);
     if (status)
         return status;
     if (!parser_char(p, '{'))
@@ -283,7 +300,7 @@ static enum status parse_value(struct parser *p, struct signature_param *param, 
     param->kind = PARAM_VALUE;
     param->name = item->name;
     param->size = item->array ? POINTER : dtype_bytes(item->type.dtype);
-    param->align = param->size;
+    param->most = param->align = param->size;
     return STATUS_OK;
 }
 

@@ -3,8 +3,8 @@
  * signature_words.c (letters), signature_dims.c (what stands in brackets) and signature_parse.c
  * (all else).
  */
-#ifndef VERIFY_SIGNATURE_PARSER_H
-#define VERIFY_SIGNATURE_PARSER_H
+#ifndef LANG_SIGNATURE_PARSER_H
+#define LANG_SIGNATURE_PARSER_H
 
 #include "lang/signature.h"
 

@@ -27,16 +27,17 @@ static bool in_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
+/* Runs of a pattern's letters that a symbol must hold, the longest first. */
 struct longest {
-    const char *start;
-    size_t length;
+    const char *start[NAME_WORDS];
+    size_t length[NAME_WORDS];
 };
 
-/* Takes a run of a pattern's letters, if it is the longest so far that a symbol must hold. */
+/* Takes a run, if it is among the longest so far. */
 static void offer(struct longest *best, const char *start, size_t length)
 {
     char run[64];
-    if (length <= best->length || isdigit((unsigned char)*start))
+    if (length <= best->length[NAME_WORDS - 1] || isdigit((unsigned char)*start))
         return;
     if (length < sizeof run) { /* no made-up word is longer */
         memcpy(run, start, length);
@@ -44,7 +45,13 @@ static void offer(struct longest *best, const char *start, size_t length)
         if (strstr(made_up, run))
             return;
     }
-    *best = (struct longest){start, length};
+    size_t at = NAME_WORDS - 1;
+    for (; at > 0 && length > best->length[at - 1]; at--) {
+        best->start[at] = best->start[at - 1];
+        best->length[at] = best->length[at - 1];
+    }
+    best->start[at] = start;
+    best->length[at] = length;
 }
 
 static size_t run_of(const char *text)
@@ -57,7 +64,7 @@ static size_t run_of(const char *text)
 
 static struct longest longest_word(const char *text)
 {
-    struct longest best = {0};
+    struct longest best = {{0}, {0}};
     while (*text) {
         size_t length = run_of(text);
         if (length)
@@ -84,19 +91,19 @@ static const char *behind_class(const char *text)
 
 static struct longest longest_of_glob(const char *text)
 {
-    struct longest best = {0};
+    struct longest best = {{0}, {0}};
     while (text && *text) {
         size_t length = run_of(text);
         offer(&best, text, length);
         text += length;
         if (*text == '\\')
-            return (struct longest){0};
+            return (struct longest){{0}, {0}};
         if (*text == '[')
             text = behind_class(text);
         else if (*text && !in_word(*text))
             text++;
     }
-    return text ? best : (struct longest){0};
+    return text ? best : (struct longest){{0}, {0}};
 }
 
 /* Steps over one piece of a regex that is no letter; NULL: whatever follows may be optional. */
@@ -130,17 +137,18 @@ static const char *regex_step(const char *text, int *depth)
 /* Of the letters that stand in no group. */
 static struct longest longest_of_regex(const char *text, const char *end)
 {
-    struct longest best = {0};
+    struct longest best = {{0}, {0}};
     int depth = 0;
     while (text && text < end) {
-        size_t length = run_of(text);
+        size_t length = run_of(text), anchor = strcspn(text, "$");
+        length = length < anchor ? length : anchor;
         const char *behind = text + length;
         bool optional = *behind == '?' || *behind == '*' || *behind == '{';
         if (depth == 0 && length > 0)
             offer(&best, text, length - optional);
         text = behind < end ? regex_step(behind, &depth) : behind;
     }
-    return text && depth == 0 ? best : (struct longest){0};
+    return text && depth == 0 ? best : (struct longest){{0}, {0}};
 }
 
 /* One word as a whole; else the longest of its plain form, which a mangled name of another build
@@ -158,23 +166,40 @@ static enum name_need need_of_exact(struct arena *arena, const char *text, const
         names.plain = symbol_normalise(arena, text);
         names.plain = names.plain ? symbol_plain(arena, names.plain) : NULL;
     }
-    struct longest best = names.plain ? longest_word(names.plain) : (struct longest){0};
-    *word = best.length ? arena_text(arena, best.start, best.length) : NULL;
+    struct longest best = names.plain ? longest_word(names.plain) : (struct longest){{0}, {0}};
+    *word = best.length[0] ? arena_text(arena, best.start[0], best.length[0]) : NULL;
     return *word ? NEED_WORD : NEED_NOTHING;
 }
 
 enum name_need name_need(struct arena *arena, const char *text, const char **word)
 {
     size_t length = strlen(text);
-    struct longest best = {0};
+    struct longest best = {{0}, {0}};
     if (text[0] == '/' && length > 2)
         best = longest_of_regex(text + 1, text + length - 1);
     else if (strpbrk(text, "*?["))
         best = longest_of_glob(text);
     else
         return need_of_exact(arena, text, word);
-    *word = best.length >= SHORTEST_PART ? arena_text(arena, best.start, best.length) : NULL;
+    *word =
+        best.length[0] >= SHORTEST_PART ? arena_text(arena, best.start[0], best.length[0]) : NULL;
     return *word ? NEED_PART : NEED_NOTHING;
+}
+
+unsigned name_words(struct arena *arena, const char *text, const char *word[NAME_WORDS])
+{
+    size_t length = strlen(text);
+    unsigned count = 0;
+    if (text[0] != '/' || length <= 2)
+        return 0;
+    struct longest best = longest_of_regex(text + 1, text + length - 1);
+    while (count < NAME_WORDS && best.length[count] >= SHORTEST_PART) {
+        word[count] = arena_text(arena, best.start[count], best.length[count]);
+        if (!word[count])
+            break;
+        count++;
+    }
+    return count;
 }
 
 /* ---- the filter ---- */

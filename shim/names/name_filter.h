@@ -9,8 +9,8 @@
  *
  * Life: a zeroed struct is empty; name_filter_add for each pattern, then immutable, any thread.
  */
-#ifndef VERIFY_NAME_FILTER_H
-#define VERIFY_NAME_FILTER_H
+#ifndef NAMES_NAME_FILTER_H
+#define NAMES_NAME_FILTER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +32,11 @@ enum name_need { NEED_NOTHING, NEED_WORD, NEED_PART };
 
 /* `text`: a pattern as pattern.h has them. *word is a text of the arena. */
 enum name_need name_need(struct arena *arena, const char *text, const char **word);
+
+/* Words of a regex, the longest first, that each symbol which it names holds, as many as there are;
+ * 0 of other patterns. They are the arena's. */
+enum { NAME_WORDS = 4 };
+unsigned name_words(struct arena *arena, const char *text, const char *word[NAME_WORDS]);
 
 /* False: no memory. */
 bool name_filter_add(struct name_filter *filter, const char *pattern);

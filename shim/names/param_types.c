@@ -55,16 +55,9 @@ static void strip_end(char *text)
 
 /* ---- one parameter ---- */
 
-struct spelled {
-    bool pointer;
-    bool known;
-    bool bytes; /* void or char, which may be anything */
-    struct type type;
-};
-
-static struct spelled read_type(const char *text)
+static struct param_spelled read_type(const char *text)
 {
-    struct spelled out = {0};
+    struct param_spelled out = {0};
     char word[WORD];
     snprintf(word, sizeof word, "%s", text);
     strip_end(word);
@@ -72,12 +65,22 @@ static struct spelled read_type(const char *text)
     if (length && word[length - 1] == '*') {
         out.pointer = true;
         word[length - 1] = '\0';
+        out.constant = strstr(word, "const") != NULL;
         strip_end(word);
     }
     out.bytes = strcmp(word, "void") == 0 || strcmp(word, "char") == 0 ||
                 strcmp(word, "unsigned char") == 0 || strcmp(word, "signed char") == 0;
     out.known = type_parse(word, &out.type) && !dtype_block(out.type.dtype);
     return out;
+}
+
+bool param_types_next(const char **list, struct param_spelled *out)
+{
+    char word[WORD];
+    if (!next_type(list, word))
+        return false;
+    *out = read_type(word);
+    return true;
 }
 
 static bool vague(const struct signature_item *item)
@@ -108,7 +111,7 @@ static bool scalar_fits(enum dtype dtype, struct type type)
     return dtype_is_integer(dtype) ? dtype_is_integer(type.dtype) : dtype == type.dtype;
 }
 
-static bool item_fits(const struct signature_item *item, const struct spelled *spelled)
+static bool item_fits(const struct signature_item *item, const struct param_spelled *spelled)
 {
     if (vague(item))
         return true;
@@ -180,7 +183,7 @@ enum status param_types_fit(const struct signature *signature, const char *deman
         return STATUS_OK;
     for (unsigned i = 0; i < signature->params && next_type(&at, word); i++) {
         const struct signature_item *item = item_of(signature, i);
-        struct spelled spelled = read_type(word);
+        struct param_spelled spelled = read_type(word);
         if (item && *word && !item_fits(item, &spelled))
             return disagree(signature, i, word, list, err);
     }

@@ -7,11 +7,26 @@
  * do void and bytes behind a pointer. A larger integer may carry several elements (uint4 for eight
  * bf16), and one of two bytes the bits of f16 or bf16.
  */
-#ifndef VERIFY_PARAM_TYPES_H
-#define VERIFY_PARAM_TYPES_H
+#ifndef NAMES_PARAM_TYPES_H
+#define NAMES_PARAM_TYPES_H
 
+#include <stdbool.h>
 #include "base/error.h"
+#include "lang/dtype.h"
 #include "lang/signature.h"
+
+/* One type of the parameter list of a demangled name. */
+struct param_spelled {
+    bool pointer;
+    bool constant; /* what it points at */
+    bool known;    /* `type` is what it, or what it points at, is */
+    bool bytes;    /* void or char, which may be anything */
+    struct type type;
+};
+
+/* The next of the list at *list (symbol_parameters), which goes on behind it; false: it was the
+ * last. */
+bool param_types_next(const char **list, struct param_spelled *out);
 
 /* STATUS_INVALID with a sentence that shows both lists; STATUS_OK where `demangled` shows no list,
  * or one of another length than the signature's. */

@@ -10,8 +10,8 @@
  * anonymous namespaces are stripped from all but the mangled name. Immutable after compiling; any
  * thread may match.
  */
-#ifndef VERIFY_PATTERN_H
-#define VERIFY_PATTERN_H
+#ifndef NAMES_PATTERN_H
+#define NAMES_PATTERN_H
 
 #include "base/arena.h"
 #include "base/error.h"

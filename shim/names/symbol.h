@@ -1,6 +1,6 @@
 /* symbol.h - kernel names as people read them. Not for the launch path: these allocate. */
-#ifndef VERIFY_SYMBOL_H
-#define VERIFY_SYMBOL_H
+#ifndef NAMES_SYMBOL_H
+#define NAMES_SYMBOL_H
 
 #include <stdbool.h>
 #include "base/arena.h"

@@ -411,6 +411,8 @@ enum status plan_make(const struct binding_plan **out, struct arena *arena,
         status = plan_when(&b);
     if (!status && source->builtin)
         status = plan_bind(&b);
+    if (!status && source->builtin)
+        status = plan_state(&b);
     if (!status)
         status = plan_sort_lets(&b);
     if (status)

@@ -5,16 +5,16 @@
  * names, the order of lets, which argument stands behind which formal, how outputs are judged.
  * The product is immutable and the arena's.
  */
-#ifndef VERIFY_PLAN_H
-#define VERIFY_PLAN_H
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/arena.h"
 #include "system/yaml_doc.h"
 #include "device/snapshot_abi.h"
-#include "refs/ref_list.h"
-#include "bind/binding.h"
+#include "refs/abi/ref_list.h"
+#include "value/bound.h"
 #include "lang/expr.h"
 #include "lang/formals.h"
 #include "lang/signature.h"
@@ -116,6 +116,31 @@ struct plan_size {
     bool optional;
 };
 
+enum { PLAN_CACHES = 2 };
+
+/* Whether sequences may have pages in common: none; those that begin them; any. */
+enum plan_sharing { SHARED_NO, SHARED_PREFIX, SHARED_YES };
+
+/* What has to hold between launches: the keys `state` and `position`. Arrays are indices into
+ * plan->array, or -1; expressions may be NULL. */
+struct plan_state {
+    unsigned caches; /* 0: a position alone */
+    int cache[PLAN_CACHES];
+    int append;                       /* rows that the launch writes */
+    int table, lengths;               /* pages of each sequence, and how far it reads */
+    const struct expr *length, *page; /* instead of `lengths`; places in a page */
+    const struct expr *rows, *null;   /* of the cache; the page that nobody reads */
+    enum plan_sharing shared;
+    bool fresh;   /* what was appended right before is read */
+    bool blank;   /* a place that was never written holds zeros */
+    bool advance; /* two launches in a row do not write the same place */
+    int positions;
+    const struct expr *position; /* instead of `positions`: one number, and ... */
+    bool direct;                 /* ... no memory is read for it */
+    const char *position_name;   /* NULL: none */
+    const struct expr *step;     /* from one launch to the next */
+};
+
 struct binding_plan {
     const struct signature *signature;
     const struct formals *formals; /* NULL: the entry has no reference */
@@ -135,6 +160,7 @@ struct binding_plan {
     struct tolerance tolerance;    /* of the first output: what holds for the whole call */
     uint8_t point[REF_MAX_POINTS]; /* ref_call.point, by that tolerance */
     int after_slot[SLOT_FREE]; /* 1 + slot of grid and block of the earlier launch; 0: not needed */
+    const struct plan_state *state; /* or NULL */
     bool needs_before;
     unsigned touched; /* arrays of which only some rows are touched */
     unsigned listed;  /* arrays that addresses in device memory lead to */
@@ -143,7 +169,7 @@ struct binding_plan {
 /* What an entry says. Nodes are those of the file, for positions in messages; NULL: not given. */
 struct plan_source {
     const struct yaml_node *signature, *let, *after /* the earlier kernel's list */, *pick, *when,
-        *bind, *reference;
+        *bind, *reference, *state, *position;
     const struct ref_builtin *builtin;        /* NULL: signature only */
     const struct tolerance_table *tolerances; /* may be NULL */
     const struct tolerance *override;         /* the entry's own row, or NULL */

@@ -1,7 +1,7 @@
 /* plan_builder.h - the unfinished plan, shared by plan.c (names, dims) and plan_bind.c (formals).
  */
-#ifndef VERIFY_PLAN_BUILDER_H
-#define VERIFY_PLAN_BUILDER_H
+#ifndef PLAN_PLAN_BUILDER_H
+#define PLAN_PLAN_BUILDER_H
 
 #include "plan/plan.h"
 
@@ -75,6 +75,9 @@ bool plan_has_value(const struct plan_builder *b, const char *name);
 
 /* plan_touch.c: whether touched rows are what the reference promises to touch. */
 enum status plan_touch(const struct plan_builder *b);
+
+/* plan_state.c: what has to hold between launches; behind plan_bind. */
+enum status plan_state(struct plan_builder *b);
 
 /* plan_bind.c: all formals of the reference. */
 enum status plan_bind(struct plan_builder *b);

@@ -2,11 +2,11 @@
  * ref_names.h - the built-in references by name, and what a wrong name may have meant: one of
  * nearly the same letters, or what other libraries call the same operation.
  */
-#ifndef VERIFY_REF_NAMES_H
-#define VERIFY_REF_NAMES_H
+#ifndef PLAN_REF_NAMES_H
+#define PLAN_REF_NAMES_H
 
 #include <stddef.h>
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 
 /* The built-in reference of that name, or NULL. Any thread. */
 const struct ref_builtin *ref_names_find(const char *name);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "lang/dtype.h"
 #include "lang/formals.h"
 #include "plan/ref_names.h"
@@ -79,7 +79,11 @@ static enum status read_masked(const struct yaml_node *node, struct tolerance *o
 static const struct {
     const char *name;
     struct chain chain;
-} chains[] = {{"fp8_tensor", {TENSOR_ROUNDOFF, TENSOR_CHAIN}}, {"fp8_fast", {TENSOR_ROUNDOFF, 0}}};
+} chains[] = {{"fp8_tensor", {TENSOR_ROUNDOFF, TENSOR_CHAIN}},
+              {"fp8_fast", {TENSOR_ROUNDOFF, 0}},
+              /* Parts of a sum are rounded once each, so by no more than that share of S. */
+              {"f16_parts", {0x1p-11, 1}},
+              {"bf16_parts", {0x1p-8, 1}}};
 
 static enum status read_accumulate(const struct yaml_node *node, struct tolerance *out,
                                    struct error *err)
@@ -99,8 +103,8 @@ static enum status read_accumulate(const struct yaml_node *node, struct toleranc
     if (!type_parse(text, &type) || type.lanes != 1 || type.dtype < DTYPE_F64 ||
         type.dtype > DTYPE_BF16)
         return yaml_error(err, node,
-                          "'accumulate' is '%.40s'; expected f64, f32, f16, bf16, fp8_tensor or "
-                          "fp8_fast",
+                          "'accumulate' is '%.40s'; expected f64, f32, f16, bf16, fp8_tensor, "
+                          "fp8_fast, f16_parts or bf16_parts",
                           text);
     out->accumulate = type.dtype;
     return STATUS_OK;

@@ -11,15 +11,15 @@
  * read from, which has to outlive the table. Filled while a registry is loaded, immutable
  * afterwards.
  */
-#ifndef VERIFY_TOLERANCE_H
-#define VERIFY_TOLERANCE_H
+#ifndef PLAN_TOLERANCE_H
+#define PLAN_TOLERANCE_H
 
 #include <stddef.h>
 #include "base/arena.h"
 #include "system/yaml_doc.h"
 #include "value/kernel_spec.h"
 
-struct ref_builtin; /* refs/ref_list.h */
+struct ref_builtin; /* refs/abi/ref_list.h */
 
 struct tolerance_row {
     const char *op;

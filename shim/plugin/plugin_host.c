@@ -15,7 +15,8 @@
 #include "system/log.h"
 #include "system/own_fd.h"
 #include "system/tool.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
+#include "report/contracts.h"
 #include "report/place.h"
 #include "report/thin.h"
 
@@ -106,7 +107,7 @@ static void start(struct plugin_host *host)
         return;
     }
     host->failed = true;
-    log_line(LOG_WARN, "the plugin %s is not told of findings: %s", host->plugin, err.text);
+    log_line(LOG_WARN, "the plugin %s gets no findings: %s", host->plugin, err.text);
 }
 
 /* Takes the answers that are there; the last one counts. */
@@ -178,6 +179,9 @@ static struct cuvet_mismatch finding_of(const struct plugin_host *host,
                             (const double[]){n->first_got, n->first_ref, n->first_bound}),
         .differs = report->differs,
         .differs_from_launch = report->differs ? report->earlier : 0,
+        .graph = report->place.graph,
+        .graph_node = report->place.node,
+        .graph_replay = report->place.replay,
     };
     const struct subset *subset = report->binding ? &report->binding->subset : NULL;
 
@@ -195,6 +199,7 @@ void plugin_host_finding(struct plugin_host *host, const struct check_report *re
                          uint64_t occurrence, const char *bundle)
 {
     struct cuvet_mismatch finding;
+    char contract[PARITY_TEXT];
     int before = errno;
     size_t size;
     int fd;
@@ -205,6 +210,10 @@ void plugin_host_finding(struct plugin_host *host, const struct check_report *re
         start(host);
     read_answers(host);
     finding = finding_of(host, report, occurrence, bundle);
+    if (report->parity.differ) {
+        parity_text(&report->parity, contract);
+        finding.contract = contract;
+    }
     size = plugin_wire_put(&finding, host->message, sizeof host->message);
     fd = own_fd_get(&host->socket);
     if (fd >= 0 && size > 0 &&

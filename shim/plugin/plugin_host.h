@@ -9,8 +9,8 @@
  *
  * Threads: one at a time (the collector, then the one that ends the program).
  */
-#ifndef REPORT_PLUGIN_HOST_H
-#define REPORT_PLUGIN_HOST_H
+#ifndef PLUGIN_PLUGIN_HOST_H
+#define PLUGIN_PLUGIN_HOST_H
 
 #include "base/error.h"
 #include "text/textbuf.h"

@@ -10,6 +10,7 @@ static const size_t strings[] = {
     offsetof(struct cuvet_mismatch, bundle),      offsetof(struct cuvet_mismatch, host),
     offsetof(struct cuvet_mismatch, run),         offsetof(struct cuvet_mismatch, worst.array),
     offsetof(struct cuvet_mismatch, first.array), offsetof(struct cuvet_mismatch, subset),
+    offsetof(struct cuvet_mismatch, contract),
 };
 enum { STRINGS = sizeof strings / sizeof strings[0] };
 

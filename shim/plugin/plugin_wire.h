@@ -8,8 +8,8 @@
  *
  * Pure: memory of the caller's alone.
  */
-#ifndef REPORT_PLUGIN_WIRE_H
-#define REPORT_PLUGIN_WIRE_H
+#ifndef PLUGIN_PLUGIN_WIRE_H
+#define PLUGIN_PLUGIN_WIRE_H
 
 #include "base/error.h"
 #include "cuvet_plugin.h"

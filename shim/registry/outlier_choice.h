@@ -2,8 +2,8 @@
  * outlier_choice.h - which inputs of a kernel the outlier gate looks at, and how: what `outlier:`
  * of a registry entry says.
  */
-#ifndef VERIFY_OUTLIER_CHOICE_H
-#define VERIFY_OUTLIER_CHOICE_H
+#ifndef REGISTRY_OUTLIER_CHOICE_H
+#define REGISTRY_OUTLIER_CHOICE_H
 
 #include "base/error.h"
 #include "system/yaml_doc.h"

@@ -7,6 +7,7 @@
  * guards table, arena and specs; what has been handed out is immutable.
  */
 #include "registry/registry.h"
+#include "text/printable.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -14,17 +15,9 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-#include "names/param_types.h"
-#include "registry/registry_entry.h"
+#include "registry/registry_parts.h"
 
-enum { FIRST_SYMBOLS = 256, LABEL = 100 };
-
-struct match {
-    struct registry_entry *entry;
-    bool unknown; /* a regex of the entry did not come to an end on the name */
-    struct match *next;
-    struct captures captures; /* those that it counts alone are allocated */
-};
+enum { FIRST_SYMBOLS = 256 };
 
 /* One parameter list of a symbol, and what came of it. */
 struct resolution {
@@ -33,31 +26,6 @@ struct resolution {
     const char *sentence; /* "": it has been told */
     struct resolution *next;
     struct param_layout layout; /* its parameters alone are allocated, as below */
-};
-
-/* A plan of an entry, which all kernels of equal captures and layout share. */
-struct made_plan {
-    const struct binding_plan *plan;
-    const struct captures *captures;
-    struct made_plan *next; /* the one made before */
-    struct param_layout layout;
-};
-
-struct known_symbol {
-    uint64_t hash;
-    struct symbol_names names; /* of an unregistered one only the mangled */
-    uint64_t after;            /* entries that name it with `after` */
-    struct match *matches;     /* the winning entry first; NULL: unregistered */
-    struct resolution *resolutions;
-};
-
-struct registry {
-    struct registry_content content;
-    pthread_mutex_t lock;
-    struct arena arena;          /* below the lock */
-    struct known_symbol **table; /* open addressing, a power of two */
-    size_t symbols, room;
-    uint32_t specs;
 };
 
 /* ---- life ---- */
@@ -97,6 +65,15 @@ size_t registry_entries(const struct registry *registry)
     return registry->content.entries;
 }
 
+bool registry_has_calls(const struct registry *registry)
+{
+    for (size_t i = 0; i < registry->content.entries; i++) {
+        if (registry->content.entry[i]->call)
+            return true;
+    }
+    return false;
+}
+
 void registry_references(const struct registry *registry, bool *used)
 {
     for (size_t i = 0; i < registry->content.entries; i++) {
@@ -108,6 +85,12 @@ void registry_references(const struct registry *registry, bool *used)
 const struct user_references *registry_user_references(const struct registry *registry)
 {
     return &registry->content.users;
+}
+
+const struct contract *registry_contract(const struct registry *registry, unsigned number)
+{
+    const struct contracts *contracts = &registry->content.contracts;
+    return number < contracts->count ? &contracts->entry[number]->contract : NULL;
 }
 
 unsigned registry_detectors(const struct registry *registry, int fallback)
@@ -174,8 +157,11 @@ static bool match_entries(struct registry *registry, const struct symbol_names *
                           struct known_symbol *known)
 {
     const struct registry_content *content = &registry->content;
+    bool call = symbol_is_call(names->mangled);
     for (size_t i = content->entries; i-- > 0;) {
         struct captures captures;
+        if (content->entry[i]->call != call)
+            continue;
         enum pattern_match match =
             pattern_match(content->entry[i]->pattern, names, &registry->arena, &captures);
         if (match != PATTERN_NO &&
@@ -264,141 +250,7 @@ uint64_t registry_after(struct registry *registry, const char *symbol)
     return after;
 }
 
-/* ---- specs ---- */
-
-static void add_shape_param(struct kernel_spec *spec, const struct signature_item *item,
-                            uint32_t start)
-{
-    if (spec->shape_params == SHAPE_PARAMS || item->earlier)
-        return; /* the gate then tells fewer shapes apart; nothing else depends on it */
-    spec->shape_param[spec->shape_params++] = (struct shape_param){
-        .index = (uint16_t)item->param,
-        .size = (uint16_t)(item->array ? 8 : dtype_bytes(item->type.dtype)),
-        .start = start,
-        .offset = item->offset,
-        .pointer = item->array,
-    };
-}
-
-static const char *make_label(struct arena *arena, const struct registry_entry *entry,
-                              const struct symbol_names *names)
-{
-    if (entry->label)
-        return entry->label;
-    if (strlen(names->plain) <= LABEL)
-        return names->plain;
-    return arena_format(arena, "%.*s...", LABEL - 3, names->plain);
-}
-
-static size_t listed(const struct param_layout *layout)
-{
-    return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
-}
-
-/* Of the part that says anything. */
-static size_t layout_bytes(const struct param_layout *layout)
-{
-    return offsetof(struct param_layout, param) + listed(layout) * sizeof layout->param[0];
-}
-
-/* In the arena, with the shape parameters that it has. NULL: no memory. */
-static const struct kernel_spec *keep_spec(struct arena *arena, const struct kernel_spec *spec)
-{
-    size_t bytes = offsetof(struct kernel_spec, shape_param) +
-                   spec->shape_params * sizeof spec->shape_param[0];
-    void *kept = arena_alloc(arena, bytes);
-    return kept ? memcpy(kept, spec, bytes) : NULL;
-}
-
-/* Under the lock. NULL: no memory. */
-static const struct kernel_spec *make_spec(struct registry *registry,
-                                           const struct known_symbol *known,
-                                           const struct registry_entry *entry,
-                                           const struct binding_plan *plan)
-{
-    struct kernel_spec made = {0}, *spec = &made;
-    spec->symbol = known->names.mangled;
-    spec->label = make_label(&registry->arena, entry, &known->names);
-    spec->where = entry->where;
-    spec->reference = entry->source.builtin;
-    spec->signature = plan->signature;
-    spec->plan = plan;
-    spec->sample = entry->sample;
-    spec->first = entry->first;
-    spec->budget = entry->budget;
-    spec->subset = entry->subset;
-    spec->freivalds = entry->freivalds;
-    spec->deterministic = entry->deterministic;
-    spec->after = entry->after;
-    struct error never = {0}; /* the names were found when the entry was read */
-    if (outlier_choice_resolve(&entry->outlier, plan, &spec->outlier, &never))
-        spec->outlier.inputs = 0;
-    spec->needs_before = plan->needs_before;
-    for (unsigned i = 0; i < plan->loads; i++)
-        add_shape_param(spec, plan->load[i].item, plan->load[i].start);
-    for (unsigned i = 0; i < plan->arrays; i++)
-        if (!plan->array[i].index) /* pointers that are drawn tell launches apart too well */
-            add_shape_param(spec, plan->array[i].item, plan->array[i].start);
-    spec->number = registry->specs++;
-    return spec->label ? keep_spec(&registry->arena, spec) : NULL;
-}
-
-static bool same_layout(const struct param_layout *a, const struct param_layout *b)
-{
-    return a->count == b->count && memcmp(a->param, b->param, listed(a) * sizeof a->param[0]) == 0;
-}
-
-static bool same_captures(const struct captures *a, const struct captures *b)
-{
-    for (unsigned i = 0; i < a->count && i < b->count; i++) {
-        if (strcmp(a->capture[i].text, b->capture[i].text) != 0)
-            return false;
-    }
-    return a->count == b->count;
-}
-
-/* Bounded: kernels of ever new captures are not worth a longer search. */
-static const struct binding_plan *find_plan(const struct match *match,
-                                            const struct param_layout *layout)
-{
-    enum { MOST = 32 };
-    const struct made_plan *made = match->entry->made;
-    for (int i = 0; made && i < MOST; i++, made = made->next) {
-        if (same_layout(&made->layout, layout) && same_captures(made->captures, &match->captures))
-            return made->plan;
-    }
-    return NULL;
-}
-
-/* Without memory it is made again for the next kernel. */
-static void keep_plan(struct registry *registry, const struct match *match,
-                      const struct param_layout *layout, const struct binding_plan *plan)
-{
-    struct made_plan **last = &match->entry->made;
-    struct made_plan *made =
-        arena_alloc(&registry->arena, sizeof *made - sizeof made->layout + layout_bytes(layout));
-    if (!made)
-        return;
-    made->plan = plan;
-    made->captures = &match->captures;
-    made->next = *last;
-    memcpy(&made->layout, layout, layout_bytes(layout));
-    *last = made;
-}
-
-static enum status plan_of(struct registry *registry, const struct match *match,
-                           const struct param_layout *layout, const struct binding_plan **plan,
-                           struct error *err)
-{
-    *plan = find_plan(match, layout);
-    if (*plan)
-        return STATUS_OK;
-    enum status status =
-        plan_make(plan, &registry->arena, &match->entry->source, &match->captures, layout, err);
-    if (!status)
-        keep_plan(registry, match, layout, *plan);
-    return status;
-}
+/* ---- resolving ---- */
 
 /* The sentence comes once for each entry: a program may have thousands of such names. */
 static void give_up(struct registry_entry *entry, struct error *err)
@@ -420,23 +272,15 @@ static enum status resolve(struct registry *registry, const struct known_symbol 
     resolution->skip = SKIP_LAYOUT;
     for (const struct match *match = known->matches; match; match = match->next) {
         struct error err = {0};
-        const struct binding_plan *plan;
         if (match->unknown) {
             resolution->skip = SKIP_PATTERN;
             give_up(match->entry, &first);
             break;
         }
-        enum status status = plan_of(registry, match, &resolution->layout, &plan, &err);
-        if (!status && param_types_fit(plan->signature, known->names.demangled, &err)) {
-            error_prefix(&err, "%s", match->entry->where);
-            status = STATUS_INVALID;
-        }
-        if (status == STATUS_NO_MEMORY)
+        enum status status = registry_spec_make(registry, known, match, &resolution->layout,
+                                                &resolution->spec, &err);
+        if (!status || status == STATUS_NO_MEMORY)
             return status;
-        if (!status) {
-            resolution->spec = make_spec(registry, known, match->entry, plan);
-            return resolution->spec ? STATUS_OK : STATUS_NO_MEMORY;
-        }
         error_set(&first, status, "%s", err.text);
     }
     resolution->sentence = arena_text(&registry->arena, first.text, strlen(first.text));
@@ -449,7 +293,7 @@ static const struct resolution *find_resolution(struct registry *registry,
                                                 const struct param_layout *layout)
 {
     for (struct resolution *r = known->resolutions; r; r = r->next) {
-        if (same_layout(&r->layout, layout))
+        if (layout_same(&r->layout, layout))
             return r;
     }
     struct resolution *made =
@@ -475,6 +319,8 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
     }
     pthread_mutex_lock(&registry->lock);
     struct known_symbol *known = know_symbol(registry, symbol);
+    for (struct match *match = known ? known->matches : NULL; match; match = match->next)
+        match->entry->met |= !match->unknown;
     if (known && known->matches)
         found = find_resolution(registry, known, layout);
     pthread_mutex_unlock(&registry->lock);
@@ -489,6 +335,25 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
         error_set(err, STATUS_INVALID, "%s", found->sentence);
     }
     return found ? found->spec : NULL;
+}
+
+void registry_unmet(struct registry *registry, struct textbuf *out)
+{
+    const struct registry_content *content = &registry->content;
+    size_t unmet = 0;
+    pthread_mutex_lock(&registry->lock);
+    for (size_t i = content->shipped; i < content->entries; i++) {
+        const struct registry_entry *entry = content->entry[i];
+        if (entry->met || ++unmet > REGISTRY_UNMET)
+            continue;
+        const char *file = strrchr(entry->where, '/');
+        textbuf_printf(out, "%s%s (%s)", unmet > 1 ? ", " : "",
+                       PRINTABLE(pattern_text(entry->pattern)),
+                       PRINTABLE(file ? file + 1 : entry->where));
+    }
+    pthread_mutex_unlock(&registry->lock);
+    if (unmet > REGISTRY_UNMET)
+        textbuf_printf(out, " and %zu more", unmet - REGISTRY_UNMET);
 }
 
 void registry_print(const struct registry *registry, FILE *out)

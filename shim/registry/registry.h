@@ -5,14 +5,16 @@
  * specs that registry_resolve adds, under its own lock. Format: shim/README.md and
  * config/README.md.
  */
-#ifndef VERIFY_REGISTRY_H
-#define VERIFY_REGISTRY_H
+#ifndef REGISTRY_REGISTRY_H
+#define REGISTRY_REGISTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include "base/error.h"
+#include "text/textbuf.h"
 #include "value/kernel_spec.h"
+#include "value/launch.h"
 #include "value/skip.h"
 
 struct registry;
@@ -23,6 +25,7 @@ typedef void (*registry_complain_fn)(void *user, const char *sentence);
 struct registry_source {
     const char *files;      /* paths separated by ':'; later entries win */
     const char *tolerances; /* path of a tolerance file, or NULL for the built-in table */
+    bool tables;            /* the built-in tables of kernels come first */
 };
 
 /*
@@ -37,6 +40,9 @@ void registry_destroy(struct registry *registry); /* offline tools and tests; NU
 /* The number of entries, before they meet a kernel. */
 size_t registry_entries(const struct registry *registry);
 
+/* Whether an entry names library calls. */
+bool registry_has_calls(const struct registry *registry);
+
 /* Sets used[i] for each built-in reference i that an entry names, so that they can be loaded before
  * they are needed. */
 void registry_references(const struct registry *registry, bool *used);
@@ -44,6 +50,9 @@ void registry_references(const struct registry *registry, bool *used);
 /* The references that entries bring along, to be compiled. As old as the registry. */
 struct user_references;
 const struct user_references *registry_user_references(const struct registry *registry);
+
+/* The contracts of `parity:`, by number; NULL: there are no more. */
+const struct contract *registry_contract(const struct registry *registry, unsigned number);
 
 /* A bit for each enum outlier_detector that an entry uses, where one that names none uses
  * `fallback`. */
@@ -72,6 +81,21 @@ uint64_t registry_after(struct registry *registry, const char *symbol);
 const struct kernel_spec *registry_resolve(struct registry *registry, const char *symbol,
                                            const struct param_layout *layout, enum skip *skip,
                                            struct error *err);
+
+/*
+ * The spec of one launch of a resolved kernel: `spec` itself, or, where types depend on what the
+ * launch's parameters hold, the one for these types. It differs in signature and plan alone, has
+ * the same number, and is made the first time, under the registry's lock. NULL with SKIP_SHAPE: the
+ * launch's types are none that the entry names, or the plan does not go with them. Any thread.
+ */
+const struct kernel_spec *registry_typed(const struct kernel_spec *spec,
+                                         const struct launch *launch, enum skip *skip,
+                                         struct error *why);
+
+/* Appends "f (k.yaml:3), g (k.yaml:9)": the entries of the user's files that named no kernel that
+ * registry_resolve was asked for, REGISTRY_UNMET of them at most. */
+enum { REGISTRY_UNMET = 6 };
+void registry_unmet(struct registry *registry, struct textbuf *out);
 
 /* Prints the resolved table of entries, as `cuvet check` shows it. */
 void registry_print(const struct registry *registry, FILE *out);

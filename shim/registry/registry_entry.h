@@ -1,13 +1,15 @@
 /* registry_entry.h - what registry_load.c makes of the files, for registry.c. */
-#ifndef VERIFY_REGISTRY_ENTRY_H
-#define VERIFY_REGISTRY_ENTRY_H
+#ifndef REGISTRY_REGISTRY_ENTRY_H
+#define REGISTRY_REGISTRY_ENTRY_H
 
 #include <stdio.h>
 #include "names/name_filter.h"
+#include "registry/contracts.h"
 #include "registry/outlier_choice.h"
 #include "names/pattern.h"
 #include "plan/plan.h"
 #include "registry/registry.h"
+#include "registry/typed.h"
 #include "registry/user_ref.h"
 
 enum { REGISTRY_AFTERS = 64, REGISTRY_FILES = 64, REGISTRY_INCLUDES = 8 };
@@ -17,16 +19,19 @@ struct registry_entry {
     const char *label; /* or NULL */
     struct pattern *pattern;
     struct plan_source source;
-    double sample;    /* -1: not given */
-    int64_t first;    /* -1: not given */
-    double budget;    /* share of time, 0: no limit, -1: the common one */
-    int64_t subset;   /* bytes, 0: off, -1: not given */
-    double freivalds; /* -1: not given */
+    const struct typed *typed; /* or NULL */
+    double sample;             /* -1: not given */
+    int64_t first;             /* -1: not given */
+    double budget;             /* share of time, 0: no limit, -1: the common one */
+    int64_t subset;            /* bytes, 0: off, -1: not given */
+    double freivalds;          /* -1: not given */
     struct outlier_choice outlier;
     bool deterministic;
+    bool call;                     /* it names library calls, not kernels */
     int after;                     /* number among the entries with `after`, or -1 */
     struct pattern *after_pattern; /* or NULL */
     struct tolerance tolerance;
+    bool met;               /* a kernel that was launched has its name */
     bool gave_up;           /* a regex of it took too many steps on a name, and that was told */
     struct made_plan *made; /* registry.c's, below its lock: the plans made of it */
 };
@@ -38,10 +43,12 @@ struct registry_content {
     size_t docs;
     struct registry_entry **entry;
     size_t entries, room;
+    size_t shipped;            /* of them, the first ones: those of the built-in tables */
     struct name_filter filter; /* of all their patterns */
     int afters;
     struct tolerance_table tolerances;
     struct user_references users;
+    struct contracts contracts;
 };
 
 /* Fills a zeroed *content; see registry_load. On STATUS_NO_MEMORY the caller releases it. */

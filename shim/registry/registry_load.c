@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "text/number.h"
+#include "device/embedded.h"
 #include "plan/ref_names.h"
+#include "registry/registry_formula.h"
 #include "registry/registry_entry.h"
 #include "plan/registry_keys.h"
 
@@ -21,6 +23,7 @@ struct loading {
     enum status worst;
     const char *open[REGISTRY_INCLUDES]; /* real paths of the files that are being read */
     int depth;
+    bool checked; /* entries were checked before */
 };
 
 /* Tells the sentence. NO_MEMORY ends the load; everything else only spoils its status. */
@@ -62,11 +65,12 @@ static enum status read_reference(struct registry_content *content, const struct
                       ref_names_hint(name, hint, sizeof hint));
 }
 
-static enum status read_kernel(const struct yaml_node *node, struct pattern **out,
-                               struct error *err)
+/* `key`: "kernel" or "call". */
+static enum status read_pattern(const struct yaml_node *node, const char *key, struct pattern **out,
+                                struct error *err)
 {
     const char *text;
-    enum status status = yaml_text(node, "kernel", &text, err);
+    enum status status = yaml_text(node, key, &text, err);
     if (status)
         return status;
     status = pattern_compile(out, text, err);
@@ -92,7 +96,7 @@ static enum status read_after(struct registry_content *content, const struct yam
         return yaml_error(err, node, "more than 64 entries with 'after'");
     entry->after = content->afters++;
     entry->source.after = yaml_get(node, "signature");
-    return read_kernel(yaml_get(node, "kernel"), &entry->after_pattern, err);
+    return read_pattern(yaml_get(node, "kernel"), "kernel", &entry->after_pattern, err);
 }
 
 static enum status read_share(const struct yaml_node *node, const char *what, double *out,
@@ -195,10 +199,15 @@ static enum status check_entry(struct registry_entry *entry, const struct yaml_n
 {
     struct arena scratch = {0};
     struct captures groups;
-    const struct binding_plan *plan;
+    const struct binding_plan *plan = NULL;
     pattern_groups(entry->pattern, &groups);
     struct outlier_spec outlier;
-    enum status status = plan_make(&plan, &scratch, &entry->source, &groups, NULL, err);
+    enum status status = typed_open(entry->typed, &groups, err);
+    if (!status)
+        status = plan_make(&plan, &scratch, &entry->source, &groups, NULL, err);
+    if (!status && entry->typed)
+        status = typed_find(entry->typed, plan->signature, &(struct param_layout){0},
+                            &(struct typed_places){0}, err);
     if (!status)
         status = outlier_choice_resolve(&entry->outlier, plan, &outlier, err);
     if (!status)
@@ -211,10 +220,58 @@ static enum status check_entry(struct registry_entry *entry, const struct yaml_n
     return status;
 }
 
-static enum status read_entry(struct registry_content *content, const struct yaml_node *node,
+/* What the entry is of: kernels or library calls. */
+static enum status read_subject(const struct yaml_node *node, struct registry_entry *entry,
+                                struct error *err)
+{
+    const struct yaml_node *kernel = yaml_get(node, "kernel"), *call = yaml_get(node, "call");
+    if (!kernel && !call)
+        return yaml_error(err, node, "the entry has no 'kernel' and no 'call'");
+    if (kernel && call)
+        return yaml_error(err, call, "'call' and 'kernel' in one entry; expected one of them");
+    if (call && yaml_get(node, "after"))
+        return yaml_error(err, call, "'call' with 'after': that is for kernels alone");
+    entry->call = call != NULL;
+    return read_pattern(call ? call : kernel, call ? "call" : "kernel", &entry->pattern, err);
+}
+
+/* What an element should be is told once: by a reference, or by a formula. */
+static enum status check_formula(const struct yaml_node *node, const struct yaml_node *formula,
+                                 struct error *err)
+{
+    const struct yaml_node *bind = yaml_get(node, "bind");
+    if (!formula && !yaml_get(node, "reference"))
+        return yaml_error(err, node, "the entry has no 'reference', and no 'formula' instead");
+    if (formula && yaml_get(node, "reference"))
+        return yaml_error(err, formula,
+                          "the entry has a 'reference' and a 'formula'; expected one "
+                          "of them");
+    if (formula && bind)
+        return yaml_error(err, bind,
+                          "'bind' does not go with 'formula', which names the arguments "
+                          "itself");
+    return STATUS_OK;
+}
+
+static enum status read_formula(struct registry_content *content, const struct yaml_node *node,
+                                struct registry_entry *entry, struct error *err)
+{
+    struct captures groups;
+    pattern_groups(entry->pattern, &groups);
+    entry->source.builtin = ref_names_find("formula");
+    enum status status = typed_open(entry->typed, &groups, err);
+    if (status)
+        return status;
+    return registry_formula_bind(&content->arena, node, entry->source.signature, &groups,
+                                 &entry->source.bind, err);
+}
+
+static enum status read_entry(struct loading *l, const struct yaml_node *node,
                               struct registry_entry *entry, struct error *err)
 {
-    static const char *const required[] = {"kernel", "signature", "reference"};
+    static const char *const required[] = {"signature"};
+    struct registry_content *content = l->content;
+    const struct yaml_node *formula = yaml_get(node, "formula");
     enum status status = yaml_expect(node, "kernels", YAML_KIND_MAPPING, err);
     if (!status)
         status = keys_check(node, KEYS_ENTRY, err);
@@ -222,6 +279,8 @@ static enum status read_entry(struct registry_content *content, const struct yam
         if (!yaml_get(node, required[i]))
             status = yaml_error(err, node, "the entry has no '%s'", required[i]);
     }
+    if (!status)
+        status = check_formula(node, formula, err);
     if (status)
         return status;
     entry->sample = -1;
@@ -234,11 +293,17 @@ static enum status read_entry(struct registry_content *content, const struct yam
     entry->source.pick = yaml_get(node, "pick");
     entry->source.when = yaml_get(node, "when");
     entry->source.bind = yaml_get(node, "bind");
-    entry->source.reference = yaml_get(node, "reference");
-    status = read_kernel(yaml_get(node, "kernel"), &entry->pattern, err);
+    entry->source.state = yaml_get(node, "state");
+    entry->source.position = yaml_get(node, "position");
+    entry->source.reference = formula ? formula : yaml_get(node, "reference");
+    status = read_subject(node, entry, err);
+    if (!status)
+        status = typed_read(&content->arena, yaml_get(node, "types"), &entry->typed, err);
     if (!status)
         status = read_after(content, yaml_get(node, "after"), entry, err);
-    if (!status)
+    if (!status && formula)
+        status = read_formula(content, formula, entry, err);
+    else if (!status)
         status = read_reference(content, entry->source.reference, entry, err);
     if (!status)
         status = read_numbers(node, entry, err);
@@ -246,7 +311,7 @@ static enum status read_entry(struct registry_content *content, const struct yam
         status = outlier_choice_read(yaml_get(node, "outlier"), &entry->outlier, err);
     if (!status)
         status = read_deterministic(yaml_get(node, "deterministic"), entry, err);
-    return status ? status : check_entry(entry, node, err);
+    return status || l->checked ? status : check_entry(entry, node, err);
 }
 
 static enum status keep_entry(struct registry_content *content, struct registry_entry *entry)
@@ -276,7 +341,7 @@ static enum status add_entry(struct loading *l, const struct yaml_node *node, st
     if (!entry || !entry->where)
         return error_set(err, STATUS_NO_MEMORY, "%s: no memory", node->file);
     entry->source.tolerances = &content->tolerances;
-    enum status status = read_entry(content, node, entry, err);
+    enum status status = read_entry(l, node, entry, err);
     if (!status && keep_entry(content, entry))
         status = error_set(err, STATUS_NO_MEMORY, "%s: no memory", node->file);
     if (status) {
@@ -294,6 +359,18 @@ static void read_entries(struct loading *l, const struct yaml_node *node)
     for (size_t i = 0; i < node->count && l->worst != STATUS_NO_MEMORY; i++) {
         err = (struct error){0};
         tell(l, add_entry(l, node->item[i], &err), &err);
+    }
+}
+
+static void read_contracts(struct loading *l, const struct yaml_node *node)
+{
+    struct error err = {0};
+    if (tell(l, yaml_expect(node, "parity", YAML_KIND_SEQUENCE, &err), &err))
+        return;
+    for (size_t i = 0; i < node->count && l->worst != STATUS_NO_MEMORY; i++) {
+        err = (struct error){0};
+        tell(l, contracts_add(&l->content->contracts, &l->content->arena, node->item[i], &err),
+             &err);
     }
 }
 
@@ -349,6 +426,7 @@ static void read_root(struct loading *l, const struct yaml_node *root)
     const struct yaml_node *tolerances = yaml_get(root, "tolerances");
     const struct yaml_node *include = yaml_get(root, "include");
     const struct yaml_node *kernels = yaml_get(root, "kernels");
+    const struct yaml_node *parity = yaml_get(root, "parity");
     if (tell(l, check_version(root, &err), &err))
         return; /* another version's entries may mean other things */
     tell(l, keys_check(root, KEYS_FILE, &err), &err);
@@ -359,6 +437,8 @@ static void read_root(struct loading *l, const struct yaml_node *root)
         l->worst = l->worst ? l->worst : STATUS_INVALID;
     if (kernels)
         read_entries(l, kernels);
+    if (parity)
+        read_contracts(l, parity);
 }
 
 /* A file may be included from two places, but not from itself. */
@@ -413,6 +493,25 @@ static void load_builtin_tolerances(struct loading *l)
     read_root(l, yaml_doc_root(doc));
 }
 
+/* A table is checked when it is built, so its entries are compiled for the kernels alone that they
+ * meet. */
+static void load_tables(struct loading *l)
+{
+    l->checked = true;
+    for (const struct embedded_text *table = cuvet_tables; table->name; table++) {
+        struct error err = {0};
+        struct yaml_doc *doc = NULL;
+        char name[64];
+        snprintf(name, sizeof name, "tables/%s", table->name);
+        enum status status = yaml_doc_parse(&doc, name, table->text, strlen(table->text), &err);
+        if (tell(l, status, &err))
+            continue;
+        l->content->doc[l->content->docs++] = doc;
+        read_root(l, yaml_doc_root(doc));
+    }
+    l->checked = false;
+}
+
 static void load_list(struct loading *l, const char *files)
 {
     while (files && *files && l->worst != STATUS_NO_MEMORY) {
@@ -436,6 +535,9 @@ enum status registry_content_load(struct registry_content *content,
         load_file(&l, source->tolerances, NULL);
     if (content->tolerances.count == before)
         load_builtin_tolerances(&l);
+    if (source->tables)
+        load_tables(&l);
+    content->shipped = content->entries;
     load_list(&l, source->files);
     return l.worst;
 }
@@ -446,6 +548,7 @@ void registry_content_release(struct registry_content *content)
         pattern_destroy(content->entry[i]->pattern);
         pattern_destroy(content->entry[i]->after_pattern);
     }
+    contracts_release(&content->contracts);
     free(content->entry);
     name_filter_release(&content->filter);
     for (size_t i = 0; i < content->docs; i++)

@@ -227,16 +227,37 @@ static void print_entry(FILE *out, const struct registry_entry *entry)
     print_node(out, "pick", entry->source.pick);
     print_node(out, "when", entry->source.when);
     print_node(out, "bind", entry->source.bind);
+    print_node(out, "state", entry->source.state);
+    print_node(out, "position", entry->source.position);
     pattern_groups(entry->pattern, &groups);
     if (!plan_make(&p.plan, &scratch, &entry->source, &groups, NULL, &err))
         print_plan(&p);
     arena_release(&scratch);
 }
 
+static void print_contract(FILE *out, const struct contract_entry *entry)
+{
+    const struct contract *contract = &entry->contract;
+    fprintf(out, "%s contract %s\n    kernels ", contract->where, contract->name);
+    for (unsigned i = 0; i < entry->kernels; i++)
+        fprintf(out, "%s%s", i ? ", " : "", pattern_text(entry->kernel[i]));
+    if (contract->item && !*contract->item)
+        fprintf(out, "\n    item: the launch");
+    else
+        fprintf(out, "\n    item: %s", contract->item ? contract->item : "the first promised");
+    if (contract->bits)
+        fprintf(out, ", agree: bits");
+    else
+        fprintf(out, ", agree: within %g + %g |y|", contract->atol, contract->rtol);
+    fprintf(out, "%s\n", contract->within ? ", each kernel with itself" : "");
+}
+
 void registry_content_print(const struct registry_content *content, FILE *out)
 {
     for (size_t i = 0; i < content->entries; i++)
         print_entry(out, content->entry[i]);
+    for (unsigned i = 0; i < content->contracts.count; i++)
+        print_contract(out, content->contracts.entry[i]);
     fprintf(out, "%zu entr%s, %zu tolerance rows\n", content->entries,
             content->entries == 1 ? "y" : "ies", content->tolerances.count);
 }

@@ -5,13 +5,13 @@
  * All of it is read with the registry, without a compiler: binding knows a reference by its
  * formals. Immutable afterwards, owned by the registry's arena. compiler.h gets code for texts.
  */
-#ifndef VERIFY_USER_REF_H
-#define VERIFY_USER_REF_H
+#ifndef REGISTRY_USER_REF_H
+#define REGISTRY_USER_REF_H
 
 #include <stdbool.h>
 #include "base/arena.h"
 #include "system/yaml_doc.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "lang/ref_text.h"
 
 enum { USER_TEXTS = 64, USER_TEXT_BYTES = 1 << 20 };

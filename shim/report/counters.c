@@ -31,6 +31,7 @@ struct row {
     pthread_mutex_t lock; /* of all below; the collector's and the reader's */
     uint64_t elements, violations;
     double max_ratio;
+    uint64_t ratios[COUNTERS_RATIOS];
     uint64_t subsets;
     double sum_shares;
     uint64_t projections;
@@ -55,7 +56,8 @@ struct counters {
     _Atomic(struct chunk *) chunk[CHUNKS];
     _Atomic uint64_t thread_ns, copy_ns, reference_ns, look_ns, overlap_ns; /* struct check_cost */
     _Atomic uint32_t hook_ns;
-    int64_t created; /* clock_ns() */
+    struct gpu_shares gpu; /* set once, before it is read */
+    int64_t created;       /* clock_ns() */
     pthread_mutex_t add_lock;
     _Atomic uint32_t kernels, numbers;
     pthread_mutex_t error_lock;
@@ -232,12 +234,28 @@ void counters_hook(struct counters *counters, uint32_t ns)
         atomic_store_explicit(&counters->hook_ns, ns, memory_order_relaxed);
 }
 
+void counters_gpu(struct counters *counters, const struct gpu_shares *shares)
+{
+    if (counters)
+        counters->gpu = *shares;
+}
+
 HOT void counters_skip(struct counters *counters, int64_t number, enum skip skip)
 {
     unsigned own = tally_own();
 
     if (counters && (unsigned)skip < SKIP_COUNT)
         tally_add(&tally_at(row_or_process(counters, number)->tally, own)->skip[skip], own, 1);
+}
+
+void counters_skip_all(struct counters *counters, int64_t number, enum skip skip, uint64_t launches)
+{
+    unsigned own = tally_own();
+
+    if (!counters || (unsigned)skip >= SKIP_COUNT)
+        return;
+    tally_add(&tally_at(counters->process.tally, own)->seen, own, launches);
+    tally_add(&tally_at(row_or_process(counters, number)->tally, own)->skip[skip], own, launches);
 }
 
 /* The launch whose errors stand out most speaks for the kernel. */
@@ -252,6 +270,18 @@ static void add_notes(struct row *row, const struct check_report *report)
         row->note_mean = mean;
     row->spread_launches += (report->notes & NOTE_SPREAD) != 0;
     row->lean_launches += (report->notes & NOTE_LEAN) != 0;
+}
+
+int counters_ratio_bin(double ratio)
+{
+    int exponent;
+
+    if (ratio < 0x1p-10)
+        return 0;
+    if (!(ratio < 0x1p12))
+        return COUNTERS_RATIOS - 1;
+    frexp(ratio, &exponent);
+    return exponent + 10;
 }
 
 void counters_check(struct counters *counters, const struct check_report *report)
@@ -269,6 +299,7 @@ void counters_check(struct counters *counters, const struct check_report *report
     row->violations += numbers->violations;
     if (numbers->max_ratio > row->max_ratio)
         row->max_ratio = numbers->max_ratio;
+    row->ratios[counters_ratio_bin(numbers->max_ratio)]++;
     if (report->binding && report->binding->subset.dim) {
         const struct subset *subset = &report->binding->subset;
 
@@ -374,6 +405,7 @@ void counters_read(struct counters *counters, struct counters_totals *out)
                                     load(&counters->overlap_ns)};
     out->elapsed = (uint64_t)(clock_ns() - counters->created);
     out->hook_ns = atomic_load_explicit(&counters->hook_ns, memory_order_relaxed);
+    out->gpu = counters->gpu;
     out->seen = seen_in(&counters->process);
     for (uint32_t n = 0; n < counters_numbers(counters); n++) {
         struct row *row = find_row(counters, n);
@@ -423,6 +455,7 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
     out->elements = row->elements;
     out->violations = row->violations;
     out->max_ratio = row->max_ratio;
+    memcpy(out->ratios, row->ratios, sizeof out->ratios);
     out->subsets = row->subsets;
     if (row->subsets > 0)
         out->subset_share = row->sum_shares / (double)row->subsets;

@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include "base/status.h"
 #include "value/check_report.h"
+#include "value/gpu_time.h"
 #include "value/skip.h"
 #include "value/verdict.h"
 
@@ -38,6 +39,9 @@ enum status counters_add_kernel(struct counters *counters, const struct kernel_s
 /* Hot, any thread. `number` is the spec's, or -1 for no spec. */
 void counters_seen(struct counters *counters);
 void counters_skip(struct counters *counters, int64_t number, enum skip skip);
+/* `launches` at once, seen and skipped. */
+void counters_skip_all(struct counters *counters, int64_t number, enum skip skip,
+                       uint64_t launches);
 
 /* TALLIES of them: the kernel's, where it has a row, else the process's. They live as long as the
  * counters. NULL for no counters. */
@@ -52,12 +56,20 @@ void counters_spent(struct counters *counters, const struct check_cost *cost);
 /* What the hook takes of a launch that is passed over, ns; 0: not known. */
 void counters_hook(struct counters *counters, uint32_t ns);
 
+/* What the launches took on the GPU, for later readers. */
+void counters_gpu(struct counters *counters, const struct gpu_shares *shares);
+
 /* A launch that the driver refused (its bucket, SKIP_LAUNCH_FAILED, is counted besides). The first
  * COUNTERS_ERRORS distinct (kernel, error) pairs keep a row with their first grid and block, later
  * ones only add to a total. True at the first sight of a pair that got a row. Any thread; takes a
  * lock, but waits for it only so long. */
 bool counters_launch_error(struct counters *counters, const char *symbol, const uint32_t grid[3],
                            const uint32_t block[3], const char *error_name);
+
+/* Bins of checked launches by their worst error/bound: the first is below 2^-10, bin i is from
+ * 2^(i-11) to below 2^(i-10), the last is 2^12 and more, or no number. */
+enum { COUNTERS_RATIOS = 24, COUNTERS_RATIO_ONE = 11 /* from 1 on */ };
+int counters_ratio_bin(double ratio);
 
 /* Reading. Values are sums over the tallies at about the time of the call. */
 
@@ -75,6 +87,7 @@ struct counters_totals {
     struct check_cost cost;          /* of all checks that have ended */
     uint64_t elapsed;                /* ns since counters_create() */
     uint32_t hook_ns;                /* counters_hook's */
+    struct gpu_shares gpu;           /* counters_gpu's */
     uint32_t kernels;                /* rows; their numbers may have holes: < counters_numbers */
 };
 
@@ -83,11 +96,12 @@ struct counters_kernel {
     struct counters_buckets buckets;
     uint64_t elements; /* checked, in all verdicts */
     uint64_t violations;
-    uint64_t wide;        /* elements whose bound was too wide to say anything */
-    double max_ratio;     /* worst error / bound of any element */
-    uint64_t subsets;     /* checks that saw a part of the launch's items alone ... */
-    double subset_share;  /* ... and the mean share of the items that they saw */
-    uint64_t projections; /* checks that projected the whole product as well */
+    uint64_t wide;                    /* elements whose bound was too wide to say anything */
+    double max_ratio;                 /* worst error / bound of any element */
+    uint64_t ratios[COUNTERS_RATIOS]; /* checked launches, see above */
+    uint64_t subsets;                 /* checks that saw a part of the launch's items alone ... */
+    double subset_share;              /* ... and the mean share of the items that they saw */
+    uint64_t projections;             /* checks that projected the whole product as well */
     /* Launches with a note, and the strongest of each kind: */
     uint64_t spread_launches, lean_launches;
     double note_square, note_mean; /* R, mean error in output ulps */

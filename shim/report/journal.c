@@ -14,13 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "system/files.h"
 #include "text/json_out.h"
 #include "system/log.h"
-#include "base/rank.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
+#include "report/origin.h"
 #include "report/place.h"
 #include "report/report_json.h"
 #include "report/thin.h"
@@ -38,47 +37,19 @@ struct journal {
     struct json_out json;
     atomic_bool off;
     _Atomic uint64_t lost;
-    bool has_rank;
-    int64_t rank;
-    char host[65], run[96];
+    struct origin origin;
     struct told *told; /* by spec->number */
     uint32_t told_count;
     char path[];
 };
-
-/* Replaces what does not belong into a file's name. */
-static void make_plain(char *text)
-{
-    for (char *at = text; *at; at++) {
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *at))
-            *at = '_';
-    }
-}
-
-static void read_host(char *host, size_t size)
-{
-    if (gethostname(host, size) != 0)
-        snprintf(host, size, "host");
-    host[size - 1] = '\0';
-    make_plain(host);
-}
-
-static void name_file(struct journal *journal, size_t size, const char *folder)
-{
-    char of_run[sizeof journal->run];
-
-    snprintf(of_run, sizeof of_run, "%s", journal->run);
-    make_plain(of_run);
-    snprintf(journal->path, size, "%s/journal-%s-%ld%s%s.jsonl", folder, journal->host,
-             (long)journal->pid, *of_run ? "-" : "", of_run);
-}
 
 enum status journal_create(struct journal **out, const char *folder, const char *run,
                            struct quota *quota, struct error *err)
 {
     enum status status;
     struct journal *journal;
-    char host[65];
+    char name[ORIGIN_FILE_BYTES];
+    struct origin origin;
     size_t size;
 
     *out = NULL;
@@ -87,15 +58,15 @@ enum status journal_create(struct journal **out, const char *folder, const char 
     status = files_make_folders(folder, err);
     if (status)
         return status;
-    read_host(host, sizeof host);
-    size = strlen(folder) + strlen(host) + sizeof journal->run + 64;
+    origin_read(&origin, run);
+    origin_file_name(&origin, "journal", name);
+    size = strlen(folder) + sizeof name + 2;
     journal = calloc(1, sizeof *journal + size);
     if (!journal)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the journal");
     journal->pid = getpid();
-    memcpy(journal->host, host, sizeof host);
-    snprintf(journal->run, sizeof journal->run, "%s", run ? run : "");
-    name_file(journal, size, folder);
+    journal->origin = origin;
+    snprintf(journal->path, size, "%s/%s", folder, name);
     if (!quota_take(quota, JOURNAL_END_BYTES)) {
         status = error_set(err, STATUS_FULL, "CUVET_QUOTA leaves no room for a journal");
         goto failed;
@@ -103,7 +74,6 @@ enum status journal_create(struct journal **out, const char *folder, const char 
     status = files_append(journal->path, &journal->file, err);
     if (status)
         goto failed;
-    journal->has_rank = rank_read(&journal->rank);
     journal->quota = quota;
     pthread_mutex_init(&journal->lock, NULL);
     json_out_init(&journal->json);
@@ -139,18 +109,13 @@ const char *journal_path(const struct journal *journal)
     return journal ? journal->path : "";
 }
 
-static void put_time(struct json_out *json)
+/* `cuvet run` without a report folder makes one, and names it in this variable. */
+const char *journal_kept_path(const struct journal *journal)
 {
-    struct timespec now = {0};
-    struct tm utc = {0};
-    char text[96];
+    const char *ends = getenv("_CUVET_REPORT_ENDS"), *path = journal_path(journal);
+    size_t length = ends ? strlen(ends) : 0;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &utc);
-    snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", utc.tm_year + 1900,
-             utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-             now.tv_nsec / 1000000);
-    json_put_string(json, "time", text);
+    return length > 0 && strncmp(path, ends, length) == 0 && path[length] == '/' ? "" : path;
 }
 
 /* Takes the lock and writes the head; NULL when there is nothing to write to. A caller that gets
@@ -168,16 +133,7 @@ static struct json_out *line_begin(struct journal *journal, const char *event)
     pthread_mutex_lock(&journal->lock);
     json = &journal->json;
     json_out_clear(json);
-    json_begin_object(json);
-    json_put_int(json, "v", JOURNAL_VERSION);
-    json_put_string(json, "event", event);
-    put_time(json);
-    json_put_string(json, "host", journal->host);
-    json_put_int(json, "pid", journal->pid);
-    if (journal->has_rank)
-        json_put_int(json, "rank", journal->rank);
-    if (journal->run[0])
-        json_put_string(json, "run", journal->run);
+    origin_begin(&journal->origin, json, JOURNAL_VERSION, event);
     return json;
 }
 
@@ -268,15 +224,6 @@ static void put_options(struct json_out *json, const struct options *options)
     json_end(json);
 }
 
-static void put_program(struct json_out *json)
-{
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-
-    path[length > 0 ? length : 0] = '\0';
-    json_put_string(json, "program", path);
-}
-
 /* CUVET_CONFIG split into its files. */
 static void put_files(struct json_out *json, const char *config)
 {
@@ -297,7 +244,7 @@ void journal_start(struct journal *journal, const struct options *options, uint6
 
     if (!json)
         return;
-    put_program(json);
+    origin_put_program(json);
     put_files(json, options->config);
     json_put_uint(json, "entries", entries);
     put_options(json, options);
@@ -357,6 +304,37 @@ void journal_check(struct journal *journal, const struct check_report *report, c
     json_put_uint(json, "occurrence", number);
     report_json_check(json, report);
     json_put_string(json, "bundle", bundle && *bundle ? bundle : NULL);
+    line_end(journal, false);
+}
+
+static void put_hash(struct json_out *json, const char *key, uint64_t hash)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    json_put_string(json, key, text);
+}
+
+void journal_digest(struct journal *journal, const struct check_report *report)
+{
+    struct json_out *json = report->digest.made ? line_begin(journal, "digest") : NULL;
+
+    if (!json)
+        return;
+    json_put_string(json, "kernel", report->spec->symbol);
+    json_put_string(json, "label", place_kernel(report->spec));
+    json_put_uint(json, "launch", report->launch);
+    json_put_int(json, "device", report->device);
+    json_put_uint(json, "sequence", report->digest.sequence);
+    report_json_dim3(json, "grid", report->grid);
+    report_json_dim3(json, "block", report->block);
+    put_hash(json, "input", report->digest.input);
+    put_hash(json, "output", report->digest.output);
+    if (report->digest.range && *report->digest.range)
+        json_put_string(json, "range", report->digest.range);
+    if (report->digest.unseen > 0)
+        json_put_uint(json, "unseen", report->digest.unseen);
+    json_put_string(json, "verdict", verdict_text(report->verdict));
     line_end(journal, false);
 }
 
@@ -428,6 +406,10 @@ static void write_kernel_totals(struct journal *journal, const struct counters_k
     json_put_uint(json, "elements", kernel->elements);
     json_put_uint(json, "violations", kernel->violations);
     json_put_double(json, "max_ratio", kernel->max_ratio);
+    json_put_array(json, "ratios");
+    for (int i = 0; i < COUNTERS_RATIOS; i++)
+        json_uint(json, kernel->ratios[i]);
+    json_end(json);
     json_put_uint(json, "wide", kernel->wide);
     json_put_uint(json, "spread_launches", kernel->spread_launches);
     json_put_uint(json, "lean_launches", kernel->lean_launches);
@@ -473,6 +455,60 @@ static void put_cost(struct json_out *json, const struct counters_totals *totals
     json_end(json);
 }
 
+/* Seconds on the GPU, estimated from `timed` launches; nothing where none was timed. */
+static void put_gpu(struct json_out *json, const struct gpu_shares *gpu)
+{
+    if (!gpu->timed)
+        return;
+    json_put_object(json, "gpu");
+    json_put_uint(json, "timed", gpu->timed);
+    json_put_double(json, "all", gpu->all / 1e9);
+    json_put_double(json, "registered", gpu->registered / 1e9);
+    json_put_double(json, "checked", gpu->checked / 1e9);
+    json_end(json);
+}
+
+void journal_api_error(struct journal *journal, const struct api_error *error, const char *text)
+{
+    struct json_out *json = line_begin(journal, "api_error");
+
+    if (!json)
+        return;
+    json_put_string(json, "api", error->api);
+    json_put_string(json, "error", error->error);
+    if (error->at) {
+        json_put_string(json, "kernel", error->at);
+        report_json_dim3(json, "grid", error->grid);
+        report_json_dim3(json, "block", error->block);
+    } else {
+        json_put_array(json, "last");
+        for (size_t i = 0; i < error->names; i++) {
+            if (*error->name[i])
+                json_text(json, error->name[i]);
+        }
+        json_end(json);
+    }
+    json_put_string(json, "sentence", text);
+    line_end(journal, false);
+}
+
+void journal_contract(struct journal *journal, const struct contract *contract,
+                      const struct contract_totals *totals)
+{
+    struct json_out *json = line_begin(journal, "contract");
+
+    if (!json)
+        return;
+    json_put_string(json, "name", contract->name);
+    json_put_string(json, "where", contract->where);
+    json_put_uint(json, "launches", totals->launches);
+    json_put_uint(json, "items", totals->items);
+    json_put_uint(json, "met", totals->met);
+    json_put_uint(json, "differ", totals->differ);
+    json_put_uint(json, "unhashed", totals->unhashed);
+    line_end(journal, false);
+}
+
 void journal_end(struct journal *journal, struct counters *counters)
 {
     struct counters_kernel kernel;
@@ -496,5 +532,6 @@ void journal_end(struct journal *journal, struct counters *counters)
     json_put_bool(json, "balanced", counters_balanced(&totals));
     json_put_uint(json, "lost_lines", journal_lost(journal));
     put_cost(json, &totals);
+    put_gpu(json, &totals.gpu);
     line_end(journal, true);
 }

@@ -9,13 +9,17 @@
  *
  *   start         the program, the options, the registry's files and number of entries
  *   kernel        first sight of a registered kernel: symbol, label, reference, where
- *   finding       a mismatch: kernel, launch, shapes, numbers, worst and first element, bundle;
- * what part of the launch was checked, if not all of it (report_json.h) inconclusive  the same of a
- * launch whose bound was too wide note          the same of a match whose errors are odd together:
- * "notes" has "spread" or "lean" warning       a sentence launch_error  first sight of a launch
- * that the driver refused control       checking was steered: "what" is "start", "stop" or "sample
- * P" totals        at the end: the counters of one kernel end           at the end: the counters of
- * the process; without it the process was killed
+ *   finding       a mismatch: kernel, launch, shapes, numbers, elements, bundle, part checked
+ *   inconclusive  the same of a launch whose bound was too wide
+ *   note          the same of a match whose errors are odd together: "notes" has "spread", "lean"
+ *   digest        hashes of what a checked launch read and wrote (CUVET_DIGEST)
+ *   warning       a sentence
+ *   launch_error  first sight of a launch that the driver refused
+ *   api_error     the error of an earlier launch, as a later call returned it
+ *   contract      at the end: what came of one contract of the registry
+ *   control       checking was steered: "what" is "start", "stop" or "sample P"
+ *   totals        at the end: the counters of one kernel; "ratios" as counters_ratio_bin() has them
+ *   end           at the end: the counters of the process; without it the process was killed
  *
  * Of one kernel the first 64 findings and the first 4 inconclusive launches and notes are written,
  * then each whose number is a power of two; "occurrence" says which it is, the totals count all.
@@ -38,8 +42,10 @@
 #include <stdint.h>
 #include "base/error.h"
 #include "base/options.h"
+#include "report/contracts.h"
 #include "report/counters.h"
 #include "report/quota.h"
+#include "value/api_error.h"
 #include "value/check_report.h"
 
 enum { JOURNAL_VERSION = 1, JOURNAL_END_BYTES = 4096 };
@@ -58,11 +64,17 @@ void journal_kernel(struct journal *journal, const struct kernel_spec *spec);
 /* A finding, inconclusive or note line by the report; nothing for a match without notes. `bundle`
  * is the path of the bundle, or NULL. */
 void journal_check(struct journal *journal, const struct check_report *report, const char *bundle);
+/* The hashes of a checked launch, where they were made. */
+void journal_digest(struct journal *journal, const struct check_report *report);
 void journal_warning(struct journal *journal, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void journal_control(struct journal *journal, const char *what);
 void journal_launch_error(struct journal *journal, const char *symbol, const uint32_t grid[3],
                           const uint32_t block[3], const char *error_name);
+void journal_contract(struct journal *journal, const struct contract *contract,
+                      const struct contract_totals *totals);
+/* The error of an earlier launch, and its sentence. */
+void journal_api_error(struct journal *journal, const struct api_error *error, const char *text);
 /* The totals of each kernel, then the end line. Once, as the last. */
 void journal_end(struct journal *journal, struct counters *counters);
 
@@ -70,5 +82,7 @@ bool journal_forked(
     const struct journal *journal); /* the caller is a child of the one who opened */
 uint64_t journal_lost(const struct journal *journal);    /* lines that were not written */
 const char *journal_path(const struct journal *journal); /* "" for NULL */
+/* The same, or "" where `cuvet run` removes the folder at the end. */
+const char *journal_kept_path(const struct journal *journal);
 
 #endif

@@ -117,3 +117,22 @@ void place_text(const struct place *place, char *out, size_t size)
         used += strlen(out + used);
     }
 }
+
+uint64_t place_elements(const struct binding *binding)
+{
+    uint64_t sum = 0;
+    bool counted[SPEC_MAX_ARRAYS] = {false};
+
+    for (int i = 0; binding && i < binding->tensors; i++) {
+        int index = binding->tensor_array[i];
+        uint64_t elements = 1;
+
+        if (index < 0 || counted[index] || !role_writes(binding->array[index].role))
+            continue;
+        counted[index] = true;
+        for (int k = 0; k < binding->array[index].ndim; k++)
+            elements *= (uint64_t)binding->array[index].dim[k];
+        sum += elements;
+    }
+    return sum;
+}

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "refs/ref_abi.h"
-#include "bind/binding.h"
+#include "refs/abi/ref_abi.h"
+#include "value/bound.h"
 
 struct place {
     const char *array; /* the signature's name, owned by it; "?" when the tensor is unknown */
@@ -26,6 +26,10 @@ bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear
 
 /* "y[17][300]", or "y[ids[17]][300]", cut to `size`. */
 void place_text(const struct place *place, char *out, size_t size);
+
+/* Elements of the outputs that the reference computes, of the whole launch. Of a launch that was
+ * checked in part, or of which the reference draws a sample, fewer are judged. */
+uint64_t place_elements(const struct binding *binding);
 
 /* "read", "write", "inout", "acc", "ws". */
 const char *place_role_text(enum role role);

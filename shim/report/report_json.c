@@ -1,7 +1,8 @@
 #include "report/report_json.h"
 
 #include <stdio.h>
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
+#include "report/contracts.h"
 #include "report/place.h"
 #include "lang/dtype.h"
 
@@ -21,6 +22,21 @@ static void put_int64s(struct json_out *json, const char *key, const int64_t *va
     json_end(json);
 }
 
+/* Rows that another array names, and where row i of the memory lies (struct bound_rows). */
+static void put_rows(struct json_out *json, const struct binding *binding,
+                     const struct bound_array *array)
+{
+    const struct bound_rows *rows = &array->rows;
+
+    json_put_string(json, "rows_by", binding->array[bound_ids(array)].name);
+    json_put_bool(json, "rows_listed", rows->listed);
+    put_int64s(json, "rows_stride", rows->stride, 2);
+    json_put_int(json, "rows_page", rows->page);
+    json_put_int(json, "rows_runs", rows->runs);
+    json_put_int(json, "rows_run", rows->run);
+    json_put_int(json, "rows_run_stride", rows->run_stride);
+}
+
 static void put_arrays(struct json_out *json, const struct binding *binding)
 {
     json_put_array(json, "arrays");
@@ -28,6 +44,8 @@ static void put_arrays(struct json_out *json, const struct binding *binding)
         const struct bound_array *array = &binding->array[i];
         char address[32];
 
+        if (array->guard)
+            continue;
         snprintf(address, sizeof address, "0x%llx", (unsigned long long)array->address);
         json_begin_object(json);
         json_put_string(json, "name", array->name);
@@ -40,7 +58,7 @@ static void put_arrays(struct json_out *json, const struct binding *binding)
         json_put_string(json, "address", address);
         json_put_uint(json, "bytes", array->bytes);
         if (bound_ids(array) >= 0)
-            json_put_string(json, "rows_by", binding->array[bound_ids(array)].name);
+            put_rows(json, binding, array);
         if (binding_gathers(binding, i))
             json_put_int(json, "subset_axis", array->axis);
         json_end(json);
@@ -139,7 +157,8 @@ static void put_projection(struct json_out *json, const struct projection_report
     json_end(json);
 }
 
-static void put_numbers(struct json_out *json, const struct ref_verdict *numbers)
+static void put_numbers(struct json_out *json, const struct ref_verdict *numbers,
+                        const struct binding *binding)
 {
     json_put_object(json, "numbers");
     json_put_uint(json, "elements", numbers->checked);
@@ -154,6 +173,7 @@ static void put_numbers(struct json_out *json, const struct ref_verdict *numbers
     json_put_double(json, "square_ratio", verdict_square_ratio(numbers));
     json_put_double(json, "mean_signed", verdict_mean_signed(numbers));
     json_put_double(json, "bias", verdict_bias(numbers));
+    json_put_uint(json, "of", place_elements(binding));
     json_end(json);
 }
 
@@ -181,6 +201,68 @@ static void put_notes(struct json_out *json, unsigned notes)
     json_end(json);
 }
 
+/* The rule between launches that this one breaks. */
+static void put_state(struct json_out *json, const struct state_report *state)
+{
+    if (!state->rule)
+        return;
+    json_put_object(json, "state");
+    json_put_string(json, "rule", state->rule);
+    json_put_string(json, "sentence", state->sentence);
+    json_end(json);
+}
+
+/* Of a launch by itself nothing is said. */
+static void put_graph(struct json_out *json, const struct graph_place *place)
+{
+    if (!place->graph)
+        return;
+    json_put_object(json, "graph");
+    json_put_uint(json, "graph", place->graph);
+    json_put_uint(json, "node", place->node);
+    json_put_uint(json, "replay", place->replay);
+    json_end(json);
+}
+
+static void put_parity(struct json_out *json, const struct parity_report *parity)
+{
+    char text[PARITY_TEXT];
+    parity_text(parity, text);
+    json_put_object(json, "parity");
+    json_put_string(json, "contract", parity->contract->name);
+    json_put_uint(json, "items", parity->items);
+    json_put_uint(json, "met", parity->met);
+    json_put_uint(json, "differ", parity->differ);
+    json_put_int(json, "item", parity->item);
+    json_put_string(json, "other_kernel", parity->other->symbol);
+    json_put_uint(json, "other_launch", parity->other_launch);
+    json_put_int(json, "other_item", parity->other_item);
+    json_put_string(json, "sentence", text);
+    json_end(json);
+}
+
+/* Of CUVET_PROFILE=sdc. */
+static void put_hardware(struct json_out *json, const struct hardware_report *hardware)
+{
+    if (!hardware->asked)
+        return;
+    json_put_object(json, "hardware");
+    json_put_bool(json, "suspected", hardware->suspected);
+    if (hardware->again)
+        json_put_bool(json, "reference_repeats", hardware->repeats);
+    json_put_uint(json, "matches_before", hardware->matches);
+    json_put_uint(json, "mismatches_before", hardware->mismatches);
+    if (hardware->uuid[0])
+        json_put_string(json, "uuid", hardware->uuid);
+    if (hardware->clock)
+        json_put_uint(json, "clock_mhz", hardware->clock);
+    if (hardware->celsius >= 0)
+        json_put_int(json, "celsius", hardware->celsius);
+    if (hardware->ecc >= 0)
+        json_put_int(json, "uncorrected_errors", hardware->ecc);
+    json_end(json);
+}
+
 void report_json_check(struct json_out *json, const struct check_report *report)
 {
     const struct kernel_spec *spec = report->spec;
@@ -195,10 +277,15 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     put_notes(json, report->notes);
     if (report->differs)
         json_put_uint(json, "differs_from_launch", report->earlier);
+    if (report->parity.differ)
+        put_parity(json, &report->parity);
+    put_state(json, &report->state);
     json_put_string(json, "gate", report->gate);
     put_outlier(json, &report->outlier);
     put_projection(json, &report->projection);
+    put_hardware(json, &report->hardware);
     json_put_uint(json, "launch", report->launch);
+    put_graph(json, &report->place);
     json_put_int(json, "device", report->device);
     report_json_dim3(json, "grid", report->grid);
     report_json_dim3(json, "block", report->block);
@@ -207,7 +294,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     put_picks(json, report->binding);
     put_narrows(json, report->binding);
     put_arrays(json, report->binding);
-    put_numbers(json, n);
+    put_numbers(json, n, report->binding);
     if (place_of(report->binding, n->worst_tensor, n->worst_index, &place))
         put_element(json, "worst", &place,
                     (const double[]){n->worst_got, n->worst_ref, n->worst_bound});

@@ -16,7 +16,10 @@
 #include <string.h>
 #include "system/log.h"
 #include "text/printable.h"
+#include "report/contracts.h"
 #include "report/place.h"
+#include "report/summary_parts.h"
+#include "value/hardware_text.h"
 
 /* Elements of which the bound says nothing are worth a note from this share on: a few are there
  * wherever sums cancel. From a tenth on the launch itself is inconclusive. */
@@ -36,12 +39,18 @@ struct finding {
     int64_t seen, total;
     unsigned picks; /* of the launch the check saw these alone */
     struct bound_pick pick[BINDING_PICKS];
+    struct graph_place place;
     uint64_t launch, elements, violations, class_mismatch;
+    uint64_t of; /* elements of the launch's outputs */
+    bool call;   /* of a library, which has no grid */
     uint32_t grid[3], block[3];
     double max_ratio;
     bool differs;
     uint64_t earlier;
+    struct state_report state;
     struct projection_report projection;
+    struct parity_report parity;
+    struct hardware_report hardware;
     struct element worst, first;
 };
 
@@ -118,6 +127,7 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->label = strdup(place_kernel(report->spec));
     finding->bundle = bundle && *bundle ? strdup(bundle) : NULL;
     finding->launch = report->launch;
+    finding->place = report->place;
     finding->outlier = report->outlier;
     finding->dim = report->binding ? report->binding->subset.dim : NULL;
     finding->seen = finding->dim ? report->binding->subset.judged : 0;
@@ -126,12 +136,17 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     for (unsigned i = 0; i < finding->picks; i++)
         finding->pick[i] = report->binding->pick[i];
     finding->elements = n->checked;
+    finding->of = place_elements(report->binding);
     finding->violations = n->violations;
     finding->class_mismatch = n->class_mismatch;
     finding->max_ratio = n->max_ratio;
     finding->differs = report->differs;
     finding->earlier = report->earlier;
+    finding->state = report->state;
     finding->projection = report->projection;
+    finding->parity = report->parity;
+    finding->hardware = report->hardware;
+    finding->call = report->spec->symbol && symbol_is_call(report->spec->symbol);
     memcpy(finding->grid, report->grid, sizeof finding->grid);
     memcpy(finding->block, report->block, sizeof finding->block);
     fill_element(&finding->worst, report->binding, n->worst_tensor, n->worst_index,
@@ -171,6 +186,11 @@ static uint64_t registered_launches(const struct counters_totals *totals)
     return counters_sum(&totals->buckets) - counters_sum(&totals->other);
 }
 
+static double percent_of(uint64_t part, uint64_t whole)
+{
+    return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
 static double checked_percent(const struct counters_totals *totals)
 {
     uint64_t launches = registered_launches(totals);
@@ -205,11 +225,12 @@ static void put_totals(struct textbuf *out, const struct counters_totals *totals
         return;
     }
     textbuf_printf(out,
-                   "cuvet: %" PRIu64 " launch%s seen, %" PRIu64 " of %u registered kernel%s. "
-                   "Checked %" PRIu64 ": %" PRIu64 " match, %" PRIu64 " mismatch, %" PRIu64
-                   " inconclusive.%s\n",
-                   totals->seen, totals->seen == 1 ? "" : "es", registered, totals->kernels,
-                   plural(totals->kernels), checked, verdict[VERDICT_MATCH],
+                   "cuvet: %" PRIu64 " launch%s seen, %" PRIu64 " (%.3g %%) of %u registered "
+                   "kernel%s. Checked %" PRIu64 " (%.3g %%): %" PRIu64 " match, %" PRIu64
+                   " mismatch, %" PRIu64 " inconclusive.%s\n",
+                   totals->seen, totals->seen == 1 ? "" : "es", registered,
+                   percent_of(registered, totals->seen), totals->kernels, plural(totals->kernels),
+                   checked, percent_of(checked, totals->seen), verdict[VERDICT_MATCH],
                    verdict[VERDICT_MISMATCH], verdict[VERDICT_INCONCLUSIVE],
                    checked == 0 ? " NOTHING WAS CHECKED." : "");
 }
@@ -222,7 +243,7 @@ static void put_row(struct textbuf *out, const struct counters_kernel *kernel, i
     char worst[NUMBER_TEXT] = "-";
 
     if (checked > 0)
-        snprintf(worst, sizeof worst, "%.3g", kernel->max_ratio);
+        verdict_ratio_text(worst, kernel->max_ratio, kernel->violations == 0);
     if (strlen(label) > LABEL_WIDTH)
         textbuf_printf(out, "  %s...",
                        printable_copy((char[LABEL_WIDTH]){0}, LABEL_WIDTH - 2, label));
@@ -259,18 +280,18 @@ static void put_table(struct textbuf *out, const struct counters_kernel *kernels
 }
 
 /* What the hook takes of every launch is apart from the rest: it is there whatever is checked. */
-static void put_hook(struct textbuf *out, const struct counters_totals *totals, double percent)
+static void put_hook(struct textbuf *out, const struct counters_totals *totals, double percent,
+                     bool cupti)
 {
     if (totals->hook_ns > 0)
-        textbuf_printf(
-            out,
-            "  Apart from it the hook takes about %u ns of each launch, %.2g %%, and CUPTI "
-            "its own part to call it.\n",
-            totals->hook_ns, (double)totals->hook_ns * (double)totals->seen * percent);
+        textbuf_printf(out,
+                       "  Apart from it the hook takes about %u ns of each launch, %.2g %%%s.\n",
+                       totals->hook_ns, (double)totals->hook_ns * (double)totals->seen * percent,
+                       cupti ? ", and CUPTI its own part to call it" : "");
 }
 
 /* Parts that overlap count once, as the program is slowed. */
-static void put_cost(struct textbuf *out, const struct counters_totals *totals)
+static void put_cost(struct textbuf *out, const struct counters_totals *totals, bool cupti)
 {
     const struct check_cost *cost = &totals->cost;
     double percent = totals->elapsed ? 100.0 / (double)totals->elapsed : 0;
@@ -286,7 +307,7 @@ static void put_cost(struct textbuf *out, const struct counters_totals *totals)
                    (double)cost->thread * percent, (double)cost->copy * percent,
                    (double)cost->reference * percent, (double)cost->look * percent,
                    (double)cost->overlap * percent, checked_percent(totals));
-    put_hook(out, totals, percent);
+    put_hook(out, totals, percent, cupti);
 }
 
 static void put_skips(struct textbuf *out, const struct counters_totals *totals)
@@ -316,9 +337,12 @@ static void put_launch_errors(struct textbuf *out, struct counters *counters)
     struct counters_error e;
 
     for (uint32_t i = 0; counters_read_error(counters, i, &e); i++) {
-        textbuf_printf(out, "%s    %9" PRIu64 "  %s, grid %ux%ux%u, block %ux%ux%u: %s\n", title,
-                       e.count, PRINTABLE(e.symbol), e.grid[0], e.grid[1], e.grid[2], e.block[0],
-                       e.block[1], e.block[2], e.error_name);
+        textbuf_printf(out, "%s    %9" PRIu64 "  %s", title, e.count, PRINTABLE(e.symbol));
+        if (symbol_is_call(e.symbol))
+            textbuf_printf(out, ": refused by the library\n");
+        else
+            textbuf_printf(out, ", grid %ux%ux%u, block %ux%ux%u: %s\n", e.grid[0], e.grid[1],
+                           e.grid[2], e.block[0], e.block[1], e.block[2], e.error_name);
         title = "";
     }
     if (others > 0)
@@ -428,18 +452,28 @@ static void put_projection(struct textbuf *out, const struct finding *f)
 
 static void put_finding(struct textbuf *out, uint32_t number, const struct finding *f)
 {
-    textbuf_printf(out,
-                   "    %u. %s, launch %" PRIu64 " (grid %ux%ux%u, block %ux%ux%u): %" PRIu64
-                   " of %" PRIu64 " elements outside the bound",
-                   number, f->label ? PRINTABLE(f->label) : "?", f->launch, f->grid[0], f->grid[1],
-                   f->grid[2], f->block[0], f->block[1], f->block[2], f->violations, f->elements);
+    textbuf_printf(out, "    %u. %s, %s %" PRIu64, number, f->label ? PRINTABLE(f->label) : "?",
+                   f->call ? "call" : "launch", f->launch);
+    if (!f->call)
+        textbuf_printf(out, " (grid %ux%ux%u, block %ux%ux%u)", f->grid[0], f->grid[1], f->grid[2],
+                       f->block[0], f->block[1], f->block[2]);
+    if (f->state.rule && !f->violations)
+        textbuf_printf(out, ": breaks what holds between launches; its elements are right");
+    else
+        textbuf_printf(out, ": %" PRIu64 " of %" PRIu64 " elements outside the bound",
+                       f->violations, f->elements);
     if (f->class_mismatch > 0)
         textbuf_printf(out, ",\n       in %" PRIu64 " of them a NaN or an infinity on one side",
                        f->class_mismatch);
     if (isfinite(f->max_ratio) && f->violations > 0)
-        textbuf_printf(out, ", up to %.3g times\n", f->max_ratio);
-    else
-        textbuf_printf(out, "\n");
+        textbuf_printf(out, ", up to %.3g times", f->max_ratio);
+    if (f->of > f->elements)
+        textbuf_printf(out, ", a sample: the launch has %" PRIu64 " elements", f->of);
+    textbuf_printf(out, "\n");
+    if (f->place.graph)
+        textbuf_printf(out,
+                       "       in a CUDA graph: kernel node %u of graph %u, replay %" PRIu64 "\n",
+                       f->place.node, f->place.graph, f->place.replay);
     if (f->dim)
         textbuf_printf(out, "       subset %s %" PRId64 " of %" PRId64 "\n", f->dim, f->seen,
                        f->total);
@@ -451,8 +485,15 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
                        "       nondeterministic: launch %" PRIu64 " gave other bytes for the same "
                        "input\n",
                        f->earlier);
+    if (f->state.rule)
+        textbuf_printf(out, "       %s  %s\n", f->state.rule, PRINTABLE(f->state.sentence));
     if (f->projection.violations > 0)
         put_projection(out, f);
+    if (f->parity.differ > 0) {
+        char text[PARITY_TEXT];
+        parity_text(&f->parity, text);
+        textbuf_printf(out, "       %s\n", text);
+    }
     if (f->worst.place[0])
         put_element(out, "worst", &f->worst);
     if (f->first.place[0] && strcmp(f->first.place, f->worst.place) != 0)
@@ -461,6 +502,10 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
         textbuf_printf(out, "       outlier  %s of %s: %.3g%s, over %.3g\n", f->outlier.statistic,
                        f->outlier.input, f->outlier.score, f->outlier.sigmas ? " sigma" : "",
                        f->outlier.threshold);
+    if (f->hardware.asked) {
+        char text[HARDWARE_TEXT];
+        textbuf_printf(out, "%s", hardware_text(&f->hardware, text));
+    }
     if (f->bundle)
         textbuf_printf(out, "       bundle %s\n", PRINTABLE(f->bundle));
 }
@@ -489,11 +534,17 @@ void summary_text(struct summary *summary, struct counters *counters,
     if (summary)
         pthread_mutex_lock(&summary->lock);
     put_totals(out, &totals, facts);
+    summary_put_time(out, &totals.gpu);
     put_table(out, kernels, count);
-    put_cost(out, &totals);
+    put_cost(out, &totals, facts->cupti);
     put_skips(out, &totals);
+    summary_put_unregistered(out, &totals, facts);
     put_launch_errors(out, counters);
     put_notes(out, summary, kernels, count, facts);
+    if (facts->unmet && registered_launches(&totals) > 0)
+        textbuf_printf(out, "\n  Entries that named no kernel that ran: %s\n", facts->unmet);
+    if (facts->contracts)
+        textbuf_printf(out, "\n  Contracts:\n%s", facts->contracts);
     put_findings(out, summary);
     if (facts->journal && *facts->journal)
         textbuf_printf(out, "\n  journal %s\n", PRINTABLE(facts->journal));

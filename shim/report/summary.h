@@ -18,11 +18,22 @@ enum { SUMMARY_FINDINGS = 10, SUMMARY_PER_KERNEL = 2, SUMMARY_NOTES = 10, SUMMAR
 
 struct summary;
 
+/* A kernel without an entry, and its share of such launches; `of_time`: of all time on the GPU. */
+struct summary_unregistered {
+    const char *name;
+    double share, of_time;
+};
+
 /* What the summary says besides and does not collect itself. */
 struct summary_facts {
-    uint64_t entries;    /* of the registry */
-    const char *journal; /* path, or NULL or "" */
-    uint64_t lost_lines; /* of the journal */
+    uint64_t entries;                                /* of the registry */
+    const char *journal;                             /* path, or NULL or "" */
+    uint64_t lost_lines;                             /* of the journal */
+    const struct summary_unregistered *unregistered; /* the longest, or most frequent, first ... */
+    size_t unregistered_count;                       /* ... so many */
+    const char *unmet;     /* entries that named no kernel, as a list, or NULL */
+    const char *contracts; /* a line for each contract of the registry, or NULL */
+    bool cupti;            /* CUPTI's callbacks report launches, at a price of their own */
 };
 
 struct summary *summary_create(void); /* NULL: no memory */

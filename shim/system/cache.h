@@ -7,8 +7,8 @@
  * nobody else may write to it; files in it that are not of a cache are left alone. Every function
  * blocks on files; no descriptor is kept but a lock's.
  */
-#ifndef BASE_CACHE_H
-#define BASE_CACHE_H
+#ifndef SYSTEM_CACHE_H
+#define SYSTEM_CACHE_H
 
 #include <limits.h>
 #include <stddef.h>

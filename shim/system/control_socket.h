@@ -25,8 +25,8 @@
  * Functions set `err` to a sentence; none follows a symbolic link in the folder, none raises
  * SIGPIPE.
  */
-#ifndef BASE_CONTROL_SOCKET_H
-#define BASE_CONTROL_SOCKET_H
+#ifndef SYSTEM_CONTROL_SOCKET_H
+#define SYSTEM_CONTROL_SOCKET_H
 
 #include <stdbool.h>
 #include <stddef.h>

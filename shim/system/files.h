@@ -5,8 +5,8 @@
  * through that a write raises (write_guard.h), none opens a file under the numbers 0 to 2, and
  * those with a struct own_fd leave a descriptor alone that is no longer ours. errno is kept.
  */
-#ifndef BASE_FILES_H
-#define BASE_FILES_H
+#ifndef SYSTEM_FILES_H
+#define SYSTEM_FILES_H
 
 #include <stddef.h>
 #include "base/error.h"

@@ -9,8 +9,8 @@
  * decided. Process 1 of a container inherits every orphan: there no helper can be hidden, and none
  * is started.
  */
-#ifndef BASE_HELPER_H
-#define BASE_HELPER_H
+#ifndef SYSTEM_HELPER_H
+#define SYSTEM_HELPER_H
 
 #include "base/error.h"
 

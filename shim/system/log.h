@@ -7,8 +7,8 @@
  * 2 was closed when the process began: what is open under it later may be a file of the program's.
  * Any thread.
  */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#ifndef SYSTEM_LOG_H
+#define SYSTEM_LOG_H
 
 #include <stdatomic.h>
 #include <stddef.h>

@@ -15,8 +15,8 @@
  * Any thread; own_fd_take and own_fd_close of one descriptor by one thread at a time. errno is kept
  * by own_fd_get.
  */
-#ifndef BASE_OWN_FD_H
-#define BASE_OWN_FD_H
+#ifndef SYSTEM_OWN_FD_H
+#define SYSTEM_OWN_FD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* tool.h - where the program `cuvet` is, which the library starts beside the host program. */
-#ifndef BASE_TOOL_H
-#define BASE_TOOL_H
+#ifndef SYSTEM_TOOL_H
+#define SYSTEM_TOOL_H
 
 #include <limits.h>
 #include "base/error.h"

@@ -6,8 +6,8 @@
  * them around the write, takes back the one that it raised (never one that was pending before), and
  * restores its mask.
  */
-#ifndef BASE_WRITE_GUARD_H
-#define BASE_WRITE_GUARD_H
+#ifndef SYSTEM_WRITE_GUARD_H
+#define SYSTEM_WRITE_GUARD_H
 
 #include <signal.h>
 

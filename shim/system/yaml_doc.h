@@ -6,8 +6,8 @@
  * Limits: 1 MiB, 32 levels, 100,000 nodes counted with aliases expanded, one document a file. A
  * key that appears twice, a key that is not a plain word, a tag and a NUL byte are errors.
  */
-#ifndef BASE_YAML_DOC_H
-#define BASE_YAML_DOC_H
+#ifndef SYSTEM_YAML_DOC_H
+#define SYSTEM_YAML_DOC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -135,16 +135,30 @@ static void add_escaped(struct json_out *json, uint32_t point)
     textbuf_printf(&json->text, "\\u%04x", point < 0x10000 ? point : 0xdc00 + (point & 0x3ff));
 }
 
+/* How many characters from here on stand for themselves: most texts are all such. */
+static size_t plain_length(const unsigned char *at, size_t count)
+{
+    size_t length = 0;
+
+    while (length < count && at[length] >= ' ' && at[length] < 0x7f && at[length] != '"' &&
+           at[length] != '\\')
+        length++;
+    return length;
+}
+
 static void add_string(struct json_out *json, const char *bytes, size_t count)
 {
     const unsigned char *at = (const unsigned char *)bytes;
 
     add(json, "\"");
     while (count > 0) {
-        size_t length = utf8_length(at, count);
-        uint32_t point = length ? utf8_point(at, length) : 0;
+        size_t plain = plain_length(at, count);
+        size_t length = plain ? plain : utf8_length(at, count);
+        uint32_t point = plain || !length ? 0 : utf8_point(at, length);
 
-        if (length == 0)
+        if (plain > 0)
+            textbuf_add(&json->text, (const char *)at, plain);
+        else if (length == 0)
             add(json, "\\ufffd");
         else if (utf8_steers(point) || point == '"' || point == '\\')
             add_escaped(json, point);
@@ -180,7 +194,7 @@ static void add_scalar(struct json_out *json, const char *literal)
     json->follows = true;
 }
 
-void json_string(struct json_out *json, const char *string)
+void json_text(struct json_out *json, const char *string)
 {
     if (string)
         json_string_n(json, string, strlen(string));
@@ -253,9 +267,9 @@ void json_double(struct json_out *json, double value)
     char digits[32];
 
     if (isnan(value)) {
-        json_string(json, "NaN");
+        json_text(json, "NaN");
     } else if (isinf(value)) {
-        json_string(json, value > 0 ? "Infinity" : "-Infinity");
+        json_text(json, value > 0 ? "Infinity" : "-Infinity");
     } else {
         json_format_double(digits, value);
         add_scalar(json, digits);
@@ -270,7 +284,7 @@ void json_bool(struct json_out *json, bool value)
 void json_put_string(struct json_out *json, const char *key, const char *string)
 {
     json_key(json, key);
-    json_string(json, string);
+    json_text(json, string);
 }
 
 void json_put_int(struct json_out *json, const char *key, int64_t value)

@@ -23,8 +23,8 @@
  *
  * One thread at a time. Allocates unless the buffer is the caller's.
  */
-#ifndef BASE_JSON_OUT_H
-#define BASE_JSON_OUT_H
+#ifndef TEXT_JSON_OUT_H
+#define TEXT_JSON_OUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ void json_end(struct json_out *json);
 
 /* Values: an element of an array, or what follows json_key. A NULL string is null. */
 void json_key(struct json_out *json, const char *key);
-void json_string(struct json_out *json, const char *string);
+void json_text(struct json_out *json, const char *string);
 void json_string_n(struct json_out *json, const char *bytes, size_t count);
 void json_hex(struct json_out *json, const void *bytes, size_t count); /* "0a1b..." */
 void json_int(struct json_out *json, int64_t value);

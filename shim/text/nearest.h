@@ -5,8 +5,8 @@
  *     for (each known name) nearest_offer(&nearest, name);
  *     nearest_text(&nearest, text, sizeof text)   ->  "; did you mean 'reference'?" or ""
  */
-#ifndef BASE_NEAREST_H
-#define BASE_NEAREST_H
+#ifndef TEXT_NEAREST_H
+#define TEXT_NEAREST_H
 
 #include <stddef.h>
 

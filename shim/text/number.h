@@ -1,7 +1,7 @@
 /* number.h - numbers from text, the same in every locale that the program may have set.
  * Each function takes the whole text or refuses it; *out is written only on success. */
-#ifndef BASE_NUMBER_H
-#define BASE_NUMBER_H
+#ifndef TEXT_NUMBER_H
+#define TEXT_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>

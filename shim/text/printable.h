@@ -6,8 +6,8 @@
  * (utf8.h). Tabs and line ends become a blank; each other such character, and each byte that is not
  * UTF-8, becomes '?'. Text is never longer than before. Pure.
  */
-#ifndef BASE_PRINTABLE_H
-#define BASE_PRINTABLE_H
+#ifndef TEXT_PRINTABLE_H
+#define TEXT_PRINTABLE_H
 
 #include <stddef.h>
 

@@ -5,8 +5,8 @@
  * buffer, no memory) sets `failed` and changes nothing else, and so does every later one: callers
  * append without checks and ask once at the end.
  */
-#ifndef BASE_TEXTBUF_H
-#define BASE_TEXTBUF_H
+#ifndef TEXT_TEXTBUF_H
+#define TEXT_TEXTBUF_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* utf8.h - characters of text that may be no text: how long each is, and whether it shows. Pure. */
-#ifndef BASE_UTF8_H
-#define BASE_UTF8_H
+#ifndef TEXT_UTF8_H
+#define TEXT_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

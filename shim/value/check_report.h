@@ -1,13 +1,14 @@
 /*
  * check_report.h - the values that the judgement hands to those who speak of it.
  */
-#ifndef VERIFY_CHECK_REPORT_H
-#define VERIFY_CHECK_REPORT_H
+#ifndef VALUE_CHECK_REPORT_H
+#define VALUE_CHECK_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "bind/binding.h"
+#include "value/bound.h"
 #include "value/kernel_spec.h"
+#include "value/launch.h"
 #include "value/verdict.h"
 
 /* What a check has cost, in nanoseconds: time of the program's thread inside cuvet, of our copies
@@ -38,6 +39,50 @@ struct projection_report {
     int64_t of; /* rows of one matrix of a batch; 0: there is one alone */
 };
 
+/* Hashes of what a launch read and wrote (extra/digest.h). */
+struct digest_report {
+    bool made;
+    uint64_t input, output;
+    uint64_t sequence; /* of the check among those of its context */
+    const char *range; /* the NVTX ranges that it was launched in; "": none */
+    unsigned unseen;   /* arrays that it may read and that are not hashed */
+};
+
+/* What the launch's items say beside those of earlier launches (extra/parity.h). */
+struct parity_report {
+    const struct contract *contract; /* NULL: the kernel has none */
+    uint64_t items;                  /* that were hashed ... */
+    uint64_t met;                    /* ... that an earlier launch had, too ... */
+    uint64_t differ;                 /* ... and that got another output */
+    bool reveals;                    /* none differs from most, and an earlier launch alone does */
+    int64_t item;                    /* the first such item of this launch, and ... */
+    int64_t other_item;              /* ... of the other one, which is ... */
+    const struct kernel_spec *other; /* ... of this kernel */
+    uint64_t other_launch;
+    struct graph_place other_place;
+    unsigned with, others; /* configurations that gave this output, and the other one */
+    int64_t element;       /* of a contract with a margin: the first element beyond it ... */
+    double got, other_got; /* ... and the two values */
+};
+
+/* What the launch did against what holds between launches (state/state.h). */
+struct state_report {
+    const char *rule; /* "stale"; NULL: nothing */
+    char sentence[320];
+};
+
+/* Whether a mismatch repeats, and the device that it was seen on (extra/hardware.h). */
+struct hardware_report {
+    bool asked;                   /* CUVET_PROFILE=sdc */
+    bool suspected;               /* it does not repeat, so the hardware is */
+    bool again, repeats;          /* the reference ran again; and finds the worst element wrong */
+    uint64_t matches, mismatches; /* earlier checks of launches of the same signature */
+    char uuid[48];                /* "": not known */
+    uint32_t clock;               /* of the multiprocessors, MHz; 0: not known */
+    int32_t celsius;              /* -1: not known */
+    int64_t ecc;                  /* uncorrected errors of the memory; -1: not known */
+};
+
 /* One judged launch. Valid during the call that passes it on. */
 struct check_report {
     const struct kernel_spec *spec;
@@ -51,9 +96,30 @@ struct check_report {
     bool differs; /* its output is not that of launch `earlier`, for the same input */
     uint64_t earlier;
     struct projection_report projection;
-    uint64_t launch; /* number of this launch among those of its kernel, from 0 */
-    int device;      /* ordinal */
+    struct digest_report digest;
+    struct parity_report parity;
+    struct state_report state;
+    struct hardware_report hardware;
+    uint64_t launch;          /* number of this launch among those of its kernel, from 0 */
+    int device;               /* ordinal */
+    struct graph_place place; /* place.graph 0: a launch by itself */
     uint32_t grid[3], block[3], shared_bytes;
+    uint32_t cluster[3]; /* zeros: the launch sets none */
+    bool cooperative;
+};
+
+/* A pointer among the parameters, and the allocation that it points into. */
+struct param_pointer {
+    uint32_t offset;  /* in the packed parameters */
+    uint64_t address; /* that stands there */
+    uint64_t base, bytes;
+};
+
+/* The machine that the launch ran on; 0: not known. */
+struct report_machine {
+    int sm;     /* 90 */
+    int driver; /* 13000 */
+    int multiprocessors;
 };
 
 /* Where a bundle gets its bytes. Called on the collector thread; each may block for a while. */
@@ -77,6 +143,9 @@ struct bundle_source {
     const struct param_layout *layout;
     const void *params; /* the packed parameters of the launch, layout-sized */
     size_t params_bytes;
+    const struct param_pointer *pointer;
+    size_t pointers;
+    struct report_machine machine;
 };
 
 #endif

@@ -2,12 +2,13 @@
  * kernel_spec.h - what the registry says of one kernel: the immutable product of registry.c, read
  * by everyone on the path of a launch. Owned by the registry; lives until the process ends.
  */
-#ifndef VERIFY_KERNEL_SPEC_H
-#define VERIFY_KERNEL_SPEC_H
+#ifndef VALUE_KERNEL_SPEC_H
+#define VALUE_KERNEL_SPEC_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
+#include "value/contract.h"
 #include "value/launch.h"
 
 enum { SPEC_MAX_ARRAYS = 24, SPEC_NAME = 64, SHAPE_PARAMS = 32 };
@@ -34,8 +35,9 @@ static inline bool role_reads(enum role role)
 }
 
 struct signature;    /* signature.h */
+struct spec_types;   /* registry.c */
 struct binding_plan; /* binding.h */
-struct ref_builtin;  /* refs/ref_list.h */
+struct ref_builtin;  /* refs/abi/ref_list.h */
 
 /* A number format as a rounding point knows it: relative error, and absolute error near zero. */
 struct rounding {
@@ -101,19 +103,21 @@ struct kernel_spec {
     int64_t subset;   /* as CUVET_SUBSET, 0: off; or -1: the global one */
     double freivalds; /* as CUVET_FREIVALDS, or -1: the global one */
     struct outlier_spec outlier;
-    int after;                   /* number of its entry among those with `after`, or -1 */
-    bool deterministic;          /* the same input must give the same bytes */
-    bool needs_before;           /* inout or acc: a snapshot before the launch is always due */
-    uint32_t number;             /* dense index among all kernel_specs, from 0 */
-    unsigned shape_params;       /* at most SHAPE_PARAMS; entries in shape_param */
-    struct shape_param {         /* integer parameters that decide shapes: the novelty gate
-                                    hashes exactly these, and every array pointer's class */
-        uint16_t index;          /* of the parameter */
-        uint16_t size;           /* bytes: 1, 2, 4, 8 */
-        uint32_t start;          /* of the parameter in the packed buffer */
-        uint32_t offset;         /* inside the parameter (struct fields) */
-        bool pointer;            /* hash its alignment mod 16, null, and aliasing instead */
-    } shape_param[SHAPE_PARAMS]; /* last: those that it counts alone are allocated */
+    struct spec_types *types;        /* that each launch decides, registry_typed(); or NULL */
+    int after;                       /* number of its entry among those with `after`, or -1 */
+    const struct contract *contract; /* contract.h; NULL: none */
+    bool deterministic;              /* the same input must give the same bytes */
+    bool needs_before;               /* inout or acc: a snapshot before the launch is always due */
+    uint32_t number;                 /* dense index among all kernel_specs, from 0 */
+    unsigned shape_params;           /* at most SHAPE_PARAMS; entries in shape_param */
+    struct shape_param {             /* integer parameters that decide shapes: the novelty gate
+                                        hashes exactly these, and every array pointer's class */
+        uint16_t index;              /* of the parameter */
+        uint16_t size;               /* bytes: 1, 2, 4, 8 */
+        uint32_t start;              /* of the parameter in the packed buffer */
+        uint32_t offset;             /* inside the parameter (struct fields) */
+        bool pointer;                /* hash its alignment mod 16, null, and aliasing instead */
+    } shape_param[SHAPE_PARAMS];     /* last: those that it counts alone are allocated */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* launch.h - one launch of a kernel by the program, as the hook decoded it. A value; it borrows the
  * program's memory and is valid only inside the callback. */
-#ifndef VERIFY_LAUNCH_H
-#define VERIFY_LAUNCH_H
+#ifndef VALUE_LAUNCH_H
+#define VALUE_LAUNCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,22 +9,42 @@
 #include <string.h>
 
 struct earlier_launch;
+struct replayed;
 struct known_kernel;
+struct param_layout;
 
 struct launch {
-    const char *symbol;   /* mangled name; the module's memory */
+    const char *symbol;   /* mangled name, the module's memory; NULL: the driver knows it */
     const void *function; /* CUfunction or CUkernel, opaque here */
     const void *context;  /* CUcontext that the launch runs in */
     const void *stream;   /* explicit handle: never NULL, legacy and per-thread are spelt out */
     uint32_t grid[3], block[3];
     uint32_t shared_bytes;
+    uint32_t cluster[3]; /* as the launch sets it; zeros: it does not */
+    bool cooperative;
     void *const *params;   /* one pointer for each parameter; NULL when packed is used */
     const uint8_t *packed; /* all parameters in one buffer at their offsets */
     size_t packed_bytes;
     uint64_t seed; /* of what is drawn for a check; filled in where its plan has picks */
     struct known_kernel *known;           /* what kernels_find() would say; NULL: it looks */
+    const struct param_layout *call;      /* of a library call: its arguments; NULL: a kernel */
     const struct earlier_launch *earlier; /* earlier.h; filled in where its plan asks for it */
+    struct replayed *replayed; /* enqueue.h; NULL: the launch is no node of a CUDA graph */
 };
+
+/* Which node of which CUDA graph a launch is, and in which replay. */
+struct graph_place {
+    uint32_t graph;  /* from 1, in the order of instantiation; 0: no node of a graph */
+    uint32_t node;   /* among the kernel nodes of the graph, from 0 */
+    uint64_t replay; /* among the launches of the graph, from 0 */
+};
+
+/* Whether it is the name of a library call, such as "cublasGemmEx<f16, f16, f32, f32>": no kernel's
+ * symbol has such brackets. */
+static inline bool symbol_is_call(const char *symbol)
+{
+    return strchr(symbol, '<') != NULL;
+}
 
 /* Whether a device can run a launch of this grid and block, three numbers each, which lie side by
  * side. The driver refuses any other before it reads the parameters: they may be garbage. */
@@ -52,7 +72,7 @@ static inline bool launch_read(const struct launch *launch, unsigned index, size
     return true;
 }
 
-/* The real parameter list of a kernel, from the driver. */
+/* The real parameter list of a kernel, from the driver, or the arguments of a library call. */
 enum { LAYOUT_MAX = 96 };
 struct param_layout {
     unsigned count; /* of all parameters; those past LAYOUT_MAX are not listed */

@@ -1,12 +1,13 @@
 /*
  * sink.h - where the judgement hands its results: the session fills it in with the reports, so that
- * the core knows nothing of how they are written.
+ * the judging rooms include nothing of how they are written.
  */
-#ifndef VERIFY_SINK_H
-#define VERIFY_SINK_H
+#ifndef VALUE_SINK_H
+#define VALUE_SINK_H
 
+#include "value/api_error.h"
 #include "value/check_report.h"
-#include "gate/kernels.h"
+#include "value/launch.h"
 #include "value/skip.h"
 
 struct tally;
@@ -31,6 +32,10 @@ struct sink {
      * is NULL for unregistered kernels. They live as long as the process. May be NULL, and return
      * NULL. Any thread. */
     struct tally *(*tallies)(void *user, const struct kernel_spec *spec);
+    /* `launches` at once were seen and skipped: those of a CUDA graph's replay. Any thread. */
+    void (*counted)(void *user, const struct kernel_spec *spec, enum skip skip, uint64_t launches);
+    /* A call of the program returned the error of an earlier launch. Any thread. */
+    void (*api_failed)(void *user, const struct api_error *error);
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* skip.h - why a launch was not judged. Every launch seen ends in one verdict or in one of these.
  */
-#ifndef VERIFY_SKIP_H
-#define VERIFY_SKIP_H
+#ifndef VALUE_SKIP_H
+#define VALUE_SKIP_H
 
 /* SKIP(name, text in reports, sentence for people). The first three share a cache line of the
  * tallies with the launches seen (tally.h). */
@@ -12,7 +12,10 @@
     SKIP(BUDGET, "budget", "checking it would have cost more than CUVET_BUDGET")                   \
     SKIP(ORDINARY, "ordinary", "the outlier gate found nothing unusual in its input")              \
     SKIP(CAPTURED, "captured", "the stream was being captured into a graph")                       \
-    SKIP(GRAPH, "graph launch", "a graph launch runs kernels that are not checked one by one")     \
+    SKIP(GRAPH, "graph", "its CUDA graph has no instrumented twin, not yet or not at all")         \
+    SKIP(CALL, "part of a call", "a kernel of a library call, which is checked as a whole")        \
+    SKIP(CALL_CHANGED, "call changed",                                                             \
+         "a library call in a CUDA graph, of which nodes have new parameters since its capture")   \
     SKIP(LEGACY, "legacy launch", "launched through an API that hides the kernel's parameters")    \
     SKIP(LAUNCH_FAILED, "launch failed", "the driver refused the launch")                          \
     SKIP(LAYOUT, "layout", "the signature does not fit the kernel's parameters")                   \

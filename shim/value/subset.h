@@ -6,13 +6,13 @@
  * memory is copied in long pieces: the first block at the very start, the last at the very end, and
  * each other one at a random place in its own part of what lies between. Pure values; any thread.
  */
-#ifndef VERIFY_SUBSET_H
-#define VERIFY_SUBSET_H
+#ifndef VALUE_SUBSET_H
+#define VALUE_SUBSET_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include "device/snapshot_abi.h"
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 struct subset {
     const char *dim;      /* its name, owned by the plan; NULL: the check sees everything */

@@ -1,6 +1,7 @@
 #include "value/verdict.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum verdict verdict_of(const struct ref_verdict *numbers)
 {
@@ -57,4 +58,12 @@ unsigned verdict_notes(const struct ref_verdict *numbers, bool stochastic)
     if (fabs(verdict_mean_signed(numbers)) > fmax(LEAST_LEAN, lean))
         notes |= NOTE_LEAN;
     return notes;
+}
+
+const char *verdict_ratio_text(char out[RATIO_TEXT], double ratio, bool within)
+{
+    snprintf(out, RATIO_TEXT, "%.3g", ratio);
+    if (within && ratio > 0.9995 && ratio < 1.0015)
+        snprintf(out, RATIO_TEXT, "<1");
+    return out;
 }

@@ -1,9 +1,9 @@
 /* verdict.h - from the reference's numbers to one word. Pure. */
-#ifndef VERIFY_VERDICT_H
-#define VERIFY_VERDICT_H
+#ifndef VALUE_VERDICT_H
+#define VALUE_VERDICT_H
 
 #include <stdbool.h>
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 enum verdict {
     VERDICT_MATCH,
@@ -22,6 +22,12 @@ double verdict_square_ratio(const struct ref_verdict *numbers);
 /* Mean signed error in ulps; and that times sqrt(n), about N(0, 1/12) for unbiased rounding. */
 double verdict_mean_signed(const struct ref_verdict *numbers);
 double verdict_bias(const struct ref_verdict *numbers);
+
+enum { RATIO_TEXT = 32 };
+/* Worst error/bound as reports show it, "0.13". `within`: no element is outside its bound, so 1,
+ * which rounding or the reference's last thousandth makes of a ratio just below, is "<1". Returns
+ * `out`. */
+const char *verdict_ratio_text(char out[RATIO_TEXT], double ratio, bool within);
 
 /* What the errors of a matching launch tell together. */
 enum verdict_note {

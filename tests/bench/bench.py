@@ -30,9 +30,9 @@ WANTED_PTX = 50e6  # thread instructions a second
 def run(argv, extra):
     """The standard output of a process; ends the benchmark when it fails."""
     env = {k: v for k, v in os.environ.items()
-           if not k.startswith("CUVET_") and k not in ("LD_PRELOAD", "CUDA_INJECTION64_PATH")}
+           if not k.startswith("CUVET_") and k not in ("LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION64_PATH")}
     env.update(extra, PYTHONDONTWRITEBYTECODE="1")
-    for name in ("LD_PRELOAD", "CUDA_INJECTION64_PATH"):
+    for name in ("LD_PRELOAD", "LD_AUDIT", "CUDA_INJECTION64_PATH"):
         # The loader and the driver go on without: all variants would be measured as "bare".
         if name in env and not os.path.exists(env[name]):
             sys.exit("bench: no %s, which %s names: `make bench` builds it" % (env[name], name))
@@ -60,6 +60,8 @@ class Variant:
             env["CUDA_INJECTION64_PATH"] = os.path.join(args.build, "empty_subscriber.so")
         elif any(name.startswith("CUVET_") for name in self.env):
             env.update(self.env, LD_PRELOAD=args.lib, CUVET_REPORT=folder)
+            if self.env.get("CUVET_HOOK") == "entry":
+                env["LD_AUDIT"] = os.path.join(os.path.dirname(args.lib), "libcuvet-audit.so")
         else:
             env.update(self.env)
         return env
@@ -176,7 +178,7 @@ def bench_start(args):
 
 
 def bench_graph(args):
-    """A graph of 64 tiny kernels, replayed: what being there costs it, and by what."""
+    """A graph of 64 tiny kernels, replayed: what being there costs it, and by what; of 130, checked."""
     config, other = os.path.join(HERE, "graph_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
     none, matches = {"CUVET_CONFIG": other}, {"CUVET_CONFIG": config}
     rows = [  # what is varied, and the options of the program
@@ -184,6 +186,7 @@ def bench_graph(args):
         (Variant("bare, 20 launches"), "eager=20"),
         (Variant("empty subscriber", EMPTY="1"), ""),
         (Variant("no entry matches", **none), ""),
+        (Variant("the same, entry points", CUVET_HOOK="entry", **none), ""),
         (Variant("none, outlier off", CUVET_OUTLIER="off", **none), ""),
         (Variant("none, p = 0", CUVET_SAMPLE="0", CUVET_FIRST="0", **none), ""),
         (Variant("none, set up at once", CUDA_MODULE_LOADING="EAGER", **none), ""),
@@ -193,6 +196,15 @@ def bench_graph(args):
         (Variant("the same, arrays first", **matches), "eager=20 early=1"),
         (Variant("the same, outlier off", CUVET_OUTLIER="off", **matches), "eager=20"),
         (Variant("the same, 16 MiB", CUVET_MEMORY="16M", **matches), "eager=20"),
+    ] + [(variant, "kernels=130 arrays=130") for variant in [
+        Variant("130 kernels, bare"), Variant("130, empty subscriber", EMPTY="1"),
+        Variant("130, no twins", CUVET_TWINS="0", **matches)] + [
+        Variant("130, p = " + p, CUVET_SAMPLE=p, CUVET_FIRST="0", CUVET_OUTLIER="off", CUVET_BUDGET="off", **matches)
+        for p in ("0", "0.01", "0.1", "1")] + [Variant("130, defaults", **matches)]
+    ] + [
+        (Variant("130 nodes set, bare"), "kernels=130 set=130"),
+        (Variant("130 set, empty subscriber", EMPTY="1"), "kernels=130 set=130"),
+        (Variant("130 set, p = 0.01", CUVET_SAMPLE="0.01", CUVET_FIRST="0", **matches), "kernels=130 set=130"),
     ]
     program = os.path.join(args.build, "graph_cost")
     found = {variant.name: [] for variant, _ in rows}
@@ -200,12 +212,14 @@ def bench_graph(args):
         for variant, options in rows[i % len(rows):] + rows[:i % len(rows)]:
             results, _ = interleave(args, [variant], 1, [program] + options.split())
             found[variant.name] += results[variant.name]
-    print("\ngraph: us for a replay of 64 kernels, medians of %d processes; low and high: of their medians; host: us for" %
+    print("\ngraph: us for a replay of 64 kernels (or 130), medians of %d processes; low and high: of their medians; host: us for" %
           args.host_rounds)
     print("enqueueing one; MiB of the GPU that are gone beside the program's; where the first array lay, last process")
     print("  %-24s %8s %17s %8s %8s %9s  %s" % ("variant", "replay", "low-high", "to bare", "host", "GPU MiB", "array"))
-    bare = statistics.median(r["gpu_us"] for r in found["bare"])
     for name, results in found.items():
+        base = "130 nodes set, bare" if " set" in name and name.startswith("130") else \
+            "130 kernels, bare" if name.startswith("130") else "bare"
+        bare = statistics.median(r["gpu_us"] for r in found[base])
         replay = [r["gpu_us"] for r in results]
         print("  %-24s %8.1f %8.1f-%-8.1f %7.3fx %8.2f %9.1f  %s" % (
             name, statistics.median(replay), min(replay), max(replay), statistics.median(replay) / bare,
@@ -218,7 +232,9 @@ def bench_storm(args):
     config = os.path.join(HERE, "host_cost.yaml")
     variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1"),
                 Variant("unregistered", CUVET_CONFIG=os.path.join(HERE, "host_cost_other.yaml")),
+                Variant("the same, entry points", CUVET_HOOK="entry", CUVET_CONFIG=os.path.join(HERE, "host_cost_other.yaml")),
                 Variant("the defaults", CUVET_CONFIG=config),
+                Variant("defaults, entry points", CUVET_HOOK="entry", CUVET_CONFIG=config),
                 Variant("no outlier gate", CUVET_CONFIG=config, CUVET_OUTLIER="off")]
     print("\nstorm: launches of a kernel that does nothing, in batches of 200, waits included, medians of %d processes;"
           % args.host_rounds)
@@ -291,6 +307,8 @@ def bench_hook(args):
         cells = ["%.0f + %.0f" % tuple(statistics.median(p[state][site] for p in processes)
                                        for site in ("enter_ns", "exit_ns")) for state in ("warm", "core", "chip")]
         print("  %-22s %20s %20s %20s" % ((name,) + tuple(cells)))
+    out, _ = run([os.path.join(args.build, "..", "unit", "hook", "test_entry"), "--cost"], {})
+    print("\n" + out.rstrip())
 
 
 def bench_copy(args):

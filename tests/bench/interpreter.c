@@ -13,8 +13,8 @@
 #include <string.h>
 #include <time.h>
 #include "exec/exec.h"
-#include "refs/ref_abi.h"
-#include "refs/ref_batch.h"
+#include "refs/abi/ref_abi.h"
+#include "refs/abi/ref_batch.h"
 
 enum { X, W, Y, ANSWER, VARIABLES, AREAS, BLOCKS = 4, ROUNDS = 5, SMALL = 1 << 16, SLACK = 64 };
 static const uint64_t first_address = 1 << 24, address_step = 1 << 28;

@@ -23,7 +23,7 @@
 #include "device/snapshot_copy.cuh"
 #include "measure.cuh"
 #include "outlier_phases.cuh"
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 struct format {
     const char *name;

@@ -15,13 +15,13 @@ programs: $(addprefix $(OUT)/,graph_cost start_cost host_cost copy_cost outlier_
 
 $(OUT)/%: $(HERE)%.cu $(HERE)measure.cuh $(HERE)read_once.cuh $(HERE)../../shim/device/snapshot_abi.h \
     $(HERE)../../shim/device/outlier_abi.h $(HERE)../../shim/device/project_abi.h \
-    $(HERE)../../refs/ref_product.h $(HERE)../../refs/ref_abi.h $(HERE)../../refs/ref_batch.h
+    $(HERE)../../refs/abi/ref_product.h $(HERE)../../refs/abi/ref_abi.h $(HERE)../../refs/abi/ref_batch.h
 	@mkdir -p $(OUT)
 	$(NVCC) $(NVCC_FLAGS) -o $@ $< $(LINK_CUDA)
 
 # With stamps, so it compiles the outlier kernels once more.
 $(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)measure.cuh $(HERE)outlier_phases.cu $(HERE)outlier_phases.cuh \
-    $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/ref_abi.h
+    $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/abi/ref_abi.h
 	@mkdir -p $(OUT)
 	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(LINK_CUDA)
 

@@ -18,8 +18,8 @@
 #include <cuda_bf16.h>
 #include "measure.cuh"
 #include "read_once.cuh"
-#include "refs/ref_abi.h"
-#include "refs/ref_batch.h"
+#include "refs/abi/ref_abi.h"
+#include "refs/abi/ref_batch.h"
 
 enum { COLS = 4096, REPEAT = 9, PIECE = 64 << 20 };
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "lang/formals.h"
 
 enum { BLOCK = 128, MOST_BLOCKS = 64, DIMS = 4, PARAMS = 20, WORD = 32, PAIRS = 24 };
@@ -101,6 +101,15 @@ struct input {
     } pair[PAIRS];
 };
 
+/* What a scalar is where the input does not say; NaN: it has to. */
+double scalar_usual(const char *name);
+/* What an array holds that takes no number of any kind. */
+struct kind {
+    const char *reference, *param; /* reference NULL: of any */
+    const char *below;             /* an index under that size */
+    bool bit, positive;
+};
+const struct kind *kind_of(const char *reference, const char *param); /* or NULL */
 /* Once, before the first problem is made. */
 void inputs_start(void);
 /* Adds the words of `text`, with spaces or commas between; a key that is there is replaced. `seed`

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "refs/ref_host.h"
-#include "refs/ref_merge.h"
+#include "refs/abi/ref_host.h"
+#include "refs/abi/ref_merge.h"
 
 enum dtype dtype_of(const char *type, enum dtype own)
 {

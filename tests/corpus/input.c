@@ -295,14 +295,7 @@ static double drawn_mask(const char *mask, int64_t r, uint64_t *state)
     return draw % 3 == 0 ? -INFINITY : draw % 3 == 1 ? -2 : 0;
 }
 
-/* What is no number of any kind: an index under a size of the input, a bit, a magnitude. */
-struct kind {
-    const char *reference, *param; /* reference NULL: of any */
-    const char *below;             /* an index */
-    bool bit, positive;
-};
-
-static const struct kind *kind_of(const char *reference, const char *param)
+const struct kind *kind_of(const char *reference, const char *param)
 {
     static const struct kind kinds[] = {
         {NULL, "ids", "entries", false, false},    {NULL, "index", "entries", false, false},
@@ -399,8 +392,7 @@ void problem_free(struct problem *problem)
     }
 }
 
-/* What a parameter is where the input does not say; NaN: it has to. */
-static double usual_scalar(const char *name)
+double scalar_usual(const char *name)
 {
     static const struct {
         const char *name;
@@ -424,6 +416,6 @@ double problem_scalar(const struct problem *problem, const struct param *param)
     }
     if (strcmp(param->name, "scale") == 0 && input_word(&problem->input, "dim", NULL))
         return (double)(float)(1 / sqrt(input_number(&problem->input, "dim", NAN)));
-    double value = input_number(&problem->input, param->name, usual_scalar(param->name));
+    double value = input_number(&problem->input, param->name, scalar_usual(param->name));
     return param->type[0] == 'f' ? (double)(float)value : value;
 }

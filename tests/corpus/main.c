@@ -97,7 +97,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(verb, "report") == 0 && argc >= 4)
         return corpus_report(argv[2], argc - 3, argv + 3);
-    fputs("usage: corpus registry | run FATBIN RECORDS [KEY=VALUE ...] | report RECORDS JOURNAL "
+    fputs("usage: corpus registry | run FATBIN RECORDS [KEY=VALUE ...] | report RECORDS "
+          "JOURNAL "
           "...\n",
           stderr);
     return 2;

@@ -4,15 +4,16 @@
 # libFuzzer with ASan and UBSan (VARIANT=fuzz).
 
 FUZZ_C := $(sort $(wildcard tests/fuzz/targets*.c))
-FUZZ_O := $(call objects,$(FUZZ_C)) $(BUILD)/tests/softgpu/driver/fatbin.o $(call objects,$(sort $(wildcard tools/ptx/*.c)))
+FUZZ_O := $(call objects,$(FUZZ_C)) $(BUILD)/tests/softgpu/driver/fatbin.o \
+    $(call objects,$(sort $(wildcard tools/ptx/*.c)))
 FUZZ := $(BUILD)/tests/fuzz/fuzz
 FUZZ_SEEDS := $(BUILD)/tests/fuzz/corpus
 FUZZ_CONTROL_O := $(call objects,$(filter shim/control/control.c shim/control/control_words.c,$(SHIM_C)))
 $(BUILD)/tests/fuzz/%.o: INCLUDES += -Itests/softgpu -Itools
 
-$(FUZZ) $(BUILD)/tests/fuzz/libfuzzer: $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(FUZZ_O) $(CORE)
+$(FUZZ) $(BUILD)/tests/fuzz/libfuzzer: $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(FUZZ_O) $(TOOL_PARTS) $(CORE)
 	$(call say,LINK,$@)
-	$(quiet)$(CC) $(OPTIMISE) $(FUZZ_LINK) $(LDFLAGS) -o $@ $< $(FUZZ_O) $(CORE) $(STATIC_LIBS) \
+	$(quiet)$(CC) $(OPTIMISE) $(FUZZ_LINK) $(LDFLAGS) -o $@ $< $(FUZZ_O) $(TOOL_PARTS) $(CORE) $(STATIC_LIBS) \
 	    -lzstd -llz4 $(SYSTEM_LIBS)
 $(BUILD)/tests/fuzz/libfuzzer: FUZZ_LINK = -fsanitize=fuzzer -lstdc++
 

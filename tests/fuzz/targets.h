@@ -24,7 +24,7 @@ const struct target *target_find(const char *name);
 /* The input as a text of its own size that ends with NUL; the caller frees it. */
 char *target_text(const uint8_t *data, size_t size);
 
-/* targets_registry.c, targets_report.c, targets_image.c */
+/* targets_registry.c, targets_report.c, targets_image.c, targets_bundle.c, targets_cases.c */
 void target_registry(const uint8_t *data, size_t size);
 void target_entry(const uint8_t *data, size_t size);
 void target_expression(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 """module_images.py PROGRAM LIBRARY - whether each bundle has the image of its launch's module.
 
-Runs PROGRAM (module_images.c) in each of its ways under LIBRARY and looks into the bundles. An image of
-another module is an error; none is one too, but for libraries, whose modules the driver's callbacks do not show:
+Runs PROGRAM (module_images.c) in each of its ways under LIBRARY, by each back end, and reads the bundles. An image of
+another module is an error; none is one too, but for libraries under CUPTI, whose callbacks do not show their modules:
 there the bundle names the reason.
 """
 
@@ -28,13 +28,13 @@ def look(folder):
     number = bytes.fromhex(launch["parameters"][2]["hex"])[0]
     if "missing" in launch["module"]:
         return number, launch["module"]["missing"]
-    with open(os.path.join(folder, "module.cubin"), "rb") as image:
+    with open(os.path.join(folder, launch["module"]["file"]), "rb") as image:
         data = image.read()
     marks = [i for i in (0, 1) if b"mark_%d" % i in data]
     return number, marks[0] if len(marks) == 1 else "an image with marks %s" % marks
 
 
-def run(program, library, way):
+def run(program, library, way, hook):
     good = True
     with tempfile.TemporaryDirectory() as folder:
         registry = os.path.join(folder, "registry.yaml")
@@ -42,24 +42,27 @@ def run(program, library, way):
             text.write(REGISTRY)
         report = os.path.join(folder, "report")
         env = dict(os.environ, LD_PRELOAD=library, CUVET_CONFIG=registry, CUVET_REPORT=report, CUVET_SAMPLE="1",
-                   CUVET_BUDGET="off", CUVET_BUNDLES="100", CUVET_SUMMARY="0", CUVET_EXIT_WAIT="20000")
+                   CUVET_BUDGET="off", CUVET_BUNDLES="100", CUVET_SUMMARY="0", CUVET_EXIT_WAIT="20000",
+                   CUVET_HOOK=hook)
+        if hook == "entry":
+            env["LD_AUDIT"] = os.path.join(os.path.dirname(library), "libcuvet-audit.so")
         code = subprocess.run([program, way], env=env, check=False).returncode
         bundles = sorted(name for name in os.listdir(report) if name.startswith("specialised-"))
         if code or len(bundles) != WAYS[way]:
-            print("%s: ended with %d, %d bundles, expected %d" % (way, code, len(bundles), WAYS[way]))
+            print("%s, %s: ended with %d, %d bundles, expected %d" % (hook, way, code, len(bundles), WAYS[way]))
             good = False
         for name in bundles:
             number, image = look(os.path.join(report, name))
-            right = image == number or (way == "libraries" and isinstance(image, str) and
+            right = image == number or (way == "libraries" and hook == "cupti" and isinstance(image, str) and
                                         ("a library's" in image or "several" in image))
-            print("%s: launch of module %d has %s%s" % (way, number, image, "" if right else ": WRONG"))
+            print("%s, %s: launch of module %d has %s%s" % (hook, way, number, image, "" if right else ": WRONG"))
             good = good and right
     return good
 
 
 def main():
     program, library = sys.argv[1:3]
-    results = [run(program, os.path.abspath(library), way) for way in WAYS]
+    results = [run(program, os.path.abspath(library), way, hook) for way in WAYS for hook in ("cupti", "entry")]
     sys.exit(0 if all(results) else 1)
 
 

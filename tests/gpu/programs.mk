@@ -50,15 +50,15 @@ $(OUT)/other_injection.so: $(HERE)other_injection.c
 # that may hold no more than the library and its fatbins.
 ROOT := $(HERE)../../
 GEN := $(OUT)/gen
-REF_HEADERS := $(wildcard $(ROOT)refs/*.h $(ROOT)shim/lang/formals*.h)
+REF_HEADERS := $(wildcard $(ROOT)refs/*.h $(ROOT)refs/*/*.h $(ROOT)shim/lang/formals*.h)
 REFS_CU := $(filter-out $(ROOT)refs/refs.cu,$(sort $(wildcard $(ROOT)refs/*.cu)))
 ERROR_C := shim/base/error.c shim/text/printable.c shim/text/utf8.c
 REFGEN_C := $(addprefix $(ROOT),tools/dev/refgen.c \
     shim/lang/ref_text.c shim/lang/formals.c \
-    shim/lang/formals_cursor.c shim/lang/formals_product.c $(ERROR_C))
-OUR_INCLUDES := -I$(ROOT) -I$(ROOT)shim -I$(GEN)
+    shim/lang/formals_cursor.c $(ERROR_C))
+OUR_INCLUDES := -I$(ROOT) -I$(ROOT)shim $(addprefix -I$(ROOT)refs,/ /dialect /abi) -I$(GEN)
 OUR_C_FLAGS := -std=c11 -D_GNU_SOURCE -O2 $(OUR_INCLUDES)
-PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o formals_cursor.o formals_product.o error.o printable.o utf8.o)
+PARITY_O := $(addprefix $(OUT)/,ref_host.o ref_list.o formals.o formals_cursor.o error.o printable.o utf8.o)
 
 $(OUT)/refgen: $(REFGEN_C) $(REF_HEADERS)
 	@mkdir -p $(OUT)
@@ -69,13 +69,13 @@ $(GEN)/.refgen: $(OUT)/refgen $(REFS_CU)
 	$(OUT)/refgen $(GEN) $(REFS_CU)
 	@touch $@
 
-$(OUT)/ref_host.o: $(ROOT)refs/ref_host.cpp $(GEN)/.refgen $(REF_HEADERS)
+$(OUT)/ref_host.o: $(ROOT)refs/abi/ref_host.cpp $(GEN)/.refgen $(REF_HEADERS)
 	$(CXX) -std=c++17 -D_GNU_SOURCE -O2 -ffp-contract=off $(OUR_INCLUDES) -c -o $@ $<
 
 $(OUT)/ref_list.o: $(GEN)/.refgen $(REF_HEADERS)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $(GEN)/ref_list.c
 
-$(OUT)/formals.o $(OUT)/formals_cursor.o $(OUT)/formals_product.o: $(OUT)/%.o: $(ROOT)shim/lang/%.c $(REF_HEADERS)
+$(OUT)/formals.o $(OUT)/formals_cursor.o: $(OUT)/%.o: $(ROOT)shim/lang/%.c $(REF_HEADERS)
 	@mkdir -p $(OUT)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
 

@@ -3,13 +3,13 @@
  * each of the 2^32 numbers of f32.
  *
  * Special kernels hold a result of f16 or bf16 against a number that is computed as a kernel in f32
- * may compute it (near() in refs/ref_value.h); that is sound if these are no worse than the error
- * bounds allow. Exit code 1: one is.
+ * may compute it (near() in refs/dialect/ref_value.h); that is sound if these are no worse than the
+ * error bounds allow. Exit code 1: one is.
  *
  * Like ref_parity it is made of this tree's parts (programs.mk).
  */
 #include "common.cuh"
-#include "refs/ref_function.h"
+#include "refs/dialect/ref_function.h"
 
 /* Good to a share of the exact value, or, where that is no normal number, 0 or next to it. */
 struct approximation {

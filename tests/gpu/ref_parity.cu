@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "ref_problem.cuh"
-#include "refs/ref_batch.h"
+#include "refs/abi/ref_batch.h"
 
 /* A process takes about half a GiB of the GPU's memory, and makes so many complaints at most. */
 enum { BLOCKS = 24, COMPLAINTS_MAX = 50, PROCESSES_MAX = 32, UNITS_MAX = 8192 };

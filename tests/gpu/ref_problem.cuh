@@ -10,12 +10,12 @@
 #include <cuda.h>
 #include <cuda_fp8.h>
 #include "common.cuh"
-#include "refs/ref_host.h"
+#include "refs/abi/ref_host.h"
 extern "C" {
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "lang/formals.h"
 }
-#include "refs/ref_merge.h"
+#include "refs/abi/ref_merge.h"
 #include "tests/ref_codes.h"
 #include "tests/ref_inputs.h"
 
@@ -210,7 +210,12 @@ static int64_t size_named(const shape &s, const char *name)
                 {"high", &shape::few},     {"wide", &shape::few},     {"xs", &shape::rows},
                 {"ws", &shape::n},         {"xh", &shape::rows},      {"xw", &shape::few},
                 {"wh", &shape::few},       {"ww", &shape::few},       {"listed", &shape::rows},
-                {"sequences", &shape::n},  {"items", &shape::few},    {"words", &shape::cols}};
+                {"sequences", &shape::n},  {"items", &shape::few},    {"words", &shape::cols},
+                {"filters", &shape::few},  {"depth", &shape::few},    {"height", &shape::n},
+                {"window_h", &shape::few}, {"window_w", &shape::few}, {"out_h", &shape::n},
+                {"out_w", &shape::few},    {"pixels", &shape::n},     {"ah", &shape::rows},
+                {"aw", &shape::few},       {"bh", &shape::few},       {"bw", &shape::n},
+                {"outer", &shape::few}};
     if (strcmp(name, "triples") == 0)
         return 3 * s.few;
     for (const auto &row : rows)
@@ -252,6 +257,8 @@ static void draw(const problem &p, array &a, uint64_t seed)
             value = value > -1.6;
         else if (kind && kind->kind == POSITIVE)
             value = std::fabs(value) + 0.1;
+        else if (kind && kind->kind == SHARE)
+            value = 0.5 + value / 5;
         else if (code_is_block(a.dtype) || a.dtype == DTYPE_I8 || a.dtype == DTYPE_U8)
             value = std::floor(value * 63.9); /* blocks are made of bytes */
         a.bits[(size_t)i] = encode(a.dtype, value);

@@ -252,7 +252,7 @@ class Runner:
         return (text.replace("{build}", args.build).replace("{here}", HERE)
                 .replace("{config}", os.path.normpath(os.path.join(HERE, "../../config")))
                 .replace("{gen}", os.path.join(os.path.dirname(args.lib), "gen"))
-                .replace("{lib}", args.lib).replace("{python}", sys.executable)
+                .replace("{lib}", args.lib).replace("{cuvet}", args.cuvet).replace("{python}", sys.executable)
                 .replace("{tmp}", os.path.join(args.build, "scratch")))
 
     def bare_run(self, case):
@@ -330,8 +330,11 @@ def failure_text(complaints, bare, ran, journal):
         lines.append("journal: " + warning)
     if journal.reasons():
         lines.append("skipped: " + json.dumps(journal.reasons(), sort_keys=True))
-    tail = (ran.err or bare.err).strip().split("\n")[-15:]
-    return "\n    ".join(lines + ["stderr: " + line for line in tail if line])
+    tail = ran.err.strip().split("\n")[-15:]
+    lines += ["stderr: " + line for line in tail if line]
+    if bare.code:
+        lines += ["bare stderr: " + line for line in bare.err.strip().split("\n")[-5:] if line]
+    return "\n    ".join(lines)
 
 
 def all_cases(build):

@@ -27,6 +27,11 @@ static void tell(const struct cuvet_mismatch *finding)
                 (long long)finding->subset_of);
     if (finding->size > offsetof(struct cuvet_mismatch, differs_from_launch) && finding->differs)
         fprintf(out, " differs from launch %llu", (unsigned long long)finding->differs_from_launch);
+    if (finding->size > offsetof(struct cuvet_mismatch, graph_replay) && finding->graph)
+        fprintf(out, " node %u of graph %u, replay %llu", (unsigned)finding->graph_node,
+                (unsigned)finding->graph, (unsigned long long)finding->graph_replay);
+    if (finding->size > offsetof(struct cuvet_mismatch, contract) && finding->contract)
+        fprintf(out, " %s", finding->contract);
     fputc('\n', out);
     for (int fd = 3; fd < 64; fd++) {
         char name[64], target[256];

@@ -76,7 +76,7 @@ file == 1 && /^journals /  { journals = $2 }
 file == 1 && /^slack /     { slack = $2 }
 file == 1 && /^kernel /    { item[++items] = $0; if ($3 == "mismatch") wrong[$2] = 1 }
 file == 1 && /^every /     { item[++items] = $0; if ($2 == "mismatch") all_wrong = 1 }
-file == 1 && /^(total|reason|launch_error) / { item[++items] = $0 }
+file == 1 && /^(total|reason|contract|launch_error) / { item[++items] = $0 }
 file == 1 { next }
 
 !/^\{"v":1,"event":"[a-z_]+",.*\}$/ { complain("a journal line that is none: " $0); next }
@@ -102,6 +102,11 @@ event == "finding" {
     if (bundle != "null" && bundle != "" && (getline text < (bundle "/launch.json")) <= 0)
         complain("no launch.json in " bundle)
 }
+event == "contract" {
+    name = field($0, "name")
+    split("launches items met differ unhashed", names, " ")
+    for (i in names) contract[name, names[i]] += field($0, names[i])
+}
 event == "launch_error" { refused[field($0, "kernel")]++ }
 
 END {
@@ -113,6 +118,11 @@ END {
         if (w[1] == "kernel") ask("kernel " w[2] " " w[3], kernel[w[2], w[3]])
         else if (w[1] == "every") ask_every(w[2])
         else if (w[1] == "total") ask("total " w[2], total[w[2]])
+        else if (w[1] == "contract") {
+            name = item[i]
+            sub(/^contract /, "", name); sub(/ [a-z]+ [<>=]+ [0-9]+$/, "", name)
+            ask("contract " name " " w[n - 2], contract[name, w[n - 2]])
+        }
         else if (w[1] == "launch_error") {
             if (exact && !refused[w[2]]) complain("no launch_error for " w[2])
         } else {

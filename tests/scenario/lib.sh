@@ -2,13 +2,16 @@
 # lib.sh - what run.sh and sweep.sh share: reading `expect`, running a program bare and under cuvet.
 #
 # From the environment: CUVET_BUILD, VARIANT, SCENARIO_DRIVER (softgpu or real), SCENARIO_SECONDS, and
-# SCENARIO_REPORT, a folder that gets what each process executed (SOFTGPU_REPORT).
+# SCENARIO_REPORT, a folder that gets what each process executed (SOFTGPU_REPORT); SCENARIO_HOOK=entry: launches are
+# seen at the driver's entry points instead of by CUPTI.
 
 here=$PWD/tests/scenario
 build=${CUVET_BUILD:-build/release}
 case $build in /*) ;; *) build=$PWD/$build ;; esac
 driver=${SCENARIO_DRIVER:-softgpu}
 library=$build/libcuvet.so
+audit=$build/libcuvet-audit.so
+hook=() && [ "${SCENARIO_HOOK:-cupti}" = entry ] && hook=(CUVET_HOOK=entry "LD_AUDIT=$audit")
 case ${VARIANT:-release} in
 san) sanitizer=$(${CC:-gcc} -print-file-name=libasan.so) slow=6 ;;
 tsan) sanitizer=$(${CC:-gcc} -print-file-name=libtsan.so) slow=10 ;;
@@ -29,7 +32,7 @@ export TSAN_OPTIONS=exitcode=97:report_thread_leaks=0:suppressions=$here/tsan.su
 
 # What every run under cuvet has, unless its scenario says otherwise: all launches are checked.
 # An exit may wait for checks half the time that the scenario has.
-usual=(CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_BUNDLES=1 CUVET_SUMMARY=0)
+usual=(CUVET_TABLES=off CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_BUNDLES=1 CUVET_SUMMARY=0)
 
 # all NAME: the values of each line `NAME VALUES` of the scenario's expect.
 all() {
@@ -54,7 +57,7 @@ use() {
     seconds=${SCENARIO_SECONDS:-$((${seconds:-20} * slow))}
     read -r -a arguments <<<"$(all arguments)"
     read -r -a settings <<<"$(all environment | tr '\n' ' ' |
-        sed "s|{build}|$build/tests/scenario|g; s|{lib}|$library|g")"
+        sed "s|{build}|$build/tests/scenario|g; s|{lib}|$library|g; s|{audit}|$audit|g")"
     case " ${settings[*]}" in
     *" CUVET_EXIT_WAIT="*) ;;
     *) settings+=("CUVET_EXIT_WAIT=$((500 * seconds))") ;;
@@ -90,12 +93,12 @@ run_cuvet() {
         [ "$front" = - ] && front=
         # shellcheck disable=SC2086 # options are words
         run_process "$work" "$name" "${usual[@]}" "CUVET_CACHE=$cache" "${settings[@]}" "$@" \
-            ${sanitizer:+"LD_PRELOAD=$sanitizer"} \
+            ${sanitizer:+"LD_PRELOAD=$sanitizer" CUVET_HOOK=cupti} \
             "$build/cuvet" run -c "$registry" -o "$report" $front -- "$program" "$fatbin" "${arguments[@]}"
         return
     fi
     run_process "$work" "$name" "${usual[@]}" "CUVET_CONFIG=$registry" "CUVET_CACHE=$cache" \
-        "CUVET_REPORT=$report" "LD_PRELOAD=${sanitizer:+$sanitizer:}$library" "${settings[@]}" "$@" \
+        "CUVET_REPORT=$report" "LD_PRELOAD=${sanitizer:+$sanitizer:}$library" "${hook[@]}" "${settings[@]}" "$@" \
         "$program" "$fatbin" "${arguments[@]}"
 }
 

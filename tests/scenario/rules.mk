@@ -7,7 +7,8 @@ SCENARIO := $(BUILD)/tests/scenario
 SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scenario/*/program.c)))
 SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
-SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(PLUGINS) \
+SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/hook_tls_quiet/large.so \
+    $(PLUGINS) \
     $(SCENARIO)/catalogue/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
 
@@ -15,14 +16,15 @@ $(SCENARIO)/%.o: INCLUDES = -Itests/scenario
 # The old launch functions are deprecated, and still there.
 $(SCENARIO)/%.o: C_FLAGS += -Wno-deprecated-declarations
 
-$(SCENARIO)/subscriber/program: SCENARIO_LIBS = $(LIBCUPTI)
+$(SCENARIO)/subscriber/program $(SCENARIO)/profiler/program: SCENARIO_LIBS = $(LIBCUPTI)
+$(SCENARIO)/found/program: SCENARIO_LIBS = -ldl
 # Its write takes the place of libc's for the libraries, too.
 $(SCENARIO)/interrupted/program: SCENARIO_LIBS = -rdynamic
 $(SCENARIO_BIN): %: %.o $(SCENARIO_COMMON_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LINK_CUDA) $(SCENARIO_LIBS) -lpthread
 
-$(SCENARIO)/injection/other.so: $(SCENARIO)/injection/other.o
+$(SCENARIO)/injection/other.so $(SCENARIO)/hook_tls_quiet/large.so: %.so: %.o
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) -shared -o $@ $<
 
@@ -30,9 +32,9 @@ $(SCENARIO)/injection/other.so: $(SCENARIO)/injection/other.o
 # the right answers.
 CATALOGUE := $(SCENARIO)/catalogue
 CATALOGUE_O := $(GEN)/ref_list.o \
-    $(addprefix $(BUILD)/shim/,lang/formals.o lang/formals_cursor.o lang/formals_product.o lang/dtype.o \
+    $(addprefix $(BUILD)/shim/,lang/formals.o lang/formals_cursor.o lang/dtype.o \
     base/error.o text/nearest.o text/printable.o text/utf8.o)
-$(CATALOGUE)/%.o: INCLUDES = -Itests/scenario -I. -Ishim -I$(GEN)
+$(CATALOGUE)/%.o: INCLUDES = -Itests/scenario -I. -Ishim -Irefs/abi -I$(GEN)
 $(CATALOGUE)/program: $(CATALOGUE_O) $(HOST_REFS_O)
 $(CATALOGUE)/program: SCENARIO_LIBS = -lm
 $(CATALOGUE)/registry: $(CATALOGUE)/registry.o $(CATALOGUE_O)

@@ -24,10 +24,10 @@ run_failing() {
         "SOFTGPU_REPORT=$1/softgpu-failing"
 }
 
-# checked REPORT-FOLDER: launches judged, over all processes.
+# checked REPORT-FOLDER: launches judged, over all processes; `gpu` has a share of time of that name.
 checked() {
     cat "$1"/journal-*.jsonl 2>/dev/null |
-        sed -n 's/.*"event":"end".*"checked":\([0-9]*\).*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'
+        sed -n '/"event":"end"/s/"gpu":{[^}]*}//; s/.*"event":"end".*"checked":\([0-9]*\).*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
 # leaks CLEAN FAILING: what the second report has more of.

@@ -3,7 +3,7 @@
  *
  * HOW: captured (the first goes into a graph that never runs), between (another kernel runs between
  * the two), streams (each on its own), alone (the second runs a second time), two (two products on
- * two streams, their kernels in turn).
+ * two streams, their kernels in turn), replayed (both are in a graph, which is launched).
  */
 #include "common/program.h"
 
@@ -44,7 +44,7 @@ static struct product product_new(int m, unsigned seed)
     p.b = upload(K * N, seed + 1);
     p.parts = upload((size_t)PARTS * (size_t)m * N, seed + 2);
     p.c = upload((size_t)m * N, seed + 3);
-    if (how("two") || how("streams") || how("captured"))
+    if (how("two") || how("streams") || how("captured") || how("replayed"))
         CHECK(cuStreamCreate(&p.first, CU_STREAM_NON_BLOCKING));
     p.second = p.first;
     if (how("streams"))
@@ -52,12 +52,30 @@ static struct product product_new(int m, unsigned seed)
     return p;
 }
 
+static void replay(struct product *p)
+{
+    CUgraph graph;
+    CUgraphExec ready;
+    CHECK(cuStreamBeginCapture(p->first, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    begin(p);
+    complete(p);
+    CHECK(cuStreamEndCapture(p->first, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    for (int i = 0; i < REPEAT; i++)
+        CHECK(cuGraphLaunch(ready, p->first));
+    CHECK(cuStreamSynchronize(p->first));
+    CHECK(cuGraphExecDestroy(ready));
+    CHECK(cuGraphDestroy(graph));
+}
+
 int main(int argc, char **argv)
 {
     start(argc, argv);
     struct product p = product_new(M, 1), q = product_new(M - 7, 21);
     CUdeviceptr other = upload(64, 5);
-    for (int i = 0; i < REPEAT; i++) {
+    if (how("replayed"))
+        replay(&p);
+    for (int i = 0; i < REPEAT && !how("replayed"); i++) {
         CUgraph graph;
         if (how("captured"))
             CHECK(cuStreamBeginCapture(p.first, CU_STREAM_CAPTURE_MODE_RELAXED));

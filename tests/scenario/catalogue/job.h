@@ -7,7 +7,7 @@
 #ifndef CATALOGUE_JOB_H
 #define CATALOGUE_JOB_H
 
-enum { JOB_ARRAYS = 12, JOB_SCALARS = 8, JOB_SIZES = 12 };
+enum { JOB_ARRAYS = 12, JOB_SCALARS = 8, JOB_SIZES = 16 };
 
 struct job {
     unsigned long long array[JOB_ARRAYS]; /* by the formals' slots; 0: not given */

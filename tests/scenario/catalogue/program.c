@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "refs/ref_host.h"
+#include "refs/abi/ref_host.h"
 #include "tests/ref_codes.h"
 #include "tests/scenario/catalogue/job.h"
 #include "tests/scenario/catalogue/ways.h"
@@ -107,13 +107,51 @@ static const struct {
     const char *name;
     int64_t size;
 } sizes[] = {
-    {"cols", ROW},   {"k", ROW},      {"classes", ROW}, {"size", ROW},    {"half", ROW},
-    {"n", ROW},      {"rows", 5},     {"time", 4},      {"entries", 11},  {"heads", 4},
-    {"kv_heads", 2}, {"triples", 12}, {"tokens", 6},    {"positions", 7}, {"queries", 4},
-    {"keys", 5},     {"dim", 6},      {"width", 9},     {"blocks", 13},   {"page", 4},
-    {"chunks", 3},   {"inner", 8},    {"added", 2},     {"places", 6},    {"part", 6},
-    {"high", 2},     {"wide", 4},     {"ws", ROW},      {"xw", 4},        {"wh", 4},
-    {"ww", 4},       {"bounds", 7},   {"sequences", 6}, {"bits", 8},
+    {"cols", ROW},
+    {"k", ROW},
+    {"classes", ROW},
+    {"size", ROW},
+    {"half", ROW},
+    {"n", ROW},
+    {"rows", 5},
+    {"time", 4},
+    {"entries", 11},
+    {"heads", 4},
+    {"kv_heads", 2},
+    {"triples", 12},
+    {"tokens", 6},
+    {"positions", 7},
+    {"queries", 4},
+    {"keys", 5},
+    {"dim", 6},
+    {"width", 9},
+    {"blocks", 13},
+    {"page", 4},
+    {"chunks", 3},
+    {"inner", 8},
+    {"added", 2},
+    {"places", 6},
+    {"part", 6},
+    {"high", 2},
+    {"wide", 4},
+    {"ws", ROW},
+    {"xw", 4},
+    {"wh", 4},
+    {"ww", 4},
+    {"bounds", 7},
+    {"sequences", 6},
+    {"bits", 8},
+    {"height", 7},
+    {"pixels", 60},
+    {"aw", 4},
+    {"bh", 4},
+    {"bw", ROW},
+    /* so that the element in the middle of a mask has bits of columns alone */
+    {"m", 4},
+    {"xs", 4},
+    {"xh", 4},
+    {"ah", 4},
+    {"words", 2},
 };
 
 /* Enough more for whole blocks, where the elements of an array along `name` come in some. */
@@ -163,6 +201,8 @@ static double draw(const struct problem *p, const struct array *a, int64_t i)
         return value > 0.1;
     if (kind && kind->kind == POSITIVE)
         return value + 0.5;
+    if (kind && kind->kind == SHARE)
+        return 0.05 + 0.9 * value;
     if (a->dtype == DTYPE_U8 || code_is_block((int)a->dtype))
         return floor(256 * value);
     return a->dtype == DTYPE_I8 ? floor(256 * value) - 128 : 2 * value - 1;

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "tests/ref_inputs.h"
 #include "lang/dtype.h"
 #include "lang/formals.h"

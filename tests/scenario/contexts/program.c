@@ -1,9 +1,10 @@
 /*
- * program.c - more than one context: `program FATBIN two|devices|many`.
+ * program.c - more than one context: `program FATBIN two|devices|many|graphs`.
  *
  *   two      two contexts on one device, taking turns; the second ends first
  *   devices  the primary contexts of two devices
  *   many     contexts that come and go
+ *   graphs   the same, each with two CUDA graphs, of which one is destroyed with its context
  */
 #include "common/program.h"
 
@@ -84,6 +85,38 @@ static void many(const void *image)
     }
 }
 
+static CUgraphExec capture(const struct place *place, CUstream stream)
+{
+    CUgraph graph;
+    CUgraphExec ready;
+    struct norm norm = place->norm;
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    norm_launch("norm_right", &norm, stream);
+    norm_launch("norm_wrong", &norm, stream);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    CHECK(cuGraphDestroy(graph));
+    return ready;
+}
+
+static void graphs(const void *image)
+{
+    for (int i = 0; i < MANY; i++) {
+        struct place place = {.context = make_context(0)};
+        CUstream stream;
+        CUgraphExec ready[2];
+        settle(&place, image, (unsigned)i);
+        CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        for (int g = 0; g < 2; g++) {
+            ready[g] = capture(&place, stream);
+            CHECK(cuGraphLaunch(ready[g], stream));
+        }
+        norm_print("context", &place.norm);
+        CHECK(cuGraphExecDestroy(ready[0]));
+        CHECK(cuCtxDestroy(place.context));
+    }
+}
+
 int main(int argc, char **argv)
 {
     const void *image = start(argc, argv);
@@ -92,6 +125,8 @@ int main(int argc, char **argv)
         two(image);
     else if (!strcmp(word(0), "devices"))
         devices(image);
+    else if (!strcmp(word(0), "graphs"))
+        graphs(image);
     else
         many(image);
     CHECK(cuCtxSetCurrent(context));

@@ -1,7 +1,7 @@
 /*
  * program.c - products of matrices, `program FATBIN KERNEL`: plain_... (f32), layer_... (f16, a
  * transposed weight and a bias), batch_... (f32, three of them, the second factor transposed) or
- * adds_... (f32, to what was there).
+ * adds_... (f32, to what was there). With the word `graph` behind KERNEL each launch is a graph's.
  */
 #include "common/program.h"
 
@@ -28,6 +28,23 @@ static void fill_half(CUdeviceptr array, size_t count, unsigned seed)
     free(bits);
 }
 
+/* The launch, captured at its first time. */
+static void replay(CUfunction function, unsigned batch, void **params)
+{
+    static CUgraphExec ready;
+    static CUstream stream;
+    CUgraph graph;
+    if (!ready) {
+        CHECK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
+        CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+        CHECK(cuLaunchKernel(function, M, batch, 1, N, 1, 1, 0, stream, params, NULL));
+        CHECK(cuStreamEndCapture(stream, &graph));
+        CHECK(cuGraphInstantiate(&ready, graph, 0));
+        CHECK(cuGraphDestroy(graph));
+    }
+    CHECK(cuGraphLaunch(ready, stream));
+}
+
 int main(int argc, char **argv)
 {
     start(argc, argv);
@@ -45,8 +62,11 @@ int main(int argc, char **argv)
         }
         if (!is("adds"))
             CHECK(cuMemsetD8(c, 0, BATCH * M * N * sizeof(float)));
-        CHECK(cuLaunchKernel(function, M, batch, 1, N, 1, 1, 0, NULL, is("layer") ? layer : plain,
-                             NULL));
+        void **params = is("layer") ? layer : plain;
+        if (*word(1))
+            replay(function, batch, params);
+        else
+            CHECK(cuLaunchKernel(function, M, batch, 1, N, 1, 1, 0, NULL, params, NULL));
         CHECK(cuCtxSynchronize());
     }
     print_sum(word(0), c, BATCH * M * N * sizeof(float));

@@ -8,7 +8,7 @@
 #include <time.h>
 #include "../../unit/common/outlier_host.h"
 #include "device/outlier_abi.h"
-#include "refs/ref_abi.h"
+#include "refs/abi/ref_abi.h"
 
 static bool open_outlier(const char *name)
 {

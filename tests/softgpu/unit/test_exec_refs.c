@@ -1,8 +1,8 @@
 /* test_exec_refs.c - the references' kernels as nvcc translates them, run on the interpreter. */
 #include "real_bench.h"
 #include <math.h>
-#include "refs/ref_abi.h"
-#include "refs/ref_batch.h"
+#include "refs/abi/ref_abi.h"
+#include "refs/abi/ref_batch.h"
 #include "tests/ref_codes.h"
 
 /* A reference with one call, on all blocks of the launch. */

@@ -114,7 +114,7 @@ static void bad_values_keep_the_default_and_are_told(void **state)
         {"CUVET_QUOTA=1", "expected bytes 4K..1048576G"},
         {"CUVET_SEED=18446744073709551616", "expected number 0..18446744073709551615"},
         {"CUVET_DISABLE=yes", "expected 0 or 1"},
-        {"CUVET_MODE=chec", "expected check|off"},
+        {"CUVET_MODE=chec", "expected check|trace|off"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *env[] = {cases[i].variable, NULL};
@@ -125,6 +125,28 @@ static void bad_values_keep_the_default_and_are_told(void **state)
         assert_true(options.memory == 256u << 20 && options.exit_wait_ms == 2000);
         assert_true(options.first == 2 && options.bundles == 4 && options.seed == 0);
     }
+}
+
+/* A profile changes defaults; what is set by itself counts all the same, wherever it stands. */
+static void a_profile_changes_defaults(void **state)
+{
+    (void)state;
+    char *const plain[] = {"CUVET_PROFILE=sdc", NULL};
+    char *const with_more[] = {"CUVET_SUBSET=2M", "CUVET_PROFILE=sdc", "CUVET_BUDGET=3%", NULL};
+    char *const wrong[] = {"CUVET_PROFILE=fast", NULL};
+    struct options options = read_all(plain);
+    assert_true(options.sample == 1 && options.freivalds == 1 && options.budget == 0.01);
+    assert_int_equal(options.subset, 65536);
+    assert_int_equal(options.first, 1);
+    assert_string_equal(options.outlier, "off");
+    options = read_all(with_more);
+    assert_int_equal(options.subset, 2 << 20);
+    assert_true(options.budget == 0.03 && options.freivalds == 1);
+    assert_int_equal(count, 0);
+    options = read_all(wrong);
+    assert_int_equal(count, 1);
+    assert_non_null(strstr(said[0], "expected default|sdc"));
+    assert_true(options.freivalds == 0.25);
 }
 
 static void the_ends_of_a_range_are_in_it(void **state)
@@ -214,6 +236,7 @@ int main(void)
         cmocka_unit_test(defaults_hold_in_an_empty_environment),
         cmocka_unit_test(good_values_are_taken),
         cmocka_unit_test(bad_values_keep_the_default_and_are_told),
+        cmocka_unit_test(a_profile_changes_defaults),
         cmocka_unit_test(the_ends_of_a_range_are_in_it),
         cmocka_unit_test(relative_paths_become_absolute),
         cmocka_unit_test(unknown_variables_are_told_with_the_nearest),

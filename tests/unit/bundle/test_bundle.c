@@ -47,7 +47,7 @@ static void a_subset_is_stored_as_it_was_checked(void **state)
     text = bundle_file(f, "launch.json", NULL);
     assert_has(text, "\"subset\": {\"dim\": \"rows\",\"checked\": 4,\"of\": 100,"
                      "\"blocks\": [[0,2],[98,100]]}");
-    assert_has(text, "{\"array\": \"y\",\"dtype\": \"bf16\",\"shape\": [4,8],\"rule\": \"bound\"");
+    assert_has(text, "{\"array\": \"y\",\"dtype\": \"bf16\",\"shape\": [4,8],\"stride\": ");
     assert_has(text, "\"worst\": {\"array\": \"y\",\"index\": [99,5]");
     free(text);
 }
@@ -68,24 +68,35 @@ static void large_tensors_are_streamed(void **state)
 
 static void launch_json_describes_the_launch(void **state)
 {
+    const struct param_pointer pointer = {8, 0x7f0000000100, 0x7f0000000000, 4096};
     struct fixture *f = *state;
     char expected[64];
     char *text;
 
     make_bundles(f, 4);
+    f->source.machine = (struct report_machine){90, 13000, 132};
+    f->source.pointer = &pointer;
+    f->source.pointers = 1;
+    f->check.report.cluster[0] = 2;
+    f->check.report.cluster[1] = f->check.report.cluster[2] = 1;
+    f->check.report.cooperative = true;
     assert_int_equal(write_bundle(f), STATUS_OK);
     text = bundle_file(f, "launch.json", NULL);
-    assert_int_equal(strncmp(text, "{\n  \"version\": 1,\n  \"kernel\": \"_Z6double", 40), 0);
+    assert_int_equal(strncmp(text, "{\n  \"version\": 2,\n  \"kernel\": \"_Z6double", 40), 0);
     assert_has(text, "\"grid\": [128,1,1]");
     assert_has(text, "\"shared_bytes\": 48");
-    assert_has(text, "\"seed\": 99");
+    assert_has(text, "\"seed\": \"99\"");
     assert_has(text, "{\"offset\": 0,\"size\": 8,\"hex\": \"0102030405060708\"}");
     assert_has(text, "{\"offset\": 8,\"size\": 8,\"hex\": \"ff00000000000000\"}");
     assert_has(text, "{\"offset\": 16,\"size\": 8,\"hex\": null}"); /* of 20 bytes */
     assert_has(text, "\"formals\": \"in x[rows][cols], out y[rows][cols]\"");
     assert_has(text, "\"lambda\": 8");
+    assert_has(text, "\"cluster\": [2,1,1],\n  \"cooperative\": true");
+    assert_has(text, "\"machine\": {\"sm\": 90,\"driver\": 13000,\"multiprocessors\": 132}");
+    assert_has(text, "\"pointers\": [{\"offset\": 8,\"address\": \"0x7f0000000100\",\"base\": "
+                     "\"0x7f0000000000\",\"bytes\": 4096}]");
     assert_has(text, "\"chain_roundoff\": 0");
-    assert_has(text, "{\"array\": \"y\",\"dtype\": \"bf16\",\"shape\": [4,8],\"rule\": \"bound\"");
+    assert_has(text, "{\"array\": \"y\",\"dtype\": \"bf16\",\"shape\": [4,8],\"stride\": ");
     assert_has(text, "\"worst\": {\"array\": \"y\",\"index\": [3,5]");
     assert_has(text, "\"module\": {\"file\": \"module.cubin\",\"bytes\": 10}\n}\n");
     free(text);

@@ -117,7 +117,7 @@ static void load_registry(void)
     ssize_t length = (ssize_t)sizeof(registry_text) - 1;
     must(fd >= 0 && write(fd, registry_text, (size_t)length) == length, "no registry file");
     close(fd);
-    struct registry_source source = {file, NULL};
+    struct registry_source source = {.files = file};
     must(!registry_load(&world.registry, &source, complain, NULL), "no registry");
     unlink(file);
 }
@@ -143,8 +143,8 @@ void control_world_open(const struct gate_settings *gate)
     pthread_mutex_init(&world.lock, NULL);
     pthread_mutex_init(&world.steered_lock, NULL);
     world.counters = counters_create();
-    world.sink =
-        (struct sink){&world, on_seen, on_skipped, on_judged, on_spent, on_warned, on_failed, NULL};
+    world.sink = (struct sink){&world,    on_seen,   on_skipped, on_judged, on_spent,
+                               on_warned, on_failed, NULL,       NULL,      NULL};
     p->gate = gate_create(gate);
     p->kernels = kernels_create(world.registry, on_kernel, &world);
     p->sides = sides_create();

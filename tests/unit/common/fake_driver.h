@@ -17,9 +17,9 @@
 #include "device/snapshot_abi.h"
 #include "driver/cuda_api.h"
 #include "tests/unit/common/outlier_host.h"
-#include "refs/ref_batch.h"
-#include "refs/ref_host.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_batch.h"
+#include "refs/abi/ref_host.h"
+#include "refs/abi/ref_list.h"
 
 enum { FAKE_ALLOCATIONS = 256, FAKE_DEVICE = 0 };
 
@@ -482,6 +482,12 @@ static CUresult fake_device_attribute(int *out, CUdevice_attribute which, CUdevi
     return CUDA_SUCCESS;
 }
 
+static CUresult fake_driver_version(int *out)
+{
+    *out = 12040;
+    return CUDA_SUCCESS;
+}
+
 static CUresult fake_occupancy(int *out, CUfunction function, int threads, size_t shared)
 {
     (void)function, (void)threads, (void)shared;
@@ -552,6 +558,7 @@ static void fake_driver_install(void)
         .cuCtxGetDevice = fake_device,
         .cuCtxGetStreamPriorityRange = fake_priorities,
         .cuDeviceGetAttribute = fake_device_attribute,
+        .cuDriverGetVersion = fake_driver_version,
         .cuGetErrorName = fake_error_name,
         .cuFuncGetAttribute = fake_function_attribute,
         .cuLaunchKernel = fake_launch,

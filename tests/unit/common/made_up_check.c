@@ -1,6 +1,6 @@
 #include "tests/unit/common/made_up_check.h"
 
-#include "refs/ref_merge.h"
+#include "refs/abi/ref_merge.h"
 
 static struct bound_array bf16_array(const char *name, enum role role, uint64_t address)
 {

@@ -2,7 +2,7 @@
 #ifndef TESTS_MADE_UP_CHECK_H
 #define TESTS_MADE_UP_CHECK_H
 
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "value/check_report.h"
 
 enum { MADE_UP_ELEMENTS = 32 };

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "tests/unit/common/random_values.h"
-#include "refs/ref_host.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_host.h"
+#include "refs/abi/ref_list.h"
 #include "tests/unit/common/registry_fixture.h"
 #include "lang/dtype.h"
 #include "plan/plan.h"

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <cmocka.h>
 #include "tests/unit/common/random_values.h"
-#include "refs/ref_host.h"
-#include "refs/ref_list.h"
-#include "refs/ref_merge.h"
+#include "refs/abi/ref_host.h"
+#include "refs/abi/ref_list.h"
+#include "refs/abi/ref_merge.h"
 
 static inline uint16_t narrow(float x)
 {

@@ -1,7 +1,7 @@
 /*
  * test_project.c - projections of whole products: right kernels stay quiet whatever their values
  * and layouts are, big faults anywhere are found, and the odds are those that are stated. The
- * projection is the host's (refs/ref_product.h), over the plan that a launch would get.
+ * projection is the host's (refs/abi/ref_product.h), over the plan that a launch would get.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -8,8 +8,10 @@
 
 #include <pthread.h>
 /* The core archive holds nothing of hook/. */
+#include "hook/graph_calls.c"
 #include "hook/launch_decode.c"
 
+#include "core.c"
 #include "hook/cupti_router.c"
 #include "report/counters.h"
 #include "tests/unit/common/pipeline_fixture.h"
@@ -28,9 +30,14 @@ static const char registry_text[] = "version: 1\n"
                                     "    kernel: first\n"
                                     "    signature: const f32 x[n], ws f32 y[n], i32 n\n"
                                     "  signature: ws f32 a[size], f32 y[size], i32 size\n"
+                                    "  reference: relu\n"
+                                    "- call: library<*>\n"
+                                    "  signature: const f32 x[n], f32 y[n], i32 n\n"
                                     "  reference: relu\n";
 
 static const char ours[] = "ours", other[] = "other", misfit[] = "misfit", first[] = "first";
+static const char named_call[] = "library<f32>", other_call[] = "unnamed<f32>";
+static const struct param_layout call_layout = {3, {{0, 8}, {8, 8}, {16, 4}}};
 static void *const context = (void *)0x2000;
 
 /* ---- CUPTI, which remembers who subscribed ---- */
@@ -128,9 +135,10 @@ static int setup(void **state)
 {
     struct complaints complaints = {0};
     struct gate_settings gate = {.sample = 0, .first = 0};
-    struct router_targets targets = {.pipeline = &world.pipeline, .ready = on_ready};
+    struct core_parts parts = {.pipeline = &world.pipeline, .ready = on_ready, .calls = true};
     (void)state;
     memset(&world, 0, sizeof(world));
+    own_thread.until_sample = UINT32_MAX; /* none is recorded */
     fake_driver_install();
     cuda.cuKernelGetParamInfo = param_info;
     cupti.subscribe = subscribe;
@@ -147,11 +155,15 @@ static int setup(void **state)
     world.pipeline.gate = gate_create(&gate);
     world.pipeline.kernels = kernels_create(world.registry, on_kernel, NULL);
     world.pipeline.sides = sides_create();
+    for (uintptr_t i = 1;
+         sides_open(world.pipeline.sides, (CUcontext)i);) /* no room for `context` */
+        i++;
     world.pipeline.sink = &world.sink;
-    memset(&router, 0, sizeof(router));
+    memset(&core, 0, sizeof(core));
     atomic_store(&passing.off, false);
-    targets.images = world.images = images_create(world.registry);
-    assert_int_equal(router_start(&targets, NULL), STATUS_OK);
+    parts.images = world.images = images_create(world.registry);
+    core_start(&parts);
+    assert_int_equal(router_start(NULL), STATUS_OK);
     tally_own();
     tally_let_pass(true);
     return 0;
@@ -274,6 +286,71 @@ static void other_kernels_go_to_the_pipeline(void **state)
     assert_int_equal(skipped(SKIP_LAYOUT), 3);
     assert_int_equal(skipped(SKIP_UNREGISTERED), 3);
     expect_balance(9);
+}
+
+static struct launch library_call(const char *name)
+{
+    static float x[4], y[4];
+    static void *from = x, *to = y;
+    static int n = 4;
+    static void *list[] = {&from, &to, &n};
+    return (struct launch){.symbol = name,
+                           .function = name,
+                           .context = context,
+                           .stream = (void *)1,
+                           .grid = {1, 1, 1},
+                           .block = {1, 1, 1},
+                           .params = list,
+                           .call = &call_layout};
+}
+
+/* A call is one launch, whatever it launches, and however deep it calls others. */
+static void launches_inside_a_library_call_are_part_of_it(void **state)
+{
+    const struct launch of_call = library_call(named_call);
+    (void)state;
+    launch(0x100, other);
+    for (int i = 0; i < 3; i++) {
+        assert_true(core_call_wanted());
+        assert_true(core_call_enter(&of_call));
+        launch(0x100, other);
+        assert_false(core_call_wanted());
+        assert_false(core_call_enter(&of_call));
+        launch(0x200, misfit);
+        launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE);
+        core_call_exit(CUDA_SUCCESS);
+        launch(0x100, other);
+    }
+    assert_int_equal(skipped(SKIP_CALL), 6);
+    assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 3);
+    assert_int_equal(skipped(SKIP_NOT_SAMPLED), 3); /* the calls */
+    assert_int_equal(skipped(SKIP_UNREGISTERED), 4);
+    expect_balance(16);
+}
+
+static void a_library_call_that_no_entry_names_is_left_alone(void **state)
+{
+    const struct launch unnamed = library_call(other_call);
+    (void)state;
+    assert_false(core_call_enter(&unnamed));
+    assert_false(core_call_open());
+    assert_true(core_call_wanted());
+    launch(0x100, other);
+    assert_int_equal(skipped(SKIP_UNREGISTERED), 1);
+    assert_int_equal(skipped(SKIP_CALL), 0);
+    expect_balance(1);
+}
+
+static void a_library_call_that_fails_is_counted_as_failed(void **state)
+{
+    const struct launch of_call = library_call(named_call);
+    (void)state;
+    assert_true(core_call_enter(&of_call));
+    core_call_exit(CUDA_ERROR_UNKNOWN);
+    assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 1);
+    launch(0x100, other);
+    assert_int_equal(skipped(SKIP_UNREGISTERED), 1);
+    expect_balance(2);
 }
 
 /* Its signature does not fit, which one launch is enough to know. */
@@ -498,8 +575,10 @@ static void other_calls_between_do_not_disturb(void **state)
     (void)state;
     launch(0x100, other);
     /* After a launch that was passed over, a call of another API that fails. */
-    call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_ENTER, NULL, NULL, CUDA_SUCCESS);
-    call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_EXIT, NULL, NULL, refused);
+    cuGraphLaunch_params graph = {.hGraph = (CUgraphExec)0x200};
+    call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_ENTER, &graph, NULL, CUDA_SUCCESS);
+    call(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_EXIT, &graph, NULL, refused);
+    assert_ptr_equal(graph.hGraph, (CUgraphExec)0x200);
     assert_int_equal(skipped(SKIP_UNREGISTERED), 1);
     assert_int_equal(skipped(SKIP_LAUNCH_FAILED), 1);
     assert_int_equal(world.failed, 0);
@@ -571,7 +650,7 @@ static void load_announced(uint32_t id, char mark)
 
 static char mark_of(const void *module)
 {
-    struct image_query query = {ours, context, module, images_moment(world.images)};
+    struct image_query query = {ours, context, module, images_moment(world.images), 90};
     const char *reason;
     size_t bytes;
     const struct image *image = images_hold(world.images, &query, &reason);
@@ -623,7 +702,7 @@ static void a_muted_router_counts_nothing(void **state)
     (void)state;
     launch(0x100, other);
     call(cbid, CUPTI_API_ENTER, &params, other, CUDA_SUCCESS);
-    router_mute();
+    core_mute();
     call(cbid, CUPTI_API_EXIT, &params, other, CUDA_ERROR_INVALID_VALUE); /* was under way */
     launch(0x100, other);
     launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE);
@@ -672,6 +751,9 @@ int main(void)
         CASE(an_unregistered_launch_ends_in_the_callback),
         CASE(each_launch_api_has_its_handle),
         CASE(other_kernels_go_to_the_pipeline),
+        CASE(launches_inside_a_library_call_are_part_of_it),
+        CASE(a_library_call_that_no_entry_names_is_left_alone),
+        CASE(a_library_call_that_fails_is_counted_as_failed),
         CASE(launches_of_a_misfit_end_in_the_callback),
         CASE(a_refused_launch_changes_its_bucket),
         CASE(a_registered_launch_that_no_gate_takes_ends_there_too),

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "tests/unit/common/small_elf.h"
+#include "tests/unit/common/small_fatbin.h"
 #include "judge/images.h"
 
 static const char registry_text[] = "version: 1\n"
@@ -34,7 +35,7 @@ static struct registry *load(void)
     assert_int_equal(write(fd, registry_text, sizeof(registry_text) - 1),
                      sizeof(registry_text) - 1);
     close(fd);
-    struct registry_source source = {file, NULL};
+    struct registry_source source = {.files = file};
     assert_int_equal(registry_load(&registry, &source, complain, NULL), STATUS_OK);
     unlink(file);
     return registry;
@@ -60,7 +61,7 @@ static void load_module(struct images *images, const char *kernel, uint32_t id, 
 /* The mark of the image of a launch now of `symbol`; 0: there is none. */
 static char find(struct images *images, const char *symbol, const void *module, uint64_t moment)
 {
-    struct image_query query = {symbol, here, module, moment};
+    struct image_query query = {symbol, here, module, moment, 90};
     const char *reason = NULL;
     size_t bytes = 1;
     const struct image *image = images_hold(images, &query, &reason);
@@ -74,7 +75,7 @@ static char find(struct images *images, const char *symbol, const void *module, 
 
 static const char *reason_of(struct images *images, const char *symbol, const void *context)
 {
-    struct image_query query = {symbol, context, NULL, images_moment(images)};
+    struct image_query query = {symbol, context, NULL, images_moment(images), 90};
     const char *reason = NULL;
     assert_null(images_hold(images, &query, &reason));
     return reason;
@@ -165,7 +166,7 @@ static void unloaded_modules_are_forgotten_in_time(void **state)
     const char *reason;
     (void)state;
     load_as(images, "wanted", 0, 'h');
-    struct image_query query = {"wanted", here, NULL, images_moment(images)};
+    struct image_query query = {"wanted", here, NULL, images_moment(images), 90};
     const struct image *held = images_hold(images, &query, &reason);
     images_unloading(images, here, 0);
     for (uint32_t i = 1; i < 1000; i++) {
@@ -239,10 +240,115 @@ static void too_large_an_image_is_refused_with_a_reason(void **state)
     registry_destroy(registry);
 }
 
+static void ptx_is_kept_too(void **state)
+{
+    static const char wanted[] =
+        "\n// text\n.version 6.4\n.visible .entry wanted(\n.param .u64 x)\n",
+                      never[] = ".version 6.4\n.visible .entry wanted2()\n";
+    (void)state;
+    struct images *images = images_create(load());
+    images_loaded(images, here, 1, never, sizeof(never));
+    assert_int_equal(images_kept(images), 0);
+    images_loaded(images, here, 2, wanted, sizeof(wanted));
+    assert_int_equal(images_kept(images), sizeof(wanted));
+    struct image_query query = {"wanted", here, NULL, images_moment(images), 90};
+    const char *reason;
+    size_t bytes;
+    const struct image *image = images_hold(images, &query, &reason);
+    assert_memory_equal(image_data(image, &bytes), wanted, sizeof(wanted));
+    images_release(images, image);
+    images_destroy(images);
+}
+
+/* The image of a launch of `module`, as a fatbin; NULL and why. */
+static const struct image *hold(struct images *images, const void *module, const char **reason)
+{
+    struct image_query query = {"wanted", here, module, images_moment(images), 90};
+    return images_hold(images, &query, reason);
+}
+
+/* By its library alone, and copied when it is first wanted. */
+static void a_library_has_what_the_device_runs_of_its_fatbin(void **state)
+{
+    struct small_fatbin fatbin = {0};
+    struct small_wrapper wrapper = {.magic = 0x466243B1u, .version = 1, .fatbin = &fatbin};
+    const void *const library = &wrapper, *const other = &fatbin;
+    const char *reason = NULL;
+    size_t bytes = 0;
+    (void)state;
+    small_fatbin_add(&fatbin, SMALL_CUBIN, 80, 0, "sm_80");
+    small_fatbin_add(&fatbin, SMALL_CUBIN, 90, 0, "sm_90");
+    struct images *images = images_create(load());
+    images_given(images, library, NULL, &wrapper, true);
+    assert_int_equal(images_kept(images), 0);
+    assert_null(hold(images, other, &reason));
+    assert_null(hold(images, NULL, &reason));
+    const struct image *image = hold(images, library, &reason);
+    const struct small_fatbin *data = image_data(image, &bytes);
+    assert_int_equal(bytes, data->header_bytes + sizeof(struct small_entry));
+    assert_string_equal(data->entry[0].payload, "sm_90");
+    assert_int_equal(images_kept(images), bytes);
+    images_taken(images, library);
+    images_release(images, image);
+    assert_null(hold(images, library, &reason));
+    images_destroy(images);
+}
+
+/* Bytes that may go at once are copied at once. */
+static void a_fatbin_on_the_heap_is_copied(void **state)
+{
+    struct small_fatbin *fatbin = calloc(1, sizeof(*fatbin));
+    const char *reason = NULL;
+    size_t bytes = 0;
+    (void)state;
+    small_fatbin_add(fatbin, SMALL_PTX, 75, 0, "compute_75");
+    small_fatbin_add(fatbin, SMALL_CUBIN, 100, 0, "sm_100");
+    struct images *images = images_create(load());
+    images_given(images, there, here, fatbin, false);
+    memset(fatbin, 0xee, sizeof(*fatbin));
+    free(fatbin);
+    const struct image *image = hold(images, there, &reason);
+    const struct small_fatbin *data = image_data(image, &bytes);
+    assert_string_equal(data->entry[0].payload, "compute_75");
+    assert_int_equal(images_kept(images), bytes);
+    images_release(images, image);
+    images_context_going(images, here);
+    assert_null(hold(images, there, &reason));
+    images_destroy(images);
+}
+
+/* Without a length: a cubin's is in its headers, that of PTX ends with it. */
+static void cubins_and_ptx_that_were_passed_are_kept_by_their_kernels(void **state)
+{
+    struct small_elf wanted = small_elf("wanted"), never = small_elf("never");
+    const char *reason = NULL;
+    size_t bytes = 0;
+    (void)state;
+    struct images *images = images_create(load());
+    images_given(images, &never, here, &never, false);
+    images_given(images, there, here, NULL, false);
+    assert_int_equal(images_kept(images), 0);
+    images_given(images, &wanted, here, &wanted, false);
+    const struct image *image = hold(images, &wanted, &reason);
+    assert_memory_equal(image_data(image, &bytes), &wanted, offsetof(struct small_elf, mark));
+    assert_int_equal(bytes, offsetof(struct small_elf, mark));
+    images_release(images, image);
+    images_given(images, there, here, ".version 6.4\n.visible .entry wanted()", false);
+    image = hold(images, there, &reason);
+    assert_non_null(image_data(image, &bytes));
+    assert_int_equal(bytes, strlen(".version 6.4\n.visible .entry wanted()"));
+    images_release(images, image);
+    images_destroy(images);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_registered_kernels_are_kept),
+        cmocka_unit_test(ptx_is_kept_too),
+        cmocka_unit_test(a_library_has_what_the_device_runs_of_its_fatbin),
+        cmocka_unit_test(a_fatbin_on_the_heap_is_copied),
+        cmocka_unit_test(cubins_and_ptx_that_were_passed_are_kept_by_their_kernels),
         cmocka_unit_test(of_two_modules_with_one_symbol_each_launch_has_its_own),
         cmocka_unit_test(equal_images_are_one),
         cmocka_unit_test(an_unloaded_module_is_its_launches_still),

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "refs/ref_batch.h"
+#include "refs/abi/ref_batch.h"
 #include "judge/waiting.h"
 
 enum { CHECKS = 40, NOW = 1000000000 };
@@ -123,6 +123,19 @@ static void who_is_to_be_alone_is_and_waits_for_nobody(void **state)
     assert_int_equal(waiting.party[0].count, 2);
 }
 
+static void those_alone_go_in_the_order_of_their_launches(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CHECKS; i++) { /* the last launched was sealed first, and is added first */
+        check[i].sequence = (uint64_t)(CHECKS - i);
+        add(i, i % 3, 4096, CHECKS - i, true);
+    }
+    assert_true(waiting.overflow);
+    assert_ptr_equal(waiting_due(&waiting, NOW, false)->check[0], &check[CHECKS - 1]);
+    for (int i = 0; i < CHECKS; i++)
+        check[i].sequence = 0;
+}
+
 static void with_more_kinds_than_are_told_apart_nobody_waits(void **state)
 {
     (void)state;
@@ -204,6 +217,7 @@ int main(void)
         TEST(those_that_wait_longest_go_first),
         TEST(a_party_is_no_larger_than_the_limit),
         TEST(who_is_to_be_alone_is_and_waits_for_nobody),
+        TEST(those_alone_go_in_the_order_of_their_launches),
         TEST(with_more_kinds_than_are_told_apart_nobody_waits),
         TEST(blocks_are_dealt_by_what_is_wanted),
         TEST(a_row_has_a_warp_where_there_are_rows_enough),

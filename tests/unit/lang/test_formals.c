@@ -169,10 +169,10 @@ static void test_limits(void **state)
             77, "more than 12");
     refuses("real a, real b, real c, real d, real e, real f, real g, real h, real i", 65,
             "more than 8 real");
-    refuses("in a[b][c][d][e], in f[g][h][i][j], in k[l][m][n][o], out p[q]", 61,
-            "more than 12 named");
-    refuses("in a[b][c][d][e], in f[g][h][i][j], in k[l][m][n][o], int p", 60,
-            "more than 12 named");
+    refuses("in a[b][c][d][e], in f[g][h][i][j], in k[l][m][n][o], in p[q][r][s][t], out u[v]", 79,
+            "more than 16 named");
+    refuses("in a[b][c][d][e], in f[g][h][i][j], in k[l][m][n][o], in p[q][r][s][t], int u", 78,
+            "more than 16 named");
 }
 
 static void test_null_error(void **state)

@@ -165,6 +165,9 @@ static void structs_open_up(void **state)
     refuse("struct 8 { i64 n @4 }", "field 'n' ends at byte 12 of a struct of 8 bytes");
     refuse("struct 8 { i64 n }", "expected '@'");
     refuse("struct { i64 n @0 }", "expected the size of the struct");
+    refuse("struct 8..x { i64 n @0 }", "expected the largest size of the struct");
+    refuse("struct 24..16 { i64 n @0 }", "the largest size of the struct is below its smallest");
+    refuse("struct 8..16 { i64 n @8 }", "field 'n' ends at byte 16 of a struct of 8 bytes");
     refuse("struct 8 { i64 n @0", "expected ',' or '}'");
 }
 
@@ -222,6 +225,8 @@ static void a_layout_that_agrees_fits(void **state)
     fits("f32 x[1], ...", SIZES(8), NULL);
     fits("...", SIZES(8, 16), NULL);
     fits("struct 24 { f32 x[1] @0 }, bool b, i16 h", SIZES(24, 1, 2), NULL);
+    fits("struct 16..24 { i64 n @8 }, i32 m", SIZES(16, 4), NULL);
+    fits("struct 16 .. 24 { i64 n @8 }, i32 m", SIZES(24, 4), NULL);
     fits("Open eps, i32 n", SIZES(8, 4), NULL);
     fits("Open eps, i32 n", SIZES(4, 4), NULL);
 }
@@ -236,6 +241,10 @@ static void a_layout_that_disagrees_is_shown(void **state)
     fits("f32 x[1]", SIZES(8, 4), "the kernel has 2 parameters, the signature 1");
     fits("f32 x[1], i32 n, ...", SIZES(8), "the signature 2 or more");
     fits("struct 16 {}", SIZES(24), "has 24 bytes, the signature says 16");
+    fits("struct 8..16 {}, i32 n", SIZES(24, 4),
+         "has 24 bytes, the signature says 8 to 16; bytes@offset by the signature: 8..16 4; by the "
+         "kernel: 24@0 4@24");
+    fits("struct 8..16 {}", SIZES(4), "has 4 bytes, the signature says 8 to 16");
     fits("_, _, i32 n", SIZES(8, 40, 8), "by the signature: _ _ 4; by the kernel: 8@0 40@8 8@48");
     struct error err = {0};
     struct param_layout layout = {.count = 2, .param = {{0, 4}, {8, 4}}};

@@ -55,6 +55,31 @@ static void globs_and_regexes_need_a_part(void **state)
     expect_need("/^gelu_[a-z]+$/", NEED_PART, "gelu_");
 }
 
+static void expect_words(const char *text, const char *expected)
+{
+    const char *word[NAME_WORDS];
+    char found[400] = "";
+    unsigned count = name_words(&arena, text, word);
+    for (unsigned i = 0; i < count; i++) {
+        strcat(found, i ? " " : "");
+        strcat(found, word[i]);
+    }
+    assert_string_equal(found, expected);
+}
+
+static void regexes_need_their_longest_words(void **state)
+{
+    (void)state;
+    expect_words("/^void at::reduce_kernel<\\d+, (?<T>float|half)>\\(MeanOps/",
+                 "reduce_kernel MeanOps");
+    expect_words("/one_word, other_words?, (?:neither_of_these)?, words, word_4, word_of_5/",
+                 "other_word word_of_5 one_word word_4");
+    expect_words("/^dequantise_(?<T>[a-z]+\\d+)_f8e4m3$/", "dequantise_ _f8e4m3");
+    expect_words("/rms_norm|gelu_kernel/", "");
+    expect_words("gelu_kernel", "");
+    expect_words("*gelu_kernel*", "");
+}
+
 /* ---- nothing that is named is refused ---- */
 
 static const char *const patterns[] = {
@@ -155,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_names_need_their_longest_word),
         cmocka_unit_test(globs_and_regexes_need_a_part),
+        cmocka_unit_test(regexes_need_their_longest_words),
         cmocka_unit_test(what_a_pattern_names_passes),
         cmocka_unit_test(words_behind_other_digits_are_found),
     };

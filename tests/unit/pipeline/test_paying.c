@@ -10,8 +10,10 @@
 #include <pthread.h>
 #include "base/clock.h"
 /* The core archive holds nothing of hook/. */
+#include "hook/graph_calls.c"
 #include "hook/launch_decode.c"
 
+#include "core.c"
 #include "hook/cupti_router.c"
 #include "report/counters.h"
 #include "tests/unit/common/pipeline_fixture.h"
@@ -68,9 +70,9 @@ static void on_ready(void *user)
 
 static int set_up(void **state)
 {
-    struct router_targets targets = {.ready = on_ready};
+    struct core_parts parts = {.ready = on_ready};
     (void)state;
-    memset(&router, 0, sizeof(router));
+    memset(&core, 0, sizeof(core));
     atomic_store(&passing.off, false);
     world.fixture = calloc(1, sizeof(*world.fixture));
     *world.fixture = (struct pipeline_fixture){
@@ -88,8 +90,9 @@ static int set_up(void **state)
     world.y = fake_alloc(ROWS * COLS * sizeof(float));
     cupti.subscribe = subscribe;
     cupti.enable = enable_one;
-    targets.pipeline = &world.fixture->pipeline;
-    assert_int_equal(router_start(&targets, NULL), STATUS_OK);
+    parts.pipeline = &world.fixture->pipeline;
+    core_start(&parts);
+    assert_int_equal(router_start(NULL), STATUS_OK);
     tally_own();
     tally_let_pass(true);
     return 0;
@@ -100,7 +103,7 @@ static int tear_down(void **state)
     (void)state;
     own_thread.here = NULL;
     own_thread.work = OWN_NONE;
-    router_mute();
+    core_mute();
     pipeline_fixture_end(world.fixture);
     counters_destroy(world.counters);
     return 0;
@@ -294,7 +297,7 @@ static void the_hook_is_timed(void **state)
     begin_poor();
     for (int i = 0; i < 20000; i++)
         launch_of(ROWS);
-    assert_in_range(router.timed, 20, 2000);
+    assert_in_range(core.timed, 20, 2000);
     assert_in_range(passing.hook_ns, 1, TIMED_MOST_NS);
 }
 

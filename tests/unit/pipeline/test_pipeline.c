@@ -489,6 +489,17 @@ static void a_context_that_goes_takes_its_checks_with_it(void **state)
     assert_int_equal(world->fixture.skip[SKIP_NOT_READY], 1);
 }
 
+static void a_context_whose_creation_was_not_reported_is_checked(void **state)
+{
+    struct world *world = *state;
+    struct sides *sides = world->fixture.pipeline.sides;
+    struct side *side = sides_open_unseen(sides, (CUcontext)(uintptr_t)(CONTEXT + 1));
+    assert_non_null(side);
+    assert_ptr_equal(sides_open_unseen(sides, (CUcontext)(uintptr_t)(CONTEXT + 1)), side);
+    sides_close(sides, side);
+    assert_null(sides_open_unseen(sides, (CUcontext)(uintptr_t)(CONTEXT + 1)));
+}
+
 static void a_context_in_error_ends_the_checking(void **state)
 {
     struct world *world = *state;
@@ -636,6 +647,7 @@ int main(void)
         TEST(a_snapshot_that_cannot_be_completed_ends_the_checking),
         TEST(no_reference_starts_while_the_program_waits_for_the_context),
         TEST(a_context_that_goes_takes_its_checks_with_it),
+        TEST(a_context_whose_creation_was_not_reported_is_checked),
         TEST(a_context_in_error_ends_the_checking),
         TEST(an_unloaded_module_makes_its_handles_doubtful),
         TEST(a_mismatch_has_the_image_of_its_launch),

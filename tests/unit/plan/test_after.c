@@ -11,6 +11,7 @@
 
 #include "tests/unit/common/registry_fixture.h"
 #include "bind/earlier.h"
+#include "bind/binding.h"
 #include "plan/plan.h"
 
 /* ---- what is refused when a registry is read ---- */

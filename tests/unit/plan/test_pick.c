@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/common/registry_fixture.h"
+#include "bind/binding.h"
 #include "plan/plan.h"
 #include "lang/signature.h"
 

@@ -161,9 +161,10 @@ static void a_plugin_is_told(void **state)
     free(text);
 }
 
-/* What part of the launch was looked at, and which other one it differs from, where that is so. */
+/* What part of the launch was checked, which other one it differs from, which graph it was in. */
 static void a_plugin_is_told_of_subsets_and_differences(void **state)
 {
+    static const struct contract contract = {.name = "norms", .where = "k.yaml:1", .bits = true};
     struct fixture *f = *state;
     char *text;
 
@@ -174,10 +175,19 @@ static void a_plugin_is_told_of_subsets_and_differences(void **state)
     f->check.report.differs = true;
     f->check.report.earlier = 9;
     send_findings(f, 1);
+    made_up_mismatch(&f->check);
+    f->check.report.place = (struct graph_place){.graph = 2, .node = 5, .replay = 7};
+    send_findings(f, 1);
+    made_up_mismatch(&f->check);
+    f->check.report.parity = (struct parity_report){
+        .contract = &contract, .met = 1, .differ = 1, .other = f->check.report.spec};
+    send_findings(f, 1);
     assert_int_equal(end(f, 1900), 0);
     text = file_read(f->out, NULL);
+    assert_has(text, "preload gone contract norms: 1 of 1 items that were seen before differ");
     assert_has(text, "preload gone subset rows 4 of 100\n");
     assert_has(text, "preload gone differs from launch 9\n");
+    assert_has(text, "preload gone node 5 of graph 2, replay 7\n");
     free(text);
 }
 
@@ -496,7 +506,7 @@ static void a_missing_plugin_falls_back_to_log(void **state)
     struct options options = options_of(env);
     struct on_mismatch *on = on_mismatch_create(&options, env, complain, NULL);
 
-    assert_has(complaint, "findings are reported, and no plugin is told: CUVET_PLUGIN names "
+    assert_has(complaint, "findings are reported, and they go to no plugin: CUVET_PLUGIN names "
                           "/nowhere/p.so, which cannot be read");
     assert_false(on_mismatch_found(on, &f->check.report, 1, ""));
     assert_int_equal(on_mismatch_end(on, &f->told), 0);

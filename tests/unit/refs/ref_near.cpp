@@ -1,5 +1,5 @@
 #include "tests/unit/refs/ref_near.h"
-#include "refs/ref_reduce.h"
+#include "refs/dialect/ref_reduce.h"
 
 typedef ref_narrow<float, 1> loaded;
 typedef ref_number<float> number;

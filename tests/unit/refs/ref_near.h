@@ -1,6 +1,6 @@
 /*
- * ref_near.h - near() of formulas (refs/ref_value.h), for C: what special kernels take a result for
- * before they work out its error.
+ * ref_near.h - near() of formulas (refs/dialect/ref_value.h), for C: what special kernels take a
+ * result for before they work out its error.
  */
 #ifndef TESTS_REF_NEAR_H
 #define TESTS_REF_NEAR_H

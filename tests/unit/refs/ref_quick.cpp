@@ -1,5 +1,5 @@
 #include "tests/unit/refs/ref_quick.h"
-#include "refs/ref_function.h"
+#include "refs/dialect/ref_function.h"
 
 double quick_exp(double x)
 {

@@ -1,4 +1,5 @@
-/* ref_quick.h - the functions of refs/ref_exponential.h that only special kernels take, for C. */
+/* ref_quick.h - the functions of refs/dialect/ref_exponential.h that only special kernels take, for
+ * C. */
 #ifndef TESTS_REF_QUICK_H
 #define TESTS_REF_QUICK_H
 

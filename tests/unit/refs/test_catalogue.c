@@ -19,9 +19,9 @@
 #include <cmocka.h>
 
 #include "tests/unit/common/random_values.h"
-#include "refs/ref_host.h"
-#include "refs/ref_list.h"
-#include "refs/ref_merge.h"
+#include "refs/abi/ref_host.h"
+#include "refs/abi/ref_list.h"
+#include "refs/abi/ref_merge.h"
 #include "tests/ref_codes.h"
 #include "tests/ref_inputs.h"
 #include "lang/formals.h"
@@ -176,11 +176,13 @@ static double scalar_named(const struct problem *p, const char *name)
 #define REAL         float
 #define FUNCTION(op) JOIN(float_, op)
 #include "tests/unit/refs/catalogue_kernels.inc"
+#include "tests/unit/refs/catalogue_spatial.inc"
 #undef REAL
 #undef FUNCTION
 #define REAL         long double
 #define FUNCTION(op) JOIN(exact_, op)
 #include "tests/unit/refs/catalogue_kernels.inc"
+#include "tests/unit/refs/catalogue_spatial.inc"
 
 /* --------------------------------------------------------------------------- the cases */
 
@@ -208,6 +210,8 @@ enum { SAMPLED = 1 }; /* some elements twice, where indices are the same */
         CODED(name, sizes, 4), CODED(name, sizes, 5), CODED(name, sizes, 6),                       \
         CODED(name, sizes, 7), CODED(name, sizes, 8)
 
+#define IMAGES    "batch=3 channels=4 height=7 width=9"
+#define WINDOWS   "window_h=3 window_w=2 stride_h=2 stride_w=2"
 #define ATTENTION "batch=2 heads=4 kv_heads=2 queries=17 keys=13 dim=24 width=20"
 
 static const struct {
@@ -257,6 +261,8 @@ static double drawn(const struct problem *p, const struct formal *formal, int64_
         return uniform() < 0.9;
     if (kind && kind->kind == POSITIVE)
         return 0.5 + uniform();
+    if (kind && kind->kind == SHARE)
+        return 0.05 + 0.9 * uniform();
     if (strncmp(p->reference->name, "topk", 4) == 0 || /* many of them are the same */
         strcmp(p->reference->name, "row_argmax_first") == 0)
         return floor(8 * normal());

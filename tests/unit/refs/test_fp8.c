@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/common/random_values.h"
-#include "refs/ref_host.h"
+#include "refs/abi/ref_host.h"
 #include "tests/ref_codes.h"
 #include "plan/tolerance.h"
 
@@ -171,6 +171,19 @@ static float in_bf16(const float *a, const float *b, int k)
     float sum = 0;
     for (int l = 0; l < k; l++)
         sum = to_bf16(sum + a[l] * b[l]);
+    return sum;
+}
+
+/* Split-K: four parts in f32, each rounded to bf16 before they are added up. */
+static float in_parts(const float *a, const float *b, int k)
+{
+    float sum = 0;
+    for (int part = 0; part < 4; part++) {
+        float own = 0;
+        for (int l = part * k / 4; l < (part + 1) * k / 4; l++)
+            own += a[l] * b[l];
+        sum += to_bf16(own);
+    }
     return sum;
 }
 
@@ -397,6 +410,24 @@ static void worse_than_declared_is_found(void **state)
     assert_int_equal(judge("fp8_fast", 4096).violations, 0);
 }
 
+/* Parts that are rounded are right where that is declared, and there alone. */
+static void rounded_parts_are_allowed_where_declared(void **state)
+{
+    (void)state;
+    random_state = 9;
+    for (int i = 0; i < LENGTHS * 2; i++) {
+        int k = lengths[i / 2];
+        fill(i % 2 ? positive : draws[0], k);
+        multiply(in_parts, k);
+        assert_int_equal(judge("bf16_parts", k).violations, 0);
+        if (i % 2)
+            assert_true(judge("f32", k).violations > 0);
+    }
+    fill(positive, 4096);
+    multiply(in_bf16, 4096);
+    assert_true(judge("bf16_parts", 4096).violations > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +436,7 @@ int main(void)
         cmocka_unit_test(short_sums_stay_quiet),
         cmocka_unit_test(crafted_terms_nearly_reach_the_bound),
         cmocka_unit_test(the_bounds_are_these),
+        cmocka_unit_test(rounded_parts_are_allowed_where_declared),
         cmocka_unit_test(the_old_value_is_in_the_chain),
         cmocka_unit_test(worse_than_declared_is_found),
     };

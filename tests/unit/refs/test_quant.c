@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "refs/ref_host.h"
+#include "refs/abi/ref_host.h"
 #include "tests/ref_codes.h"
 
 enum { CODES = 256 };

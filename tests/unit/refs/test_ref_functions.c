@@ -209,7 +209,7 @@ static void check_near(const struct near_formula *f, const struct near_input *in
     if (isfinite(y.near) && !(fabs(y.near - y.value) <= most))
         fail_msg("%s(x %a, w %a, m %a, n %a, s %a): near %a, value %a, error %a", f->name, in->x,
                  in->w, in->m, in->n, in->s, y.near, y.value, y.error);
-    /* What RULE_BITWISE counts on (refs/ref_judge.h). */
+    /* What RULE_BITWISE counts on (refs/dialect/ref_judge.h). */
     double terms = (fabs(in->x) + fabs(in->w) + fabs(in->m) + fabs(in->n)) * (1 + in->s * in->s);
     if (isfinite(y.near) && fabs(y.value) > 0x1p-100 && fabs(y.value) > 0x1p-30 * terms &&
         !(fabs(y.near - y.value) < 0x1p-16 * fabs(y.value)))

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "tests/unit/common/registry_fixture.h"
 #include "tests/unit/common/says.h"
 
@@ -56,7 +56,7 @@ static void bad_files_are_told(void **state)
     expect("version: 1\nkernels: [\n", 0, "k.yaml:");
     expect("version: 1\nkernel: []\n", 0,
            "unknown key 'kernel'; expected one of version, include, "
-           "tolerances, kernels; did you mean 'kernels'?");
+           "tolerances, kernels, parity; did you mean 'kernels'?");
     expect("version: 1\nkernels: {a: b}\n", 0, "'kernels' is a mapping; expected a list");
     expect("version: 1\ninclude: nowhere.yaml\n", 0, "k.yaml:2:10: ");
     expect("version: 1\ninclude: k.yaml\n" HEAD + 0, 0, "appears twice");
@@ -82,8 +82,19 @@ static void bad_entries_are_left_out(void **state)
     expect(HEAD "- 7\n" GELU, 1, "expected a mapping");
     expect(ENTRY("refrence: gelu, " F), 1, "unknown key 'refrence'; expected one of kernel,");
     expect(ENTRY("refrence: gelu, " F), 1, "did you mean 'reference'?");
-    expect(ENTRY(F), 1, "the entry has no 'reference'");
+    expect(ENTRY(F), 1, "the entry has no 'reference', and no 'formula' instead");
+    expect(ENTRY("reference: gelu, formula: y = x, " F), 1, "a 'reference' and a 'formula'");
+    expect(ENTRY("formula: y = x, bind: {y: x}, " F), 1, "'bind' does not go with 'formula'");
+    expect(ENTRY("formula: y = x +, " F), 1, "formula 'y = x +': at the end");
+    expect(ENTRY("formula: y = x + z, " F), 1, "unknown name 'z'");
+    expect(ENTRY("formula: x = y, " F), 1,
+           "'formula' needs an argument that is const, inout or acc, but 'y' is written");
     expect(ENTRY("reference: gelu"), 1, "the entry has no 'signature'");
+    expect(HEAD "- {reference: gelu, " F "}\n" GELU, 1, "has no 'kernel' and no 'call'");
+    expect(ENTRY("call: library<*>, reference: gelu, " F), 1, "'call' and 'kernel' in one entry");
+    expect(HEAD "- {call: library<*>, after: {kernel: k, signature: _}, reference: gelu, " F
+                "}\n" GELU,
+           1, "'call' with 'after'");
     expect(ENTRY("reference: gleu, " F), 1, "unknown reference 'gleu'; did you mean 'gelu'?");
     expect(
         ENTRY("reference: matmul_nt, " F), 1,
@@ -293,6 +304,28 @@ static void unregistered_kernels_are_passed_over(void **state)
     registry_destroy(registry);
 }
 
+/* An entry of kernels names no call, whatever its pattern, and the other way round. */
+static void calls_and_kernels_are_apart(void **state)
+{
+    struct registry *registry =
+        registry_of(HEAD "- {kernel: '*', label: of_kernels, reference: gelu, " F
+                         "}\n- {call: '*', label: of_calls, reference: gelu, " F "}\n",
+                    &complaints);
+    enum skip skip;
+    struct error err;
+    (void)state;
+    assert_string_equal(find(registry, "some_kernel", gelu_sizes, &skip, &err)->label,
+                        "of_kernels");
+    assert_string_equal(find(registry, "call<f32>", gelu_sizes, &skip, &err)->label, "of_calls");
+    assert_true(registry_has_calls(registry));
+    registry_destroy(registry);
+    registry = registry_of(HEAD "- {kernel: '*', reference: gelu, " F "}\n", &complaints);
+    assert_null(find(registry, "call<f32>", gelu_sizes, &skip, &err));
+    assert_int_equal(skip, SKIP_UNREGISTERED);
+    assert_false(registry_has_calls(registry));
+    registry_destroy(registry);
+}
+
 static void a_kernel_is_resolved_once(void **state)
 {
     (void)state;
@@ -434,7 +467,7 @@ static void later_files_win_over_includes(void **state)
     snprintf(files, sizeof files, "%s/a.yaml::%s/none.yaml", folder, folder);
     snprintf(tolerances, sizeof tolerances, "%s/t.yaml", folder);
     struct registry *registry;
-    struct registry_source source = {files, tolerances};
+    struct registry_source source = {.files = files, .tolerances = tolerances};
     memset(&complaints, 0, sizeof complaints);
     assert_int_equal(registry_load(&registry, &source, complain_to, &complaints), STATUS_INVALID);
     assert_int_equal(complaints.count, 1);
@@ -470,7 +503,7 @@ static void the_table_shows_what_was_understood(void **state)
                "i32 b, i32 n', reference: mul, bind: {a: x, b: w}}\n");
     snprintf(file, sizeof file, "%s/a.yaml", folder);
     struct registry *registry;
-    struct registry_source source = {file, NULL};
+    struct registry_source source = {.files = file};
     memset(&complaints, 0, sizeof complaints);
     assert_int_equal(registry_load(&registry, &source, complain_to, &complaints), STATUS_OK);
     FILE *out = fmemopen(text, sizeof text, "w");
@@ -497,17 +530,49 @@ static void the_table_shows_what_was_understood(void **state)
     assert_int_equal(system(file), 0);
 }
 
+/* What a table says is that of its file, and what files say comes after. */
+static void the_tables_come_first(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/cuvet-registry-XXXXXX", file[64];
+    struct registry *tables, *both;
+    assert_non_null(mkdtemp(folder));
+    write_file(folder, "a.yaml",
+               HEAD "- {kernel: '/gelu_forward_kernel/', "
+                    "signature: 'f32 y[n], const f32 x[n], i32 n', "
+                    "formula: y = 2 * x}\n");
+    snprintf(file, sizeof file, "%s/a.yaml", folder);
+    struct registry_source source = {.tables = true};
+    memset(&complaints, 0, sizeof complaints);
+    assert_int_equal(registry_load(&tables, &source, complain_to, &complaints), STATUS_OK);
+    source.files = file;
+    assert_int_equal(registry_load(&both, &source, complain_to, &complaints), STATUS_OK);
+    assert_int_equal(complaints.count, 0);
+    assert_int_equal(registry_entries(both), registry_entries(tables) + 1);
+    enum skip skip;
+    struct error err;
+    const char *symbol = "_Z19gelu_forward_kernelPfPKfi";
+    const struct kernel_spec *shipped = find(tables, symbol, gelu_sizes, &skip, &err);
+    assert_non_null(shipped);
+    assert_non_null(strstr(shipped->where, "tables/llmc.yaml:"));
+    assert_string_equal(find(both, symbol, gelu_sizes, &skip, &err)->reference->name, "formula");
+    registry_destroy(tables);
+    registry_destroy(both);
+    snprintf(file, sizeof file, "rm -r %s", folder);
+    assert_int_equal(system(file), 0);
+}
+
 static void examples_and_shipped_entries_are_good(void **state)
 {
     (void)state;
     static const struct {
         const char *path;
         size_t entries;
-    } files[] = {{"config/examples/minimal.yaml", 1},      {"config/examples/full.yaml", 12},
-                 {"config/kernels/llmc.yaml", 22},         {"config/kernels/vllm.yaml", 8},
-                 {"config/kernels/pytorch.yaml", 5},       {"config/kernels/triton.yaml", 4},
-                 {"config/kernels/flashinfer.yaml", 6},    {"config/kernels/llamacpp.yaml", 4},
-                 {"config/kernels/flashattention.yaml", 2}};
+    } files[] = {{"config/examples/minimal.yaml", 1},       {"config/examples/full.yaml", 12},
+                 {"config/kernels/llmc.yaml", 36},          {"config/kernels/vllm.yaml", 8},
+                 {"config/kernels/pytorch.yaml", 5},        {"config/kernels/triton.yaml", 4},
+                 {"config/kernels/flashinfer.yaml", 6},     {"config/kernels/llamacpp.yaml", 4},
+                 {"config/kernels/flashattention.yaml", 2}, {"config/examples/caches.yaml", 5}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct registry *registry;
         struct registry_source source = {.files = files[i].path};
@@ -532,6 +597,8 @@ int main(void)
         cmocka_unit_test(formals_without_arguments_are_told),
         cmocka_unit_test(roles_that_contradict_are_told),
         cmocka_unit_test(unregistered_kernels_are_passed_over),
+        cmocka_unit_test(calls_and_kernels_are_apart),
+        cmocka_unit_test(calls_and_kernels_are_apart),
         cmocka_unit_test(a_kernel_is_resolved_once),
         cmocka_unit_test(a_layout_that_does_not_fit_is_told_with_both_lists),
         cmocka_unit_test(the_last_entry_that_fits_wins),
@@ -539,6 +606,7 @@ int main(void)
         cmocka_unit_test(a_regex_without_an_end_is_told),
         cmocka_unit_test(later_files_win_over_includes),
         cmocka_unit_test(the_table_shows_what_was_understood),
+        cmocka_unit_test(the_tables_come_first),
         cmocka_unit_test(examples_and_shipped_entries_are_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "text/number.h"
-#include "refs/ref_list.h"
+#include "refs/abi/ref_list.h"
 #include "tests/unit/common/registry_fixture.h"
 #include "bind/binding.h"
 #include "plan/plan.h"

@@ -51,6 +51,20 @@ static void each_launch_has_one_bucket(void **state)
     counters_destroy(counters);
 }
 
+/* Each ratio lies in the bin whose lower edge is the power of two below it. */
+static void ratios_have_bins(void **state)
+{
+    (void)state;
+    assert_int_equal(counters_ratio_bin(0), 0);
+    assert_int_equal(counters_ratio_bin(0x1p-10), 1);
+    assert_int_equal(counters_ratio_bin(0.999), COUNTERS_RATIO_ONE - 1);
+    assert_int_equal(counters_ratio_bin(1), COUNTERS_RATIO_ONE);
+    assert_int_equal(counters_ratio_bin(4095.9), COUNTERS_RATIOS - 2);
+    assert_int_equal(counters_ratio_bin(4096), COUNTERS_RATIOS - 1);
+    assert_int_equal(counters_ratio_bin(INFINITY), COUNTERS_RATIOS - 1);
+    assert_int_equal(counters_ratio_bin(NAN), COUNTERS_RATIOS - 1);
+}
+
 static void a_lost_launch_unbalances(void **state)
 {
     struct counters *counters = counters_create();
@@ -279,6 +293,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_launch_has_one_bucket),
+        cmocka_unit_test(ratios_have_bins),
         cmocka_unit_test(a_lost_launch_unbalances),
         cmocka_unit_test(sixteen_threads_add_up),
         cmocka_unit_test(a_kernel_without_a_row_is_not_lost),

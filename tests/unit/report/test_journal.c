@@ -94,10 +94,27 @@ static void a_finding_has_all_numbers(void **state)
     assert_has(f->line[1], "{\"name\":\"y\",\"role\":\"write\",\"dtype\":\"bf16\",\"shape\":[4,8],"
                            "\"stride\":[8,1],\"address\":\"0x7f0000002000\",\"bytes\":64}");
     assert_has(f->line[1], "\"elements\":32,\"violations\":2,");
+    assert_has(f->line[1], "\"of\":32},");
     assert_has(f->line[1], "\"worst\":{\"array\":\"y\",\"index\":[3,5],\"got\":3,"
                            "\"reference\":1.03125,\"bound\":0.0625}");
     assert_has(f->line[1], "\"first\":{\"array\":\"y\",\"index\":[1,2],\"got\":1.5,");
     assert_has(f->line[1], "\"bundle\":\"/reports/double-1-17\"}");
+}
+
+static void digests_are_lines_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    journal_digest(f->journal, &f->check.report); /* none was made */
+    f->check.report.digest = (struct digest_report){true, 0xab, 0xcd, 7, "step/layer1", 1};
+    journal_digest(f->journal, &f->check.report);
+    read_lines(f);
+    assert_int_equal(f->lines, 1);
+    assert_true(journal_line_is(f->line[0], "digest"));
+    assert_has(f->line[0], "\"launch\":17,\"device\":0,\"sequence\":7,");
+    assert_has(f->line[0], "\"input\":\"00000000000000ab\",\"output\":\"00000000000000cd\","
+                           "\"range\":\"step/layer1\",\"unseen\":1,");
 }
 
 static void a_finding_says_why_the_outlier_gate_called_it(void **state)
@@ -323,6 +340,7 @@ int main(void)
         JOURNAL_TEST(the_form_that_tools_read),
         JOURNAL_TEST(other_lines_are_not_read),
         JOURNAL_TEST(a_finding_has_all_numbers),
+        JOURNAL_TEST(digests_are_lines_of_their_own),
         JOURNAL_TEST(a_finding_says_why_the_outlier_gate_called_it),
         JOURNAL_TEST(a_finding_of_a_subset_says_which),
         JOURNAL_TEST(a_finding_of_groups_says_how_they_go_together),

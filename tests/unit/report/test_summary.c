@@ -93,8 +93,8 @@ static void a_run_with_a_finding(void **state)
     skip_launches(f, -1, SKIP_UNREGISTERED, 7);
     assert_string_equal(
         text_of(f),
-        "cuvet: 12 launches seen, 5 of 1 registered kernel. Checked 2: 1 match, 1 mismatch, "
-        "0 inconclusive.\n"
+        "cuvet: 12 launches seen, 5 (41.7 %) of 1 registered kernel. Checked 2 (16.7 %): 1 match, "
+        "1 mismatch, 0 inconclusive.\n"
         "\n"
         "  kernel   launches    checked      match   mismatch  inconclusive  unchecked  "
         "worst error/bound\n"
@@ -113,6 +113,60 @@ static void a_run_with_a_finding(void **state)
         "       bundle /r/double-1-17\n"
         "\n"
         "  journal /r/journal-h-1.jsonl\n");
+}
+
+/* Of a large launch the check saw a part: its counts are those of the part, and it says so. */
+static void a_sample_names_the_launch(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.checked = 10;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "2 of 10 elements outside the bound, up to 31.5 times, "
+                  "a sample: the launch has 32 elements\n");
+}
+
+static void a_whole_launch_is_no_sample(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_lacks(f, "a sample");
+}
+
+/* Ratios are good to a thousandth, and a match must not look like a kernel at its bound. */
+static void a_match_has_no_ratio_of_one(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.numbers.max_ratio = 1.0008;
+    judge(f);
+    assert_has(f, " <1\n");
+}
+
+static void a_mismatch_keeps_its_ratio(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.max_ratio = 1.0008;
+    judge(f);
+    assert_lacks(f, "<1");
+}
+
+static void entries_that_met_no_kernel_are_listed(void **state)
+{
+    struct fixture *f = *state;
+
+    f->facts.unmet = "foo (k.yaml:3)";
+    judge(f);
+    assert_has(f, "\n  Entries that named no kernel that ran: foo (k.yaml:3)\n");
+    f->facts.unmet = NULL;
+    assert_lacks(f, "named no kernel");
 }
 
 /* Names come from modules and files: none may write lines of its own, or steer a terminal. */
@@ -160,7 +214,8 @@ static void a_subset_is_told(void **state)
     assert_has(f,
                "    double: 1 of 2 checks saw a subset of the launch, 4 % of its items on average "
                "(CUVET_SUBSET)\n");
-    assert_has(f, "2 of 32 elements outside the bound, up to 31.5 times\n"
+    assert_has(f, "2 of 32 elements outside the bound, up to 31.5 times, "
+                  "a sample: the launch has 800 elements\n"
                   "       subset rows 4 of 100\n"
                   "       worst  y[99][5]: got 3, expected 1.03125 +- 0.0625\n"
                   "       first  y[1][2]: got");
@@ -197,7 +252,7 @@ static void a_clean_run_is_short(void **state)
     struct fixture *f = *state;
 
     judge(f);
-    assert_has(f, "Checked 1: 1 match, 0 mismatch, 0 inconclusive.\n");
+    assert_has(f, "Checked 1 (100 %): 1 match, 0 mismatch, 0 inconclusive.\n");
     assert_lacks(f, "Findings");
     assert_lacks(f, "Notes");
     assert_lacks(f, "WARNING");
@@ -235,6 +290,9 @@ static void costs_that_overlap_count_once(void **state)
     assert_true(fabs(sum / thread - 5.0 / 4) < 0.1); /* both have two digits */
     counters_hook(f->counters, 42);
     assert_has(f, "Apart from it the hook takes about 42 ns of each launch, ");
+    assert_lacks(f, "CUPTI");
+    f->facts.cupti = true;
+    assert_has(f, ", and CUPTI its own part to call it.");
 }
 
 static void silence_does_not_look_like_success(void **state)
@@ -247,10 +305,34 @@ static void silence_does_not_look_like_success(void **state)
     assert_has(f, "None of the 12 registry entries fits a kernel that ran; `cuvet check FILES`");
     counters_add_kernel(f->counters, &f->check.spec);
     skip_launches(f, 0, SKIP_NOT_SAMPLED, 1);
-    assert_has(f, "1 of 1 registered kernel. Checked 0: 0 match");
+    assert_has(f, "1 (25 %) of 1 registered kernel. Checked 0 (0 %): 0 match");
     assert_has(f, "NOTHING WAS CHECKED.");
     f->facts.entries = 0;
     assert_has(f, "none checked: no registry entry was read");
+}
+
+static void kernels_without_an_entry_are_named(void **state)
+{
+    struct fixture *f = *state;
+    static const struct summary_unregistered named[] = {{"at::native::often", 0.75, 0.4},
+                                                        {"rare", 0.1, 0.3}};
+    const struct gpu_shares gpu = {.timed = 12, .all = 4e6, .registered = 1e6, .checked = 5e5};
+
+    judge(f);
+    skip_launches(f, -1, SKIP_UNREGISTERED, 3);
+    assert_lacks(f, "without an entry");
+    f->facts.unregistered = named;
+    f->facts.unregistered_count = 2;
+    assert_has(f, "  Most launches without an entry, of all launches by samples:\n"
+                  "    56.2 %  at::native::often\n"
+                  "     7.5 %  rare\n");
+    assert_lacks(f, "on the GPU");
+    counters_gpu(f->counters, &gpu);
+    assert_has(f, "  Time on the GPU: 25 % in registered kernels, 12.5 % in launches that were "
+                  "checked; estimated from 12 timed launches.\n");
+    assert_has(f, "  Most time on the GPU without an entry, of all of it by samples:\n"
+                  "    40.0 %  at::native::often\n"
+                  "    30.0 %  rare\n");
 }
 
 static void every_reason_is_printed(void **state)
@@ -500,7 +582,7 @@ static void a_summary_without_memory_still_counts(void **state)
     f->summary = NULL;
     summary_finding(NULL, &f->check.report, NULL);
     summary_note(NULL, "a");
-    assert_has(f, "Checked 1: 1 match");
+    assert_has(f, "Checked 1 (100 %): 1 match");
 }
 
 #define SUMMARY_TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -508,6 +590,11 @@ static void a_summary_without_memory_still_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        SUMMARY_TEST(entries_that_met_no_kernel_are_listed),
+        SUMMARY_TEST(a_sample_names_the_launch),
+        SUMMARY_TEST(a_whole_launch_is_no_sample),
+        SUMMARY_TEST(a_match_has_no_ratio_of_one),
+        SUMMARY_TEST(a_mismatch_keeps_its_ratio),
         SUMMARY_TEST(a_run_with_a_finding),
         SUMMARY_TEST(names_are_printable),
         SUMMARY_TEST(a_finding_of_the_outlier_gate_says_so),
@@ -516,6 +603,7 @@ int main(void)
         SUMMARY_TEST(a_clean_run_is_short),
         SUMMARY_TEST(costs_that_overlap_count_once),
         SUMMARY_TEST(silence_does_not_look_like_success),
+        SUMMARY_TEST(kernels_without_an_entry_are_named),
         SUMMARY_TEST(every_reason_is_printed),
         SUMMARY_TEST(lost_launches_are_a_warning),
         SUMMARY_TEST(refused_launches_are_listed),

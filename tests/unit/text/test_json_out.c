@@ -122,11 +122,11 @@ static void a_fixed_buffer_is_never_overrun(void **state)
     (void)state;
     memset(buffer, '#', sizeof buffer);
     json_out_init_fixed(&json, buffer, 12);
-    json_string(&json, "123456789"); /* 11 and the NUL */
+    json_text(&json, "123456789"); /* 11 and the NUL */
     assert_true(json_out_ok(&json));
     assert_string_equal(buffer, "\"123456789\"");
     json_out_init_fixed(&json, buffer, 11);
-    json_string(&json, "123456789");
+    json_text(&json, "123456789");
     assert_false(json_out_ok(&json));
     assert_memory_equal(buffer + 12, "####", 4);
     json_out_init_fixed(&json, buffer, 0);
@@ -257,7 +257,7 @@ static void what_steers_a_terminal_is_escaped(void **state)
 
     (void)state;
     json_out_init(&json);
-    json_string(&json, "a\x1b[2J\x7f\xc2\x9b\xe2\x80\xae\xe2\x80\xa8\xf3\xa0\x81\xa1\xc3\xa4");
+    json_text(&json, "a\x1b[2J\x7f\xc2\x9b\xe2\x80\xae\xe2\x80\xa8\xf3\xa0\x81\xa1\xc3\xa4");
     assert_string_equal(json.text.data,
                         "\"a\\u001b[2J\\u007f\\u009b\\u202e\\u2028\\udb40\\udc61\xc3\xa4\"");
     json_out_release(&json);

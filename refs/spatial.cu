@@ -1,0 +1,371 @@
+/*
+ * spatial.cu - convolutions, pooling and resizing of images.
+ *
+ * Images are [batch][channels][height][width] whatever their order in memory, which their strides
+ * give: channels may lie last. A 1-d one has a height of 1. What a window covers outside the image
+ * is padding and takes no part. Convolutions are checked on a sample of some 2^22 products, the
+ * others on 65536 elements.
+ */
+#include "ref.h"
+
+#define CONV_BUDGET(terms) ((terms) > 65536 ? 64 : (terms) < 512 ? 8192 : 4194304 / (terms))
+enum { POOL_BUDGET = 65536 };
+
+/* Element i of [..][planes][high][wide]. */
+struct ref_pixel {
+    long long n, plane, row, column;
+
+    REF_FN ref_pixel(long long i, long long planes, long long high, long long wide)
+        : n(i / wide / high / planes), plane(i / wide / high % planes), row(i / wide % high),
+          column(i % wide)
+    {
+    }
+};
+
+/* Filters of one group, of which each takes `depth` channels. */
+REF_FN long long ref_group_filters(long long filters, long long channels, long long depth)
+{
+    long long groups = depth > 0 && channels > depth ? channels / depth : 1;
+    return filters > groups ? filters / groups : 1;
+}
+
+/* `n` terms of a sum, one an element of `array`; none, and the launch is refused, where so many
+ * cannot lie in its memory: a term whose tap is padding reads nothing, and would not be refused. */
+template <class F, class A> REF_FN long long ref_terms_within(F &frame, const A &array, long long n)
+{
+    if (n <= (long long)array.t.bytes)
+        return n;
+    frame.hot.refused += REF_GIVE_UP + 1;
+    return 0;
+}
+
+/* The place in the image under tap t of a window whose first tap is at (top, left). */
+#define WINDOW_TERMS(top, left)                                                                    \
+    TERM(at_h, t, (top) + t / window_w % window_h * dilation_h);                                   \
+    TERM(at_w, t, (left) + t % window_w * dilation_w);                                             \
+    TERM(inside, t, at_h(t) >= 0 && at_h(t) < height && at_w(t) >= 0 && at_w(t) < width)
+
+/* The window that has pixel `at` of the image under its tap t. */
+#define COVER_TERMS(at)                                                                            \
+    TERM(down, t, (at).row + pad_h - t / window_w % window_h * dilation_h);                        \
+    TERM(across, t, (at).column + pad_w - t % window_w * dilation_w);                              \
+    TERM(by_h, t, down(t) / stride_h);                                                             \
+    TERM(by_w, t, across(t) / stride_w);                                                           \
+    TERM(covered, t,                                                                               \
+         down(t) >= 0 && across(t) >= 0 && by_h(t) * stride_h == down(t) &&                        \
+             by_w(t) * stride_w == across(t) && by_h(t) < out_h && by_w(t) < out_w)
+
+// y(f) = alpha times the sum over the channels of f's group and the taps of the window of x w, plus
+// bias: torch.nn.functional.conv2d, cuDNN's cross-correlation. Groups are channels / depth. `low`
+// is the least that y may be: 0 for a relu behind it.
+REFERENCE_ONCE(
+    conv, "in x[batch][channels][height][width], "
+          "in w[filters][depth][window_h][window_w], in bias[filters] = 0, "
+          "out y[batch][filters][out_h][out_w], real alpha = 1, real low = -inf, "
+          "int stride_h = 1, int stride_w = 1, int pad_h = 0, int pad_w = 0, int dilation_h = 1, "
+          "int dilation_w = 1, each batch")
+{
+    long long taps = window_h * window_w, share = ref_group_filters(filters, channels, depth);
+    const long long terms = ref_terms_within(REF_FRAME, w, depth * taps);
+    SAMPLE(i, batch * filters * out_h * out_w, CONV_BUDGET(terms))
+    {
+        ref_pixel at(i, filters, out_h, out_w);
+        long long n = at.n, f = at.plane, first = f / share * depth;
+        WINDOW_TERMS(at.row * stride_h - pad_h, at.column * stride_w - pad_w);
+        real sum = SUM_IF(t, terms, inside(t),
+                          x(n, first + t / taps, at_h(t), at_w(t)) *
+                              w(f, t / taps, t / window_w % window_h, t % window_w));
+        real whole = sum * alpha + bias(f);
+        y(n, f, at.row, at.column) = low.v < -1e300 ? whole : max(whole, low);
+    }
+}
+
+// the gradient of `conv` by x: dx(c) = alpha times the sum over the filters of c's group and the
+// windows that cover the pixel of dy w. With a bias it is torch.nn.functional.conv_transpose2d.
+REFERENCE_ONCE(conv_backward_data,
+               "in dy[batch][filters][out_h][out_w], in w[filters][depth][window_h][window_w], "
+               "in bias[channels] = 0, out dx[batch][channels][height][width], real alpha = 1, "
+               "int stride_h = 1, int stride_w = 1, int pad_h = 0, int pad_w = 0, "
+               "int dilation_h = 1, int dilation_w = 1, each batch")
+{
+    long long taps = window_h * window_w, share = ref_group_filters(filters, channels, depth);
+    const long long terms = ref_terms_within(REF_FRAME, w, share * taps);
+    SAMPLE(i, batch * channels * height * width, CONV_BUDGET(terms))
+    {
+        ref_pixel at(i, channels, height, width);
+        long long n = at.n, first = at.plane / depth * share, d = at.plane % depth;
+        COVER_TERMS(at);
+        real sum = SUM_IF(t, terms, covered(t),
+                          dy(n, first + t / taps, by_h(t), by_w(t)) *
+                              w(first + t / taps, d, t / window_w % window_h, t % window_w));
+        dx(n, at.plane, at.row, at.column) = sum * alpha + bias(at.plane);
+    }
+}
+
+// the gradient of `conv` by w: dw(f) at a tap = alpha times the sum over all images and windows of
+// dy x, x being the pixel under the tap; dbias(f) = the sum of dy
+REFERENCE_ONCE(conv_backward_weight,
+               "in x[batch][channels][height][width], in dy[batch][filters][out_h][out_w], "
+               "out dw?[filters][depth][window_h][window_w], out dbias?[filters], real alpha = 1, "
+               "int stride_h = 1, int stride_w = 1, int pad_h = 0, int pad_w = 0, "
+               "int dilation_h = 1, int dilation_w = 1")
+{
+    long long area = out_h * out_w, share = ref_group_filters(filters, channels, depth);
+    const long long terms = ref_terms_within(REF_FRAME, dy, batch * area);
+    SAMPLE(i, dw.given ? filters * depth * window_h * window_w : 0, CONV_BUDGET(terms))
+    {
+        ref_pixel at(i, depth, window_h, window_w);
+        long long f = at.n, c = f / share * depth + at.plane;
+        TERM(p, t, t / out_w % out_h);
+        TERM(at_h, t, p(t) * stride_h - pad_h + at.row * dilation_h);
+        TERM(at_w, t, t % out_w * stride_w - pad_w + at.column * dilation_w);
+        TERM(inside, t, at_h(t) >= 0 && at_h(t) < height && at_w(t) >= 0 && at_w(t) < width);
+        real sum = SUM_IF(t, terms, inside(t),
+                          dy(t / area, f, p(t), t % out_w) * x(t / area, c, at_h(t), at_w(t)));
+        dw(f, at.plane, at.row, at.column) = sum * alpha;
+    }
+    SAMPLE(f, dbias.given ? filters : 0, CONV_BUDGET(terms))
+    {
+        dbias(f) = SUM_IF(t, terms, true, dy(t / area, f, t / out_w % out_h, t % out_w));
+    }
+}
+
+// y = the largest of each window, NaN if one is NaN; `places` is where it lies in its plane, row by
+// row, any place where several are largest: torch.nn.functional.max_pool2d
+REFERENCE_ONCE(max_pool, "in x[batch][channels][height][width], "
+                         "out y?[batch][channels][out_h][out_w], "
+                         "out places?[batch][channels][out_h][out_w], int window_h, int window_w, "
+                         "int stride_h, int stride_w, int pad_h = 0, int pad_w = 0, "
+                         "int dilation_h = 1, int dilation_w = 1, each batch, each channels")
+{
+    SAMPLE(i, batch * channels * out_h * out_w, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, out_h, out_w);
+        long long n = at.n, k = at.plane, taps = window_h * window_w;
+        WINDOW_TERMS(at.row * stride_h - pad_h, at.column * stride_w - pad_w);
+        TERM(place, t, at_h(t) * width + at_w(t));
+        real most = MAX_IF(t, taps, inside(t), x(n, k, at_h(t), at_w(t)));
+        TERM(best, t, inside(t) && equals(x(n, k, at_h(t), at_w(t)), most).yes[0]);
+        real first = -MAX_IF(t, taps, best(t), -NUMBER(place(t)));
+        long long got = INDEX(places.after(n, k, at.row, at.column));
+        real hits = SUM_IF(t, taps, best(t) && place(t) == got, NUMBER(1));
+        if (y.given)
+            y(n, k, at.row, at.column) = most;
+        if (places.given)
+            places(n, k, at.row, at.column) = hits.value(0) > 0 ? real(NUMBER(got)) : first;
+    }
+}
+
+// the gradient of `max_pool`: dx = the sum of dy over the windows that cover the pixel and name it
+// by `places`
+REFERENCE_ONCE(max_pool_backward,
+               "in dy[batch][channels][out_h][out_w], in places[batch][channels][out_h][out_w], "
+               "out dx[batch][channels][height][width], int window_h, int window_w, int stride_h, "
+               "int stride_w, int pad_h = 0, int pad_w = 0, int dilation_h = 1, "
+               "int dilation_w = 1, each batch, each channels")
+{
+    SAMPLE(i, batch * channels * height * width, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, height, width);
+        long long n = at.n, k = at.plane, here = at.row * width + at.column;
+        COVER_TERMS(at);
+        TERM(named, t, covered(t) && INDEX(places(n, k, by_h(t), by_w(t))) == here);
+        dx(n, k, at.row, at.column) =
+            SUM_IF(t, window_h * window_w, named(t), dy(n, k, by_h(t), by_w(t)));
+    }
+}
+
+/* Elements that the mean of a window from `from` on is taken over: those inside the image, or with
+ * include_pad those of the padding, too. */
+REF_FN long long ref_window_count(long long from, long long window, long long size, long long pad,
+                                  long long include_pad)
+{
+    long long start = from < 0 && !include_pad ? 0 : from, end = from + window;
+    long long last = include_pad ? size + pad : size;
+    return (end < last ? end : last) - start;
+}
+
+// y = the sum of each window over its number of elements, those of the padding too unless
+// include_pad is 0, or over `divisor` where that is given: torch.nn.functional.avg_pool2d
+REFERENCE_ONCE(avg_pool, "in x[batch][channels][height][width], "
+                         "out y[batch][channels][out_h][out_w], int window_h, int window_w, "
+                         "int stride_h, int stride_w, int pad_h = 0, int pad_w = 0, "
+                         "int include_pad = 1, int divisor = 0, each batch, each channels")
+{
+    const long long dilation_h = 1, dilation_w = 1;
+    SAMPLE(i, batch * channels * out_h * out_w, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, out_h, out_w);
+        long long n = at.n, k = at.plane;
+        long long top = at.row * stride_h - pad_h, left = at.column * stride_w - pad_w;
+        WINDOW_TERMS(top, left);
+        long long count = ref_window_count(top, window_h, height, pad_h, include_pad) *
+                          ref_window_count(left, window_w, width, pad_w, include_pad);
+        real sum = SUM_IF(t, window_h * window_w, inside(t), x(n, k, at_h(t), at_w(t)));
+        y(n, k, at.row, at.column) = sum / (divisor ? divisor : count);
+    }
+}
+
+// the gradient of `avg_pool`: dx = the sum over the windows that cover the pixel of dy over the
+// window's divisor
+REFERENCE_ONCE(avg_pool_backward,
+               "in dy[batch][channels][out_h][out_w], out dx[batch][channels][height][width], "
+               "int window_h, int window_w, int stride_h, int stride_w, int pad_h = 0, "
+               "int pad_w = 0, int include_pad = 1, int divisor = 0, each batch, each channels")
+{
+    const long long dilation_h = 1, dilation_w = 1;
+    SAMPLE(i, batch * channels * height * width, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, height, width);
+        long long n = at.n, k = at.plane;
+        COVER_TERMS(at);
+        TERM(high, t,
+             ref_window_count(by_h(t) * stride_h - pad_h, window_h, height, pad_h, include_pad));
+        TERM(wide, t,
+             ref_window_count(by_w(t) * stride_w - pad_w, window_w, width, pad_w, include_pad));
+        TERM(count, t, divisor ? divisor : high(t) * wide(t));
+        dx(n, k, at.row, at.column) =
+            SUM_IF(t, window_h * window_w, covered(t), dy(n, k, by_h(t), by_w(t)) / count(t));
+    }
+}
+
+/* Of `size` pixels dealt to `parts` windows that may overlap: the first pixel of window p, and the
+ * first pixel behind it. The windows that have pixel i are those from the first pixel to the end of
+ * i of as many windows dealt to pixels. */
+REF_FN long long ref_adaptive_first(long long p, long long size, long long parts)
+{
+    return p * size / parts;
+}
+REF_FN long long ref_adaptive_end(long long p, long long size, long long parts)
+{
+    return ((p + 1) * size + parts - 1) / parts;
+}
+REF_FN long long ref_adaptive_count(long long p, long long size, long long parts)
+{
+    return ref_adaptive_end(p, size, parts) - ref_adaptive_first(p, size, parts);
+}
+
+// y = the mean of each of out_h by out_w windows that divide the image as evenly as may be:
+// torch.nn.functional.adaptive_avg_pool2d
+REFERENCE_ONCE(adaptive_avg_pool, "in x[batch][channels][height][width], "
+                                  "out y[batch][channels][out_h][out_w], each batch, "
+                                  "each channels")
+{
+    SAMPLE(i, batch * channels * out_h * out_w, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, out_h, out_w);
+        long long n = at.n, k = at.plane;
+        long long top = ref_adaptive_first(at.row, height, out_h);
+        long long left = ref_adaptive_first(at.column, width, out_w);
+        long long high = ref_adaptive_count(at.row, height, out_h);
+        long long wide = ref_adaptive_count(at.column, width, out_w);
+        real sum = SUM_IF(t, high * wide, true, x(n, k, top + t / wide, left + t % wide));
+        y(n, k, at.row, at.column) = sum / high / wide;
+    }
+}
+
+// the gradient of `adaptive_avg_pool`: dx = the sum over the windows that have the pixel of dy over
+// the window's size
+REFERENCE_ONCE(adaptive_avg_pool_backward, "in dy[batch][channels][out_h][out_w], "
+                                           "out dx[batch][channels][height][width], each batch, "
+                                           "each channels")
+{
+    SAMPLE(i, batch * channels * height * width, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, height, width);
+        long long n = at.n, k = at.plane;
+        long long top = ref_adaptive_first(at.row, out_h, height);
+        long long left = ref_adaptive_first(at.column, out_w, width);
+        long long high = ref_adaptive_count(at.row, out_h, height);
+        long long wide = ref_adaptive_count(at.column, out_w, width);
+        TERM(p, t, top + t / wide);
+        TERM(q, t, left + t % wide);
+        TERM(size, t,
+             ref_adaptive_count(p(t), height, out_h) * ref_adaptive_count(q(t), width, out_w));
+        dx(n, k, at.row, at.column) = SUM_IF(t, high * wide, true, dy(n, k, p(t), q(t)) / size(t));
+    }
+}
+
+// y = the largest of each window of adaptive_avg_pool, `places` where it lies, as max_pool has it:
+// torch.nn.functional.adaptive_max_pool2d
+REFERENCE_ONCE(adaptive_max_pool, "in x[batch][channels][height][width], "
+                                  "out y?[batch][channels][out_h][out_w], "
+                                  "out places?[batch][channels][out_h][out_w], each batch, "
+                                  "each channels")
+{
+    SAMPLE(i, batch * channels * out_h * out_w, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, out_h, out_w);
+        long long n = at.n, k = at.plane;
+        long long top = ref_adaptive_first(at.row, height, out_h);
+        long long left = ref_adaptive_first(at.column, width, out_w);
+        long long high = ref_adaptive_count(at.row, height, out_h);
+        long long wide = ref_adaptive_count(at.column, width, out_w);
+        TERM(place, t, (top + t / wide) * width + left + t % wide);
+        real most = MAX_IF(t, high * wide, true, x(n, k, top + t / wide, left + t % wide));
+        TERM(best, t, equals(x(n, k, top + t / wide, left + t % wide), most).yes[0]);
+        real first = -MAX_IF(t, high * wide, best(t), -NUMBER(place(t)));
+        long long got = INDEX(places.after(n, k, at.row, at.column));
+        real hits = SUM_IF(t, high * wide, best(t) && place(t) == got, NUMBER(1));
+        if (y.given)
+            y(n, k, at.row, at.column) = most;
+        if (places.given)
+            places(n, k, at.row, at.column) = hits.value(0) > 0 ? real(NUMBER(got)) : first;
+    }
+}
+
+// the gradient of `adaptive_max_pool`: dx = the sum of dy over the windows that have the pixel and
+// name it by `places`
+REFERENCE_ONCE(adaptive_max_pool_backward,
+               "in dy[batch][channels][out_h][out_w], in places[batch][channels][out_h][out_w], "
+               "out dx[batch][channels][height][width], each batch, each channels")
+{
+    SAMPLE(i, batch * channels * height * width, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, height, width);
+        long long n = at.n, k = at.plane, here = at.row * width + at.column;
+        long long top = ref_adaptive_first(at.row, out_h, height);
+        long long left = ref_adaptive_first(at.column, out_w, width);
+        long long high = ref_adaptive_count(at.row, out_h, height);
+        long long wide = ref_adaptive_count(at.column, out_w, width);
+        dx(n, k, at.row, at.column) =
+            SUM_IF(t, high * wide, INDEX(places(n, k, top + t / wide, left + t % wide)) == here,
+                   dy(n, k, top + t / wide, left + t % wide));
+    }
+}
+
+// y(p, q) = x(p height / out_h, q width / out_w), rounded down: torch.nn.functional.interpolate
+// with mode nearest
+REFERENCE_ONCE(upsample_nearest, "in x[batch][channels][height][width], "
+                                 "out y[batch][channels][out_h][out_w], each batch, each channels")
+{
+    SAMPLE(i, batch * channels * out_h * out_w, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, out_h, out_w);
+        y(at.n, at.plane, at.row, at.column) =
+            x(at.n, at.plane, at.row * height / out_h, at.column * width / out_w);
+    }
+}
+
+/* The first p whose p size / parts, rounded down, is i or more. */
+REF_FN long long ref_nearest_first(long long i, long long size, long long parts)
+{
+    return (i * parts + size - 1) / size;
+}
+
+// the gradient of `upsample_nearest`: dx = the sum of dy over the elements that were taken from it
+REFERENCE_ONCE(upsample_nearest_backward, "in dy[batch][channels][out_h][out_w], "
+                                          "out dx[batch][channels][height][width], each batch, "
+                                          "each channels")
+{
+    SAMPLE(i, batch * channels * height * width, POOL_BUDGET)
+    {
+        ref_pixel at(i, channels, height, width);
+        long long top = ref_nearest_first(at.row, height, out_h);
+        long long left = ref_nearest_first(at.column, width, out_w);
+        long long high = ref_nearest_first(at.row + 1, height, out_h) - top;
+        long long wide = ref_nearest_first(at.column + 1, width, out_w) - left;
+        dx(at.n, at.plane, at.row, at.column) =
+            SUM_IF(t, high * wide, true, dy(at.n, at.plane, top + t / wide, left + t % wide));
+    }
+}

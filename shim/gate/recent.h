@@ -1,0 +1,60 @@
+/*
+ * recent.h - the last launches of each thread, for the report of an error that a later call shows.
+ * A launch costs two words on one line of the thread's own; nothing is read before an error.
+ *
+ * Threads without tallies of their own (tally.h) leave no trace here.
+ */
+#ifndef GATE_RECENT_H
+#define GATE_RECENT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/hot.h"
+#include "gate/own.h"
+#include "gate/tally.h"
+
+enum { RECENT = 4, RECENT_GRAPH = 2 /* in place of a kernel: a graph was launched */ };
+
+struct recent {
+    _Alignas(64) _Atomic(uint32_t) next; /* launches so far */
+    _Atomic(uint32_t) stream[RECENT];    /* recent_stream of it */
+    _Atomic(uintptr_t) kernel[RECENT];   /* its record, with or without KERNEL_PASSED */
+};
+
+extern struct recent recent[TALLIES_OWNED];
+
+/* A stream as it is kept; all default streams are one. */
+static inline uint32_t recent_stream(const void *stream)
+{
+    return (uint32_t)((uintptr_t)stream >> 3);
+}
+
+/* `thread`: from 1, as own_thread.passes and own_thread.tally. */
+HOT_INLINE void recent_note(uint32_t thread, uintptr_t kernel, const void *stream)
+{
+    struct recent *own = &recent[thread - 1];
+    uint32_t next = atomic_load_explicit(&own->next, memory_order_relaxed);
+    atomic_store_explicit(&own->stream[next % RECENT], recent_stream(stream), memory_order_relaxed);
+    atomic_store_explicit(&own->kernel[next % RECENT], kernel, memory_order_relaxed);
+    atomic_store_explicit(&own->next, next + 1, memory_order_relaxed);
+}
+
+/* A launch of the calling thread that was passed over, or is about to be looked at. */
+HOT_INLINE void recent_launch(uintptr_t kernel, const void *stream)
+{
+    if (USUAL(own_thread.passes))
+        recent_note(own_thread.passes, kernel, stream);
+}
+
+/* The same of a launch whose kernel was not found at once, or while none is passed over. */
+void recent_slow(uintptr_t kernel, const void *stream);
+
+/*
+ * The names of the last launches on a stream, by thread, the newest first, "" between threads, at
+ * most `most`. Where there are none, or `stream` is NULL, those on all streams. Returns how many.
+ * Any thread.
+ */
+size_t recent_names(const void *stream, const char **names, size_t most);
+
+#endif

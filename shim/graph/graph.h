@@ -1,0 +1,189 @@
+/*
+ * graph.h - one executable graph of the program, as the files of this folder know it.
+ *
+ * `lock` guards everything but `state` and `replays`. It is held by the collector while a twin is
+ * made, and by the program's thread from ENTER to EXIT of a launch that may run the twin.
+ */
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "driver/cuda_api.h"
+#include "context/enqueue.h"
+#include "graph/captured.h"
+#include "pipeline.h"
+
+struct graph_node {
+    CUgraphNode program; /* the program's handle; the node of its template */
+    CUgraphNode own;     /* of the clone */
+    int32_t subject;     /* its number, or that of the call that it is part of; or -1 */
+    int32_t count;       /* of a kernel node: its row of graph.count; else -1 */
+    bool off;            /* disabled by the program */
+    bool changed;        /* the clone has parameters that the twin has not */
+};
+
+/* Nodes for copies: before the kernel and after it; with those of a projection. */
+enum { TWIN_BEFORE, TWIN_AFTER, TWIN_PARTS, TWIN_NODES = 3 };
+
+/* A kernel node whose kernel an entry names, or the nodes of a library call that one names. */
+struct graph_subject {
+    struct known_kernel *kernel;
+    uint32_t node;              /* in graph.node; of a call the first one */
+    uint32_t number;            /* of that among the graph's kernel nodes */
+    uint32_t count;             /* its row of graph.count */
+    struct captured_call *call; /* NULL: a kernel */
+    uint32_t *part; /* of a call, in graph.node; NULL: a kernel, which is its only part */
+    uint32_t parts;
+    bool changed;         /* what its call says is no longer true of its nodes */
+    CUgraphNode previous; /* the program's: what it waits for, where that is one kernel node
+                             and its entry has `after`; else NULL */
+    CUgraph level;        /* the clone that the node is in: of a child graph its own */
+    CUgraphNode beside[TWIN_PARTS][TWIN_NODES]; /* for the copies, in their order ... */
+    uint8_t nodes[TWIN_PARTS];                  /* ... so many, ... */
+    uint8_t wants[TWIN_PARTS];                  /* ... where so many are wanted, ... */
+    uint8_t armed[TWIN_PARTS];                  /* ... of which the first ones are enabled */
+    bool chosen;                                /* in the replay at hand */
+    uint64_t first;   /* gate_generation() at its first check; 0: it had none */
+    uint32_t tries;   /* in vain, at its first check */
+    bool has_state;   /* its entry has `state` or `position`: ... */
+    uint64_t follows; /* ... 1 + the replay behind a checked one, which is checked; 0: none */
+};
+
+/* The kernel nodes of one kernel, or one library call's. */
+struct graph_count {
+    struct known_kernel *kernel;    /* NULL: kernels that are part of calls */
+    const struct kernel_spec *spec; /* that reports count them by; NULL: by none */
+    enum skip skip;                 /* why they are not checked; SKIP_NONE: they may be */
+    uint32_t nodes, chosen;         /* that are not disabled; of those in the replay at hand */
+};
+
+enum graph_state {
+    GRAPH_COUNTED, /* no registered kernel, or no twin can be made: its launches are counted */
+    GRAPH_CLONED,
+    GRAPH_WANTED, /* the collector is to make the twin */
+    GRAPH_READY,  /* it has one */
+    GRAPH_STALE,  /* it was updated, and its new template not read */
+};
+
+struct graph_armed {
+    struct side *side;
+    struct check *check;
+};
+
+struct graph {
+    CUgraphExec exec;
+    uint32_t number; /* from 1 */
+    uint64_t flags;
+    pthread_mutex_t lock;
+    _Atomic(enum graph_state) state;
+    _Atomic(uint64_t) replays;
+    atomic_bool had_twin; /* then each launch is put in order with the last one */
+    atomic_bool stuck;    /* its lock was not to be had: its launches do without */
+    atomic_bool pending;  /* a replay was picked while it was stale */
+    int64_t read_at;      /* clock_ns() when its template was read ... */
+    int64_t read_ns;      /* ... and what that took */
+    bool told;            /* why there is no twin */
+
+    CUgraph clone;
+    struct graph_node *node;
+    struct graph_subject *subject;
+    struct graph_count *count;
+    uint32_t nodes, subjects, counts, counts_room, kernels;
+    struct node_map index;     /* from program's handles to nodes; made when it is needed */
+    uint64_t all_first;        /* gate_generation() when all subjects had their first check */
+    bool has_states;           /* some subject has `state` or `position` */
+    _Atomic(uint64_t) follows; /* 1 + the replay that is picked for one of them; 0: none */
+
+    struct side *side; /* that the twin was made in */
+    CUgraphExec twin;
+    uint64_t twin_bytes; /* by estimate */
+    uint32_t spliced;    /* nodes */
+    bool changed;        /* some node is */
+    bool wants_nodes;    /* some subject does: the twin is to be made again */
+    struct ticket *ticket;
+    struct graph_armed *armed; /* in the replay at hand */
+    uint32_t armed_count;
+
+    CUevent event;           /* behind the last launch, where ... */
+    bool event_recorded;     /* ... that is so */
+    bool streams;            /* it is launched on several */
+    const void *last_stream; /* NULL: never launched */
+
+    struct timed_graph *time; /* of its replays, or NULL */
+
+    struct graph *next; /* in the list that it is in */
+};
+
+/* ---- template.c: the program's template read ---- */
+
+/* Fills nodes, subjects and counts from the template, and clones it if it has subjects. On failure
+ * the graph is counted as far as it was read, and has no clone. */
+enum status graph_read(struct graph *graph, struct kernels *kernels, struct captured *captured,
+                       CUgraph template, struct error *err);
+/* Frees what graph_read made; the clone too, which nobody else may use. */
+void graph_forget(struct graph *graph);
+/* The node that the program calls so, or NULL. */
+struct graph_node *graph_find_node(struct graph *graph, CUgraphNode program);
+/* Of a library call some node has new parameters: it is no longer checked. Without memory: false.
+ */
+bool graph_change_call(struct graph *graph, struct graph_subject *subject);
+/* Node number i of the subject, in graph.node. */
+static inline uint32_t subject_part(const struct graph_subject *subject, uint32_t i)
+{
+    return subject->part ? subject->part[i] : subject->node;
+}
+
+/* ---- twin.c ---- */
+
+/* Lock held, context current; the collector's thread. `freivalds`: as pipeline.freivalds. */
+enum status twin_make(struct graph *graph, struct side *side, double freivalds, struct error *err);
+void twin_destroy(struct graph *graph);
+/* Brings the twin up to date with the clone; what was enabled for an earlier replay is disabled. */
+enum status twin_prepare(struct graph *graph, struct error *err);
+/* Has kernels that are put beside the launch put into the subject's nodes. */
+struct twin_place {
+    struct replayed replayed;
+    struct graph *graph;
+    struct graph_subject *subject;
+    int part;    /* TWIN_BEFORE, until the caller makes it TWIN_AFTER */
+    bool lacked; /* there was no node left */
+};
+void twin_place_open(struct twin_place *place, struct graph *graph, struct graph_subject *subject,
+                     uint64_t replay);
+/* Of a subject whose check came to nothing. */
+void twin_disarm(struct graph *graph, struct graph_subject *subject);
+
+/* ---- replay.c: the replay at hand; lock held ---- */
+
+/* How many would be checked in a drawn replay, as graph_count.chosen, where nothing is to be. */
+void replay_estimate(struct graph *graph, const struct pipeline *pipeline, uint64_t replay);
+/* Which subjects are to be checked: sets `chosen`. Returns how many. `forced`: the replay was not
+ * drawn, but is to be one. */
+uint32_t replay_choose(struct graph *graph, const struct pipeline *pipeline, uint64_t replay,
+                       bool forced);
+/* Whether any replay may be picked. */
+bool replay_may_pick(const struct graph *graph, const struct pipeline *pipeline);
+/* Whether this one is; without the lock. */
+bool replay_is_picked(const struct graph *graph, const struct pipeline *pipeline, uint64_t replay);
+/* Whether some subject was checked in the replay before, and is to be in this one, too. */
+static inline bool replay_follows(const struct graph *graph, uint64_t replay)
+{
+    return atomic_load_explicit(&graph->follows, memory_order_relaxed) == replay + 1;
+}
+/* Everything that the checks of the chosen subjects need before the launch. */
+void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stream,
+                CUcontext context, uint64_t replay);
+/* The launch is over: hands the checks over, or ends them. */
+void replay_launched(struct graph *graph, struct pipeline *pipeline, CUresult result);
+
+/* ---- trial.c ---- */
+
+/* Whether the driver has all functions that twins need. */
+bool trial_driver_serves(void);
+/* Whether the driver does what twins rest on; tried on graphs of ours. `direct`: but for redirected
+ * launches, which the hook sees to. The collector's thread, context current; blocks for some
+ * milliseconds. */
+bool trial_run(struct side *side, bool direct, struct error *err);
+
+#endif

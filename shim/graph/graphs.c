@@ -1,0 +1,559 @@
+/*
+ * graphs.c - the program's executable graphs, by handle: what happens to each, and its launches.
+ */
+#include "graph/graphs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "base/clock.h"
+#include "system/log.h"
+#include "base/uninterrupted.h"
+#include "graph/follow.h"
+#include "graph/graphs_state.h"
+#include "gate/own.h"
+#include "gate/passing.h"
+#include "gate/unregistered.h"
+#include "state/caches.h"
+
+enum {
+    LOCK_WAIT_MS = 200,  /* the program's thread, for a twin that is being made */
+    TWIN_WAIT_MS = 1000, /* a launch, for a twin */
+    MOST_TOLD = 8,
+    READ_SHARE = 200, /* updated templates are read in a two hundredth of the time */
+};
+
+struct graphs *graphs_create(const struct graphs_settings *settings)
+{
+    struct graphs *graphs = calloc(1, sizeof(*graphs));
+    if (!graphs)
+        return NULL;
+    graphs->settings = *settings;
+    graphs->captured = captured_create();
+    if (!graphs->captured) {
+        free(graphs);
+        return NULL;
+    }
+    pthread_mutex_init(&graphs->lock, NULL);
+    atomic_init(&graphs->off, !trial_driver_serves() || !settings->memory);
+    return graphs;
+}
+
+void graphs_redirected(struct graphs *graphs)
+{
+    graphs->direct = true;
+}
+
+void graph_free(struct graph *graph)
+{
+    twin_destroy(graph);
+    if (graph->event)
+        cuda.cuEventDestroy(graph->event);
+    graph_forget(graph);
+    free(graph->ticket);
+    free(graph->armed);
+    pthread_mutex_destroy(&graph->lock);
+    free(graph);
+}
+
+void graphs_destroy(struct graphs *graphs)
+{
+    if (!graphs)
+        return;
+    for (size_t i = 0; i < EXEC_TABLE; i++) {
+        struct graph *graph = exec_table_at(&graphs->table, i);
+        if (graph)
+            graph_free(graph);
+    }
+    while (graphs->garbage) {
+        struct graph *graph = graphs->garbage;
+        graphs->garbage = graph->next;
+        graph_free(graph);
+    }
+    captured_destroy(graphs->captured);
+    pthread_mutex_destroy(&graphs->lock);
+    free(graphs);
+}
+
+struct captured *graphs_captured(struct graphs *graphs)
+{
+    return graphs->captured;
+}
+
+/* ---- locks that the program's thread takes ---- */
+
+static bool lock_within(pthread_mutex_t *lock, int ms)
+{
+    struct timespec until;
+    if (!pthread_mutex_trylock(lock))
+        return true;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += ms * 1000000l;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return !pthread_mutex_timedlock(lock, &until);
+}
+
+/* Of a program with very many graphs the first ones are told of. */
+void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sentence)
+{
+    const struct sink *sink = graphs->settings.pipeline->sink;
+    char name[32];
+    atomic_store(&graph->state, GRAPH_COUNTED);
+    if (graph->told || !sentence || atomic_fetch_add(&graphs->told, 1) >= MOST_TOLD)
+        return;
+    graph->told = true;
+    snprintf(name, sizeof(name), "CUDA graph %u", graph->number);
+    sink->warned(sink->user, name, SKIP_GRAPH, sentence);
+}
+
+/* ---- instantiated, updated, destroyed ---- */
+
+/* Its replays are timed, and the time is split among its kernels. */
+static void time_graph(struct graphs *graphs, struct graph *graph)
+{
+    struct timing *timing = graphs->settings.pipeline->timing;
+    struct timed_part *part = timing ? calloc(graph->counts + 1, sizeof(*part)) : NULL;
+    uint32_t parts = 0;
+    for (uint32_t i = 0; part && i < graph->counts; i++) {
+        const struct graph_count *count = &graph->count[i];
+        if (!count->kernel)
+            continue; /* parts of calls: the calls stand for them */
+        struct gpu_time *into =
+            count->spec ? &count->kernel->time : unregistered_time(count->kernel->symbol);
+        if (into)
+            part[parts++] = (struct timed_part){into, count->nodes};
+    }
+    graph->time = timing_graph(timing, part, parts);
+    free(part);
+}
+
+static void read_template(struct graphs *graphs, struct graph *graph, CUgraph template)
+{
+    struct error err = {{0}};
+    graph->read_at = clock_ns();
+    enum status status =
+        graph_read(graph, graphs->settings.pipeline->kernels, graphs->captured, template, &err);
+    graph->read_ns = clock_ns() - graph->read_at;
+    bool may = !status && graph->clone && !atomic_load(&graphs->off);
+    atomic_store(&graph->state, may ? GRAPH_CLONED : GRAPH_COUNTED);
+    if (status)
+        graph_give_up(graphs, graph, err.text);
+    time_graph(graphs, graph);
+}
+
+static struct graph *new_graph(struct graphs *graphs, CUgraphExec exec, uint64_t flags)
+{
+    struct graph *graph = calloc(1, sizeof(*graph));
+    if (!graph)
+        return NULL;
+    graph->exec = exec;
+    graph->flags = flags;
+    pthread_mutex_init(&graph->lock, NULL);
+    pthread_mutex_lock(&graphs->lock);
+    graph->number = ++graphs->numbers;
+    pthread_mutex_unlock(&graphs->lock);
+    return graph;
+}
+
+void graphs_made(struct graphs *graphs, CUgraphExec exec, CUgraph template, uint64_t flags)
+{
+    struct uninterrupted kept;
+    if (!cuda.cuGraphGetNodes || !cuda.cuGraphKernelNodeGetParams_v2 || !cuda.cuFuncGetName ||
+        !cuda.cuKernelGetName)
+        return;
+    uninterrupted_begin(&kept);
+    struct graph *graph = new_graph(graphs, exec, flags);
+    if (graph) {
+        read_template(graphs, graph, template);
+        pthread_mutex_lock(&graphs->lock);
+        bool added = exec_table_add(&graphs->table, graph);
+        pthread_mutex_unlock(&graphs->lock);
+        if (!added)
+            graph_free(graph);
+        if (!added)
+            log_once(LOG_WARN, "too many CUDA graphs: kernels of later ones are not checked");
+    }
+    uninterrupted_end(&kept);
+}
+
+/* What the collector's thread may be at work on is left to it. */
+static void discard(struct graphs *graphs, struct graph *graph)
+{
+    enum graph_state state = atomic_load(&graph->state);
+    if (!graph->twin && state != GRAPH_WANTED) {
+        graph_free(graph);
+        return;
+    }
+    pthread_mutex_lock(&graphs->lock);
+    graph->next = graphs->garbage;
+    graphs->garbage = graph;
+    pthread_mutex_unlock(&graphs->lock);
+    if (graph->side)
+        atomic_store(&graph->side->chore, true);
+    collector_wake(graphs->settings.pipeline->collector);
+}
+
+void graphs_gone(struct graphs *graphs, CUgraphExec exec)
+{
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    pthread_mutex_lock(&graphs->lock);
+    struct graph *graph = exec_table_remove(&graphs->table, exec);
+    pthread_mutex_unlock(&graphs->lock);
+    if (graph)
+        discard(graphs, graph);
+    uninterrupted_end(&kept);
+}
+
+/* The program's template is another one now; a twin of the old one is of no use. */
+static void read_again(struct graphs *graphs, struct graph *graph, CUgraph template)
+{
+    uint32_t subjects = graph->subjects;
+    uint64_t *first = calloc(subjects + 1, sizeof(*first));
+    for (uint32_t i = 0; i < subjects && first; i++)
+        first[i] = graph->subject[i].first;
+    twin_destroy(graph);
+    atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
+    graph->twin_bytes = 0;
+    graph_forget(graph);
+    read_template(graphs, graph, template);
+    for (uint32_t i = 0; first && i < graph->subjects && graph->subjects == subjects; i++)
+        graph->subject[i].first = first[i];
+    free(first);
+}
+
+/*
+ * Reading a template takes about as long as making it, and some programs update a graph before each
+ * launch. So it is read where that takes READ_SHARE of the time at most, or where a replay was to
+ * be checked and its cost can be paid.
+ */
+static bool may_read(const struct graph *graph, const struct pipeline *pipeline)
+{
+    int64_t now = clock_ns();
+    if (!replay_may_pick(graph, pipeline))
+        return false;
+    if (atomic_load(&graph->pending))
+        return !graph->side || budget_allows(&graph->side->budget, NULL, now);
+    return now - graph->read_at >= graph->read_ns * READ_SHARE;
+}
+
+static void update(struct graphs *graphs, struct graph *graph, CUgraph template)
+{
+    if (!graph->subjects)
+        return;
+    if (!may_read(graph, graphs->settings.pipeline)) {
+        atomic_store(&graph->state, GRAPH_STALE);
+        return;
+    }
+    read_again(graphs, graph, template);
+    if (graph->side)
+        budget_add(&graph->side->budget, clock_ns(), graph->read_ns);
+}
+
+void graphs_updated(struct graphs *graphs, CUgraphExec exec, CUgraph template)
+{
+    struct uninterrupted kept;
+    struct graph *graph = exec_table_find(&graphs->table, exec);
+    if (!graph)
+        return;
+    uninterrupted_begin(&kept);
+    if (lock_within(&graph->lock, LOCK_WAIT_MS)) {
+        update(graphs, graph, template);
+        pthread_mutex_unlock(&graph->lock);
+    } else {
+        graph_give_up(graphs, graph, "it was updated while its twin was being made");
+    }
+    uninterrupted_end(&kept);
+}
+
+/* ---- nodes ---- */
+
+void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
+                     const struct graph_new_params *params)
+{
+    struct graph *graph = exec_table_find(&graphs->table, exec);
+    if (!graph || atomic_load(&graph->state) == GRAPH_COUNTED)
+        return;
+    if (lock_within(&graph->lock, LOCK_WAIT_MS)) {
+        const char *why = follow_params(graph, node, params);
+        if (why)
+            graph_give_up(graphs, graph, why);
+        pthread_mutex_unlock(&graph->lock);
+    } else {
+        graph_give_up(graphs, graph, "one of its nodes was changed while its twin was being made");
+    }
+}
+
+void graphs_node_enabled(struct graphs *graphs, CUgraphExec exec, CUgraphNode node, bool enabled)
+{
+    struct graph *graph = exec_table_find(&graphs->table, exec);
+    if (!graph)
+        return;
+    if (lock_within(&graph->lock, LOCK_WAIT_MS)) {
+        const char *why = follow_switch(graph, node, enabled);
+        if (why)
+            graph_give_up(graphs, graph, why);
+        pthread_mutex_unlock(&graph->lock);
+    } else {
+        graph_give_up(graphs, graph, "one of its nodes was switched while its twin was being made");
+    }
+}
+
+/* ---- launches ---- */
+
+/* Of the launch under way on the calling thread. */
+static _Thread_local struct under_way {
+    struct graph *graph; /* NULL: not known */
+    const void *stream;
+    bool open, locked;
+    bool chosen; /* some registered kernels were chosen: graph_count.chosen ... */
+    bool twin;   /* ... and are checked; else they are counted as ... */
+    enum skip chosen_skip;
+    enum skip skip; /* of the other registered kernels */
+    struct timing_pair timed;
+} under_way;
+
+/* Waits for the collector, which makes the twin: as long as it was never in vain. */
+static void await_twin(struct graphs *graphs, struct graph *graph)
+{
+    const struct timespec nap = {.tv_nsec = 50000};
+    int64_t end = clock_ns() + TWIN_WAIT_MS * 1000000ll;
+    while (atomic_load(&graph->state) == GRAPH_WANTED && !atomic_load(&graphs->late)) {
+        if (clock_ns() >= end)
+            atomic_store(&graphs->late, true);
+        nanosleep(&nap, NULL);
+    }
+}
+
+/* What the gates say of a replay. */
+struct pick {
+    uint64_t replay;
+    bool off, picked;
+    bool forced; /* one was picked before, when there was nothing to check it by */
+};
+
+static struct pick make_pick(struct graph *graph, const struct pipeline *pipeline)
+{
+    struct pick pick = {
+        .replay = atomic_fetch_add_explicit(&graph->replays, 1, memory_order_relaxed),
+        .off = atomic_load_explicit(&passing.off, memory_order_relaxed),
+        .forced = atomic_load_explicit(&graph->pending, memory_order_relaxed),
+    };
+    pick.picked = !pick.off && (pick.forced || replay_is_picked(graph, pipeline, pick.replay));
+    return pick;
+}
+
+/* Asks for a twin, and for the context's set-up before that. The first twin is a cost of the
+ * process, once, which no budget pays for; one for an updated graph is paid. */
+static void want_twin(struct graphs *graphs, struct graph *graph, CUcontext context)
+{
+    enum graph_state cloned = GRAPH_CLONED;
+    struct pipeline *pipeline = graphs->settings.pipeline;
+    struct side *side = sides_find(pipeline->sides, context);
+    int64_t began = clock_ns();
+    if (!side) { /* its creation was not seen */
+        pipeline_context_created(pipeline, context);
+        side = sides_find(pipeline->sides, context);
+    }
+    if (!side)
+        return;
+    if (side_want(side))
+        collector_wake(pipeline->collector);
+    if (!side_wait_ready(side, pipeline->ready_wait_ms))
+        return;
+    bool again = atomic_load(&graph->had_twin);
+    if (again && !budget_allows(&side->budget, NULL, began))
+        return;
+    graph->side = side;
+    if (atomic_compare_exchange_strong(&graph->state, &cloned, GRAPH_WANTED)) {
+        atomic_store(&side->chore, true);
+        collector_wake(pipeline->collector);
+        await_twin(graphs, graph);
+    }
+    const struct check_cost cost = {.thread = (uint64_t)(clock_ns() - began)};
+    pipeline->sink->spent(pipeline->sink->user, &cost);
+    if (again)
+        budget_add(&side->budget, clock_ns(), (int64_t)cost.thread);
+}
+
+/* A launch on another stream than the last one's waits for it, as launches of one executable graph
+ * do. False: the last one left no event, so only the program's own graph may follow. */
+static bool put_in_order(struct graph *graph, const void *stream)
+{
+    if (!graph->last_stream || graph->last_stream == stream)
+        return true;
+    graph->streams = true;
+    return graph->event_recorded &&
+           !cuda.cuStreamWaitEvent((CUstream)(uintptr_t)stream, graph->event, 0);
+}
+
+/* Whether the checks are to be had for what they cost; those of subjects that are new always are.
+ */
+static bool is_paid(const struct graph *graph, const struct pipeline *pipeline, uint64_t replay)
+{
+    return graph->all_first != gate_generation(pipeline->gate) || replay_follows(graph, replay) ||
+           budget_allows(&graph->side->budget, NULL, clock_ns());
+}
+
+/* The replay is picked, and the graph has a twin; lock held. Whether the twin is launched. */
+static bool run_twin(struct graphs *graphs, struct graph *graph, CUcontext context,
+                     const struct pick *pick)
+{
+    struct pipeline *pipeline = graphs->settings.pipeline;
+    struct error err = {{0}};
+    under_way.chosen_skip = SKIP_BUDGET;
+    if (!is_paid(graph, pipeline, pick->replay)) {
+        replay_estimate(graph, pipeline, pick->replay);
+        under_way.chosen = true;
+        return false;
+    }
+    under_way.chosen = replay_choose(graph, pipeline, pick->replay, pick->forced) > 0;
+    if (!under_way.chosen)
+        return false;
+    under_way.chosen_skip = SKIP_GRAPH;
+    if (twin_prepare(graph, &err)) {
+        graph_give_up(graphs, graph, err.text);
+        return false;
+    }
+    replay_arm(graph, pipeline, under_way.stream, context, pick->replay);
+    if (graph->wants_nodes)
+        atomic_store(&graph->state, GRAPH_CLONED);
+    return true;
+}
+
+/* What is launched for a graph that has a twin, or had one. */
+static CUgraphExec launch_either(struct graphs *graphs, struct graph *graph, CUcontext context,
+                                 const struct pick *pick)
+{
+    if (atomic_load_explicit(&graph->stuck, memory_order_relaxed) ||
+        !lock_within(&graph->lock, LOCK_WAIT_MS)) {
+        atomic_store(&graph->stuck, true);
+        under_way.skip = SKIP_GRAPH;
+        return graph->exec;
+    }
+    under_way.locked = true;
+    bool ordered = put_in_order(graph, under_way.stream);
+    bool ready = atomic_load(&graph->state) == GRAPH_READY && graph->side->context == context;
+    if (pick->picked && ready && ordered)
+        under_way.twin = run_twin(graphs, graph, context, pick);
+    else if (pick->picked)
+        under_way.skip = SKIP_GRAPH;
+    return under_way.twin ? graph->twin : graph->exec;
+}
+
+/* Whether the launch is captured into another graph instead of run; on the legacy stream beside a
+ * capture the driver cannot say. */
+static enum skip look_for_capture(const void *stream)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)stream, &status);
+    if (result && result != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
+        log_once(LOG_WARN, "kernels of a CUDA graph go unchecked: cuStreamIsCapturing: %s",
+                 cuda_error_name(result));
+        return SKIP_DRIVER;
+    }
+    return result || status ? SKIP_CAPTURED : SKIP_NONE;
+}
+
+/* A replay is picked: there has to be a twin of the graph as it is now. */
+static void follow_pick(struct graphs *graphs, struct graph *graph, CUcontext context)
+{
+    enum graph_state state = atomic_load_explicit(&graph->state, memory_order_acquire);
+    bool stale = state == GRAPH_STALE;
+    if (state == GRAPH_CLONED)
+        want_twin(graphs, graph, context);
+    if (atomic_load_explicit(&graph->pending, memory_order_relaxed) != stale)
+        atomic_store(&graph->pending, stale);
+}
+
+CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const void *stream,
+                                CUcontext context)
+{
+    struct graph *graph = exec_table_find(&graphs->table, exec);
+    under_way = (struct under_way){
+        .open = true, .graph = graph, .skip = SKIP_NOT_SAMPLED, .stream = stream};
+    if (graph)
+        timing_replay_begin(graphs->settings.pipeline->timing, graph->time, context, stream,
+                            &under_way.timed);
+    if (!graph || !graph->subjects)
+        return exec;
+    enum skip captured = look_for_capture(stream);
+    if (captured) {
+        under_way.skip = captured;
+        return exec;
+    }
+    if (graph->has_states)
+        caches_replay(graphs->settings.pipeline->caches);
+    struct pick pick = make_pick(graph, graphs->settings.pipeline);
+    if (pick.off)
+        under_way.skip = SKIP_OFF;
+    else if (pick.picked)
+        follow_pick(graphs, graph, context);
+    if (atomic_load_explicit(&graph->had_twin, memory_order_acquire))
+        return launch_either(graphs, graph, context, &pick);
+    if (pick.picked)
+        under_way.skip = SKIP_GRAPH;
+    return exec;
+}
+
+/* Launches that were not checked, by kernel. Those of a twin that were chosen are counted one by
+ * one. */
+static void count_rest(const struct graphs *graphs, const struct graph *graph, CUresult result)
+{
+    const struct sink *sink = graphs->settings.pipeline->sink;
+    for (uint32_t i = 0; i < graph->counts; i++) {
+        const struct graph_count *count = &graph->count[i];
+        uint32_t chosen = under_way.chosen ? count->chosen : 0, rest = count->nodes - chosen;
+        enum skip skip = count->skip ? count->skip : under_way.skip;
+        if (result)
+            skip = SKIP_LAUNCH_FAILED;
+        if (rest)
+            sink->counted(sink->user, count->spec, skip, rest);
+        if (chosen && !under_way.twin)
+            sink->counted(sink->user, count->spec, result ? skip : under_way.chosen_skip, chosen);
+        if (count->spec)
+            atomic_fetch_add_explicit(&count->kernel->launches,
+                                      under_way.twin ? rest : count->nodes, memory_order_relaxed);
+    }
+}
+
+/* For a launch on another stream. */
+static void note_order(struct graphs *graphs, struct graph *graph)
+{
+    CUstream stream = (CUstream)(uintptr_t)under_way.stream;
+    graph->last_stream = under_way.stream;
+    graph->event_recorded =
+        (under_way.twin || graph->streams) && !cuda.cuEventRecord(graph->event, stream);
+    if (under_way.twin && !graph->event_recorded)
+        graph_give_up(graphs, graph, "an event cannot be recorded behind its twin");
+}
+
+void graphs_launch_exit(struct graphs *graphs, CUresult result)
+{
+    struct pipeline *pipeline = graphs->settings.pipeline;
+    struct graph *graph = under_way.graph;
+    under_way.open = false;
+    if (!graph) {
+        const struct sink *sink = pipeline->sink;
+        sink->counted(sink->user, NULL, result ? SKIP_LAUNCH_FAILED : SKIP_GRAPH, 1);
+        return;
+    }
+    timing_replay_end(pipeline->timing, graph->time, under_way.stream, &under_way.timed, !result,
+                      !under_way.twin);
+    count_rest(graphs, graph, result);
+    if (under_way.locked) {
+        if (!result)
+            note_order(graphs, graph);
+        if (under_way.twin)
+            replay_launched(graph, pipeline, result);
+        pthread_mutex_unlock(&graph->lock);
+    }
+    under_way.graph = NULL;
+}
+
+bool graphs_launch_open(void)
+{
+    return under_way.open;
+}

@@ -1,0 +1,33 @@
+/* graphs_state.h - what the files of this folder know of all graphs together. */
+#ifndef GRAPH_GRAPHS_STATE_H
+#define GRAPH_GRAPHS_STATE_H
+
+#include "graph/captured.h"
+#include "graph/exec_table.h"
+#include "graph/graphs.h"
+
+/* `lock` guards the table's writes and the lists; a graph's own lock is not taken inside it.
+ * Launches find their graph without a lock. */
+struct graphs {
+    struct graphs_settings settings;
+    struct captured *captured; /* library calls in the program's templates */
+    pthread_mutex_t lock;
+    uint32_t numbers;
+    atomic_uint told;         /* graphs of which it was reported why they go unchecked */
+    struct graph *garbage;    /* what only the collector's thread may free */
+    _Atomic(uint64_t) memory; /* of twins, by estimate */
+    bool direct;              /* graphs_redirected() */
+    enum { UNTRIED, WORKS, FAILS } trial; /* the collector's */
+    atomic_bool late;  /* a twin took longer than a launch waits: no other waits */
+    _Atomic(bool) off; /* no twins: launches are not redirected, or the driver is too old */
+    struct exec_table table;
+};
+
+/* Its launches are counted from now on, and nothing else. `sentence` is reported once; NULL: it is
+ * known why. Its lock is held. */
+void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sentence);
+
+/* No other thread knows the graph any longer. */
+void graph_free(struct graph *graph);
+
+#endif

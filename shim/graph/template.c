@@ -1,0 +1,373 @@
+/* template.c - the nodes of the program's template, level by level, and the clone of it. */
+#include <stdlib.h>
+#include <string.h>
+#include "graph/graph.h"
+#include "plan/plan.h"
+
+enum { MOST_LEVELS = 8 };
+
+/* What is read so far. */
+struct reading {
+    struct graph *graph;
+    struct kernels *kernels;
+    struct captured *captured;
+    uint32_t nodes_room, subjects_room;
+    CUfunction last_function; /* kernels follow each other: its record is asked for once */
+    struct known_kernel *last;
+};
+
+/* Room for one more. */
+static bool grow(void *array, uint32_t count, uint32_t *room, size_t size)
+{
+    void *old, *more;
+    memcpy(&old, array, sizeof(old));
+    if (count < *room)
+        return true;
+    uint32_t wanted = *room ? *room * 2 : 32;
+    more = realloc(old, wanted * size);
+    if (!more)
+        return false;
+    memset((char *)more + *room * size, 0, (wanted - *room) * size);
+    memcpy(array, &more, sizeof(more)); /* the caller's list */
+    *room = wanted;
+    /* cppcheck-suppress memleak */
+    return true;
+}
+
+/* A CUfunction where there is one, else a CUkernel: both are what kernels are known by. */
+static enum status name_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *params, struct launch *launch,
+                               struct error *err)
+{
+    launch->function = params->func ? (const void *)params->func : (const void *)params->kern;
+    if (params->func)
+        return cuda_check(err, cuda.cuFuncGetName(&launch->symbol, params->func), "cuFuncGetName");
+    return cuda_check(err, cuda.cuKernelGetName(&launch->symbol, params->kern), "cuKernelGetName");
+}
+
+static struct known_kernel *find_kernel(struct reading *reading, CUgraphNode node,
+                                        struct error *err)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 params = {0};
+    struct launch launch = {0};
+    if (cuda_check(err, cuda.cuGraphKernelNodeGetParams_v2(node, &params),
+                   "cuGraphKernelNodeGetParams"))
+        return NULL;
+    if (params.func && params.func == reading->last_function)
+        return reading->last;
+    if (name_kernel(&params, &launch, err))
+        return NULL;
+    struct known_kernel *known = kernels_find(reading->kernels, &launch);
+    if (!known)
+        error_set(err, STATUS_NO_MEMORY, "no memory");
+    reading->last_function = params.func;
+    return reading->last = known;
+}
+
+/* One more node of the kernel, which goes unchecked for the reason `skip`, or may be checked: its
+ * row, made at the first; -1 without memory. */
+static int32_t count_one(struct graph *graph, struct known_kernel *kernel, enum skip skip)
+{
+    uint32_t row = 0;
+    while (row < graph->counts &&
+           (graph->count[row].kernel != kernel || graph->count[row].skip != skip))
+        row++;
+    if (row == graph->counts) {
+        if (!grow(&graph->count, row, &graph->counts_room, sizeof(*graph->count)))
+            return -1;
+        graph->counts++;
+        graph->count[row] = (struct graph_count){
+            .kernel = kernel, .spec = kernel ? kernel->spec : NULL, .skip = skip};
+    }
+    graph->count[row].nodes++;
+    return (int32_t)row;
+}
+
+static int32_t count_kernel(struct graph *graph, struct known_kernel *kernel)
+{
+    return count_one(graph, kernel, kernel->spec ? SKIP_NONE : kernel->skip);
+}
+
+/* The only node that a node waits for, or NULL. */
+static CUgraphNode previous_of(CUgraphNode node)
+{
+    CUgraphNode previous;
+    CUgraphEdgeData edge;
+    size_t count = 0;
+    if (cuda.cuGraphNodeGetDependencies_v2(node, NULL, NULL, &count) || count != 1 ||
+        cuda.cuGraphNodeGetDependencies_v2(node, &previous, &edge, &count))
+        return NULL;
+    return previous;
+}
+
+/* The subject whose first node is `node`, the graph's next. */
+static enum status add_subject(struct reading *reading, struct graph_node *node,
+                               const struct graph_subject *subject, struct error *err)
+{
+    struct graph *graph = reading->graph;
+    if (!grow(&graph->subject, graph->subjects, &reading->subjects_room, sizeof(*graph->subject)))
+        return error_set(err, STATUS_NO_MEMORY, "no memory");
+    node->subject = (int32_t)graph->subjects;
+    graph->subject[graph->subjects] = *subject;
+    graph->subject[graph->subjects].node = graph->nodes;
+    graph->subject[graph->subjects].has_state = subject->kernel->spec->plan->state != NULL;
+    graph->subject[graph->subjects++].number = graph->kernels;
+    graph->has_states |= subject->kernel->spec->plan->state != NULL;
+    return STATUS_OK;
+}
+
+static enum status add_kernel(struct reading *reading, struct graph_node *node, CUgraph level,
+                              struct error *err)
+{
+    struct graph *graph = reading->graph;
+    enum status status = STATUS_OK;
+    struct known_kernel *kernel = find_kernel(reading, node->own ? node->own : node->program, err);
+    if (!kernel)
+        return STATUS_DRIVER;
+    node->count = count_kernel(graph, kernel);
+    if (node->count < 0)
+        return error_set(err, STATUS_NO_MEMORY, "no memory");
+    if (kernel->spec) {
+        const struct graph_subject subject = {
+            .kernel = kernel,
+            .count = (uint32_t)node->count,
+            .parts = 1,
+            .previous = kernel->spec->after < 0 ? NULL : previous_of(node->program),
+            .level = level};
+        status = add_subject(reading, node, &subject, err);
+    }
+    graph->kernels++;
+    return status;
+}
+
+/* ---- library calls ---- */
+
+/* The call's subject, made at its first node. */
+static enum status find_call(struct reading *reading, struct graph_node *node,
+                             struct captured_call *call, CUgraph level, struct error *err)
+{
+    struct graph *graph = reading->graph;
+    for (uint32_t i = graph->subjects; i-- > 0 && node->subject < 0;) {
+        if (graph->subject[i].call == call && graph->subject[i].level == level)
+            node->subject = (int32_t)i;
+    }
+    if (node->subject >= 0)
+        return STATUS_OK;
+    int32_t row = count_kernel(graph, call->kernel);
+    struct graph_subject subject = {
+        .kernel = call->kernel, .count = (uint32_t)row, .call = call, .level = level};
+    subject.part = calloc(call->nodes, sizeof(*subject.part));
+    enum status status = row < 0 || !subject.part ? error_set(err, STATUS_NO_MEMORY, "no memory")
+                                                  : add_subject(reading, node, &subject, err);
+    if (status)
+        free(subject.part);
+    else
+        captured_call_hold(call);
+    return status;
+}
+
+/* A node that a library call has added. */
+static enum status add_part(struct reading *reading, struct graph_node *node,
+                            struct captured_call *call, bool is_kernel, CUgraph level,
+                            struct error *err)
+{
+    struct graph *graph = reading->graph;
+    enum status status = find_call(reading, node, call, level, err);
+    if (status)
+        return status;
+    struct graph_subject *subject = &graph->subject[node->subject];
+    if (subject->parts < call->nodes)
+        subject->part[subject->parts++] = graph->nodes;
+    if (!is_kernel)
+        return STATUS_OK;
+    graph->kernels++;
+    node->count = count_one(graph, NULL, SKIP_CALL);
+    return node->count < 0 ? error_set(err, STATUS_NO_MEMORY, "no memory") : STATUS_OK;
+}
+
+bool graph_change_call(struct graph *graph, struct graph_subject *subject)
+{
+    int32_t row = count_one(graph, subject->kernel, SKIP_CALL_CHANGED);
+    if (row < 0)
+        return false;
+    graph->count[subject->count].nodes--;
+    subject->count = (uint32_t)row;
+    subject->changed = true;
+    return true;
+}
+
+/* Calls of which the program changed nodes before it instantiated the graph. */
+static enum status leave_changed(struct graph *graph, struct error *err)
+{
+    for (uint32_t i = 0; i < graph->subjects; i++) {
+        struct graph_subject *subject = &graph->subject[i];
+        if (subject->call && (subject->call->changed || subject->parts < subject->call->nodes) &&
+            !graph_change_call(graph, subject))
+            return error_set(err, STATUS_NO_MEMORY, "no memory");
+    }
+    return STATUS_OK;
+}
+
+/* The call that has added the node, or NULL. */
+static struct captured_call *call_of(const struct captured_graph *calls, CUgraphNode node)
+{
+    int32_t call = calls ? node_map_find(&calls->node, node) : NODE_MAP_NONE;
+    return call == NODE_MAP_NONE ? NULL : calls->call[call];
+}
+
+/* All nodes of one level, which the caller frees; NULL and why. Of an empty graph the driver
+ * refuses to list them. */
+static CUgraphNode *list_nodes(CUgraph level, size_t *count, struct error *err)
+{
+    *count = 0;
+    if (cuda_check(err, cuda.cuGraphGetNodes(level, NULL, count), "cuGraphGetNodes"))
+        return NULL;
+    CUgraphNode *nodes = calloc(*count + 1, sizeof(*nodes));
+    if (!nodes)
+        error_set(err, STATUS_NO_MEMORY, "no memory");
+    if (nodes && *count &&
+        cuda_check(err, cuda.cuGraphGetNodes(level, nodes, count), "cuGraphGetNodes")) {
+        free(nodes);
+        return NULL;
+    }
+    return nodes;
+}
+
+static enum status read_level(struct reading *reading, CUgraph level, CUgraph clone, int depth,
+                              struct error *err);
+
+static enum status read_child(struct reading *reading, const struct graph_node *node, int depth,
+                              struct error *err)
+{
+    CUgraph level = NULL, clone = NULL;
+    if (depth == MOST_LEVELS)
+        return error_set(err, STATUS_UNSUPPORTED, "child graphs are nested more than %d deep",
+                         MOST_LEVELS);
+    if (cuda_check(err, cuda.cuGraphChildGraphNodeGetGraph(node->program, &level),
+                   "cuGraphChildGraphNodeGetGraph") ||
+        (node->own && cuda_check(err, cuda.cuGraphChildGraphNodeGetGraph(node->own, &clone),
+                                 "cuGraphChildGraphNodeGetGraph")))
+        return STATUS_DRIVER;
+    return read_level(reading, level, clone, depth + 1, err);
+}
+
+/* A level of the program's template, and the clone of it; NULL: there is none. */
+struct level {
+    CUgraph program, clone;
+    const struct captured_graph *calls; /* in it; NULL: none */
+    int depth;
+};
+
+/* A node of the template with the one of the clone that stands for it (NULL: there is none). */
+static enum status read_node(struct reading *reading, const struct level *level,
+                             CUgraphNode program, CUgraphNode own, struct error *err)
+{
+    struct graph *graph = reading->graph;
+    CUgraphNodeType type, same;
+    if (cuda_check(err, cuda.cuGraphNodeGetType(program, &type), "cuGraphNodeGetType") ||
+        (own && cuda_check(err, cuda.cuGraphNodeGetType(own, &same), "cuGraphNodeGetType")))
+        return STATUS_DRIVER;
+    if (own && same != type)
+        return error_set(err, STATUS_UNSUPPORTED, "its clone has the nodes in another order");
+    if (!grow(&graph->node, graph->nodes, &reading->nodes_room, sizeof(*graph->node)))
+        return error_set(err, STATUS_NO_MEMORY, "no memory");
+    struct graph_node node = {.program = program, .own = own, .subject = -1, .count = -1};
+    struct captured_call *call = call_of(level->calls, program);
+    enum status status = STATUS_OK;
+    if (call)
+        status =
+            add_part(reading, &node, call, type == CU_GRAPH_NODE_TYPE_KERNEL, level->clone, err);
+    else if (type == CU_GRAPH_NODE_TYPE_KERNEL)
+        status = add_kernel(reading, &node, level->clone, err);
+    graph->node[graph->nodes++] = node;
+    if (!status && type == CU_GRAPH_NODE_TYPE_GRAPH)
+        status = read_child(reading, &node, level->depth, err);
+    return status;
+}
+
+/* Both list their nodes in the order in which they were added, and a clone's are added in the order
+ * of the original's. */
+static enum status read_level(struct reading *reading, CUgraph template, CUgraph clone, int depth,
+                              struct error *err)
+{
+    size_t count = 0, clones = 0;
+    enum status status = STATUS_OK;
+    const struct level level = {template, clone, captured_find(reading->captured, template), depth};
+    CUgraphNode *program = list_nodes(template, &count, err), *own = NULL;
+    if (clone && program)
+        own = list_nodes(clone, &clones, err);
+    if (!program || (clone && !own))
+        status = STATUS_DRIVER;
+    else if (clone && clones != count)
+        status = error_set(err, STATUS_UNSUPPORTED, "its clone has %zu nodes instead of %zu",
+                           clones, count);
+    for (size_t i = 0; i < count && !status; i++)
+        status = read_node(reading, &level, program[i], own ? own[i] : NULL, err);
+    free(program);
+    free(own);
+    return status;
+}
+
+void graph_forget(struct graph *graph)
+{
+    if (graph->clone)
+        cuda.cuGraphDestroy(graph->clone);
+    for (uint32_t i = 0; i < graph->subjects; i++) {
+        captured_call_drop(graph->subject[i].call);
+        free(graph->subject[i].part);
+    }
+    free(graph->node);
+    free(graph->subject);
+    free(graph->count);
+    node_map_free(&graph->index);
+    graph->clone = NULL;
+    graph->node = NULL;
+    graph->subject = NULL;
+    graph->count = NULL;
+    graph->nodes = graph->subjects = graph->counts = graph->counts_room = graph->kernels = 0;
+    graph->all_first = 0;
+    graph->has_states = false;
+}
+
+/* The template, or with `clone` both. */
+static enum status read_all(struct graph *graph, struct kernels *kernels, struct captured *captured,
+                            CUgraph template, CUgraph clone, struct error *err)
+{
+    struct reading reading = {.graph = graph, .kernels = kernels, .captured = captured};
+    enum status status = read_level(&reading, template, clone, 0, err);
+    return status ? status : leave_changed(graph, err);
+}
+
+/* Most graphs have no registered kernel: those are read once, and not cloned. */
+enum status graph_read(struct graph *graph, struct kernels *kernels, struct captured *captured,
+                       CUgraph template, struct error *err)
+{
+    enum status status = read_all(graph, kernels, captured, template, NULL, err);
+    if (status || !graph->subjects)
+        return status;
+    CUgraph clone = NULL;
+    if (cuda_check(err, cuda.cuGraphClone(&clone, template), "cuGraphClone"))
+        return STATUS_DRIVER;
+    graph_forget(graph);
+    graph->clone = clone;
+    return read_all(graph, kernels, captured, template, clone, err);
+}
+
+/* ---- by handle ---- */
+
+static bool make_index(struct graph *graph)
+{
+    bool made = true;
+    for (uint32_t i = 0; i < graph->nodes && made; i++)
+        made = node_map_put(&graph->index, graph->node[i].program, (int32_t)i);
+    if (!made)
+        node_map_free(&graph->index);
+    return made;
+}
+
+struct graph_node *graph_find_node(struct graph *graph, CUgraphNode program)
+{
+    if (!graph->index.count && !make_index(graph))
+        return NULL;
+    int32_t at = node_map_find(&graph->index, program);
+    return at == NODE_MAP_NONE ? NULL : &graph->node[at];
+}

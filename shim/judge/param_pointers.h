@@ -1,0 +1,21 @@
+/*
+ * param_pointers.h - which bytes of a launch's parameters are device pointers, for bundles: a
+ * launch that is run again elsewhere gets other addresses there. Queries only; collector thread.
+ */
+#ifndef JUDGE_PARAM_POINTERS_H
+#define JUDGE_PARAM_POINTERS_H
+
+#include <stddef.h>
+#include "value/check_report.h"
+#include "value/launch.h"
+
+enum { PARAM_POINTERS = 64 };
+
+/* Tries each aligned 8-byte word of the packed parameters with the driver. An integer that happens
+ * to be an address of an allocation counts as a pointer. Returns how many were found. */
+size_t param_pointers_find(const struct param_layout *layout, const uint8_t *params, size_t bytes,
+                           struct param_pointer out[PARAM_POINTERS]);
+
+struct report_machine report_machine_of(int device, int multiprocessors);
+
+#endif

@@ -1,0 +1,16 @@
+/* pipeline_reference.c - whether what judges a launch is loaded. */
+#include "pipeline.h"
+
+enum { REFERENCE_WAIT_MS = 1000 /* for one that is in the cache */ };
+
+/* A reference of the registry's own is wanted from the first launch on that is to be checked. */
+enum skip pipeline_find_reference(struct pipeline *pipeline, struct ticket *ticket)
+{
+    const struct ref_builtin *reference = ticket->kernel->spec->reference;
+    if (side_users_ready(ticket->side, reference))
+        return SKIP_NONE;
+    if (side_users_want(ticket->side, reference))
+        collector_wake(pipeline->collector);
+    return side_users_await(ticket->side, reference, REFERENCE_WAIT_MS) ? SKIP_NONE
+                                                                        : SKIP_NOT_COMPILED;
+}

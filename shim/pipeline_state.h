@@ -1,0 +1,17 @@
+/*
+ * pipeline_state.h - what a launch does whose entry has `state` or `position` (state/README.md).
+ */
+#ifndef VERIFY_PIPELINE_STATE_H
+#define VERIFY_PIPELINE_STATE_H
+
+#include "pipeline.h"
+
+/* The launch behind a checked one of the same cache is checked, whatever the gates say. */
+void pipeline_decide_state(const struct pipeline *pipeline, const struct launch *launch,
+                           struct gate_answer *answer, struct ticket *ticket);
+
+/* Rows of a cache that the launch must leave alone are copied with the others: a new plan. */
+enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket,
+                          struct error *why);
+
+#endif

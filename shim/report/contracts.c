@@ -1,0 +1,84 @@
+#include "report/contracts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include "report/place.h"
+#include "text/printable.h"
+
+bool contracts_judged(struct contract_totals totals[CONTRACTS], const struct check_report *report)
+{
+    const struct parity_report *parity = &report->parity;
+    if (!parity->contract)
+        return false;
+    struct contract_totals *of = &totals[parity->contract->number];
+    of->launches++;
+    of->items += parity->items;
+    of->met += parity->met;
+    of->differ += parity->differ;
+    if (!parity->items && !of->unhashed++)
+        snprintf(of->kernel, sizeof of->kernel, "%s", place_kernel(report->spec));
+    bool first = parity->reveals && !parity->differ && !of->revealed;
+    of->revealed |= first;
+    return first;
+}
+
+/* Who is more, as far as is known. */
+static void put_sides(struct textbuf *text, const struct parity_report *parity)
+{
+    if (parity->reveals && !parity->differ)
+        textbuf_printf(text, "; %u configurations agree on another, and it stands alone",
+                       parity->with);
+    else if (parity->others > parity->with)
+        textbuf_printf(text, "; %u configurations agree on that", parity->others);
+    else if (parity->others == 1)
+        textbuf_printf(text, "; which of the two is right, the contract does not show");
+}
+
+static void put_other(struct textbuf *text, const struct parity_report *parity)
+{
+    textbuf_printf(text, "%s, launch %" PRIu64, PRINTABLE(place_kernel(parity->other)),
+                   parity->other_launch);
+    if (parity->other_place.graph)
+        textbuf_printf(text, " (node %u of graph %u, replay %" PRIu64 ")", parity->other_place.node,
+                       parity->other_place.graph, parity->other_place.replay);
+}
+
+void parity_text(const struct parity_report *parity, char out[PARITY_TEXT])
+{
+    struct textbuf text;
+    const struct contract *contract = parity->contract;
+    textbuf_init_fixed(&text, out, PARITY_TEXT);
+    textbuf_printf(&text, "contract %s: ", PRINTABLE(contract->name));
+    if (parity->differ)
+        textbuf_printf(&text, "%" PRIu64 " of %" PRIu64 " items that were seen before differ; ",
+                       parity->differ, parity->met);
+    textbuf_printf(&text, "item %" PRId64 " is item %" PRId64 " of ", parity->item,
+                   parity->other_item);
+    put_other(&text, parity);
+    textbuf_printf(&text, ", which gave another output");
+    if (parity->differ && !contract->bits)
+        textbuf_printf(&text, ": in element %" PRId64 " %.9g, here %.9g", parity->element,
+                       parity->other_got, parity->got);
+    put_sides(&text, parity);
+}
+
+void contract_line(const struct contract *contract, const struct contract_totals *totals,
+                   struct textbuf *out)
+{
+    if (!totals->launches) {
+        textbuf_printf(out, "    %s: no launch of its kernels was checked\n",
+                       PRINTABLE(contract->name));
+        return;
+    }
+    textbuf_printf(
+        out, "    %s: %" PRIu64 " launches, %" PRIu64 " items, %" PRIu64 " of them seen before",
+        PRINTABLE(contract->name), totals->launches, totals->items, totals->met);
+    if (totals->differ)
+        textbuf_printf(out, ", %" PRIu64 " with another output", totals->differ);
+    if (!totals->met)
+        textbuf_printf(out, ": nothing was compared");
+    if (totals->unhashed)
+        textbuf_printf(out, "; %" PRIu64 " launches have no such items (%s)", totals->unhashed,
+                       PRINTABLE(totals->kernel));
+    textbuf_printf(out, "\n");
+}

@@ -1,0 +1,20 @@
+/* summary_parts.h - sentences of the summary: errors of earlier launches, time on the GPU. */
+#ifndef REPORT_SUMMARY_PARTS_H
+#define REPORT_SUMMARY_PARTS_H
+
+#include "report/counters.h"
+#include "report/summary.h"
+#include "value/api_error.h"
+
+enum { API_ERROR_TEXT = 1024 };
+
+/* The sentence for the error of an earlier launch. Names that do not fit are left out. */
+void api_error_text(const struct api_error *error, char out[API_ERROR_TEXT]);
+
+/* The second line: shares of time on the GPU; nothing where no launch was timed. */
+void summary_put_time(struct textbuf *out, const struct gpu_shares *gpu);
+/* Kernels without an entry. */
+void summary_put_unregistered(struct textbuf *out, const struct counters_totals *totals,
+                              const struct summary_facts *facts);
+
+#endif

@@ -1,0 +1,147 @@
+#include "state/caches.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include "gate/passing.h"
+#include "plan/plan.h"
+
+enum { CACHES = 256, PROBES = 16, WATCHED = 512 /* launches behind a checked one */ };
+
+/* What is wanted behind a checked append. */
+enum { WANTS_APPEND = 1, WANTS_READER = 2 };
+
+struct caches {
+    _Atomic(uint64_t) breaks;  /* where launches may have gone unseen, replays among them */
+    atomic_int watched, wants; /* launches that are still seen; what is wanted of all caches */
+    struct cache {
+        _Atomic(uint64_t) address, appends; /* address 0: empty */
+        atomic_uint wants;
+    } cache[CACHES];
+};
+
+struct caches *caches_create(void)
+{
+    return calloc(1, sizeof(struct caches));
+}
+
+void caches_destroy(struct caches *caches)
+{
+    free(caches);
+}
+
+/* The entry of an address, made on first sight; NULL: the neighbourhood is full. */
+static struct cache *find(struct caches *caches, uint64_t address)
+{
+    uint64_t place = (address >> 8) * 0x9e3779b97f4a7c15u >> 32;
+    for (unsigned i = 0; address && i < PROBES; i++) {
+        struct cache *cache = &caches->cache[(place + i) % CACHES];
+        uint64_t there = atomic_load_explicit(&cache->address, memory_order_relaxed);
+        if (!there)
+            atomic_compare_exchange_strong(&cache->address, &there, address);
+        if (there == address || !there)
+            return cache;
+    }
+    return NULL;
+}
+
+/* The launch's first cache. */
+static struct cache *cache_of(struct caches *caches, const struct kernel_spec *spec,
+                              const struct launch *launch)
+{
+    const struct plan_state *state = spec->plan->state;
+    uint64_t address = 0;
+    if (!caches || !state->caches)
+        return NULL;
+    const struct plan_array *array = &spec->plan->array[state->cache[0]];
+    if (array->index || array->list ||
+        !launch_read(launch, array->item->param, array->start, (size_t)array->item->offset,
+                     sizeof(address), &address))
+        return NULL;
+    return find(caches, address);
+}
+
+static bool appends(const struct kernel_spec *spec)
+{
+    return role_writes(spec->plan->array[spec->plan->state->cache[0]].item->role);
+}
+
+/* From here on launches are passed over again by the hook, unseen. */
+static void end_watch(struct caches *caches)
+{
+    for (int i = 0; i < CACHES; i++)
+        atomic_store_explicit(&caches->cache[i].wants, 0, memory_order_relaxed);
+    atomic_store(&caches->wants, 0);
+    atomic_store(&caches->watched, 0);
+    atomic_fetch_add(&caches->breaks, 1);
+}
+
+/* Whether this launch was wanted. */
+static bool take(struct caches *caches, struct cache *cache, unsigned what)
+{
+    if (!(atomic_load_explicit(&cache->wants, memory_order_relaxed) & what) ||
+        !(atomic_fetch_and(&cache->wants, ~what) & what))
+        return false;
+    atomic_fetch_sub(&caches->wants, 1);
+    return true;
+}
+
+static bool caches_watched(const struct caches *caches)
+{
+    return caches && atomic_load_explicit(&caches->watched, memory_order_relaxed) > 0;
+}
+
+bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
+                   const struct launch *launch, struct state_moment *out)
+{
+    struct cache *cache = cache_of(caches, spec, launch);
+    *out = (struct state_moment){0};
+    if (!cache)
+        return false;
+    bool writes = appends(spec);
+    out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);
+    out->replays = atomic_load_explicit(&caches->breaks, memory_order_relaxed);
+    out->appends = writes ? atomic_fetch_add_explicit(&cache->appends, 1, memory_order_relaxed)
+                          : atomic_load_explicit(&cache->appends, memory_order_relaxed);
+    return caches_watched(caches) && take(caches, cache, writes ? WANTS_APPEND : WANTS_READER);
+}
+
+bool caches_settle(struct caches *caches)
+{
+    if (!caches_watched(caches))
+        return false;
+    if (atomic_fetch_sub_explicit(&caches->watched, 1, memory_order_relaxed) > 1 &&
+        atomic_load_explicit(&caches->wants, memory_order_relaxed) > 0)
+        return true;
+    end_watch(caches);
+    return false;
+}
+
+void caches_picked(struct caches *caches, const struct kernel_spec *spec,
+                   const struct state_moment *moment)
+{
+    struct cache *cache = moment->cache ? find(caches, moment->cache) : NULL;
+    if (!cache || !appends(spec))
+        return;
+    unsigned had = atomic_fetch_or(&cache->wants, WANTS_APPEND | WANTS_READER);
+    atomic_fetch_add(&caches->wants, 2 - !!(had & WANTS_APPEND) - !!(had & WANTS_READER));
+    if (atomic_exchange(&caches->watched, WATCHED) <= 0)
+        atomic_fetch_add(&passing.draws, 2); /* no launch is passed over by what was noted before */
+}
+
+void caches_node(struct caches *caches, const struct kernel_spec *spec, const struct launch *launch,
+                 struct state_moment *out)
+{
+    struct cache *cache = cache_of(caches, spec, launch);
+    *out = (struct state_moment){
+        .replays = caches ? atomic_load_explicit(&caches->breaks, memory_order_relaxed) : 0};
+    if (!cache)
+        return;
+    out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);
+    out->appends = atomic_load_explicit(&cache->appends, memory_order_relaxed);
+}
+
+void caches_replay(struct caches *caches)
+{
+    if (caches)
+        atomic_fetch_add_explicit(&caches->breaks, 1, memory_order_relaxed);
+}

@@ -1,0 +1,43 @@
+/*
+ * caches.h - the caches of the program, by address, as its threads see them: so that the collector
+ * knows which launches follow each other, and so that launches behind a checked one are checked.
+ *
+ * Any thread, no lock, no allocation. A launch that is passed over pays nothing: it is not seen.
+ */
+#ifndef STATE_CACHES_H
+#define STATE_CACHES_H
+
+#include <stdbool.h>
+#include "context/check.h"
+#include "value/launch.h"
+
+struct caches;
+
+struct caches *caches_create(void);
+void caches_destroy(struct caches *caches); /* NULL is fine */
+
+/*
+ * A launch of a kernel whose entry has `state`, before it runs. `out` is its place among the
+ * appends to its cache, all zeros where it has none. True: the launch before it was checked, and
+ * this one is to be.
+ */
+bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
+                   const struct launch *launch, struct state_moment *out);
+
+/* A gate picked the launch: the next append to its cache, and its next reader, are to follow. */
+void caches_picked(struct caches *caches, const struct kernel_spec *spec,
+                   const struct state_moment *moment);
+
+/* Behind these. True: launches behind a checked one are wanted, so none may be passed over unseen.
+ * False: none are, or they did not come; until the next is picked no launch is counted, and no two
+ * checks are of launches in a row. */
+bool caches_settle(struct caches *caches);
+
+/* A node of a graph that is checked in the replay under way. */
+void caches_node(struct caches *caches, const struct kernel_spec *spec, const struct launch *launch,
+                 struct state_moment *out);
+
+/* A graph with such kernels is replayed. */
+void caches_replay(struct caches *caches);
+
+#endif

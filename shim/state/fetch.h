@@ -1,0 +1,62 @@
+/*
+ * fetch.h - what the rules read of a check: indices, lengths, positions, the beginning of its
+ * inputs, guarded rows before and after the launch, and the first bytes of the places of a cache.
+ * Copied from the snapshot to pinned memory, in front of the reference. Collector thread only.
+ */
+#ifndef STATE_FETCH_H
+#define STATE_FETCH_H
+
+#include "context/side.h"
+
+enum {
+    STATE_BYTES = 1 << 20, /* of pinned memory for one check */
+    STATE_HEAD = 32,       /* bytes of a place that are looked at */
+    STATE_DATA = 1024,     /* bytes of an input */
+    STATE_INPUTS = 4,
+    STATE_GUARDS = 10,
+    STATE_COPIES = 32,
+};
+
+/* Integers of the launch; bytes NULL: there are none. */
+struct state_ids {
+    const uint8_t *bytes;
+    int64_t count, dim[8], stride[8];
+    int ndim, width;
+};
+
+/* Element i, counted through all dims. */
+int64_t state_id(const struct state_ids *ids, int64_t i);
+
+/* The first bytes of each place of a cache, [blocks][page]; bytes NULL: not looked at. */
+struct state_heads {
+    const uint8_t *bytes;
+    size_t width;
+    int64_t blocks, page;
+    bool numbered; /* block i is the one that index i names; else block number i */
+};
+
+struct state_guard {
+    const struct bound_array *array;
+    const int64_t *stride; /* of the copies */
+    const uint8_t *before, *after;
+};
+
+struct state_view {
+    struct state_ids append, table, lengths, positions;
+    struct state_heads heads;
+    struct state_guard guard[STATE_GUARDS];
+    int guards;
+    struct {
+        const uint8_t *bytes;
+        size_t size;
+    } input[STATE_INPUTS];
+    int inputs;
+};
+
+/* Enqueues the copies of a check whose entry has `state` or `position`; lane->fetched. */
+enum status state_fetch(struct side *side, struct lane *lane, struct error *err);
+
+/* The view of what was copied, valid until the lane is another check's. */
+void state_view(const struct lane *lane, struct state_view *view);
+
+#endif

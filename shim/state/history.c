@@ -1,0 +1,320 @@
+#include "state/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HISTORIES = 256, PROBES = 16, PLACES = 16, KEPT = 4 /* checks come in no order */ };
+enum { APPENDED = 64, FRESH = 256 };
+
+/* Where a launch was: its rows or its position, as far as they go, and a hash of them all. */
+struct places {
+    int64_t count, place[PLACES];
+    uint64_t hash;
+};
+
+struct one {
+    uint64_t key, signature; /* key 0: empty */
+    struct graph_place graph;
+    struct state_moment moment;
+    uint64_t data; /* a hash of its inputs */
+    struct places rows, positions;
+};
+
+/* The last append to a cache. */
+struct appended {
+    uint64_t cache; /* 0: empty */
+    struct graph_place graph;
+    struct state_moment moment;
+    int64_t count, row[FRESH];
+};
+
+struct history {
+    struct appended appended[APPENDED];
+    struct kept {
+        uint64_t key; /* 0: empty */
+        unsigned next;
+        struct one one[KEPT];
+    } kept[HISTORIES];
+};
+
+struct history *history_create(void)
+{
+    return calloc(1, sizeof(struct history));
+}
+
+void history_destroy(struct history *history)
+{
+    free(history);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+/* ---- what a launch is ---- */
+
+static void add_place(struct places *places, int64_t place)
+{
+    if (places->count < PLACES)
+        places->place[places->count] = place;
+    places->count++;
+    places->hash = mix(places->hash, (uint64_t)place);
+}
+
+static void take_ids(struct places *places, const struct state_ids *ids)
+{
+    *places = (struct places){0};
+    for (int64_t i = 0; ids->bytes && i < ids->count; i++)
+        add_place(places, state_id(ids, i));
+}
+
+static uint64_t hash_data(const struct state_view *view)
+{
+    uint64_t hash = 1;
+    for (int i = 0; i < view->inputs; i++) {
+        for (size_t k = 0; k < view->input[i].size; k++)
+            hash = mix(hash, view->input[i].bytes[k]);
+    }
+    return hash;
+}
+
+/* A position without a cache is known by its node of a graph. */
+static uint64_t key_of(const struct state_case *of)
+{
+    const struct check *check = of->check;
+    if (check->moment_of_state.cache)
+        return mix(check->kernel->key, check->moment_of_state.cache) | 1;
+    if (!check->place.graph)
+        return 0;
+    return mix(mix(check->kernel->key, check->place.graph), check->place.node) | 1;
+}
+
+static void describe(const struct state_case *of, struct one *out)
+{
+    const struct check *check = of->check;
+    const struct plan_state *state = of->plan->state;
+    *out = (struct one){.key = key_of(of),
+                        .signature = check->signature,
+                        .graph = check->place,
+                        .moment = check->moment_of_state,
+                        .data = hash_data(of->view)};
+    take_ids(&out->rows, &of->view->append);
+    take_ids(&out->positions, &of->view->positions);
+    int64_t position = state_number(check, state->position, INT64_MIN);
+    if (position != INT64_MIN)
+        add_place(&out->positions, position);
+}
+
+static struct kept *find(struct history *history, uint64_t key)
+{
+    for (unsigned i = 0; i < PROBES; i++) {
+        struct kept *kept = &history->kept[(key + i) % HISTORIES];
+        if (kept->key == key || !kept->key)
+            return kept;
+    }
+    return NULL;
+}
+
+/* Whether `now` is the launch behind `last`: none has written the cache in between. */
+static bool follows(const struct one *last, const struct one *now)
+{
+    uint64_t replays = now->moment.replays - last->moment.replays;
+    uint64_t appends = now->moment.appends - last->moment.appends;
+    if (last->signature != now->signature || last->graph.graph != now->graph.graph)
+        return false;
+    if (!now->graph.graph)
+        return replays == 0 && appends == 1;
+    return last->graph.node == now->graph.node && now->graph.replay == last->graph.replay + 1 &&
+           replays == 1 && appends == 0;
+}
+
+/* ---- the rules ---- */
+
+static bool is_same(const struct places *a, const struct places *b)
+{
+    return a->count > 0 && a->count == b->count && a->hash == b->hash;
+}
+
+/* Rows that pad are no places. */
+static int64_t first_place(const struct places *places)
+{
+    for (int64_t i = 0; i < places->count && i < PLACES; i++) {
+        if (places->place[i] >= 0)
+            return places->place[i];
+    }
+    return -1;
+}
+
+enum { WHEN = 96 };
+
+static const char *when(char text[WHEN], const struct one *last, const struct one *now)
+{
+    if (now->graph.graph)
+        snprintf(text, WHEN, "in replay %llu and in replay %llu of graph %u",
+                 (unsigned long long)last->graph.replay, (unsigned long long)now->graph.replay,
+                 now->graph.graph);
+    else
+        snprintf(text, WHEN, "at two launches in a row");
+    return text;
+}
+
+static bool stale_position(const struct state_case *of, const struct one *last,
+                           const struct one *now, struct state_report *report)
+{
+    const struct plan_state *state = of->plan->state;
+    char text[WHEN];
+    if (!state->position_name || !is_same(&last->positions, &now->positions) ||
+        last->data == now->data)
+        return false;
+    bool direct = state->direct && now->graph.graph;
+    return state_find(report, "stale", "position '%s' is %lld %s, with other data: %s",
+                      state->position_name, (long long)first_place(&now->positions),
+                      when(text, last, now),
+                      direct ? "it is passed by value, so that replays keep the one that was "
+                               "captured; read it from device memory, or give the node new "
+                               "parameters before each replay"
+                             : "it does not advance");
+}
+
+static bool stale_rows(const struct state_case *of, const struct one *last, const struct one *now,
+                       struct state_report *report)
+{
+    const struct plan_state *state = of->plan->state;
+    char text[WHEN];
+    if (!state->advance || state->append < 0 || !is_same(&last->rows, &now->rows) ||
+        first_place(&now->rows) < 0 || last->data == now->data)
+        return false;
+    return state_find(
+        report, "stale", "row %lld of '%s' is written %s, with other data: '%s' does not advance",
+        (long long)first_place(&now->rows), of->plan->array[state->cache[0]].item->name,
+        when(text, last, now), of->plan->array[state->append].item->name);
+}
+
+/* A smaller position begins another sequence. */
+static bool wrong_step(const struct state_case *of, const struct one *last, const struct one *now,
+                       struct state_report *report)
+{
+    const struct plan_state *state = of->plan->state;
+    int64_t step = state_number(of->check, state->step, 0);
+    const struct places *a = &last->positions, *b = &now->positions;
+    char text[WHEN];
+    for (int64_t i = 0; step > 0 && a->count == b->count && i < a->count && i < PLACES; i++) {
+        int64_t by = b->place[i] - a->place[i];
+        if (a->place[i] < 0 || by == step || by <= 0)
+            continue;
+        return state_find(report, "step",
+                          "position '%s' is %lld and then %lld %s: it goes on by %lld, and "
+                          "'step' is %lld%s",
+                          state->position_name, (long long)a->place[i], (long long)b->place[i],
+                          when(text, last, now), (long long)by, (long long)step,
+                          by > step ? ", so places in between were never written" : "");
+    }
+    return false;
+}
+
+/* `last` ran right before `now`. */
+static bool pair_rules(const struct state_case *of, const struct one *last, const struct one *now,
+                       struct state_report *report)
+{
+    return stale_position(of, last, now, report) || stale_rows(of, last, now, report) ||
+           wrong_step(of, last, now, report);
+}
+
+/* ---- a reader behind an append ---- */
+
+static struct appended *find_appended(struct history *history, uint64_t cache)
+{
+    for (unsigned i = 0; cache && i < PROBES; i++) {
+        struct appended *appended = &history->appended[(mix(0, cache) + i) % APPENDED];
+        if (appended->cache == cache || !appended->cache)
+            return appended;
+    }
+    return NULL;
+}
+
+static void keep_append(struct history *history, const struct state_case *of)
+{
+    const struct state_ids *ids = &of->view->append;
+    const struct check *check = of->check;
+    struct appended *appended = find_appended(history, check->moment_of_state.cache);
+    if (!appended || !ids->bytes)
+        return;
+    *appended = (struct appended){.cache = check->moment_of_state.cache,
+                                  .graph = check->place,
+                                  .moment = check->moment_of_state};
+    for (int64_t i = 0; i < ids->count && i < FRESH; i++)
+        appended->row[appended->count++] = state_id(ids, i);
+}
+
+static bool is_behind(const struct check *check, const struct appended *appended)
+{
+    const struct state_moment *now = &check->moment_of_state, *last = &appended->moment;
+    if (now->replays != last->replays || check->place.graph != appended->graph.graph)
+        return false;
+    if (!check->place.graph)
+        return now->appends == last->appends + 1;
+    return now->appends == last->appends && check->place.replay == appended->graph.replay &&
+           check->place.node > appended->graph.node;
+}
+
+static bool is_read(const struct state_case *of, int64_t row)
+{
+    int64_t sequences = state_sequences(of);
+    for (int64_t n = 0; n < sequences; n++) {
+        int64_t length = state_reach(of, n);
+        for (int64_t place = row % of->page; place < length; place += of->page) {
+            if (state_page(of, n, place) == row / of->page)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool fresh_rule(struct history *history, const struct state_case *of,
+                       struct state_report *report)
+{
+    const struct appended *appended = find_appended(history, of->check->moment_of_state.cache);
+    if (!of->plan->state->fresh || !state_sequences(of) || !appended ||
+        !is_behind(of->check, appended))
+        return false;
+    for (int64_t i = 0; i < appended->count; i++) {
+        int64_t row = appended->row[i];
+        if (row >= 0 && (of->null < 0 || row / of->page != of->null) && !is_read(of, row))
+            return state_find(report, "fresh",
+                              "row %lld of '%s' was appended right before, and no sequence reads "
+                              "it: a length is short, or a page is another one",
+                              (long long)row,
+                              of->plan->array[of->plan->state->cache[0]].item->name);
+    }
+    return false;
+}
+
+bool history_rules(struct history *history, const struct state_case *of,
+                   struct state_report *report)
+{
+    struct one now;
+    bool found = false;
+    if (!history)
+        return false;
+    if (fresh_rule(history, of, report))
+        return true;
+    keep_append(history, of);
+    describe(of, &now);
+    if (!now.key || (!now.rows.count && !now.positions.count))
+        return false;
+    struct kept *kept = find(history, now.key);
+    for (unsigned i = 0; kept && kept->key && i < KEPT && !found; i++) {
+        const struct one *other = &kept->one[i];
+        if (other->key && follows(other, &now))
+            found = pair_rules(of, other, &now, report);
+        else if (other->key && follows(&now, other))
+            found = pair_rules(of, &now, other, report);
+    }
+    if (kept) {
+        kept->key = now.key;
+        kept->one[kept->next++ % KEPT] = now;
+    }
+    return found;
+}

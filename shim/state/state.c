@@ -1,0 +1,26 @@
+#include "state/state.h"
+
+#include "state/history.h"
+
+bool state_wanted(const struct check *check)
+{
+    return check_spec(check)->plan->state != NULL;
+}
+
+bool state_judge(struct history **history, const struct lane *lane, struct state_report *report)
+{
+    struct state_view view;
+    struct state_case of;
+    report->rule = NULL;
+    if (!lane->fetched)
+        return false;
+    if (!*history)
+        *history = history_create();
+    state_view(lane, &view);
+    state_case_open(&of, lane->check, &view);
+    bool found = state_rules(&of, report);
+    struct state_report other;
+    if (history_rules(*history, &of, found ? &other : report))
+        found = true;
+    return found;
+}

@@ -1,0 +1,25 @@
+/* tracing.h - a trace and its file, from start to end: what session.c sees. */
+#ifndef TRACE_TRACING_H
+#define TRACE_TRACING_H
+
+#include "base/options.h"
+#include "report/quota.h"
+#include "trace/trace.h"
+
+struct tracing {
+    struct trace *trace; /* NULL: none is taken */
+    struct trace_file *file;
+};
+
+/* Whether the options want a trace; `alone`: and nothing checked. */
+bool tracing_wanted(const struct options *options);
+bool tracing_alone(const struct options *options);
+
+/* Before the first launch, where the options want a trace. NULL: none is taken; a failure is told
+ * on standard error. */
+struct trace *tracing_start(struct tracing *tracing, const struct options *options,
+                            struct quota *quota);
+/* After the last launch, once: how many have no line. */
+uint64_t tracing_end(struct tracing *tracing, int wait_ms);
+
+#endif

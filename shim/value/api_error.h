@@ -1,0 +1,22 @@
+/*
+ * api_error.h - an error of work that had been launched before, as a later call showed it. A value;
+ * names are borrowed for the call that passes it on.
+ */
+#ifndef VALUE_API_ERROR_H
+#define VALUE_API_ERROR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { API_ERROR_NAMES = 24 };
+
+struct api_error {
+    const char *api;   /* the call that returned it: "cuStreamSynchronize" */
+    const char *error; /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
+    const char *at;    /* the launch that faulted, where each is waited for (CUVET_SYNC); or NULL */
+    uint32_t grid[3], block[3];        /* of that */
+    const char *name[API_ERROR_NAMES]; /* else the last launches by thread, the newest first, */
+    size_t names;                      /* "" between threads */
+};
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * program.c - a decode loop with a cache in pages: `program FATBIN MODE APPEND BUG [STEPS]`.
+ *
+ * MODE eager, or graph: append and attention are captured once and replayed. APPEND is the kernel.
+ * BUG none, or what the program does wrong in step 5: stale (the slots are those of the step
+ * before), again (in all steps), twice (two tokens go to one slot), beyond (a slot that the cache
+ * has not), shared (two sequences have a page in common), null (a sequence reads page 0), blank (a
+ * sequence reads a place ahead), short (it leaves out its last place). again and skips are for
+ * append_direct and append_indirect, a cache of one sequence: the position stays, or goes on by
+ * two. heads_... is for a cache whose heads lie
+ * apart, with attention over it. With gradient_... a sum over micro-steps.
+ */
+#include "common/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEQUENCES = 3, ENTRIES = 6, PAGES = 20, PAGE = 4, HEADS = 2, DIM = 8, WIDTH = HEADS * DIM };
+enum { TOKENS = SEQUENCES + 1 /* the last pads */, PREFILL = 3, STEPS = 12, ODD = 5, PLACES = 40 };
+
+static CUstream stream;
+static CUdeviceptr key, value, slots, keys, values, query, table, lengths, out, position;
+static int32_t page_of[SEQUENCES][ENTRIES], length[SEQUENCES];
+
+static bool bug(const char *what)
+{
+    return strcmp(word(2), what) == 0;
+}
+
+static CUdeviceptr zeros(size_t bytes)
+{
+    CUdeviceptr array;
+    CHECK(cuMemAlloc(&array, bytes));
+    CHECK(cuMemsetD8(array, 0, bytes));
+    return array;
+}
+
+static void make_arrays(void)
+{
+    size_t cache = (size_t)(PAGES + 2) * PAGE * WIDTH * sizeof(float);
+    keys = zeros(cache) + PAGE * WIDTH * sizeof(float);   /* rows in front of the cache ... */
+    values = zeros(cache) + PAGE * WIDTH * sizeof(float); /* ... and behind it */
+    key = upload(TOKENS * PREFILL * WIDTH, 1);
+    value = upload(TOKENS * PREFILL * WIDTH, 2);
+    query = upload(SEQUENCES * WIDTH, 3);
+    out = zeros(SEQUENCES * WIDTH * sizeof(float));
+    slots = zeros(TOKENS * PREFILL * sizeof(int64_t));
+    table = zeros(sizeof(page_of));
+    lengths = zeros(sizeof(length));
+    position = zeros(sizeof(int32_t));
+    for (int i = 0; i < SEQUENCES * ENTRIES; i++)
+        page_of[i % SEQUENCES][i / SEQUENCES] = 1 + i;
+}
+
+static void append(unsigned tokens)
+{
+    int count = (int)tokens, pages = PAGES, page = PAGE, heads = HEADS, dim = DIM;
+    void *params[] = {&key, &value, &slots, &keys, &values, &count, &pages, &page, &heads, &dim};
+    launch(kernel(word(1)), tokens, 32, stream, params);
+}
+
+static void attend(void)
+{
+    int entries = ENTRIES, pages = PAGES, page = PAGE, heads = HEADS, dim = DIM;
+    float scale = 0.5f;
+    void *params[] = {&query,   &keys,  &values, &table, &lengths, &out,
+                      &entries, &pages, &page,   &heads, &dim,     &scale};
+    launch(kernel("attend"), SEQUENCES * HEADS, 32, stream, params);
+}
+
+static int64_t slot_of(int sequence, int place)
+{
+    return (int64_t)page_of[sequence][place / PAGE] * PAGE + place % PAGE;
+}
+
+/* A sequence that is full begins anew. */
+static void grow(int step)
+{
+    for (int n = 0; n < SEQUENCES; n++)
+        length[n] = length[n] == ENTRIES * PAGE ? 1 : length[n] + 1;
+    if (bug("blank") && step == ODD)
+        length[1]++;
+    if (bug("short") && step == ODD)
+        length[2]--;
+    if (bug("shared") && step == ODD)
+        page_of[2][0] = page_of[1][0];
+    if (bug("null") && step == ODD)
+        page_of[0][length[0] / PAGE] = page_of[0][(length[0] - 1) / PAGE] = 0;
+}
+
+/* What the host sends for the tokens of a step, one a sequence. */
+static void send(int step)
+{
+    int64_t slot[TOKENS];
+    grow(step);
+    for (int n = 0; n < SEQUENCES; n++)
+        slot[n] = slot_of(n, length[n] - 1 - (bug("blank") && step == ODD && n == 1) +
+                                 (bug("short") && step == ODD && n == 2));
+    slot[SEQUENCES] = -1;
+    if (bug("twice") && step == ODD)
+        slot[1] = slot[0];
+    if (bug("beyond") && step == ODD)
+        slot[1] = PAGES * PAGE + 1;
+    fill(key, TOKENS * WIDTH, (unsigned)step + 10);
+    fill(value, TOKENS * WIDTH, (unsigned)step + 20);
+    if (!(bug("stale") && step == ODD) && !(bug("again") && step > 0))
+        CHECK(cuMemcpyHtoD(slots, slot, sizeof(slot)));
+    CHECK(cuMemcpyHtoD(table, page_of, sizeof(page_of)));
+    CHECK(cuMemcpyHtoD(lengths, length, sizeof(length)));
+}
+
+static void prefill(void)
+{
+    int64_t slot[SEQUENCES * PREFILL];
+    for (int i = 0; i < SEQUENCES * PREFILL; i++)
+        slot[i] = slot_of(i / PREFILL, i % PREFILL);
+    for (int n = 0; n < SEQUENCES; n++)
+        length[n] = PREFILL;
+    CHECK(cuMemcpyHtoD(slots, slot, sizeof(slot)));
+    append(SEQUENCES * PREFILL);
+    CHECK(cuStreamSynchronize(stream));
+}
+
+/* ---- one sequence, its cache dense ---- */
+
+static bool is_dense(void)
+{
+    return !strcmp(word(1), "append_direct") || !strcmp(word(1), "append_indirect") ||
+           !strncmp(word(1), "heads_", 6);
+}
+
+static void append_heads(void)
+{
+    int heads = HEADS, places = PLACES, dim = DIM, tokens = 1;
+    float scale = 0.5f;
+    launch(kernel(word(1)), HEADS, 32, stream,
+           (void *[]){&key, &slots, &keys, &tokens, &heads, &places, &dim});
+    launch(kernel("attend_heads"), HEADS, 32, stream,
+           (void *[]){&query, &keys, &lengths, &out, &places, &dim, &scale});
+}
+
+static void append_dense(int place)
+{
+    int width = WIDTH, places = PLACES;
+    if (!strncmp(word(1), "heads_", 6)) {
+        append_heads();
+        return;
+    }
+    if (!strcmp(word(1), "append_direct"))
+        launch(kernel(word(1)), 1, 32, stream, (void *[]){&key, &keys, &place, &width});
+    else
+        launch(kernel(word(1)), 1, 32, stream, (void *[]){&key, &keys, &position, &places, &width});
+}
+
+static void send_dense(int step)
+{
+    int32_t place = (int32_t)(bug("skips") && step >= ODD ? step + 1 : step) % PLACES;
+    int64_t slot = place;
+    int32_t ahead = place + 1 + (bug("blank") && step == ODD);
+    fill(key, WIDTH, (unsigned)step + 10);
+    CHECK(cuMemcpyHtoD(lengths, &ahead, sizeof(ahead)));
+    if (!(bug("again") && step > 0)) {
+        CHECK(cuMemcpyHtoD(position, &place, sizeof(place)));
+        CHECK(cuMemcpyHtoD(slots, &slot, sizeof(slot)));
+    }
+}
+
+/* ---- gradients ---- */
+
+static void accumulate(int steps)
+{
+    int count = WIDTH;
+    CUdeviceptr grad = zeros(WIDTH * sizeof(float));
+    for (int step = 0; step < steps; step++) {
+        if (step % 2 == 0)
+            CHECK(cuMemsetD8(grad, 0, WIDTH * sizeof(float)));
+        fill(key, WIDTH, (unsigned)step + 10);
+        launch(kernel(word(1)), 1, 32, stream, (void *[]){&key, &grad, &count});
+        CHECK(cuStreamSynchronize(stream));
+    }
+    print_sum("grad", grad, WIDTH * sizeof(float));
+}
+
+static void one_step(int step)
+{
+    if (is_dense()) {
+        append_dense(bug("again") ? 0 : step % PLACES);
+    } else {
+        append(TOKENS);
+        attend();
+    }
+}
+
+static CUgraphExec capture(void)
+{
+    CUgraph graph;
+    CUgraphExec ready;
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    one_step(0);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    CHECK(cuGraphDestroy(graph));
+    return ready;
+}
+
+int main(int argc, char **argv)
+{
+    start(argc, argv);
+    bool graph = strcmp(word(0), "graph") == 0;
+    int steps = *word(3) ? atoi(word(3)) : STEPS;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    make_arrays();
+    if (!strncmp(word(1), "gradient_", 9)) {
+        accumulate(steps);
+        finish();
+        return 0;
+    }
+    if (!is_dense())
+        prefill();
+    CUgraphExec ready = graph ? capture() : NULL;
+    for (int step = 0; step < steps; step++) {
+        if (is_dense())
+            send_dense(step);
+        else
+            send(step);
+        if (graph)
+            CHECK(cuGraphLaunch(ready, stream));
+        else
+            one_step(step);
+        CHECK(cuStreamSynchronize(stream));
+    }
+    print_sum("keys", keys, PAGES * PAGE * WIDTH * sizeof(float));
+    print_sum("out", out, SEQUENCES * WIDTH * sizeof(float));
+    if (graph)
+        CHECK(cuGraphExecDestroy(ready));
+    finish();
+    return 0;
+}

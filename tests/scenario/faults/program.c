@@ -1,0 +1,65 @@
+/*
+ * program.c - a kernel without an entry writes where nothing is, and a later call shows it:
+ * `program FATBIN WAY [quiet]`, WAY: stream, event, context, copy or graph. With "quiet" it writes
+ * where it may.
+ */
+#include "common/program.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static CUstream stream;
+static int value = 7;
+
+static void poke(CUdeviceptr where)
+{
+    launch(kernel("poke"), 1, 32, stream, (void *[]){&where, &value});
+}
+
+static CUresult replay(CUdeviceptr where)
+{
+    CUgraph graph;
+    CUgraphExec ready;
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    poke(where);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    CHECK(cuGraphLaunch(ready, stream));
+    return cuStreamSynchronize(stream);
+}
+
+static CUresult wait_by(const char *way, CUdeviceptr where, CUdeviceptr array)
+{
+    CUevent event;
+    float back;
+    if (!strcmp(way, "graph"))
+        return replay(where);
+    CHECK(cuEventCreate(&event, CU_EVENT_DEFAULT));
+    poke(where);
+    if (!strcmp(way, "context"))
+        return cuCtxSynchronize();
+    if (!strcmp(way, "copy"))
+        return cuMemcpyDtoH(&back, array, sizeof(back));
+    if (!strcmp(way, "event")) {
+        cuEventRecord(event, stream);
+        return cuEventSynchronize(event);
+    }
+    return cuStreamSynchronize(stream);
+}
+
+int main(int argc, char **argv)
+{
+    start(argc, argv);
+    struct norm norm = norm_new(4, 256, 1);
+    CUdeviceptr array = upload(64, 2);
+    bool copies = !strcmp(word(0), "copy"); /* which waits for the default stream */
+    if (!copies)
+        CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    norm_launch("norm_right", &norm, stream);
+    norm_launch("norm_other", &norm, stream);
+    CHECK(cuStreamSynchronize(stream));
+    CUresult result = wait_by(word(0), *word(1) ? array : 0x10, array);
+    printf("%s: %d, again: %d\n", word(0), (int)result, (int)cuStreamSynchronize(stream));
+    printf("a bad stream: %d\n", (int)cuStreamSynchronize((CUstream)0x30));
+    return result ? 4 : 0;
+}

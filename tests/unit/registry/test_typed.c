@@ -1,0 +1,137 @@
+/* Types that a launch's parameters decide: an entry's `types`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include "plan/plan.h"
+#include "tests/unit/common/registry_fixture.h"
+#include "tests/unit/common/says.h"
+
+#define HEAD "version: 1\nkernels:\n"
+#define CAST                                                                                       \
+    HEAD "- kernel: cast\n  formula: y = x\n  types:\n"                                            \
+         "    I: {word: from, is: [f32, none, bf16]}\n    O: {word: to, is: [f32, i64, bf16]}\n"   \
+         "  signature: 'i32 n, struct 16 { O y[n] @0, const I x[n] @8 }, i32 from, "               \
+         "struct 2 { u8 to @1 } s'\n"
+
+static struct complaints complaints;
+
+static void expect(const char *text, const char *part)
+{
+    struct registry *registry = registry_of(text, &complaints);
+    if (complaints.count != 1)
+        fail_msg("%d complaints, the first '%s'", complaints.count, complaints.text[0]);
+    expect_says(complaints.text[0], part);
+    registry_destroy(registry);
+}
+
+#define ENTRY(types, rest) HEAD "- {kernel: k, formula: y = x, types: {" types "}, " rest "}\n"
+#define F                  "signature: 'const T x[n], f32 y[n], i32 n, i32 code, f32 real'"
+
+static void bad_types_are_errors(void **state)
+{
+    (void)state;
+    expect(ENTRY("T: f32", F), "'T' is 'f32'; expected a mapping");
+    expect(ENTRY("T: {word: code}", F), "'T' needs a 'word' and its types, 'is'");
+    expect(ENTRY("T: {word: code, of: [f32]}", F), "unknown key 'of'; expected one of word, is");
+    expect(ENTRY("T: {word: code, is: f32}", F), "'is' is 'f32'; expected a list");
+    expect(ENTRY("T: {word: code, is: [f32, f31]}", F), "unknown type 'f31'");
+    expect(ENTRY("T: {word: code, is: [none]}", F), "'is' lists no type");
+    expect(ENTRY("T: {word: kode, is: [f32]}", F), "types: 'kode' is no integer of the signature");
+    expect(ENTRY("T: {word: real, is: [f32]}", F), "types: 'real' is no integer of the signature");
+    expect(HEAD "- {kernel: '/(?<T>k)/', formula: y = x, types: {T: {word: code, is: [f32]}}, " F
+                "}\n",
+           "types: the pattern has a group 'T' as well");
+}
+
+struct args {
+    int32_t n, from;
+    uint64_t pointer[2];
+    uint8_t s[2];
+};
+
+static const struct kernel_spec *typed(const struct kernel_spec *spec, int from, int to,
+                                       enum skip *skip, struct error *why)
+{
+    struct args args = {.n = 8, .from = from, .s = {77, (uint8_t)to}};
+    void *params[] = {&args.n, args.pointer, &args.from, args.s};
+    struct launch launch = {.params = params};
+    *why = (struct error){{0}};
+    return registry_typed(spec, &launch, skip, why);
+}
+
+static enum dtype dtype_of(const struct kernel_spec *spec, unsigned array)
+{
+    return spec->plan->array[array].item->type.dtype;
+}
+
+static void launches_decide(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_of(CAST, &complaints);
+    struct param_layout layout = layout_of((const unsigned[]){4, 16, 4, 2, 0});
+    struct error err = {{0}};
+    enum skip skip;
+    assert_int_equal(complaints.count, 0);
+    const struct kernel_spec *spec = registry_resolve(registry, "cast", &layout, &skip, &err);
+    if (!spec)
+        fail_msg("%s", err.text);
+    assert_int_equal(dtype_of(spec, 1), DTYPE_F32);
+    const struct kernel_spec *one = typed(spec, 2, 1, &skip, &err);
+    assert_non_null(one);
+    assert_int_equal(dtype_of(one, 0), DTYPE_I64);
+    assert_int_equal(dtype_of(one, 1), DTYPE_BF16);
+    assert_int_equal(one->number, spec->number);
+    assert_ptr_equal(typed(spec, 2, 1, &skip, &err), one); /* made once */
+    const struct kernel_spec *other = typed(spec, 0, 2, &skip, &err);
+    assert_int_equal(dtype_of(other, 0), DTYPE_BF16);
+    assert_int_equal(other->plan->tensor[4].tolerance.accumulate, DTYPE_F32);
+    registry_destroy(registry);
+}
+
+static void other_codes_are_not_checked(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_of(CAST, &complaints);
+    struct param_layout layout = layout_of((const unsigned[]){4, 16, 4, 2, 0});
+    struct error err = {{0}};
+    enum skip skip;
+    const struct kernel_spec *spec = registry_resolve(registry, "cast", &layout, &skip, &err);
+    assert_non_null(spec);
+    assert_null(typed(spec, 1, 0, &skip, &err));
+    assert_int_equal(skip, SKIP_SHAPE);
+    expect_says(err.text, "'from' is 1, which stands for no type of I");
+    assert_null(typed(spec, 0, 3, &skip, &err));
+    expect_says(err.text, "'s.to' is 3, which stands for no type of O");
+    registry_destroy(registry);
+}
+
+/* The gate takes launches of other types for new ones. */
+static void the_words_count_as_shapes(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_of(CAST, &complaints);
+    struct param_layout layout = layout_of((const unsigned[]){4, 16, 4, 2, 0});
+    struct error err = {{0}};
+    enum skip skip;
+    const struct kernel_spec *spec = registry_resolve(registry, "cast", &layout, &skip, &err);
+    unsigned words = 0;
+    for (unsigned i = 0; i < spec->shape_params; i++)
+        words += spec->shape_param[i].index >= 2;
+    assert_int_equal(words, 2);
+    registry_destroy(registry);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_types_are_errors),
+        cmocka_unit_test(launches_decide),
+        cmocka_unit_test(other_codes_are_not_checked),
+        cmocka_unit_test(the_words_count_as_shapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,502 @@
+/* What has to hold between launches: how it is written, which rows are guarded, each rule broken
+ * and kept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "driver/cuda_api.h"
+#include "tests/unit/common/binding_fixture.h"
+#include "state/caches.h"
+#include "state/guard.h"
+#include "state/history.h"
+
+/* All memory is one allocation. */
+enum { START = 0x10000, SIZE = 0x80000, CACHE = 0x20000 };
+
+static CUresult attributes(unsigned count, CUpointer_attribute *wanted, void **into,
+                           CUdeviceptr address)
+{
+    for (unsigned i = 0; i < count && address >= START && address < START + SIZE; i++) {
+        if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
+            *(CUdeviceptr *)into[i] = START;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
+            *(size_t *)into[i] = SIZE;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+            *(unsigned *)into[i] = CU_MEMORYTYPE_DEVICE;
+        else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT)
+            *(void **)into[i] = (void *)1;
+    }
+    return CUDA_SUCCESS;
+}
+
+static int install(void **state)
+{
+    (void)state;
+    cuda.cuPointerGetAttributes = attributes;
+    return 0;
+}
+
+/* ---- the keys ---- */
+
+#define APPEND                                                                                     \
+    "signature: const f32 key[n][2][4], const i64 slots[n], inout f32 cache[@slots][2][4], "       \
+    "i32 n, i32 rows\n  reference: cache_append\n  bind: {key_cache: cache}\n"
+#define READ                                                                                       \
+    "signature: >\n"                                                                               \
+    "    const f32 q[n][1][2][4], const f32 k[@table][page][2][4], const i32 table[n][entries],\n" \
+    "    const i32 lengths[n], f32 y[n][1][2][4], i32 n, i32 page, i32 entries, i32 pages\n"       \
+    "  reference: attention_paged\n  bind: {v: k, scale: 1}\n"
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    entry_refused(APPEND "  state: {append: slots}\n", "'state' has no 'cache'");
+    entry_refused(APPEND "  state: {cache: cash}\n",
+                  "cache: 'cash' is no array that a formal of the reference is bound to; did you "
+                  "mean 'cache'?");
+    entry_refused(APPEND "  state: {cache: [key, cache, slots]}\n", "expected one or two");
+    entry_refused(APPEND "  state: {cache: cache, apend: slots}\n", "unknown key 'apend'");
+    entry_refused(APPEND "  state: {cache: cache, append: key}\n",
+                  "append: 'key' is no const array of i32 or i64");
+    entry_refused(APPEND "  state: {cache: cache, rows: roes}\n", "unknown name 'roes'");
+    entry_refused(APPEND "  state: {cache: cache, advance: never}\n",
+                  "'advance' is 'never'; expected no or yes");
+    entry_refused(APPEND "  position: {step: 1}\n", "'position' has no 'of'");
+    entry_refused(APPEND "  position: cache\n", "position: 'cache' is no const array");
+    entry_refused(READ "  state: {cache: k, table: table}\n",
+                  "'table' without 'lengths', how much of it is read");
+    entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: perhaps}\n",
+                  "'shared' is 'perhaps'; expected no, prefix or yes");
+}
+
+/* ---- guarded rows ---- */
+
+static const struct bound_array *guard_named(const char *name)
+{
+    for (int i = 0; i < b.arrays; i++) {
+        if (b.array[i].guard && !strcmp(b.array[i].name, name))
+            return &b.array[i];
+    }
+    return NULL;
+}
+
+static void bind_append(const char *more, int32_t n, int32_t rows)
+{
+    uint64_t key = 0x60000, slots = 0x70000, cache = CACHE;
+    char entry[900];
+    snprintf(entry, sizeof entry, APPEND "  state: {cache: cache, append: slots%s}\n", more);
+    expect_bound(bind_launch(entry, SIZES(8, 8, 8, 4, 4), PARAMS(&key, &slots, &cache, &n, &rows)));
+    guard_add(bound.spec->plan, &b, rows, 0, 7);
+}
+
+static void rows_beside_the_written_ones_are_guarded(void **state)
+{
+    (void)state;
+    bind_append(", rows: rows", 5, 100);
+    const struct bound_array *behind = guard_named("&behind"), *front = guard_named("&front");
+    const struct bound_array *first = guard_named("&first"), *last = guard_named("&last");
+    const struct bound_array *random = guard_named("&random");
+    assert_non_null(behind);
+    assert_int_equal(behind->address, CACHE + 32);
+    assert_int_equal(behind->rows.limit, 99);
+    assert_int_equal(front->address, CACHE - 32);
+    assert_int_equal(front->first, -1);
+    assert_int_equal(front->bytes, 32);
+    assert_int_equal(first->address, CACHE);
+    assert_int_equal(last->address, CACHE + 99 * 32);
+    assert_int_equal(random->address, CACHE + (uint64_t)random->first * 32);
+    assert_in_range(random->first + (int64_t)random->bytes / 32, 1, 100);
+    assert_int_equal(guard_row(&b, random, 0, 8), random->first + 1);
+    bind_append("", 5, 0);
+    assert_null(guard_named("&last")); /* nobody gives the number of rows */
+    assert_non_null(guard_named("&behind"));
+}
+
+/* Heads outermost: a row is a run in each head, and what is behind the last one is another head's.
+ */
+static void rows_in_runs_are_guarded(void **state)
+{
+    (void)state;
+    uint64_t key = 0x60000, slots = 0x70000, cache = CACHE;
+    int32_t n = 3, rows = 50;
+    expect_bound(bind_launch("signature: >\n    const f32 key[n][2][4], const i64 slots[n],"
+                             " inout f32 cache[@slots: 4][2: rows * 4][4], i32 n, i32 rows\n"
+                             "  reference: cache_append\n  bind: {key_cache: cache}\n"
+                             "  state: {cache: cache, append: slots, rows: rows}\n",
+                             SIZES(8, 8, 8, 4, 4), PARAMS(&key, &slots, &cache, &n, &rows)));
+    guard_add(bound.spec->plan, &b, rows, 0, 7);
+    const struct bound_array *last = guard_named("&last"), *random = guard_named("&random");
+    assert_int_equal(last->address, CACHE + 49 * 16);
+    assert_int_equal(last->ndim, 2);
+    assert_int_equal(last->dim[0], 2);
+    assert_int_equal(last->stride[0], 200);
+    assert_int_equal(guard_row(&b, random, 1, 4), random->first + 1);
+    assert_int_equal(guard_named("&behind")->rows.limit, 49);
+}
+
+static void memory_of_others_is_left_alone(void **state)
+{
+    (void)state;
+    uint64_t key = 0x60000, slots = 0x70000, cache = START;
+    int32_t n = 5, rows = 100;
+    expect_bound(bind_launch(APPEND "  state: {cache: cache, append: slots, rows: rows}\n",
+                             SIZES(8, 8, 8, 4, 4), PARAMS(&key, &slots, &cache, &n, &rows)));
+    guard_add(bound.spec->plan, &b, rows, 0, 7);
+    assert_null(guard_named("&front")); /* in front of the allocation */
+    assert_non_null(guard_named("&first"));
+}
+
+/* ---- rules of one launch ---- */
+
+static struct known_kernel kernel;
+static struct check check;
+static struct state_view view;
+static struct state_report report;
+
+static struct state_ids ids_of(const int64_t *value, int64_t count)
+{
+    return (struct state_ids){.bytes = (const uint8_t *)value,
+                              .count = count,
+                              .dim = {count},
+                              .stride = {1},
+                              .ndim = 1,
+                              .width = 8};
+}
+
+/* A check of the launch that is bound. */
+static struct state_case case_of(void)
+{
+    struct state_case of;
+    kernel.spec = bound.spec;
+    check.kernel = &kernel;
+    check.typed = NULL;
+    check.binding = b;
+    state_case_open(&of, &check, &view);
+    return of;
+}
+
+static void expect_rule(const char *rule, const char *part)
+{
+    struct state_case of = case_of();
+    report = (struct state_report){0};
+    bool found = state_rules(&of, &report);
+    if (found != (rule != NULL) ||
+        (rule && (strcmp(rule, report.rule) || !strstr(report.sentence, part))))
+        fail_msg("%s: %s", found ? report.rule : "nothing", report.sentence);
+}
+
+static void an_append_obeys_its_rules(void **state)
+{
+    (void)state;
+    int64_t slots[] = {4, -1, 7, 9, -1};
+    bind_append(", rows: rows", 5, 100);
+    view = (struct state_view){.append = ids_of(slots, 5)};
+    expect_rule(NULL, "");
+    slots[2] = 100;
+    expect_rule("beyond", "gives token 2 row 100; 'cache' has 100 rows");
+    slots[2] = 9;
+    expect_rule("twice", "gives tokens 2 and 3 the same row, 9, of 'cache'");
+}
+
+static void a_changed_row_is_named(void **state)
+{
+    (void)state;
+    int64_t slots[] = {4, -1, 7, 9, 8}, stride[] = {8, 1};
+    float before[5][8] = {{0}}, after[5][8] = {{0}};
+    bind_append(", rows: rows", 5, 100);
+    view = (struct state_view){.append = ids_of(slots, 5), .guards = 1};
+    const struct bound_array *behind = guard_named("&behind");
+    view.guard[0] = (struct state_guard){behind, stride, (void *)before, (void *)after};
+    after[2][3] = 1; /* behind row 7 lies row 8, which is written */
+    after[1][0] = 1; /* behind none */
+    expect_rule(NULL, "");
+    after[4][7] = 1; /* row 9 is written, too */
+    expect_rule(NULL, "");
+    after[3][7] = 1;
+    expect_rule("changed", "row 10 of 'cache' changed");
+    view.guard[0] =
+        (struct state_guard){guard_named("&front"), stride + 1, (void *)before, (void *)after};
+    expect_rule(NULL, "");
+    after[0][1] = 1;
+    expect_rule("changed", "row -1 of 'cache' changed");
+}
+
+static void bind_read(const char *more)
+{
+    uint64_t q = 0x60000, k = CACHE, table = 0x70000, lengths = 0x70400, y = 0x71000;
+    int32_t n = 2, page = 4, entries = 3, pages = 20;
+    char entry[900];
+    snprintf(entry, sizeof entry,
+             READ "  state: {cache: k, table: table, lengths: lengths, rows: pages%s}\n", more);
+    expect_bound(bind_launch(entry, SIZES(8, 8, 8, 8, 8, 4, 4, 4, 4),
+                             PARAMS(&q, &k, &table, &lengths, &y, &n, &page, &entries, &pages)));
+}
+
+static void a_reader_obeys_its_rules(void **state)
+{
+    (void)state;
+    int64_t table[] = {5, 6, 7, 8, 9, 30}, lengths[] = {12, 8};
+    view = (struct state_view){.table = ids_of(table, 6), .lengths = ids_of(lengths, 2)};
+    bind_read(", \"null\": 0");
+    expect_rule(NULL, ""); /* page 30 is not read */
+    lengths[1] = 9;
+    expect_rule("beyond", "sequence 1 reads page 30 by entry 2 of 'table'; 'k' has 20 pages");
+    table[5] = -1;
+    expect_rule("beyond", "sequence 1 reads page -1");
+    table[5] = 0;
+    expect_rule("null",
+                "sequence 1 reads the null page, 0, by entry 2 of 'table': its length is 9");
+    table[5] = 6;
+    expect_rule("shared", "page 6 of 'k' is entry 1 of sequence 0 and entry 2 of sequence 1");
+    lengths[0] = 13;
+    expect_rule("beyond", "sequence 0 has length 13; 'k' has 12 places for it");
+}
+
+static void pages_are_shared_as_the_entry_says(void **state)
+{
+    (void)state;
+    int64_t table[] = {5, 6, 7, 5, 6, 8}, lengths[] = {9, 9};
+    view = (struct state_view){.table = ids_of(table, 6), .lengths = ids_of(lengths, 2)};
+    bind_read("");
+    expect_rule("shared", "page 5 of 'k' is entry 0 of sequence 0 and entry 0 of sequence 1");
+    bind_read(", shared: prefix");
+    expect_rule(NULL, "");
+    lengths[1] = 7; /* page 6 is still being filled */
+    expect_rule("shared", "page 6");
+    lengths[1] = 9;
+    table[3] = 4; /* no common beginning */
+    expect_rule("shared", "page 6");
+    bind_read(", shared: yes");
+    expect_rule(NULL, "");
+}
+
+static void a_place_that_was_never_written_is_named(void **state)
+{
+    (void)state;
+    int64_t table[] = {5, 6, 7, 8, 9, 10}, lengths[] = {5, 6};
+    uint8_t heads[6][4][16];
+    memset(heads, 1, sizeof heads);
+    view = (struct state_view){.table = ids_of(table, 6),
+                               .lengths = ids_of(lengths, 2),
+                               .heads = {heads[0][0], 16, 6, 4, true}};
+    bind_read(", blank: zero");
+    memset(heads[1][1], 0, 16); /* place 5 of sequence 0: behind its end */
+    expect_rule(NULL, "");
+    memset(heads[4][1], 0, 15);
+    expect_rule(NULL, "");
+    heads[4][1][15] = 0;
+    expect_rule("blank", "sequence 1 reads place 5 of 6, in page 9 of 'k'");
+}
+
+/* ---- launches in a row ---- */
+
+static struct history *history;
+static uint8_t data;
+
+/* A launch, `appends` and `replays` before it; in a graph at `replay`. What it breaks, or NULL. */
+static const char *next(uint64_t appends, uint64_t replays, int64_t replay, uint8_t input)
+{
+    struct state_case of = case_of();
+    data = input;
+    view.inputs = 1;
+    view.input[0].bytes = &data;
+    view.input[0].size = 1;
+    check.signature = 1;
+    check.moment_of_state = (struct state_moment){CACHE, appends, replays};
+    check.place = (struct graph_place){0};
+    if (replay >= 0)
+        check.place = (struct graph_place){.graph = 1, .node = 3, .replay = (uint64_t)replay};
+    report = (struct state_report){0};
+    return history_rules(history, &of, &report) ? report.rule : NULL;
+}
+
+static int open_history(void **state)
+{
+    (void)state;
+    history = history_create();
+    return history ? 0 : 1;
+}
+
+static int close_history(void **state)
+{
+    (void)state;
+    history_destroy(history);
+    return 0;
+}
+
+static void the_same_rows_twice_in_a_row_are_stale(void **state)
+{
+    (void)state;
+    int64_t slots[] = {4, -1, 7, 9, 8};
+    bind_append("", 5, 0);
+    view = (struct state_view){.append = ids_of(slots, 5)};
+    assert_null(next(0, 0, -1, 1));
+    assert_null(next(1, 0, -1, 1)); /* the same data: a warm-up */
+    assert_string_equal(next(2, 0, -1, 2), "stale");
+    assert_null(next(4, 0, -1, 3)); /* one came in between */
+    assert_null(next(5, 1, -1, 4)); /* a replay did */
+    slots[0] = 5;
+    assert_null(next(6, 1, -1, 5));
+    slots[0] = slots[2] = slots[3] = slots[4] = -1;
+    assert_null(next(7, 1, -1, 6));
+    assert_null(next(8, 1, -1, 7)); /* nothing but padding */
+    bind_append(", advance: no", 5, 0);
+    slots[0] = 5;
+    assert_null(next(9, 1, -1, 8));
+    assert_null(next(10, 1, -1, 9));
+}
+
+static void checks_come_in_any_order(void **state)
+{
+    (void)state;
+    int64_t slots[] = {4, -1, 7, 9, 8};
+    bind_append("", 5, 0);
+    view = (struct state_view){.append = ids_of(slots, 5)};
+    assert_null(next(1, 0, -1, 1));
+    assert_string_equal(next(0, 0, -1, 2), "stale");
+}
+
+static void replays_in_a_row_are_held_together(void **state)
+{
+    (void)state;
+    int64_t slots[] = {4, -1, 7, 9, 8};
+    bind_append("", 5, 0);
+    view = (struct state_view){.append = ids_of(slots, 5)};
+    assert_null(next(3, 1, 0, 1));
+    assert_string_equal(next(3, 2, 1, 2), "stale");
+    assert_non_null(strstr(report.sentence, "in replay 0 and in replay 1 of graph 1"));
+    assert_null(next(4, 3, 2, 3)); /* an append beside the graph */
+    assert_null(next(4, 5, 3, 4)); /* another graph */
+    assert_null(next(4, 6, 5, 5)); /* a replay that was not checked */
+}
+
+static void a_position_goes_on_by_its_step(void **state)
+{
+    (void)state;
+    uint64_t key = 0x60000, cache = CACHE;
+    int32_t pos = 5, width = 8;
+    static const char entry[] =
+        "signature: const f32 key[width], f32 cache[1 from pos][width], "
+        "i32 pos, i32 width\n  reference: cast\n  bind: {x: key, y: cache}\n"
+        "  state: {cache: cache}\n  position: {of: pos, step: 1}\n";
+    view = (struct state_view){.inputs = 0};
+    static const struct {
+        int32_t pos;
+        int64_t replay;
+        const char *rule;
+    } steps[] = {{5, -1, NULL}, {6, -1, NULL},    {8, -1, "step"}, {2, -1, NULL},
+                 {3, -1, NULL}, {3, -1, "stale"}, {4, -1, NULL}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        pos = steps[i].pos;
+        expect_bound(bind_launch(entry, SIZES(8, 8, 4, 4), PARAMS(&key, &cache, &pos, &width)));
+        const char *rule = next(i, 0, -1, (uint8_t)i);
+        if (!rule != !steps[i].rule || (rule && strcmp(rule, steps[i].rule)))
+            fail_msg("step %zu: %s", i, rule ? report.sentence : "nothing");
+    }
+    assert_null(next(20, 1, 0, 1));
+    assert_string_equal(next(20, 2, 1, 2), "stale");
+    assert_non_null(strstr(report.sentence, "it is passed by value"));
+}
+
+static void a_reader_has_what_was_appended(void **state)
+{
+    (void)state;
+    int64_t slots[] = {22, -1, 39, 2, -1}, table[] = {5, 6, 7, 8, 9, 10}, lengths[] = {3, 8};
+    bind_append("", 5, 0);
+    view = (struct state_view){.append = ids_of(slots, 5)};
+    assert_null(next(0, 0, -1, 1));
+    view = (struct state_view){.table = ids_of(table, 6), .lengths = ids_of(lengths, 2)};
+    bind_read(", \"null\": 0");
+    assert_null(next(1, 0, -1, 1)); /* not declared */
+    bind_read(", \"null\": 0, fresh: yes");
+    assert_null(next(1, 0, -1, 1));
+    lengths[1] = 7;
+    assert_null(next(2, 0, -1, 1)); /* another append came in between */
+    assert_string_equal(next(1, 0, -1, 1), "fresh");
+    assert_non_null(strstr(report.sentence, "row 39 of 'k'"));
+}
+
+/* ---- caches, as the program's threads see them ---- */
+
+static bool launches(struct caches *caches, uint64_t cache, struct state_moment *moment)
+{
+    uint64_t key = 0x60000, slots = 0x70000;
+    int32_t n = 5, rows = 0;
+    struct launch launch = {.params = PARAMS(&key, &slots, &cache, &n, &rows)};
+    return caches_launch(caches, bound.spec, &launch, moment);
+}
+
+static void the_launch_behind_a_checked_one_follows(void **state)
+{
+    (void)state;
+    struct caches *caches = caches_create();
+    struct state_moment moment;
+    bind_append("", 5, 0);
+    assert_false(launches(caches, CACHE, &moment));
+    assert_int_equal(moment.appends, 0);
+    assert_false(caches_settle(caches)); /* launches go by unseen */
+    caches_picked(caches, bound.spec, &moment);
+    assert_true(caches_settle(caches));
+    assert_false(launches(caches, CACHE + 4096, &moment)); /* another cache */
+    assert_int_equal(moment.appends, 0);
+    assert_true(launches(caches, CACHE, &moment));
+    assert_int_equal(moment.appends, 1);
+    assert_false(launches(caches, CACHE, &moment));
+    caches_replay(caches);
+    assert_false(launches(caches, CACHE, &moment));
+    assert_int_equal(moment.appends, 3);
+    assert_int_equal(moment.replays, 1);
+    assert_true(caches_settle(caches)); /* a reader is wanted, too, ... */
+    for (int i = 0; i < 600; i++)
+        caches_settle(caches);
+    assert_false(caches_settle(caches)); /* ... but not for ever */
+    assert_false(launches(caches, CACHE, &moment));
+    assert_int_equal(moment.replays, 2); /* launches may have come in between */
+    caches_destroy(caches);
+}
+
+static void more_caches_than_there_is_room_for_are_left_out(void **state)
+{
+    (void)state;
+    struct caches *caches = caches_create();
+    struct state_moment moment;
+    int without = 0;
+    bind_append("", 5, 0);
+    for (uint64_t i = 0; i < 2000; i++) {
+        assert_false(launches(caches, CACHE + i * 65536, &moment));
+        without += !moment.cache;
+    }
+    assert_in_range(without, 2000 - 256, 1999);
+    caches_destroy(caches);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(rows_beside_the_written_ones_are_guarded),
+        cmocka_unit_test(rows_in_runs_are_guarded),
+        cmocka_unit_test(memory_of_others_is_left_alone),
+        cmocka_unit_test(an_append_obeys_its_rules),
+        cmocka_unit_test(a_changed_row_is_named),
+        cmocka_unit_test(a_reader_obeys_its_rules),
+        cmocka_unit_test(pages_are_shared_as_the_entry_says),
+        cmocka_unit_test(a_place_that_was_never_written_is_named),
+        cmocka_unit_test_setup_teardown(the_same_rows_twice_in_a_row_are_stale, open_history,
+                                        close_history),
+        cmocka_unit_test_setup_teardown(checks_come_in_any_order, open_history, close_history),
+        cmocka_unit_test_setup_teardown(replays_in_a_row_are_held_together, open_history,
+                                        close_history),
+        cmocka_unit_test_setup_teardown(a_position_goes_on_by_its_step, open_history,
+                                        close_history),
+        cmocka_unit_test_setup_teardown(a_reader_has_what_was_appended, open_history,
+                                        close_history),
+        cmocka_unit_test(the_launch_behind_a_checked_one_follows),
+        cmocka_unit_test(more_caches_than_there_is_room_for_are_left_out),
+    };
+    return cmocka_run_group_tests(tests, install, bound_release);
+}
