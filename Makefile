@@ -92,7 +92,7 @@ TABLES := $(sort $(wildcard config/kernels/*.yaml))
 EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o refs.o refs_wide.o tolerances.o tables.o ref_headers.o)
 SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
-TOOL_O := $(call objects,$(TOOL_C))
+TOOL_O := $(call objects,$(TOOL_C)) $(addprefix $(GEN)/,man_pages.o)
 HOST_REFS_O := $(BUILD)/refs/abi/ref_host.o $(BUILD)/refs/abi/ref_product.o
 UNIT_HELPER_CPP := $(sort $(wildcard tests/unit/*/*.cpp))
 UNIT_HELPER_O := $(call objects,$(UNIT_HELPER_C)) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP))
@@ -331,6 +331,10 @@ $(GEN)/tables.S: tools/dev/embed-table Makefile $(TABLES) | $(READY)
 	$(quiet)tools/dev/embed-table cuvet_tables $(TABLES) > $@
 $(GEN)/ref_headers.S: tools/dev/embed-table Makefile $(REF_HEADERS) | $(READY)
 	$(quiet)tools/dev/embed-table cuvet_ref_headers $(REF_HEADERS) > $@
+PAGES := $(sort $(wildcard tools/man/*.md)) config/README.md
+$(GEN)/man_pages.S: tools/dev/embed-table Makefile $(PAGES) | $(READY)
+	$(quiet)tools/dev/embed-table cuvet_man_pages $(PAGES) > $@
+$(GEN)/man_pages.o: $(PAGES)
 $(GEN)/snapshot.o: $(GEN)/snapshot.fatbin
 $(GEN)/outlier.o: $(GEN)/outlier.fatbin
 $(GEN)/refs.o: $(GEN)/refs.fatbin
@@ -451,16 +455,27 @@ $(MAN): tools/cuvet.1 $(TOOL)
 	$(quiet)$(TOOL) help options --man > $@.options
 	$(quiet)sed -e 's/@VERSION@/$(VERSION)/' -e '/@OPTIONS@/{r $@.options' -e 'd}' $< > $@
 
+# The pages of tools/man: man pages where lowdown is installed, else the Markdown itself.
+MAN_PAGES := $(BUILD)/man/.made
+$(MAN_PAGES): $(wildcard tools/man/*.md) config/README.md tools/dev/make-man | $(READY)
+	$(call say,MAN,$(@D))
+	$(quiet)tools/dev/make-man $(@D) $(VERSION) && touch $@
+
 INSTALL := install -D -p
 TO := $(DESTDIR)$(PREFIX)
-## install: program, library, header, manual page, tolerances and kernel tables under PREFIX
-install: all
+## install: program, library, header, manual pages, tolerances and kernel tables under PREFIX
+install: all $(MAN_PAGES)
 	$(INSTALL) -m 755 $(TOOL) $(TO)/bin/cuvet
 	$(INSTALL) -m 755 $(LIB) $(TO)/lib/libcuvet.so
 	$(INSTALL) -m 755 $(AUDIT) $(TO)/lib/libcuvet-audit.so
 	$(INSTALL) -m 644 shim/cuvet.h $(TO)/include/cuvet.h
 	$(INSTALL) -m 644 shim/cuvet_plugin.h $(TO)/include/cuvet_plugin.h
 	$(INSTALL) -m 644 $(MAN) $(TO)/share/man/man1/cuvet.1
+	$(INSTALL) -m 644 tools/completion/cuvet.bash $(TO)/share/bash-completion/completions/cuvet
+	$(INSTALL) -m 644 tools/completion/_cuvet $(TO)/share/zsh/site-functions/_cuvet
+	for page in $(BUILD)/man/cuvet-*; do case $$page in \
+	    *.md) $(INSTALL) -m 644 $$page $(TO)/share/doc/cuvet/$${page##*/} ;; \
+	    *) $(INSTALL) -m 644 $$page $(TO)/share/man/man$${page##*.}/$${page##*/} ;; esac || exit 1; done
 	$(INSTALL) -m 644 config/tolerances.yaml $(TO)/share/cuvet/tolerances.yaml
 	$(INSTALL) -m 644 config/tolerances-close.yaml $(TO)/share/cuvet/tolerances-close.yaml
 	install -d $(TO)/share/cuvet/kernels $(TO)/lib/pkgconfig
@@ -474,6 +489,8 @@ install: all
 uninstall:
 	rm -f $(TO)/bin/cuvet $(TO)/lib/libcuvet.so $(TO)/lib/libcuvet-audit.so $(TO)/include/cuvet.h \
 	    $(TO)/include/cuvet_plugin.h $(TO)/share/man/man1/cuvet.1 $(TO)/lib/pkgconfig/cuvet.pc
+	rm -f $(TO)/share/bash-completion/completions/cuvet $(TO)/share/zsh/site-functions/_cuvet
+	rm -f $(TO)/share/man/man[157]/cuvet-*.[157]
 	rm -rf $(TO)/share/cuvet $(TO)/share/doc/cuvet
 
 -include $(wildcard $(patsubst %.o,%.d,$(SHIM_O) $(TOOL_O) $(REFGEN_O) $(HOST_REFS_O) \

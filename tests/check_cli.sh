@@ -44,6 +44,24 @@ ok 'help options' gives 0 '^CUVET_SAMPLE  \(' '' "$cuvet" help options
 ok 'help options as roff' gives 0 '^\.B CUVET_SAMPLE$' '' "$cuvet" help options --man
 ok 'help buckets' gives 0 '^unregistered ' '' "$cuvet" help buckets
 ok 'help on nothing' gives 2 '' "no help on 'verdicts'" "$cuvet" help verdicts
+every_verb_has_help() {
+    local verb
+    for verb in $("$cuvet" help verbs) $("$cuvet" help pages); do
+        [[ $verb =~ ^(help|options)$ ]] || "$cuvet" help "$verb" | grep -q '^# ' || {
+            echo "cuvet help $verb prints no page"
+            return 1
+        }
+    done
+}
+ok 'help VERB and help PAGE print a manual page' every_verb_has_help
+completes() { # EXPECTED WORD ...
+    local found
+    found=$(PATH="$PWD/$CUVET_BUILD:$PATH" bash -c '. tools/completion/cuvet.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cuvet
+        echo "${COMPREPLY[*]}"' - "${@:2}")
+    [ "$found" = "$1" ] || { echo "completed to '$found'"; return 1; }
+}
+ok 'completion: verbs' completes 'compile' cuvet com
+ok 'completion: options of a verb' completes '--budget' cuvet run --bud
 ok 'help references: formula and formals' gives 0 '^    y = x / rms\(x\) \* w' '' "$cuvet" help references
 ok 'help reference' gives 0 '^    rstd\[rows\] +written, compared; may stay unbound$' '' "$cuvet" help reference rmsnorm
 ok 'help reference: a wrong name' gives 2 '' "did you mean 'linear'\?.*cuvet help references" \

@@ -243,6 +243,19 @@ mkdir -p tools/man
 page '| CUVET_X | an old table |' >tools/man/cuvet-options.md
 ok 'docs: a stale manual page' catches 'tools/man/cuvet-options.md is stale' "$dev/check-docs" ./cuvet
 rm tools/man/cuvet-options.md
+cp README.md old.md
+echo 'A program reads a file.' >README.md
+ok 'words: quiet on a plain page' quiet "$dev/check-words"
+echo 'The library tells the program what it heard.' >README.md
+ok 'words: personification' catches 'README.md:1: " tells ": name the thing' "$dev/check-words"
+printf 'a %.0s' {1..46} >README.md
+ok 'words: a sentence that is too long' catches 'a sentence of 46 words, over 45' "$dev/check-words"
+for i in {1..151}; do echo; done >README.md
+ok 'words: a README that is too long' catches 'README.md: 151 lines, over 150' "$dev/check-words"
+mv old.md README.md
+echo '/* The kernel hears the host. */' >shim/gate/words.c
+ok 'words: comments' catches 'shim/gate/words.c:1:' "$dev/check-words"
+rm shim/gate/words.c
 rm example.py
 ok 'docs: a file that is gone' catches 'shows example.py, which is not there' \
     "$dev/check-docs" ./cuvet

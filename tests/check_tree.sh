@@ -9,6 +9,7 @@ ok 'top: git tracks text alone, and at the top level only what belongs there' to
 ok 'layers: includes follow tools/dev/layers.txt' tools/dev/check-layers
 ok 'banned: nothing under shim/ can end the host program' tools/dev/check-banned
 ok 'rooms: small folders with a README each' tools/dev/check-rooms
+ok 'words: plain English in the documents' tools/dev/check-words
 ok 'size: functions and files stay short' tools/dev/check-size
 case ${VARIANT:-release} in
 san | tsan) skip 'exports: names and libraries of libcuvet.so' "a sanitizer adds its own" ;;

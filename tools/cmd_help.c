@@ -1,6 +1,6 @@
 /*
  * cmd_help.c - `cuvet help`; `cuvet help options` from the table options.def, `cuvet help buckets`
- * from SKIP_LIST; help_references.c has the references.
+ * from SKIP_LIST; help_references.c has the references, help_pages.c the manual pages.
  *
  * The tables are printed as text for people, as roff for the manual page and as Markdown for
  * README.md, so that the three cannot disagree.
@@ -12,6 +12,7 @@
 #include "text/printable.h"
 #include "cuvet.h"
 #include "tools/cmd.h"
+#include "tools/help_pages.h"
 #include "tools/help_references.h"
 #include "value/skip.h"
 
@@ -23,6 +24,13 @@ static int help_verbs(void)
         printf("  cuvet %-7s %-34s %s\n", verb->name, verb->arguments, verb->sentence);
     printf("  cuvet --version\n\nWithout this program: LD_PRELOAD=libcuvet.so "
            "CUVET_CONFIG=kernels.yaml PROGRAM ...\n");
+    return 0;
+}
+
+static int help_verb_names(void)
+{
+    for (const struct verb *verb = verbs; verb->name; verb++)
+        puts(verb->name);
     return 0;
 }
 
@@ -133,9 +141,17 @@ int cmd_help(int argc, char **argv)
         return help_references();
     if (strcmp(argv[1], "reference") == 0)
         return help_reference(form);
-    fprintf(
-        stderr,
-        "cuvet: no help on '%s'; expected 'options', 'buckets', 'references' or 'reference NAME'\n",
-        PRINTABLE(argv[1]));
+    if (strcmp(argv[1], "verbs") == 0)
+        return help_verb_names();
+    if (strcmp(argv[1], "pages") == 0) {
+        help_page_names();
+        return 0;
+    }
+    if (help_page(argv[1]))
+        return 0;
+    fprintf(stderr,
+            "cuvet: no help on '%s'; expected a verb, 'options', 'buckets', 'references', "
+            "'reference NAME', or one of 'cuvet help pages'\n",
+            PRINTABLE(argv[1]));
     return 2;
 }
