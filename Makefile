@@ -69,6 +69,10 @@ DEPENDENCIES = -MMD -MP -MF $(@:.o=.d)
 # libyaml, PCRE2 and the demangler are inside the library, hidden, so that they cannot clash with
 # the program's own; what stays outside is libc.
 STATIC_LIBS := -l:libyaml.a -l:libpcre2-8.a -l:libsupc++.a
+# The program cuvet alone reads JSON and runs images. Static where the system has the archive, so
+# that an installed cuvet needs libc alone.
+prefer_static = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)),-l:lib$(1).a,-l$(1))
+TOOL_LIBS := $(foreach name,jansson zstd lz4,$(call prefer_static,$(name)))
 SYSTEM_LIBS := -Wl,--as-needed -lpthread -ldl -lm
 SO_FLAGS := -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections \
     -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,relro -Wl,-soname,libcuvet.so \
@@ -89,9 +93,11 @@ UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*/*.c)))
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 TABLES := $(sort $(wildcard config/kernels/*.yaml))
-EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o refs.o refs_wide.o tolerances.o tables.o ref_headers.o)
-SHIM_O := $(call objects,$(SHIM_C)) $(EMBEDDED) $(GEN)/ref_list.o
-CORE_O := $(call objects,$(CORE_C)) $(EMBEDDED) $(GEN)/ref_list.o
+EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o lift.o refs.o refs_wide.o tolerances.o tables.o ref_headers.o)
+# The reader of PTX, which lifted references are made with.
+PTX_O := $(call objects,$(sort $(wildcard tools/ptx/*.c)))
+SHIM_O := $(call objects,$(SHIM_C)) $(PTX_O) $(EMBEDDED) $(GEN)/ref_list.o
+CORE_O := $(call objects,$(CORE_C)) $(PTX_O) $(EMBEDDED) $(GEN)/ref_list.o
 TOOL_O := $(call objects,$(TOOL_C)) $(addprefix $(GEN)/,man_pages.o)
 HOST_REFS_O := $(BUILD)/refs/abi/ref_host.o $(BUILD)/refs/abi/ref_product.o
 UNIT_HELPER_CPP := $(sort $(wildcard tests/unit/*/*.cpp))
@@ -229,18 +235,22 @@ $(CORE): $(CORE_O)
 	$(call say,AR,$@)
 	$(quiet)rm -f $@.new && $(AR) rcs $@.new $(CORE_O) && mv $@.new $@
 
+# The PTX interpreter and the reader of fatbins, for unit tests.
+TOOL_EXEC_O = $(filter-out $(BUILD)/shim/%,$(SOFTGPU_EXEC_O)) $(BUILD)/tests/softgpu/driver/fatbin.o
 $(BUILD)/tools/%.o: INCLUDES += -Itools
 
-$(TOOL): $(TOOL_O) $(CORE) $(HOST_REFS_O)
+$(TOOL): $(TOOL_O) $(CORE) $(HOST_REFS_O) $(TOOL_EXEC_O)
 	$(call say,LINK,$@)
-	$(quiet)$(CC) $(OPTIMISE) -Wl,--gc-sections $(LDFLAGS) -o $@ $(TOOL_O) $(HOST_REFS_O) $(CORE) \
-	    $(STATIC_LIBS) $(SYSTEM_LIBS)
+	$(quiet)$(CC) $(OPTIMISE) -Wl,--gc-sections $(LDFLAGS) -o $@ $(TOOL_O) $(HOST_REFS_O) $(TOOL_EXEC_O) \
+	    $(CORE) $(STATIC_LIBS) $(TOOL_LIBS) $(SYSTEM_LIBS)
 
 # The parts of the program that unit tests call.
-$(TOOL_PARTS): $(filter-out $(BUILD)/tools/cmd_% $(BUILD)/tools/cuvet.o,$(TOOL_O))
+$(TOOL_PARTS): $(filter-out $(BUILD)/tools/cmd_% $(BUILD)/tools/cuvet.o,$(TOOL_O)) $(TOOL_EXEC_O)
 	$(call say,AR,$@)
 	$(quiet)rm -f $@.new && $(AR) rcs $@.new $^ && mv $@.new $@
 
+$(BUILD)/shim/lift/%.o: INCLUDES += -Itools
+$(BUILD)/tests/unit/lift/%.o: INCLUDES += -Itools -Itests/softgpu
 
 $(BUILD)/%.o: %.c | $(READY)
 	$(call say,CC,$<)
@@ -317,6 +327,14 @@ $(GEN)/%.fatbin: FORCE | $(READY)
 	$(quiet)cmp -s build/release/gen/$*.fatbin $@ || cp build/release/gen/$*.fatbin $@
 endif
 
+# Text without a header, which each lifted kernel is put behind (shim/lift).
+$(GEN)/lift.ptx: shim/lift/lift.cu shim/lift/lift_abi.h refs/abi/ref_abi.h refs/abi/ref_merge.h | $(READY)
+	$(call say,NVCC,$@)
+	$(quiet)$(NVCC) -ptx -rdc=true -std=c++17 -O3 -arch=compute_80 $(INCLUDES) -o $@.all $< && \
+	    grep -v -e '^//' -e '^\.version' -e '^\.target' -e '^\.address_size' $@.all > $@
+$(GEN)/lift.S: tools/dev/embed Makefile | $(READY)
+	$(quiet)tools/dev/embed $(GEN)/lift.ptx cuvet_lift_ptx cuvet_lift_ptx_size > $@
+$(GEN)/lift.o: $(GEN)/lift.ptx
 $(GEN)/snapshot.S: tools/dev/embed Makefile | $(READY)
 	$(quiet)tools/dev/embed $(GEN)/snapshot.fatbin cuvet_snapshot_fatbin cuvet_snapshot_fatbin_size > $@
 $(GEN)/outlier.S: tools/dev/embed Makefile | $(READY)
@@ -385,7 +403,7 @@ $(BUILD)/refs/abi/ref_product.o $(BUILD)/tests/unit/refs/ref_near.o $(BUILD)/tes
 $(UNIT_BIN): %: %.o $(UNIT_HELPER_O) $(TOOL_PARTS) $(CORE) $(HOST_REFS_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(UNIT_MORE_O) $(UNIT_HELPER_O) $(HOST_REFS_O) $(TOOL_PARTS) $(CORE) \
-	    $(STATIC_LIBS) -lcmocka $(SYSTEM_LIBS)
+	    $(STATIC_LIBS) $(TOOL_LIBS) -lcmocka $(SYSTEM_LIBS)
 
 # The core archive holds nothing of hook/.
 ENTRY_O := $(call objects,$(wildcard shim/hook/entry*.c) shim/hook/launch_decode.c)

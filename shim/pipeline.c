@@ -14,6 +14,7 @@
 #include "gate/passing.h"
 #include "gate/tally.h"
 #include "gate/unregistered.h"
+#include "lifted/side_lift.h"
 #include "paying.h"
 #include "pipeline_state.h"
 #include "pipeline_trace.h"
@@ -309,6 +310,8 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
         skip = ticket->otherwise;
     if (!skip)
         skip = bind(pipeline, launch, ticket, why);
+    if (!skip && ticket->spec->lift)
+        skip = side_lift_clip(&ticket->binding, why);
     if (!skip)
         skip = check_extents(ticket, why);
     if (!skip)

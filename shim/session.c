@@ -28,6 +28,7 @@
 #include "report/summary.h"
 #include "compile/compiler.h"
 #include "judge/images.h"
+#include "lifts.h"
 #include "registry/outlier_choice.h"
 #include "gate/own.h"
 #include "gate/passing.h"
@@ -59,6 +60,7 @@ static struct session {
     struct on_mismatch *on_mismatch;
     atomic_bool ended, complete; /* the last reports: begun, written */
     struct images *images;
+    struct lifts *lifts;       /* NULL: CUVET_LIFT is off */
     struct compiler *compiler; /* NULL: the registry brings no references along */
     struct sink sink;
     struct pipeline pipeline;
@@ -328,6 +330,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     if (!s->images || (p->eager && !s->preload) || !p->gate || !p->outliers || !p->kernels ||
         !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
+    s->lifts = s->options.lift ? lifts_start(p, s->registry) : NULL;
     s->graphs = graphs_create(&(struct graphs_settings){p, s->options.twins});
     if (!s->graphs)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
@@ -346,6 +349,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
                  .budget = s->options.budget,
                  .outlier = (detectors & ~(1u << OUTLIER_OFF)) != 0,
                  .centroid = (detectors & 1u << OUTLIER_CENTROID) != 0,
+                 .lift = s->lifts != NULL,
                  .compiler = s->compiler},
         .sink = &s->sink,
         .images = s->images,
@@ -394,6 +398,7 @@ static void end_reports(struct session *s)
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
         collector_skip_rest(s->pipeline.collector);
     tell_plugin_end(s);
+    session_summary_lifts(s->summary, s->lifts);
     uint64_t dropped = tracing_end(&s->tracing, STOP_WAIT_MS);
     if (dropped > 0)
         summary_note(s->summary, "the trace lacks %llu launches, for which its rings had no room",

@@ -25,6 +25,7 @@ struct options {
     uint64_t twins;
     const char *tolerances;
     const char *report;
+    bool lift;
     bool trace;
     bool digest;
     bool sync;

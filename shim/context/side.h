@@ -70,6 +70,7 @@ struct batch {
     struct lane lane[REF_BATCH];
 };
 
+struct side_lifts;
 struct side {
     CUcontext context;
     _Atomic(enum side_state) state;
@@ -91,11 +92,12 @@ struct side {
     struct outlier_side outlier;
     CUmodule refs, refs_wide; /* NULL: not loaded yet */
     struct side_reference {
-        CUfunction function;         /* NULL: not loaded yet */
-        unsigned blocks;             /* that the GPU holds at once */
-    } * reference;                   /* by index in ref_builtins, then users', REF_VARIANTS each */
-    struct side_users users;         /* references that the registry brings along */
-    uint64_t memory;                 /* bytes of arena and reserve together */
+        CUfunction function;  /* NULL: not loaded yet */
+        unsigned blocks;      /* that the GPU holds at once */
+    } * reference;            /* by index in ref_builtins, then users', REF_VARIANTS each */
+    struct side_lifts *lifts; /* kernels held against their own PTX, lifted/; NULL: none are */
+    struct side_users users;  /* references that the registry brings along */
+    uint64_t memory;          /* bytes of arena and reserve together */
     uint64_t arena_bytes, arena_lap; /* without the reserve */
     CUdeviceptr arena;         /* struct snapshot_arena; what it hands out belongs to it ... */
     CUdeviceptr arena_base;    /* ... and begins here */
@@ -134,6 +136,7 @@ struct side_settings {
     double budget;             /* share of time; 0: no limit */
     bool outlier;              /* some entry has the outlier gate, ... */
     bool centroid;             /* ... some its centroid detector */
+    bool lift;                 /* kernels may be held against their own PTX */
     struct compiler *compiler; /* of the registry's own references; NULL: it has none */
 };
 

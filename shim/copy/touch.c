@@ -88,6 +88,9 @@ enum status touch_start(struct side *side, struct lane *lane, struct error *err)
 
 const char *touch_refusal(const struct check *check)
 {
+    if (check_spec(check)->lift)
+        return "its lifted PTX reached outside what was copied: its arrays reach further than the "
+               "analysis of its addresses shows, or an assertion of it failed";
     for (int i = 0; i < check->binding.arrays; i++) {
         if (bound_ids(&check->binding.array[i]) >= 0 && !check->binding.array[i].rows.listed)
             return "the reference reached outside what was copied: an index names a row beyond the "

@@ -23,6 +23,8 @@ struct kernels {
     struct registry *registry;
     kernels_seen_fn seen;
     void *user;
+    kernels_lift_fn lift; /* or NULL */
+    void *lift_user;
     pthread_mutex_t lock;
     struct known_kernel *bucket[BUCKETS]; /* by symbol hash */
 };
@@ -73,6 +75,12 @@ void kernels_visit(struct kernels *kernels,
     }
     pthread_mutex_unlock(&kernels->lock);
     uninterrupted_end(&kept);
+}
+
+void kernels_lift(struct kernels *kernels, kernels_lift_fn lift, void *user)
+{
+    kernels->lift = lift;
+    kernels->lift_user = user;
 }
 
 void kernels_doubt(void)
@@ -206,6 +214,28 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
     return kernel;
 }
 
+/* The record of a kernel that is held against its own PTX; NULL: it cannot be. Several modules may
+ * have different kernels of one symbol, so the record is found by its spec. Lock held. */
+static struct known_kernel *find_lifted(struct kernels *kernels, const struct launch *launch,
+                                        const char *symbol, uint64_t hash)
+{
+    struct param_layout layout;
+    const struct kernel_spec *spec = NULL;
+    if (kernels->lift && !launch->call && kernels_layout(launch->function, &layout))
+        spec = kernels->lift(kernels->lift_user, launch, symbol, &layout);
+    if (!spec)
+        return NULL;
+    struct known_kernel *k = kernels->bucket[hash % BUCKETS];
+    while (k && k->spec != spec)
+        k = k->next;
+    if (k || !(k = new_whole(kernels, symbol, hash, &layout)))
+        return k;
+    k->spec = spec;
+    open_spec(k);
+    kernels->seen(kernels->user, k, NULL);
+    return k;
+}
+
 /* The record of the symbol and layout; layout NULL: of one that no entry names. Lock held. */
 static struct known_kernel *find_record(const struct kernels *kernels, const char *symbol,
                                         uint64_t hash, const struct param_layout *layout)
@@ -235,10 +265,12 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
     struct param_layout layout = {0};
     struct known_kernel *found = find_record(kernels, symbol, hash, NULL);
-    if (found)
+    if (found && !kernels->lift)
         return found;
-    if (!registry_names(kernels->registry, symbol) && !registry_after(kernels->registry, symbol))
-        return add_passed(kernels, symbol, hash);
+    if (!registry_names(kernels->registry, symbol) && !registry_after(kernels->registry, symbol)) {
+        struct known_kernel *lifted = find_lifted(kernels, launch, symbol, hash);
+        return lifted ? lifted : found ? found : add_passed(kernels, symbol, hash);
+    }
     bool known = launch->call != NULL;
     if (known)
         layout = *launch->call;

@@ -67,6 +67,14 @@ void kernels_destroy(struct kernels *kernels);
 void kernels_visit(struct kernels *kernels,
                    void (*visit)(void *user, const struct known_kernel *kernel), void *user);
 
+/* The spec of a kernel that no entry names, made of its own PTX; NULL: it has none. At first sight
+ * of a handle, below the lock of `kernels`. The same kernel gives the same spec. */
+typedef const struct kernel_spec *(*kernels_lift_fn)(void *user, const struct launch *launch,
+                                                     const char *symbol,
+                                                     const struct param_layout *layout);
+/* Before the first launch. */
+void kernels_lift(struct kernels *kernels, kernels_lift_fn lift, void *user);
+
 /* Any thread. Known handle: one probe, no lock. First sight: takes a lock, asks the driver for the
  * parameter list (queries only), may allocate. Never NULL except without memory. */
 struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);

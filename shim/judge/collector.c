@@ -14,6 +14,7 @@
 #include "state/history.h"
 #include "judge/seal.h"
 #include "judge/waiting.h"
+#include "lifted/side_lift.h"
 
 enum {
     NAP_SHORTEST_US = 10,
@@ -297,6 +298,8 @@ static void set_up(struct collector *collector, struct side *side)
     /* For life: our calls must never count as unsafe in a capture of the program's. */
     CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
     cuda.cuThreadExchangeStreamCaptureMode(&relaxed);
+    if (collector->settings.side.lift)
+        side_lifts_open(side);
     if (side_set_up(side, &collector->settings.side, &err))
         log_line(LOG_WARN, "no checking on device %d: %s", side->device, err.text);
     else if (collector->settings.preload)
@@ -312,9 +315,10 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
     if (atomic_load(&side->state) == SIDE_BROKEN && atomic_load(&side->pending))
         skip_all(collector, side, SKIP_DRIVER); /* handed over just as the side broke */
     bool pending = atomic_load(&side->pending), due = side_users_due(side);
+    bool lifts = side_lifts_due(side);
     bool looks = atomic_load(&side->outlier.state) == OUTLIER_WANTED;
     bool chore = atomic_load(&side->chore);
-    if (atomic_load(&side->state) != SIDE_READY || (!pending && !due && !looks && !chore))
+    if (atomic_load(&side->state) != SIDE_READY || (!pending && !due && !lifts && !looks && !chore))
         return false;
     if (!make_current(collector, side)) {
         give_up(collector, side, "its context cannot be made current");
@@ -324,6 +328,8 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
         side_set_up_looks(side, &collector->settings.side);
     if (due)
         side_users_load(side);
+    if (lifts)
+        side_lifts_load(side);
     if (chore && atomic_exchange(&side->chore, false))
         collector->settings.chore.work(collector->settings.chore.user, side);
     if (!pending)
@@ -477,7 +483,7 @@ static void add_pending(struct side *side, void *user)
         *(bool *)user = true;
     if ((state == SIDE_READY || state == SIDE_BROKEN) && atomic_load(&side->pending))
         *(bool *)user = true;
-    if (state == SIDE_READY && side_users_due(side))
+    if (state == SIDE_READY && (side_users_due(side) || side_lifts_due(side)))
         *(bool *)user = true;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "judge/fatbin.h"
+#include "lift/lift.h"
 #include "system/files.h"
 
 struct image {
@@ -29,6 +30,7 @@ struct image {
 
 struct images {
     const struct registry *registry;
+    bool ptx; /* all that carry it are kept */
     atomic_uint_fast64_t moment;
     pthread_mutex_t lock;
     struct image *newest;
@@ -56,6 +58,11 @@ struct images *images_create(const struct registry *registry)
 void images_keep_all(struct images *images)
 {
     images->registry = NULL;
+}
+
+void images_keep_ptx(struct images *images)
+{
+    images->ptx = true;
 }
 
 static bool may_name(const struct registry *registry, const char *symbol)
@@ -207,7 +214,8 @@ static bool holds(const void *image, size_t bytes, const char *symbol,
 /* Whether the image is kept. */
 static bool wanted(const struct images *images, const void *image, size_t bytes)
 {
-    return holds(image, bytes, NULL, images->registry);
+    return holds(image, bytes, NULL, images->registry) ||
+           (images->ptx && lift_carries(image, bytes));
 }
 
 /* ---- loads and unloads ---- */

@@ -37,6 +37,8 @@ struct image_query {
 };
 
 struct images *images_create(const struct registry *registry);
+/* From now on all images that carry PTX are kept, whatever kernels they have. */
+void images_keep_ptx(struct images *images);
 void images_destroy(struct images *images);
 
 /* From now on images are kept whatever the registry names; before the first load. */

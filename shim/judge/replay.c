@@ -12,6 +12,7 @@
 #include "state/fetch.h"
 #include "state/state.h"
 #include "copy/touch.h"
+#include "lifted/side_lift.h"
 
 /* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
  * big check runs in pieces of some tens of microseconds each. */
@@ -158,11 +159,21 @@ static enum status launch(struct side *side, const struct side_reference *refere
                       "launching a reference");
 }
 
+/* The kernel's own PTX in place of a reference: one launch, of one check. */
+static enum status launch_lifted(struct side *side, struct lane *lane, struct error *err)
+{
+    struct ref_call call = lane->check->binding.call;
+    fill_tensors(lane->check, &call);
+    return side_lift_launch(side, lane, lane->check, &call, err);
+}
+
 /* The next pieces of `count` lanes' checks. */
 static enum status launch_pieces(struct side *side, struct lane *lanes, int count,
                                  struct error *err)
 {
     const struct side_reference *reference = lanes->check->reference;
+    if (check_spec(lanes->check)->lift)
+        return launch_lifted(side, lanes, err);
     struct ref_batch batch = {0};
     uint64_t all = 0;
     for (int i = 0; i < count; i++)
@@ -184,6 +195,11 @@ enum status replay_prepare(struct side *side, struct check *check, struct error 
     const struct ref_builtin *reference = check_spec(check)->reference;
     if (check->reference)
         return STATUS_OK;
+    if (check_spec(check)->lift) {
+        check->reference = side_lift_reference(side, check_spec(check));
+        return check->reference ? STATUS_OK
+                                : error_set(err, STATUS_DRIVER, "its lifted PTX is not loaded");
+    }
     struct ref_call call = check->binding.call;
     fill_tensors(check, &call);
     check->reference = side_reference(
@@ -191,17 +207,18 @@ enum status replay_prepare(struct side *side, struct check *check, struct error 
     return check->reference ? STATUS_OK : STATUS_DRIVER;
 }
 
-/* Half as many bytes again are no reason for one more, which begins and ends as they all do. */
+/* A lifted kernel runs in one: its grid is the program's. Half as many bytes again are no reason
+ * for one more, which begins and ends as they all do. */
 static int piece_count(const struct check *check)
 {
     uint64_t pieces = (check->arena_bytes + piece_bytes / 2) / piece_bytes;
-    return pieces > 1 ? (int)pieces : 1;
+    return pieces > 1 && !check_spec(check)->lift ? (int)pieces : 1;
 }
 
 bool replay_alone(const struct check *check)
 {
     return piece_count(check) > 1 || digest_wanted(check) || parity_wanted(check) ||
-           state_wanted(check);
+           state_wanted(check) || check_spec(check)->lift;
 }
 
 void replay_call(const struct check *check, struct ref_call *call)
@@ -407,6 +424,10 @@ static enum status store_window(const struct replay_source *source, int tensor, 
     status = cuda_check(
         &err, cuda.cuMemsetD32Async(side->staging, UINT32_MAX, (size_t)count * 2, side->stream),
         "memset");
+    if (!status && check_spec(source->check)->lift) {
+        status = side_lift_launch(side, source->lane, source->check, &call, &err);
+        return status ? status : fetch(side, side->staging, (size_t)count * sizeof(double));
+    }
     add_call(side, &batch, &one, source->lane, &call, blocks_wanted(source->check));
     if (!status)
         status = launch(side, source->check->reference, &batch, &one, 0, &err);

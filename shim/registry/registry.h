@@ -83,6 +83,15 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
                                            struct error *err);
 
 /*
+ * The spec of a kernel that no entry names and whose own PTX is its reference (shim/lift); `lift`
+ * stays as it is as long as the registry. As above, once for each kernel.
+ */
+#define REGISTRY_LIFTED "own PTX (precision)"
+enum status registry_lift(struct registry *registry, const char *symbol,
+                          const struct param_layout *layout, const struct lift *lift,
+                          const struct kernel_spec **out, struct error *err);
+
+/*
  * The spec of one launch of a resolved kernel: `spec` itself, or, where types depend on what the
  * launch's parameters hold, the one for these types. It differs in signature and plan alone, has
  * the same number, and is made the first time, under the registry's lock. NULL with SKIP_SHAPE: the

@@ -43,6 +43,7 @@ struct finding {
     uint64_t launch, elements, violations, class_mismatch;
     uint64_t of; /* elements of the launch's outputs */
     bool call;   /* of a library, which has no grid */
+    bool lifted; /* held against the kernel's own PTX */
     uint32_t grid[3], block[3];
     double max_ratio;
     bool differs;
@@ -127,6 +128,7 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->label = strdup(place_kernel(report->spec));
     finding->bundle = bundle && *bundle ? strdup(bundle) : NULL;
     finding->launch = report->launch;
+    finding->lifted = report->spec && report->spec->lift;
     finding->place = report->place;
     finding->outlier = report->outlier;
     finding->dim = report->binding ? report->binding->subset.dim : NULL;
@@ -470,6 +472,8 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
     if (f->of > f->elements)
         textbuf_printf(out, ", a sample: the launch has %" PRIu64 " elements", f->of);
     textbuf_printf(out, "\n");
+    if (f->lifted)
+        textbuf_printf(out, "       precision: held against the kernel's own PTX, in f64\n");
     if (f->place.graph)
         textbuf_printf(out,
                        "       in a CUDA graph: kernel node %u of graph %u, replay %" PRIu64 "\n",

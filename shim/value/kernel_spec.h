@@ -38,6 +38,7 @@ struct signature;    /* signature.h */
 struct spec_types;   /* registry.c */
 struct binding_plan; /* binding.h */
 struct ref_builtin;  /* refs/abi/ref_list.h */
+struct lift;         /* lift/lift.h */
 
 /* A number format as a rounding point knows it: relative error, and absolute error near zero. */
 struct rounding {
@@ -103,6 +104,7 @@ struct kernel_spec {
     int64_t subset;   /* as CUVET_SUBSET, 0: off; or -1: the global one */
     double freivalds; /* as CUVET_FREIVALDS, or -1: the global one */
     struct outlier_spec outlier;
+    const struct lift *lift;         /* the kernel's own PTX is its reference; or NULL */
     struct spec_types *types;        /* that each launch decides, registry_typed(); or NULL */
     int after;                       /* number of its entry among those with `after`, or -1 */
     const struct contract *contract; /* contract.h; NULL: none */

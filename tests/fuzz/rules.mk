@@ -14,7 +14,7 @@ $(BUILD)/tests/fuzz/%.o: INCLUDES += -Itests/softgpu -Itools
 $(FUZZ) $(BUILD)/tests/fuzz/libfuzzer: $(BUILD)/tests/fuzz/%: $(BUILD)/tests/fuzz/%.o $(FUZZ_O) $(TOOL_PARTS) $(CORE)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(FUZZ_LINK) $(LDFLAGS) -o $@ $< $(FUZZ_O) $(TOOL_PARTS) $(CORE) $(STATIC_LIBS) \
-	    -lzstd -llz4 $(SYSTEM_LIBS)
+	    $(TOOL_LIBS) $(SYSTEM_LIBS)
 $(BUILD)/tests/fuzz/libfuzzer: FUZZ_LINK = -fsanitize=fuzzer -lstdc++
 
 # The tracked corpus, with the inputs that are no text.

@@ -1,0 +1,280 @@
+#include "lift/lift.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "lift/lift_parts.h"
+
+const char *lift_refusal_text(enum lift_refusal refusal)
+{
+    static const char *const texts[LIFT_REFUSALS] = {[LIFT_OK] = "lifted",
+#define LIFT_REFUSAL(name, text) [LIFT_##name] = text,
+                                                     LIFT_REFUSAL_LIST(LIFT_REFUSAL)
+#undef LIFT_REFUSAL
+    };
+    return (unsigned)refusal < LIFT_REFUSALS ? texts[refusal] : "an unknown reason";
+}
+
+enum lift_refusal lift_refuse(const struct lift *lift, const struct ptx_instruction *at,
+                              enum lift_refusal refusal, struct error *err)
+{
+    const char *kernel = lift->kernel ? lift->kernel->name : "";
+    if (at)
+        error_set(err, STATUS_UNSUPPORTED, "%.200s cannot be lifted: PTX line %u, %.60s: %s",
+                  kernel, at->line, at->text, lift_refusal_text(refusal));
+    else
+        error_set(err, STATUS_UNSUPPORTED, "%.200s cannot be lifted: %s", kernel,
+                  lift_refusal_text(refusal));
+    return refusal;
+}
+
+/* ---- reading ---- */
+
+static enum lift_refusal read_kernel(struct lift *lift, const char *ptx, size_t bytes,
+                                     const char *symbol, struct error *err)
+{
+    if (ptx_read(ptx, bytes, symbol, &lift->module, err))
+        return LIFT_PTX;
+    lift->kernel = ptx_find_function(lift->module, symbol);
+    if (!lift->kernel || !lift->kernel->is_entry || !lift->kernel->has_body) {
+        error_set(err, STATUS_NOT_FOUND, "%.200s cannot be lifted: its PTX has no such kernel",
+                  symbol);
+        return LIFT_PTX;
+    }
+    if (ptx_read_body(lift->module, lift->kernel, err))
+        return LIFT_PTX;
+    for (unsigned i = 0; i < lift->module->variable_count; i++) {
+        if (lift->module->variables[i].relocation_count) /* it holds addresses */
+            return lift_refuse(lift, NULL, LIFT_ADDRESS, err);
+    }
+    lift->reg = arena_alloc(&lift->arena, (lift->kernel->register_count + 1) * sizeof *lift->reg);
+    lift->step =
+        arena_alloc(&lift->arena, (lift->kernel->instruction_count + 1) * sizeof *lift->step);
+    return lift->reg && lift->step ? LIFT_OK : LIFT_OTHER;
+}
+
+/* The only array in shared memory, which shadows lie behind. */
+static void find_shared(struct lift *lift)
+{
+    const struct ptx_variable *found = NULL;
+    unsigned count = 0;
+    for (unsigned i = 0; i < lift->module->variable_count; i++) {
+        if (lift->module->variables[i].space == PTX_SHARED && ++count)
+            found = &lift->module->variables[i];
+    }
+    for (unsigned i = 0; i < lift->kernel->variable_count; i++) {
+        if (lift->kernel->variables[i].space == PTX_SHARED && ++count)
+            found = &lift->kernel->variables[i];
+    }
+    lift->shared = count == 1 ? found : NULL;
+}
+
+/* ---- texts ---- */
+
+static const struct lift_view *view_of(const struct lift *lift, unsigned param)
+{
+    for (unsigned i = 0; i < lift->views; i++) {
+        if (lift->view[i].param == param)
+            return &lift->view[i];
+    }
+    return NULL;
+}
+
+static const char *dtype_word(enum dtype dtype)
+{
+    static const char *const words[DTYPE_COUNT] = {
+        [DTYPE_F32] = "f32", [DTYPE_F16] = "f16", [DTYPE_BF16] = "bf16", [DTYPE_I64] = "i64",
+        [DTYPE_I32] = "i32", [DTYPE_I16] = "i16", [DTYPE_U8] = "u8"};
+    return words[dtype] ? words[dtype] : "u8";
+}
+
+static unsigned dtype_size(enum dtype dtype)
+{
+    return dtype == DTYPE_I64                         ? 8
+           : dtype == DTYPE_U8                        ? 1
+           : dtype == DTYPE_F32 || dtype == DTYPE_I32 ? 4
+                                                      : 2;
+}
+
+static void put_array(struct textbuf *out, const struct lift_view *view)
+{
+    static const char *const roles[] = {
+        [ROLE_READ] = "const ", [ROLE_WRITE] = "", [ROLE_INOUT] = "inout "};
+    textbuf_printf(out, "%s%s p%u?[", roles[view->role], dtype_word(view->dtype), view->param);
+    unsigned size = dtype_size(view->dtype);
+    if (view->first)
+        textbuf_printf(out, "(%s) / %u - %s from %s]", view->end, size, view->first, view->first);
+    else if (view->end || view->extent)
+        textbuf_printf(out, "(%s) / %u]", view->end ? view->end : view->extent, size);
+    else
+        textbuf_printf(out, "*]");
+}
+
+static void put_scalar(struct textbuf *out, const struct ptx_variable *param)
+{
+    unsigned bits = ptx_type_bits(param->type);
+    bool real = param->type == PTX_F32 || param->type == PTX_F64 || param->type == PTX_F16;
+    if (param->array || real || bits < 8)
+        textbuf_printf(out, "_");
+    else
+        textbuf_printf(out, "i%u p%u", bits, param->index);
+}
+
+/* ---- windows ---- */
+
+static void add_let(struct lift *lift, const char *name, const char *text)
+{
+    lift->windows.let[lift->windows.lets].name = name;
+    lift->windows.let[lift->windows.lets++].text = text;
+}
+
+/* The name of the first element that a window reaches, at a multiple of 16 bytes; NULL: the
+ * array's.
+ */
+static const char *add_first(struct lift *lift, const struct lift_view *view, const char *first)
+{
+    if (strcmp(first, "0") == 0)
+        return NULL;
+    const char *name = arena_format(&lift->arena, "first%u", view->param);
+    add_let(lift, name,
+            arena_format(&lift->arena, "(%s) / 16 * 16 / %u", first, dtype_size(view->dtype)));
+    return name;
+}
+
+/* The parts of arrays that a window of blocks reaches; the sum of the bytes that all blocks do. */
+static const char *find_parts(struct lift *lift)
+{
+    const char *all = NULL;
+    for (unsigned i = 0; i < lift->views; i++) {
+        struct lift_view *view = &lift->view[i];
+        const char *first = lift_first(lift, i), *end = lift_extent(lift, i, false);
+        if (!view->extent || !end || !strstr(end, "last_block"))
+            continue;
+        const char *name = arena_format(&lift->arena, "bytes%u", view->param);
+        view->end = end;
+        view->first = add_first(lift, view, first);
+        add_let(lift, name, view->extent);
+        all = all ? arena_format(&lift->arena, "%s + %s", all, name) : name;
+    }
+    return all;
+}
+
+static void find_windows(struct lift *lift, uint64_t window)
+{
+    const char *all = find_parts(lift);
+    if (!all)
+        return;
+    add_let(lift, "windows",
+            arena_format(&lift->arena, "max(1, min(grid.x, (%s) / %llu))", all,
+                         (unsigned long long)window));
+    add_let(lift, "first_block", "window * grid.x / windows");
+    add_let(lift, "last_block", "(window + 1) * grid.x / windows - 1");
+}
+
+static const char *write_signature(struct lift *lift)
+{
+    struct textbuf out;
+    textbuf_init(&out);
+    for (unsigned i = 0; i < lift->kernel->param_count; i++) {
+        const struct lift_view *view = view_of(lift, i);
+        textbuf_printf(&out, "%s", i ? ", " : "");
+        if (view)
+            put_array(&out, view);
+        else
+            put_scalar(&out, &lift->kernel->params[i]);
+    }
+    const char *text = out.failed ? NULL : arena_text(&lift->arena, out.data, out.length);
+    textbuf_release(&out);
+    return text;
+}
+
+static const char *write_formals(struct lift *lift)
+{
+    static const char *const roles[] = {
+        [ROLE_READ] = "in", [ROLE_WRITE] = "out", [ROLE_INOUT] = "inout"};
+    struct textbuf out;
+    textbuf_init(&out);
+    for (unsigned i = 0; i < lift->views; i++)
+        textbuf_printf(&out, "%s%s p%u?[n%u]", i ? ", " : "", roles[lift->view[i].role],
+                       lift->view[i].param, lift->view[i].param);
+    const char *text = out.failed ? NULL : arena_text(&lift->arena, out.data, out.length);
+    textbuf_release(&out);
+    return text;
+}
+
+/* ---- the whole ---- */
+
+static enum lift_refusal analyse(struct lift *lift, uint64_t window, struct error *err)
+{
+    enum lift_refusal refusal = lift_classify(lift, err);
+    if (refusal)
+        return refusal;
+    find_shared(lift);
+    refusal = lift_flow(lift, err);
+    if (!refusal)
+        refusal = lift_find_arrays(lift, err);
+    if (!refusal)
+        refusal = lift_find_loaded(lift, err);
+    if (refusal)
+        return refusal;
+    for (unsigned i = 0; i < lift->views; i++)
+        lift->view[i].extent = lift_extent(lift, i, true);
+    if (window)
+        find_windows(lift, window);
+    lift->signature = write_signature(lift);
+    lift->formals = write_formals(lift);
+    return lift->signature && lift->formals ? LIFT_OK : LIFT_OTHER;
+}
+
+enum lift_refusal lift_make(struct lift **out, const char *ptx, size_t bytes, const char *symbol,
+                            uint64_t window, struct error *err)
+{
+    struct lift *lift = calloc(1, sizeof *lift);
+    *out = NULL;
+    if (!lift)
+        return LIFT_OTHER;
+    enum lift_refusal refusal = read_kernel(lift, ptx, bytes, symbol, err);
+    if (!refusal)
+        refusal = analyse(lift, window, err);
+    if (refusal)
+        lift_free(lift);
+    else
+        *out = lift;
+    return refusal;
+}
+
+void lift_free(struct lift *lift)
+{
+    if (!lift)
+        return;
+    ptx_free(lift->module);
+    arena_release(&lift->arena);
+    free(lift);
+}
+
+unsigned lift_views(const struct lift *lift, const struct lift_view **out)
+{
+    *out = lift->view;
+    return lift->views;
+}
+
+const char *lift_signature(const struct lift *lift)
+{
+    return lift->signature;
+}
+
+const char *lift_formals(const struct lift *lift)
+{
+    return lift->formals;
+}
+
+const struct lift_windows *lift_windows(const struct lift *lift)
+{
+    return lift->windows.lets ? &lift->windows : NULL;
+}
+
+size_t lift_shared(const struct lift *lift, size_t bytes)
+{
+    size_t whole = (bytes + 15) / 16 * 16;
+    size_t other = lift->shared && !lift->shared->is_extern ? lift->shared->bytes : 0;
+    return lift->cell ? whole + (whole + other) / lift->cell * 16 : bytes;
+}

@@ -1,0 +1,332 @@
+/*
+ * lift.cu - the functions that a lifted kernel calls (shim/lift): approximate instructions over a
+ * number and its bound, the comparison of what was written, and the sum of the figures.
+ *
+ * It becomes PTX text, which is put in front of each rewritten kernel, so nothing here may be newer
+ * than compute capability 8.0. A number is its value in f64 and a bound on the error that a correct
+ * kernel may have made in it.
+ */
+#include "lift/lift_abi.h"
+#include "refs/abi/ref_merge.h"
+
+struct lift_number {
+    double v, e;
+};
+
+/* The figures of one thread. */
+struct lift_state {
+    uint32_t checked, violations, class_mismatch, wide;
+    float max_abs, max_rel;
+    uint64_t began;
+};
+
+#define LIFT_FN extern "C" __device__ __noinline__
+
+/* A bound that is no number is infinite. */
+static __device__ lift_number settle(double v, double e)
+{
+    return {v, e == e ? e : __longlong_as_double(0x7ff0000000000000ll)};
+}
+
+/* ---- functions; `u` is the relative error of the instruction ---- */
+
+LIFT_FN lift_number cuvet_lift_div(double a, double ea, double b, double eb, double u)
+{
+    double v = a / b, least = fabs(b) - eb;
+    if (ea == 0 && eb == 0)
+        return {v, fabs(v) * u};
+    return settle(v, least > 0 ? (ea + fabs(v) * eb) / least + fabs(v) * u
+                               : __longlong_as_double(0x7ff0000000000000ll));
+}
+
+LIFT_FN lift_number cuvet_lift_rcp(double a, double ea, double u)
+{
+    return cuvet_lift_div(1, 0, a, ea, u);
+}
+
+LIFT_FN lift_number cuvet_lift_sqrt(double a, double ea, double u)
+{
+    double v = sqrt(a), least = a - ea;
+    double e = ea == 0 ? 0 : least > 0 ? ea / (sqrt(least) + v) : sqrt(fabs(a) + ea);
+    return settle(v, e + v * u);
+}
+
+LIFT_FN lift_number cuvet_lift_rsqrt(double a, double ea, double u)
+{
+    double v = 1 / sqrt(a), least = a - ea;
+    if (ea == 0)
+        return {v, v * u};
+    return settle(v, least > 0 ? 1 / sqrt(least) - v + v * u
+                               : __longlong_as_double(0x7ff0000000000000ll));
+}
+
+LIFT_FN lift_number cuvet_lift_ex2(double a, double ea, double u)
+{
+    double v = exp2(a);
+    if (a == __longlong_as_double((long long)0xfff0000000000000ull))
+        return {0, 0};
+    return settle(v, v * (ea < 0x1p-10 ? ea : exp2(ea) - 1) + v * u + 0x1p-126);
+}
+
+/* lg2.approx has an absolute error near 1. */
+LIFT_FN lift_number cuvet_lift_lg2(double a, double ea, double u)
+{
+    double v = log2(a), least = a - ea;
+    if (ea == 0)
+        return {v, fabs(v) * u + 0x1p-22};
+    return settle(v, least > 0 ? v - log2(least) + fabs(v) * u + 0x1p-22
+                               : __longlong_as_double(0x7ff0000000000000ll));
+}
+
+/* Their absolute error grows with the argument. */
+LIFT_FN lift_number cuvet_lift_sin(double a, double ea, double u)
+{
+    return settle(sin(a), ea + 0x1p-20 + fabs(a) * 0x1p-21 + u);
+}
+
+LIFT_FN lift_number cuvet_lift_cos(double a, double ea, double u)
+{
+    return settle(cos(a), ea + 0x1p-20 + fabs(a) * 0x1p-21 + u);
+}
+
+LIFT_FN lift_number cuvet_lift_tanh(double a, double ea, double u)
+{
+    double v = tanh(a);
+    return settle(v, ea + fabs(v) * u);
+}
+
+/* ---- comparison ---- */
+
+static __device__ double widen(uint32_t bits, uint32_t format)
+{
+    if (format == LIFT_F32)
+        return __uint_as_float(bits);
+    if (format == LIFT_BF16)
+        return __uint_as_float(bits << 16);
+    double v;
+    asm("{ .reg .b16 h; cvt.u16.u32 h, %1; cvt.f64.f16 %0, h; }" : "=d"(v) : "r"(bits));
+    return v;
+}
+
+/* Bits behind the first of a significand, and the exponent of the least normal number. */
+static __device__ int fraction(uint32_t format)
+{
+    return format == LIFT_F32 ? 23 : format == LIFT_BF16 ? 7 : 10;
+}
+
+static __device__ double half_ulp(double size, uint32_t format)
+{
+    int least = format == LIFT_F16 ? -14 : -126;
+    long long bits = __double_as_longlong(size) & 0x7ff0000000000000ll;
+    int exponent = (int)(bits >> 52) - 1023;
+    if (exponent < least)
+        exponent = least;
+    return __longlong_as_double((long long)(exponent - fraction(format) - 1 + 1023) << 52);
+}
+
+static __device__ double largest(uint32_t format)
+{
+    return format == LIFT_F16 ? 65504.0 : 0x1.fep127;
+}
+
+static __device__ bool finite_number(double x)
+{
+    return fabs(x) < __longlong_as_double(0x7ff0000000000000ll);
+}
+
+static __device__ void note_place(lift_place *places, uint64_t key, double got, double ref,
+                                  double bound)
+{
+    lift_place *place = &places[key % LIFT_PLACES];
+    place->got = got;
+    place->ref = ref;
+    place->bound = bound;
+    __threadfence();
+    place->key = key;
+}
+
+static __device__ __noinline__ void violate(const lift_call *call, uint32_t tensor, uint64_t index,
+                                            double got, double v, double bound, float ratio)
+{
+    uint64_t worst = (uint64_t)__float_as_uint(ratio) << 32 | (uint32_t) ~(uint32_t)index;
+    uint64_t first = ~((uint64_t)tensor << 48 | index);
+    unsigned long long *worsts = (unsigned long long *)&call->figures->worst;
+    unsigned long long *firsts = (unsigned long long *)&call->figures->first;
+    if (atomicMax(worsts, worst) < worst)
+        note_place(call->figures->worst_place, worst, got, v, bound);
+    if (atomicMax(firsts, first) < first)
+        note_place(call->figures->first_place, first, got, v, bound);
+}
+
+/* A number that is not finite on either side. `own`: what the lifted kernel itself has there:
+ * where that is not finite either, a step on the way was too large for f32, and no bound is known.
+ */
+static __device__ void judge_class(lift_state *s, const lift_call *call, uint32_t tensor,
+                                   uint64_t index, double got, double v, double e, double own,
+                                   uint32_t format)
+{
+    bool same = got == v || (got != got && v != v);
+    bool over = fabs(v) + e >= largest(format) && !finite_number(got) && got == got;
+    if (same || over)
+        return;
+    if (!finite_number(own) || !finite_number(e)) {
+        s->wide++;
+        return;
+    }
+    s->violations++;
+    s->class_mismatch++;
+    violate(call, tensor, index, got, v, e, __int_as_float(0x7f800000));
+}
+
+/* Element `index` of the tensor: what was written, and what ought to be. */
+LIFT_FN void cuvet_lift_judge(lift_state *s, const lift_call *call, uint32_t tensor, uint64_t index,
+                              double v, double e, uint32_t got_bits, uint32_t own_bits,
+                              uint32_t format)
+{
+    if (call->store) {
+        int64_t at = (int64_t)index - call->store_first;
+        if (call->store_tensor == tensor && at >= 0 && at < call->store_count)
+            call->store[at] = v;
+        return;
+    }
+    s->checked++;
+    if (got_bits == own_bits && e == 0)
+        return;
+    double got = widen(got_bits, format);
+    if (!finite_number(got) || !finite_number(v) || !finite_number(e)) {
+        judge_class(s, call, tensor, index, got, v, e, widen(own_bits, format), format);
+        return;
+    }
+    double miss = fabs(got - v), size = fabs(v) > fabs(got) ? fabs(v) : fabs(got);
+    double half = half_ulp(size, format);
+    /* The last step to a number of f32 is in its bound. */
+    double bound = (format == LIFT_F32 ? 0 : half) + e * (1 + 0x1p-20) + 0x1p-126;
+    if (miss > s->max_abs)
+        s->max_abs = (float)miss;
+    if (v != 0 && miss > s->max_rel * fabs(v))
+        s->max_rel = (float)(miss / fabs(v));
+    if (miss > bound) {
+        s->violations++;
+        violate(call, tensor, index, got, v, bound, (float)(miss / bound));
+    } else if (miss > half && e > 2 * half && e > 0.1 * fabs(v) && e > 0x1p-116) {
+        s->wide++;
+    }
+}
+
+/* An element that no floating-point arithmetic is behind: its bits are to be the same. */
+LIFT_FN void cuvet_lift_same(lift_state *s, const lift_call *call, uint32_t tensor, uint64_t index,
+                             uint64_t got, uint64_t own)
+{
+    if (call->store) {
+        int64_t at = (int64_t)index - call->store_first;
+        if (call->store_tensor == tensor && at >= 0 && at < call->store_count)
+            call->store[at] = (double)(int64_t)own;
+        return;
+    }
+    s->checked++;
+    if (got == own)
+        return;
+    s->violations++;
+    s->class_mismatch++;
+    violate(call, tensor, index, (double)(int64_t)got, (double)(int64_t)own, 0,
+            __int_as_float(0x7f800000));
+}
+
+/* ---- figures ---- */
+
+static __device__ uint64_t now()
+{
+    uint64_t ns;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(ns));
+    return ns;
+}
+
+LIFT_FN void cuvet_lift_begin(lift_state *s)
+{
+    *s = {};
+    s->began = now();
+}
+
+static __device__ void add(uint64_t *to, uint32_t mask, bool leader, uint32_t count)
+{
+    uint32_t all = __reduce_add_sync(mask, count);
+    if (leader && all)
+        atomicAdd((unsigned long long *)to, (unsigned long long)all);
+}
+
+static __device__ void raise(uint64_t *to, uint32_t mask, bool leader, float value)
+{
+    uint32_t most = __reduce_max_sync(mask, __float_as_uint(value));
+    if (leader && most)
+        atomicMax((unsigned long long *)to,
+                  (unsigned long long)__double_as_longlong(__uint_as_float(most)));
+}
+
+static __device__ const lift_place *find_place(const lift_place *places, uint64_t key)
+{
+    const lift_place *place = &places[key % LIFT_PLACES];
+    return place->key == key ? place : nullptr;
+}
+
+static __device__ void fill_places(ref_verdict *out, const lift_figures *f)
+{
+    const double unknown = __longlong_as_double(0x7ff8000000000000ll);
+    uint64_t first = ~f->first;
+    const lift_place *at = find_place(f->first_place, f->first);
+    out->first_tensor = (uint32_t)(first >> 48);
+    out->first_index = first & 0xffffffffffffull;
+    out->first_got = at ? at->got : unknown;
+    out->first_ref = at ? at->ref : unknown;
+    out->first_bound = at ? at->bound : unknown;
+    at = find_place(f->worst_place, f->worst);
+    out->max_ratio = __uint_as_float((uint32_t)(f->worst >> 32));
+    out->worst_tensor = out->first_tensor;
+    out->worst_index = (uint32_t) ~(uint32_t)f->worst;
+    out->worst_got = at ? at->got : unknown;
+    out->worst_ref = at ? at->ref : unknown;
+    out->worst_bound = at ? at->bound : unknown;
+}
+
+static __device__ __noinline__ void answer(const lift_call *call)
+{
+    const lift_figures *f = call->figures;
+    ref_verdict out;
+    ref_verdict_clear(&out);
+    __threadfence();
+    out.checked = f->checked;
+    out.violations = f->violations;
+    out.class_mismatch = f->class_mismatch;
+    out.wide = f->wide;
+    out.refused = f->refused;
+    out.max_abs = __longlong_as_double((long long)f->max_abs);
+    out.max_rel = __longlong_as_double((long long)f->max_rel);
+    if (f->violations)
+        fill_places(&out, f);
+    out.busy = now() - ~f->began;
+    *call->answer = out;
+    __threadfence_system();
+    *(volatile uint64_t *)&call->answer->sequence = call->sequence;
+}
+
+/* Each thread once, when it ends; the last one of the launch answers. */
+LIFT_FN void cuvet_lift_finish(lift_state *s, const lift_call *call, uint32_t refused)
+{
+    lift_figures *f = call->figures;
+    uint32_t mask = __activemask(), lane = threadIdx.x % 32;
+    lane = (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
+    bool leader = lane == (uint32_t)__ffs((int)mask) - 1;
+    add(&f->checked, mask, leader, s->checked);
+    add(&f->violations, mask, leader, s->violations);
+    add(&f->class_mismatch, mask, leader, s->class_mismatch);
+    add(&f->wide, mask, leader, s->wide);
+    add(&f->refused, mask, leader, refused);
+    raise(&f->max_abs, mask, leader, s->max_abs);
+    raise(&f->max_rel, mask, leader, s->max_rel);
+    if (!leader)
+        return;
+    atomicMax((unsigned long long *)&f->began, (unsigned long long)~s->began);
+    __threadfence();
+    unsigned long long threads = (unsigned long long)__popc(mask);
+    if (atomicAdd((unsigned long long *)&f->done, threads) + threads == call->threads)
+        answer(call);
+}

@@ -1,0 +1,110 @@
+/*
+ * lift.h - a kernel's own PTX made into its reference: each floating-point register gets a shadow
+ * in f64 and an error bound beside it, memory is the snapshot's, and stores compare.
+ *
+ * Such a reference has the kernel's formula, wrong or right. What it finds is lost precision (an
+ * accumulator narrower than f32), wrong code generation, and faults of the hardware.
+ *
+ * A struct lift is immutable once it is made: any thread. Nothing here calls the driver.
+ */
+#ifndef LIFT_LIFT_H
+#define LIFT_LIFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "base/error.h"
+#include "refs/abi/ref_abi.h"
+#include "text/textbuf.h"
+#include "value/kernel_spec.h"
+
+struct lift;
+
+/* LIFT_REFUSAL(name, text in reports): why a kernel is not lifted. */
+#define LIFT_REFUSAL_LIST(LIFT_REFUSAL)                                                            \
+    LIFT_REFUSAL(NO_PTX, "its image carries no PTX")                                               \
+    LIFT_REFUSAL(PTX, "its PTX cannot be read")                                                    \
+    LIFT_REFUSAL(MATRIX, "tensor-core instructions")                                               \
+    LIFT_REFUSAL(BULK, "bulk copies and their barriers")                                           \
+    LIFT_REFUSAL(ATOMIC, "atomics")                                                                \
+    LIFT_REFUSAL(CALL, "function calls")                                                           \
+    LIFT_REFUSAL(FORMAT, "f32x2, tf32 or 8-bit floating-point instructions")                       \
+    LIFT_REFUSAL(INSTRUCTION, "an instruction without a rule")                                     \
+    LIFT_REFUSAL(SPACE, "generic memory")                                                          \
+    LIFT_REFUSAL(ORDERED, "ordered or volatile accesses")                                          \
+    LIFT_REFUSAL(ADDRESS, "addresses that come from no parameter, or from several")                \
+    LIFT_REFUSAL(ARRAYS, "more than 12 arrays")                                                    \
+    LIFT_REFUSAL(READS_BACK, "it reads back what it has written")                                  \
+    LIFT_REFUSAL(SCATTER, "it writes at places that it reads from memory")                         \
+    LIFT_REFUSAL(WAITS, "loops that memory ends, around barriers of some threads")                 \
+    LIFT_REFUSAL(NO_OUTPUT, "it writes nothing that can be compared")                              \
+    LIFT_REFUSAL(SHARED, "several arrays in shared memory")                                        \
+    LIFT_REFUSAL(MIXED, "registers that hold several formats")                                     \
+    LIFT_REFUSAL(OTHER, "other reasons")
+
+enum lift_refusal {
+    LIFT_OK,
+#define LIFT_REFUSAL(name, text) LIFT_##name,
+    LIFT_REFUSAL_LIST(LIFT_REFUSAL)
+#undef LIFT_REFUSAL
+        LIFT_REFUSALS
+};
+
+const char *lift_refusal_text(enum lift_refusal refusal);
+
+/* An array behind a pointer parameter. */
+struct lift_view {
+    unsigned param; /* index of the parameter */
+    enum role role; /* ROLE_READ, ROLE_WRITE or ROLE_INOUT */
+    enum dtype dtype;
+    /* Bytes of the array that the launch reaches, an expression over "p<index>", "grid.x" ...;
+     * NULL: unknown. */
+    const char *extent;
+    /* Where there are windows: the part that the blocks `first_block` to `last_block` reach. */
+    const char *first, *end;
+};
+
+/*
+ * Windows: a check sees some blocks of a large launch, which are drawn. `windows` is in how many of
+ * about so many bytes the launch falls, `window` the one that was drawn; `let` has expressions for
+ * "first_block" and "last_block", and what these need.
+ */
+enum { LIFT_LETS = 2 * REF_MAX_TENSORS + 3 };
+struct lift_windows {
+    unsigned lets;
+    struct {
+        const char *name, *text;
+    } let[LIFT_LETS];
+};
+
+/*
+ * Reads the kernel `symbol` of the PTX text. LIFT_OK and *out, to be freed; or the reason, and a
+ * sentence that has the line. `window`: bytes of a larger launch that a check sees; 0: all.
+ */
+enum lift_refusal lift_make(struct lift **out, const char *ptx, size_t bytes, const char *symbol,
+                            uint64_t window, struct error *err);
+void lift_free(struct lift *lift);
+
+unsigned lift_views(const struct lift *lift, const struct lift_view **out);
+
+/* The kernel's parameter list in the registry's language, and the reference's formals: array i of
+ * lift_views is called "p<param>" in both, and is the i-th formal. */
+const char *lift_signature(const struct lift *lift);
+const char *lift_formals(const struct lift *lift);
+/* NULL: each check sees all blocks. Else `window` is drawn from 0 to below `windows`. */
+const struct lift_windows *lift_windows(const struct lift *lift);
+
+/* Bytes of dynamic shared memory that the lifted kernel takes for a launch with `bytes` of them. */
+size_t lift_shared(const struct lift *lift, size_t bytes);
+
+/* Appends the lifted kernel, a whole module: the entry LIFT_ENTRY, which has the kernel's
+ * parameters and one more, the address of a struct lift_call. */
+#define LIFT_ENTRY "cuvet_lifted"
+enum status lift_write(const struct lift *lift, struct textbuf *out, struct error *err);
+
+/* Whether a module image has PTX text; NULL has none. */
+bool lift_carries(const void *image, size_t bytes);
+/* The PTX text of a module image: PTX as it is, or what a cubin carries for debuggers. Allocated,
+ * `bytes` long and terminated; NULL: there is none, or no memory. */
+char *lift_text_of(const void *image, size_t image_bytes, size_t *bytes);
+
+#endif

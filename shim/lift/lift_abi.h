@@ -1,0 +1,53 @@
+/*
+ * lift_abi.h - what a lifted kernel is given beside the parameters of the kernel that it is made
+ * of, and where its threads add up what they find. The same bytes for C and CUDA.
+ */
+#ifndef LIFT_LIFT_ABI_H
+#define LIFT_LIFT_ABI_H
+
+#include "refs/abi/ref_abi.h"
+
+/* One array: the program's memory from `base` on lies in the snapshot at `in` (before the launch)
+ * and at `got` (after it). 0: it does not; then every access is refused. */
+struct lift_array {
+    uint64_t base, in, got, bytes;
+};
+
+/* How an element is written, as the kernel has it in a register. */
+enum lift_format { LIFT_F32, LIFT_F16, LIFT_BF16 };
+
+enum { LIFT_PLACES = 64 };
+
+/* A violation. `key` is written last. */
+struct lift_place {
+    uint64_t key;
+    double got, ref, bound;
+};
+
+/* Sums over all threads; zeros at first, so everything is counted upwards. */
+struct lift_figures {
+    uint64_t checked, violations, class_mismatch, wide, refused;
+    uint64_t max_abs, max_rel; /* bits of f64, which are ordered as the numbers are */
+    uint64_t worst;            /* (bits of the ratio in f32) << 32 | ~(low bits of the index) */
+    uint64_t first;            /* ~(tensor << 48 | index), the largest; 0: none */
+    uint64_t began;            /* ~(nanoseconds of the first thread) */
+    uint64_t done;             /* threads */
+    struct lift_place worst_place[LIFT_PLACES], first_place[LIFT_PLACES];
+};
+
+/* In device memory, 8-byte fields alone: the kernel's text names them by their offsets. */
+struct lift_call {
+    struct lift_array array[REF_MAX_TENSORS];
+    uint64_t shared_bytes; /* of the launch, in whole units of 16 */
+    uint64_t first_block;  /* along x */
+    uint64_t blocks;       /* of the program's launch, along x */
+    uint64_t threads;      /* that run */
+    struct lift_figures *figures;
+    struct ref_verdict *answer;
+    uint64_t sequence;
+    double *store; /* as in ref_call */
+    int64_t store_first, store_count;
+    int64_t store_tensor;
+};
+
+#endif

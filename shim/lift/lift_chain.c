@@ -1,0 +1,190 @@
+/*
+ * lift_chain.c - which roundings to f16 and bf16 are those of an accumulator.
+ *
+ * A number that is rounded once on its way, before it is multiplied or stored, has a rounding that
+ * its author wrote down. A sum whose partial sums are rounded again and again has an accumulator of
+ * that format. So the roundings on each way of additions are counted, there and back; a loop has as
+ * many as one likes. From LIFT_CHAIN on the sum is an accumulator, and is held to one of f32.
+ *
+ * A number that is rounded and then only stored is an output: the comparison allows for that.
+ */
+#include <string.h>
+#include "lift/lift_parts.h"
+
+struct chains {
+    struct lift *lift;
+    const struct ptx_instruction *ins;
+    unsigned most; /* of the sources, or of the results */
+    unsigned give;
+    bool forward, changed;
+    unsigned shared[2]; /* before, after: of shared memory as a whole */
+};
+
+static uint8_t *count_of(struct chains *c, unsigned reg)
+{
+    struct lift_register *r = &c->lift->reg[reg];
+    return c->forward ? &r->before : &r->after;
+}
+
+static void take(void *user, unsigned reg)
+{
+    struct chains *c = user;
+    unsigned count = *count_of(c, reg);
+    c->most = count > c->most ? count : c->most;
+}
+
+static void give(void *user, unsigned reg)
+{
+    struct chains *c = user;
+    uint8_t *count = count_of(c, reg);
+    if (*count >= c->give)
+        return;
+    *count = (uint8_t)c->give;
+    c->changed = true;
+}
+
+/* Whether additions lead through the instruction: then visits those operands. */
+static bool visit_terms(const struct ptx_instruction *ins, enum lift_class class_,
+                        lift_visit_fn visit, void *user)
+{
+    const struct ptx_operand *o = ins->operands;
+    bool fused = strcmp(ins->opcode, "fma") == 0;
+    static const char sums[] = "add sub cvt neg";
+    if (class_ == CLASS_FLOAT && (fused || strstr(sums, ins->opcode))) {
+        if (fused)
+            lift_each_register(&o[3], visit, user);
+        for (unsigned i = 1; !fused && i < ins->operand_count; i++)
+            lift_each_register(&o[i], visit, user);
+        return true;
+    }
+    if (class_ == CLASS_SHUFFLE || class_ == CLASS_MOVE) {
+        for (unsigned i = 1; i < ins->operand_count; i++)
+            lift_each_register(&o[i], visit, user);
+        return true;
+    }
+    return false;
+}
+
+/* Through shared memory: `in` takes what stores bring, loads get it. */
+static void pass_shared(struct chains *c, enum lift_class class_)
+{
+    bool store = class_ == CLASS_STORE, from = store == c->forward;
+    unsigned *there = &c->shared[!c->forward];
+    const struct ptx_operand *value = &c->ins->operands[store ? 1 : 0];
+    c->most = 0;
+    if (from) {
+        lift_each_register(value, take, c);
+        c->changed |= c->most > *there;
+        *there = c->most > *there ? c->most : *there;
+    } else {
+        c->give = *there;
+        lift_each_register(value, give, c);
+    }
+}
+
+static void pass(struct chains *c, enum lift_class class_)
+{
+    const struct ptx_instruction *ins = c->ins;
+    if (ins->space == PTX_SHARED && (class_ == CLASS_LOAD || class_ == CLASS_STORE)) {
+        pass_shared(c, class_);
+        return;
+    }
+    bool rounds = class_ == CLASS_FLOAT && lift_rounds_narrow(ins);
+    c->most = 0;
+    if (c->forward) {
+        bool sums = visit_terms(ins, class_, take, c);
+        c->give = (sums ? c->most : 0) + rounds;
+    } else {
+        lift_each_result(ins, take, c);
+        c->give = c->most + rounds;
+    }
+    c->give = c->give > LIFT_CHAIN ? LIFT_CHAIN : c->give;
+    if (c->forward && (rounds || c->give))
+        lift_each_result(ins, give, c);
+    else if (!c->forward)
+        visit_terms(ins, class_, give, c);
+}
+
+static void count(struct lift *lift, bool forward)
+{
+    struct chains c = {.lift = lift, .forward = forward};
+    unsigned count = lift->kernel->instruction_count;
+    do {
+        c.changed = false;
+        for (unsigned i = 0; i < count; i++) {
+            unsigned at = forward ? i : count - 1 - i;
+            c.ins = &lift->kernel->instructions[at];
+            pass(&c, lift->step[at].class_);
+        }
+    } while (c.changed);
+}
+
+/* ---- outputs ---- */
+
+static void gather_worked(void *user, unsigned reg)
+{
+    struct chains *c = user;
+    c->most |= c->lift->reg[reg].worked;
+}
+
+static void give_worked(void *user, unsigned reg)
+{
+    struct chains *c = user;
+    c->changed |= !c->lift->reg[reg].worked;
+    c->lift->reg[reg].worked = true;
+}
+
+/* Copies pass it on to their sources; what is loaded from shared memory, to all that is stored
+ * there. */
+static void pass_worked(struct chains *c, enum lift_class class_)
+{
+    bool shared = c->ins->space == PTX_SHARED;
+    c->most = class_ == CLASS_FLOAT || class_ == CLASS_OTHER;
+    if (class_ == CLASS_MOVE || class_ == CLASS_SHUFFLE || (class_ == CLASS_LOAD && shared))
+        lift_each_result(c->ins, gather_worked, c);
+    if (class_ == CLASS_LOAD && shared)
+        c->shared[0] |= c->most;
+    if (class_ == CLASS_STORE)
+        c->most = shared && c->shared[0];
+    if (c->most && class_ != CLASS_LOAD)
+        lift_each_source(c->ins, give_worked, c);
+}
+
+static void find_worked(struct lift *lift)
+{
+    struct chains c = {.lift = lift};
+    unsigned there;
+    do {
+        c.changed = false;
+        there = c.shared[0];
+        for (unsigned i = lift->kernel->instruction_count; i-- > 0;) {
+            c.ins = &lift->kernel->instructions[i];
+            pass_worked(&c, lift->step[i].class_);
+        }
+    } while (c.changed || there != c.shared[0]);
+}
+
+/* ---- the whole ---- */
+
+static void add_both(void *user, unsigned reg)
+{
+    struct chains *c = user;
+    unsigned all = c->lift->reg[reg].before + c->lift->reg[reg].after;
+    c->most = all > c->most ? all : c->most;
+    c->give |= c->lift->reg[reg].worked;
+}
+
+void lift_find_chains(struct lift *lift)
+{
+    count(lift, true);
+    count(lift, false);
+    find_worked(lift);
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        struct chains c = {.lift = lift};
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
+        if (lift->step[i].class_ != CLASS_FLOAT || !lift_rounds_narrow(ins))
+            continue;
+        lift_each_result(ins, add_both, &c);
+        lift->step[i].strict = c.most >= LIFT_CHAIN || !c.give;
+    }
+}

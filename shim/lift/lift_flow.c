@@ -1,0 +1,255 @@
+/*
+ * lift_flow.c - what registers hold, which of them have shadows, and which roundings are those of
+ * an accumulator. The order of instructions does not count: a fact of one definition of a register
+ * is a fact of the register.
+ */
+#include <string.h>
+#include "lift/lift_parts.h"
+
+struct flow {
+    struct lift *lift;
+    const struct ptx_instruction *ins;
+    bool changed;
+    /* of the instruction at hand */
+    bool shadow, derived;
+    bool shared_shadow; /* some store to shared memory has one */
+    bool shared_derived;
+    enum lift_kind shared_kind[5]; /* of what is stored there with a shadow, by bytes */
+    bool again;
+};
+
+static void set_kind(struct flow *f, const struct ptx_operand *operand, enum lift_kind kind)
+{
+    if (operand->kind != PTX_REGISTER || !kind)
+        return;
+    uint8_t *there = &f->lift->reg[operand->reg].kind;
+    if (*there == kind || *there == KIND_MIXED)
+        return;
+    *there = (uint8_t)(*there ? KIND_MIXED : kind);
+    f->changed = true;
+}
+
+static enum lift_kind kind_of(const struct flow *f, const struct ptx_operand *operand)
+{
+    enum lift_kind kind = KIND_NONE;
+    if (operand->kind == PTX_REGISTER)
+        kind = f->lift->reg[operand->reg].kind;
+    return kind == KIND_MIXED ? KIND_NONE : kind;
+}
+
+static void same_kind(struct flow *f, const struct ptx_operand *a, const struct ptx_operand *b)
+{
+    if (!kind_of(f, a))
+        set_kind(f, a, kind_of(f, b));
+    if (!kind_of(f, b))
+        set_kind(f, b, kind_of(f, a));
+}
+
+static enum lift_kind packed(enum lift_kind lane)
+{
+    return lane == KIND_F16 ? KIND_F16X2 : lane == KIND_BF16 ? KIND_BF16X2 : KIND_NONE;
+}
+
+/* mov.b32 {a, b}, r and back. */
+static void packed_kind(struct flow *f, const struct ptx_operand *whole,
+                        const struct ptx_operand *parts)
+{
+    enum lift_kind lane = lift_lane_kind(kind_of(f, whole));
+    bool two = lift_lanes(kind_of(f, whole)) == 2;
+    for (unsigned i = 0; i < parts->count && parts->count == 2; i++) {
+        if (two)
+            set_kind(f, &parts->items[i], lane);
+        else
+            set_kind(f, whole, packed(kind_of(f, &parts->items[i])));
+    }
+}
+
+static void spread_kinds(struct flow *f)
+{
+    const struct ptx_instruction *ins = f->ins;
+    const struct ptx_operand *o = ins->operands;
+    switch (f->lift->step[ins - f->lift->kernel->instructions].class_) {
+    case CLASS_FLOAT:
+        for (unsigned i = 0; i < ins->operand_count; i++)
+            set_kind(f, &o[i], lift_operand_kind(ins, i));
+        break;
+    case CLASS_MOVE:
+        if (lift_is_pack(ins))
+            packed_kind(f, &o[0], &o[1]);
+        else if (lift_is_unpack(ins))
+            packed_kind(f, &o[1], &o[0]);
+        else
+            same_kind(f, &o[0], &o[1]);
+        if (*ins->opcode == 's')
+            same_kind(f, &o[0], &o[2]);
+        break;
+    case CLASS_SHUFFLE:
+        same_kind(f, o[0].kind == PTX_PAIR ? &o[0].items[0] : &o[0], &o[1]);
+        break;
+    case CLASS_OTHER:
+        if (strcmp(ins->opcode, "cvt") == 0 || strcmp(ins->opcode, "setp") == 0) {
+            for (unsigned i = 1; i < ins->operand_count; i++)
+                set_kind(f, &o[i], lift_operand_kind(ins, i));
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void spread_all_kinds(struct flow *f)
+{
+    const struct ptx_function *kernel = f->lift->kernel;
+    do {
+        f->changed = false;
+        for (unsigned i = 0; i < kernel->instruction_count; i++) {
+            f->ins = &kernel->instructions[i];
+            spread_kinds(f);
+        }
+    } while (f->changed);
+}
+
+/* ---- shadows ---- */
+
+static void gather(void *user, unsigned reg)
+{
+    struct flow *f = user;
+    f->shadow |= f->lift->reg[reg].shadow;
+    f->derived |= f->lift->reg[reg].derived;
+}
+
+static void give(void *user, unsigned reg)
+{
+    struct flow *f = user;
+    struct lift_register *r = &f->lift->reg[reg];
+    bool number = f->lift->kernel->registers[reg].type != PTX_PRED;
+    bool shadow = r->shadow || (f->shadow && number && r->kind);
+    bool derived = r->derived || f->derived;
+    f->changed |= shadow != r->shadow || derived != r->derived;
+    r->shadow = shadow;
+    r->derived = derived;
+}
+
+static unsigned bytes_of(const struct flow *f, unsigned reg)
+{
+    unsigned bytes = ptx_type_bits(f->lift->kernel->registers[reg].type) / 8;
+    return bytes <= 4 ? bytes : 0;
+}
+
+static void note_shared(void *user, unsigned reg)
+{
+    struct flow *f = user;
+    if (f->lift->reg[reg].shadow)
+        f->shared_kind[bytes_of(f, reg)] = f->lift->reg[reg].kind;
+}
+
+/* What is loaded and passed on has the kind of what was stored. */
+static void take_shared(void *user, unsigned reg)
+{
+    struct flow *f = user;
+    enum lift_kind kind = f->shared_kind[bytes_of(f, reg)];
+    if (f->lift->reg[reg].kind || !kind || !bytes_of(f, reg))
+        return;
+    f->lift->reg[reg].kind = (uint8_t)kind;
+    f->again = f->changed = true;
+}
+
+static void spread_shadows(struct flow *f, unsigned at)
+{
+    enum lift_class class_ = f->lift->step[at].class_;
+    f->shadow = class_ == CLASS_FLOAT;
+    f->derived = class_ == CLASS_FLOAT;
+    lift_each_source(f->ins, gather, f);
+    if (f->ins->space == PTX_SHARED && class_ == CLASS_STORE) {
+        f->changed |= f->shadow > f->shared_shadow || f->derived > f->shared_derived;
+        f->shared_shadow |= f->shadow;
+        f->shared_derived |= f->derived;
+        lift_each_register(&f->ins->operands[1], note_shared, f);
+    }
+    if (class_ == CLASS_LOAD) { /* what the address is made of is not in the value */
+        bool shared = f->ins->space == PTX_SHARED;
+        f->shadow = shared && f->shared_shadow;
+        f->derived = shared && f->shared_derived;
+        if (f->shadow)
+            lift_each_result(f->ins, take_shared, f);
+    }
+    lift_each_result(f->ins, give, f);
+}
+
+/* Kinds of what shared memory has shadows of: stores give them to registers that only loads fill.
+ */
+static void spread_all_shadows(struct flow *f)
+{
+    const struct ptx_function *kernel = f->lift->kernel;
+    do {
+        f->changed = false;
+        for (unsigned i = 0; i < kernel->instruction_count; i++) {
+            f->ins = &kernel->instructions[i];
+            spread_shadows(f, i);
+        }
+    } while (f->changed);
+}
+
+/* ---- shared memory ---- */
+
+struct cells {
+    struct lift *lift;
+    bool narrow, any;
+};
+
+static void note_cell(void *user, unsigned reg)
+{
+    struct cells *cells = user;
+    const struct lift_register *r = &cells->lift->reg[reg];
+    if (!r->shadow)
+        return;
+    cells->any = true;
+    cells->narrow |= r->kind != KIND_F32;
+}
+
+static enum lift_refusal find_cells(struct lift *lift, bool any, struct error *err)
+{
+    struct cells cells = {lift, false, false};
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
+        if (ins->space != PTX_SHARED)
+            continue;
+        cells.narrow |= ins->opcode[2] == 'm'; /* ldmatrix, stmatrix */
+        if (lift->step[i].class_ == CLASS_STORE)
+            lift_each_register(&ins->operands[1], note_cell, &cells);
+        if (lift->step[i].class_ == CLASS_LOAD)
+            lift_each_register(&ins->operands[0], note_cell, &cells);
+    }
+    if (!any || !cells.any)
+        return LIFT_OK;
+    lift->cell = cells.narrow ? 2 : 4;
+    return lift->shared ? LIFT_OK : lift_refuse(lift, NULL, LIFT_SHARED, err);
+}
+
+/* ---- the whole ---- */
+
+static enum lift_refusal refuse_mixed(const struct lift *lift, struct error *err)
+{
+    for (unsigned i = 0; i < lift->kernel->register_count; i++) {
+        bool wide = ptx_type_bits(lift->kernel->registers[i].type) > 32;
+        if (lift->reg[i].shadow && (lift->reg[i].kind == KIND_MIXED || wide))
+            return lift_refuse(lift, NULL, LIFT_MIXED, err);
+    }
+    return LIFT_OK;
+}
+
+enum lift_refusal lift_flow(struct lift *lift, struct error *err)
+{
+    struct flow flow = {.lift = lift};
+    do {
+        flow.again = false;
+        spread_all_kinds(&flow);
+        spread_all_shadows(&flow);
+    } while (flow.again);
+    enum lift_refusal refusal = refuse_mixed(lift, err);
+    if (!refusal)
+        refusal = find_cells(lift, flow.shared_shadow, err);
+    if (!refusal)
+        lift_find_chains(lift);
+    return refusal;
+}

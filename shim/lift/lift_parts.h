@@ -1,0 +1,154 @@
+/* lift_parts.h - what the files of this room know of a kernel that is being lifted. */
+#ifndef LIFT_LIFT_PARTS_H
+#define LIFT_LIFT_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/arena.h"
+#include "lift/lift.h"
+#include "ptx/ptx.h"
+#include "refs/abi/ref_abi.h"
+#include "text/textbuf.h"
+
+/* What an instruction is to the rewriting. */
+enum lift_class {
+    CLASS_OTHER, /* kept; its results have no shadow of their own */
+    CLASS_FLOAT, /* arithmetic, which rounds */
+    CLASS_MOVE,  /* mov and selp between registers: shadows go along */
+    CLASS_LOAD,  /* ld.global, ld.shared */
+    CLASS_STORE, /* st.global, st.shared */
+    CLASS_ASYNC, /* cp.async of global to shared memory */
+    CLASS_SHUFFLE,
+    CLASS_BRANCH,
+    CLASS_END,  /* ret, exit */
+    CLASS_FAIL, /* an assertion, trap */
+    CLASS_DROP, /* hints */
+};
+
+/* What a register holds, by the instructions that use it. */
+enum lift_kind { KIND_NONE, KIND_F32, KIND_F16, KIND_BF16, KIND_F16X2, KIND_BF16X2, KIND_MIXED };
+
+enum { LIFT_CHAIN = 5 /* narrow roundings one after another in a sum: an accumulator */ };
+
+struct lift_register {
+    uint64_t roots; /* a bit for each parameter that its value may be an address of */
+    int def;        /* the only instruction that writes it; -1: none, -2: several */
+    uint8_t kind;   /* enum lift_kind */
+    bool shadow;
+    bool derived;          /* floating-point arithmetic is behind its value */
+    bool loaded;           /* it depends on what was in memory */
+    bool worked;           /* instructions compute with it; else it is only stored */
+    uint8_t before, after; /* narrow roundings on a way of additions to it, and from it */
+};
+
+struct lift_step {
+    uint8_t class_; /* enum lift_class */
+    int8_t array;   /* of a global access: index of the array */
+    bool strict;    /* of a narrow rounding: its own error is not allowed for */
+    bool leaves;    /* of a branch back that memory decides: refused accesses end the loop */
+    bool target;    /* of a branch */
+};
+
+struct lift {
+    struct arena arena;
+    struct ptx_module *module;
+    struct ptx_function *kernel;
+    struct lift_register *reg;
+    struct lift_step *step;
+    unsigned views;
+    struct lift_view view[REF_MAX_TENSORS];
+    uint64_t written, read; /* a bit for each parameter */
+    const struct ptx_variable *shared;
+    unsigned cell; /* bytes of shared memory that have one shadow; 0: none has */
+    const char *signature, *formals;
+    struct lift_windows windows;
+};
+
+/* Notes why the kernel is not lifted: the line of `at` (NULL: none) and a sentence. */
+enum lift_refusal lift_refuse(const struct lift *lift, const struct ptx_instruction *at,
+                              enum lift_refusal refusal, struct error *err);
+
+/* Visits the registers that an instruction writes, or those that it reads (guard not included). */
+typedef void (*lift_visit_fn)(void *user, unsigned reg);
+void lift_each_result(const struct ptx_instruction *ins, lift_visit_fn visit, void *user);
+void lift_each_source(const struct ptx_instruction *ins, lift_visit_fn visit, void *user);
+void lift_each_register(const struct ptx_operand *operand, lift_visit_fn visit, void *user);
+
+/* The class of each instruction; the first that has none is the reason. */
+enum lift_refusal lift_classify(struct lift *lift, struct error *err);
+
+enum lift_kind lift_kind_of_type(enum ptx_type type);
+unsigned lift_lanes(enum lift_kind kind);           /* 1 or 2 */
+enum lift_kind lift_lane_kind(enum lift_kind kind); /* of one lane */
+unsigned lift_kind_bytes(enum lift_kind kind);
+/* The kind of operand `i` of arithmetic, 0 being the result. */
+enum lift_kind lift_operand_kind(const struct ptx_instruction *ins, unsigned i);
+bool lift_is_pack(const struct ptx_instruction *ins);
+bool lift_is_unpack(const struct ptx_instruction *ins);
+/* Whether the instruction rounds to f16 or bf16. */
+bool lift_rounds_narrow(const struct ptx_instruction *ins);
+
+/* Kinds, shadows and accumulators. */
+enum lift_refusal lift_flow(struct lift *lift, struct error *err);
+void lift_find_chains(struct lift *lift);
+
+/* The arrays: which parameters are read and written, where. */
+enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err);
+
+/* Places and loops that depend on what was in memory. */
+enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err);
+
+/* The largest offset that global accesses of an array reach, in bytes: by all blocks, or by those
+ * up to `last_block`. */
+const char *lift_extent(struct lift *lift, unsigned array, bool whole);
+/* And, for a window of blocks, the least: bytes from the array's start on; "0": from there. */
+const char *lift_first(struct lift *lift, unsigned array);
+/* A constraint on a register where an instruction runs, see lift_guard.c. */
+struct lift_limit {
+    unsigned reg;
+    const struct ptx_operand *below; /* reg < below, or <= */
+    bool equal;
+};
+enum { LIFT_LIMITS = 16 };
+unsigned lift_limits(const struct lift *lift, unsigned at, struct lift_limit *out);
+
+/* A register that a loop counts up by `step`, while another is below `limit`, by `limit_step`. */
+struct lift_loop {
+    unsigned head, increment; /* instructions */
+    const struct ptx_operand *step, *limit, *limit_step;
+};
+bool lift_find_loop(const struct lift *lift, unsigned reg, struct lift_loop *out);
+bool lift_writes(const struct ptx_instruction *ins, unsigned reg);
+
+/* The writing of one kernel. */
+struct lift_writer {
+    const struct lift *lift;
+    struct textbuf *out;
+    const struct ptx_instruction *ins;
+    const struct lift_step *step;
+    char guard[16]; /* "@%p3 " or "" */
+};
+
+void lift_put(struct lift_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void lift_put_plain(struct lift_writer *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* without the guard */
+void lift_put_operand(struct textbuf *out, const struct lift *lift, const struct ptx_operand *o);
+void lift_put_instruction(struct lift_writer *w);
+/* The names of a register's shadow: "%v12a" and "%e12a". */
+void lift_shadow_name(char out[24], char part, unsigned reg, unsigned lane);
+/* Sets the shadow of a register that an instruction has written without one: the value is the
+ * register's, and no error is known. */
+void lift_put_exact(struct lift_writer *w, unsigned reg);
+
+void lift_write_float(struct lift_writer *w);
+void lift_write_move(struct lift_writer *w);
+void lift_write_shuffle(struct lift_writer *w);
+void lift_write_load(struct lift_writer *w);
+void lift_write_store(struct lift_writer *w);
+void lift_write_async(struct lift_writer *w);
+
+/* Loads lane `lane` of `operand`, which is of `kind`, into "%cv<n>" and "%ce<n>". */
+void lift_put_source(struct lift_writer *w, const struct ptx_operand *operand, enum lift_kind kind,
+                     unsigned lane, unsigned n);
+
+#endif

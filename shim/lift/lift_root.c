@@ -1,0 +1,291 @@
+/*
+ * lift_root.c - which parameter an address comes from, and what the kernel does with the array
+ * behind it.
+ */
+#include <string.h>
+#include "lift/lift_parts.h"
+
+struct roots {
+    struct lift *lift;
+    uint64_t roots;
+    uint64_t shared; /* of addresses in shared memory, taken together */
+    bool changed;
+};
+
+/* In place of a parameter's bit: a table of the module's own. */
+static const uint64_t MODULE = (uint64_t)1 << 63;
+
+static bool of_module(const struct ptx_operand *o)
+{
+    return o->kind == PTX_ADDRESS_OF && o->variable->space == PTX_GLOBAL;
+}
+
+static void gather(void *user, unsigned reg)
+{
+    struct roots *r = user;
+    r->roots |= r->lift->reg[reg].roots;
+}
+
+static void give(void *user, unsigned reg)
+{
+    struct roots *r = user;
+    uint64_t *there = &r->lift->reg[reg].roots;
+    r->changed |= (*there | r->roots) != *there;
+    *there |= r->roots;
+}
+
+static void note_def(void *user, unsigned reg)
+{
+    struct roots *r = user;
+    int *def = &r->lift->reg[reg].def;
+    *def = *def == -1 ? (int)r->roots : -2;
+}
+
+static void find_defs(struct lift *lift)
+{
+    struct roots r = {.lift = lift};
+    for (unsigned i = 0; i < lift->kernel->register_count; i++)
+        lift->reg[i].def = -1;
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        r.roots = i;
+        lift_each_result(&lift->kernel->instructions[i], note_def, &r);
+    }
+}
+
+/* Layouts of addresses are changed through shared memory. */
+static void pass_shared(struct roots *r, const struct ptx_instruction *ins)
+{
+    bool address = ins->space == PTX_SHARED && ptx_type_bits(ins->types[0]) == 64;
+    if (address && strcmp(ins->opcode, "st") == 0) {
+        lift_each_register(&ins->operands[1], gather, r);
+        r->changed |= (r->shared | r->roots) != r->shared;
+        r->shared |= r->roots;
+    } else if (address && strcmp(ins->opcode, "ld") == 0) {
+        r->roots = r->shared;
+    }
+}
+
+/* The addresses that an instruction passes on: those of sums, of choices, and of copies. */
+static void spread(struct roots *r, const struct ptx_instruction *ins)
+{
+    static const char *const passing[] = {"mov", "add", "sub", "selp", "cvta", "mad", "min", "max"};
+    const struct ptx_operand *o = ins->operands;
+    r->roots = 0;
+    if (strcmp(ins->opcode, "ld") == 0 && ins->space == PTX_PARAM && o[1].count) {
+        const struct ptx_operand *at = &o[1].items[0];
+        bool address = ptx_type_bits(ins->types[0]) == 64 && at->kind == PTX_ADDRESS_OF;
+        if (address && at->variable->index < 63 && !o[1].offset && !at->offset)
+            r->roots = (uint64_t)1 << at->variable->index;
+    }
+    if (strcmp(ins->opcode, "mov") == 0 && of_module(&o[1]))
+        r->roots = MODULE;
+    pass_shared(r, ins);
+    for (unsigned i = 0; i < sizeof passing / sizeof *passing; i++) {
+        bool mad = strcmp(passing[i], "mad") == 0;
+        if (strcmp(ins->opcode, passing[i]) != 0)
+            continue;
+        for (unsigned k = mad ? 3 : 1; k < ins->operand_count; k++)
+            lift_each_register(&o[k], gather, r);
+    }
+    lift_each_result(ins, give, r);
+}
+
+static void find_roots(struct lift *lift)
+{
+    struct roots r = {.lift = lift};
+    do {
+        r.changed = false;
+        for (unsigned i = 0; i < lift->kernel->instruction_count; i++)
+            spread(&r, &lift->kernel->instructions[i]);
+    } while (r.changed);
+}
+
+/* ---- arrays ---- */
+
+/* The parameter that the address of an access comes from; -1: none, or several. */
+static int root_of(const struct lift *lift, const struct ptx_operand *memory)
+{
+    const struct ptx_operand *at = memory->count ? &memory->items[0] : NULL;
+    uint64_t roots = at && at->kind == PTX_REGISTER ? lift->reg[at->reg].roots : 0;
+    return roots && !(roots & (roots - 1)) ? __builtin_ctzll(roots) : -1;
+}
+
+/* Whether a table of the module's own is read, which the lifted module has as well. */
+static bool is_table(const struct lift *lift, const struct ptx_operand *memory)
+{
+    const struct ptx_operand *at = memory->count ? &memory->items[0] : NULL;
+    return at &&
+           (of_module(at) || (at->kind == PTX_REGISTER && lift->reg[at->reg].roots == MODULE));
+}
+
+static int view_of(struct lift *lift, unsigned param)
+{
+    for (unsigned i = 0; i < lift->views; i++) {
+        if (lift->view[i].param == param)
+            return (int)i;
+    }
+    if (lift->views == REF_MAX_TENSORS)
+        return -1;
+    lift->view[lift->views].param = param;
+    return (int)lift->views++;
+}
+
+static enum dtype dtype_of(const struct lift *lift, const struct ptx_operand *value, unsigned bits)
+{
+    static const enum dtype of_kind[] = {
+        [KIND_F32] = DTYPE_F32,   [KIND_F16] = DTYPE_F16,     [KIND_BF16] = DTYPE_BF16,
+        [KIND_F16X2] = DTYPE_F16, [KIND_BF16X2] = DTYPE_BF16, [KIND_MIXED] = DTYPE_NONE};
+    const struct ptx_operand *first = value;
+    if (value->kind == PTX_VECTOR && value->count)
+        first = &value->items[0];
+    enum dtype dtype = DTYPE_NONE;
+    if (first->kind == PTX_REGISTER)
+        dtype = of_kind[lift->reg[first->reg].kind];
+    if (dtype)
+        return dtype;
+    return bits == 64 ? DTYPE_I64 : bits == 32 ? DTYPE_I32 : bits == 16 ? DTYPE_I16 : DTYPE_U8;
+}
+
+static bool is_number(enum dtype dtype)
+{
+    return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+static unsigned bytes_of(enum dtype dtype)
+{
+    switch (dtype) {
+    case DTYPE_I64:
+        return 8;
+    case DTYPE_F32:
+    case DTYPE_I32:
+        return 4;
+    case DTYPE_U8:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+/* Of several accesses the first number's type counts, else the narrowest. */
+static void note_dtype(struct lift_view *view, enum dtype dtype)
+{
+    if (!view->dtype || (is_number(dtype) && !is_number(view->dtype)) ||
+        (is_number(dtype) == is_number(view->dtype) && bytes_of(dtype) < bytes_of(view->dtype)))
+        view->dtype = dtype;
+}
+
+static enum lift_refusal note_access(struct lift *lift, unsigned at, struct error *err)
+{
+    const struct ptx_instruction *ins = &lift->kernel->instructions[at];
+    enum lift_class class_ = lift->step[at].class_;
+    unsigned memory = class_ == CLASS_STORE ? 0 : 1;
+    bool global = ins->space == PTX_GLOBAL || class_ == CLASS_ASYNC;
+    if (!global || (class_ != CLASS_LOAD && class_ != CLASS_STORE && class_ != CLASS_ASYNC))
+        return LIFT_OK;
+    if (class_ == CLASS_LOAD && is_table(lift, &ins->operands[memory])) {
+        lift->step[at].class_ = CLASS_OTHER;
+        return LIFT_OK;
+    }
+    int param = root_of(lift, &ins->operands[memory]);
+    if (param < 0)
+        return lift_refuse(lift, ins, LIFT_ADDRESS, err);
+    int view = view_of(lift, (unsigned)param);
+    if (view < 0)
+        return lift_refuse(lift, ins, LIFT_ARRAYS, err);
+    lift->step[at].array = (int8_t)view;
+    uint64_t bit = (uint64_t)1 << view;
+    lift->written |= class_ == CLASS_STORE ? bit : 0;
+    lift->read |= class_ == CLASS_STORE ? 0 : bit;
+    if (class_ != CLASS_ASYNC)
+        note_dtype(&lift->view[view],
+                   dtype_of(lift, &ins->operands[1 - memory], ptx_type_bits(ins->types[0])));
+    return LIFT_OK;
+}
+
+/* ---- reading back ---- */
+
+/* Instructions that may run after `from`: a bit for each. */
+static void reach(const struct lift *lift, unsigned from, bool *seen)
+{
+    const struct ptx_function *kernel = lift->kernel;
+    bool changed = true;
+    if (from + 1 < kernel->instruction_count)
+        seen[from + 1] = true;
+    while (changed) {
+        changed = false;
+        for (unsigned i = 0; i < kernel->instruction_count; i++) {
+            const struct ptx_instruction *ins = &kernel->instructions[i];
+            enum lift_class class_ = lift->step[i].class_;
+            bool leaves = (class_ == CLASS_END || class_ == CLASS_FAIL || class_ == CLASS_BRANCH) &&
+                          !ins->guarded;
+            unsigned target = class_ == CLASS_BRANCH ? ins->operands[0].target : i + 1;
+            if (!seen[i])
+                continue;
+            if (!leaves && i + 1 < kernel->instruction_count && !seen[i + 1])
+                changed = seen[i + 1] = true;
+            if (class_ == CLASS_BRANCH && target < kernel->instruction_count && !seen[target])
+                changed = seen[target] = true;
+        }
+    }
+}
+
+/* A load behind a store to the same array would see what the launch wrote; the snapshot has what
+ * was there before. */
+static enum lift_refusal refuse_reading_back(struct lift *lift, struct error *err)
+{
+    unsigned count = lift->kernel->instruction_count;
+    bool *seen = arena_alloc(&lift->arena, count);
+    if (!seen)
+        return LIFT_OTHER;
+    for (unsigned i = 0; i < count; i++) {
+        int array = lift->step[i].array;
+        if (array < 0 || lift->step[i].class_ != CLASS_STORE || !(lift->read >> array & 1))
+            continue;
+        memset(seen, 0, count);
+        reach(lift, i, seen);
+        for (unsigned k = 0; k < count; k++) {
+            if (seen[k] && lift->step[k].array == array && lift->step[k].class_ != CLASS_STORE)
+                return lift_refuse(lift, &lift->kernel->instructions[k], LIFT_READS_BACK, err);
+        }
+    }
+    return LIFT_OK;
+}
+
+/* Whether some store writes what can be compared: a number with a shadow, or bits that no
+ * arithmetic is behind. */
+static void note_comparable(void *user, unsigned reg)
+{
+    struct roots *r = user;
+    const struct lift_register *of = &r->lift->reg[reg];
+    r->changed |= of->shadow || !of->derived;
+}
+
+static bool has_output(struct lift *lift)
+{
+    struct roots r = {.lift = lift};
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        if (lift->step[i].class_ == CLASS_STORE && lift->step[i].array >= 0)
+            lift_each_register(&lift->kernel->instructions[i].operands[1], note_comparable, &r);
+    }
+    return r.changed;
+}
+
+enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err)
+{
+    enum lift_refusal refusal = LIFT_OK;
+    find_defs(lift);
+    find_roots(lift);
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++)
+        lift->step[i].array = -1;
+    for (unsigned i = 0; !refusal && i < lift->kernel->instruction_count; i++)
+        refusal = note_access(lift, i, err);
+    for (unsigned i = 0; i < lift->views; i++) {
+        bool written = lift->written >> i & 1, read = lift->read >> i & 1;
+        lift->view[i].role = !written ? ROLE_READ : read ? ROLE_INOUT : ROLE_WRITE;
+        if (!lift->view[i].dtype)
+            lift->view[i].dtype = DTYPE_U8;
+    }
+    if (!refusal && !has_output(lift))
+        refusal = lift_refuse(lift, NULL, LIFT_NO_OUTPUT, err);
+    return refusal ? refusal : refuse_reading_back(lift, err);
+}

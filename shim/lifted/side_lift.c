@@ -1,0 +1,254 @@
+#include "lifted/side_lift.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bind/extent.h"
+#include "lift/lift.h"
+#include "lift/lift_abi.h"
+#include "system/log.h"
+
+_Static_assert(sizeof(struct lift_call) <= sizeof(struct ref_call), "it takes a ref_call's place");
+_Static_assert(sizeof(struct lift_figures) <= REF_MAX_BLOCKS * sizeof(struct ref_verdict),
+               "they take the blocks' place");
+
+enum state { NONE, WANTED, READY, FAILED };
+
+struct side_lift {
+    _Atomic(const struct kernel_spec *) spec;
+    _Atomic(int) state; /* enum state */
+    struct side_reference reference;
+    int shared; /* dynamic, that the kernel may have */
+};
+
+struct side_lifts {
+    atomic_uint wants, settled;
+    struct side_lift lift[SIDE_LIFTS];
+};
+
+void side_lifts_open(struct side *side)
+{
+    side->lifts = calloc(1, sizeof *side->lifts);
+}
+
+/* The place of a spec, which may be another's: then there is none for it. */
+static struct side_lift *place_of(struct side *side, const struct kernel_spec *spec)
+{
+    const struct kernel_spec *none = NULL;
+    if (!side->lifts)
+        return NULL;
+    struct side_lift *lift = &side->lifts->lift[spec->number % SIDE_LIFTS];
+    if (atomic_load_explicit(&lift->spec, memory_order_acquire) == spec)
+        return lift;
+    return atomic_compare_exchange_strong(&lift->spec, &none, spec) || none == spec ? lift : NULL;
+}
+
+enum skip side_lift_ask(struct side *side, const struct kernel_spec *spec, bool *wake)
+{
+    struct side_lift *lift = place_of(side, spec);
+    int none = NONE;
+    *wake = false;
+    if (!lift)
+        return SKIP_NOT_COMPILED;
+    int state = atomic_load_explicit(&lift->state, memory_order_acquire);
+    if (state == NONE && atomic_compare_exchange_strong(&lift->state, &none, WANTED)) {
+        atomic_fetch_add(&side->lifts->wants, 1);
+        *wake = true;
+    }
+    return state == READY ? SKIP_NONE : SKIP_NOT_COMPILED;
+}
+
+/* Shortens an array of one dim to what fits `room` bytes; not to none. */
+static void clip(struct binding *binding, int index, uint64_t room)
+{
+    struct bound_array *array = &binding->array[index];
+    uint64_t element = array->bytes / (uint64_t)array->dim[0];
+    int64_t count = (int64_t)(room / element);
+    if (room >= array->bytes || count == 0)
+        return;
+    array->bytes = element * (uint64_t)count;
+    array->dim[0] = count;
+    for (int i = 0; i < binding->tensors; i++) {
+        if (binding->tensor_array[i] == index)
+            binding->call.tensor[i].dim[0] = count;
+    }
+}
+
+enum skip side_lift_clip(struct binding *binding, struct error *why)
+{
+    if (binding->picks && binding->pick[0].count == 1)
+        binding->picks = 0; /* it sees the whole launch */
+    for (int i = 0; i < binding->arrays; i++) {
+        uint64_t room = 0;
+        if (extent_room(binding->array[i].address, &room, why)) {
+            error_prefix(why, "argument '%s'", binding->array[i].name);
+            return SKIP_EXTENT;
+        }
+        clip(binding, i, room);
+    }
+    return SKIP_NONE;
+}
+
+bool side_lifts_due(const struct side *side)
+{
+    struct side_lifts *lifts = side->lifts;
+    return lifts && atomic_load(&lifts->wants) != atomic_load(&lifts->settled);
+}
+
+/* ---- loading ---- */
+
+/* The most dynamic shared memory that a launch may have of it. */
+static void allow_shared(struct side *side, struct side_lift *lift)
+{
+    int most = 0, fixed = 0;
+    CUfunction function = lift->reference.function;
+    lift->shared = 48 << 10;
+    if (!cuda.cuFuncGetAttribute || !cuda.cuFuncSetAttribute ||
+        cuda.cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                                  side->device) ||
+        cuda.cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function))
+        return;
+    if (!cuda.cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                 most - fixed))
+        lift->shared = most - fixed;
+}
+
+static enum status load(struct side *side, struct side_lift *lift, const struct lift *from,
+                        struct error *err)
+{
+    struct textbuf text;
+    CUmodule module = NULL;
+    textbuf_init(&text);
+    enum status status = lift_write(from, &text, err);
+    if (!status)
+        status = cuda_check(err, cuda.cuModuleLoadData(&module, text.data), "loading its PTX");
+    if (!status)
+        status =
+            cuda_check(err, cuda.cuModuleGetFunction(&lift->reference.function, module, LIFT_ENTRY),
+                       LIFT_ENTRY);
+    textbuf_release(&text);
+    lift->reference.blocks = 1;
+    if (!status)
+        allow_shared(side, lift);
+    return status;
+}
+
+static void settle(struct side *side, struct side_lift *lift)
+{
+    const struct kernel_spec *spec = atomic_load(&lift->spec);
+    struct error err = {{0}};
+    enum status status = load(side, lift, spec->lift, &err);
+    if (status)
+        log_line(LOG_WARN, "%s: unchecked: its lifted PTX cannot be loaded on device %d: %s",
+                 spec->label, side->device, err.text);
+    atomic_store_explicit(&lift->state, status ? FAILED : READY, memory_order_release);
+    atomic_fetch_add(&side->lifts->settled, 1);
+}
+
+void side_lifts_load(struct side *side)
+{
+    unsigned i = 0;
+    while (i < SIDE_LIFTS && atomic_load(&side->lifts->lift[i].state) != WANTED)
+        i++;
+    if (i < SIDE_LIFTS)
+        settle(side, &side->lifts->lift[i]);
+}
+
+const struct side_reference *side_lift_reference(struct side *side, const struct kernel_spec *spec)
+{
+    struct side_lift *lift = place_of(side, spec);
+    return lift && atomic_load(&lift->state) == READY ? &lift->reference : NULL;
+}
+
+/* ---- launching ---- */
+
+/* Where the array lies in the snapshot. One that lies otherwise in a unit of 16 bytes than the
+ * program's is left out: an access of a vector would not be aligned. */
+static void fill_array(struct lift_array *out, const struct binding *binding, int tensor,
+                       const struct ref_tensor *from)
+{
+    int index = binding->tensor_array[tensor];
+    if (index < 0)
+        return;
+    uint64_t base = binding->array[index].address, in = (uint64_t)(uintptr_t)from->in;
+    uint64_t got = (uint64_t)(uintptr_t)from->got;
+    if ((in && (in ^ base) % 16) || (got && (got ^ base) % 16))
+        return;
+    *out = (struct lift_array){base, in ? in : got, got ? got : in, (uint64_t)from->bytes};
+}
+
+struct blocks {
+    uint32_t first, count;
+};
+
+/* The blocks that the check sees, as the entry's `first_block` and `last_block` have them. */
+static struct blocks blocks_of(const struct check *check)
+{
+    uint64_t grid = check->grid[0];
+    if (!check->binding.picks)
+        return (struct blocks){0, (uint32_t)grid};
+    uint64_t window = (uint64_t)check->binding.pick[0].value;
+    uint64_t windows = (uint64_t)check->binding.pick[0].count;
+    uint64_t first = window * grid / windows, end = (window + 1) * grid / windows;
+    return (struct blocks){(uint32_t)first, (uint32_t)(end - first)};
+}
+
+static void fill(struct lift_call *out, const struct check *check, const struct ref_call *call,
+                 const struct lane *lane)
+{
+    const uint32_t *grid = check->grid, *block = check->block;
+    struct blocks blocks = blocks_of(check);
+    *out = (struct lift_call){.shared_bytes = (check->shared_bytes + 15) / 16 * 16};
+    for (int i = 0; i < check->binding.tensors; i++)
+        fill_array(&out->array[i], &check->binding, i, &call->tensor[i]);
+    out->first_block = blocks.first;
+    out->blocks = grid[0];
+    out->threads = (uint64_t)blocks.count * grid[1] * grid[2] * block[0] * block[1] * block[2];
+    out->figures = (struct lift_figures *)(uintptr_t)lane->partial;
+    out->answer = (struct ref_verdict *)(uintptr_t)lane->answer_device;
+    out->sequence = lane->sequence;
+    out->store = call->store;
+    out->store_first = call->store_first;
+    out->store_count = call->store_count;
+    out->store_tensor = call->store_tensor;
+}
+
+/* The program's parameters and the address of the call behind them. */
+static enum status start(struct side *side, const struct side_lift *lift, const struct check *check,
+                         CUdeviceptr call, struct error *err)
+{
+    const struct param_layout *layout = &check->kernel->layout;
+    void *params[LAYOUT_MAX + 1];
+    size_t shared = lift_shared(check_spec(check)->lift, check->shared_bytes);
+    if (!check->params_bytes || layout->count > LAYOUT_MAX || shared > (size_t)lift->shared)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "its lifted PTX cannot be launched: %zu bytes of shared memory where %d "
+                         "are to be had, or too many parameters",
+                         shared, lift->shared);
+    for (unsigned i = 0; i < layout->count; i++)
+        params[i] = (void *)(uintptr_t)(check->params + layout->param[i].offset);
+    params[layout->count] = &call;
+    return cuda_check(err,
+                      cuda.cuLaunchKernel(lift->reference.function, blocks_of(check).count,
+                                          check->grid[1], check->grid[2], check->block[0],
+                                          check->block[1], check->block[2], (unsigned)shared,
+                                          side->stream, params, NULL),
+                      "launching lifted PTX");
+}
+
+enum status side_lift_launch(struct side *side, struct lane *lane, const struct check *check,
+                             const struct ref_call *call, struct error *err)
+{
+    const struct side_lift *lift = place_of(side, check_spec(check));
+    struct lift_call *own = (void *)lane->calls;
+    lane->sequence = atomic_fetch_add(&side->sequence, 1);
+    fill(own, check, call, lane);
+    enum status status = cuda_check(
+        err, cuda.cuMemsetD32Async(lane->partial, 0, sizeof(struct lift_figures) / 4, side->stream),
+        "cuMemsetD32Async");
+    if (!status)
+        status = cuda_check(
+            err, cuda.cuMemcpyHtoDAsync(lane->calls_device, own, sizeof *own, side->stream),
+            "cuMemcpyHtoDAsync");
+    return status ? status : start(side, lift, check, lane->calls_device, err);
+}

@@ -1,0 +1,22 @@
+/*
+ * lifts.h - kernels that no entry names, made into references of their own: found by the image of
+ * their module, lifted once, counted by reason where they cannot be.
+ */
+#ifndef LIFTS_H
+#define LIFTS_H
+
+#include "pipeline.h"
+#include "text/textbuf.h"
+
+struct lifts;
+
+/* From now on kernels of the pipeline that no entry names are lifted at first sight, where they can
+ * be: PTX of some 100 KB at most is read in milliseconds. Before the first launch; lives as long as
+ * the pipeline. NULL: no memory, or the program wants no module to be loaded while it runs. */
+struct lifts *lifts_start(struct pipeline *pipeline, struct registry *registry);
+
+/* "12 kernels are held against their own PTX; 3 are not: tensor-core instructions 2, atomics 1", or
+ * nothing where no kernel was looked at. */
+void lifts_print(const struct lifts *lifts, struct textbuf *out);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * program.c - runs a kernel that Triton made and that no entry names: `program FATBIN PTX KERNEL
+ * [graph | file]`, as the node of a CUDA graph, or loaded by its path. It is launched again and
+ * again, since its own PTX takes a while to become its reference.
+ */
+#include "common/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LAUNCHES = 24, PAUSE_US = 30000, ROWS = 4, COLS = 1536, POINTS = 30000, MOST = 16 };
+
+static CUdeviceptr array[3];
+static void *params[MOST];
+static unsigned grid, shared_bytes, count;
+static CUdeviceptr scratch;
+
+static void *keep(const void *value, size_t bytes)
+{
+    void *copy = malloc(bytes);
+    return memcpy(copy, value, bytes);
+}
+
+static void add_array(unsigned index, size_t bytes)
+{
+    CHECK(cuMemAlloc(&array[index], bytes));
+    params[count++] = &array[index];
+}
+
+static void add_word(int value)
+{
+    params[count++] = keep(&value, sizeof(value));
+}
+
+static void add_scratch(void)
+{
+    params[count++] = &scratch;
+    params[count++] = &scratch;
+}
+
+/* Numbers of bf16 between 1 and 1.5. */
+static void fill_narrow(CUdeviceptr to, size_t elements)
+{
+    uint16_t *host = malloc(elements * 2);
+    for (size_t i = 0; i < elements; i++)
+        host[i] = (uint16_t)(0x3f80 + i * 7 % 64);
+    CHECK(cuMemcpyHtoD(to, host, elements * 2));
+    free(host);
+}
+
+static void rowsum(void)
+{
+    add_array(0, ROWS * COLS * 2);
+    add_array(1, ROWS * 4);
+    add_word(COLS);
+    add_scratch();
+    fill_narrow(array[0], ROWS * COLS);
+    grid = ROWS;
+    shared_bytes = 16;
+}
+
+static void silu_mul(void)
+{
+    for (unsigned i = 0; i < 3; i++)
+        add_array(i, POINTS * 2);
+    add_word(POINTS);
+    add_scratch();
+    fill_narrow(array[0], POINTS);
+    fill_narrow(array[1], POINTS);
+    grid = (POINTS + 1023) / 1024;
+}
+
+static void add_up(void)
+{
+    add_array(0, POINTS * 4);
+    add_array(1, 16);
+    add_word(POINTS);
+    add_scratch();
+    fill(array[0], POINTS, 1);
+    CHECK(cuMemsetD8(array[1], 0, 16));
+    grid = (POINTS + 511) / 512;
+    shared_bytes = 16;
+}
+
+static CUdeviceptr middle;
+
+static void before(void)
+{
+    add_array(0, 128 * 4);
+    add_array(1, 128 * 4);
+    middle = array[1] + 64;
+    params[1] = &middle;
+    add_word(64);
+    fill(array[0], 128, 1);
+    CHECK(cuMemsetD8(array[1], 0, 128 * 4));
+    grid = 1;
+}
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 20);
+    if (!file || !text || !fread(text, 1, (1 << 20) - 1, file)) {
+        fprintf(stderr, "%s cannot be read\n", path);
+        exit(3);
+    }
+    fclose(file);
+    return text;
+}
+
+static void start_kernel(CUfunction function, CUstream stream)
+{
+    CHECK(cuLaunchKernel(function, grid, 1, 1, 128, 1, 1, shared_bytes, stream, params, NULL));
+}
+
+static CUgraphExec capture(CUfunction function)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec exec;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    start_kernel(function, stream);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&exec, graph, 0));
+    return exec;
+}
+
+int main(int argc, char **argv)
+{
+    start(argc, argv);
+    char *text = read_text(word(0));
+    CUmodule own;
+    CUfunction function;
+    if (strcmp(word(2), "file"))
+        CHECK(cuModuleLoadData(&own, text));
+    else
+        CHECK(cuModuleLoad(&own, word(0)));
+    CHECK(cuModuleGetFunction(&function, own, word(1)));
+    if (!strcmp(word(1), "rowsum"))
+        rowsum();
+    else if (!strcmp(word(1), "silu_mul"))
+        silu_mul();
+    else if (!strcmp(word(1), "before"))
+        before();
+    else
+        add_up();
+    CUgraphExec exec = strcmp(word(2), "graph") ? NULL : capture(function);
+    for (int i = 0; i < LAUNCHES; i++) {
+        if (exec)
+            CHECK(cuGraphLaunch(exec, NULL));
+        else
+            start_kernel(function, NULL);
+        CHECK(cuCtxSynchronize());
+        usleep(PAUSE_US);
+    }
+    free(text);
+    print_sum(word(1), array[1], 16);
+    CHECK(cuModuleUnload(own));
+    finish();
+    return 0;
+}

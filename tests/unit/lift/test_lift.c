@@ -1,0 +1,574 @@
+/* test_lift.c - kernels that Triton 3.6 made, held against their own PTX: right ones are quiet,
+ * those with an accumulator of bf16 are found, and what was written wrongly is. */
+#include "lift_bench.h"
+
+#include <elf.h>
+
+#define PTX(name) "tests/unit/lift/ptx/" name ".ptx"
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static float number(uint32_t *state, float middle)
+{
+    return middle + (float)next_random(state) / 8388608.0f - 1.0f;
+}
+
+static uint16_t to_bf16(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float middle;
+
+static void fill_bf16(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes / 2; i++)
+        ((uint16_t *)array)[i] = to_bf16(number(&state, middle));
+}
+
+static void fill_f32(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes / 4; i++)
+        ((float *)array)[i] = number(&state, middle);
+}
+
+/* Any bits of f16 that are numbers between 2^-7 and 2. */
+static void fill_f16(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes / 2; i++)
+        ((uint16_t *)array)[i] = (uint16_t)(0x2000 + next_random(&state) % 0x2000);
+}
+
+/* Indices below 7. */
+static void fill_indices(void *array, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes / 8; i++)
+        ((int64_t *)array)[i] = (int64_t)(i * 5 % 7);
+}
+
+static void fill_embed(unsigned param, void *array, uint64_t bytes)
+{
+    if (param == 0)
+        fill_indices(array, bytes);
+    else
+        fill_bf16(param, array, bytes);
+}
+
+static void fill_loss(unsigned param, void *array, uint64_t bytes)
+{
+    if (param == 1)
+        fill_indices(array, bytes);
+    else
+        fill_bf16(param, array, bytes);
+}
+
+static void fill_rope(unsigned param, void *array, uint64_t bytes)
+{
+    if (param == 1)
+        fill_f32(param, array, bytes);
+    else
+        fill_bf16(param, array, bytes);
+}
+
+/* Second moments are not negative. */
+static void fill_adam(unsigned param, void *array, uint64_t bytes)
+{
+    fill_f32(param, array, bytes);
+    for (uint64_t i = 0; param == 3 && i < bytes / 4; i++)
+        ((float *)array)[i] *= ((float *)array)[i];
+}
+
+enum { N = 3000 /* elements of a pointwise kernel, no multiple of its block */ };
+#define ARRAY(n, size)                                                                             \
+    {                                                                                              \
+        (uint64_t)(n) * (size), 0                                                                  \
+    }
+#define VALUE(bits)                                                                                \
+    {                                                                                              \
+        0, bits                                                                                    \
+    }
+#define EPS VALUE(0x358637bd) /* 1e-6 */
+
+static const struct kernel_case {
+    const char *path;
+    struct bench_launch launch;
+    bench_fill_fn fill;
+    uint64_t checked;
+    float middle;
+    bool wrong;
+} cases[] = {
+    {PTX("add_f32"),
+     {"add_kernel", 3, 128, 0, {ARRAY(N, 4), ARRAY(N, 4), ARRAY(N, 4), VALUE(N)}},
+     fill_f32,
+     N,
+     0,
+     false},
+    {PTX("add_bf16"),
+     {"add_kernel", 3, 128, 0, {ARRAY(N, 2), ARRAY(N, 2), ARRAY(N, 2), VALUE(N)}},
+     fill_bf16,
+     N,
+     0,
+     false},
+    {PTX("silu_mul"),
+     {"silu_mul", 3, 128, 0, {ARRAY(N, 2), ARRAY(N, 2), ARRAY(N, 2), VALUE(N)}},
+     fill_bf16,
+     N,
+     0,
+     false},
+    {PTX("add_into"),
+     {"add_into", 6, 128, 0, {ARRAY(N, 2), ARRAY(N, 2), VALUE(N)}},
+     fill_f16,
+     N,
+     0,
+     false},
+    {PTX("gelu"),
+     {"gelu", 6, 128, 0, {ARRAY(N, 2), ARRAY(N, 2), VALUE(N)}},
+     fill_bf16,
+     N,
+     0,
+     false},
+    {PTX("dropout"),
+     {"dropout", 3, 128, 0, {ARRAY(N, 4), ARRAY(N, 4), VALUE(N), VALUE(0x3e800000), VALUE(5)}},
+     fill_f32,
+     N,
+     0,
+     false},
+    {PTX("softmax"),
+     {"softmax_kernel",
+      2,
+      128,
+      4112,
+      {ARRAY(5 * 776, 4), ARRAY(5 * 776, 4), VALUE(776), VALUE(776), VALUE(5), VALUE(776)}},
+     fill_f32,
+     5 * 776,
+     0,
+     false},
+    {PTX("layer_norm"),
+     {"layer_norm",
+      3,
+      128,
+      16,
+      {ARRAY(3 * 1536, 2), ARRAY(3 * 1536, 2), ARRAY(1536, 2), ARRAY(1536, 2), ARRAY(3, 4),
+       ARRAY(3, 4), VALUE(1536), VALUE(1536), EPS}},
+     fill_bf16,
+     3 * 1536 + 6,
+     0.5f,
+     false},
+    {PTX("rms_llama"),
+     {"rms_llama",
+      3,
+      128,
+      16,
+      {ARRAY(3 * 768, 2), ARRAY(768, 2), ARRAY(3 * 768, 2), VALUE(768), VALUE(768), EPS}},
+     fill_bf16,
+     3 * 768,
+     0,
+     false},
+    {PTX("softmax_row"),
+     {"softmax_row", 3, 128, 16, {ARRAY(3 * 768, 2), ARRAY(3 * 768, 2), VALUE(768)}},
+     fill_bf16,
+     3 * 768,
+     0,
+     false},
+    {PTX("softmax_bf16"),
+     {"softmax_row", 3, 128, 16, {ARRAY(3 * 768, 2), ARRAY(3 * 768, 2), VALUE(768)}},
+     fill_bf16,
+     3 * 768,
+     0,
+     true},
+    {PTX("i_layer_norm"),
+     {"per_layer_norm",
+      3,
+      128,
+      16,
+      {ARRAY(3 * 768, 2), ARRAY(768, 2), ARRAY(768, 2), ARRAY(3, 4), ARRAY(3, 4), ARRAY(3 * 768, 2),
+       VALUE(3), VALUE(768)}},
+     fill_bf16,
+     3 * 768 + 6,
+     0.5f,
+     false},
+    {PTX("i_welford"),
+     {"red_welford",
+      2,
+      128,
+      4096,
+      {ARRAY(8 * 1536, 2), ARRAY(8, 4), ARRAY(8, 4), VALUE(8), VALUE(1536)}},
+     fill_bf16,
+     16,
+     0.5f,
+     false},
+    {PTX("i_tanh_gelu"),
+     {"poi_tanh_gelu", 6, 128, 0, {ARRAY(N, 2), ARRAY(N, 2), VALUE(N)}},
+     fill_bf16,
+     N,
+     0,
+     false},
+    {PTX("i_log_softmax"),
+     {"per_log_softmax",
+      5,
+      128,
+      4096,
+      {ARRAY(5 * 1000, 2), ARRAY(5, 8), ARRAY(5, 4), ARRAY(5, 4), VALUE(5), VALUE(1000)}},
+     fill_loss,
+     10,
+     0,
+     false},
+    {PTX("i_adam"),
+     {"poi_adam",
+      6,
+      128,
+      0,
+      {ARRAY(N, 4), ARRAY(N, 4), ARRAY(N, 4), ARRAY(N, 4), VALUE(0x3a83126f), VALUE(N)}},
+     fill_adam,
+     3 * N,
+     0,
+     false},
+    {PTX("i_rope"),
+     {"poi_rope", 32, 128, 0, {ARRAY(16384, 2), ARRAY(32, 4), ARRAY(16384, 2), VALUE(16384)}},
+     fill_rope,
+     16384,
+     0,
+     false},
+    {PTX("i_embed"),
+     {"poi_embed", 6, 128, 0, {ARRAY(4, 8), ARRAY(7 * 768, 2), ARRAY(N, 2), ARRAY(N, 4), VALUE(N)}},
+     fill_embed,
+     N,
+     0,
+     false},
+    {PTX("i_argmax"),
+     {"per_argmax", 3, 128, 32, {ARRAY(3072, 4), ARRAY(3, 8), ARRAY(3, 4), VALUE(3), VALUE(1024)}},
+     fill_f32,
+     3,
+     0,
+     false},
+    {PTX("i_colsum"),
+     {"red_colsum", 8, 128, 2048, {ARRAY(512 * 300, 2), ARRAY(512, 4), VALUE(512), VALUE(300)}},
+     fill_bf16,
+     512,
+     0,
+     false},
+    {PTX("rowsum_f32"),
+     {"rowsum", 8, 128, 16, {ARRAY(8 * 4096, 2), ARRAY(8, 4), VALUE(4096)}},
+     fill_bf16,
+     8,
+     1,
+     false},
+    {PTX("rowsum_bf16"),
+     {"rowsum", 8, 128, 16, {ARRAY(8 * 4096, 2), ARRAY(8, 4), VALUE(4096)}},
+     fill_bf16,
+     8,
+     1,
+     true},
+};
+
+static void tell(const struct kernel_case *c, const struct bench_result *r)
+{
+    const struct ref_verdict *v = &r->verdict;
+    print_message(
+        "%s: %s checked %llu violations %llu wide %llu refused %llu ratio %g rel %g: %g, %g "
+        "bound %g\n",
+        c->path, r->refused, (unsigned long long)v->checked, (unsigned long long)v->violations,
+        (unsigned long long)v->wide, (unsigned long long)v->refused, v->max_ratio, v->max_rel,
+        v->worst_got, v->worst_ref, v->worst_bound);
+}
+
+static void kernels_are_held_against_themselves(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct kernel_case *c = &cases[i];
+        middle = c->middle;
+        struct bench_result r = bench_check(&c->launch, c->path, c->fill, NULL);
+        if ((r.verdict.violations > 0) != c->wrong || r.verdict.wide || r.verdict.refused)
+            tell(c, &r);
+        assert_string_equal(r.refused, "");
+        assert_int_equal(r.verdict.checked, c->checked);
+        assert_int_equal(r.verdict.refused, 0);
+        assert_int_equal(r.verdict.wide, 0);
+        assert_int_equal(r.verdict.violations > 0, c->wrong);
+    }
+}
+
+static const struct kernel_case *case_of(const char *path)
+{
+    size_t i = 0;
+    while (strcmp(cases[i].path, path) != 0)
+        i++;
+    middle = cases[i].middle;
+    return &cases[i];
+}
+
+static void add_a_bit(unsigned param, void *array, uint64_t bytes)
+{
+    if (param == 2 && bytes == N * 4)
+        ((uint32_t *)array)[1234] ^= 4;
+}
+
+/* A sum of two numbers of f32 is rounded once: it is off by an ulp at most. */
+static void one_wrong_bit_is_found(void **state)
+{
+    (void)state;
+    const struct kernel_case *c = case_of(PTX("add_f32"));
+    struct bench_result r = bench_check(&c->launch, c->path, c->fill, add_a_bit);
+    assert_int_equal(r.verdict.violations, 1);
+    assert_int_equal(r.verdict.first_index, 1234);
+    assert_int_equal(r.verdict.worst_index, 1234);
+    assert_int_equal(r.verdict.first_tensor, 2);
+    assert_true(r.verdict.max_ratio > 1);
+    assert_true(r.verdict.worst_got != r.verdict.worst_ref);
+}
+
+static void lose_a_number(unsigned param, void *array, uint64_t bytes)
+{
+    (void)bytes;
+    if (param == 2)
+        ((uint16_t *)array)[7] = 0x7fc0;
+}
+
+static void a_nan_is_found(void **state)
+{
+    (void)state;
+    const struct kernel_case *c = case_of(PTX("silu_mul"));
+    struct bench_result r = bench_check(&c->launch, c->path, c->fill, lose_a_number);
+    assert_int_equal(r.verdict.violations, 1);
+    assert_int_equal(r.verdict.class_mismatch, 1);
+    assert_int_equal(r.verdict.first_index, 7);
+}
+
+/* Arrays are too short: what lies outside is refused, and nothing else is touched. */
+static void accesses_outside_are_refused(void **state)
+{
+    (void)state;
+    const char *const paths[] = {PTX("silu_mul"), PTX("softmax"), PTX("layer_norm")};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        const struct kernel_case *c = case_of(paths[i]);
+        bench_cut = 64;
+        struct bench_result r = bench_check(&c->launch, c->path, c->fill, NULL);
+        bench_cut = 0;
+        assert_true(r.verdict.refused > 0);
+    }
+}
+
+static void refusals_have_reasons(void **state)
+{
+    static const struct {
+        const char *path, *kernel, *reason;
+    } rows[] = {{PTX("dot"), "dot", "tensor-core instructions"},
+                {PTX("count"), "count", "atomics"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench_launch launch = {.kernel = rows[i].kernel};
+        struct bench_result r = bench_check(&launch, rows[i].path, fill_f32, NULL);
+        assert_non_null(strstr(r.refused, rows[i].reason));
+        assert_non_null(strstr(r.refused, "PTX line"));
+    }
+}
+
+/* ---- kernels by hand ---- */
+
+#define HEAD                                                                                       \
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 " \
+    "b, .param .u32 n)\n{\n.reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %d<9>; .reg .pred %p<4>;\n" \
+    "ld.param.u64 %d1, [a]; ld.param.u64 %d2, [b]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;\n"  \
+    "mul.wide.u32 %d3, %r2, 4; add.s64 %d4, %d1, %d3; add.s64 %d5, %d2, %d3;\n"
+#define TAIL "ret;\n}\n"
+
+static enum lift_refusal make(struct lift **lift, const char *text)
+{
+    struct error err = {{0}};
+    return lift_make(lift, text, strlen(text), "k", 0, &err);
+}
+
+static void refusals_by_hand(void **state)
+{
+    static const struct {
+        const char *text;
+        enum lift_refusal refusal;
+    } rows[] = {
+        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; st.global.f32 [%d4], %f2;\n"
+              "ld.global.f32 %f3, [%d4]; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
+         LIFT_READS_BACK},
+        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; st.global.f32 [%d4], %f2;\n" TAIL,
+         LIFT_OK},
+        {HEAD "ld.global.u32 %r3, [%d4]; st.global.u32 [%d5], %r3;\n" TAIL, LIFT_OK},
+        {HEAD
+         "ld.global.f32 %f1, [%d4]; setp.lt.f32 %p1, %f1, 0f00000000; selp.u32 %r3, 1, 0, %p1;\n"
+         "st.global.u32 [%d5], %r3;\n" TAIL,
+         LIFT_OK},
+        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; cvt.rzi.s32.f32 %r3, %f1;\n"
+              "st.global.u32 [%d5], %r3;\n" TAIL,
+         LIFT_NO_OUTPUT},
+        {HEAD "ld.global.u64 %d6, [%d4]; ld.global.f32 %f1, [%d6]; add.f32 %f1, %f1, %f1;\n"
+              "st.global.f32 [%d5], %f1;\n" TAIL,
+         LIFT_ADDRESS},
+        {HEAD "ld.volatile.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
+              "st.global.f32 [%d5], %f1;\n" TAIL,
+         LIFT_ORDERED},
+        {HEAD "ld.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; st.global.f32 [%d5], %f1;\n" TAIL,
+         LIFT_SPACE},
+        {HEAD "ld.global.u32 %r3, [%d4]; mad.wide.u32 %d6, %r3, 4, %d2; ld.global.f32 %f1, [%d4];\n"
+              "add.f32 %f1, %f1, %f1; st.global.f32 [%d6], %f1;\n" TAIL,
+         LIFT_SCATTER},
+        {HEAD "AGAIN: ld.global.u32 %r3, [%d4]; bar.sync 1, 64; setp.ne.u32 %p1, %r3, 0;\n"
+              "@%p1 bra AGAIN; ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
+              "st.global.f32 [%d5], %f1;\n" TAIL,
+         LIFT_WAITS},
+        {HEAD "add.f32 %f1, %f1;\n" TAIL, LIFT_INSTRUCTION},
+        {HEAD "selp.f32 %f1, %f1, 0f00000000;\n" TAIL, LIFT_INSTRUCTION},
+        {HEAD "no such instruction;\n" TAIL, LIFT_PTX},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct lift *lift;
+        assert_int_equal(make(&lift, rows[i].text), rows[i].refusal);
+        lift_free(lift);
+    }
+}
+
+static void extents_follow_guards(void **state)
+{
+    static const struct {
+        const char *body, *extent; /* of the array that is written */
+    } rows[] = {
+        {"st.global.f32 [%d5], %f2;\n", "((((block.x - 1) * 4) / 4 + 1) * 4) / 4"},
+        {"setp.lt.s32 %p1, %r2, %r1;\n@%p1 st.global.f32 [%d5+4], %f2;\n",
+         "(((((p2 - 1) * 4) + 4) / 4 + 1) * 4) / 4"},
+        {"setp.ge.u32 %p1, %r2, %r1;\n@%p1 bra DONE;\nst.global.f32 [%d5], %f2;\nDONE:\n",
+         "((((p2 - 1) * 4) / 4 + 1) * 4) / 4"},
+        {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+         "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.lt.s32 %p1, %r4, %r1;\n"
+         "@%p1 bra AGAIN;\n",
+         "(((((64 * (p2 / 64 + 1)) + (block.x - 1)) * 4) / 4 + 1) * 4) / 4"},
+        {"shl.b32 %r4, %r2, %r1;\nmad.wide.u32 %d6, %r4, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+         NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4096], expected[256];
+        const struct lift_view *view;
+        struct lift *lift;
+        snprintf(text, sizeof text,
+                 "%sld.global.f32 %%f1, [%%d4];\nadd.f32 %%f2, %%f1, %%f1;\n%s%s", HEAD,
+                 rows[i].body, TAIL);
+        assert_int_equal(make(&lift, text), LIFT_OK);
+        assert_int_equal(lift_views(lift, &view), 2);
+        snprintf(expected, sizeof expected, "f32 p1?[%s]", rows[i].extent ? rows[i].extent : "*");
+        if (!strstr(lift_signature(lift), expected))
+            fail_msg("%s lacks %s", lift_signature(lift), expected);
+        lift_free(lift);
+    }
+}
+
+/* A row a block: its part of the array begins where the row does. Of an array that all blocks read
+ * whole there are no parts. */
+static void windows_follow_blocks(void **state)
+{
+    static const char text[] =
+        HEAD "mov.u32 %r3, %ctaid.x; mul.lo.s32 %r4, %r3, %r1; mul.wide.u32 %d6, %r4, 4;\n"
+             "add.s64 %d7, %d5, %d6; ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1;\n"
+             "st.global.f32 [%d7], %f2;\n" TAIL;
+    static const char *const expected[][2] = {
+        {"first1", "((first_block * p2) * 4)) / 16 * 16 / 4"},
+        {"bytes1", "(grid.x - 1) * p2) * 4)"},
+        {"windows", "max(1, min(grid.x, (bytes1) / 65536))"},
+        {"first_block", "window * grid.x / windows"},
+        {"last_block", "(window + 1) * grid.x / windows - 1"}};
+    struct error err = {{0}};
+    struct lift *lift;
+    (void)state;
+    assert_int_equal(lift_make(&lift, text, strlen(text), "k", 65536, &err), LIFT_OK);
+    const struct lift_windows *windows = lift_windows(lift);
+    assert_non_null(windows);
+    assert_int_equal(windows->lets, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_string_equal(windows->let[i].name, expected[i][0]);
+        if (!strstr(windows->let[i].text, expected[i][1]))
+            fail_msg("%s: %s lacks %s", expected[i][0], windows->let[i].text, expected[i][1]);
+    }
+    assert_non_null(strstr(lift_signature(lift), " - first1 from first1]"));
+    assert_null(strstr(lift_signature(lift), "first0"));
+    lift_free(lift);
+    assert_int_equal(make(&lift, text), LIFT_OK);
+    assert_null(lift_windows(lift));
+    lift_free(lift);
+}
+
+/* ---- images ---- */
+
+struct cubin {
+    Elf64_Ehdr head;
+    Elf64_Shdr section[3];
+    char names[40], text[40];
+};
+
+/* A cubin with a section of names and one of debug text, whose lines end with NUL. */
+static struct cubin make_cubin(void)
+{
+    static const char names[] = "\0.shstrtab\0.nv_debug_ptx_txt",
+                      text[] = ".version 8.0\0.target sm_90";
+    struct cubin c = {.head = {.e_shoff = offsetof(struct cubin, section),
+                               .e_shentsize = sizeof(Elf64_Shdr),
+                               .e_shnum = 3,
+                               .e_shstrndx = 1}};
+    memcpy(c.head.e_ident, ELFMAG, SELFMAG);
+    c.head.e_ident[EI_CLASS] = ELFCLASS64;
+    c.section[1] = (Elf64_Shdr){.sh_name = 1,
+                                .sh_type = SHT_STRTAB,
+                                .sh_offset = offsetof(struct cubin, names),
+                                .sh_size = sizeof names};
+    c.section[2] = (Elf64_Shdr){.sh_name = 11,
+                                .sh_type = SHT_PROGBITS,
+                                .sh_offset = offsetof(struct cubin, text),
+                                .sh_size = sizeof text - 1};
+    memcpy(c.names, names, sizeof names);
+    memcpy(c.text, text, sizeof text);
+    return c;
+}
+
+static void ptx_is_found_in_images(void **state)
+{
+    static const char plain[] = "// PTX\n.version 8.0\n";
+    struct cubin cubin = make_cubin();
+    size_t bytes = 0;
+    (void)state;
+    char *text = lift_text_of(&cubin, sizeof cubin, &bytes);
+    assert_string_equal(text, ".version 8.0\n.target sm_90");
+    assert_int_equal(bytes, strlen(text));
+    free(text);
+    text = lift_text_of(plain, sizeof plain, &bytes);
+    assert_string_equal(text, plain);
+    free(text);
+    assert_true(lift_carries(plain, sizeof plain));
+    assert_false(lift_carries(NULL, 0));
+    assert_false(lift_carries("\177ELF", 4));
+    cubin.section[2].sh_offset = sizeof cubin; /* beyond the end */
+    assert_null(lift_text_of(&cubin, sizeof cubin, &bytes));
+    cubin = make_cubin();
+    cubin.names[12] = 'x'; /* a section of another name */
+    assert_null(lift_text_of(&cubin, sizeof cubin, &bytes));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_held_against_themselves),
+        cmocka_unit_test(one_wrong_bit_is_found),
+        cmocka_unit_test(a_nan_is_found),
+        cmocka_unit_test(accesses_outside_are_refused),
+        cmocka_unit_test(refusals_have_reasons),
+        cmocka_unit_test(refusals_by_hand),
+        cmocka_unit_test(extents_follow_guards),
+        cmocka_unit_test(windows_follow_blocks),
+        cmocka_unit_test(ptx_is_found_in_images),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
