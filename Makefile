@@ -92,7 +92,7 @@ UNIT_C := $(sort $(wildcard tests/unit/*/test_*.c))
 UNIT_HELPER_C := $(filter-out $(UNIT_C),$(sort $(wildcard tests/unit/*/*.c)))
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
-TABLES := $(sort $(wildcard config/kernels/*.yaml))
+TABLES := $(sort $(wildcard config/kernels/*.yaml config/calls/*.yaml))
 EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o lift.o refs.o refs_wide.o tolerances.o tables.o ref_headers.o)
 # The reader of PTX, which lifted references are made with.
 PTX_O := $(call objects,$(sort $(wildcard tools/ptx/*.c)))
@@ -409,6 +409,9 @@ $(UNIT_BIN): %: %.o $(UNIT_HELPER_O) $(TOOL_PARTS) $(CORE) $(HOST_REFS_O)
 ENTRY_O := $(call objects,$(wildcard shim/hook/entry*.c) shim/hook/launch_decode.c)
 $(BUILD)/tests/unit/hook/test_entry: UNIT_MORE_O = $(ENTRY_O)
 $(BUILD)/tests/unit/hook/test_entry: $(ENTRY_O)
+CUDNN_PLAN_O := $(call objects,$(addprefix shim/hook/calls/,descriptors.c cudnn_plan.c cudnn_conv.c cudnn_attention.c))
+$(BUILD)/tests/unit/hook/test_cudnn_plan: UNIT_MORE_O = $(CUDNN_PLAN_O)
+$(BUILD)/tests/unit/hook/test_cudnn_plan: $(CUDNN_PLAN_O)
 
 $(call objects,$(UNIT_C)): | $(BUILD)/.ready-tests
 $(BUILD)/.ready-tests: tools/dev/check-deps | $(READY)

@@ -11,8 +11,13 @@ extern const struct embedded_text cuvet_man_pages[];
 static const struct page_alias {
     const char *name, *page;
 } page_aliases[] = {
-    {"registry", "README.md"},   {"check", "README.md"},         {"compile", "README.md"},
-    {"ctl", "cuvet-control.md"}, {"plugin", "cuvet-reports.md"}, {NULL, NULL},
+    {"registry", "README.md"},
+    {"check", "README.md"},
+    {"compile", "README.md"},
+    {"ctl", "cuvet-control.md"},
+    {"plugin", "cuvet-reports.md"},
+    {"calls", "cuvet-library-calls.md"},
+    {NULL, NULL},
 };
 
 static bool page_has_name(const char *file, const char *name)

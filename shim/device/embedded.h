@@ -18,7 +18,7 @@ struct embedded_text {
 };
 extern const struct embedded_text cuvet_ref_headers[];
 
-/* The tables of config/kernels by the names of their files; ends with NULLs. */
+/* The tables of config/kernels and config/calls by the names of their files; ends with NULLs. */
 extern const struct embedded_text cuvet_tables[];
 
 #endif

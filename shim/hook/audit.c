@@ -54,6 +54,11 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
         *cookie = IS_WRAPPED;
         return LA_FLG_BINDTO;
     }
+    /* These may be called, and call the driver; libcublas calls libcublasLt, too. */
+    if (begins(base, "libcublas") || begins(base, "libcudnn.so")) {
+        *cookie = CALLS | IS_WRAPPED;
+        return LA_FLG_BINDTO | LA_FLG_BINDFROM;
+    }
     for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++) {
         if (begins(base, apart[i]))
             return 0;
@@ -70,7 +75,8 @@ static void *open_cuvet(void)
     return library;
 }
 
-/* The wrapper of a driver function; NULL: it has none. */
+/* The wrapper of a driver function, or of one of a library's, which is exported under its own name;
+ * NULL: it has none. */
 static void *wrapper_of(const char *function)
 {
     void *library = open_cuvet();
@@ -78,6 +84,8 @@ static void *wrapper_of(const char *function)
     int length = snprintf(name, sizeof(name), "cuvet_entry_%s", function);
     if (!library || length < 0 || (size_t)length >= sizeof(name))
         return NULL;
+    if (begins(function, "cublas") || begins(function, "cudnn"))
+        return dlsym(library, function);
     void *wrapper = dlsym(library, name);
     int *bound = wrapper ? dlsym(library, "cuvet_entry_bound") : NULL;
     if (bound)

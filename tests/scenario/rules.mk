@@ -8,7 +8,7 @@ SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scena
 SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
 SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/hook_tls_quiet/large.so \
-    $(PLUGINS) \
+    $(SCENARIO)/calls_local/inner.so $(PLUGINS) \
     $(SCENARIO)/catalogue/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
 
@@ -18,11 +18,19 @@ $(SCENARIO)/%.o: C_FLAGS += -Wno-deprecated-declarations
 
 $(SCENARIO)/subscriber/program $(SCENARIO)/profiler/program: SCENARIO_LIBS = $(LIBCUPTI)
 $(SCENARIO)/found/program: SCENARIO_LIBS = -ldl
+$(SCENARIO)/calls/program $(SCENARIO)/calls_replays/program: SCENARIO_LIBS = -ldl -L$(SOFTGPU) -l:libcublas.so.13 -l:libcublasLt.so.13 -Wl,-rpath-link,$(SOFTGPU)
+$(SCENARIO)/calls/program $(SCENARIO)/calls_replays/program: | $(SOFTBLAS_LIBS) $(SOFTNVML_LIBS)
+$(SCENARIO)/dnn/program: SCENARIO_LIBS = -L$(SOFTGPU) -l:libcudnn.so.9 -Wl,-rpath-link,$(SOFTGPU)
+$(SCENARIO)/dnn/program: | $(SOFTDNN_LIBS)
 # Its write takes the place of libc's for the libraries, too.
 $(SCENARIO)/interrupted/program: SCENARIO_LIBS = -rdynamic
 $(SCENARIO_BIN): %: %.o $(SCENARIO_COMMON_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LINK_CUDA) $(SCENARIO_LIBS) -lpthread
+
+$(SCENARIO)/calls_local/inner.so: $(SCENARIO)/calls_local/inner.o $(SOFTBLAS_LIBS)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) -shared -o $@ $< -L$(SOFTGPU) -l:libcublas.so.13 -Wl,-rpath-link,$(SOFTGPU)
 
 $(SCENARIO)/injection/other.so $(SCENARIO)/hook_tls_quiet/large.so: %.so: %.o
 	$(call say,LINK,$@)

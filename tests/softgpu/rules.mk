@@ -66,6 +66,42 @@ $(SOFTGPU)/libcupti.so.13: $(SOFTGPU_CUPTI_O)
 $(SOFTGPU)/libcupti.so.12: $(SOFTGPU)/libcupti.so.13
 	$(quiet)ln -sf libcupti.so.13 $@
 
+# Stand-ins for cuBLAS: see tests/softgpu/blas/README.md. The nested call is not bound inside its own library.
+SOFTBLAS := $(BUILD)/tests/softgpu/blas
+SOFTBLAS_LIBS := $(SOFTGPU)/libcublas.so.13 $(SOFTGPU)/libcublasLt.so.13
+$(SOFTBLAS)/kernels.fatbin: tests/softgpu/blas/kernels.cu tests/softgpu/blas/job.h | $(READY)
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 \
+	    -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX) -o $@ $<
+$(SOFTBLAS)/kernels.S: $(SOFTBLAS)/kernels.fatbin tools/dev/embed
+	$(quiet)tools/dev/embed $< softblas_fatbin softblas_fatbin_size > $@
+$(SOFTBLAS)/kernels.o: $(SOFTBLAS)/kernels.S
+	$(quiet)$(CC) -c -o $@ $<
+$(SOFTGPU)/libcublasLt.so.13: $(SOFTBLAS)/lt.o $(SOFTBLAS)/kernels.o $(SOFTGPU)/libcuda.so.1
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) -shared -Wl,-soname,libcublasLt.so.13 $(LDFLAGS) -o $@ \
+	    $(filter %.o,$^) -L$(SOFTGPU) -l:libcuda.so.1 -lpthread
+$(SOFTGPU)/libcublas.so.13: $(SOFTBLAS)/blas.o $(SOFTGPU)/libcublasLt.so.13
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) -shared -Wl,-soname,libcublas.so.13 $(LDFLAGS) -o $@ $< -L$(SOFTGPU) \
+	    -l:libcublasLt.so.13 -Wl,-rpath-link,$(SOFTGPU)
+
+# A stand-in for cuDNN: see tests/softgpu/dnn/README.md.
+SOFTDNN := $(BUILD)/tests/softgpu/dnn
+SOFTDNN_LIBS := $(SOFTGPU)/libcudnn.so.9
+$(SOFTDNN)/kernels.fatbin: tests/softgpu/dnn/kernels.cu tests/softgpu/dnn/job.h | $(READY)
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 \
+	    -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX) -o $@ $<
+$(SOFTDNN)/kernels.S: $(SOFTDNN)/kernels.fatbin tools/dev/embed
+	$(quiet)tools/dev/embed $< softdnn_fatbin softdnn_fatbin_size > $@
+$(SOFTDNN)/kernels.o: $(SOFTDNN)/kernels.S
+	$(quiet)$(CC) -c -o $@ $<
+$(SOFTGPU)/libcudnn.so.9: $(SOFTDNN)/dnn.o $(SOFTDNN)/kernels.o $(SOFTGPU)/libcuda.so.1
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) -shared -Wl,-soname,libcudnn.so.9 $(LDFLAGS) -o $@ \
+	    $(filter %.o,$^) -L$(SOFTGPU) -l:libcuda.so.1
+
 # A stand-in for NVML: see tests/softgpu/nvml/README.md.
 SOFTNVML_LIBS := $(SOFTGPU)/libnvidia-ml.so.1
 $(SOFTNVML_LIBS): $(BUILD)/tests/softgpu/nvml/nvml.o
@@ -125,7 +161,8 @@ SOFTGPU_TEST_FILES += $(CONTRACT)/contract $(CONTRACT)/contract_kernels.fatbin
 
 .PHONY: softgpu
 ## softgpu: the stand-ins for libcuda and libcupti that run PTX on the CPU
-softgpu: $(SOFTGPU_LIBS) $(SOFTNVML_LIBS)
+softgpu: $(SOFTGPU_LIBS) $(SOFTBLAS_LIBS) $(SOFTDNN_LIBS) $(SOFTNVML_LIBS)
 
+-include $(wildcard $(SOFTBLAS)/*.d)
 -include $(wildcard $(patsubst %.o,%.d,$(SOFTGPU_EXEC_O) $(SOFTGPU_DRIVER_O) $(SOFTGPU_CUPTI_O) \
     $(call objects,$(SOFTGPU_UNIT_C))))

@@ -1,0 +1,33 @@
+/* cudnn_conv.h - tensors and convolutions as cuDNN describes them, into struct dnn. */
+#ifndef HOOK_CALLS_CUDNN_CONV_H
+#define HOOK_CALLS_CUDNN_CONV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "call/dnn.h"
+#include "hook/calls/cudnn_types.h"
+
+struct dnn_tensor {
+    uint8_t type; /* enum dtype */
+    int rank;     /* 0: not known, or not one that lies in memory by dims and strides alone */
+    int64_t dim[DNN_RANK_MAX], stride[DNN_RANK_MAX];
+};
+
+struct dnn_convolution {
+    struct dnn_tensor x, w, y;
+    int spatial; /* dims that the window moves along */
+    int64_t step[DNN_RANK_MAX], pad[DNN_RANK_MAX], dilation[DNN_RANK_MAX];
+    int64_t mode, compute;
+    double alpha;
+    bool adds; /* to what y held */
+    bool relu;
+    bool biased;       /* a number is added for each filter ... */
+    uint8_t bias_type; /* ... of this dtype */
+    bool exact;        /* f32 inputs are not rounded to tf32 */
+};
+
+/* Fills in the kind, types, accumulation and all arguments but the addresses; the word `other`
+ * where the formula says less than the call. */
+void dnn_set_conv(struct dnn *out, enum dnn_kind kind, const struct dnn_convolution *conv);
+
+#endif

@@ -1,0 +1,24 @@
+/* job.h - the parameters of the stand-in's product: d = alpha a b + beta c. */
+#ifndef SOFTBLAS_JOB_H
+#define SOFTBLAS_JOB_H
+
+struct softblas_matrix {
+    unsigned long long address; /* of the first element, or of a list of addresses */
+    long long row, col, batch;
+    int type; /* cudaDataType: 0 f32, 1 f64, 2 f16 */
+    int list;
+};
+
+enum { SOFTBLAS_RELU = 2, SOFTBLAS_BIAS = 4, SOFTBLAS_GELU = 32, SOFTBLAS_AUX = 128 };
+
+struct softblas_job {
+    struct softblas_matrix a, b, c, d;
+    unsigned long long alpha_at, beta_at; /* 0: the numbers below */
+    double alpha, beta;
+    unsigned long long bias; /* a number for each row of d */
+    unsigned long long aux;  /* what gelu is taken of, as d lies */
+    long long m, n, k, terms;
+    int epilogue, adds, hole; /* hole: 8 elements of the column in the middle are not written */
+};
+
+#endif
