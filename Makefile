@@ -154,7 +154,7 @@ unit: $(UNIT_BIN) $(TOOL) $(PLUGINS)
 
 # Scripts, then unit tests, then softgpu and whole programs on it.
 SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh
-PROGRAMS := tests/softgpu/contract/check.sh \
+PROGRAMS := tests/check_replay.sh tests/softgpu/contract/check.sh \
     tests/scenario/run.sh tests/scenario/sweep.sh \
     tests/corpus/check.sh tests/fuzz/check.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
@@ -235,7 +235,7 @@ $(CORE): $(CORE_O)
 	$(call say,AR,$@)
 	$(quiet)rm -f $@.new && $(AR) rcs $@.new $(CORE_O) && mv $@.new $@
 
-# The PTX interpreter and the reader of fatbins, for unit tests.
+# The PTX interpreter and the reader of fatbins, which the worker runs kernels with where there is no GPU.
 TOOL_EXEC_O = $(filter-out $(BUILD)/shim/%,$(SOFTGPU_EXEC_O)) $(BUILD)/tests/softgpu/driver/fatbin.o
 $(BUILD)/tools/%.o: INCLUDES += -Itools
 

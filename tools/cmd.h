@@ -12,6 +12,9 @@ int cmd_check(int argc, char **argv);
 int cmd_compile(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_plugin(int argc, char **argv);
+int cmd_replay(int argc, char **argv);
+int cmd_probe(int argc, char **argv);
+int cmd_worker(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 
 struct verb {

@@ -16,6 +16,7 @@ static const struct page_alias {
     {"compile", "README.md"},
     {"ctl", "cuvet-control.md"},
     {"plugin", "cuvet-reports.md"},
+    {"worker", "cuvet-replay.md"},
     {"calls", "cuvet-library-calls.md"},
     {NULL, NULL},
 };

@@ -1,0 +1,216 @@
+#!/bin/bash
+# check_replay.sh - `cuvet replay` and `cuvet probe` as a shell starts them, on the PTX interpreter: a bundle of each
+# format, bundles of a program that runs on softgpu, and bundles that are none.
+#
+# Takes CUVET_BUILD from the Makefile.
+set -uo pipefail
+. tests/tap.sh
+
+cuvet=$CUVET_BUILD/cuvet
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# gives STATUS PATTERN COMMAND ...: the exit status, and a line of standard output or standard error.
+gives() {
+    local status=$1 pattern=$2 got
+    shift 2
+    "$@" >"$scratch/out" 2>&1
+    got=$?
+    if [ $got -ne "$status" ] || ! grep -qE -- "$pattern" "$scratch/out"; then
+        echo "status $got, expected $status and $pattern:"
+        cat "$scratch/out"
+        return 1
+    fi
+}
+
+# refused BUNDLE: exit status 2 and one sentence, by both verbs.
+refused() {
+    local verb
+    for verb in replay probe; do
+        "$cuvet" $verb --device interpreter "$1" >"$scratch/out" 2>"$scratch/err"
+        local got=$?
+        if [ $got -ne 2 ] || [ "$(wc -l <"$scratch/err")" -ne 1 ] || [ -s "$scratch/out" ]; then
+            echo "$verb gives $got:"
+            cat "$scratch/out" "$scratch/err"
+            return 1
+        fi
+    done
+}
+
+# copy FILE COMMAND ...: a copy of the golden bundle whose FILE is what the command prints.
+copy() {
+    local file=$1
+    shift
+    rm -rf "$scratch/copy"
+    cp -r tests/golden/bundle-2 "$scratch/copy"
+    "$@" >"$scratch/copy/$file"
+}
+
+golden() {
+    gives 3 'reproduced every output has the program' "$cuvet" replay --device interpreter "$1" &&
+        gives 3 'reference  mismatch: 1 of 40 elements outside the bound of silu' \
+            "$cuvet" replay --device interpreter --times 3 "$1" &&
+        gives 3 '"reproduced":true,"runs":1,"same":1' "$cuvet" replay --device interpreter --json "$1"
+}
+for bundle in tests/golden/bundle-*; do
+    ok "$bundle is replayed" golden "$bundle"
+done
+
+mended() {
+    sed 's/0f3FC00000/0f3F800000/' tests/golden/bundle-2/module.ptx >"$scratch/mended.ptx"
+    sed 's/ret;/bra NOWHERE;/' tests/golden/bundle-2/module.ptx >"$scratch/broken.ptx"
+    gives 2 "image:[0-9]+: found 'NOWHERE'" \
+        "$cuvet" replay --device interpreter --against "$scratch/broken.ptx" tests/golden/bundle-2 || return 1
+    gives 0 'reference  match: 40 elements of silu' \
+        "$cuvet" replay --device interpreter --against "$scratch/mended.ptx" tests/golden/bundle-2
+}
+ok 'another image is held against the reference' mended
+
+smallest() {
+    gives 3 'x: 1 of 40 elements, the rest may be zero; from element 23 to 23' \
+        "$cuvet" replay --device interpreter --minimize tests/golden/bundle-2 &&
+        gives 3 'grid 1x1x1 of 4x1x1 for element 23 of y' \
+            "$cuvet" replay --device interpreter --minimize tests/golden/bundle-2 &&
+        gives 3 '"needed":1,"first":23,' \
+            "$cuvet" replay --device interpreter --minimize --json tests/golden/bundle-2
+}
+ok 'the smallest inputs and grid that fail' smallest
+
+# Truncated and damaged bundles.
+cut_short() {
+    local file=$1 size at
+    size=$(stat -c %s tests/golden/bundle-2/"$file")
+    for at in 0 1 7 8 9 100 $((size / 2)) $((size - 20)); do
+        copy "$file" head -c "$at" tests/golden/bundle-2/"$file"
+        refused "$scratch/copy" || return 1
+    done
+}
+ok 'launch.json that ends early' cut_short launch.json
+ok 'tensors.safetensors that ends early' cut_short tensors.safetensors
+
+# damaged EXPRESSION: sed's, on launch.json.
+damaged() {
+    local expression
+    for expression in "$@"; do
+        copy launch.json sed "$expression" tests/golden/bundle-2/launch.json
+        cmp -s "$scratch/copy/launch.json" tests/golden/bundle-2/launch.json && echo "no change: $expression" && return 1
+        refused "$scratch/copy" || { echo "$expression"; return 1; }
+    done
+}
+ok 'launch.json with members of other types and ranges' damaged 's/"version": 2/"version": 1/' \
+    's/"kernel": "wrong"/"kernel": 7/' 's/"grid": \[4,1,1\]/"grid": [4,1]/' 's/"shape": \[40\]/"shape": [4000000000]/' \
+    's/"bytes": 160/"bytes": -1/' 's/"hex": "04000000"/"hex": "04"/' 's/"role": "read"/"role": "eat"/' \
+    's/"dtype": "f32"/"dtype": "f33"/' 's/"address": "0x[0-9a-f]*"/"address": "here"/' 's/"array": "x"/"array": "z"/' \
+    's/"stride": \[1\]/"stride": [2]/' 's/"call":/"cull":/' 's/"seed": "0x/"seed": "/' 's/"file": "module/"file": "..\/module/'
+ok 'no bundle' refused "$scratch/nothing"
+ok 'no argument' gives 2 'expected the folder of one bundle' "$cuvet" replay
+ok 'a device that is none' gives 2 'expected auto, gpu or interpreter' "$cuvet" probe --device cpu tests/golden/bundle-2
+ok 'an image that is none' gives 2 'is none of PTX' \
+    "$cuvet" replay --device interpreter --against tests/tap.sh tests/golden/bundle-2
+
+# A program's findings, each reproduced, and what the probes find.
+program=$CUVET_BUILD/tests/scenario/replayed
+findings() {
+    CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -c tests/scenario/replayed/registry.yaml \
+        -o "$scratch/report" -- "$program/program" "$program/kernels.fatbin" 12 100 >"$scratch/out" 2>&1 || {
+        cat "$scratch/out"
+        return 1
+    }
+    for kernel in wrong outside stale racing; do
+        ls -d "$scratch/report/$kernel"-*-0 || return 1
+    done
+}
+# probes KERNEL CHECK ...: just these checks find something.
+probes() {
+    local kernel=$1 found
+    shift
+    "$cuvet" probe --device interpreter "$scratch/report/$kernel"-*-0 >"$scratch/out"
+    found=$(awk '$2 == "finding" { printf "%s ", $1 }' "$scratch/out")
+    [ "$found" = "$*${*:+ }" ] || { echo "found: $found"; cat "$scratch/out"; return 1; }
+}
+ok 'a program with four wrong kernels leaves a bundle of each' findings
+ok 'replay: a wrong kernel' gives 3 'reproduced' "$cuvet" replay --device interpreter "$scratch"/report/wrong-*-0
+ok 'replay: a write behind the output' gives 3 'outside    4 guard bytes' \
+    "$cuvet" replay --device interpreter "$scratch"/report/outside-*-0
+ok 'replay: an order that changes' gives 3 'not deterministic: [2-9] results in 5 runs' \
+    "$cuvet" replay --device interpreter --times 5 "$scratch"/report/racing-*-0
+# The driver's side of the worker, on the stand-in for it.
+by_driver() {
+    local report=$scratch/report
+    gives 3 'reproduced every output' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+        "$cuvet" replay --device gpu --oracle device "$report"/wrong-*-0 &&
+        gives 3 'outside    finding  4 bytes are written outside y' \
+            env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" probe --device gpu "$report"/outside-*-0 &&
+        gives 1 'there is no GPU 7' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" replay --device gpu --gpu 7 "$report"/wrong-*-0
+}
+ok 'the same through the driver' by_driver
+no_image() {
+    cp -r "$scratch"/report/wrong-*-0 "$scratch/bare"
+    sed -i 's/"module": {.*}/"module": {"missing": "lost"}/' "$scratch/bare/launch.json"
+    gives 2 'no image of the kernel: lost' "$cuvet" replay "$scratch/bare" &&
+        gives 3 'reference  mismatch: 1 of 1200' "$cuvet" replay --device interpreter --stored "$scratch/bare"
+}
+ok 'a bundle without an image' no_image
+ok 'probe: one row apart from the others' probes wrong permute
+ok 'probe: a write behind the output' probes outside outside permute
+ok 'probe: elements that are never written' probes stale writes
+ok 'probe: an order that changes' probes racing steady
+
+# laid_out VARIABLE=VALUE PROGRAM ARGUMENT ...: findings of a scenario's program are reproduced.
+laid_out() {
+    local variable=$1 program=$2 bundle report=$scratch/$2-$3
+    shift 2
+    env "$variable" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_FIRST=0 CUVET_BUNDLES=1 CUVET_EXIT_WAIT=60000 \
+        LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -c "tests/scenario/$program/registry.yaml" -o "$report" -- \
+        "$CUVET_BUILD/tests/scenario/$program/program" "$CUVET_BUILD/tests/scenario/$program/kernels.fatbin" "$@" \
+        >"$scratch/out" 2>&1
+    for bundle in "$report"/*/; do
+        gives 3 'reproduced every output' "$cuvet" replay --device interpreter "$bundle" || return 1
+    done
+}
+ok 'a launch that was checked in part' laid_out CUVET_SUBSET=8K subset update_tail
+ok 'heads that were checked in part' laid_out CUVET_MEMORY=64K subset attention_head
+ok 'rows that another array names' laid_out CUVET_SUBSET=off touched append_shifts places
+ok 'pages that another array names' laid_out CUVET_SUBSET=off touched attend_short
+ok 'a row pitch' laid_out CUVET_SUBSET=off mutants transposed wrong
+
+# Batched kernels against those for single rows, of which the report has no bundle.
+pairs() {
+    local program=$CUVET_BUILD/tests/scenario/pairs
+    CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run \
+        -c tests/scenario/pairs/registry.yaml -o "$scratch/report" -- "$program/program" "$program/kernels.fatbin" \
+        all _wrong >"$scratch/out" 2>&1
+    gives 3 'y +4 of 4 rows differ, in [0-9]+ elements' against rms_norm rms_norm_batched_wrong --grid 1 &&
+        gives 0 'y +4 rows compared, no difference beyond' against rms_norm rms_norm_batched_wrong --grid 1 --rtol 1e-6 &&
+        gives 0 'y +4 rows compared, no difference$' against rms_norm_batched_wrong rms_norm_batched_wrong --grid 1 &&
+        gives 3 '4 of 4 m differ' against q4k_gemv q4k_gemv_batched_wrong --grid 6 --item m &&
+        gives 3 '"agrees":false' against rope rope_batched_wrong --grid 1,1,1 --json &&
+        gives 0 'no difference' against "$scratch"/report/rope_batched_wrong-*-0 rope_batched_wrong
+}
+# against OTHER KERNEL OPTION ...: a bundle of KERNEL and another kernel.
+against() {
+    local other=$1 kernel=$2
+    shift 2
+    "$cuvet" probe --device interpreter --parity "$other" "$@" "$scratch/report/$kernel"-*-0
+}
+ok 'probe --parity: a batch against its rows one by one' pairs
+not_comparable() {
+    gives 2 "promises no independent 'n'" against rope rope_batched_wrong --item n &&
+        gives 2 'w has another type or shape' against "$scratch"/report/q6k_gemv_batched_wrong-*-0 q4k_gemv_batched_wrong &&
+        gives 2 'a call of the reference rope_pairs, the other of rmsnorm' \
+            against "$scratch"/report/rms_norm_batched_wrong-*-0 rope_batched_wrong &&
+        gives 2 'expected a grid' against rope rope_batched_wrong --grid 0 &&
+        gives 2 'expected a number from 0 on' against rope rope_batched_wrong --rtol -1
+}
+ok 'probe --parity: launches that cannot be compared' not_comparable
+ok 'probe: rows that take from the first one' probes residual_add_batched_wrong permute neighbours
+ok 'probe: another order of products in every row' probes rms_norm_batched_wrong
+
+right() {
+    cp -r "$scratch"/report/wrong-*-0 "$scratch/report/right-1-0"
+    sed -i 's/"kernel": "wrong"/"kernel": "right"/' "$scratch/report/right-1-0/launch.json"
+    gives 0 'reference  match' "$cuvet" replay --device interpreter "$scratch/report/right-1-0" && probes right
+}
+ok 'a right kernel: nothing is found' right
+done_testing

@@ -1,0 +1,438 @@
+#include "tools/probe/probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lang/dtype.h"
+#include "tools/probe/probe_work.h"
+
+/* Two values that no kernel writes everywhere: large numbers of opposite sign in every format. */
+enum { POISON_A = 0x7b, POISON_B = 0xd5, SKEW = 16 };
+
+static const char *const names[PROBE_CHECKS] = {
+    [PROBE_ENDS] = "ends",       [PROBE_STEADY] = "steady",         [PROBE_WRITES] = "writes",
+    [PROBE_READS] = "reads",     [PROBE_OUTSIDE] = "outside",       [PROBE_INPUTS] = "inputs",
+    [PROBE_ALIGN] = "alignment", [PROBE_STATE] = "state",           [PROBE_SCALE] = "scale",
+    [PROBE_PERMUTE] = "permute", [PROBE_NEIGHBOURS] = "neighbours",
+};
+
+const char *probe_name(enum probe_check check)
+{
+    return names[check];
+}
+
+/* ---- results ---- */
+
+static void probe_set(struct probe *probe, enum probe_check check, enum probe_outcome outcome,
+                      const char *format, va_list list)
+{
+    struct probe_result *result = &probe->report->result[check];
+    if (result->outcome == PROBE_FINDING)
+        return;
+    result->outcome = outcome;
+    vsnprintf(result->sentence, sizeof(result->sentence), format, list);
+}
+
+void probe_good(struct probe *probe, enum probe_check check)
+{
+    struct probe_result *result = &probe->report->result[check];
+    if (result->outcome == PROBE_SKIPPED)
+        *result = (struct probe_result){.outcome = PROBE_GOOD};
+}
+
+void probe_find(struct probe *probe, enum probe_check check, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    probe_set(probe, check, PROBE_FINDING, format, list);
+    va_end(list);
+}
+
+void probe_skip(struct probe *probe, enum probe_check check, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    probe_set(probe, check, PROBE_SKIPPED, format, list);
+    va_end(list);
+}
+
+/* ---- runs ---- */
+
+void probe_release(struct probe_outputs *outputs)
+{
+    for (int i = 0; i < BUNDLE_ARRAYS; i++)
+        free(outputs->dense[i]);
+    memset(outputs, 0, sizeof(*outputs));
+}
+
+enum status probe_run(struct probe *probe, const struct scene_change *change,
+                      struct probe_outputs *out, struct scene_run *raw, struct error *err)
+{
+    const struct bundle *bundle = probe->scene->bundle;
+    struct scene_run run;
+    memset(out, 0, sizeof(*out));
+    if (probe->settings->progress)
+        probe->settings->progress(names[probe->now], probe->report->runs);
+    enum status status = scene_run(probe->scene, change, &run, err);
+    probe->report->runs++;
+    out->result = run.result;
+    for (int i = 0; !status && run.result.outcome == WORKER_RAN && i < bundle->arrays; i++) {
+        if (!role_writes(bundle->array[i].role))
+            continue;
+        out->dense[i] = scene_gather(probe->scene, i, run.after);
+        if (!out->dense[i])
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for %s", bundle->array[i].name);
+    }
+    if (status)
+        probe_release(out);
+    if (raw && !status)
+        *raw = run;
+    else
+        scene_run_release(&run);
+    return status;
+}
+
+struct probe_count probe_differ(const struct probe *probe, const struct probe_outputs *a,
+                                const struct probe_outputs *b)
+{
+    struct probe_count count = {.array = -1, .first = -1};
+    for (int i = 0; i < probe->scene->bundle->arrays; i++) {
+        const struct bundle_array *array = &probe->scene->bundle->array[i];
+        size_t size = dtype_bytes(array->dtype);
+        if (!a->dense[i] || !b->dense[i])
+            continue;
+        for (int64_t e = 0; e < array->elements; e++) {
+            size_t at = (size_t)e * size;
+            if (!memcmp(a->dense[i] + at, b->dense[i] + at, size) ||
+                (probe->unsteady[i] && probe->unsteady[i][e]))
+                continue;
+            if (!count.elements++) {
+                count.array = i;
+                count.first = e;
+            }
+        }
+    }
+    return count;
+}
+
+static const char *probe_array(const struct probe *probe, int array)
+{
+    return array < 0 ? "" : probe->scene->bundle->array[array].name;
+}
+
+/* ---- steady ---- */
+
+/* Marks elements that differ; whether there are any. */
+static bool probe_mark(struct probe *probe, const struct probe_outputs *again)
+{
+    bool any = false;
+    for (int i = 0; i < probe->scene->bundle->arrays; i++) {
+        const struct bundle_array *array = &probe->scene->bundle->array[i];
+        size_t size = dtype_bytes(array->dtype);
+        for (int64_t e = 0; probe->first.dense[i] && e < array->elements; e++) {
+            if (!memcmp(probe->first.dense[i] + (size_t)e * size,
+                        again->dense[i] + (size_t)e * size, size))
+                continue;
+            probe->unsteady[i][e] = 1;
+            any = true;
+        }
+    }
+    return any;
+}
+
+static struct probe_count probe_marked(const struct probe *probe)
+{
+    struct probe_count count = {.array = -1};
+    for (int i = 0; i < probe->scene->bundle->arrays; i++) {
+        for (int64_t e = 0; e < probe->scene->bundle->array[i].elements; e++) {
+            if (!probe->unsteady[i][e])
+                continue;
+            if (!count.elements++) {
+                count.array = i;
+                count.first = e;
+            }
+        }
+    }
+    return count;
+}
+
+static enum status probe_steady(struct probe *probe, struct error *err)
+{
+    enum status status = STATUS_OK;
+    int differing = 0;
+    probe->now = PROBE_STEADY;
+    for (int i = 1; i < probe->settings->times && !status; i++) {
+        const struct scene_change change = {.seed = (uint64_t)i};
+        struct probe_outputs again;
+        status = probe_run(probe, &change, &again, NULL, err);
+        if (status)
+            break;
+        if (again.result.outcome == WORKER_RAN)
+            differing += probe_mark(probe, &again);
+        else
+            probe_find(probe, PROBE_ENDS, "run %d did not end: %s", i + 1, again.result.sentence);
+        probe_release(&again);
+    }
+    struct probe_count count = probe_marked(probe);
+    if (differing)
+        probe_find(
+            probe, PROBE_STEADY,
+            "%llu elements differ from the first run, in %d of %d runs; the first is element "
+            "%lld of %s",
+            (unsigned long long)count.elements, differing, probe->settings->times - 1,
+            (long long)count.first, probe_array(probe, count.array));
+    probe_good(probe, PROBE_STEADY);
+    return status;
+}
+
+/* ---- what is written ---- */
+
+static bool holds(const uint8_t *bytes, size_t size, uint8_t value)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] != value)
+            return false;
+    }
+    return true;
+}
+
+/* Elements that still hold both poisons were never written; others that differ follow what memory
+ * held before. */
+static void probe_poisons(struct probe *probe, const struct probe_outputs *a,
+                          const struct probe_outputs *b)
+{
+    struct probe_count never = {.array = -1}, follow = {.array = -1};
+    for (int i = 0; i < probe->scene->bundle->arrays; i++) {
+        const struct bundle_array *array = &probe->scene->bundle->array[i];
+        size_t size = dtype_bytes(array->dtype);
+        for (int64_t e = 0; a->dense[i] && b->dense[i] && e < array->elements; e++) {
+            const uint8_t *in_a = a->dense[i] + (size_t)e * size,
+                          *in_b = b->dense[i] + (size_t)e * size;
+            bool untouched = array->role == ROLE_WRITE && holds(in_a, size, POISON_A) &&
+                             holds(in_b, size, POISON_B);
+            struct probe_count *count = untouched ? &never : &follow;
+            if (!untouched && (!memcmp(in_a, in_b, size) || probe->unsteady[i][e]))
+                continue;
+            if (!count->elements++) {
+                count->array = i;
+                count->first = e;
+            }
+        }
+    }
+    if (never.elements)
+        probe_find(probe, PROBE_WRITES,
+                   "%llu elements are never written; the first is element %lld of %s",
+                   (unsigned long long)never.elements, (long long)never.first,
+                   probe_array(probe, never.array));
+    if (follow.elements)
+        probe_find(probe, PROBE_READS,
+                   "%llu elements depend on what outputs or workspaces held before the launch; the "
+                   "first is element %lld of %s",
+                   (unsigned long long)follow.elements, (long long)follow.first,
+                   probe_array(probe, follow.array));
+    probe_good(probe, PROBE_WRITES);
+    probe_good(probe, PROBE_READS);
+}
+
+/* The array of a region, for messages. */
+static const char *probe_region(const struct probe *probe, int region)
+{
+    uint64_t offset;
+    for (int i = 0; i < probe->scene->bundle->arrays; i++) {
+        if (scene_region_of(probe->scene, probe->scene->bundle->array[i].address, &offset) ==
+            region)
+            return probe->scene->bundle->array[i].name;
+    }
+    return "an argument that the entry does not declare";
+}
+
+static void probe_guards(struct probe *probe, const struct scene_run *run)
+{
+    for (int i = 0; i < probe->scene->regions; i++) {
+        const struct worker_guard *guard = &run->guard[i];
+        bool before = guard->first < 0;
+        int64_t far =
+            before ? -guard->first : guard->first - (int64_t)probe->scene->region[i].bytes + 1;
+        if (guard->changed)
+            probe_find(probe, PROBE_OUTSIDE,
+                       "%llu bytes are written outside %s; the first is byte %lld %s",
+                       (unsigned long long)guard->changed, probe_region(probe, i), (long long)far,
+                       before ? "before it" : "behind its end");
+    }
+}
+
+/* Marks the bytes of a region that belong to elements: 1 those that may change, 2 inputs. */
+static uint8_t *probe_map(const struct probe *probe, int region)
+{
+    const struct scene *scene = probe->scene;
+    uint8_t *map = calloc(1, scene->region[region].bytes);
+    for (int i = 0; map && i < scene->bundle->arrays; i++) {
+        const struct bundle_array *array = &scene->bundle->array[i];
+        size_t size = dtype_bytes(array->dtype);
+        uint64_t offset, at;
+        if (scene_region_of(scene, array->address, &offset) != region)
+            continue;
+        for (int64_t e = 0; e < array->elements; e++) {
+            at = offset + (uint64_t)bundle_offset(scene->bundle, array, e);
+            for (size_t b = 0; b < size && at + b < scene->region[region].bytes; b++)
+                map[at + b] = role_writes(array->role) ? 1 : map[at + b] == 1 ? 1 : 2;
+        }
+    }
+    return map;
+}
+
+/* Bytes of inputs, and of the gaps between rows, that the launch changed. Where a subset or a part
+ * is stored, bytes between the elements may be outputs too. */
+static void probe_untouched(struct probe *probe, const struct scene_run *run)
+{
+    const struct scene *scene = probe->scene;
+    bool whole = scene->bundle->blocks == 0;
+    for (int i = 0; i < scene->bundle->arrays; i++)
+        whole = whole && !scene->bundle->array[i].by_rows;
+    for (int i = 0; i < scene->regions; i++) {
+        const struct scene_region *region = &scene->region[i];
+        uint64_t inputs = 0, gaps = 0;
+        uint8_t *map = region->unknown ? NULL : probe_map(probe, i);
+        for (uint64_t b = 0; map && b < region->bytes; b++) {
+            bool changed = run->after[i][b] != region->content[b];
+            inputs += changed && map[b] == 2;
+            gaps += changed && map[b] == 0;
+        }
+        free(map);
+        if (inputs)
+            probe_find(probe, PROBE_INPUTS, "%llu bytes of the input %s are changed",
+                       (unsigned long long)inputs, probe_region(probe, i));
+        if (gaps && whole)
+            probe_find(probe, PROBE_OUTSIDE, "%llu bytes between the rows of %s are written",
+                       (unsigned long long)gaps, probe_region(probe, i));
+    }
+}
+
+static enum status probe_memory(struct probe *probe, struct error *err)
+{
+    const uint8_t poison[2] = {POISON_A, POISON_B};
+    struct probe_outputs out[2] = {0};
+    struct scene_run run = {0};
+    enum status status = STATUS_OK;
+    bool ran = true;
+    probe->now = PROBE_WRITES;
+    for (int i = 0; i < 2 && !status && ran; i++) {
+        const struct scene_change change = {.poisons = true, .poison = poison[i]};
+        status = probe_run(probe, &change, &out[i], &run, err);
+        ran = !status && run.result.outcome == WORKER_RAN;
+        if (!status && !ran)
+            probe_find(probe, PROBE_READS, "with other bytes in outputs and workspaces: %s",
+                       run.result.sentence);
+        if (ran) {
+            probe_guards(probe, &run);
+            probe_untouched(probe, &run);
+        }
+        scene_run_release(&run);
+    }
+    if (ran)
+        probe_poisons(probe, &out[0], &out[1]);
+    probe_good(probe, PROBE_OUTSIDE);
+    probe_good(probe, PROBE_INPUTS);
+    probe_release(&out[0]);
+    probe_release(&out[1]);
+    return status;
+}
+
+static enum status probe_alignment(struct probe *probe, struct error *err)
+{
+    const struct scene_change change = {.skew = SKEW};
+    struct probe_outputs moved;
+    probe->now = PROBE_ALIGN;
+    enum status status = probe_run(probe, &change, &moved, NULL, err);
+    if (status)
+        return status;
+    struct probe_count count = probe_differ(probe, &probe->first, &moved);
+    if (moved.result.outcome != WORKER_RAN)
+        probe_find(probe, PROBE_ALIGN, "with every array 16 bytes further: %s",
+                   moved.result.sentence);
+    else if (count.elements)
+        probe_find(probe, PROBE_ALIGN,
+                   "with every array 16 bytes further %llu elements differ; the first is element "
+                   "%lld of %s",
+                   (unsigned long long)count.elements, (long long)count.first,
+                   probe_array(probe, count.array));
+    probe_good(probe, PROBE_ALIGN);
+    probe_release(&moved);
+    return STATUS_OK;
+}
+
+/* A kernel that keeps something from one launch to the next, in a variable of its module. */
+static enum status probe_state(struct probe *probe, struct error *err)
+{
+    const struct scene_change change = {0};
+    struct probe_outputs out[2] = {0};
+    enum status status = probe_refill(probe, 1, err);
+    probe->now = PROBE_STATE;
+    for (int i = 0; i < 2 && !status; i++) {
+        status = probe_run(probe, &change, &out[i], NULL, err);
+        if (!status)
+            status = probe_refill(probe, 0, err);
+    }
+    struct probe_count count = probe_differ(probe, &probe->first, &out[1]);
+    if (!status && out[1].result.outcome == WORKER_RAN && count.elements)
+        probe_find(probe, PROBE_STATE,
+                   "after a launch on other inputs %llu elements differ; the first is element %lld "
+                   "of %s",
+                   (unsigned long long)count.elements, (long long)count.first,
+                   probe_array(probe, count.array));
+    probe_good(probe, PROBE_STATE);
+    probe_release(&out[0]);
+    probe_release(&out[1]);
+    return status;
+}
+
+/* ---- all ---- */
+
+static enum status probe_begin(struct probe *probe, struct error *err)
+{
+    const struct scene_change change = {0};
+    const struct bundle *bundle = probe->scene->bundle;
+    enum status status = probe_run(probe, &change, &probe->first, NULL, err);
+    for (int i = 0; i < bundle->arrays && !status; i++) {
+        probe->unsteady[i] = calloc(1, (size_t)bundle->array[i].elements + 1);
+        if (!probe->unsteady[i])
+            status = error_set(err, STATUS_NO_MEMORY, "no memory for %s", bundle->array[i].name);
+    }
+    if (!status && probe->first.result.outcome != WORKER_RAN)
+        probe_find(probe, PROBE_ENDS, "%s", probe->first.result.sentence);
+    return status;
+}
+
+enum status probe_bundle(struct scene *scene, const struct probe_settings *settings,
+                         struct probe_report *out, struct error *err)
+{
+    struct probe probe = {.scene = scene, .settings = settings, .report = out};
+    memset(out, 0, sizeof(*out));
+    for (enum probe_check check = PROBE_STEADY; check < PROBE_CHECKS; check++)
+        probe_skip(&probe, check, "%s",
+                   check >= PROBE_SCALE && !settings->relations ? "not wanted"
+                                                                : "the launch does not end");
+    enum status status = probe_begin(&probe, err);
+    bool ran = !status && probe.first.result.outcome == WORKER_RAN;
+    if (ran)
+        status = probe_steady(&probe, err);
+    if (ran && !status)
+        status = probe_memory(&probe, err);
+    if (ran && !status)
+        status = probe_alignment(&probe, err);
+    if (ran && !status)
+        status = probe_state(&probe, err);
+    if (ran && !status && settings->relations)
+        status = probe_scale(&probe, err);
+    if (ran && !status && settings->relations)
+        status = probe_permute(&probe, err);
+    if (ran && !status && settings->relations)
+        status = probe_neighbours(&probe, err);
+    if (ran)
+        probe_good(&probe, PROBE_ENDS);
+    probe_release(&probe.first);
+    for (int i = 0; i < BUNDLE_ARRAYS; i++)
+        free(probe.unsteady[i]);
+    return status;
+}

@@ -1,0 +1,49 @@
+/*
+ * probe.h - checks of a bundle's launch that need no formula: what it writes and where, whether it
+ * gives the same result again, and relations between its results.
+ */
+#ifndef TOOLS_PROBE_PROBE_H
+#define TOOLS_PROBE_PROBE_H
+
+#include "tools/replay/scene.h"
+
+enum probe_check {
+    PROBE_ENDS,    /* the launch runs to its end */
+    PROBE_STEADY,  /* the same result in every run, on the interpreter in any order of blocks */
+    PROBE_WRITES,  /* every element of every output is written */
+    PROBE_READS,   /* the result does not depend on what outputs and workspaces held */
+    PROBE_OUTSIDE, /* nothing is written around the arrays, or between their rows */
+    PROBE_INPUTS,  /* inputs are left as they were */
+    PROBE_ALIGN,   /* the same result at addresses 16 bytes further */
+    PROBE_STATE,   /* the same result after a launch on other inputs at the same addresses */
+    PROBE_SCALE,   /* an input times 2 scales the outputs, where three other launches show that */
+    PROBE_PERMUTE, /* rows in another order give rows in that order, where the reference declares it
+                      or three other launches show it */
+    PROBE_NEIGHBOURS, /* a row's bits do not depend on what the other rows hold */
+    PROBE_CHECKS
+};
+
+enum probe_outcome { PROBE_SKIPPED, PROBE_GOOD, PROBE_FINDING };
+
+struct probe_result {
+    enum probe_outcome outcome;
+    char sentence[256]; /* what was found, or why the check was skipped */
+};
+
+struct probe_report {
+    struct probe_result result[PROBE_CHECKS];
+    int runs;
+};
+
+struct probe_settings {
+    int times;                                     /* runs for PROBE_STEADY */
+    bool relations;                                /* PROBE_SCALE and what follows */
+    void (*progress)(const char *check, int runs); /* or NULL */
+};
+
+const char *probe_name(enum probe_check check); /* "steady" */
+
+enum status probe_bundle(struct scene *scene, const struct probe_settings *settings,
+                         struct probe_report *out, struct error *err);
+
+#endif

@@ -1,0 +1,46 @@
+/* replay.h - a bundle's launch run again and compared with what it gave in the program. */
+#ifndef TOOLS_REPLAY_REPLAY_H
+#define TOOLS_REPLAY_REPLAY_H
+
+#include "tools/replay/scene.h"
+
+/* An output of the first run that ended, beside the program's. */
+struct replay_output {
+    const char *name;
+    uint64_t compared, differing; /* elements */
+    double max_abs;               /* largest difference of two numbers */
+    int64_t first;                /* the first element that differs, row major; -1 */
+};
+
+struct replay_report {
+    int runs;                     /* that ended */
+    int same;                     /* with the program's bytes in every output */
+    int distinct;                 /* different results among them */
+    struct worker_result stopped; /* the first run that did not end, where one did not */
+    struct replay_output output[BUNDLE_ARRAYS];
+    int outputs;
+    bool judged; /* numbers and verdict are the reference's, of the first run ... */
+    struct ref_verdict numbers;
+    enum verdict verdict;
+    struct error why_not; /* ... or this is why there are none */
+    uint64_t outside;     /* guard bytes that the first run wrote */
+};
+
+struct replay_settings {
+    int times;
+    enum worker_oracle oracle;
+    bool stored;   /* no run: the reference is held against the program's outputs */
+    uint64_t seed; /* interpreter: order of blocks; each further run adds one; 0: in turn */
+};
+
+enum status replay_bundle(struct scene *scene, const struct replay_settings *settings,
+                          struct replay_report *out, struct error *err);
+
+/* Whether the launch gave the program's bytes, in all runs. */
+bool replay_reproduced(const struct replay_report *report);
+
+/* Compares an array's dense elements with those of the bundle. */
+void replay_compare(const struct bundle_array *array, const uint8_t *dense,
+                    struct replay_output *out);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * scene.h - the launch of a bundle placed on a worker's device: memory, image, parameters.
+ *
+ * The program's memory is rebuilt as regions: spans of addresses that arrays or pointers of the
+ * launch cover. Inside a region everything lies as it did in the program; each region has an
+ * address of its own on the device, with the same alignment, and guard bytes around it. Bytes that
+ * the bundle does not hold are zero.
+ */
+#ifndef TOOLS_REPLAY_SCENE_H
+#define TOOLS_REPLAY_SCENE_H
+
+#include "tools/bundle/bundle_file.h"
+#include "tools/worker/worker.h"
+
+enum { SCENE_REGIONS = BUNDLE_ARRAYS + BUNDLE_POINTERS, SCENE_GUARD = 64 << 10 };
+
+struct scene_region {
+    uint64_t begin, bytes; /* in the program */
+    uint8_t *content;      /* what it holds before the launch */
+    bool unknown;          /* no array covers it: what it held is not known ... */
+    bool workspace;        /* ... and the entry declares it as scratch */
+};
+
+struct scene {
+    const struct bundle *bundle;
+    struct worker *worker;
+    const char *kernel; /* its name in the image */
+    const uint8_t *image;
+    size_t image_bytes;
+    bool loaded;
+    struct worker_kernel found;
+    struct scene_region region[SCENE_REGIONS];
+    int regions;
+    bool placed; /* at these addresses of the worker, moved by `skew`, until another skew is run */
+    uint64_t address[SCENE_REGIONS], skew;
+};
+
+/* Regions and what they hold. The bundle outlives the scene. */
+enum status scene_create(struct scene **out, const struct bundle *bundle, struct error *err);
+void scene_destroy(struct scene *scene); /* NULL is fine */
+
+/* The image that is run: the bundle's, or a file's, whose bytes go to *bytes for free(); and the
+ * kernel's name in it, NULL for the program's. STATUS_INVALID: the bundle has none. */
+enum status scene_choose(struct scene *scene, const char *file, const char *kernel, uint8_t **bytes,
+                         struct error *err);
+
+/* How a run differs from the program's launch; zeros: not at all. */
+struct scene_change {
+    uint64_t skew;        /* bytes that every region is moved, over its alignment of 4096 */
+    bool poisons;         /* fill outputs that are not read, and workspaces, with ... */
+    uint8_t poison;       /* ... this byte */
+    uint64_t seed;        /* interpreter: the order of blocks and warps */
+    const uint32_t *grid; /* another one; NULL: the program's */
+};
+
+struct scene_run {
+    struct worker_result result;
+    uint8_t *after[SCENE_REGIONS]; /* NULL unless the launch ran to its end */
+    struct worker_guard guard[SCENE_REGIONS];
+};
+
+/* Runs the launch once, in a new worker process where the last one was lost. STATUS_OK whatever
+ * the outcome of the launch is; release the run. */
+enum status scene_run(struct scene *scene, const struct scene_change *change, struct scene_run *out,
+                      struct error *err);
+/* In place of a run: the outputs as the program left them. STATUS_UNSUPPORTED: the bundle does not
+ * hold them all. */
+enum status scene_stored(struct scene *scene, struct scene_run *out, struct error *err);
+void scene_run_release(struct scene_run *run);
+
+/* The stored elements of an array, dense, from the region's bytes: `regions` is content (NULL) or
+ * a run's after. For free(). */
+uint8_t *scene_gather(const struct scene *scene, int array, uint8_t *const *after);
+/* The other way, into the content: parts of the bundle, or all elements. */
+void scene_scatter(struct scene *scene, int array, const uint8_t *dense);
+
+/* The region and the offset in it of an array. */
+int scene_region_of(const struct scene *scene, uint64_t address, uint64_t *offset);
+
+/* ---- scene_judge.c ---- */
+
+/* A tensor's stride over the array's stored elements, from one over the program's memory. */
+int64_t scene_dense_stride(const struct bundle_array *array, int64_t stride);
+
+/* The reference's numbers for a run: inputs as in the content, outputs as the run left them.
+ * STATUS_UNSUPPORTED: the bundle does not hold all that the reference reads, and why. */
+enum status scene_judge(struct scene *scene, const struct scene_run *run, enum worker_oracle oracle,
+                        struct ref_verdict *numbers, enum verdict *verdict, struct error *err);
+
+#endif

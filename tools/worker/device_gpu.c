@@ -1,0 +1,287 @@
+/* device_gpu.c - a GPU through the CUDA driver, which is opened at run time. */
+#include <cuda.h>
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "driver/load.h"
+#include "tools/worker/device.h"
+
+static struct gpu_api {
+#define GPU_API(name)          __typeof__(name) *name;
+#define GPU_API_OPTIONAL(name) __typeof__(name) *name;
+#include "tools/worker/gpu_api.def"
+#undef GPU_API
+#undef GPU_API_OPTIONAL
+} gpu;
+
+#define TEXT(name)    TEXT_OF(name)
+#define TEXT_OF(name) #name
+
+static const struct load_entry entries[] = {
+#define GPU_API(name)          {TEXT(name), offsetof(struct gpu_api, name), true},
+#define GPU_API_OPTIONAL(name) {TEXT(name), offsetof(struct gpu_api, name), false},
+#include "tools/worker/gpu_api.def"
+#undef GPU_API
+#undef GPU_API_OPTIONAL
+};
+
+static const char *gpu_name(CUresult result)
+{
+    const char *name = NULL;
+    return gpu.cuGetErrorName(result, &name) || !name ? "unknown CUDA error" : name;
+}
+
+static enum status gpu_check(struct error *err, CUresult result, const char *what)
+{
+    return result ? error_set(err, STATUS_DRIVER, "%s: %s", what, gpu_name(result)) : STATUS_OK;
+}
+
+/* ---- the device ---- */
+
+static int gpu_attribute(CUdevice device, CUdevice_attribute attribute)
+{
+    int value = 0;
+    return gpu.cuDeviceGetAttribute(&value, attribute, device) ? 0 : value;
+}
+
+static void gpu_describe(CUdevice device, struct worker_about *about)
+{
+    size_t memory = 0;
+    int version = 0;
+    *about = (struct worker_about){.kind = "gpu"};
+    gpu.cuDeviceGetName(about->name, sizeof(about->name) - 1, device);
+    gpu.cuDriverGetVersion(&version);
+    gpu.cuDeviceTotalMem(&memory, device);
+    about->driver = version;
+    about->sm = 10 * gpu_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                gpu_attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    about->multiprocessors = gpu_attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    about->memory = memory;
+}
+
+static enum status gpu_open(struct device **out, int ordinal, struct worker_about *about,
+                            struct error *err)
+{
+    static struct device device = {&device_gpu};
+    CUcontext context;
+    CUdevice number;
+    int count = 0;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return error_set(err, STATUS_NOT_FOUND, "there is no CUDA driver (libcuda.so.1)");
+    enum status status =
+        load_entries(&gpu, library, entries, sizeof(entries) / sizeof(*entries), err);
+    if (!status && (gpu.cuInit(0) || gpu.cuDeviceGetCount(&count) || count == 0))
+        status = error_set(err, STATUS_NOT_FOUND, "the CUDA driver has no GPU");
+    if (!status && gpu.cuDeviceGet(&number, ordinal))
+        status = error_set(err, STATUS_NOT_FOUND, "there is no GPU %d: the driver has %d", ordinal,
+                           count);
+    if (!status)
+        status = gpu_check(err, gpu.cuDevicePrimaryCtxRetain(&context, number),
+                           "cuDevicePrimaryCtxRetain");
+    if (!status)
+        status = gpu_check(err, gpu.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    if (status)
+        return status;
+    gpu_describe(number, about);
+    *out = &device;
+    return STATUS_OK;
+}
+
+/* ---- memory ---- */
+
+static enum status gpu_allocate(struct device *device, uint64_t bytes, uint64_t *address,
+                                struct error *err)
+{
+    CUdeviceptr memory = 0;
+    (void)device;
+    CUresult result = gpu.cuMemAlloc(&memory, bytes);
+    *address = (uint64_t)memory;
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return error_set(err, STATUS_FULL, "the GPU has no room for an array of %" PRIu64 " bytes",
+                         bytes);
+    return gpu_check(err, result, "cuMemAlloc");
+}
+
+static void gpu_release(struct device *device, uint64_t address)
+{
+    (void)device;
+    gpu.cuMemFree((CUdeviceptr)address);
+}
+
+static enum status gpu_write(struct device *device, uint64_t to, const void *bytes, uint64_t count,
+                             struct error *err)
+{
+    (void)device;
+    return count ? gpu_check(err, gpu.cuMemcpyHtoD((CUdeviceptr)to, bytes, count), "cuMemcpyHtoD")
+                 : STATUS_OK;
+}
+
+static enum status gpu_read(struct device *device, uint64_t from, void *bytes, uint64_t count,
+                            struct error *err)
+{
+    (void)device;
+    return count ? gpu_check(err, gpu.cuMemcpyDtoH(bytes, (CUdeviceptr)from, count), "cuMemcpyDtoH")
+                 : STATUS_OK;
+}
+
+static enum status gpu_fill(struct device *device, uint64_t to, uint64_t count, uint8_t value,
+                            struct error *err)
+{
+    (void)device;
+    return count ? gpu_check(err, gpu.cuMemsetD8((CUdeviceptr)to, value, count), "cuMemsetD8")
+                 : STATUS_OK;
+}
+
+static enum status gpu_copy(struct device *device, uint64_t to, uint64_t from, uint64_t count,
+                            struct error *err)
+{
+    (void)device;
+    return count ? gpu_check(err, gpu.cuMemcpyDtoD((CUdeviceptr)to, (CUdeviceptr)from, count),
+                             "cuMemcpyDtoD")
+                 : STATUS_OK;
+}
+
+/* ---- code ---- */
+
+static enum status gpu_load(struct device *device, const void *bytes, size_t count, void **module,
+                            struct error *err)
+{
+    CUmodule made;
+    (void)device, (void)count;
+    CUresult result = gpu.cuModuleLoadData(&made, bytes);
+    if (result)
+        return error_set(err, STATUS_INVALID, "the driver does not load the image: %s",
+                         gpu_name(result));
+    *module = made;
+    return STATUS_OK;
+}
+
+static void gpu_unload(struct device *device, void *module)
+{
+    (void)device;
+    gpu.cuModuleUnload(module);
+}
+
+static uint32_t gpu_function(CUfunction function, CUfunction_attribute attribute)
+{
+    int value = 0;
+    return gpu.cuFuncGetAttribute(&value, attribute, function) ? 0 : (uint32_t)value;
+}
+
+static void gpu_layout(CUfunction function, struct worker_kernel *about)
+{
+    size_t offset, size;
+    unsigned i = 0;
+    for (; gpu.cuFuncGetParamInfo && i < 4096 &&
+           gpu.cuFuncGetParamInfo(function, i, &offset, &size) == CUDA_SUCCESS;
+         i++) {
+        about->param_bytes = (uint32_t)(offset + size);
+        if (i >= LAYOUT_MAX)
+            continue;
+        about->layout.param[i].offset = (uint32_t)offset;
+        about->layout.param[i].size = (uint32_t)size;
+    }
+    about->layout.count = i;
+}
+
+static enum status gpu_kernel(struct device *device, void *module, const char *symbol,
+                              void **kernel, struct worker_kernel *about, struct error *err)
+{
+    CUfunction function;
+    (void)device;
+    CUresult result = gpu.cuModuleGetFunction(&function, module, symbol);
+    if (result)
+        return error_set(err, STATUS_NOT_FOUND, "the image has no kernel %s (%s)", symbol,
+                         gpu_name(result));
+    about->max_threads = gpu_function(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    about->static_shared = gpu_function(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    gpu_layout(function, about);
+    *kernel = function;
+    return STATUS_OK;
+}
+
+/* ---- launches ---- */
+
+static CUresult gpu_enqueue(CUfunction function, const struct worker_launch *launch)
+{
+    size_t bytes = launch->param_bytes;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)launch->params,
+                     CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    CUlaunchAttribute attribute[2] = {{0}};
+    CUlaunchConfig config = {.gridDimX = launch->grid[0],
+                             .gridDimY = launch->grid[1],
+                             .gridDimZ = launch->grid[2],
+                             .blockDimX = launch->block[0],
+                             .blockDimY = launch->block[1],
+                             .blockDimZ = launch->block[2],
+                             .sharedMemBytes = launch->shared_bytes,
+                             .attrs = attribute};
+    if (launch->cluster[0]) {
+        attribute[config.numAttrs].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+        attribute[config.numAttrs].value.clusterDim.x = launch->cluster[0];
+        attribute[config.numAttrs].value.clusterDim.y = launch->cluster[1];
+        attribute[config.numAttrs++].value.clusterDim.z = launch->cluster[2];
+    }
+    if (launch->cooperative) {
+        attribute[config.numAttrs].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        attribute[config.numAttrs++].value.cooperative = 1;
+    }
+    if (config.numAttrs && !gpu.cuLaunchKernelEx)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (config.numAttrs)
+        return gpu.cuLaunchKernelEx(&config, function, NULL, bytes ? extra : NULL);
+    return gpu.cuLaunchKernel(function, launch->grid[0], launch->grid[1], launch->grid[2],
+                              launch->block[0], launch->block[1], launch->block[2],
+                              launch->shared_bytes, NULL, NULL, bytes ? extra : NULL);
+}
+
+static double gpu_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void gpu_launch(struct device *device, void *kernel, const struct worker_launch *launch,
+                       struct worker_result *out)
+{
+    (void)device;
+    *out = (struct worker_result){.outcome = WORKER_REFUSED};
+    if (launch->shared_bytes > 48u << 10)
+        gpu.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                               (int)launch->shared_bytes);
+    if (launch->cluster[0])
+        gpu.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    double begin = gpu_now();
+    CUresult result = gpu_enqueue(kernel, launch);
+    if (result) {
+        snprintf(out->sentence, sizeof(out->sentence), "the driver does not take the launch: %s",
+                 gpu_name(result));
+        return;
+    }
+    result = gpu.cuCtxSynchronize();
+    out->ms = gpu_now() - begin;
+    out->outcome = result ? WORKER_FAULTED : WORKER_RAN;
+    if (result)
+        snprintf(out->sentence, sizeof(out->sentence), "the kernel ended with %s",
+                 gpu_name(result));
+}
+
+const struct device_ops device_gpu = {
+    .open = gpu_open,
+    .allocate = gpu_allocate,
+    .release = gpu_release,
+    .write = gpu_write,
+    .read = gpu_read,
+    .fill = gpu_fill,
+    .copy = gpu_copy,
+    .load = gpu_load,
+    .unload = gpu_unload,
+    .kernel = gpu_kernel,
+    .launch = gpu_launch,
+};

@@ -1,0 +1,104 @@
+#include "tools/worker/image.h"
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/softgpu/driver/fatbin.h"
+
+enum { MOST_PIECES = 65536 };
+
+struct split {
+    struct image_piece *piece;
+    size_t count, room;
+    bool failed;
+};
+
+static void split_add(struct split *split, enum image_kind kind, const uint8_t *bytes, size_t count)
+{
+    if (split->count == split->room) {
+        size_t room = 2 * split->room + 4;
+        struct image_piece *more =
+            room <= MOST_PIECES ? realloc(split->piece, room * sizeof(*more)) : NULL;
+        split->failed = split->failed || !more;
+        if (!more)
+            return;
+        split->piece = more;
+        split->room = room;
+    }
+    split->piece[split->count++] = (struct image_piece){kind, bytes, count};
+}
+
+/* Fatbins, one behind the other, each aligned to 8 bytes. */
+static void split_fatbins(struct split *split, const uint8_t *bytes, size_t count)
+{
+    uint64_t whole;
+    size_t at = 0;
+    while (at < count && !split->failed && split->count < MOST_PIECES) {
+        if (!fatbin_measure(bytes + at, count - at, &whole) || whole > count - at || !whole) {
+            at += 8;
+            continue;
+        }
+        split_add(split, IMAGE_FATBIN, bytes + at, (size_t)whole);
+        at += ((size_t)whole + 7) / 8 * 8;
+    }
+}
+
+/* The section of a host program or shared object. */
+static void split_program(struct split *split, const uint8_t *bytes, size_t count)
+{
+    Elf64_Ehdr elf;
+    Elf64_Shdr names, section;
+    memcpy(&elf, bytes, sizeof(elf));
+    if (elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff > count ||
+        elf.e_shnum > (count - elf.e_shoff) / sizeof(Elf64_Shdr) || elf.e_shstrndx >= elf.e_shnum)
+        return;
+    memcpy(&names, bytes + elf.e_shoff + elf.e_shstrndx * sizeof(names), sizeof(names));
+    if (names.sh_offset > count || names.sh_size > count - names.sh_offset)
+        return;
+    for (unsigned i = 0; i < elf.e_shnum; i++) {
+        static const char wanted[] = ".nv_fatbin";
+        memcpy(&section, bytes + elf.e_shoff + i * sizeof(section), sizeof(section));
+        if (section.sh_name < names.sh_size && names.sh_size - section.sh_name >= sizeof(wanted) &&
+            !memcmp(bytes + names.sh_offset + section.sh_name, wanted, sizeof(wanted)) &&
+            section.sh_type != SHT_NOBITS && section.sh_offset <= count &&
+            section.sh_size <= count - section.sh_offset)
+            split_fatbins(split, bytes + section.sh_offset, section.sh_size);
+    }
+}
+
+static bool is_ptx(const uint8_t *bytes, size_t count)
+{
+    size_t at = 0;
+    while (at < count && strchr(" \t\r\n", bytes[at] ? bytes[at] : 'x'))
+        at++;
+    return count - at > 2 && (bytes[at] == '.' || !memcmp(bytes + at, "//", 2));
+}
+
+size_t image_split(const void *image, size_t bytes, struct image_piece **out, struct error *err)
+{
+    const uint8_t *at = image;
+    struct split split = {0};
+    uint64_t whole;
+    *out = NULL;
+    if (fatbin_elf_arch(at, bytes)) {
+        split_add(&split, IMAGE_CUBIN, at, bytes);
+    } else if (fatbin_measure(at, bytes, &whole)) {
+        split_fatbins(&split, at, bytes);
+    } else if (bytes >= sizeof(Elf64_Ehdr) && !memcmp(at, ELFMAG, SELFMAG) &&
+               at[EI_CLASS] == ELFCLASS64) {
+        split_program(&split, at, bytes);
+    } else if (is_ptx(at, bytes)) {
+        split_add(&split, IMAGE_PTX, at, bytes);
+    }
+    if (split.failed || !split.count) {
+        free(split.piece);
+        error_set(err, STATUS_INVALID,
+                  split.failed ? "no memory for the pieces of the image"
+                               : "the image is none of PTX, a cubin, a whole fatbin, or a program "
+                                 "or shared object that holds fatbins");
+        return 0;
+    }
+    *out = split.piece;
+    return split.count;
+}

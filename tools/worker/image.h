@@ -1,0 +1,24 @@
+/*
+ * image.h - what a user passes as device code, cut into the pieces that a device loads: PTX, a
+ * cubin, or fatbins, which also lie in the section .nv_fatbin of programs and shared objects.
+ * Nothing in the bytes is trusted.
+ */
+#ifndef TOOLS_WORKER_IMAGE_H
+#define TOOLS_WORKER_IMAGE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/error.h"
+
+enum image_kind { IMAGE_PTX, IMAGE_CUBIN, IMAGE_FATBIN };
+
+struct image_piece {
+    enum image_kind kind;
+    const uint8_t *bytes; /* of the image, not copied */
+    size_t count;
+};
+
+/* Writes the pieces to *out, for free(), and returns how many; 0 and err where there is none. */
+size_t image_split(const void *image, size_t bytes, struct image_piece **out, struct error *err);
+
+#endif
