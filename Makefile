@@ -98,7 +98,7 @@ EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o lift.o refs.o refs_wide.o t
 PTX_O := $(call objects,$(sort $(wildcard tools/ptx/*.c)))
 SHIM_O := $(call objects,$(SHIM_C)) $(PTX_O) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(PTX_O) $(EMBEDDED) $(GEN)/ref_list.o
-TOOL_O := $(call objects,$(TOOL_C)) $(addprefix $(GEN)/,man_pages.o)
+TOOL_O := $(call objects,$(TOOL_C)) $(addprefix $(GEN)/,report_css.o report_js.o man_pages.o)
 HOST_REFS_O := $(BUILD)/refs/abi/ref_host.o $(BUILD)/refs/abi/ref_product.o
 UNIT_HELPER_CPP := $(sort $(wildcard tests/unit/*/*.cpp))
 UNIT_HELPER_O := $(call objects,$(UNIT_HELPER_C)) $(patsubst %.cpp,$(BUILD)/%.o,$(UNIT_HELPER_CPP))
@@ -153,7 +153,8 @@ unit: $(UNIT_BIN) $(TOOL) $(PLUGINS)
 	$(quiet)tests/run_unit.sh $(UNIT_RUN)
 
 # Scripts, then unit tests, then softgpu and whole programs on it.
-SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh
+SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh \
+    tests/check_report.sh
 PROGRAMS := tests/check_replay.sh tests/softgpu/contract/check.sh \
     tests/scenario/run.sh tests/scenario/sweep.sh \
     tests/corpus/check.sh tests/fuzz/check.sh
@@ -353,6 +354,10 @@ PAGES := $(sort $(wildcard tools/man/*.md)) config/README.md
 $(GEN)/man_pages.S: tools/dev/embed-table Makefile $(PAGES) | $(READY)
 	$(quiet)tools/dev/embed-table cuvet_man_pages $(PAGES) > $@
 $(GEN)/man_pages.o: $(PAGES)
+$(GEN)/report_css.S $(GEN)/report_js.S: $(GEN)/report_%.S: tools/dev/embed Makefile | $(READY)
+	$(quiet)tools/dev/embed tools/report/page.$* cuvet_report_$* cuvet_report_$*_size > $@
+$(GEN)/report_css.o: tools/report/page.css
+$(GEN)/report_js.o: tools/report/page.js
 $(GEN)/snapshot.o: $(GEN)/snapshot.fatbin
 $(GEN)/outlier.o: $(GEN)/outlier.fatbin
 $(GEN)/refs.o: $(GEN)/refs.fatbin

@@ -60,7 +60,7 @@ completes() { # EXPECTED WORD ...
         echo "${COMPREPLY[*]}"' - "${@:2}")
     [ "$found" = "$1" ] || { echo "completed to '$found'"; return 1; }
 }
-ok 'completion: verbs' completes 'replay' cuvet re
+ok 'completion: verbs' completes 'replay report' cuvet re
 ok 'completion: options of a verb' completes '--minimize' cuvet replay --mini
 ok 'help references: formula and formals' gives 0 '^    y = x / rms\(x\) \* w' '' "$cuvet" help references
 ok 'help reference' gives 0 '^    rstd\[rows\] +written, compared; may stay unbound$' '' "$cuvet" help reference rmsnorm

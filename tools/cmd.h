@@ -15,6 +15,7 @@ int cmd_plugin(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 
 struct verb {

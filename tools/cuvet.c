@@ -15,6 +15,8 @@ const struct verb verbs[] = {
     {"probe", "[OPTIONS] BUNDLE", "checks of a finding's launch that need no formula", cmd_probe},
     {"worker", "[--device auto|gpu|interpreter]", "show the device that replays run on",
      cmd_worker},
+    {"report", "FOLDER...", "merge journals into one report: a page, text, JSON, CI formats",
+     cmd_report},
     {"help", "[VERB | options | buckets | ...]", "this text; a verb's page; variables; outcomes",
      cmd_help},
     {NULL, NULL, NULL, NULL},

@@ -9,6 +9,7 @@
 #include "report/journal_read.h"
 #include "plugin/plugin_wire.h"
 #include "tests/fuzz/targets.h"
+#include "tools/report/model.h"
 
 enum { VARIABLES = 32 };
 
@@ -94,4 +95,21 @@ void target_journal(const uint8_t *data, size_t size)
         journal_line_text(line, "run", text, sizeof(text));
     }
     free(line);
+}
+
+/* A whole journal, for `cuvet report`. */
+void target_report(const uint8_t *data, size_t size)
+{
+    struct error err = {{0}};
+    struct model *model = model_create();
+    char *bytes = target_text(data, size);
+    FILE *file = size > 0 ? fmemopen(bytes, size, "r") : NULL;
+    if (file && model)
+        model_read_stream(model, file, "journal", &err);
+    if (model)
+        model_finish(model);
+    if (file)
+        fclose(file);
+    model_destroy(model);
+    free(bytes);
 }

@@ -1,0 +1,158 @@
+#!/bin/bash
+# check_report.sh - `cuvet report` on made-up journals, on hostile ones, and on those of two ranks on softgpu.
+#
+# Takes CUVET_BUILD from the Makefile.
+set -uo pipefail
+. tests/tap.sh
+
+cuvet=$CUVET_BUILD/cuvet
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python3 tests/report/journals.py "$scratch/job" || exit 1
+
+# refuses PATTERN FILE: one sentence, exit status 2, nothing on standard output.
+refuses() {
+    gives 2 "$1" "$cuvet" report "$2" || return 1
+    [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] && return
+    cat "$scratch/out" "$scratch/err"
+    return 1
+}
+
+report() {
+    "$cuvet" report "$@"
+    [ $? -eq 3 ]
+}
+
+ok 'text: totals of three ranks' gives 3 \
+    '3 processes, 210 launches seen. Checked 35: 20 match, 15 mismatch' "$cuvet" report "$scratch/job"
+ok 'text: a killed process' gives 3 '1 process left no totals' "$cuvet" report "$scratch/job"
+ok 'text: a bundle beside its journal is replayed there' gives 3 \
+    "cuvet replay '$scratch/job/host1/it'.''s b-1-0'" "$cuvet" report "$scratch/job"
+ok 'text: a contract that does not hold' gives 3 '^ +contract c: item 1 is item 0 of <b>$' "$cuvet" report "$scratch/job"
+ok 'text: a bundle that is elsewhere' gives 3 "b-1-1', which is not here" "$cuvet" report "$scratch/job"
+# shellcheck disable=SC2016
+ok 'no finding: status 0' gives 0 'Checked 10: 10 match, 0 mismatch' bash -c \
+    'grep -v -e wrong "$1"/host0/*.jsonl | sed "s/\"mismatch\":5/\"mismatch\":0/" >"$1/clean.jsonl"; "$0" report "$1/clean.jsonl"' \
+    "$cuvet" "$scratch/job"
+rm -f "$scratch/job/clean.jsonl"
+
+ok 'html' report -o "$scratch/page.html" "$scratch/job"
+ok 'html: well formed, escaped, loads nothing' python3 tests/report/check_page.py "$scratch/page.html"
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -n "$browser" ]; then
+    # With tests/report/clicks.js behind the page, its title becomes what the clicks changed.
+    { grep -vxE '</body>|</html>' "$scratch/page.html"; echo '<script>'; cat tests/report/clicks.js; echo '</script>'; } \
+        >"$scratch/clicked.html"
+    "$browser" --headless --no-sandbox --dump-dom "file://$scratch/page.html" >"$scratch/page.dom" 2>"$scratch/browser"
+    "$browser" --headless --no-sandbox --dump-dom "file://$scratch/clicked.html" >"$scratch/clicked.dom" 2>"$scratch/browser"
+    ok 'html: in a browser' grep -q 'rank 2 on node2' "$scratch/page.dom"
+    ok 'html: tables are sorted by a click, findings are filtered' \
+        grep -q '<title>rows [1-9][0-9]* down true up true findings 12 filtered 4</title>' "$scratch/clicked.dom"
+else
+    skip 'html: in a browser' 'no browser here'
+fi
+
+ok 'json' report -o "$scratch/report.json" "$scratch/job"
+ok 'json: numbers' python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+assert report["totals"]["mismatch"] == 15 and report["totals"]["unended"] == 1, report["totals"]
+assert [p["rank"] for p in report["processes"]] == [0, 1, 2]
+assert {f["rank"] for f in report["findings"]} == {0, 1, 2}
+assert report["kernels"][0]["ratios"][14] == 10' "$scratch/report.json"
+ok 'junit' report -f junit -o "$scratch/report.xml" "$scratch/job"
+ok 'junit: well formed, one failure' python3 -c '
+import sys, xml.etree.ElementTree as tree
+suite = tree.parse(sys.argv[1]).getroot().find("testsuite")
+assert suite.get("tests") == "2" and suite.get("failures") == "1"
+assert len(suite.findall("testcase/failure")) == 1' "$scratch/report.xml"
+ok 'sarif' report -o "$scratch/report.sarif" "$scratch/job"
+ok 'sarif: places in the registry' python3 -c '
+import json, sys
+run = json.load(open(sys.argv[1], encoding="utf-8"))["runs"][0]
+place = run["results"][0]["locations"][0]["physicalLocation"]
+assert place["artifactLocation"]["uri"] == "k.yaml" and place["region"]["startLine"] == 12
+assert len(run["results"]) == 12' "$scratch/report.sarif"
+ok 'openmetrics' report -o "$scratch/report.prom" "$scratch/job"
+ok 'openmetrics: each line is one of the format' python3 -c '
+import re, sys
+lines = open(sys.argv[1], encoding="utf-8").read().split("\n")
+assert lines[-2:] == ["# EOF", ""]
+label = r"[a-z]+=\"(?:[^\"\\\n]|\\[\\\"n])*\""
+sample = re.compile(r"[a-z_]+(\{%s(,%s)*\})? (\d+|[0-9.e+-]+|\+Inf|NaN)" % (label, label))
+for line in lines[:-2]:
+    assert re.fullmatch(r"# (TYPE|HELP) .*", line) or sample.fullmatch(line), line
+assert "cuvet_checks_total{verdict=\"mismatch\"} 15" in lines' "$scratch/report.prom"
+
+# Memory does not grow with the journal. A tenth of a million lines, as many as the time of a test allows.
+python3 tests/report/journals.py "$scratch/long" 100000
+# shellcheck disable=SC2016
+ok 'a long journal in bounded memory' gives 3 '100000 mismatch' \
+    bash -c 'ulimit -v 65536; exec "$0" report "$1"' "$cuvet" "$scratch/long"
+
+line=$(head -n 1 "$scratch/job/host0/"*.jsonl)
+hostile() { printf '%b' "$1" >"$scratch/hostile.jsonl"; }
+hostile "$line\nnot json\n"
+ok 'hostile: no JSON' refuses 'hostile.jsonl:2: not JSON' "$scratch/hostile.jsonl"
+hostile '[1]\n'
+ok 'hostile: no object' refuses 'hostile.jsonl:1: expected a JSON object' "$scratch/hostile.jsonl"
+hostile '{"v":2,"event":"start"}\n'
+ok 'hostile: another version' refuses 'format version 2, expected 1' "$scratch/hostile.jsonl"
+hostile '{"v":1,"event":"end","time":"2026-01-31T23:59:59.000Z"}\n'
+ok 'hostile: no start' refuses "expected a line of the event 'start'" "$scratch/hostile.jsonl"
+hostile "$line"'\n{"v":1,"event":"end","time":"2026-01-31T23:59:59.000Z","seen":-1}\n'
+ok 'hostile: a negative count' refuses "'seen' is a number, expected a count" "$scratch/hostile.jsonl"
+hostile "$line"'\n{"v":1,"event":"totals","time":"2026-01-31T23:59:59.000Z","kernel":{}}\n'
+ok 'hostile: another type' refuses "'kernel' is an object, expected a string" "$scratch/hostile.jsonl"
+head -c 1100000 /dev/zero | tr '\0' '[' >"$scratch/hostile.jsonl"
+ok 'hostile: a line of a million brackets' refuses 'longer than' "$scratch/hostile.jsonl"
+head -c 100000 /dev/urandom >"$scratch/hostile.jsonl" && echo >>"$scratch/hostile.jsonl"
+ok 'hostile: random bytes' refuses 'hostile.jsonl:1: ' "$scratch/hostile.jsonl"
+mkfifo "$scratch/fifo.jsonl"
+ok 'hostile: a FIFO' refuses 'fifo.jsonl: ' "$scratch/fifo.jsonl"
+mkdir "$scratch/empty"
+ok 'a folder without journals' refuses 'holds no journal' "$scratch/empty"
+ok 'a missing folder' refuses 'No such file' "$scratch/absent"
+ok 'no folder' gives 2 'expected a folder' "$cuvet" report
+ok 'a wrong format' gives 2 'not pdf' "$cuvet" report -f pdf "$scratch/job"
+ok 'an output that cannot be written' gives 1 'cannot write' "$cuvet" report -o /nowhere/x.html "$scratch/job"
+
+# Two ranks of a job write into one folder.
+softgpu=$PWD/$CUVET_BUILD/softgpu steps=$CUVET_BUILD/tests/scenario/steps/program
+fatbin=$CUVET_BUILD/tests/scenario/common/kernels.fatbin
+if [ -x "$steps" ] && [ -e "$softgpu/libcuda.so.1" ]; then
+    rank() {
+        env LD_LIBRARY_PATH="$softgpu" RANK="$1" WORLD_SIZE=2 CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_SUMMARY=0 \
+            CUVET_EXIT_WAIT=20000 LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_REPORT="$scratch/ranks" \
+            CUVET_CONFIG=tests/scenario/common/registry.yaml "$steps" "$fatbin" ${2:+"$2"}
+    }
+    rank 0 plain >"$scratch/rank0" 2>&1 &
+    rank 1 wrong >"$scratch/rank1" 2>&1
+    wait
+    ok 'two ranks: one report' gives 3 '2 processes' "$cuvet" report "$scratch/ranks"
+    ok 'two ranks: the wrong one is named, and its bundle' gives 3 'launch [0-9]+, rank 1 on ' \
+        "$cuvet" report "$scratch/ranks"
+    ok 'two ranks: replay' gives 3 "replay  cuvet replay $scratch/ranks/" "$cuvet" report "$scratch/ranks"
+    under_run() {
+        local registry=$1
+        shift
+        env LD_LIBRARY_PATH="$softgpu" CUVET_EXIT_WAIT=20000 CUVET_LIBRARY="$PWD/$CUVET_BUILD/libcuvet.so" \
+            "$cuvet" run -c "$registry" "$@" -- "$steps" "$fatbin" plain 2>"$scratch/said" >&2
+        cat "$scratch/said"
+        grep -q 'Checked [1-9]' "$scratch/said"
+    }
+    gone() { under_run tests/scenario/common/registry.yaml && ! grep -q '^  journal ' "$scratch/said"; }
+    stays() { under_run tests/scenario/common/registry.yaml -o "$scratch/stays" && test -e "$(sed -n 's/^  journal //p' "$scratch/said")"; }
+    # Of this registry two entries of three name kernels that this program does not launch.
+    unmet() { under_run tests/scenario/common/registry.yaml &&
+        grep -q 'Entries that named no kernel that ran: .*lookup (registry.yaml:[0-9]*)$' "$scratch/said"; }
+    sed '/^  - kernel: update/,$d' tests/scenario/common/registry.yaml >"$scratch/first.yaml"
+    all_met() { under_run "$scratch/first.yaml" && ! grep -q 'Entries that named no kernel' "$scratch/said"; }
+    ok 'entries that named no kernel are listed' unmet
+    ok 'where all did, none is' all_met
+    ok 'cuvet run without -o names no journal, which is gone' gone
+    ok 'cuvet run with -o names the journal, which is there' stays
+else
+    skip 'two ranks' 'make softgpu scenario-programs'
+fi
+done_testing

@@ -1,0 +1,96 @@
+#include "tools/report/out.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include "text/utf8.h"
+
+static const char *entity_of(char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    default:
+        return NULL;
+    }
+}
+
+void out_escaped(FILE *file, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)(text ? text : "");
+    size_t left = strlen((const char *)at);
+    while (left > 0) {
+        const char *entity = entity_of((char)*at);
+        size_t length = utf8_length(at, left);
+        uint32_t point = length ? utf8_point(at, length) : 0;
+        if (entity)
+            fputs(entity, file);
+        else if (!length || utf8_steers(point) || point == 0xfffe || point == 0xffff)
+            fputs("\xef\xbf\xbd", file);
+        else
+            fwrite(at, 1, length, file);
+        at += length ? length : 1;
+        left -= length ? length : 1;
+    }
+}
+
+void out_quoted(char *out, size_t size, const char *text)
+{
+    size_t length = 0;
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-+=:,@%";
+    if (*text && text[strspn(text, plain)] == '\0') {
+        snprintf(out, size, "%s", text);
+        return;
+    }
+    if (size < 8)
+        return;
+    out[length++] = '\'';
+    for (; *text && length + 6 < size; text++) {
+        if (*text == '\'')
+            length += (size_t)snprintf(out + length, size - length, "'\\''");
+        else
+            out[length++] = *text;
+    }
+    out[length++] = '\'';
+    out[length] = '\0';
+}
+
+void out_time(char out[32], int64_t ms)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm utc;
+    if (!gmtime_r(&seconds, &utc) || strftime(out, 32, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        snprintf(out, 32, "?");
+}
+
+void out_ratio(char out[32], const struct model_kernel *kernel)
+{
+    if (model_checked(kernel->verdict) == 0)
+        snprintf(out, 32, "-");
+    else
+        verdict_ratio_text(out, kernel->max_ratio, kernel->violations == 0);
+}
+
+void out_finding_text(char *out, size_t size, const struct model_finding *finding)
+{
+    char of[64] = "", up_to[64] = "";
+    if (finding->of > finding->elements)
+        snprintf(of, sizeof of, ", a sample: the launch has %" PRIu64 " elements", finding->of);
+    if (isfinite(finding->max_ratio) && finding->violations > 0)
+        snprintf(up_to, sizeof up_to, ", up to %.3g times", finding->max_ratio);
+    if (finding->why && !finding->violations)
+        snprintf(out, size, "%s", finding->why);
+    else
+        snprintf(out, size, "%" PRIu64 " of %" PRIu64 " elements outside the bound%s%s",
+                 finding->violations, finding->elements, up_to, of);
+}

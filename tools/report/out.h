@@ -1,0 +1,31 @@
+/*
+ * out.h - the forms of a report. Each writes all of the model; the caller looks at ferror().
+ *
+ * Text of the journals reaches a form through its escape alone: a label is data whatever it holds.
+ */
+#ifndef TOOLS_REPORT_OUT_H
+#define TOOLS_REPORT_OUT_H
+
+#include <stdio.h>
+#include "tools/report/model.h"
+
+void out_html(FILE *file, const struct model *model);
+void out_text(FILE *file, const struct model *model);
+void out_json(FILE *file, const struct model *model);
+void out_junit(FILE *file, const struct model *model);
+void out_openmetrics(FILE *file, const struct model *model);
+void out_sarif(FILE *file, const struct model *model);
+
+/* Text for HTML and XML, content and attributes alike: & < > " ' are escaped, characters that
+ * XML 1.0 forbids, or that steer how text is shown, become U+FFFD. NULL is "". */
+void out_escaped(FILE *file, const char *text);
+/* As one word of a shell. */
+void out_quoted(char *out, size_t size, const char *text);
+/* "2026-11-23T12:10:00Z" */
+void out_time(char out[32], int64_t ms);
+/* "3.2", or "-" where nothing was checked. */
+void out_ratio(char out[32], const struct model_kernel *kernel);
+/* One sentence on a finding: "512 of 2048 elements outside the bound, up to 7.1 times". */
+void out_finding_text(char *out, size_t size, const struct model_finding *finding);
+
+#endif
