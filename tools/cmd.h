@@ -16,6 +16,8 @@ int cmd_replay(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 
 struct verb {

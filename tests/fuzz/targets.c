@@ -11,8 +11,9 @@ const struct target targets[] = {
     {"reference", target_reference, NULL},   {"options", target_options, NULL},
     {"control", target_control, NULL},       {"plugin_wire", target_plugin_wire, seed_plugin_wire},
     {"journal", target_journal, NULL},       {"ptx", target_ptx, NULL},
-    {"report", target_report, NULL},         {"fatbin", target_fatbin, seed_image},
-    {"image", target_image, seed_image},     {"bundle", target_bundle, seed_bundle},
+    {"trace", target_trace, NULL},           {"report", target_report, NULL},
+    {"fatbin", target_fatbin, seed_image},   {"image", target_image, seed_image},
+    {"bundle", target_bundle, seed_bundle},
 };
 const size_t target_count = sizeof(targets) / sizeof(*targets);
 

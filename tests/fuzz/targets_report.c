@@ -9,7 +9,9 @@
 #include "report/journal_read.h"
 #include "plugin/plugin_wire.h"
 #include "tests/fuzz/targets.h"
+#include "tools/report/digests.h"
 #include "tools/report/model.h"
+#include "tools/report/trace_rows.h"
 
 enum { VARIABLES = 32 };
 
@@ -111,5 +113,43 @@ void target_report(const uint8_t *data, size_t size)
     if (file)
         fclose(file);
     model_destroy(model);
+    free(bytes);
+}
+
+static enum status add_launch(void *user, const struct trace_process *process,
+                              const struct trace_line *line, struct error *err)
+{
+    struct trace_row *row = trace_rows_find(user, line->kernel ? line->kernel : "?");
+    (void)process;
+    (void)err;
+    if (row)
+        trace_row_add(row, line);
+    return STATUS_OK;
+}
+
+static enum status add_digest(void *user, const struct digest_line *line, struct error *err)
+{
+    return digests_add(user, line, err);
+}
+
+/* A trace for `cuvet trace`, then the same bytes as a journal for `cuvet diff`. */
+void target_trace(const uint8_t *data, size_t size)
+{
+    struct error err = {{0}};
+    struct trace_process process;
+    struct digests digests = {0};
+    struct trace_rows *rows = trace_rows_create();
+    char *bytes = target_text(data, size);
+    FILE *file = size > 0 ? fmemopen(bytes, size, "r") : NULL;
+    if (file && rows) {
+        trace_lines_read_stream(file, "trace", add_launch, rows, &process, &err);
+        trace_rows_sort(rows);
+        rewind(file);
+        digests_read_stream(file, "journal", add_digest, &digests, &err);
+    }
+    if (file)
+        fclose(file);
+    trace_rows_destroy(rows);
+    digests_release(&digests);
     free(bytes);
 }

@@ -1,0 +1,178 @@
+#!/bin/bash
+# check_trace.sh - a trace and digests of a program on softgpu, `cuvet trace` and `cuvet diff`, and hostile input.
+#
+# Takes CUVET_BUILD from the Makefile.
+set -uo pipefail
+. tests/tap.sh
+
+cuvet=$CUVET_BUILD/cuvet
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+softgpu=$PWD/$CUVET_BUILD/softgpu program=$CUVET_BUILD/tests/scenario/steps/program
+fatbin=$CUVET_BUILD/tests/scenario/common/kernels.fatbin
+# traced FOLDER KIND VARIABLE=VALUE ...: the program under cuvet; its output is that without cuvet.
+traced() {
+    local folder=$1 kind=$2
+    shift 2
+    rm -rf "${scratch:?}/$folder"
+    LD_LIBRARY_PATH=$softgpu "$program" "$fatbin" "$kind" >"$scratch/bare" || return 1
+    env LD_LIBRARY_PATH="$softgpu" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_OUTLIER=off CUVET_SUMMARY=0 \
+        CUVET_EXIT_WAIT=20000 LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_REPORT="$scratch/$folder" "$@" \
+        "$program" "$fatbin" "$kind" >"$scratch/under" 2>"$scratch/said" && cmp "$scratch/bare" "$scratch/under"
+}
+# lines FOLDER PYTHON: an expression over the lines of the trace, as a list `t`.
+lines() {
+    python3 -c '
+import glob, json, sys
+t = [json.loads(line) for line in open(glob.glob(sys.argv[1] + "/trace-*.jsonl")[0], encoding="utf-8")]
+assert eval("(" + sys.argv[2] + ")"), [{k: x.get(k) for k in ("n", "kernel", "mode", "outcome", "args")} for x in t][:30]' "$scratch/$1" "$2"
+}
+registry=CUVET_CONFIG=tests/scenario/common/registry.yaml
+
+if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
+    ok 'trace beside checking' traced both plain CUVET_TRACE=1 $registry
+    ok 'one line a launch, in order, none dropped' lines both \
+        '[x["n"] for x in t[1:-1]] == list(range(6)) and t[-1]["event"] == "end" and t[-1]["dropped"] == 0'
+    ok 'each launch: shape, arguments by name, allocation and offset' lines both \
+        'all(x["grid"] == [4, 1, 1] and x["args"]["cols"] == 100 and x["args"]["eps"] == 1e-5 and
+             x["args"]["x"].endswith("+0") and x["args"]["x"] != x["args"]["y"] for x in t[1:-1])'
+    ok 'each launch: why it was checked' lines both \
+        '{x["outcome"] for x in t[1:-1]} == {"first", "random"} and {x["mode"] for x in t[1:-1]} == {"eager"}'
+    ok 'the trace alone checks nothing' traced alone plain CUVET_MODE=trace $registry
+    ok 'its launches are counted as switched off' lines alone '{x["outcome"] for x in t[1:-1]} == {"off"}'
+    ok 'the trace alone needs no registry' traced unnamed plain CUVET_MODE=trace
+    ok 'its launches have names' lines unnamed '[x["kernel"] for x in t[1:-1]] == ["norm_right"] * 6'
+    untraced() { traced none plain $registry && ! compgen -G "$scratch/none/trace-*"; }
+    for hook in cupti entry; do
+        ok "a trace by the back end $hook" traced $hook plain CUVET_TRACE=1 CUVET_HOOK=$hook $registry
+        ok 'one line a launch' lines $hook 'len(t) == 8 and all(x["args"]["cols"] == 100 for x in t[1:-1])'
+    done
+    ok 'no trace without the option' untraced
+    ok 'no report folder: one sentence' gives 0 'no trace: CUVET_REPORT names no folder' \
+        env LD_LIBRARY_PATH="$softgpu" CUVET_TRACE=1 $registry CUVET_SUMMARY=0 \
+        LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$program" "$fatbin" plain
+    captured=$CUVET_BUILD/tests/scenario/capture/program
+    if [ -x "$captured" ]; then
+        # shellcheck disable=SC2046
+        env LD_LIBRARY_PATH="$softgpu" CUVET_SUMMARY=0 LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_MODE=trace \
+            CUVET_REPORT="$scratch/captured" "$captured" "$fatbin" \
+            $(sed -n 's/^arguments //p' tests/scenario/capture_relaxed/expect) >"$scratch/out" 2>&1
+        ok 'captured launches and graph launches are told apart' lines captured \
+            'any(x["mode"] == "captured" and x["kernel"] for x in t[1:-1]) and
+             any(x["mode"] == "graph" and x["graph"] and x["stream"] for x in t[1:-1])'
+    fi
+
+    ok 'cuvet trace' gives 0 'norm_right +6 +100.0% +6' "$cuvet" trace "$scratch/both"
+    ok 'cuvet trace --layer' gives 0 '^  right +6' "$cuvet" trace --layer 'norm_([a-z]+)' "$scratch/both"
+    ok 'cuvet trace --by range' gives 0 'no range' "$cuvet" trace --by range "$scratch/both"
+    # shellcheck disable=SC2016
+    ok 'cuvet trace --json' bash -c '"$0" trace --json "$1" | python3 -c "
+import json, sys
+r = json.load(sys.stdin)
+assert r[\"launches\"] == 6 and r[\"rows\"][0][\"checked\"] == 6, r"' "$cuvet" "$scratch/both"
+    # shellcheck disable=SC2016
+    ok 'cuvet trace -f chrome' bash -c '"$0" trace -f chrome "$1" | python3 -c "
+import json, sys
+e = json.load(sys.stdin)[\"traceEvents\"]
+assert [x[\"ph\"] for x in e] == [\"M\"] + [\"X\"] * 6 and e[1][\"args\"][\"cols\"] == 100, e
+assert all(a[\"ts\"] <= b[\"ts\"] for a, b in zip(e[1:], e[2:]))"' "$cuvet" "$scratch/both"
+
+    ok 'digests, first run' traced one plain CUVET_DIGEST=1 $registry
+    ok 'digests, second run' traced two plain CUVET_DIGEST=1 $registry
+    ok 'diff: equal runs' gives 0 '6 are equal, 0 gave other outputs' "$cuvet" diff "$scratch/one" "$scratch/two"
+    ok 'digests, a run on other shapes' traced three shapes CUVET_DIGEST=1 $registry
+    ok 'diff: other inputs have other hashes' gives 3 '0 gave other outputs for equal inputs, [1-9]' \
+        "$cuvet" diff "$scratch/one" "$scratch/three"
+    ok 'diff: no digests' gives 2 'holds no digests' "$cuvet" diff "$scratch/one" "$scratch/both"
+    # Launch 2 of the second run gave another output, launches 3 and 4 read other inputs.
+    changed() {
+        mkdir -p "$scratch/$1" && python3 - "$scratch/two" "$scratch/$1/journal-x.jsonl" "$2" "$3" <<'END'
+import glob, json, sys
+source, target, outputs, inputs = sys.argv[1:]
+with open(target, "w", encoding="utf-8") as out:
+    for text in open(glob.glob(source + "/journal-*.jsonl")[0], encoding="utf-8"):
+        line = json.loads(text)
+        if line["event"] == "digest":
+            if str(line["launch"]) in outputs:
+                line["output"] = "0" * 16
+            if str(line["launch"]) in inputs:
+                line["input"] = line["output"] = "f" * 16
+            line["range"] = "step/layer%d/norm" % (line["launch"] // 2)
+        out.write(json.dumps(line) + "\n")
+END
+    }
+    changed caused 2 34
+    ok 'diff: the kernel that parted first' gives 3 'other outputs for equal inputs before any inputs differed' \
+        "$cuvet" diff "$scratch/one" "$scratch/caused"
+    ok 'diff: its launch' gives 3 'norm_right, launch 2 of process 0' "$cuvet" diff "$scratch/one" "$scratch/caused"
+    ok 'diff: counts' gives 3 '3 are equal, 1 gave other outputs for equal inputs, 2 had other inputs' \
+        "$cuvet" diff "$scratch/one" "$scratch/caused"
+    changed given 5 1
+    ok 'diff: other inputs come first' gives 3 'inputs differed before any kernel' \
+        "$cuvet" diff "$scratch/one" "$scratch/given"
+    changed ranges "" ""
+    ok 'diff --layer: the layer in which the runs part' gives 3 'first layer that differs: 1, by other outputs of norm_right' \
+        "$cuvet" diff --layer 'layer([0-9]+)' "$scratch/caused" "$scratch/ranges"
+    ok 'diff --layers: by the order of launches' gives 3 'first layer that differs: 2, by other outputs' \
+        "$cuvet" diff --layers 3 "$scratch/one" "$scratch/caused"
+    ok 'diff --layer: equal runs name none' gives 0 'the runs are equal' \
+        "$cuvet" diff --layer 'layer([0-9]+)' "$scratch/ranges" "$scratch/two"
+    ok 'diff --layers: no number' gives 2 'expects a number from 1 to 4096, not none' \
+        "$cuvet" diff --layers none "$scratch/one" "$scratch/two"
+    # shellcheck disable=SC2016
+    ok 'diff --json' bash -c '"$0" diff --json "$1" "$2" | python3 -c "
+import json, sys
+d = json.load(sys.stdin)
+assert d[\"first_other_output\"][\"launch\"] == 2 and d[\"first_other_input\"][\"launch\"] == 3, d
+assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inputs\"] == 2, d"' \
+        "$cuvet" "$scratch/one" "$scratch/caused"
+    printf '%s\n' '{"v":1,"event":"digest","time":"2026-01-31T23:59:59.000Z","kernel":"k","launch":0,"input":"zz"}' \
+        >"$scratch/bad.jsonl"
+    ok 'diff: hostile' gives 2 "bad.jsonl:1: 'input' is no hash" "$cuvet" diff "$scratch/bad.jsonl" "$scratch/bad.jsonl"
+else
+    skip 'traces' 'make softgpu scenario-programs'
+fi
+
+# The ranges that a program opens. NVTX's header belongs to the toolkit.
+header=$({ compgen -G '/usr/local/cuda*/include/nvtx3/nvToolsExt.h' || compgen -G '/usr/include/nvtx3/nvToolsExt.h'; } |
+    head -n 1)
+if [ -n "$header" ] && ${CC:-cc} -x c -I"$(dirname "$header")/.." -o "$scratch/ranges" - -ldl <<'END' 2>/dev/null
+#include <nvtx3/nvToolsExt.h>
+#include <stdio.h>
+int main(void)
+{
+    int outer = nvtxRangePushA("step"), inner = nvtxRangePushA("layer");
+    int a = nvtxRangePop(), b = nvtxRangePop(), c = nvtxRangePop();
+    printf("%d %d %d %d %d\n", outer, inner, a, b, c);
+    return 0;
+}
+END
+then
+    ok 'ranges: taken while a trace is' gives 0 '^0 1 1 0 -1$' env CUVET_TRACE=1 \
+        LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/ranges"
+    ok 'ranges: taken while digests are' gives 0 '^0 1 1 0 -1$' env CUVET_DIGEST=1 \
+        LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/ranges"
+    ok 'ranges: left alone otherwise' gives 0 '^-2 -2 -2 -2 -2$' env LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" \
+        "$scratch/ranges"
+    ok "ranges: another tool's are its own" gives 0 '^-2 -2 -2 -2 -2$' env CUVET_TRACE=1 \
+        NVTX_INJECTION64_PATH=/nowhere.so LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/ranges"
+else
+    skip 'ranges' 'no nvToolsExt.h'
+fi
+
+hostile() { printf '%b' "$1" >"$scratch/hostile.jsonl"; }
+head='{"v":1,"event":"trace","time":"2026-01-31T23:59:59.000Z","host":"h","pid":1}\n'
+hostile '{"v":1,"event":"launch"}\n'
+ok 'hostile: no first line' gives 2 "hostile.jsonl:1: expected a line of the event 'trace' first" \
+    "$cuvet" trace "$scratch/hostile.jsonl"
+hostile "$head"'{"v":1,"event":"launch","grid":[1,2]}\n'
+ok 'hostile: a grid of two' gives 2 "'grid' is an array, expected an array of three counts" \
+    "$cuvet" trace "$scratch/hostile.jsonl"
+hostile "$head"'{"v":1,"event":"launch","kernel":"k","args":{"a":{"b":[]},"c":true}}\n'
+ok 'hostile: odd arguments' gives 0 '"a":null' "$cuvet" trace -f chrome "$scratch/hostile.jsonl"
+ok 'a wrong pattern' gives 2 '^cuvet trace: --layer: ' "$cuvet" trace --layer '(' "$scratch/hostile.jsonl"
+ok 'no trace in the folder' gives 2 'holds no trace' "$cuvet" trace tests/report
+ok 'no folder' gives 2 'expected a folder or a trace' "$cuvet" trace
+ok 'diff: one run' gives 2 'expected two runs' "$cuvet" diff "$scratch"
+done_testing

@@ -1,0 +1,407 @@
+/*
+ * cmd_diff.c - `cuvet diff`: where two runs of a program part, by the hashes of what their checked
+ * launches read and wrote (CUVET_DIGEST).
+ *
+ * Launches are held against each other by process (rank), kernel and number. The second run is kept
+ * in memory, the first is read line by line against it.
+ *
+ * Exit status: 0: all launches that both runs have are equal; 1 for a failure of ours; 2 for a
+ * wrong command line or input; 3: some differ.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "text/json_out.h"
+#include "text/printable.h"
+#include "tools/cmd.h"
+#include "tools/report/digests.h"
+#include "tools/report/layers.h"
+
+enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3, KERNELS = 4096, NAME_WIDTH = 44 };
+
+/* A launch in which the runs differ. */
+struct parting {
+    bool any;
+    char name[DIGESTS_KERNEL];
+    uint32_t process, grid[3], block[3];
+    uint64_t launch, sequence, unseen;
+    int64_t time_ms;
+    uint64_t input[2], output[2]; /* of the runs */
+};
+
+/* Launches of one kernel, or of one layer. */
+struct kernel {
+    char *symbol;
+    uint64_t equal, outputs,
+        inputs;           /* launches: equal, other outputs of equal inputs, other inputs */
+    struct parting first; /* of either kind */
+    bool first_is_output;
+};
+
+struct diff {
+    struct digests second;
+    uint64_t first_launches, both, equal, outputs, inputs;
+    struct parting output, input; /* the first of each kind */
+    struct rows {
+        struct kernel row[KERNELS];
+        uint32_t count;
+    } kernels, layers;
+    struct layers names; /* of layers */
+    uint64_t every;      /* layers of a model whose kernels run once in each; 0: not given */
+    bool json;
+};
+
+static const char usage[] =
+    "usage: cuvet diff [--json] [--layer REGEX | --layers N] RUN_A RUN_B\n"
+    "  RUN_A, RUN_B   folders of journals (CUVET_REPORT, or -o of cuvet "
+    "run), or journals, of runs\n"
+    "                 with CUVET_DIGEST=1\n"
+    "  --layer REGEX  what names a layer in a launch's NVTX range, its label "
+    "or its kernel\n"
+    "  --layers N     launch L of a kernel is of layer L modulo N\n"
+    "exits with 3 when a launch that both runs have differs\n";
+
+static int wrong(const char *sentence, const char *value)
+{
+    fprintf(stderr, "cuvet diff: %s%s\n%s", sentence, PRINTABLE(value), usage);
+    return EXIT_INPUT;
+}
+
+/* Whether the launch came before the other: by its place among those of its process, by time among
+ * processes. */
+static bool before(const struct digest_line *line, const struct parting *other)
+{
+    if (!other->any)
+        return true;
+    if (line->process == other->process)
+        return line->sequence < other->sequence;
+    return line->time_ms < other->time_ms;
+}
+
+static void note(struct parting *parting, const struct digest_line *line,
+                 const struct digest_entry *other)
+{
+    if (!before(line, parting))
+        return;
+    *parting = (struct parting){.any = true,
+                                .process = line->process,
+                                .launch = line->launch,
+                                .sequence = line->sequence,
+                                .unseen = line->unseen,
+                                .time_ms = line->time_ms,
+                                .input = {line->input, other->input},
+                                .output = {line->output, other->output}};
+    snprintf(parting->name, sizeof parting->name, "%s", line->label ? line->label : line->kernel);
+    memcpy(parting->grid, line->grid, sizeof parting->grid);
+    memcpy(parting->block, line->block, sizeof parting->block);
+}
+
+/* NULL: no room for a row. */
+static struct kernel *find_row(struct rows *rows, const char *name)
+{
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (strcmp(rows->row[i].symbol, name) == 0)
+            return &rows->row[i];
+    }
+    if (rows->count == KERNELS || !(rows->row[rows->count].symbol = strdup(name)))
+        return NULL;
+    return &rows->row[rows->count++];
+}
+
+/* "(no layer)" where nothing names it. */
+static void name_layer(const struct diff *diff, const struct digest_line *line,
+                       char layer[LAYER_BYTES])
+{
+    const char *const texts[] = {line->range, line->label, line->kernel};
+    if (diff->every)
+        snprintf(layer, LAYER_BYTES, "%" PRIu64, line->launch % diff->every);
+    else if (!layers_find(&diff->names, texts, layer))
+        snprintf(layer, LAYER_BYTES, "(no layer)");
+}
+
+static enum status add_second(void *user, const struct digest_line *line, struct error *err)
+{
+    return digests_add(&((struct diff *)user)->second, line, err);
+}
+
+static void add_row(struct rows *rows, const char *name, const struct digest_line *line,
+                    const struct digest_entry *other)
+{
+    struct kernel *row = find_row(rows, name);
+    if (!row)
+        return;
+    bool inputs = other->input != line->input, outputs = !inputs && other->output != line->output;
+    *(inputs ? &row->inputs : outputs ? &row->outputs : &row->equal) += 1;
+    if (!inputs && !outputs)
+        return;
+    if (before(line, &row->first))
+        row->first_is_output = outputs;
+    note(&row->first, line, other);
+}
+
+static enum status compare(void *user, const struct digest_line *line, struct error *err)
+{
+    struct diff *diff = user;
+    struct digest_entry *other = digests_find(&diff->second, line);
+    char layer[LAYER_BYTES];
+    (void)err;
+    diff->first_launches++;
+    if (!other || other->met)
+        return STATUS_OK;
+    other->met = true;
+    diff->both++;
+    bool inputs = other->input != line->input, outputs = !inputs && other->output != line->output;
+    *(inputs ? &diff->inputs : outputs ? &diff->outputs : &diff->equal) += 1;
+    add_row(&diff->kernels, line->kernel, line, other);
+    if (diff->every || diff->names.compiled) {
+        name_layer(diff, line, layer);
+        add_row(&diff->layers, layer, line, other);
+    }
+    if (inputs || outputs)
+        note(inputs ? &diff->input : &diff->output, line, other);
+    return STATUS_OK;
+}
+
+static int by_first(const void *left, const void *right)
+{
+    const struct kernel *a = left, *b = right;
+    if (a->first.any != b->first.any)
+        return a->first.any ? -1 : 1;
+    if (a->first.process == b->first.process)
+        return a->first.sequence < b->first.sequence ? -1 : a->first.sequence > b->first.sequence;
+    return a->first.time_ms < b->first.time_ms ? -1 : a->first.time_ms > b->first.time_ms;
+}
+
+/* ---- text ---- */
+
+static void put_parting(const char *title, const struct parting *p)
+{
+    if (!p->any)
+        return;
+    printf("\n  %s\n    %s, launch %" PRIu64 " of process %u (grid %ux%ux%u, block %ux%ux%u)\n",
+           title, PRINTABLE(p->name), p->launch, p->process, p->grid[0], p->grid[1], p->grid[2],
+           p->block[0], p->block[1], p->block[2]);
+    printf("    inputs  %016" PRIx64 "  %016" PRIx64 "\n    outputs %016" PRIx64 "  %016" PRIx64
+           "\n",
+           p->input[0], p->input[1], p->output[0], p->output[1]);
+    if (p->unseen > 0)
+        printf("    %" PRIu64 " array%s that it may read %s not hashed: they may differ\n",
+               p->unseen, p->unseen == 1 ? "" : "s", p->unseen == 1 ? "is" : "are");
+}
+
+static void put_rows(const struct rows *rows, const char *title, const char *what)
+{
+    for (uint32_t i = 0; i < rows->count && rows->row[i].first.any; i++) {
+        const struct kernel *k = &rows->row[i];
+        char name[NAME_WIDTH + 1];
+        if (i == 0)
+            printf("%s    %-*s  %7s  %14s  %13s  %9s\n", title, NAME_WIDTH, what, "first",
+                   "other outputs", "other inputs", "equal");
+        printf("    %-*s  %7" PRIu64 "  %14" PRIu64 "  %13" PRIu64 "  %9" PRIu64 "\n", NAME_WIDTH,
+               printable_copy(name, sizeof name, *what == 'k' ? k->first.name : k->symbol),
+               k->first.launch, k->outputs, k->inputs, k->equal);
+    }
+}
+
+/* The layer in which the runs part. */
+static void put_layers(const struct rows *rows)
+{
+    const struct kernel *first = &rows->row[0];
+    if (rows->count == 0 || !first->first.any)
+        return;
+    printf("\n  The first layer that differs: %s, by %s of %s\n", PRINTABLE(first->symbol),
+           first->first_is_output ? "other outputs" : "other inputs", PRINTABLE(first->first.name));
+    put_rows(rows, "\n  Layers, in the order in which they differed first:\n", "layer");
+}
+
+/* Which of the two came first says where to look. */
+static const char *conclusion(const struct diff *diff)
+{
+    bool output_first = false;
+    if (diff->output.any && diff->input.any)
+        output_first = diff->output.process == diff->input.process
+                           ? diff->output.sequence < diff->input.sequence
+                           : diff->output.time_ms <= diff->input.time_ms;
+    if (!diff->output.any && !diff->input.any)
+        return "the runs are equal";
+    if (!diff->input.any || output_first)
+        return "a kernel gave other outputs for equal inputs before any inputs differed";
+    return "inputs differed before any kernel gave other outputs for equal ones: what made them "
+           "was "
+           "not checked, or the runs were given other data";
+}
+
+static void put_text(const struct diff *diff)
+{
+    printf("cuvet diff: %" PRIu64 " launches with digests in the first run, %" PRIu64
+           " in the second, %" PRIu64 " in both.\n  %" PRIu64 " are equal, %" PRIu64
+           " gave other outputs for equal inputs, %" PRIu64 " had other inputs:\n  %s.\n",
+           diff->first_launches, diff->second.count, diff->both, diff->equal, diff->outputs,
+           diff->inputs, conclusion(diff));
+    put_parting("The first launch with equal inputs and other outputs:", &diff->output);
+    put_parting("The first launch with other inputs:", &diff->input);
+    put_layers(&diff->layers);
+    put_rows(&diff->kernels, "\n  Kernels, in the order in which they differed first:\n", "kernel");
+}
+
+/* ---- JSON ---- */
+
+static void put_hash(struct json_out *json, uint64_t hash)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    json_text(json, text);
+}
+
+static void put_json_parting(struct json_out *json, const char *key, const struct parting *p)
+{
+    if (!p->any)
+        return;
+    json_put_object(json, key);
+    json_put_string(json, "kernel", p->name);
+    json_put_uint(json, "process", p->process);
+    json_put_uint(json, "launch", p->launch);
+    json_put_uint(json, "unseen", p->unseen);
+    for (int run = 0; run < 2; run++) {
+        json_put_array(json, run ? "second" : "first");
+        put_hash(json, p->input[run]);
+        put_hash(json, p->output[run]);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void put_json_rows(struct json_out *json, const char *key, const char *what,
+                          const struct rows *rows)
+{
+    json_put_array(json, key);
+    for (uint32_t i = 0; i < rows->count && rows->row[i].first.any; i++) {
+        const struct kernel *k = &rows->row[i];
+        json_begin_object(json);
+        json_put_string(json, what, k->symbol);
+        json_put_uint(json, "first", k->first.launch);
+        json_put_bool(json, "first_is_output", k->first_is_output);
+        json_put_uint(json, "equal", k->equal);
+        json_put_uint(json, "other_outputs", k->outputs);
+        json_put_uint(json, "other_inputs", k->inputs);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void put_json(const struct diff *diff)
+{
+    struct json_out json;
+    json_out_init(&json);
+    json.lines = 2;
+    json_begin_object(&json);
+    json_put_uint(&json, "first_launches", diff->first_launches);
+    json_put_uint(&json, "second_launches", diff->second.count);
+    json_put_uint(&json, "both", diff->both);
+    json_put_uint(&json, "equal", diff->equal);
+    json_put_uint(&json, "other_outputs", diff->outputs);
+    json_put_uint(&json, "other_inputs", diff->inputs);
+    json_put_string(&json, "conclusion", conclusion(diff));
+    put_json_parting(&json, "first_other_output", &diff->output);
+    put_json_parting(&json, "first_other_input", &diff->input);
+    put_json_rows(&json, "kernels", "kernel", &diff->kernels);
+    if (diff->every || diff->names.compiled)
+        put_json_rows(&json, "layers", "layer", &diff->layers);
+    json_end(&json);
+    if (json_out_ok(&json))
+        printf("%s\n", json.text.data);
+    json_out_release(&json);
+}
+
+/* ---- command line ---- */
+
+static int take_option(struct diff *diff, int option, const char *word)
+{
+    struct error err = {{0}};
+    char *end = NULL;
+    if (option == 'l')
+        return layers_compile(&diff->names, optarg, &err) ? wrong(err.text, "") : 0;
+    if (option == 'n') {
+        diff->every = strtoull(optarg, &end, 10);
+        return *end || diff->every == 0 || diff->every > KERNELS
+                   ? wrong("--layers expects a number from 1 to 4096, not ", optarg)
+                   : 0;
+    }
+    diff->json = option == 'j';
+    return option == 'j' ? 0 : wrong("unknown option ", word);
+}
+
+/* 0, an exit status, or -1: help was given. */
+static int parse(struct diff *diff, int argc, char **argv)
+{
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"layer", required_argument, NULL, 'l'},
+                                            {"layers", required_argument, NULL, 'n'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
+    int option;
+    optind = 0;
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        if (option == 'h') {
+            fputs(usage, stdout);
+            return -1;
+        }
+        int result = take_option(diff, option, argv[optind - 1]);
+        if (result)
+            return result;
+    }
+    return argc - optind == 2 ? 0 : wrong("expected two runs", "");
+}
+
+static int show(struct diff *diff, const char *first, const char *second)
+{
+    struct error err = {{0}};
+    enum status status = digests_read(second, add_second, diff, &err);
+    if (!status)
+        status = digests_read(first, compare, diff, &err);
+    if (!status && diff->both == 0)
+        status =
+            error_set(&err, STATUS_INVALID,
+                      "the runs have no checked launch in common: give both CUVET_SAMPLE=1 and "
+                      "CUVET_BUDGET=off, or the same CUVET_SEED");
+    if (status) {
+        fprintf(stderr, "cuvet diff: %s\n", err.text);
+        return status == STATUS_INVALID ? EXIT_INPUT : EXIT_OURS;
+    }
+    qsort(diff->kernels.row, diff->kernels.count, sizeof *diff->kernels.row, by_first);
+    qsort(diff->layers.row, diff->layers.count, sizeof *diff->layers.row, by_first);
+    if (diff->json)
+        put_json(diff);
+    else
+        put_text(diff);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return EXIT_OURS;
+    return diff->inputs + diff->outputs > 0 ? EXIT_FINDINGS : 0;
+}
+
+static void release(struct rows *rows)
+{
+    for (uint32_t i = 0; i < rows->count; i++)
+        free(rows->row[i].symbol);
+}
+
+int cmd_diff(int argc, char **argv)
+{
+    struct diff *diff = calloc(1, sizeof *diff);
+    if (!diff) {
+        fprintf(stderr, "cuvet diff: no memory\n");
+        return EXIT_OURS;
+    }
+    int result = parse(diff, argc, argv);
+    if (!result)
+        result = show(diff, argv[optind], argv[optind + 1]);
+    release(&diff->kernels);
+    release(&diff->layers);
+    layers_release(&diff->names);
+    digests_release(&diff->second);
+    free(diff);
+    return result < 0 ? 0 : result;
+}
