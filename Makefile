@@ -83,7 +83,7 @@ SO_FLAGS := -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections \
 SHIM_C := $(filter-out shim/hook/audit.c,$(sort $(wildcard shim/*.c shim/*/*.c shim/*/*/*.c)))
 CORE_C := $(filter-out shim/hook/% shim/init.c shim/session.c,$(SHIM_C))
 # tools/ptx is linked from the interpreter's list; tools/dev holds programs of the build.
-TOOL_C := $(sort $(filter-out tools/ptx/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c)))
+TOOL_C := $(sort $(filter-out tools/ptx/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c tools/fuzz/case/*.c)))
 REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
 # The dialect, as NVRTC gets it for references that a registry brings along.
 REF_HEADERS := $(filter-out $(addprefix refs/abi/ref_,batch.h host.h list.h product.h project.h),\
@@ -157,7 +157,7 @@ SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/chec
     tests/check_report.sh tests/check_trace.sh
 PROGRAMS := tests/check_replay.sh tests/softgpu/contract/check.sh \
     tests/scenario/run.sh tests/scenario/sweep.sh \
-    tests/corpus/check.sh tests/fuzz/check.sh
+    tests/corpus/check.sh tests/corpus/fuzz.sh tests/fuzz/check.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
     $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES) $(FUZZ) $(FUZZ_SEEDS)/.made

@@ -9,6 +9,7 @@
 #include "text/printable.h"
 #include "driver/nvrtc_api.h"
 #include "tools/cmd.h"
+#include "tools/fuzz/case/rule.h"
 #include "compile/ref_compile.h"
 #include "registry/registry.h"
 #include "registry/user_ref.h"
@@ -109,6 +110,7 @@ int cmd_check(int argc, char **argv)
         status = registry_load(&registry, &source, complain, &problems);
     }
     if (registry) {
+        fuzz_rules_check(registry, complain, &problems);
         print_registry(registry);
         compile_references(registry_user_references(registry), &problems);
     }

@@ -9,6 +9,8 @@ const struct verb verbs[] = {
     {"run", "-c FILE [OPTIONS] -- PROGRAM ...", "run a program under cuvet", cmd_run},
     {"check", "FILES...", "read registry files, show the table or its mistakes", cmd_check},
     {"compile", "FILES...", "compile their own references into the cache", cmd_compile},
+    {"fuzz", "-c FILE [OPTIONS] IMAGE", "launch kernels with drawn inputs, judge each launch",
+     cmd_fuzz},
     {"ctl", "[PID WORD]", "list, watch and steer running processes", cmd_ctl},
     {"plugin", "FILE.so", "call a plugin once, with a made-up finding", cmd_plugin},
     {"replay", "[OPTIONS] BUNDLE", "run the launch of a finding again, alone", cmd_replay},

@@ -356,6 +356,64 @@ void registry_unmet(struct registry *registry, struct textbuf *out)
         textbuf_printf(out, " and %zu more", unmet - REGISTRY_UNMET);
 }
 
+/* ---- offline tools ---- */
+
+/* The plan of the signature, without the reference's formals. */
+static enum status make_bench(struct registry *registry, const struct registry_entry *entry,
+                              const struct captures *captures, const struct param_layout *layout,
+                              struct registry_bench *out, struct error *err)
+{
+    struct plan_source source = entry->source;
+    source.builtin = NULL;
+    *out = (struct registry_bench){.source = &entry->source,
+                                   .captures = captures,
+                                   .fuzz = entry->fuzz,
+                                   .let = entry->source.let,
+                                   .where = entry->where};
+    return plan_make(&out->plan, &registry->arena, &source, captures, layout, err);
+}
+
+enum status registry_bench(struct registry *registry, const struct kernel_spec *spec,
+                           const struct param_layout *layout, struct registry_bench *out,
+                           struct error *err)
+{
+    pthread_mutex_lock(&registry->lock);
+    const struct known_symbol *known = know_symbol(registry, spec->symbol);
+    enum status status = known ? STATUS_NOT_FOUND : STATUS_NO_MEMORY;
+    for (const struct match *match = known ? known->matches : NULL; match; match = match->next) {
+        if (match->unknown || match->entry->where != spec->where)
+            continue;
+        status = make_bench(registry, match->entry, &match->captures, layout, out, err);
+        break;
+    }
+    pthread_mutex_unlock(&registry->lock);
+    return status;
+}
+
+enum status registry_visit_fuzz(struct registry *registry, registry_visit_fn visit, void *user,
+                                registry_complain_fn complain, void *complain_user)
+{
+    enum status worst = STATUS_OK;
+    pthread_mutex_lock(&registry->lock);
+    for (size_t i = 0; i < registry->content.entries; i++) {
+        const struct registry_entry *entry = registry->content.entry[i];
+        struct captures *groups = arena_alloc(&registry->arena, sizeof *groups);
+        struct registry_bench bench;
+        struct error err = {0};
+        if (!entry->fuzz || !groups)
+            continue;
+        pattern_groups(entry->pattern, groups);
+        enum status status = make_bench(registry, entry, groups, NULL, &bench, &err);
+        if (!status)
+            status = visit(user, &bench, &err);
+        if (status)
+            complain(complain_user, err.text);
+        worst = worst ? worst : status;
+    }
+    pthread_mutex_unlock(&registry->lock);
+    return worst;
+}
+
 void registry_print(const struct registry *registry, FILE *out)
 {
     registry_content_print(&registry->content, out);

@@ -101,6 +101,35 @@ const struct kernel_spec *registry_typed(const struct kernel_spec *spec,
                                          const struct launch *launch, enum skip *skip,
                                          struct error *why);
 
+/*
+ * What the offline tools need of the entry that registry_resolve() found: its signature with the
+ * dims of all arrays, bound or not, and its `fuzz` mapping. As old as the registry.
+ */
+struct binding_plan;
+struct captures;
+struct plan_source;
+struct yaml_node;
+struct registry_bench {
+    const struct binding_plan *plan;  /* of the signature alone: no formals */
+    const struct plan_source *source; /* of the whole */
+    const struct captures *captures;  /* of the pattern */
+    const struct yaml_node *fuzz;     /* or NULL */
+    const struct yaml_node *let;      /* or NULL */
+    const char *where;                /* "kernels.yaml:12" */
+};
+
+/* For a spec of this registry. */
+enum status registry_bench(struct registry *registry, const struct kernel_spec *spec,
+                           const struct param_layout *layout, struct registry_bench *out,
+                           struct error *err);
+
+/* Calls `visit` for each entry with a `fuzz` mapping, before it meets a kernel: its captures have
+ * no values. What `visit` writes into `err` is told to `complain`. */
+typedef enum status (*registry_visit_fn)(void *user, const struct registry_bench *bench,
+                                         struct error *err);
+enum status registry_visit_fuzz(struct registry *registry, registry_visit_fn visit, void *user,
+                                registry_complain_fn complain, void *complain_user);
+
 /* Appends "f (k.yaml:3), g (k.yaml:9)": the entries of the user's files that named no kernel that
  * registry_resolve was asked for, REGISTRY_UNMET of them at most. */
 enum { REGISTRY_UNMET = 6 };

@@ -266,6 +266,14 @@ static enum status read_formula(struct registry_content *content, const struct y
                                  &entry->source.bind, err);
 }
 
+/* What the offline tools read. */
+static enum status read_tools(const struct yaml_node *node, struct registry_entry *entry,
+                              struct error *err)
+{
+    entry->fuzz = yaml_get(node, "fuzz");
+    return entry->fuzz ? yaml_expect(entry->fuzz, "fuzz", YAML_KIND_MAPPING, err) : STATUS_OK;
+}
+
 static enum status read_entry(struct loading *l, const struct yaml_node *node,
                               struct registry_entry *entry, struct error *err)
 {
@@ -296,7 +304,9 @@ static enum status read_entry(struct loading *l, const struct yaml_node *node,
     entry->source.state = yaml_get(node, "state");
     entry->source.position = yaml_get(node, "position");
     entry->source.reference = formula ? formula : yaml_get(node, "reference");
-    status = read_subject(node, entry, err);
+    status = read_tools(node, entry, err);
+    if (!status)
+        status = read_subject(node, entry, err);
     if (!status)
         status = typed_read(&content->arena, yaml_get(node, "types"), &entry->typed, err);
     if (!status)

@@ -51,6 +51,10 @@ extern const size_t operation_count;
 void operations_parse(void);
 /* Writes the registry of all operations. */
 void registry_write(void);
+/* Writes a line for each kernel: "study" or "own", "right", "wrong" or "escapes", its name. */
+void kernels_write(void);
+/* Writes the `fuzz` mapping of an entry: what its schema and its kinds of inputs say. */
+void fuzz_write(const struct operation *op);
 /* The formal that gets this parameter, or NULL: by `bind`, or by its name. */
 const struct formal *operation_formal(const struct operation *op, const char *param);
 /* The parameter that a formal gets, or NULL. */

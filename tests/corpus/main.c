@@ -86,6 +86,10 @@ int main(int argc, char **argv)
         registry_write();
         return 0;
     }
+    if (strcmp(verb, "kernels") == 0 && argc == 2) {
+        kernels_write();
+        return 0;
+    }
     if (strcmp(verb, "run") == 0 && argc >= 4) {
         for (int i = 4; i < argc; i++)
             set(&settings, argv[i]);
@@ -97,7 +101,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(verb, "report") == 0 && argc >= 4)
         return corpus_report(argv[2], argc - 3, argv + 3);
-    fputs("usage: corpus registry | run FATBIN RECORDS [KEY=VALUE ...] | report RECORDS "
+    fputs("usage: corpus registry | kernels | run FATBIN RECORDS [KEY=VALUE ...] | report RECORDS "
           "JOURNAL "
           "...\n",
           stderr);

@@ -173,5 +173,6 @@ void registry_write(void)
             op->name, op->signature, op->reference);
         if (*op->bind)
             printf("    bind: {%s}\n", op->bind);
+        fuzz_write(op);
     }
 }

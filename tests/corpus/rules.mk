@@ -3,7 +3,7 @@
 CORPUS := $(BUILD)/tests/corpus
 CORPUS_C := $(sort $(wildcard tests/corpus/*.c))
 CORPUS_O := $(call objects,$(CORPUS_C))
-CORPUS_FILES := $(CORPUS)/corpus $(CORPUS)/corpus.fatbin $(CORPUS)/registry.yaml
+CORPUS_FILES := $(CORPUS)/corpus $(CORPUS)/corpus.fatbin $(CORPUS)/registry.yaml $(CORPUS)/kernels
 
 
 
@@ -14,6 +14,8 @@ $(CORPUS)/corpus: $(CORPUS_O) $(CORE) $(HOST_REFS_O)
 
 $(CORPUS)/registry.yaml: $(CORPUS)/corpus $(SOFTGPU)/libcuda.so.1
 	$(quiet)LD_LIBRARY_PATH=$(SOFTGPU) $< registry > $@.new && mv $@.new $@
+$(CORPUS)/kernels: $(CORPUS)/corpus $(SOFTGPU)/libcuda.so.1
+	$(quiet)LD_LIBRARY_PATH=$(SOFTGPU) $< kernels > $@.new && mv $@.new $@
 
 $(CORPUS)/corpus.fatbin: tests/corpus/kernels/corpus.cu tests/corpus/entries.def $(GEN)/gencode
 	$(call say,NVCC,$@)

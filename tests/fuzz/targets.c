@@ -13,7 +13,7 @@ const struct target targets[] = {
     {"journal", target_journal, NULL},       {"ptx", target_ptx, NULL},
     {"trace", target_trace, NULL},           {"report", target_report, NULL},
     {"fatbin", target_fatbin, seed_image},   {"image", target_image, seed_image},
-    {"bundle", target_bundle, seed_bundle},
+    {"bundle", target_bundle, seed_bundle},  {"cases", target_cases, NULL},
 };
 const size_t target_count = sizeof(targets) / sizeof(*targets);
 

@@ -45,6 +45,7 @@ void target_fatbin(const uint8_t *data, size_t size);
 void target_image(const uint8_t *data, size_t size);
 void target_bundle(const uint8_t *data, size_t size);
 void seed_bundle(const char *folder);
+void target_cases(const uint8_t *data, size_t size);
 void seed_plugin_wire(const char *folder);
 void seed_image(const char *folder);
 

@@ -1,0 +1,316 @@
+#!/bin/bash
+# fuzz.sh - `cuvet fuzz` on the corpus and on kernels that end badly, and its command line.
+#
+# FUZZ_SEEDS (2): seeds of the study's wrong kernels, each of which must be found within 30 cases; the
+# mutants must be within 200. FUZZ_DEVICE=gpu runs all on the GPU. Takes CUVET_BUILD from the Makefile.
+set -uo pipefail
+. tests/tap.sh
+
+cuvet=$CUVET_BUILD/cuvet
+corpus=$CUVET_BUILD/tests/corpus
+device=${FUZZ_DEVICE:-interpreter}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# fuzz OPTIONS: on the corpus.
+fuzz() {
+    "$cuvet" fuzz -c "$corpus/registry.yaml" --device "$device" "$@" "$corpus/corpus.fatbin"
+}
+
+# named OF KIND: the options that name such kernels.
+named() {
+    awk -v of="$1" -v kind="$2" '$1 == of && $2 == kind { printf " -k %s", $3 }' "$corpus/kernels"
+}
+
+# A mutant's fault lies beyond 2^31 elements; cases have 65536.
+beyond='row_sum_f16_3'
+
+# found OF KIND CASES SEED: each such kernel has a finding within so many cases.
+found() {
+    # shellcheck disable=SC2046
+    fuzz $(named "$1" "$2") --cases "$3" --seed "$4" --shrink 0 >"$scratch/out" 2>&1
+    local got=$? missed
+    missed=$(awk -v of="$1" -v kind="$2" 'NR == FNR { if (/: case [0-9]/) seen[substr($1, 1, length($1) - 1)]; next }
+        $1 == of && $2 == kind && !($3 in seen) { print $3 }' "$scratch/out" "$corpus/kernels" |
+        grep -vx "$beyond")
+    [ $got -eq 3 ] && [ -z "$missed" ] && return
+    echo "status $got, not found: $missed"
+    tail -n 3 "$scratch/out"
+    return 1
+}
+
+# quiet OF CASES SEED: no right kernel has one.
+quiet() {
+    # shellcheck disable=SC2046
+    fuzz $(named "$1" right) --cases "$2" --seed "$3" --shrink 0 >"$scratch/out" 2>&1 &&
+        ! grep -q 'not run' "$scratch/out" && return
+    grep -A1 -e --case -e 'not run' -e 'cuvet fuzz:' "$scratch/out"
+    return 1
+}
+
+for ((seed = 1; seed <= ${FUZZ_SEEDS:-2}; seed++)); do
+    ok "study: wrong kernels are found within 30 cases of seed $seed" found study wrong 30 "$seed"
+    ok "study: nothing in the right ones, seed $seed" quiet study 30 "$seed"
+done
+ok 'mutants are found within 200 cases' found own wrong 200 1
+ok 'a write behind the output, and one into an input, are found' found own escapes 30 1
+ok 'nothing in the right kernels' quiet own 20 1
+
+# same KERNEL: a case by its own seed is the case of the run.
+same() {
+    local seed
+    fuzz -k "$1" --list --cases 5 --findings 0 --shrink 0 | grep '^case 3 ' >"$scratch/run"
+    seed=$(awk '{ print $3 }' "$scratch/run")
+    fuzz -k "$1" --list --case "$seed" --shrink 0 | grep '^case 0 ' >"$scratch/alone"
+    [ -n "$seed" ] && diff <(cut -d' ' -f3- "$scratch/run") <(cut -d' ' -f3- "$scratch/alone")
+}
+ok 'a case is run again by its seed' same rmsnorm_bf16_0
+
+# parts: three shards are together the cases of one run.
+parts() {
+    local i
+    fuzz -k gelu_f32_0 --list --cases 20 | grep '^case' | sort >"$scratch/whole"
+    for i in 1 2 3; do
+        fuzz -k gelu_f32_0 --list --cases 20 --shard $i/3 | grep '^case'
+    done | sort >"$scratch/parts"
+    [ "$(wc -l <"$scratch/whole")" -eq 20 ] && diff "$scratch/whole" "$scratch/parts"
+}
+ok 'shards split the cases' parts
+
+# merged: the journals of three shards, with a finding, are one report.
+merged() {
+    local i
+    for i in 1 2 3; do
+        fuzz -k triton_softmax_f32_1 -k gelu_f32_0 -o "$scratch/merged" --findings 0 --shrink 0 --cases 30 --shard $i/3 \
+            >"$scratch/out" 2>&1
+    done
+    "$cuvet" report --json "$scratch/merged" >"$scratch/json" 2>"$scratch/err"
+    [ $? -eq 3 ] && grep -qE '"seen": ?60\b' "$scratch/json" && grep -q triton_softmax_f32_1 "$scratch/json" && return
+    cat "$scratch/err"
+    head -c 2000 "$scratch/json"
+    return 1
+}
+ok 'journals of shards are one report' merged
+
+# names COUNT OPTIONS: so many kernels are run.
+names() {
+    local count=$1
+    shift
+    fuzz "$@" --cases 2 --findings 0 --shrink 0 >"$scratch/out" 2>&1
+    [ "$(grep -c ' cases in ' "$scratch/out")" -eq "$count" ] && return
+    tail -n 3 "$scratch/out"
+    return 1
+}
+ok 'a glob names kernels' names 3 -k 'gelu_[bf][13f]*_0'
+ok 'a regex names kernels' names 4 -k '/^triton_(gelu|silu)_f32_/'
+ok 'without a name, all kernels with a rule' names "$(wc -l <"$corpus/kernels")"
+
+# shrinks: the smallest case of a softmax whose padding counts is one row of two columns, or three.
+shrinks() {
+    fuzz -k triton_softmax_f32_1 -o "$scratch/report" >"$scratch/out"
+    grep -A1 smallest "$scratch/out" | grep -q ' *batch=1 seq=1 cols=[23] x=' &&
+        compgen -G "$scratch/report/*/launch.json" >/dev/null && compgen -G "$scratch/report/*/tensors.safetensors" >/dev/null
+}
+ok 'a finding is made small and kept as a bundle' shrinks
+
+# again KERNEL: the bundle is replayed byte for byte.
+again() {
+    fuzz -k "$1" -o "$scratch/again" >"$scratch/out"
+    "$cuvet" replay --device "$device" "$(sed -n 's/^ *bundle //p' "$scratch/out")" >"$scratch/replayed" 2>&1
+    grep -q '^ *reproduced' "$scratch/replayed" && return
+    cat "$scratch/out" "$scratch/replayed"
+    return 1
+}
+for kernel in softmax_f32_2 add_bf16_3 attention_f16_3 embedding_backward_bf16_1; do
+    ok "$kernel: its bundle is reproduced" again $kernel
+done
+ok 'JSON: one object a line' bash -c "$(declare -f fuzz); cuvet=$cuvet corpus=$corpus device=$device
+    fuzz -k triton_gelu_f32_1 --json | grep -cE '^\{\"version\":1,\"event\":\"(finding|end)\".*\}$' |
+    grep -qx 2"
+
+# Kernels that no reference shows, or that end the process.
+cat >"$scratch/kernels.ptx" <<'PTX'
+.version 6.4
+.target sm_75
+.address_size 64
+.visible .entry fault(.param .u64 x, .param .u64 y, .param .u32 n)
+{
+    .reg .b64 %rd<2>;
+    .reg .b32 %r<2>;
+    mov.u64 %rd1, 64;
+    mov.u32 %r1, 0;
+    st.global.u32 [%rd1], %r1;
+    ret;
+}
+.visible .entry spin(.param .u64 x, .param .u64 y, .param .u32 n)
+{
+AGAIN:
+    bra AGAIN;
+}
+.visible .entry by_factor(.param .u64 x, .param .u64 y, .param .u64 factor, .param .u32 n)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<8>;
+    .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    ld.param.u64 %rd6, [factor];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r4;
+    setp.ge.s32 %p1, %r5, %r1;
+    @%p1 bra DONE;
+    mul.wide.s32 %rd3, %r5, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    add.s64 %rd5, %rd2, %rd3;
+    ld.global.f32 %f1, [%rd4];
+    ld.global.f32 %f2, [%rd6];
+    mul.f32 %f3, %f1, %f2;
+    st.global.f32 [%rd5], %f3;
+DONE:
+    ret;
+}
+.visible .entry idle(.param .u64 x, .param .u64 y, .param .u32 n)
+{
+    ret;
+}
+PTX
+cat >"$scratch/kernels.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: /^(fault|spin|idle|slow)$/
+    signature: const f32 x[n], f32 y[n], i32 n
+    reference: relu
+    fuzz: {n: 1..500, block: 128, grid: "ceil_div(n, 128)", x: {values: [nan, normal]}}
+  - kernel: by_factor
+    signature: const f32 x[n], f32 y[n], const f32 factor[1], i32 n
+    reference: scale
+    bind: {alpha: "factor[0]"}
+    fuzz: {n: 1..500, block: 128, grid: "ceil_div(n, 128)"}
+YAML
+sed 's/factor\[0\]/1.5/' "$scratch/kernels.yaml" >"$scratch/number.yaml"
+sed 's/block: 128/block: 2000/' "$scratch/kernels.yaml" >"$scratch/large.yaml"
+sed 's/reference: relu/reference: row_sum/; s/n: 1\.\./n: 2../' "$scratch/kernels.yaml" >"$scratch/rank.yaml"
+
+# The corpus's kernels that read or write rows by index, with tables that the indices alone reach.
+cat >"$scratch/rows.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: /^embedding_(f32|f16|bf16)_\d+$/
+    signature: >
+      const i64 ids[tokens], const T table[@ids][cols], T y[tokens][cols], i32 tokens, i32 entries, i32 cols
+    reference: embedding
+    fuzz: {tokens: 1..129, cols: 1..33, entries: 2..1000, block: 128, align: 1, grid: "min(ceil_div(tokens * cols, 128), 64)",
+           ids: {below: entries}, table: {rows: entries}}
+  - kernel: /^index_add_(f32|f16|bf16)_\d+$/
+    signature: >
+      const i32 ids[tokens], const T x[tokens][cols], inout T y[@ids][cols], i32 tokens, i32 entries, i32 cols, f32 alpha
+    reference: index_add
+    fuzz: {tokens: 2..200, cols: 1..5, entries: 3..33, alpha: [1, 0.3], block: 128, grid: "min(ceil_div(entries * cols, 128), 64)",
+           ids: {below: entries}, y: {rows: entries, values: [normal, zero]}}
+YAML
+sed -i 's/(f32|f16|bf16)/(?<T>f32|f16|bf16)/' "$scratch/rows.yaml"
+
+# rows STATUS OPTIONS: with these entries.
+rows() {
+    local status=$1 got
+    shift
+    "$cuvet" fuzz -c "$scratch/rows.yaml" --device "$device" --shrink 0 "$@" "$corpus/corpus.fatbin" >"$scratch/out" 2>&1
+    got=$?
+    [ $got -eq "$status" ] && ! grep -q 'not run' "$scratch/out" && return
+    echo "status $got"
+    cat "$scratch/out"
+    return 1
+}
+ok 'rows by index: nothing in the right kernels' rows 0 -k '/^(embedding|index_add)_.*_0$/' --cases 60
+for kernel in embedding_f32_1 index_add_f32_1; do
+    ok "rows by index: $kernel is found" rows 3 -k $kernel
+done
+
+# ends KERNEL OUTCOME: each of three cases has that outcome, and the run goes on behind it.
+ends() {
+    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k "$1" --cases 3 --findings 0 \
+        --shrink 0 --timeout 300 "$scratch/kernels.ptx" >"$scratch/out" 2>&1
+    [ $? -eq 3 ] && grep -q "^$1: 3 cases in .* 3 $2\$" "$scratch/out" && return
+    cat "$scratch/out"
+    return 1
+}
+ok 'a fault ends the case, not the run' ends fault fault
+ok 'a launch without an end ends the case, not the run' ends spin hang
+ok 'an output that nothing was written to' ends idle unwritten
+
+# small STATUS REGISTRY KERNEL PATTERN: of one of these kernels; what the output holds.
+small() {
+    local got
+    "$cuvet" fuzz -c "$scratch/$2" --device interpreter -k "$3" --shrink 0 "$scratch/kernels.ptx" >"$scratch/out" 2>&1
+    got=$?
+    [ $got -eq "$1" ] && grep -qE "$4" "$scratch/out" && return
+    echo "status $got"
+    cat "$scratch/out"
+    return 1
+}
+ok 'a number from memory' small 0 kernels.yaml by_factor ' match'
+ok 'another number than the one in memory' small 3 number.yaml by_factor ' mismatch'
+ok 'a launch that no device runs' small 2 large.yaml idle 'no device runs a grid'
+ok 'shapes that the reference cannot judge' small 2 rank.yaml idle 'no case was judged'
+
+# checked: `cuvet check` shows a mistake in a mapping.
+checked() {
+    sed 's/n: 1\.\.500/m: 1..500/' "$scratch/kernels.yaml" >"$scratch/wrong.yaml"
+    "$cuvet" check "$scratch/wrong.yaml" >"$scratch/out" 2>"$scratch/err"
+    [ $? -eq 2 ] && grep -q "wrong.yaml:6:.* fuzz: nothing reads 'm'" "$scratch/err"
+}
+ok 'cuvet check shows a wrong mapping' checked
+
+# progress: a run over two seconds has a line on a terminal.
+progress() {
+    script -qec "$cuvet fuzz -c $corpus/registry.yaml -k gelu_f32_0 --device interpreter --cases 10000000 \
+        --seconds 3 $corpus/corpus.fatbin" /dev/null </dev/null | grep -q '[0-9] of 10000000 cases, [0-9]* a second'
+}
+if command -v script >"$scratch/script"; then
+    ok 'a line of progress on a terminal' progress
+else
+    skip 'a line of progress on a terminal' 'there is no script(1)'
+fi
+
+# refuses PATTERN COMMAND ...: exit status 2 and one line on standard error.
+refuses() {
+    local pattern=$1 got
+    shift
+    "$@" >"$scratch/out" 2>"$scratch/err"
+    got=$?
+    [ $got -eq 2 ] && [ ! -s "$scratch/out" ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] &&
+        grep -qE -- "$pattern" "$scratch/err" && return
+    echo "status $got"
+    cat "$scratch/out" "$scratch/err"
+    return 1
+}
+head -c 3000 "$corpus/corpus.fatbin" >"$scratch/cut"
+head -c 3000 /dev/urandom >"$scratch/random"
+: >"$scratch/empty"
+one="fuzz -c $corpus/registry.yaml --device interpreter -k gelu_f32_0"
+ok 'no registry' refuses 'no registry is given' "$cuvet" fuzz -k gelu_f32_0 x
+ok 'no image' refuses 'expected one IMAGE' "$cuvet" fuzz -c "$corpus/registry.yaml"
+ok 'a wrong pattern' refuses 'regex' "$cuvet" fuzz -c "$corpus/registry.yaml" -k '/(/' \
+    --device interpreter "$corpus/corpus.fatbin"
+for option in '--seed x' '--cases 0' '--seconds -1' '--shard 3/2' '--shard 1' '--device tpu' \
+    '--oracle me' '--timeout 0' '--shrink -1'; do
+    # shellcheck disable=SC2086
+    ok "option $option" refuses 'expected' "$cuvet" $one $option "$corpus/corpus.fatbin"
+done
+# shellcheck disable=SC2086
+{
+    ok 'no file' refuses 'cannot be opened' "$cuvet" $one "$scratch/none"
+    ok 'an empty image' refuses 'is no file of 1 byte' "$cuvet" $one "$scratch/empty"
+    ok 'a cut image' refuses 'image' "$cuvet" $one "$scratch/cut"
+    ok 'a random image' refuses 'image' "$cuvet" $one "$scratch/random"
+    ok 'a folder without the kernel' refuses 'holds no file gelu_f32_0.ptx' "$cuvet" $one "$scratch"
+    ok 'a kernel that the image has not' refuses 'gelu_f32_99' "$cuvet" ${one% -k*} \
+        -k gelu_f32_99 "$corpus/corpus.fatbin"
+    ok 'no GPU for the oracle' refuses 'the kernel runs on the interpreter' "$cuvet" $one \
+        --oracle gpu "$corpus/corpus.fatbin"
+}
+done_testing

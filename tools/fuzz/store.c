@@ -1,0 +1,141 @@
+#include "tools/fuzz/store.h"
+
+#include <string.h>
+#include "bundle/bundle.h"
+#include "refs/abi/ref_list.h"
+
+enum { MOST_BYTES = 1 << 30 };
+
+struct storing {
+    struct fuzz_subject *subject;
+    struct ref_call call; /* with the arrays' addresses */
+};
+
+/* Where element `index`, row major over the array's dims, lies behind its first. */
+static uint64_t dense_at(const struct bound_array *array, uint64_t index)
+{
+    uint64_t at = 0;
+    for (int d = array->ndim - 1; d >= 0; d--) {
+        at += index % (uint64_t)array->dim[d] * (uint64_t)array->stride[d];
+        index /= (uint64_t)array->dim[d];
+    }
+    return at * dtype_bytes(array->dtype);
+}
+
+static enum status read_array(void *user, int number, int after, uint64_t offset, void *out,
+                              size_t size)
+{
+    const struct fuzz_subject *s = ((struct storing *)user)->subject;
+    const struct bound_array *array = &s->binding.array[number];
+    const uint8_t *pool = (after ? s->is : s->was) + (array->address - s->pool);
+    uint64_t element = dtype_bytes(array->dtype);
+    for (size_t i = 0; i < size; i++)
+        ((uint8_t *)out)[i] =
+            pool[dense_at(array, (offset + i) / element) + (offset + i) % element];
+    return STATUS_OK;
+}
+
+static int has_array(void *user, int number, int after)
+{
+    const struct fuzz_subject *s = ((struct storing *)user)->subject;
+    return !after || role_writes(s->binding.array[number].role); /* outputs held a poison before */
+}
+
+static int has_reference(void *user, int tensor)
+{
+    const struct fuzz_subject *s = ((struct storing *)user)->subject;
+    int array = s->binding.tensor_array[tensor];
+    return array >= 0 && role_writes(s->binding.array[array].role) &&
+           ((struct storing *)user)->call.tensor[tensor].got;
+}
+
+static enum status read_reference(void *user, int tensor, int64_t first, int64_t count, double *out)
+{
+    struct storing *storing = user;
+    struct fuzz_subject *s = storing->subject;
+    return worker_expected(s->worker, s->spec->reference->name, s->oracle, &storing->call, tensor,
+                           first, count, out, NULL);
+}
+
+static void fill_call(struct storing *storing)
+{
+    const struct fuzz_subject *s = storing->subject;
+    storing->call = s->binding.call;
+    for (int i = 0; i < s->binding.tensors; i++) {
+        struct ref_tensor *tensor = &storing->call.tensor[i];
+        int index = s->binding.tensor_array[i];
+        tensor->in = tensor->got = NULL;
+        if (index < 0)
+            continue;
+        const struct bound_array *array = &s->binding.array[index];
+        uint64_t before = s->before + (array->address - s->pool);
+        tensor->bytes = (int64_t)array->bytes;
+        if (array->role != ROLE_WRITE)
+            tensor->in = (const void *)(uintptr_t)before;
+        if (role_writes(array->role))
+            tensor->got = (const void *)(uintptr_t)array->address;
+    }
+}
+
+/* The addresses among the parameters: all lie in the pool. */
+static size_t list_pointers(const struct fuzz_subject *s, const struct fuzz_case *c,
+                            struct param_pointer out[SPEC_MAX_ARRAYS])
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < c->rule->arrays; i++) {
+        const struct signature_item *item = c->rule->array[i].item;
+        if (!item || !c->array[i].there)
+            continue;
+        out[count++] =
+            (struct param_pointer){.offset = c->layout.param[item->param].offset + item->offset,
+                                   .address = s->pool + c->array[i].at,
+                                   .base = s->pool,
+                                   .bytes = c->pool_bytes};
+    }
+    return count;
+}
+
+enum status fuzz_store(struct fuzz_subject *s, const struct fuzz_case *c,
+                       const struct fuzz_result *result, uint64_t number, const char *folder,
+                       char *path, struct error *err)
+{
+    struct quota quota;
+    struct bundles *bundles;
+    struct storing storing = {.subject = s};
+    struct param_pointer pointer[SPEC_MAX_ARRAYS];
+    const struct worker_about *about = worker_about(s->worker);
+    struct check_report report = {.spec = s->spec,
+                                  .binding = &s->binding,
+                                  .numbers = result->numbers,
+                                  .verdict = result->verdict,
+                                  .gate = "fuzz",
+                                  .launch = number,
+                                  .shared_bytes = c->shared};
+    struct bundle_source source = {.user = &storing,
+                                   .read_array = read_array,
+                                   .has_array = has_array,
+                                   .has_reference = has_reference,
+                                   .read_reference = read_reference,
+                                   .image = s->module->image,
+                                   .image_bytes = s->module->bytes,
+                                   .layout = &s->kernel.layout,
+                                   .params = c->params,
+                                   .params_bytes = c->param_bytes,
+                                   .pointer = pointer,
+                                   .pointers = list_pointers(s, c, pointer),
+                                   .machine = {about->sm, about->driver, about->multiprocessors}};
+    memcpy(report.grid, c->grid, sizeof c->grid);
+    memcpy(report.block, c->block, sizeof c->block);
+    memcpy(report.cluster, c->cluster, sizeof c->cluster);
+    quota_init(&quota, MOST_BYTES);
+    fill_call(&storing);
+    const struct bundles_settings settings = {
+        .folder = folder, .limit = 1, .size = MOST_BYTES, .seed = c->choices.seed, .quota = &quota};
+    enum status status = bundles_create(&bundles, &settings, err);
+    if (!status)
+        status = bundles_write(bundles, &report, &source, path, BUNDLE_PATH);
+    if (status)
+        error_set(err, status, "the bundle could not be written into %s", folder);
+    bundles_destroy(bundles);
+    return status;
+}
