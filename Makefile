@@ -155,7 +155,7 @@ unit: $(UNIT_BIN) $(TOOL) $(PLUGINS)
 # Scripts, then unit tests, then softgpu and whole programs on it.
 SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh \
     tests/check_report.sh tests/check_trace.sh
-PROGRAMS := tests/check_replay.sh tests/softgpu/contract/check.sh \
+PROGRAMS := tests/check_replay.sh tests/check_discover.sh tests/softgpu/contract/check.sh \
     tests/scenario/run.sh tests/scenario/sweep.sh \
     tests/corpus/check.sh tests/corpus/fuzz.sh tests/fuzz/check.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)

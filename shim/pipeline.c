@@ -16,6 +16,7 @@
 #include "gate/unregistered.h"
 #include "lifted/side_lift.h"
 #include "paying.h"
+#include "discover/recorder.h"
 #include "pipeline_state.h"
 #include "pipeline_trace.h"
 #include "plan/plan.h"
@@ -475,6 +476,8 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
         ticket->skip = pipeline_begin(pipeline, launch, ticket);
     else if (kernel && !may)
         note_unfit(pipeline, kernel);
+    if (UNUSUAL(pipeline->recorder) && !may)
+        time = pipeline_record(pipeline, launch, kernel);
     if (time)
         timing_begin(pipeline->timing, launch->context, launch->stream, time, &ticket->timed);
     paying_begins(pipeline, launch, ticket);
@@ -561,6 +564,8 @@ void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struc
                    CUresult result)
 {
     timing_end(pipeline->timing, launch->stream, &ticket->timed, result == CUDA_SUCCESS);
+    if (UNUSUAL(pipeline->recorder))
+        recorder_end(pipeline->recorder, launch, result == CUDA_SUCCESS);
     if (UNUSUAL(pipeline->trace))
         pipeline_trace(pipeline, launch, ticket, result != CUDA_SUCCESS);
     if (result != CUDA_SUCCESS) {

@@ -21,6 +21,7 @@
 #include "value/sink.h"
 #include "copy/snapshot.h"
 
+struct recorder;
 struct trace;
 struct caches;
 
@@ -32,10 +33,11 @@ struct pipeline {
     struct collector *collector;
     struct images *images; /* NULL: no bundle has one */
     const struct sink *sink;
-    struct trace *trace;   /* NULL: none is taken */
-    struct timing *timing; /* NULL: no launch is timed */
-    uint64_t seed;         /* of the subsets that references draw */
-    uint64_t subset;       /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
+    struct trace *trace;       /* NULL: none is taken */
+    struct recorder *recorder; /* NULL: nothing is recorded */
+    struct timing *timing;     /* NULL: no launch is timed */
+    uint64_t seed;             /* of the subsets that references draw */
+    uint64_t subset;           /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
     struct caches *caches;
     double freivalds;  /* probability that a check of a product projects it, CUVET_FREIVALDS */
     bool sync;         /* each launch is waited for, CUVET_SYNC */

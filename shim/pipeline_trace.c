@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "base/clock.h"
 #include "trace/ranges.h"
+#include "discover/recorder.h"
 #include "trace/trace.h"
 
 void pipeline_trace(const struct pipeline *pipeline, const struct launch *launch,
@@ -68,4 +69,10 @@ void pipeline_trace_graph_ends(const struct pipeline *pipeline, bool failed)
     graph_record->failed = failed;
     graph_record = NULL;
     trace_commit(pipeline->trace);
+}
+
+struct gpu_time *pipeline_record(const struct pipeline *pipeline, const struct launch *launch,
+                                 const struct known_kernel *kernel)
+{
+    return recorder_begin(pipeline->recorder, launch, kernel ? kernel->symbol : NULL);
 }

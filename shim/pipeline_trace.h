@@ -17,4 +17,9 @@ void pipeline_trace_graph_begins(const struct pipeline *pipeline, const void *gr
                                  const void *stream, const void *context);
 void pipeline_trace_graph_ends(const struct pipeline *pipeline, bool failed);
 
+/* The launch of a kernel that no entry fits begins, in a run that is recorded: where its time is
+ * counted, or NULL. */
+struct gpu_time *pipeline_record(const struct pipeline *pipeline, const struct launch *launch,
+                                 const struct known_kernel *kernel);
+
 #endif

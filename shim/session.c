@@ -16,6 +16,7 @@
 #include "control/control_server.h"
 #include "core.h"
 #include "cuvet.h"
+#include "discover/recorder.h"
 #include "driver/cuda_api.h"
 #include "graph/graphs.h"
 #include "hook/back_end.h"
@@ -337,6 +338,8 @@ static enum status start_pipeline(struct session *s, struct error *err)
     make_compiler(s);
     if (s->options.gpu_time && timing_create(&p->timing, err))
         log_line(LOG_DEBUG, "no launch is timed: %s", err->text);
+    if (recorder_create(&p->recorder, &s->options, s->images, &s->quota, err))
+        return STATUS_INVALID;
     p->sync = s->options.sync;
     tally_passing &= !p->sync;
     p->trace = tracing_start(&s->tracing, &s->options, &s->quota);
@@ -366,7 +369,7 @@ static void open_control(struct session *s)
 {
     struct error err = {{0}};
     s->control = (struct control_targets){&s->pipeline, s->counters, on_steered, s};
-    if (tracing_alone(&s->options))
+    if (tracing_alone(&s->options) || recorder_wanted(&s->options))
         cuvet_stop(0); /* until the program starts it */
     control_open(&s->control);
     if (s->options.ctl &&
@@ -405,6 +408,7 @@ static void end_reports(struct session *s)
                      (unsigned long long)dropped);
     counters_hook(s->counters, atomic_load(&passing.hook_ns));
     timing_stop(s->pipeline.timing, STOP_WAIT_MS);
+    recorder_finish(s->pipeline.recorder);
     session_gpu_time(s->counters, s->pipeline.kernels, s->pipeline.timing);
     struct textbuf unmet, contracts;
     textbuf_init(&contracts);
@@ -543,7 +547,7 @@ static void start_uninterrupted(struct session *s)
     options_keep(&s->options);
     log_set_level(log_level_of(s->options.log));
     s->pid = getpid();
-    s->watches = tracing_wanted(&s->options);
+    s->watches = tracing_wanted(&s->options) || recorder_wanted(&s->options);
     if (s->options.disable || !strcmp(s->options.mode, "off"))
         return;
     if (!*s->options.config && !uses_tables(s) && !s->watches) {

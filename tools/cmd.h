@@ -18,6 +18,7 @@ int cmd_worker(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_discover(int argc, char **argv);
 int cmd_fuzz(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 

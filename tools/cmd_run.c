@@ -481,7 +481,9 @@ static int finish(const struct run *run, const struct run_child *child)
     }
     block_write_signals();
     run_journals_read(&totals, run->report.data, run->id);
-    say_totals(run, &totals);
+    const char *mode = getenv("CUVET_MODE");
+    if (!mode || strcmp(mode, "discover") != 0) /* then cuvet discover has the last word */
+        say_totals(run, &totals);
     if (WIFSIGNALED(child->status))
         return 128 + WTERMSIG(child->status);
     if (!run->strict || WEXITSTATUS(child->status) != 0)

@@ -11,6 +11,8 @@ const struct verb verbs[] = {
     {"compile", "FILES...", "compile their own references into the cache", cmd_compile},
     {"fuzz", "-c FILE [OPTIONS] IMAGE", "launch kernels with drawn inputs, judge each launch",
      cmd_fuzz},
+    {"discover", "[OPTIONS] -- PROGRAM ...", "write a registry for kernels without an entry",
+     cmd_discover},
     {"ctl", "[PID WORD]", "list, watch and steer running processes", cmd_ctl},
     {"plugin", "FILE.so", "call a plugin once, with a made-up finding", cmd_plugin},
     {"replay", "[OPTIONS] BUNDLE", "run the launch of a finding again, alone", cmd_replay},

@@ -114,7 +114,7 @@ static void bad_values_keep_the_default_and_are_told(void **state)
         {"CUVET_QUOTA=1", "expected bytes 4K..1048576G"},
         {"CUVET_SEED=18446744073709551616", "expected number 0..18446744073709551615"},
         {"CUVET_DISABLE=yes", "expected 0 or 1"},
-        {"CUVET_MODE=chec", "expected check|trace|off"},
+        {"CUVET_MODE=chec", "expected check|trace|discover|off"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char *env[] = {cases[i].variable, NULL};

@@ -1,0 +1,128 @@
+#include "discover/capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "driver/cuda_api.h"
+#include "gate/kernels.h"
+
+enum { WAIT_MS = 2000 };
+
+bool capture_params(struct capture *capture, const struct launch *launch)
+{
+    if (!kernels_layout(launch->function, &capture->layout))
+        return false;
+    capture->params_bytes =
+        launch_pack(launch, &capture->layout, capture->params, sizeof capture->params);
+    capture->pointers = param_pointers_find(&capture->layout, capture->params,
+                                            capture->params_bytes, capture->pointer);
+    return true;
+}
+
+/* ---- which memory ---- */
+
+static int by_address(const void *a, const void *b)
+{
+    uint64_t one = ((const struct capture_region *)a)->address;
+    uint64_t other = ((const struct capture_region *)b)->address;
+    return (one > other) - (one < other);
+}
+
+static uint64_t lay_out(struct capture *capture, uint64_t most)
+{
+    struct capture_region *region = capture->region;
+    uint64_t sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < capture->pointers; i++) {
+        const struct param_pointer *pointer = &capture->pointer[i];
+        uint64_t bytes = pointer->base + pointer->bytes - pointer->address;
+        region[i] = (struct capture_region){.address = pointer->address,
+                                            .bytes = bytes < most ? bytes : most};
+    }
+    qsort(region, capture->pointers, sizeof *region, by_address);
+    for (size_t i = 0; i < capture->pointers; i++) {
+        struct capture_region *last = count ? &region[count - 1] : NULL;
+        uint64_t end = region[i].address + region[i].bytes;
+        if (!last || region[i].address > last->address + last->bytes)
+            region[count++] = region[i];
+        else if (end > last->address + last->bytes)
+            last->bytes = end - last->address;
+    }
+    capture->regions = count;
+    for (size_t i = 0; i < count; i++)
+        sum += region[i].bytes;
+    return sum;
+}
+
+/* ---- reading it ---- */
+
+static enum status await(const struct launch *launch, struct error *err)
+{
+    const struct timespec nap = {.tv_nsec = 100000};
+    CUstream stream = (CUstream)(uintptr_t)launch->stream;
+    CUresult result = CUDA_ERROR_NOT_READY;
+    for (int i = 0; i < WAIT_MS * 10; i++) {
+        result = cuda.cuStreamQuery(stream);
+        if (result != CUDA_ERROR_NOT_READY)
+            return cuda_check(err, result, "cuStreamQuery");
+        nanosleep(&nap, NULL);
+    }
+    return error_set(err, STATUS_TIMEOUT, "the stream did not come to an end in %d ms", WAIT_MS);
+}
+
+static enum status read_region(const struct capture_region *region, const struct launch *launch,
+                               uint8_t **into, struct error *err)
+{
+    *into = malloc((size_t)region->bytes);
+    if (!*into)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %llu bytes",
+                         (unsigned long long)region->bytes);
+    return cuda_check(err,
+                      cuda.cuMemcpyDtoHAsync(*into, (CUdeviceptr)region->address,
+                                             (size_t)region->bytes,
+                                             (CUstream)(uintptr_t)launch->stream),
+                      "cuMemcpyDtoHAsync");
+}
+
+enum status capture_before(struct capture *capture, const struct launch *launch, struct error *err)
+{
+    uint64_t most = CAPTURE_POINTER_BYTES;
+    while (lay_out(capture, most) > CAPTURE_BYTES)
+        most /= 2;
+    enum status status = await(launch, err);
+    for (size_t i = 0; i < capture->regions && !status; i++)
+        status = read_region(&capture->region[i], launch, &capture->region[i].before, err);
+    if (!status)
+        status = await(launch, err);
+    if (status)
+        capture_release(capture);
+    return status;
+}
+
+enum status capture_after(struct capture *capture, const struct launch *launch, struct error *err)
+{
+    enum status status = await(launch, err);
+    for (size_t i = 0; i < capture->regions && !status; i++)
+        status = read_region(&capture->region[i], launch, &capture->region[i].after, err);
+    if (!status)
+        status = await(launch, err);
+    if (status)
+        capture_release(capture);
+    for (size_t i = 0; i < capture->regions; i++) {
+        struct capture_region *region = &capture->region[i];
+        if (memcmp(region->before, region->after, (size_t)region->bytes) != 0)
+            continue;
+        free(region->after);
+        region->after = NULL;
+    }
+    return status;
+}
+
+void capture_release(struct capture *capture)
+{
+    for (size_t i = 0; i < capture->regions; i++) {
+        free(capture->region[i].before);
+        free(capture->region[i].after);
+    }
+    capture->regions = 0;
+}

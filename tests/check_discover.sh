@@ -1,0 +1,69 @@
+#!/bin/bash
+# check_discover.sh - `cuvet discover` on a program of kernels that no registry describes (tests/scenario/unknown), on softgpu.
+#
+# Takes CUVET_BUILD from the Makefile.
+set -uo pipefail
+. tests/tap.sh
+
+cuvet=$CUVET_BUILD/cuvet
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+ok 'help' gives 0 '^usage: cuvet discover' "$cuvet" discover --help
+ok 'no program' gives 2 'no program to run' "$cuvet" discover
+ok 'an unknown option' gives 2 'unknown option --nothing' "$cuvet" discover --nothing -- true
+ok 'a wrong count' gives 2 '--tries expects a count' "$cuvet" discover --tries some -- true
+ok 'a wrong device' gives 2 'auto, gpu' "$cuvet" discover --device tpu -- true
+mkdir "$scratch/none"
+ok 'a folder without a record' gives 2 'holds no record' "$cuvet" discover --from "$scratch/none"
+ok 'a program that is not there' gives 127 'cannot start' "$cuvet" discover -o "$scratch/x" -- /nothing/here
+
+softgpu=$PWD/$CUVET_BUILD/softgpu
+program=$CUVET_BUILD/tests/scenario/unknown/program fatbin=$CUVET_BUILD/tests/scenario/unknown/kernels.fatbin
+under() { env LD_LIBRARY_PATH="$softgpu" "$@"; }
+# fits KERNEL REFERENCE: the entry in force of the draft.
+fits() {
+    awk -v kernel="$1" '/^  - kernel:/ { at = index($0, kernel) } at && /^    reference:/ { print $2; exit }' \
+        "$scratch/draft.yaml" | grep -x "$2"
+}
+# lacks KERNEL: it is a comment alone.
+lacks() { grep -q "^#  - kernel: .*$1" "$scratch/draft.yaml" && ! grep -q "^  - kernel: .*$1" "$scratch/draft.yaml"; }
+discover() {
+    under "$program" "$fatbin" >"$scratch/bare" || return 1
+    under CUVET_HOOK="$1" "$cuvet" discover --device interpreter --tries 120 --keep "$scratch/$1" \
+        -o "$scratch/draft.yaml" -- "$program" "$fatbin" >"$scratch/under" 2>"$scratch/said" || return 1
+    cmp "$scratch/bare" "$scratch/under" && grep -q '11 kernels without an entry; a reference fits 9 of them' "$scratch/said"
+}
+if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
+    for hook in cupti entry; do
+        ok "a draft, launches seen by the back end $hook; the program's output is its own" discover $hook
+    done
+    ok 'the registry takes it' gives 0 'reference rmsnorm' "$cuvet" check "$scratch/draft.yaml"
+    ok 'rmsnorm of a template' fits fused_rms_kernel rmsnorm
+    ok 'swiglu in bf16' fits gated_activation swiglu
+    ok 'softmax in a namespace' fits probabilities softmax
+    ok 'a product' fits tiled_product matmul
+    ok 'a sum of rows' fits rows_total row_sum
+    ok 'layernorm' fits normalise_rows layernorm
+    ok 'a scaled array' fits multiply_all scale
+    ok 'rows that lie apart' fits padded_silu silu
+    ok 'how far' grep -q 'const f32 x.grid.x:x_pitch..cols., f32 y.grid.x:y_pitch..cols., i32 x_pitch, i32 y_pitch, i32 cols' \
+        "$scratch/draft.yaml"
+    ok 'a sum in place' fits accumulate_into add
+    ok 'an rmsnorm that is wrong has no reference' lacks forgetful_rms_kernel
+    ok 'nor has a formula of its own' lacks iterate
+    ok 'configurations and values are there' grep -qE 'grid 16x1x1 block 64x1x1; grid 18x1x1' "$scratch/draft.yaml"
+    ok 'the written registry checks the program, quiet' gives 0 ' 0 mismatch, 0 inconclusive' env LD_LIBRARY_PATH="$softgpu" \
+        CUVET_SAMPLE=1 CUVET_BUDGET=off "$cuvet" run --strict --no-tables -c "$scratch/draft.yaml" -- "$program" "$fatbin"
+    ok 'its kernels are left out the next time' gives 0 '2 kernels without an entry' env LD_LIBRARY_PATH="$softgpu" \
+        "$cuvet" discover --tries 0 -c "$scratch/draft.yaml" -o "$scratch/rest.yaml" -- "$program" "$fatbin"
+    ok 'a draft without entries is a registry' gives 0 '' "$cuvet" check "$scratch/rest.yaml"
+    head -c 3000 "$scratch/entry"/discover-*.jsonl >"$scratch/none/discover-cut.jsonl"
+    printf '{"v":1,"event":"sample","kernel":"f","params":"zz","layout":[[0,99]],"pointers":[{"at":-1}],"regions":[{"bytes":9}]}\n' \
+        >>"$scratch/none/discover-cut.jsonl"
+    ok 'a record that is cut off or damaged' gives 0 'kernels? without an entry' "$cuvet" discover --device interpreter \
+        --from "$scratch/none" -o -
+else
+    skip 'on softgpu' "$program is not built"
+fi
+done_testing

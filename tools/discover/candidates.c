@@ -1,0 +1,220 @@
+/*
+ * candidates.c - for one reference after the other: which parameter stands for which formal;
+ * dims.c then finds its dims.
+ */
+#include "tools/discover/candidates.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "lang/dtype.h"
+#include "tools/discover/search.h"
+
+/* ---- which parameter for which formal ---- */
+
+static bool is_output(const struct formal *formal)
+{
+    return formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT;
+}
+
+/* By a formal of that kind: an input and an output may be one array. */
+static bool taken(const struct search *s, unsigned fact, bool output)
+{
+    for (int i = 0; i < s->formals.count; i++) {
+        if (s->entry.bound[i] == (int)fact && is_output(&s->formals.formal[i]) == output)
+            return true;
+    }
+    return false;
+}
+
+static bool goes(const struct search *s, const struct formal *formal, const struct fact *fact,
+                 bool in_place)
+{
+    bool array = fact->kind == FACT_ARRAY && fact->dtype != DTYPE_NONE;
+    bool written = fact->writes || fact->adds;
+    bool read = fact->reads || fact->adds || !s->entry.facts->has_code;
+    switch (formal->kind) {
+    case FORMAL_IN:
+        return array && (in_place ? written && read : !written);
+    case FORMAL_OUT:
+    case FORMAL_INOUT:
+        return array && written;
+    case FORMAL_REAL:
+        return fact->kind == FACT_REAL;
+    case FORMAL_INT:
+        return fact->kind == FACT_INTEGER;
+    default:
+        return false;
+    }
+}
+
+/* Arrays and real numbers that nothing stands for: then it is another kernel. */
+static bool leaves_some(const struct search *s)
+{
+    const struct facts *facts = s->entry.facts;
+    for (unsigned f = 0; f < facts->count; f++) {
+        const struct fact *fact = &facts->fact[f];
+        bool matters = fact->kind == FACT_REAL ||
+                       (fact->kind == FACT_ARRAY && (fact->writes || fact->adds || !fact->null));
+        if (matters && !taken(s, f, false) && !taken(s, f, true))
+            return true;
+    }
+    return false;
+}
+
+static void assign_next(struct search *s, int formal);
+
+static void assign_facts(struct search *s, int number, bool in_place)
+{
+    const struct facts *facts = s->entry.facts;
+    for (unsigned f = 0; f < facts->count && !s->stop; f++) {
+        const struct formal *formal = &s->formals.formal[number];
+        if (!goes(s, formal, &facts->fact[f], in_place) || taken(s, f, is_output(formal)))
+            continue;
+        s->entry.bound[number] = (int16_t)f;
+        assign_next(s, number + 1);
+    }
+    s->entry.bound[number] = ENTRY_UNBOUND;
+}
+
+/* Outputs stand behind inputs among the formals, so an input may be bound to a parameter that an
+ * output gets later: then the kernel works in place. */
+static void assign_next(struct search *s, int number)
+{
+    if (search_is_over(s))
+        return;
+    if (number == s->formals.count) {
+        if (!leaves_some(s))
+            dims_find(s);
+        return;
+    }
+    const struct formal *formal = &s->formals.formal[number];
+    s->entry.bound[number] = ENTRY_UNBOUND;
+    if (formal->kind == FORMAL_POINT) {
+        assign_next(s, number + 1);
+        return;
+    }
+    assign_facts(s, number, false);
+    if (formal->kind == FORMAL_IN && !formal->optional)
+        assign_facts(s, number, true);
+    if (formal->optional)
+        assign_next(s, number + 1);
+}
+
+/* ---- references ---- */
+
+/* Letters and digits in lower case. */
+static void plain_letters(const char *text, char *out, size_t size)
+{
+    size_t length = 0;
+    for (; *text && length + 1 < size; text++) {
+        if (isalnum((unsigned char)*text))
+            out[length++] = (char)tolower((unsigned char)*text);
+    }
+    out[length] = '\0';
+}
+
+/* The longest run of letters that both have. */
+static unsigned common(const char *a, const char *b)
+{
+    unsigned longest = 0;
+    for (; *a; a++) {
+        for (const char *at = b; *at; at++) {
+            unsigned length = 0;
+            while (a[length] && a[length] == at[length])
+                length++;
+            longest = length > longest ? length : longest;
+        }
+    }
+    return longest;
+}
+
+/* How much the kernel's name speaks for the reference: its words that are there, and else a part of
+ * its name. */
+static unsigned hint_of(const char *kernel, const char *reference)
+{
+    enum { LEAST_PART = 4 };
+    char name[512], whole[64], words[64], *word, *rest;
+    unsigned hint = 0, missing = 0;
+    plain_letters(kernel, name, sizeof name);
+    plain_letters(reference, whole, sizeof whole);
+    snprintf(words, sizeof words, "%s", reference);
+    for (word = strtok_r(words, "_", &rest); word; word = strtok_r(NULL, "_", &rest)) {
+        bool there = strlen(word) > 2 && strstr(name, word);
+        hint += there ? 2 * (unsigned)strlen(word) : 0;
+        missing += !there;
+    }
+    if (hint)
+        return hint > missing ? hint - missing : 1;
+    unsigned part = common(whole, name);
+    return part >= LEAST_PART ? part : 0;
+}
+
+struct ranked {
+    const struct ref_builtin *reference;
+    unsigned hint;
+    int sizes, formals; /* the simpler come first */
+};
+
+static int best_first(const void *a, const void *b)
+{
+    const struct ranked *one = a, *other = b;
+    if (one->hint != other->hint)
+        return one->hint < other->hint ? 1 : -1;
+    if (one->sizes != other->sizes)
+        return one->sizes - other->sizes;
+    if (one->formals != other->formals)
+        return one->formals - other->formals;
+    return (one->reference > other->reference) - (one->reference < other->reference);
+}
+
+static void search_reference(struct search *s, const struct ranked *ranked)
+{
+    struct error err = {{0}};
+    if (formals_parse(&s->formals, ranked->reference->formals, &err) || s->formals.touches)
+        return;
+    s->entry.reference = ranked->reference;
+    s->entry.formals = &s->formals;
+    s->hint = ranked->hint;
+    s->visited = s->all_steps = s->plain = 0;
+    for (int i = 0; i < FORMALS_MAX; i++)
+        s->entry.bound[i] = s->entry.pitch[i] = ENTRY_UNBOUND;
+    assign_next(s, 0);
+}
+
+/* All references, the likeliest first, for free(); NULL: no memory. */
+static struct ranked *rank(const struct facts *facts)
+{
+    struct ranked *ranked = calloc(ref_builtin_count, sizeof *ranked);
+    struct formals formals;
+    for (size_t i = 0; ranked && i < ref_builtin_count; i++) {
+        struct error err = {{0}};
+        bool parsed = !formals_parse(&formals, ref_builtins[i].formals, &err);
+        ranked[i] = (struct ranked){&ref_builtins[i],
+                                    hint_of(facts->kernel->names.plain, ref_builtins[i].name),
+                                    parsed ? formals.sizes : 0, parsed ? formals.count : 0};
+    }
+    if (ranked)
+        qsort(ranked, ref_builtin_count, sizeof *ranked, best_first);
+    return ranked;
+}
+
+void candidates_each(const struct facts *facts, bool second, candidates_fn visit, void *user)
+{
+    struct ranked *ranked = rank(facts);
+    struct extents extents;
+    struct search *s = calloc(1, sizeof *s);
+    extents_find(&extents, facts);
+    if (s) {
+        s->entry.facts = facts;
+        s->extents = &extents;
+        s->visit = visit;
+        s->user = user;
+        s->second = second;
+    }
+    for (size_t i = 0; s && ranked && i < ref_builtin_count && !s->stop; i++)
+        search_reference(s, &ranked[i]);
+    free(s);
+    free(ranked);
+}

@@ -1,0 +1,18 @@
+/*
+ * candidates.h - the entries that may fit a kernel: references of the catalogue whose arrays and
+ * scalars go with its parameters, with dims that go with what was written and allocated.
+ */
+#ifndef TOOLS_DISCOVER_CANDIDATES_H
+#define TOOLS_DISCOVER_CANDIDATES_H
+
+#include "tools/discover/entry.h"
+
+/* True: go on. */
+typedef bool (*candidates_fn)(void *user, const struct entry *entry, unsigned hint);
+
+/* References in the order of how much of their name is in the kernel's (`hint`), then the simpler
+ * ones first; a few entries of each that nothing speaks against (entry_oddities), in a second pass
+ * others and more. */
+void candidates_each(const struct facts *facts, bool second, candidates_fn visit, void *user);
+
+#endif

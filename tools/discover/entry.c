@@ -1,0 +1,317 @@
+#include "tools/discover/entry.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "lang/dtype.h"
+
+enum { NAME = 48 };
+
+/* ---- extents ---- */
+
+static int64_t part_value(const struct extent_part *part, const struct facts *facts,
+                          const struct seen_sample *sample)
+{
+    switch (part->atom) {
+    case ATOM_FACT:
+        return facts_integer(&facts->fact[part->number], sample);
+    case ATOM_GRID:
+        return sample->grid[part->number];
+    case ATOM_BLOCK:
+        return sample->block[part->number];
+    default:
+        return part->number;
+    }
+}
+
+int64_t extent_value(const struct extent *extent, const struct facts *facts,
+                     const struct seen_sample *sample)
+{
+    int64_t a = part_value(&extent->part[0], facts, sample), b, value = a;
+    if (extent->operation) {
+        b = part_value(&extent->part[1], facts, sample);
+        if (a < 1 || b < 1)
+            return -1;
+        if (extent->operation == '/')
+            value = a % b ? -1 : a / b;
+        else if (__builtin_mul_overflow(a, b, &value))
+            return -1;
+    }
+    return value < 1 || value > (int64_t)1 << 40 ? -1 : value;
+}
+
+static bool uses(const struct extent *extent, unsigned fact)
+{
+    for (int i = 0; i < (extent->operation ? 2 : 1); i++) {
+        if (extent->part[i].atom == ATOM_FACT && extent->part[i].number == fact)
+            return true;
+    }
+    return false;
+}
+
+/* ---- names ---- */
+
+static bool is_bound(const struct entry *entry, unsigned fact)
+{
+    for (int i = 0; i < entry->formals->count; i++) {
+        if (entry->bound[i] == (int)fact)
+            return true;
+    }
+    return false;
+}
+
+bool entry_is_idle(const struct entry *entry, unsigned fact)
+{
+    bool used = entry->facts->fact[fact].kind != FACT_INTEGER || is_bound(entry, fact);
+    for (int i = 0; i < entry->formals->sizes && !used; i++)
+        used = entry->sized[i] && uses(&entry->size[i], fact);
+    for (int i = 0; i < entry->formals->count && !used; i++)
+        used = entry->pitch[i] == (int)fact;
+    return !used;
+}
+
+static bool formal_writes(const struct formal *formal)
+{
+    return formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT;
+}
+
+unsigned entry_oddities(const struct entry *entry)
+{
+    unsigned count = 0;
+    for (unsigned f = 0; f < entry->facts->count; f++)
+        count += entry_is_idle(entry, f);
+    for (int i = 0; i < entry->formals->count && entry->facts->has_code; i++) {
+        const struct formal *formal = &entry->formals->formal[i];
+        bool reads = formal->kind == FORMAL_IN || formal->kind == FORMAL_INOUT;
+        const struct fact *fact = &entry->facts->fact[entry->bound[i] < 0 ? 0 : entry->bound[i]];
+        count += entry->bound[i] >= 0 && reads && !fact->reads && !fact->adds;
+    }
+    return count;
+}
+
+/* Whether the program's own name of a parameter may be used: it means nothing else here. */
+static bool may_use(const struct entry *entry, const char *name)
+{
+    static const char *const words[] = {"grid",  "block", "min", "max",    "ceil_div", "const",
+                                        "inout", "acc",   "ws",  "struct", "from",     NULL};
+    bool may = *name != '\0';
+    for (int i = 0; words[i]; i++)
+        may &= strcmp(name, words[i]) != 0;
+    for (int i = 0; entry && i < entry->formals->count; i++)
+        may &= strcmp(name, entry->formals->formal[i].name) != 0;
+    return may;
+}
+
+/* A parameter that is bound to a formal has the formal's name; others the program's own, or that of
+ * what they are: a distance, a dim, a place in the list. */
+static void name_fact(const struct entry *entry, unsigned fact, char out[NAME])
+{
+    const struct fact *of = &entry->facts->fact[fact];
+    snprintf(out, NAME, "%s%u", of->kind == FACT_ARRAY ? "p" : "a", fact);
+    for (int i = 0; i < entry->formals->count; i++) {
+        if (entry->bound[i] == (int)fact) {
+            snprintf(out, NAME, "%s", entry->formals->formal[i].name);
+            return;
+        }
+    }
+    if (may_use(entry, of->name)) {
+        snprintf(out, NAME, "%s", of->name);
+        return;
+    }
+    for (int i = 0; i < entry->formals->count; i++) {
+        if (entry->pitch[i] == (int)fact) {
+            snprintf(out, NAME, "%s_pitch", entry->formals->formal[i].name);
+            return;
+        }
+    }
+    for (int i = 0; i < entry->formals->sizes; i++) {
+        const struct extent *extent = &entry->size[i];
+        if (entry->sized[i] && !extent->operation && uses(extent, fact)) {
+            snprintf(out, NAME, "%s", entry->formals->size_name[i]);
+            return;
+        }
+    }
+}
+
+/* ---- text ---- */
+
+static void print_part(const struct entry *entry, const struct extent_part *part,
+                       struct textbuf *out)
+{
+    char name[NAME];
+    if (part->atom == ATOM_FACT) {
+        name_fact(entry, (unsigned)part->number, name);
+        textbuf_printf(out, "%s", name);
+    } else if (part->atom == ATOM_NUMBER) {
+        textbuf_printf(out, "%lld", (long long)part->number);
+    } else {
+        textbuf_printf(out, "%s.%c", part->atom == ATOM_GRID ? "grid" : "block",
+                       (char)('x' + part->number));
+    }
+}
+
+static void print_extent(const struct entry *entry, const struct extent *extent,
+                         struct textbuf *out)
+{
+    print_part(entry, &extent->part[0], out);
+    if (!extent->operation)
+        return;
+    textbuf_printf(out, " %c ", extent->operation);
+    print_part(entry, &extent->part[1], out);
+}
+
+/* The parameter's role by what it is bound to: read and written, or one of them. */
+static const char *role_of(const struct entry *entry, unsigned fact)
+{
+    const struct fact *of = &entry->facts->fact[fact];
+    bool in = false, out = false;
+    for (int i = 0; i < entry->formals->count; i++) {
+        const struct formal *formal = &entry->formals->formal[i];
+        if (entry->bound[i] != (int)fact || !formal_is_array(formal))
+            continue;
+        out |= formal_writes(formal);
+        in |= !formal_writes(formal) || formal->kind == FORMAL_INOUT;
+    }
+    if (out && in)
+        return "inout ";
+    if (out)
+        return of->adds ? "acc " : "";
+    return "const ";
+}
+
+/* A dim of 1 is left out, but for an array of one element. */
+static bool is_one(const struct entry *entry, const struct formal *formal, int d)
+{
+    const struct extent *extent = &entry->size[formal->dim[d].size < 0 ? 0 : formal->dim[d].size];
+    bool one = formal->dim[d].size >= 0 && !extent->operation &&
+               extent->part[0].atom == ATOM_NUMBER && extent->part[0].number == 1;
+    return one && (d + 1 < formal->ndim || formal->ndim > 1);
+}
+
+static void print_array(const struct entry *entry, unsigned fact, struct textbuf *out)
+{
+    const struct fact *of = &entry->facts->fact[fact];
+    char name[NAME];
+    name_fact(entry, fact, name);
+    textbuf_printf(out, "%s%s %s%s", role_of(entry, fact), dtype_text(of->dtype), name,
+                   of->null ? "?" : "");
+    for (int i = 0; i < entry->formals->count; i++) {
+        const struct formal *formal = &entry->formals->formal[i];
+        if (entry->bound[i] != (int)fact || !formal_is_array(formal))
+            continue;
+        for (int d = 0; d < formal->ndim; d++) {
+            if (is_one(entry, formal, d) && entry->pitch[i] < 0)
+                continue;
+            textbuf_printf(out, "[");
+            if (formal->dim[d].size < 0)
+                textbuf_printf(out, "%lld", (long long)formal->dim[d].literal);
+            else
+                print_extent(entry, &entry->size[formal->dim[d].size], out);
+            if (d == 0 && entry->pitch[i] >= 0) {
+                name_fact(entry, (unsigned)entry->pitch[i], name);
+                textbuf_printf(out, ":%s", name);
+            }
+            textbuf_printf(out, "]");
+        }
+        return;
+    }
+}
+
+static void print_signature(const struct entry *entry, const char *indent, struct textbuf *out)
+{
+    char name[NAME];
+    textbuf_printf(out, "%s    signature: >\n%s      ", indent, indent);
+    for (unsigned f = 0; f < entry->facts->count; f++) {
+        const struct fact *of = &entry->facts->fact[f];
+        bool scalar = of->kind == FACT_INTEGER || of->kind == FACT_REAL;
+        textbuf_printf(out, "%s%s", f ? ", " : "", of->zero ? "..." : "");
+        if (of->zero)
+            break;
+        name_fact(entry, f, name);
+        if (of->kind == FACT_ARRAY && is_bound(entry, f))
+            print_array(entry, f, out);
+        else if (scalar && of->dtype != DTYPE_NONE)
+            textbuf_printf(out, "%s %s", dtype_text(of->dtype), name);
+        else
+            textbuf_printf(out, "_");
+    }
+    textbuf_printf(out, "\n");
+}
+
+/* What the names of the signature do not bind by themselves. */
+static void print_bind(const struct entry *entry, const char *indent, struct textbuf *out)
+{
+    const char *begin = "{";
+    char name[NAME];
+    for (int i = 0; i < entry->formals->count; i++) {
+        const struct formal *formal = &entry->formals->formal[i];
+        if (entry->bound[i] < 0)
+            continue;
+        name_fact(entry, (unsigned)entry->bound[i], name);
+        if (!strcmp(name, formal->name))
+            continue;
+        if (*begin == '{')
+            textbuf_printf(out, "%s    bind: ", indent);
+        textbuf_printf(out, "%s%s: %s", begin, formal->name, name);
+        begin = ", ";
+    }
+    textbuf_printf(out, "%s", *begin == '{' ? "" : "}\n");
+}
+
+/* In double quotes, as YAML has them. */
+static void print_quoted(const char *text, struct textbuf *out)
+{
+    textbuf_add(out, "\"", 1);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            textbuf_add(out, "\\", 1);
+        textbuf_add(out, text, 1);
+    }
+    textbuf_add(out, "\"", 1);
+}
+
+/* A name with characters of a pattern is given as the symbol. */
+static void print_kernel(const struct facts *facts, const char *indent, struct textbuf *out)
+{
+    const struct symbol_names *names = &facts->kernel->names;
+    bool plain = !strpbrk(names->plain, "*?[]/\"\\");
+    textbuf_printf(out, "%s  - kernel: ", indent);
+    print_quoted(plain ? names->plain : names->mangled, out);
+    textbuf_printf(out, "\n");
+}
+
+void entry_print(const struct entry *entry, const char *indent, struct textbuf *out)
+{
+    print_kernel(entry->facts, indent, out);
+    print_signature(entry, indent, out);
+    textbuf_printf(out, "%s    reference: %s\n", indent, entry->reference->name);
+    print_bind(entry, indent, out);
+}
+
+void entry_print_unknown(const struct facts *facts, const char *indent, struct textbuf *out)
+{
+    char name[NAME];
+    print_kernel(facts, indent, out);
+    textbuf_printf(out, "%s    signature: >\n%s      ", indent, indent);
+    for (unsigned f = 0; f < facts->count; f++) {
+        const struct fact *of = &facts->fact[f];
+        const char *type = of->dtype == DTYPE_NONE ? "TYPE" : dtype_text(of->dtype);
+        textbuf_printf(out, "%s%s", f ? ", " : "", of->zero ? "..." : "");
+        if (of->zero)
+            break;
+        snprintf(name, sizeof name, "%s%u", of->kind == FACT_ARRAY ? "p" : "a", f);
+        if (may_use(NULL, of->name))
+            snprintf(name, sizeof name, "%s", of->name);
+        if (of->kind == FACT_OTHER)
+            textbuf_printf(out, "_");
+        else if (of->kind != FACT_ARRAY)
+            textbuf_printf(out, "%s %s", type, name);
+        else
+            textbuf_printf(out, "%s%s %s%s[SIZE]",
+                           of->adds                  ? "acc "
+                           : of->writes && of->reads ? "inout "
+                           : of->writes              ? ""
+                                                     : "const ",
+                           type, name, of->null ? "?" : "");
+    }
+    textbuf_printf(out, "\n%s    reference: NAME\n", indent);
+}

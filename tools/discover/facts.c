@@ -1,0 +1,237 @@
+#include "tools/discover/facts.h"
+
+#include <math.h>
+#include <string.h>
+#include "lang/dtype.h"
+#include "names/param_types.h"
+#include "tools/discover/ptx_facts.h"
+
+/* ---- values ---- */
+
+static uint64_t bits_of(const struct fact *fact, const struct seen_sample *sample)
+{
+    uint64_t bits = 0;
+    if (fact->size <= 8 && fact->offset + fact->size <= sample->params_bytes)
+        memcpy(&bits, sample->params + fact->offset, fact->size);
+    return bits;
+}
+
+int64_t facts_integer(const struct fact *fact, const struct seen_sample *sample)
+{
+    unsigned shift = 64 - 8 * fact->size;
+    return (int64_t)(bits_of(fact, sample) << shift) >> shift;
+}
+
+double facts_real(const struct fact *fact, const struct seen_sample *sample)
+{
+    uint64_t bits = bits_of(fact, sample);
+    return dtype_load(fact->dtype, &bits);
+}
+
+/* Whether the bits look like a number that a program would pass as f32. */
+static bool looks_real(uint64_t bits)
+{
+    uint32_t word = (uint32_t)bits;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return isfinite(value) && fabsf(value) >= 1e-12f && fabsf(value) <= 1e9f;
+}
+
+/* An integer of four bytes, or an f32: by its values. */
+static enum dtype guess_word(const struct fact *fact, const struct seen_kernel *kernel)
+{
+    bool real = kernel->samples > 0;
+    for (unsigned i = 0; i < kernel->samples; i++)
+        real &= looks_real(bits_of(fact, kernel->sample[i]));
+    return real ? DTYPE_F32 : DTYPE_I32;
+}
+
+/* Bytes from the pointer on to the last one that the launch changed. */
+static uint64_t changed_by(const struct fact *fact, const struct seen_sample *sample)
+{
+    uint64_t address = bits_of(fact, sample);
+    const struct seen_region *region = seen_memory(sample, address);
+    const struct seen_pointer *own = seen_pointer_at(sample, fact->offset);
+    if (!region || !own || region->before == region->after)
+        return 0;
+    uint64_t begin = address - region->address, end = region->bytes;
+    for (size_t i = 0; i < sample->pointers; i++) { /* what lies behind another pointer is its */
+        uint64_t other = sample->pointer[i].address;
+        if (other > address && other - region->address < end)
+            end = other - region->address;
+    }
+    while (end > begin && region->before[end - 1] == region->after[end - 1])
+        end--;
+    return end - begin;
+}
+
+/* ---- parameters ---- */
+
+static void by_values(struct fact *fact, const struct seen_kernel *kernel)
+{
+    bool pointer = false, other = false;
+    fact->room = UINT64_MAX;
+    for (unsigned i = 0; i < kernel->samples; i++) {
+        const struct seen_sample *sample = kernel->sample[i];
+        const struct seen_pointer *at = seen_pointer_at(sample, fact->offset);
+        uint64_t room = at ? at->base + at->bytes - at->address : UINT64_MAX;
+        pointer |= at != NULL;
+        other |= !at && bits_of(fact, sample) != 0;
+        fact->null |= !at && bits_of(fact, sample) == 0;
+        fact->room = room < fact->room ? room : fact->room;
+    }
+    if (fact->size == 8 && pointer && !other) {
+        fact->kind = FACT_ARRAY;
+    } else if (fact->size == 4) {
+        fact->dtype = guess_word(fact, kernel);
+        fact->kind = fact->dtype == DTYPE_F32 ? FACT_REAL : FACT_INTEGER;
+    } else {
+        fact->kind =
+            fact->size == 1 || fact->size == 2 || fact->size == 8 ? FACT_INTEGER : FACT_OTHER;
+        fact->dtype = fact->size == 8   ? DTYPE_I64
+                      : fact->size == 2 ? DTYPE_I16
+                      : fact->size == 1 ? DTYPE_U8
+                                        : DTYPE_NONE;
+    }
+}
+
+static void by_memory(struct fact *fact, const struct seen_kernel *kernel)
+{
+    for (unsigned i = 0; i < kernel->samples && fact->kind == FACT_ARRAY; i++) {
+        const struct seen_pointer *at = seen_pointer_at(kernel->sample[i], fact->offset);
+        fact->space[i] = at ? at->base + at->bytes - at->address : 0;
+        fact->changed[i] = changed_by(fact, kernel->sample[i]);
+        fact->writes |= fact->changed[i] > 0;
+    }
+}
+
+/* Shares of words that look like numbers of a type: magnitudes that programs use, or 0. */
+static bool look_like(enum dtype dtype, const uint8_t *bytes, size_t count)
+{
+    unsigned size = dtype_bytes(dtype), good = 0, zeros = 0, all = 0;
+    for (size_t at = 0; at + size <= count; at += size, all++) {
+        double value = fabs(dtype_load(dtype, bytes + at));
+        bool likely = dtype_is_integer(dtype) ? value < 0x1p24 : value > 1e-6 && value < 1e6;
+        zeros += value == 0;
+        good += value == 0 || likely;
+    }
+    return all >= 8 && good * 20 >= all * 19 && zeros * 2 < all;
+}
+
+/* Where neither name nor code has the type. The halves of an f32 are no bf16, but two bf16 are an
+ * f32; f16 cannot be told from bf16. */
+static void by_bytes(struct fact *fact, const struct seen_kernel *kernel)
+{
+    enum { LOOKED_AT = 4096 };
+    static const enum dtype types[] = {DTYPE_I32, DTYPE_BF16, DTYPE_F32, DTYPE_F64, DTYPE_I64};
+    for (unsigned i = 0; i < kernel->samples && fact->dtype == DTYPE_NONE; i++) {
+        const struct seen_pointer *pointer = seen_pointer_at(kernel->sample[i], fact->offset);
+        const struct seen_region *region =
+            pointer ? seen_memory(kernel->sample[i], pointer->address) : NULL;
+        uint64_t at = region ? pointer->address - region->address : 0;
+        size_t count = region ? (size_t)(region->bytes - at) : 0;
+        count = count < LOOKED_AT ? count : LOOKED_AT;
+        for (size_t t = 0; region && t < sizeof types / sizeof *types && !fact->dtype; t++) {
+            if (look_like(types[t], region->after + at, count))
+                fact->dtype = types[t];
+        }
+    }
+}
+
+static void set_dtype(struct fact *fact, enum dtype dtype, enum fact_source source)
+{
+    if (dtype == DTYPE_NONE || source < fact->source)
+        return;
+    if (fact->kind != FACT_ARRAY && dtype_bytes(dtype) != fact->size)
+        return;
+    fact->dtype = dtype;
+    fact->source = source;
+    if (fact->kind == FACT_INTEGER || fact->kind == FACT_REAL)
+        fact->kind = dtype_is_real(dtype) ? FACT_REAL : FACT_INTEGER;
+}
+
+static void by_code(struct facts *facts)
+{
+    struct ptx_param param[LAYOUT_MAX];
+    unsigned count = 0;
+    facts->has_code = ptx_facts_read(facts->kernel, param, &count) && count == facts->count;
+    for (unsigned i = 0; i < count && facts->has_code; i++) {
+        struct fact *fact = &facts->fact[i];
+        set_dtype(fact, param[i].dtype, SOURCE_CODE);
+        if (fact->kind != FACT_ARRAY)
+            continue;
+        fact->reads = param[i].reads;
+        fact->writes |= param[i].writes;
+        fact->adds = param[i].adds;
+    }
+}
+
+/* The list that the C++ symbol spells. */
+static void by_name(struct facts *facts)
+{
+    const char *list = symbol_parameters(facts->kernel->names.demangled);
+    struct param_spelled spelled;
+    for (unsigned i = 0; list && i < facts->count && param_types_next(&list, &spelled); i++) {
+        struct fact *fact = &facts->fact[i];
+        if (spelled.pointer && fact->size == 8 && fact->kind != FACT_ARRAY && fact->null)
+            fact->kind = FACT_ARRAY;
+        if (spelled.pointer != (fact->kind == FACT_ARRAY) || !spelled.known || spelled.bytes)
+            continue;
+        bool opaque = spelled.pointer && !dtype_is_real(spelled.type.dtype) &&
+                      fact->source == SOURCE_CODE && dtype_is_real(fact->dtype);
+        if (!opaque)
+            set_dtype(fact, spelled.type.dtype, SOURCE_NAME);
+        if (spelled.constant && !facts->has_code)
+            fact->reads = true;
+    }
+}
+
+/* What a compiler appends, such as Triton's scratch pointers. */
+static void find_zeros(struct facts *facts)
+{
+    for (unsigned i = facts->count; i-- > 0;) {
+        struct fact *fact = &facts->fact[i];
+        bool zero = fact->size == 8;
+        for (unsigned j = 0; j < facts->kernel->samples && zero; j++)
+            zero = bits_of(fact, facts->kernel->sample[j]) == 0;
+        if (!zero)
+            return;
+        fact->zero = true;
+        fact->kind = FACT_OTHER;
+    }
+}
+
+static void by_triton(struct facts *facts)
+{
+    static char name[LAYOUT_MAX][TRITON_NAME];
+    unsigned count = triton_names_find(facts->kernel, name);
+    for (unsigned i = 0; i < count && i < facts->count; i++)
+        memcpy(facts->fact[i].name, name[i], TRITON_NAME);
+}
+
+void facts_make(struct facts *facts, const struct seen_kernel *kernel)
+{
+    *facts = (struct facts){.kernel = kernel};
+    if (!kernel->samples)
+        return;
+    const struct param_layout *layout = &kernel->sample[0]->layout;
+    facts->count = layout->count;
+    for (unsigned i = 0; i < facts->count; i++) {
+        struct fact *fact = &facts->fact[i];
+        *fact = (struct fact){
+            .offset = layout->param[i].offset, .size = layout->param[i].size, .dtype = DTYPE_NONE};
+        by_values(fact, kernel);
+        by_memory(fact, kernel);
+    }
+    by_code(facts);
+    by_name(facts);
+    for (unsigned i = 0; i < facts->count; i++) {
+        struct fact *fact = &facts->fact[i];
+        if (fact->kind == FACT_ARRAY && fact->dtype == DTYPE_NONE)
+            by_bytes(fact, kernel);
+        if (fact->kind == FACT_ARRAY && !fact->writes && !fact->adds)
+            fact->reads = true;
+    }
+    find_zeros(facts);
+    by_triton(facts);
+}

@@ -1,0 +1,32 @@
+/* search.h - for candidates.c and dims.c: the search for the entries of one kernel. */
+#ifndef TOOLS_DISCOVER_SEARCH_H
+#define TOOLS_DISCOVER_SEARCH_H
+
+#include "tools/discover/candidates.h"
+#include "tools/discover/extents.h"
+
+enum { FIRST_PASS = 12, SECOND_PASS = 48 }; /* entries of one reference */
+
+struct search {
+    struct entry entry;
+    struct formals formals;
+    const struct extents *extents;
+    candidates_fn visit;
+    void *user;
+    unsigned hint, visited, steps, all_steps;
+    unsigned chosen[REF_MAX_SIZES]; /* the extents of entry.size */
+    bool second;                    /* pass */
+    unsigned plain;                 /* entries of a reference that nothing speaks against */
+    bool stop;
+};
+
+/* Of one reference. */
+static inline bool search_is_over(const struct search *search)
+{
+    return search->stop || search->visited >= (search->second ? SECOND_PASS : FIRST_PASS);
+}
+
+/* Each formal is bound, or will not be: finds dims for the arrays, and visits each entry. */
+void dims_find(struct search *search);
+
+#endif
