@@ -155,12 +155,12 @@ unit: $(UNIT_BIN) $(TOOL) $(PLUGINS)
 # Scripts, then unit tests, then softgpu and whole programs on it.
 SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/check_ctl.sh \
     tests/check_report.sh tests/check_trace.sh
-PROGRAMS := tests/check_replay.sh tests/check_discover.sh tests/softgpu/contract/check.sh \
+PROGRAMS := tests/check_replay.sh tests/check_discover.sh tests/check_lift.sh tests/softgpu/contract/check.sh \
     tests/scenario/run.sh tests/scenario/sweep.sh \
-    tests/corpus/check.sh tests/corpus/fuzz.sh tests/fuzz/check.sh
+    tests/corpus/check.sh tests/corpus/lift.sh tests/corpus/fuzz.sh tests/fuzz/check.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
-    $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES) $(FUZZ) $(FUZZ_SEEDS)/.made
+    $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES) $(LIFT_FILES) $(FUZZ) $(FUZZ_SEEDS)/.made
 	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=900 \
 	    $(SOFTGPU_TEST_ENV) tests/run_unit.sh $(if $(TESTS),$(UNIT_RUN),$(SCRIPTS) $(UNIT_RUN) \
 	    $(SOFTGPU_UNIT_BIN) $(PROGRAMS))
@@ -239,6 +239,8 @@ $(CORE): $(CORE_O)
 # The PTX interpreter and the reader of fatbins, which the worker runs kernels with where there is no GPU.
 TOOL_EXEC_O = $(filter-out $(BUILD)/shim/%,$(SOFTGPU_EXEC_O)) $(BUILD)/tests/softgpu/driver/fatbin.o
 $(BUILD)/tools/%.o: INCLUDES += -Itools
+$(BUILD)/tools/lift/%.o $(BUILD)/tools/cmd_lift.o $(BUILD)/tests/unit/tools/test_lift.o: INCLUDES += -Itools -Itests/softgpu
+$(BUILD)/tools/lift/%.o: C_FLAGS += -O2 -fno-strict-aliasing -ffp-contract=off
 
 $(TOOL): $(TOOL_O) $(CORE) $(HOST_REFS_O) $(TOOL_EXEC_O)
 	$(call say,LINK,$@)

@@ -14,6 +14,7 @@ int cmd_ctl(int argc, char **argv);
 int cmd_plugin(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
+int cmd_lift(int argc, char **argv);
 int cmd_worker(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

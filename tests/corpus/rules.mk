@@ -22,9 +22,20 @@ $(CORPUS)/corpus.fatbin: tests/corpus/kernels/corpus.cu tests/corpus/entries.def
 	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 $(GENCODE) --threads 0 -MMD -MP -MF $@.d \
 	    -MT $@ -o $@ $<
 
+# For `cuvet lift`: PTX with the lines that each instruction comes from.
+LIFT_FILES := $(CORPUS)/corpus.ptx $(BUILD)/tests/lift/orders.ptx $(BUILD)/tests/lift/tensor.ptx
+define lift_ptx
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -ptx -lineinfo -std=c++17 -O3 -arch=compute_80 -MMD -MP -MF $@.d -MT $@ -o $@ $<
+endef
+$(CORPUS)/corpus.ptx: tests/corpus/kernels/corpus.cu | $(READY)
+	$(lift_ptx)
+$(BUILD)/tests/lift/%.ptx: tests/lift/%.cu | $(READY)
+	$(lift_ptx)
+
 .PHONY: corpus
 ## corpus: right and wrong kernels under cuvet, and what four oracles say of them (on a GPU or softgpu)
 corpus: all softgpu $(CORPUS_FILES) $(HAS_GPU)
 	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) tests/corpus/run.sh $(CORPUS_SETTINGS)
 
--include $(CORPUS_O:.o=.d) $(CORPUS)/corpus.fatbin.d
+-include $(CORPUS_O:.o=.d) $(CORPUS)/corpus.fatbin.d $(LIFT_FILES:=.d)

@@ -1,0 +1,157 @@
+#!/bin/bash
+# check_lift.sh - `cuvet lift` as a shell starts it: bundles of a golden kernel and of kernels that compute the same in
+# other orders (tests/lift), images, options, and what it refuses.
+#
+# Takes CUVET_BUILD from the Makefile.
+set -uo pipefail
+. tests/tap.sh
+
+cuvet=$CUVET_BUILD/cuvet
+orders=$CUVET_BUILD/tests/lift/orders.ptx
+golden=tests/golden/bundle-2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# gives STATUS PATTERN COMMAND ...: the exit status, and a line of standard output or standard error.
+gives() {
+    local status=$1 pattern=$2 got
+    shift 2
+    "$@" >"$scratch/out" 2>&1
+    got=$?
+    if [ $got -ne "$status" ] || ! grep -qE -- "$pattern" "$scratch/out"; then
+        echo "status $got, expected $status and $pattern:"
+        cat "$scratch/out"
+        return 1
+    fi
+}
+
+# A wrong formula in f32 is no loss of digits.
+ok 'a wrong formula is within its bound' gives 0 '0 of 40 elements outside' "$cuvet" lift $golden
+ok 'its limits are printed' gives 0 'does not see wrong formulas' "$cuvet" lift $golden
+
+# Its product rounded to bf16, before the result is stored in f32.
+rounded() {
+    sed 's/st.global.f32 *\[\(%rd[0-9]*\)\], \(%f[0-9]*\);/{ .reg .b16 %low; cvt.rn.bf16.f32 %low, \2; mov.b32 \2, {0, %low}; } &/' \
+        $golden/module.ptx >"$scratch/rounded.ptx"
+    gives 3 'lost at .*PTX line [0-9]+: cvt.rn.bf16.f32' "$cuvet" lift --image "$scratch/rounded.ptx" $golden &&
+        gives 3 '"instruction":"cvt.rn.bf16.f32"' "$cuvet" lift --json --image "$scratch/rounded.ptx" $golden &&
+        gives 0 '0 of 40 elements outside' "$cuvet" lift --rounds bf16 --image "$scratch/rounded.ptx" $golden &&
+        gives 0 '0 of 40 elements outside' "$cuvet" lift --accumulate bf16 --image "$scratch/rounded.ptx" $golden
+}
+ok 'a rounding in the middle is named, unless it is declared' rounded
+
+some_blocks() {
+    gives 0 'followed   1 of 4 blocks' "$cuvet" lift --blocks 1 $golden && ! grep -q 'no element' "$scratch/out"
+}
+ok 'of a larger grid, the blocks that the verdict names' some_blocks
+
+# The text that line information leaves in a cubin.
+cubin() {
+    command -v nvcc >/dev/null || return 0
+    nvcc -cubin -lineinfo -arch=sm_90 -o "$scratch/orders.cubin" tests/lift/orders.cu &&
+        gives 0 'equal' "$cuvet" lift --exact --image "$scratch/orders.cubin" --kernel softmax_max "$1" &&
+        nvcc -cubin -arch=sm_90 -o "$scratch/bare.cubin" tests/lift/orders.cu &&
+        gives 2 'machine code without its PTX' "$cuvet" lift --image "$scratch/bare.cubin" --kernel softmax_max "$1"
+}
+
+# bundle KERNEL [SEED]: one case of it.
+bundle() {
+    "$cuvet" fuzz -c tests/lift/orders.yaml -k "$1" --seed "${2:-1}" --device interpreter --keep --cases 1 --findings 0 --shrink 0 \
+        -o "$scratch/report" "$orders" | sed -n 's/^ *bundle //p'
+}
+
+# Tensor cores: bundles of tests/lift/tensor.cu.
+tensor() {
+    local status=$1 pattern=$2 kernel=$3 made
+    "$cuvet" fuzz -c tests/lift/tensor.yaml -k "$kernel" --device interpreter --keep --cases 2 --findings 0 --shrink 0 \
+        -o "$scratch/report" "$CUVET_BUILD/tests/lift/tensor.ptx" >"$scratch/fuzz"
+    for made in $(sed -n 's/^ *bundle //p' "$scratch/fuzz"); do
+        gives "$status" "$pattern" "$cuvet" lift "$made" || return 1
+    done
+}
+line() { grep -n "$1" tests/lift/tensor.cu | head -n 1 | cut -d: -f1; }
+ok 'a product on tensor cores' tensor 0 ' 0 of 512 elements outside$' product_right
+ok 'an accumulator in f16' tensor 3 'lost at    tensor.cu:[0-9]+ .*mma.sync.*.f16.f16.f16.f16' product_half
+ok 'an accumulator that is rounded between tiles' \
+    tensor 3 "lost at    tensor.cu:$(line 'sum.i. = __bfloat').*cvt.rn.bf16" product_between
+ok 'attention on tensor cores, its scores rounded to their operands' tensor 0 ' 0 of 256 elements outside' attention_right
+ok 'attention whose sum is rounded between tiles' \
+    tensor 3 "lost at    tensor.cu:$(line 'out.i. = __bfloat').*cvt.rn.bf16" attention_between
+
+# Lines by the tables of a cubin, of several kernels; and cubins that end early.
+lines() {
+    command -v nvcc >/dev/null || return 0
+    local made size at
+    made=$(sed -n 's/^ *bundle //p' "$scratch/fuzz" | head -n 1)
+    nvcc -cubin -lineinfo -std=c++17 -arch=sm_90 -o "$scratch/tensor.cubin" tests/lift/tensor.cu &&
+        gives 3 "lost at    [a-z_0-9]+[.][a-z]+:[0-9]+, PTX line [0-9]+: cvt.rn.bf16" \
+            "$cuvet" lift --image "$scratch/tensor.cubin" "$made" || return 1
+    size=$(stat -c %s "$scratch/tensor.cubin")
+    for at in 60 64 100 1000 $((size / 2)) $((size - 100)) $((size - 1)); do
+        head -c "$at" "$scratch/tensor.cubin" >"$scratch/cut.cubin"
+        "$cuvet" lift --image "$scratch/cut.cubin" "$made" >"$scratch/out" 2>&1
+        [ $? -le 3 ] || { echo "cut at $at:"; cat "$scratch/out"; return 1; }
+    done
+}
+ok 'the lines of PTX in a cubin' lines
+
+# exactly WANT BUNDLE KERNEL
+exactly() {
+    local status=3
+    [ "$1" = different ] || status=0
+    gives $status "against $3 of .*: $1\$" "$cuvet" lift --exact --image "$orders" --kernel "$3" "$2"
+}
+while read -r first others; do
+    made=$(bundle "$first")
+    for other in $others; do
+        ok "$first and $other are the same computation" exactly equal "$made" "$other"
+    done
+    ok "$first and ${first%%_*}_wrong are not" exactly different "$made" "${first%%_*}_wrong"
+    [ "$first" != softmax_plain ] || ok 'PTX in a cubin' cubin "$made"
+done <<'LIST'
+sum_forward sum_backward sum_lanes
+softmax_plain softmax_max softmax_online
+norm_root norm_scaled
+silu_quotient silu_product
+product_whole product_split
+LIST
+
+two() {
+    local first second
+    first=$(bundle norm_root) second=$(bundle norm_scaled)
+    gives 0 ': equal$' "$cuvet" lift --exact "$first" "$second" &&
+        gives 0 '"equal":true' "$cuvet" lift --exact --json "$first" "$second" &&
+        gives 2 'holds other numbers in the second launch|is another one in the second launch' \
+            "$cuvet" lift --exact "$first" "$(bundle norm_scaled 2)"
+}
+ok 'two bundles' two
+
+# refused PATTERN ARGUMENT ...: exit status 2, nothing on standard output.
+refused() {
+    local pattern=$1
+    shift
+    gives 2 "$pattern" "$cuvet" lift "$@"
+}
+ok 'no bundle' refused 'cannot read' "$scratch/nothing"
+ok 'no argument' refused 'expected the folder of one bundle'
+ok 'one bundle for the exact mode' refused 'expected two bundles' --exact $golden
+ok 'an accumulator that is none' refused 'expected f64, f32, bf16 or f16' --accumulate f8 $golden
+ok 'a number that is none' refused 'expected a number' --blocks 0 $golden
+ok 'an image that is none' refused 'is none of PTX' --image tests/tap.sh $golden
+ok 'a kernel that is not there' refused 'no PTX of the kernel other' --kernel other $golden
+unknown() {
+    sed 's/ret;/wgmma.fence.sync.aligned; ret;/' $golden/module.ptx >"$scratch/unknown.ptx"
+    refused 'PTX:[0-9]+: wgmma' --image "$scratch/unknown.ptx" $golden
+}
+ok 'an instruction that is not known' unknown
+endless() {
+    sed 's/ret;/FOREVER: bra FOREVER;/' $golden/module.ptx >"$scratch/endless.ptx"
+    gives 3 'stopped ' "$cuvet" lift --timeout 1 --image "$scratch/endless.ptx" $golden
+}
+ok 'a launch without an end' endless
+fault() {
+    sed 's/st.global.f32 *\[\(%rd[0-9]*\)\]/st.global.f32 [\1+1048576]/' $golden/module.ptx >"$scratch/fault.ptx"
+    gives 3 'illegal address' "$cuvet" lift --image "$scratch/fault.ptx" $golden
+}
+ok 'a fault' fault
+done_testing

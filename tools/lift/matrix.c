@@ -1,0 +1,186 @@
+/* matrix.c - mma, ldmatrix and stmatrix. */
+#include "tools/lift/parts.h"
+
+/* ---- mma ---- */
+
+static const enum format formats[] = {
+    [MMA_F16] = FORMAT_F16,   [MMA_BF16] = FORMAT_BF16, [MMA_TF32] = FORMAT_TF32,
+    [MMA_E4M3] = FORMAT_E4M3, [MMA_E5M2] = FORMAT_E5M2, [MMA_S8] = FORMAT_NONE,
+    [MMA_U8] = FORMAT_NONE,
+};
+
+struct operands {
+    struct value a[MMA_ROWS][MMA_DEPTH], b[MMA_COLUMNS][MMA_DEPTH];
+    bool departed; /* some number among them is outside its bound */
+};
+
+/* tf32 numbers lie in registers as f32, whose last bits do not count. */
+static void read_number(struct shadow *shadow, const struct warp *w, ref r, enum format format,
+                        unsigned e, unsigned lane, struct operands *x, struct value *out)
+{
+    const bool tf32 = format == FORMAT_TF32;
+    shadow_read(shadow, w, r, 4, e * format_bytes(format), tf32 ? FORMAT_F32 : format, lane, out);
+    if (tf32)
+        out->got = number_of_bits(FORMAT_TF32, register_raw(at(w, r), 4, lane, 0, 4));
+    x->departed = x->departed || out->origin;
+}
+
+static void read_operands(struct shadow *shadow, const struct warp *w, const struct mma *m,
+                          struct operands *x)
+{
+    const unsigned steps = m->depth / (4 * m->each);
+    x->departed = false;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned e = 0; e < m->each; e++) {
+            unsigned row, k;
+            for (unsigned r = 0; r < 2 * steps; r++) {
+                mma_place_a(m, lane, r, e, &row, &k);
+                read_number(shadow, w, m->a[r], formats[m->a_kind], e, lane, x, &x->a[row][k]);
+            }
+            for (unsigned r = 0; r < steps; r++) {
+                mma_place_b(m, lane, r, e, &row, &k);
+                read_number(shadow, w, m->b[r], formats[m->b_kind], e, lane, x, &x->b[row][k]);
+            }
+        }
+}
+
+/* c, and the operands of the sum that are outside their bounds. */
+static unsigned list_inputs(const struct mma *m, const struct operands *x, unsigned row,
+                            unsigned column, const struct value *c, struct value *in)
+{
+    unsigned count = 0;
+    in[count++] = *c;
+    for (unsigned k = 0; x->departed && k < m->depth; k++) {
+        if (x->a[row][k].origin)
+            in[count++] = x->a[row][k];
+        if (x->b[column][k].origin)
+            in[count++] = x->b[column][k];
+    }
+    return count;
+}
+
+struct sums {
+    struct value c[4][LANES];
+};
+
+/* Register and byte of number i of four. */
+static void place_of(const struct mma *m, unsigned i, unsigned *r, unsigned *byte)
+{
+    *r = m->half ? i / 2 : i;
+    *byte = m->half ? i % 2 * 2 : 0;
+}
+
+static void keep_sum(struct shadow *shadow, const struct warp *w, const struct plan *plan,
+                     const struct mma *m, const struct operands *x, const struct value *c,
+                     unsigned lane, unsigned i)
+{
+    const enum format format = m->half ? FORMAT_F16 : FORMAT_F32;
+    struct value in[1 + 2 * MMA_DEPTH], out = *c;
+    unsigned row, column, r, byte;
+    mma_place_c(lane, i, &row, &column);
+    place_of(m, i, &r, &byte);
+    if (m->d[r] == REF_NONE)
+        return;
+    const unsigned count = list_inputs(m, x, row, column, c, in);
+    out.got =
+        number_of_bits(format, register_raw(at(w, m->d[r]), 4, lane, byte, format_bytes(format)));
+    shadow->lane = lane;
+    shadow->algebra->dot(shadow, x->a[row], x->b[column], m->depth, formats[m->a_kind], &out);
+    shadow->algebra->settle(shadow, plan, format, in, count, &out);
+    shadow_write(w, m->d[r], 4, byte, format, lane, &out);
+}
+
+static enum step integers(struct warp *w, const struct op *op, const struct plan *plan)
+{
+    const struct mma *m = op->more;
+    const enum step step = plan->own(w, op);
+    for (unsigned i = 0; i < 4; i++)
+        if (m->d[i] != REF_NONE)
+            shadow_void(w, m->d[i], 4);
+    return step;
+}
+
+enum step watch_mma(struct shadow *shadow, struct warp *w, const struct op *op,
+                    const struct plan *plan)
+{
+    static _Thread_local struct operands x;
+    const struct mma *m = op->more;
+    const enum format format = m->half ? FORMAT_F16 : FORMAT_F32;
+    struct sums sums;
+    unsigned r, byte;
+    if (!formats[m->a_kind])
+        return integers(w, op, plan);
+    read_operands(shadow, w, m, &x);
+    for (unsigned i = 0; i < 4; i++) {
+        place_of(m, i, &r, &byte);
+        for (unsigned lane = 0; lane < LANES; lane++)
+            shadow_read(shadow, w, m->c[r], 4, byte, format, lane, &sums.c[i][lane]);
+    }
+    const enum step step = plan->own(w, op);
+    for (unsigned i = 0; i < 4 && step == STEP_NEXT; i++)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            keep_sum(shadow, w, plan, m, &x, &sums.c[i][lane], lane, i);
+    return step;
+}
+
+/* ---- matrices in shared memory ---- */
+
+/* The bytes of one half, or of both where they lie side by side. */
+static void move_half(struct shadow *shadow, const struct warp *w, const struct matrix_access *x,
+                      uint8_t *const *rows, unsigned m, unsigned lane, unsigned e, bool loads)
+{
+    unsigned row, column;
+    matrix_place(x, lane, e, &row, &column);
+    const unsigned bytes = x->transposed ? 2 : 4;
+    uint8_t *host = rows[8 * m + row] + 2 * column;
+    struct cell *cell = frame_cells(w) + x->access.regs[m] + (size_t)2 * e * LANES + lane;
+    bool any = false;
+    for (unsigned b = 0; b < bytes && !loads; b++)
+        any = any || cell[(size_t)b * LANES].tag;
+    struct cell *memory = cell_map_at(&shadow->map, host, any);
+    for (unsigned b = 0; b < bytes; b++) {
+        struct cell *from = loads ? memory ? &memory[b] : NULL : &cell[(size_t)b * LANES];
+        struct cell *to = loads ? &cell[(size_t)b * LANES] : memory ? &memory[b] : NULL;
+        const bool there = from && from->tag && b + format_bytes(cell_format(from)) <= bytes;
+        if (to && there)
+            *to = *from;
+        else if (to)
+            to->tag = 0;
+    }
+}
+
+static void move_matrices(struct shadow *shadow, const struct warp *w,
+                          const struct matrix_access *x, uint8_t *const *rows, bool loads)
+{
+    for (unsigned m = 0; m < x->access.count; m++)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            for (unsigned e = 0; e < (x->transposed ? 2u : 1u); e++)
+                if (x->access.regs[m] != REF_NONE && !(x->access.regs[m] & REF_CONSTANT))
+                    move_half(shadow, w, x, rows, m, lane, e, loads);
+}
+
+enum step watch_matrix_load(struct shadow *shadow, struct warp *w, const struct op *op,
+                            const struct plan *plan)
+{
+    const struct matrix_access *x = op->more;
+    uint8_t *rows[8 * 4];
+    if (!matrix_rows(w, x, false, rows))
+        return STEP_FAULT;
+    const enum step step = plan->own(w, op);
+    if (step == STEP_NEXT)
+        move_matrices(shadow, w, x, rows, true);
+    return step;
+}
+
+enum step watch_matrix_store(struct shadow *shadow, struct warp *w, const struct op *op,
+                             const struct plan *plan)
+{
+    const struct matrix_access *x = op->more;
+    uint8_t *rows[8 * 4];
+    if (!matrix_rows(w, x, true, rows))
+        return STEP_FAULT;
+    const enum step step = plan->own(w, op);
+    if (step == STEP_NEXT)
+        move_matrices(shadow, w, x, rows, false);
+    return step;
+}

@@ -1,0 +1,261 @@
+#include "tools/lift/stage.h"
+
+#include <cuda.h>
+#include <elf.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tests/softgpu/driver/fatbin.h"
+#include "text/printable.h"
+#include "tools/worker/image.h"
+
+enum { NEWEST_ARCH = 121, ALIGN = 256 };
+
+/* ---- memory ---- */
+
+static const struct stage_region *region_of(const struct stage *stage, uint64_t address)
+{
+    for (int i = 0; i < stage->regions; i++)
+        if (address - stage->region[i].begin < stage->region[i].bytes)
+            return &stage->region[i];
+    return NULL;
+}
+
+uint8_t *stage_at(const struct stage *stage, uint64_t address)
+{
+    const struct stage_region *region = region_of(stage, address);
+    return region ? region->host + (address - region->begin) : NULL;
+}
+
+static bool stage_find(void *user, uint64_t address, struct exec_range *range)
+{
+    const struct stage_region *region = region_of(user, address);
+    if (region)
+        *range = (struct exec_range){region->begin, region->bytes, region->host, true};
+    return region != NULL;
+}
+
+static bool add_region(struct stage *stage, uint64_t begin, uint64_t bytes, const void *content)
+{
+    struct stage_region region = {.begin = begin, .bytes = bytes};
+    const size_t skew = begin % ALIGN, whole = (bytes + skew + ALIGN) / ALIGN * ALIGN;
+    if (stage->regions == SCENE_REGIONS + STAGE_VARIABLES)
+        return false;
+    region.room = aligned_alloc(ALIGN, whole);
+    if (!region.room)
+        return false;
+    region.host = region.room + skew;
+    if (content)
+        memcpy(region.host, content, bytes);
+    else
+        memset(region.host, 0, bytes);
+    stage->region[stage->regions++] = region;
+    return true;
+}
+
+/* Behind everything that is placed. */
+static bool stage_place(void *user, const struct ptx_variable *variable, uint64_t *address)
+{
+    struct stage *stage = user;
+    const uint64_t align = variable->align > ALIGN ? variable->align : ALIGN;
+    uint64_t end = 1 << 20;
+    for (int i = 0; i < stage->regions; i++) {
+        const uint64_t last = stage->region[i].begin + stage->region[i].bytes;
+        end = last > end ? last : end;
+    }
+    *address = (end + 2 * align) / align * align;
+    return *address + variable->bytes < EXEC_WINDOWS &&
+           add_region(stage, *address, variable->bytes ? variable->bytes : 1, NULL);
+}
+
+static void clear(struct stage *stage)
+{
+    exec_module_free(stage->module);
+    stage->module = NULL;
+    for (int i = 0; i < stage->regions; i++)
+        free(stage->region[i].room);
+    stage->regions = 0;
+}
+
+/* ---- the PTX of an image ---- */
+
+static char *copy_text(const uint8_t *bytes, size_t count)
+{
+    char *text = malloc(count + 1);
+    if (text) {
+        memcpy(text, bytes, count);
+        text[count] = '\0';
+    }
+    return text;
+}
+
+/* The section of a cubin that line information leaves: lines end with NUL there. */
+static char *text_of_cubin(const uint8_t *bytes, size_t count, size_t *length)
+{
+    static const char wanted[] = ".nv_debug_ptx_txt";
+    Elf64_Ehdr elf;
+    Elf64_Shdr names, section;
+    if (count < sizeof(elf))
+        return NULL;
+    memcpy(&elf, bytes, sizeof(elf));
+    if (elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff > count ||
+        elf.e_shnum > (count - elf.e_shoff) / sizeof(Elf64_Shdr) || elf.e_shstrndx >= elf.e_shnum)
+        return NULL;
+    memcpy(&names, bytes + elf.e_shoff + elf.e_shstrndx * sizeof(names), sizeof(names));
+    if (names.sh_offset > count || names.sh_size > count - names.sh_offset)
+        return NULL;
+    for (unsigned i = 0; i < elf.e_shnum; i++) {
+        memcpy(&section, bytes + elf.e_shoff + i * sizeof(section), sizeof(section));
+        if (section.sh_name > names.sh_size || names.sh_size - section.sh_name < sizeof(wanted) ||
+            memcmp(bytes + names.sh_offset + section.sh_name, wanted, sizeof(wanted)) != 0 ||
+            section.sh_flags & SHF_COMPRESSED || section.sh_offset > count ||
+            section.sh_size > count - section.sh_offset)
+            continue;
+        char *text = copy_text(bytes + section.sh_offset, section.sh_size);
+        for (size_t k = 0; text && k < section.sh_size; k++)
+            text[k] = text[k] ? text[k] : '\n';
+        *length = section.sh_size;
+        return text;
+    }
+    return NULL;
+}
+
+static char *text_of_piece(const struct image_piece *piece, size_t *length, struct error *why)
+{
+    char *text = NULL;
+    *length = piece->count;
+    if (piece->kind == IMAGE_PTX)
+        return copy_text(piece->bytes, *length = strnlen((const char *)piece->bytes, piece->count));
+    if (piece->kind == IMAGE_FATBIN) {
+        if (fatbin_choose(piece->bytes, piece->count, NEWEST_ARCH, &text, length, why) ==
+            CUDA_SUCCESS)
+            return text;
+        return NULL;
+    }
+    text = text_of_cubin(piece->bytes, piece->count, length);
+    if (!text)
+        error_set(why, STATUS_UNSUPPORTED,
+                  "the image is sm_%u machine code without its PTX, which `nvcc -lineinfo` and "
+                  "Triton leave in it: name a file that has the kernel's PTX with --image",
+                  fatbin_elf_arch(piece->bytes, piece->count));
+    return text;
+}
+
+/* Of several pieces the first that has the kernel. */
+static enum status read_text(struct stage *stage, struct error *err)
+{
+    struct image_piece *pieces;
+    struct error why = {{0}};
+    const size_t count = image_split(stage->scene->image, stage->scene->image_bytes, &pieces, err);
+    for (size_t i = 0; i < count && !stage->ptx; i++) {
+        stage->text = text_of_piece(&pieces[i], &stage->length, &why);
+        if (!stage->text)
+            continue;
+        if (!ptx_read(stage->text, stage->length, "PTX", &stage->ptx, &why)) {
+            const struct ptx_function *fn = ptx_find_function(stage->ptx, stage->scene->kernel);
+            if (fn && fn->is_entry && fn->has_body) {
+                if (pieces[i].kind == IMAGE_CUBIN)
+                    stage->lines =
+                        ptx_lines_read(pieces[i].bytes, pieces[i].count, stage->scene->kernel);
+                break;
+            }
+            error_set(&why, STATUS_NOT_FOUND, "the image has no PTX of the kernel %s",
+                      PRINTABLE(stage->scene->kernel));
+            ptx_free(stage->ptx);
+        }
+        stage->ptx = NULL;
+        free(stage->text);
+        stage->text = NULL;
+    }
+    free(pieces);
+    if (stage->ptx || !count)
+        return count ? STATUS_OK : STATUS_INVALID;
+    return error_set(err, STATUS_UNSUPPORTED, "%s",
+                     *why.text ? why.text : "the image holds no PTX");
+}
+
+/* ---- life ---- */
+
+enum status stage_open(struct stage **out, const struct scene *scene, struct error *err)
+{
+    struct stage *stage = calloc(1, sizeof(*stage));
+    *out = NULL;
+    if (!stage)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for a launch");
+    stage->scene = scene;
+    stage->host = (struct exec_host){stage, stage_find, stage_place};
+    const enum status status = read_text(stage, err);
+    if (status)
+        stage_close(stage);
+    else
+        *out = stage;
+    return status;
+}
+
+void stage_close(struct stage *stage)
+{
+    if (!stage)
+        return;
+    clear(stage);
+    ptx_free(stage->ptx);
+    ptx_lines_free(stage->lines);
+    free(stage->text);
+    free(stage);
+}
+
+enum status stage_set(struct stage *stage, struct error *err)
+{
+    const struct scene *scene = stage->scene;
+    clear(stage);
+    for (int i = 0; i < scene->regions; i++)
+        if (!add_region(stage, scene->region[i].begin, scene->region[i].bytes,
+                        scene->region[i].content))
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the program's arrays");
+    enum status status = exec_module_create(stage->ptx, &stage->host, &stage->module, err);
+    if (status)
+        return status;
+    stage->kernel = exec_find_kernel(stage->module, scene->kernel);
+    if (!stage->kernel)
+        return error_set(err, STATUS_NOT_FOUND, "the image has no kernel %s",
+                         PRINTABLE(scene->kernel));
+    status = exec_prepare(stage->kernel, err);
+    if (!status && stage->lines)
+        ptx_lines_apply(stage->lines, ptx_find_function(stage->ptx, scene->kernel));
+    const struct exec_info *info = exec_describe(stage->kernel);
+    if (!status && info->param_bytes != scene->bundle->params_bytes)
+        status = error_set(err, STATUS_INVALID,
+                           "the image's kernel has %zu bytes of parameters, the launch has %u",
+                           info->param_bytes, scene->bundle->params_bytes);
+    return status;
+}
+
+/* ---- a run ---- */
+
+static atomic_bool too_long;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    atomic_store(&too_long, true);
+}
+
+enum exec_outcome stage_run(struct stage *stage, void *watch, unsigned seconds,
+                            struct exec_fault *fault)
+{
+    const struct bundle *bundle = stage->scene->bundle;
+    struct exec_launch launch = {.kernel = stage->kernel,
+                                 .dynamic_shared = bundle->shared_bytes,
+                                 .params = bundle->params,
+                                 .cooperative = bundle->cooperative,
+                                 .stop = &too_long,
+                                 .watch = watch};
+    memcpy(launch.grid, bundle->grid, sizeof(launch.grid));
+    memcpy(launch.block, bundle->block, sizeof(launch.block));
+    atomic_store(&too_long, false);
+    signal(SIGALRM, on_alarm);
+    alarm(seconds);
+    const enum exec_outcome outcome = exec_run(&launch, fault);
+    alarm(0);
+    return outcome;
+}
