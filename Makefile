@@ -157,7 +157,7 @@ SCRIPTS := tests/check_tree.sh tests/check_self.sh tests/check_cli.sh tests/chec
     tests/check_report.sh tests/check_trace.sh
 PROGRAMS := tests/check_replay.sh tests/check_discover.sh tests/check_lift.sh tests/softgpu/contract/check.sh \
     tests/scenario/run.sh tests/scenario/sweep.sh \
-    tests/corpus/check.sh tests/corpus/lift.sh tests/corpus/fuzz.sh tests/fuzz/check.sh
+    tests/corpus/check.sh tests/corpus/lint.sh tests/corpus/lift.sh tests/corpus/fuzz.sh tests/fuzz/check.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
     $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES) $(LIFT_FILES) $(FUZZ) $(FUZZ_SEEDS)/.made

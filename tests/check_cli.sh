@@ -87,6 +87,29 @@ ok 'help reference: an entry to begin with, for each' begins
 ok 'every option is listed' bash -c '[ "$(grep -c "^OPTION(" shim/base/options.def)" -eq \
     "$("$0" help options | grep -c "^CUVET_")" ]' "$cuvet"
 
+samples=tests/unit/lint/samples
+ok 'lint: a warning has its line' gives 3 'shared-race\.caught\.ptx:[0-9]+: warning: .*\[shared-race\]' '' \
+    "$cuvet" lint $samples/shared-race.caught.ptx
+ok 'lint: notes alone are no finding' gives 0 '1 text: 0 warnings, 1 note$' '' \
+    "$cuvet" lint $samples/state-kept.caught.ptx
+ok 'lint: a fatbin' gives 3 'demo_softmax_tail$' '' "$cuvet" lint "$CUVET_BUILD/tests/demo/kernels.fatbin"
+ok 'lint: a folder' gives 3 'texts: [0-9]+ warnings' '' "$cuvet" lint $samples
+ok 'lint: an entry of the registry' gives 3 'never reads parameter 3, the number alpha' '' \
+    "$cuvet" lint -c $samples/param-unread.yaml $samples/param-unread.caught.ptx
+printf '%s\n    lint: {ignore: [param-unread]}\n' "$(<$samples/param-unread.yaml)" >"$scratch/ignored.yaml"
+ok 'lint: an entry leaves a rule out' gives 0 'with an entry: 0 warnings' '' \
+    "$cuvet" lint -c "$scratch/ignored.yaml" $samples/param-unread.caught.ptx
+sed 's/param-unread]/param-unred]/' "$scratch/ignored.yaml" >"$scratch/unknown.yaml"
+ok 'lint: an entry names no rule' gives 2 '' "unknown\.yaml:[0-9]+:[0-9]+: unknown rule 'param-unred'" \
+    "$cuvet" lint -c "$scratch/unknown.yaml" $samples/param-unread.caught.ptx
+ok 'lint: a rule left out' gives 0 '0 warnings' '' "$cuvet" lint --ignore spin-weak $samples/spin-weak.caught.ptx
+ok 'lint: an unknown rule' gives 2 '' "unknown rule 'spin'" "$cuvet" lint --ignore spin $samples/spin-weak.caught.ptx
+ok 'lint: rules' gives 0 '^shared-race +warning ' '' "$cuvet" lint --rules
+ok 'lint: explain' gives 0 '^Each rounding to bf16' '' "$cuvet" lint --explain accumulator-rounded
+ok 'lint: JSON' gives 3 '"rule": "spin-weak","severity": "warning"' '' "$cuvet" lint --json $samples/spin-weak.caught.ptx
+ok 'lint: SARIF' gives 3 '"ruleId": "spin-weak"' '' "$cuvet" lint --sarif $samples/spin-weak.caught.ptx
+ok 'lint: no image' gives 2 '' 'none of PTX, a cubin' "$cuvet" lint tests/check_cli.sh
+ok 'lint: without files' gives 2 '' '^usage: ' "$cuvet" lint
 ok 'check: a sound file' gives 0 'demo_softmax' '' "$cuvet" check tests/demo/demo.yaml
 printf 'version: 1\nkernels:\n  - kernel: f\n    refrence: gelu\n' >"$scratch/bad.yaml"
 ok 'check: a mistake has its place' gives 2 '.*' 'bad\.yaml:4:[0-9]+: .*refrence' \

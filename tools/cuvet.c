@@ -26,6 +26,8 @@ const struct verb verbs[] = {
     {"trace", "FOLDER...", "a run's launches by kernel, range or layer, or for Perfetto",
      cmd_trace},
     {"diff", "RUN_A RUN_B", "the first launch in which two runs differ", cmd_diff},
+    {"lint", "[OPTIONS] FILE|FOLDER...", "what is suspicious in a kernel's PTX, with the line",
+     cmd_lint},
     {"help", "[VERB | options | buckets | ...]", "this text; a verb's page; variables; outcomes",
      cmd_help},
     {NULL, NULL, NULL, NULL},

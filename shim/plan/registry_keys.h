@@ -8,6 +8,7 @@
 enum keys_place {
     KEYS_FILE,
     KEYS_ENTRY,
+    KEYS_LINT,
     KEYS_REFERENCE,
     KEYS_TYPES,
     KEYS_AFTER,

@@ -368,6 +368,7 @@ static enum status make_bench(struct registry *registry, const struct registry_e
     *out = (struct registry_bench){.source = &entry->source,
                                    .captures = captures,
                                    .fuzz = entry->fuzz,
+                                   .lint = entry->lint,
                                    .let = entry->source.let,
                                    .where = entry->where};
     return plan_make(&out->plan, &registry->arena, &source, captures, layout, err);

@@ -103,7 +103,7 @@ const struct kernel_spec *registry_typed(const struct kernel_spec *spec,
 
 /*
  * What the offline tools need of the entry that registry_resolve() found: its signature with the
- * dims of all arrays, bound or not, and its `fuzz` mapping. As old as the registry.
+ * dims of all arrays, bound or not, and its `fuzz` and `lint` mappings. As old as the registry.
  */
 struct binding_plan;
 struct captures;
@@ -114,6 +114,7 @@ struct registry_bench {
     const struct plan_source *source; /* of the whole */
     const struct captures *captures;  /* of the pattern */
     const struct yaml_node *fuzz;     /* or NULL */
+    const struct yaml_node *lint;     /* or NULL; its `ignore` is a sequence of texts */
     const struct yaml_node *let;      /* or NULL */
     const char *where;                /* "kernels.yaml:12" */
 };

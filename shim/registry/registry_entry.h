@@ -33,6 +33,7 @@ struct registry_entry {
     struct tolerance tolerance;
     const struct lift *lift;      /* it was made for one kernel, of that one's PTX; or NULL */
     const struct yaml_node *fuzz; /* the mapping, which `cuvet fuzz` reads; or NULL */
+    const struct yaml_node *lint; /* the same for `cuvet lint` */
     bool met;                     /* a kernel that was launched has its name */
     bool gave_up;           /* a regex of it took too many steps on a name, and that was told */
     struct made_plan *made; /* registry.c's, below its lock: the plans made of it */

@@ -266,12 +266,27 @@ static enum status read_formula(struct registry_content *content, const struct y
                                  &entry->source.bind, err);
 }
 
-/* What the offline tools read. */
+/* What the offline tools read. lint: {ignore: [id, ...]}; which ids exist is known to `cuvet lint`.
+ */
 static enum status read_tools(const struct yaml_node *node, struct registry_entry *entry,
                               struct error *err)
 {
+    const char *text;
+    enum status status = STATUS_OK;
     entry->fuzz = yaml_get(node, "fuzz");
-    return entry->fuzz ? yaml_expect(entry->fuzz, "fuzz", YAML_KIND_MAPPING, err) : STATUS_OK;
+    entry->lint = yaml_get(node, "lint");
+    if (entry->fuzz)
+        status = yaml_expect(entry->fuzz, "fuzz", YAML_KIND_MAPPING, err);
+    if (!status && entry->lint)
+        status = yaml_expect(entry->lint, "lint", YAML_KIND_MAPPING, err);
+    if (!status && entry->lint)
+        status = keys_check(entry->lint, KEYS_LINT, err);
+    const struct yaml_node *list = entry->lint && !status ? yaml_get(entry->lint, "ignore") : NULL;
+    if (list)
+        status = yaml_expect(list, "ignore", YAML_KIND_SEQUENCE, err);
+    for (size_t i = 0; list && !status && i < list->count; i++)
+        status = yaml_text(list->item[i], "ignore", &text, err);
+    return status;
 }
 
 static enum status read_entry(struct loading *l, const struct yaml_node *node,

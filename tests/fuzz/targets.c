@@ -4,16 +4,27 @@
 #include <string.h>
 
 const struct target targets[] = {
-    {"registry", target_registry, NULL},     {"entry", target_entry, NULL},
-    {"expression", target_expression, NULL}, {"signature", target_signature, NULL},
-    {"formals", target_formals, NULL},       {"tolerance", target_tolerance, NULL},
-    {"pattern", target_pattern, NULL},       {"symbol", target_symbol, NULL},
-    {"reference", target_reference, NULL},   {"options", target_options, NULL},
-    {"control", target_control, NULL},       {"plugin_wire", target_plugin_wire, seed_plugin_wire},
-    {"journal", target_journal, NULL},       {"ptx", target_ptx, NULL},
-    {"trace", target_trace, NULL},           {"report", target_report, NULL},
-    {"fatbin", target_fatbin, seed_image},   {"image", target_image, seed_image},
-    {"bundle", target_bundle, seed_bundle},  {"cases", target_cases, NULL},
+    {"registry", target_registry, NULL},
+    {"entry", target_entry, NULL},
+    {"expression", target_expression, NULL},
+    {"signature", target_signature, NULL},
+    {"formals", target_formals, NULL},
+    {"tolerance", target_tolerance, NULL},
+    {"pattern", target_pattern, NULL},
+    {"symbol", target_symbol, NULL},
+    {"reference", target_reference, NULL},
+    {"options", target_options, NULL},
+    {"control", target_control, NULL},
+    {"plugin_wire", target_plugin_wire, seed_plugin_wire},
+    {"journal", target_journal, NULL},
+    {"ptx", target_ptx, NULL},
+    {"trace", target_trace, NULL},
+    {"report", target_report, NULL},
+    {"fatbin", target_fatbin, seed_image},
+    {"image", target_image, seed_image},
+    {"bundle", target_bundle, seed_bundle},
+    {"cases", target_cases, NULL},
+    {"lint", target_lint, NULL},
 };
 const size_t target_count = sizeof(targets) / sizeof(*targets);
 

@@ -41,6 +41,7 @@ void target_journal(const uint8_t *data, size_t size);
 void target_report(const uint8_t *data, size_t size);
 void target_trace(const uint8_t *data, size_t size);
 void target_ptx(const uint8_t *data, size_t size);
+void target_lint(const uint8_t *data, size_t size);
 void target_fatbin(const uint8_t *data, size_t size);
 void target_image(const uint8_t *data, size_t size);
 void target_bundle(const uint8_t *data, size_t size);

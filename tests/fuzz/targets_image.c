@@ -6,6 +6,7 @@
 #include "tests/fuzz/targets.h"
 #include "tests/softgpu/driver/fatbin.h"
 #include "judge/images.h"
+#include "tools/lint/input.h"
 
 void target_ptx(const uint8_t *data, size_t size)
 {
@@ -22,6 +23,28 @@ void target_ptx(const uint8_t *data, size_t size)
     }
     ptx_free(module);
     free(text);
+}
+
+/* All rules on what can be read, with an entry that names every kernel. */
+void target_lint(const uint8_t *data, size_t size)
+{
+    static struct registry *registry;
+    static unsigned runs;
+    struct registry_source source = {.files = "tests/fuzz/lint.yaml"};
+    if (runs++ % 1024 == 0) { /* it keeps what it made for each kernel */
+        registry_destroy(registry);
+        registry_load(&registry, &source, NULL, NULL);
+    }
+    struct lint_report report = {.settings.registry = registry};
+    struct error err = {{0}};
+    uint8_t *copy = malloc(size + !size);
+    if (!copy)
+        abort();
+    memcpy(copy, data, size);
+    if (size)
+        lint_image(&report, copy, size, "m", &err);
+    lint_release(&report);
+    free(copy);
 }
 
 void target_fatbin(const uint8_t *data, size_t size)

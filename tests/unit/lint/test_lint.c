@@ -1,0 +1,319 @@
+/*
+ * test_lint.c - each rule on a kernel that it catches and on one on which all rules stay quiet.
+ *
+ * samples/RULE.caught.ptx marks the line to be found with "// here"; where none is marked it is
+ * that of the kernel. samples/RULE.yaml is the registry of both, where the rule needs an entry.
+ * RULE.caught-WHAT.ptx and RULE.quiet-WHAT.ptx are further ones.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <glob.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "tests/unit/common/says.h"
+#include "tests/unit/common/small_elf.h"
+#include "tools/lint/input.h"
+#include "tools/lint/out.h"
+
+#define SAMPLES "tests/unit/lint/samples/"
+
+static char *read_text(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = calloc(1, 1 << 20);
+    if (!file || !text || fread(text, 1, (1 << 20) - 1, file) == 0)
+        fail_msg("%s cannot be read", path);
+    fclose(file);
+    return text;
+}
+
+static void complain(void *user, const char *sentence)
+{
+    (void)user;
+    fail_msg("%s", sentence);
+}
+
+static struct registry *registry_beside(const char *rule)
+{
+    char path[256];
+    struct registry *registry = NULL;
+    snprintf(path, sizeof path, SAMPLES "%s.yaml", rule);
+    struct registry_source source = {.files = path};
+    if (access(path, R_OK) == 0)
+        registry_load(&registry, &source, complain, NULL);
+    return registry;
+}
+
+static void lint_file(struct lint_report *report, const char *rule, const char *path)
+{
+    struct error err = {0};
+    *report = (struct lint_report){.settings.registry = registry_beside(rule)};
+    if (lint_path(report, path, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(report->kernels, 1);
+    assert_int_equal(report->skipped, 0);
+}
+
+static void lint_sample(struct lint_report *report, const char *rule, const char *kind)
+{
+    char path[256];
+    snprintf(path, sizeof path, SAMPLES "%s.%s.ptx", rule, kind);
+    lint_file(report, rule, path);
+}
+
+static void end(struct lint_report *report)
+{
+    registry_destroy(report->settings.registry);
+    lint_release(report);
+}
+
+/* The marked line, else that of the kernel. */
+static unsigned wanted_line(const char *path)
+{
+    char *text = read_text(path), *mark = strstr(text, "// here");
+    if (!mark)
+        mark = strstr(text, ".entry");
+    unsigned line = 1;
+    for (const char *at = text; at < mark; at++)
+        line += *at == '\n';
+    free(text);
+    return line;
+}
+
+static void check_caught(const struct lint_rule *rule, const char *path)
+{
+    struct lint_report report;
+    unsigned line = wanted_line(path);
+    bool found = false;
+    lint_file(&report, rule->id, path);
+    for (size_t i = 0; i < report.findings; i++) {
+        const struct lint_finding *f = &report.finding[i];
+        if (f->rule != rule && f->severity > LINT_HINT)
+            fail_msg("%s: line %u: %s [%s]", path, f->line, f->text, f->rule->id);
+        found |= f->line == line;
+    }
+    if (!found)
+        fail_msg("%s: nothing is found at line %u", path, line);
+    end(&report);
+}
+
+static void check_quiet(const struct lint_rule *rule, const char *path)
+{
+    struct lint_report report;
+    lint_file(&report, rule->id, path);
+    if (report.findings)
+        fail_msg("%s: line %u: %s [%s]", path, report.finding[0].line, report.finding[0].text,
+                 report.finding[0].rule->id);
+    end(&report);
+}
+
+/* Each rule has at least one sample of the kind. */
+static void each_sample(const char *kind, void (*check)(const struct lint_rule *, const char *))
+{
+    for (const struct lint_rule *rule = lint_rules; rule->id; rule++) {
+        char pattern[256];
+        glob_t files;
+        snprintf(pattern, sizeof pattern, SAMPLES "%s.%s*.ptx", rule->id, kind);
+        if (glob(pattern, 0, NULL, &files))
+            fail_msg("%s has no sample %s", rule->id, pattern);
+        for (size_t i = 0; i < files.gl_pathc; i++)
+            check(rule, files.gl_pathv[i]);
+        globfree(&files);
+    }
+}
+
+static void each_rule_catches(void **state)
+{
+    (void)state;
+    each_sample("caught", check_caught);
+}
+
+static void each_rule_stays_quiet(void **state)
+{
+    (void)state;
+    each_sample("quiet", check_quiet);
+}
+
+/* -- suppression and severities -- */
+
+static size_t count_of(const char *rule, const struct lint_settings *settings)
+{
+    char path[256];
+    struct error err = {0};
+    struct lint_report report = {.settings = *settings};
+    snprintf(path, sizeof path, SAMPLES "%s.caught.ptx", rule);
+    assert_int_equal(lint_path(&report, path, &err), STATUS_OK);
+    size_t count = report.findings;
+    lint_release(&report);
+    return count;
+}
+
+static void rules_are_left_out(void **state)
+{
+    (void)state;
+    bool ignored[64] = {false};
+    struct lint_settings settings = {.ignored = ignored};
+    assert_int_equal(count_of("spin-weak", &settings), 1);
+    ignored[lint_find_rule("spin-weak") - lint_rules] = true;
+    assert_int_equal(count_of("spin-weak", &settings), 0);
+    assert_null(lint_find_rule("spin-week"));
+}
+
+static void hints_are_shown_on_demand(void **state)
+{
+    (void)state;
+    struct lint_settings settings = {.least = LINT_NOTE};
+    assert_int_equal(count_of("vector-alignment", &settings), 0);
+    settings.least = LINT_HINT;
+    assert_int_equal(count_of("vector-alignment", &settings), 1);
+}
+
+static void kernels_are_picked(void **state)
+{
+    (void)state;
+    struct lint_settings settings = {.kernel = "/^k$/"};
+    assert_int_equal(count_of("spin-weak", &settings), 1);
+    settings.kernel = "other*";
+    assert_int_equal(count_of("spin-weak", &settings), 0);
+}
+
+/* -- input -- */
+
+static enum status lint_bytes(const void *bytes, size_t count, struct lint_report *report,
+                              struct error *err)
+{
+    *report = (struct lint_report){0};
+    *err = (struct error){0};
+    return lint_image(report, bytes, count, "m", err);
+}
+
+static void wrong_input_is_refused(void **state)
+{
+    (void)state;
+    struct lint_report report;
+    struct error err;
+    assert_int_equal(lint_bytes("\1\2\3\4", 4, &report, &err), STATUS_INVALID);
+    expect_says(err.text, "m: the image is none of PTX");
+    lint_release(&report);
+    const char cut[] = ".version 8.0\n.target sm_80\n.visible .entry k(";
+    assert_int_equal(lint_bytes(cut, sizeof cut - 1, &report, &err), STATUS_INVALID);
+    lint_release(&report);
+}
+
+/* A cubin of Triton or -lineinfo: its text is in a section of its own, each line ended by NUL. */
+static void a_cubin_carries_its_text(void **state)
+{
+    (void)state;
+    struct lint_report report;
+    struct error err;
+    struct small_elf elf = small_elf("k");
+    char *text = read_text(SAMPLES "spin-weak.caught.ptx");
+    size_t length = strlen(text);
+    uint8_t *image = malloc(sizeof elf + length);
+    assert_non_null(image);
+    for (char *at = text; (at = strchr(at, '\n'));)
+        *at = '\0';
+    elf.header.e_machine = 190;
+    elf.header.e_flags = 90;
+    elf.section[0].sh_type = SHT_PROGBITS;
+    elf.section[0].sh_offset = sizeof elf;
+    elf.section[0].sh_size = length;
+    memcpy(image, &elf, sizeof elf);
+    memcpy(image + sizeof elf, text, length);
+    assert_int_equal(lint_bytes(image, sizeof elf + length, &report, &err), STATUS_NOT_FOUND);
+    expect_says(err.text, "m holds no PTX, only machine code");
+    lint_release(&report);
+    strcpy(elf.names + 1, ".nv_debug_ptx_txt");
+    memcpy(image, &elf, sizeof elf);
+    assert_int_equal(lint_bytes(image, sizeof elf + length, &report, &err), STATUS_OK);
+    assert_int_equal(report.findings, 1);
+    assert_int_equal(report.finding[0].line, wanted_line(SAMPLES "spin-weak.caught.ptx"));
+    lint_release(&report);
+    elf.section[0].sh_size = length + 1; /* beyond the end */
+    memcpy(image, &elf, sizeof elf);
+    assert_int_equal(lint_bytes(image, sizeof elf + length, &report, &err), STATUS_NOT_FOUND);
+    lint_release(&report);
+    free(image);
+    free(text);
+}
+
+/* A body that cannot be read leaves out its kernel, and says why. */
+static void a_broken_kernel_is_skipped(void **state)
+{
+    (void)state;
+    struct lint_report report;
+    struct error err;
+    const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                        ".visible .entry bad()\n{\nadd.f32 %f1, %f2, %f3;\n}\n"
+                        ".visible .entry good()\n{\nret;\n}\n";
+    assert_int_equal(lint_bytes(text, sizeof text - 1, &report, &err), STATUS_OK);
+    assert_int_equal(report.kernels, 1);
+    assert_int_equal(report.skipped, 1);
+    expect_says(report.first_skip, "%f1");
+    lint_release(&report);
+}
+
+/* Loops that nothing leaves, blocks that nothing reaches, jumps to the end. */
+static void odd_graphs_are_read(void **state)
+{
+    (void)state;
+    struct lint_report report;
+    struct error err;
+    const char text[] = ".version 8.0\n.target sm_80\n.address_size 64\n"
+                        ".visible .entry k(.param .u32 n)\n{\n.reg .pred %p; .reg .b32 %r<4>;\n"
+                        "ld.param.u32 %r1, [n];\nsetp.eq.s32 %p, %r1, 0;\n@%p bra out;\n"
+                        "a: add.s32 %r2, %r2, %r1;\nbra b;\nadd.s32 %r3, %r3, %r2;\nc: bra c;\n"
+                        "b: add.s32 %r1, %r1, 1;\n@%p bra a;\n@!%p bra c;\nout:\n}\n";
+    assert_int_equal(lint_bytes(text, sizeof text - 1, &report, &err), STATUS_OK);
+    assert_int_equal(report.kernels, 1);
+    lint_release(&report);
+}
+
+/* -- output -- */
+
+static char *written(void (*write)(FILE *, const struct lint_report *), const char *rule)
+{
+    struct lint_report report;
+    char *text = NULL;
+    size_t bytes;
+    lint_sample(&report, rule, "caught");
+    FILE *file = open_memstream(&text, &bytes);
+    write(file, &report);
+    fclose(file);
+    end(&report);
+    return text;
+}
+
+static void reports_are_written(void **state)
+{
+    (void)state;
+    char *text = written(lint_out_text, "shared-race");
+    expect_says(text, "warning: reads shared memory");
+    expect_says(text, "1 kernel of 1 text: 1 warning, 0 notes");
+    free(text);
+    text = written(lint_out_json, "shared-race");
+    expect_says(text, "\"rule\": \"shared-race\"");
+    free(text);
+    text = written(lint_out_sarif, "shared-race");
+    expect_says(text, "\"ruleId\": \"shared-race\"");
+    expect_says(text, "\"startLine\":");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_rule_catches),        cmocka_unit_test(each_rule_stays_quiet),
+        cmocka_unit_test(rules_are_left_out),       cmocka_unit_test(hints_are_shown_on_demand),
+        cmocka_unit_test(kernels_are_picked),       cmocka_unit_test(wrong_input_is_refused),
+        cmocka_unit_test(a_cubin_carries_its_text), cmocka_unit_test(a_broken_kernel_is_skipped),
+        cmocka_unit_test(odd_graphs_are_read),      cmocka_unit_test(reports_are_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

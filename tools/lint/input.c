@@ -1,0 +1,177 @@
+#include "tools/lint/input.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fts.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "tests/softgpu/driver/fatbin.h"
+#include "tools/fuzz/image.h"
+#include "tools/worker/image.h"
+
+enum { NEWEST_ARCH = 999 };
+
+/* -- a cubin's own text -- */
+
+/* The section's bytes, inside of `bytes`; or NULL. */
+static const uint8_t *find_section(const uint8_t *bytes, size_t count, const char *wanted,
+                                   size_t *length)
+{
+    Elf64_Ehdr elf;
+    Elf64_Shdr names, section;
+    size_t room = strlen(wanted) + 1;
+    if (count < sizeof elf)
+        return NULL;
+    memcpy(&elf, bytes, sizeof elf);
+    if (elf.e_shentsize != sizeof section || elf.e_shoff > count ||
+        elf.e_shnum > (count - elf.e_shoff) / sizeof section || elf.e_shstrndx >= elf.e_shnum)
+        return NULL;
+    memcpy(&names, bytes + elf.e_shoff + elf.e_shstrndx * sizeof names, sizeof names);
+    if (names.sh_offset > count || names.sh_size > count - names.sh_offset)
+        return NULL;
+    for (unsigned i = 0; i < elf.e_shnum; i++) {
+        memcpy(&section, bytes + elf.e_shoff + i * sizeof section, sizeof section);
+        if (section.sh_name < names.sh_size && names.sh_size - section.sh_name >= room &&
+            memcmp(bytes + names.sh_offset + section.sh_name, wanted, room) == 0 &&
+            section.sh_type != SHT_NOBITS && section.sh_offset <= count &&
+            section.sh_size <= count - section.sh_offset) {
+            *length = section.sh_size;
+            return bytes + section.sh_offset;
+        }
+    }
+    return NULL;
+}
+
+/* Its lines end with NUL. */
+static char *cubin_text(const uint8_t *bytes, size_t count, size_t *length)
+{
+    const uint8_t *from = find_section(bytes, count, ".nv_debug_ptx_txt", length);
+    char *text = from ? malloc(*length + 1) : NULL;
+    if (!text)
+        return NULL;
+    for (size_t i = 0; i < *length; i++)
+        text[i] = from[i] ? (char)from[i] : '\n';
+    text[*length] = '\0';
+    return text;
+}
+
+/* -- images -- */
+
+static enum status lint_piece(struct lint_report *report, const struct image_piece *piece,
+                              const char *name, struct error *err)
+{
+    char *text = NULL;
+    size_t length = 0;
+    if (piece->kind == IMAGE_PTX)
+        return lint_text(report, (const char *)piece->bytes, piece->count, name, err);
+    if (piece->kind == IMAGE_CUBIN)
+        text = cubin_text(piece->bytes, piece->count, &length);
+    else if (fatbin_choose(piece->bytes, piece->count, NEWEST_ARCH, &text, &length, NULL))
+        text = NULL;
+    if (!text)
+        return STATUS_NOT_FOUND;
+    enum status status = lint_text(report, text, length, name, err);
+    free(text);
+    return status;
+}
+
+enum status lint_image(struct lint_report *report, const void *bytes, size_t count,
+                       const char *name, struct error *err)
+{
+    struct image_piece *pieces;
+    size_t texts = report->texts;
+    size_t n = image_split(bytes, count, &pieces, err);
+    enum status status = n ? STATUS_OK : STATUS_INVALID;
+    if (!n)
+        error_prefix(err, "%s", name);
+    for (size_t i = 0; i < n && !status; i++) {
+        status = lint_piece(report, &pieces[i], name, err);
+        status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    }
+    if (n)
+        free(pieces);
+    if (!status && report->texts == texts)
+        status = error_set(err, STATUS_NOT_FOUND,
+                           "%s holds no PTX, only machine code; compile it with -lineinfo or with "
+                           "-gencode arch=compute_75,code=compute_75",
+                           name);
+    return status;
+}
+
+/* -- files and folders -- */
+
+static enum status lint_file(struct lint_report *report, const char *path, struct error *err)
+{
+    struct fuzz_image image;
+    enum status status = fuzz_image_read(&image, path, err);
+    if (!status)
+        status = lint_image(report, image.bytes, image.count, path, err);
+    fuzz_image_release(&image);
+    return status;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name), n = strlen(end);
+    return length > n && strcmp(name + length - n, end) == 0;
+}
+
+/* k.ptx beside k.cubin is the same with comments. */
+static bool has_text_beside(const char *path)
+{
+    char other[4096];
+    size_t stem = strlen(path) - strlen(".cubin");
+    return (size_t)snprintf(other, sizeof other, "%.*s.ptx", (int)stem, path) < sizeof other &&
+           access(other, R_OK) == 0;
+}
+
+static bool is_wanted(const FTSENT *at)
+{
+    if (at->fts_info != FTS_F)
+        return false;
+    if (ends_with(at->fts_name, ".cubin"))
+        return !has_text_beside(at->fts_path);
+    return ends_with(at->fts_name, ".ptx") || ends_with(at->fts_name, ".fatbin") ||
+           ends_with(at->fts_name, ".so");
+}
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+/* Of a file below a folder, one without PTX is passed over: a .so of Triton's launcher. */
+static enum status lint_folder(struct lint_report *report, const char *folder, struct error *err)
+{
+    char *roots[] = {(char *)folder, NULL};
+    size_t texts = report->texts;
+    enum status status = STATUS_OK;
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    if (!tree)
+        return error_set(err, STATUS_IO, "%s cannot be read: %s", folder, strerror(errno));
+    for (FTSENT *at; !status && (at = fts_read(tree));) {
+        struct error why = {0};
+        if (!is_wanted(at))
+            continue;
+        status = lint_file(report, at->fts_path, &why);
+        if (status == STATUS_NOT_FOUND ||
+            (status == STATUS_INVALID && ends_with(at->fts_name, ".so")))
+            status = STATUS_OK;
+        else if (status)
+            error_set(err, status, "%s", why.text);
+    }
+    fts_close(tree);
+    if (!status && report->texts == texts)
+        status = error_set(err, STATUS_NOT_FOUND,
+                           "%s holds no PTX; expected .ptx, .cubin, .fatbin or .so files below it",
+                           folder);
+    return status;
+}
+
+enum status lint_path(struct lint_report *report, const char *path, struct error *err)
+{
+    return fuzz_image_is_folder(path) ? lint_folder(report, path, err)
+                                      : lint_file(report, path, err);
+}

@@ -1,0 +1,19 @@
+/* input.h - files and folders to PTX texts. */
+#ifndef LINT_INPUT_H
+#define LINT_INPUT_H
+
+#include "tools/lint/lint.h"
+
+/*
+ * Lints all PTX of a file: of PTX itself, a cubin that carries its text (.nv_debug_ptx_txt),
+ * fatbins, and programs and shared objects that hold fatbins; of a folder (Triton's cache) that of
+ * the .ptx, .cubin, .fatbin and .so files below it, a cubin only where no .ptx of its name lies
+ * beside it. STATUS_INVALID, STATUS_NOT_FOUND, STATUS_IO: why nothing of it could be read.
+ */
+enum status lint_path(struct lint_report *report, const char *path, struct error *err);
+
+/* The same of an image in memory. */
+enum status lint_image(struct lint_report *report, const void *bytes, size_t count,
+                       const char *name, struct error *err);
+
+#endif

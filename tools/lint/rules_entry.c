@@ -1,0 +1,308 @@
+/* rules_entry.c - the kernel against what the registry says of it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "plan/plan.h"
+#include "refs/abi/ref_list.h"
+#include "tools/lint/rules.h"
+
+void rule_entry_layout(struct lint_kernel *k)
+{
+    if (k->misfit)
+        lint_add(k, FLOW_NONE, "%s", k->misfit);
+}
+
+/* -- which parameters the kernel reads -- */
+
+static bool reads_param(const struct flow *flow, unsigned index, uint32_t from, uint32_t size)
+{
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        const struct ptx_instruction *i = &flow->function->instructions[at];
+        for (unsigned o = 0; o < i->operand_count; o++) {
+            const struct ptx_operand *operand = &i->operands[o];
+            bool memory = operand->kind == PTX_MEMORY && operand->count > 0;
+            const struct ptx_operand *base = memory ? &operand->items[0] : operand;
+            if (base->kind != PTX_ADDRESS_OF || base->variable != &flow->function->params[index])
+                continue;
+            if (!memory) /* its address is taken: anything may be read */
+                return true;
+            int64_t begin = operand->offset;
+            unsigned bits = i->type_count ? ptx_type_bits(i->types[0]) : 64;
+            if (begin < (int64_t)from + size && begin + bits / 8 * i->vector > (int64_t)from)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool reads_item(const struct lint_kernel *k, const struct signature_item *item)
+{
+    unsigned bits = item->array ? 64 : 8 * (unsigned)dtype_bytes(item->type.dtype);
+    if (item->param >= k->flow->function->param_count || item->earlier || item->index)
+        return true;
+    return reads_param(k->flow, item->param, item->offset, bits / 8 ? bits / 8 : 1);
+}
+
+/* -- which the entry gives a meaning -- */
+
+struct slots {
+    uint64_t used;
+};
+
+static void use_slot(void *user, int slot)
+{
+    struct slots *s = user;
+    if (slot >= 0 && slot < PLAN_SLOTS)
+        s->used |= (uint64_t)1 << slot;
+}
+
+/* A let that is used uses what it is made of. */
+static void close_slots(const struct binding_plan *plan, struct slots *s)
+{
+    for (unsigned i = plan->lets; i-- > 0;) {
+        const struct plan_let *let = &plan->let[i];
+        if (let->expr && let->slot >= 0 && s->used >> let->slot & 1)
+            expr_slots(let->expr, use_slot, s);
+    }
+}
+
+/* Distances of rows, and numbers that formals take: what a kernel cannot do without. Sizes are not
+ * among them, since a grid may cover them. */
+static struct slots needed_slots(const struct binding_plan *plan)
+{
+    struct slots s = {0};
+    for (unsigned a = 0; a < plan->arrays; a++) {
+        const struct plan_array *array = &plan->array[a];
+        for (unsigned d = 0; array->bound && d < array->item->ndim; d++) {
+            if (array->dim[d].stride)
+                expr_slots(array->dim[d].stride, use_slot, &s);
+        }
+    }
+    for (unsigned i = 0; i < plan->sizes; i++) {
+        if (plan->size[i].expr && !plan->size[i].is_dim)
+            expr_slots(plan->size[i].expr, use_slot, &s);
+    }
+    close_slots(plan, &s);
+    return s;
+}
+
+static struct slots all_slots(const struct binding_plan *plan)
+{
+    struct slots s = needed_slots(plan);
+    for (unsigned a = 0; a < plan->arrays; a++) {
+        for (unsigned d = 0; d < plan->array[a].item->ndim; d++) {
+            if (plan->array[a].dim[d].extent)
+                expr_slots(plan->array[a].dim[d].extent, use_slot, &s);
+        }
+    }
+    for (unsigned i = 0; i < plan->sizes; i++) {
+        if (plan->size[i].expr)
+            expr_slots(plan->size[i].expr, use_slot, &s);
+    }
+    close_slots(plan, &s);
+    return s;
+}
+
+static void check_item(struct lint_kernel *k, const struct signature_item *item, const char *what)
+{
+    if (!reads_item(k, item))
+        lint_add(k, FLOW_NONE, "the kernel never reads parameter %u, %s %s", item->param, what,
+                 item->name);
+}
+
+void rule_param_unread(struct lint_kernel *k)
+{
+    const struct binding_plan *plan = k->plan;
+    if (!plan || plan->signature->params > k->flow->function->param_count)
+        return;
+    struct slots s = needed_slots(plan);
+    for (unsigned a = 0; a < plan->arrays; a++) {
+        if (plan->array[a].bound)
+            check_item(k, plan->array[a].item, "the array");
+    }
+    for (unsigned i = 0; i < plan->loads; i++) {
+        if (plan->load[i].slot >= 0 && s.used >> plan->load[i].slot & 1)
+            check_item(k, plan->load[i].item, "the number");
+    }
+    for (unsigned i = 0; i < REF_MAX_SCALARS; i++) {
+        if (plan->real[i].item)
+            check_item(k, plan->real[i].item, "the number");
+    }
+    for (unsigned i = 0; i < plan->numbers; i++) {
+        if (plan->number[i].item)
+            check_item(k, plan->number[i].item, "the number");
+    }
+}
+
+/* -- what it writes and reads -- */
+
+static const struct signature_item *item_of(const struct binding_plan *plan, unsigned param)
+{
+    const struct signature_item *found = NULL;
+    for (unsigned a = 0; a < plan->arrays; a++) {
+        const struct signature_item *item = plan->array[a].item;
+        if (item->param != param || item->earlier)
+            continue;
+        if (found)
+            return NULL; /* several fields of a struct */
+        found = item;
+    }
+    return found;
+}
+
+void rule_const_written(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    struct lint_access a;
+    if (!k->plan)
+        return;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        if (!lint_access(flow, at, &a) || !a.writes || a.base.kind != FLOW_BASE_PARAM)
+            continue;
+        const struct signature_item *item = item_of(k->plan, a.base.param);
+        if (item && item->role == ROLE_READ && !signature_listed(item))
+            lint_add(k, at, "writes to %s, which the entry declares const", item->name);
+    }
+}
+
+/* Whether any global address or condition of the kernel depends on the source. */
+static bool depends_on(const struct flow *flow, uint32_t source)
+{
+    struct lint_access a;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        if (lint_access(flow, at, &a) && (flow->value[a.address].sources & source))
+            return true;
+        const char *word = flow->function->instructions[at].opcode;
+        uint32_t v = flow->result[at];
+        for (uint32_t n = 0;
+             (strcmp(word, "cp") == 0 || strcmp(word, "call") == 0) && n < flow->value[v].args;
+             n++) {
+            if (flow->value[flow_arg(flow, v, n)].sources & source)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool has_special(const struct flow *flow, const char *name)
+{
+    for (uint32_t v = 0; v < flow->values; v++) {
+        if (flow->value[v].kind == FLOW_SPECIAL && strcmp(flow->value[v].operand->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void rule_batch_unused(struct lint_kernel *k)
+{
+    static const char *const names[] = {"%ctaid.x", "%ctaid.y", "%ctaid.z"};
+    static const char *const counts[] = {"%nctaid.x", "%nctaid.y", "%nctaid.z"};
+    struct slots s = {0};
+    if (k->plan)
+        s = all_slots(k->plan);
+    for (unsigned axis = 0; axis < 3; axis++) {
+        bool used = depends_on(k->flow, (uint32_t)FLOW_CTAID << axis);
+        bool declared = s.used >> (SLOT_GRID + axis) & 1;
+        if (!used && declared)
+            lint_add(k, FLOW_NONE,
+                     "the entry counts on grid.%c, and no address of the kernel depends on %s",
+                     'x' + (int)axis, names[axis]);
+        else if (!used && axis > 0 && has_special(k->flow, counts[axis]) &&
+                 !has_special(k->flow, names[axis]))
+            lint_add(k, FLOW_NONE, "the kernel reads %s and never %s", counts[axis], names[axis]);
+    }
+}
+
+/* An element of memory that the entry gives to a formal: the kernel has to read that memory. */
+void rule_position_source(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    struct lint_access a;
+    for (unsigned i = 0; k->plan && i < k->plan->values; i++) {
+        const struct plan_value *value = &k->plan->value[i];
+        const struct signature_item *item = k->plan->array[value->array].item;
+        bool loads = false;
+        if (item->earlier || item->offset || item->index)
+            continue;
+        for (uint32_t at = 0; at < flow->function->instruction_count && !loads; at++)
+            loads = lint_access(flow, at, &a) && a.reads &&
+                    (flow_has_param(&flow->value[a.address], item->param) ||
+                     a.base.kind == FLOW_BASE_UNKNOWN);
+        if (!loads)
+            lint_add(k, FLOW_NONE,
+                     "the entry takes %s from memory, which the kernel never reads there",
+                     value->name);
+    }
+}
+
+/* -- constants -- */
+
+static bool is_near(double a, double b)
+{
+    return fabs(a - b) <= 4e-7 * fabs(b);
+}
+
+/* The forms in which compilers and authors write a factor c. */
+static bool is_form_of(double number, double c)
+{
+    const double log2e = 1.4426950408889634;
+    double size = fabs(number), want = fabs(c);
+    return is_near(size, want) || is_near(size, 1 / want) || is_near(size, want * log2e) ||
+           is_near(size, 2 * want) || is_near(size, want / 2) || is_near(size, fabs(1 - c)) ||
+           is_near(size, fabs(1 + c));
+}
+
+static bool has_constant(const struct flow *flow, double c)
+{
+    for (uint32_t v = 0; v < flow->values; v++) {
+        double number;
+        if (flow->value[v].kind != FLOW_CONSTANT)
+            continue;
+        if (lint_number(flow, v, PTX_F32, &number) && is_form_of(number, c))
+            return true;
+        if (lint_number(flow, v, PTX_F64, &number) && is_form_of(number, c))
+            return true;
+    }
+    return false;
+}
+
+void rule_constant_absent(struct lint_kernel *k)
+{
+    const struct binding_plan *plan = k->plan;
+    if (!plan || !plan->formals)
+        return;
+    for (unsigned f = 0, real = 0; f < (unsigned)plan->formals->count; f++) {
+        const struct formal *formal = &plan->formals->formal[f];
+        if (formal->kind != FORMAL_REAL)
+            continue;
+        const struct plan_real *r = &plan->real[real++];
+        bool constant = !r->item && r->element < 0 && !r->expr;
+        if (!constant || r->value == 0 || fabs(r->value) == 1 || has_constant(k->flow, r->value))
+            continue;
+        lint_add(k, FLOW_NONE, "the entry says %s = %g, which no instruction of the kernel has",
+                 formal->name, r->value);
+    }
+}
+
+/* `fuzz: {block: 256}` of the entry against .maxntid and .reqntid. */
+static int64_t entry_block(const struct lint_kernel *k)
+{
+    const struct yaml_node *node = k->bench.fuzz ? yaml_get(k->bench.fuzz, "block") : NULL;
+    return node && node->text ? strtoll(node->text, NULL, 10) : 0;
+}
+
+void rule_launch_bounds(struct lint_kernel *k)
+{
+    const struct ptx_function *f = k->flow->function;
+    int64_t block = entry_block(k), most = 0, exact = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        most = f->maxntid[i] ? (most ? most : 1) * f->maxntid[i] : most;
+        exact = f->reqntid[i] ? (exact ? exact : 1) * f->reqntid[i] : exact;
+    }
+    if (block && exact && block != exact)
+        lint_add(k, FLOW_NONE, "the entry launches %lld threads a block, the kernel requires %lld",
+                 (long long)block, (long long)exact);
+    else if (block && most && block > most)
+        lint_add(k, FLOW_NONE, "the entry launches %lld threads a block, the kernel allows %lld",
+                 (long long)block, (long long)most);
+}

@@ -1,0 +1,313 @@
+/* rules_fold.c - what a maximum, a minimum, a product and a sum of exponentials begin with, and
+ * what masked elements count as. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/lint/rules.h"
+
+/* Below this no logit of a model lies; masks and beginnings of maxima in use do. */
+#define FAR_AWAY 1e9
+/* The largest f16, which stands for infinity there. */
+#define F16_LARGEST 65000.0
+
+/* Clamps in use are smaller: numbers such as -10000 mean infinity. */
+#define STANDS_IN 5000.0
+
+/* -- maxima and minima -- */
+
+struct leaves {
+    struct lint_kernel *k;
+    const uint8_t *folds; /* by cycle: a bit for each enum lint_fold on it */
+    enum lint_fold fold;
+    uint32_t root;
+    bool shuffled; /* lanes take part: a fold of a warp */
+    bool loaded;   /* at least one leaf comes from memory */
+    bool signless; /* all leaves but constants are 0 or more */
+    uint32_t constant;
+    double number; /* the wrong constant, where there is one */
+    bool found;
+};
+
+static bool is_neutral(enum lint_fold fold, double number)
+{
+    double low = fold == LINT_MAX ? number : -number;
+    return !isfinite(number) || low <= -FAR_AWAY || (low <= -F16_LARGEST && low >= -65536);
+}
+
+/* A choice between constants, one of them neutral: the kernel's mode decides what is folded. */
+static bool is_mode(const struct leaves *l, uint32_t value)
+{
+    const struct flow *flow = l->k->flow;
+    bool choice = flow->value[value].kind == FLOW_PHI || flow_is(flow, value, "selp"),
+         neutral = false, other = false;
+    for (uint32_t a = 0, n = choice ? flow_data(flow, value) : 0; a < n; a++) {
+        double number;
+        if (!lint_number(flow, flow_arg(flow, value, a), PTX_F32, &number))
+            continue;
+        neutral |= is_neutral(l->fold, number);
+        other |= !is_neutral(l->fold, number);
+    }
+    return neutral && other;
+}
+
+static bool is_foreign(const struct leaves *l, uint32_t value)
+{
+    uint32_t cycle = l->k->cycle[value];
+    return cycle != FLOW_NONE && !(l->folds[cycle] >> l->fold & 1);
+}
+
+/* What a loop that folds nothing has made, or what stands for it where the loop has no round: its
+ * beginning is not the fold's. */
+static bool is_of_other_loop(const struct leaves *l, uint32_t value)
+{
+    const struct flow *flow = l->k->flow;
+    bool foreign = is_foreign(l, value);
+    for (uint32_t a = 0; flow->value[value].kind == FLOW_PHI && a < flow->value[value].args; a++)
+        foreign |= is_foreign(l, flow_arg(flow, value, a));
+    return foreign;
+}
+
+static bool visit_leaf(void *user, uint32_t value)
+{
+    struct leaves *l = user;
+    const struct flow *flow = l->k->flow;
+    double number;
+    if (flow->value[value].kind == FLOW_UNDEFINED || is_mode(l, value))
+        return false;
+    if (is_of_other_loop(l, value)) {
+        l->signless = false;
+        return false;
+    }
+    if (lint_number(flow, value, PTX_F32, &number)) {
+        if (!is_neutral(l->fold, number) && !l->found) {
+            l->found = true;
+            l->number = number;
+            l->constant = value;
+        }
+        return false;
+    }
+    l->shuffled |= flow_is(flow, value, "shfl");
+    if (value != l->root && lint_fold(flow, value) == l->fold)
+        return false;
+    bool packs = flow_is(flow, value, "mov") && flow->value[value].args > 1;
+    if (value == l->root || (lint_passes(flow, value) && !packs))
+        return true;
+    l->loaded |=
+        (flow->value[value].sources & (FLOW_GLOBAL | FLOW_LOCAL | FLOW_OTHER)) == FLOW_GLOBAL;
+    l->signless = l->signless && l->fold == LINT_MAX && lint_not_negative(l->k, value);
+    return false;
+}
+
+struct onward {
+    const struct flow *flow;
+    enum lint_fold fold;
+    bool folds; /* the result is folded again */
+};
+
+static bool visit_onward(void *user, uint32_t value)
+{
+    struct onward *o = user;
+    o->folds |= lint_fold(o->flow, value) == o->fold || flow_is(o->flow, value, "shfl");
+    return !o->folds && lint_passes(o->flow, value);
+}
+
+/* Of a constant that stands in the fold itself, and not behind a phi or a choice. */
+static bool is_direct(const struct flow *flow, uint32_t fold, uint32_t constant)
+{
+    return flow_arg(flow, fold, 0) == constant || flow_arg(flow, fold, 1) == constant;
+}
+
+static void check_fold(struct lint_kernel *k, const uint8_t *folds, uint32_t v, enum lint_fold fold)
+{
+    const struct flow *flow = k->flow;
+    struct leaves l = {.k = k, .folds = folds, .fold = fold, .root = v, .signless = true};
+    struct onward o = {.flow = flow, .fold = fold};
+    lint_backward(k, v, visit_leaf, &l);
+    if (!l.found || !l.loaded || (l.signless && l.number <= 0))
+        return;
+    lint_forward(k, v, visit_onward, &o);
+    bool carried = k->cycle[v] != FLOW_NONE && !k->adds[k->cycle[v]];
+    bool reduces = carried || l.shuffled || o.folds;
+    bool direct = is_direct(flow, v, l.constant) && k->cycle[v] == FLOW_NONE;
+    bool stands_in = direct && fold == LINT_MAX && l.number <= -STANDS_IN;
+    if (stands_in)
+        lint_add(k, flow->value[v].at, "%g stands in for -infinity", l.number);
+    if (!reduces || direct) /* a clamp of each element, or of the result */
+        direct = direct && !(o.folds && l.number == 0);
+    if (!reduces || stands_in || direct)
+        return;
+    lint_add(k, flow->value[v].at, "%g takes part in a %s of numbers that may all be %s", l.number,
+             fold == LINT_MAX ? "maximum" : "minimum", fold == LINT_MAX ? "smaller" : "larger");
+}
+
+void rule_neutral_element(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    uint8_t *folds = calloc(flow->values, 1);
+    for (uint32_t v = 0; folds && v < flow->values; v++) {
+        if (k->cycle[v] != FLOW_NONE)
+            folds[k->cycle[v]] |= (uint8_t)(1 << lint_fold(flow, v));
+    }
+    for (uint32_t v = 0; folds && v < flow->values; v++) {
+        enum lint_fold fold = lint_fold(flow, v);
+        if (fold != LINT_NO_FOLD && lint_type(flow, v) != PTX_F64) /* bounds, not elements */
+            check_fold(k, folds, v, fold);
+    }
+    free(folds);
+}
+
+/* -- sums and products -- */
+
+/* An element as it is in memory, perhaps converted or scaled. */
+static bool is_element(const struct flow *flow, uint32_t value)
+{
+    for (int step = 0; step < 4; step++) {
+        if (flow_is(flow, value, "ld"))
+            return (flow->value[value].sources & FLOW_GLOBAL) != 0;
+        bool same = flow_is(flow, value, "cvt") || flow_is(flow, value, "mov");
+        if (!same && !flow_is(flow, value, "mul"))
+            return false;
+        uint32_t first = flow_arg(flow, value, 0);
+        bool second = flow_is(flow, value, "mul") && !flow_is(flow, first, "ld") &&
+                      !flow_is(flow, first, "cvt");
+        value = flow_arg(flow, value, second || (same && flow->value[value].args == 2));
+    }
+    return false;
+}
+
+/* A choice between 0 and a number from memory: an element that a mask leaves out. */
+static bool is_masked_zero(const struct flow *flow, uint32_t value)
+{
+    const struct flow_value *v = &flow->value[value];
+    bool choice = v->kind == FLOW_PHI || v->kind == FLOW_MERGE || flow_is(flow, value, "selp");
+    bool zero = false, loaded = false;
+    for (uint32_t a = 0, n = choice ? flow_data(flow, value) : 0; a < n; a++) {
+        double number;
+        uint32_t arg = flow_arg(flow, value, a);
+        if (lint_number(flow, arg, PTX_F32, &number))
+            zero |= number == 0;
+        else
+            loaded |= is_element(flow, arg);
+    }
+    return zero && loaded;
+}
+
+struct masked {
+    const struct lint_kernel *k;
+    uint32_t zero;
+};
+
+/* A sum of two numbers, of which 0 may well be one: an absent bias. */
+static bool adds_two(const struct flow *flow, uint32_t value)
+{
+    double number;
+    return flow_is(flow, value, "add") &&
+           !lint_number(flow, flow_arg(flow, value, 0), PTX_F32, &number) &&
+           !lint_number(flow, flow_arg(flow, value, 1), PTX_F32, &number);
+}
+
+static bool visit_masked(void *user, uint32_t value)
+{
+    struct masked *m = user;
+    if (m->zero)
+        return false;
+    if (m->k->cycle[value] != FLOW_NONE) /* a dot product, or the maximum */
+        return false;
+    if (is_masked_zero(m->k->flow, value)) {
+        m->zero = value;
+        return false;
+    }
+    return !flow_is(m->k->flow, value, "ex2") && !adds_two(m->k->flow, value);
+}
+
+struct summed {
+    const struct lint_kernel *k;
+    bool sum;
+};
+
+static bool visit_summed(void *user, uint32_t value)
+{
+    struct summed *s = user;
+    const struct flow *flow = s->k->flow;
+    if (lint_is_sum(flow, value) && s->k->cycle[value] != FLOW_NONE)
+        s->sum = true;
+    return !s->sum && (flow_is(flow, value, "mul") || lint_passes(flow, value) ||
+                       flow_is(flow, value, "cvt") || lint_is_sum(flow, value));
+}
+
+struct repeated {
+    const struct lint_kernel *k;
+    uint32_t from; /* block of the exponential */
+    bool added;
+};
+
+/* Added on each round of a loop in which it is not computed. */
+static bool visit_repeated(void *user, uint32_t value)
+{
+    struct repeated *r = user;
+    const struct flow *flow = r->k->flow;
+    uint32_t block = flow_block_of(flow, value);
+    if (lint_is_sum(flow, value)) {
+        uint32_t loop = flow->block[block].loop;
+        r->added |= r->k->cycle[value] != FLOW_NONE && loop != FLOW_NONE &&
+                    !flow_in_loop(flow, r->from, loop) && !flow_is(flow, value, "fma");
+        return false;
+    }
+    return !r->added && flow_is(flow, value, "mul");
+}
+
+void rule_masked_exp(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t v = 0; v < flow->values; v++) {
+        if (!flow_is(flow, v, "ex2") || flow->value[v].kind != FLOW_RESULT)
+            continue;
+        struct repeated r = {.k = k, .from = flow_block_of(flow, v)};
+        lint_forward(k, v, visit_repeated, &r);
+        if (r.added)
+            lint_add(
+                k, flow->value[v].at,
+                "the sum takes the same exp on each round of a loop, as of elements that count "
+                "as 0");
+        struct masked m = {.k = k};
+        struct summed s = {.k = k};
+        lint_backward(k, flow_arg(flow, v, 0), visit_masked, &m);
+        if (m.zero)
+            lint_forward(k, v, visit_summed, &s);
+        if (s.sum)
+            lint_add(k, flow->value[v].at,
+                     "the sum takes exp of elements that a mask has replaced by 0");
+    }
+}
+
+/* A factor that comes round again in a loop that adds nothing to it. */
+static bool is_product(const struct lint_kernel *k, uint32_t v)
+{
+    const struct flow *flow = k->flow;
+    if (k->cycle[v] == FLOW_NONE || !flow_is(flow, v, "mul") || !lint_is_float(lint_type(flow, v)))
+        return false;
+    return !k->adds[k->cycle[v]];
+}
+
+void rule_product_zero(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t v = 0; v < flow->values; v++) {
+        if (!is_product(k, v))
+            continue;
+        for (uint32_t a = 0; a < 2; a++) {
+            uint32_t arg = flow_arg(flow, v, a), other = flow_arg(flow, v, 1 - a);
+            double number;
+            bool carried = k->cycle[other] == k->cycle[v];
+            if (carried && k->cycle[arg] == FLOW_NONE && is_masked_zero(flow, arg))
+                lint_add(k, flow->value[v].at,
+                         "a product over the loop takes 0 for elements that a mask leaves out");
+            for (uint32_t n = 0; flow->value[arg].kind == FLOW_PHI &&
+                                 k->cycle[arg] == k->cycle[v] && n < flow->value[arg].args;
+                 n++) {
+                if (lint_number(flow, flow_arg(flow, arg, n), PTX_F32, &number) && number == 0)
+                    lint_add(k, flow->value[v].at, "a product over the loop begins with 0");
+            }
+        }
+    }
+}

@@ -1,0 +1,383 @@
+/* rules_memory.c - where a kernel stores and what its addresses are made of. */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/lint/rules.h"
+
+static bool is_global_write(const struct flow *flow, uint32_t at, struct lint_access *a)
+{
+    return lint_access(flow, at, a) && a->writes && a->space == PTX_GLOBAL;
+}
+
+/* -- guards of stores -- */
+
+struct bound {
+    const struct flow *flow;
+    bool bounded;
+};
+
+static bool visit_bound(void *user, uint32_t branch, uint32_t condition)
+{
+    struct bound *b = user;
+    const struct flow_value *v = &b->flow->value[condition];
+    (void)branch;
+    b->bounded |= flow_has_params(v) || (v->sources & (FLOW_GLOBAL | FLOW_SHARED | FLOW_NCTAID |
+                                                       FLOW_OTHER | FLOW_CONST | FLOW_LOCAL)) != 0;
+    return !b->bounded;
+}
+
+static bool is_bounded(const struct flow *flow, uint32_t at)
+{
+    struct bound b = {.flow = flow};
+    if (flow->guard[at] != FLOW_NONE)
+        visit_bound(&b, 0, flow->guard[at]);
+    if (!b.bounded)
+        flow_each_condition(flow, flow->block_of[at], visit_bound, &b);
+    return b.bounded;
+}
+
+/* Whether the kernel compares a place in the grid with a number that could be the array's size: an
+ * integer parameter that is no part of the address. */
+static bool has_size(const struct flow *flow, uint32_t address)
+{
+    for (uint32_t v = 0; v < flow->values; v++) {
+        int64_t offset;
+        const struct ptx_instruction *i = flow_instruction(flow, v);
+        if (!flow_param_of(flow, v, &offset) || i->types[0] == PTX_F32 || i->types[0] == PTX_F64)
+            continue;
+        const struct flow_base base = flow_base(flow, v);
+        if (flow_has_param(&flow->value[address], flow_param_of(flow, v, &offset)->index))
+            continue;
+        for (uint32_t u = 0; u < flow->value[v].users; u++) {
+            uint32_t user = flow->user[flow->value[v].user + u];
+            const uint32_t both = FLOW_TID | FLOW_CTAID; /* a place in the whole grid */
+            if (base.kind != FLOW_BASE_PARAM && flow_is(flow, user, "setp") &&
+                (flow->value[user].sources & both) == both)
+                return true;
+        }
+    }
+    return false;
+}
+
+void rule_store_unguarded(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    const uint32_t both = FLOW_TID | FLOW_CTAID;
+    struct lint_access a;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        if (is_global_write(flow, at, &a) && (flow->value[a.address].sources & both) == both &&
+            !is_bounded(flow, at) && has_size(flow, a.address))
+            lint_add(k, at,
+                     "a store to an address of thread and block runs under no condition on a "
+                     "parameter");
+    }
+}
+
+/* -- i <= n -- */
+
+struct inclusive {
+    const struct lint_kernel *k;
+    const struct lint_access *access;
+    uint32_t found;
+};
+
+/* Whether `index` goes into the address with a factor and nothing added to it. */
+static bool scales_into(const struct flow *flow, uint32_t address, uint32_t index)
+{
+    static const char *const words[] = {"add", "mul", "mad", "shl", "cvt", "mov", NULL};
+    for (int step = 0; step < 8; step++) {
+        if (address == index)
+            return true;
+        uint32_t next = FLOW_NONE;
+        for (uint32_t a = 0; a < flow->value[address].args; a++) {
+            uint32_t arg = flow_arg(flow, address, a);
+            if ((flow->value[arg].sources & FLOW_TID) != 0 || arg == index)
+                next = next == FLOW_NONE ? arg : 0;
+        }
+        unsigned w = 0;
+        while (words[w] && !flow_is(flow, address, words[w]))
+            w++;
+        if (!words[w] || next == FLOW_NONE || next == 0)
+            return false;
+        address = next;
+    }
+    return false;
+}
+
+static bool visit_inclusive(void *user, uint32_t branch, uint32_t condition)
+{
+    struct inclusive *i = user;
+    const struct flow *flow = i->k->flow;
+    int64_t offset;
+    (void)branch;
+    if (!flow_is(flow, condition, "setp"))
+        return true;
+    const struct ptx_instruction *setp = flow_instruction(flow, condition);
+    const char *word = setp->modifier_count ? setp->modifiers[0] : "";
+    uint32_t index = flow_arg(flow, condition, 0), limit = flow_arg(flow, condition, 1);
+    /* index > n skips, index <= n runs: either way n itself is taken */
+    bool inclusive = strcmp(word, "gt") == 0 || strcmp(word, "le") == 0 ||
+                     strcmp(word, "hi") == 0 || strcmp(word, "ls") == 0;
+    if (inclusive && flow_param_of(flow, limit, &offset) &&
+        (flow->value[index].sources & FLOW_TID) && i->access->offset == 0 &&
+        scales_into(flow, i->access->address, index))
+        i->found = condition;
+    return i->found == 0;
+}
+
+void rule_guard_inclusive(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    struct lint_access a;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        struct inclusive i = {.k = k, .access = &a};
+        if (!is_global_write(flow, at, &a))
+            continue;
+        flow_each_condition(flow, flow->block_of[at], visit_inclusive, &i);
+        if (i.found)
+            lint_add(k, at,
+                     "the store runs for the index that equals its limit, which is one element "
+                     "behind the end");
+    }
+}
+
+/* -- indices that lose bits -- */
+
+struct cut {
+    const struct flow *flow;
+    bool addresses;
+};
+
+static bool visit_cut(void *user, uint32_t value)
+{
+    static const char *const words[] = {"mul", "mad", "shl", "add", "cvt", "mov", "selp", NULL};
+    struct cut *c = user;
+    const struct flow *flow = c->flow;
+    struct lint_access a;
+    if (flow->value[value].kind == FLOW_EFFECT || flow_is(flow, value, "ld"))
+        return false;
+    unsigned w = 0;
+    while (words[w] && !flow_is(flow, value, words[w]))
+        w++;
+    if (!words[w] && flow->value[value].kind != FLOW_PHI)
+        return false;
+    for (uint32_t u = 0; u < flow->value[value].users; u++) {
+        uint32_t user_value = flow->user[flow->value[value].user + u];
+        if (flow_instruction(flow, user_value) &&
+            lint_access(flow, flow->value[user_value].at, &a) && a.space == PTX_GLOBAL &&
+            a.address == value)
+            c->addresses = true;
+    }
+    return !c->addresses;
+}
+
+bool lint_makes_address(struct lint_kernel *k, uint32_t value)
+{
+    struct cut c = {.flow = k->flow};
+    lint_forward(k, value, visit_cut, &c);
+    return c.addresses;
+}
+
+/* Whether a product of 32 bits takes the value: a length of rows, not an offset. */
+static bool is_factor(const struct flow *flow, uint32_t value)
+{
+    for (uint32_t u = 0; u < flow->value[value].users; u++) {
+        uint32_t user = flow->user[flow->value[value].user + u];
+        const struct ptx_instruction *i = flow_instruction(flow, user);
+        if ((flow_is(flow, user, "mul") || flow_is(flow, user, "mad")) &&
+            !ptx_has_modifier(i, "wide") &&
+            (flow_arg(flow, user, 0) == value || flow_arg(flow, user, 1) == value))
+            return true;
+    }
+    return false;
+}
+
+/* A 64-bit number cut to its low bits: 32 of a parameter, 8 of an element. */
+static bool cuts_param(const struct flow *flow, uint32_t v, const struct ptx_variable **param)
+{
+    int64_t offset = 0;
+    const struct ptx_instruction *i = flow_instruction(flow, v);
+    *param = flow_param_of(flow, v, &offset);
+    if (*param && ptx_type_bits((*param)->type) == 64 && !(*param)->array)
+        return i->type_count && ptx_type_bits(i->types[0]) == 32 && offset == 0;
+    if (!flow_is(flow, v, "cvt") || i->type_count < 2 || ptx_type_bits(i->types[0]) != 32 ||
+        ptx_type_bits(i->types[1]) != 64 || lint_is_float(i->types[1]))
+        return false;
+    *param = flow_param_of(flow, flow_arg(flow, v, 0), &offset);
+    return *param != NULL;
+}
+
+/* and.b64 with 255 of a loaded element, or a byte loaded from elements 8 bytes apart. */
+static bool cuts_element(const struct flow *flow, uint32_t v)
+{
+    uint64_t mask = 0;
+    if (flow_is(flow, v, "and") && lint_type(flow, v) == PTX_B64)
+        return flow_constant(flow, flow_arg(flow, v, 1), &mask) && (mask == 255 || mask == 65535) &&
+               flow_is(flow, flow_arg(flow, v, 0), "ld");
+    struct lint_access a;
+    if (!flow_is(flow, v, "ld") || lint_type(flow, v) != PTX_U8 ||
+        !lint_access(flow, flow->value[v].at, &a) || a.space != PTX_GLOBAL)
+        return false;
+    for (uint32_t n = 0; flow_is(flow, a.address, "add") && n < 2; n++) {
+        uint32_t index = flow_arg(flow, a.address, n);
+        bool shift = flow_is(flow, index, "shl"), product = flow_is(flow, index, "mul");
+        if ((shift || product) && flow_constant(flow, flow_arg(flow, index, 1), &mask) &&
+            mask == (shift ? 3 : 8))
+            return true;
+    }
+    return false;
+}
+
+void rule_index_narrow(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t v = 0; v < flow->values; v++) {
+        const struct ptx_variable *param;
+        if (flow->value[v].kind != FLOW_RESULT)
+            continue;
+        if (cuts_param(flow, v, &param)) {
+            if (is_factor(flow, v) && lint_makes_address(k, v))
+                lint_add(k, flow->value[v].at,
+                         "32 bits of the 64-bit parameter %u are multiplied and make an address",
+                         param->index);
+        } else if (cuts_element(flow, v) && lint_makes_address(k, v)) {
+            lint_add(k, flow->value[v].at,
+                     "an index of 64 bits from memory is cut to fewer before it makes an address");
+        }
+    }
+}
+
+/* -- memory that others write -- */
+
+void rule_read_only_written(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    struct lint_access a;
+    uint64_t written[FLOW_PARAMS / 64] = {0};
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        if (is_global_write(flow, at, &a) && a.base.kind == FLOW_BASE_PARAM &&
+            a.base.param < FLOW_PARAMS)
+            written[a.base.param / 64] |= (uint64_t)1 << a.base.param % 64;
+    }
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        const struct ptx_instruction *i = &flow->function->instructions[at];
+        if (strcmp(i->opcode, "ldu") != 0 && !ptx_has_modifier(i, "nc"))
+            continue;
+        if (lint_access(flow, at, &a) && a.base.kind == FLOW_BASE_PARAM &&
+            a.base.param < FLOW_PARAMS && written[a.base.param / 64] >> a.base.param % 64 & 1)
+            lint_add(k, at,
+                     "parameter %u is read through the cache for memory that no kernel writes, and "
+                     "this kernel writes it",
+                     a.base.param);
+    }
+}
+
+/* The value that a comparison takes from memory: through conversions. */
+static bool is_weak_load(struct lint_kernel *k, uint32_t value, uint32_t loop)
+{
+    const struct flow *flow = k->flow;
+    struct lint_access a;
+    for (int step = 0; step < 6 && !flow_is(flow, value, "ld"); step++) {
+        if (!flow_is(flow, value, "cvt") && !flow_is(flow, value, "and") &&
+            !flow_is(flow, value, "mov"))
+            return false;
+        value = flow_arg(flow, value, 0);
+    }
+    return flow_is(flow, value, "ld") && lint_access(flow, flow->value[value].at, &a) && a.weak &&
+           a.space == PTX_GLOBAL && flow_in_loop(flow, flow_block_of(flow, value), loop) &&
+           !flow_in_loop(flow, flow_block_of(flow, a.address), loop);
+}
+
+/* A loop that ends when memory changes, and reads it by an ordinary load. */
+void rule_spin_weak(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t b = 0; b < flow->blocks; b++) {
+        uint32_t loop = flow->block[b].loop, condition = flow_condition(flow, b);
+        bool leaves = false;
+        if (loop == FLOW_NONE || condition == FLOW_NONE || !flow_is(flow, condition, "setp"))
+            continue;
+        for (uint32_t s = 0; s < flow->block[b].succs; s++)
+            leaves |= !flow_in_loop(flow, flow->edge[flow->block[b].succ + s], loop);
+        uint32_t x = flow_arg(flow, condition, 0), y = flow_arg(flow, condition, 1);
+        bool fixed = !flow_in_loop(flow, flow_block_of(flow, y), loop);
+        if (leaves && fixed && is_weak_load(k, x, loop))
+            lint_add(
+                k, flow->block[b].end - 1,
+                "the loop ends when memory changes, and reads it by a load that need not see the "
+                "change");
+    }
+}
+
+void rule_state_kept(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    struct lint_access a, other;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        if (!is_global_write(flow, at, &a) || a.atomic || a.base.kind != FLOW_BASE_VARIABLE)
+            continue;
+        for (uint32_t from = 0; from < flow->function->instruction_count; from++) {
+            if (lint_access(flow, from, &other) && other.reads && !other.atomic &&
+                other.base.kind == FLOW_BASE_VARIABLE && other.base.variable == a.base.variable) {
+                lint_add(k, at, "%s keeps what one launch wrote for the next one to read",
+                         a.base.variable->name);
+                break;
+            }
+        }
+    }
+}
+
+/* -- vectors -- */
+
+/* The power of two that surely divides an offset, up to 16; 1 where nothing is known. */
+static unsigned divides(const struct flow *flow, uint32_t value, int depth)
+{
+    uint64_t bits;
+    if (depth > 12)
+        return 1;
+    if (flow_constant(flow, value, &bits))
+        return bits % 16 == 0 ? 16 : (unsigned)(bits & (~bits + 1));
+    uint32_t a = flow_arg(flow, value, 0), b = flow_arg(flow, value, 1);
+    unsigned x, y;
+    if (flow_is(flow, value, "add") || flow_is(flow, value, "sub") || flow_is(flow, value, "or")) {
+        x = divides(flow, a, depth + 1);
+        y = divides(flow, b, depth + 1);
+        return x < y ? x : y;
+    }
+    if (flow_is(flow, value, "mul")) {
+        x = divides(flow, a, depth + 1) * divides(flow, b, depth + 1);
+        return x > 16 ? 16 : x;
+    }
+    if (flow_is(flow, value, "shl") && flow_constant(flow, b, &bits))
+        return bits >= 4 || divides(flow, a, depth + 1) << bits > 16
+                   ? 16
+                   : divides(flow, a, depth + 1) << bits;
+    if (flow_is(flow, value, "mad")) {
+        x = divides(flow, a, depth + 1) * divides(flow, b, depth + 1);
+        y = divides(flow, flow_arg(flow, value, 2), depth + 1);
+        return x < y ? x : y;
+    }
+    if (flow_is(flow, value, "and")) {
+        x = divides(flow, a, depth + 1);
+        y = divides(flow, b, depth + 1);
+        return x > y ? x : y;
+    }
+    if (flow_is(flow, value, "cvt") || flow_is(flow, value, "mov"))
+        return divides(flow, a, depth + 1);
+    bool pointer = flow_base(flow, value).kind != FLOW_BASE_UNKNOWN;
+    return pointer ? 16 : 1;
+}
+
+void rule_vector_alignment(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    struct lint_access a;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        const struct ptx_instruction *i = &flow->function->instructions[at];
+        if (i->vector < 2 || !lint_access(flow, at, &a) || a.space != PTX_GLOBAL)
+            continue;
+        unsigned least = divides(flow, a.address, 0);
+        if (least < a.bytes && least < 16)
+            lint_add(k, at, "%s needs %u bytes of alignment, its address is surely aligned to %u",
+                     i->text, a.bytes < 16 ? a.bytes : 16, least);
+    }
+}

@@ -1,0 +1,308 @@
+/*
+ * rules_sync.c - threads of a block: barriers, shuffles, shared memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include "tools/lint/rules.h"
+
+struct divergence {
+    const struct flow *flow;
+    bool sides; /* a branch whose both sides meet a barrier does not count */
+    uint32_t found;
+};
+
+static bool waits_for_all(const struct flow *flow, uint32_t at);
+
+/* Whether a barrier lies on a way from the block to what follows the branch in any case. */
+static bool meets_barrier(const struct flow *flow, uint32_t from, uint32_t until)
+{
+    enum { MOST = 256 };
+    uint32_t list[MOST], count = 0;
+    list[count++] = from;
+    for (uint32_t i = 0; i < count && from != until; i++) {
+        const struct flow_block *b = &flow->block[list[i]];
+        for (uint32_t at = b->first; at < b->end; at++) {
+            if (waits_for_all(flow, at))
+                return true;
+        }
+        for (uint32_t s = 0; s < b->succs && count < MOST; s++) {
+            uint32_t to = flow->edge[b->succ + s], known = 0;
+            while (known < count && list[known] != to)
+                known++;
+            if (known == count && to != until)
+                list[count++] = to;
+        }
+    }
+    return false;
+}
+
+static bool both_sides_meet(const struct flow *flow, uint32_t branch)
+{
+    const struct flow_block *b = &flow->block[branch];
+    bool all = b->succs > 1 && b->follower != FLOW_NONE;
+    for (uint32_t s = 0; s < b->succs && all; s++)
+        all = meets_barrier(flow, flow->edge[b->succ + s], b->follower);
+    return all;
+}
+
+static bool visit_divergent(void *user, uint32_t branch, uint32_t condition)
+{
+    struct divergence *d = user;
+    if (d->flow->value[condition].divergent && d->found == FLOW_NONE &&
+        !(d->sides && both_sides_meet(d->flow, branch)))
+        d->found = branch;
+    return d->found == FLOW_NONE;
+}
+
+/* A branch that threads of a block take differently and that decides whether `at` runs. */
+uint32_t lint_divergent_branch(const struct flow *flow, uint32_t at, bool sides)
+{
+    struct divergence d = {flow, sides, FLOW_NONE};
+    flow_each_condition(flow, flow->block_of[at], visit_divergent, &d);
+    return d.found;
+}
+
+/* -- barriers -- */
+
+/* A barrier that waits for all threads of the block. */
+static bool waits_for_all(const struct flow *flow, uint32_t at)
+{
+    const struct ptx_instruction *i = &flow->function->instructions[at];
+    uint64_t number = 0;
+    bool block = strcmp(i->opcode, "bar") == 0 || strcmp(i->opcode, "barrier") == 0;
+    if (!block || ptx_has_modifier(i, "warp") || ptx_has_modifier(i, "arrive") ||
+        ptx_has_modifier(i, "cluster") || ptx_has_modifier(i, "red"))
+        return false;
+    return flow->value[flow->result[at]].args == 1 &&
+           flow_constant(flow, flow_arg(flow, flow->result[at], 0), &number) && number == 0;
+}
+
+static unsigned line_of(const struct flow *flow, uint32_t branch)
+{
+    return flow->function->instructions[flow->block[branch].end - 1].line;
+}
+
+/* The branch leaves the kernel on one side. */
+static bool is_exit(const struct flow *flow, uint32_t branch)
+{
+    const struct flow_block *b = &flow->block[branch];
+    const char *word = flow->function->instructions[b->end - 1].opcode;
+    if (strcmp(word, "ret") == 0 || strcmp(word, "exit") == 0)
+        return true;
+    for (uint32_t s = 0; s < b->succs; s++) {
+        const struct flow_block *to = &flow->block[flow->edge[b->succ + s]];
+        const struct ptx_instruction *first = &flow->function->instructions[to->first];
+        if (to->end == to->first + 1 &&
+            (strcmp(first->opcode, "ret") == 0 || strcmp(first->opcode, "exit") == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool leaves_loop(const struct flow *flow, uint32_t block, uint32_t loop)
+{
+    const struct flow_block *b = &flow->block[block];
+    bool leaves = false;
+    for (uint32_t s = 0; s < b->succs && flow_in_loop(flow, block, loop); s++)
+        leaves |= !flow_in_loop(flow, flow->edge[b->succ + s], loop);
+    return leaves;
+}
+
+/* Whether the branch decides how many rounds a loop around the barrier has, or whether there is
+ * one: t = tid; t < n + tid; .. has the same number in all threads, which its condition does not
+ * show. */
+static bool counts_rounds(const struct flow *flow, uint32_t branch, uint32_t at)
+{
+    uint32_t loop = flow->block[flow->block_of[at]].loop;
+    for (; loop != FLOW_NONE; loop = flow->loop[loop].parent) {
+        if (leaves_loop(flow, branch, loop))
+            return true;
+        for (uint32_t b = 0; b < flow->blocks; b++) {
+            if (leaves_loop(flow, b, loop) && !flow_in_loop(flow, branch, loop) &&
+                flow_dominates(flow, branch, flow->loop[loop].header) &&
+                flow->block[b].follower == flow->block[branch].follower)
+                return true;
+        }
+    }
+    return false;
+}
+
+void rule_barrier_divergent(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        if (!waits_for_all(flow, at))
+            continue;
+        uint32_t guard = flow->guard[at], branch = lint_divergent_branch(flow, at, true);
+        if (guard != FLOW_NONE && flow->value[guard].divergent)
+            lint_add(k, at, "a barrier for all threads has a guard that differs between threads");
+        else if (branch != FLOW_NONE && is_exit(flow, branch))
+            lint_add(k, at, "threads of a block leave at line %u, before a barrier for all threads",
+                     line_of(flow, branch));
+        else if (branch != FLOW_NONE)
+            lint_add_as(
+                k, counts_rounds(flow, branch, at) ? LINT_NOTE : LINT_WARNING, at,
+                "a barrier for all threads runs under the branch at line %u, which threads of a "
+                "block take differently",
+                line_of(flow, branch));
+    }
+}
+
+/* -- shuffles -- */
+
+static uint32_t mask_of(const struct flow *flow, uint32_t at)
+{
+    const struct ptx_instruction *i = &flow->function->instructions[at];
+    const struct flow_value *v = &flow->value[flow->result[at]];
+    bool warp = strcmp(i->opcode, "shfl") == 0 || strcmp(i->opcode, "vote") == 0 ||
+                strcmp(i->opcode, "redux") == 0 || strcmp(i->opcode, "match") == 0 ||
+                (strcmp(i->opcode, "bar") == 0 && ptx_has_modifier(i, "warp"));
+    if (!warp || !ptx_has_modifier(i, "sync") || v->args == 0)
+        return FLOW_NONE;
+    return flow_arg(flow, flow->result[at], v->args - 1);
+}
+
+struct lanes {
+    const struct flow *flow;
+    bool any;  /* some condition differs between threads: lanes may be off */
+    bool part; /* one surely splits a warp */
+    uint32_t branch;
+};
+
+/* tid == 5, tid < 20: true for some lanes of a warp and not for others. */
+static bool splits_warp(const struct flow *flow, uint32_t condition)
+{
+    uint64_t limit;
+    const struct ptx_instruction *i = flow_instruction(flow, condition);
+    if (!flow_is(flow, condition, "setp") || !i->modifier_count)
+        return false;
+    uint32_t x = flow_arg(flow, condition, 0);
+    if (flow_is(flow, x, "mov"))
+        x = flow_arg(flow, x, 0);
+    const struct flow_value *v = &flow->value[x];
+    bool lane = v->kind == FLOW_SPECIAL && (strcmp(v->operand->name, "%tid.x") == 0 ||
+                                            strcmp(v->operand->name, "%laneid") == 0);
+    if (!lane || !flow_constant(flow, flow_arg(flow, condition, 1), &limit) || limit > 1024)
+        return false;
+    const char *word = i->modifiers[0];
+    if (strcmp(word, "eq") == 0 || strcmp(word, "ne") == 0)
+        return true;
+    bool next = strcmp(word, "gt") == 0 || strcmp(word, "le") == 0 || strcmp(word, "hi") == 0 ||
+                strcmp(word, "ls") == 0;
+    return (limit + next) % 32 != 0;
+}
+
+static bool visit_lanes(void *user, uint32_t branch, uint32_t condition)
+{
+    struct lanes *l = user;
+    l->any |= l->flow->value[condition].divergent;
+    if (splits_warp(l->flow, condition)) {
+        l->part = true;
+        l->branch = branch;
+    }
+    return true;
+}
+
+void rule_shuffle_mask(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        struct lanes l = {.flow = flow, .branch = FLOW_NONE};
+        uint32_t mask = mask_of(flow, at);
+        uint64_t bits;
+        if (mask == FLOW_NONE || !flow_constant(flow, mask, &bits))
+            continue;
+        const char *text = flow->function->instructions[at].text;
+        if (flow->guard[at] != FLOW_NONE)
+            visit_lanes(&l, flow->block_of[at], flow->guard[at]);
+        flow_each_condition(flow, flow->block_of[at], visit_lanes, &l);
+        if ((uint32_t)bits != UINT32_MAX && !l.any)
+            lint_add(k, at, "%s: all lanes run it, and its mask 0x%x lacks some", text,
+                     (uint32_t)bits);
+        else if ((uint32_t)bits == UINT32_MAX && l.part)
+            lint_add(k, at, "%s: its mask names all lanes, and line %u sends some elsewhere", text,
+                     line_of(flow, l.branch));
+    }
+}
+
+/* -- spaces -- */
+
+/* Walks from an access to the variable that its address is made from: whether a cvta is on the way.
+ */
+static bool is_converted(const struct flow *flow, uint32_t address, int depth)
+{
+    if (flow_is(flow, address, "cvta"))
+        return true;
+    for (uint32_t a = 0, n = depth < 12 ? flow_data(flow, address) : 0; a < n; a++) {
+        if (flow->value[address].kind == FLOW_RESULT &&
+            is_converted(flow, flow_arg(flow, address, a), depth + 1))
+            return true;
+    }
+    return false;
+}
+
+void rule_shared_generic(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        const struct ptx_instruction *i = &flow->function->instructions[at];
+        struct lint_access a;
+        if (!lint_access(flow, at, &a))
+            continue;
+        bool variable = a.base.kind == FLOW_BASE_VARIABLE;
+        bool shared = variable && a.base.variable->space == PTX_SHARED;
+        bool converted = is_converted(flow, a.address, 0);
+        if (i->space == PTX_GENERIC && shared && !converted)
+            lint_add(k, at, "%s takes the address of shared %s as if it were a generic one",
+                     i->text, a.base.variable->name);
+        else if (i->space == PTX_SHARED && !shared && a.base.kind != FLOW_BASE_UNKNOWN)
+            lint_add(k, at, "%s takes an address that does not count from shared memory", i->text);
+        else if (i->space == PTX_GLOBAL && shared)
+            lint_add(k, at, "%s takes an address in shared memory", i->text);
+    }
+}
+
+static unsigned address_bits(const struct flow *flow, const struct lint_access *a)
+{
+    uint32_t reg = flow->value[a->address].reg;
+    return reg == FLOW_NONE ? 0 : ptx_type_bits(flow->function->registers[reg].type);
+}
+
+/* 64-bit registers for shared addresses are legal; a kernel that has both kinds mixes two ways. */
+void rule_shared_wide(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    uint32_t wide = FLOW_NONE;
+    bool short_ones = false;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        struct lint_access a;
+        if (!lint_access(flow, at, &a) || flow->function->instructions[at].space != PTX_SHARED)
+            continue;
+        short_ones |= address_bits(flow, &a) == 32;
+        wide = wide == FLOW_NONE && address_bits(flow, &a) == 64 ? at : wide;
+    }
+    if (wide != FLOW_NONE)
+        lint_add_as(k, short_ones ? LINT_NOTE : LINT_HINT, wide,
+                    "%s keeps a shared address in a 64-bit register%s",
+                    flow->function->instructions[wide].text,
+                    short_ones ? ", others of the kernel are 32-bit" : "");
+}
+
+/* -- registers that nothing sets -- */
+
+void rule_unset_register(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t v = 0; v < flow->values; v++) {
+        if (flow->value[v].kind != FLOW_RESULT && flow->value[v].kind != FLOW_EFFECT)
+            continue;
+        const struct ptx_instruction *i = flow_instruction(flow, v);
+        bool counts = lint_is_float(lint_type(flow, v)) || strcmp(i->opcode, "st") == 0 ||
+                      strcmp(i->opcode, "ld") == 0;
+        bool reached = flow->block[flow->block_of[flow->value[v].at]].number != FLOW_NONE;
+        for (uint32_t a = 0; counts && reached && a < flow->value[v].args; a++) {
+            if (flow_arg(flow, v, a) == 0)
+                lint_add(k, flow->value[v].at, "%s reads a register that nothing has set", i->text);
+        }
+    }
+}
