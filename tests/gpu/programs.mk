@@ -2,7 +2,7 @@
 #
 #   make -f tests/gpu/programs.mk OUT=build/release/tests/gpu [NVCC=nvcc] [GPU_ARCH=sm_90]
 #
-# Built without a word of ours: the programs know nothing of cuvet. The exceptions are ref_parity and
+# Built without a word of ours: the programs know nothing of cuvet. The exceptions are flips, which counts findings by cuvet.h, ref_parity and
 # ref_approx, which are made of the references themselves and so compile parts of the tree.
 
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))
@@ -14,7 +14,8 @@ include $(HERE)../../tools/dev/toolkit.mk
 C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
 
 CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 touched two_gpus
-PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin module_images other_injection.so ref_approx ref_parity)
+PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin flips lt_names lt_tail module_images other_injection.so ref_approx ref_parity replayed \
+    replayed_kernels.fatbin replayed_kernels.ptx)
 
 .PHONY: programs
 programs: $(PROGRAMS)
@@ -26,6 +27,24 @@ $(addprefix $(OUT)/,$(CU)): $(OUT)/%: $(HERE)%.cu $(HERE)kernels.cuh $(HERE)comm
 $(OUT)/driver_kernels.fatbin: $(HERE)driver_kernels.cu $(HERE)kernels.cuh $(HERE)common.cuh
 	@mkdir -p $(OUT)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) -fatbin -o $@ $<
+
+$(OUT)/lt_tail: $(HERE)lt_tail.c
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -o $@ $< $(addprefix -L,$(wildcard $(CUDA_LIBS))) -lcublasLt -lcudart
+
+# The library stands between the program and cuBLAS, in the order of the linker's line.
+$(OUT)/libflipping.so: $(HERE)flipping.c $(HERE)flips.h
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -shared -fPIC -o $@ $< -Wl,--no-as-needed $(addprefix -L,$(wildcard $(CUDA_LIBS))) -lcublas -ldl
+
+$(OUT)/flips: $(HERE)flips.c $(HERE)flips.h $(OUT)/libflipping.so
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -I$(HERE)../../shim -o $@ $< -Wl,--no-as-needed -L$(OUT) -lflipping -Wl,-rpath,'$$ORIGIN' \
+	    $(addprefix -L,$(wildcard $(CUDA_LIBS))) -lcublas $(LINK_CUDA)
+
+$(OUT)/lt_names: $(HERE)lt_names.c
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -o $@ $< $(addprefix -L,$(wildcard $(CUDA_LIBS))) -lcublasLt $(LINK_CUDA)
 
 $(OUT)/driver_api.o: $(HERE)driver_api.c $(HERE)driver_api_ptds.h
 	@mkdir -p $(OUT)
@@ -41,6 +60,18 @@ $(OUT)/driver_api: $(OUT)/driver_api.o $(OUT)/driver_api_ptds.o
 $(OUT)/module_images: $(HERE)module_images.c
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -o $@ $< $(LINK_CUDA)
+
+# A program of the scenarios, with machine code; and the PTX of its kernels.
+SCENARIO := $(HERE)../scenario/
+$(OUT)/replayed: $(SCENARIO)replayed/program.c $(SCENARIO)common/program.c
+	@mkdir -p $(OUT)
+	$(CC) $(C_FLAGS) -D_GNU_SOURCE -I$(SCENARIO) -o $@ $^ $(LINK_CUDA)
+$(OUT)/replayed_kernels.fatbin: $(SCENARIO)replayed/kernels.cu
+	@mkdir -p $(OUT)
+	$(NVCC) -O2 -std=c++17 -I$(SCENARIO)common -arch=$(GPU_ARCH) -fatbin -o $@ $<
+$(OUT)/replayed_kernels.ptx: $(SCENARIO)replayed/kernels.cu
+	@mkdir -p $(OUT)
+	$(NVCC) -O2 -std=c++17 -I$(SCENARIO)common -arch=compute_75 -ptx -o $@ $<
 
 $(OUT)/other_injection.so: $(HERE)other_injection.c
 	@mkdir -p $(OUT)

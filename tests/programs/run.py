@@ -28,8 +28,9 @@ PROGRAMS = {"llmc_fp32": 30, "llmc_bf16": 40, "models": 40}
 
 
 def variants(args):
-    tables = ":".join(sorted(glob.glob(os.path.join(ROOT, "config", "kernels", "*.yaml"))))
-    cuvet = {"LD_PRELOAD": args.lib, "CUVET_CONFIG": tables}
+    cuvet = {"LD_PRELOAD": args.lib}
+    if args.untried:
+        cuvet["CUVET_CONFIG"] = ":".join(sorted(glob.glob(os.path.join(ROOT, "config", "untried", "*.yaml"))))
     every = dict(cuvet, CUVET_SAMPLE="1", CUVET_BUDGET="off", CUVET_SUBSET="off", CUVET_MEMORY="1G")
     return {"bare": {}, "empty": {"CUDA_INJECTION64_PATH": args.empty}, "default": cuvet, "every": every}
 
@@ -147,6 +148,7 @@ def main():
     parser.add_argument("--lib", required=True, type=os.path.abspath)
     parser.add_argument("--empty", type=os.path.abspath, help="empty_subscriber.so of tests/bench")
     parser.add_argument("--llmc", type=os.path.abspath, help="a copy of llm.c; without it its trainers are left out")
+    parser.add_argument("--untried", action="store_true", help="with the tables of config/untried, too")
     parser.add_argument("--only", action="append")
     parser.add_argument("--variants", nargs="+", default=["bare", "empty", "default", "every"])
     parser.add_argument("--rounds", type=int, default=3)

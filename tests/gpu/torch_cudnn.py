@@ -1,0 +1,106 @@
+"""torch_cudnn.py - convolutions, batch norm and attention as PyTorch asks cuDNN for them, checked as calls.
+
+Prints a checksum of each result, for the comparison of the bare run with the one under cuvet.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from torch_sums import bits_sum, wait_for_checks
+
+LAST = torch.channels_last
+
+
+def show(name, *results):
+    print(name, *(bits_sum(result.detach().contiguous()) for result in results))
+    wait_for_checks()
+
+
+def step(name, module, x):
+    """Forward and backward of a module; prints the error where cuDNN has no algorithm."""
+    try:
+        y = module(x)
+        y.backward(torch.randn_like(y))
+    except RuntimeError as error:
+        print(name, "does not run:", str(error).split("\n")[0])
+        return
+    show(name, y, x.grad, *(p.grad for p in module.parameters()))
+
+
+def convolutions():
+    shapes = {
+        "3x3": dict(kernel_size=3, padding=1),
+        "strided, dilated": dict(kernel_size=3, padding=2, stride=2, dilation=2),
+        "1x1": dict(kernel_size=1),
+        "groups": dict(kernel_size=(5, 3), padding=(2, 1), groups=4),
+    }
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        for last in (False, True):
+            for name, shape in shapes.items():
+                x = torch.randn(8, 32, 30, 28, device="cuda").to(dtype)
+                module = nn.Conv2d(32, 64, bias=False, **shape).cuda().to(dtype)
+                if last:
+                    x, module = x.to(memory_format=LAST), module.to(memory_format=LAST)
+                step("conv %s %s %s" % (name, dtype, last), module, x.requires_grad_())
+    x = torch.randn(4, 32, 100, device="cuda", dtype=torch.float16, requires_grad=True)
+    step("conv1d", nn.Conv1d(32, 16, 5, padding=2).cuda().half(), x)
+    x = torch.randn(4, 32, 15, 16, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    step("transposed", nn.ConvTranspose2d(32, 16, 4, stride=2).cuda().bfloat16(), x)
+
+
+def norms():
+    for dtype in (torch.float32, torch.float16):
+        for last in (False, True):
+            x = torch.randn(8, 32, 14, 14, device="cuda").to(dtype)
+            x = x.to(memory_format=LAST) if last else x
+            module = nn.BatchNorm2d(32).cuda()
+            step("batch norm %s %s" % (dtype, last), module, x.requires_grad_())
+            show("running", module.running_mean, module.running_var)
+            with torch.no_grad():
+                show("inference", module.eval()(x))
+
+
+def attention():
+    cases = {
+        "full": dict(),
+        "causal": dict(is_causal=True),
+        "causal, longer keys": dict(is_causal=True, keys=320),
+        "grouped": dict(kv_heads=2, enable_gqa=True),
+        "biased": dict(biased=True),
+        "one query": dict(queries=1, backward=False),
+        "dropout": dict(dropout_p=0.1),
+    }
+    for dtype in (torch.float16, torch.bfloat16):
+        for name, case in cases.items():
+            case = dict(case)
+            queries, keys = case.pop("queries", 192), case.pop("keys", 192)
+            kv_heads, biased, backward = case.pop("kv_heads", 8), case.pop("biased", False), case.pop("backward", True)
+            q = torch.randn(2, queries, 8, 64, device="cuda", dtype=dtype).transpose(1, 2).requires_grad_(backward)
+            k, v = (torch.randn(2, kv_heads, keys, 64, device="cuda", dtype=dtype).requires_grad_(backward)
+                    for _ in range(2))
+            if biased:
+                case["attn_mask"] = torch.randn(2, 1, queries, keys, device="cuda", dtype=dtype)
+            try:
+                with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                    y = F.scaled_dot_product_attention(q, k, v, **case)
+            except RuntimeError as error:
+                print("attention", name, "is not cuDNN's:", str(error).split("\n")[0])
+                continue
+            if backward:
+                y.backward(torch.randn_like(y))
+            show("attention %s %s" % (name, dtype), y, *(t.grad for t in (q, k, v) if backward))
+
+
+def main():
+    print("PyTorch", torch.__version__, "cuDNN", torch.backends.cudnn.version())
+    torch.manual_seed(41)
+    torch.backends.cudnn.deterministic = True
+    convolutions()
+    norms()
+    attention()
+
+
+if __name__ == "__main__":
+    main()
