@@ -6,13 +6,11 @@
 
 #include <cuda.h>
 
-struct graph;
-struct section;
 struct stream;
 
-/* An instance was launched in a capturing stream: its body becomes a child graph node. With the
+/* A launch of an executable graph into a capturing stream: refused with
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, and the capture is broken, as driver 580 does. With the
  * graphs' lock held. */
-CUresult capture_add_graph(struct section *section, struct stream *stream,
-                           const struct graph *body);
+CUresult capture_launch_graph(struct stream *stream);
 
 #endif

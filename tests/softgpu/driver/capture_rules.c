@@ -30,10 +30,10 @@ static CUresult find_member(const struct stream *stream, struct member **member,
 }
 
 static void append(struct section *section, struct capture *capture, struct member *member,
-                   CUgraphNodeType type, struct work work, struct graph *child)
+                   CUgraphNodeType type, struct work work)
 {
     struct context *context = stream_context(member->stream);
-    struct node *node = node_new(section, capture->graph, type, context, work, child);
+    struct node *node = node_new(section, capture->graph, type, context, work, NULL);
     for (size_t i = 0; i < member->waits.count; i++)
         edge_add(section, member->waits.at[i].node, node, &member->waits.at[i].data);
     member_wait_only(member, node);
@@ -53,24 +53,19 @@ CUresult capture_add_work(struct stream *stream, struct work work)
     if (result)
         section_drop(&section, shared_work_new(work));
     else
-        append(&section, capture, member, node_type_of_work(work.type->kind), work, NULL);
+        append(&section, capture, member, node_type_of_work(work.type->kind), work);
     return section_end(&section, result);
 }
 
-CUresult capture_add_graph(struct section *section, struct stream *stream, const struct graph *body)
+CUresult capture_launch_graph(struct stream *stream)
 {
     struct capture *capture;
     struct member *member;
     CUresult result = find_member(stream, &member, &capture);
     if (result)
         return result;
-    if (graph_has_memory_nodes(body)) {
-        capture->broken = true;
-        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    }
-    append(section, capture, member, CU_GRAPH_NODE_TYPE_GRAPH, (struct work){0},
-           graph_copy(section, body));
-    return CUDA_SUCCESS;
+    capture->broken = true;
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 static struct capture_point *point_new(const struct capture *capture, const struct member *member)

@@ -366,7 +366,7 @@ static CUresult launch(const struct call *call, struct stream *stream, CUgraphEx
     if (!exec)
         return section_end(&section, CUDA_ERROR_INVALID_VALUE);
     if (stream_is_capturing(stream))
-        return section_end(&section, capture_add_graph(&section, stream, exec->body));
+        return section_end(&section, capture_launch_graph(stream));
     struct open_ends ends = {0};
     find_open_ends(exec->body, exec->body, &ends);
     CUresult result = CUDA_SUCCESS;
