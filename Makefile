@@ -183,8 +183,11 @@ check: all
 gpu-test: all
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/gpu/run.sh $(TESTS)
 
+.PHONY: bench-programs
+bench-programs: all $(INTERPRETER) $(GATE_COST) $(HOOK_COST) $(BUILD)/tests/unit/hook/test_entry softgpu $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
+
 ## bench: what a checked launch and a sampled step cost (needs a GPU), and how fast softgpu runs PTX
-bench: all $(INTERPRETER) $(GATE_COST) $(HOOK_COST) $(BUILD)/tests/unit/hook/test_entry softgpu $(SOFTGPU_PTX)/refs.ptx $(HAS_GPU)
+bench: bench-programs
 	$(quiet)CUVET_BUILD=$(BUILD) NVCC=$(NVCC) tests/bench/run.sh
 
 ## outlier-table: what the detectors of the outlier gate find, and their false alarms
