@@ -175,6 +175,34 @@ ok 'rows that another array names' laid_out CUVET_SUBSET=off touched append_shif
 ok 'pages that another array names' laid_out CUVET_SUBSET=off touched attend_short
 ok 'a row pitch' laid_out CUVET_SUBSET=off mutants transposed wrong
 
+# called WORD: a product of the stand-in for cuBLAS, which loses its last terms in the program, is made again.
+called() {
+    local fatbin=$CUVET_BUILD/tests/scenario/common/kernels.fatbin bundle
+    SOFTBLAS_FAULT=tail CUVET_SAMPLE=1 CUVET_BUNDLES=1 CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu \
+        "$cuvet" run -c tests/scenario/calls/registry.yaml -o "$scratch/calls-$1" -- \
+        "$CUVET_BUILD/tests/scenario/calls/program" "$fatbin" "$1" >"$scratch/out" 2>&1
+    bundle=$(ls -d "$scratch/calls-$1"/cublas*-0)
+    gives 3 'reproduced every output' env SOFTBLAS_FAULT=tail "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+        "$cuvet" replay --device gpu "$bundle" &&
+        gives 0 'reference  match' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" replay --device gpu "$bundle"
+}
+for word in ex sgemm tf32 beta batch lt lt_added lt_bias lt_relu lt_gelu; do
+    ok "a library call: $word" called "$word"
+done
+uncalled() {
+    local bundle
+    bundle=$(ls -d "$scratch"/calls-lt/cublas*-0)
+    gives 1 'a library call is made again on a GPU alone' "$cuvet" replay --device interpreter "$bundle" &&
+        gives 3 'reference  mismatch' "$cuvet" replay --device interpreter --stored "$bundle" &&
+        gives 1 "the call's library is not here" env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" replay --device gpu --library "$scratch/nothing.so" "$bundle" &&
+        cp -r "$bundle" "$scratch/vector" &&
+        sed -i 's/"kernel": "cublasLtMatmul</"kernel": "cublasSgemv_v2</' "$scratch/vector/launch.json" &&
+        gives 1 'a product with a vector is another function' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" replay --device gpu "$scratch/vector"
+}
+ok 'a library call that cannot be made' uncalled
+
 # Batched kernels against those for single rows, of which the report has no bundle.
 pairs() {
     local program=$CUVET_BUILD/tests/scenario/pairs

@@ -21,6 +21,7 @@ static const char usage[] =
     "  --times N          run the launch N times (1)\n"
     "  --against FILE     run the kernel of another image: a cubin, PTX, fatbin or shared object\n"
     "  --kernel NAME      the kernel's name in that image, where it is another one\n"
+    "  --library FILE     make a library call by this copy of libcublas or libcublasLt\n"
     "  --stored           run nothing: hold the reference against the program's outputs\n"
     "  --minimize         look for the smallest grid and inputs that still fail\n"
     "  --device WHICH     gpu, interpreter, or auto: the GPU where there is one\n"
@@ -31,7 +32,7 @@ static const char usage[] =
     "  --json             print one JSON object\n";
 
 struct request {
-    const char *folder, *against, *kernel;
+    const char *folder, *against, *kernel, *library;
     struct worker_settings worker;
     struct replay_settings replay;
     bool json, minimises;
@@ -63,6 +64,8 @@ static int read_option(int option, const char *value, struct request *request)
         request->against = value;
     else if (option == 'k')
         request->kernel = value;
+    else if (option == 'l')
+        request->library = value;
     else if (option == 'j')
         request->json = true;
     else if (option == 'r')
@@ -91,19 +94,14 @@ static int read_option(int option, const char *value, struct request *request)
 
 static int read_arguments(int argc, char **argv, struct request *request)
 {
-    static const struct option options[] = {{"times", required_argument, NULL, 'n'},
-                                            {"against", required_argument, NULL, 'a'},
-                                            {"kernel", required_argument, NULL, 'k'},
-                                            {"device", required_argument, NULL, 'd'},
-                                            {"gpu", required_argument, NULL, 'g'},
-                                            {"oracle", required_argument, NULL, 'o'},
-                                            {"seed", required_argument, NULL, 's'},
-                                            {"timeout", required_argument, NULL, 't'},
-                                            {"minimize", no_argument, NULL, 'm'},
-                                            {"stored", no_argument, NULL, 'r'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"times", required_argument, NULL, 'n'},   {"against", required_argument, NULL, 'a'},
+        {"kernel", required_argument, NULL, 'k'},  {"library", required_argument, NULL, 'l'},
+        {"device", required_argument, NULL, 'd'},  {"gpu", required_argument, NULL, 'g'},
+        {"oracle", required_argument, NULL, 'o'},  {"seed", required_argument, NULL, 's'},
+        {"timeout", required_argument, NULL, 't'}, {"minimize", no_argument, NULL, 'm'},
+        {"stored", no_argument, NULL, 'r'},        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
     int option, code = 0;
     opterr = 0;
     optind = 1;
@@ -127,9 +125,14 @@ static int read_arguments(int argc, char **argv, struct request *request)
 static void print_head(const struct request *request, const struct bundle *bundle,
                        const struct worker_about *about)
 {
-    printf("%s: %s, launch %llu (grid %ux%ux%u, block %ux%ux%u)\n", request->folder,
-           PRINTABLE(bundle->label), (unsigned long long)bundle->launch, bundle->grid[0],
-           bundle->grid[1], bundle->grid[2], bundle->block[0], bundle->block[1], bundle->block[2]);
+    if (symbol_is_call(bundle->kernel))
+        printf("%s: %s, call %llu\n", request->folder, PRINTABLE(bundle->label),
+               (unsigned long long)bundle->launch);
+    else
+        printf("%s: %s, launch %llu (grid %ux%ux%u, block %ux%ux%u)\n", request->folder,
+               PRINTABLE(bundle->label), (unsigned long long)bundle->launch, bundle->grid[0],
+               bundle->grid[1], bundle->grid[2], bundle->block[0], bundle->block[1],
+               bundle->block[2]);
     printf("  device     %s", about->name);
     if (about->sm != bundle->sm || about->driver != bundle->driver)
         printf("; the program ran on sm_%d with driver %d", bundle->sm, bundle->driver);
@@ -164,6 +167,9 @@ static void print_reasons(const struct request *request, const struct bundle *bu
     else if (report->distinct > 1)
         printf("             the launch is not deterministic: %d results in %d runs\n",
                report->distinct, report->runs);
+    else if (symbol_is_call(bundle->kernel))
+        printf("             may be: another version of the library, another GPU, or another "
+               "workspace: each makes it choose other kernels\n");
     else if (!strcmp(about->kind, "interpreter") && bundle->sm != about->sm)
         printf("             may be: %s; or approximate functions, which the interpreter rounds in "
                "its own way\n",
@@ -403,6 +409,8 @@ int cmd_replay(int argc, char **argv)
     enum status status = bundle_open(&bundle, request.folder, &err);
     if (!status)
         status = scene_create(&scene, bundle, &err);
+    if (!status)
+        scene->library = request.library;
     if (!status && !request.replay.stored)
         status = scene_choose(scene, request.against, request.kernel, &file, &err);
     if (!status &&

@@ -64,6 +64,21 @@ enum product_word {
 #undef WORD
 };
 
+/* How the program's own arguments said it: what strides do not tell. */
+enum product_how {
+    PRODUCT_HOW_KNOWN = 1, /* the other bits hold */
+    PRODUCT_TURNED = 2,    /* product_set's by_columns */
+    PRODUCT_TRANS_A = 4,   /* of the library's A */
+    PRODUCT_TRANS_B = 8,
+    PRODUCT_ROWS_A = 16, /* its rows lie side by side */
+    PRODUCT_ROWS_B = 32,
+    PRODUCT_ROWS_ADDED = 64,
+    PRODUCT_ROWS_C = 128,
+    PRODUCT_ALGORITHM = 256 /* algorithm0 ... algorithm7 hold the chosen algorithm */
+};
+
+enum { PRODUCT_ALGORITHM_BYTES = 64, PRODUCT_FUNCTION = 64 };
+
 /* Positions of the arguments. */
 enum {
 #define PRODUCT_POINTER(name) PRODUCT_AT_##name,
@@ -121,5 +136,9 @@ void product_params(const struct product *product, void *params[PRODUCT_ARGUMENT
  * process, the same pointer for the same call; NULL: no memory, or too many names. Takes a lock and
  * allocates at the first sight of a name. Any thread. */
 const char *product_name(const struct product *product);
+
+/* The other way: types, accumulation and words of a name that product_name made, and its function
+ * as text. False: it is none. */
+bool product_parse(const char *name, struct product *out, char function[PRODUCT_FUNCTION]);
 
 #endif

@@ -39,19 +39,21 @@ static uint64_t key_of(const struct product *p)
 _Static_assert(PRODUCT_WORDS <= 28 && ACCUMULATION_COUNT <= 16 && DTYPE_COUNT <= 64,
                "the key holds a product's types, accumulation and words");
 
+static const char *const accumulations[] = {
+#define ACCUMULATION(name, text) text,
+    ACCUMULATION_LIST(ACCUMULATION)
+#undef ACCUMULATION
+};
+
+static const char *const words[] = {
+#define WORD(name, text) text,
+    PRODUCT_WORD_LIST(WORD)
+#undef WORD
+};
+
 static char *make_text(const void *value)
 {
     const struct product *p = value;
-    static const char *const accumulations[] = {
-#define ACCUMULATION(name, text) text,
-        ACCUMULATION_LIST(ACCUMULATION)
-#undef ACCUMULATION
-    };
-    static const char *const words[] = {
-#define WORD(name, text) text,
-        PRODUCT_WORD_LIST(WORD)
-#undef WORD
-    };
     struct textbuf text;
     textbuf_init(&text);
     textbuf_printf(&text, "%s<%s, %s, %s, %s", p->function, dtype_text((enum dtype)p->a_type),
@@ -113,4 +115,79 @@ const char *call_name(const char *function, uint64_t key, call_text *make, const
 const char *product_name(const struct product *product)
 {
     return call_name(product->function, key_of(product), make_text, product);
+}
+
+/* ---- a name read back ---- */
+
+/* The text up to the next ", " or the closing bracket, which is skipped. False: there is none. */
+static bool next_part(const char **at, char part[PRODUCT_FUNCTION])
+{
+    size_t length = strcspn(*at, ",>");
+    if (!(*at)[length] || length >= PRODUCT_FUNCTION)
+        return false;
+    memcpy(part, *at, length);
+    part[length] = '\0';
+    *at += length + ((*at)[length] == ',' && (*at)[length + 1] == ' ' ? 2 : 1);
+    return true;
+}
+
+static bool read_type(const char **at, uint8_t *type)
+{
+    char part[PRODUCT_FUNCTION];
+    if (!next_part(at, part))
+        return false;
+    for (int i = 0; i < DTYPE_COUNT; i++) {
+        if (!strcmp(dtype_text((enum dtype)i), part)) {
+            *type = (uint8_t)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int index_of(const char *const *texts, int count, const char *text, size_t length)
+{
+    for (int i = 0; i < count; i++) {
+        if (strlen(texts[i]) == length && !memcmp(texts[i], text, length))
+            return i;
+    }
+    return -1;
+}
+
+static bool read_word(const char **at, struct product *out)
+{
+    char part[PRODUCT_FUNCTION];
+    if (!next_part(at, part))
+        return false;
+    int word = index_of(words, PRODUCT_WORDS, part, strcspn(part, " "));
+    out->words |= word < 0 ? 0 : 1u << word;
+    const char *type = strchr(part, ' ');
+    for (int i = 0; type && i < DTYPE_COUNT; i++) {
+        if (!strcmp(dtype_text((enum dtype)i), type + 1))
+            out->bias_type = (uint8_t)i;
+    }
+    return word >= 0;
+}
+
+bool product_parse(const char *name, struct product *out, char function[PRODUCT_FUNCTION])
+{
+    char part[PRODUCT_FUNCTION];
+    size_t length = strcspn(name, "<");
+    *out = (struct product){.function = function};
+    if (!name[length] || length >= PRODUCT_FUNCTION)
+        return false;
+    memcpy(function, name, length);
+    function[length] = '\0';
+    const char *at = name + length + 1;
+    if (!read_type(&at, &out->a_type) || !read_type(&at, &out->b_type) ||
+        !read_type(&at, &out->c_type) || !next_part(&at, part))
+        return false;
+    out->bias_type = out->c_type;
+    int accumulation = index_of(accumulations, ACCUMULATION_COUNT, part, strlen(part));
+    out->accumulation = (uint8_t)(accumulation < 0 ? 0 : accumulation);
+    while (accumulation >= 0 && *at) {
+        if (!read_word(&at, out))
+            return false;
+    }
+    return accumulation >= 0;
 }

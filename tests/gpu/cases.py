@@ -190,6 +190,8 @@ PYTHON = [
     Case("flips", "one bit of a product flips: in which share it is found, by the bit; none is found where none flips",
          ["{build}/flips", "1024", "32"], "{config}/calls/cublas.yaml", findings=None, env={"CUVET_PROFILE": "sdc"},
          checked={"~cublasGemmEx": 3000}, alone=True),
+    Case("lt_replayed", "the finding of lt_tail is replayed by the library itself: the same bytes; skipped where it is right",
+         ["{python}", "{here}/replayed_call.py", "{build}/lt_tail", "{lib}"], once=True),
     Case("lt_tail", "a library that loses the last terms of K = 11528 is found; skipped where it is right",
          ["{build}/lt_tail", "11528", "77"], "{config}/calls/cublas.yaml", findings=("~cublasLtMatmul",),
          checked={"~cublasLtMatmul": 1}),

@@ -225,7 +225,8 @@ enum status scene_choose(struct scene *scene, const char *file, const char *kern
         scene->image = *bytes;
         return status;
     }
-    if (!scene->image)
+    scene->call = symbol_is_call(scene->kernel);
+    if (!scene->image && !scene->call)
         return error_set(
             err, STATUS_INVALID,
             "the bundle has no image of the kernel: %s. Name a file that has it with "
@@ -279,8 +280,11 @@ static enum status scene_load(struct scene *scene, struct error *err)
     }
     if (scene->loaded)
         return STATUS_OK;
-    enum status status = worker_load(scene->worker, scene->image, scene->image_bytes, &module, err);
-    if (!status)
+    enum status status =
+        scene->call
+            ? worker_library(scene->worker, scene->kernel, scene->library, &scene->found, err)
+            : worker_load(scene->worker, scene->image, scene->image_bytes, &module, err);
+    if (!status && !scene->call)
         status = worker_kernel(scene->worker, module, scene->kernel, &scene->found, err);
     if (!status && scene->found.param_bytes != scene->bundle->params_bytes)
         status = error_set(err, STATUS_INVALID,

@@ -27,6 +27,8 @@ struct scene {
     const char *kernel; /* its name in the image */
     const uint8_t *image;
     size_t image_bytes;
+    bool call;           /* the subject is a library call, which needs no image */
+    const char *library; /* ... of this file; NULL: of the one that is found */
     bool loaded;
     struct worker_kernel found;
     struct scene_region region[SCENE_REGIONS];

@@ -30,6 +30,17 @@ enum status worker_kernel(struct worker *worker, uint32_t module, const char *sy
     return client_call(worker, &call, err);
 }
 
+enum status worker_library(struct worker *worker, const char *name, const char *library,
+                           struct worker_kernel *out, struct error *err)
+{
+    const char *file = library ? library : "";
+    struct client_call call = {.op = WIRE_LIBRARY,
+                               .part = {{name, strlen(name) + 1}, {file, strlen(file) + 1}},
+                               .out = out,
+                               .out_bytes = sizeof(*out)};
+    return client_call(worker, &call, err);
+}
+
 enum status worker_allocate(struct worker *worker, const struct worker_array *array,
                             uint64_t *address, struct error *err)
 {

@@ -35,6 +35,8 @@ struct device_ops {
                           struct worker_kernel *about, struct error *err);
     void (*launch)(struct device *device, void *kernel, const struct worker_launch *launch,
                    struct worker_result *out);
+    /* Waits for what a library enqueued; NULL: no library runs on this device. */
+    void (*finish)(struct device *device, struct worker_result *out);
     bool host_memory; /* addresses of the device are those of this process */
 };
 

@@ -247,29 +247,33 @@ static double gpu_now(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
+static void gpu_finish(struct device *device, struct worker_result *out)
+{
+    double begin = gpu_now();
+    (void)device;
+    CUresult result = gpu.cuCtxSynchronize();
+    out->ms = gpu_now() - begin;
+    out->outcome = result ? WORKER_FAULTED : WORKER_RAN;
+    if (result)
+        snprintf(out->sentence, sizeof(out->sentence), "the kernel ended with %s",
+                 gpu_name(result));
+}
+
 static void gpu_launch(struct device *device, void *kernel, const struct worker_launch *launch,
                        struct worker_result *out)
 {
-    (void)device;
     *out = (struct worker_result){.outcome = WORKER_REFUSED};
     if (launch->shared_bytes > 48u << 10)
         gpu.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                (int)launch->shared_bytes);
     if (launch->cluster[0])
         gpu.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
-    double begin = gpu_now();
     CUresult result = gpu_enqueue(kernel, launch);
-    if (result) {
+    if (result)
         snprintf(out->sentence, sizeof(out->sentence), "the driver does not take the launch: %s",
                  gpu_name(result));
-        return;
-    }
-    result = gpu.cuCtxSynchronize();
-    out->ms = gpu_now() - begin;
-    out->outcome = result ? WORKER_FAULTED : WORKER_RAN;
-    if (result)
-        snprintf(out->sentence, sizeof(out->sentence), "the kernel ended with %s",
-                 gpu_name(result));
+    else
+        gpu_finish(device, out);
 }
 
 const struct device_ops device_gpu = {
@@ -284,4 +288,5 @@ const struct device_ops device_gpu = {
     .unload = gpu_unload,
     .kernel = gpu_kernel,
     .launch = gpu_launch,
+    .finish = gpu_finish,
 };

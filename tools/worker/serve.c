@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/worker/image.h"
+#include "tools/worker/library_call.h"
 #include "tools/worker/oracle.h"
 #include "tools/worker/space.h"
 #include "tools/worker/wire.h"
@@ -20,9 +21,13 @@ struct server {
     struct oracle oracle;
     struct module module[MODULES];
     uint32_t modules;
-    void *kernel[KERNELS];
+    struct subject {
+        void *kernel; /* of the device, or ... */
+        struct library_call *call;
+    } subject[KERNELS];
     uint32_t kernels;
-    bool lost; /* the device takes no more calls */
+    uint64_t scratch, scratch_bytes; /* the workspace of library calls */
+    bool lost;                       /* the device takes no more calls */
 };
 
 /* What one request gave. */
@@ -150,8 +155,9 @@ static enum status serve_kernel(struct server *server, const struct wire_request
     for (size_t i = 0; i < module->count && status == STATUS_NOT_FOUND; i++) {
         struct error each = {{0}};
         if (module->piece[i])
-            status = server->device->ops->kernel(server->device, module->piece[i], bytes,
-                                                 &server->kernel[server->kernels], about, &each);
+            status =
+                server->device->ops->kernel(server->device, module->piece[i], bytes,
+                                            &server->subject[server->kernels].kernel, about, &each);
         why = each;
     }
     about->id = server->kernels;
@@ -159,6 +165,28 @@ static enum status serve_kernel(struct server *server, const struct wire_request
     return status == STATUS_NOT_FOUND ? error_set(err, status, "the image has no kernel %s", bytes)
            : status                   ? error_set(err, status, "%s", why.text)
                                       : STATUS_OK;
+}
+
+/* A library call in a kernel's place. */
+static enum status serve_library(struct server *server, const struct wire_request *head,
+                                 const char *bytes, struct reply *reply, struct error *err)
+{
+    size_t length = head->bytes ? strnlen(bytes, head->bytes) : 0;
+    if (length + 2 > head->bytes || bytes[head->bytes - 1])
+        return damaged(err);
+    if (server->kernels == KERNELS)
+        return error_set(err, STATUS_FULL, "a worker finds %d kernels at most", KERNELS);
+    if (!server->device->ops->finish)
+        return error_set(err, STATUS_UNSUPPORTED,
+                         "a library call is made again on a GPU alone; `--stored` needs none");
+    if (reply_room(reply, sizeof(struct worker_kernel), err))
+        return STATUS_NO_MEMORY;
+    struct worker_kernel *about = reply->bytes;
+    struct subject *subject = &server->subject[server->kernels];
+    enum status status = library_call_find(bytes, bytes + length + 1, &subject->call, about, err);
+    about->id = server->kernels;
+    server->kernels += !status;
+    return status;
 }
 
 /* ---- memory ---- */
@@ -241,6 +269,25 @@ static enum status serve_guards(struct server *server, const struct wire_request
 
 /* ---- launches ---- */
 
+static void run_call(struct server *server, struct library_call *call,
+                     const struct worker_launch *launch, struct worker_result *out)
+{
+    uint64_t bytes = library_call_workspace(launch);
+    struct error err = {{0}};
+    if (bytes > server->scratch_bytes) {
+        if (server->scratch)
+            server->device->ops->release(server->device, server->scratch);
+        server->scratch_bytes = 0;
+        if (!server->device->ops->allocate(server->device, bytes, &server->scratch, &err))
+            server->scratch_bytes = bytes;
+        else
+            server->scratch = 0;
+    }
+    library_call_run(call, launch, bytes <= server->scratch_bytes ? server->scratch : 0, out);
+    if (out->outcome == WORKER_RAN)
+        server->device->ops->finish(server->device, out);
+}
+
 static enum status serve_launch(struct server *server, const struct wire_request *head,
                                 const char *bytes, struct reply *reply, struct error *err)
 {
@@ -255,7 +302,11 @@ static enum status serve_launch(struct server *server, const struct wire_request
     if (status)
         return status;
     struct worker_result *result = reply->bytes;
-    server->device->ops->launch(server->device, server->kernel[launch.kernel], &launch, result);
+    const struct subject *subject = &server->subject[launch.kernel];
+    if (subject->call)
+        run_call(server, subject->call, &launch, result);
+    else
+        server->device->ops->launch(server->device, subject->kernel, &launch, result);
     server->lost = result->outcome == WORKER_FAULTED || result->outcome == WORKER_HUNG;
     return STATUS_OK;
 }
@@ -281,14 +332,14 @@ static enum status serve_reference(struct server *server, const struct wire_requ
 /* ---- the socket ---- */
 
 static serve_function *const functions[WIRE_OPS] = {
-    [WIRE_OPEN] = serve_open,         [WIRE_LOAD] = serve_load,
-    [WIRE_UNLOAD] = serve_unload,     [WIRE_KERNEL] = serve_kernel,
-    [WIRE_ALLOCATE] = serve_allocate, [WIRE_FREE] = serve_free,
-    [WIRE_FREE_ALL] = serve_free_all, [WIRE_WRITE] = serve_write,
-    [WIRE_READ] = serve_read,         [WIRE_FILL] = serve_fill,
-    [WIRE_COPY] = serve_copy,         [WIRE_GUARDS] = serve_guards,
-    [WIRE_LAUNCH] = serve_launch,     [WIRE_JUDGE] = serve_reference,
-    [WIRE_EXPECT] = serve_reference,
+    [WIRE_OPEN] = serve_open,       [WIRE_LOAD] = serve_load,
+    [WIRE_UNLOAD] = serve_unload,   [WIRE_KERNEL] = serve_kernel,
+    [WIRE_LIBRARY] = serve_library, [WIRE_ALLOCATE] = serve_allocate,
+    [WIRE_FREE] = serve_free,       [WIRE_FREE_ALL] = serve_free_all,
+    [WIRE_WRITE] = serve_write,     [WIRE_READ] = serve_read,
+    [WIRE_FILL] = serve_fill,       [WIRE_COPY] = serve_copy,
+    [WIRE_GUARDS] = serve_guards,   [WIRE_LAUNCH] = serve_launch,
+    [WIRE_JUDGE] = serve_reference, [WIRE_EXPECT] = serve_reference,
 };
 
 static bool serve_answer(int socket, enum status status, const struct reply *reply,

@@ -78,6 +78,11 @@ struct worker_kernel {
 enum status worker_kernel(struct worker *worker, uint32_t module, const char *symbol,
                           struct worker_kernel *out, struct error *err);
 
+/* A call of a library in a kernel's place: worker_launch makes it, on a GPU alone. `library`: the
+ * file to open, NULL for the one that is found. STATUS_UNSUPPORTED: it cannot be made, and why. */
+enum status worker_library(struct worker *worker, const char *call, const char *library,
+                           struct worker_kernel *out, struct error *err);
+
 /* ---- memory ---- */
 
 enum { WORKER_GUARD = 0xfd /* large and finite in f32 and bf16, NaN in f16 */ };

@@ -245,6 +245,7 @@ static void set_factors(struct product *product, const struct lt_desc *desc, uin
 struct lt_call {
     const void *desc, *alpha, *a, *a_layout, *b, *b_layout, *beta, *c, *c_layout, *d, *d_layout;
     const void *algorithm;
+    size_t workspace;
 };
 
 /* Whether the chosen algorithm rounds parts of a sum to the type of C. */
@@ -258,6 +259,27 @@ static bool is_reduced(const struct library_queries *query, const struct lt_call
            query->algorithm_get(call->algorithm, LT_ALGORITHM_REDUCTION, &scheme, sizeof scheme,
                                 &written) == BLAS_SUCCESS &&
            scheme & LT_REDUCTION_OUTPUT_TYPE;
+}
+
+/* What a replay needs to make the same call. */
+static void set_how(const struct library_queries *query, const struct lt_call *call,
+                    const struct lt_desc *desc, const struct lt_layout *const layout[4],
+                    struct product_arguments *out)
+{
+    static const int rows[] = {PRODUCT_ROWS_A, PRODUCT_ROWS_B, PRODUCT_ROWS_ADDED, PRODUCT_ROWS_C};
+    out->how = PRODUCT_HOW_KNOWN | (desc->transa == BLAS_OP_N ? 0 : PRODUCT_TRANS_A) |
+               (desc->transb == BLAS_OP_N ? 0 : PRODUCT_TRANS_B) |
+               (layout[3]->order == LT_ORDER_ROW ? 0 : PRODUCT_TURNED);
+    for (int i = 0; i < 4; i++)
+        out->how |= layout[i]->order == LT_ORDER_ROW ? rows[i] : 0;
+    out->compute = desc->compute;
+    out->version = query->lt_version ? (int64_t)query->lt_version() : 0;
+    out->workspace = (int64_t)call->workspace;
+    if (!call->algorithm)
+        return;
+    out->how |= PRODUCT_ALGORITHM;
+    memcpy((char *)out + offsetof(struct product_arguments, algorithm0), call->algorithm,
+           PRODUCT_ALGORITHM_BYTES);
 }
 
 static bool describe(const struct library_queries *query, const struct lt_call *call,
@@ -282,6 +304,8 @@ static bool describe(const struct library_queries *query, const struct lt_call *
     product_set(product, &left, &right, &out, (int64_t)d.rows, (int64_t)d.cols,
                 (int64_t)(desc.transa == BLAS_OP_N ? a.cols : a.rows), turned);
     product->arguments.batch = d.batch;
+    set_how(query, call, &desc, (const struct lt_layout *const[4]){&a, &b, &c, &d},
+            &product->arguments);
     product->accumulation = (uint8_t)blas_accumulation(desc.compute, &scale);
     product->words = (plain && !desc.transc && desc.fill == LT_FILL_FULL ? 0 : PRODUCT_OTHER) |
                      (d.batch != 1 ? PRODUCT_BATCH : 0);
@@ -313,5 +337,5 @@ WRAP(cublasLtMatmul,
       workspace, workspace_bytes, stream),
      matmul_begin(&frame, library,
                   &(struct lt_call){desc, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d,
-                                    d_layout, algorithm},
+                                    d_layout, algorithm, workspace ? workspace_bytes : 0},
                   stream))

@@ -126,6 +126,8 @@ static bool set_by_handle(struct product *product, const struct library *library
         return false;
     if (pointer_mode == BLAS_POINTER_HOST && (!alpha || !beta))
         return false;
+    product->arguments.math_mode = math_mode;
+    product->arguments.version = query->lt_version ? (int64_t)query->lt_version() : 0;
     apply_math_mode(product, math_mode);
     set_factors(product, pointer_mode, scale, alpha, beta);
     return true;
@@ -153,6 +155,10 @@ bool gemm_begin(struct call_frame *frame, const struct library *library, void *h
     struct product_matrix c = matrix_of(gemm->c, gemm->c_type, BLAS_OP_N, gemm->ldc, gemm->c_batch);
     product_set(product, &a, &b, &c, gemm->m, gemm->n, gemm->k, true);
     product->arguments.batch = gemm->batch;
+    product->arguments.compute = gemm->compute;
+    product->arguments.how = PRODUCT_HOW_KNOWN | PRODUCT_TURNED |
+                             (gemm->transa == BLAS_OP_N ? 0 : PRODUCT_TRANS_A) |
+                             (gemm->transb == BLAS_OP_N ? 0 : PRODUCT_TRANS_B);
     product->accumulation = (uint8_t)blas_accumulation(gemm->compute, &scale);
     product->words = gemm->list ? PRODUCT_LIST : gemm->batch != 1 ? PRODUCT_BATCH : 0;
     return set_by_handle(product, library, handle, scale, gemm->alpha, gemm->beta, &stream) &&

@@ -122,6 +122,7 @@ static void fill_queries(struct library *library)
         {"cublasGetStream_v2", &query->get_stream},
         {"cublasGetPointerMode_v2", &query->get_pointer_mode},
         {"cublasGetMathMode", &query->get_math_mode},
+        {"cublasLtGetVersion", &query->lt_version},
         {"cublasLtMatmulDescGetAttribute", &query->desc_get},
         {"cublasLtMatmulAlgoConfigGetAttribute", &query->algorithm_get},
         {"cublasLtMatrixLayoutGetAttribute", &query->layout_get},

@@ -26,6 +26,7 @@ struct library_queries {
     blas_status (*get_stream)(void *handle, void **stream);
     blas_status (*get_pointer_mode)(void *handle, int *mode);
     blas_status (*get_math_mode)(void *handle, int *mode);
+    size_t (*lt_version)(void); /* of cublasLt, which cublas brings along */
     blas_status (*desc_get)(const void *desc, int attribute, void *out, size_t size,
                             size_t *written);
     blas_status (*algorithm_get)(const void *algorithm, int attribute, void *out, size_t size,

@@ -126,6 +126,26 @@ int cublasSgemmStridedBatched(void *handle, int transa, int transb, int m, int n
     return run(handle, &job, alpha, beta, batch);
 }
 
+/* f16 or f32 inputs, factors in f32. */
+int cublasGemmStridedBatchedEx(void *handle, int transa, int transb, int m, int n, int k,
+                               const void *alpha, const void *a, int a_type, int lda,
+                               long long a_batch, const void *b, int b_type, int ldb,
+                               long long b_batch, const void *beta, void *c, int c_type, int ldc,
+                               long long c_batch, int batch, int compute, int algorithm)
+{
+    struct softblas_job job = {.a = matrix(a, transa, lda, a_batch, 0),
+                               .b = matrix(b, transb, ldb, b_batch, 0),
+                               .d = matrix(c, 0, ldc, c_batch, 0),
+                               .m = m,
+                               .n = n,
+                               .k = k};
+    (void)compute, (void)algorithm;
+    job.a.type = a_type;
+    job.b.type = b_type;
+    job.d.type = c_type;
+    return run(handle, &job, alpha, beta, batch);
+}
+
 int cublasSgemmBatched(void *handle, int transa, int transb, int m, int n, int k,
                        const float *alpha, const float *const *a, int lda, const float *const *b,
                        int ldb, const float *beta, float *const *c, int ldc, int batch)

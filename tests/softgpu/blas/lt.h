@@ -56,6 +56,12 @@ SOFTBLAS_API int cublasSgemmStridedBatched(void *handle, int transa, int transb,
                                            long long a_batch, const float *b, int ldb,
                                            long long b_batch, const float *beta, float *c, int ldc,
                                            long long c_batch, int batch);
+SOFTBLAS_API int cublasGemmStridedBatchedEx(void *handle, int transa, int transb, int m, int n,
+                                            int k, const void *alpha, const void *a, int a_type,
+                                            int lda, long long a_batch, const void *b, int b_type,
+                                            int ldb, long long b_batch, const void *beta, void *c,
+                                            int c_type, int ldc, long long c_batch, int batch,
+                                            int compute, int algorithm);
 SOFTBLAS_API int cublasSgemmBatched(void *handle, int transa, int transb, int m, int n, int k,
                                     const float *alpha, const float *const *a, int lda,
                                     const float *const *b, int ldb, const float *beta,

@@ -100,6 +100,47 @@ static void names_hold_all_that_decides(void **state)
     assert_false(symbol_is_call("_ZN6kernelIfEEvPT_"));
 }
 
+static void names_are_read_back(void **state)
+{
+    char function[PRODUCT_FUNCTION];
+    struct product out;
+    struct product is =
+        product_of("cublasLtMatmul", PRODUCT_BATCH | PRODUCT_BIAS | PRODUCT_REDUCED);
+    (void)state;
+    is.bias_type = DTYPE_BF16;
+    is.accumulation = ACCUMULATION_TF32;
+    assert_true(product_parse(product_name(&is), &out, function));
+    assert_string_equal(function, "cublasLtMatmul");
+    assert_int_equal(out.a_type, DTYPE_F16);
+    assert_int_equal(out.b_type, DTYPE_BF16);
+    assert_int_equal(out.c_type, DTYPE_F32);
+    assert_int_equal(out.bias_type, DTYPE_BF16);
+    assert_int_equal(out.accumulation, ACCUMULATION_TF32);
+    assert_int_equal(out.words, is.words);
+}
+
+static void other_names_are_none(void **state)
+{
+    static const char *const names[] = {"",
+                                        "f",
+                                        "f<",
+                                        "f<>",
+                                        "f<f32>",
+                                        "f<f32, f32, f32>",
+                                        "f<f32, f32, f32, f99>",
+                                        "f<f32, f32, f32, f32, nonsense>",
+                                        "f<f32, what, f32, f32>",
+                                        "f<f32, f32, f32, f32"};
+    char function[PRODUCT_FUNCTION], lengthy[200];
+    struct product out;
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_false(product_parse(names[i], &out, function));
+    memset(lengthy, 'f', sizeof lengthy);
+    memcpy(lengthy + 150, "<f32, f32, f32, f32>", 21);
+    assert_false(product_parse(lengthy, &out, function));
+}
+
 /* The pointer is a handle: equal for equal calls, whatever their sizes. */
 static void a_name_is_made_once(void **state)
 {
@@ -132,6 +173,8 @@ int main(void)
         cmocka_unit_test(a_product_by_rows_stays_as_it_is),
         cmocka_unit_test(arguments_lie_as_the_layout_says),
         cmocka_unit_test(names_hold_all_that_decides),
+        cmocka_unit_test(names_are_read_back),
+        cmocka_unit_test(other_names_are_none),
         cmocka_unit_test(a_name_is_made_once),
         cmocka_unit_test(names_are_bounded),
     };
