@@ -357,6 +357,8 @@ static enum skip sample(struct pipeline *pipeline, const struct launch *launch,
     ticket->skip = prepare(pipeline, launch, ticket, &why);
     if (pipeline_may_pass(ticket->skip))
         gate_return(ticket->turn);
+    if (UNUSUAL(ticket->kernel->spec->plan->state != NULL))
+        pipeline_settle_state(pipeline, ticket, ticket->skip);
     if (ticket->skip && why.text[0])
         pipeline_warn(pipeline, ticket->kernel, ticket->skip, why.text);
     return ticket->skip;

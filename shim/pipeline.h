@@ -71,6 +71,7 @@ struct ticket {
     struct project_plan projection;
     struct timing_pair timed; /* events around the launch */
     struct state_moment moment;
+    bool follows, settles;  /* checked because the launch before it was; a gate picked it */
     bool torn;              /* something went before the launch, and the driver refused the rest */
     struct earlier earlier; /* what the thread launched before; all zero at first */
 };

@@ -35,15 +35,25 @@ void pipeline_decide_state(const struct pipeline *pipeline, const struct launch 
                            struct gate_answer *answer, struct ticket *ticket)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
-    bool follows = caches_launch(pipeline->caches, spec, launch, &ticket->moment);
-    if (answer->result != GATE_NO) {
-        caches_picked(pipeline->caches, spec, &ticket->moment);
-    } else if (follows) {
+    ticket->follows =
+        caches_launch(pipeline->caches, spec, launch, &ticket->moment) && answer->result == GATE_NO;
+    if (ticket->follows) {
         answer->result = GATE_FIRST;
         answer->skip = SKIP_NONE;
     }
     ticket->note = answer->note;
-    if (caches_settle(pipeline->caches))
+    ticket->settles = answer->result != GATE_NO;
+    if (!ticket->settles && caches_settle(pipeline->caches))
         forget_pause(ticket);
     answer->note = ticket->note;
+}
+
+void pipeline_settle_state(const struct pipeline *pipeline, struct ticket *ticket, enum skip skip)
+{
+    if (!ticket->settles)
+        return;
+    if (!skip && !ticket->follows && ticket->gate != GATE_OUTLIER)
+        caches_picked(pipeline->caches, ticket->kernel->spec, &ticket->moment);
+    if (caches_settle(pipeline->caches))
+        forget_pause(ticket);
 }

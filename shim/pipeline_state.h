@@ -10,6 +10,10 @@
 void pipeline_decide_state(const struct pipeline *pipeline, const struct launch *launch,
                            struct gate_answer *answer, struct ticket *ticket);
 
+/* Behind what was decided of a launch that a gate picked. SKIP_NONE: a check of it begins, which is
+ * paid for, and the launches behind it are wanted. */
+void pipeline_settle_state(const struct pipeline *pipeline, struct ticket *ticket, enum skip skip);
+
 /* Rows of a cache that the launch must leave alone are copied with the others: a new plan. */
 enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket,
                           struct error *why);

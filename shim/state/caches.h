@@ -24,7 +24,8 @@ void caches_destroy(struct caches *caches); /* NULL is fine */
 bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
                    const struct launch *launch, struct state_moment *out);
 
-/* A gate picked the launch: the next append to its cache, and its next reader, are to follow. */
+/* A check of the launch begins: the next append to its cache, and its next reader, are to follow.
+ */
 void caches_picked(struct caches *caches, const struct kernel_spec *spec,
                    const struct state_moment *moment);
 
