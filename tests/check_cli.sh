@@ -47,7 +47,7 @@ ok 'help on nothing' gives 2 '' "no help on 'verdicts'" "$cuvet" help verdicts
 every_verb_has_help() {
     local verb
     for verb in $("$cuvet" help verbs) $("$cuvet" help pages); do
-        [[ $verb =~ ^(help|options)$ ]] || "$cuvet" help "$verb" | grep -q '^# ' || {
+        [[ $verb =~ ^(help|options)$ ]] || "$cuvet" help "$verb" | grep "^# " >/dev/null || {
             echo "cuvet help $verb prints no page"
             return 1
         }
@@ -208,7 +208,7 @@ san | tsan) skip 'preload: a program without CUDA is left alone' 'a sanitizer wa
     ;;
 esac
 
-if ldconfig -p 2>/dev/null | grep -q 'libcuda\.so\.1'; then
+if ldconfig -p 2>/dev/null | grep 'libcuda\.so\.1' >/dev/null; then
     skip 'demo: one sentence without a driver' 'there is a driver'
 else
     ok 'demo: one sentence without a driver' gives 1 '' '^demo: no NVIDIA driver was found' \

@@ -108,7 +108,7 @@ ok 'without a name, all kernels with a rule' names "$(wc -l <"$corpus/kernels")"
 # shrinks: the smallest case of a softmax whose padding counts is one row of two columns, or three.
 shrinks() {
     fuzz -k triton_softmax_f32_1 -o "$scratch/report" >"$scratch/out"
-    grep -A1 smallest "$scratch/out" | grep -q ' *batch=1 seq=1 cols=[23] x=' &&
+    grep -A1 smallest "$scratch/out" | grep ' *batch=1 seq=1 cols=[23] x=' >/dev/null &&
         compgen -G "$scratch/report/*/launch.json" >/dev/null && compgen -G "$scratch/report/*/tensors.safetensors" >/dev/null
 }
 ok 'a finding is made small and kept as a bundle' shrinks
@@ -268,7 +268,7 @@ ok 'cuvet check shows a wrong mapping' checked
 # progress: a run over two seconds has a line on a terminal.
 progress() {
     script -qec "$cuvet fuzz -c $corpus/registry.yaml -k gelu_f32_0 --device interpreter --cases 10000000 \
-        --seconds 3 $corpus/corpus.fatbin" /dev/null </dev/null | grep -q '[0-9] of 10000000 cases, [0-9]* a second'
+        --seconds 3 $corpus/corpus.fatbin" /dev/null </dev/null | grep '[0-9] of 10000000 cases, [0-9]* a second' >/dev/null
 }
 if command -v script >"$scratch/script"; then
     ok 'a line of progress on a terminal' progress

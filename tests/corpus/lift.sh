@@ -30,7 +30,7 @@ mutants() {
 named() {
     local file line
     while IFS=: read -r file line; do
-        if sed -n "${line}p" "tests/corpus/kernels/$file" | grep -q MUTANT; then
+        if sed -n "${line}p" "tests/corpus/kernels/$file" | grep MUTANT >/dev/null; then
             echo "$file:$line"
             return
         fi
