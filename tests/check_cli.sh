@@ -130,18 +130,18 @@ else
     ok 'check: references are compiled' gives 0 'clip_norm \(inline ' '' \
         "$cuvet" check config/examples/full.yaml
     ok 'check: one does not compile' gives 2 '.*' 'registry\.yaml:11: the reference does not compile: ' \
-        "$cuvet" check ${user}_broken/registry.yaml
+        "$cuvet" check $user/user_reference_broken/registry.yaml
     ok 'compile: into the cache' gives 0 '^2 compiled, 0 in the cache, 0 failed: .*/kept$' '' \
         env CUVET_CACHE="$scratch/kept" "$cuvet" compile --arch 90 $user/registry.yaml
     ok 'compile: the next time it is there' gives 0 '^0 compiled, 2 in the cache, 0 failed: ' '' \
         env CUVET_CACHE="$scratch/kept" "$cuvet" compile --arch 90 $user/registry.yaml
     ok 'compile: one does not compile' gives 2 '^1 compiled, 0 in the cache, 1 failed: ' \
         'registry\.yaml:11: the reference does not compile: ' \
-        env CUVET_CACHE="$scratch/kept2" "$cuvet" compile --arch 90 ${user}_broken/registry.yaml
+        env CUVET_CACHE="$scratch/kept2" "$cuvet" compile --arch 90 $user/user_reference_broken/registry.yaml
     ok 'run: a text that does not compile stops it' gives 2 '' \
         '1 text of the registry does not compile; the program was not started' \
         env CUVET_CACHE="$scratch/kept2" LD_LIBRARY_PATH="$CUVET_BUILD/softgpu" \
-        "$cuvet" run -c ${user}_broken/registry.yaml echo started
+        "$cuvet" run -c $user/user_reference_broken/registry.yaml echo started
     progress() { # one text after the other takes longer than 2 s
         script -qec "env CUVET_CACHE=$scratch/kept4 taskset -c 0 $cuvet compile --arch 90 \
             $user/registry.yaml config/examples/full.yaml" /dev/null </dev/null |

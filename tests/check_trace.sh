@@ -57,7 +57,7 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
         # shellcheck disable=SC2046
         env LD_LIBRARY_PATH="$softgpu" CUVET_SUMMARY=0 LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_MODE=trace \
             CUVET_REPORT="$scratch/captured" "$captured" "$fatbin" \
-            $(sed -n 's/^arguments //p' tests/scenario/capture_relaxed/expect) >"$scratch/out" 2>&1
+            $(sed -n 's/^arguments //p' tests/scenario/capture/capture_relaxed/expect) >"$scratch/out" 2>&1
         ok 'captured launches and graph launches are told apart' lines captured \
             'any(x["mode"] == "captured" and x["kernel"] for x in t[1:-1]) and
              any(x["mode"] == "graph" and x["graph"] and x["stream"] for x in t[1:-1])'

@@ -21,7 +21,7 @@ esac
 
 # What every process starts from: nothing of ours, and the stand-ins in front of the loader's path.
 unset LD_PRELOAD CUDA_INJECTION64_PATH
-for name in $(compgen -v | grep -E '^(CUVET|SOFTGPU|_CUVET)_'); do
+for name in "${!CUVET_@}" "${!SOFTGPU_@}" "${!_CUVET_@}"; do
     [ "$name" = CUVET_BUILD ] || unset "$name"
 done
 [ "$driver" = softgpu ] && export LD_LIBRARY_PATH=$build/softgpu
@@ -34,17 +34,45 @@ export TSAN_OPTIONS=exitcode=97:report_thread_leaks=0:suppressions=$here/tsan.su
 # An exit may wait for checks half the time that the scenario has.
 usual=(CUVET_TABLES=off CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_BUNDLES=1 CUVET_SUMMARY=0)
 
-# all NAME: the values of each line `NAME VALUES` of the scenario's expect.
-all() {
-    sed -n "s/^$1 //p" "$folder/expect"
+# What the scenario's expect says: each word's values, a line each.
+declare -A said
+
+read_expect() {
+    local word values
+    said=()
+    while read -r word values; do
+        [ -n "$word" ] || continue
+        said[$word]+=${said[$word]+$'\n'}$values
+    done <"$folder/expect"
 }
 
-# use SCENARIO: sets folder, program, fatbin, registry, beside, seconds, arguments, settings.
+# each WORD: its values, one a line.
+each() {
+    [ -z "${said[$1]-}" ] || printf '%s\n' "${said[$1]}"
+}
+
+# chosen FILTER [WORD ...]: PROGRAM/NAME of each scenario whose expect the filter lets through, and whose name holds
+# a word; names are unique.
+chosen() {
+    local filter=$1 file name word
+    shift
+    for file in tests/scenario/*/*/expect; do
+        "$filter" "$file" || continue
+        file=${file#tests/scenario/}
+        file=${file%/expect}
+        name=${file#*/}
+        for word in "${@:-}"; do
+            case $name in *"$word"*) echo "$file" && break ;; esac
+        done
+    done
+}
+
+# use PROGRAM/NAME: sets of (the program's folder), folder, program, fatbin, registry, beside, seconds, arguments,
+# settings.
 use() {
     folder=$here/$1
-    local of
-    of=$(all program)
-    of=${of:-$1}
+    read_expect
+    of=${1%%/*}
     program=$build/tests/scenario/$of/program
     fatbin=$build/tests/scenario/$of/kernels.fatbin
     [ -e "$here/$of/kernels.cu" ] || fatbin=$build/tests/scenario/common/kernels.fatbin
@@ -52,12 +80,14 @@ use() {
     [ -e "$build/tests/scenario/$of/registry.yaml" ] && registry=$build/tests/scenario/$of/registry.yaml
     [ -e "$here/$of/registry.yaml" ] && registry=$here/$of/registry.yaml
     [ -e "$folder/registry.yaml" ] && registry=$folder/registry.yaml
-    beside=$(all beside)
-    seconds=$(all seconds)
-    seconds=${SCENARIO_SECONDS:-$((${seconds:-20} * slow))}
-    read -r -a arguments <<<"$(all arguments)"
-    read -r -a settings <<<"$(all environment | tr '\n' ' ' |
-        sed "s|{build}|$build/tests/scenario|g; s|{lib}|$library|g; s|{audit}|$audit|g")"
+    beside=${said[beside]-}
+    seconds=${SCENARIO_SECONDS:-$((${said[seconds]-20} * slow))}
+    read -r -a arguments <<<"${said[arguments]-}"
+    local text=${said[environment]-}
+    text=${text//\{build\}/$build/tests/scenario}
+    text=${text//\{lib\}/$library}
+    text=${text//\{audit\}/$audit}
+    read -r -a settings <<<"${text//$'\n'/ }"
     case " ${settings[*]}" in
     *" CUVET_EXIT_WAIT="*) ;;
     *) settings+=("CUVET_EXIT_WAIT=$((500 * seconds))") ;;
@@ -69,8 +99,10 @@ use() {
 run_process() {
     local work=$1 name=$2
     shift 2
-    printf '#!/bin/sh\ncd %q && %s\n' "$PWD" "$(printf '%q ' env "$@")" >"$work/$name.sh"
-    [ -n "${LD_LIBRARY_PATH:-}" ] && sed -i "2s|env |env LD_LIBRARY_PATH=$LD_LIBRARY_PATH |" "$work/$name.sh"
+    {
+        printf '#!/bin/sh\ncd %q && env ' "$PWD"
+        printf '%q ' ${LD_LIBRARY_PATH:+"LD_LIBRARY_PATH=$LD_LIBRARY_PATH"} "$@"
+    } >"$work/$name.sh"
     ( # whose standard error is where the shell says that a program was aborted
         timeout -k 2 "$seconds" env -u CUVET_BUILD "$@" >"$work/$name.out" 2>"$work/$name.err" </dev/null
         echo $? >"$work/$name.code"
@@ -86,8 +118,8 @@ run_bare() {
 run_cuvet() {
     local work=$1 name=$2 report=$1/$2.report cache=$1/$2.cache front
     shift 2
-    front=$(all front)
-    rm -rf "$report" "$cache"
+    front=${said[front]-}
+    [ ! -e "$report" ] && [ ! -e "$cache" ] || rm -rf "$report" "$cache"
     [ -n "$beside" ] && stands_beside "$work" "$name"
     if [ -n "$front" ]; then
         [ "$front" = - ] && front=
@@ -119,18 +151,18 @@ stands_beside() {
 compare() {
     local work=$1 name=$2 bare got want
     bare=$(<"$work/bare.code") got=$(<"$work/$name.code")
-    want=$(all exit)
+    want=${said[exit]-0}
     [ "$bare" = 124 ] && echo "the program alone ran past $seconds s"
     [ "$got" = 124 ] && echo "ran past $seconds s under cuvet"
-    case " ${want:-0} " in
+    case " $want " in
     *" $bare "*) ;;
-    *) echo "the program alone ended with $bare, expected ${want:-0}" ;;
+    *) echo "the program alone ended with $bare, expected $want" ;;
     esac
-    want=$(all exit_under)
-    case " ${want:-$(all exit)} " in
+    want=${said[exit_under]-${said[exit]-}}
+    case " $want " in
     *" $got "*) ;;
     "  ") [ "$got" = "$bare" ] || echo "ended with $got under cuvet, with $bare alone" ;;
-    *) echo "ended with $got under cuvet, expected ${want:-$(all exit)}" ;;
+    *) echo "ended with $got under cuvet, expected $want" ;;
     esac
     cmp -s "$work/bare.out" "$work/$name.out" || {
         echo 'standard output differs (< alone, > under cuvet):'

@@ -7,7 +7,7 @@ SCENARIO := $(BUILD)/tests/scenario
 SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scenario/*/program.c)))
 SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
-SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/hook_tls_quiet/large.so \
+SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so \
     $(SCENARIO)/calls_local/inner.so $(PLUGINS) \
     $(SCENARIO)/catalogue/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
@@ -32,7 +32,7 @@ $(SCENARIO)/calls_local/inner.so: $(SCENARIO)/calls_local/inner.o $(SOFTBLAS_LIB
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) -shared -o $@ $< -L$(SOFTGPU) -l:libcublas.so.13 -Wl,-rpath-link,$(SOFTGPU)
 
-$(SCENARIO)/injection/other.so $(SCENARIO)/hook_tls_quiet/large.so: %.so: %.o
+$(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so: %.so: %.o
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) -shared -o $@ $<
 

@@ -6,21 +6,23 @@
 # repeat it. README.md says how to write one; CUVET_BUILD, VARIANT and SCENARIO_DRIVER=real as in lib.sh.
 set -uo pipefail
 . tests/tap.sh
+. tests/parts.sh
 . tests/scenario/lib.sh
 
 # What cuvet said beyond the program's own words: nothing, or what the scenario expects.
 judge_words() {
-    local work=$1 pattern lines most said
-    cat "$work"/cuvet.report/journal-*.jsonl 2>/dev/null |
-        sed -n 's/.*"event":"warning".*"sentence":"\(.*\)"}/\1/p' >"$work/warnings"
-    while IFS= read -r pattern; do
-        grep -qE -- "$pattern" "$work/cuvet.err" "$work/warnings" || echo "nothing said like /$pattern/"
-    done < <(all says)
-    said=$(all says)
-    most=$(all lines)
+    local work=$1 pattern lines most
+    if [ -n "${said[says]-}" ]; then
+        cat "$work"/cuvet.report/journal-*.jsonl 2>/dev/null |
+            sed -n 's/.*"event":"warning".*"sentence":"\(.*\)"}/\1/p' >"$work/warnings"
+        while IFS= read -r pattern; do
+            grep -qE -- "$pattern" "$work/cuvet.err" "$work/warnings" || echo "nothing said like /$pattern/"
+        done < <(each says)
+    fi
+    most=${said[lines]-$([ -z "${said[says]-}" ] && echo 0 || echo 8)}
+    cmp -s "$work/bare.err" "$work/cuvet.err" && return
     lines=$(diff "$work/bare.err" "$work/cuvet.err" | grep -c '^>')
-    [ -z "$said" ] && most=${most:-0}
-    if [ "$lines" -gt "${most:-8}" ]; then
+    if [ "$lines" -gt "$most" ]; then
         echo "$lines lines more on standard error:"
         diff "$work/bare.err" "$work/cuvet.err" | grep '^>' | head -30
     fi
@@ -30,7 +32,7 @@ judge_words() {
 # FILE` a line. The log must show a call that matches on another thread: else it would prove nothing.
 judge_calls() {
     local work=$1 pattern
-    pattern=$(all never)
+    pattern=${said[never]-}
     [ -n "$pattern" ] || return 0
     awk -v pattern="^($pattern)" -v program="$program" -v library="$library" '
         NF < 4 { next }
@@ -51,7 +53,7 @@ judge_calls() {
 # How many kernels cuvet launched on threads of its own, by the same log.
 judge_own_launches() {
     local work=$1 op most
-    read -r op most <<<"$(all own_launches)"
+    read -r op most <<<"${said[own_launches]-}"
     [ -n "$op" ] || return 0
     awk -v op="$op" -v most="$most" -v program="$program" -v library="$library" '
         NF < 4 { next }
@@ -74,7 +76,7 @@ judge_count() {
                 good = op == "=" ? sum == most : op == ">=" ? sum + 0 >= most : 0
                 if (!good) printf "%d calls of cuvet like /%s/, expected %s %d\n", sum, pattern, op, most
             }' "$work/calls"
-    done < <(all calls)
+    done < <(each calls)
 }
 
 judge() {
@@ -91,39 +93,40 @@ judge() {
 }
 
 # What a run at the entry points cannot show: softgpu takes a wrapped call for one of cuvet's own.
-by_file='^(never|calls|own_launches) |SOFTGPU_FAIL_FROM|CUVET_CUPTI|CUDA_INJECTION64_PATH|CUVET_HOOK|SOFTGPU_COPIES|^program subscriber'
+by_file='^(never|calls|own_launches) |SOFTGPU_FAIL_FROM|CUVET_CUPTI|CUDA_INJECTION64_PATH|CUVET_HOOK|SOFTGPU_COPIES'
 
-# one SCENARIO: leaves WORK/complaints, empty where all is well, or WORK/skipped.
+# one SCENARIO WORK: leaves WORK/complaints, empty where all is well, or WORK/skipped.
 one() {
-    local work=$root/$1 calls=
+    local work=$2 calls=
     use "$1"
-    mkdir -p "$work"
-    if [[ " $(all needs) " = *" softgpu "* ]] && [ "$driver" = real ]; then
+    local needs=" ${said[needs]-} "
+    needs=${needs//$'\n'/ }
+    if [[ $needs = *" softgpu "* ]] && [ "$driver" = real ]; then
         echo 'softgpu only' >"$work/skipped"
         return
     fi
-    if [[ " $(all needs) " = *" nvrtc "* ]] && "$build/cuvet" check "$registry" 2>&1 | grep 'not compiled' \
+    if [[ $needs = *" nvrtc "* ]] && "$build/cuvet" check "$registry" 2>&1 | grep 'not compiled' \
         >"$work/skipped"; then
         return
     fi
-    if [ "${#hook[@]}" -gt 0 ] && grep -qE "$by_file" "$folder/expect"; then
+    if [ "${#hook[@]}" -gt 0 ] && { [ "$of" = subscriber ] || grep -qE "$by_file" "$folder/expect"; }; then
         echo "CUPTI's, or tells calls apart by the file that they come from" >"$work/skipped"
         return
     fi
-    rm -f "$work/skipped"
+    : >"$work/skipped"
     run_bare "$work"
-    [ -n "$(all never)$(all own_launches)$(all calls)" ] && calls=SOFTGPU_CALLS=$work/calls
+    [ -n "${said[never]-}${said[own_launches]-}${said[calls]-}" ] && calls=SOFTGPU_CALLS=$work/calls
     run_cuvet "$work" cuvet ${calls:+"$calls"}
     judge "$work" >"$work/complaints" 2>&1
 }
 
-# verdict SCENARIO: for tap.sh's ok.
+# verdict WORK: for tap.sh's ok.
 verdict() {
-    [ ! -s "$root/$1/complaints" ] && [ -e "$root/$1/complaints" ] && return
-    cat "$root/$1/complaints"
-    echo "alone: sh $root/$1/bare.sh"
-    echo "under cuvet: sh $root/$1/cuvet.sh"
-    tail -5 "$root/$1/cuvet.err"
+    [ ! -s "$1/complaints" ] && [ -e "$1/complaints" ] && return
+    cat "$1/complaints"
+    echo "alone: sh $1/bare.sh"
+    echo "under cuvet: sh $1/cuvet.sh"
+    tail -5 "$1/cuvet.err"
     return 1
 }
 
@@ -133,40 +136,28 @@ reasons_met() {
     mapfile -t all < <(sed -n 's/^ *SKIP([A-Z_]*, "\([^"]*\)".*/\1/p' shim/value/skip.h)
     [ ${#all[@]} -gt 0 ] || { echo 'shim/value/skip.h: no line SKIP(NAME, "text", ...) found'; return 1; }
     for reason in "${all[@]}"; do
-        grep -qE "^reason $reason (=|>=) [1-9]" tests/scenario/*/expect || echo "$reason"
+        grep -qE "^reason $reason (=|>=) [1-9]" tests/scenario/*/*/expect || echo "$reason"
     done | sed 's/.*/shim\/verify\/skip.h: no scenario has a line `reason & = N` in its expect, N over 0/' | {
         ! grep .
     }
 }
 
-chosen() {
-    local name word
-    for name in tests/scenario/*/expect; do
-        name=$(basename "$(dirname "$name")")
-        [ $# -eq 0 ] && echo "$name"
-        for word in "$@"; do
-            case $name in *"$word"*) echo "$name" && break ;; esac
-        done
-    done
+list() { chosen true "$@"; }
+
+part() {
+    local work name=${1#*/}
+    work=$(mktemp -d "${TMPDIR:-/tmp}/cuvet-scenario-XXXXXX")
+    one "$1" "$work"
+    if [ -s "$work/skipped" ]; then
+        skip "$name: ${said[about]-}" "$(<"$work/skipped")"
+    elif ! ok "$name: ${said[about]-}" verdict "$work" || [ -s "$work/complaints" ]; then
+        return
+    fi
+    rm -rf "$work"
 }
 
-if [ "${1:-}" = --one ]; then
-    root=$2
-    one "$3"
-    exit
-fi
-root=$(mktemp -d "${TMPDIR:-/tmp}/cuvet-scenario-XXXXXX")
-mapfile -t names < <(chosen "$@")
-printf '%s\n' "${names[@]}" | xargs -P "${SCENARIO_JOBS:-2}" -I{} "$0" --one "$root" {}
-for name in "${names[@]}"; do
-    use "$name"
-    if [ -e "$root/$name/skipped" ]; then
-        skip "$name: $(all about)" "$(<"$root/$name/skipped")"
-        rm -rf "${root:?}/$name"
-    elif ok "$name: $(all about)" verdict "$name" && [ ! -s "$root/$name/complaints" ]; then
-        rm -rf "${root:?}/$name"
-    fi
-done
-[ $# -eq 0 ] && ok 'every reason to leave a launch unchecked has a scenario' reasons_met
-rmdir "$root" 2>/dev/null
-done_testing
+closing() {
+    ok 'every reason to leave a launch unchecked has a scenario' reasons_met
+}
+
+in_parts "$@"

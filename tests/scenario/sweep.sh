@@ -10,6 +10,7 @@
 # give; without it each N gets one of them in turn, which is one run an N instead of one an N and error.
 set -uo pipefail
 . tests/tap.sh
+. tests/parts.sh
 . tests/scenario/lib.sh
 
 kinds=(CUDA_ERROR_OUT_OF_MEMORY CUDA_ERROR_INVALID_VALUE CUDA_ERROR_UNKNOWN CUDA_ERROR_ILLEGAL_ADDRESS)
@@ -26,15 +27,17 @@ run_failing() {
 
 # checked REPORT-FOLDER: launches judged, over all processes; `gpu` has a share of time of that name.
 checked() {
-    cat "$1"/journal-*.jsonl 2>/dev/null |
-        sed -n '/"event":"end"/s/"gpu":{[^}]*}//; s/.*"event":"end".*"checked":\([0-9]*\).*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'
+    cat "$1"/journal-*.jsonl 2>/dev/null | awk '
+        /"event":"end"/ { sub(/"gpu":\{[^}]*\}/, ""); if (sub(/.*"checked":/, "")) sum += $0 }
+        END { print sum + 0 }'
 }
 
-# leaks CLEAN FAILING: what the second report has more of.
+# leaks CLEAN FAILING SEEN: what the second report has more of; and the driver calls that it counted, in SEEN.
 leaks() {
-    awk '/^leak / && NR == FNR { clean[$2] = $3; next }
-        /^leak / && $3 > clean[$2] { print "left behind: " $3 " " $2 ", " clean[$2] + 0 " without a failure" }' \
-        "$1" "$2"
+    awk -v seen="$3" '/^leak / && NR == FNR { clean[$2] = $3; next }
+        /^leak / && $3 > clean[$2] { print "left behind: " $3 " " $2 ", " clean[$2] + 0 " without a failure" }
+        $1 == "fault" && NR != FNR && $4 > most { most = $4 }
+        END { print most + 0 >seen }' "$1" "$2"
 }
 
 judge() {
@@ -44,24 +47,25 @@ judge() {
         [ -e "$journal" ] && journals+=("$journal")
     done
     awk -v exact=0 -f "$here/judge.awk" "$folder/expect" "${journals[@]}"
-    [ -e "$work/softgpu-failing" ] && leaks "$work/softgpu-clean" "$work/softgpu-failing"
-    lines=$(diff "$work/bare.err" "$work/failing.err" | grep -c '^>')
+    [ -e "$work/softgpu-failing" ] && leaks "$work/softgpu-clean" "$work/softgpu-failing" "$work/seen"
+    lines=0
+    cmp -s "$work/bare.err" "$work/failing.err" || lines=$(diff "$work/bare.err" "$work/failing.err" | grep -c '^>')
     if [ "$lines" -gt 8 ]; then
         echo "$lines lines more on standard error:"
         diff "$work/bare.err" "$work/failing.err" | grep '^>' | head -20
     fi
-    if [ "$(checked "$work/failing.report")" -lt "$(checked "$work/clean.report")" ] && [ "$lines" -eq 0 ]; then
+    if [ "$lines" -eq 0 ] && [ "$(checked "$work/failing.report")" -lt "$clean_checked" ]; then
         echo "checks were lost, and nothing was said: $(checked "$work/failing.report") checked"
     fi
 }
 
-# sweep SCENARIO ERROR: leaves WORK/complaints, and WORK/count, how many calls were made to fail.
+# sweep SCENARIO ERROR WORK: leaves WORK/complaints, and WORK/count, how many calls were made to fail.
 sweep() {
-    local work=$root/$1-$2 n error seen
+    local work=$3 n error seen clean_checked
     use "$1"
-    mkdir -p "$work"
     run_bare "$work"
     run_cuvet "$work" clean "SOFTGPU_REPORT=$work/softgpu-clean"
+    clean_checked=$(checked "$work/clean.report")
     for ((n = 1; n <= most; n++)); do
         error=$2
         [ "$error" = turns ] && error=${kinds[n % ${#kinds[@]}]}
@@ -74,7 +78,7 @@ sweep() {
             echo "  again: sh $work/call-$n.sh" >>"$work/complaints"
         fi
         [ -e "$work/softgpu-failing" ] || continue # it ended without a report
-        seen=$(awk '$1 == "fault" { if ($4 > most) most = $4 } END { print most + 0 }' "$work/softgpu-failing")
+        seen=$(<"$work/seen")
         [ "$seen" -lt "$n" ] && break
     done
     echo "$n" >"$work/count"
@@ -86,30 +90,23 @@ verdict() {
     return 1
 }
 
-chosen() {
-    local name word error
-    for name in tests/scenario/*/expect; do
-        grep -qxE "sweep${SWEEP_LONG:+( long)?}" "$name" || continue
-        name=$(basename "$(dirname "$name")")
-        for word in "${@:-}"; do
-            case $name in *"$word"*) for error in "${errors[@]}"; do echo "$name $error"; done && break ;; esac
-        done
-    done
+swept() {
+    grep -qxE "sweep${SWEEP_LONG:+( long)?}" "$1"
 }
 
-if [ "${1:-}" = --one ]; then
-    root=$2
-    # shellcheck disable=SC2086 # two words
-    sweep $3
-    exit
-fi
-root=$(mktemp -d "${TMPDIR:-/tmp}/cuvet-sweep-XXXXXX")
-mapfile -t pairs < <(chosen "$@")
-printf '%s\n' "${pairs[@]}" | xargs -P "${SCENARIO_JOBS:-2}" -I{} "$0" --one "$root" {}
-for pair in "${pairs[@]}"; do
-    work=$root/${pair/ /-}
-    ok "$pair: $(cat "$work/count" 2>/dev/null) runs" verdict "$work"
-    [ -s "$work/complaints" ] || rm -rf "${work:?}"
-done
-rmdir "$root" 2>/dev/null
-done_testing
+list() {
+    local name error
+    while read -r name; do
+        for error in "${errors[@]}"; do echo "$name $error"; done
+    done < <(chosen swept "$@")
+}
+
+part() {
+    local work name=${1% *}
+    work=$(mktemp -d "${TMPDIR:-/tmp}/cuvet-sweep-XXXXXX")
+    sweep "$name" "${1#* }" "$work"
+    ok "${1#*/}: $(cat "$work/count" 2>/dev/null) runs" verdict "$work"
+    [ -s "$work/complaints" ] || rm -rf "$work"
+}
+
+in_parts "$@"
