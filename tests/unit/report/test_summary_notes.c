@@ -1,0 +1,197 @@
+/* Notes of the summary, and how it explains its findings. */
+#include "tests/unit/report/summary_fixture.h"
+
+/* n matching elements with that mean square (in units of correct rounding's) and mean error. */
+static void judge_noise(struct fixture *f, uint64_t n, double square, double mean)
+{
+    f->check.report.numbers.checked = f->check.report.numbers.measured = n;
+    f->check.report.numbers.sum_square = square * (double)n / 12;
+    f->check.report.numbers.sum_signed = mean * (double)n;
+    notes_fill(&f->check.report);
+    judge(f);
+}
+
+static void odd_errors_of_a_match_are_a_note(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_noise(f, 100000, 12.5, 0.125);
+    assert_has(f, "Notes (these are no findings)");
+    assert_has(f,
+               "double matches, but in 1 launch the mean square of its errors is R = 12.5 times");
+    assert_has(f, "double matches, but in 1 launch its errors lean one way, +0.125 ulp on average");
+    assert_lacks(f, "Findings:");
+}
+
+static void ordinary_errors_are_no_note(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_noise(f, 100, 1.5, 0.1); /* a lean that so few elements have by chance */
+    assert_lacks(f, "Notes");
+    judge_noise(f, 1000000000, 1, 0.001); /* significant, and of no consequence */
+    assert_lacks(f, "Notes");
+}
+
+/* Of a hundredth and more of the elements nothing was said: that must not hide behind a match. */
+static void wide_bounds_are_a_note(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.numbers.checked = 100000;
+    f->check.report.numbers.wide = 1000;
+    judge(f);
+    assert_lacks(f, "Notes");
+    f->check.report.numbers.wide = 1002;
+    judge(f);
+    assert_has(f, "double: of 2002 of its 200000 elements the bound is too wide to say anything.");
+    assert_lacks(f, "Findings:");
+}
+
+static void wide_outputs_get_no_note(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.binding.array[1].dtype = DTYPE_F32;
+    judge_noise(f, 100000, 1000, 3);
+    assert_lacks(f, "Notes");
+}
+
+static void a_launch_that_differs_names_the_other(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.verdict = VERDICT_MISMATCH;
+    f->check.report.differs = true;
+    f->check.report.earlier = 3;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f,
+               "1. double, launch 17 (grid 128x1x1, block 256x1x1): 0 of 32 elements outside the "
+               "bound\n       nondeterministic: launch 3 gave other bytes for the same input\n");
+    made_up_mismatch(&f->check);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "2 of 32 elements outside the bound, up to 31.5 times\n       worst");
+}
+
+static void notes_and_findings_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f);
+    made_up_mismatch(&f->check);
+    struct kernel_spec others[11];
+    const struct kernel_spec *own = f->check.report.spec;
+    char labels[11][8];
+    for (uint64_t i = 0; i < 13; i++) {
+        if (i >= 2) { /* the first two of one kernel, then one of each of eleven others */
+            snprintf(labels[i - 2], sizeof labels[0], "k%d", (int)i);
+            others[i - 2] = *own;
+            others[i - 2].label = labels[i - 2];
+            f->check.report.spec = &others[i - 2];
+        }
+        f->check.report.launch = i;
+        summary_finding(f->summary, &f->check.report, NULL);
+        summary_note(f->summary, "note %d.", (int)i);
+    }
+    f->check.report.spec = own;
+    f->check.report.launch = 99;
+    summary_finding(f->summary, &f->check.report, NULL); /* the third of its kernel */
+    f->facts.lost_lines = 1;
+    assert_has(f, "    2. double, launch 1 ");
+    assert_has(f, "    10. k9, launch 9 ");
+    assert_lacks(f, "launch 10 ");
+    assert_lacks(f, "launch 99 ");
+    assert_lacks(f, "bundle");
+    assert_has(f, "    ... and 4 more\n");
+    assert_has(f, "    note 9.\n    ... and 3 more\n");
+    assert_has(f, "    1 line of the journal could not be written.\n");
+}
+
+static void nan_is_explained(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.class_mismatch = 1;
+    f->check.report.numbers.max_ratio = INFINITY;
+    f->check.report.numbers.worst_got = NAN;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "2 of 32 elements outside the bound,\n       in 1 of them a NaN or an infinity "
+                  "on one side\n");
+    assert_has(f, "y[3][5]: got nan, expected 1.03125");
+    assert_lacks(f, "inf times");
+}
+
+static void no_bound_is_shown_of_a_nan(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.worst_ref = NAN;
+    f->check.report.numbers.worst_bound = INFINITY;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, ", expected nan\n");
+    assert_has(f, " +- "); /* of the first element */
+    assert_lacks(f, "+- inf");
+}
+
+static void kernels_with_findings_come_first(void **state)
+{
+    static struct made_up_check many[SUMMARY_ROWS + 3];
+    static char labels[SUMMARY_ROWS + 3][80];
+    struct fixture *f = *state;
+    const char *text;
+
+    for (uint32_t i = 0; i < SUMMARY_ROWS + 3; i++) {
+        if (i == SUMMARY_ROWS + 2)
+            made_up_mismatch(&many[i]);
+        else
+            made_up_match(&many[i]);
+        snprintf(labels[i], sizeof labels[i], "kernel_%u", i);
+        many[i].spec.label = labels[i];
+        many[i].spec.number = i;
+        counters_add_kernel(f->counters, &many[i].spec);
+        counters_seen(f->counters);
+        counters_check(f->counters, &many[i].report);
+    }
+    memset(labels[0], 'n', 79); /* a name too long for the table */
+    text = text_of(f);
+    assert_true(strstr(text, "kernel_42 ") < strstr(text, "kernel_1 "));
+    assert_has(f, "  ... and 3 more kernels\n");
+    assert_has(f, "nnnn...");
+}
+
+static void an_element_that_is_nowhere_is_left_out(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.numbers.worst_index = 32; /* one past the end */
+    f->check.report.numbers.first_tensor = 9; /* no such tensor */
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "up to 31.5 times\n");
+    assert_lacks(f, "worst  ");
+    assert_lacks(f, "first  ");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SUMMARY_TEST(odd_errors_of_a_match_are_a_note),
+        SUMMARY_TEST(ordinary_errors_are_no_note),
+        SUMMARY_TEST(wide_bounds_are_a_note),
+        SUMMARY_TEST(wide_outputs_get_no_note),
+        SUMMARY_TEST(a_launch_that_differs_names_the_other),
+        SUMMARY_TEST(notes_and_findings_are_bounded),
+        SUMMARY_TEST(nan_is_explained),
+        SUMMARY_TEST(no_bound_is_shown_of_a_nan),
+        SUMMARY_TEST(kernels_with_findings_come_first),
+        SUMMARY_TEST(an_element_that_is_nowhere_is_left_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
