@@ -1,0 +1,27 @@
+# embed.mk - files inside the library and the program; the top-level Makefile includes it.
+
+# embed NAME FILE SYMBOL SIZE-SYMBOL: the file's bytes as an object, NAME.o.
+define embed
+$(GEN)/$(1).S: tools/dev/embed tools/dev/embed.mk | $(READY)
+	$$(quiet)tools/dev/embed $(2) $(3) $(4) > $$@
+$(GEN)/$(1).o: $(2)
+endef
+# embed_table NAME SYMBOL FILES: a table of files by their names.
+define embed_table
+$(GEN)/$(1).S: tools/dev/embed-table tools/dev/embed.mk $(3) | $(READY)
+	$$(quiet)tools/dev/embed-table $(2) $(3) > $$@
+$(GEN)/$(1).o: $(3)
+endef
+embed_as = $(eval $(call embed,$(1),$(2),cuvet_$(3),cuvet_$(3)_$(or $(4),size)))
+
+$(foreach part,snapshot outlier refs refs_wide,$(call embed_as,$(part),$(GEN)/$(part).fatbin,$(part)_fatbin))
+$(call embed_as,lift,$(GEN)/lift.ptx,lift_ptx)
+$(call embed_as,tolerances,config/tolerances.yaml,tolerances_yaml,len)
+$(foreach kind,css js,$(call embed_as,report_$(kind),tools/report/page.$(kind),report_$(kind)))
+$(eval $(call embed_table,tables,cuvet_tables,$(TABLES)))
+$(eval $(call embed_table,ref_headers,cuvet_ref_headers,$(REF_HEADERS)))
+$(eval $(call embed_table,man_pages,cuvet_man_pages,$(sort $(wildcard tools/man/*.md)) config/README.md))
+
+$(GEN)/%.o: $(GEN)/%.S
+	$(call say,EMBED,$@)
+	$(quiet)$(CC) -c -o $@ $<
