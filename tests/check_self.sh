@@ -82,6 +82,11 @@ touch shim/base/file{1..20}.c
 ok 'rooms: over 20 source files' catches 'shim/base: 21 source files' "$dev/check-rooms"
 rm shim/base/file*.c shim/gate/README.md
 ok 'rooms: a README each' catches 'shim/gate: has no README.md' "$dev/check-rooms"
+echo '# shim/gate/' >shim/gate/README.md
+mkdir -p tests/scenario/steps/steps_quiet && touch tests/scenario/steps/file{1..20}.c
+ok 'rooms: 20 files of a program of scenarios' quiet "$dev/check-rooms"
+touch tests/scenario/steps/file21.c
+ok 'rooms: over 20' catches 'tests/scenario/steps: 21 source files' "$dev/check-rooms"
 tree
 includes shim/base/options.c '<yaml.h>'
 ok 'layers: only yaml_doc.c knows libyaml' catches '<yaml.h>' "$dev/check-layers"
@@ -133,7 +138,11 @@ ok 'size: 70 lines fit' quiet "$dev/check-size"
 ok 'size: 71 lines do not' catches 'shim/base/thing.c:2: 71 lines, over 70: void is_long' "$dev/check-size"
 tree
 lines 601 >shim/base/thing.c
-ok 'size: nor 601 lines of a file' catches '601 lines, over 600' "$dev/check-size"
+ok 'size: nor 601 lines of a file' catches 'shim/base/thing.c: 601 lines, over 600' "$dev/check-size"
+mkdir -p tests/unit && lines 600 >tests/unit/test_thing.c && rm shim/base/thing.c
+ok 'size: 600 lines of a test fit' quiet "$dev/check-size"
+lines 601 >tests/unit/test_thing.c
+ok 'size: 601 do not' catches 'tests/unit/test_thing.c: 601 lines, over 600' "$dev/check-size"
 
 tree
 echo 'size_t lonely(void);' >shim/base/lonely.h
@@ -295,11 +304,4 @@ if command -v git >/dev/null; then
 else
     skip 'top' 'no git'
 fi
-
-printf '1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c\n' >mixed.tap
-for kind in mixed crash; do printf '#!/bin/sh\n' >$kind && chmod +x $kind; done
-echo 'cat mixed.tap; exit 1' >>mixed
-printf 'printf "1..2\\nok 1 - a\\n"; kill -SEGV $$\n' >>crash
-ok 'runner: counts' catches '2 passed, 1 failed' "$root/tests/run_unit.sh" ./mixed
-ok 'runner: a crash is a failure' catches '1 passed, 1 failed' "$root/tests/run_unit.sh" ./crash
 done_testing
