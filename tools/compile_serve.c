@@ -1,15 +1,11 @@
 #include "tools/compile_serve.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "base/arena.h"
 #include "cuvet.h"
@@ -33,29 +29,6 @@ struct server {
     struct ref_cache cache;
     bool opened;
 };
-
-/* ---- the end of the program ---- */
-
-/* The socket's other end closes with the program, but for copies in forked children. */
-static void *watch_host(void *user)
-{
-    struct ucred host = {0};
-    socklen_t size = sizeof host;
-    struct pollfd row[2] = {{.fd = HOST}, {.fd = -1, .events = POLLIN}};
-    (void)user;
-    if (getsockopt(HOST, SOL_SOCKET, SO_PEERCRED, &host, &size) == 0)
-        row[1].fd = (int)syscall(SYS_pidfd_open, host.pid, 0u);
-    while (poll(row, 2, -1) <= 0)
-        ;
-    _exit(1);
-}
-
-static void end_with_host(void)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, watch_host, NULL) == 0)
-        pthread_detach(thread);
-}
 
 /* ---- one text ---- */
 
@@ -159,7 +132,7 @@ int compile_serve(char **argument)
     struct compile_request head;
     bool goes_on = true;
     inherited_close();
-    end_with_host();
+    inherited_end_with_host();
     if (nice(NICE) < 0)
         errno = 0;
     find_homes(&server.hints);
