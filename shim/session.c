@@ -36,6 +36,7 @@
 #include "pipeline.h"
 #include "registry/registry.h"
 #include "state/caches.h"
+#include "session_lint.h"
 #include "session_reports.h"
 #include "session_summary.h"
 #include "extra/digest.h"
@@ -50,7 +51,7 @@ enum { READY_WAIT_MS = 3000, STOP_WAIT_MS = 1000, ENDING_WAIT_MS = 5000 };
 static struct session {
     struct options options;
     pid_t pid;
-    bool watches; /* a trace or a record is wanted: no entry is needed */
+    bool watches; /* a trace, a record or notes on PTX are wanted: no entry is needed */
     struct registry *registry;
     struct counters *counters;
     struct quota quota;
@@ -62,6 +63,7 @@ static struct session {
     atomic_bool ended, complete; /* the last reports: begun, written */
     struct images *images;
     struct lifts *lifts;       /* NULL: CUVET_LIFT is off */
+    struct session_lint *lint; /* NULL: CUVET_LINT is off */
     struct compiler *compiler; /* NULL: the registry brings no references along */
     struct sink sink;
     struct pipeline pipeline;
@@ -332,6 +334,8 @@ static enum status start_pipeline(struct session *s, struct error *err)
         !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
     s->lifts = s->options.lift ? lifts_start(p, s->registry) : NULL;
+    s->lint = session_lint_start(&(struct session_lint_parts){
+        {s->counters, s->journal, s->summary}, &s->options, s->images, p->kernels, environ});
     s->graphs = graphs_create(&(struct graphs_settings){p, s->options.twins});
     if (!s->graphs)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
@@ -400,6 +404,7 @@ static void end_reports(struct session *s)
     core_mute();
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
         collector_skip_rest(s->pipeline.collector);
+    session_lint_end(s->lint, 0);
     tell_plugin_end(s);
     session_summary_lifts(s->summary, s->lifts);
     uint64_t dropped = tracing_end(&s->tracing, STOP_WAIT_MS);
@@ -410,8 +415,10 @@ static void end_reports(struct session *s)
     timing_stop(s->pipeline.timing, STOP_WAIT_MS);
     recorder_finish(s->pipeline.recorder);
     session_gpu_time(s->counters, s->pipeline.kernels, s->pipeline.timing);
-    struct textbuf unmet, contracts;
+    struct textbuf unmet, contracts, lint;
     textbuf_init(&contracts);
+    textbuf_init(&lint);
+    session_lint_text(s->lint, &lint);
     session_contracts_end(&(struct session_reports){s->counters, s->journal, s->summary},
                           s->registry, s->contracts, &contracts);
     journal_end(s->journal, s->counters);
@@ -422,11 +429,13 @@ static void end_reports(struct session *s)
                                   .lost_lines = journal_lost(s->journal),
                                   .unmet = unmet.length ? unmet.data : NULL,
                                   .contracts = contracts.length ? contracts.data : NULL,
+                                  .lint = lint.length ? lint.data : NULL,
                                   .cupti = back_end_is_cupti()};
     if (s->options.summary)
         session_summary_print(s->summary, s->counters, &facts, (size_t)s->options.unregistered);
     textbuf_release(&unmet);
     textbuf_release(&contracts);
+    textbuf_release(&lint);
     on_mismatch_end_program(s->on_mismatch);
     atomic_store(&s->complete, true);
 }
@@ -457,6 +466,7 @@ static void finish_uncancelled(struct session *s)
     control_end();
     end_server(s);
     collector_drain(s->pipeline.collector, wait_ms);
+    session_lint_end(s->lint, wait_ms);
     end_reports(s);
     /* Where a mismatch is ending the program on another thread, exit does not overtake it. */
     for (int i = 0; i < ENDING_WAIT_MS / 10 && !atomic_load(&s->complete); i++)
@@ -547,7 +557,7 @@ static void start_uninterrupted(struct session *s)
     options_keep(&s->options);
     log_set_level(log_level_of(s->options.log));
     s->pid = getpid();
-    s->watches = tracing_wanted(&s->options) || recorder_wanted(&s->options);
+    s->watches = tracing_wanted(&s->options) || recorder_wanted(&s->options) || s->options.lint;
     if (s->options.disable || !strcmp(s->options.mode, "off"))
         return;
     if (!*s->options.config && !uses_tables(s) && !s->watches) {

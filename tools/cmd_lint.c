@@ -1,5 +1,6 @@
 /*
- * cmd_lint.c - `cuvet lint`: rules that kernels' PTX is held against without running it.
+ * cmd_lint.c - `cuvet lint`: rules that kernels' PTX is held against without running it;
+ * `cuvet lint --serve ...`: for a program (linter/linter_client.h).
  *
  * Exit status: 0 no warning, 1 a failure of ours, 2 wrong input, 3 warnings.
  */
@@ -12,6 +13,7 @@
 #include "tools/cmd.h"
 #include "tools/lint/input.h"
 #include "tools/lint/out.h"
+#include "tools/lint_serve.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3, MOST_RULES = 128 };
 
@@ -167,6 +169,8 @@ static int lint_all(struct arguments *a, int argc, char **argv)
 
 int cmd_lint(int argc, char **argv)
 {
+    if (argc == 2 + LINT_SERVE_ARGUMENTS && strcmp(argv[1], "--serve") == 0)
+        return lint_serve(argv + 2);
     struct arguments a = {.settings.least = LINT_NOTE, .write = lint_out_text};
     a.settings.ignored = a.ignored;
     textbuf_init(&a.registry);

@@ -26,6 +26,7 @@ struct options {
     const char *tolerances;
     const char *report;
     bool lift;
+    bool lint;
     bool trace;
     bool digest;
     bool sync;

@@ -25,6 +25,8 @@ struct kernels {
     void *user;
     kernels_lift_fn lift; /* or NULL */
     void *lift_user;
+    kernels_sight_fn sight; /* or NULL */
+    void *sight_user;
     pthread_mutex_t lock;
     struct known_kernel *bucket[BUCKETS]; /* by symbol hash */
 };
@@ -81,6 +83,12 @@ void kernels_lift(struct kernels *kernels, kernels_lift_fn lift, void *user)
 {
     kernels->lift = lift;
     kernels->lift_user = user;
+}
+
+void kernels_watch(struct kernels *kernels, kernels_sight_fn sight, void *user)
+{
+    kernels->sight = sight;
+    kernels->sight_user = user;
 }
 
 void kernels_doubt(void)
@@ -308,6 +316,8 @@ static struct known_kernel *find_slowly(struct kernels *kernels, const struct la
     uint64_t generation = atomic_load_explicit(&passing.handles, memory_order_acquire);
     struct known_kernel *kernel = resolve(kernels, launch);
     struct kernel_entry *entry = entry_for(kernels, launch->function);
+    if (entry && kernel && kernels->sight)
+        kernels->sight(kernels->sight_user, launch, kernel);
     if (entry && kernel) {
         /* In the order that kernel_entry_is() relies on; a new entry's `function` last of all. */
         atomic_store_explicit(&entry->symbol, no_symbol, memory_order_release);

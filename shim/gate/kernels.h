@@ -75,6 +75,13 @@ typedef const struct kernel_spec *(*kernels_lift_fn)(void *user, const struct la
 /* Before the first launch. */
 void kernels_lift(struct kernels *kernels, kernels_lift_fn lift, void *user);
 
+/* At first sight of a handle, and again after a module was unloaded, below the lock of `kernels`.
+ * Not for handles past the table's room. */
+typedef void (*kernels_sight_fn)(void *user, const struct launch *launch,
+                                 const struct known_kernel *kernel);
+/* Before the first launch. */
+void kernels_watch(struct kernels *kernels, kernels_sight_fn sight, void *user);
+
 /* Any thread. Known handle: one probe, no lock. First sight: takes a lock, asks the driver for the
  * parameter list (queries only), may allocate. Never NULL except without memory. */
 struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);

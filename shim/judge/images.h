@@ -10,7 +10,7 @@
  * when only one module that was loaded at that moment can hold the symbol. Otherwise there is no
  * image.
  *
- * Loads and unloads are the program's threads, inside callbacks; images_hold is the collector's.
+ * Loads and unloads are the program's threads, inside callbacks; images_hold may be called by any.
  */
 #ifndef JUDGE_IMAGES_H
 #define JUDGE_IMAGES_H

@@ -509,6 +509,24 @@ void journal_contract(struct journal *journal, const struct contract *contract,
     line_end(journal, false);
 }
 
+void journal_lint(struct journal *journal, const struct lint_note *note, const char *label)
+{
+    struct json_out *json = line_begin(journal, "lint");
+
+    if (!json)
+        return;
+    json_put_string(json, "kernel", note->kernel);
+    json_put_string(json, "label", label);
+    json_put_string(json, "rule", note->rule);
+    json_put_string(json, "severity", note->severity);
+    json_put_uint(json, "line", note->line);
+    json_put_string(json, "source", *note->source ? note->source : NULL);
+    json_put_uint(json, "source_line", note->source_line);
+    json_put_uint(json, "more", note->more);
+    json_put_string(json, "sentence", note->sentence);
+    line_end(journal, false);
+}
+
 void journal_end(struct journal *journal, struct counters *counters)
 {
     struct counters_kernel kernel;

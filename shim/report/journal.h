@@ -17,6 +17,7 @@
  *   launch_error  first sight of a launch that the driver refused
  *   api_error     the error of an earlier launch, as a later call returned it
  *   contract      at the end: what came of one contract of the registry
+ *   lint          what a rule of cuvet lint notes about a launched kernel (CUVET_LINT)
  *   control       checking was steered: "what" is "start", "stop" or "sample P"
  *   totals        at the end: the counters of one kernel; "ratios" as counters_ratio_bin() has them
  *   end           at the end: the counters of the process; without it the process was killed
@@ -47,6 +48,7 @@
 #include "report/quota.h"
 #include "value/api_error.h"
 #include "value/check_report.h"
+#include "value/lint_note.h"
 
 enum { JOURNAL_VERSION = 1, JOURNAL_END_BYTES = 4096 };
 
@@ -73,6 +75,8 @@ void journal_launch_error(struct journal *journal, const char *symbol, const uin
                           const uint32_t block[3], const char *error_name);
 void journal_contract(struct journal *journal, const struct contract *contract,
                       const struct contract_totals *totals);
+/* `label`: the kernel's name as people read it. */
+void journal_lint(struct journal *journal, const struct lint_note *note, const char *label);
 /* The error of an earlier launch, and its sentence. */
 void journal_api_error(struct journal *journal, const struct api_error *error, const char *text);
 /* The totals of each kernel, then the end line. Once, as the last. */

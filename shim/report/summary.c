@@ -549,6 +549,8 @@ void summary_text(struct summary *summary, struct counters *counters,
         textbuf_printf(out, "\n  Entries that named no kernel that ran: %s\n", facts->unmet);
     if (facts->contracts)
         textbuf_printf(out, "\n  Contracts:\n%s", facts->contracts);
+    if (facts->lint)
+        textbuf_printf(out, "\n  Lint (these are no findings):\n%s", facts->lint);
     put_findings(out, summary);
     if (facts->journal && *facts->journal)
         textbuf_printf(out, "\n  journal %s\n", PRINTABLE(facts->journal));

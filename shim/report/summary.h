@@ -33,6 +33,7 @@ struct summary_facts {
     size_t unregistered_count;                       /* ... so many */
     const char *unmet;     /* entries that named no kernel, as a list, or NULL */
     const char *contracts; /* a line for each contract of the registry, or NULL */
+    const char *lint;      /* lines of CUVET_LINT, or NULL */
     bool cupti;            /* CUPTI's callbacks report launches, at a price of their own */
 };
 

@@ -208,8 +208,8 @@ static void lint_kernel(struct lint_report *report, struct flow *flow, const cha
 
 static bool is_wanted(const struct lint_report *report, const char *symbol)
 {
-    bool wanted = true;
-    if (report->settings.kernel)
+    bool wanted = !report->settings.symbol || !strcmp(report->settings.symbol, symbol);
+    if (wanted && report->settings.kernel)
         fuzz_symbol_matches(report->settings.kernel, symbol, &wanted, NULL);
     return wanted;
 }

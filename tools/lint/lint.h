@@ -44,10 +44,18 @@ struct lint_finding {
     unsigned more; /* findings of this rule on this kernel that were not kept, on its last one */
 };
 
+/* A launch of the kernel that was seen. */
+struct lint_launch {
+    uint32_t grid[3], block[3];
+    uint32_t shared; /* dynamic shared memory, bytes */
+};
+
 struct lint_settings {
-    struct registry *registry; /* or NULL */
-    const char *kernel;        /* a pattern that symbols must match, or NULL */
-    const bool *ignored;       /* by rule, or NULL */
+    struct registry *registry;        /* or NULL */
+    const char *kernel;               /* a pattern that symbols must match, or NULL */
+    const char *symbol;               /* this kernel alone, or NULL */
+    const struct lint_launch *launch; /* of the kernels that are linted, or NULL */
+    const bool *ignored;              /* by rule, or NULL */
     enum lint_severity least;
 };
 

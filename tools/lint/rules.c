@@ -143,7 +143,8 @@ const struct lint_rule lint_rules[] = {
     {"batch-unused", LINT_WARNING,
      "The entry counts on a grid axis of which no address of the kernel depends",
      "A batched kernel that does not use ctaid.y or ctaid.z computes the first item in every "
-     "block.",
+     "block. With CUVET_LINT\n"
+     "a launch with such an axis over 1 counts as well, where the kernel never reads the axis.",
      rule_batch_unused},
     {"position-source", LINT_WARNING,
      "The entry takes a number from memory that the kernel never reads",
@@ -156,8 +157,15 @@ const struct lint_rule lint_rules[] = {
      "inverse, its\n"
      "half, its double, times log2 e) are among the kernel's immediates.",
      rule_constant_absent},
-    {"launch-bounds", LINT_WARNING, "The entry's block is larger than the kernel allows",
+    {"launch-bounds", LINT_WARNING,
+     "The block of the entry, or of a launch, is larger than the kernel allows",
      "A launch with more threads than .maxntid, or others than .reqntid, fails.",
      rule_launch_bounds},
+    {"shared-launch", LINT_NOTE,
+     "A kernel accesses dynamic shared memory beyond that of a launch (CUVET_LINT)",
+     "What lies behind the launch's dynamic shared memory is not the block's. It is right where "
+     "the launch\n"
+     "does not take that branch.",
+     rule_shared_launch},
     {NULL, LINT_HINT, NULL, NULL, NULL},
 };

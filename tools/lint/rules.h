@@ -46,7 +46,10 @@ void rule_const_written(struct lint_kernel *k);
 void rule_batch_unused(struct lint_kernel *k);
 void rule_position_source(struct lint_kernel *k);
 void rule_constant_absent(struct lint_kernel *k);
+
+/* rules_launch.c */
 void rule_launch_bounds(struct lint_kernel *k);
+void rule_shared_launch(struct lint_kernel *k);
 
 /* rules_size.c */
 void rule_index_overflow(struct lint_kernel *k);

@@ -1,6 +1,5 @@
 /* rules_entry.c - the kernel against what the registry says of it. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
 #include "refs/abi/ref_list.h"
@@ -197,6 +196,7 @@ void rule_batch_unused(struct lint_kernel *k)
 {
     static const char *const names[] = {"%ctaid.x", "%ctaid.y", "%ctaid.z"};
     static const char *const counts[] = {"%nctaid.x", "%nctaid.y", "%nctaid.z"};
+    const struct lint_launch *launch = k->report->settings.launch;
     struct slots s = {0};
     if (k->plan)
         s = all_slots(k->plan);
@@ -210,6 +210,10 @@ void rule_batch_unused(struct lint_kernel *k)
         else if (!used && axis > 0 && has_special(k->flow, counts[axis]) &&
                  !has_special(k->flow, names[axis]))
             lint_add(k, FLOW_NONE, "the kernel reads %s and never %s", counts[axis], names[axis]);
+        else if (!used && axis > 0 && launch && launch->grid[axis] > 1 &&
+                 !has_special(k->flow, names[axis]))
+            lint_add(k, FLOW_NONE, "a launch has grid.%c = %u, and the kernel never reads %s",
+                     'x' + (int)axis, launch->grid[axis], names[axis]);
     }
 }
 
@@ -282,27 +286,4 @@ void rule_constant_absent(struct lint_kernel *k)
         lint_add(k, FLOW_NONE, "the entry says %s = %g, which no instruction of the kernel has",
                  formal->name, r->value);
     }
-}
-
-/* `fuzz: {block: 256}` of the entry against .maxntid and .reqntid. */
-static int64_t entry_block(const struct lint_kernel *k)
-{
-    const struct yaml_node *node = k->bench.fuzz ? yaml_get(k->bench.fuzz, "block") : NULL;
-    return node && node->text ? strtoll(node->text, NULL, 10) : 0;
-}
-
-void rule_launch_bounds(struct lint_kernel *k)
-{
-    const struct ptx_function *f = k->flow->function;
-    int64_t block = entry_block(k), most = 0, exact = 0;
-    for (unsigned i = 0; i < 3; i++) {
-        most = f->maxntid[i] ? (most ? most : 1) * f->maxntid[i] : most;
-        exact = f->reqntid[i] ? (exact ? exact : 1) * f->reqntid[i] : exact;
-    }
-    if (block && exact && block != exact)
-        lint_add(k, FLOW_NONE, "the entry launches %lld threads a block, the kernel requires %lld",
-                 (long long)block, (long long)exact);
-    else if (block && most && block > most)
-        lint_add(k, FLOW_NONE, "the entry launches %lld threads a block, the kernel allows %lld",
-                 (long long)block, (long long)most);
 }

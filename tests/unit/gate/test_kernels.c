@@ -138,6 +138,32 @@ static uintptr_t handle(unsigned number, unsigned kind)
 
 /* ---- cases ---- */
 
+static void count_sight(void *user, const struct launch *launch, const struct known_kernel *kernel)
+{
+    assert_string_equal(launch->symbol, kernel->symbol);
+    ++*(int *)user;
+}
+
+/* Registered or not; again after a module was unloaded, for its handle may be another kernel's. */
+static void each_handle_is_sighted_once(void **state)
+{
+    struct fixture *f = *state;
+    int sights = 0;
+    find(f, handle(0, NARROW), one);
+    kernels_watch(f->kernels, count_sight, &sights);
+    for (int i = 0; i < 3; i++) {
+        find(f, handle(1, NARROW), one);
+        find(f, handle(2, NARROW), other);
+        find(f, handle(3, NARROW), other);
+        find(f, handle(0, NARROW), one);
+    }
+    assert_int_equal(sights, 3);
+    kernels_doubt();
+    for (int i = 0; i < 2; i++)
+        find(f, handle(1, NARROW), one);
+    assert_int_equal(sights, 4);
+}
+
 static void a_known_handle_asks_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -442,6 +468,7 @@ static void eight_threads_find_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(each_handle_is_sighted_once),
         CASE(a_known_handle_asks_nothing),
         CASE(an_unregistered_kernel_asks_nothing_at_all),
         CASE(another_handle_of_the_same_kernel_is_the_same_record),

@@ -3,7 +3,8 @@
  *
  * samples/RULE.caught.ptx marks the line to be found with "// here"; where none is marked it is
  * that of the kernel. samples/RULE.yaml is the registry of both, where the rule needs an entry.
- * RULE.caught-WHAT.ptx and RULE.quiet-WHAT.ptx are further ones.
+ * RULE.caught-WHAT.ptx and RULE.quiet-WHAT.ptx are further ones. A line "// launch GRID BLOCK
+ * SHARED", seven numbers, is a launch of the kernel.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,10 +51,25 @@ static struct registry *registry_beside(const char *rule)
     return registry;
 }
 
+/* False: the sample has none. */
+static bool launch_of(const char *path, struct lint_launch *out)
+{
+    char *text = read_text(path), *at = strstr(text, "// launch ");
+    if (at &&
+        sscanf(at, "// launch %u %u %u %u %u %u %u", &out->grid[0], &out->grid[1], &out->grid[2],
+               &out->block[0], &out->block[1], &out->block[2], &out->shared) != 7)
+        fail_msg("%s: expected seven numbers behind // launch", path);
+    free(text);
+    return at != NULL;
+}
+
 static void lint_file(struct lint_report *report, const char *rule, const char *path)
 {
     struct error err = {0};
+    static struct lint_launch launch;
     *report = (struct lint_report){.settings.registry = registry_beside(rule)};
+    if (launch_of(path, &launch))
+        report->settings.launch = &launch;
     if (lint_path(report, path, &err))
         fail_msg("%s", err.text);
     assert_int_equal(report->kernels, 1);

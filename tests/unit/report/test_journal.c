@@ -314,6 +314,27 @@ static void start_warning_and_launch_error(void **state)
     assert_lacks(f->line[0], "\"run\"");
 }
 
+static void a_note_on_ptx_is_a_line(void **state)
+{
+    const struct lint_note note = {.kernel = "_Z1kv",
+                                   .rule = "spin-weak",
+                                   .severity = "warning",
+                                   .sentence = "the loop ends",
+                                   .source = "",
+                                   .line = 42,
+                                   .more = 3};
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    journal_lint(f->journal, &note, "k");
+    read_lines(f);
+    assert_int_equal(f->lines, 1);
+    assert_has(f->line[0], "\"event\":\"lint\"");
+    assert_has(f->line[0], "\"kernel\":\"_Z1kv\",\"label\":\"k\",\"rule\":\"spin-weak\","
+                           "\"severity\":\"warning\",\"line\":42,\"source\":null,"
+                           "\"source_line\":0,\"more\":3,\"sentence\":\"the loop ends\"}");
+}
+
 static void the_rank_is_told(void **state)
 {
     struct fixture *f = *state;
@@ -351,6 +372,7 @@ int main(void)
         JOURNAL_TEST(a_launch_that_differs_is_a_finding),
         JOURNAL_TEST(repeated_checks_are_thinned_out),
         JOURNAL_TEST(start_warning_and_launch_error),
+        JOURNAL_TEST(a_note_on_ptx_is_a_line),
         JOURNAL_TEST(the_rank_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
