@@ -25,6 +25,9 @@ report() {
 
 ok 'text: totals of three ranks' gives 3 \
     '3 processes, 210 launches seen. Checked 35: 20 match, 15 mismatch' "$cuvet" report "$scratch/job"
+ok 'text: a note of CUVET_LINT, of three ranks' gives 3 \
+    '^ +good, line 42 of its PTX \(/src/sum.py:7\): note: add.bf16 .* \[accumulator-narrow\] \(3 times\)$' \
+    "$cuvet" report "$scratch/job"
 ok 'text: a killed process' gives 3 '1 process left no totals' "$cuvet" report "$scratch/job"
 ok 'text: a bundle beside its journal is replayed there' gives 3 \
     "cuvet replay '$scratch/job/host1/it'.''s b-1-0'" "$cuvet" report "$scratch/job"
@@ -59,7 +62,8 @@ report = json.load(open(sys.argv[1], encoding="utf-8"))
 assert report["totals"]["mismatch"] == 15 and report["totals"]["unended"] == 1, report["totals"]
 assert [p["rank"] for p in report["processes"]] == [0, 1, 2]
 assert {f["rank"] for f in report["findings"]} == {0, 1, 2}
-assert report["kernels"][0]["ratios"][14] == 10' "$scratch/report.json"
+assert report["kernels"][0]["ratios"][14] == 10
+assert [n["count"] for n in report["lint"]] == [3]' "$scratch/report.json"
 ok 'junit' report -f junit -o "$scratch/report.xml" "$scratch/job"
 ok 'junit: well formed, one failure' python3 -c '
 import sys, xml.etree.ElementTree as tree

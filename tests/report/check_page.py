@@ -48,6 +48,7 @@ problems = page.problems + ["<%s> is not closed" % tag for tag in page.open]
 if page.scripts != 1:
     problems.append("%d scripts, expected 1: a label became one" % page.scripts)
 for wanted in ("<script>alert('1')</script>&\"\\\ufffd", "rank 2 on node2, pid 102", "a warning with <b>markup</b>",
+               "adds up in <b>16</b> bits",
                "cuvet replay '", "7 of 100 elements outside the bound, up to 12.5 times, a sample: the launch has 400 elements", "y[1][2]"):
     if wanted not in page.text:
         problems.append("the text lacks %r" % wanted)

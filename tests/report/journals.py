@@ -37,6 +37,8 @@ def rank_lines(rank, ended, findings):
                    parity={"contract": "c", "sentence": "contract c: item 1 is item 0 of <b>"},
                    bundle="/nowhere/it's b-%d-%d" % (rank, i))
     yield line("warning", sentence="a warning with <b>markup</b>")
+    yield line("lint", kernel="_Zgood", label="good", rule="accumulator-narrow", severity="note", line=42,
+               source="/src/sum.py", source_line=7, more=0, sentence="add.bf16 adds up in <b>16</b> bits")
     if not ended:
         yield line("warning", sentence="cut off")[:-20]
         return

@@ -50,6 +50,8 @@ void model_destroy(struct model *model)
         free(model->warning[i].text);
     for (uint32_t i = 0; i < model->launch_errors; i++)
         free(model->launch_error[i].text);
+    for (uint32_t i = 0; i < model->lints; i++)
+        free(model->lint[i].text);
     free(model);
 }
 

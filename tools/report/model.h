@@ -28,6 +28,7 @@ enum {
     MODEL_PER_PROCESS = 4, /* ... of them in one process */
     MODEL_WARNINGS = 200,
     MODEL_ERRORS = 200,
+    MODEL_LINT = 200,
     MODEL_ELEMENT = 160
 };
 
@@ -86,8 +87,8 @@ struct model {
     struct model_finding finding[MODEL_FINDINGS];
     uint32_t findings;
     uint64_t all_findings; /* lines */
-    struct model_sentence warning[MODEL_WARNINGS], launch_error[MODEL_ERRORS];
-    uint32_t warnings, launch_errors;
+    struct model_sentence warning[MODEL_WARNINGS], launch_error[MODEL_ERRORS], lint[MODEL_LINT];
+    uint32_t warnings, launch_errors, lints;
     uint64_t other_sentences;
     uint64_t seen, verdict[VERDICT_COUNT], skip[SKIP_COUNT], other_skips;
     struct timeline timeline;

@@ -1,4 +1,5 @@
 /* model_read.c - one line of a journal after the other goes into the model. */
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -463,6 +464,30 @@ static enum status read_launch_error(struct model *model, json_t *line, struct e
     return add_sentence(model, model->launch_error, &model->launch_errors, MODEL_ERRORS, text, err);
 }
 
+/* "rowsum, line 42 of its PTX (sum.py:7): note: ... [accumulator-narrow]". */
+static enum status read_lint(struct model *model, json_t *line, struct error *err)
+{
+    enum { LABEL, RULE, SEVERITY, SENTENCE, SOURCE, TEXTS };
+    static const char *const key[TEXTS] = {"label", "rule", "severity", "sentence", "source"};
+    const char *is[TEXTS] = {"?", "?", "note", "", NULL};
+    uint64_t at = 0, source_line = 0;
+    char text[1024], place[256] = "";
+    enum status status = STATUS_OK;
+    for (int i = 0; i < TEXTS && !status; i++)
+        status = field_text(line, key[i], &is[i], err);
+    if (!status)
+        status = field_count(line, "line", &at, err);
+    if (!status)
+        status = field_count(line, "source_line", &source_line, err);
+    if (status)
+        return status;
+    if (is[SOURCE] && source_line)
+        snprintf(place, sizeof place, " (%.200s:%" PRIu64 ")", is[SOURCE], source_line);
+    snprintf(text, sizeof text, "%.300s, line %" PRIu64 " of its PTX%s: %.16s: %.300s [%.40s]",
+             is[LABEL], at, place, is[SEVERITY], is[SENTENCE], is[RULE]);
+    return add_sentence(model, model->lint, &model->lints, MODEL_LINT, text, err);
+}
+
 static enum status read_event(struct model *model, json_t *line, const char *event, int64_t ms,
                               struct error *err)
 {
@@ -487,6 +512,8 @@ static enum status read_event(struct model *model, json_t *line, const char *eve
         return find_kernel(model, line, &kernel, err);
     if (strcmp(event, "launch_error") == 0)
         return read_launch_error(model, line, err);
+    if (strcmp(event, "lint") == 0)
+        return read_lint(model, line, err);
     return STATUS_OK; /* of a newer cuvet, or without a number that counts here */
 }
 

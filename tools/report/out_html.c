@@ -288,5 +288,6 @@ void out_html(FILE *file, const struct model *m)
     put_processes(file, m);
     put_sentences(file, "Launches that the driver refused", m->launch_error, m->launch_errors);
     put_sentences(file, "Warnings", m->warning, m->warnings);
+    put_sentences(file, "Lint", m->lint, m->lints);
     fprintf(file, "<script>\n%s</script>\n</body>\n</html>\n", cuvet_report_js);
 }

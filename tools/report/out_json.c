@@ -182,6 +182,7 @@ void out_json(FILE *file, const struct model *m)
     json_end(&json);
     put_sentences(&json, "warnings", m->warning, m->warnings);
     put_sentences(&json, "launch_errors", m->launch_error, m->launch_errors);
+    put_sentences(&json, "lint", m->lint, m->lints);
     json_end(&json);
     write_out(file, &json);
 }

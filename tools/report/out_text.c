@@ -127,5 +127,6 @@ void out_text(FILE *file, const struct model *model)
     put_sentences(file, "\n  Launches that the driver refused:\n", model->launch_error,
                   model->launch_errors);
     put_sentences(file, "\n  Warnings:\n", model->warning, model->warnings);
+    put_sentences(file, "\n  Lint (these are no findings):\n", model->lint, model->lints);
     put_findings(file, model);
 }
