@@ -208,8 +208,8 @@ static void ask(struct linter *linter, struct job *job, const void *image, size_
         return;
     }
     lint_wire_request(&job->head, strlen(symbol) + 1, bytes);
-    switch (linter_client_ask(&linter->client, &job->head, symbol, image, LINTER_KERNEL_MS, &answer,
-                              &body)) {
+    switch (linter_client_ask(&linter->client, &job->head, symbol, image,
+                              linter->settings.kernel_ms, &answer, &body)) {
     case LINTER_ANSWERED:
         take_answer(linter, symbol, &answer, body);
         break;
@@ -291,6 +291,8 @@ enum status linter_create(struct linter **out, const struct linter_settings *set
         return error_set(err, STATUS_NO_MEMORY, "no memory for a linter");
     }
     linter->settings = *settings;
+    if (!settings->kernel_ms)
+        linter->settings.kernel_ms = LINTER_KERNEL_MS;
     snprintf(linter->tool, sizeof linter->tool, "%s", settings->tool);
     linter->pid = getpid();
     linter->last = &linter->first;

@@ -44,6 +44,7 @@ struct linter_settings {
     const char *version;                      /* cuvet_version() */
     const char *config, *tolerances, *tables; /* CUVET_CONFIG, ...; outlive the linter */
     char *const *env;                         /* of the program */
+    int kernel_ms;                            /* for one kernel; 0: LINTER_KERNEL_MS */
     /* On the linter's thread: each note once; why nothing can be linted, one sentence. */
     void (*note)(void *user, const struct lint_note *note);
     void (*complain)(void *user, const char *sentence);

@@ -37,6 +37,7 @@ struct fixture {
     struct images *images;
     struct linter *linter;
     const char *version;
+    int kernel_ms;
     unsigned notes, complaints;
     char rule[TOLD][64], complaint[512];
 };
@@ -117,6 +118,7 @@ static void start(struct fixture *f, const char *ptx)
                                              .tolerances = "",
                                              .tables = "off",
                                              .env = environ,
+                                             .kernel_ms = f->kernel_ms,
                                              .note = on_note,
                                              .complain = on_complaint,
                                              .user = f};
@@ -249,6 +251,20 @@ static void an_end_waits_no_longer_than_it_may(void **state)
     assert_int_equal(linter_count(f->linter).missed[LINTER_MISS_UNDONE], 3);
 }
 
+static void a_late_process_is_started_again(void **state)
+{
+    struct fixture *f = *state;
+    use_script(f, "exec cat >/dev/null");
+    f->kernel_ms = 100;
+    start(f, HEAD EMPTY("a") EMPTY("b"));
+    see(f, "a");
+    see(f, "b");
+    assert_true(linter_stop(f->linter, LONG_MS));
+    assert_int_equal(linter_count(f->linter).missed[LINTER_MISS_LATE], 2);
+    assert_int_equal(starts(f), 2);
+    assert_int_equal(f->complaints, 0);
+}
+
 /* A process that answers with what is no answer. */
 static void a_false_answer_is_none(void **state)
 {
@@ -273,6 +289,7 @@ int main(void)
         WITH_FIXTURE(a_program_that_cannot_be_started_is_named_once),
         WITH_FIXTURE(another_version_is_refused),
         WITH_FIXTURE(an_end_waits_no_longer_than_it_may),
+        WITH_FIXTURE(a_late_process_is_started_again),
         WITH_FIXTURE(a_false_answer_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
