@@ -109,7 +109,10 @@ struct exec_launch {
     const void *params; /* param_bytes bytes, copied */
     bool cooperative;   /* all blocks are run in turn, so that they may wait for each other */
     unsigned device;
-    uint64_t seed;           /* not 0: blocks and warps take turns in an order drawn from it */
+    uint64_t seed; /* not 0: blocks and warps take turns in an order drawn from it */
+    /* Not 0: half of the warps and half of the blocks get a turn only where the others end or wait.
+     * 1 to 4: even or odd ones; beyond: drawn from the number. The order is drawn too. */
+    uint64_t holds;
     uint64_t step_limit;     /* instructions of a warp in all; 0: none */
     const atomic_bool *stop; /* may be NULL; looked at now and then */
     void *watch;             /* of whoever put functions of its own into the program's ops */

@@ -13,7 +13,7 @@
 
 /* Ops of a block without a sign of waiting after which others get a turn all the same: a loop may
  * wait in a way that is not recognised. */
-enum { LONG_TURN = 32 << 20 };
+enum { LONG_TURN = 32 << 20, PATIENCE = 4096 };
 /* Memory for blocks that have begun, in a launch that is not cooperative. */
 static const size_t RESIDENT_BYTES = (size_t)512 << 20;
 enum { RESIDENT_LEAST = 4, RESIDENT_SEEDED = 8 };
@@ -138,29 +138,52 @@ static bool must_stop(const struct run *run)
            (request->step_limit && run->launch.steps > request->step_limit);
 }
 
-/* Each warp of the block once. DONE: the block has ended; BLOCKED: nothing in it can go on by
- * itself; SPUN: all that can go on is waiting; SLICE: there is more to do. */
+/* Whether a warp (bit 1) or a block (bit 0 of holds 1 to 4) is one of those that are held back. */
+static bool is_held(const struct launch *l, uint64_t number, unsigned bit)
+{
+    uint64_t holds = l->request->holds;
+    if (holds > 4)
+        return (number * 0x9e3779b97f4a7c15u ^ (holds + bit) * 0xbf58476d1ce4e5b9u) >> 40 & 1;
+    return holds && ((number ^ (holds - 1) >> bit) & 1);
+}
+
+/* Now and then a held one goes on all the same: a loop may wait in a way that is not recognised. */
+static bool has_patience(struct launch *l)
+{
+    return draw(l) % PATIENCE != 0;
+}
+
+/* What a turn of one warp makes of the round. */
+static enum turn round_add(enum turn most, enum turn turn)
+{
+    if (turn == TURN_SPUN && most == TURN_BLOCKED)
+        return TURN_SPUN;
+    return turn == TURN_SLICE || turn == TURN_DONE ? TURN_SLICE : most;
+}
+
+/* Each warp of the block once; those that are held only where no other goes on. DONE: the block has
+ * ended; BLOCKED: nothing in it can go on by itself; SPUN: all that can go on is waiting; SLICE:
+ * there is more to do. */
 static enum turn block_round(struct run *run, struct block *b)
 {
+    struct launch *l = &run->launch;
     enum turn most = TURN_BLOCKED;
-    unsigned live = 0, first = 0;
+    unsigned live = 0, first = l->random ? (unsigned)(draw(l) % b->warp_count) : 0;
     b->released = false;
-    if (run->launch.random)
-        first = (unsigned)(draw(&run->launch) % b->warp_count);
-    for (unsigned i = 0; i < b->warp_count; i++) {
-        struct warp *w = b->warps[(first + i) % b->warp_count];
-        if (!w->live)
-            continue;
-        enum turn turn = warp_run(w);
-        live += w->live != 0;
-        if (turn == TURN_FAULT)
-            return turn;
-        if (turn == TURN_SPUN && most == TURN_BLOCKED)
-            most = TURN_SPUN;
-        if (turn == TURN_SLICE || turn == TURN_DONE)
-            most = TURN_SLICE;
-        if (turn == TURN_SLICE && must_stop(run))
-            return TURN_SPUN;
+    for (int held = 0; held < (l->request->holds ? 2 : 1); held++) {
+        for (unsigned i = 0; i < b->warp_count; i++) {
+            struct warp *w = b->warps[(first + i) % b->warp_count];
+            if (!w->live || is_held(l, w->id, 1) != (bool)held)
+                continue;
+            bool passed = held && most == TURN_SLICE && has_patience(l);
+            enum turn turn = passed ? TURN_SLICE : warp_run(w);
+            live += w->live != 0;
+            if (turn == TURN_FAULT)
+                return turn;
+            most = round_add(most, turn);
+            if (turn == TURN_SLICE && must_stop(run))
+                return TURN_SPUN;
+        }
     }
     if (b->released) /* warps that had their turn already may go on */
         most = TURN_SLICE;
@@ -211,6 +234,18 @@ static void begin_blocks(struct run *run)
         ;
 }
 
+/* A block with holds: one that is not held, where there is any and it goes on. */
+static uint64_t draw_block(struct run *run)
+{
+    uint64_t next = draw(&run->launch) % run->resident_count;
+    for (uint64_t i = 0; !run->idle && has_patience(&run->launch) && i < run->resident_count; i++) {
+        uint64_t at = (next + i) % run->resident_count;
+        if (!is_held(&run->launch, run->resident[at]->number, 0))
+            return at;
+    }
+    return next;
+}
+
 static void run_blocks(struct run *run)
 {
     struct launch *l = &run->launch;
@@ -222,7 +257,7 @@ static void run_blocks(struct run *run)
                 stopped(run, "no memory for a block: stopped");
             return;
         }
-        next = l->random ? draw(l) % run->resident_count : next % run->resident_count;
+        next = l->random ? draw_block(run) : next % run->resident_count;
         enum turn turn = block_turn(run, run->resident[next]);
         if (turn == TURN_FAULT)
             return;
@@ -315,7 +350,7 @@ static bool begin(struct run *run, const struct exec_launch *request, struct exe
     l->warps = (l->threads + LANES - 1) / LANES;
     l->shared_bytes = l->program->static_shared + request->dynamic_shared;
     l->stack_bytes = l->program->stack_bytes;
-    l->random = request->seed * 0x9e3779b97f4a7c15u;
+    l->random = (request->seed ? request->seed : request->holds) * 0x9e3779b97f4a7c15u;
     run->total = (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
     size_t bytes = l->kernel->info.param_bytes;
     l->params = aligned_alloc(128, (bytes + 128) / 128 * 128);

@@ -163,6 +163,26 @@ static void barriers_that_reduce_and_count(void **state)
     assert_non_null(strstr(bench.fault.text, "barriers"));
 }
 
+static void warps_that_are_held_come_late(void **state)
+{
+    (void)state;
+    /* Warp 0 writes at once, warp 1 reads after a long loop, without a barrier between them. */
+    bench_open(HEADER ".shared .b32 cell;\n" BEGIN
+                      "mov.u32 %r9, 7;\nsetp.ge.u32 %p1, %r2, 32;\n@%p1 bra WAIT;\n"
+                      "st.shared.u32 [cell], %r9;\nbra END;\nWAIT:\nmov.u32 %r10, 0;\n"
+                      "AGAIN:\nadd.u32 %r10, %r10, 1;\nsetp.lt.u32 %p2, %r10, 9000;\n"
+                      "@%p2 bra AGAIN;\nld.shared.u32 %r9, [cell];\nEND:\n" END);
+    EACH_SEED
+    {
+        bench.launch.seed = seeds[s];
+        assert_int_equal(bench_results(1, 64, 0)[40], 7);
+    }
+    unsigned late = 0;
+    for (bench.launch.holds = 1; bench.launch.holds <= 4; bench.launch.holds++)
+        late += bench_results(1, 64, 0)[40] == 0;
+    assert_int_equal(late, 2);
+}
+
 static void producers_arrive_and_consumers_wait(void **state)
 {
     (void)state;
@@ -272,6 +292,17 @@ static void lanes_take_a_lock_in_turn(void **state)
     {
         bench_open(SPIN_LOCK);
         bench.launch.seed = seeds[s];
+        bench_results(3, 96, 5);
+        assert_int_equal(lock_count(), 3 * 96 * 5);
+    }
+}
+
+static void held_warps_take_a_lock_in_turn(void **state)
+{
+    (void)state;
+    for (uint64_t holds = 1; holds <= 12; holds++) {
+        bench_open(SPIN_LOCK);
+        bench.launch.holds = holds;
         bench_results(3, 96, 5);
         assert_int_equal(lock_count(), 3 * 96 * 5);
     }
@@ -400,6 +431,8 @@ int main(void)
         cmocka_unit_test(a_branch_by_index),
         cmocka_unit_test(endless_recursion_overflows_the_stack),
         cmocka_unit_test(barriers_of_a_block),
+        cmocka_unit_test(warps_that_are_held_come_late),
+        cmocka_unit_test(held_warps_take_a_lock_in_turn),
         cmocka_unit_test(barriers_that_reduce_and_count),
         cmocka_unit_test(producers_arrive_and_consumers_wait),
         cmocka_unit_test(votes_matches_and_reductions),
