@@ -104,7 +104,7 @@ ok 'launch.json with members of other types and ranges' damaged 's/"version": 2/
     's/"stride": \[1\]/"stride": [2]/' 's/"call":/"cull":/' 's/"seed": "0x/"seed": "/' 's/"file": "module/"file": "..\/module/'
 ok 'no bundle' refused "$scratch/nothing"
 ok 'no argument' gives 2 'expected the folder of one bundle' "$cuvet" replay
-ok 'a device that is none' gives 2 'expected auto, gpu or interpreter' "$cuvet" probe --device cpu tests/golden/bundle-2
+ok 'a device that is none' gives 2 'expected auto, gpu, interpreter or the number of a GPU' "$cuvet" probe --device cpu tests/golden/bundle-2
 ok 'an image that is none' gives 2 'is none of PTX' \
     "$cuvet" replay --device interpreter --against tests/tap.sh tests/golden/bundle-2
 
@@ -142,9 +142,33 @@ by_driver() {
         gives 3 'outside    finding  4 bytes are written outside y' \
             env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" probe --device gpu "$report"/outside-*-0 &&
         gives 1 'there is no GPU 7' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
-            "$cuvet" replay --device gpu --gpu 7 "$report"/wrong-*-0
+            "$cuvet" replay --device gpu --gpu 7 "$report"/wrong-*-0 &&
+        gives 3 'device     softgpu' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" replay --device 0 "$report"/wrong-*-0 &&
+        gives 1 'there is no GPU 7' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" replay --device 7 "$report"/wrong-*-0
 }
 ok 'the same through the driver' by_driver
+# on_sm STATUS PATTERN NUMBER OPTION ...: the wrong kernel with all other multiprocessors busy.
+on_sm() {
+    local status=$1 pattern=$2 number=$3
+    shift 3
+    gives "$status" "$pattern" env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+        "$cuvet" replay --device gpu --sm "$number" "$@" "$scratch"/report/wrong-*-0
+}
+one_sm() {
+    on_sm 3 '^  sm         2: busy blocks held the other 7 until' 2 &&
+        on_sm 3 'reproduced every output' 2 &&
+        on_sm 3 '"multiprocessor":7,"there":true,"reproduced":true,"runs":3' 7 --json --times 3
+}
+no_sm() {
+    on_sm 2 'there is no multiprocessor 8: the GPU has 8' 8 &&
+        on_sm 2 'the interpreter has no multiprocessors' 2 --device interpreter &&
+        on_sm 2 'expected a number from 0 to 4095: x' x &&
+        on_sm 2 'goes with neither' 2 --stored
+}
+ok 'replay: on one multiprocessor' one_sm
+ok 'replay: a multiprocessor that is none' no_sm
 no_image() {
     cp -r "$scratch"/report/wrong-*-0 "$scratch/bare"
     sed -i 's/"module": {.*}/"module": {"missing": "lost"}/' "$scratch/bare/launch.json"

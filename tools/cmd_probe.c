@@ -24,7 +24,8 @@ static const char usage[] =
     "  --no-relations     leave out `scale`, `permute` and `neighbours`\n"
     "  --image FILE       the kernel's image: a cubin, PTX, fatbin or shared object\n"
     "  --kernel NAME      the kernel's name in that image, where it is another one\n"
-    "  --device WHICH     gpu, interpreter, or auto: the GPU where there is one\n"
+    "  --device WHICH     gpu, interpreter, the number of a GPU, or auto: the GPU where there is "
+    "one\n"
     "  --gpu N            the GPU with that number (0)\n"
     "  --timeout SECONDS  end a launch that takes longer (60)\n"
     "  --json             print one JSON object\n"
@@ -109,7 +110,7 @@ static int read_option(int option, const char *value, struct request *request)
         return read_parity(option, value, request);
     if (strchr("ntgN", option) && !good)
         return wrong("expected a number from 1 to 100000", value);
-    if (option == 'd' && worker_device_of(value, &request->worker.device, &err))
+    if (option == 'd' && worker_device_read(value, &request->worker, &err))
         return wrong(err.text, NULL);
     if (option == 'n')
         request->probe.times = (int)number;

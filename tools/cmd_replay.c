@@ -24,8 +24,10 @@ static const char usage[] =
     "  --library FILE     make a library call by this copy of libcublas or libcublasLt\n"
     "  --stored           run nothing: hold the reference against the program's outputs\n"
     "  --minimize         look for the smallest grid and inputs that still fail\n"
-    "  --device WHICH     gpu, interpreter, or auto: the GPU where there is one\n"
+    "  --device WHICH     gpu, interpreter, the number of a GPU, or auto: the GPU where there is "
+    "one\n"
     "  --gpu N            the GPU with that number (0)\n"
+    "  --sm N             GPU: keep all multiprocessors but number N busy\n"
     "  --oracle WHERE     run the reference on the device or the cpu (device)\n"
     "  --seed N           interpreter: draw the order of blocks and warps from N\n"
     "  --timeout SECONDS  end a launch that takes longer (300)\n"
@@ -72,13 +74,15 @@ static int read_option(int option, const char *value, struct request *request)
         request->replay.stored = true;
     else if (option == 'm')
         request->minimises = true;
-    else if (option == 'd' && worker_device_of(value, &request->worker.device, &err))
+    else if (option == 'd' && worker_device_read(value, &request->worker, &err))
         return wrong(err.text, NULL);
     else if (option == 'o' && strcmp(value, "cpu") && strcmp(value, "device"))
         return wrong("--oracle: expected cpu or device", value);
     else if (option == 'o')
         request->replay.oracle = *value == 'c' ? WORKER_ORACLE_CPU : WORKER_ORACLE_DEVICE;
-    else if (strchr("nstg", option) && !read_number(value, option == 'g' ? 0 : 1, 1000000, &number))
+    else if (strchr("gS", option) && !read_number(value, 0, 4095, &number))
+        return wrong("expected a number from 0 to 4095", value);
+    else if (strchr("nst", option) && !read_number(value, 1, 1000000, &number))
         return wrong("expected a number from 1 to 1000000", value);
     if (option == 'n')
         request->replay.times = (int)number;
@@ -89,19 +93,29 @@ static int read_option(int option, const char *value, struct request *request)
             (int)(number > 1000000 / 1000 * 1000 ? 1000000 : number) * 1000;
     else if (option == 'g')
         request->worker.ordinal = (int)number;
+    else if (option == 'S')
+        request->replay.sm = (uint32_t)number;
+    request->replay.one_sm = request->replay.one_sm || option == 'S';
     return 0;
 }
 
 static int read_arguments(int argc, char **argv, struct request *request)
 {
-    static const struct option options[] = {
-        {"times", required_argument, NULL, 'n'},   {"against", required_argument, NULL, 'a'},
-        {"kernel", required_argument, NULL, 'k'},  {"library", required_argument, NULL, 'l'},
-        {"device", required_argument, NULL, 'd'},  {"gpu", required_argument, NULL, 'g'},
-        {"oracle", required_argument, NULL, 'o'},  {"seed", required_argument, NULL, 's'},
-        {"timeout", required_argument, NULL, 't'}, {"minimize", no_argument, NULL, 'm'},
-        {"stored", no_argument, NULL, 'r'},        {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"times", required_argument, NULL, 'n'},
+                                            {"against", required_argument, NULL, 'a'},
+                                            {"kernel", required_argument, NULL, 'k'},
+                                            {"library", required_argument, NULL, 'l'},
+                                            {"device", required_argument, NULL, 'd'},
+                                            {"gpu", required_argument, NULL, 'g'},
+                                            {"sm", required_argument, NULL, 'S'},
+                                            {"oracle", required_argument, NULL, 'o'},
+                                            {"seed", required_argument, NULL, 's'},
+                                            {"timeout", required_argument, NULL, 't'},
+                                            {"minimize", no_argument, NULL, 'm'},
+                                            {"stored", no_argument, NULL, 'r'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
     int option, code = 0;
     opterr = 0;
     optind = 1;
@@ -116,6 +130,8 @@ static int read_arguments(int argc, char **argv, struct request *request)
     }
     if (!code && optind + 1 != argc)
         code = wrong("expected the folder of one bundle", NULL);
+    if (!code && request->replay.one_sm && (request->replay.stored || request->minimises))
+        code = wrong("--sm goes with neither --stored nor --minimize", NULL);
     request->folder = code ? NULL : argv[optind];
     return code;
 }
@@ -180,6 +196,22 @@ static void print_reasons(const struct request *request, const struct bundle *bu
         printf("             may be: %s; or it is not deterministic (--times 10)\n", kept);
 }
 
+/* Whether the launch was on the wanted multiprocessor alone. */
+static void print_place(const struct request *request, const struct worker_about *about,
+                        const struct replay_report *report)
+{
+    int others = about->multiprocessors - 1;
+    printf("  sm         ");
+    if (replay_landed(report, about))
+        printf("%u: busy blocks held the other %d until the launch had ended\n", request->replay.sm,
+               others);
+    else if (report->freed)
+        printf("not certain: the busy blocks left before the launch had ended, at their time "
+               "limit\n");
+    else
+        printf("not certain: busy blocks held %u of the other %d\n", report->held, others);
+}
+
 static void print_result(const struct request *request, const struct bundle *bundle,
                          const struct worker_about *about, const struct replay_report *report)
 {
@@ -189,6 +221,8 @@ static void print_result(const struct request *request, const struct bundle *bun
         printf("  stored     the outputs are the program's, nothing was run\n");
     if (!report->runs)
         return;
+    if (request->replay.one_sm)
+        print_place(request, about, report);
     if (replay_reproduced(report))
         printf("  reproduced every output has the program's bytes%s\n",
                report->runs > 1 ? ", in all runs" : "");
@@ -257,6 +291,10 @@ static int print_json(const struct request *request, const struct bundle *bundle
     json_put_string(&json, "kernel", bundle->kernel);
     json_put_string(&json, "device", about->name);
     json_put_int(&json, "sm", about->sm);
+    if (request->replay.one_sm) {
+        json_put_uint(&json, "multiprocessor", request->replay.sm);
+        json_put_bool(&json, "there", replay_landed(report, about));
+    }
     json_put_bool(&json, "reproduced", replay_reproduced(report));
     json_put_int(&json, "runs", report->runs);
     json_put_int(&json, "same", report->same);
@@ -381,7 +419,7 @@ static int replay(const struct request *request, const struct bundle *bundle, st
         return fail(&err, exit_code(status));
     if (report.stopped.outcome == WORKER_REFUSED) {
         error_set(&err, STATUS_INVALID, "%s", report.stopped.sentence);
-        return fail(&err, 1);
+        return fail(&err, request->replay.one_sm ? 2 : 1);
     }
     if (request->json) {
         code = print_json(request, bundle, about, &report);

@@ -63,7 +63,9 @@ static enum status replay_once(struct scene *scene, const struct replay_settings
                                struct replay_report *out, uint64_t *seen, struct error *err)
 {
     const struct scene_change change = {
-        .seed = settings->seed ? settings->seed + (uint64_t)out->runs : 0};
+        .seed = settings->seed ? settings->seed + (uint64_t)out->runs : 0,
+        .one_sm = settings->one_sm,
+        .sm = settings->sm};
     struct replay_output output[BUNDLE_ARRAYS];
     struct scene_run run;
     uint64_t result = 0, differing = 0;
@@ -75,6 +77,9 @@ static enum status replay_once(struct scene *scene, const struct replay_settings
         out->stopped = run.result;
         return STATUS_OK;
     }
+    if (!out->runs || run.result.held < out->held)
+        out->held = run.result.held;
+    out->freed = out->freed || run.result.freed;
     status = replay_outputs(scene, &run, output, &outputs, &result, err);
     for (int i = 0; i < outputs; i++)
         differing += output[i].differing;
@@ -110,6 +115,17 @@ static enum status replay_stored(struct scene *scene, const struct replay_settin
     return STATUS_OK;
 }
 
+/* A run on the whole GPU: what the driver sets up at a kernel's first launch may wait for the
+ * blocks that run then. Its result, and whether it ends, does not matter. */
+static enum status replay_before(struct scene *scene, struct error *err)
+{
+    const struct scene_change none = {0};
+    struct scene_run run;
+    enum status status = scene_run(scene, &none, &run, err);
+    scene_run_release(&run);
+    return status;
+}
+
 enum status replay_bundle(struct scene *scene, const struct replay_settings *settings,
                           struct replay_report *out, struct error *err)
 {
@@ -121,6 +137,8 @@ enum status replay_bundle(struct scene *scene, const struct replay_settings *set
         return settings->stored ? replay_stored(scene, settings, out, err)
                                 : error_set(err, STATUS_NO_MEMORY, "no memory for results");
     }
+    if (settings->one_sm)
+        status = replay_before(scene, err);
     for (int i = 0; i < settings->times && !status && out->stopped.outcome == WORKER_RAN; i++)
         status = replay_once(scene, settings, out, seen, err);
     free(seen);
@@ -131,4 +149,10 @@ bool replay_reproduced(const struct replay_report *report)
 {
     return report->runs > 0 && report->same == report->runs &&
            report->stopped.outcome == WORKER_RAN;
+}
+
+bool replay_landed(const struct replay_report *report, const struct worker_about *about)
+{
+    return report->runs > 0 && !report->freed &&
+           report->held + 1 == (uint32_t)about->multiprocessors;
 }

@@ -24,6 +24,8 @@ struct replay_report {
     enum verdict verdict;
     struct error why_not; /* ... or this is why there are none */
     uint64_t outside;     /* guard bytes that the first run wrote */
+    uint32_t held;        /* multiprocessors held beside every run: the fewest */
+    bool freed;           /* ... not until the end of each */
 };
 
 struct replay_settings {
@@ -31,6 +33,8 @@ struct replay_settings {
     enum worker_oracle oracle;
     bool stored;   /* no run: the reference is held against the program's outputs */
     uint64_t seed; /* interpreter: order of blocks; each further run adds one; 0: in turn */
+    bool one_sm;   /* GPU: busy blocks hold all multiprocessors but `sm` */
+    uint32_t sm;
 };
 
 enum status replay_bundle(struct scene *scene, const struct replay_settings *settings,
@@ -38,6 +42,9 @@ enum status replay_bundle(struct scene *scene, const struct replay_settings *set
 
 /* Whether the launch gave the program's bytes, in all runs. */
 bool replay_reproduced(const struct replay_report *report);
+
+/* Whether all blocks of all runs must have run on the multiprocessor of the settings. */
+bool replay_landed(const struct replay_report *report, const struct worker_about *about);
 
 /* Compares an array's dense elements with those of the bundle. */
 void replay_compare(const struct bundle_array *array, const uint8_t *dense,

@@ -294,8 +294,7 @@ static enum status scene_load(struct scene *scene, struct error *err)
     return status;
 }
 
-/* Whether a run poisons the array: it is written, and nothing that is read lies there. */
-static bool scene_poisons(const struct bundle *bundle, const struct bundle_array *array)
+bool scene_poisons(const struct bundle *bundle, const struct bundle_array *array)
 {
     for (int i = 0; i < bundle->arrays; i++) {
         const struct bundle_array *other = &bundle->array[i];
@@ -306,14 +305,46 @@ static bool scene_poisons(const struct bundle *bundle, const struct bundle_array
     return array->role == ROLE_WRITE;
 }
 
-static enum status scene_write(struct scene *scene, int number, uint64_t address,
-                               const struct scene_change *change, struct error *err)
+static const struct scene_spread *scene_spread(const struct scene_change *change, int number)
+{
+    return change->spread && change->spread[number].pitch ? &change->spread[number] : NULL;
+}
+
+/* Bytes that the region takes on the device. */
+static uint64_t scene_extent(const struct scene *scene, const struct scene_change *change,
+                             int number)
+{
+    const struct scene_spread *spread = scene_spread(change, number);
+    uint64_t bytes = scene->region[number].bytes;
+    return spread ? (bytes - 1) / spread->pitch * spread->far + spread->pitch : bytes;
+}
+
+/* The region's bytes to the device, or from it, row by row where it is spread. */
+static enum status scene_transfer(struct scene *scene, int number,
+                                  const struct scene_change *change, uint8_t *bytes, bool reads,
+                                  struct error *err)
+{
+    const struct scene_spread *spread = scene_spread(change, number);
+    uint64_t all = scene->region[number].bytes, pitch = spread ? spread->pitch : all;
+    uint64_t address = scene->address[number];
+    enum status status = STATUS_OK;
+    for (uint64_t at = 0; at < all && !status; at += pitch) {
+        uint64_t to = spread ? address + at / pitch * spread->far : address;
+        uint64_t count = all - at < pitch ? all - at : pitch;
+        status = reads ? worker_read(scene->worker, to, bytes + at, count, err)
+                       : worker_write(scene->worker, to, bytes + at, count, err);
+    }
+    return status;
+}
+
+static enum status scene_write(struct scene *scene, int number, const struct scene_change *change,
+                               struct error *err)
 {
     const struct scene_region *region = &scene->region[number];
     uint8_t *content = region->content;
     uint64_t offset;
     if (!change->poisons)
-        return worker_write(scene->worker, address, content, region->bytes, err);
+        return scene_transfer(scene, number, change, content, false, err);
     content = malloc(region->bytes);
     if (!content)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a copy of an array");
@@ -334,43 +365,49 @@ static enum status scene_write(struct scene *scene, int number, uint64_t address
         scene_move(scene, array, content, offset, region->bytes, dense, 0, array->elements, false);
         free(dense);
     }
-    enum status status = worker_write(scene->worker, address, content, region->bytes, err);
+    enum status status = scene_transfer(scene, number, change, content, false, err);
     free(content);
     return status;
 }
 
 /* The same addresses in every run of one skew. */
-static enum status scene_allocate(struct scene *scene, uint64_t skew, struct error *err)
+static enum status scene_allocate(struct scene *scene, const struct scene_change *change,
+                                  struct error *err)
 {
     enum status status = STATUS_OK;
-    if (scene->placed && scene->skew == skew)
+    if (scene->placed && scene->skew == change->skew && !change->spread)
         return STATUS_OK;
     status = worker_free_all(scene->worker, err);
     for (int i = 0; i < scene->regions && !status; i++) {
-        const struct worker_array array = {.bytes = scene->region[i].bytes,
+        const struct scene_spread *spread = scene_spread(change, i);
+        const struct worker_array array = {.bytes = scene_extent(scene, change, i),
                                            .align = ALIGN,
-                                           .skew = (scene->region[i].begin + skew) % ALIGN,
-                                           .guard = SCENE_GUARD};
+                                           .skew = (scene->region[i].begin + change->skew) % ALIGN,
+                                           .guard = SCENE_GUARD,
+                                           .fill = spread ? spread->fill : 0,
+                                           .sparse = spread && !spread->fill};
         status = worker_allocate(scene->worker, &array, &scene->address[i], err);
     }
-    scene->placed = !status;
-    scene->skew = skew;
+    scene->placed = !status && !change->spread;
+    scene->skew = change->skew;
     return status;
 }
 
 static enum status scene_place(struct scene *scene, const struct scene_change *change,
                                struct error *err)
 {
-    enum status status = scene_allocate(scene, change->skew, err);
+    enum status status = scene_allocate(scene, change, err);
     for (int i = 0; i < scene->regions && !status; i++)
-        status = scene_write(scene, i, scene->address[i], change, err);
+        status = scene_write(scene, i, change, err);
     return status;
 }
 
 /* Every aligned word of the parameters that is an address in a region gets the new one. */
-static void scene_patch(const struct scene *scene, uint8_t *params)
+static void scene_patch(const struct scene *scene, const struct scene_change *change,
+                        uint8_t *params)
 {
-    memcpy(params, scene->bundle->params, scene->bundle->params_bytes);
+    memcpy(params, change->params ? change->params : scene->bundle->params,
+           scene->bundle->params_bytes);
     for (uint32_t at = 0; at + 8 <= scene->bundle->params_bytes; at += 8) {
         uint64_t word, offset;
         memcpy(&word, params + at, sizeof(word));
@@ -382,16 +419,32 @@ static void scene_patch(const struct scene *scene, uint8_t *params)
     }
 }
 
-static enum status scene_collect(struct scene *scene, struct scene_run *out, struct error *err)
+/* Counts what has changed between the rows of a region. */
+static enum status scene_gaps(struct scene *scene, int number, const struct scene_spread *spread,
+                              uint64_t bytes, uint64_t *gaps, struct error *err)
+{
+    uint8_t *all = malloc(bytes);
+    enum status status = all ? worker_read(scene->worker, scene->address[number], all, bytes, err)
+                             : error_set(err, STATUS_NO_MEMORY, "no memory for an array");
+    for (uint64_t at = 0; !status && at < bytes; at++)
+        *gaps += at % spread->far >= spread->pitch && all[at] != spread->fill;
+    free(all);
+    return status;
+}
+
+static enum status scene_collect(struct scene *scene, const struct scene_change *change,
+                                 struct scene_run *out, struct error *err)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < scene->regions && !status; i++) {
         out->after[i] = malloc(scene->region[i].bytes);
-        status = out->after[i] ? worker_read(scene->worker, scene->address[i], out->after[i],
-                                             scene->region[i].bytes, err)
+        status = out->after[i] ? scene_transfer(scene, i, change, out->after[i], true, err)
                                : error_set(err, STATUS_NO_MEMORY, "no memory for an array");
         if (!status)
             status = worker_guards(scene->worker, scene->address[i], &out->guard[i], err);
+        const struct scene_spread *spread = scene_spread(change, i);
+        if (!status && spread && spread->fill)
+            status = scene_gaps(scene, i, spread, scene_extent(scene, change, i), &out->gaps, err);
     }
     return status;
 }
@@ -424,19 +477,22 @@ enum status scene_run(struct scene *scene, const struct scene_change *change, st
         status = scene_place(scene, change, err);
     if (status)
         return status;
-    scene_patch(scene, params);
+    scene_patch(scene, change, params);
     struct worker_launch launch = {.kernel = scene->found.id,
                                    .shared_bytes = bundle->shared_bytes,
                                    .cooperative = bundle->cooperative,
                                    .params = params,
                                    .param_bytes = bundle->params_bytes,
-                                   .seed = change->seed};
+                                   .seed = change->seed,
+                                   .noise = change->noise,
+                                   .one_sm = change->one_sm,
+                                   .sm = change->sm};
     memcpy(launch.grid, change->grid ? change->grid : bundle->grid, sizeof(launch.grid));
     memcpy(launch.block, bundle->block, sizeof(launch.block));
     memcpy(launch.cluster, bundle->cluster, sizeof(launch.cluster));
     status = worker_launch(scene->worker, &launch, &out->result, err);
     if (!status && out->result.outcome == WORKER_RAN)
-        status = scene_collect(scene, out, err);
+        status = scene_collect(scene, change, out, err);
     if (status)
         scene_run_release(out);
     return status;

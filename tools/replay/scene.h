@@ -33,7 +33,8 @@ struct scene {
     struct worker_kernel found;
     struct scene_region region[SCENE_REGIONS];
     int regions;
-    bool placed; /* at these addresses of the worker, moved by `skew`, until another skew is run */
+    bool placed; /* at these addresses of the worker, moved by `skew`, until another skew is run or
+                    regions are spread */
     uint64_t address[SCENE_REGIONS], skew;
 };
 
@@ -46,19 +47,38 @@ void scene_destroy(struct scene *scene); /* NULL is fine */
 enum status scene_choose(struct scene *scene, const char *file, const char *kernel, uint8_t **bytes,
                          struct error *err);
 
+struct scene_spread;
+
 /* How a run differs from the program's launch; zeros: not at all. */
 struct scene_change {
-    uint64_t skew;        /* bytes that every region is moved, over its alignment of 4096 */
-    bool poisons;         /* fill outputs that are not read, and workspaces, with ... */
-    uint8_t poison;       /* ... this byte */
-    uint64_t seed;        /* interpreter: the order of blocks and warps */
-    const uint32_t *grid; /* another one; NULL: the program's */
+    uint64_t skew;         /* bytes that every region is moved, over its alignment of 4096 */
+    bool poisons;          /* fill outputs that are not read, and workspaces, with ... */
+    uint8_t poison;        /* ... this byte */
+    uint64_t seed;         /* interpreter: the order of blocks and warps */
+    const uint32_t *grid;  /* another one; NULL: the program's */
+    const uint8_t *params; /* with the program's addresses; NULL: the program's */
+    const struct scene_spread *spread; /* by region; NULL: each as in the program */
+    uint32_t noise;                    /* struct worker_launch has these */
+    bool one_sm;
+    uint32_t sm;
 };
+
+/* A region whose rows, `pitch` bytes each, lie `far` bytes apart on the device; pitch 0: as in the
+ * program. */
+struct scene_spread {
+    uint64_t pitch, far;
+    uint8_t
+        fill; /* what bytes between the rows hold; 0: not known, and no memory is taken for them */
+};
+
+/* Whether `poisons` fills the array: it is written, and nothing that is read lies in it. */
+bool scene_poisons(const struct bundle *bundle, const struct bundle_array *array);
 
 struct scene_run {
     struct worker_result result;
     uint8_t *after[SCENE_REGIONS]; /* NULL unless the launch ran to its end */
     struct worker_guard guard[SCENE_REGIONS];
+    uint64_t gaps; /* bytes between rows that were spread and filled, which the launch changed */
 };
 
 /* Runs the launch once, in a new worker process where the last one was lost. STATUS_OK whatever

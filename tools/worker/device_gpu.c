@@ -1,5 +1,4 @@
 /* device_gpu.c - a GPU through the CUDA driver, which is opened at run time. */
-#include <cuda.h>
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -9,14 +8,9 @@
 #include <time.h>
 #include "driver/load.h"
 #include "tools/worker/device.h"
+#include "tools/worker/gpu_api.h"
 
-static struct gpu_api {
-#define GPU_API(name)          __typeof__(name) *name;
-#define GPU_API_OPTIONAL(name) __typeof__(name) *name;
-#include "tools/worker/gpu_api.def"
-#undef GPU_API
-#undef GPU_API_OPTIONAL
-} gpu;
+struct gpu_api gpu;
 
 #define TEXT(name)    TEXT_OF(name)
 #define TEXT_OF(name) #name
@@ -29,7 +23,7 @@ static const struct load_entry entries[] = {
 #undef GPU_API_OPTIONAL
 };
 
-static const char *gpu_name(CUresult result)
+const char *gpu_name(CUresult result)
 {
     const char *name = NULL;
     return gpu.cuGetErrorName(result, &name) || !name ? "unknown CUDA error" : name;
@@ -247,16 +241,21 @@ static double gpu_now(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
+static void gpu_ended(CUresult result, struct worker_result *out)
+{
+    out->outcome = result ? WORKER_FAULTED : WORKER_RAN;
+    if (result)
+        snprintf(out->sentence, sizeof(out->sentence), "the kernel ended with %s",
+                 gpu_name(result));
+}
+
 static void gpu_finish(struct device *device, struct worker_result *out)
 {
     double begin = gpu_now();
     (void)device;
     CUresult result = gpu.cuCtxSynchronize();
     out->ms = gpu_now() - begin;
-    out->outcome = result ? WORKER_FAULTED : WORKER_RAN;
-    if (result)
-        snprintf(out->sentence, sizeof(out->sentence), "the kernel ended with %s",
-                 gpu_name(result));
+    gpu_ended(result, out);
 }
 
 static void gpu_launch(struct device *device, void *kernel, const struct worker_launch *launch,
@@ -268,12 +267,23 @@ static void gpu_launch(struct device *device, void *kernel, const struct worker_
                                (int)launch->shared_bytes);
     if (launch->cluster[0])
         gpu.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+    bool busy = launch->noise || launch->one_sm;
+    if (busy && !gpu_busy_begin(kernel, launch, out))
+        return;
+    double begin = gpu_now();
     CUresult result = gpu_enqueue(kernel, launch);
-    if (result)
+    if (result) {
+        if (busy)
+            gpu_busy_end(out);
         snprintf(out->sentence, sizeof(out->sentence), "the driver does not take the launch: %s",
                  gpu_name(result));
-    else
-        gpu_finish(device, out);
+        return;
+    }
+    result = busy ? gpu.cuStreamSynchronize(NULL) : gpu.cuCtxSynchronize();
+    out->ms = gpu_now() - begin;
+    if (busy)
+        gpu_busy_end(out);
+    gpu_ended(result, out);
 }
 
 const struct device_ops device_gpu = {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include "tests/softgpu/driver/fatbin.h"
@@ -13,10 +14,11 @@
 #include "tools/worker/device.h"
 #include "tools/worker/image.h"
 
-enum { NEWEST_ARCH = 121, ALIGN = 256 };
+enum { NEWEST_ARCH = 121, ALIGN = 256, SPARSE = 1 << 30 };
 
 struct piece {
     uint64_t begin, bytes;
+    uint64_t mapped; /* bytes from mmap; 0: from the heap */
 };
 
 struct interpreter {
@@ -65,11 +67,31 @@ static bool interpreter_find(void *user, uint64_t address, struct exec_range *ra
     return true;
 }
 
+/* Large pieces take memory only where they are touched. */
+static void *piece_memory(uint64_t bytes, uint64_t *mapped)
+{
+    *mapped = bytes >= SPARSE ? bytes : 0;
+    if (!*mapped)
+        return aligned_alloc(ALIGN, bytes);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void piece_free(const struct piece *piece)
+{
+    void *memory = (void *)(uintptr_t)piece->begin;
+    if (piece->mapped)
+        munmap(memory, piece->mapped);
+    else
+        free(memory);
+}
+
 static enum status interpreter_allocate(struct device *device, uint64_t bytes, uint64_t *address,
                                         struct error *err)
 {
     struct interpreter *in = interpreter_of(device);
-    uint64_t whole = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    uint64_t whole = (bytes + ALIGN - 1) / ALIGN * ALIGN, mapped;
     if (in->count == in->room) {
         size_t room = 2 * in->room + 64;
         struct piece *more = realloc(in->piece, room * sizeof(*more));
@@ -78,14 +100,14 @@ static enum status interpreter_allocate(struct device *device, uint64_t bytes, u
         in->piece = more;
         in->room = room;
     }
-    void *memory = aligned_alloc(ALIGN, whole);
+    void *memory = piece_memory(whole, &mapped);
     if (!memory)
         return error_set(err, STATUS_FULL, "no room for an array of %llu bytes",
                          (unsigned long long)bytes);
     *address = (uint64_t)(uintptr_t)memory;
     size_t at = interpreter_after(in, *address);
     memmove(in->piece + at + 1, in->piece + at, (in->count - at) * sizeof(*in->piece));
-    in->piece[at] = (struct piece){*address, bytes};
+    in->piece[at] = (struct piece){*address, bytes, mapped};
     in->count++;
     return STATUS_OK;
 }
@@ -96,7 +118,7 @@ static void interpreter_release(struct device *device, uint64_t address)
     size_t after = interpreter_after(in, address);
     if (!after || in->piece[after - 1].begin != address)
         return;
-    free((void *)(uintptr_t)address);
+    piece_free(&in->piece[after - 1]);
     memmove(in->piece + after - 1, in->piece + after, (in->count - after) * sizeof(*in->piece));
     in->count--;
 }
@@ -242,6 +264,8 @@ static const char *interpreter_refuses(const struct exec_info *info,
         return "no device runs a grid and block of these sizes";
     if ((uint64_t)shape[3] * shape[4] * shape[5] > info->max_threads)
         return "the block has more threads than the kernel allows";
+    if (launch->one_sm)
+        return "the interpreter has no multiprocessors to choose from";
     if (launch->param_bytes < info->param_bytes)
         return "the launch has fewer parameter bytes than the kernel declares";
     if (launch->shared_bytes > 227u << 10)
@@ -259,6 +283,7 @@ static void interpreter_launch(struct device *device, void *kernel,
                               .params = launch->params,
                               .cooperative = launch->cooperative != 0,
                               .seed = launch->seed,
+                              .holds = launch->noise,
                               .step_limit = launch->steps};
     (void)device;
     const char *refused = interpreter_refuses(exec_describe(kernel), launch);

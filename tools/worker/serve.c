@@ -1,5 +1,6 @@
 #include "tools/worker/serve.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/worker/image.h"
@@ -274,6 +275,12 @@ static void run_call(struct server *server, struct library_call *call,
 {
     uint64_t bytes = library_call_workspace(launch);
     struct error err = {{0}};
+    if (launch->one_sm || launch->noise) {
+        *out = (struct worker_result){.outcome = WORKER_REFUSED};
+        snprintf(out->sentence, sizeof(out->sentence),
+                 "a library call is not held to one multiprocessor, nor run beside busy blocks");
+        return;
+    }
     if (bytes > server->scratch_bytes) {
         if (server->scratch)
             server->device->ops->release(server->device, server->scratch);

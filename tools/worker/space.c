@@ -70,7 +70,8 @@ enum status space_allocate(struct space *space, const struct worker_array *wante
     if (status)
         return status;
     made.address = space_place(made.piece, wanted, align);
-    status = ops->fill(space->device, made.address, made.bytes, wanted->fill, err);
+    if (!wanted->sparse)
+        status = ops->fill(space->device, made.address, made.bytes, wanted->fill, err);
     if (!status)
         status = space_paint(space, &made, err);
     if (status) {

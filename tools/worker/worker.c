@@ -40,6 +40,21 @@ enum status worker_device_of(const char *text, enum worker_device *out, struct e
                      PRINTABLE(text));
 }
 
+enum status worker_device_read(const char *text, struct worker_settings *out, struct error *err)
+{
+    size_t digits = strspn(text, "0123456789");
+    if (!digits || digits > 5 || text[digits])
+        return worker_device_of(text, &out->device, NULL)
+                   ? error_set(
+                         err, STATUS_INVALID,
+                         "--device %s: expected auto, gpu, interpreter or the number of a GPU",
+                         PRINTABLE(text))
+                   : STATUS_OK;
+    out->device = WORKER_GPU;
+    out->ordinal = atoi(text);
+    return STATUS_OK;
+}
+
 /* ---- the process ---- */
 
 static enum status worker_spawn(struct worker *worker, struct error *err)

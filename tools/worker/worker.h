@@ -48,6 +48,9 @@ struct worker_about {
     uint64_t memory; /* bytes that can be allocated, about */
 };
 
+/* The same, or the number of a GPU. */
+enum status worker_device_read(const char *text, struct worker_settings *out, struct error *err);
+
 /* STATUS_NOT_FOUND: that device is not there. */
 enum status worker_start(struct worker **out, const struct worker_settings *settings,
                          struct error *err);
@@ -94,6 +97,8 @@ struct worker_array {
     uint64_t guard;  /* guard bytes on each side */
     uint8_t fill;    /* what every byte holds at first */
     uint8_t guarded; /* what every guard byte holds; 0: WORKER_GUARD */
+    bool sparse;     /* not filled: what it holds is not known; may be larger than memory where no
+                        more than a part of it is touched */
 };
 
 /* `address` is that of the first byte behind the guard. STATUS_FULL: the device has no room. */
@@ -133,6 +138,12 @@ struct worker_launch {
     const void *params; /* packed, with addresses of this worker */
     uint64_t seed;      /* interpreter: draws the order of blocks and warps; 0: in turn */
     uint64_t steps;     /* interpreter: instructions of a warp in all; 0: the time limit alone */
+    /* Not 0: the launch runs beside busy blocks, which hold even multiprocessors, odd ones or a
+     * part of each (1, 2, 3, and again); on the interpreter some blocks and warps are held back. */
+    uint32_t noise;
+    /* GPU: busy blocks hold all multiprocessors but number `sm`. The interpreter refuses it. */
+    bool one_sm;
+    uint32_t sm;
 };
 
 enum worker_outcome {
@@ -146,6 +157,8 @@ struct worker_result {
     enum worker_outcome outcome;
     double ms;          /* that the launch took on the device */
     char sentence[640]; /* why it did not run to its end; "" where it did */
+    uint32_t held;      /* multiprocessors that busy blocks held when the launch began */
+    bool freed;         /* ... and left before it ended, because their time was over */
 };
 
 /* Launches and waits for the end. */

@@ -208,6 +208,39 @@ static void test_alignment_is_as_wanted(void **state)
     }
 }
 
+/* An array that is larger than memory: only what is written takes any. */
+static void test_a_sparse_array_is_large(void **state)
+{
+    struct fixture *f = *state;
+    const uint64_t bytes = UINT64_C(1) << 40;
+    const struct worker_array array = {.bytes = bytes, .guard = 64, .sparse = true};
+    uint64_t address = 0;
+    char word[5] = "";
+    assert_int_equal(worker_allocate(f->worker, &array, &address, &f->err), STATUS_OK);
+    assert_int_equal(worker_write(f->worker, address + bytes - 4, "last", 4, &f->err), STATUS_OK);
+    assert_int_equal(worker_read(f->worker, address + bytes - 4, word, 4, &f->err), STATUS_OK);
+    assert_string_equal(word, "last");
+    assert_int_equal(worker_write(f->worker, address + bytes - 3, "last", 4, &f->err),
+                     STATUS_INVALID);
+    assert_int_equal(worker_free(f->worker, address, &f->err), STATUS_OK);
+}
+
+static void test_a_device_has_a_name_or_a_number(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const wrong[] = {"", "cpu", "1x", "-1", "123456"};
+    struct worker_settings settings = {.ordinal = 5};
+    assert_int_equal(worker_device_read("interpreter", &settings, &f->err), STATUS_OK);
+    assert_int_equal(settings.device, WORKER_INTERPRETER);
+    assert_int_equal(settings.ordinal, 5);
+    assert_int_equal(worker_device_read("3", &settings, &f->err), STATUS_OK);
+    assert_int_equal(settings.device, WORKER_GPU);
+    assert_int_equal(settings.ordinal, 3);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        assert_int_equal(worker_device_read(wrong[i], &settings, &f->err), STATUS_INVALID);
+    assert_int_equal(settings.ordinal, 3);
+}
+
 static void test_no_image(void **state)
 {
     struct fixture *f = *state;
@@ -265,6 +298,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_launch_that_no_device_takes_is_refused, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_alignment_is_as_wanted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_sparse_array_is_large, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_device_has_a_name_or_a_number, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_image, setup, teardown),
         cmocka_unit_test_setup_teardown(test_references_judge, setup, teardown),
     };
