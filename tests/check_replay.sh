@@ -176,10 +176,36 @@ no_image() {
         gives 3 'reference  mismatch: 1 of 1200' "$cuvet" replay --device interpreter --stored "$scratch/bare"
 }
 ok 'a bundle without an image' no_image
-ok 'probe: one row apart from the others' probes wrong permute
+ok 'probe: one row apart from the others, by the number of rows' probes wrong permute split
 ok 'probe: a write behind the output' probes outside outside permute
 ok 'probe: elements that are never written' probes stale writes
 ok 'probe: an order that changes' probes racing steady
+
+# A kernel's bundle serves for the others of its image: each is wrong in what one launch does not show.
+relations() {
+    local program=$CUVET_BUILD/tests/scenario/probed kernel
+    CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -c tests/scenario/probed/registry.yaml \
+        -o "$scratch/report" -- "$program/program" "$program/kernels.fatbin" 12 100 112 >"$scratch/out" 2>&1 || return 1
+    for kernel in straight narrow timed batched; do
+        cp -r "$scratch"/report/off-*-0 "$scratch/report/$kernel-1-0" &&
+            sed -i "s/\"kernel\": \"off\"/\"kernel\": \"$kernel\"/" "$scratch/report/$kernel-1-0/launch.json" || return 1
+    done
+}
+ok 'a bundle for kernels that need a second launch' relations
+ok 'probe: a right kernel with strides' probes straight
+looks_far() {
+    gives 0 '^  noise +good' "$cuvet" probe --device interpreter "$scratch/report/straight-1-0" &&
+        gives 0 '^  far +good' "$cuvet" probe --device interpreter "$scratch/report/straight-1-0" &&
+        gives 0 '^  split +good' "$cuvet" probe --device interpreter "$scratch/report/straight-1-0" &&
+        gives 0 '^  split +skipped +not wanted' \
+            "$cuvet" probe --no-relations --device interpreter "$scratch/report/straight-1-0" &&
+        gives 0 '^  noise +good' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" probe --device gpu "$scratch/report/straight-1-0"
+}
+ok 'probe: noise, far rows and halves of the batch are looked at' looks_far
+ok 'probe: offsets in 32 bits' probes narrow far
+ok 'probe: warps that rely on time' probes timed noise
+ok 'probe: bits that depend on the size of the batch' probes batched split
 
 # laid_out VARIABLE=VALUE PROGRAM ARGUMENT ...: findings of a scenario's program are reproduced.
 laid_out() {
@@ -256,7 +282,7 @@ not_comparable() {
         gives 2 'expected a number from 0 on' against rope rope_batched_wrong --rtol -1
 }
 ok 'probe --parity: launches that cannot be compared' not_comparable
-ok 'probe: rows that take from the first one' probes residual_add_batched_wrong permute neighbours
+ok 'probe: rows that take from the first one' probes residual_add_batched_wrong permute neighbours split
 ok 'probe: another order of products in every row' probes rms_norm_batched_wrong
 
 right() {

@@ -21,7 +21,7 @@ enum { QUIET_SECONDS = 2 };
 static const char usage[] =
     "usage: cuvet probe [OPTIONS] BUNDLE\n"
     "  --times N          runs that must give the same result (5)\n"
-    "  --no-relations     leave out `scale`, `permute` and `neighbours`\n"
+    "  --no-relations     leave out `scale`, `permute`, `neighbours` and `split`\n"
     "  --image FILE       the kernel's image: a cubin, PTX, fatbin or shared object\n"
     "  --kernel NAME      the kernel's name in that image, where it is another one\n"
     "  --device WHICH     gpu, interpreter, the number of a GPU, or auto: the GPU where there is "

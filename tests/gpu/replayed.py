@@ -13,7 +13,7 @@ import tempfile
 import time
 
 # What probes must find, and whether a replay must give the program's bytes.
-EXPECTED = {"wrong": (["permute"], True), "outside": (["outside", "permute"], True), "stale": (["writes"], None),
+EXPECTED = {"wrong": (["permute", "split"], True), "outside": (["outside", "permute"], True), "stale": (["writes"], None),
             "racing": (["steady"], False)}
 
 
@@ -48,6 +48,11 @@ def look(cuvet, name, bundle, ptx):
     if code != 3:
         wrong.append("stored %s: exit %d %s" % (name, code, said))
     if name == "wrong":
+        code, (replay, *_), said, seconds = tool(cuvet, "replay", "--json", "--sm", "3", bundle)
+        print("measured: on one multiprocessor: %.2f s, exit %d, there %s, same %s" %
+              (seconds, code, replay.get("there"), replay.get("same")))
+        if code != 3 or not replay.get("there") or not replay.get("reproduced"):
+            wrong.append("replay %s --sm 3: exit %d %s" % (name, code, said))
         code, (replay, *_), said, _ = tool(cuvet, "replay", "--json", "--device", "interpreter", "--against", ptx, bundle)
         print("measured: on the interpreter: %s" % replay.get("outputs", said))
         code, objects, said, seconds = tool(cuvet, "replay", "--json", "--minimize", bundle)

@@ -8,13 +8,23 @@
 #include "tools/probe/probe_work.h"
 
 /* Two values that no kernel writes everywhere: large numbers of opposite sign in every format. */
-enum { POISON_A = 0x7b, POISON_B = 0xd5, SKEW = 16 };
+enum { POISON_A = PROBE_POISON, POISON_B = 0xd5, SKEW = 16 };
 
 static const char *const names[PROBE_CHECKS] = {
-    [PROBE_ENDS] = "ends",       [PROBE_STEADY] = "steady",         [PROBE_WRITES] = "writes",
-    [PROBE_READS] = "reads",     [PROBE_OUTSIDE] = "outside",       [PROBE_INPUTS] = "inputs",
-    [PROBE_ALIGN] = "alignment", [PROBE_STATE] = "state",           [PROBE_SCALE] = "scale",
-    [PROBE_PERMUTE] = "permute", [PROBE_NEIGHBOURS] = "neighbours",
+    [PROBE_ENDS] = "ends",
+    [PROBE_STEADY] = "steady",
+    [PROBE_NOISE] = "noise",
+    [PROBE_WRITES] = "writes",
+    [PROBE_READS] = "reads",
+    [PROBE_OUTSIDE] = "outside",
+    [PROBE_INPUTS] = "inputs",
+    [PROBE_ALIGN] = "alignment",
+    [PROBE_FAR] = "far",
+    [PROBE_STATE] = "state",
+    [PROBE_SCALE] = "scale",
+    [PROBE_PERMUTE] = "permute",
+    [PROBE_NEIGHBOURS] = "neighbours",
+    [PROBE_SPLIT] = "split",
 };
 
 const char *probe_name(enum probe_check check)
@@ -116,9 +126,27 @@ struct probe_count probe_differ(const struct probe *probe, const struct probe_ou
     return count;
 }
 
-static const char *probe_array(const struct probe *probe, int array)
+const char *probe_array(const struct probe *probe, int array)
 {
     return array < 0 ? "" : probe->scene->bundle->array[array].name;
+}
+
+int64_t probe_number(const struct probe *probe, unsigned param)
+{
+    const struct scene *scene = probe->scene;
+    uint32_t at = scene->found.layout.param[param].offset;
+    uint32_t size = scene->found.layout.param[param].size;
+    uint64_t value = 0, offset;
+    if ((size != 4 && size != 8) || at + size > scene->bundle->params_bytes)
+        return 0;
+    memcpy(&value, scene->bundle->params + at, size);
+    return value <= INT64_MAX && scene_region_of(scene, value, &offset) < 0 ? (int64_t)value : 0;
+}
+
+void probe_set_number(const struct probe *probe, unsigned param, int64_t value, uint8_t *params)
+{
+    const struct param_layout *layout = &probe->scene->found.layout;
+    memcpy(params + layout->param[param].offset, &value, layout->param[param].size);
 }
 
 /* ---- steady ---- */
@@ -183,6 +211,39 @@ static enum status probe_steady(struct probe *probe, struct error *err)
             (unsigned long long)count.elements, differing, probe->settings->times - 1,
             (long long)count.first, probe_array(probe, count.array));
     probe_good(probe, PROBE_STEADY);
+    return status;
+}
+
+/* ---- schedule noise ---- */
+
+/* The launch beside busy blocks; the interpreter holds some blocks and warps back. */
+static enum status probe_noise(struct probe *probe, struct error *err)
+{
+    bool gpu = !strcmp(worker_about(probe->scene->worker)->kind, "gpu");
+    const char *how = gpu ? "beside busy blocks" : "with some blocks and warps held back";
+    enum status status = STATUS_OK;
+    probe->now = PROBE_NOISE;
+    for (int i = 1; (i < probe->settings->times || i == 1) && !status; i++) {
+        const struct scene_change change = {.seed = (uint64_t)i, .noise = (uint32_t)i};
+        struct probe_outputs noisy;
+        status = probe_run(probe, &change, &noisy, NULL, err);
+        if (status)
+            break;
+        struct probe_count count = probe_differ(probe, &probe->first, &noisy);
+        if (noisy.result.outcome == WORKER_REFUSED) {
+            probe_skip(probe, PROBE_NOISE, "%s", noisy.result.sentence);
+            return STATUS_OK;
+        }
+        if (noisy.result.outcome != WORKER_RAN)
+            probe_find(probe, PROBE_NOISE, "%s: %s", how, noisy.result.sentence);
+        else if (count.elements)
+            probe_find(probe, PROBE_NOISE,
+                       "%s %llu elements differ; the first is element %lld of %s", how,
+                       (unsigned long long)count.elements, (long long)count.first,
+                       probe_array(probe, count.array));
+        probe_release(&noisy);
+    }
+    probe_good(probe, PROBE_NOISE);
     return status;
 }
 
@@ -404,6 +465,15 @@ static enum status probe_begin(struct probe *probe, struct error *err)
     return status;
 }
 
+static const struct {
+    enum status (*run)(struct probe *probe, struct error *err);
+    bool relation;
+} steps[] = {
+    {probe_steady, false},    {probe_noise, false}, {probe_memory, false}, {probe_alignment, false},
+    {probe_far, false},       {probe_state, false}, {probe_scale, true},   {probe_permute, true},
+    {probe_neighbours, true}, {probe_split, true},
+};
+
 enum status probe_bundle(struct scene *scene, const struct probe_settings *settings,
                          struct probe_report *out, struct error *err)
 {
@@ -415,20 +485,10 @@ enum status probe_bundle(struct scene *scene, const struct probe_settings *setti
                                                                 : "the launch does not end");
     enum status status = probe_begin(&probe, err);
     bool ran = !status && probe.first.result.outcome == WORKER_RAN;
-    if (ran)
-        status = probe_steady(&probe, err);
-    if (ran && !status)
-        status = probe_memory(&probe, err);
-    if (ran && !status)
-        status = probe_alignment(&probe, err);
-    if (ran && !status)
-        status = probe_state(&probe, err);
-    if (ran && !status && settings->relations)
-        status = probe_scale(&probe, err);
-    if (ran && !status && settings->relations)
-        status = probe_permute(&probe, err);
-    if (ran && !status && settings->relations)
-        status = probe_neighbours(&probe, err);
+    for (size_t i = 0; ran && !status && i < sizeof(steps) / sizeof(*steps); i++) {
+        if (settings->relations || !steps[i].relation)
+            status = steps[i].run(&probe, err);
+    }
     if (ran)
         probe_good(&probe, PROBE_ENDS);
     probe_release(&probe.first);

@@ -10,16 +10,19 @@
 enum probe_check {
     PROBE_ENDS,    /* the launch runs to its end */
     PROBE_STEADY,  /* the same result in every run, on the interpreter in any order of blocks */
+    PROBE_NOISE,   /* ... and beside busy blocks, on the interpreter with some warps held back */
     PROBE_WRITES,  /* every element of every output is written */
     PROBE_READS,   /* the result does not depend on what outputs and workspaces held */
     PROBE_OUTSIDE, /* nothing is written around the arrays, or between their rows */
     PROBE_INPUTS,  /* inputs are left as they were */
     PROBE_ALIGN,   /* the same result at addresses 16 bytes further */
+    PROBE_FAR,     /* the same result with the last rows beyond 2^31 elements */
     PROBE_STATE,   /* the same result after a launch on other inputs at the same addresses */
     PROBE_SCALE,   /* an input times 2 scales the outputs, where three other launches show that */
     PROBE_PERMUTE, /* rows in another order give rows in that order, where the reference declares it
                       or three other launches show it */
     PROBE_NEIGHBOURS, /* a row's bits do not depend on what the other rows hold */
+    PROBE_SPLIT,      /* the halves of the batch, one by one, give the rows of the whole */
     PROBE_CHECKS
 };
 
@@ -36,7 +39,7 @@ struct probe_report {
 };
 
 struct probe_settings {
-    int times;                                     /* runs for PROBE_STEADY */
+    int times;                                     /* runs for PROBE_STEADY, PROBE_NOISE */
     bool relations;                                /* PROBE_SCALE and what follows */
     void (*progress)(const char *check, int runs); /* or NULL */
 };

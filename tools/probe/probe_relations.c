@@ -11,7 +11,7 @@
 #include "lang/dtype.h"
 #include "tools/probe/probe_work.h"
 
-enum { LEARNT = 3, POWERS = 2 /* outputs may scale by 2^-2 to 2^2 */ };
+enum { POWERS = 2 /* outputs may scale by 2^-2 to 2^2 */ };
 
 /* ---- the bits of floating-point formats ---- */
 
@@ -182,7 +182,7 @@ static enum status scale_input(struct probe *probe, int input, bool *shown, stru
     enum status status = STATUS_OK;
     bool any = false;
     memset(fits, (1 << (2 * POWERS + 1)) - 1, sizeof(fits));
-    for (uint64_t seed = 1; seed <= LEARNT && !status; seed++)
+    for (uint64_t seed = 1; seed <= PROBE_LEARNT && !status; seed++)
         status = scale_pair(probe, input, seed, fits, NULL, err);
     for (int o = 0; o < BUNDLE_ARRAYS; o++) {
         power[o] = POWERS + 1;
@@ -231,6 +231,12 @@ static int64_t rows_of(const struct bundle *bundle, int array)
             return tensor->dim[0];
     }
     return 0;
+}
+
+int64_t probe_input_rows(const struct probe *probe, int array)
+{
+    const struct bundle *bundle = probe->scene->bundle;
+    return is_input(&bundle->array[array]) ? rows_of(bundle, array) : 0;
 }
 
 static void reverse_rows(uint8_t *dense, int64_t rows, size_t row, uint8_t *kept)
@@ -291,8 +297,7 @@ static enum status permute_pair(struct probe *probe, int64_t rows, uint64_t seed
     return status;
 }
 
-/* The rows that every output has; 0: none. */
-static int64_t common_rows(const struct probe *probe)
+int64_t probe_rows(const struct probe *probe)
 {
     const struct bundle *bundle = probe->scene->bundle;
     int64_t rows = 0, inputs = 0;
@@ -307,9 +312,8 @@ static int64_t common_rows(const struct probe *probe)
     return inputs ? rows : 0;
 }
 
-/* Whether the reference declares that the rows of its first output are independent: the formals
- * "out y[rows][cols]" and "each rows". */
-static bool rows_declared(const struct bundle *bundle)
+/* The formals "out y[rows][cols]" and "each rows" declare it. */
+bool probe_rows_declared(const struct bundle *bundle)
 {
     const char *out = strstr(bundle->formals, "out "), *name = out ? strchr(out, '[') : NULL;
     size_t length = name ? strcspn(name + 1, "]") : 0;
@@ -322,12 +326,12 @@ static bool rows_declared(const struct bundle *bundle)
 
 enum status probe_permute(struct probe *probe, struct error *err)
 {
-    int64_t rows = common_rows(probe);
+    int64_t rows = probe_rows(probe);
     struct probe_count count = {0};
     enum status status = STATUS_OK;
     probe->now = PROBE_PERMUTE;
-    bool declared = rows_declared(probe->scene->bundle);
-    for (uint64_t seed = 1; seed <= LEARNT && rows && !declared && !status && !count.elements;
+    bool declared = probe_rows_declared(probe->scene->bundle);
+    for (uint64_t seed = 1; seed <= PROBE_LEARNT && rows && !declared && !status && !count.elements;
          seed++)
         status = permute_pair(probe, rows, seed, &count, err);
     bool shown = rows && !count.elements && !status;
@@ -417,10 +421,10 @@ static enum status neighbours_of(struct probe *probe, int64_t rows, int64_t row,
 
 enum status probe_neighbours(struct probe *probe, struct error *err)
 {
-    int64_t rows = common_rows(probe);
+    int64_t rows = probe_rows(probe);
     enum status status = STATUS_OK;
     probe->now = PROBE_NEIGHBOURS;
-    if (!rows || !rows_declared(probe->scene->bundle)) {
+    if (!rows || !probe_rows_declared(probe->scene->bundle)) {
         probe_skip(probe, PROBE_NEIGHBOURS, "the reference does not declare rows as independent");
         return STATUS_OK;
     }

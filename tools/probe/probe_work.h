@@ -10,6 +10,8 @@ struct probe_outputs {
     struct worker_result result;
 };
 
+enum { PROBE_POISON = 0x7b, PROBE_LEARNT = 3 /* launches that show a relation */ };
+
 struct probe {
     struct scene *scene;
     const struct probe_settings *settings;
@@ -41,10 +43,29 @@ void probe_skip(struct probe *probe, enum probe_check check, const char *format,
 struct probe_count probe_differ(const struct probe *probe, const struct probe_outputs *a,
                                 const struct probe_outputs *b);
 
+/* The array's name, "" for none. */
+const char *probe_array(const struct probe *probe, int array);
+
+/* The number that a 4 or 8 byte parameter holds; 0 where it is none, or an address of an array. */
+int64_t probe_number(const struct probe *probe, unsigned param);
+/* The same in a buffer of parameters. */
+void probe_set_number(const struct probe *probe, unsigned param, int64_t value, uint8_t *params);
+
 /* probe_relations.c: the bundle's inputs into the scene, in another order where `seed` is not 0. */
 enum status probe_refill(struct probe *probe, uint64_t seed, struct error *err);
+/* The rows that every output has; 0: none. */
+int64_t probe_rows(const struct probe *probe);
+/* Rows of an array that is an input and has them. */
+int64_t probe_input_rows(const struct probe *probe, int array);
+/* Whether the reference declares that the rows of its first output are independent. */
+bool probe_rows_declared(const struct bundle *bundle);
 enum status probe_scale(struct probe *probe, struct error *err);
 enum status probe_permute(struct probe *probe, struct error *err);
 enum status probe_neighbours(struct probe *probe, struct error *err);
+
+/* probe_split.c */
+enum status probe_split(struct probe *probe, struct error *err);
+/* probe_far.c */
+enum status probe_far(struct probe *probe, struct error *err);
 
 #endif
