@@ -203,6 +203,20 @@ looks_far() {
             "$cuvet" probe --device gpu "$scratch/report/straight-1-0"
 }
 ok 'probe: noise, far rows and halves of the batch are looked at' looks_far
+# undeclared KERNEL OUTCOME: what split finds where the reference declares no rows independent.
+undeclared() {
+    rm -rf "$scratch/undeclared"
+    cp -r "$scratch/report/$1-1-0" "$scratch/undeclared"
+    sed -i 's/, each rows, each cols//' "$scratch/undeclared/launch.json"
+    gives 0 '^  neighbours +skipped' "$cuvet" probe --device interpreter "$scratch/undeclared" &&
+        gives 0 "^  split +$2" "$cuvet" probe --device interpreter "$scratch/undeclared"
+}
+ok 'probe: three launches show that halves of the batch give its rows' undeclared straight good
+ok 'probe: no launches show it' undeclared batched 'skipped  no launches show'
+dense_rows() {
+    gives 3 '^  far +skipped  no parameter is the stride' "$cuvet" probe --device interpreter "$scratch"/report/wrong-*-0
+}
+ok 'probe: rows without a stride are not moved apart' dense_rows
 ok 'probe: offsets in 32 bits' probes narrow far
 ok 'probe: warps that rely on time' probes timed noise
 ok 'probe: bits that depend on the size of the batch' probes batched split
