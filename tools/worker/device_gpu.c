@@ -261,6 +261,7 @@ static void gpu_finish(struct device *device, struct worker_result *out)
 static void gpu_launch(struct device *device, void *kernel, const struct worker_launch *launch,
                        struct worker_result *out)
 {
+    (void)device;
     *out = (struct worker_result){.outcome = WORKER_REFUSED};
     if (launch->shared_bytes > 48u << 10)
         gpu.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
