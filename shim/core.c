@@ -134,7 +134,7 @@ bool core_launch_open(void)
     return own_thread.here && own_thread.here->open;
 }
 
-/* For reports, where the back end does not know it. */
+/* For reports, where the back end passes no symbol. */
 static void name_launch(struct launch *launch)
 {
     const char *symbol = launch->function ? kernels_symbol(launch) : "";
@@ -153,7 +153,7 @@ void core_launch_exit(CUresult result)
         pipeline_api_failed(core.parts.pipeline, "a launch", result, NULL);
     }
     pipeline_exit(core.parts.pipeline, &here->launch, &here->ticket, result);
-    tally_let_pass(!here->ticket.remembers && !here->in_call);
+    tally_let_pass(!here->ticket.has_earlier && !here->in_call);
     work_ends(state, time_next());
 }
 
@@ -285,7 +285,7 @@ void core_call_exit(CUresult result)
 {
     struct here *here = own_thread.here;
     here->in_call = false;
-    tally_let_pass(!here->ticket.remembers);
+    tally_let_pass(!here->ticket.has_earlier);
     if (!here->call_open && !here->capture.graph && result == CUDA_SUCCESS)
         return;
     int state = uncancelled_begin();
@@ -357,7 +357,7 @@ void core_context_going(CUcontext context)
         return;
     struct side *side = sides_find(core.parts.pipeline->sides, context);
     pipeline_context_going(core.parts.pipeline, context);
-    kernels_doubt();
+    kernels_revalidate();
     uninterrupted_begin(&kept);
     if (side && core.parts.graphs)
         graphs_context_going(core.parts.graphs, side);
@@ -385,7 +385,7 @@ void core_module_unloading(CUcontext context, uint32_t id)
     if (!work_begins(&state))
         return;
     uninterrupted_begin(&kept);
-    kernels_doubt();
+    kernels_revalidate();
     images_unloading(core.parts.images, context, id);
     uninterrupted_end(&kept);
     work_ends(state, OWN_NONE);
@@ -430,7 +430,7 @@ void core_image_taken(const void *module)
     if (!work_begins(&state))
         return;
     uninterrupted_begin(&kept);
-    kernels_doubt();
+    kernels_revalidate();
     images_taken(core.parts.images, module);
     uninterrupted_end(&kept);
     work_ends(state, OWN_NONE);

@@ -1,6 +1,6 @@
 /*
- * core.h - the door between the back ends, which find out what the program calls, and the core,
- * which checks it. A back end (hook/) includes nothing else of the core.
+ * core.h - the interface between the back ends, which intercept the program's driver calls, and the
+ * core, which checks them. A back end (hook/) includes nothing else of the core.
  *
  * Every function here is called on the thread of the program that made the call, and returns soon:
  * no wait, no lock shared with the collector (exceptions: a kernel's first launch, a context's
@@ -166,7 +166,7 @@ void core_context_created(CUcontext context);
 /* The program is going to end the context: what is under way is finished, for a bounded time. */
 void core_context_ending(CUcontext context);
 
-/* Its end begins: nothing of ours stays in it. */
+/* The context is about to be destroyed: all work and memory of cuvet in it ends. */
 void core_context_going(CUcontext context);
 
 /* A module was loaded: `image` as the driver runs it. `id`: of the module, in its context. */

@@ -1,22 +1,22 @@
 /*
- * cuvet.h - what a program may ask libcuvet.so, if it knows that the library is there.
+ * cuvet.h - functions of libcuvet.so that a program may call.
  *
- * No program needs this header: cuvet checks unmodified programs. A program that wants to steer it
- * looks the names up at run time (dlsym, ctypes) or declares them weak, and links nothing:
+ * No program needs this header: cuvet checks unmodified programs. A program that controls it
+ * resolves the names at run time (dlsym, ctypes) or declares them weak, and links nothing:
  *
  *     int (*flush)(int) = dlsym(RTLD_DEFAULT, "cuvet_flush");
  *     if (flush && flush(1000) == CUVET_OK)
  *         puts("all checks so far are done");
  *
  * Every function may be called from any thread, at any time, by several at once, also from a
- * callback of ours. None ends the program, throws or touches its CUDA state; only those that take a
- * time-out wait, and on_mismatch, for at most a second.
+ * callback of cuvet. None ends the program, throws or touches its CUDA state; only those that take
+ * a time-out wait, and on_mismatch, for at most a second.
  *
- * Where nothing is checked, each says CUVET_INACTIVE and changes nothing: cuvet is switched off
+ * Where nothing is checked, each returns CUVET_INACTIVE and changes nothing: cuvet is switched off
  * (CUVET_DISABLE, CUVET_MODE=off), has no registry, is passive beside another tool, or the process
- * is a child made by fork. Before cuInit they say CUVET_INACTIVE too, but start, stop, set_sample
- * and on_mismatch are kept and hold from cuInit on. Once the process has begun to exit, all but
- * counters and get_sample do nothing more and say CUVET_INACTIVE.
+ * is a child made by fork. Before cuInit they return CUVET_INACTIVE too, but start, stop,
+ * set_sample and on_mismatch are kept and hold from cuInit on. Once the process has begun to exit,
+ * all but counters and get_sample do nothing more and return CUVET_INACTIVE.
  *
  * The interface only grows: functions and the order of fields stay, new fields come at the end.
  */
@@ -36,7 +36,7 @@ enum cuvet_result {
     CUVET_OK = 0,
     CUVET_INACTIVE = -1,  /* nothing is checked in this process, or not yet, see above */
     CUVET_TIMEOUT = -2,   /* the time was over before the end */
-    CUVET_BUSY = -3,      /* called from a callback of ours, where waiting would never end */
+    CUVET_BUSY = -3,      /* called from a callback of cuvet, where waiting would never end */
     CUVET_INVALID = -4,   /* an argument is out of its range; nothing was done */
     CUVET_NO_MEMORY = -5, /* nothing was done */
 };
@@ -45,7 +45,7 @@ enum cuvet_result {
 CUVET_API const char *cuvet_version(void);
 
 /* Launches are checked from now on. Also while they are: either way the first launches of each
- * shape (CUVET_FIRST) are due again, and the outlier gate forgets what it has learnt. CUVET_OK: it
+ * shape (CUVET_FIRST) are due again, and the statistics of the outlier gate are reset. CUVET_OK: it
  * runs. */
 CUVET_API int cuvet_start(void);
 
@@ -64,13 +64,13 @@ CUVET_API int cuvet_set_sample(double probability);
 CUVET_API double cuvet_get_sample(void);
 
 /* Waits until no check is under way, at most `timeout_ms`, 0 or more. A launch whose kernel has not
- * run yet is under way, so it waits for the GPU too; threads that go on launching may keep it from
- * its end, and then it says CUVET_TIMEOUT. */
+ * run yet is under way, so it waits for the GPU too; threads that go on launching may keep checks
+ * under way, and then it returns CUVET_TIMEOUT. */
 CUVET_API int cuvet_flush(int timeout_ms);
 
 struct cuvet_counters {
-    size_t size;         /* set it to sizeof(struct cuvet_counters); it comes back as the bytes
-                            that this library knows and has filled in */
+    size_t size;         /* set it to sizeof(struct cuvet_counters); on return: the bytes that this
+                          * version of the library has filled in */
     uint64_t seen;       /* launches */
     uint64_t registered; /* of them, of kernels that the registry names, and accounted for */
     uint64_t match;      /* verdicts */
@@ -80,11 +80,12 @@ struct cuvet_counters {
     uint64_t under_way;       /* neither judged nor given up yet */
     double effective_rate;    /* verdicts / registered; 0 before the first */
     double elapsed_seconds;   /* since cuInit */
-    double cost_seconds;      /* of checking: the next three and looks, once where they overlap */
+    double cost_seconds;      /* of checking: the next three and the outlier gate's probes, once
+                               * where they overlap */
     double thread_seconds;    /* of the program's threads inside cuvet */
     double copy_seconds;      /* of copies in the program's streams */
     double reference_seconds; /* of references beside them */
-    double look_seconds;      /* of the outlier gate's looks */
+    double look_seconds;      /* of the outlier gate's probes */
     double hook_seconds; /* apart from cost_seconds: of the hook, about, by what it took of some
                             launches */
 };
@@ -96,7 +97,7 @@ CUVET_API int cuvet_counters(struct cuvet_counters *out);
 /* A launch that does not match. All that it points to lives during the callback only. */
 struct cuvet_finding {
     size_t size;           /* bytes that this library fills in */
-    const char *kernel;    /* symbol, as the driver knows it */
+    const char *kernel;    /* symbol, as the driver returns it */
     const char *label;     /* how reports call the kernel */
     const char *reference; /* such as "rmsnorm" */
     uint64_t launch;       /* number among those of its kernel, from 0 */
@@ -110,7 +111,7 @@ struct cuvet_finding {
  * Called on cuvet's own thread, one at a time, after the finding has been reported. Meanwhile no
  * check goes on: one that takes long makes launches go unchecked ("arena full", "queue full"), and
  * delays the program's exit by CUVET_EXIT_WAIT and a second at most. It may call every function of
- * this page (stop and flush say CUVET_BUSY). It must return: no exception, no longjmp, no
+ * this header (stop and flush return CUVET_BUSY). It must return: no exception, no longjmp, no
  * pthread_exit. It must not call CUDA, nor wait for a thread that waits for cuvet. All signals are
  * blocked in it.
  */

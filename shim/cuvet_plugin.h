@@ -1,7 +1,7 @@
 /*
- * cuvet_plugin.h - a plugin: a shared object that is told of every finding.
+ * cuvet_plugin.h - a plugin: a shared object with a function that is called for every finding.
  *
- * Write one function, build it as a shared object, name it to cuvet:
+ * Write one function, build it as a shared object, set CUVET_PLUGIN to its path:
  *
  *     #include <cuvet_plugin.h>
  *     #include <stdio.h>
@@ -15,18 +15,19 @@
  *         fclose(out);
  *     }
  *
- *     cc -shared -fPIC -o told.so told.c
- *     cuvet plugin ./told.so                       # calls it once, with a made-up finding
- *     CUVET_ON_MISMATCH=plugin CUVET_PLUGIN=./told.so LD_PRELOAD=libcuvet.so ... PROGRAM
+ *     cc -shared -fPIC -o findings.so findings.c
+ *     cuvet plugin ./findings.so                       # calls it once, with a made-up finding
+ *     CUVET_ON_MISMATCH=plugin CUVET_PLUGIN=./findings.so LD_PRELOAD=libcuvet.so ... PROGRAM
  *
  * The function runs in a process of its own, never in the program, one call at a time, in the order
  * of the findings. Its standard input, output and error are /dev/null, its folder is the program's,
  * its environment is the program's without LD_PRELOAD, LD_AUDIT, CUDA_INJECTION64_PATH and CUVET_*.
- * A call that ends the process (a crash, exit, an exception that nobody catches) or takes longer
- * than 10 seconds costs that finding; the process is started again 3 times at most. When the
- * program ends, what is left has 2 seconds.
+ * A call that ends the process (a crash, exit, an uncaught exception) or takes longer than 10
+ * seconds costs that finding; the process is started again 3 times at most. When the program ends,
+ * what is left has 2 seconds.
  *
- * A plugin that may meet an older cuvet holds what was added later against `size` first:
+ * A plugin that may meet an older cuvet compares `size` before it reads a field that was added
+ * later:
  *
  *     if (finding->size > offsetof(struct cuvet_mismatch, subset) && finding->subset) ...
  *
@@ -70,8 +71,8 @@ struct cuvet_mismatch {
     uint64_t elements;         /* compared */
     uint64_t violations;       /* outside their bound */
     uint64_t class_mismatches; /* those of them with a NaN or an infinity on one side */
-    double max_abs, max_rel;   /* largest error; of f16 and bf16 elements within half an ulp,
-                                  every eighth may be all that were asked */
+    double max_abs, max_rel;   /* largest error; of f16 and bf16 elements within half an ulp, the
+                                * share may be taken from every eighth element */
     double max_ratio;          /* largest error in units of its bound, of those beyond half
                                   an ulp; may be infinite */
     struct cuvet_element worst, first;

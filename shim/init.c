@@ -40,8 +40,8 @@ static int switched_off(void)
     return value && !strcmp(value, "1");
 }
 
-/* Said by the first process of a tree only: its children inherit the mark. */
-static void say_taken(const char *holder)
+/* Printed by the first process of a tree only: its children inherit the mark. */
+static void report_taken(const char *holder)
 {
     const char *config = getenv("CUVET_CONFIG");
     if (!config || !*config || getenv(passive_mark))
@@ -82,7 +82,7 @@ __attribute__((constructor)) static void on_load(void)
     if (!there || !*there)
         setenv(injection_variable, path, 1);
     else if (!same_file(there, path) && !is_audited())
-        say_taken(there);
+        report_taken(there);
 }
 
 /* Called by the CUDA driver inside cuInit. */

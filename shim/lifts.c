@@ -8,7 +8,7 @@
 #include "lift/lift.h"
 #include "system/log.h"
 
-/* A kernel that was looked at. */
+/* A kernel whose PTX was read. */
 struct lifted {
     struct lifted *next;
     uint64_t key; /* of its PTX and symbol */

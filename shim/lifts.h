@@ -10,13 +10,14 @@
 
 struct lifts;
 
-/* From now on kernels of the pipeline that no entry names are lifted at first sight, where they can
- * be: PTX of some 100 KB at most is read in milliseconds. Before the first launch; lives as long as
- * the pipeline. NULL: no memory, or the program wants no module to be loaded while it runs. */
+/* From now on kernels of the pipeline that no entry names are lifted at their first launch, where
+ * they can be: PTX of some 100 KB at most is read in milliseconds. Before the first launch; lives
+ * as long as the pipeline. NULL: no memory, or the program allows no module to be loaded while it
+ * runs. */
 struct lifts *lifts_start(struct pipeline *pipeline, struct registry *registry);
 
-/* "12 kernels are held against their own PTX; 3 are not: tensor-core instructions 2, atomics 1", or
- * nothing where no kernel was looked at. */
+/* Writes "12 kernels are held against their own PTX; 3 are not: tensor-core instructions 2, atomics
+ * 1"; nothing where no PTX was read. */
 void lifts_print(const struct lifts *lifts, struct textbuf *out);
 
 #endif

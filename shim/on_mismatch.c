@@ -48,18 +48,18 @@ struct on_mismatch *on_mismatch_create(const struct options *options, char *cons
                                        options_complain_fn complain, void *user)
 {
     bool aborts = strcmp(options->on_mismatch, "abort") == 0;
-    bool tells = strcmp(options->on_mismatch, "plugin") == 0;
+    bool calls_plugin = strcmp(options->on_mismatch, "plugin") == 0;
     struct on_mismatch *on;
 
-    if (*options->plugin && !tells)
+    if (*options->plugin && !calls_plugin)
         complain(user, "CUVET_PLUGIN is ignored: CUVET_ON_MISMATCH is not 'plugin'");
-    if (!aborts && !tells)
+    if (!aborts && !calls_plugin)
         return NULL;
     on = calloc(1, sizeof *on);
     if (!on)
         return NULL;
     on->aborts = aborts;
-    if (tells)
+    if (calls_plugin)
         on->plugin = open_plugin(options, env, complain, user);
     return on;
 }
@@ -86,7 +86,7 @@ uint64_t on_mismatch_end(struct on_mismatch *on, struct textbuf *out)
     if (!on || !on->plugin)
         return 0;
     plugin_host_end(on->plugin);
-    return plugin_host_tell(on->plugin, out);
+    return plugin_host_send(on->plugin, out);
 }
 
 void on_mismatch_end_program(const struct on_mismatch *on)

@@ -1,6 +1,6 @@
 /*
- * on_mismatch.h - what the user wants done when a launch is a mismatch (CUVET_ON_MISMATCH), besides
- * reporting it: nothing, end the program, or tell a plugin.
+ * on_mismatch.h - the action of CUVET_ON_MISMATCH when a launch is a mismatch, besides reporting
+ * it: none, end the program, or call a plugin.
  *
  * Threads: on_mismatch_found is the collector's; the end comes after it, on whatever thread ends
  * the session. NULL is allowed everywhere and means: nothing.
@@ -16,7 +16,7 @@
 struct on_mismatch;
 
 /* `options` and its strings must stay. NULL: no memory, or nothing to do. A plugin that cannot be
- * used is told to `complain` in one sentence and left out. Reads `env`, starts nothing. */
+ * used is reported to `complain` in one sentence and left out. Reads `env`, starts nothing. */
 struct on_mismatch *on_mismatch_create(const struct options *options, char *const *env,
                                        options_complain_fn complain, void *user);
 
@@ -30,7 +30,7 @@ bool on_mismatch_found(struct on_mismatch *on, const struct check_report *report
 uint64_t on_mismatch_end(struct on_mismatch *on, struct textbuf *out);
 
 /* The last step, after every report is complete: ends the program by SIGABRT, with one sentence, if
- * on_mismatch_found said so; else returns. */
+ * on_mismatch_found recorded a finding that does; else returns. */
 void on_mismatch_end_program(const struct on_mismatch *on);
 
 #endif

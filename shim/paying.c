@@ -6,19 +6,21 @@
 static const int64_t NEVER = INT64_MAX;
 
 enum {
-    /* Launches that are passed over before the accounts are asked again: then asking costs little
-     * beside them, and a program that becomes slower has them asked again soon. */
+    /* Most launches that are passed over before the accounts are read again: many enough that
+     * reading costs little beside them, few enough that a program that becomes slower is checked
+     * again soon. */
     PAUSE_MOST = 64,
-    LOOK_GUESS_NS = 5000, /* of the first ones */
+    PROBE_GUESS_NS = 5000, /* of the first ones */
     /* Of each launch that is not passed over: what its two callbacks take outside of the times that
      * are measured, the clock included. */
     AROUND_NS = 150,
-    ASK_NS = 500, /* that asking in vain takes, about */
-    /* A stream in which a look waits for so long has work enough to hide what the host does. */
+    DECISION_NS = 500, /* estimated time of a decision that takes nothing */
+    /* A stream in which an outlier probe waits for so long has work enough to hide the host's
+     * time. */
     BEHIND_NS = 500000,
 };
 
-/* ---- may it be checked, or looked at ---- */
+/* ---- may it be checked, or probed ---- */
 
 void paying_waited(const struct pipeline *pipeline, struct ticket *ticket)
 {
@@ -28,41 +30,41 @@ void paying_waited(const struct pipeline *pipeline, struct ticket *ticket)
     ticket->began = now;
 }
 
-/* Whether the outlier gate can look here: the first to ask has it set up, and waits. */
-static bool can_look(struct pipeline *pipeline, struct ticket *ticket)
+/* Whether the outlier gate is ready in this context; the first call has it set up, and waits. */
+static bool can_probe(struct pipeline *pipeline, struct ticket *ticket)
 {
     struct side *side = ticket->side;
     enum outlier_state state = atomic_load_explicit(&side->outlier.state, memory_order_acquire);
     if (state >= OUTLIER_READY)
         return state == OUTLIER_READY;
-    if (side_want_looks(side))
+    if (side_request_probes(side))
         collector_wake(pipeline->collector);
-    bool ready = side_wait_looks(side, pipeline->ready_wait_ms);
+    bool ready = side_wait_probes(side, pipeline->ready_wait_ms);
     paying_waited(pipeline, ticket);
     return ready;
 }
 
-/* ns until a look at the launch may be paid; NEVER: it cannot be looked at. */
-static int64_t wait_for_look(struct pipeline *pipeline, struct ticket *ticket,
-                             const struct budget *looks)
+/* ns until the budget allows an outlier probe of the launch; NEVER: it cannot be probed. */
+static int64_t wait_for_probe(struct pipeline *pipeline, struct ticket *ticket,
+                              const struct budget *probes)
 {
     if (ticket->detector == OUTLIER_OFF || (ticket->note && ticket->note->blind) ||
-        !can_look(pipeline, ticket))
+        !can_probe(pipeline, ticket))
         return NEVER;
-    int64_t wait = budget_wait(looks, NULL, ticket->began);
+    int64_t wait = budget_wait(probes, NULL, ticket->began);
     int64_t end = budget_wait_end(ticket->budget, ticket->began);
     return wait > end ? wait : end;
 }
 
-/* Launches at this rate in `wait` ns, and while asking in vain is paid. */
+/* Launches at this rate in `wait` ns and in the time that pays for one decision (DECISION_NS). */
 static uint64_t launches_in(const struct ticket *ticket, double rate, int64_t wait)
 {
-    double paid = ticket->budget->share > 0 ? ASK_NS / ticket->budget->share : 0;
+    double paid = ticket->budget->share > 0 ? DECISION_NS / ticket->budget->share : 0;
     double launches = rate * ((double)wait + paid);
     return launches < PAUSE_MOST ? (uint64_t)launches : PAUSE_MOST;
 }
 
-/* Up to a quarter more launches, so that looks do not fall into step with a program that repeats
+/* Up to a quarter more launches, so that probes do not fall into step with a program that repeats
  * itself. */
 static uint64_t varied(uint64_t launches, uint64_t number)
 {
@@ -71,26 +73,26 @@ static uint64_t varied(uint64_t launches, uint64_t number)
 }
 
 /*
- * The launch is neither checked nor looked at: as many of its signature are passed over as come, at
- * the rate `rate`, before a look may be paid (in `look` ns), or before the random gate may take one
- * and its check may be paid (`check`).
+ * The launch is neither checked nor probed. Passes over as many of its signature as come, at the
+ * rate `rate`, before the budget allows a probe (in `look` ns), or before the random gate may take
+ * one and the budget allows its check (`check`).
  */
-static void pass_over(const struct ticket *ticket, double rate, int64_t look, int64_t check)
+static void pass_over(const struct ticket *ticket, double rate, int64_t probe, int64_t check)
 {
     if (!ticket->note)
         return;
     uint64_t drawn = gate_until_draw(ticket->note), paid = launches_in(ticket, rate, check);
-    if (look == NEVER && drawn >= paid) {
+    if (probe == NEVER && drawn >= paid) {
         gate_pause(ticket->note, drawn, SKIP_NOT_SAMPLED);
         return;
     }
-    uint64_t checked = drawn > paid ? drawn : paid, looked = launches_in(ticket, rate, look);
-    gate_pause(ticket->note, varied(looked < checked ? looked : checked, ticket->note->number),
+    uint64_t checked = drawn > paid ? drawn : paid, probed = launches_in(ticket, rate, probe);
+    gate_pause(ticket->note, varied(probed < checked ? probed : checked, ticket->note->number),
                SKIP_BUDGET);
 }
 
-/* The hook's time for the launches that were passed over since the accounts were last asked is
- * charged. Returns their rate. */
+/* Charges the hook's time for the launches that were passed over since the accounts were last read.
+ * Returns their rate. */
 static double settle_pause(const struct ticket *ticket)
 {
     struct gate_note *note = ticket->note;
@@ -110,15 +112,15 @@ void paying_blind(struct ticket *ticket)
 }
 
 /*
- * The random gate yields to the budget; the first launches of a signature do not, but are paid.
- * What is not checked then is looked at by the outlier gate, as long as its part of the budget
- * lasts, and unless it has called so many launches that their checks are far from being paid.
+ * The random gate yields to the budget; the first launches of a signature do not, but are charged.
+ * A launch that is not checked then is probed by the outlier gate, as long as its part of the
+ * budget lasts, and unless the checks of launches that it selected have overdrawn the budget.
  */
-enum skip paying_ask(struct pipeline *pipeline, struct ticket *ticket)
+enum skip paying_decide(struct pipeline *pipeline, struct ticket *ticket)
 {
     struct known_kernel *kernel = ticket->kernel;
     bool own = kernel->spec->budget >= 0;
-    struct budget *looks = own ? &kernel->looks : &ticket->side->looks;
+    struct budget *probes = own ? &kernel->probes : &ticket->side->probes;
     ticket->budget = own ? &kernel->budget : &ticket->side->budget;
     double rate = settle_pause(ticket);
     if (ticket->gate == GATE_FIRST)
@@ -127,22 +129,22 @@ enum skip paying_ask(struct pipeline *pipeline, struct ticket *ticket)
     if (ticket->gate == GATE_RANDOM && !check)
         return SKIP_NONE;
     ticket->otherwise = ticket->gate == GATE_RANDOM ? SKIP_BUDGET : SKIP_NOT_SAMPLED;
-    int64_t look = wait_for_look(pipeline, ticket, looks);
-    if (look != NEVER)
-        ticket->looks = looks;
-    if (!look) {
+    int64_t probe = wait_for_probe(pipeline, ticket, probes);
+    if (probe != NEVER)
+        ticket->probes = probes;
+    if (!probe) {
         ticket->index = outliers_index(pipeline->outliers, ticket->signature, ticket->detector,
                                        kernel->spec->outlier.inputs);
         if (ticket->index == OUTLIERS_BUSY)
             return ticket->otherwise;
         if (ticket->index < 0) { /* no statistics to hold it against */
-            look = NEVER;
+            probe = NEVER;
             paying_blind(ticket);
         }
     }
-    if (look) {
-        pass_over(ticket, rate, look, check);
-        return look == NEVER ? ticket->otherwise : SKIP_BUDGET;
+    if (probe) {
+        pass_over(ticket, rate, probe, check);
+        return probe == NEVER ? ticket->otherwise : SKIP_BUDGET;
     }
     ticket->outlier.epoch = outliers_epoch(pipeline->outliers);
     ticket->gate = GATE_OUTLIER;
@@ -151,18 +153,17 @@ enum skip paying_ask(struct pipeline *pipeline, struct ticket *ticket)
 
 /* ---- is the GPU behind ---- */
 
-/* Whether a look that was enqueued has run, by `mark`, its sequence and slot. */
+/* Whether an outlier probe that was enqueued has run, by `mark`, its sequence and slot. */
 static bool has_run(const struct side *side, uint64_t mark)
 {
-    const struct snapshot_seal *seal = &side->seal[mark & ((1 << LOOK_BITS) - 1)];
-    return __atomic_load_n(&seal->sequence, __ATOMIC_RELAXED) >= mark >> LOOK_BITS ||
+    const struct snapshot_seal *seal = &side->seal[mark & ((1 << PROBE_BITS) - 1)];
+    return __atomic_load_n(&seal->sequence, __ATOMIC_RELAXED) >= mark >> PROBE_BITS ||
            __atomic_load_n(&seal->ordinary, __ATOMIC_RELAXED) >> SEAL_TIME_BITS >= mark >>
-               LOOK_BITS;
+               PROBE_BITS;
 }
 
-/* Whether the GPU has had work for BEHIND_NS all the time: then what the host does meanwhile delays
- * nothing. A look that has not run yet is no sign of it: it takes some microseconds to get there.
- */
+/* Whether the GPU has had work for BEHIND_NS all the time: then the host's work meanwhile delays
+ * nothing. A probe that has not run yet does not show it: it takes some microseconds to start. */
 static bool is_behind(const struct side *side, int64_t now)
 {
     uint64_t mark = atomic_load_explicit(&side->mark, memory_order_acquire);
@@ -170,30 +171,30 @@ static bool is_behind(const struct side *side, int64_t now)
            now - atomic_load_explicit(&side->marked, memory_order_relaxed) > BEHIND_NS;
 }
 
-/* This look is the mark, once the one before has run. */
-static void mark_look(struct side *side, const struct check *check, int64_t now)
+/* This probe becomes the mark, once the one before has run. */
+static void mark_probe(struct side *side, const struct check *check, int64_t now)
 {
     uint64_t mark = atomic_load_explicit(&side->mark, memory_order_relaxed);
     if (mark && !has_run(side, mark))
         return;
     atomic_store_explicit(&side->marked, now, memory_order_relaxed);
-    atomic_store_explicit(&side->mark, check->sequence << LOOK_BITS | check->slot,
+    atomic_store_explicit(&side->mark, check->sequence << PROBE_BITS | check->slot,
                           memory_order_release);
 }
 
 /* ---- what it costs ---- */
 
-/* A look is paid by both accounts. What the program's thread takes is only an estimate so far: see
- * paying_thread. */
-static void pay_look(struct ticket *ticket, int64_t now, int64_t cost)
+/* An outlier probe is charged to both accounts. The time of the program's thread is only an
+ * estimate so far: see paying_thread. */
+static void charge_probe(struct ticket *ticket, int64_t now, int64_t cost)
 {
     struct check *check = ticket->check;
-    int64_t look = atomic_load_explicit(&ticket->kernel->look, memory_order_relaxed);
+    int64_t probe = atomic_load_explicit(&ticket->kernel->probe, memory_order_relaxed);
     int64_t thread = is_behind(ticket->side, now) ? 0 : cost;
     check->cost = (struct check_cost){.thread = (uint64_t)cost};
-    check->charged = thread + (look ? look : LOOK_GUESS_NS);
+    check->charged = thread + (probe ? probe : PROBE_GUESS_NS);
     check->budget = ticket->budget;
-    check->looks = ticket->looks;
+    check->probes = ticket->probes;
     check->use = NULL;
     check_charge(check, true, now, check->charged);
 }
@@ -201,7 +202,7 @@ static void pay_look(struct ticket *ticket, int64_t now, int64_t cost)
 static void pay_check(struct ticket *ticket, int64_t now, int64_t cost)
 {
     struct check *check = ticket->check;
-    check->looks = NULL;
+    check->probes = NULL;
     check->cost = (struct check_cost){.thread = (uint64_t)cost};
     check->charged = cost + costs_estimate(&ticket->kernel->costs, check->arena_bytes);
     check->budget = ticket->budget;
@@ -209,16 +210,16 @@ static void pay_check(struct ticket *ticket, int64_t now, int64_t cost)
     check_charge(check, false, now, check->charged);
 }
 
-static void pay_thread(const struct pipeline *pipeline, struct budget *budget, struct budget *looks,
-                       int64_t now, int64_t cost)
+static void charge_thread(const struct pipeline *pipeline, struct budget *budget,
+                          struct budget *probes, int64_t now, int64_t cost)
 {
-    const struct check_cost told = {.thread = (uint64_t)cost};
+    const struct check_cost charge = {.thread = (uint64_t)cost};
     if (budget)
         budget_add(budget, now, cost);
-    if (looks)
-        budget_add(looks, now, cost);
+    if (probes)
+        budget_add(probes, now, cost);
     if (pipeline->sink->spent)
-        pipeline->sink->spent(pipeline->sink->user, &told);
+        pipeline->sink->spent(pipeline->sink->user, &charge);
 }
 
 void paying_begins(const struct pipeline *pipeline, const struct launch *launch,
@@ -226,46 +227,45 @@ void paying_begins(const struct pipeline *pipeline, const struct launch *launch,
 {
     int64_t now = clock_ns(), cost = now - ticket->began + AROUND_NS;
     if (!ticket->skip && ticket->gate == GATE_OUTLIER) {
-        pay_look(ticket, now, cost);
+        charge_probe(ticket, now, cost);
     } else if (!ticket->skip) {
         pay_check(ticket, now, cost);
     } else if (ticket->budget) {
-        pay_thread(pipeline, ticket->budget, ticket->looks, now, cost);
-    } else { /* such as a kernel's first sight */
+        charge_thread(pipeline, ticket->budget, ticket->probes, now, cost);
+    } else { /* such as the first launch of a kernel */
         struct side *side = sides_find(pipeline->sides, (CUcontext)(uintptr_t)launch->context);
         bool ready = side && atomic_load_explicit(&side->state, memory_order_acquire) == SIDE_READY;
-        pay_thread(pipeline, ready ? &side->budget : NULL, NULL, now, cost);
+        charge_thread(pipeline, ready ? &side->budget : NULL, NULL, now, cost);
     }
 }
 
 void paying_back(const struct pipeline *pipeline, const struct check *check)
 {
     int64_t now = clock_ns();
-    check_charge(check, check->looks, now, -check->charged);
-    pay_thread(pipeline, check->budget, check->looks, now, (int64_t)check->cost.thread);
+    check_charge(check, check->probes, now, -check->charged);
+    charge_thread(pipeline, check->budget, check->probes, now, (int64_t)check->cost.thread);
 }
 
 void paying_after(const struct pipeline *pipeline, const struct ticket *ticket, int64_t time)
 {
-    pay_thread(pipeline, ticket->budget, ticket->looks, clock_ns(), time);
+    charge_thread(pipeline, ticket->budget, ticket->probes, clock_ns(), time);
 }
 
 /*
  * The time after the launch is charged with the rest, when the check has ended.
  *
- * That of a look counts where it kept the GPU waiting, with this launch and its look enqueued: it
- * would not be enough to know that the GPU was behind before, for the work may have ended
- * meanwhile.
+ * That of an outlier probe counts where it kept the GPU waiting, with this launch and its probe
+ * enqueued. An earlier measurement would not do, for the work may have ended meanwhile.
  */
 void paying_thread(struct ticket *ticket, int64_t time)
 {
     struct check_cost *cost = &ticket->check->cost;
     int64_t now = clock_ns();
-    bool behind = is_behind(ticket->side, now), is_look = ticket->gate == GATE_OUTLIER;
+    bool behind = is_behind(ticket->side, now), is_probe = ticket->gate == GATE_OUTLIER;
     cost->thread += (uint64_t)time;
-    if (behind && is_look)
+    if (behind && is_probe)
         cost->thread = 0;
     cost->overlap = behind ? cost->thread : 0;
-    if (is_look)
-        mark_look(ticket->side, ticket->check, now);
+    if (is_probe)
+        mark_probe(ticket->side, ticket->check, now);
 }

@@ -1,7 +1,7 @@
 /*
- * paying.h - what a launch costs, noted with the accounts that pay for it (budget.h): asked before,
- * estimated when a check or a look begins, corrected by the collector when it has ended (ending.h).
- * The program's thread, within one launch's two callbacks; no lock.
+ * paying.h - what a launch costs, charged to the budget's accounts (budget.h): read before,
+ * estimated when a check or an outlier probe begins, corrected by the collector when it has ended
+ * (ending.h). The program's thread, within one launch's two callbacks; no lock.
  */
 #ifndef VERIFY_PAYING_H
 #define VERIFY_PAYING_H
@@ -12,16 +12,16 @@
  * which no budget pays for. */
 void paying_waited(const struct pipeline *pipeline, struct ticket *ticket);
 
-/* Whether the accounts allow what the gate decided. SKIP_NONE: a check, or a look where
+/* Whether the accounts allow what the gate decided. SKIP_NONE: a check, or an outlier probe where
  * ticket->gate is GATE_OUTLIER then. Where they do not, the next launches of the signature are
  * passed over, until they may again. */
-enum skip paying_ask(struct pipeline *pipeline, struct ticket *ticket);
+enum skip paying_decide(struct pipeline *pipeline, struct ticket *ticket);
 
-/* The outlier gate cannot look at launches of this signature. */
+/* Records that the outlier gate cannot probe launches of this signature. */
 void paying_blind(struct ticket *ticket);
 
 /* Notes what the launch has cost so far, at the end of its ENTER: with the estimated cost of a
- * check or a look that begins, else as the price of deciding. */
+ * check or an outlier probe that begins, else as the price of deciding. */
 void paying_begins(const struct pipeline *pipeline, const struct launch *launch,
                    struct ticket *ticket);
 

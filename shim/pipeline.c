@@ -30,13 +30,13 @@ void pipeline_warn(struct pipeline *pipeline, struct known_kernel *kernel, enum 
 
 /* Has the context set up and waits for it. A launch that is captured needs no set-up, as it is not
  * checked. */
-static enum skip want_side(struct pipeline *pipeline, const struct launch *launch,
-                           struct ticket *ticket, struct error *why)
+static enum skip request_side(struct pipeline *pipeline, const struct launch *launch,
+                              struct ticket *ticket, struct error *why)
 {
     enum skip skip = pipeline_captures(launch, why);
     if (skip)
         return skip == SKIP_CAPTURED && ticket->gate == GATE_NO ? SKIP_NOT_SAMPLED : skip;
-    if (side_want(ticket->side))
+    if (side_request(ticket->side))
         collector_wake(pipeline->collector);
     bool ready = side_wait_ready(ticket->side, pipeline->ready_wait_ms);
     paying_waited(pipeline, ticket);
@@ -54,7 +54,7 @@ static enum skip find_side(struct pipeline *pipeline, const struct launch *launc
         return SKIP_NOT_READY;
     if (atomic_load_explicit(&ticket->side->state, memory_order_acquire) == SIDE_READY)
         return SKIP_NONE;
-    return want_side(pipeline, launch, ticket, why);
+    return request_side(pipeline, launch, ticket, why);
 }
 
 static enum skip check_extents(const struct ticket *ticket, struct error *why)
@@ -83,9 +83,9 @@ enum { WHOLE_PART = 4 /* of CUVET_MEMORY, which a launch that is checked whole m
 
 /*
  * The snapshot's plan. A launch that the random gate picked is checked on a subset of its items
- * where that is larger than CUVET_SUBSET; others, which were picked for what they are, where it
- * takes too much of the arena. Of a kernel that is deterministic or has a contract all bytes are
- * wanted, unless the entry says otherwise: only then do launches of equal input meet.
+ * where that is larger than CUVET_SUBSET; others, which were picked for being new or unusual, where
+ * it takes too much of the arena. A kernel that is deterministic or has a contract is copied whole,
+ * unless its entry limits that: only whole copies show that two launches had equal input.
  */
 static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *ticket,
                                 struct error *why)
@@ -115,7 +115,7 @@ static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *
 /*
  * Whether all of the launch is to be projected, a product of which the check sees a part: each that
  * was picked for being new, a share of those that the random gate picked, for it costs as much as
- * reading the whole arrays. What the outlier gate calls is known on the GPU alone.
+ * reading the whole arrays. The decision of the outlier gate exists on the GPU alone.
  */
 static void plan_projection(const struct pipeline *pipeline, struct ticket *ticket)
 {
@@ -168,7 +168,7 @@ static enum skip claim(struct ticket *ticket, struct error *why)
     int slot = slots_claim(side->free_slots);
     if (slot < 0)
         return SKIP_QUEUE_FULL;
-    if (ticket->gate == GATE_OUTLIER && (uint32_t)slot >= side->outlier.looks) {
+    if (ticket->gate == GATE_OUTLIER && (uint32_t)slot >= side->outlier.probes) {
         slots_release(side->free_slots, slot); /* the lowest free one, so more are under way */
         return SKIP_QUEUE_FULL;
     }
@@ -178,7 +178,7 @@ static enum skip claim(struct ticket *ticket, struct error *why)
     ticket->check->begin = ticket->check->end = 0;
     ticket->check->reserved = false;
     ticket->check->signature = ticket->signature;
-    side_note_unheard(side, ticket->check, ticket->gate == GATE_OUTLIER ? 0 : bytes);
+    side_note_unsealed(side, ticket->check, ticket->gate == GATE_OUTLIER ? 0 : bytes);
     atomic_fetch_add(&side->pending, 1);
     return SKIP_NONE;
 }
@@ -194,15 +194,15 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->gate = ticket->gate;
     check->turn = ticket->turn;
     check->outlier.input = NULL;
-    check->heard = check->started = false;
+    check->seal_read = check->started = false;
     check->reference = NULL;
     check->projection.made = false;
     check->module = launch->call ? NULL : kernels_module(launch->function);
     if (check->gate == GATE_OUTLIER) {
-        check->look.index = ticket->index;
-        check->look.epoch = ticket->outlier.epoch;
-        check->look.centroid = ticket->detector == OUTLIER_CENTROID;
-        memcpy(check->look.input, ticket->outlier.name, sizeof(check->look.input));
+        check->probe.index = ticket->index;
+        check->probe.epoch = ticket->outlier.epoch;
+        check->probe.centroid = ticket->detector == OUTLIER_CENTROID;
+        memcpy(check->probe.input, ticket->outlier.name, sizeof(check->probe.input));
     }
     if (UNUSUAL(digest_all))
         pipeline_trace_range(check);
@@ -219,8 +219,8 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->params_bytes = launch_pack(launch, &ticket->kernel->layout, check->params, CHECK_PARAMS);
 }
 
-/* The outlier gate looks at the launch, where it can: its inputs are laid out. */
-static enum skip lay_out_look(struct ticket *ticket)
+/* Lays out the launch's inputs for the outlier gate's probe, where it can read them. */
+static enum skip lay_out_probe(struct ticket *ticket)
 {
     if (ticket->gate != GATE_OUTLIER ||
         outlier_plan_make(&ticket->side->outlier, &ticket->spec->outlier, ticket->detector,
@@ -230,27 +230,27 @@ static enum skip lay_out_look(struct ticket *ticket)
     return ticket->otherwise;
 }
 
-/* Whether kernels of ours go before the launch. */
+/* Whether kernels of cuvet are enqueued before the launch. */
 static bool goes_before(const struct ticket *ticket)
 {
     return ticket->plan.has_before ||
-           (ticket->gate == GATE_OUTLIER && outlier_looks_before(&ticket->plan));
+           (ticket->gate == GATE_OUTLIER && outlier_probes_before(&ticket->plan));
 }
 
-/* What has to be looked at or copied before the launch overwrites it. *taken: some of that is on
- * its way although the rest could not be enqueued. */
+/* Enqueues what has to be probed or copied before the launch overwrites it. *taken: some of that is
+ * enqueued although the rest could not be. */
 static enum status enqueue_before(struct ticket *ticket, const struct launch *launch, bool *taken,
                                   struct error *why)
 {
-    bool looks = ticket->gate == GATE_OUTLIER && goes_before(ticket);
+    bool probes = ticket->gate == GATE_OUTLIER && goes_before(ticket);
     enum status status = STATUS_OK;
     *taken = false;
-    if (looks)
+    if (probes)
         status = outlier_enqueue(ticket->side, ticket->check, &ticket->plan, &ticket->outlier,
                                  SNAPSHOT_BEFORE, launch, why);
-    if (status || !ticket->plan.has_before || (looks && !ticket->plan.touches))
+    if (status || !ticket->plan.has_before || (probes && !ticket->plan.touches))
         return status;
-    *taken = looks;
+    *taken = probes;
     return snapshot_before(ticket->side, ticket->check, &ticket->plan, launch, why);
 }
 
@@ -263,7 +263,7 @@ enum status pipeline_enqueue_after(struct ticket *ticket, const struct launch *l
     return snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, why);
 }
 
-/* Whether the kernel before this one has the parameter list that `after` says. */
+/* Whether the kernel before this one has the parameter list of `after`. */
 static bool fits(struct known_kernel *kernel, const struct known_kernel *earlier, struct error *why)
 {
     if (atomic_load_explicit(&kernel->fitting, memory_order_relaxed) == earlier)
@@ -304,7 +304,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
     if (!skip)
         skip = pipeline_find_reference(pipeline, ticket);
     if (!skip)
-        skip = paying_ask(pipeline, ticket);
+        skip = paying_decide(pipeline, ticket);
     if (!skip)
         skip = pipeline_captures(launch, why);
     if (skip == SKIP_CAPTURED && ticket->gate == GATE_OUTLIER)
@@ -316,7 +316,7 @@ static enum skip prepare(struct pipeline *pipeline, const struct launch *launch,
     if (!skip)
         skip = check_extents(ticket, why);
     if (!skip)
-        skip = lay_out_look(ticket);
+        skip = lay_out_probe(ticket);
     if (!skip)
         skip = lay_out(pipeline, ticket, why);
     if (!skip)
@@ -415,8 +415,8 @@ static uint64_t take_number(struct known_kernel *kernel)
     return number;
 }
 
-/* What the gates on the host say of a launch of a registered kernel. True: it was passed over, and
- * is counted. */
+/* The decision of the gates on the host for a launch of a registered kernel. True: it was passed
+ * over, and is counted. */
 static bool decide(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
     struct known_kernel *kernel = ticket->kernel;
@@ -456,7 +456,7 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
 {
     struct known_kernel *kernel = launch->known;
     ticket->began = clock_ns();
-    ticket->budget = ticket->looks = NULL;
+    ticket->budget = ticket->probes = NULL;
     ticket->timed.slot = NULL;
     if (!kernel)
         kernel = kernels_find(pipeline->kernels, launch);
@@ -493,8 +493,8 @@ static void count(struct pipeline *pipeline, const struct ticket *ticket, enum s
 }
 
 /*
- * A copy before the launch is on its way and the driver takes nothing more from us: the slot will
- * never be sealed. Checking ends in this context, and the collector counts what is under way.
+ * A copy before the launch is enqueued and the driver refuses the rest: the slot will never be
+ * sealed. Checking ends in this context, and the collector counts what is under way.
  */
 static void break_side(struct pipeline *pipeline, struct ticket *ticket)
 {
@@ -553,13 +553,13 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
 }
 
 /* For the next launch on this stream. What went into a graph has not run. */
-static void remember(struct ticket *ticket, const struct launch *launch)
+static void keep_earlier(struct ticket *ticket, const struct launch *launch)
 {
     const struct known_kernel *kernel = ticket->kernel;
     if (kernel && kernel->after && pipeline_captures(launch, NULL))
         kernel = NULL;
     earlier_note(&ticket->earlier, kernel, launch);
-    ticket->remembers = ticket->earlier.kept > 0;
+    ticket->has_earlier = ticket->earlier.kept > 0;
 }
 
 void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
@@ -585,6 +585,6 @@ void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struc
     if (UNUSUAL(pipeline->sync))
         pipeline_sync(pipeline, launch,
                       ticket->kernel ? ticket->kernel->symbol : kernels_symbol(launch));
-    if (ticket->remembers || (ticket->kernel && ticket->kernel->after))
-        remember(ticket, launch);
+    if (ticket->has_earlier || (ticket->kernel && ticket->kernel->after))
+        keep_earlier(ticket, launch);
 }

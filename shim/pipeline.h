@@ -1,10 +1,10 @@
 /*
- * pipeline.h - THE coordinator of a launch: look up, gate, snapshot, hand over. Reads as section
- * "life of a launch" of shim/README.md.
+ * pipeline.h - the coordinator of a launch: find its record, gate, snapshot, submit; section "The
+ * life of a launch" of shim/README.md in code.
  *
  * pipeline_enter and pipeline_exit run on the program's thread, around the real launch, with a
  * ticket between them. They enqueue and never wait: no allocation, module load, synchronisation or
- * file I/O, but for the first sight of a kernel and the first launch in a new context.
+ * file I/O, but for the first launch of a kernel and the first in a new context.
  */
 #ifndef VERIFY_PIPELINE_H
 #define VERIFY_PIPELINE_H
@@ -50,7 +50,7 @@ struct ticket {
     struct known_kernel *kernel;
     const struct kernel_spec *spec; /* of a sampled launch; its types are the launch's */
     enum skip skip;                 /* SKIP_NONE: sampled, `check` holds it */
-    bool remembers;                 /* `earlier`, far behind, holds something */
+    bool has_earlier;               /* `earlier`, far behind, holds something */
     struct side *side;
     struct check *check;
     enum gate_result gate;
@@ -58,11 +58,11 @@ struct ticket {
     struct gate_note *note; /* gate_answer's */
     struct budget_use *use; /* of its signature */
     uint64_t signature;     /* gate_answer's */
-    enum skip otherwise;    /* what becomes of the launch where the outlier gate cannot look */
+    enum skip otherwise;    /* the bucket of the launch where the outlier gate cannot probe it */
     enum outlier_detector detector;
     int index;             /* of the statistics that the outlier gate uses */
-    struct budget *budget; /* that pays for it; NULL: the accounts were not asked */
-    struct budget *looks;  /* the outlier gate's, where that was asked; else NULL */
+    struct budget *budget; /* account that is charged for it; NULL: the accounts were not read */
+    struct budget *probes; /* the outlier gate's, where it probes the launch; else NULL */
     int64_t began;         /* clock_ns() when the pipeline began with it */
     uint64_t number;
     struct binding binding;
@@ -89,7 +89,7 @@ void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struc
 void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch,
                             CUresult result);
 
-/* A launch whose parameters nobody read, and that the driver refused. Same thread. */
+/* A launch whose parameters were not read, and that the driver refused. Same thread. */
 void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result);
 
 /* The steps of pipeline_enter and pipeline_exit, for launches that are nodes of a CUDA graph. The
@@ -100,13 +100,14 @@ enum skip pipeline_begin(struct pipeline *pipeline, const struct launch *launch,
 enum status pipeline_enqueue_after(struct ticket *ticket, const struct launch *launch,
                                    struct error *why);
 
-/* Whether the kernel that judges the launch is loaded in its context; the first launch wants it. */
+/* Whether the kernel that judges the launch is loaded in its context; the first launch requests
+ * it. */
 enum skip pipeline_find_reference(struct pipeline *pipeline, struct ticket *ticket);
 
 /* Whether the reason passes: the novelty gate's turn is kept for a launch that can be checked. */
 bool pipeline_may_pass(enum skip skip);
 
-/* SKIP_CAPTURED: the launch goes into a graph; SKIP_DRIVER: the driver does not say. */
+/* SKIP_CAPTURED: the launch goes into a graph; SKIP_DRIVER: the driver's query fails. */
 enum skip pipeline_captures(const struct launch *launch, struct error *why);
 
 /* A call of the program returned an error. Reported where it is an earlier launch's, once for each
@@ -117,7 +118,7 @@ void pipeline_api_failed(const struct pipeline *pipeline, const char *api, CUres
 /* Waits for a launch that the driver took, and reports it where it faults. */
 void pipeline_sync(const struct pipeline *pipeline, const struct launch *launch, const char *name);
 
-/* Says why a kernel goes unchecked, once for each reason. */
+/* Reports why a kernel goes unchecked, once for each reason. */
 void pipeline_warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
                    const char *sentence);
 

@@ -1,6 +1,6 @@
 /*
- * pipeline_errors.c - errors of work that had been launched before: noticed at a call of the
- * program that waits, or, under CUVET_SYNC, right behind the launch.
+ * pipeline_errors.c - errors of work that had been launched before: returned by a call of the
+ * program that waits, or, under CUVET_SYNC, by a synchronisation after the launch.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "pipeline_trace.h"
 #include "gate/tally.h"
 
-/* On the legacy stream beside a capture the driver cannot say, and nothing may be enqueued. */
+/* On the legacy stream beside a capture the query fails, and nothing may be enqueued. */
 enum skip pipeline_captures(const struct launch *launch, struct error *why)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -68,7 +68,7 @@ void pipeline_context_created(struct pipeline *pipeline, CUcontext context)
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
     struct side *side = sides_open(pipeline->sides, context);
-    bool wanted = side && pipeline->eager && side_want(side);
+    bool wanted = side && pipeline->eager && side_request(side);
     uninterrupted_end(&kept);
     if (wanted)
         collector_wake(pipeline->collector);

@@ -20,7 +20,7 @@ enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket
 }
 
 /* No launch of the signature is passed over on account of this one. */
-static void forget_pause(struct ticket *ticket)
+static void clear_pause(struct ticket *ticket)
 {
     struct gate_note *note = ticket->note;
     if (note) {
@@ -44,7 +44,7 @@ void pipeline_decide_state(const struct pipeline *pipeline, const struct launch 
     ticket->note = answer->note;
     ticket->settles = answer->result != GATE_NO;
     if (!ticket->settles && caches_settle(pipeline->caches))
-        forget_pause(ticket);
+        clear_pause(ticket);
     answer->note = ticket->note;
 }
 
@@ -55,5 +55,5 @@ void pipeline_settle_state(const struct pipeline *pipeline, struct ticket *ticke
     if (!skip && !ticket->follows && ticket->gate != GATE_OUTLIER)
         caches_picked(pipeline->caches, ticket->kernel->spec, &ticket->moment);
     if (caches_settle(pipeline->caches))
-        forget_pause(ticket);
+        clear_pause(ticket);
 }

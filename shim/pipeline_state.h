@@ -6,7 +6,7 @@
 
 #include "pipeline.h"
 
-/* The launch behind a checked one of the same cache is checked, whatever the gates say. */
+/* The launch after a checked one of the same cache is checked, whatever the gates decide. */
 void pipeline_decide_state(const struct pipeline *pipeline, const struct launch *launch,
                            struct gate_answer *answer, struct ticket *ticket);
 

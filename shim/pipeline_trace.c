@@ -1,4 +1,4 @@
-/* pipeline_trace.c - each launch that the pipeline saw goes to the trace, where one is taken. */
+/* pipeline_trace.c - writes each launch of the pipeline to the trace, where one is recorded. */
 #include "pipeline_trace.h"
 #include <stdio.h>
 #include "base/clock.h"

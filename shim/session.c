@@ -51,7 +51,7 @@ enum { READY_WAIT_MS = 3000, STOP_WAIT_MS = 1000, ENDING_WAIT_MS = 5000 };
 static struct session {
     struct options options;
     pid_t pid;
-    bool watches; /* a trace, a record or notes on PTX are wanted: no entry is needed */
+    bool watches; /* a trace, a record or notes on PTX are made: no entry is needed */
     struct registry *registry;
     struct counters *counters;
     struct quota quota;
@@ -90,7 +90,7 @@ HOT static void on_skipped(void *user, const struct kernel_spec *spec, enum skip
 static void act_on_mismatch(struct session *s, const struct check_report *report,
                             const char *bundle);
 
-static void say(struct session *s, const char *sentence)
+static void report_line(struct session *s, const char *sentence)
 {
     log_line(LOG_WARN, "%s", sentence);
     journal_warning(s->journal, "%s", sentence);
@@ -164,7 +164,7 @@ static void on_api_failed(void *user, const struct api_error *error)
     session_api_failed(&(struct session_reports){s->counters, s->journal, s->summary}, error);
 }
 
-/* First sight of a kernel that the registry names. */
+/* The first launch of a kernel that the registry names. */
 static void on_kernel_seen(void *user, const struct known_kernel *kernel, const char *sentence)
 {
     struct session *s = user;
@@ -176,7 +176,7 @@ static void on_kernel_seen(void *user, const struct known_kernel *kernel, const 
     struct error named = {{0}};
     error_set(&named, STATUS_INVALID, "%s: unchecked: %s", kernel->symbol, sentence);
     summary_note(s->summary, "%s", named.text);
-    say(s, named.text);
+    report_line(s, named.text);
 }
 
 static void on_steered(void *user, const char *what)
@@ -198,7 +198,7 @@ static void on_complaint(void *user, const char *sentence)
 static void on_registry_complaint(void *user, const char *sentence)
 {
     struct session *s = user;
-    say(s, sentence);
+    report_line(s, sentence);
     summary_note(s->summary, "%s", sentence);
 }
 
@@ -298,9 +298,9 @@ static void wake_collector(void *user)
     collector_wake(((struct session *)user)->pipeline.collector);
 }
 
-/* A program that asks for it has kernels that wait for others while they run, and none may be
- * loaded meanwhile: ours neither. */
-static bool wants_eager_loading(void)
+/* A program with eager loading has kernels that wait for others while they run, so no module may be
+ * loaded meanwhile, those of cuvet included. */
+static bool has_eager_loading(void)
 {
     const char *loading = getenv("CUDA_MODULE_LOADING");
     return loading && !strcmp(loading, "EAGER");
@@ -313,7 +313,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     s->sink = (struct sink){s,         on_seen,          on_skipped,   on_judged,  on_spent,
                             on_warned, on_launch_failed, find_tallies, on_counted, on_api_failed};
     s->images = images_create(s->registry);
-    p->eager = wants_eager_loading();
+    p->eager = has_eager_loading();
     s->preload = p->eager ? calloc(ref_builtin_count, sizeof(bool)) : NULL;
     rank_read(&gate.rank);
     int fallback = outlier_detector_of(s->options.outlier);
@@ -365,7 +365,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
         .hardware = !strcmp(s->options.profile, "sdc"),
     };
     if (s->compiler)
-        compiler_tell(s->compiler, wake_collector, s);
+        compiler_on_result(s->compiler, wake_collector, s);
     return collector_create(&p->collector, &settings, err);
 }
 
@@ -378,12 +378,12 @@ static void open_control(struct session *s)
     control_open(&s->control);
     if (s->options.ctl &&
         control_server_start(&s->server, &(struct control_server_settings){0}, &err))
-        say(s, err.text);
+        report_line(s, err.text);
 }
 
 /* ---- end ---- */
 
-static void tell_plugin_end(struct session *s)
+static void report_plugin_end(struct session *s)
 {
     struct textbuf text;
     textbuf_init(&text);
@@ -396,7 +396,7 @@ static void tell_plugin_end(struct session *s)
     textbuf_release(&text);
 }
 
-/* Stops everything of ours and completes the reports, once. */
+/* Stops all threads and work of cuvet and completes the reports, once. */
 static void end_reports(struct session *s)
 {
     if (atomic_exchange(&s->ended, true))
@@ -405,7 +405,7 @@ static void end_reports(struct session *s)
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
         collector_skip_rest(s->pipeline.collector);
     session_lint_end(s->lint, 0);
-    tell_plugin_end(s);
+    report_plugin_end(s);
     session_summary_lifts(s->summary, s->lifts);
     uint64_t dropped = tracing_end(&s->tracing, STOP_WAIT_MS);
     if (dropped > 0)
@@ -448,8 +448,8 @@ static void end_server(struct session *s)
     control_server_stop(server);
 }
 
-/* Exit was called on a fault of this thread while it held our locks: whatever wants them would wait
- * for ever. The journal keeps what it has, without its last line. */
+/* Exit was called on a fault of this thread while it held locks of cuvet: taking them again would
+ * wait for ever. The journal keeps what it has, without its last line. */
 static void give_up(void)
 {
     core_mute();
@@ -509,7 +509,7 @@ static void act_on_mismatch(struct session *s, const struct check_report *report
         pthread_detach(thread);
 }
 
-/* A forked child cannot use the parent's CUDA, and its thread of ours does not exist. */
+/* A forked child cannot use the parent's CUDA, and it has no collector thread. */
 static void in_child(void)
 {
     core_mute();
@@ -544,7 +544,7 @@ static enum status start(struct session *s, struct error *err)
     struct error instead = {{0}};
     status = back_end_start(s->options.hook, s->options.cupti, &instead, err);
     if (*instead.text)
-        say(s, instead.text);
+        report_line(s, instead.text);
     if (!status)
         open_control(s);
     return status;

@@ -2,8 +2,8 @@
  * session.h - one process's use of cuvet, from cuInit to exit.
  *
  * Life: session_start once, inside cuInit, from the driver's injection hook; session_finish at
- * exit. Whatever fails turns checking off and says so in one line; the program goes on as without
- * us.
+ * exit. Any failure turns checking off and is reported in one line; the program goes on as without
+ * cuvet.
  */
 #ifndef SESSION_H
 #define SESSION_H

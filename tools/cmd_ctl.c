@@ -20,7 +20,7 @@
 #include "tools/ctl_client.h"
 #include "tools/ctl_view.h"
 
-enum { CTL_FAILED = 1, CTL_USAGE = 2, CTL_NOBODY = 3, CTL_TIMEOUT = 4 };
+enum { CTL_FAILED = 1, CTL_USAGE = 2, CTL_NO_PROCESS = 3, CTL_TIMEOUT = 4 };
 
 static const char usage[] =
     "usage: cuvet ctl                      list the processes that can be reached\n"
@@ -52,16 +52,16 @@ static int failed(pid_t pid, enum status status, const struct error *err)
             status == STATUS_NOT_FOUND ? "; `cuvet ctl` lists the processes that can be reached"
                                        : "");
     if (status == STATUS_NOT_FOUND)
-        return CTL_NOBODY;
+        return CTL_NO_PROCESS;
     return status == STATUS_TIMEOUT ? CTL_TIMEOUT : CTL_FAILED;
 }
 
-static enum status ask_view(pid_t pid, const char *request, struct ctl_status *out,
-                            struct error *err)
+static enum status request_view(pid_t pid, const char *request, struct ctl_status *out,
+                                struct error *err)
 {
     struct textbuf answer;
     textbuf_init(&answer);
-    enum status status = ctl_ask(pid, request, 0, &answer, err);
+    enum status status = ctl_request(pid, request, 0, &answer, err);
     if (!status && !ctl_view_read(out, answer.length ? answer.data : ""))
         status = error_set(err, STATUS_INVALID, "the answer names no state");
     textbuf_release(&answer);
@@ -82,7 +82,7 @@ static int do_status(const struct command *command)
     static struct ctl_status status;
     struct error err = {{0}};
     struct textbuf text;
-    enum status result = ask_view(command->pid, "status\n", &status, &err);
+    enum status result = request_view(command->pid, "status\n", &status, &err);
     if (result)
         return failed(command->pid, result, &err);
     textbuf_init(&text);
@@ -126,7 +126,7 @@ static int do_top(const struct command *command)
         struct ctl_status *now = &views[i % 2];
         if (i)
             nanosleep(&second, NULL);
-        enum status status = ask_view(command->pid, "top\n", now, &err);
+        enum status status = request_view(command->pid, "top\n", now, &err);
         if (status == STATUS_NOT_FOUND && i) {
             fprintf(stderr, "cuvet ctl: process %d has ended\n", (int)command->pid);
             return 0;
@@ -158,7 +158,7 @@ static int pass_on(const struct command *command, const char *word, int wait_ms)
     textbuf_init(&answer);
     snprintf(request, sizeof(request), "%s%s%s\n", word, command->argument ? " " : "",
              command->argument ? command->argument : "");
-    enum status status = ctl_ask(command->pid, request, wait_ms, &answer, &err);
+    enum status status = ctl_request(command->pid, request, wait_ms, &answer, &err);
     textbuf_release(&answer);
     return status ? failed(command->pid, status, &err) : 0;
 }
@@ -212,7 +212,7 @@ static void list_one(void *user, pid_t pid)
 {
     static struct ctl_status status;
     struct error err = {{0}};
-    if (ask_view(pid, "status\n", &status, &err))
+    if (request_view(pid, "status\n", &status, &err))
         return;
     if (!(*(unsigned *)user)++)
         printf("%8s  %-8s %12s %10s %10s  %s\n", "PID", "state", "launches", "checked", "mismatch",
@@ -228,7 +228,7 @@ static int list(void)
     if (count)
         return 0;
     fprintf(stderr, "cuvet ctl: no process of this user is being checked and can be reached\n");
-    return CTL_NOBODY;
+    return CTL_NO_PROCESS;
 }
 
 /* ---- the command line ---- */

@@ -270,8 +270,8 @@ static int record_program(struct discover *d)
 
 /* ---- the draft ---- */
 
-static void say_counts(const struct discover *d, const struct record *record,
-                       const struct draft_counts *counts)
+static void print_counts(const struct discover *d, const struct record *record,
+                         const struct draft_counts *counts)
 {
     size_t lines = counts->lines + counts->comments;
     fprintf(stderr, "cuvet discover: %zu kernel%s without an entry; a reference fits %zu of them",
@@ -305,7 +305,7 @@ static enum status write_draft(struct discover *d, const struct record *record, 
         status = error_set(err, STATUS_IO, "cannot write %s: %s", d->output, strerror(errno));
     trial_close(trial);
     if (!status)
-        say_counts(d, record, &counts);
+        print_counts(d, record, &counts);
     return status;
 }
 

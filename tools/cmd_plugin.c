@@ -150,7 +150,7 @@ static int serve(const char *file)
 
 /* ---- for an author ---- */
 
-static int say_end(const char *file, int status)
+static int print_end(const char *file, int status)
 {
     if (WIFSIGNALED(status))
         fprintf(stderr, "cuvet plugin: %s ended its process by signal %d (%s)\n", PRINTABLE(file),
@@ -191,7 +191,7 @@ static int try_once(const char *file, uint64_t limit_ms)
     }
     if (answer == WORKER_UNLOADABLE)
         return 2;
-    return answer == WORKER_DONE ? 0 : say_end(file, status);
+    return answer == WORKER_DONE ? 0 : print_end(file, status);
 }
 
 int cmd_plugin(int argc, char **argv)

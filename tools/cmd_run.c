@@ -380,7 +380,7 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void say_unended(const struct run_totals *t)
+static void print_unended(const struct run_totals *t)
 {
     if (t->running > 0)
         fprintf(stderr,
@@ -399,7 +399,7 @@ static void say_unended(const struct run_totals *t)
 }
 
 /* The closing paragraph. */
-static void say_totals(const struct run *run, const struct run_totals *t)
+static void print_totals(const struct run *run, const struct run_totals *t)
 {
     if (t->processes == 0)
         fprintf(stderr, "cuvet run: nothing was checked: no process under cuvet used CUDA.\n");
@@ -410,7 +410,7 @@ static void say_totals(const struct run *run, const struct run_totals *t)
                 t->processes, t->processes == 1 ? "" : "es", t->seen, t->seen == 1 ? "" : "es",
                 t->checked == 0 ? "NOTHING WAS CHECKED, " : "Checked ", t->checked, t->match,
                 t->mismatch, t->inconclusive);
-    say_unended(t);
+    print_unended(t);
     if (t->unbalanced > 0)
         fprintf(stderr,
                 "cuvet run: the counters of %" PRIu64 " process%s do not add up: do not "
@@ -446,7 +446,7 @@ static void block_write_signals(void)
 }
 
 /* Why --strict fails although no launch is a mismatch. */
-static void say_unchecked(const struct run_totals *t)
+static void print_unchecked(const struct run_totals *t)
 {
     enum skip most = SKIP_NONE;
 
@@ -483,7 +483,7 @@ static int finish(const struct run *run, const struct run_child *child)
     run_journals_read(&totals, run->report.data, run->id);
     const char *mode = getenv("CUVET_MODE");
     if (!mode || strcmp(mode, "discover") != 0) /* then cuvet discover has the last word */
-        say_totals(run, &totals);
+        print_totals(run, &totals);
     if (WIFSIGNALED(child->status))
         return 128 + WTERMSIG(child->status);
     if (!run->strict || WEXITSTATUS(child->status) != 0)
@@ -492,7 +492,7 @@ static int finish(const struct run *run, const struct run_child *child)
         return EXIT_FINDINGS;
     if (totals.checked > 0)
         return 0;
-    say_unchecked(&totals);
+    print_unchecked(&totals);
     return EXIT_UNCHECKED;
 }
 

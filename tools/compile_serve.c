@@ -48,7 +48,7 @@ static bool read_cache(struct server *server, const struct user_text *text, int 
                        char name[CACHE_NAME], struct ref_image *image)
 {
     name[0] = '\0';
-    return ref_cache_knows_nvrtc(&server->cache) &&
+    return ref_cache_has_nvrtc(&server->cache) &&
            ref_cache_name(&server->cache, text, arch, name) &&
            ref_cache_read(&server->cache, name, image);
 }

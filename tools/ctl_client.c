@@ -89,8 +89,8 @@ static enum status read_greeting(struct textbuf *answer, struct error *err)
                      strncmp(first, "error ", 6) ? first : first + 6);
 }
 
-enum status ctl_ask(pid_t pid, const char *request, int wait_ms, struct textbuf *answer,
-                    struct error *err)
+enum status ctl_request(pid_t pid, const char *request, int wait_ms, struct textbuf *answer,
+                        struct error *err)
 {
     int fd;
     enum status status = connect_to(pid, wait_ms + CTL_PATIENCE_MS, &fd, err);

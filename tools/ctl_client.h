@@ -17,8 +17,8 @@ enum { CTL_PATIENCE_MS = 5000 };
  * says that checks were still under way. STATUS_NOT_FOUND: it cannot be reached, or has ended.
  * STATUS_INVALID, STATUS_IO: it refused, or does not speak the protocol; err says it.
  */
-enum status ctl_ask(pid_t pid, const char *request, int wait_ms, struct textbuf *answer,
-                    struct error *err);
+enum status ctl_request(pid_t pid, const char *request, int wait_ms, struct textbuf *answer,
+                        struct error *err);
 
 /* Calls `visit` for each process that listens, in no order, a process once; sockets of dead ones
  * are removed on the way. */

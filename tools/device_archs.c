@@ -46,7 +46,7 @@ static void add_arch(struct device_archs *out, int arch)
 }
 
 /* In the child. */
-static void ask_driver(struct device_archs *out)
+static void query_driver(struct device_archs *out)
 {
     struct driver driver;
     int devices = 0, device, version = 0, major, minor;
@@ -71,7 +71,7 @@ static void child_main(int channel)
 
     for (int fd = 0; fd <= 2 && nothing >= 0; fd++)
         dup2(nothing, fd);
-    ask_driver(&found);
+    query_driver(&found);
     if (write(channel, &found, sizeof found) != (ssize_t)sizeof found)
         _exit(1);
     _exit(0);

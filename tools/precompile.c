@@ -47,12 +47,12 @@ static void show_progress(struct watch *watch, const char *who, unsigned done, u
     watch->shown = true;
 }
 
-static void want_all(struct compiler *compiler, const struct user_references *users,
-                     const struct device_archs *archs)
+static void request_all(struct compiler *compiler, const struct user_references *users,
+                        const struct device_archs *archs)
 {
     for (int a = 0; a < archs->count; a++) {
         for (unsigned t = 0; t < users->texts; t++)
-            compiler_want(compiler, t, archs->arch[a]);
+            compiler_request(compiler, t, archs->arch[a]);
     }
 }
 
@@ -84,7 +84,7 @@ enum status precompile(struct precompiled *out, const struct user_references *us
     enum status status = compiler_create(&compiler, &settings, err);
     if (status)
         return status;
-    want_all(compiler, users, archs);
+    request_all(compiler, users, archs);
     while ((done = compiler_results(compiler)) < total) {
         if (done != shown || !watch.shown)
             show_progress(&watch, who, shown = done, total, began);

@@ -114,7 +114,7 @@ static bool is_of_run(const char *name, const char *run)
 }
 
 /* A folder may be shared: who may write there may make files under any name. */
-static bool is_ours(int fd)
+static bool is_own(int fd)
 {
     struct stat info;
 
@@ -125,7 +125,7 @@ static bool is_ours(int fd)
 static FILE *open_journal(int folder_fd, const char *name, struct run_totals *totals)
 {
     int fd = openat(folder_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    FILE *file = fd >= 0 && is_ours(fd) ? fdopen(fd, "r") : NULL;
+    FILE *file = fd >= 0 && is_own(fd) ? fdopen(fd, "r") : NULL;
 
     if (!file)
         totals->refused++;

@@ -1,4 +1,4 @@
-/* clock.h - the time that passes, whatever the calendar says. */
+/* clock.h - monotonic time, independent of the calendar. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

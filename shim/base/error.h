@@ -1,8 +1,9 @@
 /*
- * error.h - one full sentence for people beside a status. It is printable (printable.h).
+ * error.h - one full sentence for the user beside a status. It is printable (printable.h).
  *
- * Life: the caller owns a zeroed struct error and passes it down; whoever detects a failure writes
- * the sentence once (the first one stays) and returns its status. A NULL error is allowed.
+ * Life: the caller owns a zeroed struct error and passes it down; the function that detects a
+ * failure writes the sentence once (the first one stays) and returns its status. A NULL error is
+ * allowed.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -18,7 +19,7 @@ struct error {
 enum status error_set(struct error *err, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "PREFIX: " before the sentence: a caller adds where, the callee has said what. */
+/* Puts "PREFIX: " before the sentence: a caller adds where, the callee has written what. */
 void error_prefix(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -281,7 +281,7 @@ static int row_of(const char *entry)
 }
 
 /* The array is changed in its place: main gets it too, and some shells have a setenv of their own
- * that knows another one. What is put there is never freed. */
+ * that acts on another one. What is put there is never freed. */
 void options_paths_absolute(char **env)
 {
     int kept = errno;

@@ -64,7 +64,7 @@ typedef void (*options_complain_fn)(void *user, const char *sentence);
 
 /*
  * Fills *options from `environ`-like `env`. A bad value keeps the default, an unknown variable that
- * starts with CUVET_ is ignored; each is told to `complain` with the nearest known name.
+ * starts with CUVET_ is ignored; each is reported to `complain` with the nearest known name.
  * Strings point into `env` and live as long as it does: callers copy them.
  */
 void options_read(struct options *options, char *const *env, options_complain_fn complain,

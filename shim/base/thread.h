@@ -1,4 +1,4 @@
-/* thread.h - threads of ours in a program that is not. */
+/* thread.h - threads of cuvet in the program's process. */
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 

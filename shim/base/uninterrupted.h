@@ -1,10 +1,10 @@
 /*
- * uninterrupted.h - what a thread of the program does for us is done to its end.
+ * uninterrupted.h - cuvet's work on a thread of the program is not cut short.
  *
- * A thread that is cancelled at one of our calls leaves our locks held, and so does a signal
- * handler that calls exit or siglongjmp: whoever wants them next waits for ever. So around all that
- * may lock or reach a cancellation point cancellation is put off, and around what locks signals
- * are, too, but for those that a fault raises.
+ * A thread that is cancelled at one of cuvet's calls leaves its locks held, and so does a signal
+ * handler that calls exit or siglongjmp: the next thread that takes them waits for ever. So around
+ * all that may lock or reach a cancellation point cancellation is put off, and around what locks
+ * signals are, too, but for those that a fault raises.
  *
  *     int state = uncancelled_begin();          struct uninterrupted kept;
  *     ...                                       uninterrupted_begin(&kept);

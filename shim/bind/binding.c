@@ -3,9 +3,9 @@
  *
  * Three steps: numbers (parameters into slots, lets), arrays (dims, strides and the span of bytes,
  * all checked against overflow), formals (an array's dims adapted to the rank that the reference
- * declares, named sizes unified). Each array has two shapes: `geometry`, which only says which
- * elements lie there and is what a copy needs, and the dims that a formal sees. A block format is
- * copied as bytes: an array of it is one of vectors of bytes, a block each, until a formal sees it.
+ * declares, named sizes unified). Each array has two shapes: `geometry`, which describes only the
+ * bytes that a copy needs, and the dims that a formal has. A block format is copied as bytes: an
+ * array of it is one of vectors of bytes, a block each, until it is bound to a formal.
  *
  * This is the program's thread: fixed arrays, no call that could block, messages only on failure.
  */
@@ -30,7 +30,7 @@ enum skip binding_refuse(struct evaluation *e, enum skip skip, const char *forma
 
 /* ---- arrays ---- */
 
-/* Moves the address to the first item that the dims say. */
+/* Moves the address to the first item by its dims. */
 static enum skip start_at(struct evaluation *e, const struct plan_array *array,
                           const struct shape *shape, uint64_t *address)
 {
@@ -295,7 +295,7 @@ static enum skip bind_sizes(struct evaluation *e)
     return SKIP_NONE;
 }
 
-/* Of all outputs: the false alarms of a launch are theirs together. */
+/* Elements of all outputs: they share the false-alarm rate of a launch. */
 double binding_lambda(const struct binding_plan *plan, const struct binding *binding)
 {
     double sum = 0;

@@ -3,7 +3,7 @@
  *
  * binding_make evaluates the signature for a launch and binds the reference's formals by name
  * (renamed by the entry's `bind`). Arithmetic on the launch's parameters: no allocation, and of the
- * driver only where memory ends, for arrays that say [*] or [@ids]; any thread. Addresses are the
+ * driver only where memory ends, for arrays declared [*] or [@ids]; any thread. Addresses are the
  * program's; the snapshot replaces them by its own.
  */
 #ifndef BIND_BINDING_H

@@ -102,7 +102,7 @@ static enum skip pick(struct evaluation *e, const struct plan_let *let, int64_t 
     return SKIP_NONE;
 }
 
-/* No sentence: the entry says that such launches are not meant. */
+/* No sentence: the entry excludes such launches. */
 static enum skip pass_guard(struct evaluation *e)
 {
     int64_t condition;

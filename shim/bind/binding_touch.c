@@ -1,10 +1,10 @@
 /*
- * binding_touch.c - arrays of which only the rows are touched that another array names, by indices
- * or by addresses.
+ * binding_touch.c - arrays of which a kernel touches only the rows that another array names, by
+ * index or address.
  *
  * Their copy is dense, a row for each index, so their dims and strides are settled here for good.
- * How many rows there are in the program's memory nobody has to say: what an index must not exceed
- * is where the memory ends.
+ * The number of rows in the program's memory need not be declared: the end of the memory bounds an
+ * index.
  */
 #include <string.h>
 #include "bind/binding_work.h"
@@ -12,7 +12,7 @@
 
 enum {
     MOST_ROWS = 1 << 30,   /* u32 numbers them, and a table of twice as many slots */
-    MOST_LISTED = 1 << 16, /* where one is wrong, somebody looks through the list for it */
+    MOST_LISTED = 1 << 16, /* a wrong address is searched for in the list */
 };
 
 enum skip binding_rows(struct evaluation *e, const struct plan_array *array, int64_t *rows,

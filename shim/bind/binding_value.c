@@ -148,7 +148,7 @@ static int64_t judged_items(const struct subset *subset, int64_t valid)
     return low;
 }
 
-/* Everybody who has the dim has fewer items of it; they lie as they did. */
+/* Reduces the dim in every tensor that has it; the strides stay. */
 static void lower(struct binding *binding, const struct formals *formals, int size, int64_t count)
 {
     binding->call.size[size] = count;

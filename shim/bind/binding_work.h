@@ -23,7 +23,7 @@ struct evaluation {
     struct error *why;
     int64_t *slot;                        /* out->slot */
     struct shape shape[SPEC_MAX_ARRAYS];  /* of out->array, vectors opened, before any folding */
-    const char *size_from[REF_MAX_SIZES]; /* who said the size; NULL: nobody yet */
+    const char *size_from[REF_MAX_SIZES]; /* the array that set the size; NULL: not set */
 };
 
 /* Writes the sentence and returns the reason. */

@@ -1,6 +1,6 @@
 /*
- * earlier.h - the latest launch of this thread on each of a few streams, where an entry may want
- * it: the first of two kernels that complete a result together.
+ * earlier.h - the latest launch of this thread on each of a few streams, where an entry names it
+ * with `after`: the first of two kernels that complete a result together.
  *
  * The program's thread alone, no lock, no allocation. Copies of what a launch passed by value; what
  * its pointers point at is the program's.
@@ -15,7 +15,7 @@
 enum { EARLIER_STREAMS = 4, EARLIER_PARAMS = 1024 };
 
 struct earlier_launch {
-    const struct known_kernel *kernel; /* NULL: nothing is remembered here */
+    const struct known_kernel *kernel; /* NULL: the place is empty */
     struct launch launch;              /* packed, by the kernel's layout; no bytes: too many */
     uint8_t params[EARLIER_PARAMS];
 };
@@ -26,8 +26,8 @@ struct earlier {
     struct earlier_launch of[EARLIER_STREAMS];
 };
 
-/* A launch has been enqueued: what its stream's launch before it was is forgotten, and it takes
- * that place if an entry names its kernel with `after`. */
+/* A launch has been enqueued: it replaces the earlier launch of its stream if an entry names its
+ * kernel with `after`, else clears it. */
 void earlier_note(struct earlier *earlier, const struct known_kernel *kernel,
                   const struct launch *launch);
 

@@ -3,9 +3,8 @@
 #include <stdbool.h>
 #include "driver/cuda_api.h"
 
-/* Mappings that one array may span before we give up walking: a VMM pool maps 2 or 20 MiB pieces.
- */
-enum { MAX_MAPPINGS = 4096, FEW_MAPPINGS = 32 /* of a range that is asked for again and again */ };
+/* Most mappings that one array may span: a VMM pool maps 2 or 20 MiB pieces. */
+enum { MAX_MAPPINGS = 4096, FEW_MAPPINGS = 32 /* of a range that is checked at each launch */ };
 
 struct region {
     CUdeviceptr start;
@@ -15,7 +14,7 @@ struct region {
     CUcontext context; /* NULL for memory of the virtual memory API and of pools */
 };
 
-static enum status look_up(CUdeviceptr address, struct region *region, struct error *err)
+static enum status query_region(CUdeviceptr address, struct region *region, struct error *err)
 {
     CUpointer_attribute wanted[] = {
         CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE,
@@ -23,7 +22,7 @@ static enum status look_up(CUdeviceptr address, struct region *region, struct er
         CU_POINTER_ATTRIBUTE_CONTEXT};
     void *into[] = {&region->start, &region->size, &region->type, &region->device,
                     &region->context};
-    /* Unlike its singular sibling it answers zeros, not an error, for unknown addresses. */
+    /* Unlike cuPointerGetAttribute it returns zeros, not an error, for unknown addresses. */
     return cuda_check(err, cuda.cuPointerGetAttributes(5, wanted, into, address),
                       "cuPointerGetAttributes");
 }
@@ -40,8 +39,8 @@ static bool find_mapping(CUdeviceptr address, CUdeviceptr *base, CUdeviceptr *en
     return mapped && *end > address;
 }
 
-/* A reserved address range may be mapped in part only: each mapping is asked for in turn, until
- * `end`, memory that is not mapped, or `most` of them. How far it went. */
+/* A reserved address range may be mapped in part only: each mapping is queried in turn, until
+ * `end`, memory that is not mapped, or `most` of them. Returns the end of the last. */
 static CUdeviceptr walk_mappings(CUdeviceptr address, CUdeviceptr end, int most, bool *mapped)
 {
     CUdeviceptr at = address, base, next;
@@ -70,7 +69,7 @@ static enum status check_mapped(CUdeviceptr address, uint64_t bytes, struct erro
 static enum status find_region(CUdeviceptr address, struct region *region, struct error *err)
 {
     *region = (struct region){0};
-    enum status status = look_up(address, region, err);
+    enum status status = query_region(address, region, err);
     if (!status && (!region->type || !region->size))
         status = error_set(err, STATUS_INVALID, "0x%llx is no memory that the driver knows",
                            (unsigned long long)address);

@@ -1,9 +1,9 @@
 /*
- * extent.h - does a range of device addresses lie inside memory that a kernel of ours may read?
+ * extent.h - whether a range of device addresses lies inside memory that cuvet's kernels may read.
  *
- * A wrong registry must never make our copy kernel fault: a fault in the program's context is the
- * program's death. So each range is held against what the driver knows of the memory before it is
- * copied. Queries only; any thread.
+ * A wrong registry must never make the copy kernel fault: a fault in the program's context ends the
+ * program. So each range is compared with the driver's record of the memory before it is copied.
+ * Queries only; any thread.
  */
 #ifndef BIND_EXTENT_H
 #define BIND_EXTENT_H

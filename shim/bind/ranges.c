@@ -4,7 +4,7 @@
 #include "bind/extent.h"
 
 /* The one at `index`, if there is one and it is memory of the device. */
-static bool look_at(struct ranges *ranges, int index, int device, struct snapshot_range *out)
+static bool find_range(struct ranges *ranges, int index, int device, struct snapshot_range *out)
 {
     out->begin = atomic_load_explicit(&ranges->begin[index], memory_order_relaxed);
     out->end = atomic_load_explicit(&ranges->end[index], memory_order_relaxed);
@@ -21,7 +21,7 @@ uint32_t ranges_take(struct ranges *ranges, int device, struct snapshot_range *o
 {
     uint32_t count = 0;
     for (int i = 0; i < SNAPSHOT_RANGES; i++)
-        count += look_at(ranges, i, device, &out[count]);
+        count += find_range(ranges, i, device, &out[count]);
     return count;
 }
 
@@ -29,7 +29,7 @@ void ranges_purge(struct ranges *ranges, int device)
 {
     struct snapshot_range range;
     for (int i = 0; i < SNAPSHOT_RANGES; i++) {
-        if (!look_at(ranges, i, device, &range))
+        if (!find_range(ranges, i, device, &range))
             set(ranges, i, 0, 0);
     }
 }
@@ -61,8 +61,8 @@ static int find_place(struct ranges *ranges, uint64_t begin, uint64_t end)
     return free_place;
 }
 
-enum ranges_answer ranges_learn(struct ranges *ranges, uint64_t address, uint64_t bytes, int device,
-                                struct error *err)
+enum ranges_answer ranges_add(struct ranges *ranges, uint64_t address, uint64_t bytes, int device,
+                              struct error *err)
 {
     uint64_t begin, end;
     if (ranges_hold(ranges, address, bytes))

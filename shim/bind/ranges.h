@@ -1,13 +1,13 @@
 /*
  * ranges.h - memory of one context that addresses in device memory may lead to.
  *
- * Where the arrays of a list lie is known on the GPU alone, and an address that leads nowhere would
- * fault there. So the copy kernel follows one only into a range that it was handed with its launch,
- * and the launching thread hands over what the driver vouches for at that time. What ranges there
- * are the collector learns, from lists that were copied: the first launch of each is for that.
+ * The addresses of a list exist on the GPU alone, and a wild one would fault there. So the copy
+ * kernel follows one only into a range among its parameters, and the launching thread passes those
+ * that the driver confirms at that time. The collector collects ranges from lists that were copied:
+ * the first launch of each provides them.
  *
- * Written by the collector alone, read by any thread without a lock: whoever takes a range that is
- * being replaced asks the driver about what he took.
+ * Written by the collector alone, read by any thread without a lock: a reader confirms each range
+ * with the driver, so one that is being replaced does no harm.
  */
 #ifndef BIND_RANGES_H
 #define BIND_RANGES_H
@@ -26,20 +26,20 @@ struct ranges {
 /* Those that are memory of `device` still. How many; queries of the driver only. Any thread. */
 uint32_t ranges_take(struct ranges *ranges, int device, struct snapshot_range *out);
 
-/* Forgets those that are not. Collector only, like the others. */
+/* Removes those that are not. Collector only, like the others. */
 void ranges_purge(struct ranges *ranges, int device);
 
 /* Whether one of them holds all of [address, address + bytes). */
 bool ranges_hold(struct ranges *ranges, uint64_t address, uint64_t bytes);
 
-/* Sees to it that one does. RANGES_REFUSED and a sentence: it is no memory that may be read. */
+/* Adds a range where none does. RANGES_REFUSED and a sentence: it is no memory that may be read. */
 enum ranges_answer {
     RANGES_REFUSED,
     RANGES_HELD,
     RANGES_ADDED,
     RANGES_REPLACED, /* added, and the oldest went */
 };
-enum ranges_answer ranges_learn(struct ranges *ranges, uint64_t address, uint64_t bytes, int device,
-                                struct error *err);
+enum ranges_answer ranges_add(struct ranges *ranges, uint64_t address, uint64_t bytes, int device,
+                              struct error *err);
 
 #endif

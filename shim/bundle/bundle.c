@@ -1,8 +1,8 @@
 /*
  * bundle.c - see bundle.h.
  *
- * Sizes are known before the first byte is written, so the quota is asked once, and a bundle that
- * does not fit leaves no half of it. One mutex: bundles are rare and the buffer is shared.
+ * Sizes are known before the first byte is written, so the quota is read once, and a bundle that
+ * does not fit is not begun. One mutex: bundles are rare and the buffer is shared.
  */
 #include "bundle/bundle.h"
 
@@ -31,7 +31,7 @@ struct bundles {
     uint64_t limit, size, seed;
     struct quota *quota;
     pid_t pid;
-    bool off, quota_said;
+    bool off, quota_reported;
     uint64_t *tries; /* by spec->number */
     uint32_t tries_count;
     uint64_t all_tries, complaints;
@@ -91,7 +91,7 @@ void bundles_destroy(struct bundles *bundles)
     free(bundles);
 }
 
-/* Tries of that kernel so far, to be counted up; NULL when no more are wanted. Under the lock. */
+/* Tries of that kernel so far, to be counted up; NULL when the limit is reached. Under the lock. */
 static uint64_t *tries_left(struct bundles *bundles, const struct kernel_spec *spec)
 {
     uint64_t limit = bundles->all_tries < BUNDLE_MANY ? bundles->limit : 1;
@@ -352,12 +352,12 @@ static enum status write_one(struct bundles *bundles, struct work *work, char *p
     bytes = bundles->plan.bytes + work->header.length + work->launch.text.length +
             (work->image ? work->source->image_bytes : 0);
     if (!quota_take(bundles->quota, bytes)) {
-        if (!bundles->quota_said)
+        if (!bundles->quota_reported)
             log_line(LOG_WARN,
                      "no bundle of %s: its %" PRIu64 " bytes exceed what CUVET_QUOTA "
                      "leaves. Smaller ones may follow.",
                      place_kernel(work->report->spec), bytes);
-        bundles->quota_said = true;
+        bundles->quota_reported = true;
         return STATUS_FULL;
     }
     status = write_folder(bundles, work, path, path_size, err);

@@ -1,6 +1,6 @@
 /*
- * bundle.h - one folder for a finding, with all that it takes to look at it again without the
- * program: REPORT/KERNEL-PID-LAUNCH/ (mode 0700, files 0600).
+ * bundle.h - one folder for a finding, with all that it takes to examine it without the program:
+ * REPORT/KERNEL-PID-LAUNCH/ (mode 0700, files 0600).
  *
  * Format, version 2:
  *
@@ -40,8 +40,8 @@
  * it takes a sixteenth of what quota and disk have left at most, and after n others 1 / (16 + n),
  * so that many wrong kernels all get theirs, the later the smaller, and the program's own files
  * find room. Its tensors are cut to fit, the image is left out where it would take more than half.
- * When the disk refuses, the folder is removed, that is said once, and no more bundles are tried;
- * when the source fails, only this one is given up. Nothing of it reaches the program.
+ * When the disk fails, the folder is removed, that is reported once, and no more bundles are tried;
+ * when the source fails, only this bundle is dropped. Nothing of it reaches the program.
  */
 #ifndef BUNDLE_BUNDLE_H
 #define BUNDLE_BUNDLE_H
@@ -78,14 +78,14 @@ enum status bundles_create(struct bundles **out, const struct bundles_settings *
                            struct error *err);
 void bundles_destroy(struct bundles *bundles);
 
-/* Whether bundles_write would try: ask before preparing a source. NULL: false. Any thread but the
- * program's: it may wait for a bundle that is being written. */
+/* Whether bundles_write would try; for a test before preparing a source. NULL: false. Any thread
+ * but the program's: it may wait for a bundle that is being written. */
 bool bundles_wanted(struct bundles *bundles, const struct kernel_spec *spec);
 
 /*
  * Writes one bundle. Blocks on the disk and in the source; collector thread. STATUS_OK: `path`
- * holds its folder. STATUS_FULL: none was wanted (limit, quota, switched off, after fork).
- * Otherwise it failed, which has been said. `path` is "" unless STATUS_OK.
+ * holds its folder. STATUS_FULL: none is due (limit, quota, switched off, after fork). Otherwise it
+ * failed, which has been reported. `path` is "" unless STATUS_OK.
  */
 enum status bundles_write(struct bundles *bundles, const struct check_report *report,
                           const struct bundle_source *source, char *path, size_t path_size);

@@ -120,7 +120,7 @@ static uint64_t row_bytes(const struct excerpt *excerpt, const struct binding *b
     return rows_of(view_of(&excerpt->whole, binding)).elements * dtype_bytes(excerpt->whole.dtype);
 }
 
-/* Whether rows of it are worth something; else says why not. */
+/* Whether an excerpt of its rows is useful; else writes why not. */
 static bool may_be_cut(struct excerpt *excerpt, const struct check_report *report,
                        const struct spot *spot)
 {

@@ -52,7 +52,7 @@ static bool name_taken(const struct tensors_plan *plan, const char *name)
     return false;
 }
 
-/* Sets the name; two formals bound to one array tell themselves apart by their number. */
+/* Sets the name; two formals bound to one array are distinguished by their number. */
 static struct tensor_plan *plan_next(struct tensors_plan *plan, const char *side, const char *array,
                                      int index)
 {

@@ -7,9 +7,9 @@
 /* Makes the text of a name, by malloc; NULL: no memory. */
 typedef char *call_text(const void *value);
 
-/* The name of the call of `function`, a constant, with this key: made from `value` at its first
- * sight, the same pointer from then on, valid for the life of the process. NULL: no memory, or too
- * many names. Takes a lock and allocates at the first sight alone. Any thread. */
+/* The name of the call of `function`, a constant, with this key: made from `value` on the first
+ * call, the same pointer from then on, valid for the life of the process. NULL: no memory, or too
+ * many names. Takes a lock and allocates on the first call alone. Any thread. */
 const char *call_name(const char *function, uint64_t key, call_text *make, const void *value);
 
 #endif

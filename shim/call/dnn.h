@@ -1,6 +1,6 @@
 /*
- * dnn.h - an operation of a neural network that the program asked cuDNN for: a value that a wrapper
- * fills in, and that the gate, the binding and the reports see as a launch with named arguments.
+ * dnn.h - a neural-network operation of a cuDNN call: a value that a wrapper fills in, and that the
+ * gate, the binding and the reports treat as a launch with named arguments.
  */
 #ifndef CALL_DNN_H
 #define CALL_DNN_H
@@ -35,7 +35,7 @@ enum dnn_kind {
     WORD(GROUPED, "grouped") /* gradient of attention: heads share keys and values */              \
     WORD(SAVED, "saved")     /* batch norm: mean and 1 / deviation are written */                  \
     WORD(MOVED, "moved")     /* batch norm: running statistics are moved */                        \
-    WORD(OTHER, "other")     /* something that this version does not know */
+    WORD(OTHER, "other")     /* something that this version does not support */
 
 enum dnn_word {
 #define WORD(name, text) DNN_##name##_BIT,

@@ -1,6 +1,6 @@
 /*
- * product.h - a product of matrices that the program asked a library for: a value that a wrapper
- * fills in, and that the gate, the binding and the reports see as a launch with named arguments.
+ * product.h - a matrix product of a library call: a value that a wrapper fills in, and that the
+ * gate, the binding and the reports treat as a launch with named arguments.
  */
 #ifndef CALL_PRODUCT_H
 #define CALL_PRODUCT_H
@@ -21,7 +21,7 @@
     ACCUMULATION(F16, "f16")             /* sums in f16 */                                         \
     ACCUMULATION(F64, "f64")                                                                       \
     ACCUMULATION(I32, "i32")                                                                       \
-    ACCUMULATION(OTHER, "other") /* one that this version does not know */
+    ACCUMULATION(OTHER, "other") /* one that this version does not support */
 
 enum accumulation {
 #define ACCUMULATION(name, text) ACCUMULATION_##name,
@@ -52,7 +52,7 @@ enum accumulation {
     WORD(AMAX, "amax")       /* the largest magnitude of c is written */                           \
     WORD(FAST, "fast")       /* fp8: sums may stay in the tensor cores */                          \
     WORD(REDUCED, "reduced") /* partial sums may be rounded to the type of c */                    \
-    WORD(OTHER, "other")     /* something that this version does not know */
+    WORD(OTHER, "other")     /* something that this version does not support */
 
 enum product_word {
 #define WORD(name, text) PRODUCT_##name##_BIT,
@@ -134,7 +134,7 @@ void product_params(const struct product *product, void *params[PRODUCT_ARGUMENT
 
 /* The call's name, such as "cublasGemmEx<bf16, bf16, bf16, f32, batch>", valid for the life of the
  * process, the same pointer for the same call; NULL: no memory, or too many names. Takes a lock and
- * allocates at the first sight of a name. Any thread. */
+ * allocates on the first call with a name. Any thread. */
 const char *product_name(const struct product *product);
 
 /* The other way: types, accumulation and words of a name that product_name made, and its function

@@ -12,14 +12,14 @@
 
 /* ---- the socket ---- */
 
-static bool still_ours(const struct compile_client *client)
+static bool is_same_socket(const struct compile_client *client)
 {
     struct stat facts;
     return client->socket >= 0 && fstat(client->socket, &facts) == 0 &&
            facts.st_dev == client->device && facts.st_ino == client->inode;
 }
 
-static void forget_request(struct compile_client *client)
+static void drop_request(struct compile_client *client)
 {
     free(client->request);
     free(client->body);
@@ -30,10 +30,10 @@ static void forget_request(struct compile_client *client)
 
 void compile_client_end(struct compile_client *client)
 {
-    if (still_ours(client))
+    if (is_same_socket(client))
         close(client->socket);
     client->socket = -1;
-    forget_request(client);
+    drop_request(client);
 }
 
 enum status compile_client_start(struct compile_client *client, const char *tool, char *const *argv,
@@ -63,10 +63,10 @@ enum status compile_client_start(struct compile_client *client, const char *tool
 
 /* ---- one text ---- */
 
-bool compile_client_ask(struct compile_client *client, const struct user_text *text, int arch,
-                        int timeout_ms)
+bool compile_client_request(struct compile_client *client, const struct user_text *text, int arch,
+                            int timeout_ms)
 {
-    forget_request(client);
+    drop_request(client);
     client->request = compile_wire_request(text, arch, &client->length);
     client->deadline = clock_ns() + (int64_t)timeout_ms * 1000000;
     return client->request != NULL;
@@ -126,7 +126,7 @@ static int receive(struct compile_client *client)
 enum compile_step compile_client_step(struct compile_client *client)
 {
     int kept = errno, there = -1;
-    if (still_ours(client) && send_on(client))
+    if (is_same_socket(client) && send_on(client))
         there = receive(client);
     bool late = there == 0 && clock_ns() > client->deadline;
     if (there < 0 || late)
@@ -134,7 +134,7 @@ enum compile_step compile_client_step(struct compile_client *client)
     errno = kept;
     if (late)
         return COMPILE_LATE;
-    return there < 0 ? COMPILE_LOST : there ? COMPILE_ANSWERED : COMPILE_UNDER_WAY;
+    return there < 0 ? COMPILE_LOST : there ? COMPILE_REPLIED : COMPILE_UNDER_WAY;
 }
 
 enum status compile_client_take(struct compile_client *client, struct ref_image *image,
@@ -142,6 +142,6 @@ enum status compile_client_take(struct compile_client *client, struct ref_image 
 {
     enum status status = compile_wire_result(&client->head, client->body, image, err);
     *cached = client->head.cached;
-    forget_request(client);
+    drop_request(client);
     return status;
 }

@@ -25,18 +25,18 @@ struct compile_client {
     int64_t deadline;
 };
 
-enum compile_step { COMPILE_UNDER_WAY, COMPILE_ANSWERED, COMPILE_LOST, COMPILE_LATE };
+enum compile_step { COMPILE_UNDER_WAY, COMPILE_REPLIED, COMPILE_LOST, COMPILE_LATE };
 
 /* A zeroed struct with socket -1 has no process. Blocks for some milliseconds. */
 enum status compile_client_start(struct compile_client *client, const char *tool, char *const *argv,
                                  char *const *env, struct error *err);
 
 /* False: no memory. One text at a time; `timeout_ms` from now on. */
-bool compile_client_ask(struct compile_client *client, const struct user_text *text, int arch,
-                        int timeout_ms);
+bool compile_client_request(struct compile_client *client, const struct user_text *text, int arch,
+                            int timeout_ms);
 bool compile_client_busy(const struct compile_client *client);
 
-/* Sends and receives what can be. After COMPILE_ANSWERED the result is to be taken; after LOST and
+/* Sends and receives what can be. After COMPILE_REPLIED the result is to be taken; after LOST and
  * LATE the process is gone. */
 enum compile_step compile_client_step(struct compile_client *client);
 enum status compile_client_take(struct compile_client *client, struct ref_image *image,

@@ -36,7 +36,7 @@ char *compile_wire_request(const struct user_text *text, int arch, size_t *bytes
 /* How many bytes follow, or 0: that is no head. */
 size_t compile_wire_follows_request(const struct compile_request *head);
 size_t compile_wire_follows_answer(const struct compile_answer *head);
-/* Points into the bytes that followed. False: they are not what the head says. */
+/* Points into the bytes that followed. False: they do not fit the head. */
 bool compile_wire_text(const struct compile_request *head, const char *bytes,
                        struct user_text *out);
 

@@ -17,11 +17,11 @@
 #include "gate/own.h"
 #include "compile/ref_cache.h"
 
-enum { ROUND_MS = 10 /* how soon the thread sees what is wanted while it waits for answers */ };
+enum { ROUND_MS = 10 /* how often the thread reads new requests while it waits for results */ };
 
 struct job {
     _Atomic(enum compiler_state) state;
-    unsigned order;         /* of the wants, from 1 */
+    unsigned order;         /* number of the request, from 1 */
     bool handed_out;        /* a process compiles it */
     struct ref_image image; /* from COMPILER_DONE on */
 };
@@ -41,14 +41,14 @@ struct compiler {
     void (*done)(void *user);
     void *done_user;
     pid_t pid;
-    pthread_mutex_t lock; /* of started, running, wants, and of adding to arch */
+    pthread_mutex_t lock; /* guards started, running, requests, and the adding to arch */
     pthread_t thread;
     bool started, running; /* there is a thread to join; it has not decided to end */
-    unsigned wants;
+    unsigned requested;
     atomic_bool stop;
     atomic_uint results, compiled, cached, failed;
     atomic_int arch[COMPILER_ARCHS]; /* 0: free */
-    atomic_bool told[USER_TEXTS], told_general;
+    atomic_bool reported[USER_TEXTS], reported_general;
     struct job job[COMPILER_ARCHS][USER_TEXTS];
     struct worker worker[COMPILER_PROCESSES];
     unsigned workers; /* that may run at once */
@@ -60,8 +60,8 @@ void compiler_complain(struct compiler *compiler, unsigned text, enum status sta
                        const char *sentence)
 {
     bool general = status == STATUS_NOT_FOUND;
-    atomic_bool *told = general ? &compiler->told_general : &compiler->told[text];
-    if (!atomic_exchange(told, true))
+    atomic_bool *reported = general ? &compiler->reported_general : &compiler->reported[text];
+    if (!atomic_exchange(reported, true))
         compiler->settings.complain(compiler->settings.user, status, sentence);
 }
 
@@ -121,7 +121,7 @@ static void read_cache(struct compiler *compiler)
     int arch;
     for (struct job *job; !atomic_load(&compiler->stop) &&
                           (job = first_job(compiler, COMPILER_WANTED, &text, &arch));) {
-        if (ref_cache_knows_nvrtc(&compiler->cache) &&
+        if (ref_cache_has_nvrtc(&compiler->cache) &&
             ref_cache_name(&compiler->cache, compiler->settings.users->text[text], arch, name) &&
             ref_cache_read(&compiler->cache, name, &job->image))
             complete_job(compiler, job, text, arch, true);
@@ -191,7 +191,7 @@ static void hand_out(struct compiler *compiler)
             return;
         }
         const struct user_text *text = compiler->settings.users->text[worker->text];
-        if (!compile_client_ask(&worker->client, text, worker->arch, COMPILER_TEXT_MS)) {
+        if (!compile_client_request(&worker->client, text, worker->arch, COMPILER_TEXT_MS)) {
             fail_job(compiler, job, worker->text, STATUS_NO_MEMORY, "no memory for a compilation");
             continue;
         }
@@ -207,7 +207,7 @@ static void end_job(struct compiler *compiler, struct worker *worker, enum compi
     struct error err = {{0}};
     bool cached = false;
     enum status status = STATUS_TIMEOUT;
-    if (step == COMPILE_ANSWERED)
+    if (step == COMPILE_REPLIED)
         status = compile_client_take(&worker->client, &job->image, &cached, &err);
     else if (step == COMPILE_LATE)
         error_set(&err, status, "%.300s: the reference did not compile within %d s", text->where,
@@ -225,7 +225,7 @@ static void end_job(struct compiler *compiler, struct worker *worker, enum compi
         complete_job(compiler, job, worker->text, worker->arch, cached);
 }
 
-static void take_answers(struct compiler *compiler)
+static void take_results(struct compiler *compiler)
 {
     struct pollfd row[COMPILER_PROCESSES];
     nfds_t rows = 0;
@@ -275,7 +275,7 @@ static void *run(void *user)
     while (goes_on(compiler)) {
         read_cache(compiler);
         hand_out(compiler);
-        take_answers(compiler);
+        take_results(compiler);
     }
     return NULL;
 }
@@ -340,7 +340,7 @@ const struct user_references *compiler_users(const struct compiler *compiler)
     return compiler->settings.users;
 }
 
-void compiler_tell(struct compiler *compiler, void (*done)(void *user), void *user)
+void compiler_on_result(struct compiler *compiler, void (*done)(void *user), void *user)
 {
     compiler->done_user = user;
     compiler->done = done;
@@ -356,7 +356,7 @@ static int slot_of(const struct compiler *compiler, int arch)
     return -1;
 }
 
-void compiler_want(struct compiler *compiler, unsigned text, int arch)
+void compiler_request(struct compiler *compiler, unsigned text, int arch)
 {
     pthread_mutex_lock(&compiler->lock);
     int slot = slot_of(compiler, arch);
@@ -364,7 +364,7 @@ void compiler_want(struct compiler *compiler, unsigned text, int arch)
         atomic_store_explicit(&compiler->arch[slot], arch, memory_order_release);
     struct job *job = slot < 0 ? NULL : &compiler->job[slot][text];
     if (job && atomic_load(&job->state) == COMPILER_UNWANTED && !atomic_load(&compiler->stop)) {
-        job->order = ++compiler->wants;
+        job->order = ++compiler->requested;
         atomic_store(&job->state, COMPILER_WANTED);
         if (!compiler->running && !start_thread(compiler))
             fail_job(compiler, job, text, STATUS_NOT_FOUND, "there is no thread for it");
@@ -377,11 +377,11 @@ unsigned compiler_results(const struct compiler *compiler)
     return atomic_load(&((struct compiler *)compiler)->results);
 }
 
-enum compiler_state compiler_look(const struct compiler *compiler, unsigned text, int arch,
+enum compiler_state compiler_find(const struct compiler *compiler, unsigned text, int arch,
                                   const struct ref_image **out)
 {
     int slot = slot_of(compiler, arch);
-    if (slot < 0) /* not wanted yet, or more architectures than there is room for */
+    if (slot < 0) /* not requested yet, or more architectures than there is room for */
         return slot_of(compiler, 0) < 0 ? COMPILER_FAILED : COMPILER_UNWANTED;
     const struct job *job = &compiler->job[slot][text];
     *out = &job->image;

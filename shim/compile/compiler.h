@@ -1,11 +1,12 @@
 /*
- * compiler.h - has the references compiled that a registry brings along, outside of the program.
+ * compiler.h - compiles the references of a registry in processes of their own.
  *
- * A text is compiled when it is wanted for an architecture, once, first come first served. What the
- * cache folder holds is taken from there; the rest is compiled by processes `cuvet compile --serve`
- * (compile_client.h), a few at once. A thread of ours talks to them; it runs while there is
- * something to do. Nobody waits for it: whoever wants a text looks at its state. Results stay in
- * memory, one for each text and architecture, for all contexts. NVRTC is never opened here.
+ * A text is compiled when it is requested for an architecture, once, in the order of requests. What
+ * the cache folder holds is taken from there; the rest is compiled by processes `cuvet compile
+ * --serve` (compile_client.h), a few at once. A thread of the compiler serves them; it runs while
+ * there is something to do. No caller waits for it: the state of a text is read with compiler_find.
+ * Results stay in memory, one for each text and architecture, for all contexts. NVRTC is never
+ * opened here.
  */
 #ifndef COMPILE_COMPILER_H
 #define COMPILE_COMPILER_H
@@ -52,21 +53,22 @@ void compiler_destroy(struct compiler *compiler); /* after a stop that was true;
 
 const struct user_references *compiler_users(const struct compiler *compiler);
 
-/* Who is called after each result, on the compiler's thread. Before the first compiler_want. */
-void compiler_tell(struct compiler *compiler, void (*done)(void *user), void *user);
+/* Sets the function that is called after each result, on the compiler's thread. Before the first
+ * compiler_request. */
+void compiler_on_result(struct compiler *compiler, void (*done)(void *user), void *user);
 
-/* The text is wanted for this compute capability (90: 9.0). Takes a lock, may start a thread; not
+/* Requests the text for this compute capability (90: 9.0). Takes a lock, may start a thread; not
  * for the launch path. */
-void compiler_want(struct compiler *compiler, unsigned text, int arch);
+void compiler_request(struct compiler *compiler, unsigned text, int arch);
 
-/* How many results there are so far: whoever has seen as many need not look again. Any thread. */
+/* How many results there are so far; states change only with this number. Any thread. */
 unsigned compiler_results(const struct compiler *compiler);
 
 /* What came of a text; *out on COMPILER_DONE, as old as the compiler. Any thread, no lock. */
-enum compiler_state compiler_look(const struct compiler *compiler, unsigned text, int arch,
+enum compiler_state compiler_find(const struct compiler *compiler, unsigned text, int arch,
                                   const struct ref_image **out);
 
-/* Tells why a compiled text is of no use, once for each text. Any thread. */
+/* Reports why a compiled text is of no use, once for each text. Any thread. */
 void compiler_complain(struct compiler *compiler, unsigned text, enum status status,
                        const char *sentence);
 

@@ -39,7 +39,7 @@ void ref_cache_open(struct ref_cache *cache, const char *option, const char *ver
     name_note(cache->note, hints);
 }
 
-bool ref_cache_knows_nvrtc(struct ref_cache *cache)
+bool ref_cache_has_nvrtc(struct ref_cache *cache)
 {
     struct nvrtc_file noted, now;
     char *bytes;

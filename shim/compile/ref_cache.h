@@ -2,9 +2,9 @@
  * ref_cache.h - compiled references in a cache folder (system/cache.h).
  *
  * An image is kept under a hash of everything that it is made of: the text, the dialect's headers,
- * the options, the architecture, the build of NVRTC and the version of cuvet. Whoever may not open
- * NVRTC learns its build from a note in the folder: which file a search with the same hints opened
- * last. A note of a file that has changed since is no longer good.
+ * the options, the architecture, the build of NVRTC and the version of cuvet. A process that does
+ * not open NVRTC reads its build from a note in the folder: the file that the last search with the
+ * same hints opened. A note of a file that has changed since is no longer good.
  */
 #ifndef COMPILE_REF_CACHE_H
 #define COMPILE_REF_CACHE_H
@@ -23,13 +23,13 @@ struct ref_cache {
     char note[CACHE_NAME];   /* the name of the note for the hints */
 };
 
-/* The folder as `option` (CUVET_CACHE) says. On a thread that may call getenv; no file is touched.
- */
+/* Resolves the folder from `option` (CUVET_CACHE). On a thread that may call getenv; no file is
+ * touched. */
 void ref_cache_open(struct ref_cache *cache, const char *option, const char *version,
                     const struct find_hints *hints);
 
 /* Whether the build of NVRTC is known, by the note where it was not known before. */
-bool ref_cache_knows_nvrtc(struct ref_cache *cache);
+bool ref_cache_has_nvrtc(struct ref_cache *cache);
 /* The one that has been opened: writes the note. */
 void ref_cache_set_nvrtc(struct ref_cache *cache, const struct nvrtc_file *file);
 

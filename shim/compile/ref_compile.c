@@ -27,7 +27,7 @@ static enum status create(struct compiling *c)
     return status;
 }
 
-/* ---- what NVRTC says ---- */
+/* ---- NVRTC's messages ---- */
 
 static char *read_log(struct compiling *c)
 {
@@ -82,7 +82,7 @@ static void quote_line(const char *text, int line, char out[QUOTED])
     snprintf(out, QUOTED, "%.*s", (int)strcspn(text, "\r\n"), text);
 }
 
-static enum status tell_error(struct compiling *c)
+static enum status report_error(struct compiling *c)
 {
     char message[MESSAGE], quoted[QUOTED], place[300];
     char *log = read_log(c);
@@ -121,7 +121,7 @@ static enum status compile(struct compiling *c, const char *architecture)
 {
     const char *option[1 + REF_SOURCE_OPTIONS] = {architecture};
     memcpy(&option[1], ref_source_option, sizeof ref_source_option);
-    return nvrtc.compile(c->program, 1 + REF_SOURCE_OPTIONS, option) ? tell_error(c) : STATUS_OK;
+    return nvrtc.compile(c->program, 1 + REF_SOURCE_OPTIONS, option) ? report_error(c) : STATUS_OK;
 }
 
 enum status ref_compile(const struct user_text *text, int arch, struct ref_image *out,

@@ -11,8 +11,8 @@
 #include "registry/user_ref.h"
 
 /*
- * Compiles the text for compute capability `arch` (90: 9.0) or, where NVRTC does not know that, the
- * newest before it; 0: PTX for the oldest. nvrtc_api_load must have been there. STATUS_INVALID: the
+ * Compiles the text for compute capability `arch` (90: 9.0) or, where NVRTC does not support that,
+ * the newest before it; 0: PTX for the oldest. nvrtc_api_load comes before. STATUS_INVALID: the
  * text is wrong ("kernels.yaml:14: ..."). STATUS_UNSUPPORTED: no code for that architecture. The
  * caller releases *out. Takes a second or so.
  */

@@ -3,7 +3,7 @@
 #define COMPILE_REF_HINT_H
 
 /* `error` begins at the line of the message in the compiler's log. A sentence, or NULL where the
- * message says enough or means nothing in particular. */
+ * message is clear by itself or not recognised. */
 const char *ref_hint(const char *error);
 
 #endif

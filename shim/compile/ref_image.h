@@ -7,7 +7,7 @@
 
 /* Machine code first: a driver that refuses it may take the PTX. */
 struct ref_image {
-    char *cubin;                   /* NULL: NVRTC does not know the architecture itself */
+    char *cubin;                   /* NULL: NVRTC does not support the architecture itself */
     char *ptx;                     /* a terminated text, or NULL */
     size_t cubin_bytes, ptx_bytes; /* the latter with the terminator */
 };

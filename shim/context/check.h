@@ -1,7 +1,7 @@
 /*
  * check.h - one sampled launch on its way to a verdict: the value that travels from the program's
- * thread to the collector. Lives in a slot of its context's side; the slot's owner is whoever the
- * state says.
+ * thread to the collector. Lives in a slot of its context's side; the state names the thread that
+ * owns the slot.
  */
 #ifndef CONTEXT_CHECK_H
 #define CONTEXT_CHECK_H
@@ -15,7 +15,7 @@
 #include "gate/kernels.h"
 
 enum check_state {
-    CHECK_FREE,      /* nobody's */
+    CHECK_FREE,      /* in the free list */
     CHECK_FILLING,   /* the program's thread, between ENTER and EXIT of the launch */
     CHECK_SUBMITTED, /* the collector: waiting for the seal */
     CHECK_ABANDONED, /* the collector: the launch failed; release once sealed */
@@ -45,16 +45,17 @@ struct check {
     uint32_t slot;
     uint64_t arena; /* device address of the snapshot; the collector's, from the seal */
     uint64_t arena_bytes;
-    uint64_t unheard;    /* of those, in side.unheard */
+    uint64_t unsealed;   /* of those, in side.unsealed */
     uint64_t signature;  /* of the launch, gate_answer's */
-    bool heard;          /* the collector has read the seal ... */
+    bool seal_read;      /* the collector has read the seal ... */
     int64_t sealed;      /* ... at this time, clock_ns() */
-    bool ordinary;       /* what the seal said: the outlier gate let it pass, nothing was copied */
-    uint64_t begin, end; /* likewise, see reclaim.h, or, where it is ... */
-    bool reserved;       /* ... the reserve's, from the program's thread, which is free ... */
-    uint64_t needs;      /* ... when its tail has come to this */
-    bool missed;         /* likewise: an address in device memory was not followed */
-    uint64_t value[SNAPSHOT_VALUES];        /* likewise: what binding.values were */
+    bool ordinary;       /* from the seal: the outlier gate did not select it, nothing was copied */
+    uint64_t begin, end; /* from the seal: its range of the arena, see reclaim.h, or where
+                          * `reserved` ... */
+    bool reserved;       /* ... of the reserve, set by the program's thread */
+    uint64_t needs;      /* the reserve's tail from which the range is free */
+    bool missed;         /* from the seal: an address in device memory was not followed */
+    uint64_t value[SNAPSHOT_VALUES];        /* from the seal: the words of binding.values */
     bool started;                           /* the collector has given it a lane */
     uint64_t sequence;                      /* what the seal will hold */
     const struct side_reference *reference; /* the kernel that judges it; the collector's */
@@ -66,16 +67,16 @@ struct check {
     struct state_moment moment_of_state;
     enum gate_result gate;
     struct budget *budget;  /* that pays for it */
-    struct budget_use *use; /* likewise, its signature's; NULL: not noted */
+    struct budget_use *use; /* the use of its signature, charged too; NULL: not noted */
     int64_t charged;        /* to both when it began, ns */
     struct check_cost cost;
-    struct budget *looks; /* the outlier gate's, where it is asked, else NULL */
-    struct outlier_look { /* likewise */
-        int index;        /* of the signature's statistics */
-        uint32_t epoch;   /* of those */
-        bool centroid;    /* whose detector hands distances over */
+    struct budget *probes; /* the outlier gate's account, where it probes the launch, else NULL */
+    struct outlier_probe { /* of that probe */
+        int index;         /* of the signature's statistics */
+        uint32_t epoch;    /* of those */
+        bool centroid;     /* its detector passes distances to the collector */
         const char *input[OUTLIER_SPEC_INPUTS];
-    } look;
+    } probe;
     struct outlier_call_report outlier; /* what it found: the collector's, from the seal */
     struct check_projection {           /* the launch's, where it is projected: project.h */
         bool made;
@@ -94,9 +95,9 @@ struct check {
     uint8_t params[CHECK_PARAMS];
 };
 
-/* Notes a cost, or the correction of one, with the accounts that pay for the check: those of a
- * look, or those of a check that a gate asked for. Any thread, no lock. */
-void check_charge(const struct check *check, bool look, int64_t now, int64_t cost);
+/* Charges a cost, or the correction of one, to the accounts of the check: those of an outlier probe
+ * (`look`), or those of a check. Any thread, no lock. */
+void check_charge(const struct check *check, bool probe, int64_t now, int64_t cost);
 
 /* What the launch is judged by. */
 static inline const struct kernel_spec *check_spec(const struct check *check)

@@ -1,5 +1,5 @@
 /*
- * enqueue.h - launching a kernel of ours on the program's stream.
+ * enqueue.h - launching a kernel of cuvet on the program's stream.
  *
  * Where the kernel waits for what is in front of it (device/early.cuh), it is brought to the GPU
  * while that still ends: bringing it there takes longer than most of what it does. All of its
@@ -18,8 +18,8 @@
  * PTX was not, whatever the GPU. */
 bool enqueue_waits(CUfunction function);
 
-/* Where kernels of ours go beside a launch that is a node of a CUDA graph: into nodes of the
- * graph's twin. One function, so that the copies know of no graph. */
+/* How cuvet's kernels are enqueued beside a launch that is a node of a CUDA graph: as nodes of the
+ * graph's twin. The copies call this one function and do not depend on graphs. */
 struct own_kernel;
 struct replayed {
     struct graph_place place;

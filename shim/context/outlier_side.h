@@ -1,7 +1,7 @@
 /*
  * outlier_side.h - what the outlier gate has in one CUDA context; extra/outlier.h uses it.
  *
- * Made on the collector's thread when the first look is wanted; freed with the side.
+ * Made on the collector's thread when the first probe is requested; freed with the side.
  */
 #ifndef CONTEXT_OUTLIER_SIDE_H
 #define CONTEXT_OUTLIER_SIDE_H
@@ -19,19 +19,19 @@ enum {
 };
 
 enum outlier_state {
-    OUTLIER_NONE,   /* no look has been asked for */
-    OUTLIER_WANTED, /* the collector is to make what looks need */
+    OUTLIER_NONE,   /* no probe has been requested */
+    OUTLIER_WANTED, /* the collector is to make what probes need */
     OUTLIER_READY,
     OUTLIER_BROKEN, /* it could not be made, or no entry has the gate */
 };
 
-/* What the gate has in one context; made when the first look is asked for. */
+/* What the gate has in one context. */
 struct outlier_side {
     _Atomic(enum outlier_state) state;
     CUfunction kernel, few;
     bool waits;        /* these kernels do, see enqueue.h */
     CUdeviceptr slots; /* struct outlier_slot, one for each of the first check slots */
-    uint32_t looks;    /* how many of those; the others' launches are not looked at */
+    uint32_t probes;   /* how many of those; launches in the other check slots are not probed */
     CUdeviceptr entries;
     CUdeviceptr centroids;         /* 0: no centroid detector here */
     struct outlier_answer *answer; /* pinned, one for each of the same check slots */
@@ -39,7 +39,7 @@ struct outlier_side {
     struct outlier_quantile *quantile; /* pinned, one a centroid */
     CUdeviceptr quantile_device;
     struct outlier_window *window[OUTLIER_CENTROIDS]; /* the collector's, made on first use ... */
-    uint32_t window_epoch[OUTLIER_CENTROIDS];         /* ... for the looks of this epoch */
+    uint32_t window_epoch[OUTLIER_CENTROIDS];         /* ... for the probes of this epoch */
 };
 
 #endif

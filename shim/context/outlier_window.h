@@ -14,11 +14,11 @@ struct outlier_window;
 enum status outlier_window_create(struct outlier_window **out, uint32_t size, float quantile);
 void outlier_window_destroy(struct outlier_window *window);
 
-/* Forgets all distances. */
+/* Removes all distances. */
 void outlier_window_clear(struct outlier_window *window);
 
-/* Adds distances (finite, not negative) and returns the quantile of all that are remembered, with
- * linear interpolation between neighbours; -1 while there are none. */
+/* Adds distances (finite, not negative) and returns the quantile of all in the window, with linear
+ * interpolation between neighbours; -1 while there are none. */
 float outlier_window_add(struct outlier_window *window, const float *distance, uint32_t count);
 
 #endif

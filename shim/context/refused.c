@@ -62,7 +62,7 @@ void refused_served(struct refused *refused, uint64_t signature)
 
 /* Its owner goes to the end of the line, until a snapshot of it was made; its next turn is longer
  * if nothing of it was enqueued in this one. */
-static void end_turn(struct refused *refused, int64_t now, bool in_vain)
+static void end_turn(struct refused *refused, int64_t now, bool unused)
 {
     int i = find(refused, refused->owner);
     refused->next = now + (now - refused->since);
@@ -71,7 +71,7 @@ static void end_turn(struct refused *refused, int64_t now, bool in_vain)
         return;
     struct refused_one one = refused->line[i];
     leave(refused, i);
-    if (in_vain)
+    if (unused)
         one.hold *= 2;
     if (one.hold <= REFUSED_MOST_HOLD_NS)
         refused->line[refused->waiting++] = one;

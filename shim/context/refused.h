@@ -2,10 +2,10 @@
  * refused.h - turns for launch signatures whose snapshots found no room in the arena.
  *
  * Small snapshots keep the ring occupied, so that a large one, which needs most of it at once,
- * would be refused at each of its launches. So those that were refused wait in line. Whose turn it
- * is has its room kept: a smaller snapshot is enqueued only where the large one would still find
- * room behind it. The turn ends when such a launch is enqueued, or after a time; then as much time
- * passes before the next one, so that small snapshots have half of it at least.
+ * would be refused at each of its launches. So those that were refused wait in line. While a
+ * signature has its turn, its room is kept: a smaller snapshot is enqueued only where the large one
+ * would still find room after it. The turn ends when such a launch is enqueued, or after a time;
+ * then as much time passes before the next one, so that small snapshots have half of it at least.
  *
  * Room is handed out on the GPU; here is the host's estimate of what is free when a copy gets
  * there: all that was enqueued and is not known to have ended takes room. A wrong one costs a
@@ -19,12 +19,13 @@
 #include <stdint.h>
 
 enum { REFUSED_MOST = 16 };
-#define REFUSED_HOLD_NS 200000000ll /* the first turn of a signature; each in vain doubles it */
-#define REFUSED_MOST_HOLD_NS                                                                       \
-    3200000000ll /* it leaves the line after one of that length in vain                            \
-                  */
+#define REFUSED_HOLD_NS                                                                            \
+    200000000ll /* length of a signature's first turn; each turn that ends                         \
+                 * unused doubles it */
+/* it leaves the line after an unused turn of that length */
+#define REFUSED_MOST_HOLD_NS 3200000000ll
 
-/* The ring, as the host knows it; see take_room in device/snapshot_copy.cuh. */
+/* The ring, by the host's estimate; see take_room in device/snapshot_copy.cuh. */
 struct refused_ring {
     uint64_t bytes, lap;
     uint64_t head, tail; /* head: when all that was enqueued has taken its room */
@@ -47,7 +48,7 @@ struct refused {
 };
 
 /* Whether a snapshot of `bytes` may be enqueued now; ends the turn of its signature if so. Any
- * thread, no lock. Only to be asked where refused_any. */
+ * thread, no lock. Only to be called where refused_any. */
 bool refused_admits(struct refused *refused, const struct refused_ring *ring, uint64_t signature,
                     uint64_t bytes, int64_t now);
 static inline bool refused_any(const struct refused *refused)

@@ -12,7 +12,7 @@ struct reserve {
     uint64_t raised;           /* the tail when `ahead` was changed last; the collector's */
     atomic_bool shut;
     uint64_t *tail;          /* all below is free again */
-    uint64_t newest;         /* the end of the latest snapshot that the collector heard of */
+    uint64_t newest;         /* the end of the latest snapshot whose seal the collector has read */
     struct reclaim *reclaim; /* the collector's */
 };
 
@@ -97,7 +97,7 @@ void reserve_shut(struct reserve *reserve)
     atomic_store_explicit(&reserve->shut, true, memory_order_relaxed);
 }
 
-void reserve_heard(struct reserve *reserve, uint64_t end)
+void reserve_sealed(struct reserve *reserve, uint64_t end)
 {
     if (end > reserve->newest)
         reserve->newest = end;

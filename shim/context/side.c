@@ -149,26 +149,27 @@ int side_next_submitted(struct side *side, uint32_t from)
 struct refused_ring side_ring(const struct side *side)
 {
     struct side *ours = (struct side *)side;
-    /* What is heard of leaves `unheard` after it has come to `newest`. */
-    uint64_t unheard = atomic_load_explicit(&ours->unheard, memory_order_acquire);
+    /* `newest` is raised before `unsealed` is lowered, so this order of reads misses no
+     * snapshot. */
+    uint64_t unsealed = atomic_load_explicit(&ours->unsealed, memory_order_acquire);
     return (struct refused_ring){
         .bytes = side->arena_bytes,
         .lap = side->arena_lap,
-        .head = atomic_load_explicit(&ours->newest, memory_order_relaxed) + unheard,
+        .head = atomic_load_explicit(&ours->newest, memory_order_relaxed) + unsealed,
         .tail = __atomic_load_n(side->tail, __ATOMIC_ACQUIRE),
     };
 }
 
-void side_note_unheard(struct side *side, struct check *check, uint64_t bytes)
+void side_note_unsealed(struct side *side, struct check *check, uint64_t bytes)
 {
-    check->unheard = bytes;
-    atomic_fetch_add_explicit(&side->unheard, bytes, memory_order_relaxed);
+    check->unsealed = bytes;
+    atomic_fetch_add_explicit(&side->unsealed, bytes, memory_order_relaxed);
 }
 
-void side_note_heard(struct side *side, struct check *check)
+void side_note_sealed(struct side *side, struct check *check)
 {
-    atomic_fetch_sub_explicit(&side->unheard, check->unheard, memory_order_release);
-    check->unheard = 0;
+    atomic_fetch_sub_explicit(&side->unsealed, check->unsealed, memory_order_release);
+    check->unsealed = 0;
 }
 
 void side_reclaim(struct side *side, const struct check *check)
@@ -188,20 +189,20 @@ CUdeviceptr side_reserved_at(const struct side *side, const struct check *check)
 
 void side_release(struct side *side, struct check *check)
 {
-    side_note_heard(side, check);
+    side_note_sealed(side, check);
     atomic_fetch_and(&side->submitted[check->slot / 64], ~((uint64_t)1 << check->slot % 64));
     atomic_store_explicit(&check->state, CHECK_FREE, memory_order_relaxed);
     atomic_fetch_sub(&side->pending, 1);
     slots_release(side->free_slots, (int)check->slot);
 }
 
-bool side_want(struct side *side)
+bool side_request(struct side *side)
 {
     enum side_state fresh = SIDE_FRESH;
     return atomic_compare_exchange_strong(&side->state, &fresh, SIDE_WANTED);
 }
 
-bool side_want_looks(struct side *side)
+bool side_request_probes(struct side *side)
 {
     enum outlier_state none = OUTLIER_NONE;
     return atomic_compare_exchange_strong(&side->outlier.state, &none, OUTLIER_WANTED);
@@ -214,7 +215,7 @@ static bool is_settled(struct side *side)
 }
 
 /* Also where the collector will no longer come to it. */
-static bool looks_are_settled(struct side *side)
+static bool probes_are_settled(struct side *side)
 {
     return atomic_load_explicit(&side->outlier.state, memory_order_acquire) >= OUTLIER_READY ||
            atomic_load_explicit(&side->state, memory_order_relaxed) != SIDE_READY;
@@ -237,8 +238,8 @@ bool side_wait_ready(struct side *side, int timeout_ms)
     return atomic_load_explicit(&side->state, memory_order_acquire) == SIDE_READY;
 }
 
-bool side_wait_looks(struct side *side, int timeout_ms)
+bool side_wait_probes(struct side *side, int timeout_ms)
 {
-    wait_until(side, looks_are_settled, timeout_ms);
+    wait_until(side, probes_are_settled, timeout_ms);
     return atomic_load_explicit(&side->outlier.state, memory_order_acquire) == OUTLIER_READY;
 }

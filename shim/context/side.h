@@ -1,8 +1,8 @@
 /*
- * side.h - everything of ours in one CUDA context: the arena, the checks, the side stream, our
+ * side.h - everything of cuvet in one CUDA context: the arena, the checks, the side stream, the
  * kernels, the pinned words that the GPU publishes to.
  *
- * Life: sides_open when the context appears (on the program's thread: only a note), side_want at
+ * Life: sides_open when the context appears (on the program's thread: only a note), side_request at
  * the first check, side_set_up by the collector (allocations, module loads), used by both,
  * sides_close when the context goes: then the driver frees device memory with the context, and the
  * collector must have let go before. What only some checks need is made at the first of those: the
@@ -49,7 +49,7 @@ struct lane {
     struct ref_call *calls;   /* pinned: the calls of a launch, where there are several ... */
     CUdeviceptr calls_device; /* ... and their copy on the device */
     CUdeviceptr ticket;
-    struct ref_verdict *answer; /* pinned; the device sees it at answer_device */
+    struct ref_verdict *answer; /* pinned; its device address is answer_device */
     CUdeviceptr answer_device;
     uint64_t sequence;
     double share; /* of its launch's time that is this check's, by the size of the snapshots */
@@ -79,8 +79,8 @@ struct side {
     int device;               /* ordinal */
     int multiprocessors;
     struct budget budget;    /* of all kernels that have none of their own */
-    struct budget looks;     /* the outlier gate's share of it */
-    _Atomic(uint64_t) mark;  /* a look: sequence << LOOK_BITS | slot; see paying.c ... */
+    struct budget probes;    /* the outlier gate's share of it */
+    _Atomic(uint64_t) mark;  /* an outlier probe: sequence << PROBE_BITS | slot; see paying.c ... */
     _Atomic(int64_t) marked; /* ... enqueued at this time, clock_ns() */
     CUstream stream;         /* lowest priority, non-blocking */
     CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short;
@@ -99,12 +99,14 @@ struct side {
     struct side_users users;  /* references that the registry brings along */
     uint64_t memory;          /* bytes of arena and reserve together */
     uint64_t arena_bytes, arena_lap; /* without the reserve */
-    CUdeviceptr arena;         /* struct snapshot_arena; what it hands out belongs to it ... */
-    CUdeviceptr arena_base;    /* ... and begins here */
-    struct reclaim *reclaim;   /* the collector's */
-    uint64_t *tail;            /* pinned: how far the arena is free again */
-    _Atomic(uint64_t) newest;  /* the end of the latest snapshot that the collector heard of */
-    _Atomic(uint64_t) unheard; /* bytes of those that it has not heard of, of looks none */
+    CUdeviceptr arena;          /* struct snapshot_arena; what it hands out belongs to it ... */
+    CUdeviceptr arena_base;     /* ... and begins here */
+    struct reclaim *reclaim;    /* the collector's */
+    uint64_t *tail;             /* pinned: how far the arena is free again */
+    _Atomic(uint64_t) newest;   /* the end of the latest snapshot whose seal the collector has
+                                 * read */
+    _Atomic(uint64_t) unsealed; /* bytes of those whose seal it has not read, outlier probes not
+                                 * counted */
     struct refused refused;
     struct reserve *reserve; /* a part of the arena that the program's thread hands out ... */
     CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
@@ -119,16 +121,16 @@ struct side {
     void *staging_host;  /* ... and pinned */
     struct batch batch[SIDE_BATCHES];
     _Atomic(uint64_t) sequence;    /* of seals and answers; never 0 */
-    _Atomic(uint64_t) *submitted;  /* a bit for each slot that the collector is to look at */
+    _Atomic(uint64_t) *submitted;  /* a bit for each slot that the collector is to visit */
     atomic_uint pending;           /* checks claimed and not yet in a bucket */
     atomic_bool held;              /* the collector is working with the context */
-    atomic_bool chore;             /* others want the collector to work in the context */
-    uint32_t next_slot;            /* where the collector looks on */
+    atomic_bool chore;             /* a job is due on the collector's thread in the context */
+    uint32_t next_slot;            /* the slot that the collector visits next */
     uint32_t ended;                /* checks that it ended without a reference, in this round */
-    struct timespec last_progress; /* of the collector, to notice a context in error */
+    struct timespec last_progress; /* of the collector, to detect a context in error */
 };
 
-enum { STAGING_BYTES = 4 << 20, LOOK_BITS = 20 };
+enum { STAGING_BYTES = 4 << 20, PROBE_BITS = 20 };
 
 struct side_settings {
     uint64_t memory;           /* bytes of the arena at most */
@@ -160,12 +162,13 @@ void sides_each(struct sides *sides, void (*visit)(struct side *side, void *user
 void sides_close(struct sides *sides, struct side *side);
 
 /* Makes everything in the context, which must be current. Collector only; blocks. On failure the
- * side is SIDE_BROKEN and `err` says why; what was made stays for the context to free. */
+ * side is SIDE_BROKEN and `err` has the reason; what was made is freed with the context. */
 enum status side_set_up(struct side *side, const struct side_settings *settings, struct error *err);
 
-/* Makes the outlier gate's tables, and loads its kernels, where a launch has asked for them
- * (side_want_looks). Collector only, context current; blocks. On failure the gate is off here. */
-void side_set_up_looks(struct side *side, const struct side_settings *settings);
+/* Makes the outlier gate's tables, and loads its kernels, where a launch has requested them
+ * (side_request_probes). Collector only, context current; blocks. On failure the gate is off
+ * here. */
+void side_set_up_probes(struct side *side, const struct side_settings *settings);
 
 /* Makes side.staging or side.staging_host unless it is there. Collector only, context current. */
 enum status side_staging(struct side *side, struct error *err);
@@ -183,8 +186,8 @@ int side_next_submitted(struct side *side, uint32_t from);
 /* The ring as it will be when all that was enqueued has its room. Any thread. */
 struct refused_ring side_ring(const struct side *side);
 /* A check was enqueued that takes room of the ring; it has it, or will not take any. */
-void side_note_unheard(struct side *side, struct check *check, uint64_t bytes);
-void side_note_heard(struct side *side, struct check *check);
+void side_note_unsealed(struct side *side, struct check *check, uint64_t bytes);
+void side_note_sealed(struct side *side, struct check *check);
 
 /* The snapshot's bytes are free again. Collector only, after the seal and before side_release. */
 void side_reclaim(struct side *side, const struct check *check);
@@ -193,15 +196,15 @@ CUdeviceptr side_reserved_at(const struct side *side, const struct check *check)
 /* Ends a check: its slot is free again. */
 void side_release(struct side *side, struct check *check);
 
-/* Asks for the set-up of a side that nobody has asked for: true when the collector is to be woken
+/* Requests the set-up of a fresh side: true on the first request, and the collector is to be woken
  * for it. Any thread. */
-bool side_want(struct side *side);
+bool side_request(struct side *side);
 /* The same for what the outlier gate needs. */
-bool side_want_looks(struct side *side);
+bool side_request_probes(struct side *side);
 
 /* Waits until the side, or its outlier gate, is ready or broken, at most `timeout_ms`; not at all
- * once a wait was in vain. For the first launches that need it, on the program's thread. */
+ * once a wait has timed out. For the first launches that need it, on the program's thread. */
 bool side_wait_ready(struct side *side, int timeout_ms);
-bool side_wait_looks(struct side *side, int timeout_ms);
+bool side_wait_probes(struct side *side, int timeout_ms);
 
 #endif

@@ -118,17 +118,17 @@ static enum status make_outlier(struct side *side, const struct side_settings *s
 {
     struct outlier_side *gate = &side->outlier;
     CUmodule module;
-    gate->looks = side->slots < OUTLIER_LOOKS ? side->slots : OUTLIER_LOOKS;
+    gate->probes = side->slots < OUTLIER_LOOKS ? side->slots : OUTLIER_LOOKS;
     enum status status = cuda_check(err, cuda.cuModuleLoadData(&module, cuvet_outlier_fatbin),
                                     "loading the outlier kernels");
     if (!status)
-        status = make_zeroed(side, &gate->slots, gate->looks * sizeof(struct outlier_slot), err);
+        status = make_zeroed(side, &gate->slots, gate->probes * sizeof(struct outlier_slot), err);
     if (!status)
         status =
             make_zeroed(side, &gate->entries, OUTLIER_ENTRIES * sizeof(struct outlier_entry), err);
     if (!status)
         status = make_pinned((void **)&gate->answer, &gate->answer_device,
-                             gate->looks * sizeof(struct outlier_answer), err);
+                             gate->probes * sizeof(struct outlier_answer), err);
     if (!status && settings->centroid)
         status = make_centroids(side, err);
     if (!status)
@@ -139,8 +139,8 @@ static enum status make_outlier(struct side *side, const struct side_settings *s
     return status;
 }
 
-/* Without it the other gates go on. What was zeroed is so before the state says ready. */
-void side_set_up_looks(struct side *side, const struct side_settings *settings)
+/* Without it the other gates go on. The tables are zero before the state is OUTLIER_READY. */
+void side_set_up_probes(struct side *side, const struct side_settings *settings)
 {
     struct error err = {{0}};
     enum status status = STATUS_OK;
@@ -165,7 +165,7 @@ static void try_users(struct side *side, const struct side_settings *settings)
 }
 
 /* One allocation of each kind, for all lanes. Those of a batch share the blocks of its launch, and
- * so the blocks' answers; ref_batch_share may deal out some more than REF_MAX_BLOCKS. */
+ * so the blocks' answers; ref_batch_share may assign some more than REF_MAX_BLOCKS. */
 static enum status make_lanes(struct side *side, struct error *err)
 {
     enum { LANES = SIDE_BATCHES * REF_BATCH, PARTIALS = REF_MAX_BLOCKS + REF_BATCH };
@@ -300,7 +300,7 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
     atomic_store(&side->sequence, 1);
     double share = settings->budget * (1 - BUDGET_HOOKS);
     budget_open(&side->budget, share);
-    budget_open(&side->looks, share * BUDGET_LOOKS);
+    budget_open(&side->probes, share * BUDGET_PROBES);
     if (!status)
         status =
             cuda_check(err,

@@ -43,14 +43,14 @@ bool side_users_ready(const struct side *side, const struct ref_builtin *referen
                                                       memory_order_acquire));
 }
 
-bool side_users_want(struct side *side, const struct ref_builtin *reference)
+bool side_users_request(struct side *side, const struct ref_builtin *reference)
 {
     struct side_users *users = &side->users;
     unsigned text = reference->user->text->number;
     if (!users->compiler || atomic_load_explicit(&users->wanted[text], memory_order_relaxed) ||
         atomic_exchange(&users->wanted[text], true))
         return false;
-    atomic_fetch_add(&users->wants, 1);
+    atomic_fetch_add(&users->requested, 1);
     return true;
 }
 
@@ -60,7 +60,7 @@ static bool comes_soon(const struct side_users *users, unsigned text)
     const struct ref_image *image;
     if (atomic_load(&users->settled[text]) || atomic_load(&users->waived[text]))
         return false;
-    enum compiler_state state = compiler_look(users->compiler, text, users->arch, &image);
+    enum compiler_state state = compiler_find(users->compiler, text, users->arch, &image);
     return state != COMPILER_COMPILING && state != COMPILER_FAILED;
 }
 
@@ -84,7 +84,7 @@ bool side_users_due(const struct side *side)
 {
     struct side_users *users = &((struct side *)side)->users;
     return users->compiler &&
-           (atomic_load(&users->wants) != atomic_load(&users->forwarded) ||
+           (atomic_load(&users->requested) != atomic_load(&users->forwarded) ||
             __atomic_load_n(&users->seen, __ATOMIC_RELAXED) != compiler_results(users->compiler));
 }
 
@@ -122,7 +122,7 @@ static void load_text(struct side *side, unsigned number)
     const struct user_text *text = compiler_users(users->compiler)->text[number];
     const struct ref_image *image;
     struct error err = {{0}}, whole = {{0}};
-    enum compiler_state state = compiler_look(users->compiler, number, users->arch, &image);
+    enum compiler_state state = compiler_find(users->compiler, number, users->arch, &image);
     if (state != COMPILER_DONE) {
         atomic_store(&users->settled[number], state == COMPILER_FAILED);
         return;
@@ -141,13 +141,14 @@ static void load_text(struct side *side, unsigned number)
 void side_users_load(struct side *side)
 {
     struct side_users *users = &side->users;
-    unsigned results = compiler_results(users->compiler), wants = atomic_load(&users->wants);
+    unsigned results = compiler_results(users->compiler),
+             requested = atomic_load(&users->requested);
     for (unsigned t = 0; t < compiler_users(users->compiler)->texts; t++) {
         if (!atomic_load(&users->wanted[t]) || atomic_load(&users->settled[t]))
             continue;
-        compiler_want(users->compiler, t, users->arch);
+        compiler_request(users->compiler, t, users->arch);
         load_text(side, t);
     }
-    atomic_store(&users->forwarded, wants);
+    atomic_store(&users->forwarded, requested);
     __atomic_store_n(&users->seen, results, __ATOMIC_RELAXED);
 }

@@ -20,10 +20,10 @@ struct listener {
 
 static const double NO_SAMPLE = -1;
 
-/* In the address's lowest bit: nobody waits for the call's end any more, the caller frees it. */
+/* In the address's lowest bit: no thread waits for the call's end any more, the caller frees it. */
 static const uintptr_t ORPHAN = 1;
 
-/* The program's wishes, which hold before there is a session too, and the session. */
+/* The program's settings, which hold before there is a session too, and the session. */
 static struct {
     atomic_bool off;
     _Atomic(double) sample; /* below 0: nothing was wished */
@@ -40,8 +40,8 @@ static const struct control_targets *live(void)
 }
 
 /*
- * Passes the wishes on. Whoever changes one calls this afterwards; of several at once the last to
- * store a wish sees all of them, and whoever stored an older one here notices and goes round again.
+ * Passes the settings on; called after each change. Of several threads at once the last to store a
+ * setting reads all of them, and one that passed on an older value repeats.
  */
 static void apply(const struct control_targets *targets)
 {
@@ -90,7 +90,7 @@ void control_reset(void)
     atomic_store(&control.forked, false);
 }
 
-static void tell(const struct control_targets *targets, const char *what)
+static void notify_session(const struct control_targets *targets, const char *what)
 {
     if (targets->steered)
         targets->steered(targets->user, what);
@@ -107,7 +107,7 @@ int cuvet_start(void)
     gate_reset(targets->pipeline->gate);
     outliers_reset(targets->pipeline->outliers);
     apply(targets);
-    tell(targets, "start");
+    notify_session(targets, "start");
     return CUVET_OK;
 }
 
@@ -129,7 +129,7 @@ int cuvet_stop(int timeout_ms)
     if (!targets)
         return CUVET_INACTIVE;
     apply(targets);
-    tell(targets, "stop");
+    notify_session(targets, "stop");
     return finish_checks(targets, timeout_ms);
 }
 
@@ -152,7 +152,7 @@ int cuvet_set_sample(double probability)
     apply(targets);
     json_format_double(number, probability);
     snprintf(what, sizeof(what), "sample %s", number);
-    tell(targets, what);
+    notify_session(targets, what);
     return CUVET_OK;
 }
 
@@ -191,11 +191,11 @@ static void fill(struct cuvet_counters *out, const struct counters_totals *total
     out->thread_seconds = (double)cost->thread / 1e9;
     out->copy_seconds = (double)cost->copy / 1e9;
     out->reference_seconds = (double)cost->reference / 1e9;
-    out->look_seconds = (double)cost->look / 1e9;
+    out->look_seconds = (double)cost->probe / 1e9;
     out->hook_seconds = (double)totals->seen *
                         (double)atomic_load_explicit(&passing.hook_ns, memory_order_relaxed) / 1e9;
     out->cost_seconds =
-        (double)(cost->thread + cost->copy + cost->reference + cost->look - cost->overlap) / 1e9;
+        (double)(cost->thread + cost->copy + cost->reference + cost->probe - cost->overlap) / 1e9;
 }
 
 int cuvet_counters(struct cuvet_counters *out)
@@ -221,8 +221,8 @@ int cuvet_counters(struct cuvet_counters *out)
 
 /*
  * `calling` is a hazard pointer: the collector publishes the listener that it is about to use and
- * looks whether it is still the one. Who takes a listener away frees it when nobody uses it, or
- * marks it as an orphan for the collector to free.
+ * compares it with the current one again. A thread that removes a listener frees it when it is not
+ * in use, or marks it as an orphan for the collector to free.
  */
 static struct listener *borrow(void)
 {
@@ -261,7 +261,7 @@ void control_found(const struct check_report *report, const char *bundle)
     give_back(listener);
 }
 
-/* Ends the life of a listener that nobody can borrow any more. */
+/* Frees a listener that can no longer be borrowed, once it is not in use. */
 static int retire(struct listener *old)
 {
     const struct timespec nap = {.tv_nsec = 1000000};

@@ -1,9 +1,9 @@
 /*
- * control.h - the inner side of cuvet.h: what the public functions act on, and what the session
- * tells them.
+ * control.h - the implementation of cuvet.h: what the public functions act on, and what the session
+ * passes to them.
  *
- * Life: the public functions may be called before control_open and after control_end, and say that
- * nothing is checked; wishes from before it (off, sample, callback) are applied by it. What
+ * Life: the public functions may be called before control_open and after control_end, and return
+ * CUVET_INACTIVE; control_open applies settings from before it (off, sample, callback). What
  * control_open is given must live as long as the process.
  *
  * No lock is taken anywhere, so a fork at any time leaves nothing held in the child.
@@ -38,7 +38,7 @@ void control_end(void);
 /* In the child of a fork: nothing is checked there, ever. Async-signal-safe. */
 void control_in_child(void);
 
-/* Forgets everything; for tests, with no call under way. */
+/* Resets everything; for tests, with no call under way. */
 void control_reset(void);
 
 #endif

@@ -20,7 +20,7 @@
 #include "control/control_words.h"
 
 enum {
-    LOOK_MS = 5,       /* how often a waiting request looks */
+    RETRY_MS = 5,      /* how often a waiting request is tried again */
     PAUSE_MS = 1000,   /* before the next accept, when there is no descriptor left */
     LIBRARY_PLACES = 2 /* of control_socket.h, that a process listens in */
 };
@@ -126,7 +126,7 @@ static void read_on(struct control_server *server, struct client *client)
     }
 }
 
-static void look(struct control_server *server, struct client *client, int64_t now)
+static void try_waiting(struct control_server *server, struct client *client, int64_t now)
 {
     if (control_words_idle() || now >= client->deadline) {
         control_words_end(&client->answer);
@@ -139,7 +139,7 @@ static void serve(struct control_server *server, struct client *client, short ev
     int64_t now = clock_ns();
     bool gone = events & (POLLERR | POLLNVAL) || (events & POLLHUP && !(events & POLLIN));
     if (client->state == WAITING && !gone)
-        look(server, client, now);
+        try_waiting(server, client, now);
     else if (gone || now >= client->deadline)
         drop(client);
     else if (client->state == READING && events & POLLIN)
@@ -210,7 +210,7 @@ static int prepare(const struct control_server *server, struct pollfd *fds)
             continue;
         timeout = sooner(timeout, ms_until(client->deadline, now));
         if (client->state == WAITING)
-            timeout = sooner(timeout, LOOK_MS);
+            timeout = sooner(timeout, RETRY_MS);
     }
     bool paused = server->pause_until > now;
     fds[0] = (struct pollfd){.fd = atomic_load(&server->listener.fd),
@@ -317,7 +317,7 @@ enum status control_server_start(struct control_server **out,
 }
 
 /* Shutting the listener down wakes poll. Where the program has closed it, the thread has ended, or
- * sleeps on a socket that nobody can reach: then it is left alone. */
+ * sleeps on a socket that no client can reach: then it is not joined. */
 static bool end_thread(struct control_server *server)
 {
     struct timespec until;

@@ -1,12 +1,12 @@
 /*
- * control_server.h - the thread that answers `cuvet ctl`: named cuvet-ctl, all signals blocked,
- * asleep in poll while nobody asks.
+ * control_server.h - the thread that serves `cuvet ctl`: named cuvet-ctl, all signals blocked,
+ * asleep in poll while there is no request.
  *
  * Nothing that a client does can hold it up: its descriptors do not block, a client has
  * SERVER_CLIENT_MS to send its request and as long to take its answer, at most SERVER_CLIENTS are
- * served at once (the others wait in the socket's queue), and a request that waits for checks only
- * looks now and then whether they are done. Should the program close descriptors that it does not
- * own, the thread notices before it uses them, and ends.
+ * served at once (the others wait in the socket's queue), and a request that waits for checks is
+ * only tried again at intervals. Should the program close descriptors that it does not own, the
+ * thread detects that before it uses them, and ends.
  *
  * Life: control_server_start after control_open; control_server_stop once, at exit; what it made is
  * never freed when the thread does not end in time. NULL is allowed and does nothing.

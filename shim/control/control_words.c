@@ -9,7 +9,7 @@
  *     kernel NUMBER LAUNCHES CHECKED MATCH MISMATCH INCONCLUSIVE WORST LABEL
  *
  * with the largest error / bound ("NaN", "Infinity", "-" where nothing was checked), findings
- * first. New keys may come; a reader passes over what it does not know.
+ * first. New keys may come; a reader ignores keys that it does not support.
  */
 #include "control/control_words.h"
 
@@ -111,7 +111,7 @@ void control_words_refuse(struct textbuf *answer, const char *sentence)
     textbuf_printf(answer, CONTROL_GREETING "error %s\n", sentence);
 }
 
-/* The answer that has no lines, by what a public function said. */
+/* The answer without lines for a public function's return value. */
 static void put_result(struct textbuf *answer, int result)
 {
     if (result == CUVET_OK)
@@ -122,7 +122,7 @@ static void put_result(struct textbuf *answer, int result)
         control_words_refuse(answer, "the process is ending");
 }
 
-/* What a request asks for; -1: wait_ms was not given. */
+/* A parsed request; -1: wait_ms was not given. */
 struct request {
     const char *argument; /* or NULL */
     int wait_ms;
@@ -212,7 +212,7 @@ static bool split(char *line, size_t length, char **argument)
     return true;
 }
 
-/* False, and said, when the argument does not fit the word. */
+/* False, and the answer has the reason, when the argument does not fit the word. */
 static bool read_argument(const struct word *word, const char *argument, struct request *request,
                           struct textbuf *answer)
 {

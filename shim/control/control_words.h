@@ -1,8 +1,7 @@
 /*
- * control_words.h - the words that `cuvet ctl` says, and what cuvet answers; the protocol is
- * described in system/control_socket.h. Knows nothing of sockets. Called on the serving thread;
- * never waits: a request that has to is begun, and ended when the checks are done or its time is
- * over.
+ * control_words.h - the requests of `cuvet ctl` and their answers; the protocol is described in
+ * system/control_socket.h. No sockets here. Called on the serving thread; never waits: a request
+ * that has to is begun, and ended when the checks are done or its time is over.
  */
 #ifndef CONTROL_CONTROL_WORDS_H
 #define CONTROL_CONTROL_WORDS_H
@@ -12,9 +11,9 @@
 #include "text/textbuf.h"
 
 /*
- * Does what a request says and appends the answer. `line` is what came, `length` bytes without the
+ * Carries out a request and appends the answer. `line` is what came, `length` bytes without the
  * newline, whatever they are. True: there is no answer yet; call control_words_end as soon as
- * control_words_idle says so, or after *wait_ms.
+ * control_words_idle is true, or after *wait_ms.
  */
 bool control_words_begin(const char *line, size_t length, struct textbuf *answer, int *wait_ms);
 

@@ -35,8 +35,8 @@ struct candidate {
     struct lie lie[SPEC_MAX_ARRAYS];
 };
 
-/* Puts another dim around what is known; false where the elements then do not lie as a struct lie
- * can say. Dims come with ascending strides. */
+/* Adds an outer dim; false where a struct lie cannot describe the result. Dims come with ascending
+ * strides. */
 static bool put_around(struct lie *lie, int64_t span, int64_t dim, int64_t stride)
 {
     if (stride < lie->stride) {
@@ -113,7 +113,7 @@ static bool is_of_list(const struct bound_array *array, const struct ref_tensor 
 }
 
 /* A listed array: some of its addresses are chosen, and what lies behind them copied whole. */
-static bool look_at_list(struct candidate *c, const struct binding *binding, int index, int how)
+static bool lie_of_array(struct candidate *c, const struct binding *binding, int index, int how)
 {
     int list = bound_ids(&binding->array[index]);
     bool agrees = c->how[index] == UNSEEN || (int)c->how[index] == how;
@@ -139,8 +139,8 @@ static int take_axis(struct candidate *c, const struct formal *formal)
 
 /* How the array behind one formal is copied; false where this formal and another one that is bound
  * to the same array disagree, or where it cannot be done. */
-static bool look_at(struct candidate *c, const struct binding *binding,
-                    const struct formals *formals, const struct formal *formal)
+static bool lie_of_formal(struct candidate *c, const struct binding *binding,
+                          const struct formals *formals, const struct formal *formal)
 {
     int array = binding->tensor_array[formal->slot], axis = take_axis(c, formal);
     const struct ref_tensor *tensor = &binding->call.tensor[formal->slot];
@@ -149,15 +149,15 @@ static bool look_at(struct candidate *c, const struct binding *binding,
         return true;
     bool by_rows = c->each->by >= 0 && formals_touch(formals, formal, c->each->by);
     if (by_rows && bound_ids(&binding->array[array]) < 0)
-        return false; /* not what is promised */
+        return false; /* the promise does not hold */
     if (formal->kind != FORMAL_IN && axis < 0 && !by_rows)
         return false;
     if (axis >= 0 && share == 1 && is_of_list(&binding->array[array], tensor, axis))
-        return look_at_list(c, binding, array, LISTED);
+        return lie_of_array(c, binding, array, LISTED);
     if (bound_ids(&binding->array[array]) >= 0 && axis >= 0)
         return false; /* touched rows are gathered whole */
     if (binding->array[array].rows.listed)
-        return look_at_list(c, binding, array, WHOLE);
+        return lie_of_array(c, binding, array, WHOLE);
     struct lie lie = {0};
     struct view view;
     bool gathered = axis >= 0 && tensor->stride[axis] > 0; /* a broadcast dim has one item */
@@ -214,13 +214,14 @@ static void weigh(struct candidate *c, const struct bound_array *array, int inde
         copies * (uint64_t)lie->outer * snapshot_item_pitch(lie->run * size, lie->stride * size);
 }
 
-/* What an item has of the linked dim; false where the promise says nothing about so many. */
+/* Sets the entries of the linked dim that an item has; false where the promise does not cover so
+ * many. */
 static bool link_dims(struct candidate *c, const struct binding *binding)
 {
     const struct formal_each *each = c->each;
     int64_t entries = each->with >= 0 ? binding->call.size[each->with] : 0;
     c->share = 1;
-    c->common = each->like && entries <= 1; /* none: nobody has it in this launch */
+    c->common = each->like && entries <= 1; /* none: no array has it in this launch */
     if (each->with < 0 || c->common)
         return true;
     if (each->like)
@@ -262,7 +263,7 @@ static bool consider(struct candidate *c, const struct binding *binding,
         return false;
     for (int i = 0; i < formals->count; i++) {
         const struct formal *formal = &formals->formal[i];
-        if (formal_is_array(formal) && !look_at(c, binding, formals, formal))
+        if (formal_is_array(formal) && !lie_of_formal(c, binding, formals, formal))
             return false;
     }
     for (int i = 0; i < binding->arrays; i++)
@@ -370,7 +371,7 @@ bool shrink_binding(struct binding *binding, const struct formals *formals,
                     const struct snapshot_plan *whole, const struct shrink_limits *limits,
                     uint64_t seed)
 {
-    struct candidate candidate[2]; /* the best so far, and the one that is looked at */
+    struct candidate candidate[2]; /* the best so far, and the one under examination */
     int best = -1, at = 0;
     uint64_t least = limits->most;
     for (int i = 0; i < formals->eaches && least > limits->aim; i++) {

@@ -1,9 +1,8 @@
 /*
  * shrink.h - a launch's binding made smaller: some items of a dim, taken for all there are.
  *
- * The reference runs unchanged over the smaller problem; only reports think of the launch's own
- * numbers (subset_item). Arrays that have the dim are gathered by the copy kernel, others are
- * copied whole.
+ * The reference runs unchanged over the smaller problem; only reports use the launch's own numbers
+ * (subset_item). Arrays that have the dim are gathered by the copy kernel, others are copied whole.
  */
 #ifndef COPY_SHRINK_H
 #define COPY_SHRINK_H
@@ -21,14 +20,14 @@ struct shrink_limits {
  * Takes `whole` for what the launch would copy and makes `binding` a subset of about limits->aim
  * bytes; at least a quarter of them are chosen items, however much is copied whole. The plan must
  * be made again then. False, and the binding is as it was, where the reference promises no dim, or
- * none whose items lie so in memory that they can be gathered. Pure, no allocation; the program's
- * thread.
+ * none whose items can be gathered. Pure, no allocation; the program's thread.
  */
 bool shrink_binding(struct binding *binding, const struct formals *formals,
                     const struct snapshot_plan *whole, const struct shrink_limits *limits,
                     uint64_t seed);
 
-/* Puts before the sentence which dims of a promise do not go together in this launch, if any. */
+/* Prefixes the sentence with the dims of a promise that do not fit each other in this launch, if
+ * any. */
 void shrink_explain(const struct binding *binding, const struct formals *formals,
                     struct error *why);
 

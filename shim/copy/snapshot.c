@@ -69,8 +69,8 @@ static void shape_gather(const struct bound_array *array, const struct subset *s
     placement->bytes = (outer - 1) * shape->outer_target + inner;
 }
 
-/* The copy's geometry. The target pitch agrees with the source pitch modulo a unit, so that whole
- * units move; both are multiples of the element size, as strides in elements need. */
+/* The copy's geometry. The target pitch equals the source pitch modulo a unit, so that whole units
+ * move; both are multiples of the element size, as strides in elements need. */
 static void shape_array(const struct binding *binding, int index, struct snapshot_pitch *shape,
                         struct placement *placement)
 {
@@ -97,7 +97,7 @@ static void shape_array(const struct binding *binding, int index, struct snapsho
     placement->bytes = array->bytes;
 }
 
-/* An arena offset that agrees with the source address modulo a unit (the arena is 256-aligned). */
+/* An arena offset that equals the source address modulo a unit (the arena is 256-aligned). */
 static int64_t take(struct snapshot_plan *plan, uint64_t address, uint64_t bytes)
 {
     int64_t offset = (int64_t)(plan->bytes + address % SNAPSHOT_UNIT);
@@ -274,7 +274,7 @@ static enum status enqueue(const struct side *side, CUfunction function, void *c
                            err);
 }
 
-/* Where the outlier gate has the word, it was spoken before the launch. */
+/* The device word with the outlier gate's decision, written before the launch; NULL: none. */
 static const uint64_t *word_of(const struct side *side, const struct check *check)
 {
     const struct outlier_slot *slots = (const struct outlier_slot *)(uintptr_t)side->outlier.slots;
@@ -282,7 +282,7 @@ static const uint64_t *word_of(const struct side *side, const struct check *chec
 }
 
 /* Fills in what follows from the part: the copies before the launch do not seal, and all may wait
- * for the outlier gate's word. */
+ * for the outlier gate's decision. */
 static void finish_header(const struct side *side, const struct check *check,
                           enum snapshot_part part, struct snapshot_header *header)
 {
@@ -351,7 +351,8 @@ static uint64_t fill_touch(struct snapshot_touch *touch, const struct binding *b
     return first_chunk + (bytes + SNAPSHOT_CHUNK - 1) / SNAPSHOT_CHUNK;
 }
 
-/* What the GPU may follow is asked for as late as can be: right before each of the copies. */
+/* The ranges that the GPU may follow are read as late as possible: right before each of the
+ * copies. */
 static enum status copy_touch(struct side *side, const struct check *check,
                               const struct snapshot_plan *plan, enum snapshot_part part,
                               const struct launch *launch, struct error *err)
@@ -379,7 +380,7 @@ static enum status copy(struct side *side, const struct check *check,
                         const struct snapshot_plan *plan, enum snapshot_part part,
                         const struct launch *launch, struct error *err)
 {
-    struct snapshot_call call; /* likewise */
+    struct snapshot_call call; /* large: segments are written as they are added */
     uint64_t chunks = snapshot_describe(side, check, plan, part, &call.header, call.segment);
     bool few = call.header.segments <= SNAPSHOT_FEW;
     finish_header(side, check, part, &call.header);
@@ -401,7 +402,7 @@ static enum status copy_short(struct side *side, struct check *check,
                               const struct snapshot_plan *plan, enum snapshot_part part,
                               const struct launch *launch, bool *chosen, struct error *err)
 {
-    struct snapshot_call_short call; /* likewise */
+    struct snapshot_call_short call; /* large: segments are written as they are added */
     int pieces = 0;
     *chosen = snapshot_short_describe(side, check, plan, part, &call, &pieces);
     if (!*chosen)

@@ -53,8 +53,8 @@ static inline int64_t snapshot_target(const struct placement *placement, enum sn
 }
 
 /*
- * For whoever launches the copies himself (the outlier gate): fills header and segments (room for
- * SNAPSHOT_SEGMENTS) with the copies before or after the launch, and returns their chunks.
+ * For callers that launch the copies themselves (the outlier gate): fills header and segments (room
+ * for SNAPSHOT_SEGMENTS) with the copies before or after the launch, and returns their chunks.
  */
 uint64_t snapshot_describe(const struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, enum snapshot_part part,
@@ -65,8 +65,8 @@ uint64_t snapshot_describe_subset(const struct side *side, const struct check *c
                                   struct snapshot_header *header, struct snapshot_select *select,
                                   struct snapshot_gather *segment);
 
-/* For whoever takes the check's place in the arena before a copy does: a header without segments,
- * which seals. */
+/* For callers that take the check's place in the arena before a copy does: a header without
+ * segments, which seals. */
 void snapshot_header_of(const struct side *side, const struct check *check,
                         struct snapshot_header *header);
 

@@ -97,7 +97,7 @@ static bool take_room(struct side *side, struct check *check)
     check->begin = room.begin;
     check->end = room.end;
     check->needs = room.needs;
-    side_note_heard(side, check);
+    side_note_sealed(side, check);
     return true;
 }
 

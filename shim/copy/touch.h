@@ -1,6 +1,6 @@
 /*
  * touch.h - the copies of touched rows (bound_rows) made a small problem that a reference can be
- * run on: device/touch_abi.h says what becomes of indices and rows. Collector thread only.
+ * run on: device/touch_abi.h has the layout of indices and rows. Collector thread only.
  */
 #ifndef COPY_TOUCH_H
 #define COPY_TOUCH_H

@@ -1,5 +1,5 @@
 /*
- * outlier_look.cuh - how the blocks of the outlier kernel read their part of an input and add up
+ * outlier_probe.cuh - how the blocks of the outlier kernel read their part of an input and add up
  * what they have seen, in shared memory.
  */
 #ifndef DEVICE_OUTLIER_LOOK_CUH

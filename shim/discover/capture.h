@@ -29,7 +29,7 @@ struct capture {
     size_t regions;
 };
 
-/* Parameters and pointers. False: the driver does not know the parameter list. */
+/* Parameters and pointers. False: the driver has no parameter list. */
 bool capture_params(struct capture *capture, const struct launch *launch);
 
 /* Waits for the stream, and reads the memory. STATUS_TIMEOUT: the stream did not come to an end in

@@ -104,7 +104,7 @@ static uint64_t shape_of(const struct launch *launch, const struct capture *capt
 }
 
 /* Whether the launch is to be recorded. Lock held. */
-static bool wants(struct row *row, const struct launch *launch, const struct capture *capture)
+static bool is_due(struct row *row, const struct launch *launch, const struct capture *capture)
 {
     uint64_t shape = shape_of(launch, capture);
     bool fresh = row->shapes < SHAPES;
@@ -120,7 +120,7 @@ static bool wants(struct row *row, const struct launch *launch, const struct cap
 }
 
 /* Queries are made for launches that may be recorded alone. Lock held. */
-static bool may_want(const struct row *row)
+static bool may_record(const struct row *row)
 {
     return row->samples < SAMPLES && (row->shapes < SHAPES || row->launches >= row->next) &&
            (row->launches < 4096 || row->launches >= row->next);
@@ -155,7 +155,7 @@ struct gpu_time *recorder_begin(struct recorder *recorder, const struct launch *
         return NULL;
     pthread_mutex_lock(&recorder->lock);
     struct row *row = row_of(recorder, symbol);
-    bool wanted = own && row && may_want(row);
+    bool wanted = own && row && may_record(row);
     uint64_t number = row ? row->launches++ : recorder->lost++;
     pthread_mutex_unlock(&recorder->lock);
     if (!row)
@@ -163,7 +163,7 @@ struct gpu_time *recorder_begin(struct recorder *recorder, const struct launch *
     if (!wanted || !capture_params(&own->capture, launch))
         return &row->time;
     pthread_mutex_lock(&recorder->lock);
-    own->row = wants(row, launch, &own->capture) ? row : NULL;
+    own->row = is_due(row, launch, &own->capture) ? row : NULL;
     pthread_mutex_unlock(&recorder->lock);
     own->number = number;
     own->capture.regions = 0;

@@ -20,10 +20,10 @@ struct images;
 struct quota;
 struct recorder;
 
-/* Whether the options want it. */
+/* Whether the options enable it. */
 bool recorder_wanted(const struct options *options);
 
-/* *out is NULL where the options want none. Writes into the report folder. `images`: keeps all
+/* **out is NULL where the options disable it. Writes into the report folder. `images`: keeps all
  * modules' (images_keep_all). */
 enum status recorder_create(struct recorder **out, const struct options *options,
                             struct images *images, struct quota *quota, struct error *err);

@@ -18,7 +18,7 @@ static const struct load_entry entries[] = {
 
 enum status cuda_api_load(struct error *err)
 {
-    /* Never a load of our own: whoever called cuInit has the right library mapped. */
+    /* Never a second load: the caller of cuInit has the right library mapped. */
     void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
     if (!library)
         return error_set(err, STATUS_NOT_FOUND, "libcuda.so.1 is not loaded in this process");

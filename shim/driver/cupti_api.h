@@ -1,8 +1,8 @@
 /*
  * cupti_api.h - CUPTI, found and opened at run time, never linked.
  *
- * Only the callback part: the activity API is what makes profilers dear, and cuvet needs none of
- * it.
+ * Only the callback part: the activity API is what makes profilers expensive, and cuvet needs none
+ * of it.
  */
 #ifndef DRIVER_CUPTI_API_H
 #define DRIVER_CUPTI_API_H
@@ -16,13 +16,13 @@ struct cupti_api {
     CUptiResult (*enable)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId);
     CUptiResult (*result_text)(CUptiResult, const char **);
     CUptiResult (*version)(uint32_t *);
-    void *subscribe_v2; /* optional: who holds the subscription, and several subscribers */
+    void *subscribe_v2; /* optional: the name of the subscriber, and several subscribers */
 };
 extern struct cupti_api cupti;
 
 /*
- * Opens libcupti for a driver of CUDA major version `driver_major`, `path` if not empty; find.h
- * says where it is looked for otherwise.
+ * Opens libcupti for a driver of CUDA major version `driver_major`, `path` if not empty; else the
+ * search of find.h.
  */
 enum status cupti_api_load(const char *path, int driver_major, struct error *err);
 
@@ -34,7 +34,7 @@ const char *cupti_error_text(CUptiResult result);
  */
 CUptiResult cupti_share(CUpti_SubscriberHandle *out, CUpti_CallbackFunc callback);
 
-/* Who holds the one subscription of this process: its name, or "another tool". */
+/* The holder of the one subscription of this process: its name, or "another tool". */
 void cupti_holder(char *name, size_t size);
 
 #endif

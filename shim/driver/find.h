@@ -4,7 +4,7 @@
  * Order: the path of an option (and then nothing else), a copy that the process has mapped already,
  * then for each major version from the driver's downwards the loader's own search, CUDA_HOME,
  * CUDA_PATH and /usr/local/cuda, the wheel folders of the Python packages in use. A library is
- * opened so that it answers no lookup of the program's, and never closed.
+ * opened so that the program's own lookups do not find it (RTLD_LOCAL), and never closed.
  */
 #ifndef DRIVER_FIND_H
 #define DRIVER_FIND_H

@@ -11,7 +11,7 @@ enum status load_entries(void *table, void *library, const struct load_entry *en
         if (!symbol && entries[i].required)
             return error_set(err, STATUS_NOT_FOUND, "the library has no entry point %s",
                              entries[i].name);
-        /* dlsym gives data pointers where functions are wanted: copied, not cast. */
+        /* dlsym returns data pointers, the table has function pointers: copied, not cast. */
         memcpy((char *)table + entries[i].offset, &symbol, sizeof(symbol));
     }
     return STATUS_OK;

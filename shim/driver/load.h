@@ -12,7 +12,7 @@ struct load_entry {
     bool required;
 };
 
-/* Looks every entry up in `library` (a dlopen handle) and stores it in `table`. */
+/* Resolves every entry in `library` (a dlopen handle) and stores it in `table`. */
 enum status load_entries(void *table, void *library, const struct load_entry *entries, size_t count,
                          struct error *err);
 

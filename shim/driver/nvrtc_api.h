@@ -34,7 +34,7 @@ struct nvrtc_api {
 };
 extern struct nvrtc_api nvrtc;
 
-/* Fills the table. STATUS_NOT_FOUND with a sentence that says what to install. One thread at a
+/* Fills the table. STATUS_NOT_FOUND with a sentence that names what to install. One thread at a
  * time; blocks on files. */
 enum status nvrtc_api_load(const struct find_hints *hints, struct error *err);
 
@@ -51,7 +51,7 @@ const struct nvrtc_file *nvrtc_api_file(void);
 
 /* The newest architecture that it compiles for and that is not newer than `arch` (90: compute
  * capability 9.0), or 0 when all are newer; `arch` 0: the oldest that references are compiled for,
- * 7.5 as NVRTC before CUDA 13.0 knows older ones. */
+ * 7.5 as NVRTC before CUDA 13.0 supports older ones. */
 int nvrtc_nearest_arch(int arch);
 
 #endif

@@ -64,11 +64,11 @@ static void run_again(struct hardware_report *out, const struct check_report *re
     out->repeats = !(fabs(n->worst_got - value) <= n->worst_bound);
 }
 
-static void look(struct hardware_report *out, const struct hardware_row *row,
-                 const struct check_report *report, const struct bundle_source *source)
+static void fill_report(struct hardware_report *out, const struct hardware_row *row,
+                        const struct check_report *report, const struct bundle_source *source)
 {
     struct nvml_facts facts;
-    out->asked = true;
+    out->enabled = true;
     out->matches = row->matches;
     out->mismatches = row->mismatches;
     run_again(out, report, source);
@@ -87,7 +87,7 @@ void hardware_judge(struct hardware *hardware, uint64_t signature, struct check_
         return;
     struct hardware_row *row = row_of(hardware, signature);
     if (report->verdict == VERDICT_MISMATCH)
-        look(&report->hardware, row, report, source);
+        fill_report(&report->hardware, row, report, source);
     row->mismatches += report->verdict == VERDICT_MISMATCH;
     row->matches += report->verdict == VERDICT_MATCH;
 }

@@ -8,7 +8,7 @@
 
 /* Whether the look goes before the launch: it overwrites something, or rows of some arrays are
  * copied by index, which the looking kernel does not. */
-static inline bool outlier_looks_before(const struct snapshot_plan *snapshot)
+static inline bool outlier_probes_before(const struct snapshot_plan *snapshot)
 {
     return snapshot->has_before || snapshot->touches;
 }

@@ -128,7 +128,8 @@ static uint64_t variant_of(const struct check *check)
 }
 
 /* What the first item that differs tells, or else the first that shows who is alone. */
-static void tell(struct parity_report *report, const struct meeting_news *news, int64_t item)
+static void note_difference(struct parity_report *report, const struct meeting_news *news,
+                            int64_t item)
 {
     bool first = news->differs ? report->differ == 0 : news->reveals && !report->reveals;
     if (first && (news->differs || !report->differ)) {
@@ -168,7 +169,7 @@ static void add_item(struct meetings *meetings, const struct lane *lane, const s
     struct meeting_news news = meeting_add(meeting, sums->item_out[i], near, wrong, &source);
     if (bytes && !news.met && !wrong)
         meetings_keep(meetings, meeting, bytes, values->each);
-    tell(report, &news, source.item);
+    note_difference(report, &news, source.item);
 }
 
 void parity_compare(struct meetings **meetings, struct side *side, const struct lane *lane,

@@ -33,7 +33,7 @@ enum { BUDGET_DEBT_UNITS = 20 };
 
 /* The part of a budget that the outlier gate's looks may use up; the checks get what it leaves.
  * Most of it, because a look at a launch costs a tenth to a thirtieth of checking it. */
-#define BUDGET_LOOKS 0.75
+#define BUDGET_PROBES 0.75
 
 /* The part of the program's budget that is kept for what being there costs, whether a launch is
  * checked or not: CUPTI's callbacks, of which no clock of ours sees anything. With kernels of tens

@@ -28,12 +28,12 @@ int64_t costs_estimate(const struct costs *costs, uint64_t bytes)
     return 0;
 }
 
-void costs_learn(struct costs *costs, uint64_t bytes, int64_t ns)
+void costs_note(struct costs *costs, uint64_t bytes, int64_t ns)
 {
-    cost_learn(&costs->ns[class_of(bytes)], ns);
+    cost_note(&costs->ns[class_of(bytes)], ns);
 }
 
-void cost_learn(_Atomic(int64_t) *estimate, int64_t ns)
+void cost_note(_Atomic(int64_t) *estimate, int64_t ns)
 {
     int64_t usual = atomic_load_explicit(estimate, memory_order_relaxed);
     atomic_store_explicit(estimate, usual ? usual + (ns - usual) / 4 : ns, memory_order_relaxed);

@@ -18,9 +18,9 @@ struct costs {
 /* 0 where nothing is known; where there was none of that size, as much as the nearest one, and
  * twice as much for each class that it is larger. */
 int64_t costs_estimate(const struct costs *costs, uint64_t bytes);
-void costs_learn(struct costs *costs, uint64_t bytes, int64_t ns);
+void costs_note(struct costs *costs, uint64_t bytes, int64_t ns);
 
 /* One running estimate, in which the last few count most; 0: nothing is known. */
-void cost_learn(_Atomic(int64_t) *estimate, int64_t ns);
+void cost_note(_Atomic(int64_t) *estimate, int64_t ns);
 
 #endif

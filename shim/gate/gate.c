@@ -191,13 +191,13 @@ static struct gate_note *own_note(struct gate *gate, uint64_t key)
         uint64_t there = atomic_load_explicit(&note->key, memory_order_relaxed);
         if (there == key)
             return note;
-        if (!there || note->asked < gone->asked)
+        if (!there || note->read_at < gone->read_at)
             gone = note;
     }
     give_numbers_back(gate, gone);
     atomic_store(&gone->stamp, 0);
     gone->left = gone->rest = gone->paused = 0;
-    gone->asked = 0;
+    gone->read_at = 0;
     gone->blind = false;
     atomic_store(&gone->key, key);
     return gone;
@@ -248,9 +248,9 @@ uint64_t gate_until_draw(const struct gate_note *note)
 
 double gate_rate(struct gate_note *note, int64_t now)
 {
-    int64_t since = now - note->asked;
-    double rate = note->asked && since > 0 ? (1.0 + note->paused) / (double)since : 0;
-    note->asked = now;
+    int64_t since = now - note->read_at;
+    double rate = note->read_at && since > 0 ? (1.0 + note->paused) / (double)since : 0;
+    note->read_at = now;
     note->paused = 0;
     return rate;
 }

@@ -61,7 +61,7 @@ struct gate_note {
     uint32_t rest;                      /* numbers taken ahead that follow behind those */
     uint64_t number;                    /* of the next launch */
     uint64_t next;                      /* the first number that the random gate may take */
-    int64_t asked;                      /* clock_ns() when the accounts were last asked */
+    int64_t read_at;                    /* clock_ns() when the accounts were last asked */
     uint32_t paused;                    /* launches that were passed over since */
     bool blind;                         /* the outlier gate cannot look at its launches */
 };

@@ -91,7 +91,7 @@ void kernels_watch(struct kernels *kernels, kernels_sight_fn sight, void *user)
     kernels->sight_user = user;
 }
 
-void kernels_doubt(void)
+void kernels_revalidate(void)
 {
     atomic_fetch_add_explicit(&passing.handles, 1, memory_order_release);
 }
@@ -101,17 +101,17 @@ typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offs
 /* A CUkernel refuses the CUfunction query and the other way round, so both are asked. */
 bool kernels_layout(const void *function, struct param_layout *layout)
 {
-    param_info_fn ask[2];
-    memcpy(&ask[0], &cuda.cuKernelGetParamInfo, sizeof(ask[0]));
-    memcpy(&ask[1], &cuda.cuFuncGetParamInfo, sizeof(ask[1]));
+    param_info_fn query[2];
+    memcpy(&query[0], &cuda.cuKernelGetParamInfo, sizeof(query[0]));
+    memcpy(&query[1], &cuda.cuFuncGetParamInfo, sizeof(query[1]));
     memset(layout, 0, sizeof(*layout));
     for (int way = 0; way < 2; way++) {
         size_t offset = 0, size = 0;
         CUresult result = CUDA_SUCCESS;
         unsigned count = 0;
-        if (!ask[way])
+        if (!query[way])
             continue;
-        while ((result = ask[way](function, count, &offset, &size)) == CUDA_SUCCESS) {
+        while ((result = query[way](function, count, &offset, &size)) == CUDA_SUCCESS) {
             if (count < LAYOUT_MAX) {
                 layout->param[count].offset = (uint32_t)offset;
                 layout->param[count].size = (uint32_t)size;
@@ -184,7 +184,7 @@ static void open_spec(struct known_kernel *kernel)
         XXH3_64bits_withSeed(layout->param, listed(layout) * sizeof(*layout->param), kernel->key);
     gate_recipe_make(&kernel->recipe, kernel->spec, key);
     budget_open(&kernel->budget, kernel->spec->budget);
-    budget_open(&kernel->looks, kernel->spec->budget * BUDGET_LOOKS);
+    budget_open(&kernel->probes, kernel->spec->budget * BUDGET_PROBES);
 }
 
 /* A record with room for the layout. */

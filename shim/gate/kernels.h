@@ -45,12 +45,12 @@ struct known_kernel {
     _Atomic(uint32_t) warned; /* a bit for each enum skip that a person was told of */
     const char *symbol;       /* owned copy */
     _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
-    uint32_t
-        learnt; /* launches that gave their turn back for what listed.h learnt; the collector's */
+    uint32_t new_memory_retries; /* launches that gave their turn back for what listed.h learnt; the
+                                    collector's */
     struct known_kernel *next;
     struct gpu_time time;       /* of its launches; where there is a spec */
-    struct budget looks;        /* the outlier gate's share of `budget` */
-    _Atomic(int64_t) look;      /* what looks have cost the GPU of late, ns */
+    struct budget probes;       /* the outlier gate's share of `budget` */
+    _Atomic(int64_t) probe;     /* what looks have cost the GPU of late, ns */
     struct budget budget;       /* its own, where its entry has one */
     struct costs costs;         /* what its checks have cost the GPU of late */
     struct param_layout layout; /* last: the parameters that it counts alone are allocated */
@@ -102,6 +102,6 @@ const void *kernels_module(const void *function);
 const struct kernel_table *kernels_table(const struct kernels *kernels);
 
 /* A module was or is being unloaded: its handles may come back as other kernels. Any thread. */
-void kernels_doubt(void);
+void kernels_revalidate(void);
 
 #endif

@@ -152,7 +152,7 @@ bool captured_is(const struct launch *launch)
 }
 
 /* Where the capture is now. False: it is not known. */
-static bool look(struct capture_point *point, const struct launch *call)
+static bool read_point(struct capture_point *point, const struct launch *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     const CUgraphNode *wait = NULL;
@@ -172,7 +172,7 @@ static bool look(struct capture_point *point, const struct launch *call)
 
 void captured_enter(struct capture_point *point, const struct launch *call)
 {
-    if (look(point, call))
+    if (read_point(point, call))
         return;
     point->graph = NULL;
     leave_out("the state of a capture cannot be had");
@@ -268,7 +268,7 @@ void captured_exit(struct captured *captured, const struct capture_point *point,
     struct added added;
     if (!point->graph || !call->known || !call->known->spec)
         return;
-    if (!look(&now, call) || !find_added(point, &now, &added)) {
+    if (!read_point(&now, call) || !find_added(point, &now, &added)) {
         leave_out("the nodes that one has added are not known");
         return;
     }

@@ -41,7 +41,7 @@ struct graph_subject {
     CUgraph level;        /* the clone that the node is in: of a child graph its own */
     CUgraphNode beside[TWIN_PARTS][TWIN_NODES]; /* for the copies, in their order ... */
     uint8_t nodes[TWIN_PARTS];                  /* ... so many, ... */
-    uint8_t wants[TWIN_PARTS];                  /* ... where so many are wanted, ... */
+    uint8_t needs[TWIN_PARTS];                  /* ... where so many are wanted, ... */
     uint8_t armed[TWIN_PARTS];                  /* ... of which the first ones are enabled */
     bool chosen;                                /* in the replay at hand */
     uint64_t first;   /* gate_generation() at its first check; 0: it had none */
@@ -83,7 +83,7 @@ struct graph {
     atomic_bool pending;  /* a replay was picked while it was stale */
     int64_t read_at;      /* clock_ns() when its template was read ... */
     int64_t read_ns;      /* ... and what that took */
-    bool told;            /* why there is no twin */
+    bool reported;        /* why there is no twin */
 
     CUgraph clone;
     struct graph_node *node;
@@ -100,7 +100,7 @@ struct graph {
     uint64_t twin_bytes; /* by estimate */
     uint32_t spliced;    /* nodes */
     bool changed;        /* some node is */
-    bool wants_nodes;    /* some subject does: the twin is to be made again */
+    bool lacks_nodes;    /* some subject does: the twin is to be made again */
     struct ticket *ticket;
     struct graph_armed *armed; /* in the replay at hand */
     uint32_t armed_count;
@@ -122,7 +122,7 @@ struct graph {
 enum status graph_read(struct graph *graph, struct kernels *kernels, struct captured *captured,
                        CUgraph template, struct error *err);
 /* Frees what graph_read made; the clone too, which nobody else may use. */
-void graph_forget(struct graph *graph);
+void graph_drop(struct graph *graph);
 /* The node that the program calls so, or NULL. */
 struct graph_node *graph_find_node(struct graph *graph, CUgraphNode program);
 /* Of a library call some node has new parameters: it is no longer checked. Without memory: false.

@@ -20,7 +20,7 @@
 enum {
     LOCK_WAIT_MS = 200,  /* the program's thread, for a twin that is being made */
     TWIN_WAIT_MS = 1000, /* a launch, for a twin */
-    MOST_TOLD = 8,
+    MOST_REPORTED = 8,
     READ_SHARE = 200, /* updated templates are read in a two hundredth of the time */
 };
 
@@ -50,7 +50,7 @@ void graph_free(struct graph *graph)
     twin_destroy(graph);
     if (graph->event)
         cuda.cuEventDestroy(graph->event);
-    graph_forget(graph);
+    graph_drop(graph);
     free(graph->ticket);
     free(graph->armed);
     pthread_mutex_destroy(&graph->lock);
@@ -101,9 +101,9 @@ void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sente
     const struct sink *sink = graphs->settings.pipeline->sink;
     char name[32];
     atomic_store(&graph->state, GRAPH_COUNTED);
-    if (graph->told || !sentence || atomic_fetch_add(&graphs->told, 1) >= MOST_TOLD)
+    if (graph->reported || !sentence || atomic_fetch_add(&graphs->reported, 1) >= MOST_REPORTED)
         return;
-    graph->told = true;
+    graph->reported = true;
     snprintf(name, sizeof(name), "CUDA graph %u", graph->number);
     sink->warned(sink->user, name, SKIP_GRAPH, sentence);
 }
@@ -217,7 +217,7 @@ static void read_again(struct graphs *graphs, struct graph *graph, CUgraph templ
     twin_destroy(graph);
     atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
     graph->twin_bytes = 0;
-    graph_forget(graph);
+    graph_drop(graph);
     read_template(graphs, graph, template);
     for (uint32_t i = 0; first && i < graph->subjects && graph->subjects == subjects; i++)
         graph->subject[i].first = first[i];
@@ -347,7 +347,7 @@ static struct pick make_pick(struct graph *graph, const struct pipeline *pipelin
 
 /* Asks for a twin, and for the context's set-up before that. The first twin is a cost of the
  * process, once, which no budget pays for; one for an updated graph is paid. */
-static void want_twin(struct graphs *graphs, struct graph *graph, CUcontext context)
+static void request_twin(struct graphs *graphs, struct graph *graph, CUcontext context)
 {
     enum graph_state cloned = GRAPH_CLONED;
     struct pipeline *pipeline = graphs->settings.pipeline;
@@ -359,7 +359,7 @@ static void want_twin(struct graphs *graphs, struct graph *graph, CUcontext cont
     }
     if (!side)
         return;
-    if (side_want(side))
+    if (side_request(side))
         collector_wake(pipeline->collector);
     if (!side_wait_ready(side, pipeline->ready_wait_ms))
         return;
@@ -418,7 +418,7 @@ static bool run_twin(struct graphs *graphs, struct graph *graph, CUcontext conte
         return false;
     }
     replay_arm(graph, pipeline, under_way.stream, context, pick->replay);
-    if (graph->wants_nodes)
+    if (graph->lacks_nodes)
         atomic_store(&graph->state, GRAPH_CLONED);
     return true;
 }
@@ -445,7 +445,7 @@ static CUgraphExec launch_either(struct graphs *graphs, struct graph *graph, CUc
 
 /* Whether the launch is captured into another graph instead of run; on the legacy stream beside a
  * capture the driver cannot say. */
-static enum skip look_for_capture(const void *stream)
+static enum skip capture_skip(const void *stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)stream, &status);
@@ -463,7 +463,7 @@ static void follow_pick(struct graphs *graphs, struct graph *graph, CUcontext co
     enum graph_state state = atomic_load_explicit(&graph->state, memory_order_acquire);
     bool stale = state == GRAPH_STALE;
     if (state == GRAPH_CLONED)
-        want_twin(graphs, graph, context);
+        request_twin(graphs, graph, context);
     if (atomic_load_explicit(&graph->pending, memory_order_relaxed) != stale)
         atomic_store(&graph->pending, stale);
 }
@@ -479,7 +479,7 @@ CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const v
                             &under_way.timed);
     if (!graph || !graph->subjects)
         return exec;
-    enum skip captured = look_for_capture(stream);
+    enum skip captured = capture_skip(stream);
     if (captured) {
         under_way.skip = captured;
         return exec;

@@ -13,7 +13,7 @@ struct graphs {
     struct captured *captured; /* library calls in the program's templates */
     pthread_mutex_t lock;
     uint32_t numbers;
-    atomic_uint told;         /* graphs of which it was reported why they go unchecked */
+    atomic_uint reported;     /* graphs of which it was reported why they go unchecked */
     struct graph *garbage;    /* what only the collector's thread may free */
     _Atomic(uint64_t) memory; /* of twins, by estimate */
     bool direct;              /* graphs_redirected() */

@@ -232,8 +232,8 @@ static enum status describe_subject(const struct graph *graph, const struct grap
 }
 
 /* For an entry with `after`: the launch right before this one is the node that it waits for. */
-static void remember(struct graph *graph, const struct graph_subject *subject,
-                     const struct launch *launch)
+static void keep_subject(struct graph *graph, const struct graph_subject *subject,
+                         const struct launch *launch)
 {
     struct launch earlier;
     struct graph_node *node = subject->previous ? graph_find_node(graph, subject->previous) : NULL;
@@ -263,7 +263,7 @@ static void open_ticket(struct ticket *ticket, const struct graph_subject *subje
     struct gate_answer answer = gate_of_node(pipeline->gate, kernel->spec, &kernel->recipe, launch,
                                              due ? GATE_FIRST : GATE_RANDOM);
     ticket->began = clock_ns();
-    ticket->budget = ticket->looks = NULL;
+    ticket->budget = ticket->probes = NULL;
     ticket->kernel = kernel;
     ticket->skip = SKIP_NONE;
     ticket->detector = OUTLIER_OFF;
@@ -325,10 +325,10 @@ static enum skip arm_subject(struct graph *graph, struct graph_subject *subject,
         twin_place_open(&place, graph, subject, replay);
         open_ticket(ticket, subject, pipeline, &launch, replay);
         if (subject->kernel->spec->after >= 0)
-            remember(graph, subject, &launch);
+            keep_subject(graph, subject, &launch);
         skip = ticket->skip = arm_copies(&place, pipeline, &launch, ticket, &why);
         paying_begins(pipeline, &launch, ticket);
-        graph->wants_nodes |= place.lacked;
+        graph->lacks_nodes |= place.lacked;
     }
     if (skip) {
         if (!pipeline_may_pass(skip) || ++subject->tries >= MOST_TRIES)

@@ -307,7 +307,7 @@ static enum status read_level(struct reading *reading, CUgraph template, CUgraph
     return status;
 }
 
-void graph_forget(struct graph *graph)
+void graph_drop(struct graph *graph)
 {
     if (graph->clone)
         cuda.cuGraphDestroy(graph->clone);
@@ -347,7 +347,7 @@ enum status graph_read(struct graph *graph, struct kernels *kernels, struct capt
     CUgraph clone = NULL;
     if (cuda_check(err, cuda.cuGraphClone(&clone, template), "cuGraphClone"))
         return STATUS_DRIVER;
-    graph_forget(graph);
+    graph_drop(graph);
     graph->clone = clone;
     return read_all(graph, kernels, captured, template, clone, err);
 }

@@ -37,16 +37,16 @@ struct neighbours {
 
 typedef CUresult (*neighbours_fn)(CUgraphNode, CUgraphNode *, CUgraphEdgeData *, size_t *);
 
-static enum status find_neighbours(neighbours_fn ask, CUgraphNode node, struct neighbours *found,
+static enum status find_neighbours(neighbours_fn query, CUgraphNode node, struct neighbours *found,
                                    struct error *err)
 {
     found->count = 0;
-    if (cuda_check(err, ask(node, NULL, NULL, &found->count), "dependencies of a graph's node"))
+    if (cuda_check(err, query(node, NULL, NULL, &found->count), "dependencies of a graph's node"))
         return STATUS_DRIVER;
     if (found->count > MOST_NEXT)
         return error_set(err, STATUS_UNSUPPORTED, "a kernel has %zu neighbours, more than %d",
                          found->count, MOST_NEXT);
-    return found->count ? cuda_check(err, ask(node, found->node, found->edge, &found->count),
+    return found->count ? cuda_check(err, query(node, found->node, found->edge, &found->count),
                                      "dependencies of a graph's node")
                         : STATUS_OK;
 }
@@ -79,14 +79,14 @@ struct border {
 };
 
 static enum status find_border(const struct graph *graph, const struct graph_subject *subject,
-                               neighbours_fn ask, struct border *border, struct error *err)
+                               neighbours_fn query, struct border *border, struct error *err)
 {
     border->inner.count = border->outer.count = 0;
     for (uint32_t i = 0; i < subject->parts; i++) {
         CUgraphNode own = graph->node[subject_part(subject, i)].own;
         struct neighbours beyond;
         bool within = false, outside = false, kept = true;
-        enum status status = find_neighbours(ask, own, &beyond, err);
+        enum status status = find_neighbours(query, own, &beyond, err);
         for (size_t n = 0; n < beyond.count && kept && !status; n++) {
             bool part = is_part(graph, subject, beyond.node[n]);
             within |= part;
@@ -150,7 +150,7 @@ static enum status splice_before(struct graph *graph, const struct side *side,
 
 /* How many nodes the entry wants. Where pointers overlap at a launch there is one more before it:
  * that shows when it is armed. */
-static void want_nodes(struct graph_subject *subject, double freivalds)
+static void count_nodes(struct graph_subject *subject, double freivalds)
 {
     const struct kernel_spec *spec = subject->kernel->spec;
     const double share = spec->freivalds >= 0 ? spec->freivalds : freivalds;
@@ -161,10 +161,10 @@ static void want_nodes(struct graph_subject *subject, double freivalds)
     }
     uint8_t before = (uint8_t)(writes_over + (writes_over && projected));
     uint8_t after = projected ? 3 : 1;
-    if (subject->wants[TWIN_BEFORE] < before)
-        subject->wants[TWIN_BEFORE] = before;
-    if (subject->wants[TWIN_AFTER] < after)
-        subject->wants[TWIN_AFTER] = after;
+    if (subject->needs[TWIN_BEFORE] < before)
+        subject->needs[TWIN_BEFORE] = before;
+    if (subject->needs[TWIN_AFTER] < after)
+        subject->needs[TWIN_AFTER] = after;
 }
 
 static enum status splice(struct graph *graph, const struct side *side, double freivalds,
@@ -174,9 +174,9 @@ static enum status splice(struct graph *graph, const struct side *side, double f
     graph->spliced = 0;
     for (uint32_t i = 0; i < graph->subjects && !status; i++) {
         struct graph_subject *subject = &graph->subject[i];
-        want_nodes(subject, freivalds);
+        count_nodes(subject, freivalds);
         for (int part = 0; part < TWIN_PARTS; part++) {
-            for (; subject->nodes[part] < subject->wants[part] && !status; subject->nodes[part]++)
+            for (; subject->nodes[part] < subject->needs[part] && !status; subject->nodes[part]++)
                 status = part == TWIN_BEFORE ? splice_before(graph, side, subject, err)
                                              : splice_after(graph, side, subject, err);
             graph->spliced += subject->nodes[part];
@@ -259,7 +259,7 @@ enum status twin_make(struct graph *graph, struct side *side, double freivalds, 
     if (!status)
         status = make_room(graph, err);
     graph->side = side;
-    graph->changed = graph->wants_nodes = false;
+    graph->changed = graph->lacks_nodes = false;
     if (status)
         twin_destroy(graph);
     return status;
@@ -323,7 +323,7 @@ static enum status put(struct replayed *replayed, const struct own_kernel *kerne
     if (*armed == subject->nodes[place->part]) {
         place->lacked = true;
         if (*armed < TWIN_NODES)
-            subject->wants[place->part] = (uint8_t)(*armed + 1);
+            subject->needs[place->part] = (uint8_t)(*armed + 1);
         return STATUS_UNSUPPORTED; /* no warning: the twin is made again, with one more */
     }
     CUgraphNode node = subject->beside[place->part][*armed];

@@ -38,11 +38,11 @@ static enum status back_end_entry(struct error *err)
     return status;
 }
 
-enum status back_end_start(const char *wish, const char *path, struct error *instead,
+enum status back_end_start(const char *choice, const char *path, struct error *instead,
                            struct error *err)
 {
     struct error other = {{0}};
-    bool entry = !strcmp(wish, "entry") || (!strcmp(wish, "auto") && entry_by_audit());
+    bool entry = !strcmp(choice, "entry") || (!strcmp(choice, "auto") && entry_by_audit());
     enum status status = entry ? back_end_entry(err) : back_end_cupti(path, err);
     if (!status)
         return status;

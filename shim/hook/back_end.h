@@ -13,7 +13,7 @@
  * cannot be had: then `instead` gets a sentence. `path`: CUVET_CUPTI, or "". Inside cuInit, behind
  * core_start. An error when neither can be had: that of the one that was wished for.
  */
-enum status back_end_start(const char *wish, const char *path, struct error *instead,
+enum status back_end_start(const char *choice, const char *path, struct error *instead,
                            struct error *err);
 
 /* Whether CUPTI reports launches; false before the start. */

@@ -177,7 +177,7 @@ static enum skip read_values(struct check *check, struct error *why)
     return binding_read(check_spec(check), check->value, &check->binding, why);
 }
 
-enum { MOST_LEARNT = 16 };
+enum { MOST_RETRIES = 16 };
 
 /* Not all was copied: some of it lies where nobody has looked yet, or nowhere. A launch that was
  * picked for being new gives its turn to the next one, which is better off; but not for ever, where
@@ -186,10 +186,10 @@ static void end_missed(struct collector *collector, struct side *side, struct ch
 {
     struct error err = {{0}};
     bool again;
-    enum skip skip = listed_look(side, check, &again, &err);
+    enum skip skip = listed_read(side, check, &again, &err);
     if (skip != SKIP_NEW_MEMORY)
         ending_warn(&collector->ending, check, skip, err.text);
-    else if (again && check->kernel->learnt++ < MOST_LEARNT)
+    else if (again && check->kernel->new_memory_retries++ < MOST_RETRIES)
         gate_return(check->turn);
     ending_skip(&collector->ending, side, check, skip);
 }
@@ -198,7 +198,7 @@ static void end_missed(struct collector *collector, struct side *side, struct ch
 static void add_if_waiting(struct collector *collector, struct side *side, struct check *check)
 {
     struct error err = {{0}};
-    if (!check->heard || check->started)
+    if (!check->seal_read || check->started)
         return;
     if (check->missed) {
         end_missed(collector, side, check);
@@ -233,14 +233,14 @@ static bool start_batch(struct collector *collector, struct side *side, struct b
         return false;
     waiting_clear(&collector->waiting);
     each_submitted(collector, side, add_if_waiting);
-    const struct party *party =
+    const struct group *group =
         waiting_due(&collector->waiting, clock_ns(), in_a_hurry(collector, side));
-    if (!party)
+    if (!group)
         return false;
-    side->next_slot = (party->check[0]->slot + 1) % side->slots;
-    if (replay_start(side, batch, party->check, party->count, &err)) {
-        for (int i = 0; i < party->count; i++)
-            skip_for_driver(collector, side, party->check[i], &err);
+    side->next_slot = (group->check[0]->slot + 1) % side->slots;
+    if (replay_start(side, batch, group->check, group->count, &err)) {
+        for (int i = 0; i < group->count; i++)
+            skip_for_driver(collector, side, group->check[i], &err);
     }
     return true;
 }
@@ -259,7 +259,7 @@ static bool step_batch(struct collector *collector, struct side *side, struct ba
 }
 
 /* A context in error never seals anything: the driver's word ends the wait. */
-static void look_for_error(struct collector *collector, struct side *side)
+static void check_context(struct collector *collector, struct side *side)
 {
     CUresult result;
     if (seconds_since(&side->last_progress) < STALL_S)
@@ -316,16 +316,17 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
         skip_all(collector, side, SKIP_DRIVER); /* handed over just as the side broke */
     bool pending = atomic_load(&side->pending), due = side_users_due(side);
     bool lifts = side_lifts_due(side);
-    bool looks = atomic_load(&side->outlier.state) == OUTLIER_WANTED;
+    bool probes = atomic_load(&side->outlier.state) == OUTLIER_WANTED;
     bool chore = atomic_load(&side->chore);
-    if (atomic_load(&side->state) != SIDE_READY || (!pending && !due && !lifts && !looks && !chore))
+    if (atomic_load(&side->state) != SIDE_READY ||
+        (!pending && !due && !lifts && !probes && !chore))
         return false;
     if (!make_current(collector, side)) {
         give_up(collector, side, "its context cannot be made current");
         return false;
     }
-    if (looks)
-        side_set_up_looks(side, &collector->settings.side);
+    if (probes)
+        side_set_up_probes(side, &collector->settings.side);
     if (due)
         side_users_load(side);
     if (lifts)
@@ -342,9 +343,9 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
     if (progress || ended)
         note_progress(side);
     else
-        look_for_error(collector, side);
+        check_context(collector, side);
     /* Looks that nothing came of are in no hurry while there are slots. */
-    uint32_t room = side->outlier.looks ? side->outlier.looks : side->slots;
+    uint32_t room = side->outlier.probes ? side->outlier.probes : side->slots;
     *moved |= progress || (ended && atomic_load(&side->pending) >= room / 4);
     return true;
 }

@@ -20,17 +20,17 @@ static void settle(struct ending *ending, struct check *check)
     const struct sink *sink = ending->sink;
     struct check_cost *cost = &check->cost;
     struct known_kernel *kernel = check->kernel;
-    int64_t gpu = (int64_t)(cost->copy + cost->reference), look = (int64_t)cost->look;
-    int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + look - check->charged;
-    bool in_vain = check->looks && look; /* a look that nothing came of */
+    int64_t gpu = (int64_t)(cost->copy + cost->reference), probe = (int64_t)cost->probe;
+    int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + probe - check->charged;
+    bool probed_only = check->probes && probe; /* a look that nothing came of */
     if (!cost->overlap)
         cost->overlap =
-            cost->thread < (uint64_t)(gpu + look) ? cost->thread : (uint64_t)(gpu + look);
-    check_charge(check, in_vain, now, correction);
-    if (in_vain)
-        cost_learn(&kernel->look, look);
-    if (cost->reference && !check->looks)
-        costs_learn(&kernel->costs, check->arena_bytes, gpu);
+            cost->thread < (uint64_t)(gpu + probe) ? cost->thread : (uint64_t)(gpu + probe);
+    check_charge(check, probed_only, now, correction);
+    if (probed_only)
+        cost_note(&kernel->probe, probe);
+    if (cost->reference && !check->probes)
+        costs_note(&kernel->costs, check->arena_bytes, gpu);
     sink->spent(sink->user, cost);
 }
 

@@ -13,7 +13,7 @@
  * followed from now on; *again says that it stays so, nothing else had to be forgotten for it. Or
  * SKIP_ADDRESS and a sentence with the address that may not, or SKIP_DRIVER and one.
  */
-enum skip listed_look(struct side *side, struct check *check, bool *again, struct error *why);
+enum skip listed_read(struct side *side, struct check *check, bool *again, struct error *why);
 
 /*
  * For a check that found a mismatch: SKIP_SHAPE and a sentence where two addresses of an array that

@@ -282,14 +282,14 @@ enum status replay_start(struct side *side, struct batch *batch, struct check *c
 }
 
 /* The GPU writes the sequence last, after a system-scope fence. */
-static bool answered(const struct lane *lane)
+static bool has_verdict(const struct lane *lane)
 {
     return __atomic_load_n(&lane->answer->sequence, __ATOMIC_ACQUIRE) == lane->sequence;
 }
 
 enum replay_progress replay_poll(struct lane *lane)
 {
-    if (!answered(lane))
+    if (!has_verdict(lane))
         return REPLAY_RUNNING;
     struct ref_verdict answer = *lane->answer;
     answer.busy = (uint64_t)((double)answer.busy * lane->share);

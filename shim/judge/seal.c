@@ -5,17 +5,17 @@
 #include "extra/outlier.h"
 
 /* What the outlier gate says of a launch that it was asked about. */
-static void hear(struct side *side, struct check *check)
+static void read_decision(struct side *side, struct check *check)
 {
     const struct outlier_answer *answer = &side->outlier.answer[check->slot];
     const struct kernel_spec *spec = check_spec(check);
-    if (check->look.centroid)
-        outlier_collect(&side->outlier, &spec->outlier, check->look.index, check->look.epoch,
+    if (check->probe.centroid)
+        outlier_collect(&side->outlier, &spec->outlier, check->probe.index, check->probe.epoch,
                         answer);
     if (check->ordinary || answer->input >= OUTLIER_SPEC_INPUTS)
         return;
     check->outlier = (struct outlier_call_report){
-        .input = check->look.input[answer->input],
+        .input = check->probe.input[answer->input],
         .statistic = outlier_feature_text(answer->feature),
         .score = (double)answer->score,
         .threshold = (double)answer->threshold,
@@ -65,36 +65,36 @@ static bool read_copies(const struct side *side, struct check *check)
     return true;
 }
 
-static void hear_reserved(struct side *side, const struct check *check)
+static void note_reserved(struct side *side, const struct check *check)
 {
-    reserve_heard(side->reserve, check->end);
+    reserve_sealed(side->reserve, check->end);
     if (!check->arena)
         reserve_missed(side->reserve);
 }
 
 bool seal_seen(struct side *side, struct check *check)
 {
-    if (check->heard)
+    if (check->seal_read)
         return true;
     check->arena = 0;
     if (!check->reserved)
         check->begin = check->end = 0;
-    check->cost.copy = check->cost.look = 0;
+    check->cost.copy = check->cost.probe = 0;
     check->missed = false;
     uint64_t ordinary = __atomic_load_n(&side->seal[check->slot].ordinary, __ATOMIC_ACQUIRE);
     check->ordinary = ordinary >> SEAL_TIME_BITS == check->sequence;
     if (!check->ordinary && !read_copies(side, check))
         return false;
     if (check->ordinary)
-        check->cost.look = ordinary & ((1u << SEAL_TIME_BITS) - 1);
+        check->cost.probe = ordinary & ((1u << SEAL_TIME_BITS) - 1);
     if (check->gate == GATE_OUTLIER)
-        hear(side, check);
+        read_decision(side, check);
     if (check->reserved)
-        hear_reserved(side, check);
+        note_reserved(side, check);
     else if (check->end > atomic_load_explicit(&side->newest, memory_order_relaxed))
         atomic_store_explicit(&side->newest, check->end, memory_order_relaxed);
-    side_note_heard(side, check);
+    side_note_sealed(side, check);
     check->sealed = clock_ns();
-    check->heard = true;
+    check->seal_read = true;
     return true;
 }

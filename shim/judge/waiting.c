@@ -2,82 +2,82 @@
 
 void waiting_clear(struct waiting *waiting)
 {
-    waiting->parties = 0;
+    waiting->groups = 0;
     waiting->checks = 0;
     waiting->overflow = false;
 }
 
-static bool fits(const struct party *party, const struct check *check)
+static bool fits(const struct group *group, const struct check *check)
 {
-    return party->count < REF_BATCH && party->bytes + check->arena_bytes <= WAITING_BYTES;
+    return group->count < REF_BATCH && group->bytes + check->arena_bytes <= WAITING_BYTES;
 }
 
 /* The party that the check can join, or NULL. One that it is too large for waits no longer. */
-static struct party *find(struct waiting *waiting, const struct check *check)
+static struct group *find(struct waiting *waiting, const struct check *check)
 {
-    for (int i = 0; i < waiting->parties; i++) {
-        struct party *party = &waiting->party[i];
-        if (party->full || party->reference != check->reference)
+    for (int i = 0; i < waiting->groups; i++) {
+        struct group *group = &waiting->group[i];
+        if (group->full || group->reference != check->reference)
             continue;
-        if (fits(party, check))
-            return party;
-        party->full = true;
+        if (fits(group, check))
+            return group;
+        group->full = true;
     }
     return NULL;
 }
 
 /* Where all places are taken: that of the latest check that is to be alone, if that one is later.
  */
-static struct party *take_place(struct waiting *waiting, const struct check *check)
+static struct group *take_place(struct waiting *waiting, const struct check *check)
 {
-    struct party *last = NULL;
-    for (int i = 0; i < waiting->parties; i++) {
-        struct party *party = &waiting->party[i];
-        if (party->alone && (!last || party->check[0]->sequence > last->check[0]->sequence))
-            last = party;
+    struct group *last = NULL;
+    for (int i = 0; i < waiting->groups; i++) {
+        struct group *group = &waiting->group[i];
+        if (group->alone && (!last || group->check[0]->sequence > last->check[0]->sequence))
+            last = group;
     }
     return last && last->check[0]->sequence > check->sequence ? last : NULL;
 }
 
 void waiting_add(struct waiting *waiting, struct check *check, bool alone)
 {
-    struct party *party = alone ? NULL : find(waiting, check);
+    struct group *group = alone ? NULL : find(waiting, check);
     waiting->checks++;
-    if (!party && waiting->parties == WAITING_PARTIES) {
+    if (!group && waiting->groups == WAITING_GROUPS) {
         waiting->overflow = true;
-        party = alone ? take_place(waiting, check) : NULL;
-        if (!party)
+        group = alone ? take_place(waiting, check) : NULL;
+        if (!group)
             return;
-        party->count = 0;
-    } else if (!party) {
-        party = &waiting->party[waiting->parties++];
-        party->count = 0;
+        group->count = 0;
+    } else if (!group) {
+        group = &waiting->group[waiting->groups++];
+        group->count = 0;
     }
-    if (party->count == 0) {
-        *party =
-            (struct party){.reference = check->reference, .since = check->sealed, .alone = alone};
+    if (group->count == 0) {
+        *group =
+            (struct group){.reference = check->reference, .since = check->sealed, .alone = alone};
     }
-    party->check[party->count++] = check;
-    party->bytes += check->arena_bytes;
-    party->since = check->sealed < party->since ? check->sealed : party->since;
-    party->full = alone || party->count == REF_BATCH || party->bytes >= WAITING_BYTES;
+    group->check[group->count++] = check;
+    group->bytes += check->arena_bytes;
+    group->since = check->sealed < group->since ? check->sealed : group->since;
+    group->full = alone || group->count == REF_BATCH || group->bytes >= WAITING_BYTES;
 }
 
-static bool goes_first(const struct party *a, const struct party *b)
+static bool goes_first(const struct group *a, const struct group *b)
 {
     return a->alone && b->alone ? a->check[0]->sequence < b->check[0]->sequence
                                 : a->since < b->since;
 }
 
-const struct party *waiting_due(const struct waiting *waiting, int64_t now, bool hurry)
+const struct group *waiting_due(const struct waiting *waiting, int64_t now, bool hurry)
 {
-    const struct party *due = NULL;
-    for (int i = 0; i < waiting->parties; i++) {
-        const struct party *party = &waiting->party[i];
+    const struct group *due = NULL;
+    for (int i = 0; i < waiting->groups; i++) {
+        const struct group *group = &waiting->group[i];
         bool ready =
-            hurry || waiting->overflow || party->full || now - party->since >= WAITING_HOLD_NS;
-        if (ready && (!due || goes_first(party, due)))
-            due = party;
+            hurry || waiting->overflow || group->full || now - group->since >= WAITING_HOLD_NS;
+        if (ready && (!due || goes_first(group, due)))
+            due = group;
     }
     return due;
 }

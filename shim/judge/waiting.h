@@ -13,14 +13,14 @@
 #include "refs/abi/ref_abi.h"
 #include "context/check.h"
 
-enum { WAITING_PARTIES = 16 };
+enum { WAITING_GROUPS = 16 };
 
 /* A party is no larger than this: it holds the GPU for some tens of microseconds at most. */
 #define WAITING_BYTES (18ull << 20)
 /* No check is held back for longer. */
 #define WAITING_HOLD_NS 20000000ll
 
-struct party {
+struct group {
     const struct side_reference *reference; /* the kernel that all of them want */
     struct check *check[REF_BATCH];         /* in the order in which they were added */
     int count;
@@ -31,8 +31,8 @@ struct party {
 };
 
 struct waiting {
-    struct party party[WAITING_PARTIES];
-    int parties;
+    struct group group[WAITING_GROUPS];
+    int groups;
     uint32_t checks; /* added */
     bool overflow;   /* there are more than fit in here */
 };
@@ -45,6 +45,6 @@ void waiting_add(struct waiting *waiting, struct check *check, bool alone);
 /* Of the parties whose time has come the one that waits longest, of those of one check that is to
  * be alone the one that was launched first, or NULL. It has come for full ones, for those that
  * waited for WAITING_HOLD_NS, and for all in a hurry or with an overflow. */
-const struct party *waiting_due(const struct waiting *waiting, int64_t now, bool hurry);
+const struct group *waiting_due(const struct waiting *waiting, int64_t now, bool hurry);
 
 #endif

@@ -412,15 +412,15 @@ void expr_explain(const struct expr *expr, const int64_t *slot, struct error *er
                               at->name, (long long)slot[at->target]);
         used += length > 0 ? (size_t)length : 0;
     }
-    const char *said = fault == FAULT_ZERO       ? "division by zero"
-                       : fault == FAULT_OVERFLOW ? "more than 64 bits"
-                                                 : "";
+    const char *reason = fault == FAULT_ZERO       ? "division by zero"
+                         : fault == FAULT_OVERFLOW ? "more than 64 bits"
+                                                   : "";
     char result[32];
     if (fault == FAULT_NONE) {
         snprintf(result, sizeof result, "%lld", (long long)value);
-        said = result;
+        reason = result;
     }
-    error_set(err, STATUS_INVALID, "%s: %s%s%s%s", expr->text, said, used ? " (" : "", values,
+    error_set(err, STATUS_INVALID, "%s: %s%s%s%s", expr->text, reason, used ? " (" : "", values,
               used ? ")" : "");
 }
 

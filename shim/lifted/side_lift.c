@@ -22,7 +22,7 @@ struct side_lift {
 };
 
 struct side_lifts {
-    atomic_uint wants, settled;
+    atomic_uint requested, settled;
     struct side_lift lift[SIDE_LIFTS];
 };
 
@@ -43,7 +43,7 @@ static struct side_lift *place_of(struct side *side, const struct kernel_spec *s
     return atomic_compare_exchange_strong(&lift->spec, &none, spec) || none == spec ? lift : NULL;
 }
 
-enum skip side_lift_ask(struct side *side, const struct kernel_spec *spec, bool *wake)
+enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, bool *wake)
 {
     struct side_lift *lift = place_of(side, spec);
     int none = NONE;
@@ -52,7 +52,7 @@ enum skip side_lift_ask(struct side *side, const struct kernel_spec *spec, bool 
         return SKIP_NOT_COMPILED;
     int state = atomic_load_explicit(&lift->state, memory_order_acquire);
     if (state == NONE && atomic_compare_exchange_strong(&lift->state, &none, WANTED)) {
-        atomic_fetch_add(&side->lifts->wants, 1);
+        atomic_fetch_add(&side->lifts->requested, 1);
         *wake = true;
     }
     return state == READY ? SKIP_NONE : SKIP_NOT_COMPILED;
@@ -92,7 +92,7 @@ enum skip side_lift_clip(struct binding *binding, struct error *why)
 bool side_lifts_due(const struct side *side)
 {
     struct side_lifts *lifts = side->lifts;
-    return lifts && atomic_load(&lifts->wants) != atomic_load(&lifts->settled);
+    return lifts && atomic_load(&lifts->requested) != atomic_load(&lifts->settled);
 }
 
 /* ---- loading ---- */

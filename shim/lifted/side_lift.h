@@ -19,7 +19,7 @@ void side_lifts_open(struct side *side);
 /* Whether a launch of the spec, a lifted one, can be checked in this context: SKIP_NONE, or
  * SKIP_NOT_COMPILED. The first one wants it: *wake, the collector is to be woken. No launch waits:
  * the driver compiles the PTX for as long as others compile a reference. Any thread, no lock. */
-enum skip side_lift_ask(struct side *side, const struct kernel_spec *spec, bool *wake);
+enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, bool *wake);
 
 /* The extents that PTX shows may be too large: each array ends with its memory at the latest. */
 enum skip side_lift_clip(struct binding *binding, struct error *why);

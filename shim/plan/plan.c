@@ -391,12 +391,12 @@ enum status plan_make(const struct binding_plan **out, struct arena *arena,
                       const struct param_layout *layout, struct error *err)
 {
     static const struct captures none;
-    struct error unheard = {0};
+    struct error unsealed = {0};
     struct plan_builder b = {.arena = arena,
                              .source = source,
                              .captures = captures ? captures : &none,
                              .layout = layout,
-                             .err = err ? err : &unheard,
+                             .err = err ? err : &unsealed,
                              .slots = SLOT_FREE};
     memcpy(b.slot_name, builtin_names, sizeof builtin_names);
     b.plan = arena_alloc(arena, sizeof *b.plan);

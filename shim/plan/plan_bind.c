@@ -60,19 +60,19 @@ static enum status check_role(const struct plan_builder *b, const struct formal 
                           "one begins; expected const, or written only",
                           item->name, words[role]);
     bool fits = role == ROLE_INOUT;
-    const char *wants = "inout";
+    const char *expected = "inout";
     if (formal->kind == FORMAL_IN) {
         fits |= role == ROLE_READ || role == ROLE_ACC;
-        wants = "const, inout or acc";
+        expected = "const, inout or acc";
     } else if (formal->kind == FORMAL_OUT) {
         fits |= role == ROLE_WRITE || role == ROLE_ACC;
-        wants = "written, inout or acc";
+        expected = "written, inout or acc";
     }
     if (fits)
         return STATUS_OK;
     return yaml_error(b->err, place_of(b, formal->name),
                       "formal '%s' of '%s' needs an argument that is %s, but '%s' is %s",
-                      formal->name, reference_name(b), wants, item->name, words[role]);
+                      formal->name, reference_name(b), expected, item->name, words[role]);
 }
 
 /* A rank that no launch can adapt: elements cannot vanish, so a formal without dims takes only

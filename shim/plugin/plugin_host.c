@@ -28,7 +28,7 @@ struct plugin_host {
     char **env;
     int64_t rank;
     struct own_fd socket; /* none: not started, or gone */
-    bool started, failed, answered;
+    bool started, failed, replied;
     uint64_t sent, unsent; /* unsent: lost before they reached the process */
     struct plugin_tally tally;
     char message[PLUGIN_MESSAGE_MAX];
@@ -111,7 +111,7 @@ static void start(struct plugin_host *host)
 }
 
 /* Takes the answers that are there; the last one counts. */
-static void read_answers(struct plugin_host *host)
+static void read_replies(struct plugin_host *host)
 {
     struct plugin_tally tally;
     ssize_t got;
@@ -120,7 +120,7 @@ static void read_answers(struct plugin_host *host)
     while ((fd = own_fd_get(&host->socket)) >= 0) {
         got = recv(fd, &tally, sizeof tally, MSG_DONTWAIT);
         if (got == (ssize_t)sizeof tally)
-            host->tally = tally, host->answered = true;
+            host->tally = tally, host->replied = true;
         else if (got >= 0 || (errno != EAGAIN && errno != EINTR))
             own_fd_close(&host->socket);
         else if (errno == EAGAIN)
@@ -204,11 +204,11 @@ void plugin_host_finding(struct plugin_host *host, const struct check_report *re
     size_t size;
     int fd;
 
-    if (!host || !thin_told(occurrence, THIN_FINDINGS))
+    if (!host || !thin_admits(occurrence, THIN_FINDINGS))
         return;
     if (!host->started)
         start(host);
-    read_answers(host);
+    read_replies(host);
     finding = finding_of(host, report, occurrence, bundle);
     if (report->parity.differ) {
         parity_text(&report->parity, contract);
@@ -232,7 +232,7 @@ void plugin_host_end(struct plugin_host *host)
     if (fd < 0)
         return;
     shutdown(fd, SHUT_WR);
-    read_answers(host);
+    read_replies(host);
     while ((fd = own_fd_get(&host->socket)) >= 0) {
         struct pollfd answer = {.fd = fd, .events = POLLIN};
         int64_t left = until - clock_ns();
@@ -240,13 +240,13 @@ void plugin_host_end(struct plugin_host *host)
         if (left <= 0)
             break;
         poll(&answer, 1, (int)(left / 1000000) + 1);
-        read_answers(host);
+        read_replies(host);
     }
     own_fd_close(&host->socket);
     errno = before;
 }
 
-uint64_t plugin_host_tell(const struct plugin_host *host, struct textbuf *out)
+uint64_t plugin_host_send(const struct plugin_host *host, struct textbuf *out)
 {
     uint64_t total, lost;
 
@@ -258,7 +258,7 @@ uint64_t plugin_host_tell(const struct plugin_host *host, struct textbuf *out)
                    host->tally.handled, total, total == 1 ? "" : "s");
     if (host->failed)
         textbuf_printf(out, "; it could not be started");
-    else if (!host->answered)
+    else if (!host->replied)
         textbuf_printf(out, "; %s, which runs it, gave no answer", host->tool);
     else if (host->tally.state == PLUGIN_UNLOADABLE)
         textbuf_printf(out, "; it could not be loaded, `cuvet plugin` tells why");

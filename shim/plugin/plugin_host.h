@@ -46,6 +46,6 @@ void plugin_host_end(struct plugin_host *host);
 
 /* After the end: one sentence on what became of the findings, into *out, and how many were lost.
  * Nothing and 0 when there were none. */
-uint64_t plugin_host_tell(const struct plugin_host *host, struct textbuf *out);
+uint64_t plugin_host_send(const struct plugin_host *host, struct textbuf *out);
 
 #endif

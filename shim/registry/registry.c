@@ -191,7 +191,7 @@ static bool find_after(struct registry *registry, const struct symbol_names *nam
 }
 
 /* Under the lock. NULL: no memory. */
-static struct known_symbol *know_symbol(struct registry *registry, const char *symbol)
+static struct known_symbol *symbol_record(struct registry *registry, const char *symbol)
 {
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
     struct known_symbol **place = place_of(registry, hash, symbol);
@@ -233,7 +233,7 @@ bool registry_names(struct registry *registry, const char *symbol)
     if (!registry_may_name(registry, symbol))
         return false;
     pthread_mutex_lock(&registry->lock);
-    const struct known_symbol *known = know_symbol(registry, symbol);
+    const struct known_symbol *known = symbol_record(registry, symbol);
     bool named = known && known->matches;
     pthread_mutex_unlock(&registry->lock);
     return named;
@@ -244,7 +244,7 @@ uint64_t registry_after(struct registry *registry, const char *symbol)
     if (!registry->content.afters || !registry_may_name(registry, symbol))
         return 0;
     pthread_mutex_lock(&registry->lock);
-    const struct known_symbol *known = know_symbol(registry, symbol);
+    const struct known_symbol *known = symbol_record(registry, symbol);
     uint64_t after = known ? known->after : 0;
     pthread_mutex_unlock(&registry->lock);
     return after;
@@ -318,7 +318,7 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
         return NULL;
     }
     pthread_mutex_lock(&registry->lock);
-    struct known_symbol *known = know_symbol(registry, symbol);
+    struct known_symbol *known = symbol_record(registry, symbol);
     for (struct match *match = known ? known->matches : NULL; match; match = match->next)
         match->entry->met |= !match->unknown;
     if (known && known->matches)
@@ -379,7 +379,7 @@ enum status registry_bench(struct registry *registry, const struct kernel_spec *
                            struct error *err)
 {
     pthread_mutex_lock(&registry->lock);
-    const struct known_symbol *known = know_symbol(registry, spec->symbol);
+    const struct known_symbol *known = symbol_record(registry, spec->symbol);
     enum status status = known ? STATUS_NOT_FOUND : STATUS_NO_MEMORY;
     for (const struct match *match = known ? known->matches : NULL; match; match = match->next) {
         if (match->unknown || match->entry->where != spec->where)

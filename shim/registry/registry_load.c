@@ -27,7 +27,7 @@ struct loading {
 };
 
 /* Tells the sentence. NO_MEMORY ends the load; everything else only spoils its status. */
-static enum status tell(struct loading *l, enum status status, const struct error *err)
+static enum status report_failure(struct loading *l, enum status status, const struct error *err)
 {
     if (status == STATUS_OK)
         return status;
@@ -38,7 +38,7 @@ static enum status tell(struct loading *l, enum status status, const struct erro
     return status;
 }
 
-static void tell_row(void *user, const char *sentence)
+static void report_row(void *user, const char *sentence)
 {
     struct loading *l = user;
     if (l->complain)
@@ -379,23 +379,24 @@ static enum status add_entry(struct loading *l, const struct yaml_node *node, st
 static void read_entries(struct loading *l, const struct yaml_node *node)
 {
     struct error err = {0};
-    if (tell(l, yaml_expect(node, "kernels", YAML_KIND_SEQUENCE, &err), &err))
+    if (report_failure(l, yaml_expect(node, "kernels", YAML_KIND_SEQUENCE, &err), &err))
         return;
     for (size_t i = 0; i < node->count && l->worst != STATUS_NO_MEMORY; i++) {
         err = (struct error){0};
-        tell(l, add_entry(l, node->item[i], &err), &err);
+        report_failure(l, add_entry(l, node->item[i], &err), &err);
     }
 }
 
 static void read_contracts(struct loading *l, const struct yaml_node *node)
 {
     struct error err = {0};
-    if (tell(l, yaml_expect(node, "parity", YAML_KIND_SEQUENCE, &err), &err))
+    if (report_failure(l, yaml_expect(node, "parity", YAML_KIND_SEQUENCE, &err), &err))
         return;
     for (size_t i = 0; i < node->count && l->worst != STATUS_NO_MEMORY; i++) {
         err = (struct error){0};
-        tell(l, contracts_add(&l->content->contracts, &l->content->arena, node->item[i], &err),
-             &err);
+        report_failure(
+            l, contracts_add(&l->content->contracts, &l->content->arena, node->item[i], &err),
+            &err);
     }
 }
 
@@ -408,7 +409,7 @@ static void include_one(struct loading *l, const struct yaml_node *node)
     struct error err = {0};
     const char *path;
     char folder[PATH_MAX];
-    if (tell(l, yaml_text(node, "include", &path, &err), &err))
+    if (report_failure(l, yaml_text(node, "include", &path, &err), &err))
         return;
     size_t length = strlen(node->file);
     if (path[0] == '/' || length >= sizeof folder) {
@@ -420,7 +421,7 @@ static void include_one(struct loading *l, const struct yaml_node *node)
     if (full)
         load_file(l, full, node);
     else
-        tell(l, error_set(&err, STATUS_NO_MEMORY, "%s: no memory", node->file), &err);
+        report_failure(l, error_set(&err, STATUS_NO_MEMORY, "%s: no memory", node->file), &err);
 }
 
 static void read_includes(struct loading *l, const struct yaml_node *node)
@@ -452,13 +453,13 @@ static void read_root(struct loading *l, const struct yaml_node *root)
     const struct yaml_node *include = yaml_get(root, "include");
     const struct yaml_node *kernels = yaml_get(root, "kernels");
     const struct yaml_node *parity = yaml_get(root, "parity");
-    if (tell(l, check_version(root, &err), &err))
+    if (report_failure(l, check_version(root, &err), &err))
         return; /* another version's entries may mean other things */
-    tell(l, keys_check(root, KEYS_FILE, &err), &err);
+    report_failure(l, keys_check(root, KEYS_FILE, &err), &err);
     if (include)
         read_includes(l, include);
     if (tolerances &&
-        tolerance_add(&l->content->tolerances, &l->content->arena, tolerances, tell_row, l))
+        tolerance_add(&l->content->tolerances, &l->content->arena, tolerances, report_row, l))
         l->worst = l->worst ? l->worst : STATUS_INVALID;
     if (kernels)
         read_entries(l, kernels);
@@ -497,7 +498,7 @@ static void load_file(struct loading *l, const char *path, const struct yaml_nod
         status = error_set(&err, STATUS_INVALID, "%s: empty; expected 'version: 1'", path);
     if (doc)
         l->content->doc[l->content->docs++] = doc;
-    if (tell(l, status, &err))
+    if (report_failure(l, status, &err))
         return;
     l->open[l->depth++] = real;
     read_root(l, yaml_doc_root(doc));
@@ -512,7 +513,7 @@ static void load_builtin_tolerances(struct loading *l)
     struct yaml_doc *doc = NULL;
     enum status status = yaml_doc_parse(&doc, "built-in tolerances", cuvet_tolerances_yaml,
                                         cuvet_tolerances_yaml_len, &err);
-    if (tell(l, status, &err))
+    if (report_failure(l, status, &err))
         return;
     l->content->doc[l->content->docs++] = doc;
     read_root(l, yaml_doc_root(doc));
@@ -529,7 +530,7 @@ static void load_tables(struct loading *l)
         char name[64];
         snprintf(name, sizeof name, "tables/%s", table->name);
         enum status status = yaml_doc_parse(&doc, name, table->text, strlen(table->text), &err);
-        if (tell(l, status, &err))
+        if (report_failure(l, status, &err))
             continue;
         l->content->doc[l->content->docs++] = doc;
         read_root(l, yaml_doc_root(doc));

@@ -54,7 +54,7 @@ struct counters {
     struct row process;
     void *process_tallies; /* what its tallies lie in */
     _Atomic(struct chunk *) chunk[CHUNKS];
-    _Atomic uint64_t thread_ns, copy_ns, reference_ns, look_ns, overlap_ns; /* struct check_cost */
+    _Atomic uint64_t thread_ns, copy_ns, reference_ns, probe_ns, overlap_ns; /* struct check_cost */
     _Atomic uint32_t hook_ns;
     struct gpu_shares gpu; /* set once, before it is read */
     int64_t created;       /* clock_ns() */
@@ -220,11 +220,11 @@ void counters_spent(struct counters *counters, const struct check_cost *cost)
     if (!counters)
         return;
     add_to(&counters->thread_ns, cost->thread);
-    if (!(cost->copy | cost->reference | cost->look | cost->overlap))
+    if (!(cost->copy | cost->reference | cost->probe | cost->overlap))
         return;
     add_to(&counters->copy_ns, cost->copy);
     add_to(&counters->reference_ns, cost->reference);
-    add_to(&counters->look_ns, cost->look);
+    add_to(&counters->probe_ns, cost->probe);
     add_to(&counters->overlap_ns, cost->overlap);
 }
 
@@ -401,7 +401,7 @@ void counters_read(struct counters *counters, struct counters_totals *out)
     }
     atomic_thread_fence(memory_order_seq_cst);
     out->cost = (struct check_cost){load(&counters->thread_ns), load(&counters->copy_ns),
-                                    load(&counters->reference_ns), load(&counters->look_ns),
+                                    load(&counters->reference_ns), load(&counters->probe_ns),
                                     load(&counters->overlap_ns)};
     out->elapsed = (uint64_t)(clock_ns() - counters->created);
     out->hook_ns = atomic_load_explicit(&counters->hook_ns, memory_order_relaxed);

@@ -25,7 +25,7 @@
 #include "report/thin.h"
 
 /* Lines of one kernel so far, by verdict: the rate limit. */
-struct told {
+struct reported {
     uint64_t verdict[VERDICT_COUNT];
 };
 
@@ -38,8 +38,8 @@ struct journal {
     atomic_bool off;
     _Atomic uint64_t lost;
     struct origin origin;
-    struct told *told; /* by spec->number */
-    uint32_t told_count;
+    struct reported *reported; /* by spec->number */
+    uint32_t reported_count;
     char path[];
 };
 
@@ -90,7 +90,7 @@ void journal_destroy(struct journal *journal)
         return;
     own_fd_close(&journal->file);
     json_out_release(&journal->json);
-    free(journal->told);
+    free(journal->reported);
     free(journal);
 }
 
@@ -269,17 +269,18 @@ static uint64_t occurrence(struct journal *journal, const struct check_report *r
 {
     uint32_t number = report->spec->number;
 
-    if (number >= journal->told_count) {
+    if (number >= journal->reported_count) {
         uint32_t count = number + 64;
-        struct told *told = realloc(journal->told, count * sizeof *told);
+        struct reported *reported = realloc(journal->reported, count * sizeof *reported);
 
-        if (!told)
+        if (!reported)
             return 0;
-        memset(told + journal->told_count, 0, (count - journal->told_count) * sizeof *told);
-        journal->told = told;
-        journal->told_count = count;
+        memset(reported + journal->reported_count, 0,
+               (count - journal->reported_count) * sizeof *reported);
+        journal->reported = reported;
+        journal->reported_count = count;
     }
-    return ++journal->told[number].verdict[report->verdict];
+    return ++journal->reported[number].verdict[report->verdict];
 }
 
 void journal_check(struct journal *journal, const struct check_report *report, const char *bundle)
@@ -297,7 +298,7 @@ void journal_check(struct journal *journal, const struct check_report *report, c
     if (!json)
         return;
     number = occurrence(journal, report);
-    if (!thin_told(number, finding ? THIN_FINDINGS : THIN_OTHERS)) {
+    if (!thin_admits(number, finding ? THIN_FINDINGS : THIN_OTHERS)) {
         pthread_mutex_unlock(&journal->lock);
         return;
     }
@@ -448,7 +449,7 @@ static void put_cost(struct json_out *json, const struct counters_totals *totals
     json_put_double(json, "threads", (double)totals->cost.thread / 1e9);
     json_put_double(json, "copies", (double)totals->cost.copy / 1e9);
     json_put_double(json, "references", (double)totals->cost.reference / 1e9);
-    json_put_double(json, "looks", (double)totals->cost.look / 1e9);
+    json_put_double(json, "looks", (double)totals->cost.probe / 1e9);
     json_put_double(json, "overlap", (double)totals->cost.overlap / 1e9);
     json_put_double(json, "hook", (double)totals->hook_ns * (double)totals->seen / 1e9);
     json_put_double(json, "elapsed", (double)totals->elapsed / 1e9);

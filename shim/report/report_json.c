@@ -244,7 +244,7 @@ static void put_parity(struct json_out *json, const struct parity_report *parity
 /* Of CUVET_PROFILE=sdc. */
 static void put_hardware(struct json_out *json, const struct hardware_report *hardware)
 {
-    if (!hardware->asked)
+    if (!hardware->enabled)
         return;
     json_put_object(json, "hardware");
     json_put_bool(json, "suspected", hardware->suspected);

@@ -297,7 +297,7 @@ static void put_cost(struct textbuf *out, const struct counters_totals *totals, 
 {
     const struct check_cost *cost = &totals->cost;
     double percent = totals->elapsed ? 100.0 / (double)totals->elapsed : 0;
-    uint64_t all = cost->thread + cost->copy + cost->reference + cost->look;
+    uint64_t all = cost->thread + cost->copy + cost->reference + cost->probe;
 
     if (all == 0)
         return;
@@ -307,7 +307,7 @@ static void put_cost(struct textbuf *out, const struct counters_totals *totals, 
                    "the same time); %.3g %% of the launches of registered kernels were checked.\n",
                    (double)(all - cost->overlap) * percent, (double)totals->elapsed / 1e9,
                    (double)cost->thread * percent, (double)cost->copy * percent,
-                   (double)cost->reference * percent, (double)cost->look * percent,
+                   (double)cost->reference * percent, (double)cost->probe * percent,
                    (double)cost->overlap * percent, checked_percent(totals));
     put_hook(out, totals, percent, cupti);
 }
@@ -506,7 +506,7 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
         textbuf_printf(out, "       outlier  %s of %s: %.3g%s, over %.3g\n", f->outlier.statistic,
                        f->outlier.input, f->outlier.score, f->outlier.sigmas ? " sigma" : "",
                        f->outlier.threshold);
-    if (f->hardware.asked) {
+    if (f->hardware.enabled) {
         char text[HARDWARE_TEXT];
         textbuf_printf(out, "%s", hardware_text(&f->hardware, text));
     }

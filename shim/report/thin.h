@@ -8,7 +8,7 @@
 enum { THIN_FINDINGS = 64, THIN_OTHERS = 4 };
 
 /* Whether number `occurrence` (from 1) is told: the first `all`, then each power of two. */
-static inline bool thin_told(uint64_t occurrence, uint64_t all)
+static inline bool thin_admits(uint64_t occurrence, uint64_t all)
 {
     return occurrence <= all || (occurrence & (occurrence - 1)) == 0;
 }

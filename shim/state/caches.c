@@ -8,14 +8,14 @@
 enum { CACHES = 256, PROBES = 16, WATCHED = 512 /* launches behind a checked one */ };
 
 /* What is wanted behind a checked append. */
-enum { WANTS_APPEND = 1, WANTS_READER = 2 };
+enum { NEEDS_APPEND = 1, NEEDS_READER = 2 };
 
 struct caches {
     _Atomic(uint64_t) breaks;  /* where launches may have gone unseen, replays among them */
-    atomic_int watched, wants; /* launches that are still seen; what is wanted of all caches */
+    atomic_int watched, needs; /* launches that are still seen; what is wanted of all caches */
     struct cache {
         _Atomic(uint64_t) address, appends; /* address 0: empty */
-        atomic_uint wants;
+        atomic_uint needs;
     } cache[CACHES];
 };
 
@@ -69,8 +69,8 @@ static bool appends(const struct kernel_spec *spec)
 static void end_watch(struct caches *caches)
 {
     for (int i = 0; i < CACHES; i++)
-        atomic_store_explicit(&caches->cache[i].wants, 0, memory_order_relaxed);
-    atomic_store(&caches->wants, 0);
+        atomic_store_explicit(&caches->cache[i].needs, 0, memory_order_relaxed);
+    atomic_store(&caches->needs, 0);
     atomic_store(&caches->watched, 0);
     atomic_fetch_add(&caches->breaks, 1);
 }
@@ -78,10 +78,10 @@ static void end_watch(struct caches *caches)
 /* Whether this launch was wanted. */
 static bool take(struct caches *caches, struct cache *cache, unsigned what)
 {
-    if (!(atomic_load_explicit(&cache->wants, memory_order_relaxed) & what) ||
-        !(atomic_fetch_and(&cache->wants, ~what) & what))
+    if (!(atomic_load_explicit(&cache->needs, memory_order_relaxed) & what) ||
+        !(atomic_fetch_and(&cache->needs, ~what) & what))
         return false;
-    atomic_fetch_sub(&caches->wants, 1);
+    atomic_fetch_sub(&caches->needs, 1);
     return true;
 }
 
@@ -102,7 +102,7 @@ bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
     out->replays = atomic_load_explicit(&caches->breaks, memory_order_relaxed);
     out->appends = writes ? atomic_fetch_add_explicit(&cache->appends, 1, memory_order_relaxed)
                           : atomic_load_explicit(&cache->appends, memory_order_relaxed);
-    return caches_watched(caches) && take(caches, cache, writes ? WANTS_APPEND : WANTS_READER);
+    return caches_watched(caches) && take(caches, cache, writes ? NEEDS_APPEND : NEEDS_READER);
 }
 
 bool caches_settle(struct caches *caches)
@@ -110,7 +110,7 @@ bool caches_settle(struct caches *caches)
     if (!caches_watched(caches))
         return false;
     if (atomic_fetch_sub_explicit(&caches->watched, 1, memory_order_relaxed) > 1 &&
-        atomic_load_explicit(&caches->wants, memory_order_relaxed) > 0)
+        atomic_load_explicit(&caches->needs, memory_order_relaxed) > 0)
         return true;
     end_watch(caches);
     return false;
@@ -122,8 +122,8 @@ void caches_picked(struct caches *caches, const struct kernel_spec *spec,
     struct cache *cache = moment->cache ? find(caches, moment->cache) : NULL;
     if (!cache || !appends(spec))
         return;
-    unsigned had = atomic_fetch_or(&cache->wants, WANTS_APPEND | WANTS_READER);
-    atomic_fetch_add(&caches->wants, 2 - !!(had & WANTS_APPEND) - !!(had & WANTS_READER));
+    unsigned had = atomic_fetch_or(&cache->needs, NEEDS_APPEND | NEEDS_READER);
+    atomic_fetch_add(&caches->needs, 2 - !!(had & NEEDS_APPEND) - !!(had & NEEDS_READER));
     if (atomic_exchange(&caches->watched, WATCHED) <= 0)
         atomic_fetch_add(&passing.draws, 2); /* no launch is passed over by what was noted before */
 }

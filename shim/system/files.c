@@ -142,7 +142,7 @@ enum status files_create(const struct own_fd *folder, const char *name, struct o
 }
 
 /* What is wrong with a file to append to, or NULL. */
-static const char *not_ours(int fd)
+static const char *why_foreign(int fd)
 {
     struct stat info;
 
@@ -163,7 +163,7 @@ static enum status open_append(const char *path, int more_flags, const struct ow
 
     failure = errno;
     if (opened >= 0)
-        wrong = not_ours(opened);
+        wrong = why_foreign(opened);
     if (opened >= 0 && !wrong && same && !own_fd_is(same, opened))
         wrong = "another file has its name by now";
     if (wrong)

@@ -28,8 +28,8 @@ void log_start(void);
 /* One line, at most once for each place in the source. */
 #define log_once(level, ...)                                                                       \
     do {                                                                                           \
-        static atomic_flag said = ATOMIC_FLAG_INIT;                                                \
-        if (!atomic_flag_test_and_set(&said))                                                      \
+        static atomic_flag logged = ATOMIC_FLAG_INIT;                                              \
+        if (!atomic_flag_test_and_set(&logged))                                                    \
             log_line((level), __VA_ARGS__);                                                        \
     } while (0)
 

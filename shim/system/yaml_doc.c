@@ -78,8 +78,8 @@ static enum status libyaml_error(struct loader *loader)
 }
 
 /* Registers a finished node under its anchor. */
-static enum status remember(struct loader *loader, const yaml_mark_t *mark, const char *name,
-                            const struct yaml_node *node, size_t weight)
+static enum status keep_anchor(struct loader *loader, const yaml_mark_t *mark, const char *name,
+                               const struct yaml_node *node, size_t weight)
 {
     if (!name)
         return STATUS_OK;
@@ -171,7 +171,8 @@ static enum status on_scalar(struct loader *loader, const yaml_event_t *event)
     node->text = text;
     node->literal = event->data.scalar.style == YAML_LITERAL_SCALAR_STYLE;
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
-    enum status status = remember(loader, mark, (const char *)event->data.scalar.anchor, node, 1);
+    enum status status =
+        keep_anchor(loader, mark, (const char *)event->data.scalar.anchor, node, 1);
     return status ? status : attach(loader, mark, node, 1);
 }
 
@@ -204,7 +205,7 @@ static enum status on_open(struct loader *loader, enum yaml_kind kind, const yam
     level->node = node;
     level->children = 0;
     level->weight = 1;
-    return remember(loader, mark, anchor, node, 0); /* weight 0: still open */
+    return keep_anchor(loader, mark, anchor, node, 0); /* weight 0: still open */
 }
 
 static enum status on_close(struct loader *loader, const yaml_mark_t *mark)

@@ -15,7 +15,7 @@
  * in the program's stream, of the reference beside it. */
 struct check_cost {
     uint64_t thread, copy, reference;
-    uint64_t look;    /* of the outlier gate in the program's stream */
+    uint64_t probe;   /* of the outlier gate in the program's stream */
     uint64_t overlap; /* of all these, at the same time as another of them, or as other work */
 };
 
@@ -73,7 +73,7 @@ struct state_report {
 
 /* Whether a mismatch repeats, and the device that it was seen on (extra/hardware.h). */
 struct hardware_report {
-    bool asked;                   /* CUVET_PROFILE=sdc */
+    bool enabled;                 /* CUVET_PROFILE=sdc */
     bool suspected;               /* it does not repeat, so the hardware is */
     bool again, repeats;          /* the reference ran again; and finds the worst element wrong */
     uint64_t matches, mismatches; /* earlier checks of launches of the same signature */

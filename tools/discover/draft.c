@@ -79,7 +79,7 @@ static bool try_entry(void *user, const struct entry *entry, unsigned hint)
 }
 
 /* Whether an output holds more than one value: else many formulas would match. */
-static bool says_something(const struct facts *facts)
+static bool is_informative(const struct facts *facts)
 {
     for (unsigned f = 0; f < facts->count; f++) {
         const struct fact *fact = &facts->fact[f];
@@ -232,7 +232,7 @@ static void write_kernel(const struct record *record, const struct seen_kernel *
     hunt.until = clock_ns() + (int64_t)settings->seconds * 1000000000;
     textbuf_init(&hunt.file);
     unsigned launches = trial ? trial_take(trial, kernel) : 0;
-    bool may = launches && settings->tries && says_something(&facts);
+    bool may = launches && settings->tries && is_informative(&facts);
     if (may)
         candidates_each(&facts, false, try_entry, &hunt);
     if (may && !hunt.matches && hunt.tried < settings->tries)

@@ -106,7 +106,7 @@ static void by_memory(struct fact *fact, const struct seen_kernel *kernel)
 }
 
 /* Shares of words that look like numbers of a type: magnitudes that programs use, or 0. */
-static bool look_like(enum dtype dtype, const uint8_t *bytes, size_t count)
+static bool is_plausible(enum dtype dtype, const uint8_t *bytes, size_t count)
 {
     unsigned size = dtype_bytes(dtype), good = 0, zeros = 0, all = 0;
     for (size_t at = 0; at + size <= count; at += size, all++) {
@@ -122,7 +122,7 @@ static bool look_like(enum dtype dtype, const uint8_t *bytes, size_t count)
  * f32; f16 cannot be told from bf16. */
 static void by_bytes(struct fact *fact, const struct seen_kernel *kernel)
 {
-    enum { LOOKED_AT = 4096 };
+    enum { MOST_TRIED = 4096 };
     static const enum dtype types[] = {DTYPE_I32, DTYPE_BF16, DTYPE_F32, DTYPE_F64, DTYPE_I64};
     for (unsigned i = 0; i < kernel->samples && fact->dtype == DTYPE_NONE; i++) {
         const struct seen_pointer *pointer = seen_pointer_at(kernel->sample[i], fact->offset);
@@ -130,9 +130,9 @@ static void by_bytes(struct fact *fact, const struct seen_kernel *kernel)
             pointer ? seen_memory(kernel->sample[i], pointer->address) : NULL;
         uint64_t at = region ? pointer->address - region->address : 0;
         size_t count = region ? (size_t)(region->bytes - at) : 0;
-        count = count < LOOKED_AT ? count : LOOKED_AT;
+        count = count < MOST_TRIED ? count : MOST_TRIED;
         for (size_t t = 0; region && t < sizeof types / sizeof *types && !fact->dtype; t++) {
-            if (look_like(types[t], region->after + at, count))
+            if (is_plausible(types[t], region->after + at, count))
                 fact->dtype = types[t];
         }
     }

@@ -90,8 +90,8 @@ static enum status check_calls(const struct parity *p, struct error *err)
 }
 
 /* Without the whole array there is nothing to walk over. */
-static enum status look_at(const struct parity *p, int s, const struct formal *formal,
-                           struct view *view, struct error *err)
+static enum status view_of_side(const struct parity *p, int s, const struct formal *formal,
+                                struct view *view, struct error *err)
 {
     const struct bundle *bundle = p->scene[s]->bundle;
     const struct bundle_tensor *tensor = &bundle->tensor[formal->slot];
@@ -150,9 +150,9 @@ static enum status make_views(struct parity *p, struct error *err)
         if (!formal_is_array(formal))
             continue;
         struct view *a = &p->view[0][formal->slot], *b = &p->view[1][formal->slot];
-        status = look_at(p, 0, formal, a, err);
+        status = view_of_side(p, 0, formal, a, err);
         if (!status)
-            status = look_at(p, 1, formal, b, err);
+            status = view_of_side(p, 1, formal, b, err);
         bool same = (a->array < 0) == (b->array < 0) && a->elements == b->elements &&
                     (a->array < 0 || a->dtype == b->dtype);
         if (!status && !same)

@@ -188,8 +188,8 @@ static struct slice next_token(struct cursor *c)
     return (struct slice){c->at, (size_t)(end - c->at)};
 }
 
-static enum status say(struct cursor *c, unsigned line, const char *found, const char *format,
-                       va_list args)
+static enum status set_message(struct cursor *c, unsigned line, const char *found,
+                               const char *format, va_list args)
 {
     char sentence[400];
     vsnprintf(sentence, sizeof sentence, format, args);
@@ -206,7 +206,7 @@ enum status lex_fail(struct cursor *c, const char *expected, ...)
         snprintf(found, sizeof found, "found the end of the text, expected ");
     va_list args;
     va_start(args, expected);
-    enum status status = say(c, c->line, found, expected, args);
+    enum status status = set_message(c, c->line, found, expected, args);
     va_end(args);
     return status;
 }
@@ -215,7 +215,7 @@ enum status lex_refuse(struct cursor *c, unsigned line, const char *sentence, ..
 {
     va_list args;
     va_start(args, sentence);
-    enum status status = say(c, line, "", sentence, args);
+    enum status status = set_message(c, line, "", sentence, args);
     va_end(args);
     return status;
 }

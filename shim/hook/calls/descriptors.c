@@ -149,7 +149,7 @@ static struct pack *pack_of(const void *handle)
     return NULL;
 }
 
-static void forget(const void *handle)
+static void drop(const void *handle)
 {
     struct descriptor **place = place_of(handle), *d = *place;
     if (!d)
@@ -177,7 +177,7 @@ void descriptors_made(const void *handle, int type)
         return;
     }
     lock(&kept);
-    forget(handle);
+    drop(handle);
     struct descriptor *d = calloc(1, sizeof *d), **place = place_of(handle);
     if (d) {
         d->handle = handle;
@@ -201,7 +201,7 @@ void descriptors_gone(const void *handle)
     if (!atomic_load(&all.records) || atomic_load(&all.process) != getpid())
         return;
     lock(&kept);
-    forget(handle);
+    drop(handle);
     unlock(&kept);
 }
 

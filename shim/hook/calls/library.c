@@ -88,7 +88,7 @@ struct search {
     char *path;
 };
 
-static int look_at_object(struct dl_phdr_info *info, size_t size, void *user)
+static int visit_object(struct dl_phdr_info *info, size_t size, void *user)
 {
     struct search *search = user;
     const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
@@ -103,7 +103,7 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *user)
 static void *through_loaded(const struct function_row *row)
 {
     struct search search = {row->library, NULL};
-    dl_iterate_phdr(look_at_object, &search);
+    dl_iterate_phdr(visit_object, &search);
     void *handle = search.path ? dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     void *address = handle ? dlsym(handle, row->name) : NULL;
     if (handle)

@@ -97,7 +97,7 @@ static inline void say(int fd, const char *bytes, size_t count)
 }
 
 /* All that comes until the other side hangs up. */
-static inline const char *hear(int fd)
+static inline const char *read_reply(int fd)
 {
     static char text[65536];
     size_t length = 0;
@@ -115,7 +115,7 @@ static inline const char *ask(const char *request)
 {
     int fd = call();
     say(fd, request, strlen(request));
-    return hear(fd);
+    return read_reply(fd);
 }
 
 static inline void assert_holds(const char *text, const char *part)

@@ -44,7 +44,7 @@ static struct {
     atomic_int references;  /* launched */
     atomic_int compared;    /* those of them that were not for a bundle ... */
     atomic_int most_calls;  /* ... and the most calls of one */
-    atomic_int looks;       /* of the outlier gate */
+    atomic_int probes;      /* of the outlier gate */
     atomic_int launches;    /* kernels of ours */
     atomic_int queries;     /* calls that ask the driver whether work is done */
     atomic_int copied;      /* segments */
@@ -270,7 +270,7 @@ static void fake_outlier(const struct snapshot_header *header, const struct outl
                          const struct outlier_call_subset *some)
 {
     bool called = outlier_host_decide(outlier, input);
-    atomic_fetch_add(&fake.looks, 1);
+    atomic_fetch_add(&fake.probes, 1);
     uint64_t base = called ? fake_find_place(header) : 0;
     bool room = called && base;
     outlier->slot->decision = header->sequence * 2 + room;

@@ -154,12 +154,12 @@ static void expect_once(struct fixture *f, unsigned compiled, unsigned cached)
 {
     struct compiler *compiler = make(f, NULL);
     const struct ref_image *image;
-    compiler_want(compiler, 0, 90);
+    compiler_request(compiler, 0, 90);
     wait_for(compiler, 1);
     if (f->complaints.count)
         fail_msg("%s", f->complaints.text[0]);
     expect_counts(compiler, compiled, cached, 0);
-    assert_int_equal(compiler_look(compiler, 0, 90, &image), COMPILER_DONE);
+    assert_int_equal(compiler_find(compiler, 0, 90, &image), COMPILER_DONE);
     assert_non_null(image->cubin);
     assert_non_null(strstr(image->ptx, "cuvet_ref_half_wide"));
     end(compiler);
@@ -177,20 +177,20 @@ static void what_is_wanted_is_compiled_once(void **state)
     atomic_uint told = 0;
     need_nvrtc();
     struct compiler *compiler = make(f, NULL);
-    compiler_tell(compiler, count, &told);
-    assert_int_equal(compiler_look(compiler, 0, 90, &image), COMPILER_UNWANTED);
-    compiler_want(compiler, 1, 90);
-    compiler_want(compiler, 1, 90);
+    compiler_on_result(compiler, count, &told);
+    assert_int_equal(compiler_find(compiler, 0, 90, &image), COMPILER_UNWANTED);
+    compiler_request(compiler, 1, 90);
+    compiler_request(compiler, 1, 90);
     wait_for(compiler, 1);
-    assert_int_equal(compiler_look(compiler, 1, 90, &image), COMPILER_DONE);
+    assert_int_equal(compiler_find(compiler, 1, 90, &image), COMPILER_DONE);
     assert_non_null(strstr(image->ptx, "cuvet_ref_third_wide"));
-    assert_int_equal(compiler_look(compiler, 0, 90, &again), COMPILER_UNWANTED);
-    compiler_want(compiler, 1, 90); /* the thread has ended by now, or soon */
-    compiler_want(compiler, 1, 80);
+    assert_int_equal(compiler_find(compiler, 0, 90, &again), COMPILER_UNWANTED);
+    compiler_request(compiler, 1, 90); /* the thread has ended by now, or soon */
+    compiler_request(compiler, 1, 80);
     wait_for(compiler, 2);
-    assert_int_equal(compiler_look(compiler, 1, 90, &again), COMPILER_DONE);
+    assert_int_equal(compiler_find(compiler, 1, 90, &again), COMPILER_DONE);
     assert_ptr_equal(image, again);
-    assert_int_equal(compiler_look(compiler, 1, 80, &image), COMPILER_DONE);
+    assert_int_equal(compiler_find(compiler, 1, 80, &image), COMPILER_DONE);
     expect_counts(compiler, 2, 0, 0);
     assert_int_equal(atomic_load(&told), 2);
     assert_int_equal(f->complaints.count, 0);
@@ -260,7 +260,7 @@ static void processes_share_a_compilation(void **state)
         child[i] = fork();
         if (child[i] == 0) {
             struct compiler *compiler = make(f, NULL);
-            compiler_want(compiler, 0, 90);
+            compiler_request(compiler, 0, 90);
             wait_for(compiler, 1);
             struct compiler_counts counts = compiler_count(compiler);
             end(compiler);
@@ -284,10 +284,10 @@ static void a_wrong_text_is_told_once(void **state)
     need_nvrtc();
     load(f, wrong_text);
     struct compiler *compiler = make(f, NULL);
-    compiler_want(compiler, 0, 90);
-    compiler_want(compiler, 0, 80);
+    compiler_request(compiler, 0, 90);
+    compiler_request(compiler, 0, 80);
     wait_for(compiler, 2);
-    assert_int_equal(compiler_look(compiler, 0, 90, &image), COMPILER_FAILED);
+    assert_int_equal(compiler_find(compiler, 0, 90, &image), COMPILER_FAILED);
     expect_counts(compiler, 0, 0, 2);
     assert_int_equal(f->complaints.count, 1);
     expect_says(f->complaints.text[0],
@@ -300,8 +300,8 @@ static void a_missing_nvrtc_is_told_once(void **state)
 {
     struct fixture *f = *state;
     struct compiler *compiler = make(f, "/nowhere/libnvrtc.so");
-    compiler_want(compiler, 0, 90);
-    compiler_want(compiler, 1, 90);
+    compiler_request(compiler, 0, 90);
+    compiler_request(compiler, 1, 90);
     wait_for(compiler, 2);
     expect_counts(compiler, 0, 0, 2);
     assert_int_equal(f->complaints.count, 1);
@@ -315,7 +315,7 @@ static void a_tool_that_does_not_answer_is_told(void **state)
     struct fixture *f = *state;
     snprintf(f->tool, sizeof f->tool, "/bin/false");
     struct compiler *compiler = make(f, NULL);
-    compiler_want(compiler, 0, 90);
+    compiler_request(compiler, 0, 90);
     wait_for(compiler, 1);
     expect_says(f->complaints.text[0],
                 "the reference is unchecked: the process that compiles it ended without an answer");
@@ -323,8 +323,8 @@ static void a_tool_that_does_not_answer_is_told(void **state)
     memset(&f->complaints, 0, sizeof f->complaints);
     snprintf(f->tool, sizeof f->tool, "/nowhere/cuvet");
     compiler = make(f, NULL);
-    compiler_want(compiler, 0, 90);
-    compiler_want(compiler, 1, 90);
+    compiler_request(compiler, 0, 90);
+    compiler_request(compiler, 1, 90);
     wait_for(compiler, 2);
     assert_int_equal(f->complaints.count, 1);
     expect_says(f->complaints.text[0], "cannot start /nowhere/cuvet");
@@ -336,7 +336,7 @@ static void a_tool_of_another_version_is_told(void **state)
     struct fixture *f = *state;
     f->version = "0.0";
     struct compiler *compiler = make(f, NULL);
-    compiler_want(compiler, 0, 90);
+    compiler_request(compiler, 0, 90);
     wait_for(compiler, 1);
     expect_says(f->complaints.text[0], ", the library 0.0");
     end(compiler);
@@ -372,7 +372,7 @@ static double exit_during(struct fixture *f, unsigned after_us, bool fork_first,
     pid_t child = fork();
     if (child == 0) {
         struct compiler *compiler = make(f, NULL);
-        compiler_want(compiler, 0, 90);
+        compiler_request(compiler, 0, 90);
         usleep(after_us);
         if (fork_first && fork() == 0) { /* has copies of the sockets */
             sleep(30);

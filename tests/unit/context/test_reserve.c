@@ -206,10 +206,10 @@ static void it_is_short_when_complete_snapshots_fill_it(void **state)
     (void)state;
     struct reserve_room a = take(RING / 8), b = take(RING / 8);
     assert_false(reserve_is_short(reserve)); /* handed out, not there yet */
-    reserve_heard(reserve, a.end);
+    reserve_sealed(reserve, a.end);
     assert_false(reserve_is_short(reserve));
-    reserve_heard(reserve, b.end);
-    reserve_heard(reserve, a.end);
+    reserve_sealed(reserve, b.end);
+    reserve_sealed(reserve, a.end);
     assert_true(reserve_is_short(reserve));
     reserve_end(reserve, a.begin, a.end);
     assert_false(reserve_is_short(reserve));

@@ -44,7 +44,7 @@ static void malformed_requests_are_refused(void **state)
     }
     int fd = call();
     say(fd, "sta\0tus\n", 8);
-    assert_holds(hear(fd), "cuvet/1 error ");
+    assert_holds(read_reply(fd), "cuvet/1 error ");
     assert_int_equal(cuvet_is_running(), 1);
     assert_true(cuvet_get_sample() == 1);
     assert_alive();
@@ -57,11 +57,11 @@ static void a_request_without_end_is_refused(void **state)
     memset(flood, 'a', sizeof(flood));
     int fd = call();
     say(fd, flood, sizeof(flood));
-    assert_holds(hear(fd), "too long");
+    assert_holds(read_reply(fd), "too long");
     fd = call();
     say(fd, flood, CONTROL_REQUEST - 1); /* one byte more, a newline, still fits */
     say(fd, "\n", 1);
-    assert_holds(hear(fd), "expected status");
+    assert_holds(read_reply(fd), "expected status");
     assert_alive();
 }
 
@@ -73,7 +73,7 @@ static void a_request_in_pieces_is_one(void **state)
         say(fd, at, 1);
         nap_ms(5);
     }
-    assert_holds(hear(fd), "cuvet/1 ok\n");
+    assert_holds(read_reply(fd), "cuvet/1 ok\n");
 }
 
 static void what_follows_the_line_is_not_a_request(void **state)
@@ -90,7 +90,7 @@ static void a_slow_client_is_dropped(void **state)
     int64_t began = clock_ns();
     int fd = call();
     say(fd, "sta", 3);
-    assert_string_equal(hear(fd), "");
+    assert_string_equal(read_reply(fd), "");
     assert_in_range(ms_since(began), CLIENT_MS - 50, CLIENT_MS + 2000);
     assert_alive();
 }
@@ -155,7 +155,7 @@ static void noise_does_no_harm(void **state)
         else
             say(fd, "\n", 1);
         if (i % 5)
-            hear(fd);
+            read_reply(fd);
         else
             close(fd);
     }

@@ -72,7 +72,7 @@ static void waiting_is_for_the_client_alone(void **state)
     assert_alive();
     assert_true(ms_since(began) < 2000);
     control_world_release();
-    assert_string_equal(hear(waiting), "cuvet/1 ok\n");
+    assert_string_equal(read_reply(waiting), "cuvet/1 ok\n");
     assert_true(ms_since(began) < 4000);
     assert_string_equal(ask("flush\n"), "cuvet/1 ok\n");
 }
@@ -282,7 +282,7 @@ static void the_standard_streams_are_never_ours(void **state)
     int fd = call();
     assert_true(fd > 2);
     say(fd, "status\n", 7);
-    assert_holds(hear(fd), "cuvet/1 ok\n");
+    assert_holds(read_reply(fd), "cuvet/1 ok\n");
     struct stat info;
     assert_int_equal(fstat(0, &info), -1);
     dup2(kept, 0);

@@ -485,15 +485,15 @@ static void estimates_follow_the_size(void **state)
     (void)state;
     static struct costs costs;
     assert_int_equal(costs_estimate(&costs, 1 << 20), 0);
-    costs_learn(&costs, 32 << 20, 73000);
+    costs_note(&costs, 32 << 20, 73000);
     assert_int_equal(costs_estimate(&costs, 32 << 20), 73000);
     assert_int_equal(costs_estimate(&costs, 4 << 20), 73000);   /* nothing smaller was seen */
     assert_int_equal(costs_estimate(&costs, 64 << 20), 146000); /* twice the size */
-    costs_learn(&costs, 4 << 20, 15000);
+    costs_note(&costs, 4 << 20, 15000);
     assert_int_equal(costs_estimate(&costs, 4 << 20), 15000);
     assert_int_equal(costs_estimate(&costs, 100), 15000);
     assert_int_equal(costs_estimate(&costs, 32 << 20), 73000);
-    costs_learn(&costs, 4 << 20, 19000);
+    costs_note(&costs, 4 << 20, 19000);
     assert_int_equal(costs_estimate(&costs, 4 << 20), 16000);
     assert_int_equal(costs_estimate(&costs, UINT64_MAX), 73000ll << 6);
 }

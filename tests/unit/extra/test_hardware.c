@@ -71,10 +71,10 @@ static int close_table(void **state)
 static void one_among_many_is_suspected(void **state)
 {
     for (int i = 0; i < 100; i++)
-        assert_false(judge(*state, 3, false).asked);
+        assert_false(judge(*state, 3, false).enabled);
     assert_int_equal(second.runs, 0);
     struct hardware_report found = judge(*state, 3, true);
-    assert_true(found.asked && found.suspected && found.again && found.repeats);
+    assert_true(found.enabled && found.suspected && found.again && found.repeats);
     assert_int_equal(found.matches, 100);
     assert_int_equal(found.mismatches, 0);
     assert_false(judge(*state, 3, true).suspected); /* the second one is too many */
@@ -84,7 +84,7 @@ static void a_fault_that_repeats_is_not(void **state)
 {
     for (int i = 0; i < 40; i++) {
         struct hardware_report found = judge(*state, 3, true);
-        assert_true(found.asked && !found.suspected);
+        assert_true(found.enabled && !found.suspected);
         assert_int_equal(found.mismatches, i);
     }
 }
@@ -111,7 +111,7 @@ static void a_reference_that_does_not_repeat_is_suspected(void **state)
 static void without_a_table_nothing_is_asked(void **state)
 {
     (void)state;
-    assert_false(judge(NULL, 3, true).asked);
+    assert_false(judge(NULL, 3, true).enabled);
     assert_int_equal(second.runs, 0);
 }
 

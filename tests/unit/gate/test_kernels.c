@@ -158,7 +158,7 @@ static void each_handle_is_sighted_once(void **state)
         find(f, handle(0, NARROW), one);
     }
     assert_int_equal(sights, 3);
-    kernels_doubt();
+    kernels_revalidate();
     for (int i = 0; i < 2; i++)
         find(f, handle(1, NARROW), one);
     assert_int_equal(sights, 4);
@@ -281,7 +281,7 @@ static void after_an_unload_a_handle_is_looked_at_once_more(void **state)
     struct fixture *f = *state;
     struct known_kernel *kernel = find(f, handle(0, NARROW), one);
     int before = atomic_load(&asked);
-    kernels_doubt();
+    kernels_revalidate();
     assert_ptr_equal(find(f, handle(0, NARROW), one), kernel);
     assert_int_equal(atomic_load(&asked), before + 1);
     assert_ptr_equal(find(f, handle(0, NARROW), one), kernel);
@@ -297,12 +297,12 @@ static void a_handle_comes_back_as_another_kernel(void **state)
     char name[8] = "one";
     struct known_kernel *before = find(f, handle(0, NARROW), name), *after;
     strcpy(name, "other");
-    kernels_doubt();
+    kernels_revalidate();
     after = find(f, handle(0, NARROW), name);
     assert_string_equal(after->symbol, "other");
     assert_string_equal(before->symbol, "one");
     strcpy(name, "one");
-    kernels_doubt();
+    kernels_revalidate();
     assert_ptr_equal(find(f, handle(0, NARROW), name), before);
 }
 
@@ -442,7 +442,7 @@ static void *look_up_all(void *user)
                          (kernel->spec == NULL) != (kind == 3) ||
                          (kind < 2 && strcmp(kernel->spec->label, kind ? "wide" : "narrow") != 0);
         if (i % 1000 == worker->number)
-            kernels_doubt();
+            kernels_revalidate();
     }
     return NULL;
 }

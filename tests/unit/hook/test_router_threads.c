@@ -30,10 +30,10 @@ static void after_an_unload_a_handle_is_looked_at_once_more(void **state)
     launch(0x100, other);
     launch(0x100, other);
     assert_int_equal(world.seen, 1);
-    kernels_doubt();
+    kernels_revalidate();
     launch(0x100, ours); /* the handle came back as another kernel */
     assert_int_equal(skipped(SKIP_NOT_SAMPLED), 1);
-    kernels_doubt();
+    kernels_revalidate();
     launch(0x100, other);
     launch(0x100, other);
     assert_int_equal(world.seen, 3);
@@ -156,7 +156,7 @@ static void *launch_many(void *user)
         if (i % 5 == 0)
             launch(0x200, ours);
         if (i % 1000 == 0)
-            kernels_doubt();
+            kernels_revalidate();
     }
     return user;
 }

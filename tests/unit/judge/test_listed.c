@@ -320,8 +320,8 @@ static void what_the_driver_knows_is_learnt(void **state)
     memset(&ranges, 0, sizeof ranges);
     assert_int_equal(taken(out), 0);
     assert_false(ranges_hold(&ranges, 0, 1));
-    assert_int_equal(ranges_learn(&ranges, START + 100, 50, DEVICE, &err), RANGES_ADDED);
-    assert_int_equal(ranges_learn(&ranges, START, SIZE, DEVICE, &err), RANGES_HELD);
+    assert_int_equal(ranges_add(&ranges, START + 100, 50, DEVICE, &err), RANGES_ADDED);
+    assert_int_equal(ranges_add(&ranges, START, SIZE, DEVICE, &err), RANGES_HELD);
     assert_int_equal(taken(out), 1);
     assert_true(out[0].begin == START && out[0].end == START + SIZE);
     assert_true(ranges_hold(&ranges, START + SIZE - 1, 1));
@@ -340,12 +340,12 @@ static void what_the_driver_knows_is_learnt(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         err = (struct error){0};
-        assert_int_equal(ranges_learn(&ranges, wrong[i].address, wrong[i].bytes, DEVICE, &err),
+        assert_int_equal(ranges_add(&ranges, wrong[i].address, wrong[i].bytes, DEVICE, &err),
                          RANGES_REFUSED);
         if (!strstr(err.text, wrong[i].says))
             fail_msg("'%s' does not say '%s'", err.text, wrong[i].says);
     }
-    assert_int_equal(ranges_learn(&ranges, START + GAP, 4, 0, &err), RANGES_REFUSED);
+    assert_int_equal(ranges_add(&ranges, START + GAP, 4, 0, &err), RANGES_REFUSED);
     assert_int_equal(taken(out), 1);
 }
 
@@ -355,7 +355,7 @@ static void what_is_freed_is_not_handed_out(void **state)
     struct snapshot_range out[SNAPSHOT_RANGES];
     memset(&ranges, 0, sizeof ranges);
     for (uint64_t i = 0; i < 3; i++)
-        ranges_learn(&ranges, START + i * GAP, 8, DEVICE, &err);
+        ranges_add(&ranges, START + i * GAP, 8, DEVICE, &err);
     assert_int_equal(taken(out), 3);
     assert_int_equal(ranges_take(&ranges, DEVICE + 1, out), 0);
     alive = 1;
@@ -378,9 +378,9 @@ static void the_oldest_goes(void **state)
     struct snapshot_range out[SNAPSHOT_RANGES];
     memset(&ranges, 0, sizeof ranges);
     for (uint64_t i = 0; i < SNAPSHOT_RANGES; i++)
-        assert_int_equal(ranges_learn(&ranges, START + i * GAP, 8, DEVICE, &err), RANGES_ADDED);
+        assert_int_equal(ranges_add(&ranges, START + i * GAP, 8, DEVICE, &err), RANGES_ADDED);
     assert_int_equal(taken(out), SNAPSHOT_RANGES);
-    assert_int_equal(ranges_learn(&ranges, START + 90 * GAP, 8, DEVICE, &err), RANGES_REPLACED);
+    assert_int_equal(ranges_add(&ranges, START + 90 * GAP, 8, DEVICE, &err), RANGES_REPLACED);
     assert_false(ranges_hold(&ranges, START, 8));
     assert_true(ranges_hold(&ranges, START + GAP, 8));
     assert_int_equal(taken(out), SNAPSHOT_RANGES);
@@ -392,16 +392,16 @@ static void pieces_are_mapped(void **state)
     struct snapshot_range out[SNAPSHOT_RANGES];
     memset(&ranges, 0, sizeof ranges);
     const uint64_t at = RESERVED + 10 * MAPPING;
-    assert_int_equal(ranges_learn(&ranges, at + 8, 64, DEVICE, &err), RANGES_ADDED);
+    assert_int_equal(ranges_add(&ranges, at + 8, 64, DEVICE, &err), RANGES_ADDED);
     assert_int_equal(taken(out), 1);
     assert_true(out[0].begin == at && out[0].end == at + 32 * MAPPING);
     /* One that is longer than a few pieces is held as a whole, and takes the place of its part. */
-    assert_int_equal(ranges_learn(&ranges, RESERVED + 2 * MAPPING, 48 * MAPPING, DEVICE, &err),
+    assert_int_equal(ranges_add(&ranges, RESERVED + 2 * MAPPING, 48 * MAPPING, DEVICE, &err),
                      RANGES_ADDED);
     assert_int_equal(taken(out), 1);
     assert_true(out[0].begin == mapped_from && out[0].end == mapped_to);
-    assert_int_equal(ranges_learn(&ranges, RESERVED, 8, DEVICE, &err), RANGES_REFUSED);
-    assert_int_equal(ranges_learn(&ranges, mapped_to - 8, 16, DEVICE, &err), RANGES_REFUSED);
+    assert_int_equal(ranges_add(&ranges, RESERVED, 8, DEVICE, &err), RANGES_REFUSED);
+    assert_int_equal(ranges_add(&ranges, mapped_to - 8, 16, DEVICE, &err), RANGES_REFUSED);
     mapped_to -= MAPPING; /* unmapped since */
     assert_int_equal(taken(out), 0);
     mapped_to += MAPPING;
@@ -431,7 +431,7 @@ static enum skip look(int32_t count, bool *again)
     side.device = DEVICE;
     side.staging_host = staging;
     why = (struct error){0};
-    return listed_look(&side, &check, again, &why);
+    return listed_read(&side, &check, again, &why);
 }
 
 static void fill_lists(uint64_t step)

@@ -11,7 +11,7 @@
 enum { CHECKS = 40, NOW = 1000000000 };
 
 /* Kernels are known by their addresses alone. */
-static const char kernels[WAITING_PARTIES + 1];
+static const char kernels[WAITING_GROUPS + 1];
 static struct check check[CHECKS];
 static struct waiting waiting;
 
@@ -42,14 +42,14 @@ static void as_many_as_a_launch_takes_start_at_once(void **state)
         assert_null(waiting_due(&waiting, NOW, false));
         add(i, 0, 4096, 10, false);
     }
-    const struct party *party = waiting_due(&waiting, NOW, false);
-    assert_non_null(party);
-    assert_int_equal(party->count, REF_BATCH);
+    const struct group *group = waiting_due(&waiting, NOW, false);
+    assert_non_null(group);
+    assert_int_equal(group->count, REF_BATCH);
     for (int i = 0; i < REF_BATCH; i++)
-        assert_ptr_equal(party->check[i], &check[i]);
+        assert_ptr_equal(group->check[i], &check[i]);
     add(REF_BATCH, 0, 4096, 5, false); /* the next has to wait */
-    assert_ptr_equal(waiting_due(&waiting, NOW, false), party);
-    assert_int_equal(party->count, REF_BATCH);
+    assert_ptr_equal(waiting_due(&waiting, NOW, false), group);
+    assert_int_equal(group->count, REF_BATCH);
     assert_int_equal(waiting.checks, REF_BATCH + 1);
 }
 
@@ -59,9 +59,9 @@ static void fewer_wait_for_a_bounded_time(void **state)
     add(0, 0, 4096, 10, false);
     add(1, 0, 4096, WAITING_HOLD_NS - 1, false);
     assert_null(waiting_due(&waiting, NOW, false));
-    const struct party *party = waiting_due(&waiting, NOW + 1, false); /* the older one's time */
-    assert_non_null(party);
-    assert_int_equal(party->count, 2);
+    const struct group *group = waiting_due(&waiting, NOW + 1, false); /* the older one's time */
+    assert_non_null(group);
+    assert_int_equal(group->count, 2);
 }
 
 static void in_a_hurry_nobody_waits(void **state)
@@ -78,9 +78,9 @@ static void other_kernels_are_other_parties(void **state)
     for (int i = 0; i < REF_BATCH; i++)
         add(i, i % 2, 4096, 10, false);
     assert_null(waiting_due(&waiting, NOW, false));
-    assert_int_equal(waiting.parties, 2);
+    assert_int_equal(waiting.groups, 2);
     for (int i = 0; i < REF_BATCH; i++)
-        assert_ptr_equal(waiting.party[i % 2].check[i / 2], &check[i]);
+        assert_ptr_equal(waiting.group[i % 2].check[i / 2], &check[i]);
 }
 
 static void those_that_wait_longest_go_first(void **state)
@@ -100,10 +100,10 @@ static void a_party_is_no_larger_than_the_limit(void **state)
     add(1, 0, WAITING_BYTES / 4, 10, false);
     assert_null(waiting_due(&waiting, NOW, false));
     add(2, 0, WAITING_BYTES / 4 + 1, 10, false);
-    const struct party *party = waiting_due(&waiting, NOW, false);
-    assert_non_null(party); /* the first two go, since the third did not fit */
-    assert_int_equal(party->count, 2);
-    assert_int_equal(waiting.parties, 2);
+    const struct group *group = waiting_due(&waiting, NOW, false);
+    assert_non_null(group); /* the first two go, since the third did not fit */
+    assert_int_equal(group->count, 2);
+    assert_int_equal(waiting.groups, 2);
     clear(NULL);
     add(0, 0, WAITING_BYTES, 10, false); /* a large one waits for nobody */
     add(1, 0, 4096, 10, false);
@@ -116,11 +116,11 @@ static void who_is_to_be_alone_is_and_waits_for_nobody(void **state)
     add(0, 0, 4096, 10, false);
     add(1, 0, 4096, 5, true);
     add(2, 0, 4096, 5, false);
-    const struct party *party = waiting_due(&waiting, NOW, false);
-    assert_non_null(party);
-    assert_int_equal(party->count, 1);
-    assert_ptr_equal(party->check[0], &check[1]);
-    assert_int_equal(waiting.party[0].count, 2);
+    const struct group *group = waiting_due(&waiting, NOW, false);
+    assert_non_null(group);
+    assert_int_equal(group->count, 1);
+    assert_ptr_equal(group->check[0], &check[1]);
+    assert_int_equal(waiting.group[0].count, 2);
 }
 
 static void those_alone_go_in_the_order_of_their_launches(void **state)
@@ -139,12 +139,12 @@ static void those_alone_go_in_the_order_of_their_launches(void **state)
 static void with_more_kinds_than_are_told_apart_nobody_waits(void **state)
 {
     (void)state;
-    for (int i = 0; i < WAITING_PARTIES; i++)
+    for (int i = 0; i < WAITING_GROUPS; i++)
         add(i, i, 4096, 10 + i, false);
     assert_null(waiting_due(&waiting, NOW, false));
-    add(WAITING_PARTIES, WAITING_PARTIES, 4096, 10, false);
-    assert_ptr_equal(waiting_due(&waiting, NOW, false)->reference, kernel(WAITING_PARTIES - 1));
-    assert_int_equal(waiting.checks, WAITING_PARTIES + 1);
+    add(WAITING_GROUPS, WAITING_GROUPS, 4096, 10, false);
+    assert_ptr_equal(waiting_due(&waiting, NOW, false)->reference, kernel(WAITING_GROUPS - 1));
+    assert_int_equal(waiting.checks, WAITING_GROUPS + 1);
 }
 
 static void blocks_are_dealt_by_what_is_wanted(void **state)

@@ -64,7 +64,7 @@ static inline void on_judged(void *user, const struct check_report *report,
 static inline void on_spent(void *user, const struct check_cost *cost)
 {
     struct world *world = user;
-    if (cost->look)
+    if (cost->probe)
         atomic_fetch_add(&world->paid, cost->thread > 0);
     else if (!cost->copy)
         atomic_fetch_add(&world->decided, cost->thread);

@@ -124,21 +124,21 @@ static void gather(struct world *world)
     pipeline_wait_begins(&world->fixture.pipeline, (CUcontext)(uintptr_t)CONTEXT);
 }
 
-static int heard(struct world *world)
+static int seal_read(struct world *world)
 {
     struct side *side = pipeline_fixture_side(&world->fixture);
     int count = 0;
     for (uint32_t i = 0; i < side->slots; i++)
-        count += __atomic_load_n(&side->check[i].heard, __ATOMIC_ACQUIRE);
+        count += __atomic_load_n(&side->check[i].seal_read, __ATOMIC_ACQUIRE);
     return count;
 }
 
 /* Once the collector knows of all `count` copies, what gathered may go. */
 static void let_go(struct world *world, int count)
 {
-    for (int ms = 0; ms < 5000 && heard(world) < count; ms++)
+    for (int ms = 0; ms < 5000 && seal_read(world) < count; ms++)
         usleep(1000);
-    assert_int_equal(heard(world), count);
+    assert_int_equal(seal_read(world), count);
     pipeline_wait_ends(&world->fixture.pipeline, (CUcontext)(uintptr_t)CONTEXT);
     pipeline_fixture_settle(&world->fixture);
 }

@@ -26,7 +26,7 @@ static void an_ordinary_launch_copies_nothing_and_is_counted(void **state)
     struct world *world = *state;
     launch_ordinary(world, ORDINARY);
     assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY);
-    assert_int_equal(fake.looks, ORDINARY);
+    assert_int_equal(fake.probes, ORDINARY);
     assert_int_equal(fake.copied, 0);
     assert_int_equal(fake.launches, ORDINARY); /* one kernel each */
     struct side *side = pipeline_fixture_side(&world->fixture);
@@ -53,7 +53,7 @@ static void nothing_waits_for_the_gate(void **state)
 static void old_machine_code_is_launched_in_turn(void **state)
 {
     launch_ordinary(*state, ORDINARY);
-    assert_int_equal(fake.looks, ORDINARY);
+    assert_int_equal(fake.probes, ORDINARY);
     assert_int_equal(fake.early, 0);
 }
 
@@ -64,7 +64,7 @@ static void kernels_that_wait_are_launched_early(void **state)
     assert_int_equal(fake.early, ORDINARY);
     launch(world, 50);
     settle(world);
-    assert_int_equal(fake.early, fake.looks); /* and nothing else is */
+    assert_int_equal(fake.early, fake.probes); /* and nothing else is */
     assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
     assert_int_equal(world->fixture.skip[SKIP_ORDINARY], ORDINARY);
 }
@@ -139,7 +139,7 @@ static void an_entry_can_switch_it_off(void **state)
     fill(world, 0);
     launch_named(world, "add_unwatched", 3, false);
     assert_int_equal(world->fixture.skip[SKIP_NOT_SAMPLED], 1);
-    assert_int_equal(fake.looks, 0);
+    assert_int_equal(fake.probes, 0);
 }
 
 static void a_captured_launch_is_not_looked_at(void **state)
@@ -148,7 +148,7 @@ static void a_captured_launch_is_not_looked_at(void **state)
     fake.capturing = true;
     launch(world, 50);
     assert_int_equal(world->fixture.skip[SKIP_NOT_SAMPLED], 1);
-    assert_int_equal(fake.looks, 0);
+    assert_int_equal(fake.probes, 0);
 }
 
 static void what_the_random_gate_takes_is_not_looked_at(void **state)
@@ -156,7 +156,7 @@ static void what_the_random_gate_takes_is_not_looked_at(void **state)
     struct world *world = *state;
     launch_ordinary(world, 5);
     assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 5);
-    assert_int_equal(fake.looks, 0);
+    assert_int_equal(fake.probes, 0);
 }
 
 static void launches_that_fail_are_no_outliers(void **state)

@@ -20,7 +20,7 @@ static void a_budget_that_is_used_up_stops_looks(void **state)
     struct world *world = *state;
     fake.look_ns = 16000000;
     launch_ordinary(world, 4);
-    assert_int_equal(fake.looks, 1);
+    assert_int_equal(fake.probes, 1);
     assert_int_equal(world->fixture.skip[SKIP_ORDINARY], 1);
     assert_int_equal(world->fixture.skip[SKIP_BUDGET], 3);
 }
@@ -40,7 +40,7 @@ static void what_the_budget_takes_from_the_random_gate_is_looked_at(void **state
     atomic_store(&side->budget.paid_until, clock_ns() + 10000000000000);
     launch_ordinary(world, 1);
     assert_int_equal(world->fixture.skip[SKIP_BUDGET], 1);
-    assert_int_equal(fake.looks, 1);
+    assert_int_equal(fake.probes, 1);
 }
 
 /* ---- the collector ---- */
@@ -83,7 +83,7 @@ static void have_nothing(struct world *world)
     struct side *side = pipeline_fixture_side(&world->fixture);
     int64_t now = clock_ns();
     atomic_store(&side->budget.paid_until, now);
-    atomic_store(&side->looks.paid_until, now);
+    atomic_store(&side->probes.paid_until, now);
 }
 
 /* Whether both accounts and the reports have been charged with the last launch since. */
@@ -91,7 +91,7 @@ static bool is_charged(struct world *world, int64_t since, uint64_t decided)
 {
     struct side *side = pipeline_fixture_side(&world->fixture);
     return world->decided > decided && side->budget.paid_until > since &&
-           side->looks.paid_until > since;
+           side->probes.paid_until > since;
 }
 
 /* A launch that was not looked at since the account is overdrawn; and one that nothing came of. */
@@ -102,12 +102,12 @@ static void what_deciding_takes_is_charged(void **state)
     launch_ordinary(world, 1);
     struct side *side = pipeline_fixture_side(&world->fixture);
     have_nothing(world);
-    atomic_fetch_add(&side->looks.paid_until, 1000000000);
+    atomic_fetch_add(&side->probes.paid_until, 1000000000);
     uint64_t decided = world->decided;
-    int64_t since = side->looks.paid_until;
+    int64_t since = side->probes.paid_until;
     launch(world, 0);
     assert_int_equal(world->fixture.skip[SKIP_BUDGET], 1);
-    assert_true(world->decided > decided && side->looks.paid_until > since);
+    assert_true(world->decided > decided && side->probes.paid_until > since);
     atomic_store(&fake.hold_seals, true);
     for (int i = 0; i <= QUEUE; i++) {
         outliers_reset(world->fixture.pipeline.outliers);
@@ -125,8 +125,8 @@ static void what_deciding_takes_is_charged(void **state)
 static void seal(struct world *world, uint64_t mark)
 {
     struct side *side = pipeline_fixture_side(&world->fixture);
-    __atomic_store_n(&side->seal[mark & ((1 << LOOK_BITS) - 1)].ordinary,
-                     mark >> LOOK_BITS << SEAL_TIME_BITS | 1000, __ATOMIC_RELEASE);
+    __atomic_store_n(&side->seal[mark & ((1 << PROBE_BITS) - 1)].ordinary,
+                     mark >> PROBE_BITS << SEAL_TIME_BITS | 1000, __ATOMIC_RELEASE);
 }
 
 /* The GPU has run all that was enqueued, when this launch is about to end. */
@@ -142,7 +142,7 @@ static uint64_t launch_held(struct world *world)
     atomic_store(&fake.hold_seals, true);
     launch(world, 0);
     uint64_t mark = pipeline_fixture_side(&world->fixture)->mark;
-    assert_int_equal(mark >> LOOK_BITS, sequence);
+    assert_int_equal(mark >> PROBE_BITS, sequence);
     return mark;
 }
 

@@ -144,7 +144,7 @@ static void overdraw(int64_t ns)
 {
     struct side *side = pipeline_fixture_side(world.fixture);
     atomic_store(&side->budget.paid_until, clock_ns() + ns);
-    atomic_store(&side->looks.paid_until, clock_ns() + ns);
+    atomic_store(&side->probes.paid_until, clock_ns() + ns);
 }
 
 /* Launches in a bucket: those that the pipeline saw, and those that ended in the callback. */
@@ -208,7 +208,7 @@ static void without_a_budget_none_is_passed_over(void **state)
     pipeline_fixture_settle(world.fixture);
     launch_of(ROWS);
     pipeline_fixture_side(world.fixture)->budget.share = 0;
-    pipeline_fixture_side(world.fixture)->looks.share = 0;
+    pipeline_fixture_side(world.fixture)->probes.share = 0;
     for (int i = 0; i < 100; i++) {
         assert_false(launch_of(ROWS));
         pipeline_fixture_settle(world.fixture);
@@ -362,7 +362,7 @@ struct simulation {
     double share;
     int64_t look_us, ask_ns;                           /* that a look costs, and asking in vain */
     uint32_t hook_ns;                                  /* that the hook takes of each launch */
-    uint64_t launches[2], looked[2], asked, halves[2]; /* out: common and rare; looks by half */
+    uint64_t launches[2], probed[2], asked, halves[2]; /* out: common and rare; looks by half */
     double cost;                                       /* out: share of the time */
 };
 
@@ -388,7 +388,7 @@ static void simulate(struct simulation *s)
     atomic_store(&simulated_side.outlier.state, OUTLIER_READY);
     simulated_kernel.spec = &watched;
     budget_open(&simulated_side.budget, s->share);
-    budget_open(&simulated_side.looks, s->share);
+    budget_open(&simulated_side.probes, s->share);
     gate_recipe_make(&simulated_kernel.recipe, &watched, 1);
     for (uint64_t i = 0; now < half + 5000000000ll; i++) {
         now += (now < half ? s->launch_us : s->slower_us) * NS_US;
@@ -411,13 +411,13 @@ static void simulate(struct simulation *s)
         spent += s->hook_ns;
         if (answer.skip)
             continue;
-        bool looks = paying_ask(&pipeline, &ticket) == SKIP_NONE;
-        int64_t cost = looks ? s->look_us * NS_US : s->ask_ns;
+        bool probes = paying_decide(&pipeline, &ticket) == SKIP_NONE;
+        int64_t cost = probes ? s->look_us * NS_US : s->ask_ns;
         budget_add(&simulated_side.budget, now, cost);
-        budget_add(&simulated_side.looks, now, cost);
-        s->looked[rare] += looks;
-        s->halves[now >= half] += looks;
-        s->asked += !looks;
+        budget_add(&simulated_side.probes, now, cost);
+        s->probed[rare] += probes;
+        s->halves[now >= half] += probes;
+        s->asked += !probes;
         spent += cost;
     }
     s->cost = (double)spent / (double)(now - begun);
@@ -427,7 +427,7 @@ static void simulate(struct simulation *s)
 
 static double looked_at(const struct simulation *s, int rare)
 {
-    return (double)s->looked[rare] / (double)s->launches[rare];
+    return (double)s->probed[rare] / (double)s->launches[rare];
 }
 
 /* What the budget pays for is spent on looks, few launches ask in vain, and a rare signature is
@@ -447,14 +447,14 @@ static void the_budget_is_spent_on_looks(void **state)
         struct simulation s = rows[i];
         s.slower_us = s.launch_us;
         simulate(&s);
-        uint64_t launches = s.launches[0] + s.launches[1], looks = s.looked[0] + s.looked[1];
-        double spent_on_looks = (double)looks * (double)(s.look_us * NS_US) / 1e10;
+        uint64_t launches = s.launches[0] + s.launches[1], probes = s.probed[0] + s.probed[1];
+        double spent_on_looks = (double)probes * (double)(s.look_us * NS_US) / 1e10;
         double wanted = (double)launches * (double)(s.look_us * NS_US) / 1e10;
         double left = s.share - (double)launches * s.hook_ns / 1e10;
         double paid = wanted < left ? wanted : left;
         if (spent_on_looks < 0.85 * paid || s.cost > s.share * 1.25)
             fail_msg("row %zu: looks take %g, all %g of %g", i, spent_on_looks, s.cost, s.share);
-        if (s.asked > launches / 20 + 2 * looks)
+        if (s.asked > launches / 20 + 2 * probes)
             fail_msg("row %zu: %zu of %zu launches ask in vain", i, (size_t)s.asked,
                      (size_t)launches);
         if (looked_at(&s, 1) < 0.7 * looked_at(&s, 0))

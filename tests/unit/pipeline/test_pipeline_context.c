@@ -92,7 +92,7 @@ static void an_unloaded_module_makes_its_handles_doubtful(void **state)
 {
     struct world *world = *state;
     launch_add(world, add_args());
-    kernels_doubt();
+    kernels_revalidate();
     struct launch launch = {.symbol = "other", .function = (void *)1, .context = (void *)CONTEXT};
     pipeline_enter(&world->fixture.pipeline, &launch,
                    &world->ticket); /* the same handle, another kernel */

@@ -121,7 +121,7 @@ static uint64_t end(struct fixture *f, int64_t most_ms)
     if (took > most_ms)
         fail_msg("it took %ld ms", (long)took);
     textbuf_init(&f->told);
-    return plugin_host_tell(f->host, &f->told);
+    return plugin_host_send(f->host, &f->told);
 }
 
 static void assert_has(const char *text, const char *part)
@@ -200,7 +200,7 @@ static void without_findings_nothing_is_started(void **state)
     assert_null(f->told.data);
     plugin_host_finding(NULL, &f->check.report, 1, NULL);
     plugin_host_end(NULL);
-    assert_int_equal(plugin_host_tell(NULL, &f->told), 0);
+    assert_int_equal(plugin_host_send(NULL, &f->told), 0);
 }
 
 static void a_crash_costs_its_finding(void **state)
