@@ -17,13 +17,13 @@ uint64_t digest_mix(uint64_t hash, uint64_t value);
 /* Whether this check's arrays are hashed. */
 bool digest_wanted(const struct check *check);
 
-/* Around what is hashed of the lane's check: sums that begin at zero, and their copy to pinned
- * memory, which is complete when a reference that is launched afterwards answers. `items`: those of
- * single items, too (items.h). */
+/* Begins and ends the hashing of the lane's check: zeroes the sums, and copies them to pinned
+ * memory, which is complete when a reference that is launched afterwards has its verdict. `items`:
+ * the sums of single items, too (items.h). */
 enum status digest_begin(struct side *side, struct lane *lane, bool items, struct error *err);
 enum status digest_end(struct side *side, struct lane *lane, bool items, struct error *err);
 
-/* Between the two: `count` elements, `call` says which. */
+/* Between the two: hashes `count` elements, which `call` describes. */
 enum status digest_enqueue(struct side *side, struct digest_call *call, uint64_t count,
                            struct error *err);
 

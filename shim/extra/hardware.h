@@ -1,7 +1,7 @@
 /*
- * hardware.h - does a finding speak for faulty hardware? (CUVET_PROFILE=sdc.) A wrong formula or a
- * race is wrong again and again, for launches of the same shapes; a broken multiprocessor or memory
- * cell, once among thousands that match. The collector's thread.
+ * hardware.h - whether a finding suggests faulty hardware. (CUVET_PROFILE=sdc.) A wrong formula or
+ * a race is wrong again and again, for launches of the same shapes; a broken multiprocessor or
+ * memory cell, once among thousands that match. The collector's thread.
  */
 #ifndef EXTRA_HARDWARE_H
 #define EXTRA_HARDWARE_H

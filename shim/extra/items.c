@@ -12,7 +12,7 @@ static bool promised(const struct formal_each *each, const struct check *check)
     return each->by < 0 && (each->given < 0 || check->binding.tensor_array[each->given] >= 0);
 }
 
-/* The promise that the contract means, or NULL. */
+/* The `each` clause that the contract applies to, or NULL. */
 static const struct formal_each *find_each(const struct check *check, const char *name)
 {
     const struct formals *formals = check_spec(check)->plan->formals;
@@ -24,8 +24,8 @@ static const struct formal_each *find_each(const struct check *check, const char
     return NULL;
 }
 
-/* How many entries of the linked dim an item has; false where the promise says nothing about so
- * many. *common: there is one entry for all items. */
+/* How many entries of the linked dim an item has; false where the clause does not cover so many.
+ * *common: there is one entry for all items. */
 static bool find_share(const struct formal_each *each, const struct ref_call *call,
                        struct items *items, bool *common)
 {
@@ -63,7 +63,7 @@ void items_find(const struct check *check, struct items *items)
     const struct formal_each *each = whole ? NULL : find_each(check, contract->item);
     *items = (struct items){.total = 1, .share = 1, .size = -1, .with = -1};
     memset(items->axis, -1, sizeof(items->axis));
-    if (!each) { /* without a promise a launch is one item, unless a dim was named */
+    if (!each) { /* without an `each` clause a launch is one item, unless a dim was named */
         items->count = whole || !contract->item;
         return;
     }

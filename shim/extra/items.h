@@ -1,9 +1,10 @@
 /*
  * items.h - hashes of single items of a checked launch, such as its rows: what each read and what
- * it wrote, in the words of its reference. So rows of two kernels with other parameter lists meet.
+ * it wrote, by the formals of its reference. So rows of two kernels with different parameter lists
+ * can be compared.
  *
- * Items are those of a dim that the reference promises to be independent (`each`), so a row's
- * result depends neither on its place nor on the others. Collector thread only.
+ * Items are those of a dim that the reference declares independent (`each`), so a row's result
+ * depends neither on its place nor on the others. Collector thread only.
  */
 #ifndef EXTRA_ITEMS_H
 #define EXTRA_ITEMS_H
@@ -23,8 +24,8 @@ struct items {
 /* The items of a check whose kernel has a contract. */
 void items_find(const struct check *check, struct items *items);
 
-/* Enqueues the hashes; `call` sees the snapshot (replay.c). lane->items is how many there are, 0
- * where a tensor reaches outside its snapshot. */
+/* Enqueues the hashes; `call` has the addresses in the snapshot (replay.c). lane->items is how many
+ * there are, 0 where a tensor reaches outside its snapshot. */
 enum status items_start(struct side *side, struct lane *lane, const struct ref_call *call,
                         struct error *err);
 

@@ -13,7 +13,7 @@
 
 enum { MEETINGS = 8192, MEETING_OUTPUTS = 3, MEETING_VARIANTS = 4 };
 
-/* Who gave an output first. */
+/* The launch that had an output first. */
 struct meeting_source {
     const struct kernel_spec *spec;
     uint64_t variant; /* of kernel, grid, block and shared memory: a configuration */

@@ -100,8 +100,8 @@ static int find_array(const struct binding *binding, const char *name)
     return -1;
 }
 
-/* The length of the innermost dim as the reference sees it: folding has hidden it in dense arrays.
- */
+/* The length of the innermost dim of the reference's formal: folding has hidden it in dense
+ * arrays. */
 static int64_t columns_of(const struct binding *binding, int array)
 {
     for (int i = 0; i < binding->tensors; i++) {
@@ -144,7 +144,7 @@ static bool lay_out(const struct bound_array *array, uint64_t columns, struct ou
     return true;
 }
 
-/* Each input's share of the false alarms is kept in mind by a window that is as much longer. */
+/* Each input has a share of the launch's false-alarm rate, so the window grows with the inputs. */
 static uint32_t group_of(const struct outlier_spec *spec)
 {
     double window = spec->inputs / spec->false_alarm;

@@ -1,6 +1,6 @@
 /*
- * outlier.h - the host's side of the outlier gate: who gets which running statistics, and the one
- * kernel that looks at a launch's inputs (device/outlier_abi.h).
+ * outlier.h - the host's side of the outlier gate: which running statistics a launch signature has,
+ * and the one kernel that probes a launch's inputs (device/outlier_abi.h).
  *
  * The program's thread claims an index for a launch signature, lays the inputs out and enqueues;
  * nothing waits. Statistics lie in device memory, by context; an index means the same signature
@@ -26,20 +26,20 @@ void outliers_destroy(struct outliers *outliers);
 enum outlier_detector outliers_detector(const struct outliers *outliers,
                                         const struct outlier_spec *spec);
 
-/* `count` indices in a row for the signature, claimed on first sight; OUTLIERS_NONE when there are
- * no more, OUTLIERS_BUSY while another thread claims them. Any thread, no lock. `key` is
+/* `count` consecutive indices for the signature, claimed on its first launch; OUTLIERS_NONE when
+ * there are no more, OUTLIERS_BUSY while another thread claims them. Any thread, no lock. `key` is
  * gate_signature's. */
 enum { OUTLIERS_NONE = -1, OUTLIERS_BUSY = -2 };
 int outliers_index(struct outliers *outliers, uint64_t key, enum outlier_detector detector,
                    unsigned count);
-/* All statistics are forgotten: looks that are enqueued from now on begin anew, those under way
- * leave no trace in theirs. Any thread, no lock, no driver call. NULL is allowed. */
+/* Resets all statistics: probes that are enqueued from now on start new ones, and those under way
+ * do not change them. Any thread, no lock, no driver call. NULL is allowed. */
 void outliers_reset(struct outliers *outliers);
 uint32_t outliers_epoch(const struct outliers *outliers);
 /* Signatures that came too late. */
 uint64_t outliers_overflow(const struct outliers *outliers);
 
-/* One look at a launch: what is passed to the kernel, but for the snapshot's part. */
+/* One probe of a launch: the kernel's parameters without the snapshot's part. */
 struct outlier_plan {
     enum outlier_detector detector;
     int index;      /* of the first input's statistics */
@@ -52,14 +52,14 @@ struct outlier_plan {
 };
 
 /*
- * Lays out the inputs of this launch; `index` is outliers_index's. False when it cannot be looked
- * at: an input is absent or scattered (more than rows at a pitch), or not where its type may lie.
+ * Lays out the inputs of this launch; `index` is outliers_index's. False when it cannot be probed:
+ * an input is absent or scattered (more than rows at a pitch), or not where its type may lie.
  */
 bool outlier_plan_make(const struct outlier_side *side, const struct outlier_spec *spec,
                        enum outlier_detector detector, int index, const struct binding *binding,
                        struct outlier_plan *plan);
 
-/* The collector's part: the distances of a launch are remembered, and their quantile published;
+/* The collector's part: adds the distances of a launch to the window and publishes their quantile;
  * those of an earlier epoch than the last are not. Without memory the detector keeps the quantile
  * that it has. */
 void outlier_collect(struct outlier_side *side, const struct outlier_spec *spec, int index,

@@ -50,7 +50,7 @@ enum status outlier_enqueue(struct side *side, const struct check *check,
     struct outlier_call_few few;
     uint64_t chunks = 0;
     if (snapshot->touches)
-        snapshot_header_of(side, check, &call->header); /* the look alone */
+        snapshot_header_of(side, check, &call->header); /* the probe alone */
     else if (subset)
         chunks = snapshot_describe_subset(side, check, snapshot, part, &any.some.header,
                                           &any.some.select, any.some.segment);

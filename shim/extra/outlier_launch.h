@@ -1,13 +1,13 @@
-/* outlier_launch.h - enqueues the one kernel that looks at a launch and, where it calls it, copies.
- */
+/* outlier_launch.h - enqueues the one kernel that probes a launch and copies it where it is
+ * selected. */
 #ifndef EXTRA_OUTLIER_LAUNCH_H
 #define EXTRA_OUTLIER_LAUNCH_H
 
 #include "copy/snapshot.h"
 #include "extra/outlier.h"
 
-/* Whether the look goes before the launch: it overwrites something, or rows of some arrays are
- * copied by index, which the looking kernel does not. */
+/* Whether the probe is enqueued before the launch: the launch overwrites something, or rows of some
+ * arrays are copied by index, which the probe's kernel does not do. */
 static inline bool outlier_probes_before(const struct snapshot_plan *snapshot)
 {
     return snapshot->has_before || snapshot->touches;

@@ -94,7 +94,7 @@ static bool is_near(const struct contract *contract, double a, double b)
     return a == b || fabs(a - b) <= contract->atol + contract->rtol * fmax(fabs(a), fabs(b));
 }
 
-/* Whether two items agree; the first element that does not goes to the report. */
+/* Whether two items are equal; writes the first element that differs to the report. */
 static bool compare(const struct contract *contract, const struct values *values,
                     const uint8_t *got, const uint8_t *other, struct parity_report *report)
 {
@@ -127,7 +127,7 @@ static uint64_t variant_of(const struct check *check)
     return digest_mix(hash, check->shared_bytes);
 }
 
-/* What the first item that differs tells, or else the first that shows who is alone. */
+/* Records the first item that differs, or else the first that shows which launch is the odd one. */
 static void note_difference(struct parity_report *report, const struct meeting_news *news,
                             int64_t item)
 {
@@ -165,7 +165,7 @@ static void add_item(struct meetings *meetings, const struct lane *lane, const s
                 meeting->kept_bytes == values->each &&
                 compare(report->contract, values, bytes, meeting->kept, report);
     if (bytes && meeting->outputs && !meeting->kept)
-        return; /* there was no room for the first: nothing can be said */
+        return; /* there was no room for the first: unknown */
     struct meeting_news news = meeting_add(meeting, sums->item_out[i], near, wrong, &source);
     if (bytes && !news.met && !wrong)
         meetings_keep(meetings, meeting, bytes, values->each);

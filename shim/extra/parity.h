@@ -14,8 +14,8 @@
  */
 bool parity_wanted(const struct check *check);
 
-/* Holds the lane's items against earlier ones and fills report->parity. `call` sees the snapshot;
- * *meetings is made when it is first needed. The side's context is current. */
+/* Compares the lane's items with earlier ones and fills report->parity. `call` has the addresses in
+ * the snapshot; *meetings is made when it is first needed. The side's context is current. */
 void parity_compare(struct meetings **meetings, struct side *side, const struct lane *lane,
                     const struct ref_call *call, struct check_report *report);
 

@@ -8,7 +8,7 @@
 
 enum {
     ALIGN = 256,
-    LEAST = 8192, /* elements of c: so many a reference looks at in any case */
+    LEAST = 8192, /* elements of c: a reference checks so many in any case */
     BLOCKS = 256, /* that a pass should have at least, to fill a GPU */
     SECTOR = 32,  /* bytes that memory gives at once */
     PART = 4,     /* of the arrays' bytes, that the vectors may take */
@@ -35,8 +35,8 @@ static int64_t stride_of(const struct formal *formal, const struct ref_tensor *t
     return axis < 0 ? 0 : tensor->stride[axis];
 }
 
-/* The array in `slot` as a matrix of `size[1]` by `size[2]`, `size[0]` times. False where it is not
- * there as the kernel saw it, once that has run. */
+/* The array in `slot` as a matrix of `size[1]` by `size[2]`, `size[0]` times. False where it is
+ * absent, or where the launch overwrites it. */
 static bool matrix_of(const struct binding *binding, const struct formals *formals,
                       const struct snapshot_plan *whole, int slot, const int size[3],
                       struct ref_matrix *out)
@@ -204,7 +204,7 @@ void project_plan_make(struct project_plan *plan, const struct binding *binding,
     struct project_call *call = &plan->call;
     struct ref_product *p = &call->product;
     plan->output = formals->product.out;
-    /* What memory says is not known when the projection is enqueued. */
+    /* Values read from memory are not available when the projection is enqueued. */
     plan->wanted = formals->has_product && !binding->values &&
                    describe(p, binding, formals, whole) && worth(p, &plan->bytes) &&
                    bound(p, &binding->call, &binding->call.tensor[plan->output]);

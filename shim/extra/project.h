@@ -1,11 +1,11 @@
 /*
  * project.h - the projection of a whole product of matrices, for launches whose check sees only a
- * part of it (refs/abi/ref_product.h: what it is, what its bound is, what it can see).
+ * part of it (refs/abi/ref_product.h: what it is, what its bound is, what it can detect).
  *
  * On the program's thread, in the ENTER callback: project_plan_make, while the binding still
  * describes the whole launch, and project_take_room. After the launch project_enqueue, two kernels
  * that read the program's memory in stream order, before the copy that seals. On the collector's:
- * project_fetch when the check's turn has come, project_report when its references have answered.
+ * project_fetch when the check's turn has come, project_report when its references have ended.
  */
 #ifndef EXTRA_PROJECT_H
 #define EXTRA_PROJECT_H
@@ -23,11 +23,11 @@ struct project_plan {
 };
 
 /*
- * Describes the product, if the launch is one that can be projected: its reference promises a
+ * Describes the product, if the launch is one that can be projected: its reference declares a
  * product, no factor of which is overwritten; c is of a real type, and the registry declares no
- * rounding point. Small ones are left to the element-wise check, which sees
- * most of them, and so are those whose vectors would take more than a quarter of the bytes that
- * they are made from. `whole` is the plan of the whole launch. Pure.
+ * rounding point. Small ones are left to the element-wise check, which covers most of them, and so
+ * are those whose vectors would take more than a quarter of the bytes that they are made from.
+ * `whole` is the plan of the whole launch. Pure.
  */
 void project_plan_make(struct project_plan *plan, const struct binding *binding,
                        const struct formals *formals, const struct snapshot_plan *whole,
@@ -52,11 +52,11 @@ enum status project_before(struct side *side, const struct check *check, struct 
 enum status project_enqueue(struct side *side, struct check *check, struct project_plan *plan,
                             const struct launch *launch, bool *taken, struct error *err);
 
-/* Enqueues the answer's way to pinned memory: it is there when a reference that is launched
- * afterwards answers. */
+/* Enqueues the answer's way to pinned memory: it is complete when a reference that is launched
+ * afterwards has its verdict. */
 enum status project_fetch(struct side *side, struct lane *lane, struct error *err);
 
-/* What the lane's check said; a row outside its bound makes a mismatch. */
+/* Reads the result of the lane's check; a row outside its bound makes a mismatch. */
 void project_report(const struct lane *lane, struct check_report *report);
 
 #endif

@@ -11,13 +11,13 @@
  * lost, so that a program that was idle for an hour is not slowed for minutes.
  *
  * Fairness: with an account alone a common launch signature would take all of it, and a rare one
- * would find it overdrawn nearly always. So each signature's use of late is known too, and a
+ * would find it overdrawn nearly always. So each signature's recent use is kept too, and a
  * signature may overdraw the account the further the less it used: at a debt of d it must have used
  * less than share * 2^-(d / unit) of the time. The debt then settles where the common signatures
- * yield, log2 of their number in units, and the rare ones are let through; each gets what it wants
- * or an equal part, whichever is less. What is overdrawn is paid by those who come later, so the
- * share holds in the long run. The unit is the step of the dearest checks of late, at least
- * BUDGET_UNIT_NS; the debt ends at BUDGET_DEBT_UNITS for all.
+ * yield, log2 of their number in units, and the rare ones are let through; each gets what it needs
+ * or an equal part, whichever is less. Later checks pay what is overdrawn, so the share holds in
+ * the long run. The unit is the step of the most expensive recent checks, at least BUDGET_UNIT_NS;
+ * the debt ends at BUDGET_DEBT_UNITS for all.
  */
 #ifndef GATE_BUDGET_H
 #define GATE_BUDGET_H
@@ -31,13 +31,13 @@
 #define BUDGET_HALF_NS   4000000000ll /* a signature's use counts half after so long */
 enum { BUDGET_DEBT_UNITS = 20 };
 
-/* The part of a budget that the outlier gate's looks may use up; the checks get what it leaves.
- * Most of it, because a look at a launch costs a tenth to a thirtieth of checking it. */
+/* The part of a budget that the outlier gate's probes may use; the checks get what it leaves. Most
+ * of it, because a probe of a launch costs a tenth to a thirtieth of checking it. */
 #define BUDGET_PROBES 0.75
 
-/* The part of the program's budget that is kept for what being there costs, whether a launch is
- * checked or not: CUPTI's callbacks, of which no clock of ours sees anything. With kernels of tens
- * of microseconds it is about a hundredth of the time, a fifth of the usual budget. */
+/* The part of the program's budget that is kept for fixed costs, whether a launch is checked or
+ * not: CUPTI's own time around the callbacks, which cuvet cannot measure. With kernels of tens of
+ * microseconds it is about a hundredth of the time, a fifth of the usual budget. */
 #define BUDGET_HOOKS 0.2
 
 struct budget {
@@ -46,8 +46,8 @@ struct budget {
     _Atomic(int64_t) unit;       /* of debt, ns */
 };
 
-/* What one signature used of late. Threads that note at the same time may lose one's note: it
- * decides who goes first, the account who pays. All zeros: nothing. */
+/* What one signature used of late. Of threads that write at the same time one may lose its update:
+ * this decides only the order, the account holds the cost. All zeros: nothing. */
 struct budget_use {
     _Atomic(int64_t) when; /* `used` is right at this time */
     _Atomic(float) used;   /* ns, each halved every BUDGET_HALF_NS */
@@ -67,7 +67,7 @@ static inline bool budget_allows(const struct budget *budget, const struct budge
 }
 /* Notes a cost; a negative one corrects an estimate that was noted before. Any thread, no lock. */
 void budget_charge(struct budget *budget, int64_t now, int64_t cost);
-/* The same for what is small beside a check, and so says nothing of the unit. */
+/* The same for a cost that is small beside a check, and so does not change the unit. */
 void budget_add(struct budget *budget, int64_t now, int64_t cost);
 /* ns until the debt is below its end, at which no check may start at all; 0: it is. Any thread, no
  * lock. */

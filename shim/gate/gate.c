@@ -150,7 +150,7 @@ static uint64_t signature_of(const struct gate_recipe *recipe, const struct kern
     return key ? key : 1;
 }
 
-/* The signature's entry, made on first sight; NULL when the neighbourhood is full. */
+/* The signature's entry, made on its first launch; NULL when the neighbourhood is full. */
 static struct gate_turn *find(struct gate *gate, uint64_t key)
 {
     for (unsigned i = 0; i < PROBES; i++) {
@@ -220,8 +220,8 @@ static uint64_t take_number(struct gate_turn *turn, struct gate_note *note)
     return note->number++;
 }
 
-/* What the note says from now on holds as of `stamp`. A turn that is given back in between makes it
- * void again: gate_return counts first, then looks for notes, and take_turn comes behind this. */
+/* Marks the note valid as of `stamp`. A turn that is returned in between makes it void again:
+ * gate_return counts first, then visits the notes, and take_turn comes after this. */
 static void renew(struct gate_note *note, uint32_t stamp)
 {
     if (atomic_load(&note->stamp) == stamp)
@@ -280,8 +280,8 @@ static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct 
 }
 
 /*
- * `number` counts the launches that are drawn under `key`, from 0; gate.h says how. *next: the
- * first launch behind this one that may be taken, at the earliest.
+ * `number` counts the launches that are drawn under `key`, from 0; see gate.h. *next: the first
+ * launch after this one that may be taken, at the earliest.
  */
 static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number,
                  uint64_t *next)

@@ -1,12 +1,11 @@
 /*
- * gate.h - check this launch? Asked on the program's thread for every launch of a registered
+ * gate.h - whether to check a launch. Runs on the program's thread for every launch of a registered
  * kernel: no lock, no allocation, a few cache lines.
  *
  * In order: launch-signature novelty (the first k launches of each combination of grid, block,
  * shape parameters, pointer alignment and aliasing are always checked), then the random gate. The
  * pipeline offers what both pass over to the outlier gate (outlier.h), as far as the accounts allow
- * (paying.h), and notes here how many launches follow of which it is known that no gate can take
- * them.
+ * (paying.h), and records here how many of the next launches no gate can take.
  *
  * The random gate draws for each signature of a kernel by itself, so that a rare shape is not
  * starved by a common one: of every L = floor(1 / p) launches of a signature one at most is taken,
@@ -32,8 +31,8 @@
 #include "value/skip.h"
 
 struct gate;
-struct gate_recipe; /* how launches of a kernel are told apart; gate_table.h */
-struct gate_note;   /* a signature as one thread knows it; gate_table.h */
+struct gate_recipe; /* how launches of a kernel are distinguished; gate_table.h */
+struct gate_note;   /* one thread's record of a signature; gate_table.h */
 struct gate_turn;   /* one of a signature's first k; lives as long as the gate */
 
 enum gate_result { GATE_NO, GATE_FIRST, GATE_RANDOM, GATE_OUTLIER };
@@ -62,8 +61,8 @@ void gate_destroy(struct gate *gate);
 void gate_recipe_make(struct gate_recipe *recipe, const struct kernel_spec *spec, uint64_t key);
 
 /* What becomes of a launch that gate_passes() of gate_table.h did not pass over. `recipe` is the
- * spec's. `alone`: no launch of the spec is looked at by the outlier gate, so that those before the
- * next that is drawn are passed over. */
+ * spec's. `alone`: the outlier gate probes no launch of the spec, so that those before the next
+ * that is drawn are passed over. */
 struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec,
                                const struct gate_recipe *recipe, const struct launch *launch,
                                bool alone);
@@ -91,15 +90,15 @@ uint64_t gate_until_draw(const struct gate_note *note);
  * call; 0 where nothing is known. */
 double gate_rate(struct gate_note *note, int64_t now);
 
-/* Whether neither gate takes any launch of the spec, as long as nobody changes passing.draws. Those
- * need not be asked about; they are not numbered. */
+/* Whether neither gate takes any launch of the spec while passing.draws stays the same. Such
+ * launches need no gate_decide and are not numbered. */
 bool gate_idle(const struct gate *gate, const struct kernel_spec *spec);
 
 /* Of all threads, for gate_notes() of gate_table.h; they live as long as the gate. */
 struct gate_note *gate_all_notes(struct gate *gate);
 
-/* A seed for what else is drawn about a launch, such as the items that its check sees: of (seed,
- * rank, kernel, number of the launch), as above. */
+/* A seed for what else is drawn about a launch, such as the items of its check: of (seed, rank,
+ * kernel, number of the launch), as above. */
 uint64_t gate_seed_of(const struct gate *gate, uint64_t key, uint64_t number);
 
 /* Gives back one of the first k, when the launch turned out to be uncheckable for a passing reason
@@ -111,8 +110,8 @@ void gate_return(struct gate_turn *turn);
 void gate_set_sample(struct gate *gate, double probability);
 double gate_sample(const struct gate *gate);
 
-/* The first k launches of every signature are due again. Any thread, while others ask; a turn that
- * was taken before may still be given back, and then lets one more launch through. */
+/* The first k launches of every signature are due again. Any thread, while others decide; a turn
+ * that was taken before may still be returned, and then lets one more launch through. */
 void gate_reset(struct gate *gate);
 
 /* Launches whose signature no longer found a place in the table: they went to the random gate

@@ -27,12 +27,12 @@ enum { GATE_TABLE = 1 << 16, GATE_NOTES = 1 << 12, GATE_WAYS = 2 };
  * memory, in the order in which all launch APIs have them. */
 enum { GATE_SHAPE_WORDS = 7 };
 
-/* How launches of a kernel are told apart: its shape_params, in the fewest words. */
+/* How launches of a kernel are distinguished: its shape_params, in the fewest words. */
 struct gate_recipe {
     uint64_t seed;
     /* Pointers come first, other parameters of 8 bytes then, those of 4 last. */
     uint8_t pointers, longs, items; /* ends of each */
-    bool odd; /* has others: its launches are all asked about by gate_decide */
+    bool odd;                       /* has others: all its launches go to gate_decide */
     struct gate_item {
         uint8_t index; /* of the parameter */
         uint8_t from;  /* number in shape_param */
@@ -51,22 +51,22 @@ struct gate_turn {
     _Atomic(struct gate_note *) notes; /* of all threads; where a turn was taken */
 };
 
-/* A signature as one thread knows it. Only that thread writes it, but for `stamp`, which becomes 0
- * where another thread gives a turn back. */
+/* One thread's record of a signature. Only that thread writes it, but for `stamp`, which becomes 0
+ * where another thread returns a turn. */
 struct gate_note {
     _Alignas(64) _Atomic(uint64_t) key; /* 0: free */
-    _Atomic(uint32_t) stamp;            /* gate_stamp() when `left` and `next` were found out */
+    _Atomic(uint32_t) stamp;            /* gate_stamp() when `left` and `next` were computed */
     uint32_t left;                      /* launches from now on that are passed over ... */
     uint32_t skip;                      /* ... and are counted as this */
     uint32_t rest;                      /* numbers taken ahead that follow behind those */
     uint64_t number;                    /* of the next launch */
     uint64_t next;                      /* the first number that the random gate may take */
-    int64_t read_at;                    /* clock_ns() when the accounts were last asked */
+    int64_t read_at;                    /* clock_ns() when the accounts were last read */
     uint32_t paused;                    /* launches that were passed over since */
-    bool blind;                         /* the outlier gate cannot look at its launches */
+    bool blind;                         /* the outlier gate cannot probe its launches */
 };
 
-/* Never 0; changes with all that may make any launch due earlier than was thought. */
+/* Never 0; changes with all that may make any launch due earlier than computed before. */
 HOT_INLINE uint32_t gate_stamp(void)
 {
     return (uint32_t)atomic_load_explicit(&passing.draws, memory_order_acquire) | 1;
@@ -156,9 +156,8 @@ HOT_INLINE struct gate_note *gate_notes_of(struct gate_note *notes, uint64_t key
 }
 
 /*
- * Whether it is known that the launch is neither checked nor looked at: then it has its number, and
- * the answer is its bucket. SKIP_NONE: gate_decide says; nothing has happened. `notes` are the
- * calling thread's, gate_notes().
+ * The bucket of a launch that is neither checked nor probed; it has its number then. SKIP_NONE:
+ * gate_decide has to decide; nothing was changed. `notes` are the calling thread's, gate_notes().
  */
 HOT_INLINE enum skip gate_passes(struct gate_note *notes, const struct gate_recipe *recipe,
                                  const uint32_t *shape, void *const *params)

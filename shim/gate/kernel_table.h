@@ -1,6 +1,6 @@
 /*
  * kernel_table.h - the layout of the table of kernel handles, for the one probe that the hook makes
- * of every launch. Who is not on that path uses kernels.h.
+ * of every launch. Code that is not on that path uses kernels.h.
  *
  * The table is open-addressed and append-only: a reader follows at most KERNEL_PROBES entries, each
  * a handle with the record it was resolved to. Its generation is passing.handles; an entry
@@ -39,11 +39,11 @@ static inline uint64_t kernel_place(const void *function)
 }
 
 /*
- * Whether an entry is of this handle, and may be believed, with its record.
+ * Whether an entry is of this handle and current, with its record.
  *
  * A writer (kernels.c) takes `symbol` away, writes the record, the generation, and then the symbol
- * again: so whoever finds the generation of now finds the record that belongs to it, and whoever
- * was late finds no symbol, or another.
+ * again: so a reader that finds the current generation finds the record that belongs to it, and a
+ * late reader finds no symbol, or another.
  */
 static inline bool kernel_entry_is(const struct kernel_entry *entry, uint64_t generation,
                                    const void *function, const char *symbol, uintptr_t *kernel)

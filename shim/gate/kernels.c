@@ -98,7 +98,7 @@ void kernels_revalidate(void)
 
 typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offset, size_t *size);
 
-/* A CUkernel refuses the CUfunction query and the other way round, so both are asked. */
+/* The CUfunction query fails for a CUkernel and the other way round, so both are tried. */
 bool kernels_layout(const void *function, struct param_layout *layout)
 {
     param_info_fn query[2];
@@ -131,7 +131,7 @@ static size_t listed(const struct param_layout *layout)
     return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
 }
 
-/* Of the part of a layout that says anything. */
+/* Of the part of a layout that is filled in. */
 static size_t bytes_of(const struct param_layout *layout)
 {
     return offsetof(struct param_layout, param) + listed(layout) * sizeof(layout->param[0]);
@@ -300,7 +300,7 @@ static struct kernel_entry *entry_for(struct kernels *kernels, const void *funct
     return NULL;
 }
 
-/* Its record, as an entry of the table says it. */
+/* The record of a table entry. */
 static uintptr_t marked(const struct known_kernel *kernel)
 {
     return (uintptr_t)kernel | (is_passed(kernel) ? KERNEL_PASSED : 0);

@@ -1,9 +1,9 @@
 /*
  * kernels.h - from a kernel handle to what is known of it: one lock-free probe for a kernel seen
- * before, the registry's patterns and the layout check on first sight.
+ * before, the registry's patterns and the layout check at its first launch.
  *
- * Handles (CUfunction, CUkernel) are keys only while their module is loaded: an unload makes all of
- * them doubtful, and each is then looked at once more.
+ * Handles (CUfunction, CUkernel) are keys only while their module is loaded: after an unload each
+ * is validated again before use.
  */
 #ifndef GATE_KERNELS_H
 #define GATE_KERNELS_H
@@ -33,7 +33,7 @@ struct known_kernel {
      * tallies: where the hook counts such launches; NULL: they go to the pipeline. */
     _Alignas(64) _Atomic(struct tally *) tallies;
     _Atomic(uint32_t)
-        idle; /* gate_stamp() when it was known that none of its launches is taken ... */
+        idle; /* gate_stamp() when it was computed that none of its launches is taken ... */
     _Atomic(uint32_t) idle_as;      /* ... but counted as this */
     struct gate_recipe recipe;      /* where there is a spec */
     const struct kernel_spec *spec; /* NULL: not checkable, for the reason in `skip` */
@@ -42,33 +42,33 @@ struct known_kernel {
     _Atomic(uint64_t) next_number;  /* that no launch has */
     uint64_t after; /* entries that name it as the kernel before theirs: a bit for each */
     enum skip skip;
-    _Atomic(uint32_t) warned; /* a bit for each enum skip that a person was told of */
-    const char *symbol;       /* owned copy */
+    _Atomic(uint32_t) warned;                     /* a bit for each enum skip that was reported */
+    const char *symbol;                           /* owned copy */
     _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
-    uint32_t new_memory_retries; /* launches that gave their turn back for what listed.h learnt; the
-                                    collector's */
+    uint32_t new_memory_retries; /* launches that returned their turn for ranges that listed.h
+                                  * added; the collector's */
     struct known_kernel *next;
     struct gpu_time time;       /* of its launches; where there is a spec */
     struct budget probes;       /* the outlier gate's share of `budget` */
-    _Atomic(int64_t) probe;     /* what looks have cost the GPU of late, ns */
+    _Atomic(int64_t) probe;     /* recent cost of outlier probes on the GPU, ns */
     struct budget budget;       /* its own, where its entry has one */
-    struct costs costs;         /* what its checks have cost the GPU of late */
+    struct costs costs;         /* recent cost of its checks on the GPU */
     struct param_layout layout; /* last: the parameters that it counts alone are allocated */
 };
 
-/* Told once for each kernel that the registry names, fit or not. `sentence` for misfits. */
+/* Called once for each kernel that the registry names, fit or not. `sentence` for misfits. */
 typedef void (*kernels_seen_fn)(void *user, const struct known_kernel *kernel,
                                 const char *sentence);
 
 struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, void *user);
 void kernels_destroy(struct kernels *kernels);
 
-/* Calls `visit` for each kernel with a spec; takes the lock of first sights. */
+/* Calls `visit` for each kernel with a spec; takes the lock of kernels_find. */
 void kernels_visit(struct kernels *kernels,
                    void (*visit)(void *user, const struct known_kernel *kernel), void *user);
 
-/* The spec of a kernel that no entry names, made of its own PTX; NULL: it has none. At first sight
- * of a handle, below the lock of `kernels`. The same kernel gives the same spec. */
+/* The spec of a kernel that no entry names, made of its own PTX; NULL: it has none. Called at a
+ * handle's first launch, under the lock of `kernels`. The same kernel gives the same spec. */
 typedef const struct kernel_spec *(*kernels_lift_fn)(void *user, const struct launch *launch,
                                                      const char *symbol,
                                                      const struct param_layout *layout);
@@ -82,20 +82,19 @@ typedef void (*kernels_sight_fn)(void *user, const struct launch *launch,
 /* Before the first launch. */
 void kernels_watch(struct kernels *kernels, kernels_sight_fn sight, void *user);
 
-/* Any thread. Known handle: one probe, no lock. First sight: takes a lock, asks the driver for the
- * parameter list (queries only), may allocate. Never NULL except without memory. */
+/* Any thread. Known handle: one probe, no lock. New handle: takes a lock, queries the driver's
+ * parameter list, may allocate. Never NULL except without memory. */
 struct known_kernel *kernels_find(struct kernels *kernels, const struct launch *launch);
 
 /* The launch's symbol, or where it has none the driver's name of the handle; "": unknown. A query
  * of the driver. */
 const char *kernels_symbol(const struct launch *launch);
 
-/* The kernel's parameters, from the driver. False: it cannot tell (before 12.4, or a stale handle).
- */
+/* The kernel's parameters, from the driver. False: it has none (before 12.4, or a stale handle). */
 bool kernels_layout(const void *function, struct param_layout *layout);
 
 /* The CUmodule of a CUfunction that is about to be launched, or the CUlibrary of a CUkernel; NULL:
- * the driver does not know it. A query of the driver. */
+ * unknown to the driver. A query of the driver. */
 const void *kernels_module(const void *function);
 
 /* For kernel_table_find(); lives as long as `kernels`. */

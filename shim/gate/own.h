@@ -1,6 +1,6 @@
 /*
- * own.h - what a thread knows of itself at every launch, on one cache line: whether it is doing our
- * own work, and how far it is with the launch under way.
+ * own.h - a thread's own state at every launch, on one cache line: whether it is doing cuvet's own
+ * work, and how far it is with the launch under way.
  */
 #ifndef GATE_OWN_H
 #define GATE_OWN_H

@@ -1,7 +1,7 @@
 /*
- * passing.h - what a launch that is passed over reads of what all launches share, on one cache line
+ * passing.h - the shared words that a launch that is passed over reads, on one cache line
  * (base/hot.h). There is one in a process. Its counters serve all tables of kernels and all gates,
- * of which a process has one each: a second one, as tests have, is but doubted more often.
+ * of which a process has one each: a second one (tests) only causes additional revalidation.
  */
 #ifndef GATE_PASSING_H
 #define GATE_PASSING_H

@@ -40,7 +40,7 @@ HOT_INLINE void recent_note(uint32_t thread, uintptr_t kernel, const void *strea
     atomic_store_explicit(&own->next, next + 1, memory_order_relaxed);
 }
 
-/* A launch of the calling thread that was passed over, or is about to be looked at. */
+/* Records a launch of the calling thread that was passed over, or is about to be decoded. */
 HOT_INLINE void recent_launch(uintptr_t kernel, const void *stream)
 {
     if (USUAL(own_thread.passes))

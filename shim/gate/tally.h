@@ -1,10 +1,10 @@
 /*
  * tally.h - how threads count launches of one kernel without a lock: each in a copy of all buckets
- * on cache lines of its own. report/counters.h owns the copies and adds them up; whoever passes a
- * launch over on the program's thread counts it here, by two words of one line.
+ * on cache lines of its own. report/counters.h owns the copies and adds them up; a launch that is
+ * passed over on the program's thread is counted here, by two words of one line.
  *
  * A thread gets its number at its first launch, and gives it back when it ends. TALLIES_OWNED
- * threads at once have a copy each, which nobody else writes, so that they need no locked
+ * threads at once have a copy each, which no other thread writes, so that they need no locked
  * instruction; all others share the rest, and stay correct, because they add atomically.
  */
 #ifndef GATE_TALLY_H
@@ -72,8 +72,8 @@ static inline void tally_pass(struct tally *tallies, uint32_t passes, enum skip 
     tally_add(&own->skip[skip], 0, 1);
 }
 
-/* Launches that tally_pass counted, where nobody else counts launches seen: not in those of the
- * process. Any thread. */
+/* Launches that only tally_pass counted, so that they are missing in the process's launches seen.
+ * Any thread. */
 static inline uint64_t tally_passed(const struct tally *tallies)
 {
     uint64_t sum = 0;

@@ -33,7 +33,7 @@ static struct row *row_of(uint64_t hash, bool *fresh)
     return NULL;
 }
 
-/* The row of a name, made at its first sight; NULL: there is no room. */
+/* The row of a name, made on first use; NULL: there is no room. */
 static struct row *row_named(const char *symbol, uint64_t *hash)
 {
     size_t length = strnlen(symbol, UNREGISTERED_NAME - 1);

@@ -1,6 +1,6 @@
 /*
- * captured.h - library calls that the program captures into its graphs: what each call says, and
- * which nodes it leaves in the graph.
+ * captured.h - library calls that the program captures into its graphs: the arguments of each call,
+ * and the nodes that it adds to the graph.
  *
  * The nodes that a call adds lie between those that its stream waits for before the call and those
  * that it waits for behind it. A call is kept with its graph from the capture's end until the graph

@@ -58,7 +58,7 @@ static CUresult set_twin(CUgraphExec twin, CUgraphNode node, const struct graph_
     }
 }
 
-/* What a library call says holds for its nodes as they were captured. */
+/* The arguments of a library call apply to its nodes as they were captured. */
 static bool changes_call(struct graph *graph, const struct graph_node *node)
 {
     struct graph_subject *subject = node->subject < 0 ? NULL : &graph->subject[node->subject];

@@ -1,5 +1,5 @@
 /*
- * graph.h - one executable graph of the program, as the files of this folder know it.
+ * graph.h - one executable graph of the program; internal to this folder.
  *
  * `lock` guards everything but `state` and `replays`. It is held by the collector while a twin is
  * made, and by the program's thread from ENTER to EXIT of a launch that may run the twin.
@@ -35,17 +35,17 @@ struct graph_subject {
     struct captured_call *call; /* NULL: a kernel */
     uint32_t *part; /* of a call, in graph.node; NULL: a kernel, which is its only part */
     uint32_t parts;
-    bool changed;         /* what its call says is no longer true of its nodes */
+    bool changed;         /* its nodes no longer match the arguments of its call */
     CUgraphNode previous; /* the program's: what it waits for, where that is one kernel node
                              and its entry has `after`; else NULL */
     CUgraph level;        /* the clone that the node is in: of a child graph its own */
     CUgraphNode beside[TWIN_PARTS][TWIN_NODES]; /* for the copies, in their order ... */
     uint8_t nodes[TWIN_PARTS];                  /* ... so many, ... */
-    uint8_t needs[TWIN_PARTS];                  /* ... where so many are wanted, ... */
+    uint8_t needs[TWIN_PARTS];                  /* ... where so many are needed, ... */
     uint8_t armed[TWIN_PARTS];                  /* ... of which the first ones are enabled */
     bool chosen;                                /* in the replay at hand */
     uint64_t first;   /* gate_generation() at its first check; 0: it had none */
-    uint32_t tries;   /* in vain, at its first check */
+    uint32_t tries;   /* failed ones, at its first check */
     bool has_state;   /* its entry has `state` or `position`: ... */
     uint64_t follows; /* ... 1 + the replay behind a checked one, which is checked; 0: none */
 };
@@ -121,7 +121,7 @@ struct graph {
  * the graph is counted as far as it was read, and has no clone. */
 enum status graph_read(struct graph *graph, struct kernels *kernels, struct captured *captured,
                        CUgraph template, struct error *err);
-/* Frees what graph_read made; the clone too, which nobody else may use. */
+/* Frees what graph_read made; the clone too, which must be unused. */
 void graph_drop(struct graph *graph);
 /* The node that the program calls so, or NULL. */
 struct graph_node *graph_find_node(struct graph *graph, CUgraphNode program);
@@ -181,8 +181,8 @@ void replay_launched(struct graph *graph, struct pipeline *pipeline, CUresult re
 
 /* Whether the driver has all functions that twins need. */
 bool trial_driver_serves(void);
-/* Whether the driver does what twins rest on; tried on graphs of ours. `direct`: but for redirected
- * launches, which the hook sees to. The collector's thread, context current; blocks for some
+/* Whether the driver supports what twins need; tried on test graphs. `direct`: without redirected
+ * launches, which the hook provides. The collector's thread, context current; blocks for some
  * milliseconds. */
 bool trial_run(struct side *side, bool direct, struct error *err);
 

@@ -95,7 +95,7 @@ static bool lock_within(pthread_mutex_t *lock, int ms)
     return !pthread_mutex_timedlock(lock, &until);
 }
 
-/* Of a program with very many graphs the first ones are told of. */
+/* Of a program with very many graphs the first ones are reported. */
 void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sentence)
 {
     const struct sink *sink = graphs->settings.pipeline->sink;
@@ -315,7 +315,7 @@ static _Thread_local struct under_way {
     struct timing_pair timed;
 } under_way;
 
-/* Waits for the collector, which makes the twin: as long as it was never in vain. */
+/* Waits for the collector, which makes the twin; not at all once a wait has timed out. */
 static void await_twin(struct graphs *graphs, struct graph *graph)
 {
     const struct timespec nap = {.tv_nsec = 50000};
@@ -327,7 +327,7 @@ static void await_twin(struct graphs *graphs, struct graph *graph)
     }
 }
 
-/* What the gates say of a replay. */
+/* The decision of the gates on a replay. */
 struct pick {
     uint64_t replay;
     bool off, picked;
@@ -345,8 +345,8 @@ static struct pick make_pick(struct graph *graph, const struct pipeline *pipelin
     return pick;
 }
 
-/* Asks for a twin, and for the context's set-up before that. The first twin is a cost of the
- * process, once, which no budget pays for; one for an updated graph is paid. */
+/* Requests a twin, and the context's set-up before that. The first twin is a cost of the process,
+ * once, which no budget pays for; one for an updated graph is paid. */
 static void request_twin(struct graphs *graphs, struct graph *graph, CUcontext context)
 {
     enum graph_state cloned = GRAPH_CLONED;
@@ -444,7 +444,7 @@ static CUgraphExec launch_either(struct graphs *graphs, struct graph *graph, CUc
 }
 
 /* Whether the launch is captured into another graph instead of run; on the legacy stream beside a
- * capture the driver cannot say. */
+ * capture the query fails. */
 static enum skip capture_skip(const void *stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;

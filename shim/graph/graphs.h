@@ -29,8 +29,8 @@ struct graphs_settings {
 struct graphs *graphs_create(const struct graphs_settings *settings); /* NULL without memory */
 void graphs_destroy(struct graphs *graphs);
 
-/* What graphs_launch_enter() gives is what is launched, for certain. Where nobody says that, a
- * launch of graphs of ours shows it, before the first twin, which the hook passes to
+/* Declares that the graph that graphs_launch_enter() returns is the one that is launched. Without
+ * this call a launch of test graphs shows it before the first twin; the hook passes that launch to
  * graphs_trial_enter(). Before the first launch. */
 void graphs_redirected(struct graphs *graphs);
 
@@ -40,7 +40,7 @@ struct captured *graphs_captured(struct graphs *graphs);
 /* For collector_settings.chore. */
 struct collector_chore graphs_chore(struct graphs *graphs);
 
-/* ---- on the program's thread; each after the call has succeeded, unless it says otherwise ---- */
+/* ---- on the program's thread; each after the call has succeeded, unless noted otherwise ---- */
 
 /* `flags`: of the instantiation. */
 void graphs_made(struct graphs *graphs, CUgraphExec exec, CUgraph template, uint64_t flags);

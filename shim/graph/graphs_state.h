@@ -1,4 +1,4 @@
-/* graphs_state.h - what the files of this folder know of all graphs together. */
+/* graphs_state.h - the state of all graphs together; internal to this folder. */
 #ifndef GRAPH_GRAPHS_STATE_H
 #define GRAPH_GRAPHS_STATE_H
 
@@ -27,7 +27,7 @@ struct graphs {
  * known why. Its lock is held. */
 void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sentence);
 
-/* No other thread knows the graph any longer. */
+/* No other thread may use the graph any longer. */
 void graph_free(struct graph *graph);
 
 #endif

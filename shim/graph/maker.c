@@ -36,7 +36,7 @@ static void make_twin(struct graphs *graphs, struct graph *graph, struct side *s
     }
 }
 
-/* The next graph that wants a twin in this context, locked; NULL: none. It is not destroyed
+/* The next graph with a requested twin in this context, locked; NULL: none. It is not destroyed
  * meanwhile, because its state keeps it for this thread. */
 static struct graph *take_wanted(struct graphs *graphs, const struct side *side)
 {

@@ -12,7 +12,7 @@ struct reading {
     struct kernels *kernels;
     struct captured *captured;
     uint32_t nodes_room, subjects_room;
-    CUfunction last_function; /* kernels follow each other: its record is asked for once */
+    CUfunction last_function; /* equal kernels follow each other: the record is looked up once */
     struct known_kernel *last;
 };
 

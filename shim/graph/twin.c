@@ -148,8 +148,8 @@ static enum status splice_before(struct graph *graph, const struct side *side,
     return status ? status : add_edges(subject->level, *added, &border.inner, err);
 }
 
-/* How many nodes the entry wants. Where pointers overlap at a launch there is one more before it:
- * that shows when it is armed. */
+/* Counts the nodes that the entry needs. Where pointers overlap at a launch there is one more
+ * before it, which arming finds out to be missing. */
 static void count_nodes(struct graph_subject *subject, double freivalds)
 {
     const struct kernel_spec *spec = subject->kernel->spec;

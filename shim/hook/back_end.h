@@ -10,8 +10,8 @@
 
 /*
  * Starts CUVET_HOOK's back end (`wish`: "auto", "cupti" or "entry"), or the other one where that
- * cannot be had: then `instead` gets a sentence. `path`: CUVET_CUPTI, or "". Inside cuInit, behind
- * core_start. An error when neither can be had: that of the one that was wished for.
+ * cannot start: then `instead` gets a sentence. `path`: CUVET_CUPTI, or "". Inside cuInit, behind
+ * core_start. An error when neither can start: that of the chosen one.
  */
 enum status back_end_start(const char *choice, const char *path, struct error *instead,
                            struct error *err);

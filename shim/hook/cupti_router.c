@@ -339,10 +339,10 @@ APART static void time_callback(void *user, CUpti_CallbackDomain domain, CUpti_C
 }
 
 /*
- * Most launches are of kernels that no entry names, and all that they meet is here: straight code,
- * on as few cache lines as can be, because each of them is cold again (base/hot.h). They are
- * counted at ENTER, when their handle's entry and the thread's tally are looked at anyway, so that
- * EXIT needs only the result.
+ * Most launches are of kernels that no entry names, and all code that they run is here: straight
+ * code, on as few cache lines as can be, because each of them is cold again (base/hot.h). They are
+ * counted at ENTER, when their handle's entry and the thread's tally are read anyway, so that EXIT
+ * needs only the result.
  */
 HOT __attribute__((aligned(64))) static void CUPTIAPI on_callback(void *user,
                                                                   CUpti_CallbackDomain domain,
@@ -379,7 +379,7 @@ static enum status enable(CUpti_SubscriberHandle subscriber, struct error *err)
         if (apis[cbid].class == API_NONE || apis[cbid].class == API_IGNORED)
             continue;
         CUptiResult one = cupti.enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, cbid);
-        /* A CUPTI older than the newest waits does not know them: then nobody can call them. */
+        /* A CUPTI older than the newest waits does not list them: then no program can call them. */
         if (one && (apis[cbid].class == API_HANDLED || apis[cbid].class == API_COUNTED ||
                     apis[cbid].class == API_GRAPH))
             result = one;

@@ -49,7 +49,7 @@ APART void *entry_find(enum entry_id id)
     void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
     void *none = NULL, *real = library ? dlsym(library, symbols[id]) : NULL;
     if (library)
-        dlclose(library); /* still loaded by whoever called */
+        dlclose(library); /* still loaded by the caller */
     if (real)
         atomic_compare_exchange_strong(&entry_table.real[id], &none, real);
     return real;

@@ -11,7 +11,7 @@
 /* What end() has to do behind the launch. */
 enum way {
     WAY_COUNTED, /* the launch is counted: nothing, unless it fails */
-    WAY_BEGUN,   /* the core was asked about it */
+    WAY_BEGUN,   /* the core has decided on it */
 };
 
 static bool decode(const void *params, enum launch_shape shape, struct launch *out)

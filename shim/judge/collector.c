@@ -22,7 +22,8 @@ enum {
     NAP_IDLE_US = 100,
     LINGER = 20, /* idle naps before sleeping for good: waking costs a system
                     call on the program's thread */
-    STALL_S = 1, /* without progress for so long, ask the driver whether the context still lives */
+    STALL_S = 1, /* after so long without progress the driver is queried for an error in the
+                  * context */
 };
 
 static __thread bool here; /* on the collector's thread */
@@ -153,8 +154,8 @@ static void end_if_unchecked(struct collector *collector, struct side *side, str
     }
 }
 
-/* Everything that needs no reference: looks that nothing came of are the most of it, and hold their
- * slots however busy the lanes are. True when there was any. */
+/* Ends checks that need no reference: mostly outlier probes that selected nothing, which would hold
+ * their slots while the lanes are busy. True when there was any. */
 static bool end_unchecked_ones(struct collector *collector, struct side *side)
 {
     side->ended = 0;
@@ -179,9 +180,9 @@ static enum skip read_values(struct check *check, struct error *why)
 
 enum { MOST_RETRIES = 16 };
 
-/* Not all was copied: some of it lies where nobody has looked yet, or nowhere. A launch that was
- * picked for being new gives its turn to the next one, which is better off; but not for ever, where
- * arrays lie elsewhere at each launch. */
+/* The copy kernel met addresses outside every known range. A launch that was picked for being new
+ * returns its turn, and the next one finds the ranges known; at most MOST_RETRIES times, because
+ * some programs move their arrays at each launch. */
 static void end_missed(struct collector *collector, struct side *side, struct check *check)
 {
     struct error err = {{0}};
@@ -215,9 +216,10 @@ static void add_if_waiting(struct collector *collector, struct side *side, struc
     }
 }
 
-/* Whether checks are not to wait for others: somebody waits for them, or what they hold is needed.
- * Launches that the GPU has not reached hold slots too, which no hurry frees. */
-static bool in_a_hurry(struct collector *collector, const struct side *side)
+/* Whether checks are not to wait for others: a thread waits for them, or the slots or memory that
+ * they hold are needed. Launches that the GPU has not reached hold slots too, which no hurry
+ * frees. */
+static bool must_not_wait(struct collector *collector, const struct side *side)
 {
     return atomic_load(&collector->drains) > 0 || collector->waiting.checks >= side->slots / 4 ||
            atomic_load(&side->pending) >= side->slots / 4 * 3 || refused_any(&side->refused) ||
@@ -234,7 +236,7 @@ static bool start_batch(struct collector *collector, struct side *side, struct b
     waiting_clear(&collector->waiting);
     each_submitted(collector, side, add_if_waiting);
     const struct group *group =
-        waiting_due(&collector->waiting, clock_ns(), in_a_hurry(collector, side));
+        waiting_due(&collector->waiting, clock_ns(), must_not_wait(collector, side));
     if (!group)
         return false;
     side->next_slot = (group->check[0]->slot + 1) % side->slots;
@@ -271,7 +273,7 @@ static void check_context(struct collector *collector, struct side *side)
 }
 
 /* Wide variants are left for their first use: only f64 needs them. After a failure so are all that
- * remain: what keeps one from loading, a context in error say, keeps the next one too. */
+ * remain: what keeps one from loading, such as a context in error, keeps the next one too. */
 static void preload(struct collector *collector, struct side *side)
 {
     struct error err = {{0}};
@@ -307,7 +309,8 @@ static void set_up(struct collector *collector, struct side *side)
     note_progress(side);
 }
 
-/* One look at a side. True when it has work under way, so that a nap is due and not a sleep. */
+/* One step of work on a side. True when it has work under way, so that the thread naps and does not
+ * sleep. */
 static bool step_side(struct collector *collector, struct side *side, bool *moved)
 {
     if (atomic_load(&side->state) == SIDE_WANTED)
@@ -344,7 +347,7 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
         note_progress(side);
     else
         check_context(collector, side);
-    /* Looks that nothing came of are in no hurry while there are slots. */
+    /* Probes that selected nothing need no early step while there are slots. */
     uint32_t room = side->outlier.probes ? side->outlier.probes : side->slots;
     *moved |= progress || (ended && atomic_load(&side->pending) >= room / 4);
     return true;
@@ -377,7 +380,7 @@ static void add_chore(struct side *side, void *user)
     *any |= atomic_load(&side->state) == SIDE_READY && atomic_load(&side->chore);
 }
 
-/* A chore keeps the thread awake, but nobody waits for it. */
+/* A chore keeps the thread awake, but no thread waits for it. */
 static bool any_chore(struct collector *collector)
 {
     bool any = false;
@@ -575,7 +578,7 @@ void collector_let_go(struct collector *collector, struct side *side, int timeou
     enum side_state was = atomic_exchange(&side->state, SIDE_GONE);
     for (int i = 0; i < timeout_ms * 10 && atomic_load(&side->held); i++)
         nanosleep(&nap, NULL);
-    /* Not let go in time: its counts stay out of the balance, which says so. */
+    /* Not let go in time: its counts stay out of the balance, which the summary reports. */
     if (was == SIDE_READY && !atomic_load(&side->held))
         skip_all(collector, side, SKIP_EXIT);
 }

@@ -1,9 +1,9 @@
 /*
- * collector.h - our one thread: sets contexts up, waits for seals, runs references, judges.
+ * collector.h - the collector thread: sets contexts up, waits for seals, runs references, judges.
  *
  * The thread starts with the first set-up. It sleeps for good while nothing is under way, and naps
- * between polls of pinned memory otherwise. No driver call tells it that work is done; it makes
- * driver calls to launch a reference, to set a context up and to write a bundle.
+ * between polls of pinned memory otherwise. It detects finished work from pinned memory alone; it
+ * makes driver calls to launch a reference, to set a context up and to write a bundle.
  */
 #ifndef JUDGE_COLLECTOR_H
 #define JUDGE_COLLECTOR_H
@@ -13,8 +13,7 @@
 
 struct collector;
 
-/* Work that others want done on the collector's thread, in a context that is set up, where they
- * have set side.chore. */
+/* Work for the collector's thread in a context that is set up; requested by setting side.chore. */
 struct collector_chore {
     void (*work)(void *user, struct side *side); /* the context is current; may block */
     void *user;
@@ -36,7 +35,7 @@ struct collector_settings {
 enum status collector_create(struct collector **out, const struct collector_settings *settings,
                              struct error *err);
 
-/* Wakes the thread when it sleeps: after a submit, or when a set-up is wanted. Any thread, never
+/* Wakes the thread when it sleeps: after a submit, or when a set-up is requested. Any thread, never
  * blocks. */
 void collector_wake(struct collector *collector);
 
@@ -51,8 +50,8 @@ bool collector_here(void);
  * once on the collector's own thread. */
 bool collector_drain(struct collector *collector, int timeout_ms);
 
-/* Asks the thread to end and waits `timeout_ms` at most. False when it did not: then it may still
- * run, stuck in the driver, and nothing that it uses may be freed. */
+/* Requests the thread's end and waits `timeout_ms` at most. False when it did not: then it may
+ * still run, stuck in the driver, and nothing that it uses may be freed. */
 bool collector_stop(struct collector *collector, int timeout_ms);
 
 /* After a collector_stop that was true. The library itself never does it: threads of the program

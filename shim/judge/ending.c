@@ -22,7 +22,7 @@ static void settle(struct ending *ending, struct check *check)
     struct known_kernel *kernel = check->kernel;
     int64_t gpu = (int64_t)(cost->copy + cost->reference), probe = (int64_t)cost->probe;
     int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + probe - check->charged;
-    bool probed_only = check->probes && probe; /* a look that nothing came of */
+    bool probed_only = check->probes && probe; /* an outlier probe that selected nothing */
     if (!cost->overlap)
         cost->overlap =
             cost->thread < (uint64_t)(gpu + probe) ? cost->thread : (uint64_t)(gpu + probe);
@@ -34,7 +34,7 @@ static void settle(struct ending *ending, struct check *check)
     sink->spent(sink->user, cost);
 }
 
-/* What the seal said of the arena is given back first: afterwards the slot may be another's. */
+/* The arena's range is returned first: afterwards the slot may be another's. */
 static void release(struct side *side, struct check *check)
 {
     if (check->begin < check->end)

@@ -1,6 +1,6 @@
 /*
- * ending.h - how a check ends: judged, or unchecked for a reason. Either way what it has cost is
- * settled, the reports are told, and its slot and its memory are free again. Collector thread only.
+ * ending.h - how a check ends: judged, or unchecked for a reason. Either way its cost is charged,
+ * the reports are updated, and its slot and its memory are free again. Collector thread only.
  */
 #ifndef JUDGE_ENDING_H
 #define JUDGE_ENDING_H
@@ -12,11 +12,11 @@
 #include "context/side.h"
 #include "value/sink.h"
 
-/* Whom it tells, and what it remembers. */
+/* Where results go, and what is kept between checks. */
 struct ending {
     const struct sink *sink;
     struct images *images;     /* for bundles; NULL: none */
-    struct hardware *hardware; /* NULL: not wanted */
+    struct hardware *hardware; /* NULL: off */
     struct meetings *meetings; /* as the next */
     struct repeats *repeats;   /* made when a kernel first needs it; NULL before */
     struct history *history;   /* of caches: made when a kernel first needs it; NULL before */
@@ -28,7 +28,7 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane);
 /* The check ends without a verdict. */
 void ending_skip(struct ending *ending, struct side *side, struct check *check, enum skip skip);
 
-/* Says once for each kernel and reason why its launches are unchecked. */
+/* Reports once for each kernel and reason why its launches are unchecked. */
 void ending_warn(struct ending *ending, const struct check *check, enum skip skip,
                  const char *sentence);
 

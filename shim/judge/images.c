@@ -22,7 +22,7 @@ struct image {
     const char *reason;
     unsigned holders;
     /* A fatbin, whose kernels' names may be compressed: it is found by `module` alone. Where it
-     * lies in a loaded file nothing is copied before a bundle wants it. */
+     * lies in a loaded file nothing is copied before a bundle needs it. */
     bool fatbin, cut;   /* `data` is what one device runs of it */
     const void *source; /* in the program's memory, until it is unloaded */
     size_t source_bytes;
@@ -91,7 +91,7 @@ void images_destroy(struct images *images)
 
 /* ---- what is kept ---- */
 
-/* Forgets the unloaded image that was loaded first. False: there is none. Lock held. */
+/* Frees the unloaded image that was loaded first. False: there is none. Lock held. */
 static bool drop_one(struct images *images)
 {
     struct image **oldest = NULL;
@@ -408,7 +408,7 @@ enum match { MATCH_NO, MATCH_MAYBE, MATCH_SURE };
 
 static enum match match(const struct image *image, const struct image_query *query)
 {
-    /* Unknown for libraries; and for nodes of a graph, which are asked about by their module. */
+    /* Unknown for libraries, and for nodes of a graph, whose images are found by module. */
     bool here = !image->context || !query->context || image->context == query->context;
     bool there = here && image->loaded <= query->moment &&
                  (!image->unloaded || image->unloaded > query->moment);

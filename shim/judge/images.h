@@ -2,8 +2,8 @@
  * images.h - the module images (cubins, PTX) of kernels that the registry may name, for bundles.
  *
  * CUPTI shows an image only while its module is being loaded, so one that may hold a registered
- * kernel is copied then. At a load no symbol is demangled and none is remembered: the image is
- * searched when a bundle wants it.
+ * kernel is copied then. At a load no symbol is demangled and none is kept: the image is searched
+ * when a bundle needs it.
  *
  * A symbol may be in several modules at once (each specialisation of a Triton kernel). Which of
  * them a launch is of is known by its CUmodule, where the module was loaded by itself, and else

@@ -11,11 +11,11 @@ struct reader {
     struct side *side;
     struct check *check;
     struct error *why;
-    bool adds; /* else it only asks whether all is known */
+    bool adds; /* else it only tests whether all ranges are known */
     bool replaced;
 };
 
-/* The launch's number of the address that the check saw as number `t`. */
+/* The launch's number of the address that has number `t` in the check. */
 static int64_t number_of(const struct binding *binding, int list, int64_t t)
 {
     return binding_gathers(binding, list) ? subset_item(&binding->subset, t) : t;
@@ -31,7 +31,7 @@ static enum skip refuse(struct reader *reader, int array, int64_t t, uint64_t ad
     return SKIP_ADDRESS;
 }
 
-/* Address number `t` that the check saw. */
+/* Handles address number `t` of the check. */
 static enum skip read_address(struct reader *reader, int array, int64_t t, uint64_t address)
 {
     const struct bound_array *bound = &reader->check->binding.array[array];

@@ -9,15 +9,15 @@
 
 /*
  * For a check whose copy did not follow an address: its memory was not known yet (ranges.h), or is
- * none. Looks through the lists and learns what they lead to. SKIP_NEW_MEMORY: all of it may be
- * followed from now on; *again says that it stays so, nothing else had to be forgotten for it. Or
- * SKIP_ADDRESS and a sentence with the address that may not, or SKIP_DRIVER and one.
+ * none. Reads the lists and adds the ranges that they lead to. SKIP_NEW_MEMORY: all of it may be
+ * followed from now on; *again: no other range was dropped for it, so the next launch can be
+ * checked. Or SKIP_ADDRESS and a sentence with the address that may not, or SKIP_DRIVER and one.
  */
 enum skip listed_read(struct side *side, struct check *check, bool *again, struct error *why);
 
 /*
  * For a check that found a mismatch: SKIP_SHAPE and a sentence where two addresses of an array that
- * the kernel writes are one. A reference writes to each by itself, so it says nothing about that.
+ * the kernel writes are one. A reference writes to each by itself, so it cannot judge that.
  */
 enum skip listed_twice(struct side *side, struct check *check, struct error *why);
 

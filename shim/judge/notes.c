@@ -9,7 +9,7 @@ static bool narrow_float(enum dtype dtype)
 }
 
 /* The rule of all outputs, if they have one rule, are so narrow that their rounding outweighs the
- * accumulator's, and the formula's roundings are known; -1: the statistics tell nothing. */
+ * accumulator's, and the formula's roundings are known; -1: the statistics are not meaningful. */
 static int common_rule(const struct binding *binding)
 {
     int rule = -1;

@@ -1,5 +1,5 @@
 /*
- * notes.h - second-level statistics of a launch that matched: what its errors look like together.
+ * notes.h - second-level statistics of a launch that matched: the distribution of its errors.
  *
  * Each element is within its bound, yet the errors of one correct rounding are spread evenly over
  * half an ulp either way. Errors that are larger, or lean one way, are worth a note; they are no

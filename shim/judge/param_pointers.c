@@ -4,7 +4,7 @@
 #include <string.h>
 #include "driver/cuda_api.h"
 
-/* Whether the word is an address of memory that the driver knows. */
+/* Whether the word is an address of memory of the driver. */
 static bool pointer_look_up(uint64_t word, struct param_pointer *out)
 {
     CUdeviceptr base = 0;

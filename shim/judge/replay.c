@@ -42,7 +42,7 @@ static bool is_dense(const struct ref_tensor *tensor, const void *base, int64_t 
     return true;
 }
 
-/* The quickest kernel for these arrays; any of them would be right, but special ones know no
+/* The quickest kernel for these arrays; any of them would be right, but special ones have no
  * rounding points. */
 static enum ref_variant choose_variant(const struct ref_builtin *reference,
                                        const struct ref_call *call, int tensors)
@@ -142,8 +142,8 @@ static void add_call(struct side *side, struct ref_batch *launch, struct ref_cal
     own->ticket = (uint32_t *)(uintptr_t)lane->ticket;
 }
 
-/* Of several calls `calls` is pinned, and left alone until the kernel has answered; `there` is
- * their place on the device. */
+/* With several calls `calls` is pinned, and unchanged until the kernel has written its verdicts;
+ * `there` is their place on the device. */
 static enum status launch(struct side *side, const struct side_reference *reference,
                           struct ref_batch *batch, const struct ref_call *calls, CUdeviceptr there,
                           struct error *err)
@@ -330,7 +330,7 @@ int replay_has_array(void *user, int index, int after)
     return placement->before != NOT_COPIED || (is_read && placement->after != NOT_COPIED);
 }
 
-/* A window of the snapshot in pinned memory, moved along as rows are asked for. */
+/* A window of the snapshot in pinned memory, moved along as rows are read. */
 struct window {
     uint64_t base, span;  /* device address of element 0, bytes behind it */
     uint64_t start, size; /* what the staging buffer holds */

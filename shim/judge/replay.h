@@ -17,15 +17,15 @@ enum status replay_prepare(struct side *side, struct check *check, struct error 
  * ones, whose order is of interest. */
 bool replay_alone(const struct check *check);
 
-/* Starts checks that want the same kernel on the lanes of an idle batch: one launch, which is their
+/* Starts checks that need the same kernel on the lanes of an idle batch: one launch, which is their
  * first piece. `count` is 1 where one of them is to be alone. On failure the lanes are idle. */
 enum status replay_start(struct side *side, struct batch *batch, struct check *const *checks,
                          int count, struct error *err);
 
 enum replay_progress { REPLAY_RUNNING, REPLAY_PIECE_DONE, REPLAY_DONE };
 
-/* Looks at the lane's answer; merges a piece that is done. On REPLAY_PIECE_DONE the next piece is
- * to be launched with replay_next, now or when the program is out of a context-wide wait. */
+/* Polls the lane's verdict; merges a piece that is done. On REPLAY_PIECE_DONE the next piece is to
+ * be launched with replay_next, now or when the program is out of a context-wide wait. */
 enum replay_progress replay_poll(struct lane *lane);
 enum status replay_next(struct side *side, struct lane *lane, struct error *err);
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "extra/outlier.h"
 
-/* What the outlier gate says of a launch that it was asked about. */
+/* Reads the outlier gate's decision on a launch that it probed. */
 static void read_decision(struct side *side, struct check *check)
 {
     const struct outlier_answer *answer = &side->outlier.answer[check->slot];
@@ -50,7 +50,8 @@ static bool read_copies(const struct side *side, struct check *check)
         !read_word(&seal->begin, check, &begin) || !read_word(&seal->end, check, &end) ||
         !read_word(&seal->started, check, &started) || !read_word(&seal->stopped, check, &stopped))
         return false;
-    check->cost.copy = (stopped - started) & SEAL_MASK; /* a look that calls is part of the copy */
+    check->cost.copy = (stopped - started) & SEAL_MASK; /* a probe that selects its launch is part
+                                                         * of the copy */
     check->missed = read_word(&seal->missed, check, &missed);
     memcpy(check->value, seal->value, sizeof check->value);
     if (begin == end)

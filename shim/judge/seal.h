@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include "context/side.h"
 
-/* Whether the copies are complete; then the check knows where they lie, and what the outlier gate
- * says of the launch, if it was asked. */
+/* Whether the copies are complete; then the check has their addresses, and the outlier gate's
+ * decision on the launch, if it probed it. */
 bool seal_seen(struct side *side, struct check *check);
 
 #endif

@@ -12,7 +12,7 @@ static bool fits(const struct group *group, const struct check *check)
     return group->count < REF_BATCH && group->bytes + check->arena_bytes <= WAITING_BYTES;
 }
 
-/* The party that the check can join, or NULL. One that it is too large for waits no longer. */
+/* The group that the check fits into, or NULL. A group that it does not fit into is closed. */
 static struct group *find(struct waiting *waiting, const struct check *check)
 {
     for (int i = 0; i < waiting->groups; i++) {

@@ -1,9 +1,9 @@
 /*
- * waiting.h - sealed checks that wait for their reference, sorted into parties: those that one
+ * waiting.h - sealed checks that wait for their reference, sorted into groups: those that one
  * launch can take together (ref_batch), and when it is time to start one.
  *
- * Each launch of ours between the program's kernels costs it some microseconds, whatever it does,
- * so a check waits a little for others that want the same kernel. A collection is made anew in each
+ * Each launch between the program's kernels costs it some microseconds, whatever the launch does,
+ * so a check waits a little for others that need the same kernel. A collection is made anew in each
  * of the collector's rounds, from the checks that wait then.
  */
 #ifndef JUDGE_WAITING_H
@@ -15,19 +15,19 @@
 
 enum { WAITING_GROUPS = 16 };
 
-/* A party is no larger than this: it holds the GPU for some tens of microseconds at most. */
+/* A group is no larger than this: it holds the GPU for some tens of microseconds at most. */
 #define WAITING_BYTES (18ull << 20)
 /* No check is held back for longer. */
 #define WAITING_HOLD_NS 20000000ll
 
 struct group {
-    const struct side_reference *reference; /* the kernel that all of them want */
+    const struct side_reference *reference; /* the kernel that all of them need */
     struct check *check[REF_BATCH];         /* in the order in which they were added */
     int count;
     uint64_t bytes; /* of their snapshots */
     int64_t since;  /* when the first of them was sealed */
-    bool full;      /* nobody can be added: there is nothing to wait for */
-    bool alone;     /* nobody was to be: among such ones the first launch comes first */
+    bool full;      /* no check can be added: there is nothing to wait for */
+    bool alone;     /* none may be added: among such ones the first launch comes first */
 };
 
 struct waiting {
@@ -39,12 +39,12 @@ struct waiting {
 
 void waiting_clear(struct waiting *waiting);
 
-/* Adds a sealed check whose kernel is known (check.reference). `alone`: it joins no party. */
+/* Adds a sealed check whose kernel is known (check.reference). `alone`: in a group of its own. */
 void waiting_add(struct waiting *waiting, struct check *check, bool alone);
 
-/* Of the parties whose time has come the one that waits longest, of those of one check that is to
- * be alone the one that was launched first, or NULL. It has come for full ones, for those that
- * waited for WAITING_HOLD_NS, and for all in a hurry or with an overflow. */
+/* Of the groups that are due the one that waits longest, of those of one check that is to be alone
+ * the one that was launched first, or NULL. Due are full groups, those that waited for
+ * WAITING_HOLD_NS, and all groups with `hurry` or an overflow. */
 const struct group *waiting_due(const struct waiting *waiting, int64_t now, bool hurry);
 
 #endif

@@ -1,5 +1,5 @@
-/* cublaslt.c - the wrapper of cublasLtMatmul: the descriptors of the call, as the library knows
- * them. */
+/* cublaslt.c - the wrapper of cublasLtMatmul: the descriptors of the call, by the library's own
+ * queries. */
 #include <string.h>
 
 #include "hook/calls/gemm.h"
@@ -23,7 +23,7 @@ struct lt_desc {
     int8_t fast;
 };
 
-/* An attribute that the library does not know is left as it is. */
+/* An attribute that the library does not support is left as it is. */
 static void get(const struct library_queries *query, const void *desc, int attribute, void *out,
                 size_t size)
 {
@@ -114,7 +114,7 @@ static bool read_layout(const struct library_queries *query, const void *layout,
         return false;
     if (out->batch <= 1)
         return true;
-    /* The first versions know no batches but strided ones. */
+    /* The first versions support strided batches only. */
     if (query->layout_get(layout, LT_LAYOUT_BATCH_MODE, &out->batch_mode, sizeof out->batch_mode,
                           &written))
         out->batch_mode = 0;
@@ -122,7 +122,7 @@ static bool read_layout(const struct library_queries *query, const void *layout,
                              sizeof out->batch_offset, &written) == BLAS_SUCCESS;
 }
 
-/* False: an order of tiles, or lists of addresses, which strides cannot say. */
+/* False: an order of tiles, or lists of addresses, which strides cannot describe. */
 static bool matrix_of(const struct lt_layout *layout, const void *data, int trans,
                       struct product_matrix *out)
 {

@@ -31,7 +31,7 @@ bool dnn_begin(struct dnn_frame *frame, const struct library *library, void *han
     memcpy(&real, &address, sizeof real)
 
 /* Defines the exported NAME. `fill` is an expression over the parameters, `library` and `frame`
- * that fills in frame.call, and says whether it did. */
+ * that fills in frame.call, and is true if it did. */
 #define DNN_CALL(NAME, parameters, arguments, fill)                                                \
     DNN_EXPORT dnn_status NAME parameters;                                                         \
     dnn_status NAME parameters                                                                     \

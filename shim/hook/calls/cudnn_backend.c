@@ -17,7 +17,7 @@ bool dnn_begin(struct dnn_frame *frame, const struct library *library, void *han
         .function = name,
         .context = context,
         .stream = stream ? stream : (const void *)CU_STREAM_LEGACY,
-        .grid = {1, 1, 1}, /* no grid says anything of a call */
+        .grid = {1, 1, 1}, /* a library call has no grid */
         .block = {1, 1, 1},
         .params = frame->params,
         .call = dnn_layout((enum dnn_kind)frame->call.kind),

@@ -27,7 +27,7 @@ struct dnn_convolution {
 };
 
 /* Fills in the kind, types, accumulation and all arguments but the addresses; the word `other`
- * where the formula says less than the call. */
+ * where the formula does not cover all of the call. */
 void dnn_set_conv(struct dnn *out, enum dnn_kind kind, const struct dnn_convolution *conv);
 
 #endif

@@ -29,7 +29,7 @@ struct dnn_plan {
  * `other`. */
 void dnn_plan_make(struct dnn_plan *plan, const struct descriptor *graph);
 
-/* What a tensor's descriptor says of it. */
+/* A tensor by its descriptor. */
 void dnn_plan_tensor(const struct descriptor *tensor, struct dnn_tensor *out);
 
 /* A tensor's place among the arguments. */

@@ -9,8 +9,8 @@
 
 /*
  * Records are kept as long as their descriptor lives or another record leads to them: a program
- * destroys its tensors once the operation that takes them is finalized. A record that cannot be had
- * for want of memory is missing, and what hangs on it is not recognised.
+ * destroys its tensors once the operation that takes them is finalized. Without memory a record is
+ * missing, and calls that depend on it are not recognised.
  */
 struct attribute {
     struct attribute *next;
@@ -40,7 +40,7 @@ struct packs {
         const void *handle; /* NULL: free */
         int64_t uids, pointers, uid[PACK_ARRAYS];
         uint64_t pointer[PACK_ARRAYS];
-        bool odd; /* it says more than addresses, or has too many */
+        bool odd; /* it has attributes besides addresses, or too many */
     } pack[PACKS];
 };
 

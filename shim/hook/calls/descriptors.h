@@ -1,11 +1,11 @@
 /*
  * descriptors.h - what the program has set on cuDNN's backend descriptors: a record for each, by
- * its handle. The library can be asked for most attributes of a descriptor, but not for the
- * operations of a graph, so they are written down as they are set.
+ * its handle. The library has queries for most attributes of a descriptor, but not for the
+ * operations of a graph, so these are recorded when they are set.
  *
  * All functions may be called from any thread. Records are made and filled where the program builds
  * its plans. Packs, which it makes for every execution, are kept by the thread that makes them,
- * take no memory and no lock, and are known to that thread alone.
+ * take no memory and no lock, and are visible to that thread alone.
  */
 #ifndef HOOK_CALLS_DESCRIPTORS_H
 #define HOOK_CALLS_DESCRIPTORS_H

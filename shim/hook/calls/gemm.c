@@ -74,7 +74,7 @@ bool product_begin(struct call_frame *frame, const void *stream)
         .function = name,
         .context = context,
         .stream = stream ? stream : (const void *)CU_STREAM_LEGACY,
-        .grid = {1, 1, 1}, /* no grid says anything of a call */
+        .grid = {1, 1, 1}, /* a library call has no grid */
         .block = {1, 1, 1},
         .params = frame->params,
         .call = &product_layout,
@@ -82,7 +82,7 @@ bool product_begin(struct call_frame *frame, const void *stream)
     return core_call_enter(&call);
 }
 
-/* What the handle says of how f32 inputs are multiplied and sums are kept. */
+/* How f32 inputs are multiplied and sums are kept, by the handle's math mode. */
 static void apply_math_mode(struct product *product, int mode)
 {
     bool narrow = product->c_type == DTYPE_F16 || product->c_type == DTYPE_BF16;
@@ -113,7 +113,7 @@ static void set_factors(struct product *product, int pointer_mode, uint8_t scale
         product->words |= PRODUCT_BETA;
 }
 
-/* The handle's stream, after what else the handle decides. False: it cannot be asked. */
+/* Reads the handle's stream and settings. False: a query fails, or alpha or beta is missing. */
 static bool set_by_handle(struct product *product, const struct library *library, void *handle,
                           uint8_t scale, const void *alpha, const void *beta, void **stream)
 {

@@ -1,7 +1,7 @@
 /*
- * wrap.h - the frame of a wrapper: it looks up the real function, lets the call be seen where
- * somebody may check it, and runs the real function with the caller's own arguments. Where cuvet is
- * off nothing else happens.
+ * wrap.h - the frame of a wrapper: it looks up the real function, passes the call to the core where
+ * it may be checked, and runs the real function with the caller's own arguments. Where cuvet is off
+ * nothing else happens.
  */
 #ifndef HOOK_CALLS_WRAP_H
 #define HOOK_CALLS_WRAP_H
@@ -16,8 +16,8 @@
 
 /*
  * Defines the exported NAME with the parameter list `parameters`. `begin` is an expression over the
- * parameters, `library` and `frame` that says whether the call is seen; `arguments` are those for
- * the real function.
+ * parameters, `library` and `frame` that is true if the call was passed to the core; `arguments`
+ * are those for the real function.
  */
 #define WRAP(NAME, parameters, arguments, begin)                                                   \
     WRAP_EXPORT blas_status NAME parameters;                                                       \

@@ -93,7 +93,7 @@ static void those_that_wait_longest_go_first(void **state)
     assert_ptr_equal(waiting_due(&waiting, NOW, false)->reference, kernel(1));
 }
 
-static void a_party_is_no_larger_than_the_limit(void **state)
+static void a_group_is_no_larger_than_the_limit(void **state)
 {
     (void)state;
     add(0, 0, WAITING_BYTES / 2, 10, false);
@@ -215,7 +215,7 @@ int main(void)
         TEST(in_a_hurry_nobody_waits),
         TEST(other_kernels_are_other_parties),
         TEST(those_that_wait_longest_go_first),
-        TEST(a_party_is_no_larger_than_the_limit),
+        TEST(a_group_is_no_larger_than_the_limit),
         TEST(who_is_to_be_alone_is_and_waits_for_nobody),
         TEST(those_alone_go_in_the_order_of_their_launches),
         TEST(with_more_kinds_than_are_told_apart_nobody_waits),
