@@ -74,7 +74,7 @@ static uint64_t varied(uint64_t launches, uint64_t number)
 
 /*
  * The launch is neither checked nor probed. Passes over as many of its signature as come, at the
- * rate `rate`, before the budget allows a probe (in `look` ns), or before the random gate may take
+ * rate `rate`, before the budget allows a probe (in `probe` ns), or before the random gate may take
  * one and the budget allows its check (`check`).
  */
 static void pass_over(const struct ticket *ticket, double rate, int64_t probe, int64_t check)

@@ -96,7 +96,7 @@ struct check {
 };
 
 /* Charges a cost, or the correction of one, to the accounts of the check: those of an outlier probe
- * (`look`), or those of a check. Any thread, no lock. */
+ * (`probe`), or those of a check. Any thread, no lock. */
 void check_charge(const struct check *check, bool probe, int64_t now, int64_t cost);
 
 /* What the launch is judged by. */

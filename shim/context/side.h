@@ -120,7 +120,7 @@ struct side {
     CUdeviceptr staging; /* see side_staging: STAGING_BYTES on the device, for bundles ... */
     void *staging_host;  /* ... and pinned */
     struct batch batch[SIDE_BATCHES];
-    _Atomic(uint64_t) sequence;    /* of seals and answers; never 0 */
+    _Atomic(uint64_t) sequence;    /* of seals and verdicts; never 0 */
     _Atomic(uint64_t) *submitted;  /* a bit for each slot that the collector is to visit */
     atomic_uint pending;           /* checks claimed and not yet in a bucket */
     atomic_bool held;              /* the collector is working with the context */

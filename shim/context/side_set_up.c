@@ -165,7 +165,7 @@ static void try_users(struct side *side, const struct side_settings *settings)
 }
 
 /* One allocation of each kind, for all lanes. Those of a batch share the blocks of its launch, and
- * so the blocks' answers; ref_batch_share may assign some more than REF_MAX_BLOCKS. */
+ * so the blocks' partial results; ref_batch_share may assign some more than REF_MAX_BLOCKS. */
 static enum status make_lanes(struct side *side, struct error *err)
 {
     enum { LANES = SIDE_BATCHES * REF_BATCH, PARTIALS = REF_MAX_BLOCKS + REF_BATCH };

@@ -19,8 +19,8 @@ struct shrink_limits {
 /*
  * Takes `whole` for what the launch would copy and makes `binding` a subset of about limits->aim
  * bytes; at least a quarter of them are chosen items, however much is copied whole. The plan must
- * be made again then. False, and the binding is as it was, where the reference promises no dim, or
- * none whose items can be gathered. Pure, no allocation; the program's thread.
+ * be made again then. False, and the binding is as it was, where the reference declares no
+ * independent dim, or none whose items can be gathered. Pure, no allocation; the program's thread.
  */
 bool shrink_binding(struct binding *binding, const struct formals *formals,
                     const struct snapshot_plan *whole, const struct shrink_limits *limits,

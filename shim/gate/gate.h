@@ -40,7 +40,7 @@ const char *gate_text(enum gate_result result); /* "first", "random", "outlier",
 
 struct gate_settings {
     double sample;  /* where a spec sets none; gate_set_sample changes it */
-    uint64_t first; /* likewise */
+    uint64_t first; /* where a spec sets none */
     uint64_t seed;
     int64_t rank; /* of the process in its job; 0 where it has none */
 };

@@ -9,7 +9,7 @@
 #include "base/error.h"
 
 /*
- * Starts CUVET_HOOK's back end (`wish`: "auto", "cupti" or "entry"), or the other one where that
+ * Starts CUVET_HOOK's back end (`choice`: "auto", "cupti" or "entry"), or the other one where that
  * cannot start: then `instead` gets a sentence. `path`: CUVET_CUPTI, or "". Inside cuInit, behind
  * core_start. An error when neither can start: that of the chosen one.
  */

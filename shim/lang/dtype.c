@@ -24,8 +24,8 @@ static const struct {
     [DTYPE_Q6_K] = {"q6_K", 210, 256},
 };
 
-/* Other people's names. A digit behind a name in the second column's type (float4) makes a vector
- * where `vector` says so. */
+/* Names of CUDA, C++ and frameworks. A digit behind a name in the second column's type (float4)
+ * makes a vector where `vector` says so. */
 static const struct spelling {
     const char *text;
     enum dtype dtype;

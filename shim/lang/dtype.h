@@ -23,7 +23,7 @@ struct type {
     unsigned lanes; /* 1, or the length of a vector: float4 has 4 */
 };
 
-/* Understands "bf16", "bf16x2", "float4", "unsigned long long", "c10::Half". False when unknown. */
+/* Parses "bf16", "bf16x2", "float4", "unsigned long long", "c10::Half". False when unknown. */
 bool type_parse(const char *text, struct type *out);
 
 /* Offers all known names of scalar types. */

@@ -27,8 +27,8 @@ struct expr;
 
 /*
  * Where names come from: `find` returns a slot (0 or more), or -1 for an unknown name; then it may
- * write a sentence of its own, else "unknown name 'x'" is said. `index` is NULL, or the text
- * between the brackets of "x[..]", which is `find`'s to understand.
+ * write a sentence of its own, else the sentence is "unknown name 'x'". `index` is NULL, or the
+ * text between the brackets of "x[..]", which `find` parses.
  */
 struct expr_names {
     int (*find)(void *user, const char *name, const char *index, struct error *err);
@@ -39,7 +39,7 @@ struct expr_names {
 enum status expr_compile(const struct expr **out, struct arena *arena, const char *text,
                          const struct expr_names *names, struct error *err);
 
-/* True and *out, or false: overflow or division by zero; expr_explain then says which. */
+/* True and *out, or false: overflow or division by zero; expr_explain then reports which. */
 bool expr_eval(const struct expr *expr, const int64_t *slot, int64_t *out);
 
 /* Evaluates again and writes "rows / width: division by zero (rows = 8, width = 0)". */

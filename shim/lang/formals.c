@@ -215,7 +215,7 @@ int formals_axis(const struct formal *formal, int size)
     return -1;
 }
 
-/* Whether a dim is one of those whose items the promise is about. */
+/* Whether a dim is one of those of the `each` clause. */
 static bool is_of_each(const struct formal_each *each, int size)
 {
     return size >= 0 && (size == each->size || size == each->with);

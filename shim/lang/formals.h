@@ -17,9 +17,9 @@
  * tolerance row may give it a dtype.
  *
  * "each kv_heads with heads": an item of `kv_heads` has as many consecutive entries of `heads` as
- * fall to it; this says nothing about launches in which they do not divide evenly. "each rows like
- * scales": `scales` has an entry for each of the rows or one for all; any other number is a launch
- * about which nothing is said. Of the two dims an array has at most one. Neither goes with `by`.
+ * fall to it; this excludes launches in which they do not divide evenly. "each rows like scales":
+ * `scales` has an entry for each of the rows or one for all; a launch with any other number is
+ * excluded. Of the two dims an array has at most one. Neither goes with `by`.
  *
  * "touch entries by ids": rows of the dim `entries`, the first of every array that has it, are
  * reached through the elements of the input `ids` and in no other way; "touch blocks page by
@@ -98,10 +98,10 @@ enum status formals_parse(struct formals *formals, const char *text, struct erro
 /* Where the array has the dim `size`, or -1. */
 int formals_axis(const struct formal *formal, int size);
 
-/* Where the array has the dim of the promise, or the one that goes with it, or -1. */
+/* The axis on which the array has the dim of the `each` clause, or the linked one, or -1. */
 int formals_each_axis(const struct formal *formal, const struct formal_each *each);
 
-/* The promise about rows of the formal that the input in slot `by` names, or NULL. */
+/* The `touch` clause for rows of the formal that the input in slot `by` names, or NULL. */
 const struct formal_touch *formals_touch(const struct formals *formals, const struct formal *formal,
                                          int by);
 

@@ -1,7 +1,7 @@
 /*
  * ref_text.h - the REFERENCE lines of a text in the dialect of refs/ref.h, and what the build or
- * NVRTC needs to know of each: refgen reads the built-in references with it, the registry those of
- * its entries.
+ * NVRTC needs of each: refgen reads the built-in references with it, the registry those of its
+ * entries.
  *
  * A line that begins with REFERENCE(name, "formals"), REFERENCE_SAMPLED or REFERENCE_ONCE declares
  * a reference; the formals may be several literals, on several lines.
@@ -30,8 +30,8 @@ struct ref_declaration {
 };
 
 /* Reads the first REFERENCE line from *at on, the start of a line of `text`, and moves *at behind
- * it. STATUS_NOT_FOUND: there is none. STATUS_INVALID: one is wrong; out->line says where, `err`
- * what. No allocation. */
+ * it. STATUS_NOT_FOUND: there is none. STATUS_INVALID: one is wrong; out->line is its line, `err`
+ * has the reason. No allocation. */
 enum status ref_text_next(const char *text, const char **at, struct ref_declaration *out,
                           struct error *err);
 

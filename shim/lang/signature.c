@@ -2,9 +2,9 @@
  * signature.c - the signature against the driver's list of parameters.
  *
  * Sizes must agree, and offsets by C's rules: each parameter at the next multiple of its alignment
- * after the one before. Where the signature does not know (skipped parameters, structs, whose
- * alignment may come from a field that nobody wrote down) the real offset is taken and the walk
- * goes on from there, so that a wrong entry still stumbles at the next scalar.
+ * after the one before. Where the signature leaves the offset open (skipped parameters, structs,
+ * whose alignment may come from a field that is not declared) the real offset is taken and the walk
+ * goes on from there, so that a wrong entry still fails at the next scalar.
  */
 #include "lang/signature.h"
 

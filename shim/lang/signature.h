@@ -6,8 +6,8 @@
  *     const bf16 table[@ids][cols], const i32 ids[tokens], inout f32 log[*],
  *     const f16 b[&batch][k][n], _, ...
  *
- * signature_parse knows words, types and layout; the dims stay texts, because their names may come
- * from elsewhere (plan.h compiles them). Immutable, the arena's: any thread.
+ * signature_parse handles words, types and layout; the dims stay texts, because their names may
+ * come from elsewhere (plan.h compiles them). Immutable, the arena's: any thread.
  */
 #ifndef LANG_SIGNATURE_H
 #define LANG_SIGNATURE_H

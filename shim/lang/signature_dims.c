@@ -154,7 +154,7 @@ enum status parser_dim(struct parser *p, struct signature_item *item)
     return status;
 }
 
-/* One address a matrix, and nothing else said in another way. */
+/* A list has one address for each matrix, and no key that contradicts that. */
 static enum status check_listed(const struct parser *p, const struct signature_item *item)
 {
     const char *sentence = NULL;

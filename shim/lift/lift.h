@@ -64,9 +64,9 @@ struct lift_view {
 };
 
 /*
- * Windows: a check sees some blocks of a large launch, which are drawn. `windows` is in how many of
- * about so many bytes the launch falls, `window` the one that was drawn; `let` has expressions for
- * "first_block" and "last_block", and what these need.
+ * Windows: a check covers some blocks of a large launch, which are drawn. `windows` is the number
+ * of windows of the given size in the launch, `window` the one that was drawn; `let` has
+ * expressions for "first_block" and "last_block", and what these need.
  */
 enum { LIFT_LETS = 2 * REF_MAX_TENSORS + 3 };
 struct lift_windows {
@@ -78,7 +78,7 @@ struct lift_windows {
 
 /*
  * Reads the kernel `symbol` of the PTX text. LIFT_OK and *out, to be freed; or the reason, and a
- * sentence that has the line. `window`: bytes of a larger launch that a check sees; 0: all.
+ * sentence that has the line. `window`: bytes of a larger launch that a check covers; 0: all.
  */
 enum lift_refusal lift_make(struct lift **out, const char *ptx, size_t bytes, const char *symbol,
                             uint64_t window, struct error *err);
@@ -90,7 +90,7 @@ unsigned lift_views(const struct lift *lift, const struct lift_view **out);
  * lift_views is called "p<param>" in both, and is the i-th formal. */
 const char *lift_signature(const struct lift *lift);
 const char *lift_formals(const struct lift *lift);
-/* NULL: each check sees all blocks. Else `window` is drawn from 0 to below `windows`. */
+/* NULL: each check covers all blocks. Else `window` is drawn from 0 to below `windows`. */
 const struct lift_windows *lift_windows(const struct lift *lift);
 
 /* Bytes of dynamic shared memory that the lifted kernel takes for a launch with `bytes` of them. */

@@ -1,10 +1,10 @@
 /*
  * lift_chain.c - which roundings to f16 and bf16 are those of an accumulator.
  *
- * A number that is rounded once on its way, before it is multiplied or stored, has a rounding that
- * its author wrote down. A sum whose partial sums are rounded again and again has an accumulator of
- * that format. So the roundings on each way of additions are counted, there and back; a loop has as
- * many as one likes. From LIFT_CHAIN on the sum is an accumulator, and is held to one of f32.
+ * A number that is rounded once on its way, before it is multiplied or stored, has a rounding of
+ * the program's own. A sum whose partial sums are rounded again and again has an accumulator of
+ * that format. So the roundings on each way of additions are counted, there and back; a loop counts
+ * as unbounded. From LIFT_CHAIN on the sum is an accumulator, and is compared with one of f32.
  *
  * A number that is rounded and then only stored is an output: the comparison allows for that.
  */

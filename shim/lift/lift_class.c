@@ -120,7 +120,7 @@ bool lift_rounds_narrow(const struct ptx_instruction *ins)
     return (kind == KIND_F16 || kind == KIND_BF16) && !listed(exact, ins->opcode);
 }
 
-/* Formats that no rule knows. */
+/* Formats without a rule. */
 static bool foreign(enum ptx_type type)
 {
     return type == PTX_F32X2 || type == PTX_TF32 || (type >= PTX_E4M3 && type <= PTX_E5M2X2);
@@ -247,7 +247,7 @@ static enum lift_refusal classify(const struct ptx_instruction *ins, uint8_t *cl
     return classify_arithmetic(ins, class_);
 }
 
-/* Whether the operands are there that this room looks at. Debug text was not read by the driver. */
+/* Whether the operands that this room reads are present. The driver does not check debug text. */
 static bool complete(const struct ptx_instruction *ins, enum lift_class class_)
 {
     static const char *const needs[] = {

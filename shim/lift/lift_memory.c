@@ -394,7 +394,7 @@ static void write_element(struct lift_writer *w, const struct ptx_operand *value
     enum lift_kind kind = r && r->shadow ? r->kind : KIND_NONE;
     unsigned part = kind ? lift_kind_bytes(lift_lane_kind(kind)) : bytes;
     if (r && r->derived && (!kind || part * lift_lanes(kind) != bytes))
-        return; /* a number that was made to an integer, say: another rounding changes it */
+        return; /* such as a number that was converted to an integer: another rounding changes it */
     for (unsigned lane = 0; lane < (kind ? lift_lanes(kind) : 1); lane++) {
         unsigned at = offset + lane * part;
         put_got(w, at, part);

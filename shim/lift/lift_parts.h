@@ -1,4 +1,4 @@
-/* lift_parts.h - what the files of this room know of a kernel that is being lifted. */
+/* lift_parts.h - the state of a kernel that is being lifted; internal to this room. */
 #ifndef LIFT_LIFT_PARTS_H
 #define LIFT_LIFT_PARTS_H
 

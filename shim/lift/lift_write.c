@@ -282,8 +282,8 @@ static void note_derived(void *user, unsigned reg)
     bits->derived |= bits->w->lift->reg[reg].derived;
 }
 
-/* Behind the instruction. Of what floating-point numbers were made to in ways that no rule knows,
- * an error is assumed. */
+/* After the instruction: assumes an error for values that were made from floating-point numbers by
+ * operations without a rule. */
 static void set_exact(void *user, unsigned reg)
 {
     struct bits *bits = user;

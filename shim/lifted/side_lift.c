@@ -77,7 +77,7 @@ static void clip(struct binding *binding, int index, uint64_t room)
 enum skip side_lift_clip(struct binding *binding, struct error *why)
 {
     if (binding->picks && binding->pick[0].count == 1)
-        binding->picks = 0; /* it sees the whole launch */
+        binding->picks = 0; /* it covers the whole launch */
     for (int i = 0; i < binding->arrays; i++) {
         uint64_t room = 0;
         if (extent_room(binding->array[i].address, &room, why)) {
@@ -181,7 +181,7 @@ struct blocks {
     uint32_t first, count;
 };
 
-/* The blocks that the check sees, as the entry's `first_block` and `last_block` have them. */
+/* The blocks of the check, by the entry's `first_block` and `last_block`. */
 static struct blocks blocks_of(const struct check *check)
 {
     uint64_t grid = check->grid[0];

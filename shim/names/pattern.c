@@ -179,12 +179,13 @@ static bool matches_exact(const struct pattern *pattern, const struct symbol_nam
     return strcmp(pattern->text, names->mangled) == 0 ||
            strcmp(pattern->normal, names->demangled) == 0 ||
            strcmp(pattern->normal, names->plain) == 0 ||
-           /* mangled names of two builds differ in their hashes, and agree when demangled */
+           /* mangled names of two builds differ in their hashes, and are equal when demangled */
            (pattern->exact.demangled != pattern->exact.mangled &&
             strcmp(pattern->exact.demangled, names->demangled) == 0);
 }
 
-/* A regex is run on a name alone that holds all of its words: hundreds of them meet each kernel. */
+/* A regex is run only on names that hold all of its words: hundreds of them are tried on each
+ * kernel. */
 static bool lacks_word(const struct pattern *pattern, const char *mangled)
 {
     for (unsigned i = 0; i < pattern->words; i++) {

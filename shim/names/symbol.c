@@ -21,7 +21,7 @@ static bool in_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-/* The demangler knows GCC's and Clang's anonymous namespaces; nvcc adds words of its own. */
+/* The demangler handles GCC's and Clang's anonymous namespaces; nvcc adds words of its own. */
 static bool is_hashed(const char *word)
 {
     return strncmp(word, "_GLOBAL__N_", 11) == 0 || strncmp(word, "_INTERNAL_", 10) == 0;

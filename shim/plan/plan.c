@@ -1,9 +1,9 @@
 /*
  * plan.c - names to slots, lets into order, dims to programs.
  *
- * A name's slot is made when an expression first asks for it, so that a launch reads only the
- * parameters that something needs. Lets have their slots from the start, because they may name each
- * other in any order; they are sorted, and cycles found, once all are compiled.
+ * A name's slot is made at its first use in an expression, so that a launch reads only the
+ * parameters that are used. Lets have their slots from the start, because they may name each other
+ * in any order; they are sorted, and cycles found, once all are compiled.
  */
 #include "plan/plan.h"
 

@@ -52,7 +52,7 @@ struct plan_let {
 };
 
 struct plan_dim {
-    const struct expr *extent, *stride; /* extent NULL: not its own to say; stride NULL: dense */
+    const struct expr *extent, *stride; /* extent NULL: set elsewhere; stride NULL: dense */
     const struct expr *from;            /* items before the first; NULL: none */
     bool stride_bytes;
 };
@@ -129,7 +129,7 @@ struct plan_state {
     int append;                       /* rows that the launch writes */
     int table, lengths;               /* pages of each sequence, and how far it reads */
     const struct expr *length, *page; /* instead of `lengths`; places in a page */
-    const struct expr *rows, *null;   /* of the cache; the page that nobody reads */
+    const struct expr *rows, *null;   /* of the cache; the page that no kernel reads */
     enum plan_sharing shared;
     bool fresh;   /* what was appended right before is read */
     bool blank;   /* a place that was never written holds zeros */
@@ -166,7 +166,8 @@ struct binding_plan {
     unsigned listed;  /* arrays that addresses in device memory lead to */
 };
 
-/* What an entry says. Nodes are those of the file, for positions in messages; NULL: not given. */
+/* The plan's part of an entry. Nodes are those of the file, for positions in messages; NULL: not
+ * given. */
 struct plan_source {
     const struct yaml_node *signature, *let, *after /* the earlier kernel's list */, *pick, *when,
         *bind, *reference, *state, *position;

@@ -1,6 +1,6 @@
 /*
- * plan_bind.c - the formals of a reference get their arguments: the one of the same name, or what
- * `bind` says. Everything that contradicts is told before any launch.
+ * plan_bind.c - the formals of a reference get their arguments: the one of the same name, or that
+ * of `bind`. Contradictions are reported before any launch.
  */
 #include "plan/plan_builder.h"
 
@@ -163,7 +163,7 @@ static enum status bind_tensor(struct plan_builder *b, const struct formal *form
 
 /* ---- scalars and sizes ---- */
 
-/* What `bind` says may be read from memory, when the launch has run. */
+/* Arguments of `bind` may be read from memory, when the launch has run. */
 static enum status late_expr(struct plan_builder *b, const char *formal, const char *what,
                              const char *text, const struct expr **out)
 {

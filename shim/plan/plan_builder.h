@@ -15,8 +15,8 @@ struct plan_builder {
     const char *slot_name[PLAN_SLOTS];
     int slots;
     bool used[PLAN_SLOTS]; /* by something that a launch evaluates */
-    bool earlier;          /* names are first looked for among those of the earlier kernel */
-    int lowered;           /* dims of which memory says how many items are valid */
+    bool earlier;          /* names are first resolved among those of the earlier kernel */
+    int lowered;           /* dims whose number of valid items is read from memory */
     bool may_read;         /* the expression under way may read memory, and so be known late */
 };
 
@@ -73,7 +73,7 @@ uint32_t plan_start(const struct plan_builder *b, const struct signature_item *i
 /* Whether `name` can stand in an expression. */
 bool plan_has_value(const struct plan_builder *b, const char *name);
 
-/* plan_touch.c: whether touched rows are what the reference promises to touch. */
+/* plan_touch.c: whether touched rows fit the `touch` clauses of the reference. */
 enum status plan_touch(const struct plan_builder *b);
 
 /* plan_state.c: what has to hold between launches; behind plan_bind. */

@@ -8,7 +8,7 @@
 #include "plan/registry_keys.h"
 #include "text/nearest.h"
 
-/* Arrays that are looked at are those that a check copies anyway. */
+/* The rules read only arrays that a check copies anyway. */
 static enum status find_array(struct plan_builder *b, const struct yaml_node *node, const char *key,
                               const char *name, int *out)
 {

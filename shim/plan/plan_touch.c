@@ -1,10 +1,10 @@
 /*
- * plan_touch.c - arrays of which only some rows are touched, held against the reference's promises
- * (formals.h, touch).
+ * plan_touch.c - arrays of which only some rows are touched, compared with the reference's `touch`
+ * clauses (formals.h).
  *
- * A check sees those rows alone, numbered anew, and the indices are rewritten to the new numbers.
- * So a reference may use the indices for nothing but these rows, and must reach the rows through
- * them alone: whatever else it did would be judged by numbers that the kernel never saw.
+ * A check has those rows alone, numbered anew, and the indices are rewritten to the new numbers. So
+ * a reference may use the indices for nothing but these rows, and must reach the rows through them
+ * alone: any other use would read the new numbers, which the kernel did not have.
  */
 #include "plan/plan_builder.h"
 
@@ -45,7 +45,7 @@ static bool dims_fit(const struct signature_item *item, const struct formal *for
     return item->dim[1].kind == DIM_PLACE && ndim == formal->ndim;
 }
 
-/* Whether memory says how many items of the dim are valid. */
+/* Whether the number of valid items of the dim is read from memory. */
 static bool is_lowered(const struct plan_builder *b, int size)
 {
     for (unsigned i = 0; i < b->plan->sizes; i++) {

@@ -1,10 +1,10 @@
 /*
  * plan_value.c - numbers that a kernel reads from memory: "lr[0]", "starts[batch]".
  *
- * The program's thread cannot look at them, and the GPU may not have written them yet when the
- * launch is enqueued. They are copied with the launch's arrays, an array of one element each, and
- * known when the copy is sealed; so only what a reference is given can depend on them, and not how
- * large an array is.
+ * The program's thread cannot read them, and the GPU may not have written them yet when the launch
+ * is enqueued. They are copied with the launch's arrays, an array of one element each, and known
+ * when the copy is sealed; so only what a reference is given can depend on them, and not how large
+ * an array is.
  */
 #include "plan/plan_builder.h"
 

@@ -33,10 +33,10 @@ struct tolerance_table {
     size_t count, room;
 };
 
-/* Told of each bad row with one sentence. */
+/* Called for each bad row with one sentence. */
 typedef void (*tolerance_complain_fn)(void *user, const char *sentence);
 
-/* Adds the rows of a `tolerances:` mapping; bad ones are told and left out (STATUS_INVALID). */
+/* Adds the rows of a `tolerances:` mapping; bad ones are reported and left out (STATUS_INVALID). */
 enum status tolerance_add(struct tolerance_table *table, struct arena *arena,
                           const struct yaml_node *node, tolerance_complain_fn complain, void *user);
 
@@ -44,8 +44,8 @@ enum status tolerance_add(struct tolerance_table *table, struct arena *arena,
 enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, const char **reason,
                            struct error *err);
 
-/* Whether the reference has the points that the row declares, and what its contracts are about:
- * STATUS_INVALID, told at `node`, where one would be passed over. */
+/* Whether the reference has the points that the row declares, and what its contracts name:
+ * STATUS_INVALID, reported at `node`, where one is missing. */
 enum status tolerance_fits(const struct tolerance *tolerance, const struct ref_builtin *reference,
                            const struct yaml_node *node, struct error *err);
 

@@ -110,7 +110,7 @@ static void start(struct plugin_host *host)
     log_line(LOG_WARN, "the plugin %s gets no findings: %s", host->plugin, err.text);
 }
 
-/* Takes the answers that are there; the last one counts. */
+/* Reads the replies that have arrived; the last one counts. */
 static void read_replies(struct plugin_host *host)
 {
     struct plugin_tally tally;

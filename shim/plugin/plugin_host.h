@@ -22,7 +22,7 @@ struct plugin_host;
 
 struct plugin_settings {
     const char *plugin;  /* path of the shared object */
-    const char *tool;    /* path of the program cuvet; NULL or empty: looked for beside `library` */
+    const char *tool;    /* path of the program cuvet; NULL or empty: the one beside `library` */
     const char *library; /* path of libcuvet.so */
     const char *version; /* cuvet_version() */
     char *const *env;    /* of the program */
@@ -30,7 +30,7 @@ struct plugin_settings {
     int64_t rank;        /* -1: none */
 };
 
-/* Looks whether plugin and program are there; starts nothing. On failure *out is NULL and err says
+/* Checks that plugin and program are there; starts nothing. On failure *out is NULL and err names
  * what is missing. */
 enum status plugin_host_create(struct plugin_host **out, const struct plugin_settings *settings,
                                struct error *err);

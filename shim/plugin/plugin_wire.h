@@ -1,10 +1,11 @@
 /*
  * plugin_wire.h - findings on their way from the library to the process that runs the plugin, and
- * the answers.
+ * the replies.
  *
  * Both ends are of one build (`cuvet plugin --serve VERSION` refuses another), so a message is the
  * struct of cuvet_plugin.h and its strings behind it. The socket is a SOCK_SEQPACKET pair: a
- * message arrives whole or not at all. The receiver still holds every length against what came.
+ * message arrives whole or not at all. The receiver still compares every length with the bytes that
+ * came.
  *
  * Pure: memory of the caller's alone.
  */

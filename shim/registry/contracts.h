@@ -5,7 +5,7 @@
  *     parity:
  *       - name: rmsnorm
  *         kernels: [rms_norm, rms_norm_batched]    # patterns as of an entry; one alone is fine
- *         item: rows                               # a dim that the reference promises (each)
+ *         item: rows                               # a dim that the reference declares (each)
  *         agree: bits                              # or {rtol: 1e-3, atol: 1e-6}
  *         within: kernel                           # each with itself alone
  */

@@ -2,7 +2,7 @@
  * formula.c - a precedence climber that emits the codes of refs/dialect/ref_formula.h.
  *
  * Only the parser recurses, no deeper than NESTING. The depth of the stack is counted while codes
- * are emitted, so whoever runs a program need not check it.
+ * are emitted, so running a program needs no check of it.
  */
 #include "registry/formula.h"
 

@@ -89,8 +89,8 @@ enum status outlier_choice_read(const struct yaml_node *node, struct outlier_cho
     return status ? status : read_numbers(node, spec, err);
 }
 
-/* Blocks are no numbers to the gate, and mostly weights, which say nothing about a launch. Of an
- * array with touched rows it does not know which are, of a listed one where it lies. */
+/* The gate does not decode block formats, which are mostly weights and constant. Of an array with
+ * touched rows the rows are unknown to it, of a listed one the addresses. */
 static bool is_read(const struct plan_array *array)
 {
     enum role role = array->item->role;
@@ -137,7 +137,7 @@ static enum status add_input(const struct yaml_node *node, const struct binding_
                       nearest_text(&nearest, question, sizeof(question)));
 }
 
-/* The array that decides what a launch is about, where the entry does not say. */
+/* The default array: the one that identifies a launch best. */
 static void add_default(const struct binding_plan *plan, struct outlier_spec *out)
 {
     const struct plan_array *best = NULL;

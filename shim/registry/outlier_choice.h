@@ -1,6 +1,6 @@
 /*
- * outlier_choice.h - which inputs of a kernel the outlier gate looks at, and how: what `outlier:`
- * of a registry entry says.
+ * outlier_choice.h - which inputs of a kernel the outlier gate probes, and how: `outlier:` of a
+ * registry entry.
  */
 #ifndef REGISTRY_OUTLIER_CHOICE_H
 #define REGISTRY_OUTLIER_CHOICE_H
@@ -19,7 +19,7 @@ struct outlier_choice {
 /* "off", "fingerprint", "centroid". */
 const char *outlier_detector_text(int detector);
 
-/* Reads the entry's `outlier:`; NULL: not given, everything is as CUVET_OUTLIER says. */
+/* Reads the entry's `outlier:`; NULL: not given, the defaults of CUVET_OUTLIER. */
 enum status outlier_choice_read(const struct yaml_node *node, struct outlier_choice *choice,
                                 struct error *err);
 

@@ -21,9 +21,9 @@ enum { FIRST_SYMBOLS = 256 };
 
 /* One parameter list of a symbol, and what came of it. */
 struct resolution {
-    const struct kernel_spec *spec; /* NULL: `skip` and `sentence` say why */
+    const struct kernel_spec *spec; /* NULL: `skip` and `sentence` have the reason */
     enum skip skip;
-    const char *sentence; /* "": it has been told */
+    const char *sentence; /* "": it has been reported */
     struct resolution *next;
     struct param_layout layout; /* its parameters alone are allocated, as below */
 };

@@ -19,7 +19,8 @@
 
 struct registry;
 
-/* Told once for each problem: "kernels.yaml:12:7: unknown key 'refrence'; expected one of ...". */
+/* Called once for each problem: "kernels.yaml:12:7: unknown key 'refrence'; expected one of
+ * ...". */
 typedef void (*registry_complain_fn)(void *user, const char *sentence);
 
 struct registry_source {
@@ -29,9 +30,9 @@ struct registry_source {
 };
 
 /*
- * Reads all files. A bad entry is told to `complain` and left out; the others stand. STATUS_INVALID
- * when anything was wrong (the registry is usable all the same), STATUS_NO_MEMORY when nothing is
- * (then *out is NULL). Blocks on files; not for the launch path.
+ * Reads all files. A bad entry is reported to `complain` and left out; the others stand.
+ * STATUS_INVALID when anything was wrong (the registry is usable all the same), STATUS_NO_MEMORY
+ * when nothing is (then *out is NULL). Blocks on files; not for the launch path.
  */
 enum status registry_load(struct registry **out, const struct registry_source *source,
                           registry_complain_fn complain, void *user);
@@ -63,20 +64,20 @@ unsigned registry_detectors(const struct registry *registry, int fallback);
 bool registry_may_name(const struct registry *registry, const char *symbol);
 
 /* Whether any entry's pattern names this mangled symbol, whatever its layout. Any thread; may
- * allocate (demangling) on the first sight of a symbol. */
+ * allocate (demangling) on the first call with a symbol. */
 bool registry_names(struct registry *registry, const char *symbol);
 
 /* The entries whose `after` names this symbol: a bit for each, by kernel_spec.after. As above. */
 uint64_t registry_after(struct registry *registry, const char *symbol);
 
 /*
- * First sight of a kernel: finds the last entry whose pattern and parameter list fit, and returns
- * its spec, made once for each (symbol, layout) and valid for the life of the registry. NULL with
- * *skip = SKIP_UNREGISTERED when no entry names it, SKIP_LAYOUT when entries name it but none fits:
- * then `err` holds the sentence with both parameter lists. SKIP_PATTERN: a regex did not come to an
- * end on the name before an entry fitted; `err` has a sentence once for each entry. Any thread;
- * takes the registry's lock, allocates; called once for each kernel handle, never for a launch of a
- * known one.
+ * For a kernel's first launch: finds the last entry whose pattern and parameter list fit, and
+ * returns its spec, made once for each (symbol, layout) and valid for the life of the registry.
+ * NULL with *skip = SKIP_UNREGISTERED when no entry names it, SKIP_LAYOUT when entries name it but
+ * none fits: then `err` holds the sentence with both parameter lists. SKIP_PATTERN: a regex did not
+ * come to an end on the name before an entry fitted; `err` has a sentence once for each entry. Any
+ * thread; takes the registry's lock, allocates; called once for each kernel handle, never for a
+ * launch of a known one.
  */
 const struct kernel_spec *registry_resolve(struct registry *registry, const char *symbol,
                                            const struct param_layout *layout, enum skip *skip,
@@ -124,15 +125,15 @@ enum status registry_bench(struct registry *registry, const struct kernel_spec *
                            const struct param_layout *layout, struct registry_bench *out,
                            struct error *err);
 
-/* Calls `visit` for each entry with a `fuzz` mapping, before it meets a kernel: its captures have
- * no values. What `visit` writes into `err` is told to `complain`. */
+/* Calls `visit` for each entry with a `fuzz` mapping, before a kernel matches it: its captures have
+ * no values. What `visit` writes into `err` is reported to `complain`. */
 typedef enum status (*registry_visit_fn)(void *user, const struct registry_bench *bench,
                                          struct error *err);
 enum status registry_visit_fuzz(struct registry *registry, registry_visit_fn visit, void *user,
                                 registry_complain_fn complain, void *complain_user);
 
-/* Appends "f (k.yaml:3), g (k.yaml:9)": the entries of the user's files that named no kernel that
- * registry_resolve was asked for, REGISTRY_UNMET of them at most. */
+/* Appends "f (k.yaml:3), g (k.yaml:9)": the entries of the user's files that matched no kernel of
+ * registry_resolve, REGISTRY_UNMET of them at most. */
 enum { REGISTRY_UNMET = 6 };
 void registry_unmet(struct registry *registry, struct textbuf *out);
 

@@ -35,11 +35,11 @@ struct registry_entry {
     const struct yaml_node *fuzz; /* the mapping, which `cuvet fuzz` reads; or NULL */
     const struct yaml_node *lint; /* the same for `cuvet lint` */
     bool met;                     /* a kernel that was launched has its name */
-    bool gave_up;           /* a regex of it took too many steps on a name, and that was told */
+    bool gave_up;           /* a regex of it took too many steps on a name, and that was reported */
     struct made_plan *made; /* registry.c's, below its lock: the plans made of it */
 };
 
-/* All that the files say, in their order: a later entry wins over an earlier one. */
+/* The content of all files, in their order: a later entry wins over an earlier one. */
 struct registry_content {
     struct arena arena;
     struct yaml_doc *doc[REGISTRY_FILES]; /* entries keep pointing into them */

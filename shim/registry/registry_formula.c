@@ -56,7 +56,7 @@ static bool is_array(void *user, const char *name)
     return item && item->array;
 }
 
-/* The signature without a kernel: open types are enough to tell arrays from numbers. */
+/* The signature without a kernel: open types are enough to distinguish arrays from numbers. */
 static enum status read_signature(struct arena *arena, const struct yaml_node *node,
                                   const struct captures *groups, const struct signature **out,
                                   struct error *err)

@@ -54,7 +54,7 @@ static bool put_pair(struct registry *registry, struct yaml_node *mapping, size_
     return *key && *item;
 }
 
-/* Each check of a large launch sees a window of its blocks. */
+/* Each check of a large launch covers a window of its blocks. */
 static bool add_windows(struct registry *registry, struct registry_entry *entry,
                         const struct lift_windows *windows)
 {
@@ -73,7 +73,7 @@ static bool add_windows(struct registry *registry, struct registry_entry *entry,
     return true;
 }
 
-/* As read_entry leaves it where an entry says no more than it must. */
+/* As read_entry leaves an entry with the required keys alone. */
 static struct registry_entry *make_entry(struct registry *registry, const struct lift *lift)
 {
     struct registry_entry *entry = arena_alloc(&registry->arena, sizeof *entry);

@@ -2,8 +2,8 @@
  * registry_load.c - files into entries.
  *
  * Every entry is compiled once without a kernel, into an arena that is thrown away: so a misspelt
- * name or a formal without an argument is told when the program starts, and not when, or if, the
- * kernel is first launched. What is wrong is left out; the rest stands.
+ * name or a formal without an argument is reported when the program starts, and not when, or if,
+ * the kernel is first launched. What is wrong is left out; the rest stands.
  */
 #include <libgen.h>
 #include <limits.h>
@@ -26,7 +26,7 @@ struct loading {
     bool checked; /* entries were checked before */
 };
 
-/* Tells the sentence. NO_MEMORY ends the load; everything else only spoils its status. */
+/* Reports the sentence. NO_MEMORY ends the load; everything else only spoils its status. */
 static enum status report_failure(struct loading *l, enum status status, const struct error *err)
 {
     if (status == STATUS_OK)
@@ -123,7 +123,7 @@ static enum status read_limit(const struct yaml_node *node, const char *what, in
     return status;
 }
 
-/* What a kernel reads and nobody copies could explain any difference. */
+/* An input that is not copied could explain any difference, so all must be declared. */
 static enum status check_deterministic(const struct registry_entry *entry,
                                        const struct yaml_node *node,
                                        const struct binding_plan *plan, struct error *err)
@@ -235,7 +235,7 @@ static enum status read_subject(const struct yaml_node *node, struct registry_en
     return read_pattern(call ? call : kernel, call ? "call" : "kernel", &entry->pattern, err);
 }
 
-/* What an element should be is told once: by a reference, or by a formula. */
+/* The expected value of an element is given once: by a reference, or by a formula. */
 static enum status check_formula(const struct yaml_node *node, const struct yaml_node *formula,
                                  struct error *err)
 {

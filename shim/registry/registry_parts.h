@@ -31,7 +31,7 @@ struct registry {
     uint32_t specs;
 };
 
-/* Parameters that a layout lists, and the bytes of it that say anything. */
+/* Parameters that a layout lists, and the bytes of it that are filled in. */
 static inline size_t layout_listed(const struct param_layout *layout)
 {
     return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
@@ -44,8 +44,8 @@ static inline size_t layout_bytes(const struct param_layout *layout)
 
 bool layout_same(const struct param_layout *a, const struct param_layout *b);
 
-/* The spec of a symbol by a match of its, for this layout. Under the lock. STATUS_INVALID,
- * STATUS_UNSUPPORTED: the entry does not fit, and the sentence says why. */
+/* The spec of a symbol by one of its matches, for this layout. Under the lock. STATUS_INVALID,
+ * STATUS_UNSUPPORTED: the entry does not fit, and the sentence has the reason. */
 enum status registry_spec_make(struct registry *registry, const struct known_symbol *known,
                                const struct match *match, const struct param_layout *layout,
                                const struct kernel_spec **out, struct error *err);

@@ -1,5 +1,5 @@
 /*
- * registry_print.c - the entries as they were understood: for `cuvet check`.
+ * registry_print.c - the entries as they were compiled: for `cuvet check`.
  *
  * Each entry is compiled once more for no kernel in particular, so that every formal's argument is
  * shown as the plan has it: bound by `bind`, found by its own name, or left out.
@@ -17,7 +17,7 @@ struct printer {
     const struct binding_plan *plan;
 };
 
-/* ---- what the file says ---- */
+/* ---- the file's own values ---- */
 
 /* Without the line end that a folded text may have. */
 static void print_text(FILE *out, const char *text)

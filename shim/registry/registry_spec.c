@@ -22,7 +22,7 @@ struct made_plan {
 /* The plans of a kernel whose types each launch decides. */
 struct typed_variant {
     uint8_t codes[TYPED_WORDS];
-    const struct kernel_spec *spec; /* NULL: `sentence` says why */
+    const struct kernel_spec *spec; /* NULL: `sentence` has the reason */
     const char *sentence;
     struct typed_variant *next;
 };
@@ -41,7 +41,7 @@ static void add_shape_param(struct kernel_spec *spec, const struct signature_ite
                             uint32_t start)
 {
     if (spec->shape_params == SHAPE_PARAMS || item->earlier)
-        return; /* the gate then tells fewer shapes apart; nothing else depends on it */
+        return; /* the gate then distinguishes fewer shapes; nothing else depends on it */
     spec->shape_param[spec->shape_params++] = (struct shape_param){
         .index = (uint16_t)item->param,
         .size = (uint16_t)(item->array ? 8 : dtype_bytes(item->type.dtype)),
@@ -113,7 +113,8 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     for (unsigned i = 0; types && i < types->places.count; i++)
         add_shape_param(spec, types->places.place[i].item, types->places.place[i].start);
     for (unsigned i = 0; i < plan->arrays; i++)
-        if (!plan->array[i].index) /* pointers that are drawn tell launches apart too well */
+        if (!plan->array[i].index) /* pointers that are drawn would make each launch a shape of its
+                                    * own */
             add_shape_param(spec, plan->array[i].item, plan->array[i].start);
     spec->number = registry->specs++;
     return spec->label ? keep_spec(&registry->arena, spec) : NULL;

@@ -176,7 +176,7 @@ static enum status read_file(const struct reading *r, const struct yaml_node *no
 
 /* ---- references ---- */
 
-/* The one that `name` says, or the only one. */
+/* The reference called `name`, or the only one. */
 static enum status choose(const struct reading *r, const struct user_text *text, unsigned *out)
 {
     const struct yaml_node *node = yaml_get(r->node, "name");

@@ -2,8 +2,8 @@
  * user_ref.h - the references that a registry brings along: texts in the dialect of refs/ref.h,
  * inline or in a file, and what each declares.
  *
- * All of it is read with the registry, without a compiler: binding knows a reference by its
- * formals. Immutable afterwards, owned by the registry's arena. compiler.h gets code for texts.
+ * All of it is read with the registry, without a compiler: binding uses only a reference's formals.
+ * Immutable afterwards, owned by the registry's arena. compiler.h gets code for texts.
  */
 #ifndef REGISTRY_USER_REF_H
 #define REGISTRY_USER_REF_H
@@ -31,8 +31,7 @@ struct user_text {
 
 /* One reference that an entry uses. */
 struct user_reference {
-    struct ref_builtin
-        as_builtin; /* its name says where it is from: "softsign (inline k.yaml:3)" */
+    struct ref_builtin as_builtin; /* its name has its origin: "softsign (inline k.yaml:3)" */
     const struct user_text *text;
     unsigned declaration; /* index */
     unsigned number;      /* dense, from 0 */

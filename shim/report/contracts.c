@@ -22,7 +22,7 @@ bool contracts_judged(struct contract_totals totals[CONTRACTS], const struct che
     return first;
 }
 
-/* Who is more, as far as is known. */
+/* Appends which side has more configurations, where that is known. */
 static void put_sides(struct textbuf *text, const struct parity_report *parity)
 {
     if (parity->reveals && !parity->differ)

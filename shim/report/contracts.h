@@ -22,7 +22,7 @@ struct contract_totals {
 };
 
 /* Adds a judged launch. True: it shows, for the first time of its contract, that an earlier launch
- * stands alone; parity_text says which. */
+ * stands alone; parity_text names it. */
 bool contracts_judged(struct contract_totals totals[CONTRACTS], const struct check_report *report);
 
 /* "contract rmsnorm: 2 of 8 items that were seen before differ; ...", no newline. */

@@ -258,7 +258,7 @@ void counters_skip_all(struct counters *counters, int64_t number, enum skip skip
     tally_add(&tally_at(row_or_process(counters, number)->tally, own)->skip[skip], own, launches);
 }
 
-/* The launch whose errors stand out most speaks for the kernel. */
+/* The launch whose errors stand out most represents the kernel. */
 static void add_notes(struct row *row, const struct check_report *report)
 {
     double square = verdict_square_ratio(&report->numbers);
@@ -317,8 +317,8 @@ void counters_check(struct counters *counters, const struct check_report *report
     pthread_mutex_unlock(&row->lock);
 }
 
-/* This lock is taken on the program's thread, so nobody waits on it for good: a child forked while
- * it was held would hang. A launch that finds it held all the time counts among the others. */
+/* This lock is taken on the program's thread, so waits for it are bounded: a child forked while it
+ * was held would hang. A launch that cannot take it is added to the total only. */
 static bool lock_errors(struct counters *counters)
 {
     for (int tries = 0; tries < 200; tries++) {

@@ -10,7 +10,7 @@
  * be counted in the tallies themselves, too (gate/tally.h). NULL counters
  * are allowed everywhere and count nothing.
  *
- *     counters_add_kernel(c, spec);                     at first sight of a kernel
+ *     counters_add_kernel(c, spec);                     at a kernel's first launch
  *     counters_seen(c);                                 each launch
  *     counters_skip(c, -1, SKIP_UNREGISTERED);          ... one of these two
  *     counters_check(c, &report);
@@ -61,8 +61,8 @@ void counters_gpu(struct counters *counters, const struct gpu_shares *shares);
 
 /* A launch that the driver refused (its bucket, SKIP_LAUNCH_FAILED, is counted besides). The first
  * COUNTERS_ERRORS distinct (kernel, error) pairs keep a row with their first grid and block, later
- * ones only add to a total. True at the first sight of a pair that got a row. Any thread; takes a
- * lock, but waits for it only so long. */
+ * ones only add to a total. True for the first launch of a pair that got a row. Any thread; takes a
+ * lock with a bounded wait. */
 bool counters_launch_error(struct counters *counters, const char *symbol, const uint32_t grid[3],
                            const uint32_t block[3], const char *error_name);
 
@@ -96,17 +96,16 @@ struct counters_kernel {
     struct counters_buckets buckets;
     uint64_t elements; /* checked, in all verdicts */
     uint64_t violations;
-    uint64_t wide;                    /* elements whose bound was too wide to say anything */
+    uint64_t wide;                    /* elements whose bound was too wide to judge them */
     double max_ratio;                 /* worst error / bound of any element */
     uint64_t ratios[COUNTERS_RATIOS]; /* checked launches, see above */
-    uint64_t subsets;                 /* checks that saw a part of the launch's items alone ... */
-    double subset_share;              /* ... and the mean share of the items that they saw */
+    uint64_t subsets;                 /* checks of a part of the launch's items ... */
+    double subset_share;              /* ... and the mean share of the items that they covered */
     uint64_t projections;             /* checks that projected the whole product as well */
     /* Launches with a note, and the strongest of each kind: */
     uint64_t spread_launches, lean_launches;
     double note_square, note_mean; /* R, mean error in output ulps */
-    /* Over launches that matched and whose errors below the bound still tell something (notes.h):
-     */
+    /* Over launches that matched and whose errors below the bound have statistics (notes.h): */
     uint64_t narrow_elements;
     double square_ratio; /* R, as verdict_square_ratio */
     double mean_signed;  /* mean error in output ulps, with its sign */

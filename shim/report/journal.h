@@ -8,13 +8,13 @@
  * there are such. Events:
  *
  *   start         the program, the options, the registry's files and number of entries
- *   kernel        first sight of a registered kernel: symbol, label, reference, where
+ *   kernel        first launch of a registered kernel: symbol, label, reference, where
  *   finding       a mismatch: kernel, launch, shapes, numbers, elements, bundle, part checked
  *   inconclusive  the same of a launch whose bound was too wide
  *   note          the same of a match whose errors are odd together: "notes" has "spread", "lean"
  *   digest        hashes of what a checked launch read and wrote (CUVET_DIGEST)
  *   warning       a sentence
- *   launch_error  first sight of a launch that the driver refused
+ *   launch_error  first launch of its kind that the driver refused
  *   api_error     the error of an earlier launch, as a later call returned it
  *   contract      at the end: what came of one contract of the registry
  *   lint          what a rule of cuvet lint notes about a launched kernel (CUVET_LINT)
@@ -55,8 +55,8 @@ enum { JOURNAL_VERSION = 1, JOURNAL_END_BYTES = 4096 };
 struct journal;
 
 /* Opens the file, making `folder` (mode 0700) if need be. A NULL or empty folder gives a NULL
- * journal and STATUS_OK. On failure *out is NULL too and err says why: the caller says so and goes
- * on. `run` may be NULL; `quota` must outlive the journal. */
+ * journal and STATUS_OK. On failure *out is NULL too and err has the reason: the caller reports it
+ * and goes on. `run` may be NULL; `quota` must outlive the journal. */
 enum status journal_create(struct journal **out, const char *folder, const char *run,
                            struct quota *quota, struct error *err);
 void journal_destroy(struct journal *journal); /* closes; writes no end line */
@@ -83,7 +83,7 @@ void journal_api_error(struct journal *journal, const struct api_error *error, c
 void journal_end(struct journal *journal, struct counters *counters);
 
 bool journal_forked(
-    const struct journal *journal); /* the caller is a child of the one who opened */
+    const struct journal *journal); /* the caller is a fork of the process that opened it */
 uint64_t journal_lost(const struct journal *journal);    /* lines that were not written */
 const char *journal_path(const struct journal *journal); /* "" for NULL */
 /* The same, or "" where `cuvet run` removes the folder at the end. */

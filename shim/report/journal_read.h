@@ -2,9 +2,9 @@
  * journal_read.h - picks fields out of journal lines, for the tools. The other half of journal.c.
  *
  * No JSON parser is needed for what our own writer wrote: inside a string every quote follows a
- * backslash, so `"key":` in a line can only be a key (text/json_out.h), and the keys asked for here
- * occur once a line. A line that is cut off (a full disk, a killed process) has no closing `}` and
- * is none. Pure.
+ * backslash, so `"key":` in a line can only be a key (text/json_out.h), and the keys that are read
+ * here occur once a line. A line that is cut off (a full disk, a killed process) has no closing `}`
+ * and is none. Pure.
  */
 #ifndef REPORT_JOURNAL_READ_H
 #define REPORT_JOURNAL_READ_H

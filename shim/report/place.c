@@ -42,7 +42,7 @@ static const struct ref_tensor *tensor_of(const struct binding *binding, uint32_
     return NULL;
 }
 
-/* Of the elements of array `ids` that the check saw number `t`, as a number among all. */
+/* The number, among all elements of array `ids`, of the one that has number `t` in the check. */
 static int64_t element_of(const struct binding *binding, int ids, int64_t t)
 {
     const struct bound_array *array = &binding->array[ids];

@@ -1,6 +1,6 @@
 /*
- * place.h - where in which array: a verdict's (tensor id, linear index) in the words of the
- * signature, "y[17][300]"; and what reports ask of a role or a kernel. Pure.
+ * place.h - where in which array: a verdict's (tensor id, linear index) as an element of the
+ * signature's array, "y[17][300]"; and what reports print of a role or a kernel. Pure.
  */
 #ifndef REPORT_PLACE_H
 #define REPORT_PLACE_H

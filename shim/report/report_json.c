@@ -79,7 +79,7 @@ static void put_outlier(struct json_out *json, const struct outlier_call_report 
     json_end(json);
 }
 
-/* Which items of the launch the check saw, where not all. */
+/* The items of the launch in the check, where not all. */
 static void put_subset(struct json_out *json, const struct binding *binding)
 {
     const struct subset *subset = binding ? &binding->subset : NULL;
@@ -108,7 +108,7 @@ static void put_subset(struct json_out *json, const struct binding *binding)
     json_end(json);
 }
 
-/* Dims of which memory said how many items are valid: the others were not judged. */
+/* Dims whose number of valid items was read from memory: the others were not judged. */
 static void put_narrows(struct json_out *json, const struct binding *binding)
 {
     if (!binding || !binding->narrows)
@@ -122,7 +122,7 @@ static void put_narrows(struct json_out *json, const struct binding *binding)
     json_end(json);
 }
 
-/* What was drawn: of all the launch did, the check saw that. */
+/* The drawn picks: the part of the launch that was checked. */
 static void put_picks(struct json_out *json, const struct binding *binding)
 {
     if (!binding || !binding->picks)
@@ -136,7 +136,7 @@ static void put_picks(struct json_out *json, const struct binding *binding)
     json_end(json);
 }
 
-/* What the projection of the whole product said, where there was one. */
+/* The result of the projection of the whole product, where there was one. */
 static void put_projection(struct json_out *json, const struct projection_report *projection)
 {
     if (!projection->array)
@@ -212,7 +212,7 @@ static void put_state(struct json_out *json, const struct state_report *state)
     json_end(json);
 }
 
-/* Of a launch by itself nothing is said. */
+/* Nothing for a launch outside of graphs. */
 static void put_graph(struct json_out *json, const struct graph_place *place)
 {
     if (!place->graph)

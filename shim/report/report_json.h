@@ -13,11 +13,11 @@ void report_json_dim3(struct json_out *json, const char *key, const uint32_t val
  * block, shared_bytes, subset, arrays, numbers, worst and first ({array, index, got, reference,
  * bound}).
  *
- * "subset" is there where the check saw some items of a dim alone: {dim, checked, of, blocks}, and
+ * "subset" is there where the check had some items of a dim alone: {dim, checked, of, blocks}, and
  * a block [a, b] is the launch's items a to b - 1. Where {with, share} are there, too, each of
  * these stands for `share` entries of the dim `with`, one behind the other. An array whose other
- * items were not copied says by "subset_axis" which dim of its shape, which is the launch's, that
- * is. Indices are the launch's.
+ * items were not copied has "subset_axis", the number of that dim in its shape, which is the
+ * launch's. Indices are the launch's.
  *
  * Of an array of which rows are touched by index, "rows_by" names the array of indices; its shape
  * is that of the rows that were copied, and a row's number is that of the element that names it.

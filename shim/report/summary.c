@@ -2,8 +2,8 @@
  * summary.c - see summary.h.
  *
  * Order: one line of totals, the table of kernels, every reason that left a launch unchecked, the
- * launches that the driver refused, notes, findings. The findings come last, where a reader of a
- * terminal looks first. Sections with nothing to say are left out; the totals never are.
+ * launches that the driver refused, notes, findings. The findings come last, where a terminal shows
+ * them. Empty sections are left out; the totals never are.
  */
 #include "report/summary.h"
 
@@ -21,7 +21,7 @@
 #include "report/summary_parts.h"
 #include "value/hardware_text.h"
 
-/* Elements of which the bound says nothing are worth a note from this share on: a few are there
+/* Elements that their bound cannot judge are worth a note from this share on: a few are there
  * wherever sums cancel. From a tenth on the launch itself is inconclusive. */
 static const double NOTE_WIDE = 0.01;
 
@@ -37,7 +37,7 @@ struct finding {
     struct outlier_call_report outlier;
     const char *dim; /* of which `seen` of `total` items were checked; NULL: all */
     int64_t seen, total;
-    unsigned picks; /* of the launch the check saw these alone */
+    unsigned picks; /* the items of the launch that were checked */
     struct bound_pick pick[BINDING_PICKS];
     struct graph_place place;
     uint64_t launch, elements, violations, class_mismatch;

@@ -24,7 +24,7 @@ struct summary_unregistered {
     double share, of_time;
 };
 
-/* What the summary says besides and does not collect itself. */
+/* Parts of the summary that others collect. */
 struct summary_facts {
     uint64_t entries;                                /* of the registry */
     const char *journal;                             /* path, or NULL or "" */

@@ -45,7 +45,7 @@ void api_error_text(const struct api_error *error, char out[API_ERROR_TEXT])
 
 /* ---- time on the GPU ---- */
 
-/* Kernels that nobody described: by time on the GPU where it is known, else by launches. */
+/* Kernels without an entry: by time on the GPU where it is known, else by launches. */
 void summary_put_unregistered(struct textbuf *out, const struct counters_totals *totals,
                               const struct summary_facts *facts)
 {

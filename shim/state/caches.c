@@ -7,12 +7,13 @@
 
 enum { CACHES = 256, PROBES = 16, WATCHED = 512 /* launches behind a checked one */ };
 
-/* What is wanted behind a checked append. */
+/* The launches to check after a checked append. */
 enum { NEEDS_APPEND = 1, NEEDS_READER = 2 };
 
 struct caches {
     _Atomic(uint64_t) breaks;  /* where launches may have gone unseen, replays among them */
-    atomic_int watched, needs; /* launches that are still seen; what is wanted of all caches */
+    atomic_int watched, needs; /* launches that still go through the pipeline; sum of needs over all
+                                * caches */
     struct cache {
         _Atomic(uint64_t) address, appends; /* address 0: empty */
         atomic_uint needs;
@@ -29,7 +30,7 @@ void caches_destroy(struct caches *caches)
     free(caches);
 }
 
-/* The entry of an address, made on first sight; NULL: the neighbourhood is full. */
+/* The entry of an address, made on first use; NULL: the neighbourhood is full. */
 static struct cache *find(struct caches *caches, uint64_t address)
 {
     uint64_t place = (address >> 8) * 0x9e3779b97f4a7c15u >> 32;
@@ -75,7 +76,7 @@ static void end_watch(struct caches *caches)
     atomic_fetch_add(&caches->breaks, 1);
 }
 
-/* Whether this launch was wanted. */
+/* Whether this launch was due; clears the need. */
 static bool take(struct caches *caches, struct cache *cache, unsigned what)
 {
     if (!(atomic_load_explicit(&cache->needs, memory_order_relaxed) & what) ||

@@ -1,8 +1,10 @@
 /*
- * caches.h - the caches of the program, by address, as its threads see them: so that the collector
- * knows which launches follow each other, and so that launches behind a checked one are checked.
+ * caches.h - the caches of the program, by address, in the order of its threads: so that the
+ * collector can tell which launches follow each other, and so that launches after a checked one are
+ * checked.
  *
- * Any thread, no lock, no allocation. A launch that is passed over pays nothing: it is not seen.
+ * Any thread, no lock, no allocation. A launch that is passed over costs nothing: it is not
+ * recorded.
  */
 #ifndef STATE_CACHES_H
 #define STATE_CACHES_H
@@ -29,9 +31,9 @@ bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
 void caches_picked(struct caches *caches, const struct kernel_spec *spec,
                    const struct state_moment *moment);
 
-/* Behind these. True: launches behind a checked one are wanted, so none may be passed over unseen.
- * False: none are, or they did not come; until the next is picked no launch is counted, and no two
- * checks are of launches in a row. */
+/* Called after these. True: launches after a checked one are due, so none may be passed over by the
+ * hook. False: none are due, or they did not come; until the next is picked no launch is counted,
+ * and no two checks are of launches in a row. */
 bool caches_settle(struct caches *caches);
 
 /* A node of a graph that is checked in the replay under way. */

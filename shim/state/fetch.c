@@ -11,7 +11,7 @@ struct part {
     size_t at; /* in pinned memory */
 };
 
-/* Where everything goes: the same each time it is asked for a check. */
+/* Where everything goes: the same each time for one check. */
 struct parts {
     uint8_t *base;
     size_t used;
@@ -100,9 +100,7 @@ static const struct ref_tensor *tensor_of(const struct check *check, int index)
     return NULL;
 }
 
-/* Of [blocks][page][heads][dim], as its formal sees it. Blocks that lie apart are copied one by
- * one.
- */
+/* Of [blocks][page][heads][dim], by its formal. Blocks that lie apart are copied one by one. */
 static void add_heads(struct parts *parts, const struct check *check, int plan_array,
                       struct state_heads *heads)
 {

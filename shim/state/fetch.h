@@ -10,7 +10,7 @@
 
 enum {
     STATE_BYTES = 1 << 20, /* of pinned memory for one check */
-    STATE_HEAD = 32,       /* bytes of a place that are looked at */
+    STATE_HEAD = 32,       /* bytes of a place that are read */
     STATE_DATA = 1024,     /* bytes of an input */
     STATE_INPUTS = 4,
     STATE_GUARDS = 10,
@@ -27,7 +27,7 @@ struct state_ids {
 /* Element i, counted through all dims. */
 int64_t state_id(const struct state_ids *ids, int64_t i);
 
-/* The first bytes of each place of a cache, [blocks][page]; bytes NULL: not looked at. */
+/* The first bytes of each place of a cache, [blocks][page]; bytes NULL: not read. */
 struct state_heads {
     const uint8_t *bytes;
     size_t width;

@@ -1,6 +1,6 @@
 /*
  * guard.h - rows of a cache that an append must leave alone: they join the snapshot of its check,
- * before the launch and after it, as arrays that no formal sees (bound_array.guard).
+ * before the launch and after it, as arrays without a formal (bound_array.guard).
  *
  * Of a cache with touched rows ([@slots]): the row behind each row that is written, the first one,
  * the one in front of it, where that lies in the same memory, and, where the entry gives the number

@@ -1,8 +1,8 @@
 /*
- * history.h - what two launches in a row must obey. The collector's.
+ * history.h - rules for two consecutive launches. The collector's.
  *
  *   stale   the same place is written again, with other data: the position does not advance
- *   step    the position goes on by another number than the entry says
+ *   step    the position goes on by another number than that of the entry
  *   fresh   a reader leaves out what the append before it wrote
  *
  * Two checks are of launches in a row only where that is known: state_moment counts the appends to

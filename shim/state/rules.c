@@ -48,7 +48,7 @@ static const char *cache_name(const struct state_case *of)
     return name_of(of, of->plan->state->cache[0]);
 }
 
-/* Rows or pages, with whoever had each first; open addressing. */
+/* Rows or pages, each with its first owner; open addressing. */
 struct owners {
     struct owner {
         int64_t what; /* -1: empty */
@@ -61,7 +61,7 @@ static void owners_clear(struct owners *owners)
     memset(owners, 0xff, sizeof(*owners));
 }
 
-/* Who had it before, or NULL: it is now of these. `what` is not negative. */
+/* The owner before, or NULL: the given one is recorded. `what` is not negative. */
 static const struct owner *owners_add(struct owners *owners, int64_t what, int64_t sequence,
                                       int64_t number)
 {
@@ -290,7 +290,7 @@ static bool same_prefix(const struct state_case *of, int64_t a, int64_t b, int64
     return true;
 }
 
-/* A page that is still being filled is nobody else's, whatever they share. */
+/* A page that is still being filled belongs to one sequence, whatever they share. */
 static bool may_share(const struct state_case *of, int64_t a, int64_t i, int64_t b, int64_t j)
 {
     enum plan_sharing shared = of->plan->state->shared;

@@ -54,7 +54,7 @@ void cache_place(struct cache *cache, const char *option)
         cache->folder[0] = '\0';
 }
 
-/* Root leaves no folder of its own in the home of somebody else, who could not use it. */
+/* Root makes no folder in another user's home, where that user could not use it. */
 static bool may_make(const char *folder)
 {
     char part[PATH_MAX];
@@ -317,7 +317,7 @@ int cache_lock(const struct cache *cache, const char *name, int timeout_ms)
     return fd;
 }
 
-/* Who waits for a file that is removed gets its lock all the same, and finds the work done. */
+/* A process that waits for a file that is removed still gets its lock, and finds the work done. */
 void cache_unlock(const struct cache *cache, const char *name, int lock)
 {
     char path[PATH_BYTES];

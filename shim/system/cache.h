@@ -2,10 +2,10 @@
  * cache.h - a folder of files that can be made again.
  *
  * A file is read whole or not at all: it carries its name, its size and a checksum, so one that is
- * truncated, damaged or somebody else's reads as absent. It is written beside its place and
- * renamed, so processes may share the folder. The folder must belong to the effective user, and
- * nobody else may write to it; files in it that are not of a cache are left alone. Every function
- * blocks on files; no descriptor is kept but a lock's.
+ * truncated, damaged or another user's reads as absent. It is written beside its place and renamed,
+ * so processes may share the folder. The folder must belong to the effective user, and no other
+ * user may write to it; files in it that are not of a cache are left alone. Every function blocks
+ * on files; no descriptor is kept but a lock's.
  */
 #ifndef SYSTEM_CACHE_H
 #define SYSTEM_CACHE_H
@@ -27,8 +27,8 @@ struct cache {
  * HOME/.cache/cuvet. On a thread that may call getenv. Touches no file. */
 void cache_place(struct cache *cache, const char *option);
 
-/* Makes the folder where it is missing. STATUS_INVALID: it cannot be trusted; STATUS_IO: it cannot
- * be made or written to; STATUS_NOT_FOUND: there is no cache. */
+/* Makes the folder where it is missing. STATUS_INVALID: others may write to it; STATUS_IO: it
+ * cannot be made or written to; STATUS_NOT_FOUND: there is no cache. */
 enum status cache_prepare(const struct cache *cache, struct error *err);
 
 /* The bytes of a file; the caller frees them. STATUS_NOT_FOUND: there is none, or none that is

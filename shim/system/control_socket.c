@@ -95,7 +95,7 @@ static int make_socket(bool blocking)
     return own_fd_up(socket(AF_UNIX, type, 0));
 }
 
-/* A try that does not wait: 0, or the reason. A full queue means that somebody lives. */
+/* A try that does not wait: 0, or the reason. A full queue means that the process lives. */
 static int probe(int folder, const char *name)
 {
     struct sockaddr_un address = address_of(folder, name);

@@ -1,15 +1,16 @@
 /*
- * control_socket.h - where a process listens for `cuvet ctl`, and how the two meet: the half that
- * the library and the tool share.
+ * control_socket.h - where a process listens for `cuvet ctl`, and how a client connects: the part
+ * that the library and the tool share.
  *
  * A process PID listens on FOLDER/PID.sock, a Unix stream socket. FOLDER is $XDG_RUNTIME_DIR/cuvet,
- * or /tmp/cuvet-UID where that cannot be used; the tool looks into /run/user/UID/cuvet as well,
- * since its environment may be another. A folder that is a symbolic link, is not owned by the
- * caller or lets others in is never used. Sockets are reached through the folder's descriptor
- * (/proc/self/fd/N/PID.sock), so what was looked at is what is used, however long its path.
+ * or /tmp/cuvet-UID where that cannot be used; the tool searches /run/user/UID/cuvet as well, since
+ * its environment may be another. A folder that is a symbolic link, is not owned by the caller or
+ * lets others in is never used. Sockets are reached through the folder's descriptor
+ * (/proc/self/fd/N/PID.sock), so the folder that was checked is the one that is used, however long
+ * its path.
  *
- * A socket under its final name listens already (it is renamed into place), so one that refuses a
- * connection is left over from a dead process.
+ * A socket under its final name listens already (it is renamed into place), so one on which connect
+ * fails is left over from a dead process.
  *
  * The protocol, version 1: one request a connection, a line of at most CONTROL_REQUEST bytes with
  * its newline, and one answer, whose first line is "cuvet/1 ok", "cuvet/1 timeout" or "cuvet/1
@@ -46,7 +47,7 @@ bool control_place(int place, char out[CONTROL_PATH]);
 enum status control_folder_open(const char *path, bool make, int *fd, struct error *err);
 
 /* Listens as `pid` in the folder: non-blocking, close-on-exec, never one of the descriptors 0 to 2.
- * STATUS_FULL: another process answers under that name. */
+ * STATUS_FULL: another process listens under that name. */
 enum status control_socket_listen(int folder, pid_t pid, int *fd, struct error *err);
 
 /* Removes the name again. */
@@ -54,7 +55,8 @@ void control_socket_remove(int folder, pid_t pid);
 
 /* Connects to the socket of `pid`, waiting for its queue at most `timeout_ms`, which also becomes
  * the limit of each send and receive; 0: does not wait at all, non-blocking. STATUS_NOT_FOUND:
- * there is no socket, or its process is dead. STATUS_INVALID: somebody else listens there. */
+ * there is no socket, or its process is dead. STATUS_INVALID: another user's process listens
+ * there. */
 enum status control_socket_connect(int folder, pid_t pid, int timeout_ms, int *fd,
                                    struct error *err);
 

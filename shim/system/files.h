@@ -1,9 +1,9 @@
 /*
- * files.h - writing files from inside somebody else's program.
+ * files.h - writing files from inside the host program.
  *
  * Every function may block on the disk and is not for the launch path. None of them lets a signal
  * through that a write raises (write_guard.h), none opens a file under the numbers 0 to 2, and
- * those with a struct own_fd leave a descriptor alone that is no longer ours. errno is kept.
+ * those with a struct own_fd leave a descriptor alone that is no longer cuvet's. errno is kept.
  */
 #ifndef SYSTEM_FILES_H
 #define SYSTEM_FILES_H

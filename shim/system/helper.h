@@ -1,5 +1,5 @@
 /*
- * helper.h - starts another program beside the host program, which must not notice.
+ * helper.h - starts another program beside the host program, invisible to it.
  *
  * A child of the host would end with SIGCHLD to its handlers and turn up in its wait(-1). So the
  * helper is a grandchild: a child that shares our memory, is cloned without an exit signal (plain

@@ -1,5 +1,5 @@
 /*
- * own_fd.h - a descriptor that we keep in somebody else's program.
+ * own_fd.h - a descriptor that is kept open inside the host program.
  *
  * Programs close descriptors that they do not own (daemons close all from 3 up), and open files of
  * their own under the same numbers. So a kept descriptor is compared with the file that it stood
@@ -45,8 +45,8 @@ bool own_fd_is(const struct own_fd *own, int fd);
 /* Closes it if it is still ours; none afterwards. The result of close(2), 0 where none was. */
 int own_fd_close(struct own_fd *own);
 
-/* Moves a new descriptor past those that a program may believe to be its standard streams; the
- * result is close-on-exec. -1, and the old one closed, when there is none left. -1 stays -1. */
+/* Moves a new descriptor past the numbers of the standard streams, 0 to 2; the result is
+ * close-on-exec. -1, and the old one closed, when there is none left. -1 stays -1. */
 int own_fd_up(int fd);
 
 #endif

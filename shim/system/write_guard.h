@@ -1,10 +1,10 @@
 /*
- * write_guard.h - lets no signal through that a write of ours raises.
+ * write_guard.h - keeps signals that cuvet's own writes raise from the program.
  *
- * A write beyond RLIMIT_FSIZE raises SIGXFSZ, one whose reader is gone SIGPIPE, and either kills a
- * program that did not ask for the write. Both are sent to the thread that writes, so it blocks
- * them around the write, takes back the one that it raised (never one that was pending before), and
- * restores its mask.
+ * A write beyond RLIMIT_FSIZE raises SIGXFSZ, one whose reader is gone SIGPIPE, and either would
+ * kill the program for a write that is not its own. Both are sent to the thread that writes, so it
+ * blocks them around the write, takes back the one that it raised (never one that was pending
+ * before), and restores its mask.
  */
 #ifndef SYSTEM_WRITE_GUARD_H
 #define SYSTEM_WRITE_GUARD_H

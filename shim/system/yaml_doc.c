@@ -1,10 +1,10 @@
 /*
  * yaml_doc.c - libyaml's events folded into a tree.
  *
- * Events, not libyaml's own documents: they let us count, limit and mark as we go, and the open
- * collections are a fixed array, so no input makes us recurse. An alias shares the anchored node;
- * its weight (nodes below it, aliases expanded) is added to the total, so a short file cannot blow
- * up whoever walks the tree ("a billion laughs").
+ * Events, not libyaml's own documents: nodes are counted, limited and marked as they come, and the
+ * open collections are a fixed array, so no input causes recursion. An alias shares the anchored
+ * node; its weight (nodes below it, aliases expanded) is added to the total, so a short file cannot
+ * make the tree's walkers run for ever ("a billion laughs").
  */
 #include "system/yaml_doc.h"
 

@@ -1,5 +1,5 @@
 /*
- * yaml_doc.h - a YAML file as an immutable tree whose nodes know where they stand.
+ * yaml_doc.h - a YAML file as an immutable tree whose nodes have their positions.
  *
  * Life: yaml_doc_load or yaml_doc_parse, then read the tree, then yaml_doc_destroy; nodes and texts
  * live as long as the document. Aliases share the anchored node. Immutable: any number of threads.

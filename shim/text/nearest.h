@@ -12,11 +12,11 @@
 
 struct nearest {
     const char *word;
-    const char *name; /* the closest so far that is close enough to be worth saying, or NULL */
+    const char *name; /* the closest so far that is close enough to be suggested, or NULL */
     size_t distance;
 };
 
-/* Looks at one known name, which must outlive *nearest. Any thread. */
+/* Compares one known name, which must outlive *nearest. Any thread. */
 void nearest_offer(struct nearest *nearest, const char *name);
 
 /* Writes the question, or the empty string when nothing is near; returns `text`. */

@@ -3,7 +3,7 @@
  *
  * Invariants: data is NUL-terminated once anything was added; an append that does not fit (fixed
  * buffer, no memory) sets `failed` and changes nothing else, and so does every later one: callers
- * append without checks and ask once at the end.
+ * append without checks and test `failed` once at the end.
  */
 #ifndef TEXT_TEXTBUF_H
 #define TEXT_TEXTBUF_H

@@ -36,8 +36,8 @@ void timing_begin(struct timing *timing, const void *context, const void *stream
                   struct gpu_time *into, struct timing_pair *pair);
 void timing_end(struct timing *timing, const void *stream, struct timing_pair *pair, bool ran);
 
-/* A registered kernel's launch that the pipeline sees: whether it is one to be timed. The first is
- * not: it may load code. */
+/* Whether to time this launch of a registered kernel in the pipeline. The first is not: it may load
+ * code. */
 bool timing_due(struct gpu_time *time);
 
 /* The context ends: its events are not used again. Any thread. */

@@ -2,8 +2,8 @@
  * ranges.h - the NVTX ranges that a thread has open, for the trace and for digests.
  *
  * NVTX loads the library that NVTX_INJECTION64_PATH names at its first call and lets it put its own
- * functions in. `ranges_offer` sets that variable, where one of the two is wanted and no other tool
- * has: a profiler keeps its ranges, and the trace then has none.
+ * functions in. `ranges_offer` sets that variable, where a trace or digests are made and no other
+ * tool has set it: a profiler keeps its ranges, and the trace then has none.
  */
 #ifndef TRACE_RANGES_H
 #define TRACE_RANGES_H

@@ -1,5 +1,5 @@
 /*
- * trace.h - every launch, noted on the program's thread and written by one of ours.
+ * trace.h - every launch, recorded on the program's thread and written by cuvet's own.
  *
  * A thread notes its launches in a ring of its own: no lock, no allocation after its first launch,
  * no file. The thread `cuvet-trace` empties the rings. A launch that finds its ring full is counted

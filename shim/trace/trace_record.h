@@ -17,8 +17,7 @@ enum trace_mode { TRACE_EAGER, TRACE_CAPTURED, TRACE_GRAPH, TRACE_LEGACY };
 
 /* Where an array argument points. */
 struct trace_buffer {
-    uint64_t address, id,
-        offset; /* id: the allocation's, 0: memory that the driver does not know */
+    uint64_t address, id, offset; /* id: the allocation's, 0: memory unknown to the driver */
 };
 
 struct trace_record {

@@ -1,4 +1,4 @@
-/* tracing.h - a trace and its file, from start to end: what session.c sees. */
+/* tracing.h - a trace and its file, from start to end: the interface for session.c. */
 #ifndef TRACE_TRACING_H
 #define TRACE_TRACING_H
 
@@ -11,12 +11,12 @@ struct tracing {
     struct trace_file *file;
 };
 
-/* Whether the options want a trace; `alone`: and nothing checked. */
+/* Whether the options enable a trace; `alone`: without any checks. */
 bool tracing_wanted(const struct options *options);
 bool tracing_alone(const struct options *options);
 
-/* Before the first launch, where the options want a trace. NULL: none is taken; a failure is told
- * on standard error. */
+/* Before the first launch, where the options enable a trace. NULL: none is made; a failure is
+ * reported on standard error. */
 struct trace *tracing_start(struct tracing *tracing, const struct options *options,
                             struct quota *quota);
 /* After the last launch, once: how many have no line. */

@@ -20,8 +20,8 @@
  * behind the array's address, and is `runs` runs of `run` elements, `run_stride` elements apart.
  *
  * Or the elements of `ids` are the addresses of the rows (`listed`): then ids is the list, an array
- * of u64 that no formal sees, whose address the listed array has, too; page, stride and limit mean
- * nothing, and where the rows lie is known on the GPU alone.
+ * of u64 without a formal, whose address the listed array has, too; page, stride and limit are
+ * unused, and the rows' addresses exist on the GPU alone.
  */
 struct bound_rows {
     int by; /* 1 + index of ids in binding.array; 0: all are copied */
@@ -32,8 +32,8 @@ struct bound_rows {
     uint64_t reach;                /* bytes from the first row's start to its end */
 };
 
-/* One array argument of this launch that somebody needs copied. Of one with touched rows dims,
- * strides and bytes are those of its dense copy. */
+/* One array argument of this launch that is copied. Of one with touched rows dims, strides and
+ * bytes are those of its dense copy. */
 struct bound_array {
     const char *name; /* owned by the signature */
     enum role role;
@@ -54,7 +54,7 @@ struct bound_array {
 /* Slots of a plan's expressions, see plan.h. */
 enum { BINDING_SLOTS = 64, BINDING_NUMBERS = 8, BINDING_NARROWS = 4, BINDING_PICKS = 2 };
 
-/* What was drawn for the check: it sees that one alone. */
+/* A drawn value: the check covers that one alone. */
 struct bound_pick {
     const char *name;     /* owned by the plan */
     int64_t value, count; /* of 0 to below count */
@@ -122,7 +122,7 @@ static inline bool binding_is_list(const struct binding *binding, int array)
     return false;
 }
 
-/* Elements of the array's dim that the check sees. */
+/* Elements of the array's dim in the check. */
 static inline int64_t binding_seen(const struct binding *binding, int array, int dim)
 {
     const struct bound_array *of = &binding->array[array];

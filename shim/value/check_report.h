@@ -1,5 +1,5 @@
 /*
- * check_report.h - the values that the judgement hands to those who speak of it.
+ * check_report.h - the values that the judgement passes to the reports.
  */
 #ifndef VALUE_CHECK_REPORT_H
 #define VALUE_CHECK_REPORT_H
@@ -28,10 +28,11 @@ struct outlier_call_report {
     bool sigmas;           /* the score is in standard deviations */
 };
 
-/* What the projection of a whole product said (project.h). Rows are counted through the batch. */
+/* The result of the projection of a whole product (project.h). Rows are counted through the
+ * batch. */
 struct projection_report {
     const char *array;   /* the product; NULL: the launch was not projected */
-    uint64_t rows, left; /* that were held against their bound; that nothing could be said of */
+    uint64_t rows, left; /* that were compared with their bound; that could not be judged */
     uint64_t violations; /* rows outside it ... */
     int64_t first, last; /* ... which lie between these */
     int64_t worst;       /* the one that is off by the most: by `ratio` times its bound */
@@ -48,7 +49,7 @@ struct digest_report {
     unsigned unseen;   /* arrays that it may read and that are not hashed */
 };
 
-/* What the launch's items say beside those of earlier launches (extra/parity.h). */
+/* The launch's items compared with those of earlier launches (extra/parity.h). */
 struct parity_report {
     const struct contract *contract; /* NULL: the kernel has none */
     uint64_t items;                  /* that were hashed ... */
@@ -134,7 +135,7 @@ struct bundle_source {
     /* Whether the reference computes that tensor of the ref_call: it is an output of it. */
     int (*has_reference)(void *user, int tensor);
     /* Reference values of elements [first, first + count) of tensor `tensor` of the ref_call, f64;
-     * NaN where the reference did not look (a sampled subset). */
+     * NaN where the reference has no value (outside a sampled subset). */
     enum status (*read_reference)(void *user, int tensor, int64_t first, int64_t count,
                                   double *out);
     const void *image; /* the module that holds the kernel, or NULL with a reason */

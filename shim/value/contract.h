@@ -13,7 +13,7 @@ enum { CONTRACTS = 64 };
 struct contract {
     const char *name;  /* for reports */
     const char *where; /* "kernels.yaml:12" */
-    const char *item;  /* dim of the reference; NULL: the first that it promises; "": no dim */
+    const char *item;  /* dim of the reference; NULL: that of its first `each` clause; "": no dim */
     bool bits;         /* else elements may differ by atol + rtol * the larger one's size */
     double rtol, atol;
     bool within;     /* launches of one kernel alone are compared */

@@ -1,6 +1,6 @@
 /*
- * kernel_spec.h - what the registry says of one kernel: the immutable product of registry.c, read
- * by everyone on the path of a launch. Owned by the registry; lives until the process ends.
+ * kernel_spec.h - one kernel by its registry entry: the immutable product of registry.c, read on
+ * the path of a launch. Owned by the registry; lives until the process ends.
  */
 #ifndef VALUE_KERNEL_SPEC_H
 #define VALUE_KERNEL_SPEC_H
@@ -13,7 +13,7 @@
 
 enum { SPEC_MAX_ARRAYS = 24, SPEC_NAME = 64, SHAPE_PARAMS = 32 };
 
-/* The role of an array: the registry's word, whatever the C++ type says. */
+/* The role of an array: as declared in the registry, whatever the C++ type is. */
 enum role {
     ROLE_READ,  /* const T name[..]  */
     ROLE_WRITE, /* T name[..]        */
@@ -40,7 +40,7 @@ struct binding_plan; /* binding.h */
 struct ref_builtin;  /* refs/abi/ref_list.h */
 struct lift;         /* lift/lift.h */
 
-/* A number format as a rounding point knows it: relative error, and absolute error near zero. */
+/* A number format of a rounding point: relative error, and absolute error near zero. */
 struct rounding {
     double roundoff, least;
 };
@@ -61,7 +61,7 @@ struct tolerance {
     struct chain chain;    /* `accumulate` is f32, but tensor cores add f8 products in chains */
     struct rounding inner; /* of the weights of a MIX (refs/README.md); zeros: none */
     uint32_t lanes;        /* that share a row's sum; 0: not declared */
-    double lambda;         /* of the sum bound; 8 unless the row says otherwise */
+    double lambda;         /* of the sum bound; 8 unless the row sets it */
     double false_alarm; /* share of correct launches that may be called, instead of lambda; or 0 */
     double rtol, atol;  /* RULE_CLOSE */
     enum masked_rows masked_rows;
@@ -77,7 +77,7 @@ enum { POINT_OF_OUTPUT = DTYPE_COUNT };
 
 enum { OUTLIER_SPEC_INPUTS = 4, OUTLIER_SPEC_CENTROID = 2 };
 
-/* What the outlier gate looks at in launches of a kernel, and how. */
+/* What the outlier gate probes in launches of a kernel, and how. */
 struct outlier_spec {
     int detector; /* enum outlier_detector, or -1: CUVET_OUTLIER's */
     unsigned inputs;

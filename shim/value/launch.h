@@ -14,7 +14,8 @@ struct known_kernel;
 struct param_layout;
 
 struct launch {
-    const char *symbol;   /* mangled name, the module's memory; NULL: the driver knows it */
+    const char *symbol;   /* mangled name, the module's memory; NULL: to be queried from the
+                           * driver */
     const void *function; /* CUfunction or CUkernel, opaque here */
     const void *context;  /* CUcontext that the launch runs in */
     const void *stream;   /* explicit handle: never NULL, legacy and per-thread are spelt out */
@@ -26,9 +27,10 @@ struct launch {
     const uint8_t *packed; /* all parameters in one buffer at their offsets */
     size_t packed_bytes;
     uint64_t seed; /* of what is drawn for a check; filled in where its plan has picks */
-    struct known_kernel *known;           /* what kernels_find() would say; NULL: it looks */
+    struct known_kernel *known;           /* the result of kernels_find(); NULL: not looked up
+                                           * yet */
     const struct param_layout *call;      /* of a library call: its arguments; NULL: a kernel */
-    const struct earlier_launch *earlier; /* earlier.h; filled in where its plan asks for it */
+    const struct earlier_launch *earlier; /* earlier.h; filled in where its plan has `after` */
     struct replayed *replayed; /* enqueue.h; NULL: the launch is no node of a CUDA graph */
 };
 

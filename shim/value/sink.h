@@ -24,7 +24,7 @@ struct sink {
                    const struct bundle_source *source);
     /* What a check that has ended has cost, whatever came of it. Collector thread. */
     void (*spent)(void *user, const struct check_cost *cost);
-    /* Something that a person should read; said once for each (kernel, reason). Any thread. */
+    /* A message for the user; once for each (kernel, reason). Any thread. */
     void (*warned)(void *user, const char *symbol, enum skip skip, const char *sentence);
     /* The driver refused a launch of the program. Any thread. */
     void (*launch_failed)(void *user, const struct launch *launch, const char *error_name);

@@ -1,7 +1,7 @@
 /*
- * subset.h - which items of a launch a check sees, where it does not see them all.
+ * subset.h - which items of a launch a check covers, where not all.
  *
- * Some items of one dim of the reference, which promises that they are independent (formals.h,
+ * Some items of one dim of the reference, which declares that they are independent (formals.h,
  * each). They come in blocks of consecutive items, because bugs sit at the edges of tiles and
  * memory is copied in long pieces: the first block at the very start, the last at the very end, and
  * each other one at a random place in its own part of what lies between. Pure values; any thread.
@@ -15,11 +15,12 @@
 #include "refs/abi/ref_abi.h"
 
 struct subset {
-    const char *dim;      /* its name, owned by the plan; NULL: the check sees everything */
-    const char *with;     /* the dim that goes with it, likewise; NULL: none does */
+    const char *dim;      /* its name, owned by the plan; NULL: the check covers all items */
+    const char *with;     /* the linked dim's name, owned by the plan; NULL: none */
     int64_t share;        /* consecutive entries of that one which an item stands for */
     int64_t total, count; /* items that there are; that the check copies */
-    int64_t judged;       /* and those of them that the reference sees: all, but for binding_read */
+    int64_t judged;       /* and those of them that the reference reads: all, but for
+                           * binding_read */
     struct snapshot_select select; /* which */
     int8_t axis[REF_MAX_TENSORS];  /* where each tensor of the call has one of the two; -1: none */
     bool linked[REF_MAX_TENSORS];  /* it is `with` */
@@ -33,7 +34,7 @@ struct subset {
  */
 bool subset_draw(struct subset *subset, int64_t total, int64_t count, int64_t unit, uint64_t seed);
 
-/* The launch's number of the item that the check sees as number `index`. */
+/* The launch's number of the item that has number `index` in the check. */
 int64_t subset_item(const struct subset *subset, int64_t index);
 
 /* The same of an entry of tensor `tensor` along its axis: an item, or one of those that it has. */

@@ -8,7 +8,7 @@
 enum verdict {
     VERDICT_MATCH,
     VERDICT_MISMATCH,
-    VERDICT_INCONCLUSIVE, /* the bound was too wide to say anything of more than a tenth */
+    VERDICT_INCONCLUSIVE, /* the bound was too wide to judge more than a tenth of the elements */
     VERDICT_COUNT
 };
 
@@ -29,7 +29,7 @@ enum { RATIO_TEXT = 32 };
  * `out`. */
 const char *verdict_ratio_text(char out[RATIO_TEXT], double ratio, bool within);
 
-/* What the errors of a matching launch tell together. */
+/* Statistics of the errors of a matching launch. */
 enum verdict_note {
     NOTE_SPREAD = 1, /* they are larger than one rounding makes them */
     NOTE_LEAN = 2,   /* they lean one way */
