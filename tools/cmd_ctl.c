@@ -1,9 +1,9 @@
 /*
- * cmd_ctl.c - `cuvet ctl`: looks at a running process and steers it, from outside.
+ * cmd_ctl.c - `cuvet ctl`: shows the state of a running process and controls its checks.
  *
- * Exit status: 0; 1 the process refused, does not answer or speaks another protocol; 2 a wrong
- * command line; 3 no process, or not this one, can be reached; 4 stop or flush: checks were still
- * under way when the time was over.
+ * Exit status: 0; 1 the process refused, sent no reply or has another protocol; 2 a wrong command
+ * line; 3 no process, or not this one, can be reached; 4 stop or flush: checks were still under way
+ * when the time was over.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -45,7 +45,7 @@ static int wrong(const char *sentence, const char *value)
     return CTL_USAGE;
 }
 
-/* Says why there was no answer. */
+/* Reports why there is no reply. */
 static int failed(pid_t pid, enum status status, const struct error *err)
 {
     fprintf(stderr, "cuvet ctl: %d: %s%s\n", (int)pid, err->text,
@@ -233,7 +233,7 @@ static int list(void)
 
 /* ---- the command line ---- */
 
-/* 0, or the exit status; -1: help was asked for and given. */
+/* 0, or the exit status; -1: help was printed. */
 static int parse(struct command *command, int *optional, int argc, char **argv)
 {
     static const struct option options[] = {

@@ -216,7 +216,7 @@ static void put_layers(const struct rows *rows)
     put_rows(rows, "\n  Layers, in the order in which they differed first:\n", "layer");
 }
 
-/* Which of the two came first says where to look. */
+/* Which of the two came first is the place to start from. */
 static const char *conclusion(const struct diff *diff)
 {
     bool output_first = false;

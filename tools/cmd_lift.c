@@ -141,7 +141,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* cuda_bf16.h, cuda_fp16.hpp: whoever calls them is meant. */
+/* cuda_bf16.h, cuda_fp16.hpp: the line of their caller is reported instead. */
 static bool is_toolkit(const char *path)
 {
     return !strncmp(file_name(path), "cuda_", 5) || !strncmp(file_name(path), "sm_", 3);

@@ -3,8 +3,8 @@
  * test; `cuvet plugin --serve VERSION FILE`: runs it for a program (plugin/plugin_host.h).
  *
  * Two processes: this one reads the program's socket, counts and watches; the other loads the
- * plugin and calls it, and may end however it likes. It is started again PLUGIN_RESTARTS times at
- * most. When the program ends, or its end of the socket goes, what is left has PLUGIN_EXIT_MS.
+ * plugin and calls it, and may end in any way. It is started again PLUGIN_RESTARTS times at most.
+ * When the program ends, or its end of the socket goes, what is left has PLUGIN_EXIT_MS.
  *
  * Exit status of the first form: 0; 1: the call did not return; 2: wrong arguments, or the plugin
  * cannot be loaded.
@@ -219,7 +219,7 @@ int cmd_plugin(int argc, char **argv)
         fprintf(stderr, "usage: cuvet plugin [--limit MILLISECONDS] FILE.so\n");
         return 2;
     }
-    /* dlopen looks for a name without a slash in the library path, not here. */
+    /* dlopen searches a name without a slash in the library path, not here. */
     snprintf(file, sizeof file, "%s%s", strchr(argv[1], '/') ? "" : "./", argv[1]);
     fflush(NULL);
     return try_once(file, limit_ms);

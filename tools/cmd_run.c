@@ -1,14 +1,14 @@
 /*
- * cmd_run.c - `cuvet run`: a program under cuvet, and one word about all its processes at the end.
+ * cmd_run.c - `cuvet run`: a program under cuvet, and one summary of all its processes at the end.
  *
- * The processes write journals into the report folder, a private one when the user wants none; the
- * run's name (CUVET_RUN), in each file's name and line, tells them from those of other runs. The
- * journals are read with report/journal_read.h: no JSON parser is needed for the handful of fixed
- * fields that count here.
+ * The processes write journals into the report folder, a private one when the user names none; the
+ * run's name (CUVET_RUN), in each file's name and line, distinguishes them from those of other
+ * runs. The journals are read with report/journal_read.h: no JSON parser is needed for the handful
+ * of fixed fields that count here.
  *
  * Exit status: the program's; by the same signal where one killed it; when it succeeded, under
  * --strict, 3 with mismatches and 4 when nothing was checked; 126 and 127 as of env(1) when it
- * could not be started; 2 for a wrong command line or registry; 1 for a failure of ours before the
+ * could not be started; 2 for a wrong command line or registry; 1 for a failure of cuvet before the
  * start.
  */
 #include <errno.h>
@@ -51,7 +51,7 @@ enum {
 
 struct run {
     struct textbuf config;     /* absolute paths, separated by ':' */
-    struct textbuf tolerances; /* likewise, one path or empty */
+    struct textbuf tolerances; /* one absolute path or empty */
     struct textbuf report;     /* folder, absolute */
     struct textbuf library;
     struct textbuf preload; /* LD_PRELOAD for the program */
@@ -76,7 +76,7 @@ static const char usage[] =
     "      --strict         when the program succeeds: exit with 3 if a launch does not match,\n"
     "                       with 4 if nothing was checked\n";
 
-/* Appends `path`, made absolute without looking at it: the program may change its folder. */
+/* Appends `path`, made absolute without touching the file: the program may change its folder. */
 static void add_absolute(struct textbuf *out, const char *path, size_t length)
 {
     char folder[PATH_MAX];
@@ -121,7 +121,7 @@ static int wrong(const char *sentence, const char *value)
     return EXIT_USAGE;
 }
 
-/* 0, or the exit status; -1: help was asked for and given. */
+/* 0, or the exit status; -1: help was printed. */
 static int parse(struct run *run, int argc, char **argv)
 {
     enum { SAMPLE = 256, BUDGET, SEED, STRICT, NO_TABLES, UNREGISTERED };
@@ -287,7 +287,7 @@ static int find_library(struct run *run)
     return EXIT_OURS;
 }
 
-/* Behind what is preloaded already. The loader splits at blanks and colons and knows no quotes. */
+/* After what is preloaded already. The loader splits at blanks and colons and has no quotes. */
 static int make_preload(struct run *run)
 {
     const char *before = getenv("LD_PRELOAD");

@@ -121,7 +121,7 @@ static void visit_one(void *user, pid_t pid)
         if (before)
             continue;
         close(fd);
-        return; /* told already */
+        return; /* reported already */
     }
     listing->visit(listing->user, pid);
 }

@@ -1,6 +1,6 @@
 /*
- * ctl_client.h - the tool's end of the control socket: finds the processes that listen and asks
- * them (system/control_socket.h has the places and the protocol).
+ * ctl_client.h - the tool's end of the control socket: finds the processes that listen and sends
+ * them requests (system/control_socket.h has the places and the protocol).
  */
 #ifndef TOOLS_CTL_CLIENT_H
 #define TOOLS_CTL_CLIENT_H
@@ -12,10 +12,11 @@
 enum { CTL_PATIENCE_MS = 5000 };
 
 /*
- * Asks process `pid`; `wait_ms` is what the request itself may take, to which CTL_PATIENCE_MS is
- * added. On STATUS_OK `answer` holds the lines after the first one. STATUS_TIMEOUT: the process
- * says that checks were still under way. STATUS_NOT_FOUND: it cannot be reached, or has ended.
- * STATUS_INVALID, STATUS_IO: it refused, or does not speak the protocol; err says it.
+ * Sends a request to process `pid`; `wait_ms` is what the request itself may take, to which
+ * CTL_PATIENCE_MS is added. On STATUS_OK `answer` holds the lines after the first one.
+ * STATUS_TIMEOUT: the process replied that checks were still under way. STATUS_NOT_FOUND: it cannot
+ * be reached, or has ended. STATUS_INVALID, STATUS_IO: it refused, or has another protocol; err has
+ * the sentence.
  */
 enum status ctl_request(pid_t pid, const char *request, int wait_ms, struct textbuf *answer,
                         struct error *err);

@@ -1,6 +1,6 @@
 /*
- * ctl_view.h - what a process answers to status and top, read and shown: to people, as JSON, and as
- * the live view.
+ * ctl_view.h - a process's replies to status and top, read and shown: as text, as JSON, and as the
+ * live view.
  */
 #ifndef TOOLS_CTL_VIEW_H
 #define TOOLS_CTL_VIEW_H
@@ -22,7 +22,7 @@ struct ctl_kernel {
 struct ctl_status {
     char version[32], program[256], state[16];
     uint64_t pid, seen, registered, checked, match, mismatch, inconclusive, unchecked, under_way;
-    uint64_t kernels; /* that the process knows; `kernel` holds the first of them */
+    uint64_t kernels; /* of the process; `kernel` holds the first of them */
     double sample, elapsed, cost, cost_thread, cost_copy,
         cost_reference; /* seconds, but for sample */
     unsigned skips, rows;

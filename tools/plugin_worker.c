@@ -75,7 +75,7 @@ int plugin_worker_start(struct plugin_worker *worker, const char *file)
         close(pair[0]);
         return -1;
     }
-    setpgid(worker->pid, worker->pid); /* whoever comes first */
+    setpgid(worker->pid, worker->pid); /* the first of the two */
     worker->socket = pair[0];
     return 0;
 }
@@ -120,7 +120,7 @@ int plugin_worker_end(struct plugin_worker *worker, int64_t deadline)
         return 0;
     shutdown(worker->socket, SHUT_WR);
     while (plugin_worker_wait(worker, deadline, -1) <
-           WORKER_ENDED) /* an answer that nobody waits for */
+           WORKER_ENDED) /* a reply that comes after its deadline */
         ;
     kill(-worker->pid, SIGKILL);
     while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)

@@ -18,7 +18,7 @@ enum worker_answer {
     WORKER_UNLOADABLE, /* it cannot be; why stands on its standard error */
     WORKER_ENDED,      /* the process did */
     WORKER_LATE,
-    WORKER_HURRY, /* the host program ended meanwhile: ask again with its deadline */
+    WORKER_HURRY, /* the host program ended meanwhile: call again with its deadline */
 };
 
 struct plugin_worker {
@@ -26,7 +26,7 @@ struct plugin_worker {
     int socket;
 };
 
-/* 0, or -1 with errno. The plugin is loaded meanwhile: ask plugin_worker_wait. */
+/* 0, or -1 with errno. The plugin is loaded meanwhile: see plugin_worker_wait. */
 int plugin_worker_start(struct plugin_worker *worker, const char *file);
 
 /* 0, or -1 when the process has ended. */

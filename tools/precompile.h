@@ -1,5 +1,5 @@
 /*
- * precompile.h - compiles the references of a registry's own before a program wants them, into the
+ * precompile.h - compiles the references of a registry's own before a program uses them, into the
  * cache folder.
  */
 #ifndef TOOLS_PRECOMPILE_H
@@ -13,7 +13,7 @@
 
 struct precompiled {
     struct compiler_counts counts;
-    size_t wrong; /* texts that do not compile; each was told on standard error */
+    size_t wrong; /* texts that do not compile; each was reported on standard error */
 };
 
 /* Waits until all texts are compiled for all architectures. `who` begins a line of progress, which

@@ -8,8 +8,8 @@
 
 #include "text/textbuf.h"
 
-/* LD_AUDIT for the program, behind what it is now; nothing where CUVET_HOOK does not want an
- * auditor or there is none beside `library`. */
+/* LD_AUDIT for the program, behind what it is now; nothing where CUVET_HOOK needs no auditor or
+ * there is none beside `library`. */
 void run_audit_find(struct textbuf *audit, const char *library);
 
 /* In the child: sets what that takes. */

@@ -18,8 +18,8 @@ typedef void (*run_child_prepare_fn)(void *user);
  */
 int run_child(struct run_child *out, char *const *argv, run_child_prepare_fn prepare, void *user);
 
-/* Ends this process as the program ended when a signal killed it: the same wait status for whoever
- * started us. Returns 128 + signal when that fails. */
+/* Ends this process as the program ended when a signal killed it: the same wait status for the
+ * parent. Returns 128 + signal when that fails. */
 int run_child_die_alike(int status);
 
 #endif

@@ -113,7 +113,7 @@ static bool is_of_run(const char *name, const char *run)
            all > 8 + (size_t)length && strcmp(name + all - (size_t)length, end) == 0;
 }
 
-/* A folder may be shared: who may write there may make files under any name. */
+/* A folder may be shared: another user's process may make files under any name there. */
 static bool is_own(int fd)
 {
     struct stat info;

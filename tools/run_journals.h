@@ -20,7 +20,7 @@ struct run_totals {
 };
 
 /* Adds up the lines whose "run" is `run` in the journals of `folder` whose name ends with it; no
- * clock is looked at. A process without an end line counts with the findings that it wrote. */
+ * clock is read. A process without an end line counts with the findings that it wrote. */
 void run_journals_read(struct run_totals *totals, const char *folder, const char *run);
 
 #endif

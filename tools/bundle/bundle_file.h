@@ -1,7 +1,7 @@
 /*
  * bundle_file.h - a bundle read back: the launch, its arrays and its image, as shim/bundle/bundle.h
- * describes the format. Nothing in the files is trusted: whatever they hold, the result is either
- * consistent in itself or an error with one sentence.
+ * describes the format. Everything in the files is validated: whatever they hold, the result is
+ * either consistent in itself or an error with one sentence.
  */
 #ifndef TOOLS_BUNDLE_BUNDLE_FILE_H
 #define TOOLS_BUNDLE_BUNDLE_FILE_H

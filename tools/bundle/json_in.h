@@ -20,7 +20,7 @@ json_t *json_in_load(struct json_in *in, const char *text, size_t bytes);
 
 void json_in_fail(struct json_in *in, const char *key, const char *expected);
 
-/* Required members; json_in_has says whether there is one. */
+/* Required members; see json_in_has for optional ones. */
 bool json_in_has(json_t *object, const char *key);
 int64_t json_in_int(struct json_in *in, json_t *object, const char *key, int64_t least,
                     int64_t most);

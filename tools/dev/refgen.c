@@ -1,8 +1,9 @@
 /*
- * refgen.c - writes what the build needs to know of the references: refgen OUTDIR refs/NAME.cu ...
+ * refgen.c - writes the tables and declarations of the references for the build: refgen OUTDIR
+ * refs/NAME.cu ...
  *
  * It scans the files for lines REFERENCE(name, "formals"), REFERENCE_SAMPLED and REFERENCE_ONCE,
- * which say how many kernels each becomes, and writes:
+ * which determine how many kernels each becomes, and writes:
  *
  *   OUTDIR/ref_formals.h       FORMALS_name: the struct, the kernels and the head of run()
  *   OUTDIR/ref_list.c          the tables of refs/abi/ref_list.h; the formula of a reference is the
@@ -25,8 +26,8 @@ struct reference {
     char formula[FORMULA_MAX]; /* escaped for a literal of C */
 };
 
-/* Which symbols follow from each form. ref_list.h says what the variants are: one compiled once
- * answers for the general ones with its wide kernel. */
+/* The symbols of each form; ref_list.h has the variants. A reference that is compiled once has its
+ * wide kernel as the general ones. */
 static const struct form {
     int special;     /* a kernel for each usual dtype too */
     const char *any; /* the symbol of REF_ANY goes on so */

@@ -130,8 +130,8 @@ static unsigned common(const char *a, const char *b)
     return longest;
 }
 
-/* How much the kernel's name speaks for the reference: its words that are there, and else a part of
- * its name. */
+/* How well the kernel's name fits the reference: the words that are in it, and else a part of its
+ * name. */
 static unsigned hint_of(const char *kernel, const char *reference)
 {
     enum { LEAST_PART = 4 };

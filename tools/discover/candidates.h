@@ -11,8 +11,8 @@
 typedef bool (*candidates_fn)(void *user, const struct entry *entry, unsigned hint);
 
 /* References in the order of how much of their name is in the kernel's (`hint`), then the simpler
- * ones first; a few entries of each that nothing speaks against (entry_oddities), in a second pass
- * others and more. */
+ * ones first; a few entries of each without oddities (entry_oddities), in a second pass others and
+ * more. */
 void candidates_each(const struct facts *facts, bool second, candidates_fn visit, void *user);
 
 #endif

@@ -109,7 +109,7 @@ static bool sizes_fit(const struct search *s, int known)
     return true;
 }
 
-/* The first pass leaves out what something speaks against; the second what the first had. */
+/* The first pass leaves out entries with oddities; the second those of the first. */
 static void visit(struct search *s)
 {
     bool odd = entry_oddities(&s->entry) > 0;

@@ -59,7 +59,7 @@ static void keep(struct hunt *hunt, const struct entry *entry, unsigned hint,
     hunt->match[at] = match;
 }
 
-/* True: go on. Once one matches that the name speaks for, the others need not be tried. */
+/* True: go on. Once one matches that fits by name, the others are not tried. */
 static bool try_entry(void *user, const struct entry *entry, unsigned hint)
 {
     struct hunt *hunt = user;

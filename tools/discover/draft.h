@@ -14,7 +14,7 @@ struct draft_settings {
     unsigned seconds; /* for one kernel */
     unsigned kernels; /* that are written; 0: all */
     const char *program;
-    /* Told before each kernel, and at the end with number == kernels; or NULL. */
+    /* Called before each kernel, and at the end with number == kernels; or NULL. */
     void (*progress)(void *user, size_t number, size_t kernels, const char *name, size_t found);
     void *user;
 };

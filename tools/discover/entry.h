@@ -52,8 +52,8 @@ void entry_print_unknown(const struct facts *facts, const char *indent, struct t
 /* Whether it is an integer that no dim, no formal and no array uses. */
 bool entry_is_idle(const struct entry *entry, unsigned fact);
 
-/* What speaks against it: integer parameters that no dim and no formal uses, arrays that the code
- * does not read although the reference does. */
+/* Its oddities: integer parameters that no dim and no formal uses, arrays that the code does not
+ * read although the reference does. */
 unsigned entry_oddities(const struct entry *entry);
 
 #endif

@@ -28,7 +28,7 @@ double facts_real(const struct fact *fact, const struct seen_sample *sample)
     return dtype_load(fact->dtype, &bits);
 }
 
-/* Whether the bits look like a number that a program would pass as f32. */
+/* Whether the bits are a plausible f32 argument. */
 static bool looks_real(uint64_t bits)
 {
     uint32_t word = (uint32_t)bits;
@@ -105,7 +105,7 @@ static void by_memory(struct fact *fact, const struct seen_kernel *kernel)
     }
 }
 
-/* Shares of words that look like numbers of a type: magnitudes that programs use, or 0. */
+/* Whether most words are plausible numbers of a type: magnitudes that programs use, or 0. */
 static bool is_plausible(enum dtype dtype, const uint8_t *bytes, size_t count)
 {
     unsigned size = dtype_bytes(dtype), good = 0, zeros = 0, all = 0;
@@ -119,7 +119,7 @@ static bool is_plausible(enum dtype dtype, const uint8_t *bytes, size_t count)
 }
 
 /* Where neither name nor code has the type. The halves of an f32 are no bf16, but two bf16 are an
- * f32; f16 cannot be told from bf16. */
+ * f32; f16 cannot be distinguished from bf16. */
 static void by_bytes(struct fact *fact, const struct seen_kernel *kernel)
 {
     enum { MOST_TRIED = 4096 };

@@ -52,7 +52,7 @@ static enum dtype dtype_of(enum ptx_type type)
     }
 }
 
-/* A real type is believed before an integer one: bits are moved by integer instructions, too. */
+/* A real type takes precedence over an integer one: bits are moved by integer instructions, too. */
 static void note(struct walk *walk, unsigned param, enum dtype dtype)
 {
     if (!param || param > walk->params || dtype == DTYPE_NONE)

@@ -1,10 +1,10 @@
 /*
- * ptx_facts.h - what a kernel's PTX says of its parameters, where the recorded image has it: PTX
- * itself, a fatbin with PTX, or a cubin with its own PTX (Triton, nvcc -lineinfo).
+ * ptx_facts.h - facts about a kernel's parameters from its PTX, where the recorded image has it:
+ * PTX itself, a fatbin with PTX, or a cubin with its own PTX (Triton, nvcc -lineinfo).
  *
  * An address belongs to the parameter that it is computed from, along moves and additions; an
- * element's type is the one of the instruction that uses it. No branch is followed, and nothing is
- * seen through memory or calls.
+ * element's type is the one of the instruction that uses it. No branch is followed, and memory and
+ * calls end the search.
  */
 #ifndef TOOLS_DISCOVER_PTX_FACTS_H
 #define TOOLS_DISCOVER_PTX_FACTS_H

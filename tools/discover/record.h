@@ -1,5 +1,5 @@
 /* record.h - what `cuvet discover` recorded of a program, read back: kernels without an entry,
- * those with the most time on the GPU first. Nothing in it is trusted. */
+ * those with the most time on the GPU first. Everything in it is validated. */
 #ifndef TOOLS_DISCOVER_RECORD_H
 #define TOOLS_DISCOVER_RECORD_H
 

@@ -16,7 +16,7 @@ struct search {
     unsigned hint, visited, steps, all_steps;
     unsigned chosen[REF_MAX_SIZES]; /* the extents of entry.size */
     bool second;                    /* pass */
-    unsigned plain;                 /* entries of a reference that nothing speaks against */
+    unsigned plain;                 /* entries of a reference without oddities */
     bool stop;
 };
 

@@ -178,7 +178,7 @@ static bool write_text(const char *path, const char *text)
     return file && fclose(file) == 0 && whole;
 }
 
-/* All launches are tried until one differs: those that cannot be judged say nothing. */
+/* All launches are tried until one differs: those that cannot be judged do not count. */
 static void try_launches(struct trial *trial, struct registry *registry)
 {
     struct trial_result *result = trial->result;

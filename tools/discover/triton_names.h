@@ -7,7 +7,7 @@
 
 enum { TRITON_NAME = 32 };
 
-/* How many arguments have a name; 0: the cache does not hold the kernel. Looks in TRITON_CACHE_DIR,
+/* How many arguments have a name; 0: the cache does not hold the kernel. Searches TRITON_CACHE_DIR,
  * ~/.triton/cache and Inductor's folder. */
 unsigned triton_names_find(const struct seen_kernel *kernel, char name[LAYOUT_MAX][TRITON_NAME]);
 

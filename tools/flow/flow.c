@@ -1,4 +1,4 @@
-/* flow.c - makes a flow, and answers about it. */
+/* flow.c - makes a flow, and its queries. */
 #include "tools/flow/flow_parts.h"
 
 #include <stdlib.h>

@@ -42,7 +42,7 @@ enum flow_source {
     FLOW_GLOBAL = 1 << 11,
     FLOW_SHARED = 1 << 12,
     FLOW_LOCAL = 1 << 13,
-    FLOW_CONST = 1 << 14,  /* memory of the module that nobody writes */
+    FLOW_CONST = 1 << 14,  /* memory of the module that is never written */
     FLOW_ATOMIC = 1 << 15, /* what an atomic has returned */
     FLOW_OTHER = 1 << 16,  /* calls, clocks and the like */
 };
@@ -150,8 +150,8 @@ struct flow_base flow_base(const struct flow *flow, uint32_t address);
 /* compare.c: whether two values are surely the same in one thread: computed in the same way from
  * the same, as far as a few steps back. */
 bool flow_same(const struct flow *flow, uint32_t a, uint32_t b);
-/* The largest that an unsigned 32-bit value may be, as far as constants and thread
- * numbers tell; UINT32_MAX: not known. */
+/* The largest that an unsigned 32-bit value may be, derived from constants and thread numbers;
+ * UINT32_MAX: not known. */
 uint64_t flow_most(const struct flow *flow, uint32_t value);
 
 /* cycle.c: of each value the number of the cycle of data that it lies on (a loop-carried value and

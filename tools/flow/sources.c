@@ -71,7 +71,7 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-/* What a load reads, by its space; of a generic address what its variable says. */
+/* What a load reads, by its space; of a generic address by its variable. */
 static uint32_t load_source(const struct flow *flow, uint32_t value,
                             const struct ptx_instruction *i)
 {

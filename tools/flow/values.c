@@ -3,8 +3,8 @@
  *
  * A register that one unguarded instruction sets is that instruction's value wherever it is read.
  * For the others phis are put where their definitions meet (iterated dominance frontiers), and a
- * walk down the dominator tree finds the value that each reader sees. A register that is set under
- * a guard keeps its old value where the guard is false: a FLOW_MERGE.
+ * walk down the dominator tree finds the value of each reader. A register that is set under a guard
+ * keeps its old value where the guard is false: a FLOW_MERGE.
  */
 #include "tools/flow/flow_parts.h"
 

@@ -28,7 +28,7 @@ static void on_store(void *user, uint64_t block, const uint8_t *host, unsigned b
             take(search, block);
 }
 
-/* A run without shadows that sees the stores alone. */
+/* A run without shadows that records the stores alone. */
 static enum status find_writers(struct stage *stage, unsigned seconds, struct search *search,
                                 struct error *err)
 {

@@ -11,7 +11,7 @@
 
 struct ptx_lines; /* locations, which instructions may point to */
 
-/* NULL: the cubin has no such tables for the kernel. Nothing in the bytes is trusted. */
+/* NULL: the cubin has no such tables for the kernel. All of the bytes are validated. */
 struct ptx_lines *ptx_lines_read(const uint8_t *bytes, size_t count, const char *kernel);
 void ptx_lines_free(struct ptx_lines *lines); /* NULL is fine */
 

@@ -86,7 +86,7 @@ static enum step watched(struct warp *w, const struct op *op)
     return plan->watch(shadow, w, op, plan);
 }
 
-/* For finding who writes what: stores alone. */
+/* For finding the writers of each address: stores alone. */
 static bool note_store(struct warp *w, const struct op *op, const struct access *a,
                        struct pointers *p)
 {

@@ -57,7 +57,8 @@ struct shadow {
     struct stored stored[SHADOW_STORED];
     unsigned stored_count;
     const uint8_t *chosen; /* by block number, or NULL: all */
-    /* Called for each store of a block, in place of all else; for finding who writes what. */
+    /* Called for each store of a block, in place of all else; for finding the writers of each
+     * address. */
     void (*on_store)(void *user, uint64_t block, const uint8_t *host, unsigned bytes);
     void *user;
     const struct warp *warp; /* that runs now, and its lane: for examples */
@@ -72,7 +73,7 @@ void shadow_release(struct shadow *shadow);
 
 extern const struct algebra algebra_real, algebra_residue;
 
-/* The number at a place of memory; false where it is read from its bytes, for want of a cell. */
+/* The number at a place of memory; false where it has no cell and is read from its bytes. */
 bool shadow_at(struct shadow *shadow, const uint8_t *host, enum format format, struct value *out);
 
 /* The instruction of an origin. */

@@ -35,7 +35,7 @@ void lint_add_as(struct lint_kernel *k, enum lint_severity severity, uint32_t in
 enum ptx_type lint_type(const struct flow *flow, uint32_t value);
 bool lint_is_float(enum ptx_type type);
 
-/* A constant as the number that an operation of that type sees; through mov. */
+/* A constant as the operand of an operation of that type; through mov. */
 bool lint_number(const struct flow *flow, uint32_t value, enum ptx_type type, double *out);
 
 /* Whether a value has at most 16 bits for each number that it holds: a rounding, or a register. */
@@ -45,8 +45,8 @@ bool lint_is_sum(const struct flow *flow, uint32_t value);
 /* Values that hand on one of their arguments: phi, merge, mov, shfl, selp. */
 bool lint_passes(const struct flow *flow, uint32_t value);
 
-/* Calls `use` for each value that `value` is computed from, as far as `through` says so, each once;
- * `use` returns whether to go on behind it. */
+/* Calls `use` for each value that `value` is computed from, through operations for which `through`
+ * is true, each once; `use` returns whether to go on behind it. */
 typedef bool (*lint_visit_fn)(void *user, uint32_t value);
 void lint_backward(const struct lint_kernel *k, uint32_t value, lint_visit_fn visit, void *user);
 void lint_forward(const struct lint_kernel *k, uint32_t value, lint_visit_fn visit, void *user);

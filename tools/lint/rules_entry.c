@@ -1,4 +1,4 @@
-/* rules_entry.c - the kernel against what the registry says of it. */
+/* rules_entry.c - the kernel compared with its registry entry. */
 #include <math.h>
 #include <string.h>
 #include "plan/plan.h"

@@ -64,7 +64,7 @@ static bool has_term(const struct flow *flow, const struct place *p, uint32_t te
     return false;
 }
 
-/* A part of dynamic shared memory begins where parameters or the block's size say. */
+/* The start of a part of dynamic shared memory depends on parameters or the block's size. */
 static bool moves_base(const struct flow *flow, uint32_t term)
 {
     const struct flow_value *v = &flow->value[term];

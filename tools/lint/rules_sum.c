@@ -125,7 +125,8 @@ static unsigned chain_of(struct row *c, uint32_t sum)
     return best;
 }
 
-/* Whether a right neighbour of a chain is its longer continuation, so that each is told of once. */
+/* Whether a right neighbour of a chain is its longer continuation, so that each is reported
+ * once. */
 struct last {
     const struct flow *flow;
     bool goes_on;
@@ -267,7 +268,7 @@ void rule_atomic_narrow(struct lint_kernel *k)
     }
 }
 
-/* -- a rounding that nobody sees -- */
+/* -- a rounding without effect -- */
 
 struct rounded {
     const struct flow *flow;

@@ -9,8 +9,8 @@
 #include "tools/replay/scene.h"
 
 struct parity_settings {
-    const char *item;     /* dim of the reference; NULL: the first that it promises */
-    int64_t items;        /* that a launch of the other has; 0: as its bundle says */
+    const char *item;     /* dim of the reference; NULL: that of its first `each` clause */
+    int64_t items;        /* that a launch of the other has; 0: as in its bundle */
     const uint32_t *grid; /* of the other; NULL: its bundle's */
     double rtol, atol;    /* both 0: equal bits */
 };

@@ -2,9 +2,9 @@
  * probe_relations.c - relations between results: an input times two, rows in another order, other
  * rows around one.
  *
- * The first two are no law of every kernel. So each is looked for first in three launches whose
+ * The first two do not hold for every kernel. So each is first tested in three launches whose
  * inputs hold the bundle's elements in another order: where it is exact for every element of these,
- * it is held against the launch itself.
+ * it is tested on the launch itself.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -28,7 +28,7 @@ static enum status settle_label(struct body *b, const struct fixup *fixup,
                       fixup->name->text, symbol_kind_text(symbol->kind));
 }
 
-/* What the scope at hand knows about the name of a fixup; false: nothing. */
+/* Resolves the name of a fixup in the current scope; false: it is not there. */
 static bool known(const struct body *b, const struct fixup *fixup, const struct symbol **symbol)
 {
     const struct names *names = &b->r->names;
@@ -374,7 +374,7 @@ static enum status read_statements(struct body *b, unsigned outermost)
     return status;
 }
 
-/* Each instruction ends with ';', so the text tells how many there can be. */
+/* Each instruction ends with ';', so the text bounds their number. */
 static enum status make_room(struct body *b)
 {
     struct reader *r = b->r;

@@ -89,7 +89,7 @@ static enum status read_targets(struct body *b, struct name *label)
     return names_declare(&r->names, c, label, SYMBOL_TARGETS, 0, kept);
 }
 
-/* A list of functions, all of one type: the first tells it. */
+/* A list of functions, all of the type of the first. */
 static enum status read_call_targets(struct body *b, struct ptx_prototype *prototype)
 {
     struct reader *r = b->r;

@@ -1,8 +1,8 @@
 /*
  * initial.c - the values behind '=': numbers, addresses, and braces of them.
  *
- * The bytes are gathered as they come, so that a variable costs what its text says and not what its
- * dimensions promise; only at the end they get the variable's full size.
+ * The bytes are gathered as they come, so that a variable costs memory by its text and not by its
+ * dimensions; only at the end they get the variable's full size.
  */
 #include "ptx/reader.h"
 

@@ -1,8 +1,8 @@
 /*
  * lexer.h - the characters of a PTX text as words, numbers, strings and punctuation.
  *
- * A cursor walks a text that ends with NUL, one token at a time and without looking back. Every
- * function skips white space and comments first. Errors are "NAME:LINE: found X, expected Y".
+ * A cursor walks a text that ends with NUL, one token at a time and only forward. Every function
+ * skips white space and comments first. Errors are "NAME:LINE: found X, expected Y".
  */
 #ifndef PTX_LEXER_H
 #define PTX_LEXER_H

@@ -108,7 +108,7 @@ static enum status add_function(struct reader *r, struct name *name, const struc
                          (uint32_t)(r->functions.count - 1), NULL);
 }
 
-/* A declaration and a definition are one function; what both say is joined. */
+/* A declaration and a definition are one function; their attributes are merged. */
 static enum status merge_function(struct reader *r, size_t index, struct ptx_function *f,
                                   const struct body_place *place)
 {
@@ -270,7 +270,7 @@ static enum status settle_aliases(struct reader *r)
     return STATUS_OK;
 }
 
-/* What a directive of the outermost level that stands alone says. */
+/* Reads a single directive of the outermost level. */
 static enum status read_plain(struct reader *r, struct slice word, bool *found)
 {
     *found = true;

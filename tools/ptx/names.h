@@ -2,7 +2,7 @@
  * names.h - the names of a module, each stored once, and what they mean in the scope at hand.
  *
  * A name points to its innermost symbol, a symbol to the one that it hides. Symbols of depth 0 are
- * the module's and stay; names_leave() forgets those of deeper scopes.
+ * the module's and stay; names_leave() removes those of deeper scopes.
  */
 #ifndef PTX_NAMES_H
 #define PTX_NAMES_H

@@ -7,7 +7,7 @@
  * reads one.
  *
  * All pointers below are owned by the module and live until ptx_free(). Strings end with NUL. A
- * module is not locked: one thread at a time may read bodies, any number may look.
+ * module is not locked: one thread at a time may read bodies, any number may read the module.
  *
  * Errors name the module, the line, what was found and what was expected.
  * Source of the grammar: the PTX ISA reference, versions 6.0 to 9.0.

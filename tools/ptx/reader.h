@@ -1,6 +1,6 @@
 /*
- * reader.h - what the parts of the reader share: the module with its private side, and who reads
- * what.
+ * reader.h - what the parts of the reader share: the module with its private side, and which part
+ * reads what.
  *
  * The parts are: module.c (the outermost level), function.c (headers, parameters, prototypes),
  * variable.c and initial.c (variables and their values), location.c (.file, .loc, .debug_str),

@@ -17,7 +17,7 @@ struct minimal {
     struct minimal_input input[BUNDLE_ARRAYS];
     int inputs;
     uint32_t grid[3];
-    const char *array; /* of the wrong element; NULL: the grid was not looked at */
+    const char *array; /* of the wrong element; NULL: the grid was not tried */
     int64_t element;
 };
 

@@ -69,7 +69,7 @@ struct model_finding {
     double max_ratio;
     struct model_element worst, first;
     char *gate, *bundle; /* bundle: where it is now; NULL: none */
-    char *why; /* what does not hold between launches, a sentence; NULL: the elements say it */
+    char *why; /* a broken rule between launches, a sentence; NULL: the elements are wrong */
     bool bundle_found;
 };
 

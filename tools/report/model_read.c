@@ -170,7 +170,7 @@ static enum status add_verdicts(json_t *line, uint64_t verdict[VERDICT_COUNT], s
     return status;
 }
 
-/* *others: launches unchecked for reasons that this program does not know. */
+/* *others: launches unchecked for reasons that this version does not have. */
 static enum status add_reasons(json_t *line, uint64_t skip[SKIP_COUNT], uint64_t *others,
                                struct error *err)
 {
@@ -328,7 +328,7 @@ static enum status read_element(json_t *line, const char *key, struct model_elem
     return status ? status : field_real(element, "bound", &out->bound, err);
 }
 
-/* Where the bundle is: as the journal says, or beside the journal, where a job's folder was copied
+/* Where the bundle is: the journal's path, or beside the journal, where a job's folder was copied
  * from another machine. */
 static enum status find_bundle(const struct model *model, json_t *line,
                                struct model_finding *finding, struct error *err)

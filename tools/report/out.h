@@ -1,5 +1,5 @@
 /*
- * out.h - the forms of a report. Each writes all of the model; the caller looks at ferror().
+ * out.h - the forms of a report. Each writes all of the model; the caller checks ferror().
  *
  * Text of the journals reaches a form through its escape alone: a label is data whatever it holds.
  */

@@ -139,7 +139,7 @@ static void put_kernel_families(FILE *file, const struct model *m)
     }
 }
 
-/* By host and rank: what a fleet sums, and where it looks for a machine that computes wrongly. */
+/* By host and rank: for sums over a fleet, and to find a machine that computes wrongly. */
 static void put_process_families(FILE *file, const struct model *m)
 {
     put_family(file, "cuvet_process_checks", "counter",

@@ -1,4 +1,4 @@
-/* serve.h - the serving side of a worker: answers requests on a socket until it is closed. */
+/* serve.h - the serving side of a worker: serves requests on a socket until it is closed. */
 #ifndef TOOLS_WORKER_SERVE_H
 #define TOOLS_WORKER_SERVE_H
 

@@ -221,7 +221,7 @@ static enum status rows_of(struct fuzz_case *c, int64_t rows[SPEC_MAX_ARRAYS], s
     return STATUS_OK;
 }
 
-/* By the signature's plan, which sees addresses that tell the arrays apart. */
+/* By the signature's plan, with addresses that differ for each array. */
 static enum status shape_by(struct fuzz_case *c, const struct binding_plan *plan, struct error *err)
 {
     static _Thread_local struct binding scratch;

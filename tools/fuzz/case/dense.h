@@ -1,6 +1,6 @@
 /*
  * dense.h - arrays of which a kernel reaches some rows alone ([@ids], [*]), as the whole arrays
- * that a case makes: it has their number of rows, which no parameter says.
+ * that a case makes: it has their number of rows, which no parameter holds.
  */
 #ifndef TOOLS_FUZZ_DENSE_H
 #define TOOLS_FUZZ_DENSE_H

@@ -114,7 +114,7 @@ static enum status draw_range(const struct fuzz_variable *v, struct fuzz_stream 
     return STATUS_OK;
 }
 
-/* Elements that keep rows where the arrays' alignment wants them. */
+/* Elements that keep rows where the arrays' alignment requires them. */
 static int64_t pad_unit(const struct fuzz_rule *rule, const struct fuzz_variable *v)
 {
     int64_t unit = 1;

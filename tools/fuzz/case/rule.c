@@ -2,8 +2,8 @@
  * rule.c - compiles a `fuzz` mapping.
  *
  * Every integer parameter of the signature is a variable: one that the mapping names, or one whose
- * part in the signature says what it may be, a stride or an extent. The entry's lets are variables
- * where an expression of the mapping reads them.
+ * part in the signature bounds it, a stride or an extent. The entry's lets are variables where an
+ * expression of the mapping reads them.
  */
 #include "tools/fuzz/case/rule.h"
 

@@ -59,7 +59,7 @@ struct fuzz_variable {
     const char *name;
     enum fuzz_kind kind;
     int slot;
-    bool let;                             /* one of the entry's: used by the rule, set by nobody */
+    bool let;                             /* one of the entry's: used by the rule, not set by it */
     const struct expr *low, *high, *step; /* FUZZ_VALUE and FUZZ_STRIDE: `low` is the value */
     unsigned items;
     const struct expr *item[FUZZ_ITEMS];

@@ -1,5 +1,5 @@
-/* rule_builder.h - a rule in the making, shared by rule.c (names, order) and rule_parts.c (what the
- * mapping says). */
+/* rule_builder.h - a rule in the making, shared by rule.c (names, order) and rule_parts.c (the
+ * mapping's values). */
 #ifndef TOOLS_FUZZ_RULE_BUILDER_H
 #define TOOLS_FUZZ_RULE_BUILDER_H
 

@@ -162,8 +162,8 @@ static char *dense_text(struct rule_builder *b, const struct signature_item *ite
     return text;
 }
 
-/* What the signature says of an integer parameter that the mapping does not name: it is a stride of
- * some arrays, or an extent. */
+/* The role in the signature of an integer parameter that the mapping does not name: it is a stride
+ * of some arrays, or an extent. */
 static enum status guess_variable(struct rule_builder *b, struct fuzz_variable *v)
 {
     const struct signature *signature = signature_under(b);
@@ -197,7 +197,7 @@ static enum status guess_variable(struct rule_builder *b, struct fuzz_variable *
     return status ? status : rule_expr(b, b->bench->fuzz, flag ? "1" : "1024", &v->high);
 }
 
-/* A real parameter without a key: what it should be its reference cannot say. */
+/* A real parameter without a key: its reference does not determine its value. */
 static enum status add_real(struct rule_builder *b, const struct signature_item *item,
                             const struct yaml_node *node)
 {
