@@ -1,6 +1,6 @@
 /*
- * digest.cuh - a hash of an array in a snapshot, to tell whether two launches read, or wrote, the
- * same bytes. Gaps between rows do not count.
+ * digest.cuh - a hash of an array in a snapshot, to compare the bytes that two launches read or
+ * wrote. Gaps between rows do not count.
  */
 #ifndef DEVICE_DIGEST_CUH
 #define DEVICE_DIGEST_CUH

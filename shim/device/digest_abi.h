@@ -1,5 +1,5 @@
 /*
- * digest_abi.h - what the kernel `cuvet_digest` is told, passed by value as its only parameter.
+ * digest_abi.h - the parameters of the kernel `cuvet_digest`, passed by value as its only one.
  * Plain data for C and CUDA; library and fatbin are built together.
  */
 #ifndef DEVICE_DIGEST_ABI_H
@@ -18,7 +18,7 @@ struct digest_sums {
     uint64_t in, out;     /* of the bytes that the kernel read, and wrote */
     uint64_t not_started; /* ~%globaltimer when the first began ... */
     uint64_t ended;       /* ... and when the last ended */
-    /* Of single items, where wanted: what all of them read, what each read and wrote. */
+    /* Of single items, where requested: what all of them read, what each read and wrote. */
     uint64_t shared, item_in[DIGEST_ITEMS], item_out[DIGEST_ITEMS];
 };
 

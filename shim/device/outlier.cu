@@ -1,19 +1,19 @@
 /*
- * outlier.cu - looks at the designated inputs of a launch, in stream order, and copies the launch's
+ * outlier.cu - probes the designated inputs of a launch, in stream order, and copies the launch's
  * arrays where they are unusual.
  *
- * One kernel for both: an ordinary launch costs one short kernel. Its blocks read a bounded
- * sample, each input once; the one that began last judges, and the others wait for its word, which
- * takes about a microsecond. None of them is needed: whoever has waited too long leaves, and the
- * chunks of a copy are taken one by one by those that stayed. So the kernel ends whatever else the
- * GPU runs, however few of its blocks run at once.
+ * One kernel for both: an ordinary launch costs one short kernel. Its blocks read a bounded sample,
+ * each input once; the one that began last judges, and the others wait for its decision, which
+ * takes about a microsecond. None of them is needed: a block that has waited too long leaves, and
+ * the chunks of a copy are taken one by one by those that stayed. So the kernel ends whatever else
+ * the GPU runs, however few of its blocks run at once.
  *
- * The time of a look is that of its round trips to memory, one after another, and of what one warp
+ * The time of a probe is that of its round trips to memory, one after another, and of what one warp
  * computes between them, each instruction of which waits for the one before. There are three trips:
  * the sample; the lines of the other blocks, on their way to the judge; and the decision, beside
- * which the seal and what was learnt are written. All else is under way at the same time as these:
- * who judges (a counter, asked first), the signature's entry, its lock, what follows from it alone.
- * A look of one block has no lines to wait for.
+ * which the seal and the new statistics are written. All else is under way at the same time as
+ * these: which block judges (a counter, read first), the signature's entry, its lock, what follows
+ * from it alone. A probe of one block has no lines to wait for.
  */
 #include <stddef.h>
 #include "device/early.cuh"
@@ -43,7 +43,7 @@ struct judgement {
     uint32_t earlier[OUTLIER_INPUTS]; /* add_up's */
 };
 
-/* A kernel that is made for one input knows its place as it is compiled. */
+/* In a kernel that is made for one input its place is a compile-time constant. */
 template <class Call> constexpr bool has_one_input = sizeof(Call::input) == sizeof(outlier_input);
 
 template <class Call> static __device__ __forceinline__ uint32_t inputs_of(const Call &call)
@@ -75,17 +75,18 @@ static __device__ __forceinline__ void fetch_entry(const outlier_input &input, o
     }
 }
 
-/* A signature that two streams launch at once learns from one of the two: from the one that finds
- * the version which it fetched. One thread; another version comes back where it may not learn. */
+/* Of two streams that launch a signature at once only one updates its statistics: the one that
+ * finds the version which it fetched. One thread; returns another version where it may not
+ * update. */
 static __device__ __forceinline__ uint32_t lock_entry(const outlier_input &input, uint32_t version)
 {
     return version % 2 ? version - 1 : atomicCAS(&input.entry->version, version, version + 1);
 }
 
 /*
- * The clerk: a warp that has no part of the sample. While the others read it learns whether this
- * block judges, the one that began last, and fetches the entries. Each block's does, though one
- * alone will need them.
+ * The clerk: a warp that has no part of the sample. While the others read it finds out whether this
+ * block judges, the one that began last, and fetches the entries. The clerk of each block does so,
+ * though one alone will need them.
  */
 template <class Call>
 static __device__ __forceinline__ void find_judge(const Call &call, judgement *all)
@@ -104,8 +105,8 @@ static __device__ __forceinline__ void find_judge(const Call &call, judgement *a
 }
 
 /* The judge's clerk, as long as the others read and wait for lines: what follows from the entries
- * alone. Lane i gets lock_entry's answer for input i, which it does not wait for until it learns.
- */
+ * alone. Lane i gets lock_entry's result for input i, which it does not wait for until the
+ * update. */
 template <class Call>
 static __device__ __forceinline__ uint32_t get_ready(const Call &call, judgement *all)
 {
@@ -132,10 +133,10 @@ static __device__ void store_entry(outlier_entry *to, const outlier_entry &from)
     }
 }
 
-/* The clerk, beside the decision. Without a fence before the version says
- * that all is there, a launch in another stream may see some words as they were before: each is a
- * value that the statistic had. That would not do where the entry has begun a new epoch. */
-template <class Call> static __device__ void learn(const Call &call, judgement *all, uint32_t seen)
+/* The clerk, beside the decision. Without a fence before the version is written, a launch in
+ * another stream may see some words as they were before: each is a value that the statistic had.
+ * That would not do where the entry has begun a new epoch. */
+template <class Call> static __device__ void update(const Call &call, judgement *all, uint32_t seen)
 {
 #pragma unroll 1
     for (uint32_t i = 0; i < inputs_of(call); i++) {
@@ -144,7 +145,7 @@ template <class Call> static __device__ void learn(const Call &call, judgement *
         if (__shfl_sync(~0u, seen, i) != entry->version)
             continue;
         if (all->ahead[i] >= 0) {
-            outlier_learn(entry, &all->ready[i], input.integer, all->finding[i]);
+            outlier_update(entry, &all->ready[i], input.integer, all->finding[i]);
             __syncwarp();
             store_entry(input.entry, *entry);
         }
@@ -158,7 +159,7 @@ template <class Call> static __device__ void learn(const Call &call, judgement *
 
 /* ---- the block that judges ---- */
 
-/* One thread, when all is copied. What was said of the launch is in place before the seal. */
+/* One thread, when all is copied. The finding is in place before the seal. */
 static __device__ void end_copies(const snapshot_header &header, uint64_t base, bool seals)
 {
     const uint64_t earlier = earlier_busy(header);
@@ -172,7 +173,7 @@ static __device__ void end_copies(const snapshot_header &header, uint64_t base, 
     write_seal(header, base, earlier);
 }
 
-/* Without a fence: all that is to be said stands in this word. */
+/* Without a fence: this word holds all of the result. */
 static __device__ void seal_ordinary(const snapshot_header &header, uint32_t age)
 {
     const uint32_t most = (1u << SEAL_TIME_BITS) - 1;
@@ -180,35 +181,36 @@ static __device__ void seal_ordinary(const snapshot_header &header, uint32_t age
         header.sequence << SEAL_TIME_BITS | (age < most ? age : most);
 }
 
-/* A launch that is called: room for its snapshot, and what those who copy it start from. */
+/* A selected launch: takes room for its snapshot, and publishes its place to the blocks that copy
+ * it. */
 static __device__ bool open_copy(const snapshot_header &header, outlier_slot *slot, uint32_t age)
 {
     const room_request asked = {header.place, header.arena, header.sequence, header.bytes};
     snapshot_place *place = header.place;
-    uint64_t room = take_room(asked, look_at(header.arena));
-    tell_room(header.seal, header.sequence);
+    uint64_t room = take_room(asked, read_arena(header.arena));
+    write_room(header.seal, header.sequence);
     *(volatile uint64_t *)&place->started = global_timer() - age;
     place->claimed = header.sequence;
     slot->done = 0;
     *(volatile uint64_t *)&slot->next = header.sequence << OUTLIER_CHUNK_BITS;
     __threadfence();
-    tell_place(asked, room);
+    publish_place(asked, room);
     __threadfence();
     return room != 0;
 }
 
-static __device__ void tell_blocks(outlier_slot *slot, uint64_t sequence, bool copies)
+static __device__ void publish_decision(outlier_slot *slot, uint64_t sequence, bool copies)
 {
     *(volatile uint64_t *)&slot->decision = sequence * 2 + copies;
 }
 
-/* publish of a launch that is called. What is not copied is sealed here. Not inlined, so that it
- * does not stand between the finding and the word of an ordinary launch. */
-static __device__ __noinline__ bool publish_called(const snapshot_header &header,
-                                                   const outlier_header &outlier, uint32_t began)
+/* publish of a selected launch. What is not copied is sealed here. Not inlined, so that it does not
+ * stand between the finding and the decision on an ordinary launch. */
+static __device__ __noinline__ bool publish_selected(const snapshot_header &header,
+                                                     const outlier_header &outlier, uint32_t began)
 {
     bool room = open_copy(header, outlier.slot, (uint32_t)global_timer() - began);
-    tell_blocks(outlier.slot, header.sequence, room);
+    publish_decision(outlier.slot, header.sequence, room);
     if (!room)
         end_copies(header, 0, true);
     else if (!outlier.chunks)
@@ -216,13 +218,14 @@ static __device__ __noinline__ bool publish_called(const snapshot_header &header
     return room && outlier.chunks;
 }
 
-/* One thread: the word to the other blocks, and room for the snapshot where it is wanted. `began`:
- * the look, the lower word of %globaltimer. True when there is something to copy. */
+/* One thread: publishes the decision to the other blocks, and takes room for the snapshot of a
+ * selected launch. `began`: start of the probe, the lower word of %globaltimer. True when there is
+ * something to copy. */
 template <class Call> static __device__ bool publish(const Call &call, bool called, uint32_t began)
 {
     if (OUTLIER_RARE(called))
-        return publish_called(call.header, call.outlier, began);
-    tell_blocks(call.outlier.slot, call.header.sequence, false);
+        return publish_selected(call.header, call.outlier, began);
+    publish_decision(call.outlier.slot, call.header.sequence, false);
     seal_ordinary(call.header, (uint32_t)global_timer() - began);
     return false;
 }
@@ -292,7 +295,7 @@ static __device__ bool judge(const Call &call, judgement *all, const block_sums 
         copies = conclude(call, *all);
     OUTLIER_PHASE(4);
     if (!looks)
-        learn(call, all, seen);
+        update(call, all, seen);
     __syncthreads();
     OUTLIER_PHASE(5);
     return copies;
@@ -373,7 +376,7 @@ static __device__ bool arrive(outlier_slot *slot)
     return last;
 }
 
-/* The centroid detector: the last block to have looked judges. True: copy. */
+/* The centroid detector: the block that reads last judges. True: copy. */
 template <class Call> static __device__ bool run_batch(const Call &call)
 {
     __shared__ outlier_finding finding;
@@ -381,7 +384,7 @@ template <class Call> static __device__ bool run_batch(const Call &call)
     wait_for_stream();
     if (blockIdx.x == 0 && threadIdx.x == 0)
         *(volatile uint64_t *)&call.header.place->started = global_timer();
-    look_at_batch(call.outlier, call.input[0]);
+    probe_batch(call.outlier, call.input[0]);
     if (!arrive(call.outlier.slot))
         return wait_for_word(call.outlier.slot, call.header.sequence);
     judge_batch(call.outlier, &finding);
@@ -389,7 +392,7 @@ template <class Call> static __device__ bool run_batch(const Call &call)
         uint64_t started = *(volatile uint64_t *)&call.header.place->started;
         if (finding.called)
             answer_with(call.outlier.answer, 0, finding);
-        __threadfence_system(); /* the distances are in place before the seal says so */
+        __threadfence_system(); /* the distances are in place before the seal is written */
         copies = publish(call, finding.called, (uint32_t)started);
     }
     __syncthreads();
@@ -397,7 +400,7 @@ template <class Call> static __device__ bool run_batch(const Call &call)
 }
 
 /* The fingerprint. True: copy. */
-template <class Call> static __device__ bool run_look(const Call &call)
+template <class Call> static __device__ bool run_probe(const Call &call)
 {
     __shared__ block_sums block;
     __shared__ judgement all;
@@ -410,16 +413,16 @@ template <class Call> static __device__ bool run_look(const Call &call)
         held_piece piece;
         place_first(&piece, input, call.outlier.seed);
         clear_block(&block);
-        join_lookers();
+        join_readers();
         wait_for_stream();
         OUTLIER_PHASE(0);
         hold(&piece, input);
-        look_at_input<has_one_input<Call>>(&piece, input, call.outlier.seed, &block);
+        probe_input<has_one_input<Call>>(&piece, input, call.outlier.seed, &block);
         join_clerk();
     } else {
         wait_for_stream();
         find_judge(call, &all);
-        leave_lookers();
+        arrive_clerk();
         if (all.judges)
             seen = get_ready(call, &all);
     }
@@ -435,7 +438,7 @@ template <class Call> static __device__ bool run_look(const Call &call)
 /* True: copy. */
 template <class Call> static __device__ __forceinline__ bool run(const Call &call)
 {
-    bool copies = call.outlier.detector == OUTLIER_CENTROID ? run_batch(call) : run_look(call);
+    bool copies = call.outlier.detector == OUTLIER_CENTROID ? run_batch(call) : run_probe(call);
     return copies && threadIdx.x < OUTLIER_THREADS;
 }
 

@@ -1,9 +1,9 @@
 /*
- * outlier_abi.h - what the outlier kernels `cuvet_outlier...` are told and what they keep. Plain
- * data for C and CUDA; library and fatbin are built together.
+ * outlier_abi.h - the parameters of the outlier kernels `cuvet_outlier...` and the data that they
+ * keep. Plain data for C and CUDA; library and fatbin are built together.
  *
- * One kernel looks at the designated inputs of a launch, decides, and, only where it calls the
- * launch an outlier, copies what the snapshot kernel would have copied: so an ordinary launch
+ * One kernel probes the designated inputs of a launch, decides, and, only where it selects the
+ * launch as an outlier, copies what the snapshot kernel would have copied: so an ordinary launch
  * costs one short kernel and no copy.
  */
 #ifndef DEVICE_OUTLIER_ABI_H
@@ -13,7 +13,7 @@
 
 enum {
     OUTLIER_INPUTS = 4,
-    OUTLIER_THREADS = 256,                       /* of a block that look, or copy */
+    OUTLIER_THREADS = 256,                       /* of a block that probe, or copy */
     OUTLIER_CLERKS = 32,                         /* more, for a fingerprint: the last warp */
     OUTLIER_PIECE = 2048,                        /* bytes of one row that a warp reads at once */
     OUTLIER_PIECES = 1024,                       /* of one input that are read at most: 2 MiB */
@@ -81,13 +81,14 @@ struct outlier_sums {
 
 /*
  * The running statistics of one input of one launch signature, in device memory. They are of one
- * epoch, which each look brings with it: a look of a later one finds them empty, one of an earlier
- * one neither judges by them nor changes them. So they can be reset while looks are under way.
+ * epoch, which each probe has among its parameters: a probe of a later one finds them empty, one of
+ * an earlier one neither judges by them nor changes them. So they can be reset while probes are
+ * under way.
  */
 struct outlier_entry {
-    uint32_t version; /* odd while a launch learns, which each changes it twice */
+    uint32_t version; /* odd while a launch updates the entry; each update changes it twice */
     uint32_t epoch;
-    uint32_t launches; /* learnt from */
+    uint32_t launches; /* that updated the entry */
     float mean[OUTLIER_CHARTS], variance[OUTLIER_CHARTS];
     float share[OUTLIER_BINS]; /* mean share of each exponent */
     float top[OUTLIER_GROUPS]; /* largest score of each group of launches */
@@ -102,15 +103,15 @@ struct outlier_centroid {
 
 /* The quantile of the distances so far, in pinned memory; written and read as one word. */
 struct __attribute__((aligned(8))) outlier_quantile {
-    float value; /* negative: not known yet; so, too, where the look's epoch is another one */
+    float value; /* negative: not known yet, as where the probe has another epoch */
     uint32_t epoch;
 };
 
-/* What the collector learns, in pinned memory, before the seal: of launches that are called, and
- * the centroid detector's distances. */
+/* The finding for the collector, in pinned memory, written before the seal: for selected launches,
+ * and the centroid detector's distances. */
 struct outlier_answer {
-    uint32_t input;   /* of the call, that called the launch */
-    uint32_t feature; /* enum outlier_feature, likewise */
+    uint32_t input;   /* of the call, for which the launch was selected */
+    uint32_t feature; /* enum outlier_feature, for which it was selected */
     float score;      /* in standard deviations; centroid: the ratio */
     float threshold;
     uint32_t rows; /* distances below */
@@ -118,11 +119,11 @@ struct outlier_answer {
 };
 
 /*
- * What one block found, for the block that judges: each word says by itself that it has come, so
- * nothing is fenced and nothing is cleared. The upper OUTLIER_TAG_BITS are the sequence's lower
- * ones, the rest is what LINE_... says: a float, a count, or two counts of half as many bits. A
- * block of an index input has OUTLIER_ID_LINES: one is like the others, but for its bins, which are
- * behind those of all blocks, two a word.
+ * What one block found, for the block that judges: each word has a tag that shows that it has come,
+ * so nothing is fenced and nothing is cleared. The upper OUTLIER_TAG_BITS are the sequence's lower
+ * ones, the rest depends on LINE_...: a float, a count, or two counts of half as many bits. A block
+ * of an index input has OUTLIER_ID_LINES: one as above without bins, which come after those of all
+ * blocks, two a word.
  */
 enum outlier_line_word {
     LINE_SQUARE,                               /* float sums */
@@ -140,9 +141,10 @@ enum outlier_line_word {
 
 /* A check slot's part of the outlier gate, in device memory, zero at first. */
 struct outlier_slot {
-    uint64_t decision; /* sequence * 2 + called */
+    uint64_t decision; /* sequence * 2 + selected */
     uint64_t next;     /* sequence << OUTLIER_CHUNK_BITS | next chunk to be copied */
-    uint32_t ticket;   /* blocks that have begun (centroid: looked), modulo their number */
+    uint32_t ticket;   /* blocks that have begun (centroid: finished reading), modulo their
+                        * number */
     uint32_t done;     /* chunks copied */
     uint64_t line[OUTLIER_LINES][OUTLIER_LINE];
     float distance[OUTLIER_ROWS]; /* squared */
@@ -154,7 +156,7 @@ enum { OUTLIER_CHUNK_BITS = 24 };
 /*
  * One input: `rows` rows of `row_bytes` each. Rows are cut into pieces of OUTLIER_PIECE bytes; of
  * these `sampled` are read, spread evenly with a random offset each. The kernel's blocks
- * [first_block, first_block + blocks) look at it; their lines begin with first_line.
+ * [first_block, first_block + blocks) read it; their lines begin with first_line.
  */
 struct outlier_input {
     uint64_t address, row_bytes, rows, pitch; /* bytes */
@@ -215,7 +217,7 @@ struct outlier_call_subset {
     struct snapshot_gather segment[SNAPSHOT_GATHERS];
 };
 
-/* What `cuvet_outlier` is told. */
+/* The parameters of `cuvet_outlier`. */
 union outlier_call_any {
     struct outlier_call all;
     struct outlier_call_subset some;

@@ -6,8 +6,8 @@
 
 #include "device/outlier_look.cuh"
 
-/* Of the look's epoch; `ahead` is outlier_ahead's, as in an entry. Each block asks before the last
- * one of the launch changes it. */
+/* Batches of the probe's epoch; `ahead` is outlier_ahead's, as in an entry. Each block reads it
+ * before the last one of the launch changes it. */
 static __device__ uint32_t batches_so_far(const outlier_header &outlier, int32_t *ahead)
 {
     const volatile outlier_centroid *centroid = outlier.batch.centroid;
@@ -23,7 +23,7 @@ static __device__ float quantile_so_far(const outlier_header &outlier)
 
 /* A thread has one column and goes down the rows; the centre before this batch is what distances
  * are from. */
-static __device__ void look_at_batch(const outlier_header &outlier, const outlier_input &input)
+static __device__ void probe_batch(const outlier_header &outlier, const outlier_input &input)
 {
     __shared__ float distance[OUTLIER_ROWS];
     __shared__ uint32_t bad[OUTLIER_ROWS];

@@ -319,7 +319,7 @@ OUTLIER_FN struct outlier_some outlier_some_of(const float *value, int count, fl
 
 /*
  * The rare parts of a tally are functions that are not inlined: in line they would stand between
- * the code that every look runs, and behind other kernels a look waits for its code to come from
+ * the code that every probe runs, and after other kernels a probe waits for its code to come from
  * memory. All is passed by value, which keeps a thread's tally in registers.
  */
 OUTLIER_SELDOM struct outlier_odd outlier_take_odd(struct outlier_odd odd, struct outlier_some some)

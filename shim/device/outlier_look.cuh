@@ -1,5 +1,5 @@
 /*
- * outlier_probe.cuh - how the blocks of the outlier kernel read their part of an input and add up
+ * outlier_look.cuh - how the blocks of the outlier kernel read their part of an input and add up
  * what they have seen, in shared memory.
  */
 #ifndef DEVICE_OUTLIER_LOOK_CUH
@@ -10,19 +10,19 @@
 
 enum { WARPS = OUTLIER_THREADS / 32, UNROLL = OUTLIER_PIECE / 16 / 32 };
 
-/* A barrier of the threads that look, without the clerk (outlier.cu). */
-static __device__ __forceinline__ void join_lookers()
+/* A barrier of the threads that read, without the clerk (outlier.cu). */
+static __device__ __forceinline__ void join_readers()
 {
     asm volatile("bar.sync 1, %0;" ::"r"((int)OUTLIER_THREADS) : "memory");
 }
 
-/* Those that look wait for the clerk, too, which has told them what it knows and goes on. */
+/* The reading threads wait for the clerk, too, which has written its results and goes on. */
 static __device__ __forceinline__ void join_clerk()
 {
     asm volatile("bar.sync 2, %0;" ::"r"((int)OUTLIER_THREADS + (int)OUTLIER_CLERKS) : "memory");
 }
 
-static __device__ __forceinline__ void leave_lookers()
+static __device__ __forceinline__ void arrive_clerk()
 {
     asm volatile("bar.arrive 2, %0;" ::"r"((int)OUTLIER_THREADS + (int)OUTLIER_CLERKS) : "memory");
 }
@@ -121,7 +121,7 @@ static __device__ __forceinline__ float binned_value(const uint4 &raw, int turn)
 }
 
 /* A unit of any format, which may hold anything. Not inlined: it is long, and would be so in each
- * of its places. The unit comes by value, so that nobody's units have to lie in memory. */
+ * of its places. The unit comes by value, so that no caller's units have to lie in memory. */
 static __device__ __noinline__ void take_any(outlier_tally *tally, uint32_t *bins, int dtype,
                                              uint32_t size, uint32_t count, uint4 raw,
                                              uint32_t unit, uint32_t signs, float tiny)
@@ -274,7 +274,7 @@ static __device__ __forceinline__ void place_first(held_piece *piece, const outl
 }
 
 /* Calls `take` for each piece of the warp, from the one held on. SINGLE: there are no others, as
- * where a launch has one input and as many blocks as it likes. */
+ * where a launch has one input and a block for each piece. */
 static_assert(OUTLIER_PIECES <= OUTLIER_LINES * WARPS &&
                   OUTLIER_ID_PIECES <= OUTLIER_LINES / OUTLIER_ID_LINES * WARPS,
               "a warp for each piece of one input");
@@ -392,7 +392,7 @@ static __device__ __forceinline__ void take_piece(float_look *look, const held_p
 
 /* Aligned, in a format that has a fast path. */
 template <int DTYPE, bool SINGLE>
-static __device__ __forceinline__ void look_at_floats(held_piece *piece, const outlier_input &input,
+static __device__ __forceinline__ void probe_floats(held_piece *piece, const outlier_input &input,
                                                       uint64_t seed, block_sums *block)
 {
     float_look look = {};
@@ -404,7 +404,7 @@ static __device__ __forceinline__ void look_at_floats(held_piece *piece, const o
     keep_warp(block, look);
 }
 
-static __device__ __forceinline__ void look_at_any(held_piece *piece, const outlier_input &input,
+static __device__ __forceinline__ void probe_any(held_piece *piece, const outlier_input &input,
                                                    uint64_t seed, block_sums *block)
 {
     float_look look = {};
@@ -454,7 +454,7 @@ static __device__ __forceinline__ void keep_ids(block_sums *block, const id_look
 
 /* The usual type, aligned: extremes in 32 bits. */
 template <bool SINGLE>
-static __device__ __forceinline__ void look_at_i32(held_piece *piece, const outlier_input &input,
+static __device__ __forceinline__ void probe_i32(held_piece *piece, const outlier_input &input,
                                                    uint64_t seed, block_sums *block)
 {
     int32_t high = INT32_MIN, low = INT32_MAX;
@@ -476,7 +476,7 @@ static __device__ __forceinline__ void look_at_i32(held_piece *piece, const outl
 }
 
 static __device__ __forceinline__ void
-look_at_any_ids(held_piece *piece, const outlier_input &input, uint64_t seed, block_sums *block)
+probe_any_ids(held_piece *piece, const outlier_input &input, uint64_t seed, block_sums *block)
 {
     id_look look = {};
     each_piece<false>(piece, input, seed, [&](const held_piece &now) {
@@ -497,21 +497,21 @@ look_at_any_ids(held_piece *piece, const outlier_input &input, uint64_t seed, bl
 /* All threads, from the pieces that they hold on; `block` is clear before. Ends with the warps'
  * parts in shared memory, not yet synchronised. SINGLE: see each_piece; for the usual formats. */
 template <bool SINGLE>
-static __device__ __forceinline__ void look_at_input(held_piece *piece, const outlier_input &input,
+static __device__ __forceinline__ void probe_input(held_piece *piece, const outlier_input &input,
                                                      uint64_t seed, block_sums *block)
 {
     if (input.integer && input.aligned && input.dtype == DTYPE_I32)
-        look_at_i32<SINGLE>(piece, input, seed, block);
+        probe_i32<SINGLE>(piece, input, seed, block);
     else if (input.integer)
-        look_at_any_ids(piece, input, seed, block);
+        probe_any_ids(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_BF16)
-        look_at_floats<DTYPE_BF16, SINGLE>(piece, input, seed, block);
+        probe_floats<DTYPE_BF16, SINGLE>(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_F16)
-        look_at_floats<DTYPE_F16, SINGLE>(piece, input, seed, block);
+        probe_floats<DTYPE_F16, SINGLE>(piece, input, seed, block);
     else if (input.aligned && input.dtype == DTYPE_F32)
-        look_at_floats<DTYPE_F32, SINGLE>(piece, input, seed, block);
+        probe_floats<DTYPE_F32, SINGLE>(piece, input, seed, block);
     else
-        look_at_any(piece, input, seed, block);
+        probe_any(piece, input, seed, block);
 }
 
 static __device__ void clear_block(block_sums *block)

@@ -1,6 +1,6 @@
 /*
- * outlier_merge.cuh - how what the blocks of a look found comes together in the block that judges,
- * without a fence: each block writes its lines (outlier_abi.h), and the judge waits for them.
+ * outlier_merge.cuh - merges the results of a probe's blocks in the block that judges, without a
+ * fence: each block writes its lines (outlier_abi.h), and the judge waits for them.
  *
  * The judge is the block that began last, so all others are running when it waits, whatever else
  * the GPU does, and none of them waits for it before its lines are written.
@@ -52,7 +52,7 @@ static __device__ bool is_largest_word(uint32_t word)
     return word >= LINE_MOST && word <= LINE_BEGAN;
 }
 
-/* What has been added up of one word: as each kind of word wants it, the others are not used. */
+/* What has been added up of one word: by the kind of word, the others are not used. */
 struct line_sum {
     float sum;
     uint32_t most, count, upper; /* upper: of two counts in a word, the second */
@@ -106,15 +106,15 @@ static __device__ void give_lines(const outlier_input &input, outlier_slot *slot
 }
 
 /*
- * A word of each of COUNT blocks, STRIDE words apart, asked for together. Choices instead of
- * branches: a block's turn would take longer by itself than its word takes to come.
+ * A word of each of COUNT blocks, STRIDE words apart, loaded together. Choices instead of branches:
+ * a block's turn would take longer by itself than its word takes to come.
  */
 template <int COUNT, int STRIDE> struct awaited {
     const volatile uint64_t *at;
     uint64_t there[COUNT];
 
     /* `wanted`: of which blocks, a bit each. `others`: what the others' words are taken for. */
-    __device__ __forceinline__ void ask(const volatile uint64_t *from, uint32_t wanted,
+    __device__ __forceinline__ void load(const volatile uint64_t *from, uint32_t wanted,
                                         uint64_t others)
     {
         at = from;
@@ -160,14 +160,14 @@ static __device__ __forceinline__ uint32_t wanted_blocks(const outlier_input &in
 typedef awaited<OUTLIER_LINES / WARPS, WARPS * OUTLIER_LINE> awaited_lines;
 
 /* A lane's word of the first lines of the blocks warp, warp + WARPS, ... `began`: of the judge. */
-static __device__ __forceinline__ void ask_for_lines(awaited_lines *lines,
+static __device__ __forceinline__ void load_lines(awaited_lines *lines,
                                                      const outlier_input &input,
                                                      const outlier_slot *slot, uint64_t tag,
                                                      uint32_t began)
 {
     uint32_t word = threadIdx.x % 32, warp = threadIdx.x / 32;
     uint32_t wanted = word < LINE_END ? wanted_blocks(input, warp, WARPS) : 0;
-    lines->ask(&slot->line[input.first_line + warp][word], wanted,
+    lines->load(&slot->line[input.first_line + warp][word], wanted,
                tag | (word == LINE_BEGAN ? began : 0));
 }
 
@@ -192,11 +192,11 @@ static_assert(ID_PARTS == 2, "two threads to a word");
 typedef awaited<ID_BLOCKS / ID_PARTS, ID_PARTS *(OUTLIER_ID_LINES - 1) * OUTLIER_LINE> awaited_ids;
 
 /* The bins of an index input: a thread takes two, of every other block. */
-static __device__ __forceinline__ void ask_for_ids(awaited_ids *ids, const outlier_input &input,
+static __device__ __forceinline__ void load_ids(awaited_ids *ids, const outlier_input &input,
                                                    const outlier_slot *slot, uint64_t tag)
 {
     uint32_t word = threadIdx.x % ID_WORDS, part = threadIdx.x / ID_WORDS;
-    ids->ask(&id_lines(input, slot, part)[word], wanted_blocks(input, part, ID_PARTS), tag);
+    ids->load(&id_lines(input, slot, part)[word], wanted_blocks(input, part, ID_PARTS), tag);
 }
 
 /* `sums` is complete behind the next barrier. */
@@ -218,7 +218,7 @@ static __device__ __forceinline__ void add_ids(awaited_ids *ids, const outlier_i
         sums->bin[2 * word] = even;
         sums->bin[2 * word + 1] = odd;
     }
-    join_lookers();
+    join_readers();
     if (!part) {
         sums->bin[2 * word] += even;
         sums->bin[2 * word + 1] += odd;
@@ -242,9 +242,9 @@ static __device__ void gather(const outlier_input &input, const outlier_slot *sl
     awaited_lines lines;
     awaited_ids ids;
     if (!alone)
-        ask_for_lines(&lines, input, slot, tag, began);
+        load_lines(&lines, input, slot, tag, began);
     if (input.integer)
-        ask_for_ids(&ids, input, slot, tag);
+        load_ids(&ids, input, slot, tag);
     if (own_index(input) < input.blocks && warp == 0) {
         bool bins = word >= LINE_BINS;
         uint32_t value = word == LINE_BEGAN ? 0x80000000u : (uint32_t)line;

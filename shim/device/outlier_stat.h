@@ -16,7 +16,7 @@
 
 #include "device/outlier_element.h"
 
-/* What an entry says before the launch is known, and the launch's statistics. */
+/* The part of a judgement that depends on the entry alone, and the launch's statistics. */
 struct outlier_ready {
     float threshold; /* infinite: no call yet */
     float weight;    /* of the launch among those so far */
@@ -152,8 +152,8 @@ OUTLIER_FN float outlier_weight(uint32_t seen)
 
 /* Moves mean and variance; one launch far away moves them by eight deviations at most, so that it
  * does not hide the next. */
-OUTLIER_FN void outlier_learn_value(struct outlier_entry *entry, uint32_t feature,
-                                    const struct outlier_ready *ready)
+OUTLIER_FN void outlier_update_value(struct outlier_entry *entry, uint32_t feature,
+                                     const struct outlier_ready *ready)
 {
     uint32_t seen = entry->launches;
     /* The first launch has no shares to be held against. */
@@ -178,7 +178,7 @@ OUTLIER_FN float outlier_threshold(const struct outlier_entry *entry, uint32_t g
 }
 
 /* Notes a score. One that is far above all others counts as half as much again and one more, so
- * that one bad launch does not hide the next, and that what is usual is learnt nevertheless. */
+ * that one bad launch does not hide the next, and that frequent scores still raise the limit. */
 OUTLIER_FN void outlier_note(struct outlier_entry *entry, float score, float threshold,
                              const struct outlier_ready *ready)
 {
@@ -187,14 +187,14 @@ OUTLIER_FN void outlier_note(struct outlier_entry *entry, float score, float thr
     *top = ready->first ? kept : fmaxf(*top, kept);
 }
 
-/* How far a look's epoch is ahead of the statistics' one. */
+/* How far a probe's epoch is ahead of that of the statistics. */
 OUTLIER_FN int32_t outlier_ahead(uint32_t look, uint32_t statistics)
 {
     return (int32_t)(look - statistics);
 }
 
-/* Empties an entry of an earlier epoch; how far the look was ahead. Negative: the look is not to
- * use the entry. */
+/* Empties an entry of an earlier epoch; returns how far the probe was ahead. Negative: the probe is
+ * not to use the entry. */
 OUTLIER_FN int32_t outlier_renew(struct outlier_entry *entry, uint32_t epoch)
 {
     int32_t ahead = outlier_ahead(epoch, entry->epoch);
@@ -216,9 +216,9 @@ OUTLIER_FN int32_t outlier_renew(struct outlier_entry *entry, uint32_t epoch)
 }
 
 /*
- * An input is judged in three steps, so that on the GPU only the second one is waited for: what the
- * entry alone says, made ready while the input is being read; the finding; then, behind the
- * decision, the entry learns. Each is for all lanes of a warp, or one caller.
+ * An input is judged in three steps, so that on the GPU only the second one is waited for: the part
+ * of the entry alone, made ready while the input is being read; the finding; then, after the
+ * decision, the update of the entry. Each is for all lanes of a warp, or one caller.
  */
 OUTLIER_FN void outlier_make_ready(const struct outlier_entry *entry, uint32_t group,
                                    struct outlier_ready *ready)
@@ -282,13 +282,13 @@ OUTLIER_FN struct outlier_finding outlier_find(const struct outlier_entry *entry
     return finding;
 }
 
-OUTLIER_FN void outlier_learn(struct outlier_entry *entry, const struct outlier_ready *ready,
-                              int integer, struct outlier_finding finding)
+OUTLIER_FN void outlier_update(struct outlier_entry *entry, const struct outlier_ready *ready,
+                               int integer, struct outlier_finding finding)
 {
     uint32_t from = integer ? OUTLIER_FLOATS_END : 0, seen = entry->launches;
     uint32_t end = integer ? OUTLIER_CHARTS : OUTLIER_FLOATS_END;
     OUTLIER_EACH(i, from, end)
-    outlier_learn_value(entry, i, ready);
+    outlier_update_value(entry, i, ready);
     OUTLIER_EACH(i, 0, integer ? 0 : OUTLIER_BINS)
     {
         if (ready->part[i] >= 0)
@@ -303,7 +303,7 @@ OUTLIER_FN void outlier_learn(struct outlier_entry *entry, const struct outlier_
     }
 }
 
-/* The three at once, for a look of `epoch`. */
+/* The three at once, for a probe of `epoch`. */
 OUTLIER_FN struct outlier_finding outlier_judge(struct outlier_entry *entry, uint32_t epoch,
                                                 const struct outlier_sums *sums, int integer,
                                                 uint32_t group)
@@ -315,7 +315,7 @@ OUTLIER_FN struct outlier_finding outlier_judge(struct outlier_entry *entry, uin
     }
     outlier_make_ready(entry, group, &ready);
     struct outlier_finding finding = outlier_find(entry, &ready, sums, integer);
-    outlier_learn(entry, &ready, integer, finding);
+    outlier_update(entry, &ready, integer, finding);
     return finding;
 }
 

@@ -1,6 +1,6 @@
 /*
- * project_abi.h - what the kernels `cuvet_project_...` are told, passed by value as their only
- * parameter: a whole product, in the program's memory, is projected in the program's stream
+ * project_abi.h - the parameters of the kernels `cuvet_project_...`, passed by value as their only
+ * one: a whole product, in the program's memory, is projected in the program's stream
  * (refs/abi/ref_product.h). Plain data for C and CUDA.
  *
  * cuvet_project_before makes c r before the launch, where what c holds is added to

@@ -12,7 +12,7 @@
 #include "device/touch.cuh"
 
 /* One thread, while the kernel in front still ends: all that needs nothing of the program's memory.
- * The ticket is asked for when all else is done, and would be a walk to memory away. */
+ * The ticket is read when all else is done, and would otherwise cost a round trip to memory. */
 static __device__ void clerk_ahead(const snapshot_header &header)
 {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(header.ticket));
@@ -48,7 +48,7 @@ static __device__ void finish(const snapshot_header &header, bool is_clerk)
     let_next_come();
     __threadfence(); /* what the block has written is there before the ticket, and so the seal */
     const bool last = atomicInc(header.ticket, gridDim.x - 1) == gridDim.x - 1;
-    tell_notes(header);
+    write_notes(header);
     if (!last)
         return;
     if (header.seals)

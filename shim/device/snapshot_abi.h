@@ -1,7 +1,6 @@
 /*
- * snapshot_abi.h - what the copy kernels `cuvet_snapshot...` are told, passed by value as their
- * only parameter. Plain data for C and CUDA; library and fatbin are built
- * together.
+ * snapshot_abi.h - the parameters of the copy kernels `cuvet_snapshot...`, passed by value as their
+ * only one. Plain data for C and CUDA; library and fatbin are built together.
  */
 #ifndef DEVICE_SNAPSHOT_ABI_H
 #define DEVICE_SNAPSHOT_ABI_H
@@ -26,7 +25,7 @@ enum {
 };
 
 /*
- * `rows` rows of `row_bytes` bytes each. Source and target must agree modulo SNAPSHOT_UNIT, and
+ * `rows` rows of `row_bytes` bytes each. Source and target must be equal modulo SNAPSHOT_UNIT, and
  * so must their pitches where rows > 1; then whole units move as vectors, and bytes outside the
  * rows are never touched on either side.
  */
@@ -79,7 +78,8 @@ struct snapshot_gather {
  *
  * With `align` the elements are no indices but addresses, each of a row of `limit` bytes that
  * begins there (source, pitch and page are not used). One is followed only where it is a multiple
- * of `align` and its row lies in one of the call's ranges; where one is not, the seal says so.
+ * of `align` and its row lies in one of the call's ranges; where one is not, the seal's `missed` is
+ * set.
  */
 struct snapshot_touch {
     uint64_t source, target; /* as in snapshot_segment */
@@ -103,22 +103,22 @@ struct snapshot_range {
 };
 
 /*
- * What the collector learns when a snapshot is complete, in pinned host memory: when `sequence` is
- * the check's and the words before it are of that sequence, too. Each of them is the sequence <<
- * SEAL_BITS | its value (of both, what fits): they are written as soon as they are known, by
- * whichever block, and without a fence, which would hold the program's stream for a microsecond.
+ * A snapshot's state for the collector, in pinned host memory; complete when `sequence` is the
+ * check's and the words before it are of that sequence, too. Each of them is the sequence <<
+ * SEAL_BITS | its value (of both, what fits): they are written as soon as they are known, by any
+ * block, and without a fence, which would hold the program's stream for a microsecond.
  */
 struct snapshot_seal {
     uint64_t begin, end;       /* what was taken of the arena in units of SNAPSHOT_ALIGN, see
                                   reclaim.h; the snapshot ends there. Equal: no room, nothing copied */
     uint64_t started, stopped; /* %globaltimer; their difference: what its copies held the stream */
     uint64_t sequence;
-    /* Or, by itself: the outlier gate did not call the launch, nothing was copied. The sequence <<
-     * SEAL_TIME_BITS | nanoseconds that the look held the stream, as far as they go: one word that
-     * needs no fence before it. */
+    /* Or, by itself: the outlier gate did not select the launch, nothing was copied. The sequence
+     * << SEAL_TIME_BITS | nanoseconds that the probe held the stream, as far as they go: one word
+     * that needs no fence before it. */
     uint64_t ordinary;
-    /* Behind a fence, before all of the seal: the bits of the elements that the header asks for,
-     * zero beyond their bytes. */
+    /* Behind a fence, before all of the seal: the bits of the elements that the header lists, zero
+     * beyond their bytes. */
     uint64_t value[SNAPSHOT_VALUES];
     uint64_t missed; /* a word as above, where an address was not followed */
 };
@@ -126,13 +126,12 @@ struct snapshot_seal {
 enum { SEAL_TIME_BITS = 24, SEAL_BITS = 40, PLACE_BITS = 30, SNAPSHOT_ALIGN = 256 };
 
 /*
- * Where one slot's snapshot was placed; device memory, zero at first. `found` says it in one word,
- * so that whoever reads it needs no second look at memory: the sequence << PLACE_BITS (what does
- * not fit is left out) and the offset in the arena in units of SNAPSHOT_ALIGN, plus 1; 0 for no
- * room.
+ * Where one slot's snapshot was placed; device memory, zero at first. `found` is one word, so that
+ * one read of memory is enough: the sequence << PLACE_BITS (what does not fit is left out) and the
+ * offset in the arena in units of SNAPSHOT_ALIGN, plus 1; 0 for no room.
  */
 struct snapshot_place {
-    uint64_t claimed; /* the sequence whose place is being looked for, or was */
+    uint64_t claimed; /* the sequence whose place is being sought, or was */
     uint64_t found;   /* ... and the one that has one */
     uint64_t
         started;   /* %globaltimer at the beginning of the kernel under way, if it does not seal */
@@ -146,7 +145,7 @@ struct snapshot_arena {
     uint64_t bytes;
     uint64_t lap;       /* the first power of two that is not below: offsets go round in it */
     uint64_t head;      /* all below was handed out */
-    uint64_t tail_seen; /* the host's tail when it was last looked at */
+    uint64_t tail_seen; /* the host's tail when it was last read */
     uint64_t *tail;     /* pinned host memory: all below is free again */
 };
 
@@ -158,7 +157,7 @@ struct snapshot_arena {
  *
  * Grid: as many blocks of SNAPSHOT_THREADS + SNAPSHOT_CLERKS threads as all segments have chunks,
  * at least one. The last block to finish leaves *ticket 0 and, in a kernel that `seals`, makes the
- * seal complete: whoever reads it may use the copies, on this GPU.
+ * seal complete: its reader may use the copies, on this GPU.
  */
 struct snapshot_header {
     uint64_t sequence;
@@ -181,8 +180,8 @@ struct snapshot_call {
     struct snapshot_segment segment[SNAPSHOT_SEGMENTS];
 };
 
-/* What `cuvet_snapshot_few` is told: the beginning of the same, for SNAPSHOT_FEW segments or less.
- */
+/* The parameters of `cuvet_snapshot_few`: the beginning of the same, for SNAPSHOT_FEW segments or
+ * less. */
 struct snapshot_call_few {
     struct snapshot_header header;
     struct snapshot_segment segment[SNAPSHOT_FEW];
@@ -195,7 +194,7 @@ struct snapshot_call_subset {
     struct snapshot_gather segment[SNAPSHOT_GATHERS];
 };
 
-/* What `cuvet_snapshot_touch` is told. The chunks of the segments come first. */
+/* The parameters of `cuvet_snapshot_touch`. The chunks of the segments come first. */
 struct snapshot_call_touch {
     struct snapshot_header header;
     struct snapshot_select select;
@@ -204,7 +203,7 @@ struct snapshot_call_touch {
     struct snapshot_touch touch[SNAPSHOT_TOUCHES];
 };
 
-/* What `cuvet_snapshot_listed` is told: the same where some rows lie behind addresses. */
+/* The parameters of `cuvet_snapshot_listed`: the same where some rows lie behind addresses. */
 struct snapshot_call_listed {
     struct snapshot_call_touch call;
     uint32_t ranges, reserved;
@@ -220,7 +219,7 @@ struct snapshot_call_subset_few {
 /* What one block of a short copy moves, at most SNAPSHOT_CHUNK bytes counted from the unit in which
  * they begin. */
 struct snapshot_piece {
-    uint64_t source; /* device address; agrees modulo SNAPSHOT_UNIT with ... */
+    uint64_t source; /* device address; equal modulo SNAPSHOT_UNIT to ... */
     uint32_t target; /* ... the offset in the snapshot */
     uint32_t bytes;
 };
@@ -228,17 +227,18 @@ struct snapshot_piece {
 /* In device memory but for the tail: how far the room that the host hands out itself is free, see
  * context/reserve.h. */
 struct snapshot_reserve {
-    uint64_t tail_seen; /* the host's tail when a kernel last looked at it */
+    uint64_t tail_seen; /* the host's tail when a kernel last read it */
     uint64_t *tail;     /* pinned host memory; only grows */
 };
 
 /*
- * What `cuvet_snapshot_short` is told: a copy of few pieces whose room the host has taken, so that
- * nothing has to be found out. `header.base` is the snapshot's; its arena, when and segments are
- * not used, and its place for the clock alone, NULL where no copy comes before the launch. The room
- * is free when the tail has come to `needs`; 0: it is. Where it is not, nothing is copied, and the
- * seal's begin and end are 0; else 0 and 1. A copy before the launch that had no room leaves that
- * in the ticket, so that the one behind it, which may have some, does not seal half a snapshot.
+ * The parameters of `cuvet_snapshot_short`: a copy of few pieces whose room the host has taken, so
+ * that the GPU computes nothing before it copies. `header.base` is the snapshot's; its arena, when
+ * and segments are not used, and its place for the clock alone, NULL where no copy comes before the
+ * launch. The room is free when the tail has come to `needs`; 0: it is. Where it is not, nothing is
+ * copied, and the seal's begin and end are 0; else 0 and 1. A copy before the launch that had no
+ * room leaves that in the ticket, so that the one behind it, which may have some, does not seal
+ * half a snapshot.
  *
  * Grid: a block of SNAPSHOT_THREADS threads for each piece, at most SNAPSHOT_PIECES.
  */

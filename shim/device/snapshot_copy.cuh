@@ -176,7 +176,7 @@ struct arena_seen {
     uint64_t bytes, lap, head, tail;
 };
 
-static __device__ arena_seen look_at(const snapshot_arena *arena)
+static __device__ arena_seen read_arena(const snapshot_arena *arena)
 {
     const volatile uint64_t *head = &arena->head, *tail = &arena->tail_seen;
     return {arena->bytes, arena->lap, *head, *tail};
@@ -187,7 +187,7 @@ static __device__ uint64_t seal_word(uint64_t sequence, uint64_t value)
     return sequence << SEAL_BITS | (value & (((uint64_t)1 << SEAL_BITS) - 1));
 }
 
-/* What one thread of a block has to remember, and `base` for the others. */
+/* State of one thread of a block, and `base` for the others. */
 struct block_notes {
     uint64_t base;       /* of the snapshot, or 0 */
     uint64_t earlier;    /* earlier_busy */
@@ -202,16 +202,16 @@ static __device__ block_notes *shared_notes()
     return &notes;
 }
 
-/* Who asks for room, and how much of it. */
+/* A request for room in the arena. */
 struct room_request {
     snapshot_place *place;
     snapshot_arena *arena;
     uint64_t sequence, bytes;
 };
 
-/* What one block knows goes to the host behind its ticket: a fence before that would wait for these
+/* Writes a block's results for the host after its ticket: a fence before that would wait for these
  * words, too, and the program's stream for the fence. */
-static __device__ void tell_room(snapshot_seal *to, uint64_t sequence)
+static __device__ void write_room(snapshot_seal *to, uint64_t sequence)
 {
     const block_notes &notes = *shared_notes();
     volatile snapshot_seal *seal = to;
@@ -230,7 +230,7 @@ static __device__ uint64_t take_room(const room_request &asked, arena_seen seen)
         if (at + asked.bytes > seen.bytes)
             start += seen.lap - at;
         uint64_t end = start + asked.bytes;
-        if (end - seen.tail > seen.lap) { /* far away: only looked at when needed */
+        if (end - seen.tail > seen.lap) { /* in host memory: read only when needed */
             seen.tail = *(volatile uint64_t *)arena->tail;
             *(volatile uint64_t *)&arena->tail_seen = seen.tail;
         }
@@ -249,8 +249,8 @@ static __device__ uint64_t take_room(const room_request &asked, arena_seen seen)
     }
 }
 
-/* Gives what it tells. */
-static __device__ uint64_t tell_place(const room_request &asked, uint64_t room)
+/* Publishes the place to the other blocks and returns it. */
+static __device__ uint64_t publish_place(const room_request &asked, uint64_t room)
 {
     uint64_t found = asked.sequence << PLACE_BITS | room;
     *(volatile uint64_t *)&asked.place->found = found;
@@ -264,16 +264,16 @@ static __device__ uint64_t base_of(const snapshot_header &header, uint64_t found
     return place ? header.base + (place - 1) * SNAPSHOT_ALIGN : 0;
 }
 
-/* One thread of each block: where this sequence's snapshot lies. The first to ask finds the place,
- * which it does without waiting for any other; what it needs to know of the arena is under way
- * while it learns that it is the first. Gives snapshot_place.found. */
+/* One thread of each block: where this sequence's snapshot lies. The first one takes the place,
+ * without waiting for any other; its load of the arena's state is under way while it finds out that
+ * it is the first. Returns snapshot_place.found. */
 static __device__ __noinline__ uint64_t find_place(room_request asked)
 {
-    arena_seen seen = look_at(asked.arena);
+    arena_seen seen = read_arena(asked.arena);
     uint64_t found =
         atomicMax((unsigned long long *)&asked.place->claimed, (unsigned long long)asked.sequence);
     if (found < asked.sequence)
-        return tell_place(asked, take_room(asked, seen));
+        return publish_place(asked, take_room(asked, seen));
     const uint64_t wanted = asked.sequence << PLACE_BITS >> PLACE_BITS;
     do
         found = *(const volatile uint64_t *)&asked.place->found;
@@ -328,18 +328,18 @@ static __device__ void stop_clock(const snapshot_header &header, uint64_t earlie
         place->busy = earlier + (global_timer() - place->started);
 }
 
-/* One thread of each block, when its copies are there and others know it. */
-static __device__ void tell_notes(const snapshot_header &header)
+/* One thread of each block, when its copies are there and visible to others. */
+static __device__ void write_notes(const snapshot_header &header)
 {
     if (shared_notes()->took_room)
-        tell_room(header.seal, header.sequence);
+        write_room(header.seal, header.sequence);
     if (header.seals && blockIdx.x == 0)
         *(volatile uint64_t *)&header.seal->started =
             seal_word(header.sequence, shared_notes()->started);
 }
 
-/* One thread, when all copies are there. They need no fence of the system's: who runs on them reads
- * them on this GPU, where the blocks' own fences have put them. */
+/* One thread, when all copies are there. They need no system-wide fence: their readers run on this
+ * GPU, where the blocks' own fences have put them. */
 static __device__ void write_seal(const snapshot_header &header, uint64_t base, uint64_t earlier)
 {
     volatile snapshot_seal *seal = header.seal;
@@ -383,7 +383,7 @@ struct piece {
     uint64_t from, to;
 };
 
-/* Chunks are counted over all segments. From the parameters alone, which takes as long as a look at
+/* Chunks are counted over all segments. From the parameters alone, which takes as long as a read of
  * memory where no cache has them: while the kernel in front still ends. */
 template <class Call> static __device__ piece find_piece(const Call &call, uint32_t number)
 {

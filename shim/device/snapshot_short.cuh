@@ -1,7 +1,7 @@
 /*
  * snapshot_short.cuh - the copy of a few pieces into room that the host has taken: what most checks
- * of a subset come to. Each block knows from the parameters alone what it moves and whither, and the
- * kernel ends as soon as memory can have it.
+ * of a subset come to. Each block derives from the parameters alone what it moves and whither, and
+ * the kernel ends as soon as memory can have it.
  */
 #ifndef DEVICE_SNAPSHOT_SHORT_CUH
 #define DEVICE_SNAPSHOT_SHORT_CUH
@@ -11,7 +11,8 @@
 /* In the ticket: a block that had no room, above the count of blocks. */
 enum { SHORT_REFUSED = 1 << 16 };
 
-/* One thread. The tail was looked at by a kernel before, mostly: it is a long way to the host's. */
+/* One thread. Mostly an earlier kernel has read the tail: reading the host's takes a round trip
+ * over the bus. */
 static __device__ bool has_room(const snapshot_call_short &call)
 {
     if (!call.needs)
@@ -20,7 +21,7 @@ static __device__ bool has_room(const snapshot_call_short &call)
     uint64_t tail = *seen;
     if (tail < call.needs) {
         tail = *(volatile uint64_t *)call.reserve->tail;
-        *seen = tail; /* another block's may be newer: then somebody looks once more */
+        *seen = tail; /* another block's may be newer: then it is read once more */
     }
     return tail >= call.needs;
 }

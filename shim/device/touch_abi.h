@@ -1,12 +1,12 @@
 /*
- * touch_abi.h - what the kernels `cuvet_touch_find` and `cuvet_touch_number` are told, passed by
- * value as their only parameter. Plain data for C and CUDA; library and fatbin are built together.
+ * touch_abi.h - the parameters of the kernels `cuvet_touch_find` and `cuvet_touch_number`, passed
+ * by value as their only one. Plain data for C and CUDA; library and fatbin are built together.
  *
  * They make a small problem of gathered rows (snapshot_touch): in the copy of the indices each
  * becomes the number of the first element that has it, which is where its row lies. One that is
- * negative becomes -1, one not below the limit `count`, a row that there is not. Rows that then
- * nobody names are filled with zeros: those of negative indices and of further elements that name
- * the same row.
+ * negative becomes -1, one not below the limit `count`, a row that there is not. Rows that no index
+ * then names are filled with zeros: those of negative indices and of further elements that name the
+ * same row.
  */
 #ifndef DEVICE_TOUCH_ABI_H
 #define DEVICE_TOUCH_ABI_H

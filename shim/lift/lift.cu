@@ -308,7 +308,7 @@ static __device__ __noinline__ void answer(const lift_call *call)
     *(volatile uint64_t *)&call->answer->sequence = call->sequence;
 }
 
-/* Each thread once, when it ends; the last one of the launch answers. */
+/* Each thread once, when it ends; the last one of the launch writes the verdict. */
 LIFT_FN void cuvet_lift_finish(lift_state *s, const lift_call *call, uint32_t refused)
 {
     lift_figures *f = call->figures;
