@@ -113,9 +113,9 @@ static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *
 }
 
 /*
- * Whether all of the launch is to be projected, a product of which the check sees a part: each that
- * was picked for being new, a share of those that the random gate picked, for it costs as much as
- * reading the whole arrays. The decision of the outlier gate exists on the GPU alone.
+ * Whether all of the launch is to be projected, a product of which the check covers a part: each
+ * that was picked for being new, a share of those that the random gate picked, for it costs as much
+ * as reading the whole arrays. The decision of the outlier gate exists on the GPU alone.
  */
 static void plan_projection(const struct pipeline *pipeline, struct ticket *ticket)
 {

@@ -264,6 +264,12 @@ ok 'words: a README that is too long' catches 'README.md: 151 lines, over 150' "
 mv old.md README.md
 echo '/* The kernel hears the host. */' >shim/gate/words.c
 ok 'words: comments' catches 'shim/gate/words.c:1:' "$dev/check-words"
+echo 'int asked; /* what the driver wants */' >shim/gate/words.c
+ok 'words: a comment behind code' catches 'shim/gate/words.c:1:' "$dev/check-words"
+printf '/*\n * The sum is\n * not learnt.\n */\n' >shim/gate/words.c
+ok 'words: a line inside a comment' catches 'shim/gate/words.c:3:' "$dev/check-words"
+printf '/* The mask of unknown words. */\nint *f(int asked)\n{\n    *(&told) = asked;\n}\n' >shim/gate/words.c
+ok 'words: quiet on names, and on words that hold a banned one' quiet "$dev/check-words"
 rm shim/gate/words.c
 rm example.py
 ok 'docs: a file that is gone' catches 'shows example.py, which is not there' \

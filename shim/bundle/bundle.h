@@ -22,14 +22,14 @@
  *                       header padded with spaces to 8 bytes, then the data. Dense, row major:
  *                       before.NAME and after.NAME for each array that was snapshotted on that
  *                       side, in its own dtype (i8, u8, bool as one byte), reference.NAME in F64,
- *                       unrounded, NaN where the reference did not look. Where "subset" says so, a
+ *                       unrounded, NaN where the reference has no value. With "subset" a
  * tensor has the chosen items alone, in the order of the blocks, as has "call". Of an array with
  * "rows_by" it has the rows that were touched, and the indices are the numbers of these: together a
  * small problem of their own. NAME is the
  * signature's. A tensor that is too large stands in parts, as `after.y[100:140]`: rows 100 to 139
  * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element.
  *   module.cubin        the image of the launch's module (module.ptx, module.fatbin where it is
- *                       that); "missing" says why there is none.
+ *                       that); "missing" is why there is none.
  *
  * A folder under its final name is complete: it is written as .bundle-XXXXXX and renamed.
  * Bump BUNDLE_VERSION whenever a field changes its meaning or goes, or a reader of the last version

@@ -1,5 +1,5 @@
 /*
- * project.h - the projection of a whole product of matrices, for launches whose check sees only a
+ * project.h - the projection of a whole product of matrices, for launches whose check covers only a
  * part of it (refs/abi/ref_product.h: what it is, what its bound is, what it can detect).
  *
  * On the program's thread, in the ENTER callback: project_plan_make, while the binding still

@@ -25,7 +25,7 @@ static const struct {
 };
 
 /* Names of CUDA, C++ and frameworks. A digit behind a name in the second column's type (float4)
- * makes a vector where `vector` says so. */
+ * makes a vector where `vector` is set. */
 static const struct spelling {
     const char *text;
     enum dtype dtype;

@@ -23,7 +23,7 @@
  *   end           at the end: the counters of the process; without it the process was killed
  *
  * Of one kernel the first 64 findings and the first 4 inconclusive launches and notes are written,
- * then each whose number is a power of two; "occurrence" says which it is, the totals count all.
+ * then each whose number is a power of two; "occurrence" is its number, the totals count all.
  * Bump JOURNAL_VERSION whenever a field changes its meaning or goes, or the head changes its order;
  * a new field or event needs no bump. journal_read.h is the other half: change both together.
  *
@@ -33,8 +33,8 @@
  *
  * Threads: any, one mutex. Blocks on the disk: not for the launch path. A NULL journal (no report
  * folder) and a journal after fork (in the child) do nothing. When the disk refuses a line or the
- * quota is used up, that is said once, later lines are only counted, and the program goes on; the
- * `end` line has its bytes of the quota set aside.
+ * quota is used up, that is reported once, later lines are only counted, and the program goes on;
+ * the `end` line has its bytes of the quota set aside.
  */
 #ifndef REPORT_JOURNAL_H
 #define REPORT_JOURNAL_H

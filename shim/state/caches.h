@@ -1,7 +1,7 @@
 /*
  * caches.h - the caches of the program, by address, in the order of its threads: so that the
- * collector can tell which launches follow each other, and so that launches after a checked one are
- * checked.
+ * collector can determine which launches follow each other, and so that launches after a checked
+ * one are checked.
  *
  * Any thread, no lock, no allocation. A launch that is passed over costs nothing: it is not
  * recorded.
