@@ -460,7 +460,6 @@ int main(void)
         cmocka_unit_test(roles_that_contradict_are_told),
         cmocka_unit_test(unregistered_kernels_are_passed_over),
         cmocka_unit_test(calls_and_kernels_are_apart),
-        cmocka_unit_test(calls_and_kernels_are_apart),
         cmocka_unit_test(a_kernel_is_resolved_once),
         cmocka_unit_test(a_layout_that_does_not_fit_is_told_with_both_lists),
         cmocka_unit_test(the_last_entry_that_fits_wins),
