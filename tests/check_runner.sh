@@ -55,6 +55,7 @@ parted 'a b' '[ "$1" = a ] || ok "$1" true'
 ok 'a part without a test is a failure' prints 1 '^1 passed, 1 failed' "$runner" ./parted.sh
 parted 'a b' 'ok "$1" [ "$1" = a ]'
 ok 'a part that fails is a failure' prints 1 '^1 passed, 1 failed' "$runner" ./parted.sh
+ok 'with one plan for all parts' prints 1 '^    1\.\.2$' "$runner" ./parted.sh
 ok 'alone, too' prints 1 '^not ok ' "$scratch/parted.sh"
 parted 'a b' 'if [ "$1" = b ]; then kill -SEGV $$; fi; ok "$1" true'
 ok 'a crash fails the script alone, too' prints 1 '^not ok 2 - part b' "$scratch/parted.sh"

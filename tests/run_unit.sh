@@ -54,7 +54,9 @@ joined() {
         cat "$output"
         [ $((good + bad + skip)) -eq 0 ] && why="${why:-, ran no test}"
         [ -n "$why" ] && printf 'not ok 1 - %s\n1..1\n' "part $(<"$output.name")$why"
-    done
+    done | awk '/^1\.\.[0-9]+$/ { planned += substr($0, 4); next }
+        { print }
+        END { print "1.." planned }'
 }
 
 # one FOLDER NUMBER PROGRAM [PART]: the job of that number. Reports the program where this was the last of its parts.
