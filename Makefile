@@ -170,7 +170,7 @@ $(CORE): $(CORE_O)
 # The PTX interpreter and the reader of fatbins, which the worker runs kernels with where there is no GPU.
 TOOL_EXEC_O = $(filter-out $(BUILD)/shim/%,$(SOFTGPU_EXEC_O)) $(BUILD)/tests/softgpu/driver/fatbin.o
 $(BUILD)/tools/%.o: INCLUDES += -Itools
-$(BUILD)/tools/lift/%.o $(BUILD)/tools/cmd_lift.o $(BUILD)/tests/unit/tools/test_lift.o: INCLUDES += -Itools -Itests/softgpu
+$(BUILD)/tools/lift/%.o $(BUILD)/tools/cmd_lift.o $(addprefix $(BUILD)/tests/unit/tools/,test_lift.o test_lift_triton.o): INCLUDES += -Itools -Itests/softgpu
 $(BUILD)/tools/lift/%.o: C_FLAGS += -O2 -fno-strict-aliasing -ffp-contract=off
 
 $(TOOL): $(TOOL_O) $(CORE) $(HOST_REFS_O) $(TOOL_EXEC_O)

@@ -140,8 +140,8 @@ ok 'a number that is none' refused 'expected a number' --blocks 0 $golden
 ok 'an image that is none' refused 'is none of PTX' --image tests/tap.sh $golden
 ok 'a kernel that is not there' refused 'no PTX of the kernel other' --kernel other $golden
 unknown() {
-    sed 's/ret;/wgmma.fence.sync.aligned; ret;/' $golden/module.ptx >"$scratch/unknown.ptx"
-    refused 'PTX:[0-9]+: wgmma' --image "$scratch/unknown.ptx" $golden
+    sed 's/ret;/tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; ret;/' $golden/module.ptx >"$scratch/unknown.ptx"
+    refused 'PTX:[0-9]+: tcgen05' --image "$scratch/unknown.ptx" $golden
 }
 ok 'an instruction that is not known' unknown
 endless() {

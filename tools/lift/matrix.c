@@ -9,54 +9,84 @@ static const enum format formats[] = {
     [MMA_U8] = FORMAT_NONE,
 };
 
+enum format format_of_kind(enum mma_kind kind)
+{
+    return formats[kind];
+}
+
 struct operands {
     struct value a[MMA_ROWS][MMA_DEPTH], b[MMA_COLUMNS][MMA_DEPTH];
     bool departed; /* some number among them is outside its bound */
 };
 
 /* tf32 numbers lie in registers as f32, whose last bits do not count. */
-static void read_number(struct shadow *shadow, const struct warp *w, ref r, enum format format,
-                        unsigned e, unsigned lane, struct operands *x, struct value *out)
+static bool read_number(struct shadow *shadow, const struct warp *w, ref r, enum format format,
+                        unsigned e, unsigned lane, struct value *out)
 {
     const bool tf32 = format == FORMAT_TF32;
     shadow_read(shadow, w, r, 4, e * format_bytes(format), tf32 ? FORMAT_F32 : format, lane, out);
     if (tf32)
         out->got = number_of_bits(FORMAT_TF32, register_raw(at(w, r), 4, lane, 0, 4));
-    x->departed = x->departed || out->origin;
+    return out->origin;
 }
 
-static void read_operands(struct shadow *shadow, const struct warp *w, const struct mma *m,
-                          struct operands *x)
+bool shadow_gather_a(struct shadow *shadow, const struct warp *w, const struct mma *m,
+                     struct value a[MMA_ROWS][MMA_DEPTH])
 {
-    const unsigned steps = m->depth / (4 * m->each);
-    x->departed = false;
+    const unsigned registers = m->depth / (2 * m->each);
+    bool departed = false;
+    unsigned row, k;
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned e = 0; e < m->each; e++) {
-            unsigned row, k;
-            for (unsigned r = 0; r < 2 * steps; r++) {
+        for (unsigned r = 0; r < registers; r++)
+            for (unsigned e = 0; e < m->each; e++) {
                 mma_place_a(m, lane, r, e, &row, &k);
-                read_number(shadow, w, m->a[r], formats[m->a_kind], e, lane, x, &x->a[row][k]);
+                departed |=
+                    read_number(shadow, w, m->a[r], formats[m->a_kind], e, lane, &a[row][k]);
             }
-            for (unsigned r = 0; r < steps; r++) {
-                mma_place_b(m, lane, r, e, &row, &k);
-                read_number(shadow, w, m->b[r], formats[m->b_kind], e, lane, x, &x->b[row][k]);
+    return departed;
+}
+
+static bool gather_b(struct shadow *shadow, const struct warp *w, const struct mma *m,
+                     struct value b[MMA_COLUMNS][MMA_DEPTH])
+{
+    const unsigned registers = m->depth / (4 * m->each);
+    bool departed = false;
+    unsigned column, k;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned r = 0; r < registers; r++)
+            for (unsigned e = 0; e < m->each; e++) {
+                mma_place_b(m, lane, r, e, &column, &k);
+                departed |=
+                    read_number(shadow, w, m->b[r], formats[m->b_kind], e, lane, &b[column][k]);
             }
-        }
+    return departed;
 }
 
 /* c, and the operands of the sum that are outside their bounds. */
-static unsigned list_inputs(const struct mma *m, const struct operands *x, unsigned row,
-                            unsigned column, const struct value *c, struct value *in)
+static unsigned list_inputs(const struct dot *dot, const struct value *c, struct value *in)
 {
     unsigned count = 0;
     in[count++] = *c;
-    for (unsigned k = 0; x->departed && k < m->depth; k++) {
-        if (x->a[row][k].origin)
-            in[count++] = x->a[row][k];
-        if (x->b[column][k].origin)
-            in[count++] = x->b[column][k];
+    for (unsigned k = 0; dot->departed && k < dot->count; k++) {
+        if (dot->x[k].origin)
+            in[count++] = dot->x[k];
+        if (dot->y[k].origin)
+            in[count++] = dot->y[k];
     }
     return count;
+}
+
+void shadow_dot(struct shadow *shadow, const struct warp *w, const struct plan *plan,
+                const struct dot *dot, const struct value *c, const struct sum_place *to)
+{
+    struct value in[1 + 2 * MMA_DEPTH], out = *c;
+    const unsigned count = list_inputs(dot, c, in);
+    out.got = number_of_bits(
+        to->format, register_raw(at(w, to->r), 4, to->lane, to->byte, format_bytes(to->format)));
+    shadow->lane = to->lane;
+    shadow->algebra->dot(shadow, dot->x, dot->y, dot->count, dot->operand, &out);
+    shadow->algebra->settle(shadow, plan, to->format, in, count, &out);
+    shadow_write(w, to->r, 4, to->byte, to->format, to->lane, &out);
 }
 
 struct sums {
@@ -71,23 +101,18 @@ static void place_of(const struct mma *m, unsigned i, unsigned *r, unsigned *byt
 }
 
 static void keep_sum(struct shadow *shadow, const struct warp *w, const struct plan *plan,
-                     const struct mma *m, const struct operands *x, const struct value *c,
-                     unsigned lane, unsigned i)
+                     const struct operands *x, const struct value *c, unsigned lane, unsigned i)
 {
-    const enum format format = m->half ? FORMAT_F16 : FORMAT_F32;
-    struct value in[1 + 2 * MMA_DEPTH], out = *c;
-    unsigned row, column, r, byte;
+    const struct mma *m = plan->more;
+    struct sum_place to = {.format = m->half ? FORMAT_F16 : FORMAT_F32, .lane = lane};
+    unsigned row, column, r;
     mma_place_c(lane, i, &row, &column);
-    place_of(m, i, &r, &byte);
-    if (m->d[r] == REF_NONE)
+    place_of(m, i, &r, &to.byte);
+    to.r = m->d[r];
+    if (to.r == REF_NONE)
         return;
-    const unsigned count = list_inputs(m, x, row, column, c, in);
-    out.got =
-        number_of_bits(format, register_raw(at(w, m->d[r]), 4, lane, byte, format_bytes(format)));
-    shadow->lane = lane;
-    shadow->algebra->dot(shadow, x->a[row], x->b[column], m->depth, formats[m->a_kind], &out);
-    shadow->algebra->settle(shadow, plan, format, in, count, &out);
-    shadow_write(w, m->d[r], 4, byte, format, lane, &out);
+    const struct dot dot = {x->a[row], x->b[column], m->depth, formats[m->a_kind], x->departed};
+    shadow_dot(shadow, w, plan, &dot, c, &to);
 }
 
 static enum step integers(struct warp *w, const struct op *op, const struct plan *plan)
@@ -110,7 +135,8 @@ enum step watch_mma(struct shadow *shadow, struct warp *w, const struct op *op,
     unsigned r, byte;
     if (!formats[m->a_kind])
         return integers(w, op, plan);
-    read_operands(shadow, w, m, &x);
+    x.departed = shadow_gather_a(shadow, w, m, x.a);
+    x.departed |= gather_b(shadow, w, m, x.b);
     for (unsigned i = 0; i < 4; i++) {
         place_of(m, i, &r, &byte);
         for (unsigned lane = 0; lane < LANES; lane++)
@@ -119,7 +145,7 @@ enum step watch_mma(struct shadow *shadow, struct warp *w, const struct op *op,
     const enum step step = plan->own(w, op);
     for (unsigned i = 0; i < 4 && step == STEP_NEXT; i++)
         for (unsigned lane = 0; lane < LANES; lane++)
-            keep_sum(shadow, w, plan, m, &x, &sums.c[i][lane], lane, i);
+            keep_sum(shadow, w, plan, &x, &sums.c[i][lane], lane, i);
     return step;
 }
 

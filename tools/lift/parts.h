@@ -128,12 +128,35 @@ bool shadow_value(struct shadow *shadow, const struct cell *cell, enum format fo
                   struct value *out);
 struct cell shadow_cell(const struct value *value, enum format format, uint64_t raw);
 
+/* ---- tensor cores: matrix.c ---- */
+
+enum format format_of_kind(enum mma_kind kind); /* FORMAT_NONE: integers */
+
+struct dot {
+    const struct value *x, *y;
+    unsigned count;
+    enum format operand; /* of x and y */
+    bool departed;       /* some of them are perhaps outside their bounds */
+};
+/* A sum in a register. */
+struct sum_place {
+    ref r;
+    unsigned byte, lane;
+    enum format format;
+};
+/* Writes the cell of c + x . y, which the interpreter has stored there. */
+void shadow_dot(struct shadow *shadow, const struct warp *w, const struct plan *plan,
+                const struct dot *dot, const struct value *c, const struct sum_place *to);
+/* Whether one of a's numbers is outside its bound. */
+bool shadow_gather_a(struct shadow *shadow, const struct warp *w, const struct mma *m,
+                     struct value a[MMA_ROWS][MMA_DEPTH]);
+
 /* plan.c */
 void plan_op(struct plan *plan, const struct code *code, const struct op *op);
 
-/* What stands in front of ops: compute.c move.c transfer.c matrix.c */
+/* What stands in front of ops: compute.c move.c transfer.c matrix.c warpgroup.c */
 watch_fn watch_calc, watch_move, watch_select, watch_similar, watch_void, watch_shuffle, watch_load,
     watch_store, watch_atomic, watch_copy, watch_call, watch_return, watch_mma, watch_matrix_load,
-    watch_matrix_store;
+    watch_matrix_store, watch_wgmma;
 
 #endif

@@ -289,6 +289,10 @@ void plan_op(struct plan *plan, const struct code *code, const struct op *op)
     } else if (op->fn == op_mma) {
         plan->calc = CALC_FMA;
         plan->watch = watch_mma;
+        plan->more = op->more;
+    } else if (op->fn == op_wgmma) {
+        plan->calc = CALC_FMA;
+        plan->watch = watch_wgmma;
     } else if (op->fn == op_ldmatrix) {
         plan->watch = watch_matrix_load;
     } else if (op->fn == op_stmatrix) {

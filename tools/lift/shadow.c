@@ -159,10 +159,13 @@ static void op_writes(struct reach *reach, const struct op *op)
     const struct atomic_access *atomic = op->more;
     const struct pack *pack = op->more;
     const struct mma *m = op->more;
+    const struct wgmma *g = op->more;
     const struct matrix_access *matrices = op->more;
     reach_add(reach, op->d);
     for (unsigned i = 0; op->fn == op_mma && i < (m->half ? 2u : 4u); i++)
         reach_add(reach, m->d[i]);
+    for (unsigned i = 0; op->fn == op_wgmma && i < wgmma_registers(g); i++)
+        reach_add(reach, g->d[i]);
     for (unsigned i = 0; op->fn == op_ldmatrix && i < matrices->access.count; i++)
         reach_add(reach, matrices->access.regs[i]);
     for (unsigned i = 0; op->fn == op_ld && i < a->count; i++)

@@ -47,6 +47,7 @@ decode_fn decode_bra, decode_brx, decode_call, decode_ret, decode_exit, decode_t
 decode_fn decode_nanosleep, decode_fence, decode_alloca, decode_stack, decode_bar;
 decode_fn decode_shfl, decode_vote, decode_match, decode_redux, decode_elect, decode_activemask;
 decode_fn decode_mbarrier, decode_copies_arrive, decode_mma, decode_ldmatrix, decode_stmatrix;
+decode_fn decode_wgmma;
 
 /* An error that names the place and the instruction; returns STATUS_UNSUPPORTED. */
 enum status refuse(struct decoder *d, const char *format, ...)
@@ -81,6 +82,12 @@ bool has(const struct decoder *d, const char *modifier);
 int which(const struct decoder *d, const char *const *names, unsigned count);
 enum status want_operands(struct decoder *d, unsigned low, unsigned high);
 enum ptx_type last_type(const struct decoder *d);
+
+/* decode_tensor.c: bytes of a number of that type; 0 where tensor cores do not take it. */
+unsigned mma_kind_of(enum ptx_type type, enum mma_kind *kind);
+/* The registers of a fragment: a vector, or one alone. */
+enum status fragment(struct decoder *d, const struct ptx_operand *o, unsigned count, bool reads,
+                     ref *at);
 
 /* instructions.c */
 enum status decode_instruction(struct decoder *d);

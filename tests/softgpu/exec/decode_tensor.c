@@ -1,7 +1,7 @@
 /* decode_tensor.c - mma, ldmatrix and stmatrix. */
 #include "exec/decode.h"
 
-static bool kind_of(enum ptx_type type, enum mma_kind *kind, unsigned *bytes)
+unsigned mma_kind_of(enum ptx_type type, enum mma_kind *kind)
 {
     static const struct {
         enum ptx_type type;
@@ -15,15 +15,13 @@ static bool kind_of(enum ptx_type type, enum mma_kind *kind, unsigned *bytes)
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].type == type) {
             *kind = kinds[i].kind;
-            *bytes = kinds[i].bytes;
-            return true;
+            return kinds[i].bytes;
         }
-    return false;
+    return 0;
 }
 
-/* The registers of a fragment: a vector, or one alone. */
-static enum status fragment(struct decoder *d, const struct ptx_operand *o, unsigned count,
-                            bool reads, ref *at)
+enum status fragment(struct decoder *d, const struct ptx_operand *o, unsigned count, bool reads,
+                     ref *at)
 {
     const struct ptx_operand *items = o->kind == PTX_VECTOR ? o->items : o;
     const unsigned given = o->kind == PTX_VECTOR ? o->count : 1;
@@ -47,10 +45,11 @@ static enum status mma_types(struct decoder *d, struct mma *m)
     static const char *const shapes[] = {"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32"};
     const enum ptx_type *types = d->ins->types;
     const int shape = which(d, shapes, 4);
-    unsigned a_bytes = 0, b_bytes = 0;
-    if (d->ins->type_count != 4 || shape < 0 || !has(d, "row") || !has(d, "col") ||
-        !kind_of(types[1], &m->a_kind, &a_bytes) || !kind_of(types[2], &m->b_kind, &b_bytes) ||
-        a_bytes != b_bytes || types[0] != types[3])
+    const bool typed = d->ins->type_count == 4;
+    const unsigned a_bytes = typed ? mma_kind_of(types[1], &m->a_kind) : 0;
+    const unsigned b_bytes = typed ? mma_kind_of(types[2], &m->b_kind) : 0;
+    if (!a_bytes || a_bytes != b_bytes || shape < 0 || !has(d, "row") || !has(d, "col") ||
+        types[0] != types[3])
         return refuse(d, "a shape or types that are not supported here");
     const bool integers = m->a_kind >= MMA_S8;
     m->depth = 4u << shape;

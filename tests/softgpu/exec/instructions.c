@@ -59,6 +59,8 @@ static const struct row {
     {"elect", decode_elect, " sync"},
     {"activemask", decode_activemask, ""},
     {"mma", decode_mma, " sync aligned row col satfinite m16n8k4 m16n8k8 m16n8k16 m16n8k32"},
+    {"wgmma", decode_wgmma,
+     " fence commit_group wait_group mma_async sync aligned satfinite m64n*"},
     {"ldmatrix", decode_ldmatrix, " sync aligned m8n8 x1 x2 x4 trans"},
     {"stmatrix", decode_stmatrix, " sync aligned m8n8 x1 x2 x4 trans"},
 };

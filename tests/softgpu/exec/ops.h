@@ -127,7 +127,7 @@ struct atomic_access {
 op_fn op_atomic;
 
 /* tensor.c: mma of m16n8kK, by a whole warp. A register of a and b holds `each` numbers. */
-enum { MMA_ROWS = 16, MMA_COLUMNS = 8, MMA_DEPTH = 64 };
+enum { MMA_ROWS = 16, MMA_COLUMNS = 8, MMA_DEPTH = 32 };
 enum mma_kind { MMA_F16, MMA_BF16, MMA_TF32, MMA_E4M3, MMA_E5M2, MMA_S8, MMA_U8 };
 struct mma {
     enum mma_kind a_kind, b_kind;
@@ -156,6 +156,60 @@ static inline void mma_place_c(unsigned lane, unsigned i, unsigned *row, unsigne
     *column = lane % 4 * 2 + i % 2;
 }
 op_fn op_mma;
+bool warp_is_whole(struct warp *w); /* false after a fault */
+/* Number e of a word. */
+double mma_number(enum mma_kind kind, uint32_t word, unsigned e);
+void mma_gather_a(const struct warp *w, const struct mma *m, double a[MMA_ROWS][MMA_DEPTH]);
+/* c + a . b as the bits of a number of d; c is such bits, too. */
+uint32_t mma_sum(const struct mma *m, const double *a, const double *b, uint32_t c);
+
+/*
+ * wgmma.c: the 16 of 64 rows that one warp of four computes. `mma` has the kinds, and a's registers
+ * where `a_memory` is false; b, and else a, lie in shared memory, as descriptors say.
+ */
+enum { WGMMA_COLUMNS = 256, WGMMA_REGISTERS = WGMMA_COLUMNS / 2 };
+struct wgmma {
+    struct mma mma;
+    unsigned columns;
+    bool a_memory;
+    bool transposed_a, transposed_b; /* lines of k, not of rows or columns, lie in one piece */
+    bool negative_a, negative_b;
+    ref a, b;  /* descriptors, of 64 bits */
+    ref scale; /* a predicate, or REF_NONE: d counts */
+    uint32_t flip;
+    ref d[WGMMA_REGISTERS];
+};
+static inline unsigned wgmma_registers(const struct wgmma *g)
+{
+    return g->columns / (g->mma.half ? 4 : 2);
+}
+/* Where number k of a line (a row of a, a column of b) lies in shared memory. */
+uint64_t wgmma_place(uint64_t descriptor, bool transposed, unsigned bytes, unsigned line,
+                     unsigned k);
+/* Its host pointer; NULL after a fault. */
+uint8_t *wgmma_host(struct warp *w, uint64_t descriptor, bool transposed, unsigned bytes,
+                    unsigned line, unsigned k);
+/* The first of a warp's rows of a. */
+static inline unsigned wgmma_row(const struct warp *w)
+{
+    return w->id % 4 * MMA_ROWS;
+}
+/* Register and half of it (0 or 1) of number i of a lane's `columns` / 2, and its place among the
+ * warp's 16 rows. */
+static inline void wgmma_place_d(const struct wgmma *g, unsigned lane, unsigned i, unsigned *r,
+                                 unsigned *half, unsigned *row, unsigned *column)
+{
+    mma_place_c(lane, i % 4, row, column);
+    *column += i / 4 * MMA_COLUMNS;
+    *r = g->mma.half ? i / 2 : i;
+    *half = g->mma.half ? i % 2 : 0;
+}
+/* Whether what d holds counts. */
+static inline bool wgmma_adds(const struct warp *w, const struct wgmma *g)
+{
+    return g->scale == REF_NONE || ((pred_at(w, g->scale) ^ g->flip) >> first_lane(w->active) & 1);
+}
+op_fn op_wgmma;
 
 /* ldmatrix and stmatrix: `access` has the address and the registers, one for each matrix. */
 struct matrix_access {

@@ -9,7 +9,7 @@
 #include "exec/ops.h"
 
 /* All lanes of the warp, together. */
-static bool warp_is_whole(struct warp *w)
+bool warp_is_whole(struct warp *w)
 {
     if (w->active == w->live)
         return true;
@@ -43,8 +43,7 @@ static f64 f16_of(u32 bits)
     return (f64)value;
 }
 
-/* Number e of a register. */
-static f64 number(enum mma_kind kind, u32 word, unsigned e)
+f64 mma_number(enum mma_kind kind, u32 word, unsigned e)
 {
     switch (kind) {
     case MMA_F16:
@@ -68,28 +67,34 @@ struct matrices {
     f64 a[MMA_ROWS][MMA_DEPTH], b[MMA_COLUMNS][MMA_DEPTH];
 };
 
-static void gather(const struct warp *w, const struct mma *m, struct matrices *x)
+void mma_gather_a(const struct warp *w, const struct mma *m, f64 a[MMA_ROWS][MMA_DEPTH])
 {
-    const unsigned steps = m->depth / (4 * m->each);
+    const unsigned registers = m->depth / (2 * m->each);
+    unsigned row, k;
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned e = 0; e < m->each; e++) {
-            unsigned at_row, k;
-            for (unsigned r = 0; r < 2 * steps; r++) {
-                mma_place_a(m, lane, r, e, &at_row, &k);
-                x->a[at_row][k] = number(m->a_kind, ((const u32 *)at(w, m->a[r]))[lane], e);
+        for (unsigned r = 0; r < registers; r++)
+            for (unsigned e = 0; e < m->each; e++) {
+                mma_place_a(m, lane, r, e, &row, &k);
+                a[row][k] = mma_number(m->a_kind, ((const u32 *)at(w, m->a[r]))[lane], e);
             }
-            for (unsigned r = 0; r < steps; r++) {
-                mma_place_b(m, lane, r, e, &at_row, &k);
-                x->b[at_row][k] = number(m->b_kind, ((const u32 *)at(w, m->b[r]))[lane], e);
-            }
-        }
 }
 
-static f64 product(const struct matrices *x, const struct mma *m, unsigned row, unsigned column,
-                   f64 sum)
+static void gather_b(const struct warp *w, const struct mma *m, f64 b[MMA_COLUMNS][MMA_DEPTH])
 {
-    for (unsigned k = 0; k < m->depth; k++)
-        sum += x->a[row][k] * x->b[column][k];
+    const unsigned registers = m->depth / (4 * m->each);
+    unsigned column, k;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned r = 0; r < registers; r++)
+            for (unsigned e = 0; e < m->each; e++) {
+                mma_place_b(m, lane, r, e, &column, &k);
+                b[column][k] = mma_number(m->b_kind, ((const u32 *)at(w, m->b[r]))[lane], e);
+            }
+}
+
+static f64 product(const f64 *a, const f64 *b, unsigned depth, f64 sum)
+{
+    for (unsigned k = 0; k < depth; k++)
+        sum += a[k] * b[k];
     return sum;
 }
 
@@ -102,21 +107,26 @@ static u32 integer_sum(const struct mma *m, f64 products, s32 c)
     return (u32)sum;
 }
 
+u32 mma_sum(const struct mma *m, const f64 *a, const f64 *b, u32 c)
+{
+    if (m->a_kind >= MMA_S8)
+        return integer_sum(m, product(a, b, m->depth, 0), (s32)c);
+    if (!m->half)
+        return store32((f32)product(a, b, m->depth, (f64)from32(c)));
+    const f64 sum = product(a, b, m->depth, f16_of(c));
+    const _Float16 rounded = (_Float16)sum;
+    u16 bits;
+    memcpy(&bits, &rounded, 2);
+    return sum != sum ? NAN_HALF : bits;
+}
+
 static u32 sum_of(const struct warp *w, const struct mma *m, const struct matrices *x,
                   unsigned lane, unsigned i)
 {
     unsigned row, column;
     const u32 word = ((const u32 *)at(w, m->c[m->half ? i / 2 : i]))[lane];
     mma_place_c(lane, i, &row, &column);
-    if (m->a_kind >= MMA_S8)
-        return integer_sum(m, product(x, m, row, column, 0), (s32)word);
-    if (!m->half)
-        return store32((f32)product(x, m, row, column, (f64)from32(word)));
-    const f64 sum = product(x, m, row, column, f16_of(word >> 16 * (i % 2)));
-    const _Float16 rounded = (_Float16)sum;
-    u16 bits;
-    memcpy(&bits, &rounded, 2);
-    return sum != sum ? NAN_HALF : bits;
+    return mma_sum(m, x->a[row], x->b[column], m->half ? word >> 16 * (i % 2) & 0xffff : word);
 }
 
 enum step op_mma(struct warp *w, const struct op *op)
@@ -126,7 +136,8 @@ enum step op_mma(struct warp *w, const struct op *op)
     u32 sums[4][LANES];
     if (!warp_is_whole(w))
         return STEP_FAULT;
-    gather(w, m, &x);
+    mma_gather_a(w, m, x.a);
+    gather_b(w, m, x.b);
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned i = 0; i < 4; i++)
             sums[i][lane] = sum_of(w, m, &x, lane, i);

@@ -1,20 +1,11 @@
 /* test_exec_tensor.c - mma, ldmatrix and stmatrix: whole matrices, spread over lanes by the tables
  * of the PTX ISA, against their product. */
 #include "exec_bench.h"
+#include "tensor_numbers.h"
 
 enum { ROWS = 16, COLUMNS = 8, DEPTH = 32 };
 
 static double a[ROWS][DEPTH], b[DEPTH][COLUMNS], c[ROWS][COLUMNS];
-
-static uint64_t state_of_draws;
-
-/* Small integers and halves: exact in every type, and so are their sums. */
-static double draw(bool integers)
-{
-    state_of_draws = state_of_draws * 6364136223846793005u + 1442695040888963407u;
-    const int small = (int)(state_of_draws >> 60) - 8;
-    return integers ? small : small / 2.0;
-}
 
 static void fill(bool integers)
 {
@@ -27,51 +18,6 @@ static void fill(bool integers)
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS; j++)
             c[i][j] = draw(integers);
-}
-
-static uint32_t bits32(double x)
-{
-    const float f = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &f, 4);
-    return bits;
-}
-
-static uint32_t f16_bits(double x)
-{
-    const _Float16 h = (_Float16)x;
-    uint16_t bits;
-    memcpy(&bits, &h, 2);
-    return bits;
-}
-
-static uint32_t bf16_bits(double x)
-{
-    return bits32(x) >> 16;
-}
-
-static uint32_t s8_bits(double x)
-{
-    return (uint8_t)(int8_t)x;
-}
-
-static uint32_t e5m2_bits(double x)
-{
-    return f16_bits(x) >> 8;
-}
-
-/* -4 to 3.5 in steps of a half: 4 bits of exponent with bias 7, 3 of fraction. */
-static uint32_t e4m3_bits(double x)
-{
-    uint32_t sign = x < 0 ? 0x80 : 0, exponent = 7;
-    double size = x < 0 ? -x : x;
-    if (size == 0)
-        return 0;
-    for (; size >= 2; size /= 2)
-        exponent++;
-    for (; size < 1; size *= 2)
-        exponent--;
-    return sign | exponent << 3 | (uint32_t)((size - 1) * 8);
 }
 
 /* A shape with its types, and where the ISA puts number i of a lane: of a (row, k), of b (k). */
