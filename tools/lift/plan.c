@@ -284,6 +284,8 @@ void plan_op(struct plan *plan, const struct code *code, const struct op *op)
         plan->watch = watch_atomic;
     } else if (op->fn == op_copy_async) {
         plan->watch = watch_copy;
+    } else if (op->fn == op_bulk_copy) {
+        plan->watch = watch_bulk;
     } else if (op->fn == op_sync || op->fn == op_exchange) {
         plan_shuffle(plan, op);
     } else if (op->fn == op_mma) {

@@ -100,10 +100,28 @@ static bool note_store(struct warp *w, const struct op *op, const struct access 
     return true;
 }
 
+static void note_piece(void *user, uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    const struct warp *w = user;
+    struct shadow *shadow = w->launch->request->watch;
+    (void)from;
+    shadow->on_store(shadow->user, w->block->number, to, (unsigned)bytes);
+}
+
+static enum step watched_bulk(struct warp *w, const struct op *op, const struct plan *plan)
+{
+    const struct bulk_copy *c = op->more;
+    if (c->kind == BULK_STORE && !bulk_pieces(w, c, note_piece, w))
+        return STEP_FAULT;
+    return plan->own(w, op);
+}
+
 static enum step watched_store(struct warp *w, const struct op *op)
 {
     struct shadow *shadow = w->launch->request->watch;
     const struct plan *plan = shadow_plan(shadow, w, op);
+    if (plan->own == op_bulk_copy)
+        return watched_bulk(w, op, plan);
     const struct atomic_access *atomic = op->more;
     const struct access *a = plan->own == op_atomic ? &atomic->access : op->more;
     enum step step = STEP_NEXT;
@@ -222,7 +240,8 @@ static void put_in_front(struct shadow *shadow, struct code *code)
 {
     for (uint32_t i = 0; i < code->count; i++) {
         const struct plan *plan = shadow->plans + code->first + i;
-        const bool stores = plan->own == op_st || plan->own == op_atomic;
+        const bool stores =
+            plan->own == op_st || plan->own == op_atomic || plan->own == op_bulk_copy;
         if (shadow->on_store ? stores : plan->watch != NULL)
             code->ops[i].fn = shadow->on_store ? watched_store : watched;
     }

@@ -289,6 +289,41 @@ enum step watch_copy(struct shadow *shadow, struct warp *w, const struct op *op,
     return step;
 }
 
+/* ---- cp.async.bulk ---- */
+
+/* Up to the next page of cells. */
+static size_t same_page(const uint8_t *host, size_t bytes)
+{
+    const size_t room = CELL_PAGE - (uintptr_t)host % CELL_PAGE;
+    return bytes < room ? bytes : room;
+}
+
+static void bulk_cells(void *user, uint8_t *to, const uint8_t *from, size_t bytes)
+{
+    struct shadow *shadow = user;
+    while (bytes) {
+        size_t piece = same_page(to, bytes);
+        struct cell *cell = cell_map_at(&shadow->map, to, false);
+        piece = from ? same_page(from, piece) : piece;
+        if (from)
+            copy_cells(shadow, to, from, (unsigned)piece);
+        for (size_t b = 0; !from && cell && b < piece; b++)
+            cell[b].tag = 0;
+        to += piece;
+        from = from ? from + piece : NULL;
+        bytes -= piece;
+    }
+}
+
+enum step watch_bulk(struct shadow *shadow, struct warp *w, const struct op *op,
+                     const struct plan *plan)
+{
+    const enum step step = plan->own(w, op);
+    if (step != STEP_NEXT)
+        return step;
+    return bulk_pieces(w, op->more, bulk_cells, shadow) ? STEP_NEXT : STEP_FAULT;
+}
+
 /* ---- calls ---- */
 
 /* Parameters lie in words of a frame, and their cells by host address as memory's do. */

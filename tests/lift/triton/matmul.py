@@ -27,6 +27,15 @@ def product(a, b, c, k_size, a_row, b_row, c_row, M: tl.constexpr, N: tl.constex
     tl.store(c + rows[:, None] * c_row + columns[None, :], total.to(tl.float32))
 
 
+@triton.jit
+def described(a, b, c, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    row, column = tl.program_id(0) * M, tl.program_id(1) * N
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for k in range(0, k_size, K):
+        total = tl.dot(a.load([row, k]), b.load([column, k]).T, total)
+    c.store([row, column], total)
+
+
 def write(path, function, types, constants):
     kinds = dict(types, **{name: "constexpr" for name in constants})
     aligned = {(i,): [["tt.divisibility", 16]] for i, t in enumerate(types.values()) if t.startswith(("*", "i"))}
@@ -46,6 +55,8 @@ def main(folder):
         arrays = {"a": "*" + kind, "b": "*" + kind, "c": "*fp32"}
         tile = {"M": 64, "N": 32, "K": 32 if kind == "fp32" else 64, "SUM": total}
         write(f"{folder}/product_{name}.ptx", product, dict(arrays, **sizes), tile)
+    maps = {"a": "tensordesc<fp16[64,64]>", "b": "tensordesc<fp16[32,64]>", "c": "tensordesc<fp32[64,32]>"}
+    write(f"{folder}/described.ptx", described, dict(maps, k_size="i32"), {"M": 64, "N": 32, "K": 64})
 
 
 if __name__ == "__main__":

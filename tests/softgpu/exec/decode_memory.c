@@ -220,13 +220,14 @@ static enum status copy_operands(struct decoder *d, struct async_copy *c)
 enum status decode_cp(struct decoder *d)
 {
     static const char *const done[] = {"commit_group", "wait_group", "wait_all"};
-    static const char *const others[] = {"bulk", "reduce", "tensor"};
-    if (!has(d, "async") || which(d, others, 3) >= 0)
+    if (!has(d, "async") || (has(d, "tensor") && !has(d, "bulk")))
         return refuse(d, "not supported here");
     if (has(d, "mbarrier"))
         return decode_copies_arrive(d);
     if (which(d, done, 3) >= 0)
         return decode_nothing(d);
+    if (has(d, "bulk"))
+        return decode_bulk(d);
     struct async_copy *c = own(d, sizeof *c);
     if (!c)
         return no_memory(d);

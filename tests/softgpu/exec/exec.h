@@ -137,4 +137,23 @@ enum exec_outcome exec_run(const struct exec_launch *launch, struct exec_fault *
  * executed have 0. */
 void exec_report(void (*each)(void *user, const char *line), void *user);
 
+/*
+ * The 128 bytes of a tensor map, as this stand-in has them: what a device's own hold is not public.
+ * Dimension 0 is the one whose elements lie side by side.
+ */
+enum { EXEC_TENSOR_DIMS = 5, EXEC_TENSOR_MAP_BYTES = 128 };
+#define EXEC_TENSOR_MAP 0x70616d726f736e65ull /* in `kind`; a device's map has other bits there */
+struct exec_tensor_map {
+    uint64_t kind;
+    uint64_t address;
+    uint64_t stride[EXEC_TENSOR_DIMS - 1];   /* of dimensions 1 and up, in bytes */
+    uint64_t size[EXEC_TENSOR_DIMS];         /* of the tensor, in elements */
+    uint16_t box[EXEC_TENSOR_DIMS];          /* of what one instruction copies */
+    uint8_t step[EXEC_TENSOR_DIMS];          /* element strides; that of dimension 0 is not used */
+    uint8_t last;                            /* the last dimension: their count less 1 */
+    uint8_t type, interleave, swizzle, fill; /* numbers of PTX's tensormap.replace */
+};
+/* Bytes of an element of that type; 0 where it is not supported here. */
+unsigned exec_tensor_bytes(unsigned type);
+
 #endif

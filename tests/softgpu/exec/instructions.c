@@ -24,7 +24,14 @@ static const struct row {
     {"atom", decode_atom, SCOPES ORDERS CACHES " add min max inc dec and or xor exch cas noftz"},
     {"red", decode_red, SCOPES ORDERS CACHES " add min max inc dec and or xor noftz"},
     {"cp", decode_cp,
-     CACHES " async shared global cta commit_group wait_group wait_all mbarrier arrive noinc"},
+     CACHES " async shared global cta commit_group wait_group wait_all mbarrier arrive noinc"
+            " shared::cta bulk tensor 1d 2d 3d 4d 5d tile cluster mbarrier::complete_tx::bytes "
+            "bulk_group read"
+            " prefetch L2"},
+    {"tensormap", decode_tensormap,
+     SCOPES " release sync aligned replace tile cp_fenceproxy tensormap::generic b1024 shared::cta"
+            " global global_address rank box_dim global_dim global_stride element_stride elemtype"
+            " interleave_layout swizzle_mode fill_mode"},
     {"prefetch", decode_nothing, CACHES " L1 L2 tensormap"},
     {"prefetchu", decode_nothing, " L1 L2"},
     {"applypriority", decode_nothing, " L2::*"},
@@ -33,7 +40,8 @@ static const struct row {
     {"griddepcontrol", decode_nothing, " launch_dependents wait"},
     {"setmaxnreg", decode_nothing, " inc dec sync aligned"},
     {"fence", decode_fence,
-     SCOPES ORDERS " sc proxy alias async async::generic mbarrier_init sync_restrict::*"},
+     SCOPES ORDERS " sc proxy alias async async::generic mbarrier_init sync_restrict::*"
+                   " tensormap::generic"},
     {"membar", decode_fence, " cta gl sys proxy alias"},
     {"bra", decode_bra, " uni"},
     {"brx", decode_brx, " idx uni"},

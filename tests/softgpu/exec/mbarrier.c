@@ -72,6 +72,15 @@ static bool change(struct warp *w, const struct op *op, const struct access *a, 
     return true;
 }
 
+void mbarrier_complete(uint64_t *place, uint64_t bytes)
+{
+    const struct mbarrier m = {.verb = MBARRIER_COMPLETE_TX};
+    uint64_t before = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(place, &before, changed(&m, before, bytes), true,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        ;
+}
+
 /* A lane that waits for a phase gets a turn again when others had theirs. */
 static bool test(struct warp *w, const struct op *op, const struct access *a, struct pointers *p)
 {

@@ -245,5 +245,42 @@ struct mbarrier {
     bool expects; /* s[0] is bytes, and one arrival is meant */
 };
 op_fn op_mbarrier, op_mbarrier_pending;
+/* Bytes of a copy have come to the barrier. */
+void mbarrier_complete(uint64_t *place, uint64_t bytes);
+
+/* bulk.c: cp.async.bulk, each lane a copy of its own. */
+enum bulk_kind { BULK_LOAD, BULK_STORE, BULK_SHARED }; /* to shared memory, from it, within it */
+struct bulk_copy {
+    enum bulk_kind kind;
+    bool tensor;          /* `other` has a tensor map, else the bytes */
+    struct access shared; /* what is copied to, or from by BULK_STORE */
+    struct access other;
+    struct access barrier; /* not of BULK_STORE */
+    unsigned dims;         /* of `tensor`: coordinates */
+    ref coordinate[EXEC_TENSOR_DIMS];
+    ref bytes; /* of the others */
+};
+/* One piece of a copy that lies in one stretch at both ends; `from` is NULL for zeros. */
+typedef void bulk_fn(void *user, uint8_t *to, const uint8_t *from, size_t bytes);
+/* All pieces of the active lanes' copies. False after a fault. */
+bool bulk_pieces(struct warp *w, const struct bulk_copy *c, bulk_fn *fn, void *user);
+op_fn op_bulk_copy;
+
+/* tensor_map.c: s[0] the new value, mode the field, imm the dimension. */
+enum tensor_field {
+    FIELD_ADDRESS,
+    FIELD_LAST,
+    FIELD_BOX,
+    FIELD_SIZE,
+    FIELD_STRIDE,
+    FIELD_STEP,
+    FIELD_TYPE,
+    FIELD_INTERLEAVE,
+    FIELD_SWIZZLE,
+    FIELD_FILL,
+};
+op_fn op_tensor_field;
+/* A whole map, copied once: `to` and `from` of struct async_copy. */
+op_fn op_tensor_copy;
 
 #endif

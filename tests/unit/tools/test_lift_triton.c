@@ -120,6 +120,58 @@ static struct result product(const char *name, bool halves, double input)
     return results(c_at);
 }
 
+/* A map as cuTensorMapEncodeTiled makes it: rows of `columns` numbers, of which one instruction
+ * copies a box. */
+static struct exec_tensor_map map_of(uint64_t address, unsigned type, unsigned swizzle,
+                                     unsigned rows, unsigned columns, unsigned box_rows,
+                                     unsigned box_columns)
+{
+    return (struct exec_tensor_map){.kind = EXEC_TENSOR_MAP,
+                                    .address = address,
+                                    .stride = {columns * exec_tensor_bytes(type)},
+                                    .size = {columns, rows},
+                                    .box = {(uint16_t)box_columns, (uint16_t)box_rows},
+                                    .step = {1, 1},
+                                    .last = 1,
+                                    .type = (uint8_t)type,
+                                    .swizzle = (uint8_t)swizzle};
+}
+
+enum { TYPE_F16 = 6, TYPE_F32 = 7, SWIZZLE_128 = 3 };
+
+/* described of tests/lift/triton/matmul.py. */
+static struct result described(void)
+{
+    follow("described", "described", 0);
+    const uint64_t a_at = bench_area(M * K * 2), b_at = bench_area(K * N * 2),
+                   c_at = bench_area(M * N * 4);
+    const struct exec_tensor_map maps[] = {
+        map_of(a_at, TYPE_F16, SWIZZLE_128, M, K, TILE_M, 64),
+        map_of(b_at, TYPE_F16, SWIZZLE_128, N, K, TILE_N, 64),
+        map_of(c_at, TYPE_F32, SWIZZLE_128, M, N, TILE_M, TILE_N),
+    };
+    const uint32_t k_size = K;
+    const struct exec_info *info = exec_describe(bench.launch.kernel);
+    uint8_t params[1024] = {0};
+    for (unsigned i = 0; i < 3; i++) /* behind each map come two sizes and two strides */
+        memcpy(params + info->params[5 * i].offset, &maps[i], sizeof maps[i]);
+    memcpy(params + info->params[15].offset, &k_size, sizeof k_size);
+    fill(a_at, b_at, true, true);
+    bench.launch.params = params;
+    if (exec_run(&bench.launch, &bench.fault))
+        fail_msg("%s", bench.fault.text);
+    return results(c_at);
+}
+
+static void copies_by_tensor_maps_keep_their_numbers(void **state)
+{
+    (void)state;
+    const struct result got = described();
+    assert_true(got.worst < K * 0x1p-24);
+    assert_true(got.shadow < 1e-15);
+    assert_int_equal(got.lost, 0);
+}
+
 static void an_accumulator_in_f32_is_within_its_bound(void **state)
 {
     (void)state;
@@ -168,6 +220,7 @@ int main(void)
         cmocka_unit_test(an_accumulator_in_f32_is_within_its_bound),
         cmocka_unit_test(an_accumulator_in_f16_is_named),
         cmocka_unit_test(operands_in_tf32_are_declared_or_named),
+        cmocka_unit_test(copies_by_tensor_maps_keep_their_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, close_all);
 }
