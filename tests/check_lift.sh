@@ -60,11 +60,12 @@ bundle() {
         -o "$scratch/report" "$orders" | sed -n 's/^ *bundle //p'
 }
 
-# Tensor cores: bundles of tests/lift/tensor.cu.
+# Tensor cores: bundles of tests/lift/tensor.cu, or of another registry and its image.
 tensor() {
     local status=$1 pattern=$2 kernel=$3 made
-    "$cuvet" fuzz -c tests/lift/tensor.yaml -k "$kernel" --device interpreter --keep --cases 2 --findings 0 --shrink 0 \
-        -o "$scratch/report" "$CUVET_BUILD/tests/lift/tensor.ptx" >"$scratch/fuzz"
+    "$cuvet" fuzz -c "${4:-tests/lift/tensor.yaml}" -k "$kernel" --device interpreter --keep --cases 2 --findings 0 --shrink 0 \
+        -o "$scratch/report" "${5:-$CUVET_BUILD/tests/lift/tensor.ptx}" >"$scratch/fuzz"
+    [ "$(grep -c '^ *bundle ' "$scratch/fuzz")" = 2 ] || return 1
     for made in $(sed -n 's/^ *bundle //p' "$scratch/fuzz"); do
         gives "$status" "$pattern" "$cuvet" lift "$made" || return 1
     done
@@ -94,6 +95,11 @@ lines() {
     done
 }
 ok 'the lines of PTX in a cubin' lines
+dot=$(grep -n 'tl.dot(' tests/lift/triton/matmul.py | head -n 1 | cut -d: -f1)
+ok 'a product of Triton for sm_90' \
+    tensor 0 ' 0 of 8192 elements outside' product tests/lift/triton.yaml tests/lift/triton/product_f16.ptx
+ok 'the same with an accumulator in f16' \
+    tensor 3 "lost at    matmul.py:$dot,.*wgmma.mma_async.*.f16.f16.f16" product tests/lift/triton.yaml tests/lift/triton/product_f16_half.ptx
 
 # exactly WANT BUNDLE KERNEL
 exactly() {

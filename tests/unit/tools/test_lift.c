@@ -68,6 +68,12 @@ static const char *const routes[] = {
     "mov.b32 %f8, {0, %h1};\natom.global.exch.b32 %r10, [%rd4+4096], %r11;\n"
     "mov.b32 %r12, %f8;\natom.global.exch.b32 %r10, [%rd4+4096], %r12;\n"
     "ld.global.f32 %f9, [%rd4+4096];\n",
+    ".shared .align 128 .b8 s[512];\nmov.u32 %r12, s;\nmad.lo.u32 %r13, %r2, 4, %r12;\n"
+    "mov.b32 %r10, {0, %h1};\nst.shared.u32 [%r13], %r10;\nbar.sync 0;\n"
+    "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra W;\nmbarrier.init.shared.b64 [%r12+256], 1;\n"
+    "mbarrier.arrive.expect_tx.shared.b64 _, [%r12+256], 128;\n"
+    "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r12+128], [%r12], "
+    "128, [%r12+256];\nW:\nbar.sync 0;\nld.shared.f32 %f9, [%r13+128];\n",
     "mov.b32 %f8, {0, %h1};\n{ .param .b32 a; .param .b32 b;\nst.param.f32 [a], %f8;\n"
     "call.uni (b), same, (a);\nld.param.f32 %f9, [b]; }\n",
 };
@@ -272,6 +278,46 @@ static void tensor_cores(void **state)
                         "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16");
 }
 
+/* Sixteen products of a warpgroup, a from registers and b negated. */
+#define WARPGROUP(type, sums)                                                                      \
+    HEADER BEGIN ".shared .align 1024 .b8 s[1024];\nld.global.b16 %h1, [%rd2];\n"                  \
+                 "mov.b32 %r10, {%h1, %h1};\nmov.u32 %r12, s;\nmad.lo.u32 %r12, %r2, 8, %r12;\n"   \
+                 "st.shared.v2.u32 [%r12], {%r10, %r10};\nbar.sync 0;\nsetp.ne.u32 %p1, %r1, 0;\n" \
+                 "wgmma.mma_async.sync.aligned.m64n8k16." type " {%r20" sums "}, "                 \
+                 "{%r10,%r10,%r10,%r10}, 524288, %p1, 1, -1, 0;\n"                                 \
+                 "st.global.u32 [%rd4], %r20;\nret;\n}\n"
+
+static void warpgroup_product(const char *text, const struct algebra *algebra)
+{
+    attach(text, algebra);
+    bench.launch.block[0] = 128;
+    *(uint16_t *)bench_at(bench.in) = 0x3c01; /* 1 + 2^-10 */
+    if (bench_run(0) != EXEC_DONE)
+        fail_msg("%s", bench.fault.text);
+}
+
+static void warpgroups(void **state)
+{
+    (void)state;
+    struct value value, sum;
+    const double x = 1 + 0x1p-10;
+    warpgroup_product(WARPGROUP("f32.f16.f16", ",%r21,%r22,%r23"), &algebra_real);
+    assert_true(output(FORMAT_F32, 77, &value));
+    assert_int_equal(value.origin, 0);
+    assert_true(value.a.real == -16 * x * x);
+    warpgroup_product(WARPGROUP("f16.f16.f16", ",%r21"), &algebra_real);
+    assert_true(output(FORMAT_F16, 2 * 77 + 1, &value));
+    assert_true(value.a.real == -16 * x * x && value.got != value.a.real);
+    assert_string_equal(shadow_instruction(&shadow, value.origin)->text,
+                        "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16");
+    /* Over finite fields it is the same product in either accumulator. */
+    warpgroup_product(WARPGROUP("f16.f16.f16", ",%r21"), &algebra_residue);
+    assert_true(output(FORMAT_F16, 77, &value));
+    warpgroup_product(WARPGROUP("f32.f16.f16", ",%r21,%r22,%r23"), &algebra_residue);
+    assert_true(output(FORMAT_F32, 77, &sum));
+    assert_true(value.a.residue == sum.a.residue && value.b.residue == sum.b.residue);
+}
+
 /* ---- over finite fields ---- */
 
 #define LOAD                                                                                       \
@@ -375,6 +421,7 @@ int main(void)
         cmocka_unit_test(notes_on_the_way),
         cmocka_unit_test(sums_in_memory),
         cmocka_unit_test(tensor_cores),
+        cmocka_unit_test(warpgroups),
         cmocka_unit_test(the_same_computation_is_equal),
         cmocka_unit_test(another_computation_is_not),
     };
