@@ -98,6 +98,44 @@ static void bytes_from_and_within_shared_memory(void **state)
     assert_int_equal(out[4096 + 7], 0);
 }
 
+/* A cache policy is one operand more, and changes nothing; so is what is only fetched ahead. */
+static void hints_change_nothing(void **state)
+{
+    (void)state;
+    open_kernel(load_kernel(
+        "createpolicy.fractional.L2::evict_last.b64 %rd9;\n"
+        "cp.async.bulk.prefetch.L2.global [%rd2], 16;\n"
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r10], "
+        "[%rd2+1024], 16, [%r11], %rd9;\n"
+        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%rd2, {0, 0}];\n"
+        "cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%rd1+16384], [%r10], 16, "
+        "%rd9;\n"));
+    fill_tensor(16, 4);
+    run_load(16);
+    const uint16_t *out = bench_at(bench.out);
+    assert_int_equal(out[7], 8);
+    assert_int_equal(out[8192 + 7], 8);
+    assert_int_equal(out[8192 + 8], 0);
+}
+
+/* Lane i stores the 16 bytes at 16 i, in the opposite order. */
+static void each_lane_has_its_copy(void **state)
+{
+    (void)state;
+    open_kernel(HEADER
+                ".extern .shared .align 1024 .b8 s[];\n" BEGIN
+                "mov.u32 %r10, s;\nmad.lo.u32 %r11, %r2, 16, %r10;\n"
+                "st.shared.v4.u32 [%r11], {%r2, %r2, %r2, %r2};\nbar.sync 0;\n"
+                "sub.u32 %r12, 31, %r2;\nmul.wide.u32 %rd6, %r12, 16;\nadd.s64 %rd7, %rd1, %rd6;\n"
+                "setp.ge.u32 %p1, %r2, 4;\n"
+                "@%p1 cp.async.bulk.global.shared::cta.bulk_group [%rd7], [%r11], 16;\n"
+                "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;\nret;\n}\n");
+    const uint32_t *out = bench_results(1, 32, 0);
+    for (uint32_t lane = 0; lane < 32; lane++)
+        for (unsigned i = 0; i < 4; i++)
+            assert_int_equal(out[(31 - lane) * 4 + i], lane >= 4 ? lane : 0);
+}
+
 /* The barrier's phase ends with the last of the bytes, not before. */
 static void a_barrier_counts_bytes(void **state)
 {
@@ -330,6 +368,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_to_shared_memory),
         cmocka_unit_test(bytes_from_and_within_shared_memory),
+        cmocka_unit_test(hints_change_nothing),
+        cmocka_unit_test(each_lane_has_its_copy),
         cmocka_unit_test(a_barrier_counts_bytes),
         cmocka_unit_test(boxes_of_a_tensor),
         cmocka_unit_test(boxes_are_swizzled),
