@@ -269,24 +269,38 @@ static void copy_cells(struct shadow *shadow, const uint8_t *to, const uint8_t *
             cell[b] = source[b];
 }
 
-/* What is not copied but filled with zeros has other bytes, and so no cell. */
-enum step watch_copy(struct shadow *shadow, struct warp *w, const struct op *op,
-                     const struct plan *plan)
+static bool copy_lanes(struct shadow *shadow, struct warp *w, const struct async_copy *c)
 {
-    const struct async_copy *c = op->more;
-    const enum step step = plan->own(w, op);
     uint64_t to[LANES], from[LANES];
     struct pointers to_at, from_at;
-    if (step != STEP_NEXT || c->source_bytes != REF_NONE || c->ignore != REF_NONE)
-        return step; /* the source may be no address at all */
     addresses(w, &c->to, to);
     addresses(w, &c->from, from);
     if (!resolve(w, IN_SHARED, to, c->bytes, c->bytes, true, &to_at) ||
         !resolve(w, IN_GLOBAL, from, c->bytes, c->bytes, false, &from_at))
-        return STEP_FAULT;
+        return false;
     for (uint32_t rest = w->active; rest; rest &= rest - 1)
         copy_cells(shadow, to_at.p[first_lane(rest)], from_at.p[first_lane(rest)], c->bytes);
-    return step;
+    return true;
+}
+
+/* What is not copied but filled with zeros has other bytes, and so no cell. The source of a lane
+ * that does not copy all may be no address. */
+enum step watch_copy(struct shadow *shadow, struct warp *w, const struct op *op,
+                     const struct plan *plan)
+{
+    const struct async_copy *c = op->more;
+    const uint32_t active = w->active;
+    const enum step step = plan->own(w, op);
+    uint32_t whole = 0;
+    for (uint32_t rest = active; rest; rest &= rest - 1)
+        if (async_copied(w, c, first_lane(rest)) == c->bytes)
+            whole |= rest & -rest;
+    if (step != STEP_NEXT || !whole)
+        return step;
+    w->active = whole;
+    const bool fine = copy_lanes(shadow, w, c);
+    w->active = active;
+    return fine ? STEP_NEXT : STEP_FAULT;
 }
 
 /* ---- cp.async.bulk ---- */

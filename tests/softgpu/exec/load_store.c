@@ -170,8 +170,7 @@ enum step op_st(struct warp *w, const struct op *op)
     return each_space(w, op, op->more, true, store);
 }
 
-/* How many bytes lane `i` copies; the rest of its place is filled with zeros. */
-static unsigned copied(const struct warp *w, const struct async_copy *c, unsigned lane)
+unsigned async_copied(const struct warp *w, const struct async_copy *c, unsigned lane)
 {
     unsigned bytes = c->bytes;
     if (c->source_bytes != REF_NONE) {
@@ -196,7 +195,7 @@ enum step op_copy_async(struct warp *w, const struct op *op)
     if (!resolve(w, IN_SHARED, address, c->bytes, c->bytes, true, &to))
         return STEP_FAULT;
     for (unsigned i = 0; i < LANES; i++) {
-        unsigned bytes = active >> i & 1 ? copied(w, c, i) : 0;
+        unsigned bytes = active >> i & 1 ? async_copied(w, c, i) : 0;
         readers |= (uint32_t)(bytes > 0) << i;
         most = bytes > most ? bytes : most;
     }
@@ -209,7 +208,7 @@ enum step op_copy_async(struct warp *w, const struct op *op)
             return STEP_FAULT;
     }
     for (unsigned i = 0; i < LANES; i++) {
-        unsigned bytes = active >> i & 1 ? copied(w, c, i) : 0;
+        unsigned bytes = active >> i & 1 ? async_copied(w, c, i) : 0;
         for (unsigned b = 0; (active >> i & 1) && b < c->bytes; b++) {
             uint8_t v = b < bytes ? __atomic_load_n(from.p[i] + b, __ATOMIC_RELAXED) : 0;
             __atomic_store_n(to.p[i] + b, v, __ATOMIC_RELAXED);

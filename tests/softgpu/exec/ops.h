@@ -92,6 +92,8 @@ struct async_copy {
     ref ignore; /* a predicate, or REF_NONE */
     uint32_t flip;
 };
+/* How many bytes a lane copies; the rest of its place is filled with zeros. */
+unsigned async_copied(const struct warp *w, const struct async_copy *c, unsigned lane);
 /* The addresses of the active lanes, those of the others set to one of them. */
 void addresses(const struct warp *w, const struct access *a, uint64_t address[LANES]);
 /* The same for one lane mask at a time of generic accesses; see each_space() in memory.c. */

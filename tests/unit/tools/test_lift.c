@@ -68,6 +68,10 @@ static const char *const routes[] = {
     "mov.b32 %f8, {0, %h1};\natom.global.exch.b32 %r10, [%rd4+4096], %r11;\n"
     "mov.b32 %r12, %f8;\natom.global.exch.b32 %r10, [%rd4+4096], %r12;\n"
     "ld.global.f32 %f9, [%rd4+4096];\n",
+    ".shared .align 16 .b8 s[128];\nmov.u32 %r12, s;\nmad.lo.u32 %r12, %r2, 4, %r12;\n"
+    "mov.b32 %r10, {0, %h1};\nst.global.u32 [%rd4+4096], %r10;\nmov.u32 %r11, 4;\n"
+    "cp.async.ca.shared.global [%r12], [%rd4+4096], 4, %r11;\ncp.async.wait_all;\n"
+    "ld.shared.f32 %f9, [%r12];\n",
     ".shared .align 128 .b8 s[512];\nmov.u32 %r12, s;\nmad.lo.u32 %r13, %r2, 4, %r12;\n"
     "mov.b32 %r10, {0, %h1};\nst.shared.u32 [%r13], %r10;\nbar.sync 0;\n"
     "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra W;\nmbarrier.init.shared.b64 [%r12+256], 1;\n"
@@ -110,6 +114,10 @@ static const char *const losses[] = {
     "mov.b32 %r10, {0, %h1};\nbrev.b32 %r11, %r10;\nbrev.b32 %r11, %r11;\nmov.b32 %f9, %r11;\n",
     "mov.b32 %r10, {0, %h1};\ncvt.rn.f32.u32 %f9, %r10;\n",
     "mov.b32 %f9, {%h1, %h1};\n",
+    ".shared .align 16 .b8 s[128];\nmov.u32 %r12, s;\nmad.lo.u32 %r12, %r2, 4, %r12;\n"
+    "mov.b32 %r10, {0, %h1};\nst.shared.u32 [%r12], %r10;\nmov.u32 %r11, 0;\n"
+    "cp.async.ca.shared.global [%r12], [4], 4, %r11;\ncp.async.wait_all;\n"
+    "ld.shared.f32 %f9, [%r12];\n",
 };
 
 static void other_numbers_have_none(void **state)
