@@ -7,8 +7,6 @@
 #include "tests/softgpu/driver/fatbin.h"
 #include "tools/worker/image.h"
 
-enum { NEWEST_ARCH = 999 };
-
 static const char debug_section[] = ".nv_debug_ptx_txt";
 
 /* The section of a well-formed 64-bit ELF, or NULL. */
@@ -60,7 +58,7 @@ static char *piece_text(const struct image_piece *piece)
         return strndup((const char *)piece->bytes, piece->count);
     if (piece->kind == IMAGE_CUBIN)
         return debug_text(piece->bytes, piece->count);
-    if (fatbin_choose(piece->bytes, piece->count, NEWEST_ARCH, &text, &length, NULL))
+    if (fatbin_choose(piece->bytes, piece->count, FATBIN_NEWEST, &text, &length, NULL))
         return NULL;
     return text;
 }

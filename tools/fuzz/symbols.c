@@ -9,7 +9,7 @@
 #include "tests/softgpu/driver/fatbin.h"
 #include "tools/worker/image.h"
 
-enum { NEWEST_ARCH = 999, MOST_NAME = 4096 };
+enum { MOST_NAME = 4096 };
 
 struct listing {
     struct fuzz_symbols *out;
@@ -89,7 +89,7 @@ static void list_piece(struct listing *l, const struct image_piece *piece)
         list_cubin(l, piece->bytes, piece->count);
     } else if (piece->kind == IMAGE_PTX) {
         text = strndup((const char *)piece->bytes, piece->count);
-    } else if (fatbin_choose(piece->bytes, piece->count, NEWEST_ARCH, &text, &length, NULL)) {
+    } else if (fatbin_choose(piece->bytes, piece->count, FATBIN_NEWEST, &text, &length, NULL)) {
         return;
     }
     if (text)

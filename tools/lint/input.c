@@ -11,8 +11,6 @@
 #include "tools/fuzz/image.h"
 #include "tools/worker/image.h"
 
-enum { NEWEST_ARCH = 999 };
-
 /* -- a cubin's own text -- */
 
 /* The section's bytes, inside of `bytes`; or NULL. */
@@ -68,7 +66,7 @@ static enum status lint_piece(struct lint_report *report, const struct image_pie
         return lint_text(report, (const char *)piece->bytes, piece->count, name, err);
     if (piece->kind == IMAGE_CUBIN)
         text = cubin_text(piece->bytes, piece->count, &length);
-    else if (fatbin_choose(piece->bytes, piece->count, NEWEST_ARCH, &text, &length, NULL))
+    else if (fatbin_choose(piece->bytes, piece->count, FATBIN_NEWEST, &text, &length, NULL))
         text = NULL;
     if (!text)
         return STATUS_NOT_FOUND;
@@ -118,6 +116,15 @@ static bool ends_with(const char *name, const char *end)
     return length > n && strcmp(name + length - n, end) == 0;
 }
 
+/* libkernels.so, libkernels.so.4.8.5 */
+static bool is_shared_object(const char *name)
+{
+    const char *end = strstr(name, ".so");
+    while (end && strstr(end + 1, ".so"))
+        end = strstr(end + 1, ".so");
+    return end && end != name && strspn(end + 3, ".0123456789") == strlen(end + 3);
+}
+
 /* k.ptx beside k.cubin is the same with comments. */
 static bool has_text_beside(const char *path)
 {
@@ -134,7 +141,7 @@ static bool is_wanted(const FTSENT *at)
     if (ends_with(at->fts_name, ".cubin"))
         return !has_text_beside(at->fts_path);
     return ends_with(at->fts_name, ".ptx") || ends_with(at->fts_name, ".fatbin") ||
-           ends_with(at->fts_name, ".so");
+           is_shared_object(at->fts_name);
 }
 
 static int by_name(const FTSENT **a, const FTSENT **b)
@@ -157,7 +164,7 @@ static enum status lint_folder(struct lint_report *report, const char *folder, s
             continue;
         status = lint_file(report, at->fts_path, &why);
         if (status == STATUS_NOT_FOUND ||
-            (status == STATUS_INVALID && ends_with(at->fts_name, ".so")))
+            (status == STATUS_INVALID && is_shared_object(at->fts_name)))
             status = STATUS_OK;
         else if (status)
             error_set(err, status, "%s", why.text);

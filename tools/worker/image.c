@@ -44,7 +44,19 @@ static void split_fatbins(struct split *split, const uint8_t *bytes, size_t coun
     }
 }
 
-/* The section of a host program or shared object. */
+/* Whether the section holds fatbins; those of relocatable device code lie in one of their own. */
+static bool holds_fatbins(const uint8_t *names, uint64_t length, uint32_t name)
+{
+    static const char *const wanted[] = {".nv_fatbin", "__nv_relfatbin"};
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+        size_t room = strlen(wanted[i]) + 1;
+        if (name < length && length - name >= room && !memcmp(names + name, wanted[i], room))
+            return true;
+    }
+    return false;
+}
+
+/* The sections of a host program or shared object. */
 static void split_program(struct split *split, const uint8_t *bytes, size_t count)
 {
     Elf64_Ehdr elf;
@@ -57,10 +69,8 @@ static void split_program(struct split *split, const uint8_t *bytes, size_t coun
     if (names.sh_offset > count || names.sh_size > count - names.sh_offset)
         return;
     for (unsigned i = 0; i < elf.e_shnum; i++) {
-        static const char wanted[] = ".nv_fatbin";
         memcpy(&section, bytes + elf.e_shoff + i * sizeof(section), sizeof(section));
-        if (section.sh_name < names.sh_size && names.sh_size - section.sh_name >= sizeof(wanted) &&
-            !memcmp(bytes + names.sh_offset + section.sh_name, wanted, sizeof(wanted)) &&
+        if (holds_fatbins(bytes + names.sh_offset, names.sh_size, section.sh_name) &&
             section.sh_type != SHT_NOBITS && section.sh_offset <= count &&
             section.sh_size <= count - section.sh_offset)
             split_fatbins(split, bytes + section.sh_offset, section.sh_size);

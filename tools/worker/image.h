@@ -1,7 +1,7 @@
 /*
  * image.h - what a user passes as device code, cut into the pieces that a device loads: PTX, a
- * cubin, or fatbins, which also lie in the section .nv_fatbin of programs and shared objects. All
- * of the bytes are validated.
+ * cubin, or fatbins, which also lie in the sections .nv_fatbin and __nv_relfatbin of programs and
+ * shared objects. All of the bytes are validated.
  */
 #ifndef TOOLS_WORKER_IMAGE_H
 #define TOOLS_WORKER_IMAGE_H

@@ -137,14 +137,18 @@ static bool runs_on(const struct entry_header *entry, unsigned arch)
 {
     if (entry->kind != KIND_PTX || entry->arch > arch)
         return false;
+    if (arch == FATBIN_NEWEST)
+        return true;
     if (entry->flags & FLAG_THIS_ARCH)
         return entry->arch == arch;
     return !(entry->flags & FLAG_THIS_FAMILY) || entry->arch / 10 == arch / 10;
 }
 
-static bool is_better(const struct entry_header *a, const struct entry_header *b)
+static bool is_better(const struct entry_header *a, const struct entry_header *b, unsigned arch)
 {
     const uint64_t narrow = FLAG_THIS_ARCH | FLAG_THIS_FAMILY;
+    if (arch == FATBIN_NEWEST && !(a->flags & narrow) != !(b->flags & narrow))
+        return !(a->flags & narrow);
     return a->arch != b->arch ? a->arch > b->arch : (a->flags & narrow) < (b->flags & narrow);
 }
 
@@ -153,7 +157,7 @@ static void consider(struct search *search, const struct entry_header *entry,
 {
     if (!runs_on(entry, search->arch)) {
         note_other(search, entry);
-    } else if (!search->found || is_better(entry, &search->best)) {
+    } else if (!search->found || is_better(entry, &search->best, search->arch)) {
         search->found = true;
         search->best = *entry;
         search->payload = payload;

@@ -20,6 +20,7 @@
 enum {
     FATBIN_HEADER_BYTES = 16,
     FATBIN_WRAPPER_BYTES = 24, /* struct __fatBinC_Wrapper_t */
+    FATBIN_NEWEST = 999,       /* for a reader, which is no device: the newest PTX of all */
 };
 
 /* Whether `bytes` begin a fatbin; then `size` is that of all of it, header included (UINT64_MAX
@@ -32,8 +33,9 @@ bool fatbin_unwrap(const uint8_t *bytes, size_t length, const void **fatbin);
 
 /*
  * The PTX for a device of `arch` (90): of those not newer than it the newest, of two of one age the
- * one for any device before those for this family or this device alone. `text` is malloc'd, ends
- * with a NUL and is the caller's. Several fatbins may follow each other in `bytes`.
+ * one for any device before those for this family or this device alone. For FATBIN_NEWEST the
+ * newest for any device, or else the newest for one alone. `text` is malloc'd, ends with a NUL and
+ * is the caller's. Several fatbins may follow each other in `bytes`.
  *
  * Errors: CUDA_ERROR_NO_BINARY_FOR_GPU (nothing to run; `err` says what there is),
  * CUDA_ERROR_INVALID_IMAGE (broken), CUDA_ERROR_OUT_OF_MEMORY.

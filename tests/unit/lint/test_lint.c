@@ -259,6 +259,92 @@ static void a_cubin_carries_its_text(void **state)
     free(text);
 }
 
+/* A shared object with the sample as PTX for sm_90 alone, in a fatbin of the section `section`. */
+static size_t shared_object(uint8_t *out, size_t room, const char *section)
+{
+    enum { THIS_ARCH = 0x100000, FATBIN = 16, ENTRY = 64 };
+    struct small_elf elf = small_elf("");
+    char *text = read_text(SAMPLES "spin-weak.caught.ptx");
+    uint64_t length = (strlen(text) + 8) / 8 * 8, behind = ENTRY + length, flags = THIS_ARCH;
+    const uint32_t magic = 0xBA55ED50u, entry = ENTRY, arch = 90;
+    const uint16_t version = 1, header = FATBIN, kind = 1;
+    uint8_t *at = out + sizeof elf;
+    assert_true(sizeof elf + FATBIN + behind <= room);
+    strcpy(elf.names + 1, section);
+    elf.section[0].sh_type = SHT_PROGBITS;
+    elf.section[0].sh_offset = sizeof elf;
+    elf.section[0].sh_size = FATBIN + behind;
+    memset(out, 0, room);
+    memcpy(out, &elf, sizeof elf);
+    memcpy(at, &magic, 4);
+    memcpy(at + 4, &version, 2);
+    memcpy(at + 6, &header, 2);
+    memcpy(at + 8, &behind, 8);
+    at += FATBIN;
+    memcpy(at, &kind, 2);
+    memcpy(at + 4, &entry, 4);
+    memcpy(at + 8, &length, 8);
+    memcpy(at + 28, &arch, 4);
+    memcpy(at + 40, &flags, 8);
+    memcpy(at + ENTRY, text, strlen(text));
+    free(text);
+    return sizeof elf + FATBIN + behind;
+}
+
+/* Of -rdc=true, too, and PTX that one architecture alone runs. */
+static void a_shared_object_is_read(void **state)
+{
+    static const struct {
+        const char *section;
+        size_t findings;
+    } rows[] = {{".nv_fatbin", 1}, {"__nv_relfatbin", 1}, {".rodata", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct lint_report report;
+        struct error err;
+        uint8_t image[8192];
+        size_t bytes = shared_object(image, sizeof image, rows[i].section);
+        enum status status = lint_bytes(image, bytes, &report, &err);
+        assert_int_equal(status, rows[i].findings ? STATUS_OK : STATUS_INVALID);
+        assert_int_equal(report.findings, rows[i].findings);
+        lint_release(&report);
+    }
+}
+
+static void write_bytes(const char *path, const void *bytes, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Below a folder shared objects have versions in their names. */
+static void versions_end_names(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t texts;
+    } rows[] = {{"libk.so", 1}, {"libk.so.4.8.5", 1}, {"libk.so.txt", 0}, {"k.sound", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char folder[] = "/tmp/test_lint.XXXXXX", path[64];
+        struct lint_report report = {0};
+        struct error err = {0};
+        uint8_t image[8192];
+        size_t bytes = shared_object(image, sizeof image, ".nv_fatbin");
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof path, "%s/%s", folder, rows[i].name);
+        write_bytes(path, image, bytes);
+        assert_int_equal(lint_path(&report, folder, &err),
+                         rows[i].texts ? STATUS_OK : STATUS_NOT_FOUND);
+        assert_int_equal(report.texts, rows[i].texts);
+        lint_release(&report);
+        unlink(path);
+        rmdir(folder);
+    }
+}
+
 /* A body that cannot be read leaves out its kernel, and says why. */
 static void a_broken_kernel_is_skipped(void **state)
 {
@@ -330,6 +416,7 @@ int main(void)
         cmocka_unit_test(kernels_are_picked),       cmocka_unit_test(wrong_input_is_refused),
         cmocka_unit_test(a_cubin_carries_its_text), cmocka_unit_test(a_broken_kernel_is_skipped),
         cmocka_unit_test(odd_graphs_are_read),      cmocka_unit_test(reports_are_written),
+        cmocka_unit_test(a_shared_object_is_read),  cmocka_unit_test(versions_end_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
