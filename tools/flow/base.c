@@ -28,14 +28,14 @@ static struct found choose(struct found a, struct found b)
     if (a.sure > b.sure)
         return a;
     bool same = a.base.kind == b.base.kind && a.base.param == b.base.param &&
-                a.base.variable == b.base.variable;
+                a.base.field == b.base.field && a.base.variable == b.base.variable;
     return same ? a : (struct found){.base = {.kind = FLOW_BASE_UNKNOWN}};
 }
 
 static struct found of_param(const struct flow *flow, const struct ptx_variable *param,
-                             uint32_t value)
+                             int64_t field, uint32_t value)
 {
-    struct found out = {.base = {FLOW_BASE_PARAM, param->index, param}};
+    struct found out = {.base = {FLOW_BASE_PARAM, param->index, field, param}};
     const struct flow_value *v = &flow->value[value];
     const struct ptx_instruction *i = flow_instruction(flow, value);
     for (uint32_t u = 0; u < v->users; u++)
@@ -85,13 +85,13 @@ static struct found find(struct search *s, uint32_t value, int depth)
     if (depth > MOST_DEPTH || ++s->steps > MOST_STEPS)
         return out;
     if (v->kind == FLOW_ADDRESS && v->operand->variable) {
-        out.base = (struct flow_base){FLOW_BASE_VARIABLE, 0, v->operand->variable};
+        out.base = (struct flow_base){FLOW_BASE_VARIABLE, 0, 0, v->operand->variable};
         out.sure = SURE;
         return out;
     }
     const struct ptx_variable *param = flow_param_of(s->flow, value, &offset);
     if (param)
-        return of_param(s->flow, param, value);
+        return of_param(s->flow, param, offset, value);
     if (v->kind == FLOW_PHI || v->kind == FLOW_MERGE)
         return of_phi(s, value, depth);
     return v->kind == FLOW_RESULT ? of_instruction(s, value, depth) : out;

@@ -143,6 +143,7 @@ enum flow_base_kind { FLOW_BASE_UNKNOWN, FLOW_BASE_PARAM, FLOW_BASE_VARIABLE };
 struct flow_base {
     enum flow_base_kind kind;
     unsigned param;                      /* index */
+    int64_t field;                       /* offset inside a parameter that is a struct */
     const struct ptx_variable *variable; /* of the module or the function */
 };
 struct flow_base flow_base(const struct flow *flow, uint32_t address);

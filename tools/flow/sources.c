@@ -121,10 +121,53 @@ static void result_source(const struct flow *flow, uint32_t value)
     }
 }
 
-/* Whether threads come to the phi on different ways: one of its predecessors runs by a branch that
- * threads take differently, and that does not decide whether the phi's block runs at all. */
-static bool is_join(const struct flow *flow, uint32_t block)
+static bool controls(const struct flow *flow, uint32_t branch, uint32_t block)
 {
+    const struct flow_block *b = &flow->block[block];
+    for (uint32_t c = 0; c < b->controls; c++) {
+        if (flow->control[b->control + c] == branch)
+            return true;
+    }
+    return false;
+}
+
+/* Whether both are copies of one value, of one constant or of one special register. */
+static bool is_same(const struct flow *flow, uint32_t a, uint32_t b)
+{
+    for (int step = 0; step < 8 && flow_is(flow, a, "mov") && flow->value[a].args == 1; step++)
+        a = flow_arg(flow, a, 0);
+    for (int step = 0; step < 8 && flow_is(flow, b, "mov") && flow->value[b].args == 1; step++)
+        b = flow_arg(flow, b, 0);
+    const struct flow_value *x = &flow->value[a], *y = &flow->value[b];
+    if (x->kind == FLOW_SPECIAL && y->kind == FLOW_SPECIAL)
+        return strcmp(x->operand->name, y->operand->name) == 0;
+    return a == b || (x->kind == FLOW_CONSTANT && y->kind == FLOW_CONSTANT && x->bits == y->bits);
+}
+
+/* Whether the ways to the phi that the branch decides about, its own among them, bring different
+ * values. */
+static bool brings_different(const struct flow *flow, uint32_t phi, uint32_t branch)
+{
+    const struct flow_value *v = &flow->value[phi];
+    const struct flow_block *b = &flow->block[v->at];
+    uint32_t first = FLOW_NONE;
+    for (uint32_t p = 0; p < b->preds && p < v->args; p++) {
+        uint32_t from = flow->edge[b->pred + p], value = flow->arg[v->arg + p];
+        if (from != branch && !controls(flow, branch, from))
+            continue;
+        if (first != FLOW_NONE && !is_same(flow, value, first))
+            return true;
+        first = value;
+    }
+    return false;
+}
+
+/* Whether threads come to the phi on different ways with different values: one of its predecessors
+ * runs by a branch that threads take differently, and that does not decide whether the phi's block
+ * runs at all. */
+static bool is_join(const struct flow *flow, uint32_t phi)
+{
+    uint32_t block = flow->value[phi].at;
     const struct flow_block *b = &flow->block[block];
     for (uint32_t p = 0; p < b->preds; p++) {
         uint32_t from = flow->edge[b->pred + p];
@@ -132,14 +175,111 @@ static bool is_join(const struct flow *flow, uint32_t block)
         for (uint32_t c = 0; c <= before->controls; c++) {
             uint32_t branch = c < before->controls ? flow->control[before->control + c] : from;
             uint32_t condition = flow_condition(flow, branch);
-            bool decides = false;
-            for (uint32_t k = 0; k < b->controls; k++)
-                decides |= flow->control[b->control + k] == branch;
-            if (condition != FLOW_NONE && flow->value[condition].divergent && !decides)
+            if (condition != FLOW_NONE && flow->value[condition].divergent &&
+                !controls(flow, branch, block) && brings_different(flow, phi, branch))
                 return true;
         }
     }
     return false;
+}
+
+/* -- the part of a value that differs between threads -- */
+
+enum { MOST_PHIS = 4, MOST_PARTS = 64 };
+
+struct part {
+    const struct flow *flow;
+    uint32_t phi[MOST_PHIS]; /* whose part is being looked for */
+    unsigned phis;
+    int steps;
+};
+
+static uint32_t part_of(struct part *p, uint32_t value);
+
+/* A counter's part is that of its beginning, where each round adds what all threads have. */
+static uint32_t part_of_phi(struct part *p, uint32_t phi)
+{
+    const struct flow_value *v = &p->flow->value[phi];
+    uint32_t part = FLOW_NONE;
+    for (unsigned i = 0; i < p->phis; i++) {
+        if (p->phi[i] == phi)
+            return FLOW_NONE;
+    }
+    if (p->phis == MOST_PHIS || is_join(p->flow, phi))
+        return phi;
+    p->phi[p->phis++] = phi;
+    for (uint32_t a = 0; a < v->args && part != phi; a++) {
+        uint32_t one = part_of(p, p->flow->arg[v->arg + a]);
+        if (one != FLOW_NONE)
+            part = part == FLOW_NONE || is_same(p->flow, part, one) ? one : phi;
+    }
+    p->phis--;
+    return part;
+}
+
+/* What is left of a sum without the addends that all threads have: of n + tid, tid. 0 where nothing
+ * differs; FLOW_NONE: that of a phi which is being looked for. */
+static uint32_t part_of(struct part *p, uint32_t value)
+{
+    const struct flow *flow = p->flow;
+    const struct flow_value *v = &flow->value[value];
+    bool mad = flow_is(flow, value, "mad");
+    if (!v->divergent)
+        return 0;
+    if (++p->steps > MOST_PARTS)
+        return value;
+    if (v->kind == FLOW_PHI)
+        return part_of_phi(p, value);
+    if (flow_is(flow, value, "mov") && v->args == 1)
+        return part_of(p, flow_arg(flow, value, 0));
+    if (!mad && !flow_is(flow, value, "add"))
+        return value;
+    uint32_t addend = FLOW_NONE, divergent = 0;
+    for (uint32_t a = 0; a < v->args; a++) {
+        uint32_t arg = flow_arg(flow, value, a);
+        if (!flow->value[arg].divergent)
+            continue;
+        divergent++;
+        addend = !mad || a == 2 ? arg : FLOW_NONE;
+    }
+    return divergent == 1 && addend != FLOW_NONE ? part_of(p, addend) : value;
+}
+
+/* A comparison of two values that differ between threads by the same amount: t + tid < n + tid. */
+static bool compares_alike(const struct flow *flow, uint32_t value)
+{
+    struct part x = {.flow = flow}, y = {.flow = flow};
+    if (!flow_is(flow, value, "setp") || flow->value[value].args < 2)
+        return false;
+    uint32_t a = part_of(&x, flow_arg(flow, value, 0)), b = part_of(&y, flow_arg(flow, value, 1));
+    return a != 0 && a != FLOW_NONE && b != FLOW_NONE && is_same(flow, a, b);
+}
+
+/* The lane numbers' bits over which a butterfly of shuffles has folded the value: 16 8 4 2 1 where
+ * each lane has all of the warp. */
+static uint32_t folded_lanes(const struct flow *flow, uint32_t value)
+{
+    static const char *const folds[] = {"add", "or", "and", "xor", "max", "min", "mul", NULL};
+    uint32_t lanes = 0;
+    for (int stage = 0; stage < 8; stage++) {
+        uint32_t shuffled = FLOW_NONE, other = FLOW_NONE;
+        const struct ptx_instruction *i = flow_instruction(flow, value);
+        if (!i || flow->value[value].kind != FLOW_RESULT || !is_one_of(i->opcode, folds))
+            break;
+        for (uint32_t a = 0; a < 2 && shuffled == FLOW_NONE; a++) {
+            uint32_t arg = flow_arg(flow, value, a);
+            other = flow_arg(flow, value, 1 - a);
+            if (flow_is(flow, arg, "shfl") && flow_arg(flow, arg, 0) == other)
+                shuffled = arg;
+        }
+        uint64_t mask;
+        if (shuffled == FLOW_NONE || !ptx_has_modifier(flow_instruction(flow, shuffled), "bfly") ||
+            !flow_constant(flow, flow_arg(flow, shuffled, 1), &mask))
+            break;
+        lanes |= (uint32_t)mask;
+        value = other;
+    }
+    return lanes;
 }
 
 static bool add_sources(struct flow_value *v, const struct flow_value *from)
@@ -158,7 +298,8 @@ static bool is_uniform(const struct flow *flow, uint32_t value)
 {
     return flow->value[value].kind == FLOW_RESULT &&
            (flow_is(flow, value, "bar") || flow_is(flow, value, "barrier") ||
-            flow_is(flow, value, "vote") || flow_is(flow, value, "redux"));
+            flow_is(flow, value, "vote") || flow_is(flow, value, "redux") ||
+            folded_lanes(flow, value) == 31);
 }
 
 static bool update(const struct flow *flow, uint32_t value)
@@ -174,10 +315,39 @@ static bool update(const struct flow *flow, uint32_t value)
         divergent |= from->divergent;
     }
     if (v->kind == FLOW_PHI && !divergent)
-        divergent = is_join(flow, v->at);
-    if (divergent && !v->divergent && !is_uniform(flow, value)) {
+        divergent = is_join(flow, value);
+    if (divergent && !v->divergent && !is_uniform(flow, value) && !flow_is(flow, value, "setp")) {
         v->divergent = true;
         changed = true;
+    }
+    return changed;
+}
+
+/* Sources, and what differs between threads but for comparisons. */
+static void propagate(struct flow *flow)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t v = 0; v < flow->values; v++)
+            changed |= update(flow, v);
+    }
+}
+
+/* Comparisons come after their operands, since one is decided by both. */
+static bool mark_comparisons(struct flow *flow)
+{
+    bool changed = false;
+    for (uint32_t v = 0; v < flow->values; v++) {
+        struct flow_value *value = &flow->value[v];
+        bool divergent = false;
+        if (value->divergent || !flow_is(flow, v, "setp"))
+            continue;
+        for (uint32_t a = 0; a < value->args; a++)
+            divergent |= flow->value[flow->arg[value->arg + a]].divergent;
+        if (divergent && !compares_alike(flow, v)) {
+            value->divergent = true;
+            changed = true;
+        }
     }
     return changed;
 }
@@ -191,10 +361,8 @@ enum status flow_sources(struct flow *flow, struct error *err)
         else if (flow->value[v].kind == FLOW_RESULT)
             result_source(flow, v);
     }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t v = 0; v < flow->values; v++)
-            changed |= update(flow, v);
-    }
+    do
+        propagate(flow);
+    while (mark_comparisons(flow));
     return STATUS_OK;
 }

@@ -146,7 +146,8 @@ static bool lies_within(int64_t behind, int64_t bytes)
 /* Whether a number that changes from round to round is part of the value. */
 static bool counts(const struct flow *flow, uint32_t value, int depth)
 {
-    static const char *const words[] = {"shl", "mul", "mov", "add", "mad", "sub", "cvt"};
+    static const char *const words[] = {"shl", "shr", "mul", "mov", "add",
+                                        "mad", "sub", "cvt", "and", "or"};
     if (flow->value[value].kind == FLOW_PHI)
         return true;
     for (size_t w = 0; depth < 8 && w < sizeof words / sizeof *words; w++) {
