@@ -26,6 +26,29 @@ struct argument {
     unsigned param; /* that the loads are of */
 };
 
+/* A parameter, perhaps with a sign or a factor. */
+static bool is_of_param(const struct flow *flow, uint32_t value)
+{
+    static const char *const words[] = {"neg", "mov", "cvt", "mul", NULL};
+    int64_t offset;
+    for (int step = 0; step < 6 && is_any(flow, value, words); step++) {
+        uint32_t first = flow_arg(flow, value, 0);
+        bool constant = flow->value[first].kind == FLOW_CONSTANT;
+        value = constant && flow->value[value].args > 1 ? flow_arg(flow, value, 1) : first;
+    }
+    return flow_param_of(flow, value, &offset) != NULL;
+}
+
+/* A sum of which one term is a parameter: the largest element, which the program knows. */
+static bool shifts_by_param(const struct flow *flow, uint32_t value)
+{
+    static const char *const sums[] = {"add", "sub", NULL};
+    if (is_any(flow, value, sums))
+        return is_of_param(flow, flow_arg(flow, value, 0)) ||
+               is_of_param(flow, flow_arg(flow, value, 1));
+    return flow_is(flow, value, "fma") && is_of_param(flow, flow_arg(flow, value, 2));
+}
+
 static bool visit_argument(void *user, uint32_t value)
 {
     struct argument *a = user;
@@ -39,6 +62,7 @@ static bool visit_argument(void *user, uint32_t value)
         a->bounded = true;
         return false;
     }
+    a->other |= shifts_by_param(flow, value);
     bool pass = v->kind == FLOW_PHI || v->kind == FLOW_MERGE || is_any(flow, value, arithmetic);
     if (pass && a->k->cycle[value] == FLOW_NONE)
         return true;

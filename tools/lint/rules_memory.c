@@ -248,22 +248,37 @@ void rule_index_narrow(struct lint_kernel *k)
 
 /* -- memory that others write -- */
 
+/* The pointers that a kernel writes through: parameters, or fields of them. */
+enum { MOST_WRITTEN = 64 };
+struct written {
+    struct flow_base base[MOST_WRITTEN];
+    unsigned count;
+};
+
+static bool is_written(const struct written *written, const struct flow_base *base)
+{
+    for (unsigned i = 0; i < written->count && base->kind == FLOW_BASE_PARAM; i++) {
+        if (written->base[i].param == base->param && written->base[i].field == base->field)
+            return true;
+    }
+    return false;
+}
+
 void rule_read_only_written(struct lint_kernel *k)
 {
     const struct flow *flow = k->flow;
     struct lint_access a;
-    uint64_t written[FLOW_PARAMS / 64] = {0};
+    struct written written = {.count = 0};
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
         if (is_global_write(flow, at, &a) && a.base.kind == FLOW_BASE_PARAM &&
-            a.base.param < FLOW_PARAMS)
-            written[a.base.param / 64] |= (uint64_t)1 << a.base.param % 64;
+            !is_written(&written, &a.base) && written.count < MOST_WRITTEN)
+            written.base[written.count++] = a.base;
     }
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
         const struct ptx_instruction *i = &flow->function->instructions[at];
         if (strcmp(i->opcode, "ldu") != 0 && !ptx_has_modifier(i, "nc"))
             continue;
-        if (lint_access(flow, at, &a) && a.base.kind == FLOW_BASE_PARAM &&
-            a.base.param < FLOW_PARAMS && written[a.base.param / 64] >> a.base.param % 64 & 1)
+        if (lint_access(flow, at, &a) && is_written(&written, &a.base))
             lint_add(k, at,
                      "parameter %u is read through the cache for memory that no kernel writes, and "
                      "this kernel writes it",
@@ -287,6 +302,20 @@ static bool is_weak_load(struct lint_kernel *k, uint32_t value, uint32_t loop)
            !flow_in_loop(flow, flow_block_of(flow, a.address), loop);
 }
 
+/* The way out leads to a trap: what the load gives is asserted, not waited for. */
+static bool traps(const struct flow *flow, uint32_t block)
+{
+    for (int step = 0; step < 4; step++) {
+        const struct flow_block *b = &flow->block[block];
+        if (strcmp(flow->function->instructions[b->end - 1].opcode, "trap") == 0)
+            return true;
+        if (b->succs != 1)
+            return false;
+        block = flow->edge[b->succ];
+    }
+    return false;
+}
+
 /* A loop that ends when memory changes, and reads it by an ordinary load. */
 void rule_spin_weak(struct lint_kernel *k)
 {
@@ -296,8 +325,10 @@ void rule_spin_weak(struct lint_kernel *k)
         bool leaves = false;
         if (loop == FLOW_NONE || condition == FLOW_NONE || !flow_is(flow, condition, "setp"))
             continue;
-        for (uint32_t s = 0; s < flow->block[b].succs; s++)
-            leaves |= !flow_in_loop(flow, flow->edge[flow->block[b].succ + s], loop);
+        for (uint32_t s = 0; s < flow->block[b].succs; s++) {
+            uint32_t to = flow->edge[flow->block[b].succ + s];
+            leaves |= !flow_in_loop(flow, to, loop) && !traps(flow, to);
+        }
         uint32_t x = flow_arg(flow, condition, 0), y = flow_arg(flow, condition, 1);
         bool fixed = !flow_in_loop(flow, flow_block_of(flow, y), loop);
         if (leaves && fixed && is_weak_load(k, x, loop))

@@ -290,6 +290,16 @@ void rule_shared_wide(struct lint_kernel *k)
 
 /* -- registers that nothing sets -- */
 
+/* The arguments that a matrix product adds to, where it may leave them out: its scale-d is not 1.
+ */
+static uint32_t left_out(const struct ptx_instruction *i)
+{
+    enum { SCALE = 3 };
+    bool scaled = strcmp(i->opcode, "wgmma") == 0 && i->operand_count > SCALE &&
+                  !(i->operands[SCALE].kind == PTX_IMMEDIATE && i->operands[SCALE].bits);
+    return scaled ? i->operands[0].count : 0;
+}
+
 void rule_unset_register(struct lint_kernel *k)
 {
     const struct flow *flow = k->flow;
@@ -300,7 +310,7 @@ void rule_unset_register(struct lint_kernel *k)
         bool counts = lint_is_float(lint_type(flow, v)) || strcmp(i->opcode, "st") == 0 ||
                       strcmp(i->opcode, "ld") == 0;
         bool reached = flow->block[flow->block_of[flow->value[v].at]].number != FLOW_NONE;
-        for (uint32_t a = 0; counts && reached && a < flow->value[v].args; a++) {
+        for (uint32_t a = left_out(i); counts && reached && a < flow->value[v].args; a++) {
             if (flow_arg(flow, v, a) == 0)
                 lint_add(k, flow->value[v].at, "%s reads a register that nothing has set", i->text);
         }
