@@ -92,11 +92,25 @@ struct summed {
     bool sum;
 };
 
+/* A product with what the loop carries: the exponential lets a state decay, and is no term of a
+ * sum.
+ */
+static bool scales_carried(const struct lint_kernel *k, uint32_t value)
+{
+    uint32_t cycle = k->cycle[value];
+    bool fma = flow_is(k->flow, value, "fma");
+    if (cycle == FLOW_NONE || (!fma && !flow_is(k->flow, value, "mul")))
+        return false;
+    return !fma || k->cycle[flow_arg(k->flow, value, 2)] != cycle;
+}
+
 /* Products are by the power of two that expf takes apart, no more than one of them. */
 static bool visit_sum(void *user, uint32_t value)
 {
     struct summed *s = user;
     const struct flow *flow = s->k->flow;
+    if (scales_carried(s->k, value))
+        return false;
     if (lint_is_sum(flow, value)) {
         s->sum |= s->k->cycle[value] != FLOW_NONE && flow_is(flow, value, "fma");
         s->sum |= s->k->cycle[value] != FLOW_NONE && flow_is(flow, value, "add");
