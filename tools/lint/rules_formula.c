@@ -101,7 +101,8 @@ static bool scales_carried(const struct lint_kernel *k, uint32_t value)
     bool fma = flow_is(k->flow, value, "fma");
     if (cycle == FLOW_NONE || (!fma && !flow_is(k->flow, value, "mul")))
         return false;
-    return !fma || k->cycle[flow_arg(k->flow, value, 2)] != cycle;
+    return !fma || k->cycle[flow_arg(k->flow, value, 0)] == cycle ||
+           k->cycle[flow_arg(k->flow, value, 1)] == cycle;
 }
 
 /* Products are by the power of two that expf takes apart, no more than one of them. */
