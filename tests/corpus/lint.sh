@@ -86,4 +86,15 @@ most() {
         END { exit bad || n != 3 }'
 }
 ok 'classes of which three in four are reported' most
+
+# The script of README.md's table of libraries: a row with the fatbin's kernels, and its rules; what cannot be read fails.
+rows_of_libraries() {
+    local kernels
+    kernels=$("$build/cuvet" lint --json "$folder/corpus.fatbin" | sed -n 's/^ *"kernels": \([0-9]*\),$/\1/p')
+    tests/corpus/lint_table.sh --rules corpus="$folder/corpus.fatbin" >"$scratch/rows" || return 1
+    grep -q "^| corpus | [1-9][0-9]* | $kernels | 0 | [1-9][0-9]* |" "$scratch/rows" &&
+        grep -q '^    shared-race warning: [1-9][0-9]* kernels$' "$scratch/rows" &&
+        ! tests/corpus/lint_table.sh none="$scratch/absent" >/dev/null 2>&1
+}
+ok 'a row of the table of libraries' rows_of_libraries
 done_testing
