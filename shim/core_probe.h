@@ -97,12 +97,13 @@ struct core_shape {
 HOT_INLINE enum skip core_passed_as(const struct core_shape *launch, struct known_kernel *kernel,
                                     uint32_t passes)
 {
-    if (atomic_load_explicit(&kernel->idle, memory_order_acquire) == gate_stamp())
+    uint32_t stamp = gate_stamp();
+    if (atomic_load_explicit(&kernel->idle, memory_order_acquire) == stamp)
         return (enum skip)atomic_load_explicit(&kernel->idle_as, memory_order_relaxed);
     if (UNUSUAL(!launch->params) || UNUSUAL(!launch_can_run(launch->shape)))
         return SKIP_NONE;
     return gate_passes(gate_notes(passing.notes, passes), &kernel->recipe, launch->shape,
-                       launch->params);
+                       launch->params, stamp);
 }
 
 /* Whether the launch of a registered kernel is passed over: then it is counted, as by core_probe.

@@ -173,9 +173,9 @@ static void give_numbers_back(struct gate *gate, struct gate_note *note)
 {
     uint64_t key = atomic_load_explicit(&note->key, memory_order_relaxed);
     struct gate_turn *turn = key ? find(gate, key) : NULL;
-    uint64_t end = note->number + note->left + note->rest;
-    if (turn && end > note->number)
-        atomic_compare_exchange_strong(&turn->launches, &end, note->number);
+    uint64_t next = note->number - note->left, end = note->number + note->rest;
+    if (turn && end > next)
+        atomic_compare_exchange_strong(&turn->launches, &end, next);
 }
 
 /* The calling thread's note of a signature; one of the set's others ends for it, where all are in
@@ -208,6 +208,7 @@ static uint64_t take_number(struct gate_turn *turn, struct gate_note *note)
 {
     if (!note)
         return atomic_fetch_add_explicit(&turn->launches, 1, memory_order_relaxed);
+    note->number -= note->left;
     note->rest += note->left;
     note->left = 0;
     if (!note->rest) {
@@ -236,6 +237,7 @@ void gate_pause(struct gate_note *note, uint64_t launches, enum skip skip)
     if (!note)
         return;
     note->left = launches < note->rest ? (uint32_t)launches : note->rest;
+    note->number += note->left;
     note->rest -= note->left;
     note->paused += note->left;
     note->skip = skip;
@@ -328,7 +330,7 @@ struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec
     struct gate_answer answer = {
         .note = note, .use = turn ? &turn->use : &gate->overflow_use, .signature = key};
     uint32_t stamp = gate_stamp();
-    if (note && (answer.skip = gate_note_passes(note)))
+    if (note && (answer.skip = gate_note_passes(note, stamp)))
         return answer;
     uint64_t number = turn ? take_number(turn, note)
                            : atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);

@@ -59,7 +59,7 @@ struct gate_note {
     uint32_t left;                      /* launches from now on that are passed over ... */
     uint32_t skip;                      /* ... and are counted as this */
     uint32_t rest;                      /* numbers taken ahead that follow behind those */
-    uint64_t number;                    /* of the next launch */
+    uint64_t number;                    /* of the launch behind those `left` */
     uint64_t next;                      /* the first number that the random gate may take */
     int64_t read_at;                    /* clock_ns() when the accounts were last read */
     uint32_t paused;                    /* launches that were passed over since */
@@ -102,9 +102,9 @@ HOT_INLINE uint64_t gate_mix_shape(uint64_t hash, const uint32_t *shape)
 HOT_INLINE uint64_t gate_pointer_class(const uint64_t *pointers, unsigned index)
 {
     uint64_t pointer = pointers[index];
-    unsigned alias = index;
-    for (unsigned i = index; i-- > 0;)
-        alias = pointers[i] == pointer ? i : alias;
+    unsigned alias = 0;
+    while (pointers[alias] != pointer)
+        alias++;
     return (uint64_t)alias << 8 | (pointer & 15) << 1 | (pointer == 0);
 }
 
@@ -115,37 +115,44 @@ HOT_INLINE uint64_t gate_key(uint64_t hash)
     return hash ^ hash >> 29;
 }
 
+/* Where the launch has what an item of its recipe names. */
+HOT_INLINE const void *gate_item_at(const struct gate_item *item, void *const *params)
+{
+    return (const char *)params[item->index] + item->offset;
+}
+
 /* Not of a recipe that is odd. Little code, no tables, few branches: they are cold each time. */
 HOT_INLINE uint64_t gate_signature(const struct gate_recipe *recipe, const uint32_t *shape,
                                    void *const *params)
 {
     uint64_t pointers[SHAPE_PARAMS], hash = gate_mix_shape(recipe->seed, shape);
-    const struct gate_item *item = recipe->item;
     unsigned i = 0;
-    for (; i < recipe->pointers; i++, item++) {
-        memcpy(&pointers[i], (const char *)params[item->index] + item->offset, sizeof(uint64_t));
+    for (; i < recipe->pointers; i++) {
+        memcpy(&pointers[i], gate_item_at(&recipe->item[i], params), sizeof(uint64_t));
         hash = gate_mix(hash, gate_pointer_class(pointers, i));
     }
-    for (; i < recipe->items; i++, item++) {
-        const char *at = (const char *)params[item->index] + item->offset;
-        uint32_t half[2], wide = i < recipe->longs;
-        memcpy(&half[0], at, sizeof(uint32_t));
-        memcpy(&half[1], at + wide * sizeof(uint32_t), sizeof(uint32_t));
-        hash = gate_mix(hash, (uint64_t)(half[1] & (0 - wide)) << 32 | half[0]);
+    for (; i < recipe->longs; i++) {
+        uint64_t value;
+        memcpy(&value, gate_item_at(&recipe->item[i], params), sizeof(value));
+        hash = gate_mix(hash, value);
+    }
+    for (; i < recipe->items; i++) {
+        uint32_t value;
+        memcpy(&value, gate_item_at(&recipe->item[i], params), sizeof(value));
+        hash = gate_mix(hash, value);
     }
     return gate_key(hash);
 }
 
 /* What the next launch of a signature is counted as, where it is known to be passed over; then its
- * number is used up. Else SKIP_NONE. */
-HOT_INLINE enum skip gate_note_passes(struct gate_note *note)
+ * number is used up. Else SKIP_NONE. `stamp`: gate_stamp(). */
+HOT_INLINE enum skip gate_note_passes(struct gate_note *note, uint32_t stamp)
 {
     uint32_t left = note->left;
     if (UNUSUAL(!left) ||
-        UNUSUAL(atomic_load_explicit(&note->stamp, memory_order_relaxed) != gate_stamp()))
+        UNUSUAL(atomic_load_explicit(&note->stamp, memory_order_relaxed) != stamp))
         return SKIP_NONE;
     note->left = left - 1;
-    note->number++;
     return (enum skip)note->skip;
 }
 
@@ -157,17 +164,18 @@ HOT_INLINE struct gate_note *gate_notes_of(struct gate_note *notes, uint64_t key
 
 /*
  * The bucket of a launch that is neither checked nor probed; it has its number then. SKIP_NONE:
- * gate_decide has to decide; nothing was changed. `notes` are the calling thread's, gate_notes().
+ * gate_decide has to decide; nothing was changed. `notes` are the calling thread's, gate_notes();
+ * `stamp` is gate_stamp().
  */
 HOT_INLINE enum skip gate_passes(struct gate_note *notes, const struct gate_recipe *recipe,
-                                 const uint32_t *shape, void *const *params)
+                                 const uint32_t *shape, void *const *params, uint32_t stamp)
 {
     uint64_t key = gate_signature(recipe, shape, params);
     struct gate_note *note = gate_notes_of(notes, key), *end = note + GATE_WAYS;
     while (UNUSUAL(atomic_load_explicit(&note->key, memory_order_relaxed) != key))
         if (++note == end)
             return SKIP_NONE;
-    return gate_note_passes(note);
+    return gate_note_passes(note, stamp);
 }
 
 /* Of the thread whose number in the tallies, own_thread.passes, is `passes`; not 0. */

@@ -40,11 +40,11 @@ HOT_INLINE void recent_note(uint32_t thread, uintptr_t kernel, const void *strea
     atomic_store_explicit(&own->next, next + 1, memory_order_relaxed);
 }
 
-/* Records a launch of the calling thread that was passed over, or is about to be decoded. */
+/* Records a launch of the calling thread whose kernel core_probe found. Only where
+ * own_thread.passes. */
 HOT_INLINE void recent_launch(uintptr_t kernel, const void *stream)
 {
-    if (USUAL(own_thread.passes))
-        recent_note(own_thread.passes, kernel, stream);
+    recent_note(own_thread.passes, kernel, stream);
 }
 
 /* The same of a launch whose kernel was not found at once, or while none is passed over. */

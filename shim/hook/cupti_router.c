@@ -239,42 +239,26 @@ APART static void on_passed_failed(CUpti_CallbackId cbid, const CUpti_CallbackDa
     core_launch_refused(&launch, result);
 }
 
-/* The handle that a launch API is called with, which is all that is needed of most launches; NULL
- * for other APIs. */
-HOT static inline const void *handle_of(CUpti_CallbackId cbid, const void *params)
-{
-    enum { WORD_PLAIN = 0, WORD_PLAIN_PTSZ = 0, WORD_CONFIG = 1, WORD_CONFIG_PTSZ = 1 };
-    enum { WORD_COOPERATIVE = 0, WORD_COOPERATIVE_PTSZ = 0 };
-    switch (cbid) {
-#define HANDLE_HANDLED(cbid, shape)                                                                \
-    case (cbid):                                                                                   \
-        return ((const void *const *)params)[WORD_##shape];
-#define HANDLE_COUNTED(cbid, skip)
-#define HANDLE_IGNORED(cbid, none)
-#define HANDLE_GRAPH(cbid, shape)
-#define LAUNCH_API(name, cbid, class, detail) HANDLE_##class(cbid, detail)
-#include "hook/launch_apis.def"
-#undef LAUNCH_API
-    default:
-        return NULL;
-    }
-}
+enum { NO_LAUNCH = -1 };
 
-/* Its stream. */
-HOT static inline CUstream stream_of(CUpti_CallbackId cbid, const void *params)
+/* SHAPE_PLAIN or SHAPE_CONFIG, as the parameters of the launch API lie; NO_LAUNCH: another API. */
+HOT static inline int shape_by_id(CUpti_CallbackId cbid)
 {
+    enum { LIES_PLAIN = SHAPE_PLAIN, LIES_PLAIN_PTSZ = SHAPE_PLAIN };
+    enum { LIES_COOPERATIVE = SHAPE_PLAIN, LIES_COOPERATIVE_PTSZ = SHAPE_PLAIN };
+    enum { LIES_CONFIG = SHAPE_CONFIG, LIES_CONFIG_PTSZ = SHAPE_CONFIG };
     switch (cbid) {
-#define STREAM_HANDLED(cbid, shape)                                                                \
+#define LIES_HANDLED(cbid, shape)                                                                  \
     case (cbid):                                                                                   \
-        return launch_raw_stream(params, SHAPE_##shape);
-#define STREAM_COUNTED(cbid, skip)
-#define STREAM_IGNORED(cbid, none)
-#define STREAM_GRAPH(cbid, shape)
-#define LAUNCH_API(name, cbid, class, detail) STREAM_##class(cbid, detail)
+        return LIES_##shape;
+#define LIES_COUNTED(cbid, skip)
+#define LIES_IGNORED(cbid, none)
+#define LIES_GRAPH(cbid, shape)
+#define LAUNCH_API(name, cbid, class, detail) LIES_##class(cbid, detail)
 #include "hook/launch_apis.def"
 #undef LAUNCH_API
     default:
-        return NULL;
+        return NO_LAUNCH;
     }
 }
 
@@ -286,28 +270,40 @@ APART static void on_known(CUpti_CallbackId cbid, const CUpti_CallbackData *data
 }
 
 /* A launch of a registered kernel begins: most of those that are passed over end here. */
-HOT APART __attribute__((aligned(64))) static void
-on_registered(CUpti_CallbackId cbid, const CUpti_CallbackData *data, uintptr_t kernel)
+HOT APART __attribute__((aligned(64))) static void on_registered(CUpti_CallbackId cbid,
+                                                                 const CUpti_CallbackData *data,
+                                                                 uintptr_t kernel,
+                                                                 struct core_shape launch)
 {
-    struct core_shape shape =
-        launch_numbers(data->functionParams, (enum launch_shape)apis[cbid].detail);
-    if (core_passes(kernel, &shape))
+    if (core_passes(kernel, &launch))
         core_mark_passed(cbid);
     else
         on_known(cbid, data, kernel);
 }
 
-/* Whether that is all that there is to do for a launch that begins, or for another call. */
-HOT static inline bool begin(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
+/* Whether that is all that there is to do for a launch that begins. */
+HOT_INLINE bool begin_launch(CUpti_CallbackId cbid, const CUpti_CallbackData *data,
+                             enum launch_shape shape)
 {
-    uintptr_t kernel = core_probe(handle_of(cbid, data->functionParams), data->symbolName);
-    if (USUAL(kernel))
-        recent_launch(kernel, stream_of(cbid, data->functionParams));
+    const void *params = data->functionParams;
+    uintptr_t kernel = core_probe(launch_raw_handle(params, shape), data->symbolName);
+    if (UNUSUAL(!kernel))
+        return false;
+    recent_launch(kernel, launch_raw_stream(params, shape));
     if (USUAL(kernel & CORE_COUNTED))
         core_mark_passed(cbid);
-    else if (USUAL(kernel))
-        on_registered(cbid, data, kernel);
-    return kernel != 0;
+    else
+        on_registered(cbid, data, kernel, launch_numbers(params, shape));
+    return true;
+}
+
+/* The same for any call. */
+HOT_INLINE bool begin(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
+{
+    int shape = shape_by_id(cbid);
+    if (shape == SHAPE_PLAIN)
+        return begin_launch(cbid, data, SHAPE_PLAIN);
+    return shape == SHAPE_CONFIG && begin_launch(cbid, data, SHAPE_CONFIG);
 }
 
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,

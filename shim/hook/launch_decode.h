@@ -30,6 +30,17 @@ bool launch_decode(const void *params, enum launch_shape shape, struct launch *o
  * through. */
 CUstream launch_stream(CUstream stream, bool per_thread);
 
+/* The kernel's handle. */
+HOT_INLINE const void *launch_raw_handle(const void *params, enum launch_shape shape)
+{
+    _Static_assert(offsetof(cuLaunchCooperativeKernel_params, f) ==
+                       offsetof(cuLaunchKernel_params, f),
+                   "a cooperative launch has its kernel where others have it");
+    if (shape == SHAPE_CONFIG || shape == SHAPE_CONFIG_PTSZ)
+        return ((const cuLaunchKernelEx_params *)params)->f;
+    return ((const cuLaunchKernel_params *)params)->f;
+}
+
 /* The stream as the call names it; NULL also where there is none. */
 HOT_INLINE CUstream launch_raw_stream(const void *params, enum launch_shape shape)
 {

@@ -53,10 +53,11 @@ static inline bool symbol_is_call(const char *symbol)
 static inline bool launch_can_run(const uint32_t shape[6])
 {
     const uint32_t *grid = shape, *block = shape + 3;
+    /* No factor has more than 21 bits, so the product of three is whole, and 0 where one is. */
+    bool small = !((block[0] | block[1] | block[2]) >> 21 | (grid[1] | grid[2]) >> 16);
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
-    bool blocks = grid[0] - 1 < INT32_MAX && grid[1] - 1 < UINT16_MAX && grid[2] - 1 < UINT16_MAX;
-    return blocks && block[0] - 1 < 1024 && block[1] - 1 < 1024 && block[2] - 1 < 64 &&
-           threads <= 1024;
+    uint64_t planes = (uint64_t)grid[1] * grid[2];
+    return small && threads - 1 < 1024 && block[2] <= 64 && (int32_t)grid[0] > 0 && planes;
 }
 
 /* Copies parameter bytes [offset, offset + size) of parameter `index`, which starts at byte `start`

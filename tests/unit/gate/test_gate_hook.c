@@ -22,7 +22,7 @@ static enum gate_result ask_as_hook(struct gate *gate, const struct kernel_spec 
     unsigned own = tally_own();
     assert_true(own < TALLIES_OWNED);
     struct gate_note *notes = gate_notes(gate_all_notes(gate), own + 1);
-    enum skip skip = gate_passes(notes, recipe, shape, launch->params);
+    enum skip skip = gate_passes(notes, recipe, shape, launch->params, gate_stamp());
     if (skip) {
         assert_int_equal(skip, SKIP_NOT_SAMPLED);
         ++*passed;
