@@ -353,7 +353,8 @@ bool pipeline_may_pass(enum skip skip)
 static enum skip sample(struct pipeline *pipeline, const struct launch *launch,
                         struct ticket *ticket)
 {
-    struct error why = {{0}};
+    struct error why;
+    why.text[0] = '\0';
     ticket->skip = prepare(pipeline, launch, ticket, &why);
     if (pipeline_may_pass(ticket->skip))
         gate_return(ticket->turn);
@@ -481,7 +482,8 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     if (UNUSUAL(pipeline->recorder) && !may)
         time = pipeline_record(pipeline, launch, kernel);
     if (time)
-        timing_begin(pipeline->timing, launch->context, launch->stream, time, &ticket->timed);
+        timing_begin(pipeline->timing, launch->context, launch->stream, ticket->began, time,
+                     &ticket->timed);
     paying_begins(pipeline, launch, ticket);
     return false;
 }
@@ -523,9 +525,10 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
 
 static void hand_over(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket)
 {
-    struct error why = {{0}};
+    struct error why;
     int64_t began = clock_ns();
     bool taken = goes_before(ticket); /* room in the arena, perhaps */
+    why.text[0] = '\0';
     if (ticket->torn) {
         break_side(pipeline, ticket);
         return;

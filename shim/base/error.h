@@ -1,8 +1,9 @@
 /*
  * error.h - one full sentence for the user beside a status. It is printable (printable.h).
  *
- * Life: the caller owns a zeroed struct error and passes it down; the function that detects a
- * failure writes the sentence once (the first one stays) and returns its status. A NULL error is
+ * Life: the caller owns a struct error whose sentence is empty and passes it down; the function
+ * that detects a failure writes the sentence once (the first one stays) and returns its status. A
+ * NULL error is
  * allowed.
  */
 #ifndef BASE_ERROR_H

@@ -21,6 +21,7 @@ struct passing {
     _Atomic(uint64_t) handles; /* counts module unloads: older entries of tables are doubtful */
     _Atomic(uint64_t) draws;   /* changes of a gate, by twos: what was noted before is void */
     _Atomic(uint32_t) hook_ns; /* that the hook takes of a launch that is passed over; 0: unknown */
+    _Atomic(uint32_t) threads; /* that had tallies of their own at once, at most (tally.h) */
     atomic_bool off; /* switched off: launches of registered kernels are counted as such */
 };
 

@@ -28,6 +28,16 @@ static void make_key(void)
     numbers.ends_known = pthread_key_create(&numbers.key, give_number_back) == 0;
 }
 
+/* Thread `which` counts in tallies of its own from now on. */
+static void note_thread(uint32_t which)
+{
+    uint32_t threads = atomic_load_explicit(&passing.threads, memory_order_relaxed);
+    while (threads <= which &&
+           !atomic_compare_exchange_weak_explicit(&passing.threads, &threads, which + 1,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
 unsigned tally_take_number(void)
 {
     uint32_t taken = atomic_load_explicit(&numbers.taken, memory_order_relaxed);
@@ -44,6 +54,8 @@ unsigned tally_take_number(void)
     } while (!atomic_compare_exchange_weak_explicit(&numbers.taken, &taken,
                                                     taken | (uint32_t)1 << which,
                                                     memory_order_acquire, memory_order_relaxed));
+    if (which < TALLIES_OWNED)
+        note_thread(which);
     if (which < TALLIES_OWNED && numbers.ends_known)
         pthread_setspecific(numbers.key, (void *)((uintptr_t)1 << which));
     own_thread.tally = which + 1;

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "gate/own.h"
+#include "gate/passing.h"
 #include "value/skip.h"
 #include "value/verdict.h"
 
@@ -27,6 +28,11 @@ struct tally {
     _Atomic uint64_t verdict[VERDICT_COUNT];
     _Atomic uint64_t skip[SKIP_COUNT];
 };
+
+_Static_assert(offsetof(struct tally, skip[SKIP_UNREGISTERED]) < TALLY_LINE &&
+                   offsetof(struct tally, skip[SKIP_NOT_SAMPLED]) < TALLY_LINE &&
+                   offsetof(struct tally, skip[SKIP_BUDGET]) < TALLY_LINE,
+               "what launches that are passed over are counted as is on the line of those seen");
 
 /* The one of a kernel's that belongs to thread `which`. */
 static inline struct tally *tally_at(struct tally *tallies, unsigned which)
@@ -76,8 +82,9 @@ static inline void tally_pass(struct tally *tallies, uint32_t passes, enum skip 
  * Any thread. */
 static inline uint64_t tally_passed(const struct tally *tallies)
 {
+    uint32_t threads = atomic_load_explicit(&passing.threads, memory_order_relaxed);
     uint64_t sum = 0;
-    for (int i = 0; i < TALLIES_OWNED; i++)
+    for (uint32_t i = 0; i < threads; i++)
         sum += atomic_load_explicit(&tallies[i * TALLY_STRIDE].seen, memory_order_relaxed);
     return sum;
 }

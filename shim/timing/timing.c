@@ -243,20 +243,20 @@ static bool may_record(const void *stream)
     return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static bool is_due(struct timing *timing, const struct gpu_time *into)
+static bool is_due(struct timing *timing, int64_t now, const struct gpu_time *into)
 {
-    int64_t next = atomic_load_explicit(&timing->next, memory_order_relaxed), now = clock_ns();
+    int64_t next = atomic_load_explicit(&timing->next, memory_order_relaxed);
     if (now < next && (next == INT64_MAX || atomic_load(&into->timed)))
         return false;
     return next == INT64_MAX ? false
                              : atomic_compare_exchange_strong(&timing->next, &next, now + EVERY_NS);
 }
 
-void timing_begin(struct timing *timing, const void *context, const void *stream,
+void timing_begin(struct timing *timing, const void *context, const void *stream, int64_t now,
                   struct gpu_time *into, struct timing_pair *pair)
 {
     pair->slot = NULL;
-    if (!timing || !context || !is_due(timing, into) || !may_record(stream))
+    if (!timing || !context || !is_due(timing, now, into) || !may_record(stream))
         return;
     struct timing_slot *slot = slot_of(timing, context);
     uint64_t unused = slot ? atomic_load(&slot->unused) : 0;

@@ -13,6 +13,7 @@
 #define TIMING_TIMING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "base/error.h"
 #include "value/gpu_time.h"
 #include "value/launch.h"
@@ -31,8 +32,8 @@ struct timing_pair {
     unsigned number;
 };
 
-/* Around a launch, on its thread. `timing` NULL: nothing is timed. */
-void timing_begin(struct timing *timing, const void *context, const void *stream,
+/* Around a launch, on its thread, at `now`, clock_ns(). `timing` NULL: nothing is timed. */
+void timing_begin(struct timing *timing, const void *context, const void *stream, int64_t now,
                   struct gpu_time *into, struct timing_pair *pair);
 void timing_end(struct timing *timing, const void *stream, struct timing_pair *pair, bool ran);
 

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "base/clock.h"
 #include "timing/timing.h"
 
 enum { GRAPHS_KEPT = 4096 /* later ones are not timed */, RARE = 32 };
@@ -50,7 +51,7 @@ void timing_replay_begin(struct timing *timing, struct timed_graph *graph, const
     /* The first one may upload the graph. */
     uint64_t replay = atomic_load_explicit(&graph->replays, memory_order_relaxed);
     if (replay > 0 && (replay < 4 || replay % RARE == 0))
-        timing_begin(timing, context, stream, &graph->time, pair);
+        timing_begin(timing, context, stream, clock_ns(), &graph->time, pair);
 }
 
 void timing_replay_end(struct timing *timing, struct timed_graph *graph, const void *stream,

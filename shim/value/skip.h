@@ -7,10 +7,10 @@
  * tallies with the launches seen (tally.h). */
 #define SKIP_LIST(SKIP)                                                                            \
     SKIP(UNREGISTERED, "unregistered", "no registry entry names the kernel")                       \
-    SKIP(PATTERN, "pattern", "a regex of the registry takes too many steps on the kernel's name")  \
     SKIP(NOT_SAMPLED, "not sampled", "the random gate passed it over")                             \
     SKIP(BUDGET, "budget", "checking it would have cost more than CUVET_BUDGET")                   \
     SKIP(ORDINARY, "ordinary", "the outlier gate found nothing unusual in its input")              \
+    SKIP(PATTERN, "pattern", "a regex of the registry takes too many steps on the kernel's name")  \
     SKIP(CAPTURED, "captured", "the stream was being captured into a graph")                       \
     SKIP(GRAPH, "graph", "its CUDA graph has no instrumented twin, not yet or not at all")         \
     SKIP(CALL, "part of a call", "a kernel of a library call, which is checked as a whole")        \

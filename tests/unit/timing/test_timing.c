@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <time.h>
+#include "base/clock.h"
 #include "driver/cuda_api.h"
 #include "timing/timing.h"
 
@@ -107,7 +108,7 @@ static bool launch(struct gpu_time *time)
 {
     struct timing_pair pair;
     int before = atomic_load(&fake.records);
-    timing_begin(timing, context, stream, time, &pair);
+    timing_begin(timing, context, stream, clock_ns(), time, &pair);
     timing_end(timing, stream, &pair, true);
     return atomic_load(&fake.records) == before + 2;
 }
