@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <pthread.h>
+#include <time.h>
 #include "base/clock.h"
 /* The core archive holds nothing of hook/. */
 #include "hook/graph_calls.c"
@@ -185,6 +187,33 @@ static void a_launch_that_no_account_pays_ends_in_the_callback(void **state)
     assert_int_equal(fake.launches, before);
     assert_int_equal(skipped(SKIP_BUDGET), LAUNCHES);
     assert_int_equal(skipped(SKIP_NOT_SAMPLED), 0);
+}
+
+/* In place of base/clock.c's. */
+static _Atomic(uint64_t) clock_reads;
+
+int64_t clock_ns(void)
+{
+    struct timespec now;
+    clock_reads++;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Of a storm of launches that no account pays. */
+static void few_launches_that_are_passed_over_read_a_clock(void **state)
+{
+    enum { LAUNCHES = 20000, EACH = 16 };
+    (void)state;
+    begin_poor();
+    for (int i = 0; i < 1000; i++)
+        launch_of(ROWS);
+    uint64_t reads = clock_reads;
+    size_t bytes = mallinfo2().uordblks;
+    for (int i = 0; i < LAUNCHES; i++)
+        launch_of(ROWS);
+    assert_in_range(clock_reads - reads, 1, LAUNCHES / EACH);
+    assert_int_equal(mallinfo2().uordblks, bytes);
 }
 
 static void looks_go_on_when_they_can_be_paid(void **state)
@@ -478,6 +507,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_launch_that_no_account_pays_ends_in_the_callback),
+        CASE(few_launches_that_are_passed_over_read_a_clock),
         CASE(looks_go_on_when_they_can_be_paid),
         CASE(without_a_budget_none_is_passed_over),
         CASE(launches_that_ended_in_the_callback_are_numbered),
