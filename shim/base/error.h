@@ -3,8 +3,7 @@
  *
  * Life: the caller owns a struct error whose sentence is empty and passes it down; the function
  * that detects a failure writes the sentence once (the first one stays) and returns its status. A
- * NULL error is
- * allowed.
+ * NULL error is allowed.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H

@@ -25,10 +25,8 @@ enum {
     CHUNKS = 256, /* 16384 kernels; later ones count in the process's row */
 };
 
-struct row {
-    struct tally *tally; /* TALLIES, see tally_at; the chunk's */
-    const struct kernel_spec *spec;
-    pthread_mutex_t lock; /* of all below; the collector's and the reader's */
+/* What is summed up of a kernel's checks. */
+struct sums {
     uint64_t elements, violations;
     double max_ratio;
     uint64_t ratios[COUNTERS_RATIOS];
@@ -39,6 +37,13 @@ struct row {
     double sum_square, sum_signed;
     uint64_t spread_launches, lean_launches;
     double note_square, note_mean;
+};
+
+struct row {
+    struct tally *tally; /* TALLIES, see tally_at; the chunk's */
+    const struct kernel_spec *spec;
+    pthread_mutex_t lock; /* of the sums; the collector's and the reader's */
+    struct sums *sums;    /* made at the first check; NULL: there was none, or no memory */
 };
 
 struct chunk {
@@ -123,13 +128,18 @@ void counters_destroy(struct counters *counters)
     for (int c = 0; c < CHUNKS; c++) {
         struct chunk *chunk = atomic_load(&counters->chunk[c]);
 
-        for (int r = 0; chunk && r < CHUNK_ROWS; r++)
-            free(atomic_load(&chunk->row[r]));
+        for (int r = 0; chunk && r < CHUNK_ROWS; r++) {
+            struct row *row = atomic_load(&chunk->row[r]);
+
+            free(row ? row->sums : NULL);
+            free(row);
+        }
         if (chunk)
             free(chunk->memory);
         free(chunk);
     }
     free(counters->process_tallies);
+    free(counters->process.sums);
     free(counters);
 }
 
@@ -259,17 +269,17 @@ void counters_skip_all(struct counters *counters, int64_t number, enum skip skip
 }
 
 /* The launch whose errors stand out most represents the kernel. */
-static void add_notes(struct row *row, const struct check_report *report)
+static void add_notes(struct sums *sums, const struct check_report *report)
 {
     double square = verdict_square_ratio(&report->numbers);
     double mean = verdict_mean_signed(&report->numbers);
 
-    if (report->notes & NOTE_SPREAD && square > row->note_square)
-        row->note_square = square;
-    if (report->notes & NOTE_LEAN && fabs(mean) > fabs(row->note_mean))
-        row->note_mean = mean;
-    row->spread_launches += (report->notes & NOTE_SPREAD) != 0;
-    row->lean_launches += (report->notes & NOTE_LEAN) != 0;
+    if (report->notes & NOTE_SPREAD && square > sums->note_square)
+        sums->note_square = square;
+    if (report->notes & NOTE_LEAN && fabs(mean) > fabs(sums->note_mean))
+        sums->note_mean = mean;
+    sums->spread_launches += (report->notes & NOTE_SPREAD) != 0;
+    sums->lean_launches += (report->notes & NOTE_LEAN) != 0;
 }
 
 int counters_ratio_bin(double ratio)
@@ -284,9 +294,33 @@ int counters_ratio_bin(double ratio)
     return exponent + 10;
 }
 
-void counters_check(struct counters *counters, const struct check_report *report)
+static void add_check(struct sums *sums, const struct check_report *report)
 {
     const struct ref_verdict *numbers = &report->numbers;
+
+    sums->elements += numbers->checked;
+    sums->violations += numbers->violations;
+    if (numbers->max_ratio > sums->max_ratio)
+        sums->max_ratio = numbers->max_ratio;
+    sums->ratios[counters_ratio_bin(numbers->max_ratio)]++;
+    if (report->binding && report->binding->subset.dim) {
+        const struct subset *subset = &report->binding->subset;
+
+        sums->subsets++;
+        sums->sum_shares += (double)subset->judged / (double)subset->total;
+    }
+    sums->projections += report->projection.array != NULL;
+    sums->wide += numbers->wide;
+    add_notes(sums, report);
+    if (report->statistics) {
+        sums->narrow_elements += numbers->measured;
+        sums->sum_square += numbers->sum_square;
+        sums->sum_signed += numbers->sum_signed;
+    }
+}
+
+void counters_check(struct counters *counters, const struct check_report *report)
+{
     unsigned own = tally_own();
     struct row *row;
 
@@ -295,25 +329,10 @@ void counters_check(struct counters *counters, const struct check_report *report
     row = row_or_process(counters, report->spec ? (int64_t)report->spec->number : -1);
     tally_add(&tally_at(row->tally, own)->verdict[report->verdict], own, 1);
     pthread_mutex_lock(&row->lock);
-    row->elements += numbers->checked;
-    row->violations += numbers->violations;
-    if (numbers->max_ratio > row->max_ratio)
-        row->max_ratio = numbers->max_ratio;
-    row->ratios[counters_ratio_bin(numbers->max_ratio)]++;
-    if (report->binding && report->binding->subset.dim) {
-        const struct subset *subset = &report->binding->subset;
-
-        row->subsets++;
-        row->sum_shares += (double)subset->judged / (double)subset->total;
-    }
-    row->projections += report->projection.array != NULL;
-    row->wide += numbers->wide;
-    add_notes(row, report);
-    if (report->statistics) {
-        row->narrow_elements += numbers->measured;
-        row->sum_square += numbers->sum_square;
-        row->sum_signed += numbers->sum_signed;
-    }
+    if (!row->sums)
+        row->sums = calloc(1, sizeof *row->sums);
+    if (row->sums)
+        add_check(row->sums, report);
     pthread_mutex_unlock(&row->lock);
 }
 
@@ -443,6 +462,31 @@ uint32_t counters_numbers(struct counters *counters)
     return counters ? atomic_load(&counters->numbers) : 0;
 }
 
+static void read_sums(const struct sums *sums, struct counters_kernel *out)
+{
+    out->elements = sums->elements;
+    out->violations = sums->violations;
+    out->max_ratio = sums->max_ratio;
+    memcpy(out->ratios, sums->ratios, sizeof out->ratios);
+    out->subsets = sums->subsets;
+    if (sums->subsets > 0)
+        out->subset_share = sums->sum_shares / (double)sums->subsets;
+    out->projections = sums->projections;
+    out->wide = sums->wide;
+    out->spread_launches = sums->spread_launches;
+    out->lean_launches = sums->lean_launches;
+    out->note_square = sums->note_square;
+    out->note_mean = sums->note_mean;
+    out->narrow_elements = sums->narrow_elements;
+    if (sums->narrow_elements > 0) {
+        double elements = (double)sums->narrow_elements;
+
+        out->square_ratio = 12 * sums->sum_square / elements;
+        out->mean_signed = sums->sum_signed / elements;
+        out->bias = sums->sum_signed / sqrt(elements);
+    }
+}
+
 bool counters_read_kernel(struct counters *counters, uint32_t number, struct counters_kernel *out)
 {
     struct row *row = counters ? find_row(counters, number) : NULL;
@@ -452,27 +496,8 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
     *out = (struct counters_kernel){.spec = row->spec};
     read_row(row, &out->buckets);
     pthread_mutex_lock(&row->lock);
-    out->elements = row->elements;
-    out->violations = row->violations;
-    out->max_ratio = row->max_ratio;
-    memcpy(out->ratios, row->ratios, sizeof out->ratios);
-    out->subsets = row->subsets;
-    if (row->subsets > 0)
-        out->subset_share = row->sum_shares / (double)row->subsets;
-    out->projections = row->projections;
-    out->wide = row->wide;
-    out->spread_launches = row->spread_launches;
-    out->lean_launches = row->lean_launches;
-    out->note_square = row->note_square;
-    out->note_mean = row->note_mean;
-    out->narrow_elements = row->narrow_elements;
-    if (row->narrow_elements > 0) {
-        double elements = (double)row->narrow_elements;
-
-        out->square_ratio = 12 * row->sum_square / elements;
-        out->mean_signed = row->sum_signed / elements;
-        out->bias = row->sum_signed / sqrt(elements);
-    }
+    if (row->sums)
+        read_sums(row->sums, out);
     pthread_mutex_unlock(&row->lock);
     return true;
 }

@@ -53,7 +53,7 @@ $(BUILD)/tests/unit/%.group.o: $(BUILD)/tests/unit/%.o
 define unit_room
 $(BUILD)/tests/unit/$(1)/room.o: tests/unit/room.c $(patsubst $(BUILD)/%,%.c,$(2)) tests/unit/rules.mk | $(READY)
 	$$(call say,CC,$$@)
-	$$(quiet)$$(CC) $$(C_FLAGS) $$(CFLAGS) -D'ROOM_GROUPS=$(foreach bin,$(2),GROUP($(notdir $(bin))))' -c -o $$@ $$<
+	$$(quiet)mkdir -p $$(@D) && $$(CC) $$(C_FLAGS) $$(CFLAGS) -D'ROOM_GROUPS=$(foreach bin,$(2),GROUP($(notdir $(bin))))' -c -o $$@ $$<
 $(BUILD)/tests/unit/$(1)/room: $(BUILD)/tests/unit/$(1)/room.o $(2:=.group.o) $(UNIT_MORE_$(1)) $(UNIT_LIBS)
 	$$(unit_link)
 $(2): $(BUILD)/tests/unit/$(1)/room
