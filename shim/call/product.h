@@ -64,7 +64,7 @@ enum product_word {
 #undef WORD
 };
 
-/* How the program's own arguments said it: what strides do not tell. */
+/* Of the program's own arguments, what strides do not show. */
 enum product_how {
     PRODUCT_HOW_KNOWN = 1, /* the other bits hold */
     PRODUCT_TURNED = 2,    /* product_set's by_columns */

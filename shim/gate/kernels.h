@@ -75,7 +75,7 @@ typedef const struct kernel_spec *(*kernels_lift_fn)(void *user, const struct la
 /* Before the first launch. */
 void kernels_lift(struct kernels *kernels, kernels_lift_fn lift, void *user);
 
-/* At first sight of a handle, and again after a module was unloaded, below the lock of `kernels`.
+/* When a handle is new, and again after a module was unloaded, below the lock of `kernels`.
  * Not for handles past the table's room. */
 typedef void (*kernels_sight_fn)(void *user, const struct launch *launch,
                                  const struct known_kernel *kernel);

@@ -20,7 +20,7 @@
 
 enum { KEYS = 2 * LINTER_KERNELS, JOIN_MS = 1000 };
 
-/* A kernel at first sight. */
+/* A kernel whose handle is new. */
 struct job {
     struct job *next;
     struct image_query query; /* its symbol is the known kernel's */

@@ -2,7 +2,7 @@
  * linter.h - holds the PTX of launched kernels against the rules of `cuvet lint`, outside of the
  * program (CUVET_LINT).
  *
- * The launching thread notes a kernel at first sight. A thread of ours finds the image of its
+ * The launching thread notes a kernel whose handle is new. A thread of ours finds the image of its
  * module and sends it to a process `cuvet lint --serve`, which answers with notes. Each kernel of
  * each image is sent once. What is not linted is counted by reason. A process that ends or is late
  * is started again, LINTER_STARTS times in all.

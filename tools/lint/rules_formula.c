@@ -39,7 +39,7 @@ static bool is_of_param(const struct flow *flow, uint32_t value)
     return flow_param_of(flow, value, &offset) != NULL;
 }
 
-/* A sum of which one term is a parameter: the largest element, which the program knows. */
+/* A sum of which one term is a parameter: the largest element, computed before. */
 static bool shifts_by_param(const struct flow *flow, uint32_t value)
 {
     static const char *const sums[] = {"add", "sub", NULL};

@@ -21,7 +21,7 @@ extern struct gpu_api gpu;
 const char *gpu_name(CUresult result);
 
 /*
- * Starts the busy blocks that the launch wants beside it, and waits until they run. The launch then
+ * Starts the busy blocks that run beside the launch, and waits until they run. The launch then
  * goes to the default stream. False: it is refused, and why is in out->sentence.
  *
  * A busy block that is to hold a multiprocessor has 1024 threads and all shared memory that a block
