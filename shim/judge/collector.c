@@ -282,7 +282,8 @@ static void preload(struct collector *collector, struct side *side)
             if (!ref_builtins[i].symbol[variant] || variant == REF_WIDE ||
                 side_reference(side, &ref_builtins[i], (enum ref_variant)variant, &err))
                 continue;
-            log_line(LOG_WARN, "reference %s: %s", ref_builtins[i].name, err.text);
+            if (atomic_load(&side->state) != SIDE_GONE) /* else its context is being destroyed */
+                log_line(LOG_WARN, "reference %s: %s", ref_builtins[i].name, err.text);
             return;
         }
     }
