@@ -10,7 +10,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 build=build/release
-llmc=${LLMC:-}
+llmc=${LLMC:-} logs=
 
 # NAME|SECONDS|COMMAND
 phases() {
@@ -21,6 +21,7 @@ untried|300|python3 tests/programs/run.py --lib $build/libcuvet.so --empty $buil
 corpus|300|tests/corpus/run.sh
 triton|200|python3 tests/corpus/triton/run.py $build/libcuvet.so
 scenario|300|env SCENARIO_DRIVER=real tests/scenario/run.sh
+contract|120|env CONTRACT_DRIVER=real CONTRACT_RECORD=$logs/contract.record tests/softgpu/contract/check.sh
 TABLE
 }
 
@@ -35,10 +36,11 @@ line_of() {
 
 pack() {
     make -j2 all softgpu scenario-programs corpus-programs bench-programs || return
+    make "$build"/tests/softgpu/contract/{contract,contract_kernels.fatbin,newest_kernels.fatbin,newest_copies.fatbin} || return
     make -f tests/gpu/programs.mk "OUT=$build/tests/gpu" programs || return
     make -f tests/bench/programs.mk "OUT=$build/tests/bench" || return
     tar --exclude='*.o' --exclude='*.d' --exclude=interpreter -czf "$1" "$build"/{cuvet,libcuvet.so,libcuvet-audit.so} "$build"/gen/*.fatbin \
-        "$build"/tests/{gpu,bench,demo,corpus,scenario} && ls -l "$1"
+        "$build"/tests/{gpu,bench,demo,corpus,scenario,softgpu/contract} && ls -l "$1"
 }
 
 # One phase: prints its row.

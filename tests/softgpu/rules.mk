@@ -157,7 +157,13 @@ $(CONTRACT)/contract_kernels.fatbin: tests/softgpu/contract/contract_kernels.cu 
 	$(call say,NVCC,$@)
 	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 \
 	    -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX) -o $@ $<
-SOFTGPU_TEST_FILES += $(CONTRACT)/contract $(CONTRACT)/contract_kernels.fatbin
+# What is of one architecture alone, as PTX for the stand-in and as machine code, so that ptxas is run too.
+$(CONTRACT)/newest_%.fatbin: tests/softgpu/contract/newest_%.cu tests/softgpu/contract/tiles.h | $(READY)
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -Werror all-warnings \
+	    -gencode 'arch=compute_90a,code=[compute_90a,sm_90a]' -o $@ $<
+SOFTGPU_TEST_FILES += $(CONTRACT)/contract \
+    $(addprefix $(CONTRACT)/,contract_kernels.fatbin newest_kernels.fatbin newest_copies.fatbin)
 
 .PHONY: softgpu
 ## softgpu: the stand-ins for libcuda and libcupti that run PTX on the CPU

@@ -1,14 +1,15 @@
 /*
  * contract.c - what a CUDA device computes, written down, so that the stand-in can be held to it.
  *
- *   contract record FILE [KERNELS]   runs everything on the driver's first device; writes FILE, a
- * line for each operation, and FILE.bin, all results. KERNELS is the fatbin of contract_kernels.cu.
+ *   contract record FILE [KERNELS [NEWEST COPIES]]   runs everything on the driver's first device;
+ * writes FILE, a line for each operation, and FILE.bin, all results. The others are the fatbins of
+ * contract_kernels.cu, newest_kernels.cu and newest_copies.cu.
  *   contract compare FILE FILE       exits with 1 where they differ
  *   contract check TABLE FILE        the same for checksums alone: TABLE needs no TABLE.bin
+ *   contract plain FILE              exits with 1 where a kernel differs from its plain one
  *   contract ptx ARCH                prints the modules for one compute capability ("75")
  *
- * Build: gcc *.c -ldl -lm; nvcc -fatbin -gencode arch=compute_75,code=compute_75
- * contract_kernels.cu
+ * README.md says how to build it.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -38,7 +39,11 @@
     API(cuMemcpyDtoH, (void *, CUdeviceptr, size_t))                                               \
     API(cuMemsetD8, (CUdeviceptr, unsigned char, size_t))                                          \
     API(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,   \
-                         unsigned, CUstream, void **, void **))
+                         unsigned, CUstream, void **, void **))                                    \
+    API(cuTensorMapEncodeTiled,                                                                    \
+        (CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,               \
+         const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, CUtensorMapInterleave,        \
+         CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill))
 
 /* The names are macros of cuda.h for the current version of each function, such as _v2. */
 #define TEXT_OF(name)      #name
@@ -181,6 +186,21 @@ static void run_operations(unsigned arch)
     }
 }
 
+static void launch(CUmodule module, const struct compiled *kernel, void **params)
+{
+    unsigned results = kernel->count ? kernel->count : kernel->blocks * kernel->threads;
+    CUfunction function;
+    must(CALL(cuModuleGetFunction)(&function, module, kernel->name), kernel->name);
+    must(CALL(cuMemsetD8)(out, 0, BUFFER), "cuMemsetD8");
+    must(CALL(cuLaunchKernel)(function, kernel->blocks, 1, 1, kernel->threads, 1, 1, 0, NULL,
+                              params, NULL),
+         kernel->name);
+    must(CALL(cuCtxSynchronize)(), kernel->name);
+    must(CALL(cuMemcpyDtoH)(host, out, (size_t)results * result_bits(kernel->result) / 8),
+         "cuMemcpyDtoH");
+    write_result(kernel->name, "ok", kernel->result, results);
+}
+
 static void run_compiled(const char *path)
 {
     CUmodule module;
@@ -188,25 +208,58 @@ static void run_compiled(const char *path)
     unsigned count;
     const struct compiled *kernels = compiled_kernels(&count);
     for (unsigned i = 0; i < count; i++) {
-        const struct compiled *kernel = &kernels[i];
-        unsigned results = kernel->count ? kernel->count : kernel->blocks * kernel->threads;
-        CUfunction function;
-        must(CALL(cuModuleGetFunction)(&function, module, kernel->name), kernel->name);
-        must(CALL(cuMemsetD8)(out, 0, BUFFER), "cuMemsetD8");
         void *params[] = {&out};
-        must(CALL(cuLaunchKernel)(function, kernel->blocks, 1, 1, kernel->threads, 1, 1, 0, NULL,
-                                  params, NULL),
-             kernel->name);
-        must(CALL(cuCtxSynchronize)(), kernel->name);
-        must(CALL(cuMemcpyDtoH)(host, out, (size_t)results * result_bits(kernel->result) / 8),
-             "cuMemcpyDtoH");
-        write_result(kernel->name, "ok", kernel->result, results);
+        launch(module, &kernels[i], params);
+    }
+}
+
+static void make_map(const struct newest *kernel, CUtensorMap *map)
+{
+    const struct tensor tensor = tensor_of(kernel);
+    void *address = (void *)(uintptr_t)(kernel->stores ? out : in[0]);
+    must(CALL(cuTensorMapEncodeTiled)(map, tensor.type, 2, address, tensor.size, &tensor.pitch,
+                                      tensor.box, tensor.steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                      tensor.swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+         "cuTensorMapEncodeTiled");
+}
+
+/* Bytes that differ from place to place. */
+static void upload_bytes(void)
+{
+    for (unsigned i = 0; i < BUFFER; i++)
+        host[i] = (uint8_t)((i + 1) * 2654435761u >> 20);
+    must(CALL(cuMemcpyHtoD)(in[0], host, BUFFER), "cuMemcpyHtoD");
+}
+
+/* Copies are in the second module, everything else in the first. */
+static void run_newest(char *const *paths, unsigned arch)
+{
+    enum { ONLY_ARCH = 90, MODULES = 2 };
+    CUmodule modules[MODULES];
+    unsigned count;
+    const struct newest *kernels = newest_kernels(&count);
+    if (arch != ONLY_ARCH) {
+        for (unsigned i = 0; i < count; i++)
+            write_result(kernels[i].kernel.name, "skipped", kernels[i].kernel.result, 0);
+        fprintf(stderr, "contract: %u kernels need compute capability 9.0 and no other.\n", count);
+        return;
+    }
+    for (unsigned i = 0; i < MODULES; i++)
+        must(CALL(cuModuleLoad)(&modules[i], paths[i]), paths[i]);
+    upload_bytes();
+    for (unsigned i = 0; i < count; i++) {
+        CUtensorMap map = {0};
+        void *params[] = {&out, &in[0], &map};
+        if (kernels[i].tile >= 0)
+            make_map(&kernels[i], &map);
+        launch(modules[kernels[i].copies], &kernels[i].kernel, params);
     }
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static int record(const char *path, const char *kernels)
+static int record(const char *path, char *const *kernels, unsigned kernel_files)
 {
     CUdevice device = open_device();
     char name[64], raw_path[4096];
@@ -231,8 +284,10 @@ static int record(const char *path, const char *kernels)
         must(CALL(cuMemAlloc)(&in[s], BUFFER), "cuMemAlloc");
     must(CALL(cuMemAlloc)(&out, BUFFER), "cuMemAlloc");
     run_operations((unsigned)(major * 10 + minor));
-    if (kernels)
-        run_compiled(kernels);
+    if (kernel_files > 0)
+        run_compiled(kernels[0]);
+    if (kernel_files > 2)
+        run_newest(kernels + 1, (unsigned)(major * 10 + minor));
     int failed = fclose(table) | fclose(raw);
     printf("%s: %" PRIu64 " bytes of results\n", path, raw_offset);
     return failed ? 2 : 0;
@@ -258,14 +313,16 @@ static int print_ptx(unsigned arch)
 int main(int argc, char **argv)
 {
     if (argc >= 3 && strcmp(argv[1], "record") == 0)
-        return record(argv[2], argc > 3 ? argv[3] : NULL);
+        return record(argv[2], argv + 3, (unsigned)argc - 3);
     if (argc == 4 && strcmp(argv[1], "compare") == 0)
         return compare_records(argv[2], argv[3]);
     if (argc == 4 && strcmp(argv[1], "check") == 0)
         return check_record(argv[2], argv[3]);
+    if (argc == 3 && strcmp(argv[1], "plain") == 0)
+        return check_plain(argv[2]);
     if (argc == 3 && strcmp(argv[1], "ptx") == 0)
         return print_ptx((unsigned)atoi(argv[2]));
-    fprintf(stderr, "usage: contract record FILE [KERNELS] | compare FILE FILE | check TABLE FILE "
-                    "| ptx ARCH\n");
+    fprintf(stderr, "usage: contract record FILE [KERNELS [NEWEST COPIES]] | compare FILE FILE "
+                    "| check TABLE FILE | plain FILE | ptx ARCH\n");
     return 2;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <cuda.h>
 
 enum { SOURCES_MAX = 4, NAME_MAX_BYTES = 96 };
 
@@ -77,7 +78,7 @@ double value_of(enum kind kind, uint64_t bits);
 /* Two records, line by line; 0 when IEEE operations are equal and the others within bounds. */
 int compare_records(const char *path_a, const char *path_b);
 /* A record against the table of another, whose results need not be there: the checksums of integer
- * and IEEE operations; 0 when all are equal. */
+ * and IEEE operations; 0 when all are equal. What the table lacks is printed as "not recorded". */
 int check_record(const char *table, const char *path);
 
 /* A kernel of contract_kernels.cu. */
@@ -89,5 +90,27 @@ struct compiled {
     struct bound bound;
 };
 const struct compiled *compiled_kernels(unsigned *count);
+
+/* A kernel of newest_kernels.cu or newest_copies.cu, for compute capability 9.0 alone. */
+struct newest {
+    struct compiled kernel;
+    const char *plain; /* the kernel that gives the same bits without the instruction, or NULL */
+    int tile;          /* of tiles.h, whose map it takes; -1: none */
+    bool stores;       /* the map is of the results, not of the inputs */
+    bool copies;       /* of newest_copies.cu */
+};
+const struct newest *newest_kernels(unsigned *count);
+
+/* The tensor of a kernel with a tile, for cuTensorMapEncodeTiled. */
+struct tensor {
+    CUtensorMapDataType type;
+    CUtensorMapSwizzle swizzle;
+    cuuint64_t size[2], pitch;
+    cuuint32_t box[2], steps[2];
+};
+struct tensor tensor_of(const struct newest *kernel);
+
+/* Each of those kernels in a record against its plain one; 0 when all are equal or were skipped. */
+int check_plain(const char *path);
 
 #endif
