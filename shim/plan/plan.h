@@ -128,6 +128,7 @@ struct plan_state {
     int cache[PLAN_CACHES];
     int append;                       /* rows that the launch writes */
     int table, lengths;               /* pages of each sequence, and how far it reads */
+    int indptr, last;                 /* of a table in CSR; places read of each last page */
     const struct expr *length, *page; /* instead of `lengths`; places in a page */
     const struct expr *rows, *null;   /* of the cache; the page that no kernel reads */
     enum plan_sharing shared;

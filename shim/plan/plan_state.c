@@ -116,24 +116,56 @@ static enum status read_numbers(struct plan_builder *b, const struct yaml_node *
     return status;
 }
 
-static enum status read_reads(struct plan_builder *b, const struct yaml_node *node,
-                              struct plan_state *state)
+/* The pages of sequence n are indices[indptr[n]] to indices[indptr[n + 1] - 1]. */
+static enum status read_csr(struct plan_builder *b, const struct yaml_node *node,
+                            struct plan_state *state)
 {
-    const struct yaml_node *lengths = yaml_get(node, "lengths"), *table = yaml_get(node, "table");
+    const struct yaml_node *indptr = yaml_get(node, "indptr"), *last = yaml_get(node, "last");
+    const struct yaml_node *indices = yaml_get(node, "indices");
+    enum status status = keys_check(node, KEYS_TABLE, b->err);
+    if (!status && (!indptr || !indices))
+        status = yaml_error(b->err, node, "table: a mapping without '%s'",
+                            indptr ? "indices" : "indptr");
+    if (!status)
+        status = find_indices(b, indptr, "indptr", &state->indptr);
+    if (!status)
+        status = find_indices(b, indices, "indices", &state->table);
+    if (!status && last)
+        status = find_indices(b, last, "last", &state->last);
+    return status;
+}
+
+/* The pages of each sequence, and how much of them is read. */
+static enum status read_table(struct plan_builder *b, const struct yaml_node *table,
+                              const struct yaml_node *lengths, struct plan_state *state)
+{
+    if (table && table->kind == YAML_KIND_MAPPING)
+        return lengths
+                   ? yaml_error(b->err, lengths, "state: 'lengths' beside a table that has its own")
+                   : read_csr(b, table, state);
     enum status status = table ? find_indices(b, table, "table", &state->table) : STATUS_OK;
     if (!status && table && !lengths)
         return yaml_error(b->err, table,
                           "state: 'table' without 'lengths', how much of it is read");
     if (!status && lengths)
         status = read_numbers(b, lengths, "lengths", &state->lengths, &state->length);
+    return status;
+}
+
+static enum status read_reads(struct plan_builder *b, const struct yaml_node *node,
+                              struct plan_state *state)
+{
+    const struct yaml_node *lengths = yaml_get(node, "lengths"), *table = yaml_get(node, "table");
+    const struct yaml_node *reads = lengths ? lengths : table;
+    enum status status = read_table(b, table, lengths, state);
     if (!status)
         status = read_expr(b, node, "page", &state->page);
     const struct plan_array *cache = &b->plan->array[state->cache[0]];
-    if (!status && lengths && !state->page && cache->item->ndim > 1)
+    if (!status && reads && !state->page && cache->item->ndim > 1)
         state->page = cache->dim[1].extent;
-    if (!status && lengths && !state->page)
-        status =
-            yaml_error(b->err, lengths, "state: 'lengths' without 'page', the places of a page");
+    if (!status && reads && !state->page)
+        status = yaml_error(b->err, reads, "state: '%s' without 'page', the places of a page",
+                            lengths ? "lengths" : "table");
     return status;
 }
 
@@ -203,8 +235,13 @@ enum status plan_state(struct plan_builder *b)
     struct plan_state *state = arena_alloc(b->arena, sizeof *state);
     if (!state)
         return error_set(b->err, STATUS_NO_MEMORY, "no memory");
-    *state = (struct plan_state){
-        .append = -1, .table = -1, .lengths = -1, .positions = -1, .advance = true};
+    *state = (struct plan_state){.append = -1,
+                                 .table = -1,
+                                 .lengths = -1,
+                                 .indptr = -1,
+                                 .last = -1,
+                                 .positions = -1,
+                                 .advance = true};
     enum status status = node ? read_state(b, node, state) : STATUS_OK;
     if (!status && position)
         status = read_position(b, position, state);

@@ -16,6 +16,7 @@ enum keys_place {
     KEYS_AGREE,
     KEYS_OUTLIER,
     KEYS_STATE,
+    KEYS_TABLE,
     KEYS_POSITION,
     KEYS_TOLERANCE
 };

@@ -156,7 +156,8 @@ static void add_inputs(struct parts *parts, const struct check *check, struct st
     for (int i = 0; i < check->binding.arrays && view->inputs < STATE_INPUTS; i++) {
         const struct bound_array *array = &check->binding.array[i];
         bool is_index = i == find(check, state->append) || i == find(check, state->table) ||
-                        i == find(check, state->lengths) || i == find(check, state->positions);
+                        i == find(check, state->lengths) || i == find(check, state->indptr) ||
+                        i == find(check, state->last) || i == find(check, state->positions);
         bool reads = array->role == ROLE_READ || (array->role == ROLE_INOUT && !state->caches);
         if (!reads || is_index || array->guard)
             continue;
@@ -175,11 +176,13 @@ static void lay_out(const struct check *check, struct parts *parts, struct state
     add_ids(parts, check, state->append, &view->append);
     add_ids(parts, check, state->table, &view->table);
     add_ids(parts, check, state->lengths, &view->lengths);
+    add_ids(parts, check, state->indptr, &view->indptr);
+    add_ids(parts, check, state->last, &view->last);
     add_ids(parts, check, state->positions, &view->positions);
     add_inputs(parts, check, view);
     add_guards(parts, check, view);
     view->heads = (struct state_heads){0};
-    if (state->blank && (state->length || view->lengths.bytes))
+    if (state->blank && (state->length || view->lengths.bytes || view->indptr.bytes))
         add_heads(parts, check, state->cache[0], &view->heads);
 }
 

@@ -42,7 +42,7 @@ struct state_guard {
 };
 
 struct state_view {
-    struct state_ids append, table, lengths, positions;
+    struct state_ids append, table, lengths, indptr, last, positions;
     struct state_heads heads;
     struct state_guard guard[STATE_GUARDS];
     int guards;

@@ -179,39 +179,78 @@ static bool append_changed(const struct state_case *of, struct state_report *rep
 
 /* ---- what is read ---- */
 
+/* A table in CSR: where the pages of each sequence begin is an array of its own. */
+static bool is_csr(const struct state_case *of)
+{
+    return of->plan->state->indptr >= 0;
+}
+
+/* Whether all that gives a table in CSR was copied. */
+static bool has_csr(const struct state_case *of)
+{
+    const struct state_view *view = of->view;
+    return view->table.bytes && view->indptr.bytes && view->indptr.count > 1 &&
+           (of->plan->state->last < 0 ||
+            (view->last.bytes && view->last.count >= view->indptr.count - 1));
+}
+
 /* Without a table each sequence has one page, the cache's own row of places. */
 int64_t state_sequences(const struct state_case *of)
 {
     const struct state_view *view = of->view;
     if (of->page <= 0 || (of->plan->state->table >= 0 && !view->table.bytes))
         return 0;
+    if (is_csr(of))
+        return has_csr(of) ? view->indptr.count - 1 : 0;
     if (of->plan->state->length)
         return 1;
     return view->lengths.bytes && view->lengths.count > 0 ? view->lengths.count : 0;
 }
 
-int64_t state_length(const struct state_case *of, int64_t sequence)
+/* The entry of the table that is the sequence's first. */
+static int64_t first_of(const struct state_case *of, int64_t sequence)
 {
-    const struct expr *length = of->plan->state->length;
-    return length ? state_number(of->check, length, 0) : state_id(&of->view->lengths, sequence);
+    const struct state_view *view = of->view;
+    return is_csr(of) ? state_id(&view->indptr, sequence)
+                      : view->table.count / state_sequences(of) * sequence;
 }
 
-/* Pages that the table has for each sequence. */
-static int64_t pages_of(const struct state_case *of)
+/* Pages that the table has for the sequence; 0 where they are outside of it. */
+static int64_t pages_of(const struct state_case *of, int64_t sequence)
 {
-    return of->view->table.bytes ? of->view->table.count / state_sequences(of) : 1;
+    if (!of->view->table.bytes)
+        return 1;
+    if (!is_csr(of))
+        return of->view->table.count / state_sequences(of);
+    int64_t first = first_of(of, sequence), end = first_of(of, sequence + 1);
+    return first < 0 || end < first || end > of->view->table.count ? 0 : end - first;
+}
+
+static int64_t csr_length(const struct state_case *of, int64_t sequence)
+{
+    int64_t pages = pages_of(of, sequence);
+    int64_t last = of->view->last.bytes ? state_id(&of->view->last, sequence) : of->page;
+    return pages > 0 ? (pages - 1) * of->page + last : 0;
+}
+
+int64_t state_length(const struct state_case *of, int64_t sequence)
+{
+    if (is_csr(of))
+        return csr_length(of, sequence);
+    const struct expr *length = of->plan->state->length;
+    return length ? state_number(of->check, length, 0) : state_id(&of->view->lengths, sequence);
 }
 
 int64_t state_page(const struct state_case *of, int64_t sequence, int64_t place)
 {
     return of->view->table.bytes
-               ? state_id(&of->view->table, sequence * pages_of(of) + place / of->page)
+               ? state_id(&of->view->table, first_of(of, sequence) + place / of->page)
                : sequence;
 }
 
 int64_t state_reach(const struct state_case *of, int64_t sequence)
 {
-    int64_t length = state_length(of, sequence), most = pages_of(of) * of->page;
+    int64_t length = state_length(of, sequence), most = pages_of(of, sequence) * of->page;
     return length < most ? length : most;
 }
 
@@ -236,16 +275,31 @@ static bool each_page(const struct state_case *of, struct state_report *report,
     return false;
 }
 
+static bool csr_beyond(const struct state_case *of, struct state_report *report)
+{
+    int64_t sequences = is_csr(of) ? state_sequences(of) : 0;
+    for (int64_t n = 0; n < sequences; n++) {
+        int64_t first = first_of(of, n), end = first_of(of, n + 1);
+        if (first < 0 || end < first || end > of->view->table.count)
+            return state_find(report, "beyond",
+                              "'%s' gives sequence %lld entries %lld to %lld; '%s' has %lld",
+                              name_of(of, of->plan->state->indptr), (long long)n, (long long)first,
+                              (long long)end, name_of(of, of->plan->state->table),
+                              (long long)of->view->table.count);
+    }
+    return false;
+}
+
 static bool read_long(const struct state_case *of, struct state_report *report)
 {
     int64_t sequences = state_sequences(of);
     for (int64_t n = 0; n < sequences; n++) {
         int64_t length = state_length(of, n);
-        if (length > pages_of(of) * of->page)
+        if (length > pages_of(of, n) * of->page)
             return state_find(report, "beyond",
                               "sequence %lld has length %lld; '%s' has %lld places for it",
                               (long long)n, (long long)length, cache_name(of),
-                              (long long)(pages_of(of) * of->page));
+                              (long long)(pages_of(of, n) * of->page));
     }
     return false;
 }
@@ -335,7 +389,7 @@ static const uint8_t *head_of(const struct state_case *of, int64_t sequence, int
 {
     const struct state_heads *heads = &of->view->heads;
     bool paged = of->view->table.bytes != NULL;
-    int64_t block = paged && heads->numbered ? sequence * pages_of(of) + place / of->page
+    int64_t block = paged && heads->numbered ? first_of(of, sequence) + place / of->page
                                              : state_page(of, sequence, place);
     int64_t at = paged ? place % of->page : place;
     if (!heads->bytes || (paged && heads->page != of->page) || at >= heads->page || block < 0 ||
@@ -368,7 +422,7 @@ static bool page_blank(const struct state_case *of, int64_t sequence, int64_t nu
 bool state_rules(const struct state_case *of, struct state_report *report)
 {
     static bool (*const of_launch[])(const struct state_case *, struct state_report *) = {
-        append_beyond, append_twice, append_changed, read_long};
+        append_beyond, append_twice, append_changed, csr_beyond, read_long};
     static bool (*const of_page[])(const struct state_case *, int64_t, int64_t,
                                    struct state_report *) = {page_beyond, page_null, page_blank};
     for (size_t i = 0; i < sizeof(of_launch) / sizeof(of_launch[0]); i++) {

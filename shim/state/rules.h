@@ -5,6 +5,7 @@
  *          twice     two tokens in one row
  *          changed   a guarded row is not what it was before
  * read     beyond    a page that the cache does not have, or more places than the table has pages
+ *                    for, or entries that a table in CSR does not have
  *          null      the null page
  *          shared    a page of another sequence
  *          blank     a place that was never written

@@ -51,6 +51,14 @@ static int install(void **state)
     "    const i32 lengths[n], f32 y[n][1][2][4], i32 n, i32 page, i32 entries, i32 pages\n"       \
     "  reference: attention_paged\n  bind: {v: k, scale: 1}\n"
 
+#define CSR                                                                                        \
+    "signature: >\n"                                                                               \
+    "    const f32 q[n][2][4], const f32 k[@pages][page][2][4], const i32 starts[n + 1],\n"        \
+    "    const i32 pages[listed], const i32 last[n], f32 y[n][2][4], i32 n, i32 page,\n"           \
+    "    i32 listed, i32 total\n"                                                                  \
+    "  reference: attention_paged_csr\n"                                                           \
+    "  bind: {v: k, kv_indptr: starts, kv_indices: pages, last_page_len: last, scale: 1}\n"
+
 static void nonsense_is_refused(void **state)
 {
     (void)state;
@@ -71,6 +79,15 @@ static void nonsense_is_refused(void **state)
                   "'table' without 'lengths', how much of it is read");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: perhaps}\n",
                   "'shared' is 'perhaps'; expected no, prefix or yes");
+    entry_refused(CSR "  state: {cache: k, table: {indices: pages}}\n", "without 'indptr'");
+    entry_refused(CSR "  state: {cache: k, table: {indptr: starts}}\n", "without 'indices'");
+    entry_refused(CSR "  state: {cache: k, table: {indptr: q, indices: pages}}\n",
+                  "indptr: 'q' is no const array of i32 or i64");
+    entry_refused(CSR "  state: {cache: k, table: {indptr: starts, indices: pages, lst: last}}\n",
+                  "unknown key 'lst'");
+    entry_refused(CSR
+                  "  state: {cache: k, table: {indptr: starts, indices: pages}, lengths: last}\n",
+                  "'lengths' beside a table that has its own");
 }
 
 /* ---- guarded rows ---- */
@@ -292,6 +309,67 @@ static void a_place_that_was_never_written_is_named(void **state)
     expect_rule("blank", "sequence 1 reads place 5 of 6, in page 9 of 'k'");
 }
 
+static void bind_csr(const char *table, const char *more)
+{
+    uint64_t q = 0x60000, k = CACHE, starts = 0x70000, pages = 0x70400, last = 0x70800, y = 0x71000;
+    int32_t n = 2, page = 4, listed = 6, total = 20;
+    char entry[900];
+    snprintf(entry, sizeof entry,
+             CSR "  state: {cache: k, table: {indptr: starts, indices: pages%s}, rows: total%s}\n",
+             table, more);
+    expect_bound(
+        bind_launch(entry, SIZES(8, 8, 8, 8, 8, 8, 4, 4, 4, 4),
+                    PARAMS(&q, &k, &starts, &pages, &last, &y, &n, &page, &listed, &total)));
+}
+
+static void a_table_in_csr_obeys_the_same_rules(void **state)
+{
+    (void)state;
+    int64_t starts[] = {0, 2, 5}, pages[] = {5, 6, 7, 8, 9, 30}, last[] = {4, 1};
+    view = (struct state_view){
+        .table = ids_of(pages, 6), .indptr = ids_of(starts, 3), .last = ids_of(last, 2)};
+    bind_csr(", last: last", ", \"null\": 0");
+    expect_rule(NULL, ""); /* page 30 is no sequence's */
+    starts[2] = 6;
+    expect_rule("beyond", "sequence 1 reads page 30 by entry 3 of 'pages'; 'k' has 20 pages");
+    pages[5] = 0;
+    expect_rule("null",
+                "sequence 1 reads the null page, 0, by entry 3 of 'pages': its length is 13");
+    pages[5] = 6;
+    expect_rule("shared", "page 6 of 'k' is entry 1 of sequence 0 and entry 3 of sequence 1");
+    last[0] = 5;
+    expect_rule("beyond", "sequence 0 has length 9; 'k' has 8 places for it");
+    starts[2] = 7;
+    expect_rule("beyond", "'starts' gives sequence 1 entries 2 to 7; 'pages' has 6");
+    starts[1] = 7;
+    expect_rule("beyond", "'starts' gives sequence 0 entries 0 to 7; 'pages' has 6");
+    starts[0] = starts[1] = starts[2] = 0; /* no sequence has a page */
+    expect_rule(NULL, "");
+    view.last = (struct state_ids){0}; /* not copied */
+    starts[2] = 7;
+    expect_rule(NULL, "");
+}
+
+static void a_last_page_in_csr_is_read_as_far_as_it_goes(void **state)
+{
+    (void)state;
+    int64_t starts[] = {0, 2, 5}, pages[] = {5, 6, 7, 8, 9, 0}, last[] = {1, 2};
+    uint8_t heads[6][4][16];
+    memset(heads, 1, sizeof heads);
+    view = (struct state_view){.table = ids_of(pages, 6),
+                               .indptr = ids_of(starts, 3),
+                               .last = ids_of(last, 2),
+                               .heads = {heads[0][0], 16, 6, 4, true}};
+    memset(heads[4][2], 0, 16); /* place 10 of sequence 1, whose length is 10 */
+    bind_csr(", last: last", ", blank: zero");
+    expect_rule(NULL, "");
+    last[1] = 3;
+    expect_rule("blank", "sequence 1 reads place 10 of 11, in page 9 of 'k'");
+    view.last = (struct state_ids){0};
+    bind_csr("", ", blank: zero"); /* all of each page */
+    expect_rule("blank", "sequence 1 reads place 10 of 12, in page 9 of 'k'");
+}
+
 /* ---- launches in a row ---- */
 
 static struct history *history;
@@ -486,6 +564,8 @@ int main(void)
         cmocka_unit_test(a_reader_obeys_its_rules),
         cmocka_unit_test(pages_are_shared_as_the_entry_says),
         cmocka_unit_test(a_place_that_was_never_written_is_named),
+        cmocka_unit_test(a_table_in_csr_obeys_the_same_rules),
+        cmocka_unit_test(a_last_page_in_csr_is_read_as_far_as_it_goes),
         cmocka_unit_test_setup_teardown(the_same_rows_twice_in_a_row_are_stale, open_history,
                                         close_history),
         cmocka_unit_test_setup_teardown(checks_come_in_any_order, open_history, close_history),
