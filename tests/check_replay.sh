@@ -213,6 +213,16 @@ undeclared() {
 }
 ok 'probe: three launches show that halves of the batch give its rows' undeclared straight good
 ok 'probe: no launches show it' undeclared batched 'skipped  no launches show'
+# as_many: where there are as many columns as rows, no parameter is known to be the number of rows.
+as_many() {
+    local program=$CUVET_BUILD/tests/scenario/probed
+    CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -c tests/scenario/probed/registry.yaml \
+        -o "$scratch/square" -- "$program/program" "$program/kernels.fatbin" 12 12 16 >"$scratch/out" 2>&1
+    sed -i 's/"kernel": "off"/"kernel": "straight"/' "$scratch"/square/off-*-0/launch.json &&
+        gives 0 '^  split +skipped +another size is the number of rows' \
+            "$cuvet" probe --device interpreter "$scratch"/square/off-*-0
+}
+ok 'probe: as many columns as rows' as_many
 dense_rows() {
     gives 3 '^  far +skipped  no parameter is the stride' "$cuvet" probe --device interpreter "$scratch"/report/wrong-*-0
 }

@@ -125,7 +125,8 @@ static int read_option(int option, const char *value, struct request *request)
     if (option == 'N')
         request->parity.items = number;
     request->json = request->json || option == 'j';
-    request->probe.relations = request->probe.relations && option != 'r';
+    if (option == 'r')
+        request->probe.checks &= ~PROBE_RELATIONS;
     return 0;
 }
 
@@ -357,7 +358,7 @@ static int parity(struct request *request, const struct bundle *bundle, struct s
 int cmd_probe(int argc, char **argv)
 {
     struct request request = {.worker = {.timeout_ms = 60000},
-                              .probe = {.times = 5, .relations = true}};
+                              .probe = {.times = 5, .checks = PROBE_ALL}};
     struct bundle *bundle = NULL;
     struct scene *scene = NULL;
     struct error err = {{0}};

@@ -32,6 +32,16 @@ const char *probe_name(enum probe_check check)
     return names[check];
 }
 
+bool probe_check_of(const char *name, size_t length, enum probe_check *out)
+{
+    for (int i = 0; i < PROBE_CHECKS; i++) {
+        *out = (enum probe_check)i;
+        if (strlen(names[i]) == length && !strncmp(names[i], name, length))
+            return true;
+    }
+    return false;
+}
+
 /* ---- results ---- */
 
 static void probe_set(struct probe *probe, enum probe_check check, enum probe_outcome outcome,
@@ -465,14 +475,38 @@ static enum status probe_begin(struct probe *probe, struct error *err)
     return status;
 }
 
+enum {
+    EVERY = PROBE_ALL, /* the other checks leave out the elements that it marks */
+    MEMORY = PROBE_BIT(PROBE_WRITES) | PROBE_BIT(PROBE_READS) | PROBE_BIT(PROBE_OUTSIDE) |
+             PROBE_BIT(PROBE_INPUTS)
+};
+
+/* Each runs where one of its checks is wanted. */
 static const struct {
     enum status (*run)(struct probe *probe, struct error *err);
-    bool relation;
+    unsigned checks;
 } steps[] = {
-    {probe_steady, false},    {probe_noise, false}, {probe_memory, false}, {probe_alignment, false},
-    {probe_far, false},       {probe_state, false}, {probe_scale, true},   {probe_permute, true},
-    {probe_neighbours, true}, {probe_split, true},
+    {probe_steady, EVERY},
+    {probe_noise, PROBE_BIT(PROBE_NOISE)},
+    {probe_memory, MEMORY},
+    {probe_alignment, PROBE_BIT(PROBE_ALIGN)},
+    {probe_far, PROBE_BIT(PROBE_FAR)},
+    {probe_state, PROBE_BIT(PROBE_STATE)},
+    {probe_scale, PROBE_BIT(PROBE_SCALE)},
+    {probe_permute, PROBE_BIT(PROBE_PERMUTE)},
+    {probe_neighbours, PROBE_BIT(PROBE_NEIGHBOURS)},
+    {probe_split, PROBE_BIT(PROBE_SPLIT)},
 };
+
+/* A step may have found something for a check that is not wanted. */
+static void drop_unwanted(struct probe_report *report, unsigned checks)
+{
+    for (int i = PROBE_STEADY; i < PROBE_CHECKS; i++) {
+        if (!(checks & PROBE_BIT(i)))
+            report->result[i] =
+                (struct probe_result){.outcome = PROBE_SKIPPED, .sentence = "not wanted"};
+    }
+}
 
 enum status probe_bundle(struct scene *scene, const struct probe_settings *settings,
                          struct probe_report *out, struct error *err)
@@ -480,17 +514,16 @@ enum status probe_bundle(struct scene *scene, const struct probe_settings *setti
     struct probe probe = {.scene = scene, .settings = settings, .report = out};
     memset(out, 0, sizeof(*out));
     for (enum probe_check check = PROBE_STEADY; check < PROBE_CHECKS; check++)
-        probe_skip(&probe, check, "%s",
-                   check >= PROBE_SCALE && !settings->relations ? "not wanted"
-                                                                : "the launch does not end");
+        probe_skip(&probe, check, "the launch does not end");
     enum status status = probe_begin(&probe, err);
     bool ran = !status && probe.first.result.outcome == WORKER_RAN;
     for (size_t i = 0; ran && !status && i < sizeof(steps) / sizeof(*steps); i++) {
-        if (settings->relations || !steps[i].relation)
+        if (settings->checks & steps[i].checks)
             status = steps[i].run(&probe, err);
     }
     if (ran)
         probe_good(&probe, PROBE_ENDS);
+    drop_unwanted(out, settings->checks);
     probe_release(&probe.first);
     for (int i = 0; i < BUNDLE_ARRAYS; i++)
         free(probe.unsteady[i]);

@@ -26,6 +26,12 @@ enum probe_check {
     PROBE_CHECKS
 };
 
+#define PROBE_BIT(check) (1u << (check))
+#define PROBE_ALL        (PROBE_BIT(PROBE_CHECKS) - 1)
+#define PROBE_RELATIONS                                                                            \
+    (PROBE_BIT(PROBE_SCALE) | PROBE_BIT(PROBE_PERMUTE) | PROBE_BIT(PROBE_NEIGHBOURS) |             \
+     PROBE_BIT(PROBE_SPLIT))
+
 enum probe_outcome { PROBE_SKIPPED, PROBE_GOOD, PROBE_FINDING };
 
 struct probe_result {
@@ -39,12 +45,15 @@ struct probe_report {
 };
 
 struct probe_settings {
-    int times;                                     /* runs for PROBE_STEADY, PROBE_NOISE */
-    bool relations;                                /* PROBE_SCALE and what follows */
+    int times;       /* runs for PROBE_STEADY, PROBE_NOISE */
+    unsigned checks; /* PROBE_BIT of each wanted; PROBE_ENDS is always */
+    bool declared;   /* only relations that the reference declares */
     void (*progress)(const char *check, int runs); /* or NULL */
 };
 
 const char *probe_name(enum probe_check check); /* "steady" */
+/* The check of that name; false: there is none. */
+bool probe_check_of(const char *name, size_t length, enum probe_check *out);
 
 enum status probe_bundle(struct scene *scene, const struct probe_settings *settings,
                          struct probe_report *out, struct error *err);

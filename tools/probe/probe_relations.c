@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lang/dtype.h"
+#include "lang/formals.h"
 #include "tools/probe/probe_work.h"
 
 enum { POWERS = 2 /* outputs may scale by 2^-2 to 2^2 */ };
@@ -203,7 +204,7 @@ enum status probe_scale(struct probe *probe, struct error *err)
     struct format format;
     bool shown = false;
     probe->now = PROBE_SCALE;
-    for (int i = 0; i < bundle->arrays && !status; i++) {
+    for (int i = 0; i < bundle->arrays && !status && !probe->settings->declared; i++) {
         if (is_input(&bundle->array[i]) && format_of(bundle->array[i].dtype, &format))
             status = scale_input(probe, i, &shown, err);
     }
@@ -218,6 +219,26 @@ enum status probe_scale(struct probe *probe, struct error *err)
 
 /* ---- rows ---- */
 
+/* Where the tensor has the dim that is the outermost of the first output, by its name: the same
+ * number may be that of columns too. -1: it has not. 0 where the bundle has no formals. */
+static int rows_axis(const struct bundle *bundle, int tensor)
+{
+    struct formals formals;
+    struct error err;
+    if (!*bundle->formals || formals_parse(&formals, bundle->formals, &err) ||
+        tensor >= formals.tensors)
+        return 0;
+    for (int t = 0; t < formals.tensors; t++) {
+        const struct formal *formal = formals_array(&formals, t);
+        if (formal->kind == FORMAL_IN || t >= bundle->tensors || bundle->tensor[t].array < 0)
+            continue;
+        if (formal->ndim == 0 || formal->dim[0].size < 0)
+            return 0;
+        return formals_axis(formals_array(&formals, tensor), formal->dim[0].size);
+    }
+    return 0;
+}
+
 /* Rows of a tensor whose outermost dim is dense; 0: none. */
 static int64_t rows_of(const struct bundle *bundle, int array)
 {
@@ -225,7 +246,7 @@ static int64_t rows_of(const struct bundle *bundle, int array)
     for (int t = 0; t < bundle->tensors; t++) {
         const struct bundle_tensor *tensor = &bundle->tensor[t];
         if (tensor->array != array || tensor->ndim == 0 || tensor->dim[0] < 2 ||
-            of->elements % tensor->dim[0] || of->by_rows)
+            of->elements % tensor->dim[0] || of->by_rows || rows_axis(bundle, t) != 0)
             continue;
         if (scene_dense_stride(of, tensor->stride[0]) == of->elements / tensor->dim[0])
             return tensor->dim[0];
@@ -301,6 +322,10 @@ int64_t probe_rows(const struct probe *probe)
 {
     const struct bundle *bundle = probe->scene->bundle;
     int64_t rows = 0, inputs = 0;
+    for (int t = 0; t < bundle->tensors; t++) {
+        if (bundle->tensor[t].array >= 0 && rows_axis(bundle, t) > 0)
+            return 0;
+    }
     for (int i = 0; i < bundle->arrays; i++) {
         int64_t own = rows_of(bundle, i);
         if (probe->first.dense[i] && (own == 0 || (rows && own != rows)))
@@ -331,10 +356,10 @@ enum status probe_permute(struct probe *probe, struct error *err)
     enum status status = STATUS_OK;
     probe->now = PROBE_PERMUTE;
     bool declared = probe_rows_declared(probe->scene->bundle);
-    for (uint64_t seed = 1; seed <= PROBE_LEARNT && rows && !declared && !status && !count.elements;
-         seed++)
+    bool learns = rows && !declared && !probe->settings->declared;
+    for (uint64_t seed = 1; seed <= PROBE_LEARNT && learns && !status && !count.elements; seed++)
         status = permute_pair(probe, rows, seed, &count, err);
-    bool shown = rows && !count.elements && !status;
+    bool shown = rows && !count.elements && !status && (declared || !probe->settings->declared);
     if (shown)
         status = permute_pair(probe, rows, 0, &count, err);
     if (shown && count.elements && count.elements != UINT64_MAX)

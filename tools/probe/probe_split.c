@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lang/dtype.h"
+#include "lang/formals.h"
 #include "tools/probe/probe_work.h"
 
 enum { TRIALS = 24, NONE = -1, EQUAL = -2 /* all parameters that hold the number of rows */ };
@@ -232,6 +233,10 @@ static enum status split_hold(struct split *split, struct error *err)
     struct probe_count count = {0};
     enum status status = STATUS_OK;
     bool declared = probe_rows_declared(probe->scene->bundle);
+    if (!declared && probe->settings->declared) {
+        probe_skip(probe, PROBE_SPLIT, "the reference does not declare rows as independent");
+        return STATUS_OK;
+    }
     for (uint64_t seed = 1; seed <= PROBE_LEARNT && !declared && !status && !count.elements; seed++)
         status = split_pair(split, seed, &count, err);
     if (status || count.elements) {
@@ -253,6 +258,20 @@ static enum status split_hold(struct split *split, struct error *err)
     return status;
 }
 
+/* Whether another size of the reference is the same number: a parameter that holds it may be
+ * either. */
+static bool is_ambiguous(const struct bundle *bundle, int64_t rows)
+{
+    struct formals formals;
+    struct error err;
+    int same = 0;
+    if (!*bundle->formals || formals_parse(&formals, bundle->formals, &err))
+        return false;
+    for (int i = 0; i < formals.sizes; i++)
+        same += bundle->call.size[i] == rows;
+    return same > 1;
+}
+
 enum status probe_split(struct probe *probe, struct error *err)
 {
     struct split split = {.probe = probe, .rows = probe_rows(probe), .least = 1};
@@ -260,6 +279,10 @@ enum status probe_split(struct probe *probe, struct error *err)
     probe->now = PROBE_SPLIT;
     if (split.rows < 2) {
         probe_skip(probe, PROBE_SPLIT, "rows of inputs and outputs do not go together");
+        return STATUS_OK;
+    }
+    if (is_ambiguous(probe->scene->bundle, split.rows)) {
+        probe_skip(probe, PROBE_SPLIT, "another size is the number of rows, too");
         return STATUS_OK;
     }
     enum status status = split_begin(&split, err);
