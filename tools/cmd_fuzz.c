@@ -14,6 +14,7 @@
 #include "tools/cmd.h"
 #include "tools/fuzz/campaign.h"
 #include "tools/fuzz/image.h"
+#include "tools/fuzz/probing.h"
 #include "tools/fuzz/record.h"
 #include "tools/fuzz/symbols.h"
 
@@ -35,6 +36,9 @@ static const char usage[] =
     "      --findings N     ends the run after N findings, 1 unless given; 0: none ends it\n"
     "      --shrink N       launches that the search for a smaller case may take, 300; 0: no "
     "search\n"
+    "      --probe[=CHECK,...]  probes the first three cases of a kernel that have no finding, as\n"
+    "                       `cuvet probe` does: steady, noise, reads, alignment, state, permute,\n"
+    "                       neighbours and split, unless checks are named\n"
     "      --oracle WHERE   where references run: cpu or gpu\n"
     "      --device NAME    where the kernel runs: auto, gpu or interpreter\n"
     "      --timeout MS     of one launch, 10000\n"
@@ -46,6 +50,8 @@ static const char usage[] =
 struct arguments {
     struct fuzz_settings settings;
     struct worker_settings worker;
+    struct fuzz_probing probing;
+    bool probes;
     const char *image, *oracle;
     struct textbuf config; /* paths, separated by ':' */
     const char **kernel;
@@ -60,6 +66,7 @@ enum {
     OPTION_SHARD,
     OPTION_FINDINGS,
     OPTION_SHRINK,
+    OPTION_PROBE,
     OPTION_ORACLE,
     OPTION_DEVICE,
     OPTION_TIMEOUT,
@@ -78,6 +85,7 @@ static const struct option options[] = {{"config", required_argument, NULL, 'c'}
                                         {"shard", required_argument, NULL, OPTION_SHARD},
                                         {"findings", required_argument, NULL, OPTION_FINDINGS},
                                         {"shrink", required_argument, NULL, OPTION_SHRINK},
+                                        {"probe", optional_argument, NULL, OPTION_PROBE},
                                         {"oracle", required_argument, NULL, OPTION_ORACLE},
                                         {"device", required_argument, NULL, OPTION_DEVICE},
                                         {"timeout", required_argument, NULL, OPTION_TIMEOUT},
@@ -168,6 +176,9 @@ static enum status read_option(int option, const char *text, struct arguments *a
         return error_set(err, STATUS_INVALID, "--oracle is '%.40s'; expected cpu or gpu", text);
     case OPTION_DEVICE:
         return worker_device_of(text, &a->worker.device, err);
+    case OPTION_PROBE:
+        a->probes = true;
+        return fuzz_probing_checks(text, &a->probing.checks, err);
     case OPTION_KEEP:
         a->settings.keep = true;
         return STATUS_OK;
@@ -204,6 +215,8 @@ static enum status read_arguments(int argc, char **argv, struct arguments *a, st
                          !a->config.length ? "no registry is given; expected -c FILE"
                                            : "expected one IMAGE behind the options");
     a->image = argv[optind];
+    a->probing.worker = &a->worker;
+    a->settings.probing = a->probes ? &a->probing : NULL;
     return STATUS_OK;
 }
 

@@ -257,6 +257,69 @@ ok 'another number than the one in memory' small 3 number.yaml by_factor ' misma
 ok 'a launch that no device runs' small 2 large.yaml idle 'no device runs a grid'
 ok 'shapes that the reference cannot judge' small 2 rank.yaml idle 'no case was judged'
 
+# Kernels that are right in each single launch, and wrong in what several show.
+cat >"$scratch/probed.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: /^(straight|narrow|timed|batched)$/
+    signature: const f32 x[rows:stride][cols], f32 y[rows:stride][cols], i32 rows, i32 cols, i32 stride
+    reference: silu
+    fuzz: {rows: 12..15, cols: 100..120, block: 128, grid: 4}
+YAML
+
+# probed STATUS PATTERN KERNEL OPTIONS: on these.
+probed() {
+    local status=$1 pattern=$2 kernel=$3 got
+    shift 3
+    "$cuvet" fuzz -c "$scratch/probed.yaml" --device "$device" -k "$kernel" --cases 3 "$@" \
+        "$CUVET_BUILD/tests/scenario/probed/kernels.fatbin" >"$scratch/out" 2>&1
+    got=$?
+    [ $got -eq "$status" ] && grep -qE "$pattern" "$scratch/out" && return
+    echo "status $got"
+    cat "$scratch/out"
+    return 1
+}
+for kernel in timed batched narrow; do
+    ok "without --probe nothing is found in $kernel" probed 0 ': 3 match$' $kernel
+done
+ok 'a probe finds bits that depend on the size of the batch' probed 3 ': probe: split: ' batched --probe
+ok 'the check is named alone' probed 3 ': probe: split: ' batched --probe=split
+ok 'another check does not find it' probed 0 ' probed: 3 cases in [1-9]' batched --probe=steady,permute
+if [ "$device" = interpreter ]; then
+    ok 'a probe finds warps that rely on time' probed 3 ': probe: noise: ' timed --probe
+    ok 'a probe finds offsets in 32 bits' probed 3 ': probe: far: ' narrow --probe=far
+    ok 'rows far apart are no probe unless named' probed 0 ': 3 match$' narrow --probe
+fi
+ok 'probes find nothing in a right kernel' probed 0 ' probed: 3 cases in [1-9]' straight --probe
+ok 'a finding of a probe in JSON' probed 3 '"event":"finding".*"outcome":"probe","sentence":"split: ' batched --probe --json
+ok 'a probe that there is not' probed 2 "'fast'; expected some of steady, " straight --probe=split,fast
+
+# kept: the bundle of a probe's finding shows it again.
+kept() {
+    probed 3 ' bundle ' batched --probe -o "$scratch/kept" || return 1
+    "$cuvet" probe --device "$device" "$(sed -n 's/^ *bundle //p' "$scratch/out")" >"$scratch/shown" 2>&1
+    [ $? -eq 3 ] && grep -q '^  split  *finding' "$scratch/shown" && return
+    cat "$scratch/shown"
+    return 1
+}
+ok 'a finding of a probe is kept as a bundle' kept
+
+# calm: of right kernels, each in three cases; the second run's have as many columns as rows.
+calm() {
+    fuzz -k add_f32_0 -k rmsnorm_bf16_0 -k softmax_causal_f16_0 -k gather_f32_0 -k linear_f32_0 -k matmul_tn_f32_0 \
+        -k attention_f32_0 -k adamw_f32_0 --cases 3 --findings 0 --probe >"$scratch/out" 2>&1 &&
+        [ "$(grep -c ' probed: 3 cases in [1-9]' "$scratch/out")" -eq 8 ] &&
+        ! grep -q 'not probed' "$scratch/out" &&
+        "$cuvet" fuzz -c "$scratch/square.yaml" --device "$device" --cases 3 --findings 0 --probe \
+            -k row_sum_f32_0 -k linear_f32_0 "$corpus/corpus.fatbin" >"$scratch/out" 2>&1 &&
+        [ "$(grep -c ' probed: 3 cases in [1-9]' "$scratch/out")" -eq 2 ] && return
+    cat "$scratch/out"
+    return 1
+}
+sed -E '/row_sum/,/fuzz:/s/(fuzz: .*)cols: [^,}]*/\1cols: rows/; /linear_\(/,/fuzz:/s/(fuzz: .*)n: [^,}]*(.*)k: [^,}]*/\1n: m\2k: m/' \
+    "$corpus/registry.yaml" >"$scratch/square.yaml"
+ok 'probes find nothing in right kernels' calm
+
 # checked: `cuvet check` shows a mistake in a mapping.
 checked() {
     sed 's/n: 1\.\.500/m: 1..500/' "$scratch/kernels.yaml" >"$scratch/wrong.yaml"

@@ -8,20 +8,23 @@
 #include "bundle/bundle.h"
 #include "text/json_out.h"
 #include "text/printable.h"
+#include "tools/fuzz/probing.h"
 #include "tools/fuzz/record.h"
 #include "tools/fuzz/shrink.h"
 #include "tools/fuzz/store.h"
 
-enum { PROGRESS_AFTER_MS = 2000, PROGRESS_EVERY_MS = 500, SHRINK_SECONDS = 20 };
+enum { PROGRESS_AFTER_MS = 2000, PROGRESS_EVERY_MS = 500, SHRINK_SECONDS = 20, PROBED_CASES = 3 };
 
 struct campaign {
     struct fuzz_subject *subject;
     const struct fuzz_settings *settings;
     struct fuzz_totals *totals;
     struct fuzz_case *now;
-    int64_t begin, shown; /* clock_ns() */
-    bool terminal, line;  /* a progress line stands on the terminal */
-    char not_run[1024];   /* why the first case that did not run did not */
+    int64_t begin, shown;  /* clock_ns() */
+    bool terminal, line;   /* a progress line stands on the terminal */
+    char not_run[1024];    /* why the first case that did not run did not */
+    uint64_t tried;        /* cases that were to be probed ... */
+    char not_probed[1024]; /* ... and why the first failed to be; "": none did */
 };
 
 static double seconds_since(int64_t begin)
@@ -155,7 +158,7 @@ static enum status report_finding(struct campaign *run, uint64_t number, uint64_
     path[0] = '\0';
     run->totals->findings++;
     enum status status = STATUS_OK;
-    if (limits.runs) {
+    if (limits.runs && first->outcome != FUZZ_PROBE) {
         status = fuzz_shrink_case(run->subject, &limits, run->now, &result, &found.runs, err);
         small = description(run->now);
     }
@@ -187,6 +190,27 @@ static enum status keep_case(struct campaign *run, const struct fuzz_result *res
     return status;
 }
 
+/* ---- probes ---- */
+
+/* The first cases without a finding; result->outcome is then that of the probes. */
+static enum status probe_case(struct campaign *run, uint64_t number, struct fuzz_result *result,
+                              struct error *err)
+{
+    struct fuzz_probed probed;
+    if (!run->settings->probing || !result->judged || fuzz_is_finding(result->outcome) ||
+        run->tried == PROBED_CASES)
+        return STATUS_OK;
+    run->tried++;
+    enum status status = fuzz_probing_run(run->settings->probing, run->subject, run->now, result,
+                                          number, &probed, err);
+    if (!status && probed.not_run[0] && !run->not_probed[0])
+        snprintf(run->not_probed, sizeof run->not_probed, "%s", probed.not_run);
+    if (!status && !probed.not_run[0])
+        run->totals->probed++;
+    run->totals->probes += status ? 0 : probed.runs;
+    return status;
+}
+
 /* ---- the whole ---- */
 
 static enum status run_one(struct campaign *run, uint64_t number, uint64_t seed, struct error *err)
@@ -199,9 +223,12 @@ static enum status run_one(struct campaign *run, uint64_t number, uint64_t seed,
         status = fuzz_subject_run(subject, run->now, &result, err);
     if (status)
         return status;
+    fuzz_record_case(run->settings->record, subject, run->now, number, &result);
+    status = probe_case(run, number, &result, err);
+    if (status)
+        return status;
     run->totals->cases++;
     run->totals->outcome[result.outcome]++;
-    fuzz_record_case(run->settings->record, subject, run->now, number, &result);
     list_case(run, number, seed, &result);
     if (result.outcome == FUZZ_NOT_RUN && !run->not_run[0])
         snprintf(run->not_run, sizeof run->not_run, "%s", result.sentence);
@@ -238,6 +265,11 @@ static void print_totals(const struct campaign *run)
         printf("\n");
         if (run->not_run[0])
             printf("  not run, the first: %s\n", PRINTABLE(run->not_run));
+        if (run->settings->probing)
+            printf("  probed: %" PRIu64 " cases in %" PRIu64 " launches\n", totals->probed,
+                   totals->probes);
+        if (run->not_probed[0])
+            printf("  not probed, the first: %s\n", PRINTABLE(run->not_probed));
         return;
     }
     begin_json(&json, run, "end");
@@ -251,6 +283,11 @@ static void print_totals(const struct campaign *run)
         json_put_uint(&json, fuzz_outcome_text((enum fuzz_outcome)i), totals->outcome[i]);
     json_end(&json);
     json_put_string(&json, "not_run", run->not_run[0] ? run->not_run : NULL);
+    if (run->settings->probing) {
+        json_put_uint(&json, "probed", totals->probed);
+        json_put_uint(&json, "probe_launches", totals->probes);
+        json_put_string(&json, "not_probed", run->not_probed[0] ? run->not_probed : NULL);
+    }
     json_end(&json);
     print_json(&json);
     json_out_release(&json);

@@ -4,6 +4,7 @@
 
 #include "tools/fuzz/subject.h"
 
+struct fuzz_probing;
 struct fuzz_record;
 
 struct fuzz_settings {
@@ -16,13 +17,15 @@ struct fuzz_settings {
     bool keep;              /* every case that was judged becomes a bundle, not findings alone */
     unsigned shrink;    /* launches that a smaller case may take; 0: findings are left as drawn */
     const char *folder; /* of bundles; NULL: none are written */
-    struct fuzz_record *record; /* of the run; NULL: none */
-    bool json;                  /* one object a line on standard output */
-    bool list;                  /* print every case */
+    const struct fuzz_probing *probing; /* of cases that have no finding; NULL: none is probed */
+    struct fuzz_record *record;         /* of the run; NULL: none */
+    bool json;                          /* one object a line on standard output */
+    bool list;                          /* print every case */
 };
 
 struct fuzz_totals {
     uint64_t cases, outcome[FUZZ_OUTCOMES], findings;
+    uint64_t probed, probes; /* cases, and launches of these */
     double seconds;
 };
 

@@ -16,7 +16,7 @@ const char *fuzz_outcome_text(enum fuzz_outcome outcome)
 {
     static const char *const texts[FUZZ_OUTCOMES] = {
         "match",         "inconclusive",  "not run", "mismatch", "unwritten",
-        "input changed", "write outside", "fault",   "hang"};
+        "input changed", "write outside", "fault",   "hang",     "probe"};
     return texts[outcome];
 }
 

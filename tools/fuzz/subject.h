@@ -62,6 +62,7 @@ enum fuzz_outcome {
     FUZZ_OUTSIDE,   /* a byte was changed outside all arrays, or between their rows */
     FUZZ_FAULT,     /* the launch did not run to its end */
     FUZZ_HANG,
+    FUZZ_PROBE, /* the case matches, and a probe of it has a finding */
     FUZZ_OUTCOMES
 };
 const char *fuzz_outcome_text(enum fuzz_outcome outcome);
