@@ -173,6 +173,34 @@ AGAIN:
 DONE:
     ret;
 }
+.visible .entry by_scratch(.param .u64 t, .param .u64 x, .param .u64 y, .param .u32 n)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<8>;
+    .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    ld.param.u64 %rd6, [t];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r4;
+    setp.ge.s32 %p1, %r5, %r1;
+    @%p1 bra DONE;
+    mul.wide.s32 %rd3, %r5, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    add.s64 %rd5, %rd2, %rd3;
+    add.s64 %rd7, %rd6, %rd3;
+    ld.global.f32 %f1, [%rd4];
+    st.global.f32 [%rd7], %f1;
+    ld.global.f32 %f2, [%rd7];
+    neg.f32 %f3, %f2;
+    st.global.f32 [%rd5], %f3;
+DONE:
+    ret;
+}
 .visible .entry idle(.param .u64 x, .param .u64 y, .param .u32 n)
 {
     ret;
@@ -185,6 +213,12 @@ kernels:
     signature: const f32 x[n], f32 y[n], i32 n
     reference: relu
     fuzz: {n: 1..500, block: 128, grid: "ceil_div(n, 128)", x: {values: [nan, normal]}}
+  - kernel: by_scratch
+    signature: ws f32 t[n], const f32 x[n], f32 y[n], i32 n
+    reference: scale
+    let: {minus: -1}
+    bind: {alpha: minus}
+    fuzz: {n: 1..500, block: 128, grid: "ceil_div(n, 128)", x: {values: normal}}
   - kernel: by_factor
     signature: const f32 x[n], f32 y[n], const f32 factor[1], i32 n
     reference: scale
@@ -303,6 +337,20 @@ kept() {
     return 1
 }
 ok 'a finding of a probe is kept as a bundle' kept
+
+# scratch: bundles of cases with a workspace, which is apart from the arrays.
+scratch() {
+    local bundle
+    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k by_scratch --cases 3 --keep -o "$scratch/apart" \
+        "$scratch/kernels.ptx" >"$scratch/out" 2>&1 || return 1
+    for bundle in "$scratch"/apart/by_scratch-*; do
+        if ! "$cuvet" probe --device interpreter "$bundle" >"$scratch/out" 2>&1 || ! grep -q '^  outside  *good' "$scratch/out"; then
+            cat "$scratch/out"
+            return 1
+        fi
+    done
+}
+ok 'a workspace of a case is no gap between its arrays' scratch
 
 # calm: of right kernels, each in three cases; the second run's have as many columns as rows.
 calm() {

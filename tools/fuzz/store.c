@@ -86,11 +86,12 @@ static size_t list_pointers(const struct fuzz_subject *s, const struct fuzz_case
         const struct signature_item *item = c->rule->array[i].item;
         if (!item || !c->array[i].there)
             continue;
+        bool scratch = item->role == ROLE_WS; /* an allocation of its own: no bytes of others */
         out[count++] =
             (struct param_pointer){.offset = c->layout.param[item->param].offset + item->offset,
                                    .address = s->pool + c->array[i].at,
-                                   .base = s->pool,
-                                   .bytes = c->pool_bytes};
+                                   .base = s->pool + (scratch ? c->array[i].at : 0),
+                                   .bytes = scratch ? c->array[i].bytes : c->pool_bytes};
     }
     return count;
 }
