@@ -3,15 +3,16 @@
  * al. 2017), never written as a matrix.
  *
  * score(i, j) = s (q(i) k(j)), capped at first to cap tanh(score / cap) where softcap is given
- * (Gemma 2). Query i stands at place i + keys - queries among the keys, so that the last of both
- * face each other (FlashAttention from 2.1 on), or with bottom = 0 at place i (torch's is_causal);
- * it sees the keys from `left` places before to `right` places after its own, -1 for all of them:
+ * (Gemma 2). Query i stands at place i + keys - queries among the keys, so that the last query is
+ * at the last key (FlashAttention from 2.1 on), or with bottom = 0 at place i (torch's is_causal);
+ * its keys are those from `left` places before to `right` places after its own, -1 for all of them:
  * right = 0 is causal. Head h reads the keys of head h kv_heads / heads. lse = ln(sum(exp(score))).
- * A query that sees nothing gets zeros, and `empty` for its lse (+inf in FlashAttention 2).
+ * A query without keys, or with scores of -inf alone, has zeros in y and `empty` for its lse (+inf
+ * in FlashAttention 2).
  *
- * Arrays are [batch][time][heads][dim]; torch's [batch][heads][time][dim] is said by strides.
- * Tensor cores want the probabilities rounded to the inputs' dtype, before they are divided by
- * their sum: MIX's rounding point, `inner` in the tolerance. tanh.approx is a contract, too.
+ * Arrays are [batch][time][heads][dim]; torch's [batch][heads][time][dim] is given by strides.
+ * Kernels on tensor cores round the probabilities to the inputs' dtype before they divide by their
+ * sum: MIX's rounding point, `inner` in the tolerance. tanh.approx is a contract, too.
  *
  * A seeded sample of pieces of CHANNELS elements of y, each with scores of its own: about 2^26
  * multiplications a pass, but 16 pieces at least.
@@ -25,7 +26,8 @@
 
 #ifndef REFS_ATTENTION_WINDOW
 #define REFS_ATTENTION_WINDOW
-/* Those of `there` places which one at place `at` sees, from `before` it to `after` it. */
+/* Of `there` places those from `before` places before `at` to `after` places after it; negative:
+ * all on that side. */
 struct ref_window {
     long long first, count;
 
@@ -155,7 +157,7 @@ REFERENCE_ONCE(attention_paged,
 // page kv_indices(kv_indptr(s) + j / page), the last of its pages holds last_page_len(s) keys, the
 // last keys belong to the queries; token t is of the sequence s with qo_indptr(s) <= t, or sequence
 // t has one query: FlashInfer's page tables. Its lse is to the base 2: lse_scale = log2(e). Pages
-// of heads before places (HND) are said by strides.
+// of heads before places (HND) are given by strides.
 REFERENCE_ONCE(attention_paged_csr,
                "in q[tokens][heads][dim], in k[blocks][page][kv_heads][dim], "
                "in v[blocks][page][kv_heads][width], in qo_indptr?[bounds], in kv_indptr[bounds], "
@@ -225,8 +227,8 @@ REFERENCE_ONCE(attention_paged_split,
  *
  * With lse(s) = ln(sum(exp(score))) of part s and m the largest of them, the weight of a part is
  * exp(lse(s) - m). lse is given and written times lse_scale: log2(e) where it is to the base 2
- * (FlashInfer). A part that saw nothing has -inf there, and is not looked at. Where no part saw
- * anything y is 0 and the merged lse `empty`.
+ * (FlashInfer). A part without keys has -inf there, and its values are not used. Where no part has
+ * keys y is 0 and the merged lse `empty`.
  */
 
 // y = the sum over parts of weight(s) part(s), divided by the sum of the weights; merged = m plus
@@ -257,7 +259,7 @@ REFERENCE_ONCE(attention_merge,
 }
 
 // the same of two parts, a and b, in arrays of their own; here +inf is nothing as well: vLLM's
-// merge_attn_states, FlashInfer's merge_state. Other orders of rows and heads are said by strides.
+// merge_attn_states, FlashInfer's merge_state. Other orders of rows and heads are given by strides.
 REFERENCE_ONCE(attention_merge_two,
                "in a[rows][heads][width], in b[rows][heads][width], in lse_a[rows][heads], "
                "in lse_b[rows][heads], out y[rows][heads][width], out merged?[rows][heads], "

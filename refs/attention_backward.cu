@@ -6,7 +6,7 @@
  *   given; dv = p^T dy, dq = s w k, dk = s w^T q, dbias = t, where w is t, or
  *   t (1 - tanh(product / cap)^2) where the score is capped.
  *
- * Scores, places and windows are those of attention.cu. A query that sees nothing, whose lse is
+ * Scores, places and windows are those of attention.cu. A query without keys, whose lse is
  * -inf, has no share in any gradient. Heads of one kv head add up in dk and dv. t is rounded as p
  * is: `inner` in the tolerance.
  */

@@ -80,7 +80,7 @@ REFERENCE_ONCE(gelu_tanh_backward,
     }
 }
 
-// y = max(x, 0): dx = dy where x > 0, else 0; y serves as x
+// y = max(x, 0): dx = dy where x > 0, else 0; y may be bound as x
 REFERENCE_ONCE(relu_backward, "in dy[rows][cols], in x[rows][cols], out dx[rows][cols], "
                               "each rows, each cols")
 {

@@ -2,8 +2,8 @@
  * cache.cu - appending to key/value caches: rows that are written, and rows that have to stay.
  *
  * A token's head goes to a place of the cache; what no token goes to has to be as it was. Both are
- * checked on a sample. Two tokens for one place are a race, and nothing is said about it. Caches
- * are [blocks][page][heads][dim]; other orders of these dims are said by strides.
+ * checked on a sample. Two tokens for one place are a race, for which the formulas do not hold.
+ * Caches are [blocks][page][heads][dim]; other orders of these dims are given by strides.
  */
 #include "ref.h"
 

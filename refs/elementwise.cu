@@ -244,7 +244,7 @@ REFERENCE_ONCE(masked_fill, "in x[rows][cols], in mask[rows][cols], out y[rows][
     ELEMENT(r, rows, c, cols) y(r, c) = where(equals(mask(r, c), 0), x(r, c), value);
 }
 
-// y = x in another order of its dims, which the arrays' strides say: transposes, torch.permute
+// y = x in another order of its dims, by the arrays' strides: transposes, torch.permute
 REFERENCE_ONCE(permute, "in x[planes][batch][rows][cols], out y[planes][batch][rows][cols], "
                         "each planes, each batch, each rows, each cols")
 {

@@ -64,7 +64,7 @@ REFERENCE_ONCE(cross_entropy_backward,
 
 // loss = scale times the sum of the rows' losses, as in cross_entropy, or with mean = 1 times their
 // mean over the rows whose target is not `ignore`: torch's reductions sum and mean. One group of
-// lanes computes it all, so that of more than 2^26 logits nothing is said.
+// lanes computes it all, so more than 2^26 logits are not checked.
 REFERENCE_ONCE(cross_entropy_total,
                "in x[rows][classes], in target[rows], out loss[1], real scale = 1, "
                "real smoothing = 0, int ignore = -100, int mean = 1")
@@ -113,7 +113,7 @@ REFERENCE_ONCE(nll_loss_backward,
 }
 
 // loss = the sum of (x - target)^2, with mean = 1 over their number: torch.nn.functional.mse_loss.
-// Of more than 2^26 elements nothing is said.
+// More than 2^26 elements are not checked.
 REFERENCE_ONCE(mse_loss, "in x[rows][cols], in target[rows][cols], out loss[1], int mean = 1")
 {
     ROW(i, rows * cols > LOSS_LOGITS_MAX ? 0 : 1)

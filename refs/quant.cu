@@ -6,7 +6,7 @@
  * neighbours (0: as many as share them evenly). So scale[1][1] is for a tensor, scale[rows][1] for
  * rows, scale[rows][cols / 128] for groups of a row, scale[ceil_div(rows, 128)][..] for tiles.
  *
- * Codes are integers (i8, u8, ...) or f8: what the arrays' dtypes say. Those of ggml's block
+ * Codes are integers (i8, u8, ...) or f8, by the arrays' dtypes. Those of ggml's block
  * formats bring their scales along (ref_blocks.h).
  */
 #include "ref.h"
@@ -122,7 +122,7 @@ REFERENCE_ONCE(linear_int8, "in x[m][k], in w[n][k], in x_scale[xs] = 1, in w_sc
     }
 }
 
-// y = sum of x w x_scale w_scale + bias over f8, with scales as said above over x and w, such as
+// y = sum of x w x_scale w_scale + bias over f8, with scales over x and w as at the top, such as
 // x_scale[m][k / 128] and w_scale[n / 128][k / 128] (DeepSeek-AI 2024)
 REFERENCE_ONCE(linear_f8, "in x[m][k], in w[n][k], in x_scale[xh][xw] = 1, "
                           "in w_scale[wh][ww] = 1, in bias[n] = 0, out y[m][n], int group = 0, "

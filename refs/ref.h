@@ -18,7 +18,7 @@
  * output judges it (ref_judge.h).
  *
  * E is the precision of the error bounds; D the one dtype that a special kernel is made for, or
- * DTYPE_NONE (ref_list.h says what each kernel is for).
+ * DTYPE_NONE (the kernels are listed in ref_list.h).
  *
  * The text compiles with nvcc, with NVRTC (no standard header is needed on the device) and with
  * the host's C++17 compiler, where a pack is one element, a group one lane, the grid one thread,
@@ -279,7 +279,7 @@ template <class E, int D, int RANK> struct ref_out {
           after(frame_, t_, t_.got, hot)
     {
         /* Sums in f32 are too coarse for a result a row, which may be f32 itself, and useless under
-         * a rule that knows no error bound. */
+         * a rule without an error bound. */
         if (given && (RANK == 1 || t.rule == RULE_CLOSE))
             frame.rounds.exact_only = true;
     }
@@ -306,7 +306,7 @@ template <class E, int D, int RANK> struct ref_out {
         return ref_dtype_lowest(t.dtype);
     }
 
-    /* Whether a pack's values alone say that it is right, as a kernel in f32 may have them. */
+    /* Whether a pack is right by its values alone, as a kernel in f32 may have them. */
     template <class READ, class A>
     REF_FN bool surely([[maybe_unused]] const READ &read, [[maybe_unused]] const A &value) const
     {
@@ -431,7 +431,7 @@ template <class E, int D, int RANK> struct ref_out {
 /* Elements of the output may be judged more than once. refgen notes it (REF_REPEATS). */
 #define REPEATED(output) ((void)(output))
 
-/* Whether the row is masked as a whole, by its largest logit: then the call says what is right. */
+/* Whether the row is masked as a whole, by its largest logit: then the call's masked_rows hold. */
 #define MASKED(most) (REF_FRAME.masked = (most).value(0) == -ref_infinity())
 /* Over numbers, not packs: ref_mix.h. What stands in them is one lane's. */
 #define REF_TERM(...)                                                                              \

@@ -1,7 +1,7 @@
 # rules.mk - device code of the library and the references; the top-level Makefile includes it.
 
-# Machine code for these where the toolkit knows them: one for each major version, which serves its
-# minor ones too. Every other GPU compiles the PTX when the library loads it.
+# Machine code for those of these that the toolkit supports: one for each major version, which runs
+# on its minor ones too. Every other GPU compiles the PTX when the library loads it.
 DEVICE_FLAGS := -std=c++17 -O3 $(INCLUDES)
 GENCODE_SCRIPT := tools/dev/gencode
 # Not $(file <): make 4.3 may leave the line end on what it reads, which cuts the command in two.
@@ -18,7 +18,7 @@ $(GENCODES): FORCE | $(READY)
 
 # The references are most of the build's time. Each function that their kernels call stands in the machine code once
 # (tools/dev/fatbin-shared). The wide kernels spend their own time on f64 arithmetic, so the front-end optimises
-# them less where nvcc can be told so; the others would take up to a fifth longer that way.
+# them less where nvcc has the option; the others would take up to a fifth longer that way.
 FASTER = $(shell $(NVCC) --help | grep -q -e --Ofast-compile && echo --Ofast-compile=min)
 $(GEN)/refs.fatbin: DEVICE_FLAGS += -DREF_PART=1
 $(GEN)/refs_wide.fatbin: DEVICE_FLAGS += -DREF_PART=2 $(FASTER)
@@ -62,7 +62,7 @@ $(GEN)/lift.ptx: shim/lift/lift.cu shim/lift/lift_abi.h refs/abi/ref_abi.h refs/
 	    grep -v -e '^//' -e '^\.version' -e '^\.target' -e '^\.address_size' $@.all > $@
 
 # The list of references and their formals, from the REFERENCE lines of refs/. refgen writes a file
-# only when its text changes, so the stamp alone says when it ran last.
+# only when its text changes, so the time of the last run is the stamp's alone.
 REFGEN_O := $(call objects,tools/dev/refgen.c shim/lang/ref_text.c shim/lang/formals.c \
     shim/lang/formals_cursor.c shim/base/error.c \
     shim/text/printable.c shim/text/utf8.c)

@@ -1,5 +1,5 @@
 /*
- * select.cu - elements by index, written or added up where an index says, and the largest of rows.
+ * select.cu - elements by index, written or added up at indexed places, and the largest of rows.
  *
  * Rows of a table by index, and sums into rows, are in embedding.cu. Where two indices are the
  * same, a plain copy may keep either element.

@@ -45,7 +45,7 @@ REFERENCE_ONCE(softmax_masked,
 }
 
 // y = softmax(s x) over the columns c <= r + diagonal, which is torch.tril's; 0 in the others, or,
-// with zeros = 0, nothing is said about them (llm.c leaves them as they were)
+// with zeros = 0, these are not checked (llm.c leaves them as they were)
 REFERENCE_ONCE(softmax_causal, "in x[batch][rows][cols], out y[batch][rows][cols], "
                                "real scale = 1, int diagonal = 0, int zeros = 1, each batch")
 {
@@ -62,7 +62,7 @@ REFERENCE_ONCE(softmax_causal, "in x[batch][rows][cols], out y[batch][rows][cols
 }
 
 // y = softmax(s x) over the first columns of each row, s = scale; 0 in the others, or, with
-// zeros = 0, nothing is said about them. Row r has lengths(r items / rows) of them: a length for
+// zeros = 0, these are not checked. Row r has lengths(r items / rows) first columns: a length for
 // each row, or one for rows / items neighbours, such as the heads and queries of a sequence.
 REFERENCE_ONCE(softmax_lengths, "in x[rows][cols], in lengths[items], out y[rows][cols], "
                                 "real scale = 1, int zeros = 1, each rows like items")

@@ -83,7 +83,7 @@ enum masked_rows {
 };
 
 /*
- * One array as a reference sees it: a view into a snapshot (GPU: device memory; host: memory).
+ * One array of a reference: a view into a snapshot (GPU: device memory; host: memory).
  * Strides count elements and may be zero or negative-free only (>= 0). Of a block format dims count
  * elements too, but strides count bytes, the last one from a block to the next. `bytes` is the
  * length of what lies behind `in` and `got` from their base: every access is held against it, and
@@ -117,15 +117,15 @@ struct ref_verdict {
     uint64_t checked;
     uint64_t violations;     /* |got - y| over the bound, or another class */
     uint64_t class_mismatch; /* those of them where finite / +Inf / -Inf / NaN disagree */
-    uint64_t wide;           /* more than half an ulp off, and the bound says nothing: it is not
+    uint64_t wide;           /* more than half an ulp off, and the bound decides nothing: it is not
                                 finite, or over 0.1 |y| and an ulp */
     uint64_t refused;        /* accesses outside a tensor's bytes */
     uint64_t first_index;    /* smallest linear index of a violation in first_tensor */
     uint64_t worst_index;    /* linear index (over the tensor's dims, row major) of the worst; none
-                                (REF_NO_INDEX) where that is right and needed no close look */
+                                (REF_NO_INDEX) where that is right and was not judged slowly */
     double max_abs;          /* max |got - y| over finite pairs; of those within half an ulp, a
-                                special kernel for f16 or bf16 asks every eighth */
-    double max_rel;          /* likewise max |got - y| / |y|, y != 0 */
+                                special kernel for f16 or bf16 takes every eighth */
+    double max_rel;          /* of the same: max |got - y| / |y|, y != 0 */
     double max_ratio;        /* max |got - y| / bound of elements more than half an ulp off; Inf for
                                 a class mismatch */
     double worst_got, worst_ref, worst_bound;
@@ -177,7 +177,7 @@ struct ref_call {
     double inner_roundoff; /* declared rounding of a MIX's weights (bf16: 2^-8), 0 for none */
     double inner_least;    /* and what it may be off near zero: half the least number's size */
     double chain_roundoff; /* of sums that tensor cores truncate at every step (ref_chain), 0 for
-                              none; REF_WIDE alone knows it */
+                              none; REF_WIDE alone reads it */
     int64_t chain;         /* after so many terms they go on in the accumulator; 0: never */
     int64_t part, whole;   /* of the dim that is checked in part: items that the call has, and that
                               the launch has; zeros: the call has them all */
@@ -197,14 +197,14 @@ struct ref_call {
 /*
  * What a kernel is given, by value, as its only parameter: calls of one reference that run beside
  * each other. The launch has as many blocks as its calls together; ref_batch_add (ref_batch.h)
- * deals them out. Calls know nothing of each other.
+ * deals them out. Calls are independent of each other.
  *
  * The GPU takes in parameters before a kernel begins, and room for all calls among them would delay
  * each launch by 3 to 5 us. So a single call is a parameter, and several are in device memory.
  */
 struct ref_batch {
     uint32_t calls, blocks;      /* of the launch */
-    uint32_t first[REF_BATCH];   /* first_block of each call: in one place, since all blocks look */
+    uint32_t first[REF_BATCH];   /* first_block of each call: in one place, since all blocks read */
     const struct ref_call *call; /* device memory; NULL: there is one call, `own` */
     struct ref_call own;
 };

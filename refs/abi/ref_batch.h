@@ -44,8 +44,8 @@ static inline void ref_batch_alone(struct ref_batch *batch, const struct ref_cal
     ref_batch_close(batch, &one, 0);
 }
 
-/* The part of `most` blocks that a call gets which alone would take `wanted` of them, beside others
- * with which it wants `all`. At least one, so that together they may get REF_BATCH - 1 too many. */
+/* How many of `most` blocks a call gets that alone would take `wanted`, where all calls together
+ * would take `all`. At least one, so that together they may get REF_BATCH - 1 too many. */
 static inline uint32_t ref_batch_share(uint64_t wanted, uint64_t all, uint32_t most)
 {
     uint64_t share = all > most ? wanted * most / all : wanted;
@@ -54,7 +54,7 @@ static inline uint32_t ref_batch_share(uint64_t wanted, uint64_t all, uint32_t m
 
 /*
  * Lanes that should share a row where `blocks` blocks work on the call: a warp's, as long as there
- * are rows enough to keep at least half of the warps busy, for its lanes wait for nobody; or a
+ * are rows enough to keep at least half of the warps busy, since a warp needs no barrier; or a
  * block's. Rows of 1024 elements or less leave most of a block idle; of those with more than 8192 a
  * warp each are more than the GPU's cache holds until the warps come to them again. The rows are
  * those of the first array.

@@ -1,8 +1,8 @@
 /*
  * ref_dtype.h - what a dtype is: its size, its grid of values, its bits as a double and back.
  *
- * Everything here is for any dtype and slow; the hot paths of ref_tensor.h and ref_judge.h know
- * the three or four float formats themselves and come here for the rest.
+ * Everything here is for any dtype and slow; the hot paths of ref_tensor.h and ref_judge.h have
+ * code of their own for three or four float formats and use this for the rest.
  */
 #ifndef REFS_REF_DTYPE_H
 #define REFS_REF_DTYPE_H

@@ -1,5 +1,5 @@
 /*
- * ref_list.h - the index of the built-in references, for whoever binds or runs them.
+ * ref_list.h - the index of the built-in references, for binding and running them.
  *
  * ref_builtins is generated from the REFERENCE(...) lines of refs/ by tools/dev/refgen.
  * A reference is several kernels of the embedded fatbin, all of the same formula.
@@ -11,8 +11,8 @@
 #include "ref_abi.h"
 
 enum ref_variant {
-    REF_ANY, /* takes whatever the ref_call says; carries its error bound in f32, which serves every
-                accumulator up to f32 */
+    REF_ANY,  /* takes every ref_call; carries its error bound in f32, which is enough for every
+                 accumulator up to f32 */
     REF_WIDE, /* the same with the bound in f64, for f64 accumulators and f64 arrays; a reference
                  that is compiled once has this kernel for REF_ANY as well */
     REF_BF16, /* these three are quicker, where all inputs and all arrays of rank 2 and more have */
@@ -21,8 +21,8 @@ enum ref_variant {
     REF_VARIANTS
 };
 
-/* What the macros of a reference's text say of it: contracts of a tolerance that mean something to
- * it, and whether it judges an element more than once. */
+/* What follows from the macros in a reference's text: contracts of a tolerance that apply to it,
+ * and whether it judges an element more than once. */
 enum ref_use {
     REF_USES_MASKED = 1, /* MASKED: masked_rows */
     REF_USES_MIX = 2,    /* MIX: inner */
@@ -32,8 +32,8 @@ enum ref_use {
 
 struct user_reference; /* shim/registry/user_ref.h */
 
-/* A reference as those see it who bind, launch and report it. Those that a registry brings along
- * are declared in the same form, by registry/user_ref.h. */
+/* What is needed of a reference to bind, launch and report it. References of a registry are
+ * declared in the same form, by registry/user_ref.h. */
 struct ref_builtin {
     const char *name;                  /* "rmsnorm" */
     const char *formals;               /* "in x[rows][cols], in w[cols] = 1, ..." */

@@ -53,7 +53,7 @@ REF_FN uint64_t ref_bits(double x)
 #endif
 }
 
-/* x times 2^n, n the low word of t: nothing is asked of its exponent. */
+/* x times 2^n, n the low word of t, without a check of the exponent. */
 REF_FN double ref_shift(double x, double t)
 {
 #ifdef __CUDA_ARCH__
@@ -102,7 +102,7 @@ REF_FN float ref_from_bits(uint32_t bits)
 REF_FN uint32_t ref_signs(uint32_t word, bool upper)
 {
 #ifdef __CUDA_ARCH__
-    uint32_t mask; /* four times the sign of byte 1 or 3, which __byte_perm does not know */
+    uint32_t mask; /* four times the sign of byte 1 or 3, which __byte_perm cannot select */
     asm("prmt.b32 %0, %1, 0, %2;" : "=r"(mask) : "r"(word), "r"(upper ? 0xbbbb : 0x9999));
     return mask;
 #else

@@ -1,18 +1,18 @@
 /*
- * ref_product.h - the projection of a whole product of matrices, after Freivalds (1977): what is
- * known of a launch, and what comes out. Plain data for C and CUDA; ref_project.h does the work.
+ * ref_product.h - the projection of a whole product of matrices, after Freivalds (1977): its input
+ * and its answer, plain data for C and CUDA. The arithmetic is in ref_project.h.
  *
- * A reference that promises `product c = alpha a b + bias` (shim/lang/formals.h) says that its
- * output is linear in the product. Then with any vector r
+ * The output of a reference with `product c = alpha a b + bias` (shim/lang/formals.h) is linear in
+ * the product. Then with any vector r
  *
  *     c r = alpha a (b r) + bias r
  *
  * and both sides cost three passes over memory, where the product itself costs k of them. r holds a
- * random sign for each column, drawn from `seed`, so row i says how far its whole row of c is off:
- * by d_i = sum_j r_j e_ij, e_ij being what element (i, j) is off by.
+ * random sign for each column, drawn from `seed`, so in row i the two sides differ by
+ * d_i = sum_j r_j e_ij, e_ij being what element (i, j) is off by.
  *
  * The bound of a row. Let b_ij be the margin of an element: |e_ij| <= b_ij wherever a kernel is
- * right. The signs are drawn without a look at the data, so for given errors d_i is a sum of
+ * right. The signs do not depend on the data, so for given errors d_i is a sum of
  * independent terms of mean 0 with |r_j e_ij| <= b_ij, and by Hoeffding's inequality (1963)
  *
  *     P(|d_i| > t sqrt(sum_j b_ij^2)) <= 2 exp(-t^2 / 2).
@@ -20,7 +20,7 @@
  * `odds` is the t that makes this 1e-9 for all rows of a launch together: so many right launches
  * are called wrong by a projection, whatever their values are and however their errors hang
  * together. (Also where they all have one sign, as those of tensor cores have that truncate: it is
- * the signs r_j that are random, and those know nothing of the errors.) The margin is that of the
+ * the signs r_j that are random, independent of the errors.) The margin is that of the
  * element-wise check (ref_value.h), of an element c, rounded to nearest from a sum over k terms
  * with S_ij = sum_l |a_il b_lj|:
  *
@@ -84,11 +84,11 @@ struct ref_product {
 
 /* What came out. Rows are counted through the batch: s * m + i. */
 struct ref_product_answer {
-    uint64_t left;        /* rows that nothing was said of */
+    uint64_t left;        /* rows without a verdict */
     uint64_t violations;  /* rows outside their bound */
     uint64_t first, last; /* of those */
     uint64_t worst;       /* of those: the bits of how many times its bound, f32, << 32 | the row */
-    uint64_t done;        /* rows that were looked at, these all included */
+    uint64_t done;        /* rows that were projected, all of the above included */
 };
 
 #ifdef __cplusplus

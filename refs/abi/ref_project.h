@@ -1,6 +1,6 @@
 /*
  * ref_project.h - the arithmetic of ref_product.h, for the GPU and the host: a pass adds up pairs
- * of numbers over one index for each value of another, and says where they go.
+ * of numbers over one index for each value of another, and stores the sums.
  *
  *   before    i of c, before the launch: (sum_j r_j before c_ij, sum_j of its margin^2)
  *   factors   l of b: (sum_j r_j b_lj, sum_j b_lj^2)

@@ -11,13 +11,13 @@
 #include "ref_judge.h"
 
 /*
- * What there is to say where no element was judged slowly, as nearly always: a thread's, a block's
- * or the call's. A launch checks less than 2^32 elements, or is cut into pieces.
+ * The figures where no element was judged slowly, as nearly always: a thread's, a block's or the
+ * call's. A launch checks less than 2^32 elements, or is cut into pieces.
  */
 template <class E> struct ref_tally {
     E sum_square, sum_signed, max_abs, max_rel, max_ratio;
     uint32_t checked, measured, wide, refused;
-    uint32_t slow; /* not 0: there is a verdict, with more to say */
+    uint32_t slow; /* not 0: there is a verdict, with all figures */
 };
 
 template <class E> REF_FN ref_tally<E> ref_tally_of(const ref_hot<E> &hot)
@@ -256,7 +256,7 @@ REF_FN void ref_publish(const ref_call *call, const ref_verdict *total)
 
 /*
  * What a block leaves behind, in its element of partial: its verdict where it has judged slowly,
- * else its tally at the beginning. The last word says which; it is the answer's sequence there.
+ * else its tally at the beginning. The last word, which is `sequence` in the answer, marks which.
  */
 template <class E> REF_FN const ref_tally<E> *ref_as_tally(const ref_verdict *left)
 {

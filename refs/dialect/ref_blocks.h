@@ -29,7 +29,7 @@
 
 #include "ref_dtype.h"
 
-/* What is asked of an element. Of what is in no block, the value is the step and low is 0. */
+/* Which part of an element is read. Of what is in no block, the value is the step and low is 0. */
 enum ref_part {
     REF_VALUE,
     REF_STEP,

@@ -7,8 +7,8 @@
  * The 2^-10 covers e's own rounding; flush is what a kernel may flush to zero on its way to f32
  * or bf16; half the smallest subnormal is in the ulp, which stops at the smallest normal.
  *
- * What lies within the first of these terms, its own rounding, is right whatever e says: it is not
- * called wide, and has no part in the largest ratio of error and bound.
+ * What lies within the first of these terms, its own rounding, is right whatever e is: it is not
+ * counted as wide, and has no part in the largest ratio of error and bound.
  */
 #ifndef REFS_REF_ELEMENT_H
 #define REFS_REF_ELEMENT_H
@@ -84,7 +84,7 @@ REF_FN double ref_neighbour(const ref_element &x)
     return ref_abs((x.got > x.y ? ceil(steps) : floor(steps)) * ulp - x.y);
 }
 
-/* What got's own rounding may be off by, under rules that ask. */
+/* What got's own rounding may be off by: half an ulp under RULE_BOUND, else just below one. */
 REF_FN double ref_own_rounding(const ref_element &x)
 {
     double most = ref_more(ref_abs(x.y), ref_finite(x.got) ? ref_abs(x.got) : 0.0);

@@ -3,9 +3,9 @@
  *
  * Each comes in up to four kinds. In f64 (the first argument, a width, is a double) it is the
  * library's. For bounds in f32 it is a polynomial that is good to 1e-11 of the result; for the
- * terms of a sum, to a thousandth of f32's roundoff. A quick one is good to 2^-28: where a value
- * only has to say that a number of f16 or bf16 is its rounding, it is taken as a number of f32
- * first (ref_judge.h), and every function's error is 4 u at least. A quick one may be NaN where
+ * terms of a sum, to a thousandth of f32's roundoff. A quick one is good to 2^-28: where a number
+ * of f16 or bf16 is only compared with the rounding of a value, the value is taken as a number of
+ * f32 first (ref_judge.h), and every function's error is 4 u at least. A quick one may be NaN where
  * another would take longer.
  */
 #ifndef REFS_REF_EXPONENTIAL_H

@@ -32,10 +32,10 @@ template <class E> struct ref_sums {
  * the figures of the round are put back, and the row is judged again with its sums in f64.
  */
 template <class E> struct ref_rounds {
-    bool exact_only;   /* an output wants its sums in f64 at once: there are no first rounds */
+    bool exact_only;   /* an output needs its sums in f64 at once: there are no first rounds */
     bool wanted;       /* the next row begins with a first round */
     bool near;         /* this is a first round, and a sum was taken in f32 */
-    bool doubt;        /* in it this thread met an element that is not right by that */
+    bool doubt;        /* an element of this thread is not right by that sum */
     ref_hot<E> before; /* the figures when the row began */
 };
 
@@ -137,8 +137,8 @@ template <class E> struct ref_frame : ref_dealer<E> {
         if (!(lanes == 32 ? __any_sync(0xffffffffu, rounds.doubt) : __syncthreads_or(rounds.doubt)))
             return true;
 #endif
-        /* The largest errors stay: the block knows them (ref_block_peaks), and so the second round
-         * would not raise them again. */
+        /* The largest errors stay: the block's (ref_block_peaks) hold them already, so the second
+         * round would not raise them again. */
         rounds.before.max_abs = hot.max_abs;
         rounds.before.max_rel = hot.max_rel;
         rounds.before.max_ratio = hot.max_ratio;

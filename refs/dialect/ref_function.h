@@ -14,7 +14,7 @@ REF_FN ref_lane<E> ref_function_lane(const ref_lane<E> &x, const ref_rules<E> &k
     return {y.v, f, ref_finite(f) || !ref_finite(y.f) ? y.e : (E)ref_infinity()};
 }
 
-/* near() of a function that says how a kernel in f32 has it, and of others. */
+/* near() of a function that has its own, as a kernel in f32 computes it; of others, quick(). */
 template <class Function, class A>
 REF_FN auto ref_near(const A &a, int j, int) -> decltype(Function::near(a, j))
 {

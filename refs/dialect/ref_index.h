@@ -19,7 +19,7 @@ template <class A, int WIDTH = A::width> REF_FN long long ref_as_index(const A &
     return ref_abs(v) < 0x1p53 ? (long long)v : -1;
 }
 
-/* An exact number under no rules of its own: it takes those of what it meets. */
+/* An exact number without rules of its own: the other operand's apply. */
 template <class E, int W> REF_FN ref_exact<E, W> ref_plain()
 {
     ref_exact<E, W> x;

@@ -59,8 +59,8 @@ template <class E> struct ref_judge {
     int32_t ticks; /* the same of bf16, in the units in which f32 counts; sure is not negative */
 };
 
-/* D: the one dtype in which a special kernel judges packs, so that it knows the format's numbers as
- * it is compiled; `ready` says whether the output has it. Else DTYPE_NONE. */
+/* D: the one dtype in which a special kernel judges packs, so that the format's numbers are
+ * constants; `ready`: the output has that dtype. Else D is DTYPE_NONE. */
 template <class E, int D>
 REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bool ready)
 {
@@ -81,7 +81,7 @@ REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bo
     judge.relative = close ? (E)t.rtol : (E)0;
     judge.coarse = bound || close ? judge.relative - (E)REF_F32_ROUNDOFF : (E)0;
     judge.least_bound = bound ? (E)ref_dtype_flush(dtype) : close ? (E)t.atol : (E)0;
-    /* No other rule asks how wide the error is. */
+    /* Wide errors are counted only under rules with an error bound. */
     judge.calm = bound ? (E)(REF_CALM * call.underflow) : (E)ref_infinity();
     return judge;
 }
@@ -158,7 +158,7 @@ REF_FN uint32_t ref_sign(double x)
 /*
  * The largest errors and ratios, as far as they are known where a pack is judged: on the GPU by the
  * whole block. A pack divides only if one of its elements is over them, and so seldom: reciprocals
- * are dear.
+ * are slow.
  */
 enum { REF_PEAKS = 3 };
 
@@ -270,7 +270,7 @@ REF_FN bool ref_read_got(const ref_words<D, W> &read, const ref_tensor &, const 
     return read.ok;
 }
 
-/* Of a pack with an error over the largest ones that the block knows. */
+/* Of a pack with an error over the largest ones so far (ref_known_peaks). */
 template <class E, int W>
 REF_FN void ref_raise_errors(ref_hot<E> &hot, const E (&got)[W], const E (&y)[W])
 {
@@ -288,7 +288,7 @@ REF_FN void ref_raise_errors(ref_hot<E> &hot, const E (&got)[W], const E (&y)[W]
 
 /*
  * A pack that is surely right. Its largest errors are at most half an ulp, as those of any other
- * such pack: one element speaks for all.
+ * such pack, so only its first element is compared with the largest errors so far.
  */
 template <class E, int D, int W>
 REF_FN void ref_count_sure(ref_hot<E> &hot, const ref_words<D, W> &read, const E (&y)[W])
@@ -304,11 +304,11 @@ REF_FN void ref_count_sure(ref_hot<E> &hot, const ref_words<D, W> &read, const E
 
 /*
  * Whether each number of a pack lies within its own rounding of y, a near() (ref_value.h): then it
- * is within the bound, and there is no more to say of it than is added up here. False: nothing was
- * done.
+ * is within the bound, and the figures that are added up here are all that is needed of it. False:
+ * nothing was done.
  *
  * An ulp is got's: where y is the larger number, across a power of two, that is the smaller one,
- * and the pack may be left to others.
+ * and the result may be false for a pack that is right.
  */
 template <class E, int D, int W>
 REF_FN bool ref_judge_surely(ref_hot<E> &hot, const ref_judge<E> &judge,
@@ -367,10 +367,10 @@ REF_FN ref_distances ref_measure_ticks(const ref_words<DTYPE_BF16, W> &read, con
 }
 
 /*
- * What bit patterns do not say of a pack in which all distances are short. Of negative numbers they
- * are distances of magnitudes: their signs are turned. And false: there may be a y that is not
- * finite, such as a NaN, next to a -0 that was read, or -NaN, next to a 0. Where nothing negative
- * was read the largest pattern of a y tells, else their sum.
+ * Corrects the distances of bit patterns for signs, in a pack in which all distances are short.
+ * Those of negative numbers are distances of magnitudes: their signs are turned. False: there may
+ * be a y that is not finite, such as a NaN, next to a -0 that was read, or -NaN, next to a 0. This
+ * is found by the largest pattern of a y where nothing negative was read, else by the sum of all y.
  */
 template <int W>
 REF_FN bool ref_heed_signs(ref_distances *d, const ref_words<DTYPE_BF16, W> &read,
@@ -400,8 +400,8 @@ REF_FN bool ref_heed_signs(ref_distances *d, const ref_words<DTYPE_BF16, W> &rea
  * The same of bf16, whose numbers are the upper halves of numbers of f32. Bit patterns of one sign
  * are ordered as the numbers are, and so the distance of two is counted in ticks of f32: 2^16 to an
  * ulp of bf16, y's; across a power of two, where ticks have two sizes, it is counted as more than
- * it is. Numbers of two signs are too far apart, zeros too. A y that is not finite says nothing:
- * in f32 a step on its way may have been too large.
+ * it is. Numbers of two signs are too far apart, zeros too. A y that is not finite decides nothing,
+ * since in f32 a step on its way may have overflowed.
  */
 template <class E, int W>
 REF_FN bool ref_judge_surely(ref_hot<E> &hot, const ref_judge<E> &judge,

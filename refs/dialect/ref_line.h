@@ -89,7 +89,7 @@ REF_FN ref_twin ref_log2_e()
     return {1.44269502f, 1.92596303e-08f};
 }
 
-/* NaN for an offset that is so large that what two numbers of f32 lose of it may be seen beside the
+/* NaN for an offset that is so large that what two numbers of f32 lose of it may count beside the
  * result. */
 REF_FN ref_zero ref_moderate(const ref_zero &)
 {

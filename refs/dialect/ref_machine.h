@@ -107,7 +107,7 @@ REF_SLOW double ref_elementary_value_two(int code, double x, double y)
     }
 }
 
-/* First order: the operands' errors are small beside them, or nothing is known. */
+/* First order: the operands' errors are small beside them, or the error is infinite. */
 REF_SLOW double ref_elementary_carried_two(int code, double x, double ex, double y, double ey,
                                            double z)
 {

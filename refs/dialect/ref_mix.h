@@ -202,7 +202,7 @@ REF_FN void ref_finish_mix(ref_frame<E> &frame, ref_mixed<E, COUNT> &y, double n
 
 /*
  * of[c] = the sum over j of weight(j) value(c, j) for the c < count. A kernel may have rounded the
- * weights before it multiplied them, as tensor cores want it: where that is declared (the call's
+ * weights before it multiplied them, for tensor cores: where that is declared (the call's
  * inner_roundoff rho, and inner_least) the sums' errors grow by ref_rounding. The sum of the
  * weights alone is of those that were not rounded.
  */

@@ -1,5 +1,5 @@
 /*
- * ref_operator.h - arithmetic on numbers that carry error bounds, at once or when it is wanted.
+ * ref_operator.h - arithmetic on numbers that carry error bounds, at once or on use.
  *
  * Errors, u the unit roundoff of the declared accumulator:
  *   + - *      u |result|, and what the operands bring, to second order for products
@@ -16,9 +16,9 @@
 /* ------------------------------------------------------------------ lazy expressions */
 
 /*
- * What special kernels compute is kept as the formula until it is wanted: of a pack whose numbers
- * all lie within half an ulp of the values, errors and shadows are wanted by nobody (ref_judge.h),
- * and they are a third of the instructions.
+ * What special kernels compute is kept as the formula until its parts are used: of a pack whose
+ * numbers all lie within half an ulp of the values, errors and shadows are never used
+ * (ref_judge.h), and they are a third of the instructions.
  */
 template <class Formula, class E> struct ref_lazy {
     typedef E element;
@@ -150,8 +150,8 @@ REF_FN E ref_sum_error(const A &, const B &, const ref_lane<E> &x, const ref_lan
 }
 
 /* In f32 the sum of two loaded numbers is off by its own rounding. Other terms may cancel, and
- * their errors stay: what is left may say nothing, and a kernel with the same errors must not pass
- * by it. */
+ * their errors stay: what is left may be error alone, and a kernel with the same errors must not
+ * pass by it. So the sum of other terms is quick(), to 2^-28. */
 template <class X, class A, class B>
 REF_FN typename X::element ref_near_sum(const X &x, typename X::element sum, int j)
 {

@@ -10,8 +10,8 @@
  *                 kernel that leaves the rounding out is off by up to an ulp, and is caught.
  *   xhat: bf16?   the kernel may round there: v stays, u |v| and half a subnormal join the bound.
  *
- * Where the value may overflow in that dtype nothing is said: the bound is infinite.
- * Special kernels know no points; whoever launches one with a point declared takes REF_ANY.
+ * Where the value may overflow in that dtype the bound is infinite.
+ * Special kernels have no points: a launch with a point declared takes REF_ANY.
  */
 #ifndef REFS_REF_POINT_H
 #define REFS_REF_POINT_H

@@ -208,8 +208,8 @@ template <class E> REF_FN E ref_frame<E>::sum_share(double n, double depth) cons
 
 /*
  * The sum of powers of e as a kernel in f32 may have it. False, and nothing done, where that would
- * be too coarse: of too many terms, or with too little error allowed. Or in vain: the rest of a row
- * that is less than a pack goes to the second round anyway. Other sums are as quick in f64.
+ * be too coarse: of too many terms, or with too little error allowed. Also for rows that are no
+ * whole packs: their rest goes to the second round anyway. Other sums are as quick in f64.
  *
  * What its terms are off by, being near(), is part of the sum's error e = share S + sum of theirs.
  * What it is off by itself, 2^-24 S for each addition on the longest way to it, is taken from e,
@@ -281,7 +281,7 @@ REF_FN ref_total<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &
     }
     if (powers) {
         size = (E)v;
-        if (!ref_finite(e)) { /* once more, with care */
+        if (!ref_finite(e)) { /* all packs again, by the loop below */
             it = packs(n);
             v = size = e = 0;
         }
@@ -364,8 +364,8 @@ template <class E> REF_FN ref_real<E, 1> ref_frame<E>::largest(double v, E e) co
 /*
  * A product in any order: the factors' relative errors, and lambda sqrt(n) u for multiplying. The
  * largest and the smallest partial product that some order meets are those of the factors over and
- * under 1. If the first overflows, nothing can be said; if the second is flushed, what follows is
- * the other factors times nothing.
+ * under 1. If the first overflows, the bound is infinite; if the second is flushed, the whole
+ * product may be 0.
  */
 template <class E>
 template <class F>

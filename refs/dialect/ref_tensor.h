@@ -1,5 +1,5 @@
 /*
- * ref_tensor.h - reading a pack of elements through a ref_tensor, whatever the ref_call says.
+ * ref_tensor.h - reading a pack of elements through a ref_tensor.
  *
  * A pack is up to W consecutive indices along one axis. There are three ways to read one:
  *   ref_load_dense   special kernels: one dtype, whole 16-byte words, no branch. A tensor is proved
@@ -59,7 +59,7 @@ REF_FN uint64_t ref_fetch_bits(const char *at, int bytes)
     }
 }
 
-/* ref_fetch for block formats, which only references with a coded formal know. */
+/* ref_fetch for block formats, which only references with a coded formal read. */
 REF_SLOW bool ref_fetch_block(const ref_tensor *t, const char *base, const ref_place *place,
                               int rank, int part, double *value)
 {
@@ -276,7 +276,7 @@ template <int W> REF_FN void ref_fetch_fours(const char *at, long long step, uin
         word[j] = ref_read((const uint32_t *)at + j * step);
 }
 
-/* f64 is dear enough in itself: no wide loads. */
+/* f64 arithmetic takes most of the time: no wide loads. */
 template <int W> REF_FN void ref_fetch_eights(const char *at, long long step, double (&f)[W])
 {
     REF_UNROLL
@@ -425,7 +425,7 @@ REF_FN ref_words<D, W> ref_read_pack(const ref_tensor &t, const void *base, bool
     ok &= ((uint64_t)at & 15) == 0; /* a formula may shift its pack */
     const char *from = ok ? at : (const char *)ref_nowhere;
     if (RANK > 1 && ahead != 0) {
-        const char *end = (const char *)base + t.bytes; /* asked for in any case: no branch */
+        const char *end = (const char *)base + t.bytes; /* computed in any case: no branch */
         from = ref_fetch_ahead(from, at + ahead * bytes, ok ? end : nullptr);
     }
     ref_read_whole(from, x.word);

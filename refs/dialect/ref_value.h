@@ -55,7 +55,7 @@ template <class E> REF_FN void ref_clear(ref_rules<E> &k)
     k.u = k.u1 = k.u2 = k.rho = k.tiny = k.edge = k.reach = k.tangent = 0;
 }
 
-/* Of two operands' rules. A number without rules (a bare constant) has zeros: the larger wins. */
+/* The larger of two operands' rules. A number without rules (a bare constant) has zeros. */
 template <class E> REF_FN ref_rules<E> ref_join(const ref_rules<E> &a, const ref_rules<E> &b)
 {
     ref_rules<E> k;
@@ -403,7 +403,7 @@ template <class A> using ref_same = ref_real<typename A::element, A::width>;
 
 /* ------------------------------------------------------------- comparison and choice */
 
-/* Lane by lane: does it hold, and could a correct kernel have seen it otherwise? */
+/* Lane by lane: whether it holds, and whether a correct kernel may have found otherwise. */
 template <int W> struct ref_mask {
     static constexpr int lanes = W;
     bool yes[W], unsure[W];
@@ -471,7 +471,7 @@ REF_FN auto where(const M &m, double a, const B &b)
 }
 
 /* The larger; NaN if one is NaN. Choosing does not round; the error is that of the larger, or,
- * where a correct kernel may have seen the other as such, the larger error. */
+ * where a correct kernel may have chosen the other one, the larger error. */
 template <class A, class B, class R = ref_both<A, B>> REF_FN R max(const A &a, const B &b)
 {
     typedef typename R::element E;
