@@ -271,6 +271,16 @@ ok 'words: a line inside a comment' catches 'shim/gate/words.c:3:' "$dev/check-w
 printf '/* The mask of unknown words. */\nint *f(int asked)\n{\n    *(&told) = asked;\n}\n' >shim/gate/words.c
 ok 'words: quiet on names, and on words that hold a banned one' quiet "$dev/check-words"
 rm shim/gate/words.c
+mkdir -p refs/abi
+for folder in tools refs refs/abi; do
+    for kind in h cu cpp; do
+        printf 'int asked;\n// the number that the caller wants\n' >$folder/words.$kind
+        ok "words: comments of $folder/*.$kind" catches "$folder/words.$kind:2:" "$dev/check-words"
+        printf '/* Number of the calls. */\nfloat *y = *(&told) / wants;\n' >$folder/words.$kind
+        ok "words: quiet on code of $folder/*.$kind" quiet "$dev/check-words"
+        rm $folder/words.$kind
+    done
+done
 rm example.py
 ok 'docs: a file that is gone' catches 'shows example.py, which is not there' \
     "$dev/check-docs" ./cuvet
