@@ -15,7 +15,7 @@ extern "C" __global__ void spin(int *out, int steps)
     out[threadIdx.x] = (int)state;
 }
 
-/* Writes where it is told. */
+/* Writes a number to an address. */
 extern "C" __global__ void poke(int *out, int value)
 {
     *out = value;

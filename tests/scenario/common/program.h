@@ -1,10 +1,10 @@
 /*
  * program.h - what the programs of the scenarios share: ordinary CUDA programs of the driver API
- * that know of nothing around them.
+ * without any code for the library.
  *
  *   PROGRAM FATBIN [WORD ...]
  *
- * A failed call ends the program with 3 and says which. What a program computes it prints as
+ * A failed call ends the program with 3 and prints which. What a program computes it prints as
  * checksums, so that two runs can be compared.
  */
 #ifndef SCENARIO_PROGRAM_H

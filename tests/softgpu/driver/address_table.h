@@ -14,7 +14,7 @@
 /* The beginning of what the owner keeps in a table. */
 struct piece {
     uint64_t begin;
-    uint64_t bytes; /* what was asked for */
+    uint64_t bytes; /* what was requested */
     uint64_t room;  /* what it takes of the address space, >= bytes */
 };
 

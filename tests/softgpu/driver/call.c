@@ -30,7 +30,7 @@ const struct entry *entry_find(const char *name)
     return NULL;
 }
 
-/* What forbids the call before its implementation looks at anything. */
+/* What forbids the call before its implementation runs. */
 static CUresult check_allowed(const struct call *call)
 {
     unsigned flags = call->entry->flags;

@@ -13,7 +13,7 @@
  *
  * and defines   CUresult impl_cuMemAlloc_v2(const struct call *call, cuMemAlloc_v2_params *p);
  * (prototypes are in the generated impls.h). The row stands for the _ptsz or _ptds form as well,
- * where CUPTI's header knows one: it comes to the same implementation with call->per_thread set. A
+ * where CUPTI's header has one: it comes to the same implementation with call->per_thread set. A
  * function that toolkits before 13.0 lack is listed as NEWER(name, flags), and implemented between
  * #ifdef HAVE_name and #endif. A function without parameters is listed as ENTRY0(cuCtxSynchronize,
  * flags) and gets a NULL `p`. The sources are compiled with __CUDA_API_VERSION_INTERNAL, so cuda.h
@@ -35,7 +35,7 @@ enum call_flags {
     CALL_IGNORES_STICKY = 4, /* works in a context with a sticky error */
     CALL_UNSAFE_IN_CAPTURE =
         8,            /* what cuStreamBeginCapture's modes forbid: it may synchronise or allocate */
-    CALL_LAUNCH = 16, /* has a symbolName: launch_symbol() knows it */
+    CALL_LAUNCH = 16, /* has a symbolName: launch_symbol() gives it */
 };
 
 struct call;

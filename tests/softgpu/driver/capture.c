@@ -1,4 +1,4 @@
-/* capture.c - the calls that begin, end, and ask about the capture of a stream. */
+/* capture.c - the calls that begin, end, and query the capture of a stream. */
 #include <stdlib.h>
 #include "driver/capture_data.h"
 #include "driver/device.h"
@@ -144,7 +144,7 @@ static CUstreamCaptureStatus status_of(const struct capture *capture)
     return capture->broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-/* The stream that may be asked for its state, or the error; the legacy one is no stream to ask
+/* The stream whose state may be queried, or the error; that of the legacy one may not be queried
  * beside a capture. */
 static CUresult askable(const struct call *call, CUstream handle, struct stream **stream)
 {

@@ -1,6 +1,6 @@
 /*
  * capture_data.h - capture sequences as data. Private to capture.c and capture_rules.c; all of it
- * wants the graphs' lock held, unless it says otherwise.
+ * needs the graphs' lock held, unless noted otherwise.
  */
 #ifndef SOFTGPU_CAPTURE_DATA_H
 #define SOFTGPU_CAPTURE_DATA_H

@@ -80,7 +80,7 @@ static struct capture_point *point_new(const struct capture *capture, const stru
     return point;
 }
 
-/* Under the lock, so that nobody reads it: see capture_wait_event. */
+/* Under the lock, so that no thread reads it: see capture_wait_event. */
 void capture_point_drop(struct capture_point *point)
 {
     if (!point)
@@ -230,7 +230,7 @@ void capture_stream_gone(struct stream *stream)
     if (capture) {
         capture->broken = true;
         capture_leave(capture, stream);
-        if (!capture->origin) { /* nobody is left who could end it */
+        if (!capture->origin) { /* no stream is left that could end it */
             struct graph *graph = capture->to_graph ? NULL : capture->graph;
             capture_free(capture);
             if (graph)

@@ -4,10 +4,10 @@
  *
  * A module is one PTX text made ready for one context: parsed, its variables placed in the device's
  * memory. A library's blueprint is a module of no context, with its variables in host memory: what
- * can be asked of a CUkernel without a context is asked of it. A function is one of a module's
+ * can be queried of a CUkernel without a context is queried there. A function is one of a module's
  * kernels, and lives with it.
  *
- * Whoever uses a module holds it: calls hold what a handle resolves to, launches hold it until they
+ * A module in use is held: calls hold what a handle resolves to, launches hold it until they
  * are dropped. An unloaded module has lost its handles and its memory; the rest goes with the last
  * holder.
  *
@@ -85,8 +85,8 @@ struct module {
  * it. */
 CUresult module_create(struct context *context, struct image *image, struct module **module,
                        struct error *err);
-/* Into the context's list, with handles; subscribers are told by module_announce(), without locks.
- */
+/* Into the context's list, with handles; subscribers are called by module_announce(), without
+ * locks. */
 CUresult module_publish(struct module *module);
 void module_announce(const struct module *module);
 /* Takes the handles and the memory away, and lets go of it; announced. Work under way must have
@@ -112,7 +112,7 @@ bool function_is_prepared(const struct function *function);
 /* NULL where the module has none of that name. */
 struct function *module_function(struct module *module, const char *name);
 
-/* Whether CUDA_MODULE_LOADING asks for all at once. */
+/* Whether CUDA_MODULE_LOADING is for all at once. */
 bool loading_is_eager(void);
 
 /* -- module.c -- */
@@ -133,7 +133,7 @@ void kernel_drop(struct kernel *kernel);
 /* NULL: no such handle. Lives as long as the library. */
 const char *kernel_symbol(CUkernel handle);
 void library_drop(struct library *library); /* a module's hold of it */
-/* A context ends or a module is unloaded: the library forgets it. */
+/* A context ends or a module is unloaded: the library drops its entry. */
 void library_forget(struct library *library, struct module *module);
 
 /* -- function.c -- */
@@ -147,7 +147,7 @@ CUresult function_attribute_get(struct function *function,
 CUresult function_attribute_set(struct function *function, struct function_attributes *attributes,
                                 const struct device *device, CUfunction_attribute attribute,
                                 int value);
-/* The dynamic shared memory that a block may ask for. The function is prepared. */
+/* The dynamic shared memory that a block may have. The function is prepared. */
 int function_max_dynamic(const struct function *function,
                          const struct function_attributes *attributes);
 CUresult function_param_info(const struct function *function, size_t index, size_t *offset,

@@ -35,7 +35,7 @@ unsigned context_api_version(const struct context *context);
 /* The values of CU_LIMIT_*; NULL: no such limit. Atomic. */
 _Atomic size_t *context_limit(struct context *context, CUlimit limit);
 
-/* What is remembered and changes nothing here. */
+/* Settings that are stored and change nothing here. */
 enum context_preference { CONTEXT_CACHE, CONTEXT_SHARED_BANKS, CONTEXT_PREFERENCES };
 _Atomic unsigned *context_preference(struct context *context, enum context_preference which);
 

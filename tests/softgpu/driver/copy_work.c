@@ -16,7 +16,7 @@ struct side {
 };
 
 struct copy {
-    CUDA_MEMCPY3D params; /* as it was asked for */
+    CUDA_MEMCPY3D params; /* as in the call */
     struct side from, to;
     size_t width, height, depth;
     uint8_t *staged; /* the source as it was at the call; NULL: read when run */

@@ -1,4 +1,4 @@
-/* device.c - the devices and what they say of themselves. */
+/* device.c - the devices and their attributes. */
 #include "driver/device.h"
 
 #include <stdio.h>
@@ -29,7 +29,7 @@ CUdevice device_ordinal(const struct device *device)
     return device->ordinal;
 }
 
-/* The most that one block may ask for, by compute capability. */
+/* The most shared memory that one block may have, by compute capability. */
 static int shared_of(int arch)
 {
     switch (arch) {

@@ -24,7 +24,7 @@ enum {
 };
 
 /* Whether `bytes` begin a fatbin; then `size` is that of all of it, header included (UINT64_MAX
- * where the header says more than can be). */
+ * where the header has an impossible size). */
 bool fatbin_measure(const uint8_t *bytes, size_t length, uint64_t *size);
 
 /* Whether `bytes` begin the wrapper that programs pass for a fatbin; then `fatbin` is where it
@@ -37,7 +37,7 @@ bool fatbin_unwrap(const uint8_t *bytes, size_t length, const void **fatbin);
  * newest for any device, or else the newest for one alone. `text` is malloc'd, ends with a NUL and
  * is the caller's. Several fatbins may follow each other in `bytes`.
  *
- * Errors: CUDA_ERROR_NO_BINARY_FOR_GPU (nothing to run; `err` says what there is),
+ * Errors: CUDA_ERROR_NO_BINARY_FOR_GPU (nothing to run; `err` names what there is),
  * CUDA_ERROR_INVALID_IMAGE (broken), CUDA_ERROR_OUT_OF_MEMORY.
  */
 CUresult fatbin_choose(const uint8_t *bytes, size_t length, unsigned arch, char **text,

@@ -1,4 +1,4 @@
-/* fault.c - makes the Nth call of a function fail, as SOFTGPU_FAIL says. */
+/* fault.c - makes the Nth call of a function fail, by SOFTGPU_FAIL. */
 #include "driver/fault.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /*
- * fault.h - the failures that SOFTGPU_FAIL asks for.
+ * fault.h - the failures that SOFTGPU_FAIL requests.
  */
 #ifndef SOFTGPU_FAULT_H
 #define SOFTGPU_FAULT_H

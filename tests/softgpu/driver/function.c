@@ -9,7 +9,7 @@
 enum {
     REGISTERS_MAX = 255,    /* of a thread */
     REGISTERS_STEP = 8,     /* a warp gets them in units of 256 */
-    SHARED_DEFAULT = 49152, /* what a block may have without being asked for */
+    SHARED_DEFAULT = 49152, /* what a block may have without an attribute set */
 };
 
 static int limit(const struct device *device, CUdevice_attribute attribute)
@@ -118,7 +118,7 @@ CUresult function_attribute_get(struct function *function,
     return CUDA_SUCCESS;
 }
 
-/* Whether a kernel may be given this value; those that say what the code is cannot be set. */
+/* Whether a kernel may be given this value; attributes of the code itself cannot be set. */
 static bool may_be(const struct function *function, const struct device *device,
                    CUfunction_attribute attribute, int value)
 {

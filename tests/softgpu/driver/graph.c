@@ -1,4 +1,4 @@
-/* graph.c - graph templates: made, cloned, asked about, joined by edges, destroyed. */
+/* graph.c - graph templates: made, cloned, queried, joined by edges, destroyed. */
 #include <string.h>
 #include "driver/graph_data.h"
 #include "impls.h"

@@ -1,6 +1,6 @@
 /*
  * graph.h - what the stream side (stream.c, event.c, copy.c, set.c, host.c, pool.c) and the graph
- * side (capture.c, graph*.c) need of each other; nobody else includes it.
+ * side (capture.c, graph*.c) need of each other; no other file includes it.
  *
  * Locks: the graph side may hold a lock of its own while it calls a function of the second and
  * third part; the stream side holds no lock when it calls the first part. So: the graph side's lock
@@ -51,7 +51,7 @@ void capture_stream_gone(struct stream *stream);
  */
 
 /* A pointer that belongs to capture.c, NULL where the stream does not capture.
- * stream_is_capturing() tells whether it is set. A struct stream is never freed, so a pointer to it
+ * stream_is_capturing() is whether it is set. A struct stream is never freed, so a pointer to it
  * may be kept. */
 struct capture *stream_capture(const struct stream *stream);
 void stream_set_capture(struct stream *stream, struct capture *capture);
@@ -71,7 +71,7 @@ struct capture_point *event_point(const struct event *event);
 struct capture_point *event_set_point(struct event *event, struct capture_point *point);
 
 /*
- * 3. Works made from the parameters of graph nodes, and back. The kinds say whose they are. A work
+ * 3. Works made from the parameters of graph nodes, and back. The kinds name their owners. A work
  * that was not made (an error) needs no drop.
  */
 
@@ -96,8 +96,8 @@ CUresult memop_work_create(struct context *context, unsigned count,
 void memop_work_params(const void *data, CUDA_BATCH_MEM_OP_NODE_PARAMS *params);
 /* WORK_ALLOC, WORK_FREE. The address is given at creation, and is the same at each launch; all
  * copies of one alloc work share the memory, which goes with the last of them. To allocate what is
- * allocated still is CUDA_ERROR_INVALID_VALUE at graph launch: alloc_work_is_live() tells, and the
- * launch itself says what it leaves allocated and what it frees. */
+ * allocated still is CUDA_ERROR_INVALID_VALUE at graph launch: alloc_work_is_live() checks, and the
+ * launch itself reports what it leaves allocated and what it frees. */
 CUresult alloc_work_create(struct context *context, CUDA_MEM_ALLOC_NODE_PARAMS *params,
                            struct work *work);
 void alloc_work_params(const void *data, CUDA_MEM_ALLOC_NODE_PARAMS *params);

@@ -3,9 +3,9 @@
  * to graph*.c and capture.c.
  *
  * Lock: one for all graphs, instances and captures, held between section_begin() and section_end().
- * Everything below wants it held, unless it says otherwise. What must not happen under it (the
+ * Everything below needs it held, unless noted otherwise. What must not happen under it (the
  * subscriber's resource callbacks, the dropping of works) is collected and done, in order, by
- * section_end(); so a callback finds the graph as the call leaves it, and may ask about it.
+ * section_end(); so a callback finds the graph as the call leaves it, and may query it.
  *
  * Graphs: the same structure serves templates, the clones inside child graph nodes, and the bodies
  * of instances. Errors: running out of the host's memory ends the process with a sentence.

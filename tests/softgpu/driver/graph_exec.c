@@ -96,7 +96,7 @@ static struct exec *exec_new(struct section *section, struct graph *graph, unsig
     return exec;
 }
 
-/* `*why` and `*offender` tell what a CUDA_ERROR_INVALID_VALUE is about. */
+/* `*why` and `*offender`: reason and node of a CUDA_ERROR_INVALID_VALUE. */
 static CUresult instantiate(const struct call *call, CUgraph handle, unsigned long long flags,
                             CUgraphExec *out, CUgraphInstantiateResult *why, CUgraphNode *offender)
 {
@@ -132,7 +132,7 @@ CUresult impl_cuGraphInstantiateWithFlags(const struct call *call,
     return instantiate(call, p->hGraph, p->flags, p->phGraphExec, &why, &offender);
 }
 
-/* Of the first two forms, which tell of errors in a text. */
+/* Of the first two forms, which return errors in a text. */
 static CUresult instantiate_with_log(const struct call *call, const cuGraphInstantiate_v2_params *p)
 {
     CUgraphInstantiateResult why;
@@ -298,7 +298,7 @@ static CUdeviceptr node_address(const struct node *node)
     return params.dptr;
 }
 
-/* Whether a node of the graph allocates or frees, as `type` says, at that address. */
+/* Whether a node of the graph allocates or frees, by `type`, at that address. */
 static bool has_memory_node(const struct graph *graph, CUgraphNodeType type, CUdeviceptr address)
 {
     for (size_t i = 0; i < graph->count; i++) {
@@ -354,8 +354,7 @@ static void close_open_ends(struct open_ends *ends, bool launched)
     free(ends->works);
 }
 
-/* Two threads may launch at once: whoever is first in the line must be first in a stream that they
- * share. */
+/* Two threads may launch at once: their works enter shared streams in the order of the launches. */
 static pthread_mutex_t launch_order = PTHREAD_MUTEX_INITIALIZER;
 
 static CUresult launch(const struct call *call, struct stream *stream, CUgraphExec handle)

@@ -1,10 +1,10 @@
-/* graph_nodes.c - nodes of graph templates: added, asked for their parameters, given new ones. */
+/* graph_nodes.c - nodes of graph templates: adding them, reading and changing their parameters. */
 #include <string.h>
 #include "driver/device.h"
 #include "driver/graph_params.h"
 #include "impls.h"
 
-/* Where a new node goes: what all the Add calls say. */
+/* Where a new node goes: the arguments that all the Add calls share. */
 struct place {
     CUgraphNode *node;
     CUgraph graph;

@@ -17,7 +17,7 @@ static void refuse(update_info *info, CUgraphExecUpdateResult why, const struct 
 
 /* A node of the body and the one of the update that takes its place. */
 struct pairing {
-    struct node **queue; /* of the body: paired, their dependencies not looked at yet */
+    struct node **queue; /* of the body: paired, their dependencies not compared yet */
     size_t done, count;
     update_info *info;
 };
@@ -132,7 +132,7 @@ static CUgraphExecUpdateResult may_change(const struct node *before, const struc
     }
 }
 
-/* Pairs all nodes, those of child graphs too, or says why `update` does not fit. */
+/* Pairs all nodes, those of child graphs too, or gives the reason why `update` does not fit. */
 static bool pair_graphs(struct graph *body, struct graph *update, update_info *info)
 {
     if (!pair_shapes(body, update, info))

@@ -44,8 +44,8 @@ void hooks_send(const struct hook_call *event)
         hooks->call(event);
 }
 
-/* The real driver holds its locks while it tells of a context, a module, a stream or a node; these
- * need one. */
+/* The real driver holds its locks during the callbacks of a context, a module, a stream or a node;
+ * these need one. */
 void hooks_check_place(const struct entry *entry)
 {
     static const char *const locked[] = {
@@ -58,7 +58,7 @@ void hooks_check_place(const struct entry *entry)
         "cuCtxDestroy",       "cuDevicePrimaryCtxRe",
         "cuGraphInstantiate", "cuGraphExecDestroy",
     };
-    static const unsigned init_finished = 5; /* told without a lock */
+    static const unsigned init_finished = 5; /* called without a lock */
     if (!in_resource || in_resource == init_finished)
         return;
     for (size_t i = 0; i < sizeof(locked) / sizeof(*locked); i++)

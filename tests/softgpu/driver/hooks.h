@@ -2,7 +2,7 @@
  * hooks.h - what the stand-in for CUPTI gets from the stand-in for the driver.
  *
  * libcupti finds softgpu_set_hooks in libcuda (dlsym) and gives it one table; NULL takes it away.
- * The driver asks `wants` before each call, so that only what a subscriber has enabled is sent.
+ * The driver calls `wants` before each call, so that only what a subscriber has enabled is sent.
  * Nothing here holds a lock of the driver while the subscriber runs, except where the real driver
  * holds one too: then a call of the subscriber that would need the lock aborts with a sentence.
  */
@@ -55,7 +55,7 @@ void softgpu_set_hooks(const struct hooks *hooks);
 uint32_t softgpu_context_uid(CUcontext context);
 uint32_t softgpu_stream_uid(CUstream stream, bool per_thread);
 
-/* For the driver's own modules: nothing happens when nobody wants it. */
+/* For the driver's own modules: nothing happens where no subscriber has enabled it. */
 void hooks_resource(const struct hook_resource *event);
 
 #endif

@@ -1,4 +1,4 @@
-/* host.h - host functions, as the ordering engine sees them. */
+/* host.h - host functions, as works of the ordering engine. */
 #ifndef SOFTGPU_HOST_H
 #define SOFTGPU_HOST_H
 

@@ -31,8 +31,8 @@ CUresult image_from_file(const char *path, struct image **image, struct error *e
 struct image *image_hold(struct image *image);
 void image_drop(struct image *image);
 
-/* A sentence on standard error, behind "softgpu: ". The second does not say again what it said
- * last: a program may try one image after another. Any thread. */
+/* A sentence on standard error, behind "softgpu: ". The second writes a sentence only
+ * if it differs from its last: a program may try one image after another. Any thread. */
 void say(const char *sentence);
 void say_once(const char *sentence);
 

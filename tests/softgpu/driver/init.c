@@ -75,7 +75,7 @@ __attribute__((destructor)) static void on_unload(void)
 }
 
 /* What CUDA_INJECTION64_PATH names is loaded by every process that gets this far, once. A library
- * that cannot be loaded, or says 0, stops nothing: that is the tool's affair. */
+ * that cannot be loaded, or returns 0, does not end the process. */
 static void inject(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");

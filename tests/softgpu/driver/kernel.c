@@ -1,4 +1,4 @@
-/* kernel.c - cuKernel*: what can be asked of a kernel that belongs to no context. */
+/* kernel.c - cuKernel*: queries of a kernel that belongs to no context. */
 #include "driver/kernel.h"
 
 #include "driver/call.h"

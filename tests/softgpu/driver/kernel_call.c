@@ -78,7 +78,7 @@ static CUresult check_cooperative(const struct function *function, const struct 
                : CUDA_SUCCESS;
 }
 
-/* Clusters of more than one block are beyond the interpreter; the device says so, too. */
+/* Clusters of more than one block are beyond the interpreter; the device's attributes agree. */
 static CUresult check_cluster(const struct function *function)
 {
     for (int i = 0; i < 3; i++) {
@@ -262,7 +262,7 @@ static CUresult error_of(enum exec_outcome outcome)
     return CUDA_ERROR_UNKNOWN;
 }
 
-/* The first failure is the one that is told. */
+/* The first failure is the one that is reported. */
 static CUresult fail(struct context *context, CUresult error, const char *sentence)
 {
     if (!context_sticky(context))

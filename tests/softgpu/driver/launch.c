@@ -52,7 +52,7 @@ CUresult impl_cuLaunchCooperativeKernel(const struct call *call,
 
 /* -- cuLaunchKernelEx -- */
 
-/* What the attributes ask for. */
+/* What the attributes request. */
 struct wishes {
     bool cooperative;
     CUevent after; /* recorded when the launch is done, which is as late as may be */

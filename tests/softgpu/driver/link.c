@@ -60,7 +60,7 @@ CUresult impl_cuLinkCreate_v2(const struct call *call, cuLinkCreate_v2_params *p
     return CUDA_SUCCESS;
 }
 
-/* Tells by a load that nobody sees whether the text is PTX that this stand-in reads. */
+/* Whether the text is PTX that this stand-in reads, by a load into no context. */
 static CUresult check(struct image *image, struct error *err)
 {
     struct module *trial = NULL;

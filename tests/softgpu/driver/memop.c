@@ -10,7 +10,7 @@
 #include "driver/memory.h"
 #include "driver/queue.h"
 
-enum { MAX_OPS = 256 }; /* as cuda.h says */
+enum { MAX_OPS = 256 }; /* as in cuda.h */
 
 struct memops {
     struct context *context;

@@ -58,7 +58,7 @@ unsigned memory_access(const struct context *context, const struct allocation *a
 /* The range that reservations of the virtual memory API are made in. */
 struct space *memory_virtual_space(void);
 
-/* What the driver pinned or knows as its own at a host address, device memory included. */
+/* What the driver pinned or allocated at a host address, device memory included. */
 bool memory_in_our_ranges(uint64_t address);
 
 /* Peers: the memory of `owner` becomes visible to kernels of `context`. */

@@ -14,7 +14,7 @@
 #define CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE        21
 #define CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE                 0
 #define CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE                  1
-/* Of the CUgraphNodeParams of a child graph: a program of these toolkits cannot ask for a move. */
+/* Of the CUgraphNodeParams of a child graph: a program of these toolkits cannot request a move. */
 #define CHILD_OWNERSHIP(params) CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE
 #else
 #define CHILD_OWNERSHIP(params) (params)->graph.ownership

@@ -1,4 +1,4 @@
-/* pointer.c - what the driver says of an address. */
+/* pointer.c - the attributes of an address. */
 #include <string.h>
 #include "driver/context_life.h"
 #include "driver/device.h"
@@ -167,7 +167,7 @@ CUresult impl_cuPointerGetAttribute(const struct call *call, cuPointerGetAttribu
     return CUDA_SUCCESS;
 }
 
-/* What the many-valued form says where the single one has an error. */
+/* What the many-valued form returns where the single one has an error. */
 static uint64_t nothing(CUpointer_attribute attribute)
 {
     const int no_device = -2;

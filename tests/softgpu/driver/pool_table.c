@@ -43,8 +43,8 @@ struct row {
     bool freeing;
 };
 
-/* Guards everything here. Nothing of memory.h is called under it: memory.c asks pool_at() under its
- * own. */
+/* Guards everything here. Nothing of memory.h is called under it: memory.c calls pool_at() under
+ * its own. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct handles handles = HANDLES_INITIALIZER;
 static struct pool *pools; /* all that ever were */
@@ -233,7 +233,7 @@ static struct row **find_locked(CUdeviceptr address)
     return at;
 }
 
-/* A new row, with its memory, that only its caller knows yet. */
+/* A new row, with its memory, in no table yet. */
 static CUresult make_row(struct context *context, size_t bytes, struct row **made)
 {
     struct row *row = calloc(1, sizeof(*row));

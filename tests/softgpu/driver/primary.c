@@ -116,7 +116,7 @@ CUresult impl_cuDevicePrimaryCtxReset_v2(const struct call *call,
     return reset(p->dev);
 }
 
-/* Without a lock, as the state below: tools ask from inside the callbacks. */
+/* Without a lock, as the state below: tools call this from inside the callbacks. */
 static CUresult set_flags(CUdevice device, unsigned flags, bool also_active)
 {
     struct primary *primary = primary_of(device);

@@ -127,7 +127,7 @@ static void wait_locked(struct mark *mark, const atomic_bool *stop)
 /*
  * For a thread of the program whose wait the end of the process cut short: what it would do next,
  * with the error, is not part of the program, so it is held until the process should be gone.
- * Should somebody wait for that thread, it goes on after all.
+ * The hold has an end, so that a wait for that thread ends too.
  */
 static void linger(bool done)
 {
@@ -240,7 +240,7 @@ static void hold_back(struct queue *queue)
         sleep_ms((double)(number >> 8 & 0xff) / 1000, &queue->domain->stop);
 }
 
-/* Without the lock. In a context with an error nothing runs but what is to be told of the error. */
+/* Without the lock. In a context with an error only works run that take the error. */
 static void perform(struct queue *queue, struct work *work)
 {
     struct domain *domain = queue->domain;
@@ -249,7 +249,7 @@ static void perform(struct queue *queue, struct work *work)
         CUresult error = work->type->run(domain->context, work->data);
         if (error != CUDA_SUCCESS && context_sticky(domain->context) == CUDA_SUCCESS)
             context_poison(domain->context, error, "a piece of work failed on its stream");
-        /* After the poison: whoever stops now must find the reason. */
+        /* After the poison: a work that stops now must find the reason. */
         if (error != CUDA_SUCCESS)
             atomic_store(&domain->stop, true);
     }
@@ -428,7 +428,7 @@ void queue_end(struct queue *queue)
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether all that the queue holds is done; waits for it first where asked to. */
+/* Whether all that the queue holds is done; waits for it first where `wait` is set. */
 static bool settle_locked(struct queue *queue, bool wait)
 {
     if (!queue->domain)
@@ -528,7 +528,7 @@ void domain_end(struct domain *domain)
     }
     while (domain->workers && !atomic_load(&ended))
         pthread_cond_wait(&progress, &lock);
-    if (domain->workers) { /* the process ends: its workers may still look at the domain */
+    if (domain->workers) { /* the process ends: its workers may still read the domain */
         pthread_mutex_unlock(&lock);
         return;
     }
@@ -549,7 +549,7 @@ bool streams_ended(void)
     return atomic_load(&ended);
 }
 
-/* Lets no worker begin anything, tells the running works to stop, and gives them a moment. */
+/* Lets no worker begin anything, sets the running works' stop flag, and waits a moment. */
 __attribute__((destructor)) static void end_of_process(void)
 {
     if (atomic_load(&owner) != getpid())

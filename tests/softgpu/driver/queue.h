@@ -1,9 +1,9 @@
 /*
  * queue.h - the ordering engine: works in queues, each served by its own thread.
  *
- * Knows nothing of handles, events or capture. A `mark` is the point after one entry of a queue: it
- * is "done" once that entry, and so all before it, ended. What waits for other queues (events, the
- * rules of the legacy stream) is an entry that depends on their marks.
+ * Handles, events and capture are not part of it. A `mark` is the point after one entry of a queue:
+ * it is "done" once that entry, and so all before it, ended. What waits for other queues (events,
+ * the rules of the legacy stream) is an entry that depends on their marks.
  *
  * Threads: everything may be called from any thread. One lock guards all queues and marks; it is
  * never held while a work runs or is dropped. Every wait ends when the process does.
@@ -35,7 +35,7 @@ void domain_end(struct domain *domain);
 void domain_drain(struct domain *domain);
 const atomic_bool *domain_stop_flag(const struct domain *domain);
 
-/* A queue is never freed: whoever still has it may still call. `low`: SOFTGPU_DELAY's "low"
+/* A queue is never freed, so a pointer to it stays valid. `low`: SOFTGPU_DELAY's "low"
  * streams. */
 struct queue *queue_create(struct domain *domain, enum queue_kind kind, bool low, uint64_t id);
 /* Takes no more; ends its thread when what it holds is done. */

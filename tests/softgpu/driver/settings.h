@@ -8,7 +8,7 @@
  *   SOFTGPU_DEVICES=1        1 to 8
  *   SOFTGPU_ARCH=90          compute capability, 75 to 121: picks the PTX of a fatbin
  *   SOFTGPU_MEMORY=4G        of each device
- *   SOFTGPU_VERSION=13000    what cuDriverGetVersion says; calls newer than it are not found
+ *   SOFTGPU_VERSION=13000    what cuDriverGetVersion returns; calls newer than it are not found
  *   SOFTGPU_FAIL=NAME:N=ERROR[,...]  the Nth call (from 1) of NAME fails with ERROR
  *                            (CUDA_ERROR_OUT_OF_MEMORY or its number); NAME may leave out the version
  *                            and _ptsz or _ptds; NAME * counts all calls; N * is every call
@@ -24,7 +24,7 @@
  *
  * The report has one line a fact, words apart by one blank; a name that can hold blanks comes last:
  *
- *   op NAME COUNT, kernel NAME LAUNCHES, line FILE LINE COUNT, function NAME COUNT   as exec_report() says
+ *   op NAME COUNT, kernel NAME LAUNCHES, line FILE LINE COUNT, function NAME COUNT   of exec_report()
  *   call NAME COUNT          the exported name, such as cuMemAlloc_v2; in the order of names
  *   leak WHAT COUNT BYTES    WHAT is context, device, pinned, registered, managed, pool, module (a
  *                            variable of one), mapped, physical, reservation; no line for none

@@ -1,4 +1,4 @@
-/* stream.c - the driver functions that make, ask and await streams. */
+/* stream.c - the driver functions that make, query and await streams. */
 #include "impls.h"
 #include "driver/stream_table.h"
 
@@ -63,7 +63,7 @@ CUresult impl_cuStreamDestroy_v2(const struct call *call, cuStreamDestroy_v2_par
     return stream_destroy(p->hStream) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* What query and synchronise have in common: the stream, and whether it may be asked. */
+/* What query and synchronise have in common: the stream, and whether it may be queried. */
 static CUresult begin_wait(const struct call *call, CUstream handle, struct stream **stream)
 {
     *stream = stream_resolve(call, handle);
@@ -134,7 +134,7 @@ CUresult impl_cuStreamGetCtx_v2(const struct call *call, cuStreamGetCtx_v2_param
 }
 #endif
 
-/* All streams see all managed memory at any time here, so only the arguments are looked at. */
+/* All streams have all managed memory at any time here, so only the arguments are checked. */
 CUresult impl_cuStreamAttachMemAsync(const struct call *call, cuStreamAttachMemAsync_params *p)
 {
     struct stream *stream = stream_resolve(call, p->hStream);

@@ -36,7 +36,7 @@ enum work_kind {
  * What is done, once for a stream, any number of times for a node of a graph. `data` is the work's
  * own copy of all that it needs: `copy` makes another (for clones and instances of graphs), `drop`
  * frees one. `run` returns the error that the context gets to keep (CUDA_SUCCESS otherwise). Each
- * kind has one owner who alone knows the data: kernels are launch.c's, the rest copy.c's and
+ * kind has one owner, which alone reads the data: kernels are launch.c's, the rest copy.c's and
  * host.c's.
  */
 struct work_type {
@@ -52,7 +52,7 @@ struct work {
 };
 
 /* The stream that a handle means: 0, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD included; NULL: not
- * a living stream (of any context). The stream tells its context, which need not be the current
+ * a living stream (of any context). Its context is stream_context(), which need not be the current
  * one. */
 struct stream *stream_resolve(const struct call *call, CUstream handle);
 struct context *stream_context(const struct stream *stream);
@@ -68,7 +68,7 @@ CUresult stream_run(const struct call *call, struct stream *stream, struct work 
 CUresult streams_drain(struct context *context);
 
 /* For exec_launch.stop and other works that wait: set when the process ends, and when a work of the
- * context failed. A work that ended early for that returns CUDA_SUCCESS: nobody is told. */
+ * context failed. A work that ended early for that returns CUDA_SUCCESS: it is no error. */
 const atomic_bool *stream_stop_flag(const struct context *context);
 /* The process is at its end (the library's destructor ran): no call may start work any more. */
 bool streams_ended(void);

@@ -1,4 +1,4 @@
-/* stream_table.h - what stream.c, event.c and their kin know of a stream beyond stream.h and
+/* stream_table.h - what stream.c, event.c and their kin need of a stream beyond stream.h and
  * graph.h. */
 #ifndef SOFTGPU_STREAM_TABLE_H
 #define SOFTGPU_STREAM_TABLE_H

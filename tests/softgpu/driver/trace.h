@@ -10,10 +10,10 @@
 
 struct entry;
 
-/* Counts the call, and writes its line where asked for. Any thread. */
+/* Counts the call, and writes its line where a log is set. Any thread. */
 void trace_call(const struct entry *entry, CUresult result, const void *from);
 
-/* Owners of what can be left behind say so in the report: `owner` is asked when it is written
+/* Adds an owner of what can be left behind: `owner` is called when the report is written
  * (adding the same one twice does nothing), and appends one line "leak WHAT COUNT BYTES" for each
  * kind, none for 0. */
 struct trace_report;
@@ -27,7 +27,7 @@ void trace_fault(struct trace_report *report, const char *name, uint64_t nth, ui
 /* A context's first sticky error: a line "poison CONTEXT ERROR sentence" in the log of calls. */
 void trace_poison(unsigned context, CUresult error, const char *sentence);
 
-/* Writes the report, once, where one is asked for. */
+/* Writes the report, once, where one is set. */
 void trace_report_write(void);
 
 /* In the child of a fork: what the parent did is not the child's. */

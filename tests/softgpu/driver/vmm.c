@@ -3,7 +3,7 @@
  * them.
  *
  * All physical memory is one file without a name; a mapping maps its part of that file where the
- * stand-in sees the reserved addresses. The program itself never sees any of it.
+ * stand-in has the reserved addresses. The program itself has no access to any of it.
  */
 #include "driver/vmm.h"
 

@@ -1,5 +1,5 @@
 /*
- * vmm.h - the virtual memory API, for those who ask about an address.
+ * vmm.h - the virtual memory API: what lies at an address.
  */
 #ifndef SOFTGPU_VMM_H
 #define SOFTGPU_VMM_H

@@ -1,6 +1,6 @@
 /*
  * words.h - copies and fills memory as a device does: in aligned words that are written whole, so
- * that a kernel or a host thread that watches one never sees half of it.
+ * that a kernel or a host thread that polls one never reads half of it.
  */
 #ifndef SOFTGPU_WORDS_H
 #define SOFTGPU_WORDS_H
