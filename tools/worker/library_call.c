@@ -66,41 +66,39 @@ static void *open_one(const char *name, const char *path, struct error *err)
     return find_library(&what, &hints, err);
 }
 
-static enum status take_functions(void *blas, void *lt, struct error *err)
+/* What the library has of both: cuBLAS brings cuBLASLt along. */
+static void take_functions(void *opened)
 {
     const struct {
         const char *name;
         void *out;
-        void *from;
     } rows[] = {
-#define OF_BLAS(name, symbol, parameters) {symbol, &library.name, blas},
-#define OF_LT(name, symbol, parameters)   {symbol, &library.name, lt},
-        LIBRARY_LIST(OF_BLAS, OF_LT)
-#undef OF_BLAS
-#undef OF_LT
-            {"cublasLtGetVersion", &library.version, lt},
+#define FUNCTION(name, symbol, parameters) {symbol, &library.name},
+        LIBRARY_LIST(FUNCTION, FUNCTION)
+#undef FUNCTION
+            {"cublasLtGetVersion", &library.version},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        void *address = rows[i].from ? dlsym(rows[i].from, rows[i].name) : NULL;
-        memcpy(rows[i].out, &address, sizeof address);
+        void *address = dlsym(opened, rows[i].name);
+        if (address)
+            memcpy(rows[i].out, &address, sizeof address);
     }
-    return blas || lt ? STATUS_OK
-                      : error_set(err, STATUS_UNSUPPORTED, "no library has cublasLtMatmul");
 }
 
-/* Once in a process: cuBLAS brings cuBLASLt along, whose functions are found through it. */
-static enum status open_libraries(bool lt, const char *path, struct error *err)
+/* Each library once in a process. */
+static enum status open_library(bool lt, const char *path, struct error *err)
 {
-    static bool opened;
+    static bool opened[2];
     struct error why = {{0}};
-    if (opened)
+    if (opened[lt])
         return STATUS_OK;
     void *made = open_one(lt ? "libcublasLt.so" : "libcublas.so", path, &why);
     if (!made)
         return error_set(err, STATUS_UNSUPPORTED,
                          "the call's library is not here: %s. --library FILE names one", why.text);
-    opened = true;
-    return take_functions(lt ? NULL : made, made, err);
+    opened[lt] = true;
+    take_functions(made);
+    return STATUS_OK;
 }
 
 /* ---- the kind of call ---- */
@@ -147,7 +145,7 @@ enum status library_call_find(const char *name, const char *path, struct library
                     blas_type(call->kind.c_type) < 0))
         status = refuse(err, name, "one of its types is an integer");
     if (!status)
-        status = open_libraries(call->lt, path, err);
+        status = open_library(call->lt, path, err);
     if (status) {
         free(call);
         return status;
@@ -288,11 +286,9 @@ static uint32_t epilogue_of(uint32_t words)
     static const struct {
         uint32_t word, bit;
     } rows[] = {
-        {PRODUCT_RELU, LT_EPILOGUE_RELU},     {PRODUCT_BIAS, LT_EPILOGUE_BIAS},
-        {PRODUCT_DRELU, LT_EPILOGUE_DRELU},   {PRODUCT_BGRAD, LT_EPILOGUE_BGRAD},
-        {PRODUCT_GELU, LT_EPILOGUE_GELU},     {PRODUCT_DGELU, LT_EPILOGUE_DGELU},
-        {PRODUCT_AUX, LT_EPILOGUE_AUX},       {PRODUCT_BGRADA, LT_EPILOGUE_BGRADA},
-        {PRODUCT_BGRADB, LT_EPILOGUE_BGRADB},
+#define EPILOGUE(name) {PRODUCT_##name, LT_EPILOGUE_##name},
+        LT_EPILOGUE_LIST(EPILOGUE)
+#undef EPILOGUE
     };
     uint32_t bits = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -100,6 +100,18 @@ enum { LT_FILL_FULL = 2 }; /* cublasFillMode_t: all of C is written */
 
 enum { LT_ORDER_COL = 0, LT_ORDER_ROW = 1 };
 
+/* The bits of an epilogue that a product's words have under the same names (call/product.h). */
+#define LT_EPILOGUE_LIST(EPILOGUE)                                                                 \
+    EPILOGUE(RELU)                                                                                 \
+    EPILOGUE(BIAS)                                                                                 \
+    EPILOGUE(DRELU)                                                                                \
+    EPILOGUE(BGRAD)                                                                                \
+    EPILOGUE(GELU)                                                                                 \
+    EPILOGUE(DGELU)                                                                                \
+    EPILOGUE(AUX)                                                                                  \
+    EPILOGUE(BGRADA)                                                                               \
+    EPILOGUE(BGRADB)
+
 /* cublasLtEpilogue_t: bits, but for the first. */
 enum {
     LT_EPILOGUE_DEFAULT = 1,

@@ -144,11 +144,9 @@ static uint32_t epilogue_words(uint32_t epilogue)
     static const struct {
         uint32_t bit, word;
     } rows[] = {
-        {LT_EPILOGUE_RELU, PRODUCT_RELU},     {LT_EPILOGUE_BIAS, PRODUCT_BIAS},
-        {LT_EPILOGUE_DRELU, PRODUCT_DRELU},   {LT_EPILOGUE_BGRAD, PRODUCT_BGRAD},
-        {LT_EPILOGUE_GELU, PRODUCT_GELU},     {LT_EPILOGUE_DGELU, PRODUCT_DGELU},
-        {LT_EPILOGUE_AUX, PRODUCT_AUX},       {LT_EPILOGUE_BGRADA, PRODUCT_BGRADA},
-        {LT_EPILOGUE_BGRADB, PRODUCT_BGRADB},
+#define EPILOGUE(name) {LT_EPILOGUE_##name, PRODUCT_##name},
+        LT_EPILOGUE_LIST(EPILOGUE)
+#undef EPILOGUE
     };
     uint32_t words = 0, known = LT_EPILOGUE_DEFAULT;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -262,9 +260,8 @@ static bool is_reduced(const struct library_queries *query, const struct lt_call
 }
 
 /* What a replay needs to make the same call. */
-static void set_how(const struct library_queries *query, const struct lt_call *call,
-                    const struct lt_desc *desc, const struct lt_layout *const layout[4],
-                    struct product_arguments *out)
+static void set_how(const struct lt_call *call, const struct lt_desc *desc,
+                    const struct lt_layout *const layout[4], struct product_arguments *out)
 {
     static const int rows[] = {PRODUCT_ROWS_A, PRODUCT_ROWS_B, PRODUCT_ROWS_ADDED, PRODUCT_ROWS_C};
     out->how = PRODUCT_HOW_KNOWN | (desc->transa == BLAS_OP_N ? 0 : PRODUCT_TRANS_A) |
@@ -273,7 +270,6 @@ static void set_how(const struct library_queries *query, const struct lt_call *c
     for (int i = 0; i < 4; i++)
         out->how |= layout[i]->order == LT_ORDER_ROW ? rows[i] : 0;
     out->compute = desc->compute;
-    out->version = query->lt_version ? (int64_t)query->lt_version() : 0;
     out->workspace = (int64_t)call->workspace;
     if (!call->algorithm)
         return;
@@ -304,8 +300,7 @@ static bool describe(const struct library_queries *query, const struct lt_call *
     product_set(product, &left, &right, &out, (int64_t)d.rows, (int64_t)d.cols,
                 (int64_t)(desc.transa == BLAS_OP_N ? a.cols : a.rows), turned);
     product->arguments.batch = d.batch;
-    set_how(query, call, &desc, (const struct lt_layout *const[4]){&a, &b, &c, &d},
-            &product->arguments);
+    set_how(call, &desc, (const struct lt_layout *const[4]){&a, &b, &c, &d}, &product->arguments);
     product->accumulation = (uint8_t)blas_accumulation(desc.compute, &scale);
     product->words = (plain && !desc.transc && desc.fill == LT_FILL_FULL ? 0 : PRODUCT_OTHER) |
                      (d.batch != 1 ? PRODUCT_BATCH : 0);
@@ -324,6 +319,7 @@ static bool matmul_begin(struct call_frame *frame, const struct library *library
                          const struct lt_call *call, const void *stream)
 {
     const struct library_queries *query = &library->query;
+    frame->product.arguments.version = library->version;
     return query->desc_get && query->layout_get && call->alpha && call->d &&
            describe(query, call, &frame->product) && product_begin(frame, stream);
 }

@@ -127,7 +127,7 @@ static bool set_by_handle(struct product *product, const struct library *library
     if (pointer_mode == BLAS_POINTER_HOST && (!alpha || !beta))
         return false;
     product->arguments.math_mode = math_mode;
-    product->arguments.version = query->lt_version ? (int64_t)query->lt_version() : 0;
+    product->arguments.version = library->version;
     apply_math_mode(product, math_mode);
     set_factors(product, pointer_mode, scale, alpha, beta);
     return true;

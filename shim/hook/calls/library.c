@@ -122,7 +122,6 @@ static void fill_queries(struct library *library)
         {"cublasGetStream_v2", &query->get_stream},
         {"cublasGetPointerMode_v2", &query->get_pointer_mode},
         {"cublasGetMathMode", &query->get_math_mode},
-        {"cublasLtGetVersion", &query->lt_version},
         {"cublasLtMatmulDescGetAttribute", &query->desc_get},
         {"cublasLtMatmulAlgoConfigGetAttribute", &query->algorithm_get},
         {"cublasLtMatrixLayoutGetAttribute", &query->layout_get},
@@ -137,6 +136,10 @@ static void fill_queries(struct library *library)
         void *address = dlsym(library->handle, rows[i].name);
         memcpy(rows[i].out, &address, sizeof address);
     }
+    size_t (*version)(void);
+    void *address = dlsym(library->handle, "cublasLtGetVersion");
+    memcpy(&version, &address, sizeof address);
+    library->version = version ? (int64_t)version() : 0;
 }
 
 /* The copy that an address of it lies in. Lock held; NULL: no memory, or it cannot be opened. */

@@ -26,7 +26,6 @@ struct library_queries {
     blas_status (*get_stream)(void *handle, void **stream);
     blas_status (*get_pointer_mode)(void *handle, int *mode);
     blas_status (*get_math_mode)(void *handle, int *mode);
-    size_t (*lt_version)(void); /* of cublasLt, which cublas brings along */
     blas_status (*desc_get)(const void *desc, int attribute, void *out, size_t size,
                             size_t *written);
     blas_status (*algorithm_get)(const void *algorithm, int attribute, void *out, size_t size,
@@ -48,6 +47,7 @@ struct library_queries {
 struct library {
     void *handle; /* dlopen's */
     struct library_queries query;
+    int64_t version; /* of cublasLt, which cublas brings along; 0: unknown */
     _Atomic(void *) function[LIBRARY_FUNCTIONS];
     struct library *next;
 };
