@@ -70,7 +70,7 @@ def pointwise(name, dtype):
         gradient("%s backward %s" % (op, name), function, x)
     show("where " + name, torch.where, mask, x, z)
     show("fill " + name, lambda: torch.full((COUNT,), 3.0, device="cuda", dtype=dtype))
-    for other in list(DTYPES.values()) + [torch.int64, torch.int32, torch.bool, torch.float64]:
+    for other in list(DTYPES.values()) + [torch.int64, torch.int32, torch.bool, torch.float64, torch.uint8, torch.int8]:
         show("cast %s %s" % (name, other), lambda: z.to(other))
         show("cast transposed %s %s" % (name, other), lambda: w.t().to(other))
     show("contiguous " + name, lambda: w.t().contiguous())
@@ -163,6 +163,22 @@ def lists(name, dtype):
         show("%s %s" % (kind.__name__, name), lambda: parameters)
 
 
+def whole(name, a, i):
+    """Whole numbers, alone and beside others; sums beyond a byte wrap."""
+    for op in ("add", "sub", "mul", "eq", "lt", "maximum", "bitwise_and"):
+        show("%s %s" % (op, name), getattr(torch, op), a, a.flip(0))
+        show("%s %s, i64" % (op, name), getattr(torch, op), a, i)
+        show("%s %s, scalar" % (op, name), getattr(torch, op), a, torch.full_like(a, 3))
+    for label, dtype in DTYPES.items():
+        x = torch.randn(COUNT, device="cuda").to(dtype)
+        for op in ("add", "mul", "div", "gt"):
+            show("%s %s, %s" % (op, label, name), getattr(torch, op), x, a)
+            show("%s %s, i64" % (op, label), getattr(torch, op), x, i)
+        show("to %s, %s" % (label, name), a.to, dtype)
+        show("where %s, %s" % (label, name), lambda: torch.where(a > 50, x, a))
+        show("mask %s, %s" % (label, name), lambda: x * (a > 50))
+
+
 def main():
     torch.manual_seed(5)
     for name, dtype in DTYPES.items():
@@ -175,6 +191,8 @@ def main():
     show("add i64", torch.add, i, i)
     show("mul i64", torch.mul, i, i)
     show("eq i64", torch.eq, i, 7)
+    for kind in (torch.uint8, torch.int8, torch.int16, torch.int32):
+        whole(str(kind), i.to(kind), i)
 
 
 if __name__ == "__main__":

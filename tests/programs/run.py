@@ -77,6 +77,13 @@ class Run:
         spent = sum(c[part] for c in costs for part in ("threads", "copies", "references", "looks"))
         return 100 * spent / seconds if seconds else 0
 
+    def shares(self):
+        """The summary's lines on time in registered kernels, and on the largest kernels without an entry."""
+        lines = [line.strip()[:150] for line in self.err.split("\n")]
+        time_on = [line for line in lines if line.startswith("Time on the GPU")]
+        without = [i for i, line in enumerate(lines) if "without an entry, of all" in line]
+        return time_on + (lines[without[0]:lines.index("", without[0])] if without and "" in lines[without[0]:] else [])
+
 
 def measure(name, args, report):
     """variant -> processes; each round begins with another variant."""
@@ -131,6 +138,8 @@ def rows(process, runs):
         yield "    %s, %s: account %.1f %%, %d launches checked, %d mismatch, %d inconclusive; %.1f %% of %d have an entry" % (
             process, kind, run.cost(), run.total("checked"), run.total("mismatch"), run.total("inconclusive"),
             100 - 100 * unregistered / seen, seen)
+        for line in run.shares():
+            yield "    " + line
 
 
 def inconclusive(runs):
