@@ -197,7 +197,7 @@ $(BUILD)/shim/version.o: Makefile
 $(BUILD)/shim/hook/cupti_router.o: C_FLAGS += -fno-tree-ch -fno-align-loops -fno-align-jumps \
     -fno-align-labels
 
-# Says in one sentence what is missing, once for each build folder.
+# Prints in one sentence what is missing, once for each build folder.
 $(READY): tools/dev/check-deps
 	$(quiet)mkdir -p $(BUILD) $(GEN)
 	$(quiet)NVCC='$(NVCC)' CUDA_INCLUDE='$(CUDA_INCLUDE)' CUPTI_INCLUDE='$(CUPTI_INCLUDE)' \

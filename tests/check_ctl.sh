@@ -150,7 +150,7 @@ ok 'ctl: for good' test ! -e "$XDG_RUNTIME_DIR/cuvet/$pid.sock"
 pid=$other
 ok 'ctl: and leaves the others' reachable "$pid"
 
-# A client that says nothing must not keep others out, nor one that floods.
+# A silent client must not keep others out, nor one that floods.
 if command -v python3 >/dev/null; then
     cat >"$scratch/hostile.py" <<'PYTHON'
 import socket, sys, time

@@ -23,7 +23,7 @@ tree() {
 }
 
 quiet() { "$@"; }
-# catches TEXT COMMAND ...: the command must fail and say TEXT.
+# catches TEXT COMMAND ...: the command must fail and print TEXT.
 catches() {
     local text=$1 said
     shift
@@ -271,8 +271,8 @@ ok 'words: a line inside a comment' catches 'shim/gate/words.c:3:' "$dev/check-w
 printf '/* The mask of unknown words. */\nint *f(int asked)\n{\n    *(&told) = asked;\n}\n' >shim/gate/words.c
 ok 'words: quiet on names, and on words that hold a banned one' quiet "$dev/check-words"
 rm shim/gate/words.c
-mkdir -p refs/abi
-for folder in tools refs refs/abi; do
+mkdir -p refs/abi tests
+for folder in tools refs refs/abi tests; do
     for kind in h cu cpp; do
         printf 'int asked;\n// the number that the caller wants\n' >$folder/words.$kind
         ok "words: comments of $folder/*.$kind" catches "$folder/words.$kind:2:" "$dev/check-words"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# cover.sh TEST ... - runs the tests and the scenarios of a build with VARIANT=cover, then says what they
+# cover.sh TEST ... - runs the tests and the scenarios of a build with VARIANT=cover, then prints what they
 # executed: tools/dev/cover-report. `make cover` runs it; it takes CUVET_BUILD from the Makefile.
 #
 # The tests' own words are in $CUVET_BUILD/cover/tests.log; one that fails is named, and what it executed

@@ -119,7 +119,7 @@ static inline const struct ref_input *ref_input_find(const char *reference, cons
     return NULL;
 }
 
-/* How many turns ref_input_dtype tells apart. */
+/* How many turns ref_input_dtype has. */
 static inline unsigned ref_input_turns(const struct ref_input *kind)
 {
     if (kind && kind->dtype == REF_BLOCKS)

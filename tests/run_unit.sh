@@ -1,5 +1,5 @@
 #!/bin/bash
-# run_unit.sh PROGRAM ... - runs test programs that speak TAP (cmocka's, or scripts) and adds up.
+# run_unit.sh PROGRAM ... - runs test programs that print TAP (cmocka's, or scripts) and adds up.
 #
 # All run in one pool, TEST_JOBS at a time (two for each core: many tests wait for a timer). A script
 # that ends in `in_parts` (tests/parts.sh) is run as its parts, after the others. Each program's name is printed

@@ -4,7 +4,7 @@
 
 tap_count=0 tap_failed=0
 
-# The command must succeed; what it says is shown where it does not.
+# The command must succeed; its output is shown where it does not.
 ok() {
     local name=$1 said
     shift

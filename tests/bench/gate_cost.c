@@ -53,7 +53,7 @@ static size_t run(uint64_t launches, uint64_t signatures, double tenth[TENTHS])
     struct outliers *outliers = outliers_create(OUTLIER_FINGERPRINT);
     if (!gate || !outliers)
         exit(2);
-    for (uint64_t i = 0; i < signatures; i++) /* first sight, and pages touched */
+    for (uint64_t i = 0; i < signatures; i++) /* first lookups, and pages touched */
         sink = sink + ask(gate, outliers, (int32_t)i);
     size_t before = in_use();
     for (int t = 0; t < TENTHS; t++) {

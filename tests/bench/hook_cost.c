@@ -133,7 +133,7 @@ static int by_size(const void *left, const void *right)
 }
 
 /* The mean but for the largest tenth, which interrupts are in: some clocks have steps as wide as
- * what is to be measured, so no single value says it. */
+ * what is to be measured, so no single value shows it. */
 static double usual(uint64_t *values, size_t count)
 {
     size_t most = count - count / 10;

@@ -7,7 +7,7 @@
  * median, tenth and ninetieth percentile of ns per launch, ns per launch with the waits, and the
  * most memory that the process had resident. With THREADS, each of them launches LAUNCHES on a
  * stream of its own, and the line has the seconds that they all took together, waits included, with
- * the seconds that cuvet says it has cost meanwhile. With toggle_cupti.so for a libcupti: what the
+ * cuvet's own account of its cost meanwhile. With toggle_cupti.so for a libcupti: what the
  * subscriber adds, as the median difference of neighbouring batches with and without it.
  */
 #include <chrono>
@@ -113,7 +113,7 @@ static void launch_many(const float *x, float *y, int n, int launches, int batch
     CHECK(cudaStreamDestroy(stream));
 }
 
-/* Seconds of a storm, and of those what cuvet says that it takes. */
+/* Seconds of a storm, and of those cuvet's own account. */
 static void storm(const float *x, float *y, int n, int launches, int batch, int threads)
 {
     std::vector<std::thread> running;

@@ -12,7 +12,7 @@
  * host has launched all of them before the GPU comes to the first, so that the host's time for a
  * launch is not in it; late_us a look that is launched when the kernel in front has
  * ended, behind_us what it adds behind the reading kernel, least_us a kernel that reads the sample
- * and has one block hear of all others, unsealed_us a look of which the host learns nothing (the
+ * and has one block wait for all others, unsealed_us a probe without a word to the host (the
  * seal is in device memory): no variant of the product, but what the seal takes. `early`: cuvet
  * would launch it while the kernel in front ends.
  */
@@ -76,8 +76,8 @@ __global__ void hold_stream(uint64_t ns)
 
 /*
  * The least that a kernel must do to decide by all of that sample: each block leaves a word for the
- * one that began last, which waits for them and tells the host. No statistics, and nobody waits for
- * the decision.
+ * one that began last, which waits for them and signals the host. No statistics, and nothing waits
+ * for the decision.
  */
 __global__ void read_and_tell(const __grid_constant__ outlier_input input, uint64_t sequence,
                               uint64_t *word, uint32_t *ticket, uint64_t *answer)

@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include "device/outlier_abi.h"
 
-/* Reads and adds up its part; waits for the others and merges; judges; publishes; learns, as far as
+/* Reads and adds up its part; waits for the others and merges; judges; publishes; updates, as far as
  * that takes longer. */
 enum { OUTLIER_PHASES = 5 };
 

@@ -5,7 +5,7 @@
  *
  * One JSON line for each shape, bf16: microseconds of both kernels together, of each, and of a
  * kernel that reads the same bytes; medians, arrays out of cache where they do not fit it. The
- * values are such that a b is known without computing it, so that what the projection says is
+ * values are such that a b is known without computing it, so that the projection's result is
  * checked: that c is right, and which rows are not once a tile of it is cleared.
  */
 #include <cmath>

@@ -1,4 +1,4 @@
-/* read_once.cuh - the rival of everything that looks at all of its arrays: a kernel that reads
+/* read_once.cuh - the rival of everything that reads all of its arrays: a kernel that reads
  * them. */
 #ifndef BENCH_READ_ONCE_H
 #define BENCH_READ_ONCE_H

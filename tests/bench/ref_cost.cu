@@ -165,7 +165,7 @@ static void allocate(std::vector<formal> &formals, int64_t rows)
     }
 }
 
-/* `slot`, below REF_BATCH, says where the answer goes. */
+/* `slot`, below REF_BATCH, selects where the answer goes. */
 static ref_call make_call(const std::vector<formal> &formals, int64_t rows, uint32_t group,
                           int slot = 0)
 {

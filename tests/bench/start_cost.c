@@ -6,7 +6,7 @@
  *
  * A driver-API program of one kernel, bench_tiny, carried as PTX; it runs on the stand-in driver
  * too. Prints one JSON line. The MiB are those that the device has less at the end than behind
- * cuCtxCreate of a process without cuvet, so only the difference between two processes says
+ * cuCtxCreate of a process without cuvet, so only the difference between two processes shows
  * anything; resident is the process's memory.
  */
 #include <cuda.h>

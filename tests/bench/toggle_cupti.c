@@ -6,7 +6,7 @@
  * dlopen(RTLD_NOLOAD), and `toggle_callback`, which it may call itself.
  *
  * The flag changes only while no launch is under way. Other domains than the driver's calls are
- * always forwarded: what the subscriber must know of contexts and modules it gets.
+ * always forwarded: the subscriber gets all callbacks of contexts and modules.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -53,7 +53,7 @@ void operations_parse(void);
 void registry_write(void);
 /* Writes a line for each kernel: "study" or "own", "right", "wrong" or "escapes", its name. */
 void kernels_write(void);
-/* Writes the `fuzz` mapping of an entry: what its schema and its kinds of inputs say. */
+/* Writes the `fuzz` mapping of an entry: from its schema and its kinds of inputs. */
 void fuzz_write(const struct operation *op);
 /* The formal that gets this parameter, or NULL: by `bind`, or by its name. */
 const struct formal *operation_formal(const struct operation *op, const char *param);
@@ -105,7 +105,7 @@ struct input {
     } pair[PAIRS];
 };
 
-/* What a scalar is where the input does not say; NaN: it has to. */
+/* What a scalar is where the input gives none; NaN: it must give one. */
 double scalar_usual(const char *name);
 /* What an array holds that takes no number of any kind. */
 struct kind {
@@ -135,7 +135,7 @@ struct array {
     int ndim;
     int64_t dim[DIMS], count, pitch; /* pitch: from row to row on the device, 0 for dense */
     size_t room;                     /* bytes of each of these */
-    void *before, *after, *want;     /* `want`: the right output, rounded to dtype */
+    void *before, *after, *want;     /* the last: the right output, rounded to dtype */
 };
 
 struct problem {
@@ -152,7 +152,8 @@ void problem_make(struct problem *problem, const struct operation *op, enum dtyp
 void problem_free(struct problem *problem);
 /* The value of a scalar parameter. */
 double problem_scalar(const struct problem *problem, const struct param *param);
-/* Fills `want` of every output; those of arrays that decide ties are read from `after`. */
+/* Fills the right values of every output; those of arrays that decide ties are read from `after`.
+ */
 void problem_expect(struct problem *problem);
 
 enum dtype dtype_of(const char *type, enum dtype own);
@@ -167,7 +168,8 @@ enum oracle { ORACLE_KERNELBENCH, ORACLE_SOL, ORACLE_GEAK, ORACLE_ASSERT_CLOSE, 
 extern const char oracle_letters[ORACLES + 1];
 extern const char *const oracle_names[ORACLES];
 
-/* Whether they pass `got` for `want`, for all outputs of a problem: its letters, '-' for no. */
+/* Whether they pass `got` for the right values, for all outputs of a problem: its letters, '-' for
+ * no. */
 void oracles_judge(const struct problem *problem, char letters[ORACLES + 1]);
 
 /* --------------------------------------------------------------------------- launches */

@@ -1,5 +1,5 @@
 /*
- * expect.c - the right outputs, and what the oracles of benchmarks say of a kernel's.
+ * expect.c - the right outputs, and the verdicts of the oracles of benchmarks.
  *
  * The right outputs are the references' on the host, unrounded f64, rounded once to the output's
  * dtype: what a reference of the same dtype in torch gives, but for its own last bits. Where a
@@ -105,7 +105,7 @@ static struct array *array_of(struct problem *p, const struct formal *formal)
     return NULL;
 }
 
-/* The array as the formal sees it: its outer dims folded into one where it has more, dims of 1 in
+/* The array in the formal's shape: its outer dims folded into one where it has more, dims of 1 in
  * front where it has fewer. */
 static void view(const struct array *array, const struct formal *formal, struct ref_tensor *t)
 {
@@ -161,7 +161,7 @@ static void make_call(struct problem *p, struct ref_call *call)
     }
 }
 
-/* Sums into rows of a table, of which the reference looks at some alone: y = before + alpha sum. */
+/* Sums into rows of a table, of which the reference computes some alone: y = before + alpha sum. */
 static bool expect_scatter(struct problem *p)
 {
     bool add = strcmp(p->op->reference, "index_add") == 0;
@@ -240,7 +240,7 @@ const char oracle_letters[ORACLES + 1] = "KSGA";
 const char *const oracle_names[ORACLES] = {"KernelBench", "SOL-ExecBench", "GEAK",
                                            "torch.testing.assert_close"};
 
-/* |got - want| <= atol + rtol |base|; equal infinities are close, a NaN is close to nothing. */
+/* |got - right| <= atol + rtol |base|; equal infinities are close, a NaN is close to nothing. */
 static bool close_to(double got, double want, double base, double atol, double rtol)
 {
     return got == want ||
@@ -252,7 +252,7 @@ static bool is_low(enum dtype dtype)
     return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
 }
 
-/* torch.allclose(want, got): its rtol is of its second argument. */
+/* torch.allclose(right, got): its rtol is of its second argument. */
 static bool all_close(const struct array *a, double atol, double rtol)
 {
     for (int64_t i = 0; i < a->count; i++) {
@@ -263,7 +263,7 @@ static bool all_close(const struct array *a, double atol, double rtol)
     return true;
 }
 
-/* 99 of 100 within 1e-2 + 1e-2 |want|; no NaN or Inf, and not all zeros where the right ones are
+/* 99 of 100 within 1e-2 + 1e-2 |right|; no NaN or Inf, and not all zeros where the right ones are
  * not. */
 static bool sol_passes(const struct array *a)
 {

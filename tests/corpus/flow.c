@@ -2,9 +2,9 @@
  * flow.c - how far the program runs ahead of the checks of its launches.
  *
  * A launch for which cuvet has no slot or no memory left goes unchecked, and here every launch is
- * to be checked. So a launch waits until few enough checks are under way; and, since nobody knows
+ * to be checked. So a launch waits until few enough checks are under way; and, since it is unknown
  * which of them have given their memory back, until none is, once the arrays of all launches since
- * then would fill it. cuvet_counters says how many have ended, as it does to any program.
+ * then would fill it. cuvet_counters gives how many have ended, as in any program.
  */
 #include "corpus.h"
 
@@ -19,7 +19,7 @@ enum { STALL_MS = 60000, NAP_US = 300, ROUNDING = 1 << 12 /* bytes of a launch, 
 
 static struct {
     pthread_mutex_t lock;
-    int (*counters)(struct cuvet_counters *out); /* NULL: nobody checks */
+    int (*counters)(struct cuvet_counters *out); /* NULL: nothing is checked */
     int (*flush)(int timeout_ms);
     uint64_t most, started, ended; /* launches */
     size_t most_bytes, bytes;      /* since no check was under way */

@@ -1,7 +1,7 @@
 /*
  * main.c - the corpus as a program.
  *
- *   corpus registry                             what cuvet is to be told of its kernels
+ *   corpus registry                             the registry of its kernels
  *   corpus run FATBIN RECORDS [KEY=VALUE ...]   launches them all; under cuvet, or alone
  *   corpus report RECORDS JOURNAL ...           the table; 1 where an expectation does not hold
  *

@@ -123,7 +123,7 @@ void operations_parse(void)
         parse(&operations[i]);
 }
 
-/* What `bind` says of a formal: the place behind "FORMAL: ", or NULL. */
+/* Where `bind` has a formal: the place behind "FORMAL: ", or NULL. */
 static const char *bound(const struct operation *op, const char *formal)
 {
     size_t length = strlen(formal);

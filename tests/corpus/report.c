@@ -293,7 +293,7 @@ static void expectations(const struct row *row)
 struct totals {
     int mutants, killed, seeded, within, operations, skipped, escapes;
     int missed[ORACLES], missed_on_kill[ORACLES], failed_right[ORACLES], rights;
-    bool enough; /* launches for each to ask for a share of the mutants */
+    bool enough; /* launches of each, enough to require a share of the mutants */
     int passed_by_all, caught_where_passed, passed_by_any;
     long right_launches, right_findings, right_inconclusive, right_skipped, right_least;
 };

@@ -36,7 +36,7 @@ $(BUILD)/tests/lift/%.ptx: tests/lift/%.cu | $(READY)
 .PHONY: corpus corpus-programs
 corpus-programs: $(CORPUS_FILES) $(HAS_GPU)
 
-## corpus: right and wrong kernels under cuvet, and what four oracles say of them (on a GPU or softgpu)
+## corpus: right and wrong kernels under cuvet, and the verdicts of four oracles (on a GPU or softgpu)
 corpus: all softgpu $(CORPUS_FILES) $(HAS_GPU)
 	$(quiet)CUVET_BUILD=$(BUILD) VARIANT=$(VARIANT) tests/corpus/run.sh $(CORPUS_SETTINGS)
 

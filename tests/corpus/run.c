@@ -1,6 +1,6 @@
 /*
  * run.c - launches the kernels of the corpus, as an ordinary program of the driver API, and leaves
- * a line for each launch: what for, what the oracles say, and on which input.
+ * a line for each launch: its purpose, the oracles' verdicts, and its input.
  *
  * Threads take the kernels one by one. A kernel is launched by one thread, on one stream, so that
  * the number of a launch is the same in every run, and so is what its memory held before.

@@ -1,7 +1,7 @@
 #!/bin/bash
 # run.sh [--reduced] [KEY=VALUE ...] - runs the corpus under cuvet and prints its table.
 #
-# On the GPU of this machine, or on softgpu where there is none, or where SCENARIO_DRIVER=softgpu says so.
+# On the GPU of this machine, or on softgpu where there is none, or with SCENARIO_DRIVER=softgpu.
 # Keys are those of `corpus run` (main.c). --reduced is what `make test` has the time for: softgpu, few
 # launches, small arrays, and TAP for an answer. The folder of a run that fails is kept.
 set -uo pipefail
@@ -25,7 +25,7 @@ else
 fi
 
 # Processes take turns on a GPU, streams run side by side: one process with a thread for each core, unless
-# CORPUS_PARTS says otherwise. So many checks need more than the usual memory and slots.
+# CORPUS_PARTS is set. So many checks need more than the usual memory and slots.
 parts=${CORPUS_PARTS:-1}
 room=()
 # A check is counted a moment before its slot is free: some more slots than launches ahead.
@@ -73,7 +73,7 @@ tell() {
     return 1
 }
 
-# complains PATTERN COMMAND ...: a report of the journals as COMMAND changes them must fail, and say so.
+# complains PATTERN COMMAND ...: a report of the journals as COMMAND changes them must fail, with its sentence.
 complains() {
     local pattern=$1
     shift

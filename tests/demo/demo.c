@@ -1,5 +1,5 @@
 /*
- * demo.c - an ordinary CUDA program that knows nothing of cuvet.
+ * demo.c - an ordinary CUDA program without a link to cuvet.
  *
  * It runs four kernels for some steps and then does what most projects do: an allclose against the
  * CPU with 1e-4. All four pass, and one of them is wrong. The driver is opened at run time, so that
@@ -139,7 +139,7 @@ static double cpu_softmax(int row, int col)
     return exp(x[row * COLS + col]) / sum;
 }
 
-/* As numpy and torch have it: |got - want| <= atol + rtol * |want|, both 1e-4; every 32nd row. */
+/* |got - right| <= atol + rtol * |right|, both 1e-4; every 32nd row. */
 static int allclose(const float *got, double (*want)(int row, int col))
 {
     for (int row = 0; row < ROWS; row += 32)

@@ -73,7 +73,7 @@ PROGRAMS = [
     Case("unsampled_ordinary", "the same, but each launch is looked at by the outlier gate",
          ["{build}/simple"], "{here}/simple.yaml", env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0"},
          at_least=0, reasons={"ordinary": 12}),
-    # Without a budget all launches are looked at, faster than the collector ends them: a long queue.
+    # Without a budget all launches are probed, faster than the collector ends them: a long queue.
     Case("outliers", "kernels wrong on 1 launch in 500, of unusual input, are found without sampling",
          ["{build}/outliers"], "{here}/outliers.yaml", alone=True,
          env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_QUEUE": "1024"},
@@ -215,7 +215,7 @@ PYTHON = [
     Case("attention", "PyTorch's FlashAttention kernels, whole and split, by their struct of parameters: quiet",
          ["{python}", "{here}/attention.py"], "{config}/kernels/flashattention.yaml", alone=True,
          checked={"~flash_fwd_kernel": 24, "~flash_fwd_splitkv_combine_kernel": 4}),
-    # What is right is found wrong by an entry that forgets the mask: so the mask is looked at.
+    # What is right is found wrong by an entry without the mask: so the mask is read.
     Case("attention_unmasked", "the same by an entry that knows of no causal mask: found",
          ["{python}", "{here}/attention.py"], alone=True, registry_text=_unmasked(),
          findings=("~flash_fwd_kernel",), checked={"~flash_fwd_kernel": 24}),

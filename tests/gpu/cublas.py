@@ -48,7 +48,7 @@ def product_tf32(A, B, FROM, C, m, n, k, BLOCK: tl.constexpr):
     copy(FROM, C, m * n, BLOCK)
 
 
-# The same, by an entry that does not say that the inputs are rounded: wrong.
+# The same, by an entry that does not declare that the inputs are rounded: wrong.
 @triton.jit
 def product_undeclared(A, B, FROM, C, m, n, k, BLOCK: tl.constexpr):
     copy(FROM, C, m * n, BLOCK)

@@ -1,6 +1,6 @@
 /*
  * driver_kernels.cu - the kernels of driver_api, loaded from driver_kernels.fatbin. One name for
- * each way to launch, so that the journal says which way was checked; *_bad are mutants.
+ * each way to launch, so that the journal shows which way was checked; *_bad are mutants.
  */
 #include "kernels.cuh"
 

@@ -149,8 +149,8 @@ class Bend:
                          rng.choice(["x", "y", "w", "cols", "rows", -1, 0, 1e300])}
 
 
-# Most registries are told to be wrong when they are read; these get as far as a launch, and are
-# the more telling ones.
+# Most registries are refused when they are read; these get as far as a launch, and are
+# the more useful ones.
 LIVE = ["size"] * 4 + ["stride"] * 4 + ["swap_names"] * 2 + ["array_type"] * 2 + ["dims"] + ["listed"] * 2
 BENDS = [name for name in vars(Bend) if not name.startswith("_")]
 

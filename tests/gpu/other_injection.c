@@ -1,4 +1,4 @@
-/* other_injection.c - a tool of somebody else's that is already named by CUDA_INJECTION64_PATH. */
+/* other_injection.c - another tool that is already named by CUDA_INJECTION64_PATH. */
 int InitializeInjection(void);
 
 int InitializeInjection(void)

@@ -2,7 +2,7 @@
 #
 #   make -f tests/gpu/programs.mk OUT=build/release/tests/gpu [NVCC=nvcc] [GPU_ARCH=sm_90]
 #
-# Built without a word of ours: the programs know nothing of cuvet. The exceptions are flips, which counts findings by cuvet.h, ref_parity and
+# The programs have no link to cuvet. The exceptions are flips, which counts findings by cuvet.h, ref_parity and
 # ref_approx, which are made of the references themselves and so compile parts of the tree.
 
 HERE := $(dir $(lastword $(MAKEFILE_LIST)))

@@ -12,7 +12,7 @@
  *
  * The host takes most of the time, so that as many processes as there are cores share the work, a
  * reference in one shape and kind at a time. The counts are those of all; lines that begin with
- * "measured:" say where the time went.
+ * "measured:" show where the time went.
  *
  * Unlike the other programs it is made of this tree's parts (programs.mk).
  */
@@ -43,7 +43,7 @@ static const shape shapes[] = {{1, 1, 1, 1, false, false},
                                {40, 4096, 8, 1, true, false},
                                {300, 64, 40, 3, false, true}};
 
-/* One way to run a reference; `special` kernels want padded rows. */
+/* One way to run a reference; `special` kernels need padded rows. */
 struct way {
     enum dtype dtype;
     enum ref_variant variant;
@@ -425,7 +425,7 @@ static void run_unit(gpu &g, const unit &u)
 
 /* What parent and children see in common. */
 struct common {
-    std::atomic<size_t> next; /* unit that nobody has taken */
+    std::atomic<size_t> next; /* first unit that is not taken */
     counts of[UNITS_MAX];
 };
 
@@ -456,7 +456,7 @@ static std::vector<unit> units_of(const char *word)
     return units;
 }
 
-/* A child: takes units until there are none. One that is slow says so at once, for it may be what
+/* A child: takes units until there are none. One that is slow prints so at once, for it may be what
  * never ends. */
 static void work(common *common, const std::vector<unit> &units, char **files)
 {

@@ -188,7 +188,7 @@ struct problem {
     std::vector<array> arrays;
     std::string name;
     uint64_t seed;
-    int point; /* what the rounding points are declared as; special kernels know none */
+    int point; /* what the rounding points are declared as; special kernels have none */
 };
 
 static int64_t size_named(const shape &s, const char *name)

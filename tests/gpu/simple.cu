@@ -1,8 +1,8 @@
 /*
- * simple.cu - one registered kernel, launched as the argument says; the subject of bad_input:
+ * simple.cu - one registered kernel, launched by the argument; the subject of bad_input:
  *   plain (default)  twelve launches over four shapes
  *   empty            rows = 0 as an argument, a real grid
- *   null             a null array that the kernel knows to leave alone
+ *   null             a null array that the kernel leaves alone
  *   big              one launch on 2 x 8 MB
  *   burst            4,000 launches on 2 x 256 KB without a pause
  */

@@ -1,6 +1,6 @@
 /*
  * touched.cu - launches that touch some rows of large arrays: a table of 1.2 GB, and a cache in
- * pages of which nobody says how many there are. Right kernels, and kernels that are wrong in a
+ * pages whose number is not given. Right kernels, and kernels that are wrong in a
  * row.
  */
 #include "kernels.cuh"

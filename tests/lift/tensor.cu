@@ -93,7 +93,7 @@ PRODUCT(product_half, F16)
 PRODUCT(product_between, BETWEEN)
 
 // y = softmax(s) v for 16 queries, 16 keys at a time: scores stay in registers and are rounded to
-// f16 as the operand of the second product, as a tensor core wants it.
+// f16 as the operand of the second product, in a tensor core's layout.
 template <int KEPT>
 __device__ static void attention(const __half *q, const __half *k, const __half *v, __half *y,
                                  int keys)

@@ -1,5 +1,5 @@
 /*
- * told.c - a plugin for tests: PLUGIN_ACT says how it behaves at each finding, PLUGIN_OUT names the
+ * A plugin for tests: PLUGIN_ACT sets how it behaves at each finding, PLUGIN_OUT names the
  * file that it writes a line to before.
  */
 #include <fcntl.h>

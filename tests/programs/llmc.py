@@ -48,7 +48,7 @@ def write_tokens(path, count):
     os.rename(path + ".new", path)
 
 
-# CUDA 13 gave cudaMemAdvise's last parameter another type, which the sources do not know yet.
+# CUDA 13 gave cudaMemAdvise's last parameter another type, which the sources do not have yet.
 CUDA_13 = """
 #include <cuda_runtime.h>
 #if CUDART_VERSION >= 13000

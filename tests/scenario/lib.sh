@@ -30,11 +30,11 @@ export ASAN_OPTIONS=exitcode=97:detect_leaks=0:abort_on_error=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS=exitcode=97:report_thread_leaks=0:suppressions=$here/tsan.suppressions
 
-# What every run under cuvet has, unless its scenario says otherwise: all launches are checked.
+# What every run under cuvet has, unless its scenario has otherwise: all launches are checked.
 # An exit may wait for checks half the time that the scenario has.
 usual=(CUVET_TABLES=off CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_BUNDLES=1 CUVET_SUMMARY=0)
 
-# What the scenario's expect says: each word's values, a line each.
+# The scenario's expect: each word's values, a line each.
 declare -A said
 
 read_expect() {
@@ -103,7 +103,7 @@ run_process() {
         printf '#!/bin/sh\ncd %q && env ' "$PWD"
         printf '%q ' ${LD_LIBRARY_PATH:+"LD_LIBRARY_PATH=$LD_LIBRARY_PATH"} "$@"
     } >"$work/$name.sh"
-    ( # whose standard error is where the shell says that a program was aborted
+    ( # whose standard error is where the shell reports an aborted program
         timeout -k 2 "$seconds" env -u CUVET_BUILD "$@" >"$work/$name.out" 2>"$work/$name.err" </dev/null
         echo $? >"$work/$name.code"
     ) 2>/dev/null
@@ -134,8 +134,8 @@ run_cuvet() {
         "$program" "$fatbin" "${arguments[@]}"
 }
 
-# stands_beside WORK NAME: starts what `expect` wants beside the program, which is to end when that has.
-# Both meet in a folder of their own, so that nobody else is taken for the program.
+# stands_beside WORK NAME: starts what `expect` has beside the program, which is to end when that has.
+# Both meet in a folder of their own, so that no other process is taken for the program.
 stands_beside() {
     local work=$1 name=$2
     mkdir -p "$work/run" && chmod 700 "$work/run"

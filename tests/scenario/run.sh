@@ -1,15 +1,15 @@
 #!/bin/bash
-# run.sh [WORD ...] - runs the scenarios whose name holds a word, or all; speaks TAP.
+# run.sh [WORD ...] - runs the scenarios whose name holds a word, or all; prints TAP.
 #
 # Each is run bare and under cuvet: output and exit code must agree, the books must balance, and the
 # verdicts must be those of its `expect`. The folder of one that fails is kept, with the commands that
-# repeat it. README.md says how to write one; CUVET_BUILD, VARIANT and SCENARIO_DRIVER=real as in lib.sh.
+# repeat it. README.md shows how to write one; CUVET_BUILD, VARIANT and SCENARIO_DRIVER=real as in lib.sh.
 set -uo pipefail
 . tests/tap.sh
 . tests/parts.sh
 . tests/scenario/lib.sh
 
-# What cuvet said beyond the program's own words: nothing, or what the scenario expects.
+# What cuvet printed beside the program's own output: nothing, or what the scenario expects.
 judge_words() {
     local work=$1 pattern lines most
     if [ -n "${said[says]-}" ]; then

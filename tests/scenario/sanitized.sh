@@ -1,5 +1,5 @@
 #!/bin/bash
-# sanitized.sh - what a sanitizer build runs: the threads scenarios, then one sweep; speaks TAP.
+# sanitized.sh - what a sanitizer build runs: the threads scenarios, then one sweep; prints TAP.
 set -uo pipefail
 . tests/tap.sh
 

@@ -1,12 +1,12 @@
 #!/bin/bash
 # sweep.sh [WORD ...] - the Nth driver call that cuvet makes fails, for every N, in the scenarios whose
-# `expect` says `sweep` and whose name holds a word; speaks TAP, one test for each scenario and error.
+# `expect` has `sweep` and whose name holds a word; prints TAP, one test for each scenario and error.
 #
-# With SWEEP_LONG=1, also those that say `sweep long`.
+# With SWEEP_LONG=1, also those with `sweep long`.
 #
 # After each run: the program's output and exit code are those of the program alone, it did not hang,
 # the books balance, no right kernel is called wrong, nothing is left behind that a run without a
-# failure does not leave, and where checks were lost cuvet said why, in few lines. SWEEP_ERRORS are the errors to
+# failure does not leave, and where checks were lost cuvet printed why, in few lines. SWEEP_ERRORS are the errors to
 # give; without it each N gets one of them in turn, which is one run an N instead of one an N and error.
 set -uo pipefail
 . tests/tap.sh

@@ -108,7 +108,7 @@ $(SOFTNVML_LIBS): $(BUILD)/tests/softgpu/nvml/nvml.o
 	$(call say,LINK,$@)
 	$(quiet)mkdir -p $(@D) && $(CC) $(OPTIMISE) -shared -Wl,-soname,libnvidia-ml.so.1 $(LDFLAGS) -o $@ $<
 
-# Unit tests: of the parts (linked with them), and of the driver as a program sees it.
+# Unit tests: of the parts (linked with them), and of the driver's interface.
 SOFTGPU_UNIT_C := $(sort $(wildcard tests/softgpu/unit/test_*.c))
 SOFTGPU_PART_C := $(foreach part,test_ptx test_exec test_lane,$(foreach file,$(SOFTGPU_UNIT_C),$(if \
     $(findstring $(part),$(file)),$(file))))

@@ -212,7 +212,7 @@ OPERATION(triton_attention)
     }
 }
 
-/* The same over tiles of 64 keys; the wrong one forgets to rescale what it has summed so far. */
+/* The same over tiles of 64 keys; the wrong one does not rescale its sum so far. */
 #define triton_flash_attention_PARAMETERS(T) triton_attention_PARAMETERS(T)
 #define triton_flash_attention_ARGUMENTS     triton_attention_ARGUMENTS
 OPERATION(triton_flash_attention)

@@ -92,7 +92,7 @@ def rmsnorm(X, W, Y, cols, eps, BLOCK: tl.constexpr, WRONG: tl.constexpr):
     x = tl.load(X + row + at, mask=at < cols, other=0.0).to(tl.float32)
     w = tl.load(W + at, mask=at < cols, other=0.0).to(tl.float32)
     ms = tl.sum(x * x, axis=0) / cols + eps
-    y = x / (ms if WRONG else tl.sqrt(ms)) * w  # 1: the root is forgotten
+    y = x / (ms if WRONG else tl.sqrt(ms)) * w  # 1: the root is missing
     tl.store(Y + row + at, y.to(Y.dtype.element_ty), mask=at < cols)
 
 
@@ -112,7 +112,7 @@ def l2norm(X, Y, cols, eps, BLOCK: tl.constexpr, WRONG: tl.constexpr):
     row = tl.program_id(0) * cols
     x = tl.load(X + row + at, mask=at < cols, other=0.0).to(tl.float32)
     squares = tl.sum(x * x, axis=0)
-    y = x / tl.maximum(squares if WRONG else tl.sqrt(squares), eps)  # 1: the root is forgotten
+    y = x / tl.maximum(squares if WRONG else tl.sqrt(squares), eps)  # 1: the root is missing
     tl.store(Y + row + at, y.to(Y.dtype.element_ty), mask=at < cols)
 
 

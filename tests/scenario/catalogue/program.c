@@ -3,7 +3,7 @@
  * element in one of its outputs: `program FATBIN right|wrong PART`, f32 for what
  * is run in f32, codes for what is run in it with several kinds of codes, others for other types.
  *
- * References are found in their list. The outputs are what their host build says, rounded; the
+ * References are found in their list. The outputs are those of their host build, rounded; the
  * inputs are drawn by the names of formals, as tests/ref_inputs.h has them. A reference is run once
  * for each of its kernels, where the type chooses the kernel, once more without the inputs that
  * it can do without, for each kind of codes that an array of it may hold, and under `wrong` once

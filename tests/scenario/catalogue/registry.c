@@ -1,5 +1,5 @@
 /*
- * registry.c - writes what the kernels of this scenario are and what cuvet is told of them, from
+ * registry.c - writes the kernels of this scenario and their registry, from
  * the list of references, so that a new one is here by itself: `registry inc` for kernels.inc,
  * `registry yaml` for registry.yaml.
  */

@@ -5,7 +5,7 @@
  *                   closes all from 3 up, and uses their numbers for a file and a socket of its own
  *   streams KERNEL  begins without descriptors 0, 1 and 2
  *
- * What became of its own is looked at when it exits, after every handler that came later.
+ * What became of its own is checked when it exits, after every handler that came later.
  */
 #include "common/program.h"
 

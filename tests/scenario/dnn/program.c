@@ -28,7 +28,7 @@ static struct {
     void *dnn;
     CUstream stream;
     CUdeviceptr array[16];
-    int64_t strange; /* numbers of tensors that are nobody's */
+    int64_t strange; /* numbers of tensors that no graph has */
     const char *word;
 } job;
 

@@ -27,7 +27,7 @@ static void *launch_for_ever(void *user)
     return NULL;
 }
 
-/* A fault of the program's own: the context is lost, and each later call says so. */
+/* A fault of the program's own: the context is lost, and each later call fails so. */
 static int illegal(void)
 {
     CUdeviceptr nowhere = 0x10;

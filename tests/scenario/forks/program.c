@@ -40,7 +40,7 @@ static pid_t begin(void)
     return child;
 }
 
-/* What CUDA says in a child that cannot use it. */
+/* CUDA's error in a child that cannot use it. */
 static int orphan(void)
 {
     size_t available = 0, total = 0;

@@ -1,6 +1,6 @@
 /*
  * kernels.cu - one name for each way to launch and each kind of argument, right and wrong, so that
- * reports say which way was checked.
+ * reports show which way was checked.
  */
 #include "kernels.cuh"
 
@@ -52,7 +52,7 @@ extern "C" __global__ void struct_wrong(rows a, int unused)
 UPDATE(right, n)
 UPDATE(wrong, n - 1)
 
-/* w may be null. The wrong one adds a bias that nobody asked for when it is. */
+/* w may be null. The wrong one adds a needless bias when it is. */
 #define NULLABLE(which, extra)                                                                     \
     extern "C" __global__ void nullable_##which(const float *x, const float *w, float *y,          \
                                                 int cols, float eps)                               \

@@ -1,5 +1,5 @@
 /*
- * program.c - a program that asks for the driver's functions in each of the ways that there are,
+ * program.c - a program that looks up the driver's functions in each of the ways that there are,
  * and launches a kernel by each: `program FATBIN WAY NAME`.
  *
  *   all      dlsym in libcuda; cuGetProcAddress found by dlsym, for several versions of CUDA and

@@ -1,4 +1,4 @@
-/* other.c - a tool that CUDA_INJECTION64_PATH names and that does nothing but say so. */
+/* other.c - a tool that CUDA_INJECTION64_PATH names and that only prints so. */
 #include <stdio.h>
 
 __attribute__((visibility("default"))) int InitializeInjection(void);

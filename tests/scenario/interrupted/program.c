@@ -1,5 +1,5 @@
 /*
- * program.c - threads that end where nobody expects it: `program FATBIN WAY`.
+ * program.c - threads that end at unusual places: `program FATBIN WAY`.
  *
  *   exit     a signal's handler calls exit, while a kernel is launched for the first time
  *   cancel   threads are cancelled, each while it launches a kernel for the first time

@@ -10,11 +10,11 @@
  *   twice      the last two matrices that the kernel writes are one
  *   stale      a matrix is freed after some launches; the later ones list it still, and leave it
  * alone large      60 launches, once with a matrix b a thousand times as large null, garbage, odd,
- * beyond an address that the kernel leaves alone, of the first array, is nothing: null, nobody's,
- * between two elements, or so near the end of its memory that no matrix fits
+ * beyond an address that the kernel leaves alone, of the first array, is nothing: null,
+ * unallocated, between two elements, or so near the end of its memory that no matrix fits
  *
- * Launches are some milliseconds apart, the first two half a second: what is to know the addresses
- * of one may have seen them by the next.
+ * Launches are some milliseconds apart, the first two half a second: so that the addresses
+ * of one may have been read by the next.
  */
 #include "common/program.h"
 
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
         launch_one(stale);
         nanosleep(i == 0 ? &long_pause : &pause, NULL);
     }
-    for (int i = 0; i < batch - (how("twice") ? 2 : 0); i++) /* whoever came last */
+    for (int i = 0; i < batch - (how("twice") ? 2 : 0); i++) /* the last ones */
         print_sum(word(0), matrix[2][i], M * N * sizeof(float));
     finish();
     return 0;

@@ -57,7 +57,7 @@ CAST(bf16, __nv_bfloat16, float)
 CAST(f8e4m3, __nv_fp8_e4m3, float)
 CAST(f8e5m2, __nv_fp8_e5m2, float)
 
-/* Rows of a table; of an index only the bits of `mask` are looked at. */
+/* Rows of a table; of an index only the bits of `mask` are used. */
 #define LOOKUP(name, index)                                                                        \
     extern "C" __global__ void name(const index *ids, const float *table, float *y, int cols,      \
                                     int entries, long long mask)                                   \

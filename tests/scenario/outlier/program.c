@@ -2,7 +2,7 @@
  * program.c - ordinary launches, each on new values, and a rare one with one large value:
  * `program FATBIN KERNEL [narrow]`. Every launch is waited for.
  *
- *   norm_right, norm_narrow   y = rmsnorm(x), large arrays: only a sample of x is looked at
+ *   norm_right, norm_narrow   y = rmsnorm(x), large arrays: only a sample of x is read
  *   update_narrow             y = y + x, in place
  *   types                     copies in the other float types, one of whose values is infinite in
  *                             the rare launch, and a lookup with an index beyond the usual ones;
@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum { ROWS = 8, COLS = 100, LAUNCHES = 60, RARE = 45, START = 40, BATCH = 16, BATCH_COLS = 8 };
-enum { TOKENS = 64, MANY = 4608, ENTRIES = 300 }; /* many: more than one block looks at */
+enum { TOKENS = 64, MANY = 4608, ENTRIES = 300 }; /* many: more than one block reads */
 
 static void start_again(void)
 {

@@ -1,7 +1,7 @@
 /*
  * program.c - several tensors in one launch: `program FATBIN KERNEL [beyond]`. With `beyond` the
  * struct names a tensor that is longer than its memory in a block that the grid does not have, but
- * the entry believes in.
+ * the entry declares.
  */
 #include "common/program.h"
 

@@ -1,6 +1,6 @@
 /*
  * kernels.cu - a kernel for each of 20 references in f64, f32, f16 and bf16, and for one of them
- * in every other type, each of which adds 2 to the one element that it is told. A block has a row;
+ * in every other type, each of which adds 2 to the one element that is given. A block has a row;
  * threads take its columns in turn.
  */
 #include <cuda_bf16.h>

@@ -1,5 +1,5 @@
 /*
- * program.c - runs kernels that really compute, in each type, on shapes that want each way to check
+ * program.c - runs kernels that really compute, in each type, on shapes that need each way to check
  * them: `program FATBIN right|wrong`. They are of the references that have kernels for a dtype of
  * their own, and products; ../catalogue runs every reference.
  */

@@ -1,5 +1,5 @@
 /*
- * program.c - launches a kernel every few milliseconds for as long as somebody is beside it: while
+ * program.c - launches a kernel every few milliseconds for as long as its companion runs: while
  * the file BESIDE of its environment is there. `program FATBIN`.
  */
 #include "common/program.h"

@@ -14,7 +14,7 @@
  *   grid    the launch functions of long ago
  *   lookup  an index that its table has not, and one that it has
  *   unread  launches without blocks or threads, whose parameters are garbage
- *   stop    asks not to be checked for some of its launches, if somebody is there to be asked
+ *   stop    stops the checking for some of its launches, where cuvet is loaded
  */
 #include "common/program.h"
 

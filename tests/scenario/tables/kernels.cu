@@ -1,4 +1,4 @@
-/* kernels.cu - kernels by the names of a project that the library's own tables know: llm.c's. */
+/* kernels.cu - kernels by the names of a project that the library's own tables have: llm.c's. */
 
 __global__ void gelu_forward_kernel(float *out, const float *inp, int N)
 {

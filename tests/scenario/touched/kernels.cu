@@ -95,7 +95,7 @@ ADD(forgets, true)
 COPY(right, t)
 COPY(first, t / 2)
 
-/* One query a sequence over keys in pages of a cache, whose end nobody says; a thread a head.
+/* One query a sequence over keys in pages of a cache, whose end is not given; a thread a head.
  * Wrong: the last key is left out. */
 __device__ static void attend(const float *q, const float *k, const float *v, const int *table,
                               const int *lengths, float *y, int pages, int page, int heads, int dim,

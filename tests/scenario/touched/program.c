@@ -2,7 +2,7 @@
  * program.c - rows by index: `program FATBIN KERNEL [HOW]`.
  *
  *   look_..., look64_...   rows of a table; HOW few, many (tokens), beyond (an index that the table
- *                          has not, which the kernel knows), large (a table of 8 MiB), middle (the
+ *                          has not, which the kernel reads), large (a table of 8 MiB), middle (the
  *                          table in the middle of an allocation)
  *   append_...             keys into a cache; HOW places (a page's places outermost), heads (its
  *                          heads), again (places, the same each time), odd (60 times, once with

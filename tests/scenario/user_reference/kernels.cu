@@ -1,4 +1,4 @@
-/* kernels.cu - activations that no built-in reference knows, right and wrong in one element. */
+/* kernels.cu - activations without a built-in reference, right and wrong in one element. */
 
 #define KERNELS(name, expression)                                                                  \
     extern "C" __global__ void name##_right(const float *v, float *y, float c, int n)              \

@@ -2,7 +2,7 @@
  * program.c - runs kernels of kernels.cu: `program FATBIN right|wrong NAME ...`.
  *
  * Their references are compiled while it runs, so it goes on with each kernel until one launch of
- * it has been judged: the one thing that it knows of what is around it is cuvet.h, where that is.
+ * it has been judged: its one link to cuvet is cuvet.h, where that is.
  * A NAME with a dash in front is launched three times, judged or not; a number is milliseconds that
  * it sleeps.
  */

@@ -1,5 +1,5 @@
 #!/bin/bash
-# check.sh - holds what the stand-in computes against the record of a real GPU (h100.txt); speaks TAP.
+# check.sh - holds what the stand-in computes against the record of a real GPU (h100.txt); prints TAP.
 #
 # CONTRACT_DRIVER=real checks the machine's own GPU the same way; CONTRACT_RECORD names a file where its record is kept.
 set -uo pipefail

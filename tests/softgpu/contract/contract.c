@@ -9,7 +9,7 @@
  *   contract plain FILE              exits with 1 where a kernel differs from its plain one
  *   contract ptx ARCH                prints the modules for one compute capability ("75")
  *
- * README.md says how to build it.
+ * README.md has the commands that build it.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -146,7 +146,7 @@ static void run_operation(CUmodule module, const struct operation *op, unsigned 
     write_result(op->name, "ok", op->result, count);
 }
 
-/* All in one module; where that is refused, each in its own, to know which. */
+/* All in one module; where that is refused, each in its own, to find which. */
 static void run_group(const struct operation *list, unsigned first, unsigned count)
 {
     char *text = module_text(list, first, count);
@@ -277,7 +277,7 @@ static int record(const char *path, char *const *kernels, unsigned kernel_files)
         fprintf(stderr, "contract: %s cannot be written.\n", path);
         return 2;
     }
-    setvbuf(table, NULL, _IOLBF, 0); /* so that a hang can be told */
+    setvbuf(table, NULL, _IOLBF, 0); /* so that a hang can be located */
     fprintf(table, "# device %s, compute capability %d.%d, driver %d\n", name, major, minor,
             version);
     for (unsigned s = 0; s < SOURCES_MAX; s++)

@@ -2,8 +2,8 @@
  * contract.h - the operations whose results a device and the stand-in must share.
  *
  * An operation is a few PTX instructions with a result D and sources A, B, C, E. Its kernel applies
- * them to `count` tuples of inputs, which depend on nothing but the operation, so that whoever
- * compares two records knows what went in.
+ * them to `count` tuples of inputs, which depend on the operation alone, so that two records
+ * have the same inputs.
  */
 #ifndef CONTRACT_H
 #define CONTRACT_H

@@ -1,4 +1,4 @@
-/* api.c - the exported functions that subscribe, enable and ask. */
+/* api.c - the exported functions that subscribe, enable and query. */
 #define CUPTI_LIB /* the header then exports what it declares */
 #include <cupti.h>
 
@@ -22,8 +22,8 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
 }
 
 #if CUPTI_API_VERSION >= 130000
-/* CUDA 13.3 and later; SOFTGPU_CUPTI has the version. The field is behind those that older headers
- * know. */
+/* CUDA 13.3 and later; SOFTGPU_CUPTI has the version. The field is behind those of older headers.
+ */
 static bool wants_to_share(const CUpti_SubscriberParams *params)
 {
     const char *version = getenv("SOFTGPU_CUPTI");

@@ -1,4 +1,4 @@
-/* dispatch.c - fills CUpti_CallbackData and CUpti_ResourceData from what the driver says. */
+/* dispatch.c - fills CUpti_CallbackData and CUpti_ResourceData from the driver's data. */
 #include "cupti/dispatch.h"
 
 #include <cupti.h>

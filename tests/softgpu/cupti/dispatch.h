@@ -1,4 +1,4 @@
-/* dispatch.h - what the driver tells becomes what a subscriber of CUPTI is told. */
+/* dispatch.h - turns the driver's events into callbacks of CUPTI's subscribers. */
 #ifndef SOFTGPU_DISPATCH_H
 #define SOFTGPU_DISPATCH_H
 
@@ -7,7 +7,7 @@
 /* Ties the driver to this library, once. False where libcuda.so.1 is none of ours. */
 bool dispatch_start(void);
 
-/* Driver calls that this thread makes between the two are our own: nobody is told of them. */
+/* Driver calls that this thread makes between the two are our own: no callback is made for them. */
 void dispatch_pause(void);
 void dispatch_resume(void);
 

@@ -1,4 +1,4 @@
-/* ids.c - the exported functions that tell ids of contexts, streams and devices, and the time. */
+/* ids.c - the exported functions that give ids of contexts, streams and devices, and the time. */
 #define CUPTI_LIB /* the header then exports what it declares */
 #include <cupti.h>
 

@@ -1,4 +1,4 @@
-/* names.c - the exported functions that tell names: of callbacks, of results, of this version. */
+/* names.c - the exported functions that give names: of callbacks, of results, of this version. */
 #define CUPTI_LIB /* the header then exports what it declares */
 #include <cupti.h>
 

@@ -142,7 +142,8 @@ bool subscriber_wants(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
     return false;
 }
 
-/* Looked up again: a subscriber may have gone, or changed what it wants, since the driver asked. */
+/* Looked up again: a subscriber may have gone, or changed what it enables, since the driver's
+ * query. */
 void subscriber_send(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
     for (int i = 0; i < SEATS; i++) {

@@ -44,7 +44,7 @@ void subscriber_enable_domain(CUpti_SubscriberHandle handle, CUpti_CallbackDomai
 /* Whether any subscriber does. */
 bool subscriber_wants(CUpti_CallbackDomain domain, CUpti_CallbackId cbid);
 
-/* Calls each subscriber that wants the callback. */
+/* Calls each subscriber that has enabled the callback. */
 void subscriber_send(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data);
 
 #endif

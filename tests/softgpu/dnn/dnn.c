@@ -1,7 +1,7 @@
 /*
  * dnn.c - libcudnn.so.9, as far as the scenarios call it. It keeps the attributes of descriptors as
  * they are set, finds a graph's tensors by their numbers when it is executed, and does what the
- * first operation says: a convolution, or attention, whose numbers dnn.h has.
+ * first operation gives: a convolution, or attention, whose numbers dnn.h has.
  */
 #include "dnn.h"
 

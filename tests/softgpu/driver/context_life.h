@@ -39,7 +39,7 @@ _Atomic size_t *context_limit(struct context *context, CUlimit limit);
 enum context_preference { CONTEXT_CACHE, CONTEXT_SHARED_BANKS, CONTEXT_PREFERENCES };
 _Atomic unsigned *context_preference(struct context *context, enum context_preference which);
 
-/* The thread's stack. Push fails for want of memory only. */
+/* The thread's stack. Push fails for lack of memory only. */
 bool context_push(struct context *context);
 struct context *context_pop(void); /* NULL: empty */
 

@@ -2,7 +2,7 @@
  * hooks.h - what the stand-in for CUPTI gets from the stand-in for the driver.
  *
  * libcupti finds softgpu_set_hooks in libcuda (dlsym) and gives it one table; NULL takes it away.
- * The driver calls `wants` before each call, so that only what a subscriber has enabled is sent.
+ * The driver calls the filter before each call, so that only what a subscriber has enabled is sent.
  * Nothing here holds a lock of the driver while the subscriber runs, except where the real driver
  * holds one too: then a call of the subscriber that would need the lock aborts with a sentence.
  */

@@ -16,7 +16,7 @@ enum stream_origin {
 
 enum { STREAM_PRIORITY_LEAST = 0, STREAM_PRIORITY_GREATEST = -5 };
 
-/* `asked`: with a priority, which is in range. A stream so made with the least one is one of
+/* With the last flag the priority is used, and in range. A stream made with the least one is one of
  * SOFTGPU_DELAY's low streams: the device has no priority below the default. NULL: no memory. */
 struct stream *stream_create(struct context *context, unsigned flags, int priority, bool asked);
 /* NULL where the handle is not that of a created stream. Its works go on. */

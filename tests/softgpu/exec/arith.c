@@ -1,7 +1,7 @@
 /* arith.c - ops that compute from registers into registers. */
 #include "exec/ops.h"
 
-/* All lanes, straight into the registers when nobody else has values there, else through scratch.
+/* All lanes, straight into the registers when no other lane has values there, else through scratch.
  */
 enum step op_lane(struct warp *w, const struct op *op)
 {

@@ -71,7 +71,7 @@ static uint64_t f64(enum atomic op, uint64_t a, uint64_t b)
     return a;
 }
 
-/* Device memory's adders know no subnormal numbers; those of shared memory do. */
+/* Device memory's adders flush subnormal numbers; those of shared memory do not. */
 static uint64_t f32(enum atomic op, uint32_t a, uint32_t b, bool shared)
 {
     if (op != ATOMIC_ADD)

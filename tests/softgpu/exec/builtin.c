@@ -195,7 +195,7 @@ static enum step op_vprintf(struct warp *w, const struct op *op)
 }
 
 /* void __assertfail(const char *message, const char *file, unsigned line, const char *function,
- * size_t char_size): every thread that fails says so, then the launch ends. */
+ * size_t char_size): every thread that fails prints so, then the launch ends. */
 static enum step op_assertfail(struct warp *w, const struct op *op)
 {
     const struct call_site *site = op->more;

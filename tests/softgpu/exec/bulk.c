@@ -3,7 +3,7 @@
  * tensor.
  *
  * They are done at once, and so are the groups that wait for them. A box lies in shared memory row
- * by row, its 16-byte chunks exchanged as the map's swizzling says.
+ * by row, its 16-byte chunks exchanged by the map's swizzling.
  */
 #include "exec/ops.h"
 

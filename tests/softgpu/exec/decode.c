@@ -149,7 +149,7 @@ static void place_call_params(struct decoder *d, const struct life *lives)
             at = base;
             from = lives[i].first;
         } else if (lives[i].first < from) {
-            at = d->frame_end; /* out of order: share with nobody */
+            at = d->frame_end; /* out of order: not shared */
         }
         d->variable_at[i] = (uint32_t)at;
         at += words(v->bytes);

@@ -1,7 +1,7 @@
 /*
  * decode.h - the work of turning one function's PTX into ops, shared by the files that decode.
  *
- * A decoder of an instruction first asks for its operands (which may emit hidden ops that make
+ * A decoder of an instruction first decodes its operands (which may emit hidden ops that make
  * them), then emits its own op. Everything is owned by the struct code, or by the decoder until it
  * ends.
  */

@@ -77,7 +77,7 @@ enum status decode_brx(struct decoder *d)
     return STATUS_OK;
 }
 
-/* One argument or result of a call, as the caller sees it. */
+/* One argument or result of a call, on the caller's side. */
 static enum status slot_of(struct decoder *d, const struct ptx_operand *o,
                            const struct ptx_variable *formal, bool result, struct slot *slot)
 {

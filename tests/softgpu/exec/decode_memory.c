@@ -85,7 +85,7 @@ static const char *const atomic_names[] = {
     [ATOMIC_EXCH] = "exch", [ATOMIC_CAS] = "cas",
 };
 
-/* Which kinds of numbers an operation knows: a bit for each enum number. */
+/* Which kinds of numbers an operation takes: a bit for each enum number. */
 enum { INTEGERS = 1 << NUMBER_U | 1 << NUMBER_S, ANY_NUMBER = 0xff };
 static const uint8_t atomic_numbers[] = {
     [ATOMIC_ADD] = ANY_NUMBER,

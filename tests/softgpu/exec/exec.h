@@ -1,8 +1,8 @@
 /*
  * exec.h - runs PTX kernels on the CPU, a warp of 32 lanes at a time.
  *
- * Knows PTX and memory, nothing of the driver API: its owner gives it the memory (struct exec_host)
- * and turns a fault into an error code.
+ * It handles PTX and memory, nothing of the driver API: its owner gives it the memory (struct
+ * exec_host) and turns a fault into an error code.
  *
  * Threads: exec_prepare() of one module's functions is locked inside; exec_run() may be called from
  * any number of threads at once, also for one function. Loads, stores and atomics of kernels that
@@ -42,8 +42,8 @@ struct exec_range {
 struct exec_host {
     void *user;
     /* The range that holds `address`; false where there is none. Called from any thread; a range
-     * found stays valid until the launch that asked has ended. `host` is aligned as `begin` is, up
-     * to 16 bytes. */
+     * found stays valid until the launch that found it has ended. `host` is aligned as `begin` is,
+     * up to 16 bytes. */
     bool (*find)(void *user, uint64_t address, struct exec_range *range);
     /* Room in device memory for a module's variable, zeroed: its address in `address`. */
     bool (*place)(void *user, const struct ptx_variable *variable, uint64_t *address);
@@ -73,7 +73,7 @@ struct exec_param {
     size_t offset, bytes; /* in the parameter buffer */
 };
 
-/* What the declarations tell. registers, local and static_shared are 0 until exec_prepare(), which
+/* From the declarations. registers, local and static_shared are 0 until exec_prepare(), which
  * writes them: read them after a call of it. Names and parameters may be read at any time. */
 struct exec_info {
     const char *name;
@@ -114,8 +114,8 @@ struct exec_launch {
      * 1 to 4: even or odd ones; beyond: drawn from the number. The order is drawn too. */
     uint64_t holds;
     uint64_t step_limit;     /* instructions of a warp in all; 0: none */
-    const atomic_bool *stop; /* may be NULL; looked at now and then */
-    void *watch;             /* of whoever put functions of its own into the program's ops */
+    const atomic_bool *stop; /* may be NULL; read now and then */
+    void *watch;             /* of the owner of functions put into the program's ops */
 };
 
 struct exec_fault {

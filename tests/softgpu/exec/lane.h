@@ -60,7 +60,7 @@ typedef void lane_fn(const struct lane_args *args);
  * or zero-extended. Immediate modifiers that stand as operands (the table of lop3, the mode of
  * prmt's index) come as sources like any other. A negated predicate operand is turned by the
  * caller. NULL with an error where this is not an arithmetic instruction, or is one that is not
- * known; `err` then says which of its words is not.
+ * known; `err` then names the word that is not.
  */
 lane_fn *lane_find(const struct ptx_instruction *instruction, const unsigned *widths,
                    struct error *err);

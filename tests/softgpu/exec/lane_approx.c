@@ -84,10 +84,10 @@ MAP2(div_full_ftz_f32, 32, u32, u32, from32_ftz, store32, settle32(div_full(x, y
 MAP1(rcp_f64, 32, u64, u64, upper, store_upper, 1.0 / x)
 MAP1(rsqrt_f64, 32, u64, u64, upper, store_upper, 1.0 / __builtin_sqrt(x))
 
-/* This one has all its bits, and knows subnormals. */
+/* This one has all its bits, and keeps subnormals. */
 MAP1(rsqrt_full_f64, 32, u64, u64, from64, SAME, store64_1((f64)(1 / sqrtl((long double)x)), x))
 
-/* bf16 knows ex2 only with .ftz. */
+/* bf16 has ex2 only with .ftz. */
 LANE_INLINE f32 load_bf16_ftz(u16 half)
 {
     return flush32(load_bf16(half));

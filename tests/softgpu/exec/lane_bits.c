@@ -126,7 +126,7 @@ MAP2(bmsk_clamp, 32, u32, u32, AS_U32, AS_U32, ones(CLAMP_32(y)) << CLAMP_32(x))
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
-/* Bit 3 of a selector asks for the byte's sign in all its bits. */
+/* Bit 3 of a selector selects the byte's sign in all its bits. */
 LANE_INLINE u32 pick(u64 both, u32 selector)
 {
     u32 byte = (u32)(both >> (selector & 7) * 8) & 0xff;

@@ -3,7 +3,7 @@
 #include "exec/lane_kinds.h"
 #include "exec/lane_num.h"
 
-/* ---- f32 and f64: the CPU's own conversion, in the mode asked for ---------------------------- */
+/* ---- f32 and f64: the CPU's own conversion, in the given mode ---------------------------- */
 
 #define STORE_f32(v)     bits32(v)
 #define STORE_SAT_f32(v) bits32(clamp01(v))

@@ -42,7 +42,7 @@ typedef u64 by_u64;
 #define ROUND_f64_rmi(x) __builtin_floor(x)
 #define ROUND_f64_rpi(x) __builtin_ceil(x)
 
-/* F is the type computed with. The cast sees only what fits. */
+/* F is the type computed with. The cast gets only what fits. */
 #define CONVERT(NAME, MODE, F, S, LOAD, T, REG)                                                    \
     LANE_FN(                                                                                       \
         NAME, u##REG *d = args->d; const S *s0 = args->s[0]; EACH(LANES) {                         \

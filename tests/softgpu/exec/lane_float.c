@@ -20,7 +20,7 @@
     MAP3(OP##REST, COUNT, u32, u32, LOAD, LOAD, STORE, EXPR)                                       \
     MODES(OP, REST)
 
-/* TINY is the exact result, or near enough to tell whether .ftz flushes it; add and sub are exact
+/* TINY is the exact result, or near enough to decide whether .ftz flushes it; add and sub are exact
  * where that matters. */
 #define UNARY_FTZ(OP, EXPR, TINY)                                                                  \
     UNARY(OP, _f32, from32, store32, EXPR)                                                         \

@@ -1,5 +1,5 @@
 /*
- * lane_kinds.h - the integers that cvt knows, each with the registers that may hold it, as two
+ * lane_kinds.h - the integers that cvt takes, each with the registers that may hold it, as two
  * lists (two, so that one can be expanded within the other): X(..., T, REG, LETTER), the register's
  * width and letter. The usual register of a type comes first.
  */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include "exec/lane.h"
 
-/* Registers are typed by whoever looks at them: these files are compiled with -fno-strict-aliasing.
+/* Registers are typed by their reader: these files are compiled with -fno-strict-aliasing.
  */
 typedef uint8_t u8;
 typedef int8_t s8;
@@ -46,7 +46,7 @@ extern const struct lane_family lane_int_family, lane_wide_family, lane_bits_fam
 
 #define LANE_FAMILY(NAME, ROWS) const struct lane_family NAME = {ROWS, sizeof ROWS / sizeof ROWS[0]}
 
-/* The caller asks the CPU before it calls a fast one. */
+/* The caller checks the CPU before it calls a fast one. */
 #if defined __x86_64__
 #define LANE_FAST __attribute__((target("avx2,fma,bmi,lzcnt,popcnt")))
 #else
@@ -79,7 +79,7 @@ extern const struct lane_family lane_int_family, lane_wide_family, lane_bits_fam
     }
 
 /* Runs `loop` in a rounding mode of <fenv.h>. Its loop holds nothing but IEEE operations upon
- * memory, so it does what the mode says, and being called through a pointer it cannot be moved out
+ * memory, so it follows the mode, and being called through a pointer it cannot be moved out
  * of it. */
 void lane_rounded(lane_fn *loop, int mode, const struct lane_args *args);
 #define LANE_ROUNDED(NAME, LOOP, MODE)                                                             \
@@ -92,7 +92,7 @@ void lane_rounded(lane_fn *loop, int mode, const struct lane_args *args);
         lane_rounded(LOOP##_fast, MODE, args);                                                     \
     }
 
-/* d may be a source, but then of the same width: no turn of the loop sees another's result. */
+/* d may be a source, but then of the same width: no turn of the loop reads another's result. */
 #define EACH(COUNT) _Pragma("GCC ivdep") for (unsigned i = 0; i < (COUNT); i++)
 
 /*

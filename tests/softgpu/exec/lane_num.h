@@ -3,7 +3,7 @@
  *
  * All is straight-line code that becomes vectors inside the loops of lane_loop.h. A half (f16 or
  * bf16) is computed with as an f32 or f64 and rounded back; where the sum in between is not exact
- * it is rounded to odd, so that the second rounding sees what it must.
+ * it is rounded to odd, so that the second rounding is right.
  */
 #ifndef SOFTGPU_LANE_NUM_H
 #define SOFTGPU_LANE_NUM_H

@@ -22,7 +22,7 @@
     SETPS(FTZ##OP##_##T, fast)
 COMPARISONS(FUNCTIONS)
 
-/* Of a pair p tells about the lower halves and q about the upper ones. */
+/* Of a pair p is for the lower halves and q for the upper ones. */
 #define PAIR_SETP(BOOL, NAME)                                                                      \
     LANE_SLOW_FN(NAME##_##BOOL, u32 low = NAME##_low(args), high = NAME##_high(args);              \
                  low = COMBINE_##BOOL(low, args); high = COMBINE_##BOOL(high, args);               \

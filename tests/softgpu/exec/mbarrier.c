@@ -2,10 +2,10 @@
  * mbarrier.c - barriers in shared memory: one word that counts arrivals, and bytes of copies, until
  * a phase is complete.
  *
- * What the word holds is nobody's business on a GPU, and here: from below 20 bits of arrivals that
- * are pending, 20 of those that the next phase will want, 22 of bytes with a sign, one of the
- * phase. Before an arrival it is the token that the arrival gives. Copies are done when they are
- * asked for, so arriving after them is arriving.
+ * The word's layout is private on a GPU. Here, from below: 20 bits of arrivals that are pending, 20
+ * of those that the next phase needs, 22 of bytes with a sign, one of the phase. Before an arrival
+ * it is the token that the arrival gives. Copies are done when they are expected, so arriving after
+ * them is arriving.
  */
 #include "exec/ops.h"
 

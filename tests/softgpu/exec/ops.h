@@ -45,7 +45,7 @@ struct jump_table {
 struct call_site {
     const struct code *code; /* NULL for a call through s[0] */
     unsigned results, args;
-    struct slot *slots; /* results first, as the caller sees them */
+    struct slot *slots; /* results first, in the caller's order */
 };
 op_fn op_bra, op_brx, op_call, op_ret, op_exit, op_trap, op_nanosleep, op_nop, op_fence;
 op_fn op_alloca, op_stacksave, op_stackrestore, op_unresolved;
@@ -167,7 +167,7 @@ uint32_t mma_sum(const struct mma *m, const double *a, const double *b, uint32_t
 
 /*
  * wgmma.c: the 16 of 64 rows that one warp of four computes. `mma` has the kinds, and a's registers
- * where `a_memory` is false; b, and else a, lie in shared memory, as descriptors say.
+ * where `a_memory` is false; b, and else a, lie in shared memory, by their descriptors.
  */
 enum { WGMMA_COLUMNS = 256, WGMMA_REGISTERS = WGMMA_COLUMNS / 2 };
 struct wgmma {

@@ -203,7 +203,7 @@ static enum turn block_turn(struct run *run, struct block *b)
     }
 }
 
-/* When nothing moves, the processor is left to whoever it is that is waited for. */
+/* When nothing moves, the processor is left to the thread that is waited for. */
 static void rest(struct run *run)
 {
     if (run->idle < 8 * (unsigned)run->resident_count + 8)

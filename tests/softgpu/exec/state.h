@@ -71,7 +71,7 @@ struct op {
     const struct ptx_instruction *instruction;
 };
 
-/* A parameter as one function sees it: in lane i, bytes at `at` + (b / 8) * 256 + i * stride + b
+/* A parameter of one function: in lane i, bytes at `at` + (b / 8) * 256 + i * stride + b
  * % 8. */
 struct slot {
     ref at;
@@ -334,7 +334,7 @@ bool resolve(struct warp *w, enum memory memory, uint64_t address[LANES], size_t
 /* The space and the mask of the first active lane and those that share its window. */
 enum memory window_of(uint64_t address);
 uint32_t same_window(const uint64_t address[LANES], uint32_t mask, enum memory *memory);
-/* Bytes at a generic address as one thread sees them; false (no fault) where it may not. */
+/* Bytes at a generic address of one thread; false (no fault) where it may not. */
 bool peek(struct warp *w, unsigned lane, uint64_t address, void *data, size_t bytes);
 
 /* Functions that PTX declares and the device provides: builtin.c */

@@ -80,7 +80,7 @@ static inline CUstreamCaptureStatus status_of(CUstream stream)
     return status;
 }
 
-/* Ends a capture that must be broken, and sees that the stream works again. */
+/* Ends a capture that must be broken, and checks that the stream works again. */
 static inline void end_broken(CUstream stream)
 {
     CUgraph graph = (CUgraph)8;

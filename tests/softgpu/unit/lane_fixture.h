@@ -166,8 +166,8 @@ static inline float float_of_bits(uint64_t bits)
     return value;
 }
 
-/* Runs `op` over tuples until `next` says that there are no more, 32 at a time, and compares each
- * with `want`. */
+/* Runs `op` over tuples until `next` has no more, 32 at a time, and compares each
+ * with the expected one. */
 struct lane_check {
     struct lane_op op;
     struct lane_values values;

@@ -1,6 +1,6 @@
 /*
  * stream_fixture.h - what the tests of streams and copies share: a context, and host functions that
- * wait for each other, with which a test holds a stream where it wants it.
+ * wait for each other, with which a test holds a stream at a chosen place.
  */
 #ifndef SOFTGPU_STREAM_FIXTURE_H
 #define SOFTGPU_STREAM_FIXTURE_H
@@ -38,7 +38,8 @@ static inline void pause_ms(unsigned ms)
     nanosleep(&left, NULL);
 }
 
-/* A host function of a gate waits until it is open; one that waits too long says so and goes on. */
+/* A host function of a gate waits until it is open; one that waits too long prints so and goes on.
+ */
 struct gate {
     atomic_bool reached, open, passed;
 };

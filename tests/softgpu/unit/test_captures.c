@@ -358,7 +358,7 @@ static void test_captures_side_by_side(void **state)
         pthread_join(id[i], NULL);
 }
 
-/* --- asking and steering --- */
+/* --- queries and changes --- */
 
 static void test_capture_info(void **state)
 {
@@ -427,7 +427,7 @@ static void test_stream_destroyed_in_capture(void **state)
     ok(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
     begin(stream);
     CUevent event = fork_to(stream, f->c);
-    ok(cuStreamDestroy(stream)); /* the origin: nobody is left to end it */
+    ok(cuStreamDestroy(stream)); /* the origin: no stream is left to end it */
     assert_int_equal(status_of(f->c), CU_STREAM_CAPTURE_STATUS_NONE);
     fails(cuEventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
     begin(f->c);

@@ -14,7 +14,7 @@
 static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                           ".visible .entry nothing(.param .u32 number)\n{\n    ret;\n}\n";
 
-/* ---- what a subscriber saw ------------------------------------------------------------------- */
+/* ---- what a subscriber got ------------------------------------------------------------------- */
 
 enum { EVENTS = 64 };
 
@@ -109,7 +109,7 @@ static CUmodule module;
 static CUfunction function;
 static int init_events, init_had_data;
 
-/* The end of cuInit is told to whoever has subscribed before it. */
+/* The end of cuInit reaches each subscriber from before it. */
 static int start(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /*
- * test_driver_core.c - the stand-in driver as a program sees it: initialisation, errors, entry
+ * test_driver_core.c - the stand-in driver's interface: initialisation, errors, entry
  * points, devices, contexts, callbacks and fork. Built and linked like any program of the driver
  * API.
  */
@@ -422,7 +422,7 @@ static void on_resource(const struct hook_resource *event)
     told_of = event->context;
     created += event->cbid == 1;
     destroyed += event->cbid == 2;
-    cuDevicePrimaryCtxGetState(0, &flags, &active); /* what only asks is fine here */
+    cuDevicePrimaryCtxGetState(0, &flags, &active); /* a mere query is fine here */
 }
 
 static bool wants_contexts(unsigned cbid)

@@ -1,5 +1,5 @@
 /*
- * test_driver_memory.c - memory of all kinds, what the driver says of addresses, and the virtual
+ * test_driver_memory.c - memory of all kinds, the driver's attributes of addresses, and the virtual
  * memory API.
  */
 #include <signal.h>
@@ -275,7 +275,7 @@ static CUmemAccessDesc access_to(int device, CUmemAccess_flags flags)
     return (CUmemAccessDesc){{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device}, flags};
 }
 
-/* Two pieces of memory one after the other, and the first a second time: one sees what the other
+/* Two pieces of memory one after the other, and the first a second time: one reads what the other
  * wrote. */
 static void virtual_memory(void **state)
 {

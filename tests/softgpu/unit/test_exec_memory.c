@@ -255,7 +255,7 @@ static void an_mbarrier_counts_arrivals(void **state)
     "mbarrier.test_wait.parity.shared.b64 %p2, [bar], %r11;\nselp.u32 %r12, %r14, 0, %p2;\n"       \
     "or.b32 %r9, %r9, %r12;\nshl.b32 %r14, %r14, 1;\n"
 
-/* Thread 0 alone. Of the first two phases each wants 3 arrivals, the third 2. */
+/* Thread 0 alone. Of the first two phases each takes 3 arrivals, the third 2. */
 static void an_mbarrier_counts_bytes_and_drops(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
  * test_exec_outlier.c - the kernel of the outlier gate on the interpreter, launch by launch against
  * the same arithmetic on the host (tests/unit/common/outlier_host.c): what many blocks see together
- * is what one caller sees.
+ * is what one caller gets.
  */
 #include "real_bench.h"
 #include <math.h>
@@ -19,7 +19,7 @@ static bool open_outlier(const char *name)
     return true;
 }
 
-/* An input of the test, twice: as the kernel sees it, and as the host does. */
+/* An input of the test, twice: on the device, and on the host. */
 struct looked_at {
     struct outlier_input device, host;
     struct outlier_entry entry;
@@ -172,7 +172,7 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* The kernel says how long the look held its stream: no longer than it ran. */
+/* The kernel reports how long the probe held its stream: no longer than it ran. */
 static void expect_ordinary(const struct snapshot_seal *seal, uint64_t began)
 {
     uint64_t held = seal->ordinary & ((1u << SEAL_TIME_BITS) - 1);
@@ -180,7 +180,7 @@ static void expect_ordinary(const struct snapshot_seal *seal, uint64_t began)
     assert_true(held > 0 && held <= now() - began);
 }
 
-/* One launch on both sides; whether it was called, which both must say alike. */
+/* One launch on both sides; whether it was called, which both must agree on. */
 static bool launch(const char *what)
 {
     struct outlier_header header = call.outlier;
@@ -322,7 +322,7 @@ static void an_epoch_begins_with_nothing(void **state)
     assert_int_equal(input[0].entry.launches, 1);
 }
 
-/* Another launch learns: this one judges, but leaves the statistics to the other. */
+/* Another launch updates: this one judges, but leaves the statistics to the other. */
 static void who_finds_an_entry_in_use_does_not_learn(void **state)
 {
     (void)state;

@@ -120,7 +120,7 @@ static void a_short_copy_waits_for_nobody_and_overwrites_nothing(void **state)
     call.header.value[0] = VALUE << 4 | 1;
     bench.launch.grid[0] = PIECES;
     bench.launch.block[0] = SNAPSHOT_THREADS;
-    /* The room is free; not yet; since then, as the host says; as a kernel before has seen. */
+    /* The room is free; not yet; since then, by the host; by a kernel before. */
     static const struct {
         uint64_t needs, tail;
         bool fits;

@@ -92,7 +92,7 @@ static void a_reference_finds_the_wrong_elements(void **state)
 }
 
 /* The kernel for rows of bf16 judges the rows' f32 numbers as such: by a thousandth, of which bf16
- * knows nothing, some are wrong. */
+ * has no value, some are wrong. */
 static void a_number_of_a_row_may_be_finer_than_the_row(void **state)
 {
     (void)state;
@@ -404,8 +404,8 @@ static void a_pack_that_is_surely_right_is(void **state)
     }
 }
 
-/* The figures of packs that are right at first sight are those of their errors, whichever block has
- * judged them: of one, of some, of more than a block has threads. */
+/* The figures of packs that are right by the quick test are those of their errors, whichever block
+ * has judged them: of one, of some, of more than a block has threads. */
 static void figures_are_those_of_the_errors(void **state)
 {
     (void)state;
@@ -454,7 +454,7 @@ static void calls_of_one_launch_are_judged_apart(void **state)
             set_rows(bench_at(x), bench_at(y), c % 3);
             struct ref_call call = rows_call(x, y, answers + c * ROOM);
             call.sequence = 100 + c;
-            call.size[0] = REF_ROWS - c % 8; /* the answer tells one call from another */
+            call.size[0] = REF_ROWS - c % 8; /* the answer distinguishes the calls */
             call.group = c & 1 ? REF_THREADS : 32;
             ref_batch_add(&batch, bench_at(calls), &call, 1 + (c * 5 + i) % 4);
         }

@@ -1,5 +1,5 @@
-/* Graphs made by hand: templates, their questions and changes, clones, and the callbacks that tell
- * of them. */
+/* Graphs made by hand: templates, their questions and changes, clones, and the callbacks that
+ * announce of them. */
 #include "graph_fixture.h"
 
 #include <cupti_callbacks.h>
@@ -143,7 +143,7 @@ static void test_child_moved_in(void **state)
 {
     (void)state;
 #if CUDA_VERSION < 13000
-    skip(); /* its headers know clones alone */
+    skip(); /* its headers have clones alone */
 #else
     CUgraphNode nodes[4], node;
     CUgraph inner = diamond(nodes), outer = new_graph(), child;
@@ -290,7 +290,7 @@ static void see(const struct hook_resource *event)
     CUgraphNodeType type;
     assert_true(seen_count < SEEN);
     seen[seen_count++] = *event;
-    /* The graph may be asked about from here. */
+    /* The graph may be queried from here. */
     if (event->cbid == RESOURCE_NODE_CREATED) {
         ok(cuGraphNodeGetType(event->node, &type));
         assert_int_equal(type, event->node_type);

@@ -1,4 +1,4 @@
-/* test_lane_find.c - which instructions are found, what is said of others, and that both versions
+/* test_lane_find.c - which instructions are found, the errors for others, and that both versions
  * of each function do the same. */
 #include "lane_fixture.h"
 

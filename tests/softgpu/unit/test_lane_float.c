@@ -56,7 +56,7 @@ static float flushed(const struct how *how, float value)
 }
 
 /* Whether the result is tiny: with exponents without end and 24 bits of precision, below 2^-126.
- * The CPU tells, with the sources made greater where that does not overflow. */
+ * The CPU decides, with the sources made greater where that does not overflow. */
 static bool is_tiny(const struct how *how, float a, float b, float c)
 {
     volatile double x = a, y = b, z = c, exact;

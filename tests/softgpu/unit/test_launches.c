@@ -1,4 +1,4 @@
-/* Launches in all their forms, what they may not ask for, and kernels that fail. */
+/* Launches in all their forms, their invalid arguments, and kernels that fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,7 +158,7 @@ static void test_layout_of_params(void **state)
     OK(cuMemFree(out));
 }
 
-/* -- what a launch may not ask for -- */
+/* -- invalid arguments of a launch -- */
 
 static void test_bad_launches(void **state)
 {

@@ -1,4 +1,4 @@
-/* Libraries: kernels that belong to no context, first use by many threads, and what a tool hears of
+/* Libraries: kernels that belong to no context, first use by many threads, and the callbacks of
  * modules. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -199,7 +199,7 @@ static void test_first_use_by_many(void **state)
     OK(cuLibraryUnload(library));
 }
 
-/* -- what a tool hears -- */
+/* -- the callbacks of a tool -- */
 
 static struct hook_resource heard[8];
 static int heard_count;
@@ -238,7 +238,7 @@ static void test_announcements(void **state)
     assert_int_equal(heard[0].cbid, 6);
     assert_ptr_equal(heard[0].context, *state);
     assert_true(heard_text);
-    CUlibrary library = load_library(); /* lazy: nothing is heard yet */
+    CUlibrary library = load_library(); /* lazy: no callback yet */
     CUkernel kernel;
     OK(cuLibraryGetKernel(&kernel, library, "bump"));
     assert_int_equal(heard_count, 1);

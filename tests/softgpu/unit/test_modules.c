@@ -1,4 +1,4 @@
-/* Modules as a program uses them: what is asked of them and of their functions, images that are
+/* Modules as a program uses them: queries of them and of their functions, images that are
  * bad, the linker. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include "driver/hooks.h"
 
-/* The per-thread default stream's own entry points; cuda.h names them only for whoever compiles for
+/* The per-thread default stream's own entry points; cuda.h names them only for code compiled for
  * them. */
 CUresult cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void *user);
 CUresult cuStreamSynchronize_ptsz(CUstream stream);
@@ -305,7 +305,7 @@ static void a_stream_tells_what_it_is(void **state)
     FAILS(cuStreamDestroy(NULL), CUDA_ERROR_INVALID_HANDLE);
 }
 
-/* --- what a tool is told --- */
+/* --- the callbacks of a tool --- */
 
 static struct {
     unsigned created, destroyed;

@@ -461,7 +461,7 @@ static void tolerances_reach_the_call(void **state)
     assert_true(b.call.unit_roundoff == 0x1p-24 && b.call.inner_roundoff == 0);
 }
 
-/* Of the fixture's grid and block; not where atomics may add, nor where the tolerance says it. */
+/* Of the fixture's grid and block; not where atomics may add, nor where the tolerance has it. */
 static void lanes_reach_the_call(void **state)
 {
     (void)state;

@@ -328,7 +328,7 @@ static void a_full_disk_leaves_nothing(void **state)
     if (child == 0) {
         sigset_t pending;
 
-        signal(SIGXFSZ, SIG_DFL); /* whoever started the test may have ignored it */
+        signal(SIGXFSZ, SIG_DFL); /* the test's parent may have ignored it */
         if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
             _exit(9);
         make_bundles(f, 4);

@@ -41,7 +41,7 @@ static inline enum skip bind_launch(const char *entry, const unsigned *sizes, vo
     return binding_make(bound.spec, &launch, &b, &why);
 }
 
-/* And plans its snapshot: of some of its items where `aim` bytes are not 0 and they can be told
+/* And plans its snapshot: of some of its items where `aim` bytes are not 0 and they can be kept
  * apart. */
 static inline enum skip bind_and_plan(const char *entry, const unsigned *sizes, void *const *params,
                                       uint64_t aim)

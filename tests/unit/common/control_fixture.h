@@ -37,7 +37,7 @@ static struct control_server *server;
 static struct tmp_folder tmp;
 static char place[CONTROL_PATH];
 static int folder;
-static atomic_bool foreign; /* every client belongs to somebody else */
+static atomic_bool foreign; /* every client belongs to another user */
 
 static inline bool allowed(int fd)
 {

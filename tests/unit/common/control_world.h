@@ -20,11 +20,11 @@ void control_world_launch(bool wrong, bool always);
 void control_world_hold(void);
 void control_world_release(void);
 
-/* What bundle the findings from now on are said to have; NULL: none. */
+/* The bundle that later findings name; NULL: none. */
 void control_world_bundle(const char *path);
 
 struct counters *control_world_counters(void);
-const char *control_world_steered(void); /* what control.c told the journal last, or "" */
+const char *control_world_steered(void); /* what control.c wrote to the journal last, or "" */
 
 /* Drains, stops the collector, frees all and calls control_reset. True: every launch was counted
  * in exactly one bucket. */

@@ -46,7 +46,7 @@ static struct {
     atomic_int most_calls;  /* ... and the most calls of one */
     atomic_int probes;      /* of the outlier gate */
     atomic_int launches;    /* kernels of ours */
-    atomic_int queries;     /* calls that ask the driver whether work is done */
+    atomic_int queries;     /* calls that query whether work is done */
     atomic_int copied;      /* segments */
     atomic_int strays;      /* copies outside any allocation, blocks without a call */
     atomic_int early;       /* launches that do not wait for the end of the kernel in front */

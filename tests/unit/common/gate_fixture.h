@@ -1,4 +1,4 @@
-/* gate_fixture.h - a gate, and launches to ask it about, for unit tests. */
+/* gate_fixture.h - a gate, and launches to pass to it, for unit tests. */
 #ifndef TESTS_UNIT_GATE_FIXTURE_H
 #define TESTS_UNIT_GATE_FIXTURE_H
 

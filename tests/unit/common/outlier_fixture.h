@@ -1,5 +1,5 @@
 /*
- * outlier_fixture.h - a stream of launches of random data that the outlier gate looks at, for unit
+ * outlier_fixture.h - a stream of launches of random data that the outlier gate probes, for unit
  * tests. All of it is here; the arithmetic is the GPU's.
  */
 #ifndef TESTS_UNIT_OUTLIER_FIXTURE_H

@@ -17,7 +17,7 @@ void outlier_host_look(const struct outlier_input *input, uint64_t seed, struct 
 void outlier_host_batch(const struct outlier_input *input, const struct outlier_batch *batch,
                         uint64_t seed, float *distance, uint32_t *bad);
 
-/* Looks at all inputs, decides, writes the answer. True when the launch is called. */
+/* Reads all inputs, decides, writes the answer. True when the launch is called. */
 bool outlier_host_decide(const struct outlier_header *header, const struct outlier_input *input);
 
 #endif

@@ -96,7 +96,7 @@ static inline void pipeline_fixture_failed(void *user, const struct launch *laun
         fixture->failed(user, launch, error_name);
 }
 
-/* ---- what the driver knows of kernels ---- */
+/* ---- the driver's kernels ---- */
 
 static struct pipeline_params pipeline_fixture_params[2]; /* of the open fixture */
 

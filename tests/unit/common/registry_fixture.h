@@ -36,7 +36,7 @@ void signature_refused(const char *text, const struct captures *captures, const 
 struct param_layout layout_of(const unsigned *sizes);
 
 /* One entry, written without its indentation, as the only one of a registry, resolved for a kernel
- * named "k" (the entry says so) with these sizes. Fails the test on any complaint. */
+ * named "k" (by the entry) with these sizes. Fails the test on any complaint. */
 struct resolved {
     struct registry *registry;
     const struct kernel_spec *spec;

@@ -1,4 +1,4 @@
-/* says.h - what the sentence of a refusal holds, for unit tests. */
+/* Assertions on the sentence of a refusal, for unit tests. */
 #ifndef TESTS_UNIT_SAYS_H
 #define TESTS_UNIT_SAYS_H
 

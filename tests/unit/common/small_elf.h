@@ -10,7 +10,7 @@ struct small_elf {
     Elf64_Ehdr header;
     Elf64_Shdr section[2];
     char names[64];
-    char mark; /* tells those of one kernel apart */
+    char mark; /* distinguishes those of one kernel */
 };
 
 /* With a code section for `kernel`. */

@@ -149,7 +149,7 @@ static void end(struct compiler *compiler)
     compiler_destroy(compiler);
 }
 
-/* Wants the first text for 9.0, and what came of it. */
+/* Requests the first text for 9.0, and returns the result. */
 static void expect_once(struct fixture *f, unsigned compiled, unsigned cached)
 {
     struct compiler *compiler = make(f, NULL);

@@ -1,5 +1,5 @@
 /* Turns for snapshots that found no room: they are admitted once the ring has drained, smaller ones
- * go on where they leave room for them, and nobody waits for ever. */
+ * go on where they leave room for them, and none waits for ever. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

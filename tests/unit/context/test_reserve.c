@@ -1,4 +1,4 @@
-/* Room that the program's thread hands out: apart, in rounds, free when the tail says so. */
+/* Room that the program's thread hands out: apart, in rounds, free once the tail has passed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

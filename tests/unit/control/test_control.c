@@ -1,4 +1,4 @@
-/* The functions of cuvet.h: what each does, what it says where nothing is checked, and that they
+/* The functions of cuvet.h: what each does, what it returns where nothing is checked, and that they
  * may be called at any time, from any thread, inside a callback, and in a forked child. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -419,7 +419,7 @@ static void after_the_end_only_counters_speak(void **state)
     assert_true(cuvet_get_sample() == 1);
 }
 
-/* Whether every function says so in a child; nothing there may wait for a thread. */
+/* Whether every function returns so in a child; nothing there may wait for a thread. */
 static int in_child(void)
 {
     struct cuvet_counters counters = {.size = sizeof(counters)};

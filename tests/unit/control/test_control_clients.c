@@ -1,4 +1,4 @@
-/* Clients of the control server that ask for nonsense, for too much, too slowly, or are not allowed
+/* Clients of the control server that send nonsense, too much, too slowly, or are not allowed
  * to: they are answered or dropped, and the server lives on. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -67,7 +67,7 @@ static void waiting_is_for_the_client_alone(void **state)
     say(waiting, "flush 4000\n", 11);
     int64_t began = clock_ns();
     assert_string_equal(ask("flush 0\n"), "cuvet/1 timeout\n");
-    assert_string_equal(ask("stop\n"), "cuvet/1 ok\n"); /* is not asked to wait */
+    assert_string_equal(ask("stop\n"), "cuvet/1 ok\n"); /* does not have to wait */
     assert_string_equal(ask("stop 30\n"), "cuvet/1 timeout\n");
     assert_alive();
     assert_true(ms_since(began) < 2000);
@@ -120,7 +120,7 @@ static void the_end_is_soon_and_leaves_nothing(void **state)
     close(waiting);
 }
 
-/* A name that nobody listens behind. */
+/* A name without a listener. */
 static void leave_dead_socket(int at, int pid)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -187,7 +187,7 @@ static void a_folder_that_is_not_private_is_refused(void **state)
     assert_int_equal(control_folder_open(link, true, &fd, NULL), STATUS_INVALID);
     assert_int_equal(control_folder_open("/tmp/cuvet-there-is-none", false, &fd, NULL),
                      STATUS_NOT_FOUND);
-    if (geteuid() == 0) { /* only root can make one of somebody else */
+    if (geteuid() == 0) { /* only root can make one of another user */
         assert_int_equal(chown(place, 12345, 12345), 0);
         memset(&err, 0, sizeof(err));
         assert_int_equal(control_folder_open(place, true, &fd, &err), STATUS_INVALID);
@@ -204,7 +204,7 @@ static void a_peer_of_another_user_is_told_apart(void **state)
     assert_true(control_peer_is_me(pair[0]));
     assert_false(control_peer_is_me(file));
     close(file);
-    if (geteuid() == 0) { /* who can become somebody else, to whom root is a stranger */
+    if (geteuid() == 0) { /* which can become another user, to whom root is a stranger */
         pid_t child = fork();
         if (child == 0)
             _exit(!setuid(12345) && !control_peer_is_me(pair[0]) ? 0 : 1);

@@ -1,4 +1,4 @@
-/* Short copies: their pieces put each element where the plan says, and which checks get one. */
+/* Short copies: their pieces put each element where the plan has it, and which checks get one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -17,7 +17,7 @@
 /* ---- selection ---- */
 
 /* Whatever is drawn: sorted, disjoint, from the first item to the last if there are three blocks,
- * as many as it says, each block in its own part, and subset_item counts through it. */
+ * as many as it counts, each block in its own part, and subset_item counts through it. */
 static void expect_sound(const struct subset *s, int64_t total, int64_t unit)
 {
     int64_t end = 0, seen = 0, from, to, blocks = s->select.blocks, edge = blocks > 2;

@@ -1,4 +1,4 @@
-/* Does a finding speak for faulty hardware? */
+/* Whether a finding is evidence of faulty hardware. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

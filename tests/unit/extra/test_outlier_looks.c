@@ -31,7 +31,7 @@ static void the_first_batch_and_every_nan_row_are_called(void **unused)
     close_stream(&s);
 }
 
-/* A new epoch begins with nothing, as zeroed memory does; looks of the old one are not heard. */
+/* A new epoch begins with nothing, as zeroed memory does; probes of the old one are dropped. */
 static void an_epoch_begins_with_nothing(void **unused)
 {
     struct stream s, fresh;
@@ -137,7 +137,7 @@ static void a_sample_is_spread_and_never_outside(void **unused)
     }
 }
 
-/* log2 of the root mean square that the first look at a stream finds. */
+/* log2 of the root mean square that the first probe of a stream finds. */
 static float seen_rms(struct stream *s, struct outlier_sums *sums)
 {
     memset(sums, 0, sizeof(*sums));

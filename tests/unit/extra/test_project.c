@@ -42,7 +42,7 @@ static const struct layout {
 };
 enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
-/* Rows that were looked at have to be most, but where products leave the dtype. */
+/* Most rows must be read, but where products leave the dtype. */
 static void stays_quiet(struct world *w, const struct layout *layout, int draw, uint64_t seeds)
 {
     const struct ref_product *p = product_of(w);

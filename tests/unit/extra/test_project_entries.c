@@ -1,4 +1,4 @@
-/* Which launches are projected, by what their entries and references say; what was in the output
+/* Which launches are projected, by their entries and references; what was in the output
  * before; and which rows are left out. test_project.c has what is found. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -153,7 +153,7 @@ static void some_launches_are_not_projected(void **state)
         {"const i8 a[96][64], const i8 b[64][128], f32 c[96][128]", "reference: matmul", false,
          true},
         {"const f32 a[2000][2], const f32 b[2][8], f32 c[2000][8]", "reference: matmul", false,
-         false}, /* long vectors for what they tell */
+         false}, /* long vectors for the little that they show */
         {"const f32 a[2000][2], const f32 b[2][64], f32 c[2000][64]", "reference: matmul", false,
          true},
         {"const bf16 a[1][64], const bf16 b[64:0][200000], bf16 c[1][200000]", "reference: matmul",

@@ -47,7 +47,7 @@ static void a_full_table_forgets_and_never_errs(void **state)
     for (uint64_t key = 1; key <= 3 * REPEATS; key++)
         assert_false(repeats_differ(repeats, key, key * key, key, &earlier));
     assert_true(repeats_differ(repeats, 3 * REPEATS, 1, 0, &earlier));
-    assert_false(repeats_differ(repeats, 1, 12345, 0, &earlier)); /* forgotten */
+    assert_false(repeats_differ(repeats, 1, 12345, 0, &earlier)); /* no longer kept */
     repeats_destroy(repeats);
 }
 

@@ -1,4 +1,4 @@
-/* The budget: what is spent must be waited for, what is not spent is forgotten after a while. */
+/* The budget: what is spent must be waited for, what is not spent lapses after a while. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

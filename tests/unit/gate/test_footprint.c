@@ -36,7 +36,7 @@ static size_t each(size_t before)
     return now > before ? (now - before) / KERNELS : 0;
 }
 
-/* What `measure` says in a process of its own, whose heap has no room left over from others. */
+/* The result of `measure` in a process of its own, whose heap has no room left over from others. */
 static size_t in_a_child(size_t (*measure)(const char *), const char *name)
 {
     int ends[2], status = 0;

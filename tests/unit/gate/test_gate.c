@@ -391,7 +391,7 @@ static void a_note_ends_with_what_it_was_made_of(void **state)
     gate_destroy(gate);
 }
 
-/* A seed takes the same launches, asked from the first on or begun anew in between. */
+/* A seed takes the same launches, from the first on or begun anew in between. */
 static void a_note_takes_what_a_draw_takes(void **state)
 {
     enum { LAUNCHES = 20000 };

@@ -1,4 +1,4 @@
-/* What the hook asks of the gate's table by itself: it passes over what the gate would. */
+/* The hook's own read of the gate's table: it passes over what the gate would. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,8 @@
 #include "tests/unit/common/gate_fixture.h"
 #include "gate/tally.h"
 
-/* As the hook asks: most are passed over by their signature's entry alone. *passed counts those. */
+/* As the hook does it: most are passed over by their signature's entry alone. *passed counts those.
+ */
 static enum gate_result ask_as_hook(struct gate *gate, const struct kernel_spec *of,
                                     const struct gate_recipe *recipe, const struct launch *launch,
                                     int *passed)
@@ -129,7 +130,7 @@ static void a_signature_does_not_depend_on_how_parameters_are_passed(void **stat
     gate_destroy(gate);
 }
 
-/* What the hook's short loops cannot read is told apart all the same. */
+/* What the hook's short loops cannot read is distinguished all the same. */
 static void odd_parameters_are_left_to_the_gate(void **state)
 {
     static const struct kernel_spec odd = {
@@ -223,7 +224,7 @@ static void *ask_often(void *user)
 }
 
 /* More than can take numbers ahead. Each number is one launch's: one of each stratum is taken, but
- * for numbers that nobody came to use. */
+ * for numbers that were never used. */
 static void threads_share_the_numbers_of_a_signature(void **state)
 {
     pthread_t thread[ASKING_THREADS];

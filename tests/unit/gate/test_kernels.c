@@ -1,4 +1,4 @@
-/* From a handle to what is known of it: what is asked of the driver, and when; handles that come
+/* From a handle to its entry: which calls of the driver are made, and when; handles that come
  * back as other kernels; more handles than the table holds; many threads. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "tests/unit/common/registry_fixture.h"
 #include "gate/kernels.h"
 
-/* Two entries of one name, told apart by their layouts; the third name has one entry. */
+/* Two entries of one name, distinguished by their layouts; the third name has one entry. */
 static const char registry_text[] = "version: 1\n"
                                     "kernels:\n"
                                     "- kernel: two\n"
@@ -35,9 +35,9 @@ static const char registry_text[] = "version: 1\n"
 
 static const char two[] = "two", one[] = "one", other[] = "other";
 
-/* ---- a driver that tells parameter lists ---- */
+/* ---- a driver that has parameter lists ---- */
 
-/* Handles are numbers; the lowest bits say what the driver tells of them. */
+/* Handles are numbers; the lowest bits select what the driver reports of them. */
 enum { NARROW = 0, WIDE = 1, ODD = 2, KINDS = 4 };
 
 static atomic_int asked; /* for a first parameter */
@@ -226,7 +226,7 @@ static void a_layout_that_fits_no_entry_is_told_once(void **state)
     assert_int_equal(f->misfits, 1);
 }
 
-/* ---- drivers that tell otherwise, or nothing ---- */
+/* ---- drivers that report otherwise, or nothing ---- */
 
 static void a_function_is_asked_as_a_function(void **state)
 {
@@ -315,7 +315,7 @@ static void another_name_under_a_known_handle_is_noticed(void **state)
     assert_ptr_equal(find(f, handle(0, NARROW), one), kernel);
 }
 
-/* ---- threads that are cancelled or interrupted at a first sight ---- */
+/* ---- threads that are cancelled or interrupted at a first lookup ---- */
 
 static struct fixture *interrupted;
 static atomic_int handled, handled_early, before_query;
@@ -346,7 +346,7 @@ static void *look_up_cancelled(void *user)
     return NULL;
 }
 
-/* The thread ends behind the first sight, its signals are handled behind it, and no lock is left
+/* The thread ends after the first lookup, its signals are handled after it, and no lock is left
  * held. Where one is, the test hangs until the alarm. */
 static void a_first_sight_is_brought_to_its_end(void **state)
 {
@@ -416,7 +416,7 @@ static void more_handles_than_places_are_slower_never_wrong(void **state)
         for (unsigned i = 0; i < MANY; i++)
             expect_number(f, i);
     }
-    /* Some found no place and were asked for twice, most were not. */
+    /* Some found no place and were looked up twice, most were not. */
     assert_in_range(atomic_load(&asked), MANY / 4 * 3 + 1, MANY / 4 * 3 * 2 - MANY / 4);
     assert_int_equal(f->seen, 3);
 }

@@ -43,7 +43,7 @@ static const char named_call[] = "library<f32>", other_call[] = "unnamed<f32>";
 static const struct param_layout call_layout = {3, {{0, 8}, {8, 8}, {16, 4}}};
 static void *const context = (void *)0x2000;
 
-/* ---- CUPTI, which remembers who subscribed ---- */
+/* ---- CUPTI, which keeps its subscribers ---- */
 
 static CUpti_CallbackFunc callback;
 
@@ -74,7 +74,7 @@ static inline CUresult param_info(CUkernel kernel, size_t index, size_t *offset,
     return CUDA_SUCCESS;
 }
 
-/* ---- counters behind a sink that says what went through it ---- */
+/* ---- counters behind a sink that records what went through it ---- */
 
 static struct world {
     struct counters *counters;
@@ -82,7 +82,7 @@ static struct world {
     struct pipeline pipeline;
     struct registry *registry;
     struct images *images;
-    atomic_int seen; /* launches that the pipeline saw */
+    atomic_int seen; /* launches that reached the pipeline */
     atomic_int failed;
     atomic_uint failed_grid;
     _Atomic(const char *) failed_symbol;
@@ -175,7 +175,7 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
     (void)state;
-    own_thread.here = NULL; /* what the thread remembers is of this pipeline's kernels */
+    own_thread.here = NULL; /* what the thread keeps is of this pipeline's kernels */
     sides_destroy(world.pipeline.sides);
     kernels_destroy(world.pipeline.kernels);
     gate_destroy(world.pipeline.gate);

@@ -39,12 +39,12 @@ static struct world {
     struct sink sink;
     struct pipeline pipeline;
     struct registry *registry;
-    int named;        /* how often the driver was asked for a name */
+    int named;        /* how often the driver looked up a name */
     char failed[64];  /* the kernel of the last launch that failed */
     uint64_t got[11]; /* by the driver, last */
     int calls;        /* of the driver */
     CUresult result;  /* that the driver gives */
-    int version;      /* that the driver was last asked for */
+    int version;      /* of the last call of the driver */
 } world;
 
 /* ---- the driver ---- */
@@ -120,7 +120,7 @@ static CUresult driver_unload(CUmodule module)
     return world.result;
 }
 
-/* A driver of CUDA 14, with a form of cuLaunchKernel that nobody knows yet. */
+/* A driver of CUDA 14, with a form of cuLaunchKernel that is not in any header yet. */
 static CUresult driver_resolve(const char *name, void **given, int version, cuuint64_t flags,
                                CUdriverProcAddressQueryResult *status)
 {
@@ -218,7 +218,7 @@ static int tear_down(void **state)
 {
     (void)state;
     atomic_store(&entry_table.on, false);
-    own_thread.here = NULL; /* what the thread remembers is of this pipeline's kernels */
+    own_thread.here = NULL; /* what the thread keeps is of this pipeline's kernels */
     own_thread.work = OWN_NONE;
     sides_destroy(world.pipeline.sides);
     kernels_destroy(world.pipeline.kernels);
@@ -269,7 +269,7 @@ static void launches_are_counted_and_their_kernels_named_once(void **state)
     expect_balance(10);
 }
 
-/* The pipeline, which times some of them, sees it; the next one is only counted. */
+/* The pipeline, which times some of them, gets it; the next one is only counted. */
 static void a_launch_that_is_sampled_goes_to_the_pipeline(void **state)
 {
     struct counters_totals totals;

@@ -236,7 +236,7 @@ static void a_packed_buffer(void **state)
 }
 
 /* The driver refuses a launch with both; what a check would read then is of no account, but the
- * list must not be walked in vain. */
+ * list must not be walked for nothing. */
 static void pointers_win_over_a_buffer(void **state)
 {
     void *params[] = {NULL}, *extra[] = {CU_LAUNCH_PARAM_BUFFER_SIZE, NULL, CU_LAUNCH_PARAM_END};

@@ -8,7 +8,7 @@ static void an_unregistered_launch_ends_in_the_callback(void **state)
 {
     (void)state;
     launch(0x100, other);
-    assert_int_equal(world.seen, 1); /* first sight */
+    assert_int_equal(world.seen, 1); /* first lookup */
     for (int i = 0; i < 9; i++)
         launch(0x100, other);
     assert_int_equal(world.seen, 1);
@@ -43,7 +43,7 @@ static void other_kernels_go_to_the_pipeline(void **state)
         launch(0x200, misfit);
         launch(0x300, first);
     }
-    assert_int_equal(world.seen, 7); /* ours, too: `first` is remembered; the misfit once */
+    assert_int_equal(world.seen, 7); /* ours, too: `first` is kept; the misfit once */
     assert_int_equal(skipped(SKIP_NOT_SAMPLED), 3);
     assert_int_equal(skipped(SKIP_LAYOUT), 3);
     assert_int_equal(skipped(SKIP_UNREGISTERED), 3);
@@ -115,7 +115,7 @@ static void a_library_call_that_fails_is_counted_as_failed(void **state)
     expect_balance(2);
 }
 
-/* Its signature does not fit, which one launch is enough to know. */
+/* Its signature does not fit, which one launch is enough to show. */
 static void launches_of_a_misfit_end_in_the_callback(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void a_registered_launch_that_no_gate_takes_ends_there_too(void **state)
         launch(0x100, ours);
     launch_result(0x100, ours, CUDA_ERROR_INVALID_VALUE);
     launch(0x100, ours);
-    assert_int_equal(world.seen, 1); /* the first, before it was asked where to count */
+    assert_int_equal(world.seen, 1); /* the first, before its counter was known */
     assert_int_equal(world.failed, 1);
     assert_ptr_equal(world.failed_symbol, ours);
     assert_int_equal(skipped(SKIP_NOT_SAMPLED), 6);
@@ -242,7 +242,8 @@ static void each_launch_api_of_a_registered_kernel_ends_there(void **state)
     expect_balance(launches + 1);
 }
 
-/* A launch that is not passed over has the number of those before it, whoever counted them. */
+/* A launch that is not passed over has the number of those before it, wherever they were counted.
+ */
 static void launches_are_numbered_in_their_order(void **state)
 {
     enum { LAUNCHES = 2000 };
@@ -281,7 +282,7 @@ static void a_refused_launch_without_a_config_is_counted(void **state)
     expect_balance(8);
 }
 
-/* Not even decoded, so that nobody saw it at ENTER: it is counted when the driver refuses it. */
+/* Not even decoded, so that it was not read at ENTER: it is counted when the driver refuses it. */
 static void a_launch_of_nothing_is_counted_when_it_is_refused(void **state)
 {
     cuLaunchKernelEx_params nothing = {.config = NULL, .f = (CUfunction)0x100};

@@ -41,14 +41,14 @@ static void after_an_unload_a_handle_is_looked_at_once_more(void **state)
     expect_balance(5);
 }
 
-/* A kernel between two that complete a result together has to be noticed, whoever it is. */
+/* A kernel between two that complete a result together has to be noticed, whichever it is. */
 static void *launch_cancelled(void *user)
 {
     (void)user;
     tally_own();
     tally_let_pass(true);
     pthread_cancel(pthread_self());
-    launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE); /* first sight, and the report */
+    launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE); /* first lookup, and the report */
     launch_result(0x100, other, CUDA_ERROR_INVALID_VALUE); /* passed over, then refused */
     launch(0x200, ours);
     launch(0x200, ours);
@@ -95,7 +95,7 @@ static char mark_of(const void *module)
     return mark;
 }
 
-/* Announced while the call runs, or, where loading is lazy, while its function is asked for. */
+/* Announced while the call runs, or, where loading is lazy, while its function is looked up. */
 static void a_module_is_that_of_the_call_which_loads_it(void **state)
 {
     CUmodule first_module = (CUmodule)0x71, second_module = (CUmodule)0x72;
@@ -125,7 +125,7 @@ static void a_thread_that_remembers_passes_nothing_over(void **state)
     launch(0x300, first);
     launch(0x100, other);
     assert_int_equal(world.seen, 3);
-    launch(0x100, other); /* the one before made it forget */
+    launch(0x100, other); /* the one before cleared it */
     assert_int_equal(world.seen, 3);
     expect_balance(4);
 }

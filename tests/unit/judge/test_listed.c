@@ -181,7 +181,7 @@ static void what_is_listed_is_one_dense_array(void **state)
     assert_int_equal(list->dtype, DTYPE_U64);
     assert_int_equal(list->bytes, 3 * 8);
     assert_true(binding_is_list(&b, bound_ids(a)) && !binding_is_list(&b, b.tensor_array[0]));
-    /* 2 rows of 6 at a distance of 10, and the matrices that the reference sees are dense. */
+    /* 2 rows of 6 at a distance of 10, and the reference's matrices are dense. */
     assert_int_equal(a->rows.reach, (10 + 6) * 4);
     assert_int_equal(a->rows.runs, 2);
     assert_int_equal(a->rows.run, 6);
@@ -362,14 +362,14 @@ static void what_is_freed_is_not_handed_out(void **state)
     assert_int_equal(taken(out), 1);
     assert_int_equal(out[0].begin, START);
     alive = 100;
-    assert_int_equal(taken(out), 3); /* as it is asked each time */
+    assert_int_equal(taken(out), 3); /* as it is read each time */
     alive = 1;
     ranges_purge(&ranges, DEVICE);
     alive = 100;
     assert_int_equal(taken(out), 1);
     asked = 0;
     taken(out);
-    assert_int_equal(asked, 1); /* nothing is asked about what is not there */
+    assert_int_equal(asked, 1); /* nothing is queried of what is absent */
 }
 
 static void the_oldest_goes(void **state)
@@ -414,7 +414,7 @@ static struct check check;
 static uint64_t copied[3][80];
 static char staging[STAGING_BYTES];
 
-/* A check of a launch that BMM describes, whose lists were copied as `copied` says. */
+/* A check of a launch that BMM describes, whose lists were copied as in `copied`. */
 static enum skip look(int32_t count, bool *again)
 {
     expect_bound(
@@ -453,7 +453,7 @@ static void lists_are_learnt_from(void **state)
     assert_true(again);
     assert_int_equal(ranges_take(&side.ranges, DEVICE, out), 7);
     assert_int_equal(look(5, &again), SKIP_NEW_MEMORY);
-    alive = 3; /* what is freed meanwhile is forgotten, and told */
+    alive = 3; /* what is freed meanwhile is dropped, and reported */
     assert_int_equal(look(5, &again), SKIP_ADDRESS);
     assert_non_null(strstr(why.text, "'a': address 3 of 5, 0x106040: "));
     assert_non_null(strstr(why.text, "no memory that the driver knows"));

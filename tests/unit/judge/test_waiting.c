@@ -105,7 +105,7 @@ static void a_group_is_no_larger_than_the_limit(void **state)
     assert_int_equal(group->count, 2);
     assert_int_equal(waiting.groups, 2);
     clear(NULL);
-    add(0, 0, WAITING_BYTES, 10, false); /* a large one waits for nobody */
+    add(0, 0, WAITING_BYTES, 10, false); /* a large one does not wait */
     add(1, 0, 4096, 10, false);
     assert_int_equal(waiting_due(&waiting, NOW, false)->count, 1);
 }
@@ -176,7 +176,7 @@ static void blocks_are_dealt_by_what_is_wanted(void **state)
         next += calls[i].blocks;
     }
     assert_int_equal(batch.blocks, next);
-    assert_int_equal(ref_batch_share(1, 1000000, most), 1); /* nobody gets none */
+    assert_int_equal(ref_batch_share(1, 1000000, most), 1); /* each gets one */
 }
 
 /* Columns and rows of the first array, pieces, blocks: lanes of a row. */

@@ -19,7 +19,7 @@ static void parses(struct formals *formals, const char *text)
     assert_int_equal(status, STATUS_OK);
 }
 
-/* The text is refused, and the error tells `column` and `what`. */
+/* The text is refused, and the error has `column` and `what`. */
 static void refuses(const char *text, int column, const char *what)
 {
     struct formals formals;

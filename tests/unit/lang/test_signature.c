@@ -1,4 +1,5 @@
-/* Signatures: what the language says, what it refuses, and how it is held against real layouts. */
+/* Signatures: what the language accepts, what it refuses, and how it is held against real layouts.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -345,7 +345,7 @@ static void versions_end_names(void **state)
     }
 }
 
-/* A body that cannot be read leaves out its kernel, and says why. */
+/* A body that cannot be read leaves out its kernel, with the reason. */
 static void a_broken_kernel_is_skipped(void **state)
 {
     (void)state;

@@ -45,10 +45,10 @@ struct world {
     struct outlier_call_report outlier; /* of the last verdict */
     char gate[16];
     float *a, *b, *y;
-    CUresult result;                   /* what the driver says to launches of the program */
+    CUresult result;                   /* the driver's result for launches of the program */
     bool wrong;                        /* the kernel is, on this launch */
     atomic_int paid;                   /* looks whose account the program's thread is on */
-    _Atomic(uint64_t) decided;         /* ns of launches that were neither looked at nor checked */
+    _Atomic(uint64_t) decided;         /* ns of launches that were neither probed nor checked */
     void (*meanwhile)(struct world *); /* between the look's launch and its end, or NULL */
 };
 

@@ -136,7 +136,7 @@ static inline int set_up_small_first(void **state)
     return 0;
 }
 
-/* One launch of `add`; `wrong` spoils an element, `result` is what the driver says. */
+/* One launch of `add`; `wrong` spoils an element, `result` is the driver's. */
 struct add_args {
     float *a, *b, *y;
     int32_t rows, cols, pitch;

@@ -133,7 +133,7 @@ static int seal_read(struct world *world)
     return count;
 }
 
-/* Once the collector knows of all `count` copies, what gathered may go. */
+/* Once the collector has all `count` copies, what gathered may go. */
 static void let_go(struct world *world, int count)
 {
     for (int ms = 0; ms < 5000 && seal_read(world) < count; ms++)
@@ -223,7 +223,7 @@ static void a_launch_that_fails_costs_its_checks_alone(void **state)
 
 /* ---- who waits, and for how long ---- */
 
-/* ns from the first of `count` launches to the last verdict; `drain`: somebody waits for them. */
+/* ns from the first of `count` launches to the last verdict; `drain`: a thread waits for them. */
 static int64_t time_of(struct world *world, int count, bool drain)
 {
     int wanted = atomic_load(&world->fixture.verdict[VERDICT_MATCH]) + count;
@@ -241,7 +241,8 @@ static int64_t time_of(struct world *world, int count, bool drain)
     return time;
 }
 
-/* The machine may be slow now and then; the soonest of many says whether anything was held back. */
+/* The machine may be slow now and then; the soonest of many shows whether anything was held back.
+ */
 static int64_t soonest(struct world *world, int count, bool drain)
 {
     int64_t least = INT64_MAX;

@@ -33,8 +33,8 @@ static void an_ordinary_launch_copies_nothing_and_is_counted(void **state)
     assert_int_equal(slots_in_use(side->free_slots), 0);
 }
 
-/* No call of the driver's that waits, or asks whether work is done: neither on the program's
- * thread nor, when all goes well, on ours. What set-up has asked does not count. */
+/* No call of the driver's that waits, or queries whether work is done: neither on the program's
+ * thread nor, when all goes well, on ours. The calls of set-up do not count. */
 static void nothing_waits_for_the_gate(void **state)
 {
     struct world *world = *state;
@@ -94,7 +94,7 @@ static void a_kernel_that_is_wrong_on_unusual_input_is_found(void **state)
     assert_int_equal(world->fixture.verdict[VERDICT_MISMATCH], 1);
 }
 
-/* The gate is not asked about outputs: a kernel wrong on ordinary input passes it. */
+/* The gate does not read outputs: a kernel wrong on ordinary input passes it. */
 static void a_wrong_result_is_no_outlier(void **state)
 {
     struct world *world = *state;
@@ -165,7 +165,7 @@ static void launches_that_fail_are_no_outliers(void **state)
     world->result = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     launch(world, 0);
     fill(world, 0);
-    launch_named(world, "add", 1, true); /* looked at before it failed */
+    launch_named(world, "add", 1, true); /* probed before it failed */
     settle(world);
     assert_int_equal(world->fixture.skip[SKIP_LAUNCH_FAILED], 2);
     struct side *side = pipeline_fixture_side(&world->fixture);

@@ -25,7 +25,7 @@ static void a_budget_that_is_used_up_stops_looks(void **state)
     assert_int_equal(world->fixture.skip[SKIP_BUDGET], 3);
 }
 
-/* The checks have used their part up, for a moment: the launch is looked at instead. With a debt
+/* The checks have used their part up, for a moment: the launch is probed instead. With a debt
  * of hours it is not, because an outlier would add to it. */
 static void what_the_budget_takes_from_the_random_gate_is_looked_at(void **state)
 {
@@ -94,7 +94,7 @@ static bool is_charged(struct world *world, int64_t since, uint64_t decided)
            side->probes.paid_until > since;
 }
 
-/* A launch that was not looked at since the account is overdrawn; and one that nothing came of. */
+/* A launch that was not probed since the account is overdrawn; and one that nothing came of. */
 static void what_deciding_takes_is_charged(void **state)
 {
     enum { QUEUE = 16 };
@@ -121,7 +121,7 @@ static void what_deciding_takes_is_charged(void **state)
     assert_true(is_charged(world, since, decided));
 }
 
-/* The look `mark`, of which the collector had not heard, ends. */
+/* The probe `mark`, which the collector had not reaped, ends. */
 static void seal(struct world *world, uint64_t mark)
 {
     struct side *side = pipeline_fixture_side(&world->fixture);

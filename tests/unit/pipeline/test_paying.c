@@ -1,4 +1,4 @@
-/* What a launch costs that is neither checked nor looked at, with the outlier gate on: it ends in
+/* What a launch costs that is neither checked nor probed, with the outlier gate on: it ends in
  * the callback while the accounts are overdrawn, is counted and numbered all the same, and looks go
  * on as soon as they may be paid. */
 #include <setjmp.h>
@@ -111,7 +111,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static CUresult result; /* what the driver says of launches */
+static CUresult result; /* the driver's result for launches */
 
 /* One launch through the callback; whether it ended there. */
 static bool launch_of(int32_t rows)
@@ -149,7 +149,7 @@ static void overdraw(int64_t ns)
     atomic_store(&side->probes.paid_until, clock_ns() + ns);
 }
 
-/* Launches in a bucket: those that the pipeline saw, and those that ended in the callback. */
+/* Launches in a bucket: those that reached the pipeline, and those that ended in the callback. */
 static uint64_t skipped(enum skip skip)
 {
     struct counters_kernel kernel = {0};
@@ -165,7 +165,7 @@ static uint64_t checked_or_looked_at(void)
 
 static const int64_t LONG = 1000000000000;
 
-/* The first launch is checked or looked at, and all is set up. */
+/* The first launch is checked or probed, and all is set up. */
 static void begin_poor(void)
 {
     assert_false(launch_of(ROWS));
@@ -389,7 +389,7 @@ struct simulation {
     int64_t launch_us, slower_us; /* between two launches, in the first and the second half */
     int every;                    /* each so manieth launch is the rare signature's */
     double share;
-    int64_t look_us, ask_ns;                           /* that a look costs, and asking in vain */
+    int64_t look_us, ask_ns;                           /* that a probe costs, and a refused try */
     uint32_t hook_ns;                                  /* that the hook takes of each launch */
     uint64_t launches[2], probed[2], asked, halves[2]; /* out: common and rare; looks by half */
     double cost;                                       /* out: share of the time */
@@ -459,8 +459,8 @@ static double looked_at(const struct simulation *s, int rare)
     return (double)s->probed[rare] / (double)s->launches[rare];
 }
 
-/* What the budget pays for is spent on looks, few launches ask in vain, and a rare signature is
- * looked at as often as a common one. */
+/* What the budget pays for is spent on probes, few launches are refused, and a rare signature is
+ * probed as often as a common one. */
 static void the_budget_is_spent_on_looks(void **state)
 {
     static const struct simulation rows[] = {

@@ -126,7 +126,7 @@ static void an_extent_outside_its_allocation_is_refused(void **state)
     launch_add(world, args);
     launch_add(world, args);
     assert_int_equal(world->fixture.skip[SKIP_EXTENT], 2);
-    assert_int_equal(world->warnings, 1); /* said once */
+    assert_int_equal(world->warnings, 1); /* printed once */
     assert_non_null(strstr(world->sentence, "argument 'a'"));
     assert_non_null(strstr(world->sentence, "outside the allocation"));
 }

@@ -108,7 +108,7 @@ static CUresult tell_module(CUmodule *module, CUfunction function)
     return CUDA_SUCCESS;
 }
 
-/* Two modules have a kernel of that name; each call that loads one says which it is. */
+/* Two modules have a kernel of that name; each call that loads one names its module. */
 static void a_mismatch_has_the_image_of_its_launch(void **state)
 {
     struct world *world = *state;

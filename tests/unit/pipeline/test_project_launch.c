@@ -192,7 +192,7 @@ static void a_projection_that_is_refused_costs_itself_alone(void **state)
     pipeline_fixture_end(&world->fixture);
 }
 
-/* A place in the arena may be taken then, and nobody would give it back. */
+/* A place in the arena may be taken then, and would never be given back. */
 static void a_copy_that_is_refused_behind_one_ends_the_checking(void **state)
 {
     (void)state;

@@ -218,7 +218,7 @@ static void after_one_without_room_the_arena_is_taken(void **state)
     assert_true(took_arena(world));
 }
 
-/* As long as nobody knows how fast checks end. */
+/* As long as the time that a check takes is unknown. */
 static void in_the_first_round_the_arena_is_taken(void **state)
 {
     struct world *world = *state;

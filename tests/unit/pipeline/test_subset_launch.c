@@ -21,7 +21,7 @@
 
 enum { LAYOUTS = sizeof layouts / sizeof *layouts, AIM = 32 << 10, AIM_OF_HEADS = 8 << 10 };
 
-/* What one check said. */
+/* The result of one check. */
 struct said {
     int checks, subsets, matches, mismatches, stored;
     struct subset subset;
@@ -202,7 +202,7 @@ static int64_t count_of(const struct ref_tensor *t)
     return count;
 }
 
-/* The launch as the signature says, over the program's own memory. */
+/* The launch as the signature has it, over the program's own memory. */
 static void bind_whole(const struct world *world, struct program *p, struct binding *out)
 {
     struct error why = {{0}};
@@ -296,7 +296,7 @@ static void run(const struct world *world, struct program *p)
     }
 }
 
-/* Spoils element `k` of an output, one after the other, and says what it is called; its index along
+/* Spoils element `k` of an output, one after the other, and returns its name; its index along
  * the dim `axis`, in items. */
 static int64_t spoil(const struct world *world, struct program *p, int64_t k, char *name,
                      size_t size)
@@ -486,7 +486,7 @@ static void what_no_arena_holds_is_cut_all_the_same(void **state)
     world_end(world);
 }
 
-/* The same seed sees the same items again, and each launch others. */
+/* The same seed selects the same items again, and each launch others. */
 static void runs_repeat_and_launches_differ(void **state)
 {
     (void)state;

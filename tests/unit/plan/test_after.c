@@ -90,7 +90,7 @@ static void the_first_kernels_names_mean_the_first_launch(void **state)
     memcpy(before.grid, (uint32_t[]){6, 1, 1}, sizeof before.grid);
     memcpy(before.block, (uint32_t[]){32, 1, 1}, sizeof before.block);
     earlier_note(&earlier, &first, &before);
-    n_first = cols = 0; /* what is remembered is a copy */
+    n_first = cols = 0; /* what is kept is a copy */
     X = 0;
     alpha = 0;
     memset(s, 0, sizeof s);
@@ -106,7 +106,7 @@ static void the_first_kernels_names_mean_the_first_launch(void **state)
     assert_int_equal(b.call.tensor[0].dim[0], 30);
     assert_int_equal(b.call.tensor[0].dim[1], 7);
     assert_true(b.call.scalar[0] == 2.5);
-    for (unsigned i = 0; i < r.spec->shape_params; i++) /* the gate sees the second launch alone */
+    for (unsigned i = 0; i < r.spec->shape_params; i++) /* the gate reads the second launch alone */
         assert_in_range(r.spec->shape_param[i].index, 0, 1);
     registry_destroy(r.registry);
 }
@@ -144,7 +144,7 @@ static void only_the_launch_right_before_counts(void **state)
     (void)state;
     struct known_kernel other = {0};
     struct launch a = on_stream(1), b = on_stream(2), c = on_stream(1);
-    c.context = (void *)2; /* a legacy stream, say, of another context */
+    c.context = (void *)2; /* such as a legacy stream of another context */
     assert_null(earlier_find(&earlier, &a));
     earlier_note(&earlier, &other, &a);
     assert_int_equal(earlier.kept, 0);

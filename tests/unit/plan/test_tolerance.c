@@ -239,7 +239,7 @@ static void a_star_is_every_reference(void **state)
     expect("tolerances:\n  '*': {f32: {rounding: {xhat: bf16}}}\n", "has no point 'xhat'");
 }
 
-/* config/tolerances-close.yaml says what torch.testing._comparison does. */
+/* config/tolerances-close.yaml has the bounds of torch.testing._comparison. */
 static void the_close_table_is_that_of_torch(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Findings reach the user's plugin, and whatever it does there, the program goes on and hears
+/* Findings reach the user's plugin, and whatever it does there, the program goes on and notices
  * nothing of it but the count. */
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Of no test does the program hear a signal, or find a child. */
+/* In no test does the program get a signal, or find a child. */
 static int teardown(void **state)
 {
     struct fixture *f = *state;
@@ -111,7 +111,7 @@ static void send_findings(struct fixture *f, int count)
     }
 }
 
-/* Ends it; the lost findings, and the sentence in f->told. */
+/* Ends it; the lost findings, and the sentence that it printed. */
 static uint64_t end(struct fixture *f, int64_t most_ms)
 {
     int64_t began = clock_ns(), took;
@@ -254,7 +254,7 @@ static void one_that_hangs_is_not_waited_for(void **state)
     assert_int_equal(lines_of(f), 1);
 }
 
-/* More than the socket holds: what does not fit is lost and counted, and nobody waits. */
+/* More than the socket holds: what does not fit is lost and counted, and nothing waits. */
 static void a_slow_one_loses_findings(void **state)
 {
     struct fixture *f = *state;

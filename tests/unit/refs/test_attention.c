@@ -24,13 +24,13 @@ static float bias[HEADS * ROWS_MAX * KEYS_MAX], lse[HEADS * ROWS_MAX];
 /* What a kernel does, and what is wrong with it. */
 struct way {
     int64_t rows, keys;
-    int64_t right; /* places behind its own that a query sees, -1 all; the last face each other */
+    int64_t right; /* places behind its own that it attends to, -1 all; the last face each other */
     float cap;     /* 0: none */
     bool narrow_weights; /* probabilities in bf16 */
     bool narrow_sums;    /* y in bf16 between tiles of 64 keys */
     bool half_sums;      /* y in f16 */
     bool no_rescale;     /* a new maximum leaves the old sum as it is */
-    bool nan;            /* 0 / 0 for a row that sees nothing */
+    bool nan;            /* 0 / 0 for a row without keys */
     float scale;
 };
 
@@ -280,7 +280,7 @@ static void rows_that_see_nothing_are_zero(void **state)
     struct ref_call call = attention_call(&way, true);
     way.nan = false;
     attend(&way);
-    call.scalar[2] = INFINITY; /* as FlashAttention 2 says it */
+    call.scalar[2] = INFINITY; /* as FlashAttention 2 passes it */
     assert_int_equal(run("attention", &call).violations, 7 * HEADS + 1);
 }
 

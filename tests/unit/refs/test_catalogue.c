@@ -68,14 +68,14 @@ static bool counts(const struct problem *p, const struct formal *formal)
            strcmp(p->reference->name, "histogram") == 0 || strcmp(formal->name, "places") == 0;
 }
 
-/* Whether index i names no row: every ninth does where the case says what becomes of those. */
+/* Whether index i names no row: every ninth does where the case has a rule for those. */
 static bool is_outside(const struct problem *p, const struct formal *formal, int64_t i)
 {
     return strcmp(formal->name, "ids") == 0 && i % 9 == 4 && formals_find(&p->formals, "outside") &&
            size_named(p, "outside");
 }
 
-/* Whether element i of the sums of attention's parts is of one that saw nothing: of all parts where
+/* Whether element i of the sums of attention's parts is of one without keys: of all parts where
  * i is 7 by 30, else of some. */
 static bool saw_nothing(const struct formal *formal, int64_t i)
 {

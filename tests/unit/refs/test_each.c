@@ -3,11 +3,11 @@
  *
  * For each promise a problem is drawn, a third to a half of the dim's items is picked, and these
  * are presented as a problem of their own. Its reference values must be those of the whole problem,
- * bit by bit: then a launch may be checked on some items, and nobody is blamed for the others.
+ * bit by bit: then a launch may be checked on some items, and the others have no verdict.
  * A dim that goes with another has one, two or three entries for each item; one that is like
  * another as many as that or one.
  *
- * What they promise by `touch` likewise: the rows that the indices name are presented as a problem
+ * So with what they promise by `touch`: the rows that the indices name are presented as a problem
  * of their own, in which the indices are the numbers of these rows.
  */
 #include <setjmp.h>
@@ -397,7 +397,7 @@ static void promises_hold(void **state)
     assert_true(linked >= 15);
 }
 
-/* What is not promised, because it does not hold: the comparison above would tell. */
+/* What is not promised, because it does not hold: the comparison above would fail. */
 static void what_is_not_promised_would_be_noticed(void **state)
 {
     (void)state;

@@ -56,7 +56,7 @@ static struct ref_verdict judge_embedding(bool norm, uint64_t seed)
 }
 
 /* Tokens as benchmarks draw them: no row is hit more than a few times, and still there are
- * elements that were rounded twice. Four launches, since one looks at a sample. */
+ * elements that were rounded twice. Four launches, since one reads a sample. */
 static void bf16_sums_show_on_uniform_tokens(void **state)
 {
     (void)state;

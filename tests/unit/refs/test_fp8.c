@@ -405,7 +405,7 @@ static void worse_than_declared_is_found(void **state)
     multiply(promoted, 1024); /* right, but no sum in f32 */
     assert_int_equal(judge("f32", 1024).violations, ROWS * COLS);
     fill(positive, 4096);
-    multiply(fast, 4096); /* never promoted, though it is said to be */
+    multiply(fast, 4096); /* never promoted, though it is declared so */
     assert_int_equal(judge("fp8_tensor", 4096).violations, ROWS * COLS);
     assert_int_equal(judge("fp8_fast", 4096).violations, 0);
 }

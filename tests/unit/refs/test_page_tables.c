@@ -1,4 +1,4 @@
-/* What the catalogue leaves out about serving: FlashInfer's tables of pages, said in three ways,
+/* What the catalogue leaves out about serving: FlashInfer's tables of pages, written in three ways,
  * and the ids that a router picks, in any order. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static struct ref_call append_call(int64_t tokens)
     return call;
 }
 
-/* Token t lands where the table says; `at` are places of the whole pool. */
+/* Token t lands where the table puts it; `at` are places of the whole pool. */
 static void append(const int64_t *at, int64_t tokens)
 {
     for (int64_t i = 0; i < CACHE; i++)
@@ -41,7 +41,7 @@ static void append(const int64_t *at, int64_t tokens)
             pool[at[i / DIM] * DIM + i % DIM] = fresh[i];
 }
 
-/* The same appending said in three ways: places, lengths alone, one token for each sequence. */
+/* The same appending written in three ways: places, lengths alone, one token for each sequence. */
 static void tokens_are_appended_to_listed_pages(void **state)
 {
     (void)state;
@@ -102,14 +102,14 @@ static void listed_pages_are_those_of_a_table(void **state)
     csr.store_tensor = 7;
     paged.store_count = csr.store_count = 3 * HEADS * DIM;
     run("attention_paged", &paged);
-    for (int given = 0; given < 2; given++) { /* one query for each, said or not */
+    for (int given = 0; given < 2; given++) { /* one query for each, declared or not */
         if (given)
             csr.tensor[3] = view(queries, DTYPE_I64, 3, 0, 0, 0, 4);
         memset(listed, 0xff, sizeof listed);
         run("attention_paged_csr", &csr);
         assert_memory_equal(listed, by_table, sizeof listed);
     }
-    assert_true(by_table[0] != 0 && by_table[HEADS * DIM] == 0); /* the second sees nothing */
+    assert_true(by_table[0] != 0 && by_table[HEADS * DIM] == 0); /* the second has no keys */
 }
 
 /* Which of {5, 3, 3, NaN, 1} are the largest two, in any order; what is named twice, left out or

@@ -307,7 +307,7 @@ static void the_sum_of_a_block_is_the_one_given(void **state)
 }
 
 /* Kernels that decode and multiply by activations in f32; a reference without a coded formal
- * refuses them, as only a broken call can ask for. */
+ * refuses them, which only a broken call has. */
 static void activations_may_be_plain_numbers(void **state)
 {
     (void)state;

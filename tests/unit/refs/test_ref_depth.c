@@ -1,5 +1,5 @@
 /* How tightly a row's sum is held, by what is known of the lanes that share it, and when its bound
- * says nothing. */
+ * is inconclusive. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -131,8 +131,8 @@ static void test_exp_edges(void **state)
     }
 }
 
-/* Those that say at first sight whether an element is right: to 2^-28, NaN where they cannot say,
- * which is no number that is often asked for. */
+/* The quick ones, which decide whether an element is right: to 2^-28, NaN where they cannot,
+ * which is rare. */
 static void test_quick_functions(void **state)
 {
     static const struct {
@@ -204,7 +204,7 @@ static struct near_input any_input(unsigned *seed, int least, int most)
 static void check_near(const struct near_formula *f, const struct near_input *in)
 {
     struct near_result y = f->at(in);
-    /* No error is known where f32 overflows on the way; then near() has to know better. */
+    /* No error is known where f32 overflows on the way; then near() must decide. */
     double most = isfinite(y.error) ? y.error * (1 + 0x1p-10) : fabs(y.value) * 0x1p-16;
     if (isfinite(y.near) && !(fabs(y.near - y.value) <= most))
         fail_msg("%s(x %a, w %a, m %a, n %a, s %a): near %a, value %a, error %a", f->name, in->x,
@@ -232,7 +232,7 @@ static void test_near_is_within_the_error(void **state)
     }
 }
 
-/* It is there for what programs compute, and says nothing where a step is out of f32's range. */
+/* It is there for what programs compute, and is inconclusive where a step is out of f32's range. */
 static void test_near_is_a_number_where_it_matters(void **state)
 {
     (void)state;
@@ -305,7 +305,7 @@ static void test_near_sums_know_their_limits(void **state)
     assert_false(isfinite(y.sum) && y.sum < 1e38);
 }
 
-/* Numbers that f32 cannot tell from 0 or from others are not taken for them. */
+/* Numbers that f32 cannot distinguish from 0 or from others are not taken for them. */
 static void test_near_knows_its_limits(void **state)
 {
     (void)state;

@@ -30,8 +30,8 @@ static struct ref_verdict rmsnorm_rounding(enum dtype dtype, enum dtype point, u
     return run("rmsnorm", &call);
 }
 
-/* A kernel that rounds where the contract says so is right, one that keeps more precision is not:
- * models that were trained with the rounding tell the difference. Without the contract it is the
+/* A kernel that rounds where the contract rounds is right, one that keeps more precision is not:
+ * models that were trained with the rounding depend on it. Without the contract it is the
  * other way round, and where the kernel may round, both are right. */
 static void test_point_must(void **state)
 {
@@ -96,7 +96,7 @@ static void test_point_numbers(void **state)
     assert_int_equal(point_once(1.001, -1, 0.001f, DTYPE_BF16 | REF_POINT_MAY).violations, 0);
     assert_int_equal(point_once(1.001, -1, 0, DTYPE_BF16 | REF_POINT_MAY).violations, 0);
     assert_int_equal(point_once(1.001, -1, 0.0078125, DTYPE_BF16 | REF_POINT_MAY).violations, 1);
-    /* f16 has subnormals, and overflows: then nothing is said. */
+    /* f16 has subnormals, and overflows: then there is no verdict. */
     assert_int_equal(point_once(0x1.8p-24, 0, 0x1p-24, DTYPE_F16).violations, 0);
     assert_int_equal(point_once(0x1.4p-24, 0, 0x1p-23, DTYPE_F16).violations, 1);
     assert_int_equal(point_once(0x1.4p-24, 0, 0x1p-24, DTYPE_F16).violations, 0);
@@ -165,8 +165,8 @@ static void test_point_of_an_activation(void **state)
     }
 }
 
-/* Positions that nobody gives: of sequences of three tokens, two of which a cache holds already.
- * cos(p) = 10 p and sin = 0, so that an element says where it was. */
+/* Positions that are not given: of sequences of three tokens, two of which a cache holds already.
+ * cos(p) = 10 p and sin = 0, so that an element shows its position. */
 static void test_rotary_positions(void **state)
 {
     (void)state;

@@ -63,7 +63,7 @@ static void test_overflow_threshold(void **state)
     assert_int_equal(judge(DTYPE_F32, DTYPE_F16, 70000, -INFINITY).class_mismatch, 1);
 }
 
-/* A correct f32 kernel overflows where fp64 does not: nothing can be said. */
+/* A correct f32 kernel overflows where fp64 does not: no verdict. */
 static void test_accumulator_overflow(void **state)
 {
     (void)state;

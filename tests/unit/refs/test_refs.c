@@ -101,7 +101,7 @@ static void test_layernorm(void **state)
     assert_true(check_layernorm(DTYPE_F32, 4, 1000, WRONG_EPS, 0, 0.1).violations > 3000);
 }
 
-/* Nearly constant rows: the bound of what is left after subtracting the mean says nothing. */
+/* Nearly constant rows: the bound of what is left after subtracting the mean decides nothing. */
 static void test_wide_is_not_a_match(void **state)
 {
     (void)state;
@@ -180,7 +180,7 @@ static void test_softmax_masked(void **state)
 }
 
 /* A row in which every column is masked: NaN by the formula, 0 or either by contract; and NaN that
- * comes from the input stays NaN whatever the contract says. */
+ * comes from the input stays NaN whatever the contract. */
 static void test_masked_rows(void **state)
 {
     (void)state;

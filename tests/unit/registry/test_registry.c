@@ -231,7 +231,7 @@ static void a_layout_that_does_not_fit_is_told_with_both_lists(void **state)
     struct registry *registry = registry_of(HEAD GELU, &complaints);
     enum skip skip;
     struct error err;
-    for (int i = 0; i < 2; i++) { /* the second answer is the remembered one */
+    for (int i = 0; i < 2; i++) { /* the second answer is the kept one */
         assert_null(find(registry, "k", (const unsigned[]){8, 8, 8, 0}, &skip, &err));
         assert_int_equal(skip, SKIP_LAYOUT);
         assert_non_null(strstr(err.text, "by the signature: 8@0 8@8 4@16; by the kernel: 8@0 8@8 "
@@ -292,7 +292,7 @@ static void write_file(const char *folder, const char *name, const char *text)
 }
 
 /* Whether such an entry names the kernel is unknown: neither "unregistered" nor an entry further
- * up is the answer. It is said once for an entry. */
+ * up is the answer. It is printed once for an entry. */
 static void a_regex_without_an_end_is_told(void **state)
 {
     (void)state;
@@ -394,7 +394,7 @@ static void the_table_shows_what_was_understood(void **state)
     assert_int_equal(system(file), 0);
 }
 
-/* What a table says is that of its file, and what files say comes after. */
+/* A table's keys belong to its file, and those of files come after. */
 static void the_tables_come_first(void **state)
 {
     (void)state;

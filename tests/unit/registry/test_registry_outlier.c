@@ -1,4 +1,4 @@
-/* What an entry of the registry says of the outlier gate. */
+/* The keys of an entry for the outlier gate. */
 #include "tests/unit/registry/registry_says.h"
 
 #define OUTLIER(what) ENTRY("reference: gelu, outlier: " what ", " F)
@@ -32,7 +32,7 @@ static const struct outlier_spec *outlier_of(struct registry *registry)
     return &find(registry, "k", (const unsigned[]){8, 8, 8, 4, 0}, &skip, &err)->outlier;
 }
 
-/* The first const array of two dims, else the first that is read; or what the entry says. */
+/* The first const array of two dims, else the first that is read; or what the entry names. */
 static void the_outlier_gate_has_its_inputs(void **state)
 {
     static const struct {
@@ -64,7 +64,8 @@ static void the_outlier_gate_has_its_inputs(void **state)
     }
 }
 
-/* Blocks are no numbers to it: it looks at the other input, at none, or says why not. */
+/* Blocks are no numbers to it: it reads the other input, none, or the entry is refused with a
+ * reason. */
 static void the_outlier_gate_passes_over_blocks(void **state)
 {
     (void)state;

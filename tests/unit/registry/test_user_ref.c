@@ -208,7 +208,7 @@ static void declarations_are_told_at_their_line(void **state)
            "/k.yaml:6: line 2 of the text: expected REFERENCE(name,");
 }
 
-/* What binding says of formals needs no compiler: it is told when the registry is read. */
+/* Faults of binding need no compiler: they are reported when the registry is read. */
 static void formals_are_bound(void **state)
 {
     (void)state;
@@ -337,7 +337,7 @@ static void compile_errors_have_a_line(void **state)
     "REFERENCE(half, \"in x[n], out y[n]\")\n{\n    ROW(i, n)\n    {\n        " body "\n    "      \
     "}\n}\n"
 
-/* Mistakes of people who know C++ and not the dialect. */
+/* Mistakes of people used to C++ and not to the dialect. */
 static void compile_errors_have_a_hint(void **state)
 {
     (void)state;

@@ -286,7 +286,7 @@ static void fill_flash(uint8_t *at)
         put(at, rows[i].offset, rows[i].value, rows[i].bytes);
 }
 
-/* FlashAttention's parameters by value; what the reference says nothing about is not looked at. */
+/* FlashAttention's parameters by value; what the reference does not compute is not read. */
 static void flash_attention_is_bound(void **state)
 {
     (void)state;

@@ -258,7 +258,7 @@ static int in_a_small_folder(struct fixture *f)
     mismatch(f, 0, 0);
     bundles = folder_entries(f->reports) - 1;
     snprintf(path, sizeof path, "%s/of-the-program", f->reports);
-    file = fopen(path, "w"); /* somebody else fills the disk */
+    file = fopen(path, "w"); /* another process fills the disk */
     while (file && fwrite(fill, sizeof fill, 1, file) == 1 && fflush(file) == 0)
         ;
     many_kernels_wrong(f);

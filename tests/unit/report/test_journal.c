@@ -1,4 +1,4 @@
-/* The journal's lines: what tools read, what a finding says, and what is thinned out. */
+/* The journal's lines: what tools read, the text of a finding, and what is thinned out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -59,7 +59,7 @@ static void an_impossible_folder_is_an_error(void **state)
     assert_has(err.text, "Not a directory");
 }
 
-/* Root may write anywhere, so the test becomes another user first; it runs as whoever it is. */
+/* Root may write anywhere, so the test becomes another user first; any user may run it. */
 static void a_folder_without_permission_is_an_error(void **state)
 {
     struct fixture *f = *state;
@@ -271,7 +271,7 @@ static int write_under_limit(struct fixture *f, rlim_t bytes)
     const struct rlimit limit = {bytes, RLIM_INFINITY};
     sigset_t mask, pending;
 
-    signal(SIGXFSZ, SIG_DFL); /* whoever started the test may have ignored it */
+    signal(SIGXFSZ, SIG_DFL); /* the test's parent may have ignored it */
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
         return 9;
     open_journal(f, 1 << 20, NULL);

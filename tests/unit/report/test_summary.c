@@ -45,7 +45,7 @@ static void a_run_with_a_finding(void **state)
         "  journal /r/journal-h-1.jsonl\n");
 }
 
-/* Of a large launch the check saw a part: its counts are those of the part, and it says so. */
+/* Of a large launch the check read a part: its counts are those of the part, and are marked so. */
 static void a_sample_names_the_launch(void **state)
 {
     struct fixture *f = *state;
@@ -136,7 +136,7 @@ static void a_subset_is_told(void **state)
 {
     struct fixture *f = *state;
 
-    judge(f); /* one that saw everything */
+    judge(f); /* one that read everything */
     made_up_mismatch(&f->check);
     made_up_subset(&f->check);
     judge(f);

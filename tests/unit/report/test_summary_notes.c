@@ -33,7 +33,7 @@ static void ordinary_errors_are_no_note(void **state)
     assert_lacks(f, "Notes");
 }
 
-/* Of a hundredth and more of the elements nothing was said: that must not hide behind a match. */
+/* A hundredth and more of the elements had no verdict: that must not hide behind a match. */
 static void wide_bounds_are_a_note(void **state)
 {
     struct fixture *f = *state;

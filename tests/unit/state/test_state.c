@@ -129,7 +129,7 @@ static void rows_beside_the_written_ones_are_guarded(void **state)
     assert_in_range(random->first + (int64_t)random->bytes / 32, 1, 100);
     assert_int_equal(guard_row(&b, random, 0, 8), random->first + 1);
     bind_append("", 5, 0);
-    assert_null(guard_named("&last")); /* nobody gives the number of rows */
+    assert_null(guard_named("&last")); /* the number of rows is not given */
     assert_non_null(guard_named("&behind"));
 }
 

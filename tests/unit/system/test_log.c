@@ -29,7 +29,7 @@ static int in_child(int (*act)(const char *folder))
     tmp_folder_make(&folder);
     child = fork();
     if (child == 0) {
-        signal(SIGPIPE, SIG_DFL); /* whoever started the test may have ignored them */
+        signal(SIGPIPE, SIG_DFL); /* the test's parent may have ignored them */
         signal(SIGXFSZ, SIG_DFL);
         _exit(act(folder.path));
     }

@@ -148,7 +148,7 @@ static void files_that_cannot_be_read_are_told(void **state)
     assert_string_equal(err.text, "/dev/zero: expected a regular file, found a device");
 }
 
-/* Nobody writes into it: a plain open would wait for good. */
+/* It has no writer: a plain open would wait for good. */
 static void a_fifo_is_not_waited_for(void **state)
 {
     (void)state;

@@ -87,7 +87,7 @@ static void statistics_of_nothing_are_zero(void **state)
     assert_float_equal(verdict_bias(&all_nan), 0, 0);
 }
 
-/* n errors drawn as `kind` says, summed as a reference sums them. */
+/* n errors drawn by `kind`, summed as a reference sums them. */
 enum errors { NEAREST, AT_RANDOM, TRUNCATED, TWICE };
 
 static uint64_t state_of_random = 1;
@@ -139,7 +139,7 @@ static void odd_launches_get_notes(void **state)
         assert_int_equal(verdict_notes(&v, false), NOTE_SPREAD);
         v = errors_of(1000, AT_RANDOM); /* which was not declared */
         assert_int_equal(verdict_notes(&v, false) & NOTE_LEAN, 0);
-        v = errors_of(10, TRUNCATED); /* too few to say it */
+        v = errors_of(10, TRUNCATED); /* too few for it */
         assert_int_equal(verdict_notes(&v, false) & NOTE_LEAN, 0);
     }
     /* At the thresholds. */
