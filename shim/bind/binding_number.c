@@ -127,7 +127,10 @@ enum skip binding_numbers(struct evaluation *e)
     enum skip skip = SKIP_NONE;
     for (unsigned i = 0; !skip && i < plan->loads; i++) {
         const struct plan_load *load = &plan->load[i];
-        skip = load_integer(e, load->item, load->start, NULL, &e->slot[load->slot]);
+        if (load->guard >= 0 && e->slot[plan->load[load->guard].slot] <= load->item->above)
+            e->slot[load->slot] = 0;
+        else
+            skip = load_integer(e, load->item, load->start, NULL, &e->slot[load->slot]);
     }
     for (unsigned i = 0; !skip && i < plan->lets + 1; i++) {
         if (plan->guard && i == plan->guard_lets)

@@ -162,7 +162,8 @@ static uint64_t add_scalars(uint64_t hash, const struct check *check)
     const struct param_layout *layout = &check->kernel->layout;
     for (unsigned i = 0; i < signature->items; i++) {
         const struct signature_item *item = &signature->item[i];
-        if (item->array || item->earlier || item->index || item->param >= layout->count)
+        if (item->array || item->earlier || item->index || item->param >= layout->count ||
+            !signature_present(signature, item, layout, check->params, check->params_bytes))
             continue;
         size_t at = layout->param[item->param].offset + (size_t)item->offset;
         size_t end = at + (size_t)dtype_bytes(item->type.dtype) * item->type.lanes;

@@ -81,36 +81,85 @@ void gate_destroy(struct gate *gate)
 
 /* ---- signatures ---- */
 
-/* What a recipe has in three parts. */
-enum part { POINTERS, LONGS, WORDS, OTHERS };
+/* What a recipe has, in its order. Guarded ones are words. */
+enum part { POINTERS, LONGS, WORDS, BYTES, GUARDED, OTHERS };
 
-static enum part part_of(const struct shape_param *param)
+static enum part part_of(const struct kernel_spec *spec, const struct shape_param *param)
 {
+    static const enum part by_size[] = {[1] = BYTES, [2] = OTHERS, [4] = WORDS, [8] = LONGS};
     if (param->index > UINT8_MAX || param->offset > UINT16_MAX)
         return OTHERS;
-    if (param->size == sizeof(uint64_t))
-        return param->pointer ? POINTERS : LONGS;
-    return param->size == sizeof(uint32_t) && !param->pointer ? WORDS : OTHERS;
+    if (param->pointer)
+        return param->size == sizeof(uint64_t) ? POINTERS : OTHERS;
+    enum part part = by_size[param->size];
+    if (!param->guard)
+        return part;
+    return part == WORDS && part_of(spec, &spec->shape_param[param->guard - 1]) == WORDS ? GUARDED
+                                                                                         : OTHERS;
+}
+
+static void add_item(struct gate_recipe *recipe, uint8_t *items, const struct kernel_spec *spec,
+                     unsigned from)
+{
+    const struct shape_param *param = &spec->shape_param[from];
+    recipe->item[(*items)++] = (struct gate_item){
+        .index = (uint8_t)param->index, .from = (uint8_t)from, .offset = (uint16_t)param->offset};
+}
+
+static void add_part(struct gate_recipe *recipe, uint8_t *items, const struct kernel_spec *spec,
+                     enum part part)
+{
+    for (unsigned i = 0; i < spec->shape_params; i++) {
+        if (part_of(spec, &spec->shape_param[i]) == part)
+            add_item(recipe, items, spec, i);
+    }
+}
+
+/* Those under one guard, by the value from which on they are present. */
+static void add_guard(struct gate_recipe *recipe, uint8_t *items, const struct kernel_spec *spec,
+                      unsigned number)
+{
+    const struct shape_param *param = &spec->shape_param[number - 1];
+    struct gate_guard *guard = &recipe->guard[recipe->guards++];
+    *guard = (struct gate_guard){
+        .index = (uint8_t)param->index, .begin = *items, .offset = (uint16_t)param->offset};
+    guard->end[0] = *items;
+    for (unsigned above = 0; above < GATE_GUARD_VALUES - 1; above++) {
+        for (unsigned i = 0; i < spec->shape_params; i++) {
+            const struct shape_param *other = &spec->shape_param[i];
+            if (other->guard == number && other->above == above && part_of(spec, other) == GUARDED)
+                add_item(recipe, items, spec, i);
+        }
+        guard->end[above + 1] = *items;
+    }
+}
+
+static bool is_guard(const struct kernel_spec *spec, unsigned number)
+{
+    for (unsigned i = 0; i < spec->shape_params; i++) {
+        if (spec->shape_param[i].guard == number && part_of(spec, &spec->shape_param[i]) == GUARDED)
+            return true;
+    }
+    return false;
 }
 
 void gate_recipe_make(struct gate_recipe *recipe, const struct kernel_spec *spec, uint64_t key)
 {
-    uint8_t ends[OTHERS + 1], items = 0;
+    uint8_t items = 0;
     *recipe = (struct gate_recipe){.seed = gate_mix(key, spec->shape_params)};
-    for (enum part part = POINTERS; part <= OTHERS; part++) {
-        for (unsigned i = 0; i < spec->shape_params; i++) {
-            const struct shape_param *param = &spec->shape_param[i];
-            if (part_of(param) == part)
-                recipe->item[items++] = (struct gate_item){.index = (uint8_t)param->index,
-                                                           .from = (uint8_t)i,
-                                                           .offset = (uint16_t)param->offset};
-        }
-        ends[part] = items;
+    add_part(recipe, &items, spec, POINTERS);
+    recipe->pointers = items;
+    add_part(recipe, &items, spec, LONGS);
+    recipe->longs = items;
+    add_part(recipe, &items, spec, WORDS);
+    recipe->words = items;
+    add_part(recipe, &items, spec, BYTES);
+    recipe->items = items;
+    for (unsigned number = 1; number <= spec->shape_params; number++) {
+        if (is_guard(spec, number) && recipe->guards < GATE_GUARDS)
+            add_guard(recipe, &items, spec, number);
     }
-    recipe->pointers = ends[POINTERS];
-    recipe->longs = ends[LONGS];
-    recipe->items = ends[WORDS];
-    recipe->odd = ends[OTHERS] > ends[WORDS];
+    recipe->odd = items < spec->shape_params;
 }
 
 /* A parameter's value, widened. */
@@ -121,16 +170,29 @@ static uint64_t read_value(const struct launch *launch, const struct shape_param
     return value;
 }
 
+static bool is_present(const struct kernel_spec *spec, const struct shape_param *param,
+                       const struct launch *launch)
+{
+    if (!param->guard)
+        return true;
+    return (int32_t)read_value(launch, &spec->shape_param[param->guard - 1]) > param->above;
+}
+
 /* gate_signature() of a launch that this cannot read. */
 static uint64_t signature_slowly(const struct gate_recipe *recipe, const uint32_t *shape,
                                  const struct kernel_spec *spec, const struct launch *launch)
 {
     uint64_t pointers[SHAPE_PARAMS], hash = gate_mix_shape(recipe->seed, shape);
+    unsigned count = 0;
     for (unsigned i = 0; i < spec->shape_params; i++) {
-        uint64_t value = read_value(launch, &spec->shape_param[recipe->item[i].from]);
-        if (i < recipe->pointers) {
-            pointers[i] = value;
-            value = gate_pointer_class(pointers, i);
+        const struct shape_param *param = &spec->shape_param[recipe->odd ? i : recipe->item[i].from];
+        uint64_t value;
+        if (!is_present(spec, param, launch))
+            continue;
+        value = read_value(launch, param);
+        if (param->pointer) {
+            pointers[count] = value;
+            value = gate_pointer_class(pointers, count++);
         }
         hash = gate_mix(hash, value);
     }

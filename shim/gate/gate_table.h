@@ -27,12 +27,23 @@ enum { GATE_TABLE = 1 << 16, GATE_NOTES = 1 << 12, GATE_WAYS = 2 };
  * memory, in the order in which all launch APIs have them. */
 enum { GATE_SHAPE_WORDS = 7 };
 
+/* Scalars that decide whether others are present, and the values of one that differ in that. */
+enum { GATE_GUARDS = 2, GATE_GUARD_VALUES = 16 };
+
 /* How launches of a kernel are distinguished: its shape_params, in the fewest words. */
 struct gate_recipe {
     uint64_t seed;
-    /* Pointers come first, other parameters of 8 bytes then, those of 4 last. */
-    uint8_t pointers, longs, items; /* ends of each */
-    bool odd;                       /* has others: all its launches go to gate_decide */
+    /* Pointers come first, other parameters of 8 bytes, of 4, of 1, and those under guards. */
+    uint8_t pointers, longs, words, items; /* ends of each but the last */
+    uint8_t guards;
+    bool odd; /* has others: all its launches go to gate_decide */
+    struct gate_guard {
+        uint8_t index; /* of its parameter */
+        uint8_t begin; /* of the items under it */
+        uint16_t offset;
+        uint8_t end[GATE_GUARD_VALUES]; /* of those that are present, by its value, the last and
+                                         * larger ones alike */
+    } guard[GATE_GUARDS];
     struct gate_item {
         uint8_t index; /* of the parameter */
         uint8_t from;  /* number in shape_param */
@@ -121,6 +132,21 @@ HOT_INLINE const void *gate_item_at(const struct gate_item *item, void *const *p
     return (const char *)params[item->index] + item->offset;
 }
 
+/* Goes on with the items under a guard. */
+HOT_INLINE uint64_t gate_guarded(uint64_t hash, const struct gate_recipe *recipe,
+                                 const struct gate_guard *guard, void *const *params)
+{
+    int32_t value;
+    memcpy(&value, (const char *)params[guard->index] + guard->offset, sizeof(value));
+    value = value < 0 ? 0 : value < GATE_GUARD_VALUES ? value : GATE_GUARD_VALUES - 1;
+    for (unsigned i = guard->begin; i < guard->end[value]; i++) {
+        uint32_t word;
+        memcpy(&word, gate_item_at(&recipe->item[i], params), sizeof(word));
+        hash = gate_mix(hash, word);
+    }
+    return hash;
+}
+
 /* Not of a recipe that is odd. Little code, no tables, few branches: they are cold each time. */
 HOT_INLINE uint64_t gate_signature(const struct gate_recipe *recipe, const uint32_t *shape,
                                    void *const *params)
@@ -136,11 +162,15 @@ HOT_INLINE uint64_t gate_signature(const struct gate_recipe *recipe, const uint3
         memcpy(&value, gate_item_at(&recipe->item[i], params), sizeof(value));
         hash = gate_mix(hash, value);
     }
-    for (; i < recipe->items; i++) {
+    for (; i < recipe->words; i++) {
         uint32_t value;
         memcpy(&value, gate_item_at(&recipe->item[i], params), sizeof(value));
         hash = gate_mix(hash, value);
     }
+    for (; i < recipe->items; i++)
+        hash = gate_mix(hash, *(const uint8_t *)gate_item_at(&recipe->item[i], params));
+    for (i = 0; UNUSUAL(i < recipe->guards); i++)
+        hash = gate_guarded(hash, recipe, &recipe->guard[i], params);
     return gate_key(hash);
 }
 

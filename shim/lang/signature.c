@@ -159,3 +159,17 @@ enum status signature_fits(const struct signature *signature, const struct param
     }
     return STATUS_OK;
 }
+
+bool signature_present(const struct signature *signature, const struct signature_item *item,
+                       const struct param_layout *layout, const uint8_t *packed, size_t bytes)
+{
+    const struct signature_item *guard = item->guard ? &signature->item[item->guard - 1] : NULL;
+    uint32_t value = 0;
+    if (!guard || guard->earlier || guard->param >= layout->count || guard->param >= LAYOUT_MAX)
+        return true;
+    size_t at = layout->param[guard->param].offset + (size_t)guard->offset;
+    if (at + sizeof value > bytes)
+        return true;
+    memcpy(&value, packed + at, sizeof value);
+    return (int32_t)value > (int32_t)item->above;
+}

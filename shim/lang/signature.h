@@ -4,7 +4,7 @@
  *     const bf16 x[rows:x_stride][cols], const bf16 w[cols], bf16 y[rows][cols],
  *     f32 rstd?[rows], i64 x_stride, i32 cols, f32 eps, struct 24 { u32 n @0, f32 *p[n] @8 } s,
  *     const bf16 table[@ids][cols], const i32 ids[tokens], inout f32 log[*],
- *     const f16 b[&batch][k][n], _, ...
+ *     const f16 b[&batch][k][n], struct 16 { i32 dims @0, i32 n1 @4 if dims > 1 }, _, ...
  *
  * signature_parse handles words, types and layout; the dims stay texts, because their names may
  * come from elsewhere (plan.h compiles them). Immutable, the arena's: any thread.
@@ -23,7 +23,12 @@
 /* What the names of the kernel before this one begin with. */
 #define SIGNATURE_AFTER "after."
 
-enum { SIGNATURE_PARAMS = LAYOUT_MAX, SIGNATURE_ITEMS = 64, SIGNATURE_DIMS = 6 };
+enum {
+    SIGNATURE_PARAMS = LAYOUT_MAX,
+    SIGNATURE_ITEMS = 64,
+    SIGNATURE_DIMS = 6,
+    SIGNATURE_ABOVE = 14, /* most that the number behind "if n >" may be */
+};
 
 /* A named group of the entry's pattern and what it caught: a type, a number, or any text. */
 struct capture {
@@ -68,6 +73,8 @@ struct signature_item {
     const char *index;     /* of a field: expression, how many lie before it; NULL: none */
     uint32_t index_stride; /* bytes from one to the next */
     unsigned number;       /* arrays: index among the arrays */
+    unsigned guard;        /* 0: always present; else 1 and the index of an earlier integer ... */
+    uint32_t above;        /* ... and present where that is above this; where absent, it is 0 */
     bool earlier;          /* a parameter of the kernel before this one: signature.earlier */
 };
 
@@ -108,6 +115,10 @@ static inline bool signature_listed(const struct signature_item *item)
 {
     return item->ndim > 0 && item->dim[0].kind == DIM_LISTED;
 }
+
+/* Whether a scalar is present, by the parameters packed at the layout's offsets. */
+bool signature_present(const struct signature *signature, const struct signature_item *item,
+                       const struct param_layout *layout, const uint8_t *packed, size_t bytes);
 
 /* The item of that name, or the only field "s.NAME" of a named struct, or NULL. */
 const struct signature_item *signature_find(const struct signature *signature, const char *name);

@@ -18,6 +18,7 @@ static enum status join_item(struct signature *out, struct arena *arena,
     struct signature_item *item = &out->item[out->items++];
     *item = *from;
     item->earlier = true;
+    item->guard += from->guard ? out->items - 1 - (unsigned)(from - earlier->item) : 0;
     item->name = arena_format(arena, SIGNATURE_AFTER "%s", from->name);
     if (from->rows && signature_find(earlier, from->rows))
         item->rows =

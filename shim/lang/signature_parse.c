@@ -3,9 +3,10 @@
  * parameters, and fields inside a struct. Grammar:
  *
  *     list      = [ parameter { "," parameter } ]
- *     parameter = "_" | "..." (last) | struct | declaration
+ *     parameter = "_" | "..." (last) | struct | declaration [ guard ]
  *     struct    = "struct" bytes [ ".." bytes ] "{" { field [","|";"] } "}" [ name ]
- *     field     = declaration "@" offset [ "[" index [ ":" bytes ] "]" ]
+ *     field     = declaration "@" offset [ "[" index [ ":" bytes ] "]" ] [ guard ]
+ *     guard     = "if" name ">" number
  *     declaration = { "const" | "inout" | "acc" | "ws" } type { "const" | "*" | restrict }
  *                   name [ "?" ] { dim }
  */
@@ -190,6 +191,57 @@ static enum status parse_declaration(struct parser *p, const char *stem,
     return status;
 }
 
+/* ---- guards ---- */
+
+static bool is_word(const struct signature_item *item)
+{
+    return !item->array && !item->index && !dtype_is_real(item->type.dtype) &&
+           dtype_bytes(item->type.dtype) == sizeof(uint32_t);
+}
+
+/* The latest item of that name before `item`, which may be a field of a struct whose own name is
+ * not read yet; NULL: none. */
+static const struct signature_item *find_before(const struct parser *p, const char *name,
+                                                const struct signature_item *item)
+{
+    while (item-- > p->out->item) {
+        if (strcmp(item->name, name) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+/* "if dims > 5" behind an integer: launches with fewer dims do not have it. */
+static enum status parse_guard(struct parser *p, struct signature_item *item)
+{
+    char word[WORD];
+    if (!parser_word(p, "if"))
+        return STATUS_OK;
+    if (!is_word(item))
+        return error_set(p->err, STATUS_INVALID,
+                         "signature: '%s' has an 'if', which only i32 and u32 may have",
+                         item->name);
+    if (!parser_copy_word(p, true, word))
+        return parser_fail(p, "expected the name of an earlier integer, as in 'if dims > 5'");
+    const struct signature_item *guard = find_before(p, word, item);
+    if (!guard || !is_word(guard) || guard->guard)
+        return error_set(p->err, STATUS_INVALID,
+                         "signature: '%s' is there if '%s' is above a number; expected the name of "
+                         "an i32 or u32 before it that has no 'if' of its own",
+                         item->name, word);
+    item->guard = (unsigned)(guard - p->out->item) + 1;
+    static const char expected[] = "expected '>' and a number from 0 to 14, as in 'if dims > 5'";
+    if (!parser_char(p, '>'))
+        return parser_fail(p, expected);
+    const char *number = p->at;
+    enum status status = parser_number(p, expected, &item->above);
+    if (!status && item->above > SIGNATURE_ABOVE) {
+        p->at = number;
+        status = parser_fail(p, expected);
+    }
+    return status;
+}
+
 /* ---- structs and the list ---- */
 
 /* "[index]" or "[index: bytes]" behind the offset of a field: one of several that lie in a row. */
@@ -234,7 +286,8 @@ static enum status parse_field(struct parser *p, const struct signature_param *p
                          "signature: field '%s' ends at byte %u of a struct of %u bytes",
                          item->name, item->offset + bytes, param->size);
     item->param = index;
-    return parse_index(p, item, bytes);
+    status = parse_index(p, item, bytes);
+    return status ? status : parse_guard(p, item);
 }
 
 /* Fields [first, items) get the struct's name before theirs. */
@@ -301,7 +354,7 @@ static enum status parse_value(struct parser *p, struct signature_param *param, 
     param->name = item->name;
     param->size = item->array ? POINTER : dtype_bytes(item->type.dtype);
     param->most = param->align = param->size;
-    return STATUS_OK;
+    return parse_guard(p, item);
 }
 
 static enum status parse_parameter(struct parser *p)

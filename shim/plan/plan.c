@@ -71,6 +71,8 @@ static int capture_slot(struct plan_builder *b, const struct capture *capture)
     return slot;
 }
 
+static int guard_load(struct plan_builder *b, const struct signature_item *item);
+
 static int item_slot(struct plan_builder *b, const struct signature_item *item)
 {
     if (item->array || dtype_is_real(item->type.dtype)) {
@@ -80,10 +82,24 @@ static int item_slot(struct plan_builder *b, const struct signature_item *item)
     }
     if (item->index)
         return plan_field(b, item);
+    int guard = -1;
+    if (item->guard && (guard = guard_load(b, &b->plan->signature->item[item->guard - 1])) < 0)
+        return -1;
     int slot = plan_slot(b, item->name);
     if (slot >= 0)
-        b->plan->load[b->plan->loads++] = (struct plan_load){item, plan_start(b, item), slot};
+        b->plan->load[b->plan->loads++] =
+            (struct plan_load){item, plan_start(b, item), slot, guard};
     return slot;
+}
+
+/* The load of an integer that decides whether others are present; -1: no room. */
+static int guard_load(struct plan_builder *b, const struct signature_item *item)
+{
+    for (unsigned i = 0; i < b->plan->loads; i++) {
+        if (b->plan->load[i].item == item)
+            return (int)i;
+    }
+    return item_slot(b, item) < 0 ? -1 : (int)b->plan->loads - 1;
 }
 
 static void unknown_name(struct plan_builder *b, const char *name)
@@ -321,6 +337,26 @@ static enum status make_arrays(struct plan_builder *b)
 
 /* ---- the whole ---- */
 
+/* A load that is kept keeps its guard, which stands before it. */
+static void keep_loads(struct plan_builder *b)
+{
+    struct binding_plan *plan = b->plan;
+    int place[PLAN_SLOTS];
+    unsigned loads = 0;
+    for (unsigned i = plan->loads; i-- > 0;) {
+        if (b->used[plan->load[i].slot] && plan->load[i].guard >= 0)
+            b->used[plan->load[plan->load[i].guard].slot] = true;
+    }
+    for (unsigned i = 0; i < plan->loads; i++) {
+        struct plan_load load = plan->load[i];
+        place[i] = (int)loads;
+        load.guard = load.guard < 0 ? -1 : place[load.guard];
+        if (b->used[load.slot])
+            plan->load[loads++] = load;
+    }
+    plan->loads = loads;
+}
+
 /* Drops lets and loads that no bound array, `when` or formal needs, so that a launch does not pay,
  * or fail, for them. Lets go from last to first: a used one uses what stands before it. */
 static void keep_used(struct plan_builder *b)
@@ -345,17 +381,13 @@ static void keep_used(struct plan_builder *b)
         if (b->used[plan->let[i].slot])
             plan_use(b, plan->let[i].expr);
     }
-    unsigned lets = 0, loads = 0;
+    unsigned lets = 0;
     for (unsigned i = 0; i < plan->lets; i++) {
         if (b->used[plan->let[i].slot])
             plan->let[lets++] = plan->let[i];
     }
-    for (unsigned i = 0; i < plan->loads; i++) {
-        if (b->used[plan->load[i].slot])
-            plan->load[loads++] = plan->load[i];
-    }
     plan->lets = lets;
-    plan->loads = loads;
+    keep_loads(b);
 }
 
 static enum status parse_earlier(struct plan_builder *b)

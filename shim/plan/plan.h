@@ -38,6 +38,7 @@ struct plan_load {
     const struct signature_item *item;
     uint32_t start; /* of the parameter in the packed buffer */
     int slot;       /* integers for expressions; -1 for reals */
+    int guard;      /* index of the load before it that decides whether it is 0; -1: none */
 };
 
 /* A name whose value is worked out: that of `expr`; or, for a pick, a number drawn from 0 to below

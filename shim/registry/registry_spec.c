@@ -37,6 +37,15 @@ struct spec_types {
 
 /* ---- specs ---- */
 
+static uint8_t shape_param_of(const struct kernel_spec *spec, const struct signature_item *item)
+{
+    for (unsigned i = 0; i < spec->shape_params; i++) {
+        if (spec->shape_param[i].index == item->param && spec->shape_param[i].offset == item->offset)
+            return (uint8_t)(i + 1);
+    }
+    return 0;
+}
+
 static void add_shape_param(struct kernel_spec *spec, const struct signature_item *item,
                             uint32_t start)
 {
@@ -48,6 +57,8 @@ static void add_shape_param(struct kernel_spec *spec, const struct signature_ite
         .start = start,
         .offset = item->offset,
         .pointer = item->array,
+        .guard = item->guard ? shape_param_of(spec, &spec->signature->item[item->guard - 1]) : 0,
+        .above = (uint8_t)item->above,
     };
 }
 

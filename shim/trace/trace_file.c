@@ -151,6 +151,9 @@ static void put_item(struct json_out *json, const struct trace_record *record,
             put_buffer(json, item->name, &record->buffer[item->number]);
         return;
     }
+    if (!signature_present(record->spec->signature, item, record->layout, record->params,
+                           record->params_bytes))
+        return;
     size_t at = record->layout->param[item->param].offset + (size_t)item->offset;
     unsigned size = dtype_bytes(item->type.dtype);
     if (item->type.lanes == 1 && size > 0 && size <= 8 && at + size <= record->params_bytes)

@@ -119,6 +119,9 @@ struct kernel_spec {
         uint32_t start;              /* of the parameter in the packed buffer */
         uint32_t offset;             /* inside the parameter (struct fields) */
         bool pointer;                /* hash its alignment mod 16, null, and aliasing instead */
+        uint8_t guard;               /* 0: always hashed; else 1 and the index of another, of 4
+                                        bytes: hashed where that is above `above` */
+        uint8_t above;
     } shape_param[SHAPE_PARAMS];     /* last: those that it counts alone are allocated */
 };
 

@@ -9,9 +9,8 @@ OUT = r"(?<O>float|c10::Half|c10::BFloat16)"
 ANY = r"(?<T>%s)" % "|".join(NARROW)
 
 
-def dims(size, strides, count, scale="%s"):
-    return "".join("[max(1, %s%d * (%s > %d)):%s * (%s > %d) bytes]" % (
-        size, d, count, d, scale % ("%s%d" % (strides, d)), count, d) for d in (1, 0))
+def dims(size, strides, scale="%s"):
+    return "".join("[max(1, %s%d):%s bytes]" % (size, d, scale % ("%s%d" % (strides, d))) for d in (1, 0))
 
 
 class Struct:
@@ -26,15 +25,16 @@ class Struct:
         inner, outer, source = self.inner, self.outer, self.source
         parts = ["i32 inner @%d" % inner, "i32 outer @%d" % outer]
         for d in range(2):
-            parts += ["i32 n%d @%d" % (d, inner + 4 + 12 * d), "u32 s%d @%d" % (d, inner + 304 + 4 * d)]
-            parts += ["i32 m%d @%d" % (d, outer + 4 + 12 * d), "u32 y%d @%d" % (d, outer + 304 + 8 * d),
-                      "u32 x%d @%d" % (d, outer + 308 + 8 * d)]
-        parts += ["const T x%s%s @%d" % (dims("m", "x", "outer"), dims("n", "s", "inner"), source),
-                  "%s%s @%d" % (out, dims("m", "y", "outer"), source + 8), "bool more @%d" % (source + 56),
+            fields_of = [("n", "inner", "i32", inner + 4 + 12 * d), ("s", "inner", "u32", inner + 304 + 4 * d),
+                         ("m", "outer", "i32", outer + 4 + 12 * d), ("y", "outer", "u32", outer + 304 + 8 * d),
+                         ("x", "outer", "u32", outer + 308 + 8 * d)]
+            parts += ["%s %s%d @%d if %s > %d" % (kind, name, d, at, count, d) for name, count, kind, at in fields_of]
+        parts += ["const T x%s%s @%d" % (dims("m", "x"), dims("n", "s"), source),
+                  "%s%s @%d" % (out, dims("m", "y"), source + 8), "bool more @%d" % (source + 56),
                   "bool last @%d" % (source + 57)]
         if second:
             name, kind, scale = second
-            parts += ["%s %s%s @%d" % (kind, name, dims("m", "y", "outer", scale), source + 16), "i32 outputs @%d" % (source + 60)]
+            parts += ["%s %s%s @%d" % (kind, name, dims("m", "y", scale), source + 16), "i32 outputs @%d" % (source + 60)]
         return "struct %d { %s }" % (source + 64, ", ".join(parts + fields))
 
 

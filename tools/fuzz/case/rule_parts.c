@@ -46,6 +46,8 @@ enum status rule_refuse(struct rule_builder *b)
         }
         if (item->index)
             what = "fields at an index";
+        if (item->guard)
+            what = "scalars with an 'if'";
         if (item->array && dtype_block(item->type.dtype))
             what = "arrays in block formats";
     }
