@@ -270,13 +270,13 @@ REFERENCE_ONCE(batchnorm_backward,
                "in dy[batch][channels][size], in x[batch][channels][size], in w[channels] = 1, "
                "in mean[channels], in rstd[channels], out dx?[batch][channels][size], "
                "out dw?[channels], out db?[channels], out sum_dy?[channels], "
-               "out sum_dy_xmu?[channels], int training = 1, each channels")
+               "out sum_dy_xmu?[channels], int training = 1, point part, each channels")
 {
     ROW(k, channels)
     {
         real mu = mean(k), inv = rstd(k), rate = w(k) * inv;
         real sum = SUM(s, size, SUM(n, batch, dy(n, k, s)));
-        real dot = SUM(s, size, SUM(n, batch, dy(n, k, s) * (x(n, k, s) - mu)));
+        real dot = SUM(s, size, SUM(n, batch, part(dy(n, k, s) * (x(n, k, s) - mu))));
         real shift = training ? sum / (batch * size) : real(0.0);
         real lean = training ? dot * square(inv) / (batch * size) : real(0.0);
         LOOP(n, dx.given ? batch : 0)

@@ -263,13 +263,24 @@ static void give_up(struct registry_entry *entry, struct error *err)
     entry->gave_up = true;
 }
 
+/* Built-in tables describe some versions of a project. A kernel of another version, with another
+ * parameter list, is one without an entry. */
+static bool is_foreign(const struct known_symbol *known)
+{
+    for (const struct match *match = known->matches; match; match = match->next) {
+        if (!match->entry->shipped || match->unknown)
+            return false;
+    }
+    return true;
+}
+
 /* Tries the entries that name the symbol, the winning one first. The sentence of a failure is that
  * of the first: it is the entry that its author expects to count. */
 static enum status resolve(struct registry *registry, const struct known_symbol *known,
                            struct resolution *resolution)
 {
     struct error first = {0};
-    resolution->skip = SKIP_LAYOUT;
+    resolution->skip = is_foreign(known) ? SKIP_UNREGISTERED : SKIP_LAYOUT;
     for (const struct match *match = known->matches; match; match = match->next) {
         struct error err = {0};
         if (match->unknown) {
@@ -332,7 +343,8 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
         error_set(err, STATUS_NO_MEMORY, "%.200s: no memory to resolve it", symbol);
     } else if (!found->spec) {
         *skip = found->skip;
-        error_set(err, STATUS_INVALID, "%s", found->sentence);
+        if (*skip != SKIP_UNREGISTERED)
+            error_set(err, STATUS_INVALID, "%s", found->sentence);
     }
     return found ? found->spec : NULL;
 }

@@ -28,6 +28,7 @@ struct registry_entry {
     struct outlier_choice outlier;
     bool deterministic;
     bool call;                     /* it names library calls, not kernels */
+    bool shipped;                  /* of a built-in table */
     int after;                     /* number among the entries with `after`, or -1 */
     struct pattern *after_pattern; /* or NULL */
     struct tolerance tolerance;

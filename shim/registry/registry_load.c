@@ -563,6 +563,8 @@ enum status registry_content_load(struct registry_content *content,
         load_builtin_tolerances(&l);
     if (source->tables)
         load_tables(&l);
+    for (size_t i = 0; i < content->entries; i++)
+        content->entry[i]->shipped = true;
     content->shipped = content->entries;
     load_list(&l, source->files);
     return l.worst;

@@ -7,7 +7,6 @@ type of the arrays, caught from the name; A is the type that it is computed in: 
 TYPE = r"(?<T>float|double|c10::Half|c10::BFloat16)"
 NARROW = r"(?<T>float|c10::Half|c10::BFloat16)"
 HALVES = r"(?<T>c10::Half|c10::BFloat16)"
-WHOLE = r"(?<T>long|int|short|signed char|unsigned char)"
 ANY = r"(?<T>[\w: ]+)"
 PLAIN = r"(?<T>float|double|c10::Half|c10::BFloat16|long|int|short|signed char|unsigned char|bool)"
 SAME = r"(?P=T)"
@@ -72,6 +71,12 @@ REMAINDER = "fmod(a, %s) + (fmod(a, %s) != 0 && (%s < 0) != (fmod(a, %s) < 0) ? 
 
 def over(formula, name):
     return formula.replace("%s", name)
+
+
+def wrapped(bits, signed):
+    """A conversion to an integer, modulo 2^bits; the half keeps the quotient off whole numbers, where floor() jumps."""
+    size = 1 << bits
+    return "y = trunc(a) - %d * floor((trunc(a) + %s) / %d)" % (size, size // 2 + 0.5 if signed else 0.5, size)
 
 
 # BinaryOps: arithmetic, also with one number.
@@ -214,7 +219,11 @@ CHOICES = [
     Operation("lerp by an array", three("lerp_tensor_kernel", NARROW), "y = abs(c) < 0.5 ? a + c * (b - a) : b - (b - a) * (1 - c)", 3),
     Operation("fill", template("FillFunctor", PLAIN), "y = value", 0, "T value", casts=False),
     Operation("copy", one("direct_copy_kernel_cuda", TYPE), "y = a"),
-    Operation("copy", one("direct_copy_kernel_cuda", WHOLE), "y = trunc(a)"),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>long)"), "y = trunc(a)"),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>int)"), wrapped(32, True)),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>short)"), wrapped(16, True)),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>signed char)"), wrapped(8, True)),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>unsigned char)"), wrapped(8, False)),
     Operation("copy", one("direct_copy_kernel_cuda", "(?<T>bool)"), "y = a != 0"),
     Operation("copy to bf16", one("bfloat16_copy_kernel_cuda", "(?<T>float)"), "y = a", out="bf16", casts=False),
     Operation("copy to bf16", one("bfloat16_copy_kernel_cuda", "(?<T>c10::Half)"), "y = a", out="bf16", casts=False),

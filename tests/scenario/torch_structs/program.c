@@ -71,6 +71,9 @@ static void reduce(bool wrong)
     op.last = 1;
     for (int j = 0; j < REPEAT; j++) {
         op.outputs = j % 2 + 1;
+        memset(&op.inner_size[1], GARBAGE + j, sizeof op.inner_size - sizeof op.inner_size[0]);
+        memset(&op.outer_stride[1], GARBAGE + j,
+               sizeof op.outer_stride - sizeof op.outer_stride[0]);
         launch(kernel(wrong ? REDUCE("4") : REDUCE("1")), 1, 32, NULL, (void *[]){&op});
     }
     print_sum("variance", y, 4 * ROWS);

@@ -130,6 +130,47 @@ static void a_signature_does_not_depend_on_how_parameters_are_passed(void **stat
     gate_destroy(gate);
 }
 
+/* A parameter under a guard counts where the guard is above its number; the hook's loops and the
+ * slow way agree. */
+static void absent_parameters_do_not_count(void **state)
+{
+    static const struct kernel_spec guarded = {
+        .shape_params = 4,
+        .shape_param = {{.index = 0, .size = 4, .guard = 3, .above = 0},
+                        {.index = 0, .size = 4, .start = 4, .offset = 4, .guard = 3, .above = 1},
+                        {.index = 1, .size = 4, .start = 8},
+                        {.index = 2, .size = 1, .start = 12}}};
+    static const bool counts[3][2] = {{false, false}, {true, false}, {true, true}};
+    struct gate *gate = make(0, 0, 0);
+    struct gate_recipe recipe;
+    int32_t value[2] = {0}, dims = 0;
+    uint8_t flag = 0;
+    void *list[] = {value, &dims, &flag};
+    struct launch launch = {.grid = {1, 1, 1}, .block = {32, 1, 1}, .params = list},
+                  packed = launch;
+    (void)state;
+    gate_recipe_make(&recipe, &guarded, 9);
+    assert_false(recipe.odd);
+    for (dims = 0; dims < 3; dims++) {
+        uint64_t before = signature_by(gate, &guarded, &launch);
+        for (int i = 0; i < 2; i++) {
+            value[i] = 7;
+            assert_int_equal(signature_by(gate, &guarded, &launch) != before, counts[dims][i]);
+            int32_t bytes[4] = {value[0], value[1], dims, flag};
+            packed.params = NULL;
+            packed.packed = (const uint8_t *)bytes;
+            packed.packed_bytes = sizeof(bytes);
+            assert_true(signature_by(gate, &guarded, &packed) ==
+                        signature_by(gate, &guarded, &launch));
+            value[i] = 0;
+        }
+        flag = 1;
+        assert_true(signature_by(gate, &guarded, &launch) != before);
+        flag = 0;
+    }
+    gate_destroy(gate);
+}
+
 /* What the hook's short loops cannot read is distinguished all the same. */
 static void odd_parameters_are_left_to_the_gate(void **state)
 {
@@ -246,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_hook_passes_over_what_the_gate_would),
         cmocka_unit_test(a_signature_does_not_depend_on_how_parameters_are_passed),
+        cmocka_unit_test(absent_parameters_do_not_count),
         cmocka_unit_test(odd_parameters_are_left_to_the_gate),
         cmocka_unit_test(what_changes_the_gate_is_seen_by_the_hook),
         cmocka_unit_test(a_gate_is_idle_where_nothing_can_be_taken),

@@ -172,6 +172,36 @@ static void structs_open_up(void **state)
     refuse("struct 8 { i64 n @0", "expected ',' or '}'");
 }
 
+static void scalars_may_be_guarded_by_another(void **state)
+{
+    static const struct param_layout layout = {
+        .count = 2, .param = {{.offset = 0, .size = 4}, {.offset = 8, .size = 16}}};
+    uint32_t packed[6] = {0};
+    (void)state;
+    const struct signature *s =
+        parse("i32 n, struct 16 { i32 dims @0, u32 a @4 if dims > 0, u32 b @8 if dims > 14 } s");
+    const struct signature_item *a = item(s, "s.a"), *b = item(s, "s.b");
+    assert_int_equal(item(s, "s.dims")->guard, 0);
+    assert_ptr_equal(&s->item[a->guard - 1], item(s, "s.dims"));
+    assert_int_equal(a->above, 0);
+    assert_int_equal(b->above, 14);
+    for (int dims = -1; dims < 17; dims++) {
+        packed[2] = (uint32_t)dims;
+        const uint8_t *bytes = (const uint8_t *)packed;
+        assert_true(signature_present(s, item(s, "n"), &layout, bytes, sizeof packed));
+        assert_int_equal(signature_present(s, a, &layout, bytes, sizeof packed), dims > 0);
+        assert_int_equal(signature_present(s, b, &layout, bytes, sizeof packed), dims > 14);
+    }
+    refuse("i32 d, i32 n if d", "expected '>' and a number from 0 to 14");
+    refuse("i32 d, i32 n if d > 15", "expected '>' and a number from 0 to 14");
+    refuse("i32 d, i32 n if > 1", "expected the name of an earlier integer");
+    refuse("i32 n if d > 1, i32 d", "expected the name of an i32 or u32 before it");
+    refuse("i64 d, i32 n if d > 1", "expected the name of an i32 or u32 before it");
+    refuse("i32 d, i32 e if d > 1, i32 n if e > 1", "that has no 'if' of its own");
+    refuse("i32 d, i64 n if d > 1", "'n' has an 'if', which only i32 and u32 may have");
+    refuse("i32 d, const f32 x[n] if d > 1", "'x' has an 'if', which only i32 and u32 may have");
+}
+
 static void bad_texts_name_the_word(void **state)
 {
     (void)state;
@@ -262,6 +292,7 @@ int main(void)
         cmocka_unit_test(captures_bind_types),
         cmocka_unit_test(blocks_are_types_of_arrays),
         cmocka_unit_test(structs_open_up),
+        cmocka_unit_test(scalars_may_be_guarded_by_another),
         cmocka_unit_test(bad_texts_name_the_word),
         cmocka_unit_test(too_many_are_refused),
         cmocka_unit_test(a_layout_that_agrees_fits),

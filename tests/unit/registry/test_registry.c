@@ -420,6 +420,15 @@ static void the_tables_come_first(void **state)
     assert_non_null(shipped);
     assert_non_null(strstr(shipped->where, "tables/llmc.yaml:"));
     assert_string_equal(find(both, symbol, gelu_sizes, &skip, &err)->reference->name, "formula");
+    /* A kernel of another version is one without an entry; an entry of the user's is refused. */
+    static const unsigned other_sizes[] = {8, 8, 8, 8, 0};
+    memset(&err, 0, sizeof err);
+    assert_null(find(tables, symbol, other_sizes, &skip, &err));
+    assert_int_equal(skip, SKIP_UNREGISTERED);
+    assert_string_equal(err.text, "");
+    assert_null(find(both, symbol, other_sizes, &skip, &err));
+    assert_int_equal(skip, SKIP_LAYOUT);
+    assert_non_null(strstr(err.text, "a.yaml:"));
     registry_destroy(tables);
     registry_destroy(both);
     snprintf(file, sizeof file, "rm -r %s", folder);
