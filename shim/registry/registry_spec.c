@@ -40,7 +40,8 @@ struct spec_types {
 static uint8_t shape_param_of(const struct kernel_spec *spec, const struct signature_item *item)
 {
     for (unsigned i = 0; i < spec->shape_params; i++) {
-        if (spec->shape_param[i].index == item->param && spec->shape_param[i].offset == item->offset)
+        if (spec->shape_param[i].index == item->param &&
+            spec->shape_param[i].offset == item->offset)
             return (uint8_t)(i + 1);
     }
     return 0;

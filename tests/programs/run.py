@@ -32,7 +32,8 @@ def variants(args):
     if args.untried:
         cuvet["CUVET_CONFIG"] = ":".join(sorted(glob.glob(os.path.join(ROOT, "config", "untried", "*.yaml"))))
     every = dict(cuvet, CUVET_SAMPLE="1", CUVET_BUDGET="off", CUVET_SUBSET="off", CUVET_MEMORY="1G")
-    return {"bare": {}, "empty": {"CUDA_INJECTION64_PATH": args.empty}, "default": cuvet, "every": every}
+    none = dict(cuvet, CUVET_SAMPLE="0", CUVET_FIRST="0", CUVET_OUTLIER="off")
+    return {"bare": {}, "empty": {"CUDA_INJECTION64_PATH": args.empty}, "none": none, "default": cuvet, "every": every}
 
 
 def command(name, args):
@@ -128,7 +129,7 @@ def rows(process, runs):
     """A line for each program of the process, then what each variant's last process counted."""
     for name in sorted({n for v in runs.values() for r in v for n in r.numbers}):
         yield " ".join(["%-10s %9.3f" % (name, middle(runs, "bare", name)), ratio(runs, name, "empty", "bare")] +
-                       [ratio(runs, name, kind, "empty") for kind in ("default", "every")])
+                       [ratio(runs, name, kind, "empty") for kind in ("none", "default", "every")])
     for kind in ("default", "every"):
         if not runs.get(kind):
             continue
@@ -159,7 +160,7 @@ def main():
     parser.add_argument("--llmc", type=os.path.abspath, help="a copy of llm.c; without it its trainers are left out")
     parser.add_argument("--untried", action="store_true", help="with the tables of config/untried, too")
     parser.add_argument("--only", action="append")
-    parser.add_argument("--variants", nargs="+", default=["bare", "empty", "default", "every"])
+    parser.add_argument("--variants", nargs="+", default=["bare", "empty", "none", "default", "every"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, help="of each program, instead of its own number")
     parser.add_argument("--budget", type=float, help="largest ratio of the defaults to the empty subscriber, such as 1.05")
@@ -169,7 +170,7 @@ def main():
         if not os.path.exists(path):
             sys.exit("run.py: no %s: make all, make -f tests/bench/programs.mk" % path)
     report, bad = os.path.join(os.path.dirname(args.lib), "tests", "programs"), []
-    print("%-10s %9s %8s %8s %8s" % ("program", "step ms", "empty", "default", "every"))
+    print("%-10s %9s %8s %8s %8s %8s" % ("program", "step ms", "empty", "none", "default", "every"))
     for name in args.only or PROGRAMS:
         if name.startswith("llmc_") and not args.llmc:
             print("%-10s left out: no --llmc FOLDER" % name)

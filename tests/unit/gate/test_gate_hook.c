@@ -137,7 +137,7 @@ static void absent_parameters_do_not_count(void **state)
     static const struct kernel_spec guarded = {
         .shape_params = 4,
         .shape_param = {{.index = 0, .size = 4, .guard = 3, .above = 0},
-                        {.index = 0, .size = 4, .start = 4, .offset = 4, .guard = 3, .above = 1},
+                        {.index = 0, .size = 4, .offset = 4, .guard = 3, .above = 1},
                         {.index = 1, .size = 4, .start = 8},
                         {.index = 2, .size = 1, .start = 12}}};
     static const bool counts[3][2] = {{false, false}, {true, false}, {true, true}};

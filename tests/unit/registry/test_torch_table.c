@@ -257,14 +257,14 @@ static void kernels_meet_their_operation(void **state)
     (void)state;
     struct complaints complaints = {0};
     struct registry *registry;
-    struct registry_source source = {.files = "config/untried/pytorch_pointwise.yaml:"
-                                              "config/untried/pytorch_casts.yaml:"
-                                              "config/untried/pytorch_strided.yaml:"
-                                              "config/untried/pytorch_strided_casts.yaml:"
-                                              "config/untried/pytorch_cat.yaml:"
-                                              "config/untried/pytorch_reduce.yaml:"
-                                              "config/untried/pytorch_foreach.yaml:"
-                                              "config/untried/pytorch_rows.yaml"};
+    struct registry_source source = {.files = "config/kernels/pytorch_pointwise.yaml:"
+                                              "config/kernels/pytorch_casts.yaml:"
+                                              "config/kernels/pytorch_strided.yaml:"
+                                              "config/kernels/pytorch_strided_casts.yaml:"
+                                              "config/kernels/pytorch_cat.yaml:"
+                                              "config/kernels/pytorch_reduce.yaml:"
+                                              "config/kernels/pytorch_foreach.yaml:"
+                                              "config/kernels/pytorch_rows.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
