@@ -8,7 +8,9 @@
  *
  * Scores, places and windows are those of attention.cu. A query without keys, whose lse is
  * -inf, has no share in any gradient. Heads of one kv head add up in dk and dv. t is rounded as p
- * is: `inner` in the tolerance.
+ * is: `inner` in the tolerance. `probability` is p where t is made of it, rounded in kernels that
+ * keep p in a narrow type alone; `head` is a query head's share in dk and dv, rounded in those that
+ * add up the heads afterwards.
  */
 #include "ref.h"
 
@@ -23,7 +25,7 @@
 #define GRADIENT_TERMS(of, b, i, h, j, g, slope)                                                   \
     TERM(p, b, lse(of h, i).value(0) < -1e300 ? real(0.0) : exp(score(b) - lse(of h, i)));         \
     TERM(change, b, DOT(c, width, dy(of i, h, c) * v(of j, g, c)) - slope);                        \
-    TERM(t, b, p(b) * change(b));                                                                  \
+    TERM(t, b, probability(p(b)) * change(b));                                                     \
     TERM(weight, b, softcap.v == 0 ? t(b) : t(b) * (1 - square(bend(b))))
 /* One lane's own delta of query i and head h. */
 #define SLOPE(of, i, h)                                                                            \
@@ -38,7 +40,7 @@ REFERENCE_ONCE(attention_backward,
                "out dq?[batch][queries][heads][dim], out dk?[batch][keys][kv_heads][dim], "
                "out dv?[batch][keys][kv_heads][width], out dbias?[batch][heads][queries][keys], "
                "real scale, real softcap = 0, int left = -1, int right = -1, int bottom = 1, "
-               "each batch, each kv_heads with heads")
+               "point probability, point head, each batch, each kv_heads with heads")
 {
     long long shift = bottom ? keys - queries : 0, share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
@@ -63,19 +65,26 @@ REFERENCE_ONCE(attention_backward,
         long long row = item / most, from = item % most * CHANNELS;
         long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
         ref_window by(j - shift, queries, right, left);
-        TERM(i, b, by.first + b % by.count);
-        TERM(h, b, g * share + b / by.count);
-        SCORE_TERMS(BATCHED, b, i(b), h(b), j, g);
-        TERM(score, b, bias.given ? capped(b) + bias(n, h(b), i(b), j) : capped(b));
-        GRADIENT_TERMS(BATCHED, b, i(b), h(b), j, g, SLOPE(BATCHED, i(b), h(b)));
-        long long wide = dk.given && from < dim ? PIECE(dim, from) : 0;
-        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, weight(b), c, wide,
-                          q(n, i(b), h(b), from + c));
-        LOOP(c, wide) dk(n, j, g, from + c) = pulled[c] * scale;
-        wide = dv.given && from < width ? PIECE(width, from) : 0;
-        auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, p(b), c, wide,
-                         dy(n, i(b), h(b), from + c));
-        LOOP(c, wide) dv(n, j, g, from + c) = mixed[c];
+        long long wide_k = dk.given && from < dim ? PIECE(dim, from) : 0;
+        long long wide_v = dv.given && from < width ? PIECE(width, from) : 0;
+        real sum_k[CHANNELS], sum_v[CHANNELS];
+        LOOP(c, CHANNELS) sum_k[c] = sum_v[c] = real(0.0);
+        LOOP(o, share)
+        {
+            long long h = g * share + o;
+            TERM(i, b, by.first + b);
+            SCORE_TERMS(BATCHED, b, i(b), h, j, g);
+            TERM(score, b, bias.given ? capped(b) + bias(n, h, i(b), j) : capped(b));
+            GRADIENT_TERMS(BATCHED, b, i(b), h, j, g, SLOPE(BATCHED, i(b), h));
+            auto pulled = MIX(CHANNELS, b, wide_k > 0 ? by.count : 0, weight(b), c, wide_k,
+                              q(n, i(b), h, from + c));
+            auto mixed = MIX(CHANNELS, b, wide_v > 0 ? by.count : 0, p(b), c, wide_v,
+                             dy(n, i(b), h, from + c));
+            LOOP(c, wide_k) sum_k[c] = sum_k[c] + head(pulled[c] * scale);
+            LOOP(c, wide_v) sum_v[c] = sum_v[c] + head(mixed[c]);
+        }
+        LOOP(c, wide_k) dk(n, j, g, from + c) = sum_k[c];
+        LOOP(c, wide_v) dv(n, j, g, from + c) = sum_v[c];
     }
     SAMPLE(item, dbias.given ? batch * heads * queries * keys : 0, PIECE_BUDGET(dim + 2 * width))
     {
@@ -98,7 +107,7 @@ REFERENCE_ONCE(attention_varlen_backward,
                "in lse[heads][tokens], in y?[tokens][heads][width], in delta?[heads][tokens], "
                "out dq?[tokens][heads][dim], out dk?[rows][kv_heads][dim], "
                "out dv?[rows][kv_heads][width], real scale, real softcap = 0, int left = -1, "
-               "int right = -1, int bottom = 1, each kv_heads with heads")
+               "int right = -1, int bottom = 1, point probability, each kv_heads with heads")
 {
     long long share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? tokens * heads * PIECES(dim) : 0, PIECE_BUDGET(rows * dim))
