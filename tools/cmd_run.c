@@ -59,7 +59,7 @@ struct run {
     struct registry *registry;
     struct run_references references;
     const char *sample, *budget, *seed, *unregistered;
-    bool strict, private_report, no_tables;
+    bool strict, private_report, no_tables, no_lift;
     char id[64]; /* CUVET_RUN */
     char **program;
 };
@@ -69,6 +69,8 @@ static const char usage[] =
     "  -c, --config FILE    registry file; may be given again, later ones win (or CUVET_CONFIG)\n"
     "  -o, --report FOLDER  keep journals and bundles there (or CUVET_REPORT)\n"
     "      --no-tables      no entries but those of FILE (or CUVET_TABLES=off)\n"
+    "      --no-lift        kernels without an entry are not held against their own PTX (or\n"
+    "                       CUVET_LIFT=0)\n"
     "      --sample P       probability that a launch is checked, 0 to 1\n"
     "      --budget SHARE   share of time that checking may cost, such as 2%, or off\n"
     "      --unregistered N kernels without an entry that the summary names\n"
@@ -124,7 +126,7 @@ static int wrong(const char *sentence, const char *value)
 /* 0, or the exit status; -1: help was printed. */
 static int parse(struct run *run, int argc, char **argv)
 {
-    enum { SAMPLE = 256, BUDGET, SEED, STRICT, NO_TABLES, UNREGISTERED };
+    enum { SAMPLE = 256, BUDGET, SEED, STRICT, NO_TABLES, NO_LIFT, UNREGISTERED };
     static const struct option options[] = {
         {"config", required_argument, NULL, 'c'},
         {"report", required_argument, NULL, 'o'},
@@ -134,6 +136,7 @@ static int parse(struct run *run, int argc, char **argv)
         {"unregistered", required_argument, NULL, UNREGISTERED},
         {"strict", no_argument, NULL, STRICT},
         {"no-tables", no_argument, NULL, NO_TABLES},
+        {"no-lift", no_argument, NULL, NO_LIFT},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -176,6 +179,9 @@ static int parse(struct run *run, int argc, char **argv)
             break;
         case NO_TABLES:
             run->no_tables = true;
+            break;
+        case NO_LIFT:
+            run->no_lift = true;
             break;
         case 'h':
             fputs(usage, stdout);
@@ -354,6 +360,7 @@ static void set_environment(void *user)
         setenv("CUVET_CONFIG", run->config.data, 1);
     if (run->no_tables)
         setenv("CUVET_TABLES", "off", 1);
+    setenv("CUVET_LIFT", run->no_lift ? "0" : "1", run->no_lift);
     setenv("CUVET_REPORT", run->report.data, 1);
     setenv("CUVET_RUN", run->id, 1);
     unsetenv("CUVET_LIBRARY");
