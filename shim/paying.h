@@ -12,13 +12,9 @@
  * which no budget pays for. */
 void paying_waited(const struct pipeline *pipeline, struct ticket *ticket);
 
-/* Whether the accounts allow what the gate decided. SKIP_NONE: a check, or an outlier probe where
- * ticket->gate is GATE_OUTLIER then. Where they do not, the next launches of the signature are
- * passed over, until they may again. */
-enum skip paying_decide(struct pipeline *pipeline, struct ticket *ticket);
-
-/* Records that the outlier gate cannot probe launches of this signature. */
-void paying_blind(struct ticket *ticket);
+/* Charges the hook's time for the launches of the signature that were passed over since the account
+ * was last read. */
+void paying_passed(const struct ticket *ticket);
 
 /* Notes what the launch has cost so far, at the end of its ENTER: with the estimated cost of a
  * check or an outlier probe that begins, else as the price of deciding. */

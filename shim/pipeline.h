@@ -58,7 +58,11 @@ struct ticket {
     struct gate_note *note; /* gate_answer's */
     struct budget_use *use; /* of its signature */
     uint64_t signature;     /* gate_answer's */
-    enum skip otherwise;    /* the bucket of the launch where the outlier gate cannot probe it */
+    enum gate_result drawn; /* of a node of a graph: what its replay decided */
+    enum skip otherwise; /* the bucket of the launch where the outlier gate cannot probe it; NONE:
+                          * it is checked */
+    double rate;         /* launches of the signature in each ns; 0: not known */
+    int64_t wait;        /* ns until the budget allows its check */
     enum outlier_detector detector;
     int index;             /* of the statistics that the outlier gate uses */
     struct budget *budget; /* account that is charged for it; NULL: the accounts were not read */
@@ -92,23 +96,13 @@ void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *laun
 /* A launch whose parameters were not read, and that the driver refused. Same thread. */
 void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result);
 
-/* The steps of pipeline_enter and pipeline_exit, for launches that are nodes of a CUDA graph. The
- * gates' answer is in the ticket: begin takes all that the check needs and enqueues what comes
- * before the launch; enqueue_after what comes behind it. */
+/* The steps of pipeline_enter and pipeline_exit, for launches that are nodes of a CUDA graph,
+ * behind gates_select: begin passes the other gates, takes all that the check needs and enqueues
+ * what comes before the launch; enqueue_after what comes behind it. */
 enum skip pipeline_begin(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket);
 enum status pipeline_enqueue_after(struct ticket *ticket, const struct launch *launch,
                                    struct error *why);
-
-/* Whether the kernel that judges the launch is loaded in its context; the first launch requests
- * it. */
-enum skip pipeline_find_reference(struct pipeline *pipeline, struct ticket *ticket);
-
-/* Whether the reason passes: the novelty gate's turn is kept for a launch that can be checked. */
-bool pipeline_may_pass(enum skip skip);
-
-/* SKIP_CAPTURED: the launch goes into a graph; SKIP_DRIVER: the driver's query fails. */
-enum skip pipeline_captures(const struct launch *launch, struct error *why);
 
 /* A call of the program returned an error. Reported where it is an earlier launch's, once for each
  * error, with the last launches: on `stream`, or, NULL, on all streams. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/uninterrupted.h"
 #include "gate/recent.h"
-#include "pipeline.h"
+#include "gates.h"
 
 /* Errors that a running kernel leaves in its context. Other ones are the failed call's own. */
 static bool is_fault(CUresult result)
@@ -68,7 +68,7 @@ static CUresult wait_for(const struct launch *launch)
 
 void pipeline_sync(const struct pipeline *pipeline, const struct launch *launch, const char *name)
 {
-    if (pipeline_captures(launch, NULL) == SKIP_CAPTURED)
+    if (gates_captures(launch, NULL) == SKIP_CAPTURED)
         return; /* a fault that was quicker is an error of this call, too */
     CUresult result = wait_for(launch);
     struct api_error error = {.api = "cuStreamSynchronize", .at = name};

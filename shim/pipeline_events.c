@@ -1,25 +1,12 @@
 /*
  * pipeline_events.c - what reaches the pipeline besides launches that it may check: launches that
- * the driver refused, calls that are only counted, waits of the program, contexts that come and go;
- * and whether a launch is captured.
+ * the driver refused, calls that are only counted, waits of the program, contexts that come and go.
  */
 #include "system/log.h"
 #include "base/uninterrupted.h"
 #include "gate/own.h"
 #include "pipeline_trace.h"
 #include "gate/tally.h"
-
-/* On the legacy stream beside a capture the query fails, and nothing may be enqueued. */
-enum skip pipeline_captures(const struct launch *launch, struct error *why)
-{
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)launch->stream, &status);
-    if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
-        return SKIP_CAPTURED;
-    if (cuda_check(why, result, "cuStreamIsCapturing"))
-        return SKIP_DRIVER;
-    return status == CU_STREAM_CAPTURE_STATUS_NONE ? SKIP_NONE : SKIP_CAPTURED;
-}
 
 void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch, CUresult result)
 {

@@ -35,6 +35,10 @@ void pipeline_decide_state(const struct pipeline *pipeline, const struct launch 
                            struct gate_answer *answer, struct ticket *ticket)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
+    if (launch->replayed) { /* its replay decided that */
+        caches_node(pipeline->caches, spec, launch, &ticket->moment);
+        return;
+    }
     ticket->follows =
         caches_launch(pipeline->caches, spec, launch, &ticket->moment) && answer->result == GATE_NO;
     if (ticket->follows) {

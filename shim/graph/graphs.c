@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "system/log.h"
 #include "base/uninterrupted.h"
+#include "gates.h"
 #include "graph/follow.h"
 #include "graph/graphs_state.h"
 #include "gate/own.h"
@@ -443,18 +444,14 @@ static CUgraphExec launch_either(struct graphs *graphs, struct graph *graph, CUc
     return under_way.twin ? graph->twin : graph->exec;
 }
 
-/* Whether the launch is captured into another graph instead of run; on the legacy stream beside a
- * capture the query fails. */
+/* Whether the launch is captured into another graph instead of run. */
 static enum skip capture_skip(const void *stream)
 {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)stream, &status);
-    if (result && result != CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) {
-        log_once(LOG_WARN, "kernels of a CUDA graph go unchecked: cuStreamIsCapturing: %s",
-                 cuda_error_name(result));
-        return SKIP_DRIVER;
-    }
-    return result || status ? SKIP_CAPTURED : SKIP_NONE;
+    struct error why;
+    enum skip skip = gates_captures(&(struct launch){.stream = stream}, &why);
+    if (skip == SKIP_DRIVER)
+        log_once(LOG_WARN, "kernels of a CUDA graph go unchecked: %s", why.text);
+    return skip;
 }
 
 /* A replay is picked: there has to be a twin of the graph as it is now. */

@@ -4,8 +4,8 @@
 #include <math.h>
 #include "base/clock.h"
 #include "base/hot.h"
+#include "gates.h"
 #include "paying.h"
-#include "state/caches.h"
 
 enum {
     /* Kernels of a replay that are checked together: each replay that runs the twin pays for all of
@@ -254,27 +254,17 @@ static bool is_new(const struct graph_subject *subject, const struct pipeline *p
            gate_has_first(pipeline->gate, subject->kernel->spec);
 }
 
-/* The gates' answer for the node, as pipeline_enter() has it for a launch. */
+/* The first gates, as in pipeline_enter() for a launch. */
 static void open_ticket(struct ticket *ticket, const struct graph_subject *subject,
                         struct pipeline *pipeline, const struct launch *launch, uint64_t replay)
 {
-    struct known_kernel *kernel = subject->kernel;
     bool due = is_new(subject, pipeline) || subject->follows == replay + 1;
-    struct gate_answer answer = gate_of_node(pipeline->gate, kernel->spec, &kernel->recipe, launch,
-                                             due ? GATE_FIRST : GATE_RANDOM);
     ticket->began = clock_ns();
     ticket->budget = ticket->probes = NULL;
-    ticket->kernel = kernel;
-    ticket->skip = SKIP_NONE;
-    ticket->detector = OUTLIER_OFF;
+    ticket->kernel = subject->kernel;
     ticket->torn = false;
-    ticket->gate = answer.result;
-    ticket->turn = answer.turn;
-    ticket->use = answer.use;
-    ticket->note = NULL;
-    ticket->signature = answer.signature;
-    if (subject->has_state)
-        caches_node(pipeline->caches, kernel->spec, launch, &ticket->moment);
+    ticket->drawn = due ? GATE_FIRST : GATE_RANDOM;
+    ticket->skip = gates_select(pipeline, launch, ticket);
 }
 
 /* What is enqueued behind a launch: the projection, where it is to be, and the copy that seals. */
@@ -331,7 +321,7 @@ static enum skip arm_subject(struct graph *graph, struct graph_subject *subject,
         graph->lacks_nodes |= place.lacked;
     }
     if (skip) {
-        if (!pipeline_may_pass(skip) || ++subject->tries >= MOST_TRIES)
+        if (!gates_may_pass(skip) || ++subject->tries >= MOST_TRIES)
             subject->first = gate_generation(pipeline->gate);
         twin_disarm(graph, subject);
         if (why.text[0])

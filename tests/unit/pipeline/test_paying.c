@@ -19,7 +19,7 @@
 #include "hook/cupti_router.c"
 #include "report/counters.h"
 #include "tests/unit/common/pipeline_fixture.h"
-#include "paying.h"
+#include "gates_list.h"
 
 static const char registry_text[] =
     "version: 1\n"
@@ -29,7 +29,7 @@ static const char registry_text[] =
     " i32 rows, i32 cols\n"
     "    reference: add\n";
 
-enum { ROWS = 16, COLS = 8, PAUSE = 64 /* PAUSE_MOST of paying.c */ };
+enum { ROWS = 16, COLS = 8, PAUSE = 64 /* PAUSE_MOST of gates_budget.c */ };
 
 /* ---- a pipeline behind the callback ---- */
 
@@ -440,7 +440,8 @@ static void simulate(struct simulation *s)
         spent += s->hook_ns;
         if (answer.skip)
             continue;
-        bool probes = paying_decide(&pipeline, &ticket) == SKIP_NONE;
+        struct gate_query query = {&pipeline, &launch, &ticket, NULL};
+        bool probes = !gates_budget(&query) && !gates_outlier(&query);
         int64_t cost = probes ? s->look_us * NS_US : s->ask_ns;
         budget_add(&simulated_side.budget, now, cost);
         budget_add(&simulated_side.probes, now, cost);
