@@ -14,11 +14,11 @@
 #include "gate/gate_table.h"
 #include "gate/kernel_table.h"
 #include "gate/kernels.h"
+#include "gate/ledger.h"
 #include "value/launch.h"
 #include "gate/own.h"
 #include "gate/passing.h"
 #include "gate/recent.h"
-#include "gate/tally.h"
 #include "gate/unregistered.h"
 
 /* core_probe's answer for a launch of a kernel that no entry names. */
@@ -80,7 +80,7 @@ HOT_INLINE uintptr_t core_probe(const void *handle, const char *symbol)
     if (USUAL(kernel & KERNEL_PASSED)) {
         if (UNUSUAL(!unregistered_pass()))
             return 0; /* the pipeline records and times it */
-        tally_pass(tallies, passes, SKIP_UNREGISTERED);
+        ledger_pass(tallies, passes, SKIP_UNREGISTERED);
     }
     return kernel;
 }
@@ -119,7 +119,7 @@ HOT_INLINE bool core_passes(uintptr_t record, const struct core_shape *launch)
     enum skip skip = core_passed_as(launch, kernel, passes);
     if (!skip)
         return false;
-    tally_pass(tallies, passes, skip);
+    ledger_pass(tallies, passes, skip);
     own_thread.passed_as = skip;
     return true;
 }

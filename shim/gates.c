@@ -97,7 +97,7 @@ enum skip gates_sampled(const struct gate_query *query)
     ticket->gate = answer.result;
     ticket->turn = answer.turn;
     ticket->note = answer.note;
-    ticket->use = answer.use;
+    ticket->account.use = answer.use;
     ticket->signature = answer.signature;
     return answer.skip;
 }

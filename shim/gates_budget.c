@@ -37,7 +37,7 @@ static int64_t wait_for_probe(struct pipeline *pipeline, struct ticket *ticket,
         !can_probe(pipeline, ticket))
         return NEVER;
     int64_t wait = budget_wait(probes, NULL, ticket->began);
-    int64_t end = budget_wait_end(ticket->budget, ticket->began);
+    int64_t end = budget_wait_end(ticket->account.budget, ticket->began);
     return wait > end ? wait : end;
 }
 
@@ -45,7 +45,8 @@ static int64_t wait_for_probe(struct pipeline *pipeline, struct ticket *ticket,
  */
 static uint64_t launches_in(const struct ticket *ticket, int64_t wait)
 {
-    double paid = ticket->budget->share > 0 ? DECISION_NS / ticket->budget->share : 0;
+    double paid =
+        ticket->account.budget->share > 0 ? DECISION_NS / ticket->account.budget->share : 0;
     double launches = ticket->rate * ((double)wait + paid);
     return launches < PAUSE_MOST ? (uint64_t)launches : PAUSE_MOST;
 }
@@ -90,13 +91,13 @@ enum skip gates_budget(const struct gate_query *query)
     struct ticket *ticket = query->ticket;
     struct known_kernel *kernel = ticket->kernel;
     bool own = kernel->spec->budget >= 0;
-    ticket->budget = own ? &kernel->budget : &ticket->side->budget;
+    ticket->account.budget = own ? &kernel->budget : &ticket->side->budget;
     ticket->otherwise = SKIP_NONE;
     paying_passed(ticket);
     ticket->rate = ticket->note ? gate_rate(ticket->note, ticket->began) : 0;
     if (ticket->gate == GATE_FIRST)
         return SKIP_NONE;
-    ticket->wait = budget_wait(ticket->budget, ticket->use, ticket->began);
+    ticket->wait = budget_wait(ticket->account.budget, ticket->account.use, ticket->began);
     if (ticket->gate != GATE_RANDOM)
         ticket->otherwise = SKIP_NOT_SAMPLED;
     else if (ticket->wait)
@@ -120,7 +121,7 @@ enum skip gates_outlier(const struct gate_query *query)
         return SKIP_NONE;
     int64_t probe = wait_for_probe(pipeline, ticket, probes);
     if (probe != NEVER)
-        ticket->probes = probes;
+        ticket->account.probes = probes;
     if (!probe) {
         ticket->index = outliers_index(pipeline->outliers, ticket->signature, ticket->detector,
                                        spec->outlier.inputs);

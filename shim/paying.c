@@ -4,7 +4,6 @@
 #include "gate/gate_table.h"
 
 enum {
-    PROBE_GUESS_NS = 5000, /* of the first ones */
     /* Of each launch that is not passed over: what its two callbacks take outside of the times that
      * are measured, the clock included. */
     AROUND_NS = 150,
@@ -16,8 +15,7 @@ enum {
 void paying_waited(const struct pipeline *pipeline, struct ticket *ticket)
 {
     int64_t now = clock_ns();
-    const struct check_cost cost = {.thread = (uint64_t)(now - ticket->began)};
-    pipeline->sink->spent(pipeline->sink->user, &cost);
+    ledger_time(pipeline->sink, NULL, now, now - ticket->began);
     ticket->began = now;
 }
 
@@ -25,7 +23,7 @@ void paying_passed(const struct ticket *ticket)
 {
     const struct gate_note *note = ticket->note;
     if (note && note->paused)
-        budget_add(ticket->budget, ticket->began,
+        ledger_add(ticket->account.budget, ticket->began,
                    (int64_t)note->paused *
                        atomic_load_explicit(&passing.hook_ns, memory_order_relaxed));
 }
@@ -63,71 +61,47 @@ static void mark_probe(struct side *side, const struct check *check, int64_t now
 
 /* ---- what it costs ---- */
 
-/* An outlier probe is charged to both accounts. The time of the program's thread is only an
- * estimate so far: see paying_thread. */
-static void charge_probe(struct ticket *ticket, int64_t now, int64_t cost)
+/* The time of the program's thread is only an estimate so far, where a probe is charged: see
+ * paying_thread. */
+static void begin_check(struct ticket *ticket, int64_t now, int64_t cost)
 {
     struct check *check = ticket->check;
-    int64_t probe = atomic_load_explicit(&ticket->kernel->probe, memory_order_relaxed);
-    int64_t thread = is_behind(ticket->side, now) ? 0 : cost;
     check->cost = (struct check_cost){.thread = (uint64_t)cost};
-    check->charged = thread + (probe ? probe : PROBE_GUESS_NS);
-    check->budget = ticket->budget;
-    check->probes = ticket->probes;
-    check->use = NULL;
-    check_charge(check, true, now, check->charged);
-}
-
-static void pay_check(struct ticket *ticket, int64_t now, int64_t cost)
-{
-    struct check *check = ticket->check;
-    check->probes = NULL;
-    check->cost = (struct check_cost){.thread = (uint64_t)cost};
-    check->charged = cost + costs_estimate(&ticket->kernel->costs, check->arena_bytes);
-    check->budget = ticket->budget;
-    check->use = ticket->gate == GATE_RANDOM ? ticket->use : NULL;
-    check_charge(check, false, now, check->charged);
-}
-
-static void charge_thread(const struct pipeline *pipeline, struct budget *budget,
-                          struct budget *probes, int64_t now, int64_t cost)
-{
-    const struct check_cost charge = {.thread = (uint64_t)cost};
-    if (budget)
-        budget_add(budget, now, cost);
-    if (probes)
-        budget_add(probes, now, cost);
-    if (pipeline->sink->spent)
-        pipeline->sink->spent(pipeline->sink->user, &charge);
+    check->account = ticket->account;
+    if (ticket->gate != GATE_RANDOM)
+        check->account.use = NULL;
+    if (ticket->gate == GATE_OUTLIER)
+        ledger_begin_probe(&check->account, ticket->kernel, now,
+                           is_behind(ticket->side, now) ? 0 : cost);
+    else
+        ledger_begin_check(&check->account, ticket->kernel, check->arena_bytes, now, cost);
 }
 
 void paying_begins(const struct pipeline *pipeline, const struct launch *launch,
                    struct ticket *ticket)
 {
     int64_t now = clock_ns(), cost = now - ticket->began + AROUND_NS;
-    if (!ticket->skip && ticket->gate == GATE_OUTLIER) {
-        charge_probe(ticket, now, cost);
-    } else if (!ticket->skip) {
-        pay_check(ticket, now, cost);
-    } else if (ticket->budget) {
-        charge_thread(pipeline, ticket->budget, ticket->probes, now, cost);
-    } else { /* such as the first launch of a kernel */
+    if (!ticket->skip) {
+        begin_check(ticket, now, cost);
+        return;
+    }
+    struct account account = ticket->account;
+    if (!account.budget) { /* such as the first launch of a kernel */
         struct side *side = sides_find(pipeline->sides, (CUcontext)(uintptr_t)launch->context);
         bool ready = side && atomic_load_explicit(&side->state, memory_order_acquire) == SIDE_READY;
-        charge_thread(pipeline, ready ? &side->budget : NULL, NULL, now, cost);
+        account = (struct account){.budget = ready ? &side->budget : NULL};
     }
+    ledger_time(pipeline->sink, &account, now, cost);
 }
 
 void paying_back(const struct pipeline *pipeline, const struct check *check)
 {
-    int64_t now = clock_ns();
-    check_charge(check, check->probes, now, -check->charged);
-    charge_thread(pipeline, check->budget, check->probes, now, (int64_t)check->cost.thread);
+    ledger_take_back(pipeline->sink, &check->account, clock_ns(), (int64_t)check->cost.thread);
 }
 
 void paying_after(const struct pipeline *pipeline, const struct ticket *ticket, int64_t time)
 {
-    charge_thread(pipeline, ticket->budget, ticket->probes, clock_ns(), time);
+    ledger_time(pipeline->sink, &ticket->account, clock_ns(), time);
 }
 
 /*

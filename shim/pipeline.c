@@ -7,7 +7,6 @@
 #include "context/enqueue.h"
 #include "extra/digest.h"
 #include "extra/outlier_launch.h"
-#include "gate/tally.h"
 #include "gate/unregistered.h"
 #include "gates.h"
 #include "paying.h"
@@ -153,7 +152,7 @@ static bool count_as_passed(const struct pipeline *pipeline, const struct ticket
     struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
     if (!tallies)
         return false;
-    tally_pass(tallies, own_thread.passes, ticket->skip);
+    ledger_pass(tallies, own_thread.passes, ticket->skip);
     own_thread.passed_as = ticket->skip;
     gates_note_passed(pipeline, ticket);
     return true;
@@ -173,7 +172,7 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
 {
     struct known_kernel *kernel = launch->known;
     ticket->began = clock_ns();
-    ticket->budget = ticket->probes = NULL;
+    ticket->account.budget = ticket->account.probes = NULL;
     ticket->timed.slot = NULL;
     if (!kernel)
         kernel = kernels_find(pipeline->kernels, launch);
@@ -183,7 +182,7 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     if (count_as_passed(pipeline, ticket))
         return true;
     struct gpu_time *time = NULL;
-    pipeline->sink->seen(pipeline->sink->user);
+    ledger_seen(pipeline->sink);
     if (ticket->skip == SKIP_UNREGISTERED)
         time = unregistered_seen(launch->function, launch->symbol);
     else if (may && timing_due(&kernel->time))
@@ -203,8 +202,7 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
 
 static void count(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
 {
-    pipeline->sink->skipped(pipeline->sink->user, ticket->kernel ? ticket->kernel->spec : NULL,
-                            skip);
+    ledger_skip(pipeline->sink, ticket->kernel ? ticket->kernel->spec : NULL, skip);
 }
 
 /*

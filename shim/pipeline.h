@@ -56,7 +56,6 @@ struct ticket {
     enum gate_result gate;
     struct gate_turn *turn;
     struct gate_note *note; /* gate_answer's */
-    struct budget_use *use; /* of its signature */
     uint64_t signature;     /* gate_answer's */
     enum gate_result drawn; /* of a node of a graph: what its replay decided */
     enum skip otherwise; /* the bucket of the launch where the outlier gate cannot probe it; NONE:
@@ -64,10 +63,9 @@ struct ticket {
     double rate;         /* launches of the signature in each ns; 0: not known */
     int64_t wait;        /* ns until the budget allows its check */
     enum outlier_detector detector;
-    int index;             /* of the statistics that the outlier gate uses */
-    struct budget *budget; /* account that is charged for it; NULL: the accounts were not read */
-    struct budget *probes; /* the outlier gate's, where it probes the launch; else NULL */
-    int64_t began;         /* clock_ns() when the pipeline began with it */
+    int index;              /* of the statistics that the outlier gate uses */
+    struct account account; /* that is charged for it; its budget NULL: it was not read */
+    int64_t began;          /* clock_ns() when the pipeline began with it */
     uint64_t number;
     struct binding binding;
     struct snapshot_plan plan;

@@ -4,17 +4,15 @@
  */
 #include "system/log.h"
 #include "base/uninterrupted.h"
-#include "gate/own.h"
 #include "pipeline_trace.h"
-#include "gate/tally.h"
 
 void pipeline_passed_failed(struct pipeline *pipeline, const struct launch *launch, CUresult result)
 {
     pipeline->sink->launch_failed(pipeline->sink->user, launch, cuda_error_name(result));
     const struct known_kernel *kernel = kernels_find(pipeline->kernels, launch);
     bool named = kernel && (kernel->spec || kernel->skip != SKIP_UNREGISTERED);
-    tally_move(pipeline->sink->tallies(pipeline->sink->user, kernel ? kernel->spec : NULL),
-               named ? (enum skip)own_thread.passed_as : SKIP_UNREGISTERED, SKIP_LAUNCH_FAILED);
+    ledger_pass_failed(pipeline->sink, kernel ? kernel->spec : NULL,
+                       named ? (enum skip)own_thread.passed_as : SKIP_UNREGISTERED);
 }
 
 void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CUresult result)
@@ -23,14 +21,14 @@ void pipeline_refused(struct pipeline *pipeline, const struct launch *launch, CU
         launch->function ? kernels_find(pipeline->kernels, launch) : NULL;
     const struct sink *sink = pipeline->sink;
     sink->launch_failed(sink->user, launch, cuda_error_name(result));
-    sink->seen(sink->user);
-    sink->skipped(sink->user, kernel ? kernel->spec : NULL, SKIP_LAUNCH_FAILED);
+    ledger_seen(sink);
+    ledger_skip(sink, kernel ? kernel->spec : NULL, SKIP_LAUNCH_FAILED);
 }
 
 void pipeline_count(struct pipeline *pipeline, enum skip skip)
 {
-    pipeline->sink->seen(pipeline->sink->user);
-    pipeline->sink->skipped(pipeline->sink->user, NULL, skip);
+    ledger_seen(pipeline->sink);
+    ledger_skip(pipeline->sink, NULL, skip);
     if (pipeline->trace)
         pipeline_trace_other(pipeline, skip);
 }

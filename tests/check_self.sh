@@ -115,6 +115,19 @@ for call in 'exit(1)' '_exit(1)' 'abort()' 'system("ls")' 'popen("ls", "r")' 'pr
     ok "banned: $call" catches shim/base/loud.c:3: "$dev/check-banned"
 done
 
+rm -f shim/base/loud.c
+mkdir -p shim/gate
+for call in 'budget_add(b, now, 1)' 'sink->seen(sink->user)' 'p->sink->spent(u, &cost)'; do
+    printf 'void f(void)\n{\n    %s;\n}\n' "$call" >shim/gate/ledger.c
+    ok "banned: $call is what ledger.c is for" quiet "$dev/check-banned"
+    mv shim/gate/ledger.c shim/gate/other.c
+    ok "banned: $call elsewhere" catches shim/gate/other.c:3: "$dev/check-banned"
+    rm shim/gate/other.c
+done
+printf 'void f(void)\n{\n    seen(1);\n    budget_add;\n    kernels->seen(1);\n    sink->seen = y;\n}\n' >shim/gate/other.c
+ok 'banned: quiet on what is like them' quiet "$dev/check-banned"
+rm shim/gate/other.c
+
 for row in 'on_mismatch.c abort()' 'system/helper.c posix_spawn(0)' 'system/helper.c clone(0)'; do
     rm -f shim/base/loud.c
     file=shim/${row%% *} call=${row#* }

@@ -9,10 +9,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include "bind/binding.h"
-#include "gate/budget.h"
 #include "value/check_report.h"
 #include "gate/gate.h"
-#include "gate/kernels.h"
+#include "gate/ledger.h"
 
 enum check_state {
     CHECK_FREE,      /* in the free list */
@@ -66,11 +65,8 @@ struct check {
     char range[CHECK_RANGE]; /* the NVTX ranges that it was launched in, where digests are made */
     struct state_moment moment_of_state;
     enum gate_result gate;
-    struct budget *budget;  /* that pays for it */
-    struct budget_use *use; /* the use of its signature, charged too; NULL: not noted */
-    int64_t charged;        /* to both when it began, ns */
+    struct account account; /* its probes: NULL unless the outlier gate probes the launch */
     struct check_cost cost;
-    struct budget *probes; /* the outlier gate's account, where it probes the launch, else NULL */
     struct outlier_probe { /* of that probe */
         int index;         /* of the signature's statistics */
         uint32_t epoch;    /* of those */
@@ -94,10 +90,6 @@ struct check {
     size_t params_bytes; /* packed parameters for the bundle; 0 when they are too long */
     uint8_t params[CHECK_PARAMS];
 };
-
-/* Charges a cost, or the correction of one, to the accounts of the check: those of an outlier probe
- * (`probe`), or those of a check. Any thread, no lock. */
-void check_charge(const struct check *check, bool probe, int64_t now, int64_t cost);
 
 /* What the launch is judged by. */
 static inline const struct kernel_spec *check_spec(const struct check *check)

@@ -70,15 +70,7 @@ static inline void tally_add(_Atomic uint64_t *bucket, unsigned which, uint64_t 
         atomic_fetch_add_explicit(bucket, more, memory_order_relaxed);
 }
 
-/* A launch was seen, and is not checked. Only where own_thread.passes. */
-static inline void tally_pass(struct tally *tallies, uint32_t passes, enum skip skip)
-{
-    struct tally *own = tally_at(tallies, passes - 1);
-    tally_add(&own->seen, 0, 1);
-    tally_add(&own->skip[skip], 0, 1);
-}
-
-/* Launches that only tally_pass counted, so that they are missing in the process's launches seen.
+/* Launches that only ledger_pass counted, so that they are missing in the process's launches seen.
  * Any thread. */
 static inline uint64_t tally_passed(const struct tally *tallies)
 {
@@ -87,15 +79,6 @@ static inline uint64_t tally_passed(const struct tally *tallies)
     for (uint32_t i = 0; i < threads; i++)
         sum += atomic_load_explicit(&tallies[i * TALLY_STRIDE].seen, memory_order_relaxed);
     return sum;
-}
-
-/* What was counted as `from` is `to` after all: by the same thread. */
-static inline void tally_move(struct tally *tallies, enum skip from, enum skip to)
-{
-    unsigned which = tally_own();
-    struct tally *own = tally_at(tallies, which);
-    tally_add(&own->skip[from], which, (uint64_t)-1);
-    tally_add(&own->skip[to], which, 1);
 }
 
 #endif

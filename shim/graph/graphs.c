@@ -250,7 +250,7 @@ static void update(struct graphs *graphs, struct graph *graph, CUgraph template)
     }
     read_again(graphs, graph, template);
     if (graph->side)
-        budget_add(&graph->side->budget, clock_ns(), graph->read_ns);
+        ledger_add(&graph->side->budget, clock_ns(), graph->read_ns);
 }
 
 void graphs_updated(struct graphs *graphs, CUgraphExec exec, CUgraph template)
@@ -373,10 +373,9 @@ static void request_twin(struct graphs *graphs, struct graph *graph, CUcontext c
         collector_wake(pipeline->collector);
         await_twin(graphs, graph);
     }
-    const struct check_cost cost = {.thread = (uint64_t)(clock_ns() - began)};
-    pipeline->sink->spent(pipeline->sink->user, &cost);
-    if (again)
-        budget_add(&side->budget, clock_ns(), (int64_t)cost.thread);
+    const struct account account = {.budget = again ? &side->budget : NULL};
+    int64_t now = clock_ns();
+    ledger_time(pipeline->sink, &account, now, now - began);
 }
 
 /* A launch on another stream than the last one's waits for it, as launches of one executable graph
@@ -507,9 +506,9 @@ static void count_rest(const struct graphs *graphs, const struct graph *graph, C
         if (result)
             skip = SKIP_LAUNCH_FAILED;
         if (rest)
-            sink->counted(sink->user, count->spec, skip, rest);
+            ledger_count(sink, count->spec, skip, rest);
         if (chosen && !under_way.twin)
-            sink->counted(sink->user, count->spec, result ? skip : under_way.chosen_skip, chosen);
+            ledger_count(sink, count->spec, result ? skip : under_way.chosen_skip, chosen);
         if (count->spec)
             atomic_fetch_add_explicit(&count->kernel->launches,
                                       under_way.twin ? rest : count->nodes, memory_order_relaxed);
@@ -534,7 +533,7 @@ void graphs_launch_exit(struct graphs *graphs, CUresult result)
     under_way.open = false;
     if (!graph) {
         const struct sink *sink = pipeline->sink;
-        sink->counted(sink->user, NULL, result ? SKIP_LAUNCH_FAILED : SKIP_GRAPH, 1);
+        ledger_count(sink, NULL, result ? SKIP_LAUNCH_FAILED : SKIP_GRAPH, 1);
         return;
     }
     timing_replay_end(pipeline->timing, graph->time, under_way.stream, &under_way.timed, !result,

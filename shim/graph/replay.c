@@ -260,7 +260,7 @@ static void open_ticket(struct ticket *ticket, const struct graph_subject *subje
 {
     bool due = is_new(subject, pipeline) || subject->follows == replay + 1;
     ticket->began = clock_ns();
-    ticket->budget = ticket->probes = NULL;
+    ticket->account.budget = ticket->account.probes = NULL;
     ticket->kernel = subject->kernel;
     ticket->torn = false;
     ticket->drawn = due ? GATE_FIRST : GATE_RANDOM;
@@ -306,7 +306,7 @@ static enum skip arm_subject(struct graph *graph, struct graph_subject *subject,
     struct twin_place place;
     struct launch launch;
     const struct sink *sink = pipeline->sink;
-    sink->seen(sink->user);
+    ledger_seen(sink);
     enum skip skip = SKIP_DRIVER;
     if (!describe_subject(graph, subject, &launch, &why)) {
         launch.context = where->context;
@@ -326,7 +326,7 @@ static enum skip arm_subject(struct graph *graph, struct graph_subject *subject,
         twin_disarm(graph, subject);
         if (why.text[0])
             pipeline_warn(pipeline, subject->kernel, skip, why.text);
-        sink->skipped(sink->user, subject->kernel->spec, skip);
+        ledger_skip(sink, subject->kernel->spec, skip);
         return skip;
     }
     subject->first = gate_generation(pipeline->gate);
@@ -352,11 +352,11 @@ void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stre
         if (!subject->chosen)
             continue;
         if (spent && !is_new(subject, pipeline) && subject->follows != replay + 1)
-            sink->counted(sink->user, subject->kernel->spec, SKIP_BUDGET, 1);
+            ledger_count(sink, subject->kernel->spec, SKIP_BUDGET, 1);
         else if (arm_subject(graph, subject, pipeline, &where, replay) == SKIP_BUDGET)
             spent = true;
     }
-    budget_add(&graph->side->budget, clock_ns(), (int64_t)graph->spliced * NODE_NS);
+    ledger_add(&graph->side->budget, clock_ns(), (int64_t)graph->spliced * NODE_NS);
 }
 
 /* The driver refused the launch: nothing of ours is under way. */
@@ -368,7 +368,7 @@ static void end_armed(struct pipeline *pipeline, struct side *side, struct check
     if (check->reserved)
         reserve_shut(side->reserve);
     side_release(side, check);
-    sink->skipped(sink->user, check->kernel->spec, SKIP_LAUNCH_FAILED);
+    ledger_skip(sink, check->kernel->spec, SKIP_LAUNCH_FAILED);
 }
 
 void replay_launched(struct graph *graph, struct pipeline *pipeline, CUresult result)

@@ -2,7 +2,6 @@
 
 #include <string.h>
 #include "base/clock.h"
-#include "gate/costs.h"
 #include "extra/digest.h"
 #include "extra/parity.h"
 #include "judge/listed.h"
@@ -13,25 +12,10 @@
 #include "copy/touch.h"
 #include "judge/param_pointers.h"
 
-/* What the check has really cost takes the place of the estimate, of this one and the next. Where
- * the host was ahead its time is hidden behind the GPU's work, else the GPU's behind the host's. */
 static void settle(struct ending *ending, struct check *check)
 {
-    const struct sink *sink = ending->sink;
-    struct check_cost *cost = &check->cost;
-    struct known_kernel *kernel = check->kernel;
-    int64_t gpu = (int64_t)(cost->copy + cost->reference), probe = (int64_t)cost->probe;
-    int64_t now = clock_ns(), correction = (int64_t)cost->thread + gpu + probe - check->charged;
-    bool probed_only = check->probes && probe; /* an outlier probe that selected nothing */
-    if (!cost->overlap)
-        cost->overlap =
-            cost->thread < (uint64_t)(gpu + probe) ? cost->thread : (uint64_t)(gpu + probe);
-    check_charge(check, probed_only, now, correction);
-    if (probed_only)
-        cost_note(&kernel->probe, probe);
-    if (cost->reference && !check->probes)
-        costs_note(&kernel->costs, check->arena_bytes, gpu);
-    sink->spent(sink->user, cost);
+    ledger_settle(ending->sink, &check->account, check->kernel, check->arena_bytes, clock_ns(),
+                  &check->cost);
 }
 
 /* The arena's range is returned first: afterwards the slot may be another's. */
@@ -44,9 +28,8 @@ static void release(struct side *side, struct check *check)
 
 void ending_skip(struct ending *ending, struct side *side, struct check *check, enum skip skip)
 {
-    const struct sink *sink = ending->sink;
     settle(ending, check);
-    sink->skipped(sink->user, check_spec(check), skip);
+    ledger_skip(ending->sink, check_spec(check), skip);
     release(side, check);
 }
 

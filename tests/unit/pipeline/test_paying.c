@@ -432,7 +432,7 @@ static void simulate(struct simulation *s)
                                 .side = &simulated_side,
                                 .gate = answer.result,
                                 .note = answer.note,
-                                .use = answer.use,
+                                .account.use = answer.use,
                                 .signature = answer.signature,
                                 .detector = OUTLIER_FINGERPRINT,
                                 .began = now};
