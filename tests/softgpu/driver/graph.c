@@ -49,7 +49,7 @@ CUresult impl_cuGraphClone(const struct call *call, cuGraphClone_params *p)
     const struct graph *graph = graph_find(p->originalGraph);
     if (!graph || !p->phGraphClone)
         return section_end(&section, CUDA_ERROR_INVALID_VALUE);
-    if (graph_has_memory_nodes(graph))
+    if (graph_has_memory_nodes(graph) || graph_has_conditions(graph))
         return section_end(&section, CUDA_ERROR_NOT_SUPPORTED);
     *p->phGraphClone = graph_copy(&section, graph)->handle;
     return section_end(&section, CUDA_SUCCESS);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "driver/device.h"
+#include "driver/graph_conditional.h"
 #include "driver/handles.h"
 #include "driver/settings.h"
 
@@ -179,6 +180,8 @@ static void release_node(struct section *section, struct node *node)
     section_drop(section, node->work);
     if (node->child)
         graph_free(section, node->child);
+    if (node->conditional)
+        conditional_free(section, node->conditional);
     free(node->in.at);
     free(node->out.at);
     free(node);
@@ -302,6 +305,9 @@ struct graph *graph_copy(struct section *section, const struct graph *from)
             node_new(section, graph, old->type, old->context, node_copy_work(old), child);
         node->original = old->handle;
         node->enabled = old->enabled;
+        node->updatable = old->updatable;
+        if (old->conditional)
+            node->conditional = conditional_copy(section, old->conditional);
         struct hook_resource event = node_event(RESOURCE_NODE_CLONED, node);
         event.original_graph = from->handle;
         event.original_node = old->handle;
@@ -316,16 +322,43 @@ struct graph *graph_copy(struct section *section, const struct graph *from)
     return graph;
 }
 
+struct graph *node_inner(const struct node *node, unsigned i)
+{
+    if (node->conditional)
+        return i < node->conditional->count ? node->conditional->body[i] : NULL;
+    return i ? NULL : node->child;
+}
+
+/* Whether a node is of one of two types, in the graphs inside of nodes too. */
+static bool has_type(const struct graph *graph, CUgraphNodeType type, CUgraphNodeType other)
+{
+    bool found = false;
+    for (size_t i = 0; i < graph->count && !found; i++) {
+        const struct node *node = graph->nodes[i];
+        struct graph *inner;
+        found = node->type == type || node->type == other;
+        for (unsigned k = 0; !found && (inner = node_inner(node, k)); k++)
+            found = has_type(inner, type, other);
+    }
+    return found;
+}
+
+bool graph_has_conditions(const struct graph *graph)
+{
+    return has_type(graph, CU_GRAPH_NODE_TYPE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL);
+}
+
+bool graph_is_single(const struct graph *graph)
+{
+    bool single = graph_has_memory_nodes(graph) || graph_has_conditions(graph);
+    for (size_t i = 0; i < graph->count && !single; i++)
+        single = graph->nodes[i]->updatable;
+    return single;
+}
+
 bool graph_has_memory_nodes(const struct graph *graph)
 {
-    for (size_t i = 0; i < graph->count; i++) {
-        const struct node *node = graph->nodes[i];
-        if (node->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
-            node->type == CU_GRAPH_NODE_TYPE_MEM_FREE ||
-            (node->child && graph_has_memory_nodes(node->child)))
-            return true;
-    }
-    return false;
+    return has_type(graph, CU_GRAPH_NODE_TYPE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_FREE);
 }
 
 void graph_unmark(struct graph *graph)

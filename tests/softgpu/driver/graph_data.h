@@ -22,6 +22,7 @@
 #include "driver/resource_ids.h"
 #include "driver/stream.h"
 
+struct conditional;
 struct graph;
 struct exec;
 
@@ -48,8 +49,10 @@ struct node {
     CUgraphNodeType type;
     struct graph *graph;
     struct context *context;
-    struct shared_work *work; /* NULL for empty and child graph nodes */
-    struct graph *child;      /* of a child graph node */
+    struct shared_work *work;        /* NULL for empty and child graph nodes */
+    struct graph *child;             /* of a child graph node */
+    struct conditional *conditional; /* of a conditional node */
+    bool updatable;                  /* from the device */
     struct edges in, out;
     bool enabled;       /* in the body of an instance */
     bool capture_joins; /* need not be joined: taken out of a capture's dependencies by hand */
@@ -100,8 +103,14 @@ struct graph *graph_new(struct section *section, const struct graph *original);
 void graph_free(struct section *section, struct graph *graph);
 /* A clone with its own works and its own child graphs. */
 struct graph *graph_copy(struct section *section, const struct graph *from);
+/* The graphs inside of a node, its child or its bodies, by number; NULL behind the last. */
+struct graph *node_inner(const struct node *node, unsigned i);
 /* An alloc or free node, in child graphs too. */
 bool graph_has_memory_nodes(const struct graph *graph);
+/* A conditional node, which keeps the graph from being cloned. */
+bool graph_has_conditions(const struct graph *graph);
+/* Any of them, or one that the device updates: only one instance may exist. */
+bool graph_is_single(const struct graph *graph);
 /* Marks all nodes from which `from` can be reached, itself included. */
 void graph_mark_ancestors(struct node *from);
 void graph_unmark(struct graph *graph);

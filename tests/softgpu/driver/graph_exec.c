@@ -29,10 +29,11 @@ static struct node *find_copy(const struct graph *graph, CUgraphNode original)
     struct node *found = NULL;
     for (size_t i = 0; i < graph->count && !found; i++) {
         struct node *node = graph->nodes[i];
+        struct graph *inner;
         if (node->original == original)
             found = node;
-        else if (node->child)
-            found = find_copy(node->child, original);
+        for (unsigned k = 0; !found && (inner = node_inner(node, k)); k++)
+            found = find_copy(inner, original);
     }
     return found;
 }
@@ -70,8 +71,9 @@ static CUgraphInstantiateResult check_structure(const struct graph *graph, struc
     }
     free(order);
     for (size_t i = 0; i < graph->count && !result; i++) {
-        if (graph->nodes[i]->child)
-            result = check_structure(graph->nodes[i]->child, offender);
+        struct graph *inner;
+        for (unsigned k = 0; !result && (inner = node_inner(graph->nodes[i], k)); k++)
+            result = check_structure(inner, offender);
     }
     return result;
 }
@@ -110,7 +112,7 @@ static CUresult instantiate(const struct call *call, CUgraph handle, unsigned lo
     section_begin(&section, call->context);
     struct graph *graph = graph_find(handle);
     if (!graph || graph->owned || graph->capturing ||
-        (graph->instances > 0 && graph_has_memory_nodes(graph)))
+        (graph->instances > 0 && graph_is_single(graph)))
         return section_end(&section, CUDA_ERROR_INVALID_VALUE);
     struct node *bad = NULL;
     *why = check_structure(graph, &bad);

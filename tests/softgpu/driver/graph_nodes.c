@@ -1,6 +1,7 @@
 /* graph_nodes.c - nodes of graph templates: adding them, reading and changing their parameters. */
 #include <string.h>
 #include "driver/device.h"
+#include "driver/graph_conditional.h"
 #include "driver/graph_params.h"
 #include "impls.h"
 
@@ -57,17 +58,17 @@ static CUresult adopt_child(struct section *section, const struct graph *graph,
     }
     if (CHILD_OWNERSHIP(params) != CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE)
         return CUDA_ERROR_INVALID_VALUE;
-    if (graph_has_memory_nodes(from))
+    if (graph_has_memory_nodes(from) || graph_has_conditions(from))
         return CUDA_ERROR_NOT_SUPPORTED;
     *child = graph_copy(section, from);
     return CUDA_SUCCESS;
 }
 
 static CUresult place_node(struct section *section, const struct place *place,
-                           const CUgraphNodeParams *params, struct context *context,
-                           struct work work)
+                           CUgraphNodeParams *params, struct context *context, struct work work)
 {
     struct graph *graph = graph_find(place->graph), *child = NULL;
+    struct conditional *conditional = NULL;
     CUresult result = place_is_good(graph, place) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
     bool memory =
         params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || params->type == CU_GRAPH_NODE_TYPE_MEM_FREE;
@@ -75,12 +76,19 @@ static CUresult place_node(struct section *section, const struct place *place,
         result = CUDA_ERROR_NOT_SUPPORTED;
     if (!result && params->type == CU_GRAPH_NODE_TYPE_GRAPH)
         result = adopt_child(section, graph, params, &child);
+    if (!result && params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+        conditional = conditional_new(section, &params->conditional);
+        result = conditional ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    }
     if (result) {
         if (work.type)
             section_drop(section, shared_work_new(work));
         return result;
     }
     struct node *node = node_new(section, graph, params->type, context, work, child);
+    node->conditional = conditional;
+    if (conditional)
+        params->conditional.phGraph_out = conditional->handle;
     for (size_t i = 0; i < place->count; i++)
         edge_add(section, node_find(place->dependencies[i]), node,
                  place->data ? &place->data[i] : NULL);
@@ -197,6 +205,38 @@ SHOW(cuGraphMemFreeNodeGetParams, CU_GRAPH_NODE_TYPE_MEM_FREE, dptr_out,
      *p->dptr_out = params.free.dptr)
 SHOW(cuGraphBatchMemOpNodeGetParams, CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, nodeParams_out,
      memcpy(p->nodeParams_out, &params.memOp, sizeof(*p->nodeParams_out)))
+
+/* The one attribute that is known here: whether the device may update the node. */
+CUresult impl_cuGraphKernelNodeGetAttribute(const struct call *call,
+                                            cuGraphKernelNodeGetAttribute_params *p)
+{
+    struct section section;
+    section_begin(&section, call->context);
+    const struct node *node = node_find(p->hNode);
+    if (!node || node->type != CU_GRAPH_NODE_TYPE_KERNEL || !p->value_out)
+        return section_end(&section, CUDA_ERROR_INVALID_VALUE);
+    if (p->attr != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+        return section_end(&section, CUDA_ERROR_NOT_SUPPORTED);
+    memset(p->value_out, 0, sizeof(*p->value_out));
+    p->value_out->deviceUpdatableKernelNode.deviceUpdatable = node->updatable;
+    return section_end(&section, CUDA_SUCCESS);
+}
+
+CUresult impl_cuGraphKernelNodeSetAttribute(const struct call *call,
+                                            cuGraphKernelNodeSetAttribute_params *p)
+{
+    struct section section;
+    section_begin(&section, call->context);
+    struct node *node = node_find(p->hNode);
+    if (!node || node->type != CU_GRAPH_NODE_TYPE_KERNEL || !p->value)
+        return section_end(&section, CUDA_ERROR_INVALID_VALUE);
+    if (p->attr != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE)
+        return section_end(&section, CUDA_ERROR_NOT_SUPPORTED);
+    if (p->value->deviceUpdatableKernelNode.deviceUpdatable != 1)
+        return section_end(&section, CUDA_ERROR_INVALID_VALUE);
+    node->updatable = true;
+    return section_end(&section, CUDA_SUCCESS);
+}
 
 /* Child graphs and memory nodes are not changed here: the real driver does not, either. */
 static CUresult set_params(const struct call *call, CUgraphNode handle, CUgraphNodeParams *params)

@@ -260,6 +260,7 @@ static const struct node_kind {
     [CU_GRAPH_NODE_TYPE_MEM_ALLOC] = {make_alloc, show_alloc},
     [CU_GRAPH_NODE_TYPE_MEM_FREE] = {make_free, show_free},
     [CU_GRAPH_NODE_TYPE_BATCH_MEM_OP] = {make_memop, show_memop},
+    [CU_GRAPH_NODE_TYPE_CONDITIONAL] = {make_nothing, NULL},
 };
 
 CUresult params_make_work(CUgraphNodeParams *params, struct context **context, struct work *work)

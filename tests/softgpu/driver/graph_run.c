@@ -4,14 +4,17 @@
 #include <stdlib.h>
 #include "driver/device.h"
 #include "driver/graph.h"
+#include "driver/graph_conditional.h"
 #include "driver/graph_exec.h"
 #include "driver/settings.h"
 
 struct step {
     struct shared_work *work; /* NULL: nothing to do (empty, disabled, the ends of a child graph) */
     struct context *context;
-    size_t missing; /* how many steps it waits for */
-    size_t *next;   /* the steps that wait for it */
+    const struct conditional *conditional; /* of the instance's body, which outlives the program */
+    struct program **body;                 /* of each of its bodies */
+    size_t missing;                        /* how many steps it waits for */
+    size_t *next;                          /* the steps that wait for it */
     size_t next_count, next_room;
 };
 
@@ -38,6 +41,14 @@ static void order(struct program *program, size_t before, size_t after)
     program->steps[after].missing++;
 }
 
+static void add_bodies(struct step *step, const struct conditional *conditional)
+{
+    step->conditional = conditional;
+    step->body = must_allocate(conditional->count, sizeof(*step->body));
+    for (unsigned i = 0; i < conditional->count; i++)
+        step->body[i] = program_new(conditional->body[i]);
+}
+
 /* A child graph lies between two empty steps: `first` before all of its nodes, `last` behind them.
  */
 static void add_graph(struct program *program, const struct graph *graph, size_t first, size_t last)
@@ -46,6 +57,8 @@ static void add_graph(struct program *program, const struct graph *graph, size_t
     for (size_t i = 0; i < graph->count; i++) {
         const struct node *node = graph->nodes[i];
         begin[i] = end[i] = add_step(program, node->enabled ? node->work : NULL, node->context);
+        if (node->conditional)
+            add_bodies(&program->steps[begin[i]], node->conditional);
         if (node->child) {
             end[i] = add_step(program, NULL, NULL);
             order(program, begin[i], end[i]);
@@ -84,7 +97,11 @@ void program_drop(struct section *section, struct program *program)
     if (!program || atomic_fetch_sub_explicit(&program->owners, 1, memory_order_acq_rel) != 1)
         return;
     for (size_t i = 0; i < program->count; i++) {
-        section_drop(section, program->steps[i].work);
+        const struct step *step = &program->steps[i];
+        section_drop(section, step->work);
+        for (unsigned k = 0; step->conditional && k < step->conditional->count; k++)
+            program_drop(section, step->body[k]);
+        free(step->body);
         free(program->steps[i].next);
     }
     free(program->steps);
@@ -106,8 +123,29 @@ static uint64_t draw(uint64_t *state)
     return *state;
 }
 
+static CUresult run_steps(const struct program *program, struct context *context);
+
+/* The body that the value picks; of a loop, as often as it does. */
+static CUresult run_conditional(const struct step *step, struct context *context)
+{
+    const struct conditional *conditional = step->conditional;
+    const atomic_bool *stop = stream_stop_flag(context);
+    CUresult result = CUDA_SUCCESS;
+    unsigned value = condition_value(conditional->condition), pick = value;
+    if (conditional->type == CU_GRAPH_COND_TYPE_WHILE) {
+        while (!result && condition_value(conditional->condition) && !atomic_load(stop))
+            result = run_steps(step->body[0], context);
+        return result;
+    }
+    if (conditional->type == CU_GRAPH_COND_TYPE_IF)
+        pick = value ? 0 : 1;
+    return pick < conditional->count ? run_steps(step->body[pick], context) : CUDA_SUCCESS;
+}
+
 static CUresult run_step(const struct step *step, struct context *context)
 {
+    if (step->conditional)
+        return run_conditional(step, context);
     if (!step->work)
         return CUDA_SUCCESS;
     if (step->context && !context_is_alive(step->context))
@@ -116,7 +154,7 @@ static CUresult run_step(const struct step *step, struct context *context)
     return work->type->run(step->context ? step->context : context, work->data);
 }
 
-CUresult program_run(const struct program *program, struct context *context)
+static CUresult run_steps(const struct program *program, struct context *context)
 {
     CUresult result = CUDA_SUCCESS;
     uint64_t seed = settings()->seed, state = seed ? first_draw(seed) : 0;
@@ -141,4 +179,22 @@ CUresult program_run(const struct program *program, struct context *context)
     }
     free(missing);
     return result;
+}
+
+static void reset_conditions(const struct program *program)
+{
+    for (size_t i = 0; i < program->count; i++) {
+        const struct step *step = &program->steps[i];
+        if (!step->conditional)
+            continue;
+        condition_reset(step->conditional->condition);
+        for (unsigned k = 0; k < step->conditional->count; k++)
+            reset_conditions(step->body[k]);
+    }
+}
+
+CUresult program_run(const struct program *program, struct context *context)
+{
+    reset_conditions(program);
+    return run_steps(program, context);
 }

@@ -144,8 +144,12 @@ static bool pair_graphs(struct graph *body, struct graph *update, update_info *i
             refuse(info, why, node->pair, NULL);
             return false;
         }
-        if (node->child && !pair_graphs(node->child, node->pair->child, info))
-            return false;
+        struct graph *inner, *pair;
+        for (unsigned k = 0; (inner = node_inner(node, k)); k++) {
+            pair = node_inner(node->pair, k);
+            if (!pair || !pair_graphs(inner, pair, info))
+                return false;
+        }
     }
     return true;
 }
@@ -165,8 +169,9 @@ static void take_works(struct section *section, const struct exec *exec, const s
 {
     for (size_t i = 0; i < body->count; i++) {
         struct node *node = body->nodes[i];
-        if (node->child)
-            take_works(section, exec, node->child);
+        struct graph *inner;
+        for (unsigned k = 0; (inner = node_inner(node, k)); k++)
+            take_works(section, exec, inner);
         if (node->work)
             node_set_work(section, node, node_copy_work(node->pair));
         node->context = node->pair->context;

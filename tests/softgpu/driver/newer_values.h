@@ -14,6 +14,7 @@
 #define CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE        21
 #define CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE                 0
 #define CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE                  1
+#define CU_GRAPH_COND_TYPE_SWITCH                            2
 /* Of the CUgraphNodeParams of a child graph: a program of these toolkits cannot request a move. */
 #define CHILD_OWNERSHIP(params) CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE
 #else

@@ -1,6 +1,6 @@
 /*
  * builtin.c - the functions that device code calls and the device provides: vprintf, __assertfail,
- * malloc and free.
+ * malloc and free, cudaGraphSetConditional.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -238,6 +238,18 @@ static enum step op_free(struct warp *w, const struct op *op)
     return STEP_NEXT;
 }
 
+void (*exec_set_condition)(uint64_t handle, unsigned value);
+
+static enum step op_set_condition(struct warp *w, const struct op *op)
+{
+    const struct call_site *site = op->more;
+    for (uint32_t rest = w->active; rest && exec_set_condition; rest &= rest - 1) {
+        unsigned lane = first_lane(rest);
+        exec_set_condition(argument(w, site, 0, lane), (unsigned)argument(w, site, 1, lane));
+    }
+    return STEP_NEXT;
+}
+
 op_fn *find_builtin(const char *name)
 {
     static const struct {
@@ -248,6 +260,7 @@ op_fn *find_builtin(const char *name)
         {"__assertfail", op_assertfail},
         {"malloc", op_malloc},
         {"free", op_free},
+        {"cudaGraphSetConditional", op_set_condition},
     };
     for (unsigned i = 0; i < sizeof builtins / sizeof *builtins; i++)
         if (strcmp(builtins[i].name, name) == 0)

@@ -130,6 +130,9 @@ struct exec_fault {
  * that can go on is starved by one that spins. `fault` is filled in always. */
 enum exec_outcome exec_run(const struct exec_launch *launch, struct exec_fault *fault);
 
+/* What cudaGraphSetConditional does in device code; NULL: nothing. */
+extern void (*exec_set_condition)(uint64_t handle, unsigned value);
+
 /* What was executed by this process, for the coverage report: one call of `each` a line of the
  * report, in a fixed order: "op ld.global.nc.v4.u32 1234", "kernel NAME LAUNCHES", and
  * "line FILE LINE COUNT" and "function NAME COUNT" where the PTX has line information. Counts are

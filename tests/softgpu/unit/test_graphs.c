@@ -215,8 +215,8 @@ static void test_parameters(void **state)
     fails(cuGraphAddMemsetNode(&set, graph, NULL, 0, NULL, f->context), CUDA_ERROR_INVALID_VALUE);
     fails(cuGraphAddMemsetNode(&set, (CUgraph)16, NULL, 0, &set_params, f->context),
           CUDA_ERROR_INVALID_VALUE);
-    CUgraphNodeParams conditional = {.type = CU_GRAPH_NODE_TYPE_CONDITIONAL};
-    fails(cuGraphAddNode(&set, graph, NULL, NULL, 0, &conditional), CUDA_ERROR_NOT_SUPPORTED);
+    CUgraphNodeParams semaphores = {.type = CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL};
+    fails(cuGraphAddNode(&set, graph, NULL, NULL, 0, &semaphores), CUDA_ERROR_NOT_SUPPORTED);
     ok(cuGraphDestroy(graph));
 }
 
@@ -371,6 +371,72 @@ static void test_callbacks_of_instances_and_captures(void **state)
     ok(cuGraphDestroy(graph));
 }
 
+/* A conditional node behind `after`, which may be NULL, with the handle's value by default. */
+static CUgraphNode conditional(CUgraph graph, const CUgraphNode *after, int type, unsigned size,
+                               unsigned value, CUgraph **bodies)
+{
+    CUgraphNode node;
+    CUgraphNodeParams params;
+    memset(&params, 0, sizeof(params));
+    params.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    params.conditional.type = (CUgraphConditionalNodeType)type;
+    params.conditional.size = size;
+    ok(cuGraphConditionalHandleCreate(&params.conditional.handle, graph, NULL, value,
+                                      CU_GRAPH_COND_ASSIGN_DEFAULT));
+    ok(cuGraphAddNode(&node, graph, after, NULL, after != NULL, &params));
+    *bodies = params.conditional.phGraph_out;
+    fails(cuGraphAddNode(&node, graph, NULL, NULL, 0, &params), CUDA_ERROR_INVALID_VALUE);
+    return node;
+}
+
+/* Bodies that leave their number in a word each. */
+static void fill_bodies(const struct fixture *f, CUgraph *bodies, unsigned count, unsigned word)
+{
+    for (unsigned i = 0; i < count; i++) {
+        CUgraphNode node;
+        CUDA_MEMSET_NODE_PARAMS set = {
+            .dst = f->x + 4 * word, .value = 10 + i, .elementSize = 4, .width = 1, .height = 1};
+        ok(cuGraphAddMemsetNode(&node, bodies[i], NULL, 0, &set, f->context));
+    }
+}
+
+static void test_conditions(void **state)
+{
+    enum { IF, WHILE, SWITCH };
+    static const struct {
+        int type;
+        unsigned size, value, left; /* 0: no body is run */
+    } rows[] = {{IF, 1, 1, 10},   {IF, 1, 0, 0},      {IF, 2, 7, 10},   {IF, 2, 0, 11},
+                {WHILE, 1, 0, 0}, {SWITCH, 3, 2, 12}, {SWITCH, 3, 3, 0}};
+    enum { ROWS = sizeof(rows) / sizeof(*rows) };
+    const struct fixture *f = *state;
+    CUgraph graph = new_graph(), copy, *bodies;
+    CUgraphExec exec, second;
+    CUgraphNode last, child;
+    for (unsigned i = 0; i < ROWS; i++) {
+        last = conditional(graph, i ? &last : NULL, rows[i].type, rows[i].size, rows[i].value,
+                           &bodies);
+        fill_bodies(f, bodies, rows[i].size, i);
+    }
+    fails(cuGraphClone(&copy, graph), CUDA_ERROR_NOT_SUPPORTED);
+    fails(cuGraphDestroy(bodies[0]), CUDA_ERROR_INVALID_VALUE);
+    CUgraph outer = new_graph();
+    fails(cuGraphAddChildGraphNode(&child, outer, NULL, 0, graph), CUDA_ERROR_NOT_SUPPORTED);
+    ok(cuGraphInstantiate(&exec, graph, 0));
+    fails(cuGraphInstantiate(&second, graph, 0), CUDA_ERROR_INVALID_VALUE);
+    for (int round = 0; round < 2; round++) {
+        ok(cuMemsetD8Async(f->x, 0, BYTES, f->c));
+        ok(cuGraphLaunch(exec, f->c));
+        ok(cuStreamSynchronize(f->c));
+        ok(cuMemcpyDtoH(f->host, f->x, BYTES));
+        for (unsigned i = 0; i < ROWS; i++)
+            assert_int_equal(f->host[i], rows[i].left);
+    }
+    ok(cuGraphExecDestroy(exec));
+    ok(cuGraphDestroy(outer));
+    ok(cuGraphDestroy(graph));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_general_parameters),
         cmocka_unit_test(test_dot),
+        cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_callbacks_of_templates),
         cmocka_unit_test(test_callbacks_of_instances_and_captures),
     };
