@@ -115,6 +115,9 @@ void core_capture_ended(CUgraph graph);
 void core_graph_cloned(CUgraph graph, CUgraph clone);
 void core_graph_child_added(CUgraph graph, CUgraphNode node, CUgraph child);
 
+/* After success: a conditional node of `graph` was made, with so many body graphs. */
+void core_graph_bodies_added(CUgraph graph, CUgraphNode node, const CUgraph *body, unsigned count);
+
 /* Before the driver destroys them; after success: a template's node has new parameters. */
 void core_graph_destroyed(CUgraph graph);
 void core_graph_node_destroyed(CUgraphNode node);
@@ -131,7 +134,8 @@ enum core_node {
     CORE_NODE_EVENT_WAIT,
     CORE_NODE_MEMOPS,
     CORE_NODE_ANY,   /* CUgraphNodeParams: cuGraphExecNodeSetParams */
-    CORE_NODE_OTHER, /* child graphs, semaphores */
+    CORE_NODE_CHILD, /* the CUgraph whose nodes' parameters the child graph's get */
+    CORE_NODE_OTHER, /* semaphores */
 };
 
 /* After success. `context`: of copies and sets. */

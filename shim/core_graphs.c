@@ -1,5 +1,6 @@
 /* core_graphs.c - what the back ends report of CUDA graphs. */
 #include "core_state.h"
+#include "graph/bodies.h"
 #include "graph/captured.h"
 #include "graph/graphs.h"
 #include "pipeline.h"
@@ -15,6 +16,15 @@ static bool graph_work_begins(int *state)
 static bool captured_work_begins(int *state)
 {
     return core.parts.graphs && captured_any(graphs_captured(core.parts.graphs)) &&
+           work_begins(state);
+}
+
+/* As graph_work_begins, where library calls were captured or conditional nodes made. */
+static bool template_work_begins(int *state)
+{
+    return core.parts.graphs &&
+           (captured_any(graphs_captured(core.parts.graphs)) ||
+            bodies_any(graphs_bodies(core.parts.graphs))) &&
            work_begins(state);
 }
 
@@ -47,11 +57,21 @@ void core_graph_child_added(CUgraph graph, CUgraphNode node, CUgraph child)
     work_ends(state, OWN_NONE);
 }
 
+void core_graph_bodies_added(CUgraph graph, CUgraphNode node, const CUgraph *body, unsigned count)
+{
+    int state;
+    if (!graph_work_begins(&state))
+        return;
+    bodies_added(graphs_bodies(core.parts.graphs), graph, node, body, count);
+    work_ends(state, OWN_NONE);
+}
+
 void core_graph_destroyed(CUgraph graph)
 {
     int state;
-    if (!captured_work_begins(&state))
+    if (!template_work_begins(&state))
         return;
+    bodies_gone(graphs_bodies(core.parts.graphs), graph);
     captured_gone(graphs_captured(core.parts.graphs), graph);
     work_ends(state, OWN_NONE);
 }
@@ -59,8 +79,9 @@ void core_graph_destroyed(CUgraph graph)
 void core_graph_node_destroyed(CUgraphNode node)
 {
     int state;
-    if (!captured_work_begins(&state))
+    if (!template_work_begins(&state))
         return;
+    bodies_removed(graphs_bodies(core.parts.graphs), node);
     captured_removed(graphs_captured(core.parts.graphs), node);
     work_ends(state, OWN_NONE);
 }
@@ -114,6 +135,7 @@ void core_graph_node_set(CUgraphExec exec, CUgraphNode node, enum core_node kind
         [CORE_NODE_EVENT_WAIT] = GRAPH_EVENT_WAIT,
         [CORE_NODE_MEMOPS] = GRAPH_MEMOPS,
         [CORE_NODE_ANY] = GRAPH_ANY,
+        [CORE_NODE_CHILD] = GRAPH_CHILD,
         [CORE_NODE_OTHER] = GRAPH_OTHER,
     };
     const struct graph_new_params new = {changes[kind], params, context};

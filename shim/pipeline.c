@@ -15,6 +15,8 @@
 #include "pipeline_trace.h"
 #include "plan/plan.h"
 
+_Static_assert(SKIP_COUNT <= 32, "known_kernel.warned has a bit for each");
+
 void pipeline_warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
                    const char *sentence)
 {

@@ -444,3 +444,9 @@ const struct captured_graph *captured_find(struct captured *captured, CUgraph gr
     pthread_mutex_unlock(&captured->lock);
     return of && of->ended ? of : NULL;
 }
+
+struct captured_call *captured_call_of(const struct captured_graph *calls, CUgraphNode node)
+{
+    int32_t call = calls ? node_map_find(&calls->node, node) : NODE_MAP_NONE;
+    return call == NODE_MAP_NONE ? NULL : calls->call[call];
+}

@@ -89,5 +89,7 @@ void captured_removed(struct captured *captured, CUgraphNode node);
 
 /* The calls of a graph that the calling thread keeps alive; NULL: none. */
 const struct captured_graph *captured_find(struct captured *captured, CUgraph graph);
+/* The call that has added the node; NULL: none. `calls` may be NULL. */
+struct captured_call *captured_call_of(const struct captured_graph *calls, CUgraphNode node);
 
 #endif

@@ -2,6 +2,7 @@
  * and in the twin. */
 #include "graph/follow.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static CUresult set_own(CUgraphNode node, const struct graph_new_params *new)
@@ -27,6 +28,7 @@ static CUresult set_own(CUgraphNode node, const struct graph_new_params *new)
         return cuda.cuGraphBatchMemOpNodeSetParams(node, new->params);
     case GRAPH_ANY:
         return cuda.cuGraphNodeSetParams(node, (CUgraphNodeParams *)(uintptr_t) new->params);
+    case GRAPH_CHILD:
     case GRAPH_OTHER:
         break;
     }
@@ -65,17 +67,182 @@ static bool changes_call(struct graph *graph, const struct graph_node *node)
     return !subject || !subject->call || subject->changed || graph_change_call(graph, subject);
 }
 
-const char *follow_params(struct graph *graph, CUgraphNode program,
-                          const struct graph_new_params *new)
+/* ---- another kernel ---- */
+
+/* The kernel that new parameters name; NULL: they are not a kernel's. */
+static const void *function_of(const struct graph_new_params *new)
 {
-    struct graph_node *node = graph_find_node(graph, program);
-    bool is_kernel = node && node->count >= 0;
-    if (!node || !node->own || !changes_call(graph, node) || set_own(node->own, new) ||
+    const CUDA_KERNEL_NODE_PARAMS_v2 *kernel = new->params;
+    const CUgraphNodeParams *any = new->params;
+    switch (new->change) {
+    case GRAPH_KERNEL_OLD:
+        return kernel->func;
+    case GRAPH_KERNEL:
+        return kernel->func ? (const void *)kernel->func : (const void *)kernel->kern;
+    case GRAPH_ANY:
+        return any->kernel.func ? (const void *)any->kernel.func : (const void *)any->kernel.kern;
+    default:
+        return NULL;
+    }
+}
+
+/* Whether the clone's node, which has its new parameters, runs another kernel than before. Its
+ * handle may have come as a CUkernel, which reads back as a CUfunction. Kernels of library calls
+ * are not known one by one. */
+static bool runs_another(const struct graph_node *node, const struct graph_new_params *new)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 now = {0};
+    if (!node->function || function_of(new) == node->function)
+        return false;
+    if (cuda.cuGraphKernelNodeGetParams_v2(node->own, &now))
+        return true;
+    return (now.func ? (const void *)now.func : (const void *)now.kern) != node->function;
+}
+
+/* ---- one node ---- */
+
+static const char *follow_node(struct graph *graph, struct graph_node *node,
+                               const struct graph_new_params *new)
+{
+    bool is_kernel = node->type == CU_GRAPH_NODE_TYPE_KERNEL;
+    if (set_own(node->own, new) ||
         (graph->twin && !is_kernel && set_twin(graph->twin, node->own, new)))
         return "new parameters of one of its nodes cannot be followed";
+    if (is_kernel && runs_another(node, new))
+        return "one of its nodes runs another kernel now";
     node->changed |= is_kernel;
     graph->changed |= is_kernel;
     return NULL;
+}
+
+/* ---- the nodes of a child graph ---- */
+
+/* A node's parameters, as the functions that set them take them. */
+union node_params {
+    CUDA_KERNEL_NODE_PARAMS_v2 kernel;
+    CUDA_MEMCPY3D copy;
+    CUDA_MEMSET_NODE_PARAMS set;
+    CUDA_HOST_NODE_PARAMS host;
+    CUDA_BATCH_MEM_OP_NODE_PARAMS memops;
+    CUevent event;
+};
+
+/* Reads them. Kinds without parameters leave GRAPH_OTHER. */
+static CUresult get_params(CUgraphNode node, CUgraphNodeType type, union node_params *params,
+                           struct graph_new_params *new)
+{
+    new->params = params;
+    switch (type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        new->change = GRAPH_KERNEL;
+        return cuda.cuGraphKernelNodeGetParams_v2(node, &params->kernel);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        new->change = GRAPH_MEMCPY;
+        return cuda.cuGraphMemcpyNodeGetParams(node, &params->copy);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        new->change = GRAPH_MEMSET;
+        return cuda.cuGraphMemsetNodeGetParams(node, &params->set);
+    case CU_GRAPH_NODE_TYPE_HOST:
+        new->change = GRAPH_HOST;
+        return cuda.cuGraphHostNodeGetParams(node, &params->host);
+    case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+        new->change = GRAPH_MEMOPS;
+        return cuda.cuGraphBatchMemOpNodeGetParams(node, &params->memops);
+    case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+        new->change = GRAPH_EVENT_RECORD;
+        return cuda.cuGraphEventRecordNodeGetEvent(node, &params->event);
+    case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
+        new->change = GRAPH_EVENT_WAIT;
+        return cuda.cuGraphEventWaitNodeGetEvent(node, &params->event);
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+        return CUDA_SUCCESS;
+    default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+/* A call that the new child graph has in the place of the node's takes over. */
+static bool follow_call(struct graph *graph, const struct graph_node *node,
+                        struct captured_call *call)
+{
+    struct graph_subject *subject = node->subject < 0 ? NULL : &graph->subject[node->subject];
+    if (!subject || !subject->call || subject->changed || subject->call == call)
+        return true;
+    if (!call || call->changed || call->kernel != subject->call->kernel ||
+        call->nodes != subject->call->nodes || node != &graph->node[subject_part(subject, 0)])
+        return graph_change_call(graph, subject);
+    captured_call_hold(call);
+    captured_call_drop(subject->call);
+    subject->call = call;
+    return true;
+}
+
+/* A level of the child graph that is followed, and where in graph.node its next node is. */
+struct followed {
+    struct graph *graph;
+    struct captured *captured;
+    uint32_t at;
+};
+
+static const char *follow_level(struct followed *followed, CUgraph level);
+
+static const char *follow_one(struct followed *followed, const struct captured_graph *calls,
+                              CUgraphNode from)
+{
+    static const char *const cannot = "a child graph's new parameters cannot be followed";
+    struct graph *graph = followed->graph;
+    struct graph_node *node = &graph->node[followed->at];
+    CUgraphNodeType type;
+    union node_params params = {.event = NULL};
+    struct graph_new_params new = {GRAPH_OTHER, NULL, graph->side ? graph->side->context : NULL};
+    CUgraph inner;
+    if (followed->at++ >= graph->nodes || cuda.cuGraphNodeGetType(from, &type) ||
+        type != node->type)
+        return cannot;
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH)
+        return cuda.cuGraphChildGraphNodeGetGraph(from, &inner) ? cannot
+                                                                : follow_level(followed, inner);
+    if (get_params(from, type, &params, &new) ||
+        !follow_call(graph, node, captured_call_of(calls, from)))
+        return cannot;
+    if (new.change == GRAPH_EVENT_RECORD || new.change == GRAPH_EVENT_WAIT)
+        new.params = params.event;
+    return new.change == GRAPH_OTHER ? NULL : follow_node(graph, node, &new);
+}
+
+static const char *follow_level(struct followed *followed, CUgraph level)
+{
+    size_t count = 0;
+    const struct captured_graph *calls = captured_find(followed->captured, level);
+    CUgraphNode *nodes = NULL;
+    const char *why = NULL;
+    if (!cuda.cuGraphGetNodes(level, NULL, &count))
+        nodes = calloc(count + 1, sizeof(*nodes));
+    if (!nodes || (count && cuda.cuGraphGetNodes(level, nodes, &count)))
+        why = "the nodes of a child graph cannot be listed";
+    for (size_t i = 0; i < count && !why; i++)
+        why = follow_one(followed, calls, nodes[i]);
+    free(nodes);
+    return why;
+}
+
+/* ---- what the program calls ---- */
+
+const char *follow_params(struct graph *graph, struct captured *captured, CUgraphNode program,
+                          const struct graph_new_params *new)
+{
+    struct graph_node *node = graph_find_node(graph, program);
+    const CUgraphNodeParams *any = new->params;
+    bool is_child = new->change == GRAPH_CHILD ||
+                    (new->change == GRAPH_ANY && any->type == CU_GRAPH_NODE_TYPE_GRAPH);
+    if (node && node->own && is_child) {
+        struct followed followed = {graph, captured, (uint32_t)(node - graph->node) + 1};
+        return follow_level(&followed, new->change == GRAPH_ANY ? any->graph.graph
+                                                                : (CUgraph)(uintptr_t) new->params);
+    }
+    if (!node || !node->own || !changes_call(graph, node))
+        return "new parameters of one of its nodes cannot be followed";
+    return follow_node(graph, node, new);
 }
 
 const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled)

@@ -6,7 +6,7 @@
 #include "graph/graphs.h"
 
 /* Each gives NULL, or why the graph cannot be followed any longer. */
-const char *follow_params(struct graph *graph, CUgraphNode program,
+const char *follow_params(struct graph *graph, struct captured *captured, CUgraphNode program,
                           const struct graph_new_params *new);
 const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled);
 

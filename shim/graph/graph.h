@@ -11,16 +11,19 @@
 #include <stdatomic.h>
 #include "driver/cuda_api.h"
 #include "context/enqueue.h"
+#include "graph/bodies.h"
 #include "graph/captured.h"
 #include "pipeline.h"
 
 struct graph_node {
-    CUgraphNode program; /* the program's handle; the node of its template */
-    CUgraphNode own;     /* of the clone */
-    int32_t subject;     /* its number, or that of the call that it is part of; or -1 */
-    int32_t count;       /* of a kernel node: its row of graph.count; else -1 */
-    bool off;            /* disabled by the program */
-    bool changed;        /* the clone has parameters that the twin has not */
+    CUgraphNode program;  /* the program's handle; the node of its template */
+    CUgraphNode own;      /* of the clone */
+    CUgraphNodeType type; /* ... */
+    const void *function; /* of a kernel node, CUfunction or CUkernel; NULL: of a call, others */
+    int32_t subject;      /* its number, or that of the call that it is part of; or -1 */
+    int32_t count;        /* of a kernel node: its row of graph.count; else -1 */
+    bool off;             /* disabled by the program */
+    bool changed;         /* the clone has parameters that the twin has not */
 };
 
 /* Nodes for copies: before the kernel and after it; with those of a projection. */
@@ -84,6 +87,8 @@ struct graph {
     int64_t read_at;      /* clock_ns() when its template was read ... */
     int64_t read_ns;      /* ... and what that took */
     bool reported;        /* why there is no twin */
+    enum skip no_twin;    /* SKIP_NONE: there may be one; else why there is none, of which ... */
+    bool has_memory, has_conditions; /* ... these are the causes */
 
     CUgraph clone;
     struct graph_node *node;
@@ -117,10 +122,19 @@ struct graph {
 
 /* ---- template.c: the program's template read ---- */
 
+/* What is known of kernels, library calls and conditional nodes. */
+struct graph_knowledge {
+    struct kernels *kernels;
+    struct captured *captured;
+    struct bodies *bodies;
+};
 /* Fills nodes, subjects and counts from the template, and clones it if it has subjects. On failure
- * the graph is counted as far as it was read, and has no clone. */
-enum status graph_read(struct graph *graph, struct kernels *kernels, struct captured *captured,
-                       CUgraph template, struct error *err);
+ * the graph is counted as far as it was read, and has no clone. Where there can be no twin, it has
+ * neither a clone nor subjects: `no_twin`. */
+enum status graph_read(struct graph *graph, const struct graph_knowledge *known, CUgraph template,
+                       struct error *err);
+/* Why there is none, where no_twin is set. */
+const char *graph_no_twin_sentence(const struct graph *graph);
 /* Frees what graph_read made; the clone too, which must be unused. */
 void graph_drop(struct graph *graph);
 /* The node that the program calls so, or NULL. */

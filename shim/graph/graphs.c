@@ -32,7 +32,10 @@ struct graphs *graphs_create(const struct graphs_settings *settings)
         return NULL;
     graphs->settings = *settings;
     graphs->captured = captured_create();
-    if (!graphs->captured) {
+    graphs->bodies = bodies_create();
+    if (!graphs->captured || !graphs->bodies) {
+        captured_destroy(graphs->captured);
+        bodies_destroy(graphs->bodies);
         free(graphs);
         return NULL;
     }
@@ -73,6 +76,7 @@ void graphs_destroy(struct graphs *graphs)
         graph_free(graph);
     }
     captured_destroy(graphs->captured);
+    bodies_destroy(graphs->bodies);
     pthread_mutex_destroy(&graphs->lock);
     free(graphs);
 }
@@ -80,6 +84,11 @@ void graphs_destroy(struct graphs *graphs)
 struct captured *graphs_captured(struct graphs *graphs)
 {
     return graphs->captured;
+}
+
+struct bodies *graphs_bodies(struct graphs *graphs)
+{
+    return graphs->bodies;
 }
 
 /* ---- locks that the program's thread takes ---- */
@@ -97,16 +106,22 @@ static bool lock_within(pthread_mutex_t *lock, int ms)
 }
 
 /* Of a program with very many graphs the first ones are reported. */
-void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sentence)
+static void graph_report(struct graphs *graphs, struct graph *graph, enum skip skip,
+                         const char *sentence)
 {
     const struct sink *sink = graphs->settings.pipeline->sink;
     char name[32];
-    atomic_store(&graph->state, GRAPH_COUNTED);
     if (graph->reported || !sentence || atomic_fetch_add(&graphs->reported, 1) >= MOST_REPORTED)
         return;
     graph->reported = true;
     snprintf(name, sizeof(name), "CUDA graph %u", graph->number);
-    sink->warned(sink->user, name, SKIP_GRAPH, sentence);
+    sink->warned(sink->user, name, skip, sentence);
+}
+
+void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sentence)
+{
+    atomic_store(&graph->state, GRAPH_COUNTED);
+    graph_report(graphs, graph, SKIP_GRAPH, sentence);
 }
 
 /* ---- instantiated, updated, destroyed ---- */
@@ -134,9 +149,12 @@ static void read_template(struct graphs *graphs, struct graph *graph, CUgraph te
 {
     struct error err = {{0}};
     graph->read_at = clock_ns();
-    enum status status =
-        graph_read(graph, graphs->settings.pipeline->kernels, graphs->captured, template, &err);
+    const struct graph_knowledge known = {graphs->settings.pipeline->kernels, graphs->captured,
+                                          graphs->bodies};
+    enum status status = graph_read(graph, &known, template, &err);
     graph->read_ns = clock_ns() - graph->read_at;
+    if (graph->no_twin)
+        graph_report(graphs, graph, graph->no_twin, graph_no_twin_sentence(graph));
     bool may = !status && graph->clone && !atomic_load(&graphs->off);
     atomic_store(&graph->state, may ? GRAPH_CLONED : GRAPH_COUNTED);
     if (status)
@@ -278,7 +296,7 @@ void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
     if (!graph || atomic_load(&graph->state) == GRAPH_COUNTED)
         return;
     if (lock_within(&graph->lock, LOCK_WAIT_MS)) {
-        const char *why = follow_params(graph, node, params);
+        const char *why = follow_params(graph, graphs->captured, node, params);
         if (why)
             graph_give_up(graphs, graph, why);
         pthread_mutex_unlock(&graph->lock);

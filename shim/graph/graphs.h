@@ -17,6 +17,7 @@
 #include "driver/cuda_api.h"
 #include "pipeline.h"
 
+struct bodies;
 struct captured;
 struct graphs;
 struct side;
@@ -36,6 +37,9 @@ void graphs_redirected(struct graphs *graphs);
 
 /* The library calls that were captured into the program's graphs. */
 struct captured *graphs_captured(struct graphs *graphs);
+
+/* The bodies of conditional nodes in the program's graphs. */
+struct bodies *graphs_bodies(struct graphs *graphs);
 
 /* For collector_settings.chore. */
 struct collector_chore graphs_chore(struct graphs *graphs);
@@ -62,11 +66,12 @@ enum graph_change {
     GRAPH_EVENT_WAIT,
     GRAPH_MEMOPS,
     GRAPH_ANY,   /* CUgraphNodeParams */
-    GRAPH_OTHER, /* of a kind that is not followed: child graphs, semaphores */
+    GRAPH_CHILD, /* those of all nodes of a child graph */
+    GRAPH_OTHER, /* of a kind that is not followed: semaphores */
 };
 struct graph_new_params {
     enum graph_change change;
-    const void *params; /* for events the CUevent */
+    const void *params; /* for events the CUevent, for child graphs the CUgraph */
     CUcontext context;  /* of copies and sets */
 };
 void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,

@@ -2,6 +2,7 @@
 #ifndef GRAPH_GRAPHS_STATE_H
 #define GRAPH_GRAPHS_STATE_H
 
+#include "graph/bodies.h"
 #include "graph/captured.h"
 #include "graph/exec_table.h"
 #include "graph/graphs.h"
@@ -11,6 +12,7 @@
 struct graphs {
     struct graphs_settings settings;
     struct captured *captured; /* library calls in the program's templates */
+    struct bodies *bodies;     /* of conditional nodes in them */
     pthread_mutex_t lock;
     uint32_t numbers;
     atomic_uint reported;     /* graphs of which it was reported why they go unchecked */

@@ -9,10 +9,9 @@ enum { MOST_LEVELS = 8 };
 /* What is read so far. */
 struct reading {
     struct graph *graph;
-    struct kernels *kernels;
-    struct captured *captured;
+    const struct graph_knowledge *known;
     uint32_t nodes_room, subjects_room;
-    CUfunction last_function; /* equal kernels follow each other: the record is looked up once */
+    const void *last_function; /* equal kernels follow each other: the record is looked up once */
     struct known_kernel *last;
 };
 
@@ -52,14 +51,14 @@ static struct known_kernel *find_kernel(struct reading *reading, CUgraphNode nod
     if (cuda_check(err, cuda.cuGraphKernelNodeGetParams_v2(node, &params),
                    "cuGraphKernelNodeGetParams"))
         return NULL;
-    if (params.func && params.func == reading->last_function)
+    if (params.func && params.func == (CUfunction)(uintptr_t)reading->last_function)
         return reading->last;
     if (name_kernel(&params, &launch, err))
         return NULL;
-    struct known_kernel *known = kernels_find(reading->kernels, &launch);
+    struct known_kernel *known = kernels_find(reading->known->kernels, &launch);
     if (!known)
         error_set(err, STATUS_NO_MEMORY, "no memory");
-    reading->last_function = params.func;
+    reading->last_function = launch.function;
     return reading->last = known;
 }
 
@@ -123,6 +122,7 @@ static enum status add_kernel(struct reading *reading, struct graph_node *node, 
     struct known_kernel *kernel = find_kernel(reading, node->own ? node->own : node->program, err);
     if (!kernel)
         return STATUS_DRIVER;
+    node->function = reading->last_function;
     node->count = count_kernel(graph, kernel);
     if (node->count < 0)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
@@ -207,13 +207,6 @@ static enum status leave_changed(struct graph *graph, struct error *err)
     return STATUS_OK;
 }
 
-/* The call that has added the node, or NULL. */
-static struct captured_call *call_of(const struct captured_graph *calls, CUgraphNode node)
-{
-    int32_t call = calls ? node_map_find(&calls->node, node) : NODE_MAP_NONE;
-    return call == NODE_MAP_NONE ? NULL : calls->call[call];
-}
-
 /* All nodes of one level, which the caller frees; NULL and why. Of an empty graph the driver
  * refuses to list them. */
 static CUgraphNode *list_nodes(CUgraph level, size_t *count, struct error *err)
@@ -250,6 +243,21 @@ static enum status read_child(struct reading *reading, const struct graph_node *
     return read_level(reading, level, clone, depth + 1, err);
 }
 
+/* All bodies of a conditional node; each of their kernels counts once, however often it runs. */
+static enum status read_bodies(struct reading *reading, CUgraphNode node, int depth,
+                               struct error *err)
+{
+    enum status status = STATUS_OK;
+    CUgraph body;
+    reading->graph->has_conditions = true;
+    if (depth == MOST_LEVELS)
+        return error_set(err, STATUS_UNSUPPORTED, "its bodies are nested more than %d deep",
+                         MOST_LEVELS);
+    for (uint32_t i = 0; !status && (body = bodies_find(reading->known->bodies, node, i)); i++)
+        status = read_level(reading, body, NULL, depth + 1, err);
+    return status;
+}
+
 /* A level of the program's template, and the clone of it; NULL: there is none. */
 struct level {
     CUgraph program, clone;
@@ -270,8 +278,9 @@ static enum status read_node(struct reading *reading, const struct level *level,
         return error_set(err, STATUS_UNSUPPORTED, "its clone has the nodes in another order");
     if (!grow(&graph->node, graph->nodes, &reading->nodes_room, sizeof(*graph->node)))
         return error_set(err, STATUS_NO_MEMORY, "no memory");
-    struct graph_node node = {.program = program, .own = own, .subject = -1, .count = -1};
-    struct captured_call *call = call_of(level->calls, program);
+    struct graph_node node = {
+        .program = program, .own = own, .type = type, .subject = -1, .count = -1};
+    struct captured_call *call = captured_call_of(level->calls, program);
     enum status status = STATUS_OK;
     if (call)
         status =
@@ -279,8 +288,12 @@ static enum status read_node(struct reading *reading, const struct level *level,
     else if (type == CU_GRAPH_NODE_TYPE_KERNEL)
         status = add_kernel(reading, &node, level->clone, err);
     graph->node[graph->nodes++] = node;
+    graph->has_memory |=
+        type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE;
     if (!status && type == CU_GRAPH_NODE_TYPE_GRAPH)
         status = read_child(reading, &node, level->depth, err);
+    else if (!status && type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        status = read_bodies(reading, program, level->depth, err);
     return status;
 }
 
@@ -291,7 +304,8 @@ static enum status read_level(struct reading *reading, CUgraph template, CUgraph
 {
     size_t count = 0, clones = 0;
     enum status status = STATUS_OK;
-    const struct level level = {template, clone, captured_find(reading->captured, template), depth};
+    const struct level level = {template, clone, captured_find(reading->known->captured, template),
+                                depth};
     CUgraphNode *program = list_nodes(template, &count, err), *own = NULL;
     if (clone && program)
         own = list_nodes(clone, &clones, err);
@@ -307,49 +321,105 @@ static enum status read_level(struct reading *reading, CUgraph template, CUgraph
     return status;
 }
 
-void graph_drop(struct graph *graph)
+static void drop_subjects(struct graph *graph)
 {
-    if (graph->clone)
-        cuda.cuGraphDestroy(graph->clone);
     for (uint32_t i = 0; i < graph->subjects; i++) {
         captured_call_drop(graph->subject[i].call);
         free(graph->subject[i].part);
     }
-    free(graph->node);
     free(graph->subject);
+    graph->subject = NULL;
+    graph->subjects = 0;
+    graph->has_states = false;
+}
+
+void graph_drop(struct graph *graph)
+{
+    if (graph->clone)
+        cuda.cuGraphDestroy(graph->clone);
+    drop_subjects(graph);
+    free(graph->node);
     free(graph->count);
     node_map_free(&graph->index);
     graph->clone = NULL;
     graph->node = NULL;
-    graph->subject = NULL;
     graph->count = NULL;
-    graph->nodes = graph->subjects = graph->counts = graph->counts_room = graph->kernels = 0;
+    graph->nodes = graph->counts = graph->counts_room = graph->kernels = 0;
     graph->all_first = 0;
-    graph->has_states = false;
+    graph->has_memory = graph->has_conditions = false;
+}
+
+/* ---- graphs that cannot have a twin ---- */
+
+/* Whether kernels change parameters of its nodes: that reaches no second graph, and no host. */
+static bool is_updated_on_gpu(const struct graph *graph)
+{
+    bool updated = false;
+    for (uint32_t i = 0; i < graph->nodes && !updated && cuda.cuGraphKernelNodeGetAttribute; i++) {
+        CUkernelNodeAttrValue value = {{0}};
+        updated =
+            graph->node[i].type == CU_GRAPH_NODE_TYPE_KERNEL &&
+            !cuda.cuGraphKernelNodeGetAttribute(
+                graph->node[i].program, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) &&
+            value.deviceUpdatableKernelNode.deviceUpdatable;
+    }
+    return updated;
+}
+
+/* The driver clones no graph with nodes of such kinds, and lets only one instance of it exist. */
+static enum skip find_no_twin(const struct graph *graph)
+{
+    if (graph->has_memory || graph->has_conditions)
+        return SKIP_NO_TWIN;
+    return is_updated_on_gpu(graph) ? SKIP_DEVICE_UPDATES : SKIP_NONE;
+}
+
+/* Its kernels are counted for that reason. */
+static void leave(struct graph *graph, enum skip skip)
+{
+    for (uint32_t i = 0; i < graph->counts; i++) {
+        if (graph->count[i].skip == SKIP_NONE)
+            graph->count[i].skip = skip;
+    }
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        graph->node[i].subject = -1;
+    drop_subjects(graph);
+}
+
+const char *graph_no_twin_sentence(const struct graph *graph)
+{
+    if (graph->no_twin == SKIP_DEVICE_UPDATES)
+        return "kernels change the parameters of its nodes";
+    return graph->has_memory ? "it allocates or frees memory" : "it has conditional nodes";
 }
 
 /* The template, or with `clone` both. */
-static enum status read_all(struct graph *graph, struct kernels *kernels, struct captured *captured,
+static enum status read_all(struct graph *graph, const struct graph_knowledge *known,
                             CUgraph template, CUgraph clone, struct error *err)
 {
-    struct reading reading = {.graph = graph, .kernels = kernels, .captured = captured};
+    struct reading reading = {.graph = graph, .known = known};
     enum status status = read_level(&reading, template, clone, 0, err);
     return status ? status : leave_changed(graph, err);
 }
 
 /* Most graphs have no registered kernel: those are read once, and not cloned. */
-enum status graph_read(struct graph *graph, struct kernels *kernels, struct captured *captured,
-                       CUgraph template, struct error *err)
+enum status graph_read(struct graph *graph, const struct graph_knowledge *known, CUgraph template,
+                       struct error *err)
 {
-    enum status status = read_all(graph, kernels, captured, template, NULL, err);
+    enum status status = read_all(graph, known, template, NULL, err);
     if (status || !graph->subjects)
         return status;
+    graph->no_twin = find_no_twin(graph);
+    if (graph->no_twin) {
+        leave(graph, graph->no_twin);
+        return STATUS_OK;
+    }
     CUgraph clone = NULL;
     if (cuda_check(err, cuda.cuGraphClone(&clone, template), "cuGraphClone"))
         return STATUS_DRIVER;
     graph_drop(graph);
     graph->clone = clone;
-    return read_all(graph, kernels, captured, template, clone, err);
+    return read_all(graph, known, template, clone, err);
 }
 
 /* ---- by handle ---- */

@@ -56,7 +56,7 @@ ENTRY_NODE(cuGraphExecKernelNodeSetParams_v2, const void *, KERNEL)
 ENTRY_NODE_IN(cuGraphExecMemcpyNodeSetParams, const void *, MEMCPY)
 ENTRY_NODE_IN(cuGraphExecMemsetNodeSetParams, const void *, MEMSET)
 ENTRY_NODE(cuGraphExecHostNodeSetParams, const void *, HOST)
-ENTRY_NODE(cuGraphExecChildGraphNodeSetParams, CUgraph, OTHER)
+ENTRY_NODE(cuGraphExecChildGraphNodeSetParams, CUgraph, CHILD)
 ENTRY_NODE(cuGraphExecEventRecordNodeSetEvent, CUevent, EVENT_RECORD)
 ENTRY_NODE(cuGraphExecEventWaitNodeSetEvent, CUevent, EVENT_WAIT)
 ENTRY_NODE(cuGraphExecExternalSemaphoresSignalNodeSetParams, const void *, OTHER)
@@ -90,10 +90,20 @@ ENTRY_CALL(cuGraphAddChildGraphNode,
            (node, graph, wait, waits, child), (void)0,
            if (!result) core_graph_child_added(graph, *node, child))
 
-/* What is made is a child graph's node, or another. */
+/* What is made is a child graph's node, a conditional one, or another. */
+static void node_added(CUgraph graph, CUgraphNode node, const CUgraphNodeParams *params,
+                       CUgraph child)
+{
+    if (params->type == CU_GRAPH_NODE_TYPE_GRAPH)
+        core_graph_child_added(graph, node, child);
+    else if (params->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        core_graph_bodies_added(graph, node, params->conditional.phGraph_out,
+                                params->conditional.size);
+}
+
 #define NODE_ADDED                                                                                 \
-    if (!result && params->type == CU_GRAPH_NODE_TYPE_GRAPH)                                       \
-    core_graph_child_added(graph, *node, child)
+    if (!result)                                                                                   \
+    node_added(graph, *node, params, child)
 #define NODE_CHILD                                                                                 \
     CUgraph child = params && params->type == CU_GRAPH_NODE_TYPE_GRAPH ? params->graph.graph : NULL
 

@@ -36,6 +36,7 @@ static void on_set(const struct exec_params *p, enum graph_event event)
         [GRAPH_EVENT_SET_EVENT_WAIT] = CORE_NODE_EVENT_WAIT,
         [GRAPH_EVENT_SET_MEMOPS] = CORE_NODE_MEMOPS,
         [GRAPH_EVENT_SET_ANY] = CORE_NODE_ANY,
+        [GRAPH_EVENT_SET_CHILD] = CORE_NODE_CHILD,
         [GRAPH_EVENT_SET_OTHER] = CORE_NODE_OTHER,
     };
     bool has_context = event == GRAPH_EVENT_SET_MEMCPY || event == GRAPH_EVENT_SET_MEMSET;
@@ -54,6 +55,9 @@ static void on_node(const void *params, enum graph_event event)
         core_graph_child_added(child->hGraph, *child->phGraphNode, child->childGraph);
     else if (node->type == CU_GRAPH_NODE_TYPE_GRAPH)
         core_graph_child_added(plain->hGraph, *plain->phGraphNode, node->graph.graph);
+    else if (node->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        core_graph_bodies_added(plain->hGraph, *plain->phGraphNode, node->conditional.phGraph_out,
+                                node->conditional.size);
 }
 
 /* ENTER of what ends a template or a node of it, EXIT of the others. */

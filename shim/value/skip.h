@@ -13,6 +13,10 @@
     SKIP(PATTERN, "pattern", "a regex of the registry takes too many steps on the kernel's name")  \
     SKIP(CAPTURED, "captured", "the stream was being captured into a graph")                       \
     SKIP(GRAPH, "graph", "its CUDA graph has no instrumented twin, not yet or not at all")         \
+    SKIP(NO_TWIN, "no twin",                                                                       \
+         "its CUDA graph allocates memory or has conditional nodes: there can be one of it only")  \
+    SKIP(DEVICE_UPDATES, "device updates",                                                         \
+         "its CUDA graph has kernel nodes whose parameters are changed on the GPU")                \
     SKIP(CALL, "part of a call", "a kernel of a library call, which is checked as a whole")        \
     SKIP(CALL_CHANGED, "call changed",                                                             \
          "a library call in a CUDA graph, of which nodes have new parameters since its capture")   \
