@@ -76,3 +76,9 @@ struct gpu_time *pipeline_record(const struct pipeline *pipeline, const struct l
 {
     return recorder_begin(pipeline->recorder, launch, kernel ? kernel->symbol : NULL);
 }
+
+void pipeline_record_node(const struct pipeline *pipeline, const struct launch *node,
+                          const struct known_kernel *kernel)
+{
+    recorder_node(pipeline->recorder, node, kernel->symbol);
+}

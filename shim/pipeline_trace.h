@@ -21,5 +21,8 @@ void pipeline_trace_graph_ends(const struct pipeline *pipeline, bool failed);
  * counted, or NULL. */
 struct gpu_time *pipeline_record(const struct pipeline *pipeline, const struct launch *launch,
                                  const struct known_kernel *kernel);
+/* A node of a graph with such a kernel. */
+void pipeline_record_node(const struct pipeline *pipeline, const struct launch *node,
+                          const struct known_kernel *kernel);
 
 #endif

@@ -38,6 +38,11 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     for hook in cupti entry; do
         ok "a draft, launches seen by the back end $hook; the program's output is its own" discover $hook
     done
+    edited=$CUVET_BUILD/tests/scenario/edited
+    ok 'kernel nodes of a graph that is built by hand are recorded' gives 0 '2 kernels without an entry' under "$cuvet" discover \
+        --tries 0 -o "$scratch/graph.yaml" -- "$edited/program" "$edited/kernels.fatbin" nodes right
+    ok 'with their launches' grep -q '120 launches, 120 of them in graphs' "$scratch/graph.yaml"
+    ok 'and their parameters' grep -qF 'const f32 p0[SIZE], const f32 p1[SIZE], f32 p2[SIZE], i32 a3, f32 a4' "$scratch/graph.yaml"
     ok 'the registry takes it' gives 0 'reference rmsnorm' "$cuvet" check "$scratch/draft.yaml"
     ok 'rmsnorm of a template' fits fused_rms_kernel rmsnorm
     ok 'swiglu in bf16' fits gated_activation swiglu

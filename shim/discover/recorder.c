@@ -215,6 +215,26 @@ void recorder_end(struct recorder *recorder, const struct launch *launch, bool r
     capture_release(&own->capture);
 }
 
+void recorder_node(struct recorder *recorder, const struct launch *node, const char *symbol)
+{
+    struct capture *capture = symbol && *symbol ? calloc(1, sizeof *capture) : NULL;
+    if (!capture)
+        return;
+    pthread_mutex_lock(&recorder->lock);
+    struct row *row = row_of(recorder, symbol);
+    bool wanted = row && may_record(row);
+    pthread_mutex_unlock(&recorder->lock);
+    if (wanted && capture_params(capture, node)) {
+        pthread_mutex_lock(&recorder->lock);
+        if (is_due(row, node, capture)) {
+            put_image(recorder, row, node);
+            record_file_sample(recorder->file, symbol, row->launches, node, capture, true);
+        }
+        pthread_mutex_unlock(&recorder->lock);
+    }
+    free(capture);
+}
+
 void recorder_finish(struct recorder *recorder)
 {
     uint64_t kernels = 0;

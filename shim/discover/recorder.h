@@ -34,6 +34,9 @@ struct gpu_time *recorder_begin(struct recorder *recorder, const struct launch *
                                 const char *symbol);
 void recorder_end(struct recorder *recorder, const struct launch *launch, bool ran);
 
+/* A kernel node of a CUDA graph: what it will be launched with, recorded without memory. */
+void recorder_node(struct recorder *recorder, const struct launch *node, const char *symbol);
+
 /* After the last launch and timing_stop: the totals of each kernel. */
 void recorder_finish(struct recorder *recorder);
 

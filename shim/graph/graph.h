@@ -148,6 +148,18 @@ static inline uint32_t subject_part(const struct graph_subject *subject, uint32_
     return subject->part ? subject->part[i] : subject->node;
 }
 
+/* What a kernel node runs, as a launch without a stream and a context; it borrows from `params`. */
+void launch_of_node(const CUDA_KERNEL_NODE_PARAMS_v2 *params, struct known_kernel *kernel,
+                    struct launch *launch);
+
+/* ---- records.c: kernels without an entry, for `cuvet discover`; else nothing is done ---- */
+
+/* The nodes of a template that lives; new parameters of one. */
+void graph_record(const struct graph *graph, const struct pipeline *pipeline);
+struct graph_new_params;
+void graph_record_set(struct graph *graph, const struct pipeline *pipeline, CUgraphNode program,
+                      const struct graph_new_params *new);
+
 /* ---- twin.c ---- */
 
 /* Lock held, context current; the collector's thread. `freivalds`: as pipeline.freivalds. */

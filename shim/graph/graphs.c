@@ -160,6 +160,7 @@ static void read_template(struct graphs *graphs, struct graph *graph, CUgraph te
     if (status)
         graph_give_up(graphs, graph, err.text);
     time_graph(graphs, graph);
+    graph_record(graph, graphs->settings.pipeline);
 }
 
 static struct graph *new_graph(struct graphs *graphs, CUgraphExec exec, uint64_t flags)
@@ -293,6 +294,8 @@ void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
                      const struct graph_new_params *params)
 {
     struct graph *graph = exec_table_find(&graphs->table, exec);
+    if (graph && UNUSUAL(graphs->settings.pipeline->recorder != NULL))
+        graph_record_set(graph, graphs->settings.pipeline, node, params);
     if (!graph || atomic_load(&graph->state) == GRAPH_COUNTED)
         return;
     if (lock_within(&graph->lock, LOCK_WAIT_MS)) {

@@ -178,24 +178,19 @@ uint32_t replay_choose(struct graph *graph, const struct pipeline *pipeline, uin
 
 /* ---- on their way ---- */
 
-/* What the node runs, as a launch. It borrows from the clone. */
-static enum status describe(const struct graph_node *node, struct known_kernel *kernel,
-                            struct launch *launch, struct error *err)
+void launch_of_node(const CUDA_KERNEL_NODE_PARAMS_v2 *params, struct known_kernel *kernel,
+                    struct launch *launch)
 {
-    CUDA_KERNEL_NODE_PARAMS_v2 params = {0};
-    if (cuda_check(err, cuda.cuGraphKernelNodeGetParams_v2(node->own, &params),
-                   "cuGraphKernelNodeGetParams"))
-        return STATUS_DRIVER;
     *launch = (struct launch){
         .symbol = kernel->symbol,
-        .function = params.func ? (const void *)params.func : (const void *)params.kern,
-        .grid = {params.gridDimX, params.gridDimY, params.gridDimZ},
-        .block = {params.blockDimX, params.blockDimY, params.blockDimZ},
-        .shared_bytes = params.sharedMemBytes,
-        .params = params.kernelParams,
+        .function = params->func ? (const void *)params->func : (const void *)params->kern,
+        .grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
+        .block = {params->blockDimX, params->blockDimY, params->blockDimZ},
+        .shared_bytes = params->sharedMemBytes,
+        .params = params->kernelParams,
         .known = kernel,
     };
-    for (void **extra = params.extra; !launch->params && extra && *extra != CU_LAUNCH_PARAM_END;
+    for (void **extra = params->extra; !launch->params && extra && *extra != CU_LAUNCH_PARAM_END;
          extra += 2) {
         if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
             launch->packed = extra[1];
@@ -204,6 +199,17 @@ static enum status describe(const struct graph_node *node, struct known_kernel *
         else
             break;
     }
+}
+
+/* What the node runs. It borrows from the clone. */
+static enum status describe(const struct graph_node *node, struct known_kernel *kernel,
+                            struct launch *launch, struct error *err)
+{
+    CUDA_KERNEL_NODE_PARAMS_v2 params = {0};
+    if (cuda_check(err, cuda.cuGraphKernelNodeGetParams_v2(node->own, &params),
+                   "cuGraphKernelNodeGetParams"))
+        return STATUS_DRIVER;
+    launch_of_node(&params, kernel, launch);
     return STATUS_OK;
 }
 
