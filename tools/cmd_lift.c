@@ -15,12 +15,14 @@
 #include "text/printable.h"
 #include "tools/cmd.h"
 #include "tools/lift/lift.h"
+#include "tools/lift_check.h"
 #include "tools/lift_exact.h"
 
 static const char usage[] =
     "usage: cuvet lift [OPTIONS] BUNDLE\n"
     "       cuvet lift --exact [OPTIONS] BUNDLE BUNDLE\n"
     "       cuvet lift --exact [OPTIONS] [--image FILE] [--kernel NAME] BUNDLE\n"
+    "       cuvet lift --check [--kernel NAME] [--json] FILE|FOLDER...\n"
     "  --exact            compare two kernels on the same inputs, over finite fields: are they "
     "the\n"
     "                     same computation up to order and rounding?\n"
@@ -32,6 +34,9 @@ static const char usage[] =
     "  --image FILE       take the PTX of another image: PTX, a cubin, fatbin or shared object\n"
     "  --kernel NAME      the kernel's name in that image, where it is another one\n"
     "  --timeout SECONDS  end a run that takes longer (300)\n"
+    "  --check            which kernels of images can be held against their own PTX while a "
+    "program\n"
+    "                     runs (CUVET_LIFT=1), and why the others cannot\n"
     "  --json             print one JSON object\n";
 
 static const char limits[] =
@@ -42,7 +47,9 @@ enum { LINES_SHOWN = 5, NOTES_SHOWN = 3 };
 struct request {
     const char *folder, *other, *image, *kernel;
     struct lift_settings lift;
-    bool json, exact;
+    char *const *paths; /* of --check */
+    int path_count;
+    bool json, exact, check;
 };
 
 /* ---- arguments ---- */
@@ -94,6 +101,8 @@ static int read_option(int option, const char *value, struct request *request)
         request->json = true;
     else if (option == 'x')
         request->exact = true;
+    else if (option == 'c')
+        request->check = true;
     return 0;
 }
 
@@ -107,6 +116,7 @@ static int read_arguments(int argc, char **argv, struct request *request)
                                             {"kernel", required_argument, NULL, 'k'},
                                             {"timeout", required_argument, NULL, 't'},
                                             {"exact", no_argument, NULL, 'x'},
+                                            {"check", no_argument, NULL, 'c'},
                                             {"json", no_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
@@ -124,10 +134,14 @@ static int read_arguments(int argc, char **argv, struct request *request)
     }
     const int folders = argc - optind;
     const bool second = request->image || request->kernel;
-    if (!code && !request->exact && folders != 1)
+    if (!code && request->check && (folders < 1 || request->exact || request->image))
+        code = wrong("--check: expected images, and no other option but --kernel and --json", NULL);
+    if (!code && !request->check && !request->exact && folders != 1)
         code = wrong("expected the folder of one bundle", NULL);
     if (!code && request->exact && folders + second != 2)
         code = wrong("--exact: expected two bundles, or one and --image or --kernel", NULL);
+    request->paths = argv + optind;
+    request->path_count = folders;
     request->folder = code ? NULL : argv[optind];
     request->other = code || !request->exact ? NULL : argv[argc - 1];
     return code;
@@ -530,6 +544,8 @@ int cmd_lift(int argc, char **argv)
     int code = read_arguments(argc, argv, &request);
     if (code)
         return code;
+    if (request.check)
+        return lift_check(request.paths, request.path_count, request.kernel, request.json);
     const char *image = request.exact ? NULL : request.image;
     const char *kernel = request.exact ? NULL : request.kernel;
     enum status status = subject_open(&subject[0], request.folder, image, kernel, &err);

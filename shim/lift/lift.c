@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "lift/lift_abi.h"
 #include "lift/lift_parts.h"
 
 const char *lift_refusal_text(enum lift_refusal refusal)
@@ -272,9 +273,16 @@ const struct lift_windows *lift_windows(const struct lift *lift)
     return lift->windows.lets ? &lift->windows : NULL;
 }
 
-size_t lift_shared(const struct lift *lift, size_t bytes)
+size_t lift_cells(const struct lift *lift, size_t bytes)
 {
     size_t whole = (bytes + 15) / 16 * 16;
-    size_t other = lift->shared && !lift->shared->is_extern ? lift->shared->bytes : 0;
-    return lift->cell ? whole + (whole + other) / lift->cell * 16 : bytes;
+    size_t other =
+        lift->shared && !lift->shared->is_extern ? (lift->shared->bytes + 15) / 16 * 16 : 0;
+    return lift->cell ? (whole + other) / lift->cell * sizeof(struct lift_number) : 0;
+}
+
+size_t lift_shared(const struct lift *lift, size_t bytes, bool apart)
+{
+    size_t whole = (bytes + 15) / 16 * 16;
+    return !lift->cell ? bytes : apart ? whole + 16 : whole + lift_cells(lift, bytes);
 }

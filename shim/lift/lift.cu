@@ -9,15 +9,12 @@
 #include "lift/lift_abi.h"
 #include "refs/abi/ref_merge.h"
 
-struct lift_number {
-    double v, e;
-};
-
 /* The figures of one thread. */
 struct lift_state {
     uint32_t checked, violations, class_mismatch, wide;
     float max_abs, max_rel;
     uint64_t began;
+    lift_slot *slot; /* that the thread's block has taken; NULL: none */
 };
 
 #define LIFT_FN extern "C" __device__ __noinline__
@@ -95,7 +92,22 @@ LIFT_FN lift_number cuvet_lift_tanh(double a, double ea, double u)
     return settle(v, ea + fabs(v) * u);
 }
 
-/* ---- comparison ---- */
+/* ---- products of matrices ---- */
+
+static __device__ uint32_t thread_of()
+{
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+static __device__ uint32_t lane_of()
+{
+    return thread_of() % 32;
+}
+
+static __device__ uint32_t block_threads()
+{
+    return blockDim.x * blockDim.y * blockDim.z;
+}
 
 static __device__ double widen(uint32_t bits, uint32_t format)
 {
@@ -107,6 +119,177 @@ static __device__ double widen(uint32_t bits, uint32_t format)
     asm("{ .reg .b16 h; cvt.u16.u32 h, %1; cvt.f64.f16 %0, h; }" : "=d"(v) : "r"(bits));
     return v;
 }
+
+
+/* Line `line` of a matrix that a descriptor names, place k: as an address in shared memory. */
+static __device__ uint32_t place_there(uint64_t descriptor, bool across, uint32_t bytes,
+                                       uint32_t line, uint32_t k)
+{
+    const uint32_t mode = (uint32_t)(descriptor >> 62), span = mode ? 256u >> mode : 16;
+    const uint32_t lead = (uint32_t)(descriptor >> 16 & 0x3fff) * 16;
+    const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) * 16;
+    const uint32_t byte = (across ? line : k) * bytes, other = across ? k : line;
+    const bool turned = across && mode == 0;
+    uint32_t at = (uint32_t)(descriptor & 0x3fff) * 16 + byte % span + other % 8 * span;
+    at += byte / span * (turned ? stride : lead) + other / 8 * (turned ? lead : stride);
+    return at ^ (at >> 7 & (span / 16 - 1)) * 16;
+}
+
+/* A number of a tensor core's operand. */
+static __device__ lift_number number_there(const lift_product *p, uint32_t at)
+{
+    uint32_t bits;
+    if (p->format == LIFT_F32)
+        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(at));
+    else
+        asm volatile("{ .reg .b16 h; ld.shared.u16 h, [%1]; cvt.u32.u16 %0, h; }"
+                     : "=r"(bits)
+                     : "r"(at));
+    if (p->cells) {
+        const uint32_t cell = (at - p->shared) / p->cell;
+        const lift_number *there = (const lift_number *)p->cells + cell;
+        if (there->e >= 0)
+            return *there;
+    }
+    return {widen(bits, p->format), 0};
+}
+
+/* A tensor core leaves the last bits of an f32 out. */
+static __device__ lift_number operand(const lift_product *p, lift_number n, bool minus)
+{
+    if (p->format == LIFT_F32 && n.e > 0)
+        n.e += fabs(n.v) * 0x1p-10;
+    else if (p->format == LIFT_F32)
+        n.v = __uint_as_float(__float_as_uint((float)n.v) & 0xffffe000u);
+    return {minus ? -n.v : n.v, n.e};
+}
+
+/* The rows of a that this thread has sums in, from its warp's registers: register i of a lane has
+ * numbers of row lane / 4, or 8 more where i is odd. `each`: numbers in a register. */
+LIFT_FN void cuvet_lift_rows(lift_product *p, uint64_t, uint32_t each)
+{
+    const uint32_t lane = lane_of() & ~3u;
+    for (uint32_t k = 0; k < p->depth; k++) {
+        const uint32_t from = lane + k % (4 * each) / each;
+        for (uint32_t r = 0; r < 2; r++) {
+            const uint32_t mine = (k / (4 * each) * 2 + r) * each + k % each;
+            const lift_number n = {__shfl_sync(~0u, p->own[mine].v, (int)from),
+                                   __shfl_sync(~0u, p->own[mine].e, (int)from)};
+            p->a[r][k] = operand(p, n, p->flags & LIFT_A_MINUS);
+        }
+    }
+}
+
+/* The columns of b: register i of a lane has numbers of column lane / 4. */
+LIFT_FN void cuvet_lift_columns(lift_product *p, uint64_t, uint32_t each)
+{
+    const uint32_t lane = lane_of() % 4 * 2;
+    for (uint32_t k = 0; k < p->depth; k++) {
+        const uint32_t mine = k / (4 * each) * each + k % each;
+        for (uint32_t c = 0; c < 2; c++) {
+            const uint32_t from = (lane + c) * 4 + k % (4 * each) / each;
+            const lift_number n = {__shfl_sync(~0u, p->own[mine].v, (int)from),
+                                   __shfl_sync(~0u, p->own[mine].e, (int)from)};
+            p->b[c][k] = operand(p, n, p->flags & LIFT_B_MINUS);
+        }
+    }
+}
+
+/* Rows of a in shared memory: 16 for each of four warps. */
+LIFT_FN void cuvet_lift_rows_there(lift_product *p, uint64_t descriptor, uint32_t)
+{
+    const uint32_t warp = thread_of() / 32 % 4, bytes = p->format == LIFT_F32 ? 4 : 2;
+    for (uint32_t r = 0; r < 2; r++)
+        for (uint32_t k = 0; k < p->depth; k++) {
+            const uint32_t at = place_there(descriptor, p->flags & LIFT_A_ACROSS, bytes,
+                                            16 * warp + lane_of() / 4 + 8 * r, k);
+            p->a[r][k] = operand(p, number_there(p, at), p->flags & LIFT_A_MINUS);
+        }
+}
+
+/* Of both rows: the sum, what is wrong with it, and the sizes of its terms. */
+struct lift_sums {
+    double v[2], e[2], size[2];
+};
+
+static __device__ void add_term(lift_sums *sums, const lift_product *p, lift_number b, uint32_t k)
+{
+    for (int r = 0; r < 2; r++) {
+        const lift_number a = p->a[r][k];
+        const double term = a.v * b.v;
+        sums->v[r] += term;
+        sums->size[r] += fabs(term);
+        sums->e[r] += fabs(a.v) * b.e + (fabs(b.v) + b.e) * a.e;
+    }
+}
+
+LIFT_FN lift_sums cuvet_lift_sum(const lift_product *p, uint64_t, uint32_t column)
+{
+    lift_sums sums = {};
+    for (uint32_t k = 0; k < p->depth; k++)
+        add_term(&sums, p, p->b[column % 2][k], k);
+    return sums;
+}
+
+LIFT_FN lift_sums cuvet_lift_sum_there(const lift_product *p, uint64_t descriptor, uint32_t column)
+{
+    lift_sums sums = {};
+    const uint32_t bytes = p->format == LIFT_F32 ? 4 : 2, line = column + lane_of() % 4 * 2;
+    for (uint32_t k = 0; k < p->depth; k++) {
+        const uint32_t at = place_there(descriptor, p->flags & LIFT_B_ACROSS, bytes, line, k);
+        add_term(&sums, p, operand(p, number_there(p, at), p->flags & LIFT_B_MINUS), k);
+    }
+    return sums;
+}
+
+/* ---- shadows of shared memory ---- */
+
+/* A place for the block's shadows, where shared memory has no room for them. A block waits for
+ * those that have one, which end without it. */
+static __device__ uint64_t take_place(lift_state *s, const lift_call *call, uint32_t at,
+                                      uint64_t bytes)
+{
+    const uint64_t most = call->slot_bytes / bytes;
+    const uint32_t count = most < LIFT_SLOTS ? (uint32_t)most : LIFT_SLOTS;
+    uint32_t slot = (blockIdx.x + blockIdx.y + blockIdx.z) % count;
+    if (thread_of() == 0) {
+        while (atomicCAS(&call->slots[slot].taken, 0u, 1u))
+            slot = slot + 1 < count ? slot + 1 : 0;
+        __threadfence();
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(slot) : "memory");
+    }
+    __syncthreads();
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(slot) : "r"(at) : "memory");
+    s->slot = &call->slots[slot];
+    return (uint64_t)(call->slots + LIFT_SLOTS) + slot * bytes;
+}
+
+/* Where the block's shadows lie, as a generic address: none is there yet. `at`: the first byte of
+ * shared memory behind the kernel's own. */
+LIFT_FN uint64_t cuvet_lift_cells(lift_state *s, const lift_call *call, uint32_t at, uint64_t bytes)
+{
+    uint64_t cells;
+    asm("{ .reg .u64 a; cvt.u64.u32 a, %1; cvta.shared.u64 %0, a; }" : "=l"(cells) : "r"(at));
+    if (call->slots)
+        cells = take_place(s, call, at, bytes);
+    for (uint64_t i = thread_of(); i < bytes / sizeof(lift_number); i += block_threads())
+        ((lift_number *)cells)[i].e = -1;
+    __syncthreads();
+    return cells;
+}
+
+/* The last thread of the block gives the place back. */
+static __device__ void leave_place(lift_slot *slot, uint32_t threads)
+{
+    __threadfence();
+    if (atomicAdd(&slot->ended, threads) + threads < block_threads())
+        return;
+    slot->ended = 0;
+    __threadfence();
+    atomicExch(&slot->taken, 0u);
+}
+
+/* ---- comparison ---- */
 
 /* Bits behind the first of a significand, and the exponent of the least normal number. */
 static __device__ int fraction(uint32_t format)
@@ -312,9 +495,8 @@ static __device__ __noinline__ void answer(const lift_call *call)
 LIFT_FN void cuvet_lift_finish(lift_state *s, const lift_call *call, uint32_t refused)
 {
     lift_figures *f = call->figures;
-    uint32_t mask = __activemask(), lane = threadIdx.x % 32;
-    lane = (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
-    bool leader = lane == (uint32_t)__ffs((int)mask) - 1;
+    uint32_t mask = __activemask();
+    bool leader = lane_of() == (uint32_t)__ffs((int)mask) - 1;
     add(&f->checked, mask, leader, s->checked);
     add(&f->violations, mask, leader, s->violations);
     add(&f->class_mismatch, mask, leader, s->class_mismatch);
@@ -324,6 +506,8 @@ LIFT_FN void cuvet_lift_finish(lift_state *s, const lift_call *call, uint32_t re
     raise(&f->max_rel, mask, leader, s->max_rel);
     if (!leader)
         return;
+    if (s->slot)
+        leave_place(s->slot, (uint32_t)__popc(mask));
     atomicMax((unsigned long long *)&f->began, (unsigned long long)~s->began);
     __threadfence();
     unsigned long long threads = (unsigned long long)__popc(mask);

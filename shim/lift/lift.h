@@ -93,8 +93,10 @@ const char *lift_formals(const struct lift *lift);
 /* NULL: each check covers all blocks. Else `window` is drawn from 0 to below `windows`. */
 const struct lift_windows *lift_windows(const struct lift *lift);
 
-/* Bytes of dynamic shared memory that the lifted kernel takes for a launch with `bytes` of them. */
-size_t lift_shared(const struct lift *lift, size_t bytes);
+/* Of a launch with `bytes` of dynamic shared memory: bytes of shadows that each block needs beside
+ * it (0: none), and how much the lifted kernel takes. `apart`: the shadows lie elsewhere. */
+size_t lift_cells(const struct lift *lift, size_t bytes);
+size_t lift_shared(const struct lift *lift, size_t bytes, bool apart);
 
 /* Appends the lifted kernel, a whole module: the entry LIFT_ENTRY, which has the kernel's
  * parameters and one more, the address of a struct lift_call. */

@@ -24,6 +24,36 @@ struct lift_place {
     double got, ref, bound;
 };
 
+/* A number: its value, and a bound on the error that a correct kernel may have made in it. */
+struct lift_number {
+    double v, e;
+};
+
+/*
+ * A product of matrices, as one thread has it: two rows of a, and for mma two columns of b, whose
+ * numbers a thread's registers or shared memory hold. In local memory.
+ */
+enum { LIFT_DEPTH = 16 };
+enum lift_product_flags { LIFT_A_ACROSS = 1, LIFT_B_ACROSS = 2, LIFT_A_MINUS = 4, LIFT_B_MINUS = 8 };
+struct lift_product {
+    uint64_t cells;  /* where the shadows of shared memory begin; 0: it has none */
+    uint32_t shared; /* the address in shared memory that the first of them belongs to */
+    uint32_t cell;   /* bytes of shared memory that have one shadow */
+    uint32_t format; /* enum lift_format; LIFT_F32: tf32 */
+    uint32_t depth;
+    uint32_t flags;
+    uint32_t unused;
+    struct lift_number own[8]; /* numbers of a fragment, as the thread's registers have them */
+    struct lift_number a[2][LIFT_DEPTH], b[2][LIFT_DEPTH];
+};
+
+/* Shadows of shared memory that find no room in it lie in device memory, in a place for each block
+ * that runs at the time. These stand in front of the places, zeros at first. */
+enum { LIFT_SLOTS = 256 };
+struct lift_slot {
+    uint32_t taken, ended; /* by a block; threads of it that have ended */
+};
+
 /* Sums over all threads; zeros at first, so everything is counted upwards. */
 struct lift_figures {
     uint64_t checked, violations, class_mismatch, wide, refused;
@@ -48,6 +78,8 @@ struct lift_call {
     double *store; /* as in ref_call */
     int64_t store_first, store_count;
     int64_t store_tensor;
+    struct lift_slot *slots; /* LIFT_SLOTS, and the places behind them; NULL: they lie in shared */
+    uint64_t slot_bytes;     /* of all places */
 };
 
 #endif

@@ -57,6 +57,10 @@ static bool visit_terms(const struct ptx_instruction *ins, enum lift_class class
             lift_each_register(&o[i], visit, user);
         return true;
     }
+    if (class_ == CLASS_PRODUCT) {
+        lift_each_register(lift_product_sum(ins), visit, user);
+        return true;
+    }
     if (class_ == CLASS_SHUFFLE || class_ == CLASS_MOVE) {
         for (unsigned i = 1; i < ins->operand_count; i++)
             lift_each_register(&o[i], visit, user);
@@ -89,7 +93,8 @@ static void pass(struct chains *c, enum lift_class class_)
         pass_shared(c, class_);
         return;
     }
-    bool rounds = class_ == CLASS_FLOAT && lift_rounds_narrow(ins);
+    bool product = class_ == CLASS_PRODUCT && lift_product_kind(ins, 0) == KIND_F16X2;
+    bool rounds = product || (class_ == CLASS_FLOAT && lift_rounds_narrow(ins));
     c->most = 0;
     if (c->forward) {
         bool sums = visit_terms(ins, class_, take, c);
@@ -139,7 +144,7 @@ static void give_worked(void *user, unsigned reg)
 static void pass_worked(struct chains *c, enum lift_class class_)
 {
     bool shared = c->ins->space == PTX_SHARED;
-    c->most = class_ == CLASS_FLOAT || class_ == CLASS_OTHER;
+    c->most = class_ == CLASS_FLOAT || class_ == CLASS_OTHER || class_ == CLASS_PRODUCT;
     if (class_ == CLASS_MOVE || class_ == CLASS_SHUFFLE || (class_ == CLASS_LOAD && shared))
         lift_each_result(c->ins, gather_worked, c);
     if (class_ == CLASS_LOAD && shared)
@@ -164,6 +169,70 @@ static void find_worked(struct lift *lift)
     } while (c.changed || there != c.shared[0]);
 }
 
+/* ---- loops ---- */
+
+/* From the result of a rounding on: registers that hold what it became by sums, products and
+ * copies. */
+struct circle {
+    struct lift *lift;
+    bool *in; /* by register */
+    bool any, changed;
+};
+
+static void is_in(void *user, unsigned reg)
+{
+    struct circle *c = user;
+    c->any |= c->in[reg];
+}
+
+static void put_in(void *user, unsigned reg)
+{
+    struct circle *c = user;
+    c->changed |= c->any && !c->in[reg];
+    c->in[reg] |= c->any;
+}
+
+static void visit_factors(const struct ptx_instruction *ins, enum lift_class class_,
+                          lift_visit_fn visit, void *user)
+{
+    bool product = strcmp(ins->opcode, "mul") == 0 || strcmp(ins->opcode, "fma") == 0;
+    if (class_ == CLASS_FLOAT && product)
+        lift_each_source(ins, visit, user);
+    else
+        visit_terms(ins, class_, visit, user);
+}
+
+/* Whether a number that is rounded here comes to be rounded here again: a sum whose parts fade by a
+ * factor, as that of an attention, is an accumulator, too. */
+static bool returns(struct lift *lift, unsigned at, bool *in)
+{
+    const struct ptx_function *kernel = lift->kernel;
+    struct circle c = {lift, in, true, false};
+    memset(in, 0, kernel->register_count);
+    lift_each_result(&kernel->instructions[at], put_in, &c);
+    do {
+        c.changed = false;
+        for (unsigned i = 0; i < kernel->instruction_count; i++) {
+            c.any = false;
+            visit_factors(&kernel->instructions[i], lift->step[i].class_, is_in, &c);
+            lift_each_result(&kernel->instructions[i], put_in, &c);
+        }
+    } while (c.changed);
+    c.any = false;
+    visit_factors(&kernel->instructions[at], CLASS_FLOAT, is_in, &c);
+    return c.any;
+}
+
+static bool has_loop(const struct lift *lift)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        if (lift->step[i].class_ == CLASS_BRANCH &&
+            lift->kernel->instructions[i].operands[0].target <= i)
+            return true;
+    }
+    return false;
+}
+
 /* ---- the whole ---- */
 
 static void add_both(void *user, unsigned reg)
@@ -179,12 +248,13 @@ void lift_find_chains(struct lift *lift)
     count(lift, true);
     count(lift, false);
     find_worked(lift);
+    bool *in = has_loop(lift) ? arena_alloc(&lift->arena, lift->kernel->register_count + 1) : NULL;
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         struct chains c = {.lift = lift};
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         if (lift->step[i].class_ != CLASS_FLOAT || !lift_rounds_narrow(ins))
             continue;
         lift_each_result(ins, add_both, &c);
-        lift->step[i].strict = c.most >= LIFT_CHAIN || !c.give;
+        lift->step[i].strict = c.most >= LIFT_CHAIN || !c.give || (in && returns(lift, i, in));
     }
 }

@@ -6,9 +6,9 @@ static const struct class_row {
     enum lift_class class_;
     enum lift_refusal refusal;
 } rows[] = {
-    {"mma", 0, LIFT_MATRIX},
+    {"mma", CLASS_PRODUCT, LIFT_OK},
     {"wmma", 0, LIFT_MATRIX},
-    {"wgmma", 0, LIFT_MATRIX},
+    {"wgmma", CLASS_PRODUCT, LIFT_OK},
     {"tcgen05", 0, LIFT_MATRIX},
     {"ldmatrix", CLASS_LOAD, LIFT_OK},
     {"stmatrix", CLASS_STORE, LIFT_OK},
@@ -240,6 +240,8 @@ static enum lift_refusal classify(const struct ptx_instruction *ins, uint8_t *cl
             return classify_access(ins, class_);
         if (*class_ == CLASS_ASYNC)
             return classify_copy(ins, class_);
+        if (*class_ == CLASS_PRODUCT)
+            return lift_classify_product(ins, class_);
         if (rows[i].refusal == LIFT_CALL)
             return classify_call(ins);
         return rows[i].refusal;
@@ -275,6 +277,7 @@ enum lift_refusal lift_classify(struct lift *lift, struct error *err)
             refusal = LIFT_INSTRUCTION;
         if (refusal)
             return lift_refuse(lift, ins, refusal, err);
+        lift->products |= lift->step[i].class_ == CLASS_PRODUCT;
         for (unsigned o = 0; o < ins->operand_count; o++) {
             if (ins->operands[o].kind == PTX_LABEL &&
                 ins->operands[o].target < kernel->instruction_count)
@@ -305,6 +308,8 @@ static bool has_result(const struct ptx_instruction *ins)
     bool barrier = strcmp(ins->opcode, "bar") == 0 || strcmp(ins->opcode, "barrier") == 0;
     if (barrier)
         return ptx_has_modifier(ins, "red");
+    if (lift_is_wgmma(ins))
+        return ptx_has_modifier(ins, "mma_async");
     return ins->operand_count > 0 && !listed(none, ins->opcode);
 }
 
@@ -316,6 +321,7 @@ void lift_each_result(const struct ptx_instruction *ins, lift_visit_fn visit, vo
 
 void lift_each_source(const struct ptx_instruction *ins, lift_visit_fn visit, void *user)
 {
-    for (unsigned i = has_result(ins); i < ins->operand_count; i++)
+    bool adds = lift_is_wgmma(ins); /* to its own result */
+    for (unsigned i = has_result(ins) && !adds; i < ins->operand_count; i++)
         lift_each_register(&ins->operands[i], visit, user);
 }

@@ -83,6 +83,14 @@ static void spread_kinds(struct flow *f)
         if (*ins->opcode == 's')
             same_kind(f, &o[0], &o[2]);
         break;
+    case CLASS_PRODUCT:
+        for (unsigned i = 0; i < ins->operand_count; i++) {
+            for (unsigned k = 0; o[i].kind == PTX_VECTOR && k < o[i].count; k++)
+                set_kind(f, &o[i].items[k], lift_product_kind(ins, i));
+            if (!lift_is_wgmma(ins)) /* whose other operands are descriptors and constants */
+                set_kind(f, &o[i], lift_product_kind(ins, i));
+        }
+        break;
     case CLASS_SHUFFLE:
         same_kind(f, o[0].kind == PTX_PAIR ? &o[0].items[0] : &o[0], &o[1]);
         break;
@@ -157,8 +165,8 @@ static void take_shared(void *user, unsigned reg)
 static void spread_shadows(struct flow *f, unsigned at)
 {
     enum lift_class class_ = f->lift->step[at].class_;
-    f->shadow = class_ == CLASS_FLOAT;
-    f->derived = class_ == CLASS_FLOAT;
+    f->shadow = class_ == CLASS_FLOAT || class_ == CLASS_PRODUCT;
+    f->derived = f->shadow;
     lift_each_source(f->ins, gather, f);
     if (f->ins->space == PTX_SHARED && class_ == CLASS_STORE) {
         f->changed |= f->shadow > f->shared_shadow || f->derived > f->shared_derived;
@@ -226,6 +234,34 @@ static enum lift_refusal find_cells(struct lift *lift, bool any, struct error *e
     return lift->shared ? LIFT_OK : lift_refuse(lift, NULL, LIFT_SHARED, err);
 }
 
+static void note_shadow(void *user, unsigned reg)
+{
+    struct flow *f = user;
+    f->shadow |= f->lift->reg[reg].shadow;
+}
+
+/* Where no store of a number with a shadow can come before, shared memory has no shadows. */
+static enum lift_refusal find_fresh(struct flow *f)
+{
+    struct lift *lift = f->lift;
+    unsigned count = lift->kernel->instruction_count;
+    bool *seen = arena_alloc(&lift->arena, count + 1);
+    if (!seen)
+        return LIFT_OTHER;
+    for (unsigned i = 0; i < count; i++) {
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
+        f->shadow = false;
+        if (lift->step[i].class_ == CLASS_STORE && ins->space == PTX_SHARED)
+            lift_each_register(&ins->operands[1], note_shadow, f);
+        if (f->shadow)
+            seen[i + 1] = true;
+    }
+    lift_reach(lift, seen);
+    for (unsigned i = 0; i < count; i++)
+        lift->step[i].fresh = !seen[i];
+    return LIFT_OK;
+}
+
 /* ---- the whole ---- */
 
 static enum lift_refusal refuse_mixed(const struct lift *lift, struct error *err)
@@ -249,6 +285,8 @@ enum lift_refusal lift_flow(struct lift *lift, struct error *err)
     enum lift_refusal refusal = refuse_mixed(lift, err);
     if (!refusal)
         refusal = find_cells(lift, flow.shared_shadow, err);
+    if (!refusal)
+        refusal = find_fresh(&flow);
     if (!refusal)
         lift_find_chains(lift);
     return refusal;

@@ -31,7 +31,8 @@ static void spread(struct lift *lift)
         l.changed = false;
         for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
             const struct ptx_instruction *ins = &lift->kernel->instructions[i];
-            l.any = lift->step[i].class_ == CLASS_LOAD;
+            enum lift_class class_ = lift->step[i].class_;
+            l.any = class_ == CLASS_LOAD || class_ == CLASS_PRODUCT;
             lift_each_source(ins, gather, &l);
             if (ins->guarded)
                 l.any |= lift->reg[ins->guard].loaded;

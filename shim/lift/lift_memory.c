@@ -59,7 +59,13 @@ void lift_write_shuffle(struct lift_writer *w)
 
 /* ---- shared memory ---- */
 
-/* %csa: where the shadow of the access's first byte lies. */
+/* Whether shared memory may have shadows here. Of a store: whether it may leave some. */
+static bool has_cells(const struct lift_writer *w)
+{
+    return w->lift->cell && !w->step->fresh;
+}
+
+/* %csa: how far from %ccells the shadow of the access's first byte lies; %cca: where. */
 static void put_cell(struct lift_writer *w, const struct ptx_operand *memory)
 {
     const struct ptx_operand *at = &memory->items[0];
@@ -78,11 +84,8 @@ static void put_cell(struct lift_writer *w, const struct ptx_operand *memory)
     lift_put_plain(w, "add.s32 %%csa, %%csa, %lld;", (long long)memory->offset);
     lift_put_plain(w, "and.b32 %%csa, %%csa, %d;", -(int)lift->cell);
     lift_put_plain(w, "mul.lo.s32 %%csa, %%csa, %u;", 16 / lift->cell);
-    lift_put_plain(w, "add.s32 %%csa, %%csa, %%ci2;");
-    if (lift->shared->is_extern)
-        lift_put_plain(w, "add.s32 %%csa, %%csa, %%cshadow;");
-    else
-        lift_put_plain(w, "add.s32 %%csa, %%csa, %zu;", (lift->shared->bytes + 15) / 16 * 16);
+    lift_put_plain(w, "cvt.u64.u32 %%cca, %%csa;");
+    lift_put_plain(w, "add.s64 %%cca, %%cca, %%ccells;");
 }
 
 static unsigned access_bytes(const struct ptx_instruction *ins)
@@ -95,7 +98,18 @@ static void put_forgotten(struct lift_writer *w, unsigned offset, unsigned bytes
 {
     lift_put(w, "mov.f64 %%ct0, 0dBFF0000000000000;");
     for (unsigned at = 0; at < bytes; at += w->lift->cell)
-        lift_put(w, "st.shared.f64 [%%csa+%u], %%ct0;", (offset + at) / w->lift->cell * 16 + 8);
+        lift_put(w, "st.f64 [%%cca+%u], %%ct0;", (offset + at) / w->lift->cell * 16 + 8);
+}
+
+static bool stores_shadow(const struct lift_writer *w)
+{
+    const struct ptx_operand *value = &w->ins->operands[1];
+    bool any = false;
+    for (unsigned i = 0; i < items(value); i++) {
+        const struct ptx_operand *one = item(value, i);
+        any |= one->kind == PTX_REGISTER && w->lift->reg[one->reg].shadow;
+    }
+    return any && w->lift->cell;
 }
 
 static void write_shared_store(struct lift_writer *w)
@@ -103,7 +117,7 @@ static void write_shared_store(struct lift_writer *w)
     const struct ptx_operand *value = &w->ins->operands[1];
     unsigned bytes = access_bytes(w->ins);
     lift_put_instruction(w);
-    if (!w->lift->cell)
+    if (!has_cells(w) && !stores_shadow(w))
         return;
     put_cell(w, &w->ins->operands[0]);
     for (unsigned i = 0; i < items(value); i++) {
@@ -117,7 +131,7 @@ static void write_shared_store(struct lift_writer *w)
         for (unsigned lane = 0; lane < lift_lanes(kind); lane++) {
             unsigned at = i * bytes + lane * 2;
             lift_put_source(w, one, kind, lane, 0);
-            lift_put(w, "st.shared.v2.f64 [%%csa+%u], {%%cv0, %%ce0};", at / w->lift->cell * 16);
+            lift_put(w, "st.v2.f64 [%%cca+%u], {%%cv0, %%ce0};", at / w->lift->cell * 16);
         }
     }
 }
@@ -128,7 +142,7 @@ static void put_shared_lane(struct lift_writer *w, unsigned reg, unsigned lane, 
     char v[24], e[24];
     lift_shadow_name(v, 'v', reg, lane);
     lift_shadow_name(e, 'e', reg, lane);
-    lift_put(w, "ld.shared.v2.f64 {%%ct0, %%ct1}, [%%csa+%u];", at / w->lift->cell * 16);
+    lift_put(w, "ld.v2.f64 {%%ct0, %%ct1}, [%%cca+%u];", at / w->lift->cell * 16);
     lift_put_plain(w, "setp.ge.f64 %%cq0, %%ct1, 0d0000000000000000;");
     lift_put(w, "selp.f64 %s, %%ct0, %s, %%cq0;", v, v);
     lift_put(w, "selp.f64 %s, %%ct1, %s, %%cq0;", e, e);
@@ -138,7 +152,7 @@ static void write_shared_load(struct lift_writer *w)
 {
     const struct ptx_operand *value = &w->ins->operands[0];
     unsigned bytes = access_bytes(w->ins);
-    if (w->lift->cell) /* before the address is overwritten */
+    if (has_cells(w)) /* before the address is overwritten */
         put_cell(w, &w->ins->operands[1]);
     lift_put_instruction(w);
     for (unsigned i = 0; i < items(value); i++) {
@@ -148,7 +162,7 @@ static void write_shared_load(struct lift_writer *w)
         enum lift_kind kind = w->lift->reg[one->reg].kind;
         lift_put_exact(w, one->reg);
         bool whole = lift_kind_bytes(lift_lane_kind(kind)) * lift_lanes(kind) == bytes;
-        for (unsigned lane = 0; whole && w->lift->cell && lane < lift_lanes(kind); lane++)
+        for (unsigned lane = 0; whole && has_cells(w) && lane < lift_lanes(kind); lane++)
             put_shared_lane(w, one->reg, lane, i * bytes + lane * 2);
     }
 }
@@ -172,6 +186,8 @@ static void put_element(struct lift_writer *w, unsigned matrix, unsigned which)
     lift_put(w, "shfl.sync.idx.b32 %%ci3, %%csa, %%ci7, 31, -1;");
     lift_put_plain(w, "shl.b32 %%ci7, %%ci%d, 4;", across ? 5 : 6);
     lift_put_plain(w, "add.u32 %%ci3, %%ci3, %%ci7;");
+    lift_put_plain(w, "cvt.u64.u32 %%cca, %%ci3;");
+    lift_put_plain(w, "add.s64 %%cca, %%cca, %%ccells;");
 }
 
 static void put_matrix_lane(struct lift_writer *w, const struct ptx_operand *one, unsigned matrix,
@@ -185,14 +201,14 @@ static void put_matrix_lane(struct lift_writer *w, const struct ptx_operand *one
     put_element(w, matrix, lane);
     if (store && !shadow) {
         lift_put(w, "mov.f64 %%ct0, 0dBFF0000000000000;");
-        lift_put(w, "st.shared.f64 [%%ci3+8], %%ct0;");
+        lift_put(w, "st.f64 [%%cca+8], %%ct0;");
     } else if (store) {
         lift_put_source(w, one, kind, lane, 0);
-        lift_put(w, "st.shared.v2.f64 [%%ci3], {%%cv0, %%ce0};");
+        lift_put(w, "st.v2.f64 [%%cca], {%%cv0, %%ce0};");
     } else if (shadow) {
         lift_shadow_name(v, 'v', one->reg, lane);
         lift_shadow_name(e, 'e', one->reg, lane);
-        lift_put(w, "ld.shared.v2.f64 {%%ct0, %%ct1}, [%%ci3];");
+        lift_put(w, "ld.v2.f64 {%%ct0, %%ct1}, [%%cca];");
         lift_put_plain(w, "setp.ge.f64 %%cq0, %%ct1, 0d0000000000000000;");
         lift_put(w, "selp.f64 %s, %%ct0, %s, %%cq0;", v, v);
         lift_put(w, "selp.f64 %s, %%ct1, %s, %%cq0;", e, e);
@@ -207,14 +223,15 @@ static bool is_matrix(const struct lift_writer *w)
 static void write_matrix(struct lift_writer *w, bool store)
 {
     const struct ptx_operand *value = &w->ins->operands[store ? 1 : 0];
-    if (w->lift->cell)
+    bool cells = has_cells(w) || (store && stores_shadow(w));
+    if (cells)
         put_cell(w, &w->ins->operands[store ? 0 : 1]);
     lift_put_instruction(w);
     for (unsigned i = 0; i < items(value); i++) {
         const struct ptx_operand *one = item(value, i);
         if (!store && one->kind == PTX_REGISTER && w->lift->reg[one->reg].shadow)
             lift_put_exact(w, one->reg);
-        for (unsigned lane = 0; w->lift->cell && lane < 2; lane++)
+        for (unsigned lane = 0; cells && lane < 2; lane++)
             put_matrix_lane(w, one, i, lane, store);
     }
 }
@@ -299,7 +316,7 @@ void lift_write_async(struct lift_writer *w)
     textbuf_printf(w->out, "\t%scp.async.c%c.shared.global ", w->guard, bytes == 16 ? 'g' : 'a');
     lift_put_operand(w->out, w->lift, &o[0]);
     textbuf_printf(w->out, ", [%%ca1], %u, %%ci0;\n", bytes);
-    if (!w->lift->cell)
+    if (!has_cells(w))
         return;
     put_cell(w, &o[0]);
     put_forgotten(w, 0, bytes);

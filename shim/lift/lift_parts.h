@@ -19,6 +19,7 @@ enum lift_class {
     CLASS_STORE, /* st.global, st.shared */
     CLASS_ASYNC, /* cp.async of global to shared memory */
     CLASS_SHUFFLE,
+    CLASS_PRODUCT, /* mma, wgmma */
     CLASS_BRANCH,
     CLASS_END,  /* ret, exit */
     CLASS_FAIL, /* an assertion, trap */
@@ -47,6 +48,7 @@ struct lift_step {
     bool strict;    /* of a narrow rounding: its own error is not allowed for */
     bool leaves;    /* of a branch back that memory decides: refused accesses end the loop */
     bool target;    /* of a branch */
+    bool fresh;     /* no number with a shadow is in shared memory yet */
 };
 
 struct lift {
@@ -60,6 +62,7 @@ struct lift {
     uint64_t written, read; /* a bit for each parameter */
     const struct ptx_variable *shared;
     unsigned cell; /* bytes of shared memory that have one shadow; 0: none has */
+    bool products; /* it has CLASS_PRODUCT */
     const char *signature, *formals;
     struct lift_windows windows;
 };
@@ -87,6 +90,18 @@ bool lift_is_pack(const struct ptx_instruction *ins);
 bool lift_is_unpack(const struct ptx_instruction *ins);
 /* Whether the instruction rounds to f16 or bf16. */
 bool lift_rounds_narrow(const struct ptx_instruction *ins);
+
+/* Of CLASS_PRODUCT: the kind of operand `i`'s registers, numbers of a row that are summed, and
+ * whether sums lead through the operand. */
+enum lift_kind lift_product_kind(const struct ptx_instruction *ins, unsigned i);
+unsigned lift_product_depth(const struct ptx_instruction *ins);
+bool lift_is_wgmma(const struct ptx_instruction *ins);
+/* The operand that products are added to. */
+const struct ptx_operand *lift_product_sum(const struct ptx_instruction *ins);
+enum lift_refusal lift_classify_product(const struct ptx_instruction *ins, uint8_t *class_);
+
+/* Adds to `seen` (a flag for each instruction) what may run after an instruction in it. */
+void lift_reach(const struct lift *lift, bool *seen);
 
 /* Kinds, shadows and accumulators. */
 enum lift_refusal lift_flow(struct lift *lift, struct error *err);
@@ -146,6 +161,7 @@ void lift_write_shuffle(struct lift_writer *w);
 void lift_write_load(struct lift_writer *w);
 void lift_write_store(struct lift_writer *w);
 void lift_write_async(struct lift_writer *w);
+void lift_write_product(struct lift_writer *w);
 
 /* Loads lane `lane` of `operand`, which is of `kind`, into "%cv<n>" and "%ce<n>". */
 void lift_put_source(struct lift_writer *w, const struct ptx_operand *operand, enum lift_kind kind,

@@ -204,13 +204,10 @@ static enum lift_refusal note_access(struct lift *lift, unsigned at, struct erro
 
 /* ---- reading back ---- */
 
-/* Instructions that may run after `from`: a bit for each. */
-static void reach(const struct lift *lift, unsigned from, bool *seen)
+void lift_reach(const struct lift *lift, bool *seen)
 {
     const struct ptx_function *kernel = lift->kernel;
     bool changed = true;
-    if (from + 1 < kernel->instruction_count)
-        seen[from + 1] = true;
     while (changed) {
         changed = false;
         for (unsigned i = 0; i < kernel->instruction_count; i++) {
@@ -242,7 +239,9 @@ static enum lift_refusal refuse_reading_back(struct lift *lift, struct error *er
         if (array < 0 || lift->step[i].class_ != CLASS_STORE || !(lift->read >> array & 1))
             continue;
         memset(seen, 0, count);
-        reach(lift, i, seen);
+        if (i + 1 < count)
+            seen[i + 1] = true;
+        lift_reach(lift, seen);
         for (unsigned k = 0; k < count; k++) {
             if (seen[k] && lift->step[k].array == array && lift->step[k].class_ != CLASS_STORE)
                 return lift_refuse(lift, &lift->kernel->instructions[k], LIFT_READS_BACK, err);

@@ -339,6 +339,9 @@ static void write_step(struct lift_writer *w)
     case CLASS_STORE:
         lift_write_store(w);
         break;
+    case CLASS_PRODUCT:
+        lift_write_product(w);
+        break;
     case CLASS_ASYNC:
         lift_write_async(w);
         break;
@@ -409,9 +412,35 @@ static const char own_registers[] = "\t.reg .f64 %cv<5>, %ce<5>, %ct<8>, %cd0, %
                                     "\t.reg .f32 %cw;\n"
                                     "\t.reg .b16 %ch<4>, %chz;\n"
                                     "\t.reg .b32 %crefused, %ci<8>, %csa, %cblock, %cblocks;\n"
-                                    "\t.reg .b64 %ccall, %cstate, %ca<8>;\n"
+                                    "\t.reg .b64 %ccall, %cstate, %ccells, %cca, %ca<8>;\n"
                                     "\t.reg .pred %cq<6>;\n"
                                     "\t.local .align 8 .b8 cuvet_state[64];\n";
+
+/* Shadows of shared memory begin at %ccells; their places in shared memory behind the kernel's. */
+static void put_cells(struct textbuf *out, const struct lift *lift)
+{
+    const struct ptx_variable *shared = lift->shared;
+    size_t other = shared->is_extern ? 0 : (shared->bytes + 15) / 16 * 16;
+    textbuf_printf(out,
+                   "\tld.global.u64 %%ca0, [%%ccall+%zu];\n\tmov.u32 %%ci0, %s;\n"
+                   "\tcvt.u32.u64 %%ci1, %%ca0;\n",
+                   CALL(shared_bytes), shared->name);
+    if (shared->is_extern)
+        textbuf_printf(out, "\tadd.u32 %%ci0, %%ci0, %%ci1;\n");
+    else
+        textbuf_printf(out, "\tadd.u32 %%ci0, %%ci0, %zu;\n", other);
+    textbuf_printf(out, "\tadd.u64 %%ca0, %%ca0, %zu;\n\tmul.lo.u64 %%ca0, %%ca0, %u;\n", other,
+                   16 / lift->cell);
+    textbuf_printf(out, "\t{\n\t.param .b64 cuvet_r, cuvet_s, cuvet_k, cuvet_n;\n"
+                        "\t.param .b32 cuvet_t;\n"
+                        "\tst.param.b64 [cuvet_s], %%cstate;\n"
+                        "\tst.param.b64 [cuvet_k], %%ccall;\n"
+                        "\tst.param.b32 [cuvet_t], %%ci0;\n"
+                        "\tst.param.b64 [cuvet_n], %%ca0;\n"
+                        "\tcall.uni (cuvet_r), cuvet_lift_cells, (cuvet_s, cuvet_k, cuvet_t, "
+                        "cuvet_n);\n"
+                        "\tld.param.b64 %%ccells, [cuvet_r];\n\t}\n");
+}
 
 static void put_arrays(struct textbuf *out, const struct lift *lift)
 {
@@ -440,11 +469,12 @@ static void put_start(struct textbuf *out, const struct lift *lift)
                    "\tld.global.u32 %%cblocks, [%%ccall+%zu];\n",
                    CALL(first_block), CALL(blocks));
     put_arrays(out, lift);
+    if (lift->products)
+        textbuf_printf(out, "\t.local .align 16 .b8 cuvet_product[%zu];\n\t.reg .b64 %%cproduct;\n"
+                            "\tmov.u64 %%ca0, cuvet_product;\n\tcvta.local.u64 %%cproduct, %%ca0;\n",
+                       sizeof(struct lift_product));
     if (lift->cell)
-        textbuf_printf(out,
-                       "\t.reg .b32 %%cshadow;\n\tld.global.u64 %%ca0, [%%ccall+%zu];\n"
-                       "\tcvt.u32.u64 %%cshadow, %%ca0;\n",
-                       CALL(shared_bytes));
+        put_cells(out, lift);
 }
 
 static void put_end(struct textbuf *out)

@@ -21,8 +21,13 @@ struct side_lift {
     int shared; /* dynamic, that the kernel may have */
 };
 
+/* Of shadows of shared memory that has no room for them; a block whose launch finds no place waits
+ * for another's. */
+enum { PLACES_BYTES = 64 << 20 };
+
 struct side_lifts {
     atomic_uint requested, settled;
+    CUdeviceptr places; /* PLACES_BYTES, struct lift_slot in front; 0: none were needed yet */
     struct side_lift lift[SIDE_LIFTS];
 };
 
@@ -194,7 +199,7 @@ static struct blocks blocks_of(const struct check *check)
 }
 
 static void fill(struct lift_call *out, const struct check *check, const struct ref_call *call,
-                 const struct lane *lane)
+                 const struct lane *lane, CUdeviceptr places)
 {
     const uint32_t *grid = check->grid, *block = check->block;
     struct blocks blocks = blocks_of(check);
@@ -211,15 +216,38 @@ static void fill(struct lift_call *out, const struct check *check, const struct 
     out->store_first = call->store_first;
     out->store_count = call->store_count;
     out->store_tensor = call->store_tensor;
+    out->slots = (struct lift_slot *)(uintptr_t)places;
+    out->slot_bytes = PLACES_BYTES - LIFT_SLOTS * sizeof(struct lift_slot);
+}
+
+/* Whether the launch's shadows need places in device memory, which are made and zeroed. */
+static enum status find_places(struct side *side, const struct side_lift *lift,
+                               const struct check *check, CUdeviceptr *out, struct error *err)
+{
+    const struct lift *lifted = check_spec(check)->lift;
+    CUdeviceptr *places = &side->lifts->places;
+    const size_t slots = LIFT_SLOTS * sizeof(struct lift_slot);
+    *out = 0;
+    if (lift_shared(lifted, check->shared_bytes, false) <= (size_t)lift->shared ||
+        lift_cells(lifted, check->shared_bytes) > PLACES_BYTES - slots)
+        return STATUS_OK;
+    enum status status = STATUS_OK;
+    if (!*places)
+        status = cuda_check(err, cuda.cuMemAlloc(places, PLACES_BYTES), "cuMemAlloc");
+    if (!status)
+        status = cuda_check(err, cuda.cuMemsetD32Async(*places, 0, slots / 4, side->stream),
+                            "cuMemsetD32Async");
+    *out = status ? 0 : *places;
+    return status;
 }
 
 /* The program's parameters and the address of the call behind them. */
 static enum status start(struct side *side, const struct side_lift *lift, const struct check *check,
-                         CUdeviceptr call, struct error *err)
+                         CUdeviceptr call, bool apart, struct error *err)
 {
     const struct param_layout *layout = &check->kernel->layout;
     void *params[LAYOUT_MAX + 1];
-    size_t shared = lift_shared(check_spec(check)->lift, check->shared_bytes);
+    size_t shared = lift_shared(check_spec(check)->lift, check->shared_bytes, apart);
     if (!check->params_bytes || layout->count > LAYOUT_MAX || shared > (size_t)lift->shared)
         return error_set(err, STATUS_UNSUPPORTED,
                          "its lifted PTX cannot be launched: %zu bytes of shared memory where %d "
@@ -242,13 +270,17 @@ enum status side_lift_launch(struct side *side, struct lane *lane, const struct 
     const struct side_lift *lift = place_of(side, check_spec(check));
     struct lift_call *own = (void *)lane->calls;
     lane->sequence = atomic_fetch_add(&side->sequence, 1);
-    fill(own, check, call, lane);
-    enum status status = cuda_check(
-        err, cuda.cuMemsetD32Async(lane->partial, 0, sizeof(struct lift_figures) / 4, side->stream),
-        "cuMemsetD32Async");
+    CUdeviceptr places = 0;
+    enum status status = find_places(side, lift, check, &places, err);
+    fill(own, check, call, lane, places);
+    if (!status)
+        status = cuda_check(err,
+                            cuda.cuMemsetD32Async(lane->partial, 0,
+                                                  sizeof(struct lift_figures) / 4, side->stream),
+                            "cuMemsetD32Async");
     if (!status)
         status = cuda_check(
             err, cuda.cuMemcpyHtoDAsync(lane->calls_device, own, sizeof *own, side->stream),
             "cuMemcpyHtoDAsync");
-    return status ? status : start(side, lift, check, lane->calls_device, err);
+    return status ? status : start(side, lift, check, lane->calls_device, places != 0, err);
 }

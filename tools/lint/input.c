@@ -57,40 +57,53 @@ static char *cubin_text(const uint8_t *bytes, size_t count, size_t *length)
 
 /* -- images -- */
 
-static enum status lint_piece(struct lint_report *report, const struct image_piece *piece,
+struct walk {
+    input_text_fn take;
+    void *user;
+    size_t texts;
+};
+
+static enum status take_text(struct walk *walk, const char *text, size_t length, const char *name,
+                             struct error *err)
+{
+    walk->texts++;
+    return walk->take(walk->user, text, length, name, err);
+}
+
+static enum status take_piece(struct walk *walk, const struct image_piece *piece,
                               const char *name, struct error *err)
 {
     char *text = NULL;
     size_t length = 0;
     if (piece->kind == IMAGE_PTX)
-        return lint_text(report, (const char *)piece->bytes, piece->count, name, err);
+        return take_text(walk, (const char *)piece->bytes, piece->count, name, err);
     if (piece->kind == IMAGE_CUBIN)
         text = cubin_text(piece->bytes, piece->count, &length);
     else if (fatbin_choose(piece->bytes, piece->count, FATBIN_NEWEST, &text, &length, NULL))
         text = NULL;
     if (!text)
         return STATUS_NOT_FOUND;
-    enum status status = lint_text(report, text, length, name, err);
+    enum status status = take_text(walk, text, length, name, err);
     free(text);
     return status;
 }
 
-enum status lint_image(struct lint_report *report, const void *bytes, size_t count,
+static enum status take_image(struct walk *walk, const void *bytes, size_t count,
                        const char *name, struct error *err)
 {
     struct image_piece *pieces;
-    size_t texts = report->texts;
+    const size_t texts = walk->texts;
     size_t n = image_split(bytes, count, &pieces, err);
     enum status status = n ? STATUS_OK : STATUS_INVALID;
     if (!n)
         error_prefix(err, "%s", name);
     for (size_t i = 0; i < n && !status; i++) {
-        status = lint_piece(report, &pieces[i], name, err);
+        status = take_piece(walk, &pieces[i], name, err);
         status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
     }
     if (n)
         free(pieces);
-    if (!status && report->texts == texts)
+    if (!status && walk->texts == texts)
         status = error_set(err, STATUS_NOT_FOUND,
                            "%s holds no PTX, only machine code; compile it with -lineinfo or with "
                            "-gencode arch=compute_75,code=compute_75",
@@ -100,12 +113,12 @@ enum status lint_image(struct lint_report *report, const void *bytes, size_t cou
 
 /* -- files and folders -- */
 
-static enum status lint_file(struct lint_report *report, const char *path, struct error *err)
+static enum status take_file(struct walk *walk, const char *path, struct error *err)
 {
     struct fuzz_image image;
     enum status status = fuzz_image_read(&image, path, err);
     if (!status)
-        status = lint_image(report, image.bytes, image.count, path, err);
+        status = take_image(walk, image.bytes, image.count, path, err);
     fuzz_image_release(&image);
     return status;
 }
@@ -150,10 +163,10 @@ static int by_name(const FTSENT **a, const FTSENT **b)
 }
 
 /* Of a file below a folder, one without PTX is passed over: a .so of Triton's launcher. */
-static enum status lint_folder(struct lint_report *report, const char *folder, struct error *err)
+static enum status take_folder(struct walk *walk, const char *folder, struct error *err)
 {
     char *roots[] = {(char *)folder, NULL};
-    size_t texts = report->texts;
+    const size_t texts = walk->texts;
     enum status status = STATUS_OK;
     FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
     if (!tree)
@@ -162,7 +175,7 @@ static enum status lint_folder(struct lint_report *report, const char *folder, s
         struct error why = {0};
         if (!is_wanted(at))
             continue;
-        status = lint_file(report, at->fts_path, &why);
+        status = take_file(walk, at->fts_path, &why);
         if (status == STATUS_NOT_FOUND ||
             (status == STATUS_INVALID && is_shared_object(at->fts_name)))
             status = STATUS_OK;
@@ -170,15 +183,35 @@ static enum status lint_folder(struct lint_report *report, const char *folder, s
             error_set(err, status, "%s", why.text);
     }
     fts_close(tree);
-    if (!status && report->texts == texts)
+    if (!status && walk->texts == texts)
         status = error_set(err, STATUS_NOT_FOUND,
                            "%s holds no PTX; expected .ptx, .cubin, .fatbin or .so files below it",
                            folder);
     return status;
 }
 
+/* -- the calls -- */
+
+enum status input_each(const char *path, input_text_fn take, void *user, struct error *err)
+{
+    struct walk walk = {take, user, 0};
+    return fuzz_image_is_folder(path) ? take_folder(&walk, path, err) : take_file(&walk, path, err);
+}
+
+static enum status lint_one(void *user, const char *text, size_t length, const char *name,
+                            struct error *err)
+{
+    return lint_text(user, text, length, name, err);
+}
+
 enum status lint_path(struct lint_report *report, const char *path, struct error *err)
 {
-    return fuzz_image_is_folder(path) ? lint_folder(report, path, err)
-                                      : lint_file(report, path, err);
+    return input_each(path, lint_one, report, err);
+}
+
+enum status lint_image(struct lint_report *report, const void *bytes, size_t count,
+                       const char *name, struct error *err)
+{
+    struct walk walk = {lint_one, report, 0};
+    return take_image(&walk, bytes, count, name, err);
 }

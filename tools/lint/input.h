@@ -4,12 +4,20 @@
 
 #include "tools/lint/lint.h"
 
+/* Gets one text, which lives until it returns; `image` names where it lay. */
+typedef enum status (*input_text_fn)(void *user, const char *text, size_t length, const char *image,
+                                     struct error *err);
+
 /*
- * Lints all PTX of a file: of PTX itself, a cubin that carries its text (.nv_debug_ptx_txt),
- * fatbins, and programs and shared objects that hold fatbins; of a folder (Triton's cache) that of
- * the .ptx, .cubin, .fatbin and .so files below it, a cubin only where no .ptx of its name lies
- * beside it. STATUS_INVALID, STATUS_NOT_FOUND, STATUS_IO: why nothing of it could be read.
+ * Calls `take` for each PTX text of a file: PTX itself, a cubin that carries its text
+ * (.nv_debug_ptx_txt), fatbins, and programs and shared objects that hold fatbins; of a folder
+ * (Triton's cache) those of the .ptx, .cubin, .fatbin and .so files below it, a cubin only where no
+ * .ptx of its name lies beside it. STATUS_INVALID, STATUS_NOT_FOUND, STATUS_IO: why nothing of it
+ * could be read; a status of `take` ends the walk.
  */
+enum status input_each(const char *path, input_text_fn take, void *user, struct error *err);
+
+/* Lints all texts of a file or folder. */
 enum status lint_path(struct lint_report *report, const char *path, struct error *err);
 
 /* The same of an image in memory. */

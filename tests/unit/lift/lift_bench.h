@@ -91,6 +91,7 @@ struct bench_launch {
 };
 
 static uint64_t bench_cut; /* bytes that each array's snapshot lacks */
+static bool bench_apart;   /* shadows of shared memory lie in device memory, in one place */
 
 static inline void run_ptx(const char *text, size_t bytes, const char *kernel,
                            const struct bench_launch *launch, size_t shared, const void *params)
@@ -198,6 +199,11 @@ static inline void fill_call(struct lift_call *call, const struct lift *lift,
     call->blocks = launch->grid;
     call->threads = (uint64_t)launch->grid * launch->block;
     call->sequence = 7;
+    size_t cells = lift_cells(lift, launch->shared);
+    if (bench_apart && cells) {
+        call->slot_bytes = cells;
+        call->slots = (void *)(uintptr_t)new_area(LIFT_SLOTS * sizeof(struct lift_slot) + cells);
+    }
 }
 
 static inline void run_lifted(const struct lift *lift, const struct bench_launch *launch,
@@ -215,7 +221,7 @@ static inline void run_lifted(const struct lift *lift, const struct bench_launch
     call->figures = (void *)(uintptr_t)new_area(sizeof(struct lift_figures));
     call->answer = (void *)(uintptr_t)answer;
     add_param(params, at, 8);
-    run_ptx(text.data, text.length, LIFT_ENTRY, launch, lift_shared(lift, launch->shared),
+    run_ptx(text.data, text.length, LIFT_ENTRY, launch, lift_shared(lift, launch->shared, bench_apart),
             params->bytes);
     textbuf_release(&text);
     out->verdict = *(struct ref_verdict *)host_of(answer);

@@ -1,0 +1,77 @@
+"""Kernels on tensor cores and with atomics in Triton, and their PTX for sm_90: python3 products.py FOLDER writes the files.
+
+Needs Triton (3.6 made the ones in ptx/), no GPU.
+"""
+
+import re
+import sys
+
+import triton
+import triton.language as tl
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+
+@triton.jit
+def tile(a, b, c, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rows = tl.program_id(0) * M + tl.arange(0, M)
+    columns, depth = tl.arange(0, N), tl.arange(0, K)
+    a_at = a + rows[:, None] * k_size + depth[None, :]
+    b_at = b + depth[:, None] * N + columns[None, :]
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for _ in range(0, k_size, K):
+        total = tl.dot(tl.load(a_at), tl.load(b_at), total)
+        a_at += K
+        b_at += K * N
+    tl.store(c + rows[:, None] * N + columns[None, :], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def attend(q, k, v, out, keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, NARROW: tl.constexpr):
+    rows = tl.program_id(0) * M + tl.arange(0, M)
+    wide, columns = tl.arange(0, D), tl.arange(0, N)
+    query = tl.load(q + rows[:, None] * D + wide[None, :])
+    most = tl.full((M,), -float("inf"), tl.float32)
+    share = tl.zeros((M,), tl.float32)
+    total = tl.zeros((M, D), tl.float32)
+    for first in range(0, keys, N):
+        at = first + columns
+        score = tl.dot(query, tl.load(k + at[None, :] * D + wide[:, None])) * 0.25
+        now = tl.maximum(most, tl.max(score, 1))
+        weight = tl.exp2(score - now[:, None])
+        fade = tl.exp2(most - now)
+        total = tl.dot(weight.to(v.dtype.element_ty), tl.load(v + at[:, None] * D + wide[None, :]), total * fade[:, None])
+        if NARROW:
+            total = total.to(tl.bfloat16).to(tl.float32)
+        share = share * fade + tl.sum(weight, 1)
+        most = now
+    tl.store(out + rows[:, None] * D + wide[None, :], (total / share[:, None]).to(out.dtype.element_ty))
+
+
+def write(path, function, types, constants, warps=4):
+    kinds = dict(types, **{name: "constexpr" for name in constants})
+    aligned = {(i,): [["tt.divisibility", 16]] for i in range(len(types))}
+    source = ASTSource(function, kinds, constants, aligned)
+    options = {"num_warps": warps, "num_stages": 2}
+    text = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
+    text = re.sub(r"\n\t*\.section\s+\.debug_.*", "\n", text, flags=re.S)
+    text = re.sub(r"[ \t]*//.*|\t*\.(loc|file)\s.*", "", text)
+    text = re.sub(r"\n{2,}", "\n", text)
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def main(folder):
+    arrays = {"a": "*fp16", "b": "*fp16", "c": "*fp16", "k_size": "i32"}
+    write(f"{folder}/tile_wgmma.ptx", tile, arrays, {"M": 64, "N": 32, "K": 32})
+    arrays = {"a": "*bf16", "b": "*bf16", "c": "*bf16", "k_size": "i32"}
+    write(f"{folder}/tile_mma.ptx", tile, arrays, {"M": 32, "N": 32, "K": 32}, warps=2)
+    arrays = {"a": "*fp32", "b": "*fp32", "c": "*fp32", "k_size": "i32"}
+    write(f"{folder}/tile_tf32.ptx", tile, arrays, {"M": 16, "N": 16, "K": 16}, warps=1)
+    arrays = {"q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16", "keys": "i32"}
+    for name, narrow in (("", False), ("_narrow", True)):
+        write(f"{folder}/attend{name}.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": narrow})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
