@@ -134,6 +134,7 @@ struct plan_state {
     const struct expr *rows, *null;   /* of the cache; the page that no kernel reads */
     enum plan_sharing shared;
     bool fresh;   /* what was appended right before is read */
+    bool owned;   /* a page is one sequence's until that ends */
     bool blank;   /* a place that was never written holds zeros */
     bool advance; /* two launches in a row do not write the same place */
     int positions;

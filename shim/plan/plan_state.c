@@ -175,7 +175,7 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
     static const char *const sharing[] = {"no", "prefix", "yes", NULL};
     static const char *const answer[] = {"no", "yes", NULL}, *const blank[] = {"no", "zero", NULL};
     const struct yaml_node *append = yaml_get(node, "append"), *cache = yaml_get(node, "cache");
-    int shared = 0, advance = 1, is_blank = 0, fresh = 0;
+    int shared = 0, advance = 1, is_blank = 0, fresh = 0, owned = 0;
     enum status status = yaml_expect(node, "state", YAML_KIND_MAPPING, b->err);
     if (!status)
         status = keys_check(node, KEYS_STATE, b->err);
@@ -199,10 +199,16 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
         status = read_word(b, node, "blank", blank, &is_blank);
     if (!status)
         status = read_word(b, node, "fresh", answer, &fresh);
+    if (!status)
+        status = read_word(b, node, "owned", answer, &owned);
+    if (!status && owned && (state->table < 0 || shared))
+        status = yaml_error(b->err, yaml_get(node, "owned"),
+                            "state: 'owned' wants a 'table' whose pages are not 'shared'");
     state->shared = (enum plan_sharing)shared;
     state->advance = advance;
     state->blank = is_blank;
     state->fresh = fresh;
+    state->owned = owned;
     return status;
 }
 

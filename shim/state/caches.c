@@ -7,8 +7,9 @@
 
 enum { CACHES = 256, PROBES = 16, WATCHED = 512 /* launches behind a checked one */ };
 
-/* The launches to check after a checked append. */
-enum { NEEDS_APPEND = 1, NEEDS_READER = 2 };
+/* The launches to check after a checked append. Where pages are owned, one more reader follows: the
+ * one behind the next append that comes after the first reader. */
+enum { NEEDS_APPEND = 1, NEEDS_READER = 2, NEEDS_BETWEEN = 4, NEEDS_LAST = 8 };
 
 struct caches {
     _Atomic(uint64_t) breaks;  /* where launches may have gone unseen, replays among them */
@@ -86,6 +87,29 @@ static bool take(struct caches *caches, struct cache *cache, unsigned what)
     return true;
 }
 
+static void need(struct caches *caches, struct cache *cache, unsigned what)
+{
+    if (!(atomic_fetch_or(&cache->needs, what) & what))
+        atomic_fetch_add(&caches->needs, 1);
+}
+
+/* Whether an append was due. */
+static bool take_append(struct caches *caches, struct cache *cache)
+{
+    bool between = take(caches, cache, NEEDS_BETWEEN), next = take(caches, cache, NEEDS_APPEND);
+    if (between)
+        need(caches, cache, NEEDS_LAST);
+    return between || next;
+}
+
+static bool take_reader(struct caches *caches, struct cache *cache, bool owned)
+{
+    bool last = take(caches, cache, NEEDS_LAST), next = take(caches, cache, NEEDS_READER);
+    if (next && owned)
+        need(caches, cache, NEEDS_BETWEEN);
+    return last || next;
+}
+
 static bool caches_watched(const struct caches *caches)
 {
     return caches && atomic_load_explicit(&caches->watched, memory_order_relaxed) > 0;
@@ -98,12 +122,17 @@ bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
     *out = (struct state_moment){0};
     if (!cache)
         return false;
-    bool writes = appends(spec);
+    bool writes = appends(spec), watched = caches_watched(caches);
+    if (!watched) /* launches before this one may have been passed over */
+        atomic_fetch_add(&caches->breaks, 1);
     out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);
     out->replays = atomic_load_explicit(&caches->breaks, memory_order_relaxed);
     out->appends = writes ? atomic_fetch_add_explicit(&cache->appends, 1, memory_order_relaxed)
                           : atomic_load_explicit(&cache->appends, memory_order_relaxed);
-    return caches_watched(caches) && take(caches, cache, writes ? NEEDS_APPEND : NEEDS_READER);
+    if (!watched)
+        return false;
+    return writes ? take_append(caches, cache)
+                  : take_reader(caches, cache, spec->plan->state->owned);
 }
 
 bool caches_settle(struct caches *caches)
@@ -123,8 +152,8 @@ void caches_picked(struct caches *caches, const struct kernel_spec *spec,
     struct cache *cache = moment->cache ? find(caches, moment->cache) : NULL;
     if (!cache || !appends(spec))
         return;
-    unsigned had = atomic_fetch_or(&cache->needs, NEEDS_APPEND | NEEDS_READER);
-    atomic_fetch_add(&caches->needs, 2 - !!(had & NEEDS_APPEND) - !!(had & NEEDS_READER));
+    need(caches, cache, NEEDS_APPEND);
+    need(caches, cache, NEEDS_READER);
     if (atomic_exchange(&caches->watched, WATCHED) <= 0)
         atomic_fetch_add(&passing.draws, 2); /* no launch is passed over by what was noted before */
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "state/owned.h"
 
 enum { HISTORIES = 256, PROBES = 16, PLACES = 16, KEPT = 4 /* checks come in no order */ };
 enum { APPENDED = 64, FRESH = 256 };
@@ -29,6 +30,7 @@ struct appended {
 };
 
 struct history {
+    struct owned *owned; /* made when an entry first needs it; NULL before */
     struct appended appended[APPENDED];
     struct kept {
         uint64_t key; /* 0: empty */
@@ -44,6 +46,8 @@ struct history *history_create(void)
 
 void history_destroy(struct history *history)
 {
+    if (history)
+        owned_destroy(history->owned);
     free(history);
 }
 
@@ -298,7 +302,10 @@ bool history_rules(struct history *history, const struct state_case *of,
     bool found = false;
     if (!history)
         return false;
-    if (fresh_rule(history, of, report))
+    if (of->plan->state->owned && !history->owned)
+        history->owned = owned_create();
+    found = owned_rules(history->owned, of, report);
+    if (fresh_rule(history, of, report) || found)
         return true;
     keep_append(history, of);
     describe(of, &now);

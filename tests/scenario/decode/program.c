@@ -5,7 +5,10 @@
  * BUG none, or what the program does wrong in step 5: stale (the slots are those of the step
  * before), again (in all steps), twice (two tokens go to one slot), beyond (a slot that the cache
  * has not), shared (two sequences have a page in common), null (a sequence reads page 0), blank (a
- * sequence reads a place ahead), short (it leaves out its last place). again and skips are for
+ * sequence reads a place ahead), short (it leaves out its last place). In step 27, where all places
+ * were written before: freed (a sequence has a page of one that ended), reused (a token goes to a
+ * place that another sequence reads), ahead (a length goes on by two). turns is right: pages change
+ * hands when sequences end. again and skips are for
  * append_direct and append_indirect, a cache of one sequence: the position stays, or goes on by
  * two. heads_... is for a cache whose heads lie
  * apart, with attention over it. With gradient_... a sum over micro-steps.
@@ -17,7 +20,14 @@
 #include <string.h>
 
 enum { SEQUENCES = 3, ENTRIES = 6, PAGES = 20, PAGE = 4, HEADS = 2, DIM = 8, WIDTH = HEADS * DIM };
-enum { TOKENS = SEQUENCES + 1 /* the last pads */, PREFILL = 3, STEPS = 12, ODD = 5, PLACES = 40 };
+enum {
+    TOKENS = SEQUENCES + 1 /* the last pads */,
+    PREFILL = 3,
+    STEPS = 12,
+    ODD = 5,
+    LATE = 27,
+    PLACES = 40
+};
 
 static CUstream stream;
 static CUdeviceptr key, value, slots, keys, values, query, table, lengths, out, position;
@@ -74,11 +84,34 @@ static int64_t slot_of(int sequence, int place)
     return (int64_t)page_of[sequence][place / PAGE] * PAGE + place % PAGE;
 }
 
+/* All sequences end, and others have their pages in another order. */
+static void turn_pages(void)
+{
+    int32_t old[SEQUENCES][ENTRIES];
+    memcpy(old, page_of, sizeof(old));
+    for (int n = 0; n < SEQUENCES; n++) {
+        for (int i = 0; i < ENTRIES; i++)
+            page_of[n][i] = old[(n + 1) % SEQUENCES][ENTRIES - 1 - i];
+    }
+}
+
+/* Sequence 0 ends, and another begins in a page that was free; sequence 1 gets one of its pages. */
+static void end_sequence(void)
+{
+    page_of[1][1] = page_of[0][1];
+    page_of[0][0] = PAGES - 1;
+    length[0] = 1;
+}
+
 /* A sequence that is full begins anew. */
 static void grow(int step)
 {
+    if (bug("turns") && length[0] == ENTRIES * PAGE)
+        turn_pages();
     for (int n = 0; n < SEQUENCES; n++)
         length[n] = length[n] == ENTRIES * PAGE ? 1 : length[n] + 1;
+    if (bug("freed") && step == LATE)
+        end_sequence();
     if (bug("blank") && step == ODD)
         length[1]++;
     if (bug("short") && step == ODD)
@@ -98,6 +131,10 @@ static void send(int step)
         slot[n] = slot_of(n, length[n] - 1 - (bug("blank") && step == ODD && n == 1) +
                                  (bug("short") && step == ODD && n == 2));
     slot[SEQUENCES] = -1;
+    if (bug("reused") && step == LATE)
+        slot[2] = slot_of(0, 1);
+    if (bug("ahead") && step == LATE)
+        length[1]++;
     if (bug("twice") && step == ODD)
         slot[1] = slot[0];
     if (bug("beyond") && step == ODD)

@@ -1,55 +1,8 @@
 /* What has to hold between launches: how it is written, which rows are guarded, each rule broken
  * and kept. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "driver/cuda_api.h"
-#include "tests/unit/common/binding_fixture.h"
-#include "state/caches.h"
-#include "state/guard.h"
-#include "state/history.h"
-
-/* All memory is one allocation. */
-enum { START = 0x10000, SIZE = 0x80000, CACHE = 0x20000 };
-
-static CUresult attributes(unsigned count, CUpointer_attribute *wanted, void **into,
-                           CUdeviceptr address)
-{
-    for (unsigned i = 0; i < count && address >= START && address < START + SIZE; i++) {
-        if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_START_ADDR)
-            *(CUdeviceptr *)into[i] = START;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_RANGE_SIZE)
-            *(size_t *)into[i] = SIZE;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
-            *(unsigned *)into[i] = CU_MEMORYTYPE_DEVICE;
-        else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT)
-            *(void **)into[i] = (void *)1;
-    }
-    return CUDA_SUCCESS;
-}
-
-static int install(void **state)
-{
-    (void)state;
-    cuda.cuPointerGetAttributes = attributes;
-    return 0;
-}
+#include "tests/unit/state/state_fixture.h"
 
 /* ---- the keys ---- */
-
-#define APPEND                                                                                     \
-    "signature: const f32 key[n][2][4], const i64 slots[n], inout f32 cache[@slots][2][4], "       \
-    "i32 n, i32 rows\n  reference: cache_append\n  bind: {key_cache: cache}\n"
-#define READ                                                                                       \
-    "signature: >\n"                                                                               \
-    "    const f32 q[n][1][2][4], const f32 k[@table][page][2][4], const i32 table[n][entries],\n" \
-    "    const i32 lengths[n], f32 y[n][1][2][4], i32 n, i32 page, i32 entries, i32 pages\n"       \
-    "  reference: attention_paged\n  bind: {v: k, scale: 1}\n"
 
 #define CSR                                                                                        \
     "signature: >\n"                                                                               \
@@ -79,6 +32,11 @@ static void nonsense_is_refused(void **state)
                   "'table' without 'lengths', how much of it is read");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: perhaps}\n",
                   "'shared' is 'perhaps'; expected no, prefix or yes");
+    entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: prefix, "
+                       "owned: yes}\n",
+                  "'owned' wants a 'table' whose pages are not 'shared'");
+    entry_refused(APPEND "  state: {cache: cache, append: slots, owned: yes}\n",
+                  "'owned' wants a 'table'");
     entry_refused(CSR "  state: {cache: k, table: {indices: pages}}\n", "without 'indptr'");
     entry_refused(CSR "  state: {cache: k, table: {indptr: starts}}\n", "without 'indices'");
     entry_refused(CSR "  state: {cache: k, table: {indptr: q, indices: pages}}\n",
@@ -99,15 +57,6 @@ static const struct bound_array *guard_named(const char *name)
             return &b.array[i];
     }
     return NULL;
-}
-
-static void bind_append(const char *more, int32_t n, int32_t rows)
-{
-    uint64_t key = 0x60000, slots = 0x70000, cache = CACHE;
-    char entry[900];
-    snprintf(entry, sizeof entry, APPEND "  state: {cache: cache, append: slots%s}\n", more);
-    expect_bound(bind_launch(entry, SIZES(8, 8, 8, 4, 4), PARAMS(&key, &slots, &cache, &n, &rows)));
-    guard_add(bound.spec->plan, &b, rows, 0, 7);
 }
 
 static void rows_beside_the_written_ones_are_guarded(void **state)
@@ -169,33 +118,6 @@ static void memory_of_others_is_left_alone(void **state)
 
 /* ---- rules of one launch ---- */
 
-static struct known_kernel kernel;
-static struct check check;
-static struct state_view view;
-static struct state_report report;
-
-static struct state_ids ids_of(const int64_t *value, int64_t count)
-{
-    return (struct state_ids){.bytes = (const uint8_t *)value,
-                              .count = count,
-                              .dim = {count},
-                              .stride = {1},
-                              .ndim = 1,
-                              .width = 8};
-}
-
-/* A check of the launch that is bound. */
-static struct state_case case_of(void)
-{
-    struct state_case of;
-    kernel.spec = bound.spec;
-    check.kernel = &kernel;
-    check.typed = NULL;
-    check.binding = b;
-    state_case_open(&of, &check, &view);
-    return of;
-}
-
 static void expect_rule(const char *rule, const char *part)
 {
     struct state_case of = case_of();
@@ -240,17 +162,6 @@ static void a_changed_row_is_named(void **state)
     expect_rule(NULL, "");
     after[0][1] = 1;
     expect_rule("changed", "row -1 of 'cache' changed");
-}
-
-static void bind_read(const char *more)
-{
-    uint64_t q = 0x60000, k = CACHE, table = 0x70000, lengths = 0x70400, y = 0x71000;
-    int32_t n = 2, page = 4, entries = 3, pages = 20;
-    char entry[900];
-    snprintf(entry, sizeof entry,
-             READ "  state: {cache: k, table: table, lengths: lengths, rows: pages%s}\n", more);
-    expect_bound(bind_launch(entry, SIZES(8, 8, 8, 8, 8, 4, 4, 4, 4),
-                             PARAMS(&q, &k, &table, &lengths, &y, &n, &page, &entries, &pages)));
 }
 
 static void a_reader_obeys_its_rules(void **state)
@@ -372,40 +283,6 @@ static void a_last_page_in_csr_is_read_as_far_as_it_goes(void **state)
 
 /* ---- launches in a row ---- */
 
-static struct history *history;
-static uint8_t data;
-
-/* A launch, `appends` and `replays` before it; in a graph at `replay`. What it breaks, or NULL. */
-static const char *next(uint64_t appends, uint64_t replays, int64_t replay, uint8_t input)
-{
-    struct state_case of = case_of();
-    data = input;
-    view.inputs = 1;
-    view.input[0].bytes = &data;
-    view.input[0].size = 1;
-    check.signature = 1;
-    check.moment_of_state = (struct state_moment){CACHE, appends, replays};
-    check.place = (struct graph_place){0};
-    if (replay >= 0)
-        check.place = (struct graph_place){.graph = 1, .node = 3, .replay = (uint64_t)replay};
-    report = (struct state_report){0};
-    return history_rules(history, &of, &report) ? report.rule : NULL;
-}
-
-static int open_history(void **state)
-{
-    (void)state;
-    history = history_create();
-    return history ? 0 : 1;
-}
-
-static int close_history(void **state)
-{
-    (void)state;
-    history_destroy(history);
-    return 0;
-}
-
 static void the_same_rows_twice_in_a_row_are_stale(void **state)
 {
     (void)state;
@@ -500,14 +377,6 @@ static void a_reader_has_what_was_appended(void **state)
 
 /* ---- caches, as the program's threads see them ---- */
 
-static bool launches(struct caches *caches, uint64_t cache, struct state_moment *moment)
-{
-    uint64_t key = 0x60000, slots = 0x70000;
-    int32_t n = 5, rows = 0;
-    struct launch launch = {.params = PARAMS(&key, &slots, &cache, &n, &rows)};
-    return caches_launch(caches, bound.spec, &launch, moment);
-}
-
 static void the_launch_behind_a_checked_one_follows(void **state)
 {
     (void)state;
@@ -516,6 +385,7 @@ static void the_launch_behind_a_checked_one_follows(void **state)
     bind_append("", 5, 0);
     assert_false(launches(caches, CACHE, &moment));
     assert_int_equal(moment.appends, 0);
+    uint64_t first = moment.replays;
     assert_false(caches_settle(caches)); /* launches go by unseen */
     caches_picked(caches, bound.spec, &moment);
     assert_true(caches_settle(caches));
@@ -527,13 +397,13 @@ static void the_launch_behind_a_checked_one_follows(void **state)
     caches_replay(caches);
     assert_false(launches(caches, CACHE, &moment));
     assert_int_equal(moment.appends, 3);
-    assert_int_equal(moment.replays, 1);
+    assert_int_equal(moment.replays, first + 1);
     assert_true(caches_settle(caches)); /* a reader is wanted, too, ... */
     for (int i = 0; i < 600; i++)
         caches_settle(caches);
     assert_false(caches_settle(caches)); /* ... but not for ever */
     assert_false(launches(caches, CACHE, &moment));
-    assert_int_equal(moment.replays, 2); /* launches may have come in between */
+    assert_true(moment.replays > first + 1); /* launches may have come in between */
     caches_destroy(caches);
 }
 

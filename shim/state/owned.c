@@ -1,0 +1,409 @@
+#include "state/owned.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CACHES = 256, PROBES = 16, APPENDS = 16, READINGS = 6, NODES = 8 };
+enum { ROWS = 512, PAGES = 512, SEQUENCES = 256, LEARNING = 3 /* replays */ };
+
+/* Numbers, each with a place in an array; open addressing. */
+struct set {
+    int32_t count;
+    struct {
+        int64_t number;
+        int32_t place; /* 1 and more; 0: empty */
+    } at[2 * PAGES];   /* at most half full */
+};
+
+/* What one launch appended. */
+struct appended {
+    bool used, whole; /* whole: all its rows are here */
+    struct graph_place graph;
+    struct state_moment moment;
+    int32_t count;
+    int64_t row[ROWS];
+};
+
+/* The pages that a reader read, those of each sequence in a row. */
+struct reading {
+    bool used, whole, judged;
+    const struct kernel_spec *spec;
+    uint64_t launch;
+    struct graph_place graph;
+    struct state_moment moment;
+    int64_t page, null; /* places in a page; the null page */
+    int32_t sequences, reads;
+    struct {
+        int64_t length;
+        int32_t begin; /* in `read` */
+    } sequence[SEQUENCES + 1];
+    struct read {
+        int64_t page;
+        int32_t sequence, number, filled; /* filled: places of it that are read */
+    } read[PAGES];
+    struct set set; /* of pages, each with 1 + its place in `read` */
+};
+
+struct owned_cache {
+    uint64_t cache;
+    unsigned appends, readings, nodes;
+    struct graph_place node[NODES]; /* that append, in any replay */
+    uint64_t learned;               /* replay from which these are all */
+    struct appended appended[APPENDS];
+    struct reading reading[READINGS];
+};
+
+struct owned {
+    struct owned_cache *cache[CACHES];
+    struct set rows; /* appended between two readers */
+};
+
+struct owned *owned_create(void)
+{
+    return calloc(1, sizeof(struct owned));
+}
+
+void owned_destroy(struct owned *owned)
+{
+    for (int i = 0; owned && i < CACHES; i++)
+        free(owned->cache[i]);
+    free(owned);
+}
+
+/* ---- sets ---- */
+
+static size_t slot_of(const struct set *set, int64_t number)
+{
+    size_t size = 2 * PAGES, at = ((uint64_t)number * 0x9e3779b97f4a7c15u >> 32) % size;
+    while (set->at[at].place && set->at[at].number != number)
+        at = (at + 1) % size;
+    return at;
+}
+
+/* The place of the number; 0: it has none. */
+static int32_t set_find(const struct set *set, int64_t number)
+{
+    return set->at[slot_of(set, number)].place;
+}
+
+/* Gives the number a place, unless it has one. False: the set is full. */
+static bool set_add(struct set *set, int64_t number, int32_t place)
+{
+    size_t at = slot_of(set, number);
+    if (set->at[at].place)
+        return true;
+    if (set->count == PAGES)
+        return false;
+    set->at[at].number = number;
+    set->at[at].place = place;
+    set->count++;
+    return true;
+}
+
+/* ---- what is kept ---- */
+
+/* The cache's record, with `make` a new one; NULL: none, or no room. */
+static struct owned_cache *find(struct owned *owned, uint64_t cache, bool make)
+{
+    for (unsigned i = 0; cache && i < PROBES; i++) {
+        struct owned_cache **at = &owned->cache[((cache >> 8) * 0x9e3779b97f4a7c15u + i) % CACHES];
+        if (!*at && make && (*at = calloc(1, sizeof(**at))))
+            (*at)->cache = cache;
+        if (!*at || (*at)->cache == cache)
+            return *at;
+    }
+    return NULL;
+}
+
+/* Of the last graph alone. */
+static void note_node(struct owned_cache *cache, const struct graph_place *node)
+{
+    if (cache->nodes > 0 && cache->node[0].graph != node->graph)
+        cache->nodes = 0;
+    for (unsigned i = 0; i < cache->nodes; i++) {
+        if (cache->node[i].graph == node->graph && cache->node[i].node == node->node)
+            return;
+    }
+    if (node->graph && cache->nodes < NODES) {
+        cache->node[cache->nodes++] = *node;
+        cache->learned = node->replay + LEARNING;
+    }
+}
+
+static void keep_append(struct owned_cache *cache, const struct state_case *of)
+{
+    const struct state_ids *ids = &of->view->append;
+    struct appended *appended = &cache->appended[cache->appends++ % APPENDS];
+    appended->used = true;
+    appended->whole = ids->bytes && ids->count <= ROWS;
+    appended->graph = of->check->place;
+    appended->moment = of->check->moment_of_state;
+    appended->count = 0;
+    for (int64_t i = 0; appended->whole && i < ids->count; i++)
+        appended->row[appended->count++] = state_id(ids, i);
+    note_node(cache, &of->check->place);
+}
+
+static void add_pages(const struct state_case *of, int64_t n, struct reading *out)
+{
+    int64_t length = state_reach(of, n);
+    out->sequence[n].length = length;
+    out->sequence[n].begin = out->reads;
+    for (int64_t i = 0; i * of->page < length && out->whole; i++) {
+        int64_t left = length - i * of->page, page = state_page(of, n, i * of->page);
+        out->whole = out->reads < PAGES;
+        if (!out->whole)
+            return;
+        out->read[out->reads++] = (struct read){page, (int32_t)n, (int32_t)i,
+                                                (int32_t)(left < of->page ? left : of->page)};
+        if (page != of->null)
+            set_add(&out->set, page, out->reads);
+    }
+}
+
+static void keep_reading(struct owned_cache *cache, const struct state_case *of)
+{
+    struct reading *out = &cache->reading[cache->readings++ % READINGS];
+    int64_t sequences = state_sequences(of);
+    memset(out, 0, sizeof(*out));
+    out->used = true;
+    out->whole = sequences <= SEQUENCES;
+    out->spec = check_spec(of->check);
+    out->launch = of->check->launch;
+    out->graph = of->check->place;
+    out->moment = of->check->moment_of_state;
+    out->page = of->page;
+    out->null = of->null;
+    for (int64_t n = 0; n < sequences && out->whole; n++)
+        add_pages(of, n, out);
+    out->sequences = out->whole ? (int32_t)sequences : 0;
+    out->sequence[out->sequences].begin = out->reads;
+}
+
+/* NULL: the reader read nothing of the page. */
+static const struct read *read_of(const struct reading *reading, int64_t page)
+{
+    int32_t place = set_find(&reading->set, page);
+    return place ? &reading->read[place - 1] : NULL;
+}
+
+static int64_t first_page(const struct reading *reading, int32_t sequence)
+{
+    return reading->read[reading->sequence[sequence].begin].page;
+}
+
+/* ---- what lies between two readers ---- */
+
+static bool eager_between(const struct owned_cache *cache, const struct reading *last,
+                          const struct reading *now, const struct appended **of)
+{
+    uint64_t wanted = now->moment.appends - last->moment.appends, found = 0;
+    if (now->moment.replays != last->moment.replays || now->graph.graph || last->graph.graph ||
+        wanted < 1 || wanted > APPENDS)
+        return false;
+    for (int i = 0; i < APPENDS; i++) {
+        const struct appended *appended = &cache->appended[i];
+        if (appended->used && appended->whole && !appended->graph.graph &&
+            appended->moment.replays == now->moment.replays &&
+            appended->moment.appends - last->moment.appends < wanted)
+            of[found++] = appended;
+    }
+    return found == wanted;
+}
+
+/* Whether a node of replay `replay` ran between the readers. */
+static bool is_between(const struct graph_place *at, uint64_t replay, const struct reading *last,
+                       const struct reading *now)
+{
+    bool behind = replay > last->graph.replay ||
+                  (replay == last->graph.replay && at->node > last->graph.node);
+    bool before =
+        replay < now->graph.replay || (replay == now->graph.replay && at->node < now->graph.node);
+    return at->graph == now->graph.graph && behind && before;
+}
+
+/* Of each node that is known to append, all launches in between must be there. */
+static bool graph_between(const struct owned_cache *cache, const struct reading *last,
+                          const struct reading *now, const struct appended **of)
+{
+    uint64_t replays = now->graph.replay - last->graph.replay;
+    unsigned found = 0, wanted = 0;
+    if (!now->graph.graph || now->graph.graph != last->graph.graph || replays > 1 ||
+        now->moment.replays != last->moment.replays + replays ||
+        now->moment.appends != last->moment.appends)
+        return false;
+    for (unsigned i = 0; i < cache->nodes; i++) {
+        for (uint64_t replay = last->graph.replay; replay <= now->graph.replay; replay++)
+            wanted += is_between(&cache->node[i], replay, last, now);
+    }
+    for (int i = 0; i < APPENDS; i++) {
+        const struct appended *appended = &cache->appended[i];
+        if (appended->used && appended->whole &&
+            is_between(&appended->graph, appended->graph.replay, last, now))
+            of[found++] = appended;
+    }
+    return found > 0 && found == wanted && cache->nodes < NODES &&
+           now->graph.replay >= cache->learned;
+}
+
+/* The rows appended between the readers; false: not all are known. */
+static bool between(const struct owned_cache *cache, const struct reading *last,
+                    const struct reading *now, struct set *rows)
+{
+    const struct appended *appended[APPENDS] = {NULL};
+    memset(rows, 0, sizeof(*rows));
+    if (!last->used || !last->whole || !now->whole ||
+        !(eager_between(cache, last, now, appended) || graph_between(cache, last, now, appended)))
+        return false;
+    for (int i = 0; i < APPENDS && appended[i]; i++) {
+        for (int32_t k = 0; k < appended[i]->count; k++) {
+            if (!set_add(rows, appended[i]->row[k], 1))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the rules ---- */
+
+/* Two readers, what was appended in between, and one sequence of the second. */
+struct pair {
+    const struct reading *last, *now;
+    const struct set *rows;
+    const char *cache;
+    int32_t sequence;
+    int64_t had;  /* the sequence's length at the reader before; 0: it had none */
+    int32_t was;  /* its number there */
+    bool anew;    /* it began with a page that a sequence which ended had first */
+    char by[128]; /* the reader, where the finding is another launch's */
+};
+
+static int64_t row_at(const struct pair *pair, int64_t place)
+{
+    const struct reading *now = pair->now;
+    const struct read *read = &now->read[now->sequence[pair->sequence].begin + place / now->page];
+    return read->page * now->page + place % now->page;
+}
+
+static void find_before(struct pair *pair, int32_t sequence)
+{
+    const struct reading *now = pair->now;
+    int64_t length = now->sequence[sequence].length;
+    const struct read *first = length > 0 ? read_of(pair->last, first_page(now, sequence)) : NULL;
+    pair->sequence = sequence;
+    pair->had = 0;
+    pair->anew = false;
+    if (!first || first->number > 0)
+        return;
+    pair->was = first->sequence;
+    pair->had = pair->last->sequence[pair->was].length;
+    pair->anew = true;
+    for (int64_t place = 0; pair->anew && length >= pair->had && place < pair->had; place++)
+        pair->anew = set_find(pair->rows, row_at(pair, place));
+}
+
+static bool place_rule(const struct pair *pair, const struct read *read, int64_t at,
+                       struct state_report *report)
+{
+    const struct reading *now = pair->now;
+    const struct read *old = read_of(pair->last, read->page);
+    int64_t place = read->number * now->page + at;
+    bool appended = set_find(pair->rows, read->page * now->page + at),
+         had = old && at < old->filled;
+    bool own = had && pair->had && !pair->anew && old->sequence == pair->was &&
+               old->number == read->number;
+    if (own && appended)
+        return state_find(report, "reused",
+                          "place %lld of sequence %d, in page %lld of '%s', was appended again "
+                          "while the sequence goes on%s",
+                          (long long)place, read->sequence, (long long)read->page, pair->cache,
+                          pair->by);
+    if (own || appended)
+        return false;
+    if (had)
+        return state_find(report, "freed",
+                          "sequence %d reads place %lld of %lld, in page %lld of '%s': entry %d of "
+                          "another sequence, or of one that ended, and not appended since%s",
+                          read->sequence, (long long)place,
+                          (long long)now->sequence[read->sequence].length, (long long)read->page,
+                          pair->cache, old->number, pair->by);
+    return pair->had && !pair->anew && place >= pair->had &&
+           state_find(report, "ahead",
+                      "sequence %d goes on from length %lld to %lld, and nothing was appended to "
+                      "place %lld, in page %lld of '%s'%s",
+                      read->sequence, (long long)pair->had,
+                      (long long)now->sequence[read->sequence].length, (long long)place,
+                      (long long)read->page, pair->cache, pair->by);
+}
+
+static bool pair_rules(struct pair *pair, struct state_report *report)
+{
+    const struct reading *now = pair->now;
+    for (int32_t n = 0; n < now->sequences; n++) {
+        find_before(pair, n);
+        for (int32_t i = now->sequence[n].begin; i < now->sequence[n + 1].begin; i++) {
+            for (int32_t at = 0; at < now->read[i].filled && now->read[i].page != now->null; at++) {
+                if (place_rule(pair, &now->read[i], at, report))
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The last reader before, of those where all in between is known; *rows is that. NULL: none. */
+static const struct reading *before(const struct owned_cache *cache, const struct reading *now,
+                                    struct set *rows)
+{
+    const struct reading *best = NULL;
+    for (int i = 0; i < READINGS; i++) {
+        const struct reading *last = &cache->reading[i];
+        bool later =
+            !best || last->graph.replay > best->graph.replay ||
+            (last->graph.replay == best->graph.replay &&
+             (last->graph.node > best->graph.node || last->moment.appends > best->moment.appends));
+        if (later && between(cache, last, now, rows))
+            best = last;
+    }
+    return best && between(cache, best, now, rows) ? best : NULL;
+}
+
+/* Holds each reader that was not held yet against the one before. */
+static bool judge(struct owned *owned, struct owned_cache *cache, const struct state_case *of,
+                  struct state_report *report)
+{
+    bool found = false;
+    for (int i = 0; i < READINGS && !found; i++) {
+        struct reading *now = &cache->reading[i];
+        const struct reading *last =
+            now->used && !now->judged ? before(cache, now, &owned->rows) : NULL;
+        if (!last)
+            continue;
+        struct pair pair = {.last = last,
+                            .now = now,
+                            .rows = &owned->rows,
+                            .cache = of->plan->array[of->plan->state->cache[0]].item->name};
+        if (now->spec != check_spec(of->check) || now->launch != of->check->launch)
+            snprintf(pair.by, sizeof(pair.by), ", by launch %llu of %.80s",
+                     (unsigned long long)now->launch, now->spec->symbol);
+        now->judged = true;
+        found = pair_rules(&pair, report);
+    }
+    return found;
+}
+
+bool owned_rules(struct owned *owned, const struct state_case *of, struct state_report *report)
+{
+    const struct plan_state *state = of->plan->state;
+    struct owned_cache *cache = NULL;
+    if (owned && (state->append >= 0 || state->owned))
+        cache = find(owned, of->check->moment_of_state.cache, state->owned);
+    if (!cache)
+        return false;
+    if (state->append >= 0)
+        keep_append(cache, of);
+    else if (state->owned && state_sequences(of))
+        keep_reading(cache, of);
+    return judge(owned, cache, of, report);
+}
