@@ -92,7 +92,7 @@ enum skip gates_sampled(const struct gate_query *query)
         answer = gate_decide(pipeline->gate, kernel->spec, &kernel->recipe, query->launch,
                              ticket->detector == OUTLIER_OFF);
     }
-    if (UNUSUAL(kernel->spec->plan->state != NULL))
+    if (UNUSUAL(pipeline_has_state(kernel->spec)))
         pipeline_decide_state(pipeline, query->launch, &answer, ticket);
     ticket->gate = answer.result;
     ticket->turn = answer.turn;

@@ -123,8 +123,8 @@ static void sample(struct pipeline *pipeline, const struct launch *launch, struc
     ticket->skip = gates_admit(pipeline, launch, ticket, &why);
     if (!ticket->skip)
         ticket->skip = begin(pipeline, launch, ticket, &why);
-    if (UNUSUAL(ticket->kernel->spec->plan->state != NULL))
-        pipeline_settle_state(pipeline, ticket, ticket->skip);
+    if (UNUSUAL(pipeline_has_state(ticket->kernel->spec)))
+        pipeline_settle_state(pipeline, launch, ticket, ticket->skip);
     if (ticket->skip && why.text[0])
         pipeline_warn(pipeline, ticket->kernel, ticket->skip, why.text);
 }

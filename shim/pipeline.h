@@ -24,6 +24,7 @@
 struct recorder;
 struct trace;
 struct caches;
+struct pairs;
 
 struct pipeline {
     struct kernels *kernels;
@@ -39,6 +40,7 @@ struct pipeline {
     uint64_t seed;             /* of the subsets that references draw */
     uint64_t subset;           /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
     struct caches *caches;
+    struct pairs *pairs; /* of contracts; NULL: no launch follows another */
     double freivalds;  /* probability that a check of a product projects it, CUVET_FREIVALDS */
     bool sync;         /* each launch is waited for, CUVET_SYNC */
     int ready_wait_ms; /* for the set-up, by the first launch of a context that needs it */

@@ -4,6 +4,7 @@
 #include "plan/plan.h"
 #include "state/caches.h"
 #include "state/guard.h"
+#include "state/pairs.h"
 
 enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket, struct error *why)
 {
@@ -31,33 +32,58 @@ static void clear_pause(struct ticket *ticket)
     ticket->note = NULL;
 }
 
+/* Whether the launch is checked because another one was. */
+static bool follows(const struct pipeline *pipeline, const struct launch *launch,
+                    struct ticket *ticket)
+{
+    const struct kernel_spec *spec = ticket->kernel->spec;
+    bool state =
+        spec->plan->state && caches_launch(pipeline->caches, spec, launch, &ticket->moment);
+    bool pair = spec->contract && pairs_launch(pipeline->pairs, spec, launch);
+    return state || pair;
+}
+
+/* Whether launches behind this one are due, so that none may be passed over. */
+static bool settle(const struct pipeline *pipeline, const struct ticket *ticket)
+{
+    const struct kernel_spec *spec = ticket->kernel->spec;
+    bool state = spec->plan->state && caches_settle(pipeline->caches);
+    bool pair = spec->contract && pairs_settle(pipeline->pairs, spec);
+    return state || pair;
+}
+
 void pipeline_decide_state(const struct pipeline *pipeline, const struct launch *launch,
                            struct gate_answer *answer, struct ticket *ticket)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
     if (launch->replayed) { /* its replay decided that */
-        caches_node(pipeline->caches, spec, launch, &ticket->moment);
+        if (spec->plan->state)
+            caches_node(pipeline->caches, spec, launch, &ticket->moment);
         return;
     }
-    ticket->follows =
-        caches_launch(pipeline->caches, spec, launch, &ticket->moment) && answer->result == GATE_NO;
+    ticket->follows = follows(pipeline, launch, ticket) && answer->result == GATE_NO;
     if (ticket->follows) {
         answer->result = GATE_FIRST;
         answer->skip = SKIP_NONE;
     }
     ticket->note = answer->note;
     ticket->settles = answer->result != GATE_NO;
-    if (!ticket->settles && caches_settle(pipeline->caches))
+    if (!ticket->settles && settle(pipeline, ticket))
         clear_pause(ticket);
     answer->note = ticket->note;
 }
 
-void pipeline_settle_state(const struct pipeline *pipeline, struct ticket *ticket, enum skip skip)
+void pipeline_settle_state(const struct pipeline *pipeline, const struct launch *launch,
+                           struct ticket *ticket, enum skip skip)
 {
+    const struct kernel_spec *spec = ticket->kernel->spec;
     if (!ticket->settles)
         return;
-    if (!skip && !ticket->follows && ticket->gate != GATE_OUTLIER)
-        caches_picked(pipeline->caches, ticket->kernel->spec, &ticket->moment);
-    if (caches_settle(pipeline->caches))
+    bool picked = !skip && !ticket->follows && ticket->gate != GATE_OUTLIER;
+    if (picked && spec->plan->state)
+        caches_picked(pipeline->caches, spec, &ticket->moment);
+    if (picked && spec->contract && !launch->replayed)
+        pairs_picked(pipeline->pairs, spec, launch);
+    if (settle(pipeline, ticket))
         clear_pause(ticket);
 }

@@ -36,6 +36,7 @@
 #include "pipeline.h"
 #include "registry/registry.h"
 #include "state/caches.h"
+#include "state/pairs.h"
 #include "session_lint.h"
 #include "session_reports.h"
 #include "session_summary.h"
@@ -106,6 +107,8 @@ static void on_judged(void *user, const struct check_report *report,
         journal_digest(s->journal, report);
     session_contract_judged(&(struct session_reports){s->counters, s->journal, s->summary},
                             s->contracts, report);
+    if (report->parity.met)
+        pairs_met(s->pipeline.pairs, report->parity.contract);
     if (report->verdict == VERDICT_MATCH && !report->notes)
         return;
     if (report->verdict == VERDICT_MISMATCH) {
@@ -323,6 +326,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->kernels = kernels_create(s->registry, on_kernel_seen, s);
     p->sides = sides_create();
     p->caches = caches_create(); /* NULL: rules between launches are silent */
+    p->pairs = pairs_create();
     p->images = s->images;
     p->sink = &s->sink;
     p->seed = s->options.seed;

@@ -1,11 +1,13 @@
 /*
  * program.c - rows one by one through a kernel for single rows, then together through one for many:
  * `program FATBIN all SUFFIX` with the batched kernels of that suffix; `program FATBIN KERNEL ...`:
- * sums of the same rows by each of these.
+ * sums of the same rows by each of these; `program FATBIN steps N KERNEL ...`: N times, of other rows
+ * each time, as a decode loop has them.
  */
 #include "common/program.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ROWS = 4, COLS = 512, N = 6, HEADS = 2, HALF = 32, POSITIONS = 16, BLOCK = 64 };
@@ -128,12 +130,25 @@ static void sums(const char *name, CUdeviceptr x, CUdeviceptr y)
     print_sum(name, y, ROWS * sizeof(float));
 }
 
+static void steps(int count, CUdeviceptr x, CUdeviceptr y)
+{
+    int cols = COLS / 8;
+    for (int step = 0; step < count; step++) {
+        fill(x, ROWS * COLS / 8, (unsigned)step);
+        for (int i = 2; *word(i); i++)
+            run(kernel(word(i)), ROWS, 1, (void *[]){&x, &y, &cols});
+    }
+    print_sum("last", y, ROWS * sizeof(float));
+}
+
 int main(int argc, char **argv)
 {
     start(argc, argv);
     suffix = word(1);
     if (!strcmp(word(0), "all")) {
         all();
+    } else if (!strcmp(word(0), "steps")) {
+        steps(atoi(word(1)), upload(ROWS * COLS, 5), upload(ROWS, 6));
     } else {
         CUdeviceptr x = upload(ROWS * COLS, 5), y = upload(ROWS, 6);
         for (int i = 0; *word(i); i++)
