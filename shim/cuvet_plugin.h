@@ -46,7 +46,7 @@ extern "C" {
 /* An element of an output array. */
 struct cuvet_element {
     const char *array; /* the signature's name for it; NULL: no such element */
-    int32_t dims;
+    int32_t dims;      /* by the signature; where that has more than 4, by the reference's formal */
     int64_t index[4];
     double got, reference, bound; /* |got - reference| may be `bound` */
 };

@@ -102,7 +102,8 @@ static void on_judged(void *user, const struct check_report *report,
 {
     struct session *s = user;
     char path[BUNDLE_PATH] = "";
-    counters_check(s->counters, report);
+    if (counters_check(s->counters, report))
+        journal_dims(s->journal, report);
     if (s->options.digest)
         journal_digest(s->journal, report);
     session_contract_judged(&(struct session_reports){s->counters, s->journal, s->summary},

@@ -200,6 +200,16 @@ static enum skip open_blocks(struct evaluation *e, const struct formal *formal,
                : SKIP_NONE;
 }
 
+/* What reports name elements by, where adapt_rank will change the dims. */
+static void keep_own_dims(struct binding *out, const struct formal *formal,
+                          const struct shape *shape)
+{
+    if (shape->ndim == formal->ndim)
+        return;
+    out->own_ndim[formal->slot] = (uint8_t)shape->ndim;
+    memcpy(out->own_dim[formal->slot], shape->dim, sizeof shape->dim);
+}
+
 static enum skip bind_formal(struct evaluation *e, const struct formal *formal)
 {
     int8_t index = e->out->tensor_array[formal->slot];
@@ -218,6 +228,7 @@ static enum skip bind_formal(struct evaluation *e, const struct formal *formal)
     struct shape shape = e->shape[index];
     const char *name = e->out->array[index].name;
     bool is_touched = bound_ids(&e->out->array[index]) >= 0 && !e->out->array[index].rows.listed;
+    keep_own_dims(e->out, formal, &shape);
     enum skip skip = adapt_rank(e, formal, name, is_touched, &shape);
     if (!skip)
         skip = open_blocks(e, formal, &e->out->array[index], &shape);
@@ -371,6 +382,7 @@ enum skip binding_make(const struct kernel_spec *spec, const struct launch *laun
     e.slot = out->slot;
     memset(e.size_from, 0, sizeof e.size_from);
     memset(&out->call, 0, sizeof out->call);
+    memset(out->own_ndim, 0, sizeof out->own_ndim);
     out->arrays = 0;
     out->tensors = 0;
     out->subset.dim = NULL;

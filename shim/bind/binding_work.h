@@ -8,7 +8,7 @@
 
 #define SPAN_LIMIT ((int64_t)1 << 48) /* bytes; no GPU has that many */
 
-enum { SHAPE_DIMS = 8 };
+enum { SHAPE_DIMS = BOUND_DIMS };
 
 struct shape {
     int ndim;

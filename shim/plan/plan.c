@@ -115,9 +115,16 @@ static void unknown_name(struct plan_builder *b, const char *name)
     }
     for (unsigned i = 0; i < b->captures->count; i++)
         nearest_offer(&nearest, b->captures->capture[i].name);
-    error_set(b->err, STATUS_INVALID, "unknown name '%s'%s", name,
-              nearest.name ? nearest_text(&nearest, question, sizeof question)
-                           : "; a size that is no parameter needs a 'let', such as rows: grid.x");
+    /* Two letters apart, `rows` beside `cols`, the name may be a size that is no parameter. */
+    bool slip = nearest.name && (nearest.distance <= 1 || strchr(name, '.'));
+    nearest_text(&nearest, question, sizeof question);
+    if (slip)
+        error_set(b->err, STATUS_INVALID, "unknown name '%s'%s", name, question);
+    else
+        error_set(
+            b->err, STATUS_INVALID,
+            "unknown name '%s'%s%s size that is no parameter needs a 'let', such as %s: grid.x",
+            name, question, nearest.name ? " A" : "; a", name);
 }
 
 /* "grid.x" of the earlier launch, which goes by "after.grid.x". */

@@ -137,9 +137,10 @@ static struct cuvet_element element_of(const struct check_report *report, uint32
     if (!place_of(report->binding, tensor, index, &place))
         return element;
     element.array = place.array;
-    element.dims = place.ndim;
-    for (int d = 0; d < place.ndim && d < 4; d++)
-        element.index[d] = place.index[d];
+    bool fits = place.ndim <= (int)(sizeof element.index / sizeof element.index[0]);
+    element.dims = fits ? place.ndim : place.formal_ndim;
+    for (int d = 0; d < element.dims; d++)
+        element.index[d] = fits ? place.index[d] : place.formal_index[d];
     element.got = values[0];
     element.reference = values[1];
     element.bound = values[2];

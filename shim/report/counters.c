@@ -319,21 +319,24 @@ static void add_check(struct sums *sums, const struct check_report *report)
     }
 }
 
-void counters_check(struct counters *counters, const struct check_report *report)
+bool counters_check(struct counters *counters, const struct check_report *report)
 {
     unsigned own = tally_own();
     struct row *row;
+    bool first;
 
     if (!counters || (unsigned)report->verdict >= VERDICT_COUNT)
-        return;
+        return false;
     row = row_or_process(counters, report->spec ? (int64_t)report->spec->number : -1);
     tally_add(&tally_at(row->tally, own)->verdict[report->verdict], own, 1);
     pthread_mutex_lock(&row->lock);
+    first = !row->sums;
     if (!row->sums)
         row->sums = calloc(1, sizeof *row->sums);
     if (row->sums)
         add_check(row->sums, report);
     pthread_mutex_unlock(&row->lock);
+    return first;
 }
 
 /* This lock is taken on the program's thread, so waits for it are bounded: a child forked while it

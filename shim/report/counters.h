@@ -47,8 +47,9 @@ void counters_skip_all(struct counters *counters, int64_t number, enum skip skip
  * counters. NULL for no counters. */
 struct tally *counters_tallies(struct counters *counters, int64_t number);
 
-/* A judged launch: its verdict's bucket and its numbers. Takes the row's lock; collector thread. */
-void counters_check(struct counters *counters, const struct check_report *report);
+/* A judged launch: its verdict's bucket and its numbers. True for the first of its kernel. Takes
+ * the row's lock; collector thread. */
+bool counters_check(struct counters *counters, const struct check_report *report);
 
 /* What a check has cost. Collector thread. */
 void counters_spent(struct counters *counters, const struct check_cost *cost);

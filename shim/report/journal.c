@@ -316,6 +316,16 @@ static void put_hash(struct json_out *json, const char *key, uint64_t hash)
     json_put_string(json, key, text);
 }
 
+void journal_dims(struct journal *journal, const struct check_report *report)
+{
+    struct json_out *json = report->spec && report->binding ? line_begin(journal, "dims") : NULL;
+
+    if (!json)
+        return;
+    report_json_dims(json, report);
+    line_end(journal, false);
+}
+
 void journal_digest(struct journal *journal, const struct check_report *report)
 {
     struct json_out *json = report->digest.made ? line_begin(journal, "digest") : NULL;

@@ -9,6 +9,8 @@
  *
  *   start         the program, the options, the registry's files and number of entries
  *   kernel        first launch of a registered kernel: symbol, label, reference, where
+ *   dims          first checked launch of a kernel: the sizes of the reference's dims, and each
+ *                 array's dims by the signature ("shape") and by the formal ("formal_shape")
  *   finding       a mismatch: kernel, launch, shapes, numbers, elements, bundle, part checked
  *   inconclusive  the same of a launch whose bound was too wide
  *   note          the same of a match whose errors are odd together: "notes" has "spread", "lean"
@@ -66,6 +68,8 @@ void journal_kernel(struct journal *journal, const struct kernel_spec *spec);
 /* A finding, inconclusive or note line by the report; nothing for a match without notes. `bundle`
  * is the path of the bundle, or NULL. */
 void journal_check(struct journal *journal, const struct check_report *report, const char *bundle);
+/* How the arrays of a launch became what the reference takes. */
+void journal_dims(struct journal *journal, const struct check_report *report);
 /* The hashes of a checked launch, where they were made. */
 void journal_digest(struct journal *journal, const struct check_report *report);
 void journal_warning(struct journal *journal, const char *format, ...)

@@ -3,6 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include "lang/formals.h"
+#include "refs/abi/ref_list.h"
+#include "text/textbuf.h"
 
 const char *place_role_text(enum role role)
 {
@@ -75,6 +78,34 @@ static void name_rows(const struct binding *binding, const struct ref_tensor *te
     out->index[out->by_dim] = element_of(binding, bound_ids(bound), out->index[out->by_dim]);
 }
 
+/* From the formal's dims, which `index` has, to those of the signature: dims of 1 were put in
+ * front, or the outer ones were folded into one. */
+static void name_by_signature(const struct binding *binding, int slot, struct place *out)
+{
+    int ndim = binding->own_ndim[slot], more = ndim - out->ndim;
+    const int64_t *dim = binding->own_dim[slot];
+
+    out->formal_ndim = out->ndim;
+    memcpy(out->formal_index, out->index, sizeof out->formal_index);
+    if (ndim == 0 || more == 0)
+        return;
+    if (more < 0) {
+        memmove(out->index, out->index - more, (size_t)ndim * sizeof out->index[0]);
+        out->by_dim = out->by_dim + more > 0 ? out->by_dim + more : 0;
+    } else if (out->ndim > 0) {
+        int64_t rest = out->index[0];
+
+        memmove(out->index + more + 1, out->index + 1,
+                (size_t)(out->ndim - 1) * sizeof out->index[0]);
+        for (int d = more; d > 0; d--) {
+            out->index[d] = dim[d] > 0 ? rest % dim[d] : 0;
+            rest = dim[d] > 0 ? rest / dim[d] : 0;
+        }
+        out->index[0] = rest;
+    }
+    out->ndim = ndim;
+}
+
 bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear, struct place *out)
 {
     const char *name = "?";
@@ -98,6 +129,7 @@ bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear
         return false;
     out->ndim = tensor->ndim;
     name_rows(binding, tensor, out);
+    name_by_signature(binding, slot, out);
     return true;
 }
 
@@ -116,6 +148,59 @@ void place_text(const struct place *place, char *out, size_t size)
             snprintf(out + used, size - used, "[%" PRId64 "]", place->index[d]);
         used += strlen(out + used);
     }
+}
+
+/* Entries of the tensor's dim in the launch, where the check has some of them. */
+static int64_t launch_dim(const struct binding *binding, int slot, int d)
+{
+    const struct subset *subset = &binding->subset;
+
+    if (!subset->dim || subset->axis[slot] != d)
+        return binding->call.tensor[slot].dim[d];
+    return subset->linked[slot] ? subset->total * subset->share : subset->total;
+}
+
+/* "batch 1, queries 64": the formal's dims by their names. */
+static void put_dims(const struct formals *formals, int slot, const struct binding *binding,
+                     struct textbuf *text)
+{
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *formal = &formals->formal[i];
+
+        if (!formal_is_array(formal) || formal->slot != slot)
+            continue;
+        for (int d = 0; d < formal->ndim; d++) {
+            const int size = formal->dim[d].size;
+
+            textbuf_printf(text, "%s%s %" PRId64, d ? ", " : "",
+                           size >= 0 ? formals->size_name[size] : "a dim of",
+                           launch_dim(binding, slot, d));
+        }
+    }
+}
+
+bool place_dims_text(const struct check_report *report, char *out, size_t size)
+{
+    const struct binding *binding = report->binding;
+    const struct ref_builtin *reference = report->spec->reference;
+    struct formals formals;
+    struct error err;
+    struct textbuf text;
+    int slot = 0;
+
+    if (!binding || !reference || formals_parse(&formals, reference->formals, &err))
+        return false;
+    while (slot < binding->tensors && (binding->tensor_array[slot] < 0 || !binding->own_ndim[slot]))
+        slot++;
+    if (slot >= binding->tensors)
+        return false;
+    textbuf_init_fixed(&text, out, size);
+    textbuf_printf(&text, "%s", binding->array[binding->tensor_array[slot]].name);
+    for (int d = 0; d < binding->own_ndim[slot]; d++)
+        textbuf_printf(&text, "[%" PRId64 "]", binding->own_dim[slot][d]);
+    textbuf_printf(&text, " as ");
+    put_dims(&formals, slot, binding, &text);
+    return true;
 }
 
 uint64_t place_elements(const struct binding *binding)

@@ -10,11 +10,14 @@
 #include <stdint.h>
 #include "refs/abi/ref_abi.h"
 #include "value/bound.h"
+#include "value/check_report.h"
 
 struct place {
     const char *array; /* the signature's name, owned by it; "?" when the tensor is unknown */
     int ndim;
-    int64_t index[REF_MAX_DIMS];
+    int64_t index[BOUND_DIMS]; /* by the signature's dims */
+    int formal_ndim;           /* the same element by the dims of the reference's formal */
+    int64_t formal_index[REF_MAX_DIMS];
     const char *by; /* of touched rows: the array whose element names the row; else NULL */
     int by_dim;     /* whose index is that element's number */
 };
@@ -26,6 +29,10 @@ bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear
 
 /* "y[17][300]", or "y[ids[17]][300]", cut to `size`. */
 void place_text(const struct place *place, char *out, size_t size);
+
+/* How an array became what a formal of another rank takes, the first such one of the check:
+ * "q[64][128][64] as batch 1, queries 64, heads 128, dim 64". False where all ranks agree. */
+bool place_dims_text(const struct check_report *report, char *out, size_t size);
 
 /* Elements of the outputs that the reference computes, of the whole launch. Of a launch that was
  * checked in part, or of which the reference draws a sample, fewer are judged. */

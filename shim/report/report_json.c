@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include "refs/abi/ref_list.h"
+#include "lang/formals.h"
 #include "report/contracts.h"
 #include "report/place.h"
 #include "lang/dtype.h"
@@ -183,6 +184,8 @@ static void put_element(struct json_out *json, const char *key, const struct pla
     json_put_object(json, key);
     json_put_string(json, "array", place->array);
     put_int64s(json, "index", place->index, place->ndim);
+    if (place->formal_ndim != place->ndim)
+        put_int64s(json, "formal_index", place->formal_index, place->formal_ndim);
     json_put_double(json, "got", values[0]);
     json_put_double(json, "reference", values[1]);
     json_put_double(json, "bound", values[2]);
@@ -260,6 +263,51 @@ static void put_hardware(struct json_out *json, const struct hardware_report *ha
         json_put_int(json, "celsius", hardware->celsius);
     if (hardware->ecc >= 0)
         json_put_int(json, "uncorrected_errors", hardware->ecc);
+    json_end(json);
+}
+
+/* The rank is that of the array's own dims; without a list of these that of the formal. */
+static void put_bound_formal(struct json_out *json, const struct binding *binding,
+                             const struct formal *formal)
+{
+    const struct ref_tensor *tensor = &binding->call.tensor[formal->slot];
+    const uint8_t own = binding->own_ndim[formal->slot];
+
+    json_begin_object(json);
+    json_put_string(json, "formal", formal->name);
+    json_put_string(json, "array", binding->array[binding->tensor_array[formal->slot]].name);
+    put_int64s(json, "shape", own ? binding->own_dim[formal->slot] : tensor->dim,
+               own ? own : tensor->ndim);
+    put_int64s(json, "formal_shape", tensor->dim, tensor->ndim);
+    json_end(json);
+}
+
+void report_json_dims(struct json_out *json, const struct check_report *report)
+{
+    const struct kernel_spec *spec = report->spec;
+    const struct binding *binding = report->binding;
+    struct formals formals = {0};
+    struct error err;
+
+    json_put_string(json, "kernel", spec->symbol);
+    json_put_string(json, "label", place_kernel(spec));
+    json_put_string(json, "reference", spec->reference ? spec->reference->name : NULL);
+    json_put_uint(json, "launch", report->launch);
+    if (!spec->reference || formals_parse(&formals, spec->reference->formals, &err))
+        return;
+    json_put_object(json, "dims");
+    for (int i = 0; i < formals.sizes; i++) {
+        if (!formals_find(&formals, formals.size_name[i]))
+            json_put_int(json, formals.size_name[i], binding->call.size[i]);
+    }
+    json_end(json);
+    json_put_array(json, "formals");
+    for (int i = 0; i < formals.count; i++) {
+        const struct formal *formal = &formals.formal[i];
+
+        if (formal_is_array(formal) && binding->tensor_array[formal->slot] >= 0)
+            put_bound_formal(json, binding, formal);
+    }
     json_end(json);
 }
 

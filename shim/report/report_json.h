@@ -24,4 +24,8 @@ void report_json_dim3(struct json_out *json, const char *key, const uint32_t val
  */
 void report_json_check(struct json_out *json, const struct check_report *report);
 
+/* kernel, label, reference, launch, "dims" {"rows":5, ...}, and "formals": {formal, array, shape,
+ * formal_shape} of each array that is bound. */
+void report_json_dims(struct json_out *json, const struct check_report *report);
+
 #endif

@@ -25,7 +25,7 @@
  * wherever sums cancel. From a tenth on the launch itself is inconclusive. */
 static const double NOTE_WIDE = 0.01;
 
-enum { NUMBER_TEXT = 32, PLACE_TEXT = 128, LABEL_WIDTH = 44 };
+enum { NUMBER_TEXT = 32, PLACE_TEXT = 128, DIMS_TEXT = 160, LABEL_WIDTH = 44 };
 
 struct element {
     char place[PLACE_TEXT];
@@ -53,6 +53,7 @@ struct finding {
     struct parity_report parity;
     struct hardware_report hardware;
     struct element worst, first;
+    char dims[DIMS_TEXT]; /* how an array became what the reference takes; empty: as it is */
 };
 
 struct summary {
@@ -149,6 +150,8 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->parity = report->parity;
     finding->hardware = report->hardware;
     finding->call = report->spec->symbol && symbol_is_call(report->spec->symbol);
+    if (!place_dims_text(report, finding->dims, sizeof finding->dims))
+        finding->dims[0] = '\0';
     memcpy(finding->grid, report->grid, sizeof finding->grid);
     memcpy(finding->block, report->block, sizeof finding->block);
     fill_element(&finding->worst, report->binding, n->worst_tensor, n->worst_index,
@@ -478,6 +481,8 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
         textbuf_printf(out,
                        "       in a CUDA graph: kernel node %u of graph %u, replay %" PRIu64 "\n",
                        f->place.node, f->place.graph, f->place.replay);
+    if (f->dims[0])
+        textbuf_printf(out, "       dims   %s\n", f->dims);
     if (f->dim)
         textbuf_printf(out, "       subset %s %" PRId64 " of %" PRId64 "\n", f->dim, f->seen,
                        f->total);

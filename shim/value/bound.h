@@ -52,7 +52,13 @@ struct bound_array {
 };
 
 /* Slots of a plan's expressions, see plan.h. */
-enum { BINDING_SLOTS = 64, BINDING_NUMBERS = 8, BINDING_NARROWS = 4, BINDING_PICKS = 2 };
+enum {
+    BINDING_SLOTS = 64,
+    BINDING_NUMBERS = 8,
+    BINDING_NARROWS = 4,
+    BINDING_PICKS = 2,
+    BOUND_DIMS = 8
+};
 
 /* A drawn value: the check covers that one alone. */
 struct bound_pick {
@@ -73,6 +79,9 @@ struct binding {
     struct bound_array array[SPEC_MAX_ARRAYS];
     int8_t tensor_array[REF_MAX_TENSORS]; /* index into array, or -1: formal not bound */
     int tensors;
+    /* The signature's dims of a tensor whose formal has another number of them; 0: the same. */
+    uint8_t own_ndim[REF_MAX_TENSORS];
+    int64_t own_dim[REF_MAX_TENSORS][BOUND_DIMS];
     struct ref_call call; /* tensors (all but in/got/bytes and strides, which the snapshot fills
                              in from the packing it chose), scalars, sizes, tolerances, group */
     struct subset subset; /* the items that `call` is about; array[] describes the whole launch */

@@ -150,7 +150,8 @@ void bundle_read_spots(struct json_in *in, struct bundle *bundle, json_t *root)
             continue;
         json_in_text(in, object, "array", name, sizeof(name));
         spot->tensor = find_tensor(bundle, name);
-        spot->ndim = json_in_ints(in, object, "index", 0, REF_MAX_DIMS, spot->index);
+        const char *index = json_in_has(object, "formal_index") ? "formal_index" : "index";
+        spot->ndim = json_in_ints(in, object, index, 0, REF_MAX_DIMS, spot->index);
         if (spot->tensor >= 0 && spot->ndim == bundle->tensor[spot->tensor].ndim)
             bundle->spots++;
     }

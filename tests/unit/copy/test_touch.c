@@ -260,7 +260,7 @@ static void places_of_pages_are_rows(void **state)
     assert_int_equal(b.call.tensor[3].dim[1], 10);
     assert_true(place_of(&b, b.call.tensor[3].id, 7 * 16 + 8 + 3, &place));
     place_text(&place, text, sizeof text);
-    assert_string_equal(text, "R[0][Q[7]][1][3]");
+    assert_string_equal(text, "R[Q[7]][1][3]");
 }
 
 static void launches_that_cannot_be_gathered_are_refused(void **state)

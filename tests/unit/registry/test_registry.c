@@ -94,6 +94,15 @@ static void bad_names_in_expressions_are_told(void **state)
            "'n' is f32; expressions use integers");
     expect(ENTRY("reference: gelu, signature: 'const f32 x[y], f32 y[n], i32 n'"), 1,
            "'y' is an array; expressions use integers");
+    expect(
+        ENTRY(
+            "reference: gelu, signature: \"const f32 x[rows][cols], f32 y[rows][cols], i32 cols\""),
+        1,
+        "unknown name 'rows'; did you mean 'cols'? A size that is no parameter needs a 'let', such "
+        "as rows: grid.x");
+    expect(
+        ENTRY("reference: gelu, signature: \"const f32 x[tokens], f32 y[tokens], i32 n\""), 1,
+        "unknown name 'tokens'; a size that is no parameter needs a 'let', such as tokens: grid.x");
     expect(ENTRY("reference: gelu, let: {rows: gird.x}, " F), 1,
            "let 'rows': expression 'gird.x': unknown name 'gird.x'; did you mean 'grid.x'?");
     expect(ENTRY("reference: gelu, let: {n: 3}, " F), 1, "let 'n': the name is taken");
@@ -125,7 +134,7 @@ static void formals_without_arguments_are_told(void **state)
            "formal 'x' of 'gelu' cannot be left out (bind: none)");
     expect(
         ENTRY("reference: gelu, signature: 'const f32 x[height], f32 y[height], i32 q'"), 1,
-        "unknown name 'height'; a size that is no parameter needs a 'let', such as rows: grid.x");
+        "unknown name 'height'; a size that is no parameter needs a 'let', such as height: grid.x");
     quiet(ENTRY("reference: rmsnorm, bind: {eps: 1e-5}, " F));
     quiet(ENTRY("reference: rmsnorm, bind: {eps: 0}, " F));
     quiet(ENTRY("reference: scale, bind: {alpha: n * 2}, " F));

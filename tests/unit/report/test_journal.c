@@ -117,6 +117,43 @@ static void digests_are_lines_of_their_own(void **state)
                            "\"range\":\"step/layer1\",\"unseen\":1,");
 }
 
+/* Those by the signature and those by the reference's formal. */
+static void the_first_check_has_the_dims(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    f->check.binding.call.size[0] = 4;
+    f->check.binding.call.size[1] = 8;
+    f->check.binding.own_ndim[0] = 3;
+    memcpy(f->check.binding.own_dim[0], (int64_t[]){2, 2, 8}, 3 * sizeof(int64_t));
+    journal_dims(f->journal, &f->check.report);
+    read_lines(f);
+    assert_int_equal(f->lines, 1);
+    assert_true(journal_line_is(f->line[0], "dims"));
+    assert_has(f->line[0],
+               "\"reference\":\"double\",\"launch\":17,\"dims\":{\"rows\":4,\"cols\":8},");
+    assert_has(f->line[0],
+               "{\"formal\":\"x\",\"array\":\"x\",\"shape\":[2,2,8],\"formal_shape\":[4,8]}");
+    assert_has(f->line[0],
+               "{\"formal\":\"y\",\"array\":\"y\",\"shape\":[4,8],\"formal_shape\":[4,8]}");
+}
+
+static void an_element_has_both_indices(void **state)
+{
+    struct fixture *f = *state;
+
+    open_journal(f, 1 << 20, NULL);
+    journal_check(f->journal, &f->check.report, NULL);
+    f->check.binding.own_ndim[1] = 3;
+    memcpy(f->check.binding.own_dim[1], (int64_t[]){2, 2, 8}, 3 * sizeof(int64_t));
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_int_equal(f->lines, 2);
+    assert_has(f->line[0], "\"worst\":{\"array\":\"y\",\"index\":[3,5],\"got\":3,");
+    assert_has(f->line[1], "\"worst\":{\"array\":\"y\",\"index\":[1,1,5],\"formal_index\":[3,5],");
+}
+
 static void a_finding_says_why_the_outlier_gate_called_it(void **state)
 {
     struct fixture *f = *state;
@@ -362,6 +399,8 @@ int main(void)
         JOURNAL_TEST(other_lines_are_not_read),
         JOURNAL_TEST(a_finding_has_all_numbers),
         JOURNAL_TEST(digests_are_lines_of_their_own),
+        JOURNAL_TEST(the_first_check_has_the_dims),
+        JOURNAL_TEST(an_element_has_both_indices),
         JOURNAL_TEST(a_finding_says_why_the_outlier_gate_called_it),
         JOURNAL_TEST(a_finding_of_a_subset_says_which),
         JOURNAL_TEST(a_finding_of_groups_says_how_they_go_together),
