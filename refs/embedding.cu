@@ -66,6 +66,7 @@ REFERENCE_ONCE(embedding_backward_padding,
     TERM(entry, t, INDEX(ids(t)) == padding_idx ? -1 : INDEX(ids(t)));
     SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
     {
+        REPEATED(dtable);
         long long e = entry(i / cols), c = i % cols;
         real sum = SUM_IF(t, tokens, entry(t) == e, dy(t, c));
         LOOP(once, e < 0 || e >= entries ? 0 : 1) dtable(e, c) = sum * scale;

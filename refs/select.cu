@@ -26,6 +26,7 @@ REFERENCE_ONCE(scatter, "in index[rows][cols], in x[rows][cols], inout y[rows][e
 {
     SAMPLE(i, rows * cols, SELECT_BUDGET(cols))
     {
+        REPEATED(y);
         long long r = i / cols, c = i % cols, e = INDEX(index(r, c));
         auto got = y.after(r, e);
         real kept = SUM_IF(d, cols, INDEX(index(r, d)) == e, NUMBER(equals(x(r, d), got)));
@@ -66,6 +67,7 @@ REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries]
 {
     SAMPLE(i, tokens * cols, SELECT_BUDGET(tokens))
     {
+        REPEATED(y);
         long long t = i / cols, c = i % cols, e = INDEX(ids(t));
         REPEAT(once, outside && (e < 0 || e >= entries) ? 0 : 1)
         {

@@ -159,8 +159,10 @@ static void put_projection(struct json_out *json, const struct projection_report
 }
 
 static void put_numbers(struct json_out *json, const struct ref_verdict *numbers,
-                        const struct binding *binding)
+                        const struct check_report *report)
 {
+    const struct ref_builtin *reference = report->spec->reference;
+
     json_put_object(json, "numbers");
     json_put_uint(json, "elements", numbers->checked);
     json_put_uint(json, "violations", numbers->violations);
@@ -174,7 +176,9 @@ static void put_numbers(struct json_out *json, const struct ref_verdict *numbers
     json_put_double(json, "square_ratio", verdict_square_ratio(numbers));
     json_put_double(json, "mean_signed", verdict_mean_signed(numbers));
     json_put_double(json, "bias", verdict_bias(numbers));
-    json_put_uint(json, "of", place_elements(binding));
+    json_put_uint(json, "of", place_elements(report->binding));
+    if (reference && (reference->uses & REF_REPEATS))
+        json_put_bool(json, "repeated", true);
     json_end(json);
 }
 
@@ -342,7 +346,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     put_picks(json, report->binding);
     put_narrows(json, report->binding);
     put_arrays(json, report->binding);
-    put_numbers(json, n, report->binding);
+    put_numbers(json, n, report);
     if (place_of(report->binding, n->worst_tensor, n->worst_index, &place))
         put_element(json, "worst", &place,
                     (const double[]){n->worst_got, n->worst_ref, n->worst_bound});

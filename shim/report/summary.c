@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "refs/abi/ref_list.h"
 #include "system/log.h"
 #include "text/printable.h"
 #include "report/contracts.h"
@@ -41,9 +42,10 @@ struct finding {
     struct bound_pick pick[BINDING_PICKS];
     struct graph_place place;
     uint64_t launch, elements, violations, class_mismatch;
-    uint64_t of; /* elements of the launch's outputs */
-    bool call;   /* of a library, which has no grid */
-    bool lifted; /* held against the kernel's own PTX */
+    uint64_t of;   /* elements of the launch's outputs */
+    bool repeated; /* an element may be among `elements` more than once */
+    bool call;     /* of a library, which has no grid */
+    bool lifted;   /* held against the kernel's own PTX */
     uint32_t grid[3], block[3];
     double max_ratio;
     bool differs;
@@ -140,6 +142,7 @@ void summary_finding(struct summary *summary, const struct check_report *report,
         finding->pick[i] = report->binding->pick[i];
     finding->elements = n->checked;
     finding->of = place_elements(report->binding);
+    finding->repeated = report->spec->reference && (report->spec->reference->uses & REF_REPEATS);
     finding->violations = n->violations;
     finding->class_mismatch = n->class_mismatch;
     finding->max_ratio = n->max_ratio;
@@ -465,14 +468,16 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
     if (f->state.rule && !f->violations)
         textbuf_printf(out, ": breaks what holds between launches; its elements are right");
     else
-        textbuf_printf(out, ": %" PRIu64 " of %" PRIu64 " elements outside the bound",
-                       f->violations, f->elements);
+        textbuf_printf(out, ": %" PRIu64 " of %" PRIu64 " %s outside the bound", f->violations,
+                       f->elements, f->repeated ? "comparisons" : "elements");
     if (f->class_mismatch > 0)
         textbuf_printf(out, ",\n       in %" PRIu64 " of them a NaN or an infinity on one side",
                        f->class_mismatch);
     if (isfinite(f->max_ratio) && f->violations > 0)
         textbuf_printf(out, ", up to %.3g times", f->max_ratio);
-    if (f->of > f->elements)
+    if (f->repeated)
+        textbuf_printf(out, ", some of one element: the launch has %" PRIu64 " elements", f->of);
+    else if (f->of > f->elements)
         textbuf_printf(out, ", a sample: the launch has %" PRIu64 " elements", f->of);
     textbuf_printf(out, "\n");
     if (f->lifted)

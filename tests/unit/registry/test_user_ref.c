@@ -94,7 +94,10 @@ static void built_in_references_tell_it_too(void **state)
                 {"attention_varlen_backward", REF_USES_MIX},
                 {"softmax_backward", REF_USES_ROW},
                 {"matmul", 0},
-                {"index_add", REF_REPEATS}};
+                {"index_add", REF_REPEATS},
+                {"index_copy", REF_REPEATS},
+                {"scatter", REF_REPEATS},
+                {"embedding_backward_padding", REF_REPEATS}};
     (void)state;
     size_t found = 0;
     for (size_t i = 0; i < ref_builtin_count; i++) {

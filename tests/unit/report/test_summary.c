@@ -58,6 +58,22 @@ static void a_sample_names_the_launch(void **state)
                   "a sample: the launch has 32 elements\n");
 }
 
+/* Sums by index are drawn by index, so a row that many name is compared as often. */
+static void comparisons_of_one_element_are_no_elements(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.reference.uses = REF_REPEATS;
+    f->check.report.numbers.checked = 48;
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f,
+               "2 of 48 comparisons outside the bound, up to 31.5 times, some of one element: the "
+               "launch has 32 elements\n");
+    assert_lacks(f, "a sample");
+}
+
 static void a_whole_launch_is_no_sample(void **state)
 {
     struct fixture *f = *state;
@@ -343,6 +359,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SUMMARY_TEST(entries_that_met_no_kernel_are_listed),
         SUMMARY_TEST(a_sample_names_the_launch),
+        SUMMARY_TEST(comparisons_of_one_element_are_no_elements),
         SUMMARY_TEST(a_whole_launch_is_no_sample),
         SUMMARY_TEST(a_match_has_no_ratio_of_one),
         SUMMARY_TEST(a_mismatch_keeps_its_ratio),
