@@ -62,6 +62,18 @@ static const struct spelling {
     {"uint64_t", DTYPE_U64, false},
     {"size_t", DTYPE_U64, false},
     {"_Bool", DTYPE_BOOL, false},
+    {"float16", DTYPE_F16, false}, /* NumPy's names, as in CuPy's symbols */
+    {"bfloat16", DTYPE_BF16, false},
+    {"float32", DTYPE_F32, false},
+    {"float64", DTYPE_F64, false},
+    {"int8", DTYPE_I8, false},
+    {"int16", DTYPE_I16, false},
+    {"int32", DTYPE_I32, false},
+    {"int64", DTYPE_I64, false},
+    {"uint8", DTYPE_U8, false},
+    {"uint16", DTYPE_U16, false},
+    {"uint32", DTYPE_U32, false},
+    {"uint64", DTYPE_U64, false},
     {"block_q4_0", DTYPE_Q4_0, false}, /* ggml: the struct, and the value of its enum */
     {"(ggml_type)2", DTYPE_Q4_0, false},
     {"block_q4_1", DTYPE_Q4_1, false},

@@ -89,6 +89,8 @@ static void types_have_many_names(void **state)
         {"half2", DTYPE_F16, 2},           {"int4", DTYPE_I32, 4},
         {"int64_t", DTYPE_I64, 1},         {"i8x16", DTYPE_I8, 16},
         {"cutlass::half_t", DTYPE_F16, 1}, {"cutlass::bfloat16_t", DTYPE_BF16, 1},
+        {"float32", DTYPE_F32, 1},         {"bfloat16", DTYPE_BF16, 1},
+        {"uint8", DTYPE_U8, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct type type;
