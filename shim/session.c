@@ -131,9 +131,9 @@ static void on_counted(void *user, const struct kernel_spec *spec, enum skip ski
                       launches);
 }
 
-static void on_spent(void *user, const struct check_cost *cost)
+static void on_spent(void *user, const struct kernel_spec *spec, const struct check_cost *cost)
 {
-    counters_spent(((struct session *)user)->counters, cost);
+    counters_spent(((struct session *)user)->counters, spec ? (int64_t)spec->number : -1, cost);
 }
 
 static struct tally *find_tallies(void *user, const struct kernel_spec *spec)

@@ -36,7 +36,7 @@ void ledger_time(const struct sink *sink, const struct account *account, int64_t
     if (account && account->probes)
         budget_add(account->probes, now, cost);
     if (sink->spent)
-        sink->spent(sink->user, &spent);
+        sink->spent(sink->user, NULL, &spent);
 }
 
 void ledger_begin_check(struct account *account, const struct known_kernel *kernel, uint64_t bytes,
@@ -78,5 +78,5 @@ void ledger_settle(const struct sink *sink, const struct account *account,
         cost_note(&kernel->probe, probe);
     if (cost->reference && !account->probes)
         costs_note(&kernel->costs, bytes, gpu);
-    sink->spent(sink->user, cost);
+    sink->spent(sink->user, kernel->spec, cost);
 }

@@ -44,6 +44,7 @@ struct row {
     const struct kernel_spec *spec;
     pthread_mutex_t lock; /* of the sums; the collector's and the reader's */
     struct sums *sums;    /* made at the first check; NULL: there was none, or no memory */
+    _Atomic uint64_t spent_ns;
 };
 
 struct chunk {
@@ -225,10 +226,14 @@ struct tally *counters_tallies(struct counters *counters, int64_t number)
     return counters ? row_or_process(counters, number)->tally : NULL;
 }
 
-void counters_spent(struct counters *counters, const struct check_cost *cost)
+void counters_spent(struct counters *counters, int64_t number, const struct check_cost *cost)
 {
+    struct row *row;
+
     if (!counters)
         return;
+    if ((row = find_row(counters, number)) != NULL)
+        add_to(&row->spent_ns, check_cost_sum(cost));
     add_to(&counters->thread_ns, cost->thread);
     if (!(cost->copy | cost->reference | cost->probe | cost->overlap))
         return;
@@ -496,7 +501,7 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
 
     if (!row)
         return false;
-    *out = (struct counters_kernel){.spec = row->spec};
+    *out = (struct counters_kernel){.spec = row->spec, .spent_ns = load(&row->spent_ns)};
     read_row(row, &out->buckets);
     pthread_mutex_lock(&row->lock);
     if (row->sums)

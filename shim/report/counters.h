@@ -51,8 +51,8 @@ struct tally *counters_tallies(struct counters *counters, int64_t number);
  * the row's lock; collector thread. */
 bool counters_check(struct counters *counters, const struct check_report *report);
 
-/* What a check has cost. Collector thread. */
-void counters_spent(struct counters *counters, const struct check_cost *cost);
+/* What a check of the kernel has cost. Collector thread; number -1, for no kernel: any thread. */
+void counters_spent(struct counters *counters, int64_t number, const struct check_cost *cost);
 
 /* What the hook takes of a launch that is passed over, ns; 0: not known. */
 void counters_hook(struct counters *counters, uint32_t ns);
@@ -103,6 +103,7 @@ struct counters_kernel {
     uint64_t subsets;                 /* checks of a part of the launch's items ... */
     double subset_share;              /* ... and the mean share of the items that they covered */
     uint64_t projections;             /* checks that projected the whole product as well */
+    uint64_t spent_ns;                /* what its checks have cost, as counters_totals.cost */
     /* Launches with a note, and the strongest of each kind: */
     uint64_t spread_launches, lean_launches;
     double note_square, note_mean; /* R, mean error in output ulps */

@@ -298,12 +298,43 @@ static void put_hook(struct textbuf *out, const struct counters_totals *totals, 
                        cupti ? ", and CUPTI its own part to call it" : "");
 }
 
+/* The kernels whose checks have cost most, with their shares of `all`. */
+static void put_dearest(struct textbuf *out, const struct counters_kernel *kernels, uint32_t count,
+                        uint64_t all)
+{
+    enum { SHOWN = 3, NAME_WIDTH = 100 };
+    const struct counters_kernel *most[SHOWN] = {NULL};
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct counters_kernel *next = &kernels[i];
+
+        for (int j = 0; j < SHOWN && next; j++) {
+            if (!most[j] || next->spent_ns > most[j]->spent_ns) {
+                const struct counters_kernel *less = most[j];
+
+                most[j] = next;
+                next = less;
+            }
+        }
+    }
+    for (int j = 0; j < SHOWN && most[j] && most[j]->spent_ns > 0; j++) {
+        const char *name = place_kernel(most[j]->spec);
+        char shown[NAME_WIDTH];
+
+        textbuf_printf(out, "%s    %4.2g %%  %s%s\n", j ? "" : "  Most of it for the checks of\n",
+                       100.0 * (double)most[j]->spent_ns / (double)all,
+                       printable_copy(shown, sizeof shown, name),
+                       strlen(name) >= sizeof shown ? "..." : "");
+    }
+}
+
 /* Parts that overlap count once, as the program is slowed. */
-static void put_cost(struct textbuf *out, const struct counters_totals *totals, bool cupti)
+static void put_cost(struct textbuf *out, const struct counters_totals *totals,
+                     const struct counters_kernel *kernels, uint32_t count, bool cupti)
 {
     const struct check_cost *cost = &totals->cost;
     double percent = totals->elapsed ? 100.0 / (double)totals->elapsed : 0;
-    uint64_t all = cost->thread + cost->copy + cost->reference + cost->probe;
+    uint64_t all = check_cost_sum(cost);
 
     if (all == 0)
         return;
@@ -311,10 +342,11 @@ static void put_cost(struct textbuf *out, const struct counters_totals *totals, 
                    "\n  Cost of checking: %.2g %% of %.1f s (program's threads %.2g %%, copies "
                    "%.2g %%, references %.2g %%, looking for outliers %.2g %%,\n  less %.2g %% at "
                    "the same time); %.3g %% of the launches of registered kernels were checked.\n",
-                   (double)(all - cost->overlap) * percent, (double)totals->elapsed / 1e9,
+                   (double)all * percent, (double)totals->elapsed / 1e9,
                    (double)cost->thread * percent, (double)cost->copy * percent,
                    (double)cost->reference * percent, (double)cost->probe * percent,
                    (double)cost->overlap * percent, checked_percent(totals));
+    put_dearest(out, kernels, count, all);
     put_hook(out, totals, percent, cupti);
 }
 
@@ -550,7 +582,7 @@ void summary_text(struct summary *summary, struct counters *counters,
     put_totals(out, &totals, facts);
     summary_put_time(out, &totals.gpu);
     put_table(out, kernels, count);
-    put_cost(out, &totals, facts->cupti);
+    put_cost(out, &totals, kernels, count, facts->cupti);
     put_skips(out, &totals);
     summary_put_unregistered(out, &totals, facts);
     put_launch_errors(out, counters);

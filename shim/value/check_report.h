@@ -19,6 +19,12 @@ struct check_cost {
     uint64_t overlap; /* of all these, at the same time as another of them, or as other work */
 };
 
+/* What overlaps counts once. */
+static inline uint64_t check_cost_sum(const struct check_cost *cost)
+{
+    return cost->thread + cost->copy + cost->reference + cost->probe - cost->overlap;
+}
+
 /* Why the outlier gate called a launch. */
 struct outlier_call_report {
     const char *input;     /* name of the array; NULL: another gate picked the launch */

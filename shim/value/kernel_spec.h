@@ -122,7 +122,7 @@ struct kernel_spec {
         uint8_t guard;               /* 0: always hashed; else 1 and the index of another, of 4
                                         bytes: hashed where that is above `above` */
         uint8_t above;
-    } shape_param[SHAPE_PARAMS];     /* last: those that it counts alone are allocated */
+    } shape_param[SHAPE_PARAMS]; /* last: those that it counts alone are allocated */
 };
 
 #endif

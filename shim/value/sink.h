@@ -22,8 +22,9 @@ struct sink {
     /* Collector thread. */
     void (*judged)(void *user, const struct check_report *report,
                    const struct bundle_source *source);
-    /* What a check that has ended has cost, whatever came of it. Collector thread. */
-    void (*spent)(void *user, const struct check_cost *cost);
+    /* What a check of the kernel that has ended has cost, whatever came of it; collector thread. A
+     * spec of NULL: time of the program's thread that no check pays for. */
+    void (*spent)(void *user, const struct kernel_spec *spec, const struct check_cost *cost);
     /* A message for the user; once for each (kernel, reason). Any thread. */
     void (*warned)(void *user, const char *symbol, enum skip skip, const char *sentence);
     /* The driver refused a launch of the program. Any thread. */

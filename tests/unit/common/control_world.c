@@ -62,9 +62,9 @@ static void on_judged(void *user, const struct check_report *report,
         control_found(report, atomic_load(&w->bundle));
 }
 
-static void on_spent(void *user, const struct check_cost *cost)
+static void on_spent(void *user, const struct kernel_spec *spec, const struct check_cost *cost)
 {
-    counters_spent(((struct world *)user)->counters, cost);
+    counters_spent(((struct world *)user)->counters, spec ? (int64_t)spec->number : -1, cost);
 }
 
 static void on_warned(void *user, const char *symbol, enum skip skip, const char *sentence)

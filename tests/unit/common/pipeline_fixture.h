@@ -37,7 +37,7 @@ struct pipeline_fixture {
     void (*skipped)(void *user, const struct kernel_spec *spec, enum skip skip);
     void (*judged)(void *user, const struct check_report *report,
                    const struct bundle_source *source);
-    void (*spent)(void *user, const struct check_cost *cost);
+    void (*spent)(void *user, const struct kernel_spec *spec, const struct check_cost *cost);
     void (*warned)(void *user, const char *symbol, enum skip skip, const char *sentence);
     void (*failed)(void *user, const struct launch *launch, const char *error_name);
     struct pipeline pipeline;
@@ -73,11 +73,12 @@ static inline void pipeline_fixture_judged(void *user, const struct check_report
     atomic_fetch_add(&fixture->verdict[report->verdict], 1);
 }
 
-static inline void pipeline_fixture_spent(void *user, const struct check_cost *cost)
+static inline void pipeline_fixture_spent(void *user, const struct kernel_spec *spec,
+                                          const struct check_cost *cost)
 {
     struct pipeline_fixture *fixture = user;
     if (fixture->spent)
-        fixture->spent(user, cost);
+        fixture->spent(user, spec, cost);
 }
 
 static inline void pipeline_fixture_warned(void *user, const char *symbol, enum skip skip,

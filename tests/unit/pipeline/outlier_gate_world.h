@@ -61,8 +61,10 @@ static inline void on_judged(void *user, const struct check_report *report,
     snprintf(world->gate, sizeof(world->gate), "%s", report->gate);
 }
 
-static inline void on_spent(void *user, const struct check_cost *cost)
+static inline void on_spent(void *user, const struct kernel_spec *spec,
+                            const struct check_cost *cost)
 {
+    (void)spec;
     struct world *world = user;
     if (cost->probe)
         atomic_fetch_add(&world->paid, cost->thread > 0);

@@ -68,8 +68,10 @@ static inline void on_warned(void *user, const char *symbol, enum skip skip, con
     atomic_fetch_add(&world->warnings, 1);
 }
 
-static inline void on_spent(void *user, const struct check_cost *cost)
+static inline void on_spent(void *user, const struct kernel_spec *spec,
+                            const struct check_cost *cost)
 {
+    (void)spec;
     atomic_fetch_add(&((struct world *)user)->spent, cost->copy);
     assert_true(cost->thread > 0);
 }

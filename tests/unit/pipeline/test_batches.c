@@ -61,8 +61,9 @@ static void on_judged(void *user, const struct check_report *report,
     }
 }
 
-static void on_spent(void *user, const struct check_cost *cost)
+static void on_spent(void *user, const struct kernel_spec *spec, const struct check_cost *cost)
 {
+    (void)spec;
     ((struct world *)user)->reference_ns += cost->reference;
 }
 

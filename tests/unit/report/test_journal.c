@@ -28,7 +28,7 @@ static void the_form_that_tools_read(void **state)
     counters_check(f->counters, &f->check.report);
     counters_skip(f->counters, 0, SKIP_NOT_SAMPLED);
     struct check_cost cost = {3000000000, 1000000000, 500000000, 250000000, 125000000};
-    counters_spent(f->counters, &cost);
+    counters_spent(f->counters, -1, &cost);
     counters_hook(f->counters, 500000000);
     journal_end(f->journal, f->counters);
     read_lines(f);

@@ -227,8 +227,11 @@ static void costs_that_overlap_count_once(void **state)
     const char *text;
 
     judge(f);
-    counters_spent(f->counters, &cost);
-    counters_spent(f->counters, &decided);
+    counters_spent(f->counters, -1, &cost);
+    assert_lacks(f, "Most of it");
+    counters_spent(f->counters, f->check.spec.number, &cost);
+    counters_spent(f->counters, -1, &decided);
+    assert_has(f, "  Most of it for the checks of\n      44 %  ");
     assert_lacks(f, "the hook takes");
     text = text_of(f);
     double sum = number_behind(text, "Cost of checking: ");
