@@ -126,17 +126,18 @@ static int wrong(const char *sentence, const char *value)
 /* 0, or the exit status; -1: help was printed. */
 static int parse(struct run *run, int argc, char **argv)
 {
-    enum { SAMPLE = 256, BUDGET, SEED, STRICT, NO_TABLES, NO_LIFT, UNREGISTERED };
-    static const struct option options[] = {
+    enum { SAMPLE = 256, BUDGET, SEED, UNREGISTERED };
+    int strict = 0, no_tables = 0, no_lift = 0;
+    const struct option options[] = {
         {"config", required_argument, NULL, 'c'},
         {"report", required_argument, NULL, 'o'},
         {"sample", required_argument, NULL, SAMPLE},
         {"budget", required_argument, NULL, BUDGET},
         {"seed", required_argument, NULL, SEED},
         {"unregistered", required_argument, NULL, UNREGISTERED},
-        {"strict", no_argument, NULL, STRICT},
-        {"no-tables", no_argument, NULL, NO_TABLES},
-        {"no-lift", no_argument, NULL, NO_LIFT},
+        {"strict", no_argument, &strict, 1},
+        {"no-tables", no_argument, &no_tables, 1},
+        {"no-lift", no_argument, &no_lift, 1},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -174,14 +175,7 @@ static int parse(struct run *run, int argc, char **argv)
                 return wrong("--seed expects a whole number, not ", optarg);
             run->seed = optarg;
             break;
-        case STRICT:
-            run->strict = true;
-            break;
-        case NO_TABLES:
-            run->no_tables = true;
-            break;
-        case NO_LIFT:
-            run->no_lift = true;
+        case 0: /* a flag */
             break;
         case 'h':
             fputs(usage, stdout);
@@ -192,6 +186,9 @@ static int parse(struct run *run, int argc, char **argv)
             return wrong("unknown option ", argv[optind - 1]);
         }
     }
+    run->strict = strict;
+    run->no_tables = no_tables;
+    run->no_lift = no_lift;
     run->program = argv + optind;
     if (optind >= argc)
         return wrong("no program to run", "");

@@ -185,7 +185,8 @@ static uint64_t signature_slowly(const struct gate_recipe *recipe, const uint32_
     uint64_t pointers[SHAPE_PARAMS], hash = gate_mix_shape(recipe->seed, shape);
     unsigned count = 0;
     for (unsigned i = 0; i < spec->shape_params; i++) {
-        const struct shape_param *param = &spec->shape_param[recipe->odd ? i : recipe->item[i].from];
+        const struct shape_param *param =
+            &spec->shape_param[recipe->odd ? i : recipe->item[i].from];
         uint64_t value;
         if (!is_present(spec, param, launch))
             continue;

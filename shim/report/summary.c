@@ -199,12 +199,6 @@ static double percent_of(uint64_t part, uint64_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static double checked_percent(const struct counters_totals *totals)
-{
-    uint64_t launches = registered_launches(totals);
-    return launches ? 100.0 * (double)counters_checked(&totals->buckets) / (double)launches : 0;
-}
-
 static void put_totals(struct textbuf *out, const struct counters_totals *totals,
                        const struct summary_facts *facts)
 {
@@ -285,69 +279,6 @@ static void put_table(struct textbuf *out, const struct counters_kernel *kernels
         put_row(out, &kernels[i], width);
     if (count > rows)
         textbuf_printf(out, "  ... and %u more kernel%s\n", count - rows, plural(count - rows));
-}
-
-/* What the hook takes of every launch is apart from the rest: it is there whatever is checked. */
-static void put_hook(struct textbuf *out, const struct counters_totals *totals, double percent,
-                     bool cupti)
-{
-    if (totals->hook_ns > 0)
-        textbuf_printf(out,
-                       "  Apart from it the hook takes about %u ns of each launch, %.2g %%%s.\n",
-                       totals->hook_ns, (double)totals->hook_ns * (double)totals->seen * percent,
-                       cupti ? ", and CUPTI its own part to call it" : "");
-}
-
-/* The kernels whose checks have cost most, with their shares of `all`. */
-static void put_dearest(struct textbuf *out, const struct counters_kernel *kernels, uint32_t count,
-                        uint64_t all)
-{
-    enum { SHOWN = 3, NAME_WIDTH = 100 };
-    const struct counters_kernel *most[SHOWN] = {NULL};
-
-    for (uint32_t i = 0; i < count; i++) {
-        const struct counters_kernel *next = &kernels[i];
-
-        for (int j = 0; j < SHOWN && next; j++) {
-            if (!most[j] || next->spent_ns > most[j]->spent_ns) {
-                const struct counters_kernel *less = most[j];
-
-                most[j] = next;
-                next = less;
-            }
-        }
-    }
-    for (int j = 0; j < SHOWN && most[j] && most[j]->spent_ns > 0; j++) {
-        const char *name = place_kernel(most[j]->spec);
-        char shown[NAME_WIDTH];
-
-        textbuf_printf(out, "%s    %4.2g %%  %s%s\n", j ? "" : "  Most of it for the checks of\n",
-                       100.0 * (double)most[j]->spent_ns / (double)all,
-                       printable_copy(shown, sizeof shown, name),
-                       strlen(name) >= sizeof shown ? "..." : "");
-    }
-}
-
-/* Parts that overlap count once, as the program is slowed. */
-static void put_cost(struct textbuf *out, const struct counters_totals *totals,
-                     const struct counters_kernel *kernels, uint32_t count, bool cupti)
-{
-    const struct check_cost *cost = &totals->cost;
-    double percent = totals->elapsed ? 100.0 / (double)totals->elapsed : 0;
-    uint64_t all = check_cost_sum(cost);
-
-    if (all == 0)
-        return;
-    textbuf_printf(out,
-                   "\n  Cost of checking: %.2g %% of %.1f s (program's threads %.2g %%, copies "
-                   "%.2g %%, references %.2g %%, looking for outliers %.2g %%,\n  less %.2g %% at "
-                   "the same time); %.3g %% of the launches of registered kernels were checked.\n",
-                   (double)all * percent, (double)totals->elapsed / 1e9,
-                   (double)cost->thread * percent, (double)cost->copy * percent,
-                   (double)cost->reference * percent, (double)cost->probe * percent,
-                   (double)cost->overlap * percent, checked_percent(totals));
-    put_dearest(out, kernels, count, all);
-    put_hook(out, totals, percent, cupti);
 }
 
 static void put_skips(struct textbuf *out, const struct counters_totals *totals)
@@ -582,7 +513,7 @@ void summary_text(struct summary *summary, struct counters *counters,
     put_totals(out, &totals, facts);
     summary_put_time(out, &totals.gpu);
     put_table(out, kernels, count);
-    put_cost(out, &totals, kernels, count, facts->cupti);
+    summary_put_cost(out, &totals, kernels, count, facts->cupti);
     put_skips(out, &totals);
     summary_put_unregistered(out, &totals, facts);
     put_launch_errors(out, counters);

@@ -1,6 +1,8 @@
 #include "report/summary_parts.h"
 
 #include <inttypes.h>
+#include <string.h>
+#include "report/place.h"
 #include "text/printable.h"
 #include "text/textbuf.h"
 
@@ -76,4 +78,69 @@ void summary_put_time(struct textbuf *out, const struct gpu_shares *gpu)
         "checked; estimated from %" PRIu64 " timed launch%s.\n",
         100 * gpu->registered / gpu->all, 100 * gpu->checked / gpu->all, gpu->timed,
         gpu->timed == 1 ? "" : "es");
+}
+
+/* What the hook takes of every launch is apart from the rest: it is there whatever is checked. */
+static void put_hook(struct textbuf *out, const struct counters_totals *totals, double percent,
+                     bool cupti)
+{
+    if (totals->hook_ns > 0)
+        textbuf_printf(out,
+                       "  Apart from it the hook takes about %u ns of each launch, %.2g %%%s.\n",
+                       totals->hook_ns, (double)totals->hook_ns * (double)totals->seen * percent,
+                       cupti ? ", and CUPTI its own part to call it" : "");
+}
+
+/* The kernels whose checks have cost most, with their shares of `all`. */
+static void put_dearest(struct textbuf *out, const struct counters_kernel *kernels, uint32_t count,
+                        uint64_t all)
+{
+    enum { SHOWN = 3, NAME_WIDTH = 100 };
+    const struct counters_kernel *most[SHOWN] = {NULL};
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct counters_kernel *next = &kernels[i];
+
+        for (int j = 0; j < SHOWN && next; j++) {
+            if (!most[j] || next->spent_ns > most[j]->spent_ns) {
+                const struct counters_kernel *less = most[j];
+
+                most[j] = next;
+                next = less;
+            }
+        }
+    }
+    for (int j = 0; j < SHOWN && most[j] && most[j]->spent_ns > 0; j++) {
+        const char *name = place_kernel(most[j]->spec);
+        char shown[NAME_WIDTH];
+
+        textbuf_printf(out, "%s    %4.2g %%  %s%s\n", j ? "" : "  Most of it for the checks of\n",
+                       100.0 * (double)most[j]->spent_ns / (double)all,
+                       printable_copy(shown, sizeof shown, name),
+                       strlen(name) >= sizeof shown ? "..." : "");
+    }
+}
+
+/* Parts that overlap count once, as the program is slowed. */
+void summary_put_cost(struct textbuf *out, const struct counters_totals *totals,
+                      const struct counters_kernel *kernels, uint32_t count, bool cupti)
+{
+    const struct check_cost *cost = &totals->cost;
+    double percent = totals->elapsed ? 100.0 / (double)totals->elapsed : 0;
+    uint64_t all = check_cost_sum(cost);
+    uint64_t launches = counters_sum(&totals->buckets) - counters_sum(&totals->other);
+
+    if (all == 0)
+        return;
+    textbuf_printf(
+        out,
+        "\n  Cost of checking: %.2g %% of %.1f s (program's threads %.2g %%, copies "
+        "%.2g %%, references %.2g %%, looking for outliers %.2g %%,\n  less %.2g %% at "
+        "the same time); %.3g %% of the launches of registered kernels were checked.\n",
+        (double)all * percent, (double)totals->elapsed / 1e9, (double)cost->thread * percent,
+        (double)cost->copy * percent, (double)cost->reference * percent,
+        (double)cost->probe * percent, (double)cost->overlap * percent,
+        launches ? 100.0 * (double)counters_checked(&totals->buckets) / (double)launches : 0);
+    put_dearest(out, kernels, count, all);
+    put_hook(out, totals, percent, cupti);
 }

@@ -1,4 +1,4 @@
-/* summary_parts.h - sentences of the summary: errors of earlier launches, time on the GPU. */
+/* summary_parts.h - sentences of the summary: errors of earlier launches, time on the GPU, cost. */
 #ifndef REPORT_SUMMARY_PARTS_H
 #define REPORT_SUMMARY_PARTS_H
 
@@ -13,6 +13,9 @@ void api_error_text(const struct api_error *error, char out[API_ERROR_TEXT]);
 
 /* The second line: shares of time on the GPU; nothing where no launch was timed. */
 void summary_put_time(struct textbuf *out, const struct gpu_shares *gpu);
+/* What checking has cost, with the dearest of the `count` kernels; nothing where it was nothing. */
+void summary_put_cost(struct textbuf *out, const struct counters_totals *totals,
+                      const struct counters_kernel *kernels, uint32_t count, bool cupti);
 /* Kernels without an entry. */
 void summary_put_unregistered(struct textbuf *out, const struct counters_totals *totals,
                               const struct summary_facts *facts);
