@@ -91,7 +91,7 @@ REF_HEADERS := $(filter-out $(addprefix refs/abi/ref_,batch.h host.h list.h prod
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 TABLES := $(sort $(wildcard config/kernels/*.yaml config/calls/*.yaml))
-EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o lift.o refs.o refs_wide.o tolerances.o tables.o ref_headers.o)
+EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o lift.o refs.o refs_wide.o tables.o ref_headers.o)
 # The reader of PTX, which lifted references are made with.
 PTX_O := $(call objects,$(sort $(wildcard tools/ptx/*.c)))
 SHIM_O := $(call objects,$(SHIM_C)) $(PTX_O) $(EMBEDDED) $(GEN)/ref_list.o

@@ -30,7 +30,7 @@
 #include "compile/compiler.h"
 #include "judge/images.h"
 #include "lifts.h"
-#include "registry/outlier_choice.h"
+#include "plan/outlier_choice.h"
 #include "gate/own.h"
 #include "gate/passing.h"
 #include "pipeline.h"

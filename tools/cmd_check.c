@@ -67,7 +67,7 @@ static void compile_references(const struct user_references *users, size_t *prob
 }
 
 /* What files name goes to the terminal line by line, through the filter. */
-static void print_registry(const struct registry *registry)
+static void print_registry(struct registry *registry)
 {
     char *text = NULL;
     size_t size = 0;

@@ -1,5 +1,5 @@
-/* embedded.h - what the build puts into the library: device code, the default tolerances, the
- * tables of kernels, and the headers that references are compiled with. */
+/* embedded.h - what the build puts into the library: device code, the tables of kernels and
+ * tolerances, and the headers that references are compiled with. */
 #ifndef DEVICE_EMBEDDED_H
 #define DEVICE_EMBEDDED_H
 
@@ -18,7 +18,7 @@ struct embedded_text {
 };
 extern const struct embedded_text cuvet_ref_headers[];
 
-/* The tables of config/kernels and config/calls by the names of their files; ends with NULLs. */
-extern const struct embedded_text cuvet_tables[];
+/* The tables of config/kernels and config/calls and config/tolerances.yaml (tables_format.h). */
+extern const unsigned char cuvet_tables[];
 
 #endif

@@ -1,3 +1,9 @@
+/*
+ * name_filter.c - see name_filter.h.
+ *
+ * Whole words are found by the hash of each identifier of the symbol, parts by the four letters
+ * that stand at each place of it.
+ */
 #include "names/name_filter.h"
 
 #include <ctype.h>
@@ -5,300 +11,192 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-#include "names/symbol.h"
 
-enum { SHORTEST_PART = 4, FIRST_WORDS = 64 };
+enum { FIRST = 64, BEGIN = 4, WHOLE = 1 /* in a word's hash */ };
 
-/* ---- the word of a pattern ---- */
+/* ---- words ---- */
 
-/* Words of demangled names that the mangled ones spell otherwise: no part of them is needed. */
-static const char made_up[] =
-    "anonymous namespace unsigned signed float double long short char wchar_t char8_t char16_t "
-    "char32_t bool void int __int128 const volatile restrict operator lambda auto unnamed type "
-    "template clone abi std allocator basic_string string char_traits istream ostream iostream "
-    "decltype nullptr_t nullptr true false sizeof alignof alignas noexcept throw requires typename "
-    "class struct enum union new delete co_await this _Float16 __float128 __vector complex "
-    "imaginary decimal32 decimal64 decimal128 half bfloat16_t parameter literal typeid const_cast "
-    "static_cast dynamic_cast reinterpret_cast guard variable vtable typeinfo name for "
-    "_GLOBAL__N_ _INTERNAL_ initializer thunk virtual transaction_safe";
-
-static bool in_word(char c)
+static uint64_t hash_of(const char *word, size_t length, bool whole)
 {
-    return isalnum((unsigned char)c) || c == '_' || c == '$';
+    uint64_t hash = XXH3_64bits(word, length);
+    return whole ? hash | WHOLE : hash & ~(uint64_t)WHOLE;
 }
 
-/* Runs of a pattern's letters that a symbol must hold, the longest first. */
-struct longest {
-    const char *start[NAME_WORDS];
-    size_t length[NAME_WORDS];
-};
-
-/* Takes a run, if it is among the longest so far. */
-static void offer(struct longest *best, const char *start, size_t length)
+static size_t begin_place(const struct name_filter *filter, const char *text)
 {
-    char run[64];
-    if (length <= best->length[NAME_WORDS - 1] || isdigit((unsigned char)*start))
+    uint32_t letters;
+    memcpy(&letters, text, BEGIN);
+    return (uint64_t)letters * 0x9e3779b97f4a7c15u >> 32 & (filter->places - 1);
+}
+
+/* Where a word is, or the free place for it. */
+static uint16_t *place_of(const struct name_filter *filter, uint64_t hash)
+{
+    size_t at = (hash >> 1) & (filter->places - 1);
+    while (filter->place[at] && filter->word[filter->place[at]].hash != hash)
+        at = (at + 1) & (filter->places - 1);
+    return &filter->place[at];
+}
+
+static void enter(struct name_filter *filter, uint16_t number)
+{
+    struct filter_word *word = &filter->word[number];
+    *place_of(filter, word->hash) = number;
+    if (word->hash & WHOLE)
         return;
-    if (length < sizeof run) { /* no made-up word is longer */
-        memcpy(run, start, length);
-        run[length] = '\0';
-        if (strstr(made_up, run))
-            return;
-    }
-    size_t at = NAME_WORDS - 1;
-    for (; at > 0 && length > best->length[at - 1]; at--) {
-        best->start[at] = best->start[at - 1];
-        best->length[at] = best->length[at - 1];
-    }
-    best->start[at] = start;
-    best->length[at] = length;
+    uint16_t *begin = &filter->begin[begin_place(filter, word->text)];
+    word->next = *begin;
+    *begin = number;
 }
 
-static size_t run_of(const char *text)
+/* Few words have a place in common, so that most letters of a symbol lead to none. */
+static bool grow_places(struct name_filter *filter)
 {
-    size_t length = 0;
-    while (in_word(text[length]))
-        length++;
-    return length;
-}
-
-static struct longest longest_word(const char *text)
-{
-    struct longest best = {{0}, {0}};
-    while (*text) {
-        size_t length = run_of(text);
-        if (length)
-            offer(&best, text, length);
-        text += length ? length : 1;
-    }
-    return best;
-}
-
-/* The end of "[...]", behind the bracket; NULL: too odd. */
-static const char *behind_class(const char *text)
-{
-    text += text[1] == '!' || text[1] == '^' ? 2 : 1;
-    if (*text == ']')
-        return NULL;
-    while (*text && *text != ']') {
-        if (*text == '[' || *text == '\\')
-            text++;
-        if (*text)
-            text++;
-    }
-    return *text ? text + 1 : NULL;
-}
-
-static struct longest longest_of_glob(const char *text)
-{
-    struct longest best = {{0}, {0}};
-    while (text && *text) {
-        size_t length = run_of(text);
-        offer(&best, text, length);
-        text += length;
-        if (*text == '\\')
-            return (struct longest){{0}, {0}};
-        if (*text == '[')
-            text = behind_class(text);
-        else if (*text && !in_word(*text))
-            text++;
-    }
-    return text ? best : (struct longest){{0}, {0}};
-}
-
-/* Steps over one piece of a regex that is no letter; NULL: whatever follows may be optional. */
-static const char *regex_step(const char *text, int *depth)
-{
-    static const char groups[] = "<:P=!>";
-    switch (*text) {
-    case '\\':
-        return text[1] && (!isalnum((unsigned char)text[1]) || strchr("wWdDsSbB", text[1]))
-                   ? text + 2
-                   : NULL;
-    case '[':
-        return behind_class(text);
-    case '(':
-        if (text[1] == '*' || (text[1] == '?' && (!text[2] || !strchr(groups, text[2]))))
-            return NULL;
-        ++*depth;
-        return text + 1;
-    case ')':
-        --*depth;
-        return text + 1;
-    case '{':
-        return strchr(text, '}') ? strchr(text, '}') + 1 : NULL;
-    case '|':
-        return *depth > 0 ? text + 1 : NULL;
-    default:
-        return text + 1;
-    }
-}
-
-/* Of the letters that stand in no group. */
-static struct longest longest_of_regex(const char *text, const char *end)
-{
-    struct longest best = {{0}, {0}};
-    int depth = 0;
-    while (text && text < end) {
-        size_t length = run_of(text), anchor = strcspn(text, "$");
-        length = length < anchor ? length : anchor;
-        const char *behind = text + length;
-        bool optional = *behind == '?' || *behind == '*' || *behind == '{';
-        if (depth == 0 && length > 0)
-            offer(&best, text, length - optional);
-        text = behind < end ? regex_step(behind, &depth) : behind;
-    }
-    return text && depth == 0 ? best : (struct longest){{0}, {0}};
-}
-
-/* One word as a whole; else the longest of its plain form, which a mangled name of another build
- * has, too. */
-static enum name_need need_of_exact(struct arena *arena, const char *text, const char **word)
-{
-    struct symbol_names names;
-    if (!symbol_describe(&names, arena, text))
-        return NEED_NOTHING;
-    if (names.demangled == names.mangled && !text[run_of(text)]) {
-        *word = names.mangled;
-        return NEED_WORD;
-    }
-    if (names.demangled == names.mangled) {
-        names.plain = symbol_normalise(arena, text);
-        names.plain = names.plain ? symbol_plain(arena, names.plain) : NULL;
-    }
-    struct longest best = names.plain ? longest_word(names.plain) : (struct longest){{0}, {0}};
-    *word = best.length[0] ? arena_text(arena, best.start[0], best.length[0]) : NULL;
-    return *word ? NEED_WORD : NEED_NOTHING;
-}
-
-enum name_need name_need(struct arena *arena, const char *text, const char **word)
-{
-    size_t length = strlen(text);
-    struct longest best = {{0}, {0}};
-    if (text[0] == '/' && length > 2)
-        best = longest_of_regex(text + 1, text + length - 1);
-    else if (strpbrk(text, "*?["))
-        best = longest_of_glob(text);
-    else
-        return need_of_exact(arena, text, word);
-    *word =
-        best.length[0] >= SHORTEST_PART ? arena_text(arena, best.start[0], best.length[0]) : NULL;
-    return *word ? NEED_PART : NEED_NOTHING;
-}
-
-unsigned name_words(struct arena *arena, const char *text, const char *word[NAME_WORDS])
-{
-    size_t length = strlen(text);
-    unsigned count = 0;
-    if (text[0] != '/' || length <= 2)
-        return 0;
-    struct longest best = longest_of_regex(text + 1, text + length - 1);
-    while (count < NAME_WORDS && best.length[count] >= SHORTEST_PART) {
-        word[count] = arena_text(arena, best.start[count], best.length[count]);
-        if (!word[count])
-            break;
-        count++;
-    }
-    return count;
-}
-
-/* ---- the filter ---- */
-
-/* Never 0. */
-static uint64_t hash_of(const char *word, size_t length)
-{
-    return XXH3_64bits(word, length) | 1;
-}
-
-static uint64_t *place_of(uint64_t *table, size_t room, uint64_t hash)
-{
-    size_t at = (hash >> 1) & (room - 1);
-    while (table[at] && table[at] != hash)
-        at = (at + 1) & (room - 1);
-    return &table[at];
-}
-
-static bool grow_words(struct name_filter *filter)
-{
-    size_t room = filter->room ? 2 * filter->room : FIRST_WORDS;
-    uint64_t *table = calloc(room, sizeof *table);
-    if (!table)
+    size_t places = filter->places ? 2 * filter->places : 4 * FIRST;
+    uint16_t *both = calloc(2 * places, sizeof *both);
+    if (!both)
         return false;
-    for (size_t i = 0; i < filter->room; i++) {
-        if (filter->word[i])
-            *place_of(table, room, filter->word[i]) = filter->word[i];
-    }
-    free(filter->word);
-    filter->word = table;
-    filter->room = room;
+    free(filter->place);
+    filter->place = both;
+    filter->begin = both + places;
+    filter->places = places;
+    for (size_t i = 1; i < filter->words; i++)
+        enter(filter, (uint16_t)i);
     return true;
 }
 
-static bool add_word(struct name_filter *filter, const char *word)
+static void *grown(void *list, size_t count, size_t *room, size_t size)
 {
-    size_t length = strlen(word);
-    if (2 * filter->words >= filter->room && !grow_words(filter))
+    if (count < *room)
+        return list;
+    size_t more = *room ? 2 * *room : FIRST;
+    void *larger = realloc(list, more * size);
+    if (larger)
+        *room = more;
+    return larger;
+}
+
+/* Number 0 is no word. */
+static bool make_room(struct name_filter *filter)
+{
+    void *words = grown(filter->word, filter->words, &filter->word_room, sizeof *filter->word);
+    if (!words)
         return false;
-    uint64_t hash = hash_of(word, length), *place = place_of(filter->word, filter->room, hash);
-    filter->words += !*place;
-    *place = hash;
-    if (!filter->shortest || length < filter->shortest)
+    filter->word = words;
+    if (!filter->words)
+        filter->word[filter->words++] = (struct filter_word){0};
+    return 4 * filter->words < filter->places || grow_places(filter);
+}
+
+bool name_filter_word(struct name_filter *filter, const char *text, bool whole, uint16_t *number)
+{
+    size_t length = strlen(text);
+    *number = 0;
+    if (!whole && length < BEGIN)
+        return true;
+    if (!make_room(filter))
+        return false;
+    uint64_t hash = hash_of(text, length, whole);
+    *number = *place_of(filter, hash);
+    if (*number) { /* another word of that hash is not searched for */
+        *number = strcmp(filter->word[*number].text, text) == 0 ? *number : 0;
+        return true;
+    }
+    if (filter->words == NAME_FILTER_WORDS)
+        return true;
+    *number = (uint16_t)filter->words;
+    filter->word[filter->words++] =
+        (struct filter_word){.text = text, .hash = hash, .length = (uint32_t)length};
+    enter(filter, *number);
+    if (whole && (!filter->shortest || length < filter->shortest))
         filter->shortest = length;
-    if (length > filter->longest)
+    if (whole && length > filter->longest)
         filter->longest = length;
     return true;
 }
 
-static bool add_part(struct name_filter *filter, const char *part)
+/* ---- patterns ---- */
+
+/* Under the word that has the fewest. */
+static void list_pattern(struct name_filter *filter, uint32_t number)
 {
-    for (size_t i = 0; i < filter->parts; i++) {
-        if (strcmp(filter->part[i], part) == 0)
-            return true;
+    struct filter_pattern *pattern = &filter->pattern[number];
+    struct filter_word *rarest = &filter->word[pattern->word[0]];
+    for (size_t i = 1; i < NAME_WORDS && pattern->word[i]; i++) {
+        struct filter_word *word = &filter->word[pattern->word[i]];
+        if (word->patterns < rarest->patterns)
+            rarest = word;
     }
-    if (filter->parts == filter->part_room) {
-        size_t room = filter->part_room ? 2 * filter->part_room : 16;
-        const char **grown = realloc(filter->part, room * sizeof *grown);
-        if (!grown)
-            return false;
-        filter->part = grown;
-        filter->part_room = room;
+    pattern->next = rarest->first;
+    rarest->first = number + 1;
+    rarest->patterns++;
+}
+
+bool name_filter_pattern(struct name_filter *filter, const uint16_t *number, size_t numbers,
+                         uint32_t owner)
+{
+    void *patterns =
+        grown(filter->pattern, filter->patterns, &filter->pattern_room, sizeof *filter->pattern);
+    if (!patterns)
+        return false;
+    filter->pattern = patterns;
+    if (!make_room(filter))
+        return false;
+    struct filter_pattern pattern = {.owner = owner};
+    size_t words = 0;
+    for (size_t i = 0; i < numbers && words < NAME_WORDS; i++) {
+        if (number[i])
+            pattern.word[words++] = number[i];
     }
-    filter->part[filter->parts++] = part;
+    filter->pattern[filter->patterns] = pattern;
+    list_pattern(filter, (uint32_t)filter->patterns++);
     return true;
 }
 
-bool name_filter_add(struct name_filter *filter, const char *pattern)
+bool name_filter_add(struct name_filter *filter, const char *pattern, uint32_t owner)
 {
-    const char *word = NULL;
-    switch (name_need(&filter->arena, pattern, &word)) {
-    case NEED_WORD:
-        return add_word(filter, word);
-    case NEED_PART:
-        return add_part(filter, word);
-    case NEED_NOTHING:
-        break;
+    struct name_need need;
+    uint16_t number[NAME_WORDS];
+    name_need_find(&need, &filter->arena, pattern);
+    for (unsigned i = 0; i < need.words; i++) {
+        if (!name_filter_word(filter, need.word[i].text, need.word[i].whole, &number[i]))
+            return false;
     }
-    filter->any = true;
-    return true;
+    return name_filter_pattern(filter, number, need.words, owner);
 }
 
 void name_filter_release(struct name_filter *filter)
 {
     arena_release(&filter->arena);
     free(filter->word);
-    free(filter->part);
+    free(filter->pattern);
+    free(filter->place);
     memset(filter, 0, sizeof *filter);
 }
 
-static bool has_word(const struct name_filter *filter, const char *word, size_t length)
+/* ---- symbols ---- */
+
+static bool has(const struct name_found *found, uint16_t number)
 {
-    return filter->room && length >= filter->shortest && length <= filter->longest &&
-           *place_of(filter->word, filter->room, hash_of(word, length));
+    return found->bit[number / 64] >> number % 64 & 1;
 }
 
-/* Whether one of the identifiers of a mangled name is a word: each stands behind its length. Where
- * digits of something else come before that, each of them is tried as its first. */
-static bool has_mangled_word(const struct name_filter *filter, const char *symbol, size_t length)
+static void mark(struct name_found *found, uint16_t number)
+{
+    found->bit[number / 64] |= (uint64_t)1 << number % 64;
+}
+
+static void look_word(const struct name_filter *filter, const char *word, size_t length,
+                      struct name_found *found)
+{
+    if (filter->shortest && length >= filter->shortest && length <= filter->longest)
+        mark(found, *place_of(filter, hash_of(word, length, true)));
+}
+
+/* Each identifier of a mangled name stands behind its length. Where digits of something else come
+ * before that, each of them is tried as its first. */
+static void look_mangled(const struct name_filter *filter, const char *symbol, size_t length,
+                         struct name_found *found)
 {
     for (size_t at = 0; at < length; at++) {
         if (!isdigit((unsigned char)symbol[at]) || symbol[at] == '0')
@@ -306,33 +204,90 @@ static bool has_mangled_word(const struct name_filter *filter, const char *symbo
         size_t end = at, count = 0;
         while (isdigit((unsigned char)symbol[end]) && count <= length)
             count = count * 10 + (size_t)(symbol[end++] - '0');
-        if (count <= length - end && has_word(filter, symbol + end, count))
+        if (count <= length - end)
+            look_word(filter, symbol + end, count, found);
+    }
+}
+
+static void look_plain(const struct name_filter *filter, const char *symbol,
+                       struct name_found *found)
+{
+    while (*symbol) {
+        size_t length = name_run(symbol);
+        if (length)
+            look_word(filter, symbol, length, found);
+        symbol += length ? length : 1;
+    }
+}
+
+static void look_parts(const struct name_filter *filter, const char *symbol, size_t length,
+                       struct name_found *found)
+{
+    for (size_t at = 0; at + BEGIN <= length; at++) {
+        uint16_t number = filter->begin[begin_place(filter, symbol + at)];
+        for (; number; number = filter->word[number].next) {
+            const struct filter_word *word = &filter->word[number];
+            if (word->length <= length - at && memcmp(word->text, symbol + at, word->length) == 0)
+                mark(found, number);
+        }
+    }
+}
+
+void name_filter_look(const struct name_filter *filter, const char *symbol,
+                      struct name_found *found)
+{
+    size_t length = strlen(symbol);
+    memset(found, 0, (filter->words + 63) / 64 * sizeof found->bit[0]);
+    if (!filter->words)
+        return;
+    mark(found, 0);
+    look_word(filter, symbol, length, found);
+    look_parts(filter, symbol, length, found);
+    if (strncmp(symbol, "_Z", 2) == 0)
+        look_mangled(filter, symbol, length, found);
+    else
+        look_plain(filter, symbol, found);
+}
+
+static bool holds_all(const struct name_found *found, const struct filter_pattern *pattern)
+{
+    for (size_t i = 0; i < NAME_WORDS; i++) {
+        if (!has(found, pattern->word[i]))
+            return false;
+    }
+    return true;
+}
+
+bool name_filter_before(const struct name_filter *filter, const struct name_found *found,
+                        size_t *at, uint32_t *owner)
+{
+    while (*at > 0) {
+        const struct filter_pattern *pattern = &filter->pattern[--*at];
+        *owner = pattern->owner;
+        if (holds_all(found, pattern))
             return true;
     }
     return false;
 }
 
-static bool has_plain_word(const struct name_filter *filter, const char *symbol)
+/* Whether a pattern that is listed under the word may name the symbol. */
+static bool may_of(const struct name_filter *filter, const struct name_found *found, size_t word)
 {
-    while (*symbol) {
-        size_t length = run_of(symbol);
-        if (length && has_word(filter, symbol, length))
-            return true;
-        symbol += length ? length : 1;
-    }
-    return false;
+    uint32_t number = filter->word[word].first;
+    while (number && !holds_all(found, &filter->pattern[number - 1]))
+        number = filter->pattern[number - 1].next;
+    return number;
 }
 
 bool name_filter_may(const struct name_filter *filter, const char *symbol)
 {
-    size_t length = strlen(symbol);
-    if (filter->any || has_word(filter, symbol, length))
-        return true;
-    for (size_t i = 0; i < filter->parts; i++) {
-        if (strstr(symbol, filter->part[i]))
-            return true;
+    struct name_found found;
+    name_filter_look(filter, symbol, &found);
+    for (size_t i = 0; i < (filter->words + 63) / 64; i++) {
+        for (uint64_t bits = found.bit[i]; bits; bits &= bits - 1) {
+            if (may_of(filter, &found, 64 * i + (size_t)__builtin_ctzll(bits)))
+                return true;
+        }
     }
-    if (strncmp(symbol, "_Z", 2) == 0)
-        return has_mangled_word(filter, symbol, length);
-    return has_plain_word(filter, symbol);
+    return false;
 }

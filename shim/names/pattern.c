@@ -10,7 +10,6 @@
 #include <string.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
-#include "names/name_filter.h"
 
 enum { STEP_LIMIT = 200000, HEAP_LIMIT_KIB = 8192 };
 
@@ -21,8 +20,6 @@ struct pattern {
     struct symbol_names
         exact;        /* exact: the text read as a mangled name, perhaps of another build */
     pcre2_code *code; /* NULL: exact */
-    const char *word[NAME_WORDS]; /* that each symbol of a regex holds ... */
-    unsigned words;               /* ... as many */
     pcre2_match_context *limits;
     struct captures groups;
 };
@@ -66,13 +63,6 @@ static enum status compile_glob(struct pattern *pattern, const char *text, struc
     return status;
 }
 
-static enum status compile_regex(struct pattern *pattern, const char *text, size_t length,
-                                 struct error *err)
-{
-    pattern->words = name_words(&pattern->arena, text, pattern->word);
-    return compile_code(pattern, text + 1, length - 2, err);
-}
-
 static enum status read_groups(struct pattern *pattern, struct error *err)
 {
     uint32_t count = 0, entry = 0;
@@ -108,7 +98,7 @@ enum status pattern_compile(struct pattern **out, const char *text, struct error
     if (!pattern || !pattern->text)
         status = error_set(err, STATUS_NO_MEMORY, "no memory");
     else if (text[0] == '/' && length > 2 && text[length - 1] == '/')
-        status = compile_regex(pattern, text, length, err);
+        status = compile_code(pattern, text + 1, length - 2, err);
     else if (text[0] == '/')
         status = error_set(err, STATUS_INVALID, "regex '%.100s' does not end with '/'", text);
     else if (strpbrk(text, "*?["))
@@ -184,17 +174,6 @@ static bool matches_exact(const struct pattern *pattern, const struct symbol_nam
             strcmp(pattern->exact.demangled, names->demangled) == 0);
 }
 
-/* A regex is run only on names that hold all of its words: hundreds of them are tried on each
- * kernel. */
-static bool lacks_word(const struct pattern *pattern, const char *mangled)
-{
-    for (unsigned i = 0; i < pattern->words; i++) {
-        if (!strstr(mangled, pattern->word[i]))
-            return true;
-    }
-    return false;
-}
-
 enum pattern_match pattern_match(const struct pattern *pattern, const struct symbol_names *names,
                                  struct arena *arena, struct captures *out)
 {
@@ -202,8 +181,6 @@ enum pattern_match pattern_match(const struct pattern *pattern, const struct sym
     *out = pattern->groups;
     if (!pattern->code)
         return matches_exact(pattern, names) ? PATTERN_YES : PATTERN_NO;
-    if (lacks_word(pattern, names->mangled))
-        return PATTERN_NO;
     const char *forms[] = {names->mangled, names->demangled, names->plain};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         enum pattern_match one = match_code(pattern, forms[i], arena, out);

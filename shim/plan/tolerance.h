@@ -108,8 +108,4 @@ enum { TENSOR_STEP = 32, TENSOR_CHAIN = 128 };
  */
 double tolerance_lambda(const struct tolerance *tolerance, double outputs);
 
-/* config/tolerances.yaml, put into the library by the build: the built-in table. */
-extern const char cuvet_tolerances_yaml[];
-extern const unsigned long cuvet_tolerances_yaml_len;
-
 #endif

@@ -1,10 +1,10 @@
 /*
  * registry.c - kernels meet entries.
  *
- * A symbol that the patterns' filter lets pass is demangled and matched against all of them once;
- * the result stays in a table by name. A resolved kernel is kept by (symbol, parameter list),
- * failures included: modules are reloaded, and their kernels come back with new handles. One lock
- * guards table, arena and specs; what has been handed out is immutable.
+ * A symbol that the patterns' filter lets pass is demangled and matched once against those that
+ * may name it; the result stays in a table by name. A resolved kernel is kept by (symbol, parameter
+ * list), failures included: modules are reloaded, and their kernels come back with new handles. One
+ * lock guards table, arena and specs; what has been handed out is immutable.
  */
 #include "registry/registry.h"
 #include "text/printable.h"
@@ -15,7 +15,9 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "plan/ref_names.h"
 #include "registry/registry_parts.h"
+#include "tables/tables.h"
 
 enum { FIRST_SYMBOLS = 256 };
 
@@ -67,18 +69,21 @@ size_t registry_entries(const struct registry *registry)
 
 bool registry_has_calls(const struct registry *registry)
 {
-    for (size_t i = 0; i < registry->content.entries; i++) {
-        if (registry->content.entry[i]->call)
-            return true;
-    }
-    return false;
+    return registry->content.has_calls;
 }
 
 void registry_references(const struct registry *registry, bool *used)
 {
-    for (size_t i = 0; i < registry->content.entries; i++) {
-        if (!registry->content.entry[i]->source.builtin->user)
-            used[registry->content.entry[i]->source.builtin - ref_builtins] = true;
+    const struct registry_content *content = &registry->content;
+    const char *name;
+    for (size_t i = 0; i < content->entries; i++) {
+        if (content->entry[i] && !content->entry[i]->source.builtin->user)
+            used[content->entry[i]->source.builtin - ref_builtins] = true;
+    }
+    for (size_t i = 0; content->tables && (name = tables_reference(i)); i++) {
+        const struct ref_builtin *builtin = ref_names_find(name);
+        if (builtin)
+            used[builtin - ref_builtins] = true;
     }
 }
 
@@ -93,11 +98,13 @@ const struct contract *registry_contract(const struct registry *registry, unsign
     return number < contracts->count ? &contracts->entry[number]->contract : NULL;
 }
 
+/* Of a table, the entries that name one are read at start. */
 unsigned registry_detectors(const struct registry *registry, int fallback)
 {
     unsigned used = 0;
     for (size_t i = 0; i < registry->content.entries; i++) {
-        int detector = registry->content.entry[i]->outlier.spec.detector;
+        const struct registry_entry *entry = registry->content.entry[i];
+        int detector = entry ? entry->outlier.spec.detector : -1;
         used |= 1u << (detector < 0 ? fallback : detector);
     }
     return used;
@@ -153,19 +160,34 @@ static bool add_match(struct registry *registry, struct known_symbol *known,
     return true;
 }
 
-static bool match_entries(struct registry *registry, const struct symbol_names *names,
-                          struct known_symbol *known)
+/* The last entry before *at whose pattern of this role may name the symbol. */
+static bool before(struct registry *registry, const struct name_found *found, size_t *at,
+                   enum registry_role role, size_t *entry)
 {
-    const struct registry_content *content = &registry->content;
-    bool call = symbol_is_call(names->mangled);
-    for (size_t i = content->entries; i-- > 0;) {
+    uint32_t owner;
+    while (name_filter_before(&registry->content.filter, found, at, &owner)) {
+        *entry = owner >> REGISTRY_ROLE_BITS;
+        if ((owner & ((1u << REGISTRY_ROLE_BITS) - 1)) == role)
+            return true;
+    }
+    return false;
+}
+
+static bool match_entries(struct registry *registry, const struct symbol_names *names,
+                          const struct name_found *found, struct known_symbol *known)
+{
+    enum registry_role role = symbol_is_call(names->mangled) ? REGISTRY_CALL : REGISTRY_KERNEL;
+    size_t at = registry->content.filter.patterns, number;
+    while (before(registry, found, &at, role, &number)) {
         struct captures captures;
-        if (content->entry[i]->call != call)
+        const struct pattern *pattern = registry_content_pattern(&registry->content, number);
+        if (!pattern)
+            return false;
+        enum pattern_match match = pattern_match(pattern, names, &registry->arena, &captures);
+        if (match == PATTERN_NO)
             continue;
-        enum pattern_match match =
-            pattern_match(content->entry[i]->pattern, names, &registry->arena, &captures);
-        if (match != PATTERN_NO &&
-            !add_match(registry, known, content->entry[i], &captures, match == PATTERN_UNKNOWN))
+        struct registry_entry *entry = registry_content_entry(&registry->content, number);
+        if (!entry || !add_match(registry, known, entry, &captures, match == PATTERN_UNKNOWN))
             return false;
     }
     return true;
@@ -173,15 +195,15 @@ static bool match_entries(struct registry *registry, const struct symbol_names *
 
 /* An `after` of which it is unknown comes behind all entries that name the kernel itself. */
 static bool find_after(struct registry *registry, const struct symbol_names *names,
-                       struct arena *scratch, struct known_symbol *known)
+                       const struct name_found *found, struct arena *scratch,
+                       struct known_symbol *known)
 {
     const struct registry_content *content = &registry->content;
+    size_t at = content->afters ? content->filter.patterns : 0, number;
     struct captures unused;
-    for (size_t i = 0; content->afters && i < content->entries; i++) {
-        struct registry_entry *entry = content->entry[i];
-        enum pattern_match match = PATTERN_NO;
-        if (entry->after_pattern)
-            match = pattern_match(entry->after_pattern, names, scratch, &unused);
+    while (before(registry, found, &at, REGISTRY_AFTER, &number)) {
+        struct registry_entry *entry = content->entry[number];
+        enum pattern_match match = pattern_match(entry->after_pattern, names, scratch, &unused);
         if (match == PATTERN_YES)
             known->after |= (uint64_t)1 << entry->after;
         else if (match == PATTERN_UNKNOWN && !add_match(registry, known, entry, &unused, true))
@@ -204,10 +226,12 @@ static struct known_symbol *symbol_record(struct registry *registry, const char 
     }
     struct arena scratch = {0};
     struct symbol_names names;
+    struct name_found found;
     struct known_symbol *known = arena_alloc(&registry->arena, sizeof *known);
+    name_filter_look(&registry->content.filter, symbol, &found);
     bool done = known && symbol_describe(&names, &scratch, symbol) &&
-                match_entries(registry, &names, known) &&
-                find_after(registry, &names, &scratch, known);
+                match_entries(registry, &names, &found, known) &&
+                find_after(registry, &names, &found, &scratch, known);
     if (done && known->matches) {
         done = symbol_describe(&known->names, &registry->arena, symbol);
     } else if (done) {
@@ -409,11 +433,11 @@ enum status registry_visit_fuzz(struct registry *registry, registry_visit_fn vis
     enum status worst = STATUS_OK;
     pthread_mutex_lock(&registry->lock);
     for (size_t i = 0; i < registry->content.entries; i++) {
-        const struct registry_entry *entry = registry->content.entry[i];
+        const struct registry_entry *entry = registry_content_entry(&registry->content, i);
         struct captures *groups = arena_alloc(&registry->arena, sizeof *groups);
         struct registry_bench bench;
         struct error err = {0};
-        if (!entry->fuzz || !groups)
+        if (!entry || !entry->fuzz || !groups)
             continue;
         pattern_groups(entry->pattern, groups);
         enum status status = make_bench(registry, entry, groups, NULL, &bench, &err);
@@ -427,7 +451,7 @@ enum status registry_visit_fuzz(struct registry *registry, registry_visit_fn vis
     return worst;
 }
 
-void registry_print(const struct registry *registry, FILE *out)
+void registry_print(struct registry *registry, FILE *out)
 {
     registry_content_print(&registry->content, out);
 }

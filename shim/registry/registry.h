@@ -2,8 +2,8 @@
  * registry.h - the YAML files that name kernels, and the lookup by kernel.
  *
  * Life: registry_load once at start (offline tools: any time); immutable afterwards except for the
- * specs that registry_resolve adds, under its own lock. Format: shim/README.md and
- * config/README.md.
+ * specs that registry_resolve adds and the entries of the tables, which are read when a name that
+ * they may name is seen; both under its own lock. Format: shim/README.md and config/README.md.
  */
 #ifndef REGISTRY_REGISTRY_H
 #define REGISTRY_REGISTRY_H
@@ -138,6 +138,6 @@ enum { REGISTRY_UNMET = 6 };
 void registry_unmet(struct registry *registry, struct textbuf *out);
 
 /* Prints the resolved table of entries, as `cuvet check` shows it. */
-void registry_print(const struct registry *registry, FILE *out);
+void registry_print(struct registry *registry, FILE *out);
 
 #endif

@@ -1,20 +1,17 @@
 /*
  * registry_load.c - files into entries.
  *
- * Every entry is compiled once without a kernel, into an arena that is thrown away: so a misspelt
- * name or a formal without an argument is reported when the program starts, and not when, or if,
- * the kernel is first launched. What is wrong is left out; the rest stands.
+ * What is wrong is reported and left out; the rest stands. Tables of the library are checked when
+ * it is built, so their entries are read when a name that they may name is seen; only those with
+ * keys that count before are read at start.
  */
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "text/number.h"
-#include "device/embedded.h"
-#include "plan/ref_names.h"
-#include "registry/registry_formula.h"
-#include "registry/registry_entry.h"
 #include "plan/registry_keys.h"
+#include "registry/registry_entry.h"
+#include "tables/tables.h"
 
 struct loading {
     struct registry_content *content;
@@ -47,331 +44,45 @@ static void report_row(void *user, const char *sentence)
 
 /* ---- entries ---- */
 
-static enum status read_reference(struct registry_content *content, const struct yaml_node *node,
-                                  struct registry_entry *entry, struct error *err)
-{
-    const char *name;
-    if (node->kind == YAML_KIND_MAPPING)
-        return user_reference_read(&content->users, &content->arena, node, &entry->source.builtin,
-                                   err);
-    enum status status = yaml_text(node, "reference", &name, err);
-    if (status)
-        return status;
-    entry->source.builtin = ref_names_find(name);
-    if (entry->source.builtin)
-        return STATUS_OK;
-    char hint[160];
-    return yaml_error(err, node, "unknown reference '%.60s'%s", name,
-                      ref_names_hint(name, hint, sizeof hint));
-}
-
-/* `key`: "kernel" or "call". */
-static enum status read_pattern(const struct yaml_node *node, const char *key, struct pattern **out,
-                                struct error *err)
-{
-    const char *text;
-    enum status status = yaml_text(node, key, &text, err);
-    if (status)
-        return status;
-    status = pattern_compile(out, text, err);
-    if (status)
-        error_prefix(err, "%s:%u:%u", node->file, node->line, node->column);
-    return status;
-}
-
-static enum status read_after(struct registry_content *content, const struct yaml_node *node,
-                              struct registry_entry *entry, struct error *err)
-{
-    entry->after = -1;
-    if (!node)
-        return STATUS_OK;
-    enum status status = yaml_expect(node, "after", YAML_KIND_MAPPING, err);
-    if (!status)
-        status = keys_check(node, KEYS_AFTER, err);
-    if (status)
-        return status;
-    if (!yaml_get(node, "kernel") || !yaml_get(node, "signature"))
-        return yaml_error(err, node, "'after' needs a 'kernel' and its 'signature'");
-    if (content->afters == REGISTRY_AFTERS)
-        return yaml_error(err, node, "more than 64 entries with 'after'");
-    entry->after = content->afters++;
-    entry->source.after = yaml_get(node, "signature");
-    return read_pattern(yaml_get(node, "kernel"), "kernel", &entry->after_pattern, err);
-}
-
-static enum status read_share(const struct yaml_node *node, const char *what, double *out,
-                              struct error *err)
-{
-    const char *text;
-    enum status status = yaml_text(node, what, &text, err);
-    if (!status && !number_share(text, out))
-        status =
-            yaml_error(err, node, "'%s' is '%s'; expected a share such as 5%%, or off", what, text);
-    return status;
-}
-
-static enum status read_limit(const struct yaml_node *node, const char *what, int64_t *out,
-                              struct error *err)
-{
-    const char *text;
-    uint64_t bytes = 0;
-    enum status status = yaml_text(node, what, &text, err);
-    if (!status && !(number_limit(text, &bytes) && bytes <= INT64_MAX))
-        status =
-            yaml_error(err, node, "'%s' is '%s'; expected bytes such as 4M, or off", what, text);
-    *out = (int64_t)bytes;
-    return status;
-}
-
-/* An input that is not copied could explain any difference, so all must be declared. */
-static enum status check_deterministic(const struct registry_entry *entry,
-                                       const struct yaml_node *node,
-                                       const struct binding_plan *plan, struct error *err)
-{
-    if (entry->deterministic && plan->signature->earlier)
-        return yaml_error(err, node,
-                          "deterministic: what the kernel of 'after' was given is not compared; "
-                          "leave 'deterministic' out");
-    if (entry->deterministic && plan->picks)
-        return yaml_error(err, node,
-                          "deterministic: each check sees what 'pick' draws, not all that the "
-                          "kernel reads; leave 'deterministic' out");
-    for (unsigned i = 0; entry->deterministic && i < plan->sizes; i++) {
-        if (plan->size[i].is_dim && plan->size[i].reads)
-            return yaml_error(err, node,
-                              "deterministic: '%s' lowers a dim, and what lies beyond it may be "
-                              "anything; leave 'deterministic' out",
-                              plan->size[i].source);
-    }
-    for (unsigned i = 0; entry->deterministic && i < plan->arrays; i++) {
-        const struct signature_item *item = plan->array[i].item;
-        if (role_reads(item->role) && !plan->array[i].bound && !plan->array[i].read)
-            return yaml_error(
-                err, node,
-                "deterministic: the kernel reads '%s', which no formal is bound to, so "
-                "its bytes are not seen; bind it, or leave 'deterministic' out",
-                item->name);
-    }
-    return STATUS_OK;
-}
-
-static enum status read_deterministic(const struct yaml_node *node, struct registry_entry *entry,
-                                      struct error *err)
-{
-    const char *text = "no";
-    enum status status = node ? yaml_text(node, "deterministic", &text, err) : STATUS_OK;
-    entry->deterministic = strcmp(text, "yes") == 0;
-    if (!status && !entry->deterministic && strcmp(text, "no") != 0)
-        status = yaml_error(err, node, "'deterministic' is '%.40s'; expected yes or no", text);
-    return status;
-}
-
-static enum status read_numbers(const struct yaml_node *node, struct registry_entry *entry,
-                                struct error *err)
-{
-    const struct yaml_node *sample = yaml_get(node, "sample"), *first = yaml_get(node, "first");
-    const struct yaml_node *budget = yaml_get(node, "budget"), *subset = yaml_get(node, "subset");
-    const struct yaml_node *row = yaml_get(node, "tolerance"), *label = yaml_get(node, "label");
-    const struct yaml_node *freivalds = yaml_get(node, "freivalds");
-    enum status status = STATUS_OK;
-    if (sample)
-        status = yaml_real(sample, "sample", 0, 1, &entry->sample, err);
-    if (!status && first)
-        status = yaml_integer(first, "first", 0, 1 << 30, &entry->first, err);
-    if (!status && budget)
-        status = read_share(budget, "budget", &entry->budget, err);
-    if (!status && subset)
-        status = read_limit(subset, "subset", &entry->subset, err);
-    if (!status && freivalds)
-        status = yaml_real(freivalds, "freivalds", 0, 1, &entry->freivalds, err);
-    if (!status && row)
-        status = tolerance_read(row, &entry->tolerance, NULL, err);
-    if (!status && row)
-        entry->source.override = &entry->tolerance;
-    if (!status && label)
-        status = yaml_text(label, "label", &entry->label, err);
-    return status;
-}
-
-/* Compiles the entry for no kernel in particular, for the sake of its errors. */
-static enum status check_entry(struct registry_entry *entry, const struct yaml_node *node,
-                               struct error *err)
-{
-    struct arena scratch = {0};
-    struct captures groups;
-    const struct binding_plan *plan = NULL;
-    pattern_groups(entry->pattern, &groups);
-    struct outlier_spec outlier;
-    enum status status = typed_open(entry->typed, &groups, err);
-    if (!status)
-        status = plan_make(&plan, &scratch, &entry->source, &groups, NULL, err);
-    if (!status && entry->typed)
-        status = typed_find(entry->typed, plan->signature, &(struct param_layout){0},
-                            &(struct typed_places){0}, err);
-    if (!status)
-        status = outlier_choice_resolve(&entry->outlier, plan, &outlier, err);
-    if (!status)
-        status = check_deterministic(entry, yaml_get(node, "deterministic"), plan, err);
-    if (!status && entry->freivalds > 0 && !plan->formals->has_product)
-        status = yaml_error(err, yaml_get(node, "freivalds"),
-                            "freivalds: the reference '%s' promises no product; leave it out",
-                            entry->source.builtin->name);
-    arena_release(&scratch);
-    return status;
-}
-
-/* What the entry is of: kernels or library calls. */
-static enum status read_subject(const struct yaml_node *node, struct registry_entry *entry,
-                                struct error *err)
-{
-    const struct yaml_node *kernel = yaml_get(node, "kernel"), *call = yaml_get(node, "call");
-    if (!kernel && !call)
-        return yaml_error(err, node, "the entry has no 'kernel' and no 'call'");
-    if (kernel && call)
-        return yaml_error(err, call, "'call' and 'kernel' in one entry; expected one of them");
-    if (call && yaml_get(node, "after"))
-        return yaml_error(err, call, "'call' with 'after': that is for kernels alone");
-    entry->call = call != NULL;
-    return read_pattern(call ? call : kernel, call ? "call" : "kernel", &entry->pattern, err);
-}
-
-/* The expected value of an element is given once: by a reference, or by a formula. */
-static enum status check_formula(const struct yaml_node *node, const struct yaml_node *formula,
-                                 struct error *err)
-{
-    const struct yaml_node *bind = yaml_get(node, "bind");
-    if (!formula && !yaml_get(node, "reference"))
-        return yaml_error(err, node, "the entry has no 'reference', and no 'formula' instead");
-    if (formula && yaml_get(node, "reference"))
-        return yaml_error(err, formula,
-                          "the entry has a 'reference' and a 'formula'; expected one "
-                          "of them");
-    if (formula && bind)
-        return yaml_error(err, bind,
-                          "'bind' does not go with 'formula', which names the arguments "
-                          "itself");
-    return STATUS_OK;
-}
-
-static enum status read_formula(struct registry_content *content, const struct yaml_node *node,
-                                struct registry_entry *entry, struct error *err)
-{
-    struct captures groups;
-    pattern_groups(entry->pattern, &groups);
-    entry->source.builtin = ref_names_find("formula");
-    enum status status = typed_open(entry->typed, &groups, err);
-    if (status)
-        return status;
-    return registry_formula_bind(&content->arena, node, entry->source.signature, &groups,
-                                 &entry->source.bind, err);
-}
-
-/* What the offline tools read. lint: {ignore: [id, ...]}; which ids exist is known to `cuvet lint`.
- */
-static enum status read_tools(const struct yaml_node *node, struct registry_entry *entry,
-                              struct error *err)
-{
-    const char *text;
-    enum status status = STATUS_OK;
-    entry->fuzz = yaml_get(node, "fuzz");
-    entry->lint = yaml_get(node, "lint");
-    if (entry->fuzz)
-        status = yaml_expect(entry->fuzz, "fuzz", YAML_KIND_MAPPING, err);
-    if (!status && entry->lint)
-        status = yaml_expect(entry->lint, "lint", YAML_KIND_MAPPING, err);
-    if (!status && entry->lint)
-        status = keys_check(entry->lint, KEYS_LINT, err);
-    const struct yaml_node *list = entry->lint && !status ? yaml_get(entry->lint, "ignore") : NULL;
-    if (list)
-        status = yaml_expect(list, "ignore", YAML_KIND_SEQUENCE, err);
-    for (size_t i = 0; list && !status && i < list->count; i++)
-        status = yaml_text(list->item[i], "ignore", &text, err);
-    return status;
-}
-
-static enum status read_entry(struct loading *l, const struct yaml_node *node,
-                              struct registry_entry *entry, struct error *err)
-{
-    static const char *const required[] = {"signature"};
-    struct registry_content *content = l->content;
-    const struct yaml_node *formula = yaml_get(node, "formula");
-    enum status status = yaml_expect(node, "kernels", YAML_KIND_MAPPING, err);
-    if (!status)
-        status = keys_check(node, KEYS_ENTRY, err);
-    for (size_t i = 0; !status && i < sizeof required / sizeof required[0]; i++) {
-        if (!yaml_get(node, required[i]))
-            status = yaml_error(err, node, "the entry has no '%s'", required[i]);
-    }
-    if (!status)
-        status = check_formula(node, formula, err);
-    if (status)
-        return status;
-    entry->sample = -1;
-    entry->first = -1;
-    entry->budget = -1;
-    entry->subset = -1;
-    entry->freivalds = -1;
-    entry->source.signature = yaml_get(node, "signature");
-    entry->source.let = yaml_get(node, "let");
-    entry->source.pick = yaml_get(node, "pick");
-    entry->source.when = yaml_get(node, "when");
-    entry->source.bind = yaml_get(node, "bind");
-    entry->source.state = yaml_get(node, "state");
-    entry->source.position = yaml_get(node, "position");
-    entry->source.reference = formula ? formula : yaml_get(node, "reference");
-    status = read_tools(node, entry, err);
-    if (!status)
-        status = read_subject(node, entry, err);
-    if (!status)
-        status = typed_read(&content->arena, yaml_get(node, "types"), &entry->typed, err);
-    if (!status)
-        status = read_after(content, yaml_get(node, "after"), entry, err);
-    if (!status && formula)
-        status = read_formula(content, formula, entry, err);
-    else if (!status)
-        status = read_reference(content, entry->source.reference, entry, err);
-    if (!status)
-        status = read_numbers(node, entry, err);
-    if (!status)
-        status = outlier_choice_read(yaml_get(node, "outlier"), &entry->outlier, err);
-    if (!status)
-        status = read_deterministic(yaml_get(node, "deterministic"), entry, err);
-    return status || l->checked ? status : check_entry(entry, node, err);
-}
-
-static enum status keep_entry(struct registry_content *content, struct registry_entry *entry)
+/* One more place in the list. */
+static bool add_place(struct registry_content *content, struct registry_entry *entry)
 {
     if (content->entries == content->room) {
         size_t room = content->room ? 2 * content->room : 32;
         void *grown = realloc(content->entry, room * sizeof *content->entry);
         if (!grown)
-            return STATUS_NO_MEMORY;
+            return false;
         content->entry = grown;
         content->room = room;
     }
-    if (!name_filter_add(&content->filter, pattern_text(entry->pattern)) ||
-        (entry->after_pattern &&
-         !name_filter_add(&content->filter, pattern_text(entry->after_pattern))))
-        return STATUS_NO_MEMORY;
     content->entry[content->entries++] = entry;
-    return STATUS_OK;
+    return true;
+}
+
+static uint32_t owner_of(size_t entry, enum registry_role role)
+{
+    return (uint32_t)entry << REGISTRY_ROLE_BITS | role;
+}
+
+static bool keep_entry(struct registry_content *content, struct registry_entry *entry)
+{
+    size_t number = content->entries;
+    content->has_calls |= entry->call;
+    return name_filter_add(&content->filter, pattern_text(entry->pattern),
+                           owner_of(number, entry->call ? REGISTRY_CALL : REGISTRY_KERNEL)) &&
+           (!entry->after_pattern ||
+            name_filter_add(&content->filter, pattern_text(entry->after_pattern),
+                            owner_of(number, REGISTRY_AFTER))) &&
+           add_place(content, entry);
 }
 
 static enum status add_entry(struct loading *l, const struct yaml_node *node, struct error *err)
 {
-    struct registry_content *content = l->content;
-    struct registry_entry *entry = arena_alloc(&content->arena, sizeof *entry);
-    if (entry)
-        entry->where = arena_format(&content->arena, "%s:%u", node->file, node->line);
-    if (!entry || !entry->where)
-        return error_set(err, STATUS_NO_MEMORY, "%s: no memory", node->file);
-    entry->source.tolerances = &content->tolerances;
-    enum status status = read_entry(l, node, entry, err);
-    if (!status && keep_entry(content, entry))
+    struct registry_entry *entry;
+    enum status status = registry_entry_read(l->content, node, NULL, l->checked, &entry, err);
+    if (!status && !keep_entry(l->content, entry)) {
+        registry_entry_release(entry);
         status = error_set(err, STATUS_NO_MEMORY, "%s: no memory", node->file);
-    if (status) {
-        pattern_destroy(entry->pattern);
-        pattern_destroy(entry->after_pattern);
     }
     return status;
 }
@@ -385,6 +96,12 @@ static void read_entries(struct loading *l, const struct yaml_node *node)
         err = (struct error){0};
         report_failure(l, add_entry(l, node->item[i], &err), &err);
     }
+}
+
+static void add_tolerances(struct loading *l, const struct yaml_node *node)
+{
+    if (tolerance_add(&l->content->tolerances, &l->content->arena, node, report_row, l))
+        l->worst = l->worst ? l->worst : STATUS_INVALID;
 }
 
 static void read_contracts(struct loading *l, const struct yaml_node *node)
@@ -458,9 +175,8 @@ static void read_root(struct loading *l, const struct yaml_node *root)
     report_failure(l, keys_check(root, KEYS_FILE, &err), &err);
     if (include)
         read_includes(l, include);
-    if (tolerances &&
-        tolerance_add(&l->content->tolerances, &l->content->arena, tolerances, report_row, l))
-        l->worst = l->worst ? l->worst : STATUS_INVALID;
+    if (tolerances)
+        add_tolerances(l, tolerances);
     if (kernels)
         read_entries(l, kernels);
     if (parity)
@@ -507,35 +223,97 @@ static void load_file(struct loading *l, const char *path, const struct yaml_nod
 
 /* ---- tolerances and the whole ---- */
 
-static void load_builtin_tolerances(struct loading *l)
+static void no_memory_for_tables(struct loading *l)
 {
     struct error err = {0};
-    struct yaml_doc *doc = NULL;
-    enum status status = yaml_doc_parse(&doc, "built-in tolerances", cuvet_tolerances_yaml,
-                                        cuvet_tolerances_yaml_len, &err);
-    if (report_failure(l, status, &err))
-        return;
-    l->content->doc[l->content->docs++] = doc;
-    read_root(l, yaml_doc_root(doc));
+    report_failure(l, error_set(&err, STATUS_NO_MEMORY, "tables: no memory"), &err);
 }
 
-/* A table is checked when it is built, so its entries are compiled for the kernels alone that they
- * meet. */
+/* The built-in tolerances, or the other keys of the tables. */
+static void load_sections(struct loading *l, bool tolerances)
+{
+    int part;
+    for (size_t i = 0; (part = tables_part(i)) >= 0 && l->worst != STATUS_NO_MEMORY; i++) {
+        if ((part == TABLES_BUILT_IN_TOLERANCES) != tolerances)
+            continue;
+        const struct yaml_node *node = tables_section(i, &l->content->arena);
+        if (!node)
+            no_memory_for_tables(l);
+        else if (part == TABLES_PARITY)
+            read_contracts(l, node);
+        else
+            add_tolerances(l, node);
+    }
+}
+
+static bool add_table_entry(struct loading *l, size_t number, const uint16_t *word)
+{
+    const struct tables_entry *row = tables_entry(number);
+    uint16_t needed[NAME_WORDS];
+    if (row->flags & TABLES_AT_START) {
+        struct error err = {0};
+        const struct yaml_node *node = tables_read(number, &l->content->arena);
+        return node && !report_failure(l, add_entry(l, node, &err), &err);
+    }
+    bool call = row->flags & TABLES_CALL;
+    l->content->has_calls |= call;
+    for (size_t i = 0; i < row->words; i++)
+        needed[i] = word[row->word[i]];
+    return name_filter_pattern(
+               &l->content->filter, needed, row->words,
+               owner_of(l->content->entries, call ? REGISTRY_CALL : REGISTRY_KERNEL)) &&
+           add_place(l->content, NULL);
+}
+
 static void load_tables(struct loading *l)
 {
+    size_t words = tables_words();
+    uint16_t *word = calloc(words + 1, sizeof *word);
+    l->content->tried = calloc(tables_entries() + 1, sizeof *l->content->tried);
+    bool whole, good = word && l->content->tried;
     l->checked = true;
-    for (const struct embedded_text *table = cuvet_tables; table->name; table++) {
-        struct error err = {0};
-        struct yaml_doc *doc = NULL;
-        char name[64];
-        snprintf(name, sizeof name, "tables/%s", table->name);
-        enum status status = yaml_doc_parse(&doc, name, table->text, strlen(table->text), &err);
-        if (report_failure(l, status, &err))
-            continue;
-        l->content->doc[l->content->docs++] = doc;
-        read_root(l, yaml_doc_root(doc));
+    l->content->tables = true;
+    l->content->before_tables = l->content->entries;
+    load_sections(l, false);
+    for (size_t i = 0; good && i < words; i++) {
+        const char *text = tables_word(i, &whole);
+        good = name_filter_word(&l->content->filter, text, whole, &word[i]);
     }
+    for (size_t i = 0; good && i < tables_entries(); i++)
+        good = add_table_entry(l, i, word);
+    if (!good)
+        no_memory_for_tables(l);
+    free(word);
     l->checked = false;
+}
+
+/* Of one that is not read. */
+static struct pattern **tried(struct registry_content *content, size_t number)
+{
+    return &content->tried[number - content->before_tables];
+}
+
+const struct pattern *registry_content_pattern(struct registry_content *content, size_t number)
+{
+    const struct registry_entry *entry = content->entry[number];
+    if (entry)
+        return entry->pattern;
+    struct pattern **pattern = tried(content, number);
+    if (!*pattern)
+        pattern_compile(pattern, tables_pattern(number - content->before_tables), NULL);
+    return *pattern;
+}
+
+struct registry_entry *registry_content_entry(struct registry_content *content, size_t number)
+{
+    struct registry_entry **entry = &content->entry[number];
+    if (*entry)
+        return *entry;
+    const struct yaml_node *node = tables_read(number - content->before_tables, &content->arena);
+    struct pattern **pattern = tried(content, number);
+    if (node && !registry_entry_read(content, node, *pattern, true, entry, NULL))
+        *pattern = NULL;
+    return *entry;
 }
 
 static void load_list(struct loading *l, const char *files)
@@ -560,7 +338,7 @@ enum status registry_content_load(struct registry_content *content,
     if (source->tolerances && *source->tolerances)
         load_file(&l, source->tolerances, NULL);
     if (content->tolerances.count == before)
-        load_builtin_tolerances(&l);
+        load_sections(&l, true);
     if (source->tables)
         load_tables(&l);
     for (size_t i = 0; i < content->entries; i++)
@@ -572,10 +350,11 @@ enum status registry_content_load(struct registry_content *content,
 
 void registry_content_release(struct registry_content *content)
 {
-    for (size_t i = 0; i < content->entries; i++) {
-        pattern_destroy(content->entry[i]->pattern);
-        pattern_destroy(content->entry[i]->after_pattern);
-    }
+    for (size_t i = 0; i < content->entries; i++)
+        registry_entry_release(content->entry[i]);
+    for (size_t i = 0; content->tried && i < tables_entries(); i++)
+        pattern_destroy(content->tried[i]);
+    free(content->tried);
     contracts_release(&content->contracts);
     free(content->entry);
     name_filter_release(&content->filter);

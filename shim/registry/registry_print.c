@@ -252,10 +252,13 @@ static void print_contract(FILE *out, const struct contract_entry *entry)
     fprintf(out, "%s\n", contract->within ? ", each kernel with itself" : "");
 }
 
-void registry_content_print(const struct registry_content *content, FILE *out)
+void registry_content_print(struct registry_content *content, FILE *out)
 {
-    for (size_t i = 0; i < content->entries; i++)
-        print_entry(out, content->entry[i]);
+    for (size_t i = 0; i < content->entries; i++) {
+        const struct registry_entry *entry = registry_content_entry(content, i);
+        if (entry)
+            print_entry(out, entry);
+    }
     for (unsigned i = 0; i < content->contracts.count; i++)
         print_contract(out, content->contracts.entry[i]);
     fprintf(out, "%zu entr%s, %zu tolerance rows\n", content->entries,

@@ -34,7 +34,7 @@ UNIT_MORE_hook := $(ENTRY_O) $(CUDNN_PLAN_O)
 
 # These define functions of the library, or of libc, themselves: a binary each.
 UNIT_APART := $(addprefix $(BUILD)/tests/unit/,hook/test_launch_decode hook/test_router hook/test_router_threads \
-    pipeline/test_paying report/test_journal_file)
+    pipeline/test_paying report/test_journal_file tables/test_made_tables)
 
 define unit_link
 	$(call say,LINK,$@)
@@ -42,6 +42,12 @@ define unit_link
 	    $(TOOL_PARTS) $(CORE) $(STATIC_LIBS) $(TOOL_LIBS) -lcmocka $(SYSTEM_LIBS)
 endef
 UNIT_LIBS := $(UNIT_HELPER_O) $(TOOL_PARTS) $(CORE) $(HOST_REFS_O)
+# Two small tables in the place of the library's.
+MADE_TABLES := $(addprefix tests/unit/tables/,first.yaml second.yaml)
+$(GEN)/made_tables.bin: $(TABLEGEN) config/tolerances.yaml $(MADE_TABLES)
+	$(quiet)$(TABLEGEN) $@ config/tolerances.yaml $(MADE_TABLES)
+$(call embed_as,made_tables,$(GEN)/made_tables.bin,tables)
+$(BUILD)/tests/unit/tables/test_made_tables: $(GEN)/made_tables.o
 $(UNIT_APART): %: %.o $(UNIT_LIBS)
 	$(unit_link)
 

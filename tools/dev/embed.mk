@@ -16,11 +16,22 @@ embed_as = $(eval $(call embed,$(1),$(2),cuvet_$(3),cuvet_$(3)_$(or $(4),size)))
 
 $(foreach part,snapshot outlier refs refs_wide,$(call embed_as,$(part),$(GEN)/$(part).fatbin,$(part)_fatbin))
 $(call embed_as,lift,$(GEN)/lift.ptx,lift_ptx)
-$(call embed_as,tolerances,config/tolerances.yaml,tolerances_yaml,len)
+$(call embed_as,tables,$(GEN)/tables.bin,tables)
 $(foreach kind,css js,$(call embed_as,report_$(kind),tools/report/page.$(kind),report_$(kind)))
-$(eval $(call embed_table,tables,cuvet_tables,$(TABLES)))
 $(eval $(call embed_table,ref_headers,cuvet_ref_headers,$(REF_HEADERS)))
 $(eval $(call embed_table,man_pages,cuvet_man_pages,$(sort $(wildcard tools/man/*.md)) config/README.md))
+
+# The tables of the library, parsed.
+TABLEGEN := $(BUILD)/tablegen
+TABLEGEN_O := $(call objects,tools/dev/tablegen.c $(addprefix shim/,names/name_need.c names/symbol.c \
+    system/yaml_doc.c system/files.c system/own_fd.c system/write_guard.c base/arena.c base/error.c text/number.c text/printable.c text/textbuf.c text/utf8.c))
+$(TABLEGEN): $(TABLEGEN_O)
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(STATIC_LIBS) -lm
+$(GEN)/tables.bin: $(TABLEGEN) config/tolerances.yaml $(TABLES)
+	$(call say,TABLES,$@)
+	$(quiet)$(TABLEGEN) $@ config/tolerances.yaml $(TABLES)
+-include $(BUILD)/tools/dev/tablegen.d
 
 $(GEN)/%.o: $(GEN)/%.S
 	$(call say,EMBED,$@)

@@ -12,72 +12,82 @@
 
 static struct arena arena;
 
-static void expect_need(const char *text, enum name_need need, const char *word)
+/* "a kernel | whole": parts, and behind the bar whole identifiers. */
+static void expect_need(const char *text, const char *expected)
 {
-    const char *found = NULL;
-    enum name_need is = name_need(&arena, text, &found);
-    if (is != need || (word && strcmp(found, word) != 0))
-        fail_msg("%s: need %d, '%s'", text, (int)is, found ? found : "");
+    struct name_need need;
+    char found[400] = "";
+    name_need_find(&need, &arena, text);
+    for (unsigned whole = 0; whole < 2; whole++) {
+        for (unsigned i = 0; i < need.words; i++) {
+            if (need.word[i].whole != whole)
+                continue;
+            strcat(found, *found ? " " : "");
+            strcat(found, whole && !strchr(found, '|') ? "| " : "");
+            strcat(found, need.word[i].text);
+        }
+    }
+    assert_string_equal(found, expected);
 }
 
 static void exact_names_need_their_longest_word(void **state)
 {
     (void)state;
-    expect_need("gelu", NEED_WORD, "gelu");
-    expect_need("int", NEED_WORD, "int"); /* a C function of that name */
-    expect_need("_Z19gelu_forward_kernelPfPKfi", NEED_WORD, "gelu_forward_kernel");
-    expect_need("vllm::rms_norm_kernel<c10::BFloat16>", NEED_WORD, "rms_norm_kernel");
-    expect_need("void gelu(some_parameter_type)", NEED_WORD, "gelu");
-    expect_need("_GLOBAL__N__0123456789abcdef::gelu", NEED_WORD, "gelu");
-    expect_need("operator+", NEED_NOTHING, NULL);
-    expect_need("_Zbroken", NEED_WORD, "_Zbroken");
+    expect_need("gelu", "| gelu");
+    expect_need("int", "| int"); /* a C function of that name */
+    expect_need("_Z19gelu_forward_kernelPfPKfi", "| gelu_forward_kernel");
+    expect_need("vllm::rms_norm_kernel<c10::BFloat16>", "| rms_norm_kernel");
+    expect_need("void gelu(some_parameter_type)", "| gelu");
+    expect_need("_GLOBAL__N__0123456789abcdef::gelu", "| gelu");
+    expect_need("operator+", "");
+    expect_need("_Zbroken", "| _Zbroken");
 }
 
-static void globs_and_regexes_need_a_part(void **state)
+static void globs_and_regexes_need_parts(void **state)
 {
     (void)state;
-    expect_need("*norm_kernel*", NEED_PART, "norm_kernel");
-    expect_need("*norm*kernel<float*", NEED_PART, "kernel");
-    expect_need("*[nm]orm_kernel", NEED_PART, "orm_kernel");
-    expect_need("*nsigned*", NEED_NOTHING, NULL);
-    expect_need("*float*", NEED_NOTHING, NULL);
-    expect_need("*abc*", NEED_NOTHING, NULL);
-    expect_need("*<128*", NEED_NOTHING, NULL);
-    expect_need("/rms_norm_kernel<(?<T>\\w+), (?<width>\\d+)>/", NEED_PART, "rms_norm_kernel");
-    expect_need("/rms_norms?/", NEED_PART, "rms_norm");
-    expect_need("/rms_norm{0,1}_/", NEED_PART, "rms_nor");
-    expect_need("/(rms_norm)?_kernel/", NEED_PART, "_kernel");
-    expect_need("/rms_norm|gelu_kernel/", NEED_NOTHING, NULL);
-    expect_need("/(rms|layer)_norm_kernel/", NEED_PART, "_norm_kernel");
-    expect_need("/(?i)rms_norm/", NEED_NOTHING, NULL);
-    expect_need("/\\x41rms_norm/", NEED_NOTHING, NULL);
-    expect_need("/\\k<rms_norm>/", NEED_NOTHING, NULL);
-    expect_need("/^gelu_[a-z]+$/", NEED_PART, "gelu_");
+    expect_need("*norm_kernel*", "norm_kernel");
+    expect_need("*norm*kernel<float*", "kernel norm");
+    expect_need("*[nm]orm_kernel", "orm_kernel");
+    expect_need("*nsigned*", "");
+    expect_need("*float*", "");
+    expect_need("*abc*", "");
+    expect_need("*<128*", "");
+    expect_need("/rms_norm_kernel<(?<T>\\w+), (?<width>\\d+)>/", "rms_norm_kernel");
+    expect_need("/rms_norms?/", "rms_norm");
+    expect_need("/rms_norm{0,1}_/", "rms_nor");
+    expect_need("/(rms_norm)?_kernel/", "_kernel");
+    expect_need("/rms_norm|gelu_kernel/", "");
+    expect_need("/(rms|layer)_norm_kernel/", "_norm_kernel");
+    expect_need("/(?i)rms_norm/", "");
+    expect_need("/\\x41rms_norm/", "");
+    expect_need("/\\k<rms_norm>/", "");
+    expect_need("/^gelu_[a-z]+$/", "gelu_");
+    expect_need("/^void reduce_kernel<\\d+, (?<T>float|half)>\\(MeanOps/",
+                "MeanOps | reduce_kernel");
+    expect_need(
+        "/one_word, other_words?, (?:neither_of_these)?, words, word_4, word_of_5, one_word/",
+        "other_word one_word | word_of_5 word_4 words");
+    expect_need("/^dequantise_(?<T>[a-z]+\\d+)_f8e4m3$/", "dequantise_ _f8e4m3");
+    expect_need(
+        "/one_1 three_2 fifteen_3 seventeen_4 seventy_one_5 one_hundred_6 three_hundreds_7/",
+        "three_hundreds_7 | seventy_one_5 one_hundred_6 seventeen_4 fifteen_3 three_2");
 }
 
-static void expect_words(const char *text, const char *expected)
-{
-    const char *word[NAME_WORDS];
-    char found[400] = "";
-    unsigned count = name_words(&arena, text, word);
-    for (unsigned i = 0; i < count; i++) {
-        strcat(found, i ? " " : "");
-        strcat(found, word[i]);
-    }
-    assert_string_equal(found, expected);
-}
-
-static void regexes_need_their_longest_words(void **state)
+static void words_between_edges_are_whole(void **state)
 {
     (void)state;
-    expect_words("/^void at::reduce_kernel<\\d+, (?<T>float|half)>\\(MeanOps/",
-                 "reduce_kernel MeanOps");
-    expect_words("/one_word, other_words?, (?:neither_of_these)?, words, word_4, word_of_5/",
-                 "other_word word_of_5 one_word word_4");
-    expect_words("/^dequantise_(?<T>[a-z]+\\d+)_f8e4m3$/", "dequantise_ _f8e4m3");
-    expect_words("/rms_norm|gelu_kernel/", "");
-    expect_words("gelu_kernel", "");
-    expect_words("*gelu_kernel*", "");
+    expect_need("*::rms_norm_kernel<*", "| rms_norm_kernel");
+    expect_need("*:rms_norm_kernel*", "rms_norm_kernel");
+    expect_need("/::rms_norm_kernel<.*, Traits>/", "| rms_norm_kernel Traits");
+    expect_need("/ rms_norm_kernel ?</", "rms_norm_kernel");
+    expect_need("/ rms_norm_kernel:*</", "rms_norm_kernel");
+    expect_need("/ rms_norm_kernel,+/", "| rms_norm_kernel");
+    expect_need("/.rms_norm_kernel</", "rms_norm_kernel");
+    expect_need("/\\<rms_norm_kernel</", "rms_norm_kernel");
+    expect_need("/(?<T>\\w+)>rms_norm_kernel:/", "| rms_norm_kernel");
+    expect_need("/^rms_norm_kernel\\(/", "rms_norm_kernel");
+    expect_need("/name_kernel, <name_kernel>/", "| name_kernel");
 }
 
 /* ---- nothing that is named is refused ---- */
@@ -130,7 +140,7 @@ static void what_a_pattern_names_passes(void **state)
         struct pattern *pattern;
         struct error err = {0};
         struct captures caught;
-        assert_true(name_filter_add(&filter, patterns[i]));
+        assert_true(name_filter_add(&filter, patterns[i], 0));
         assert_int_equal(pattern_compile(&pattern, patterns[i], &err), STATUS_OK);
         for (size_t j = 0; j < sizeof symbols / sizeof *symbols; j++) {
             struct symbol_names names;
@@ -156,8 +166,8 @@ static void words_behind_other_digits_are_found(void **state)
     struct name_filter filter = {0};
     (void)state;
     for (unsigned i = 0; i < 200; i++)
-        assert_true(name_filter_add(&filter, arena_format(&arena, "other_%u", i)));
-    assert_true(name_filter_add(&filter, "gelu"));
+        assert_true(name_filter_add(&filter, arena_format(&arena, "other_%u", i), i));
+    assert_true(name_filter_add(&filter, "gelu", 200));
     assert_true(name_filter_may(&filter, "_Z4gelui"));
     assert_true(name_filter_may(&filter, "_Z9other_199i"));
     assert_false(name_filter_may(&filter, "_Z9other_200i"));
@@ -165,6 +175,66 @@ static void words_behind_other_digits_are_found(void **state)
     assert_false(name_filter_may(&filter, "_Z5geluvi"));
     assert_false(name_filter_may(&filter, "_Z4gel"));
     assert_false(name_filter_may(&filter, "_Z99999999999999999999999999gelu"));
+    name_filter_release(&filter);
+}
+
+/* "owner owner", the last one first. */
+static const char *may_name(const struct name_filter *filter, const char *symbol)
+{
+    struct name_found found;
+    char *text = arena_format(&arena, "%s", "");
+    size_t at = filter->patterns;
+    uint32_t owner;
+    name_filter_look(filter, symbol, &found);
+    while (name_filter_before(filter, &found, &at, &owner))
+        text = arena_format(&arena, "%s%s%u", text, *text ? " " : "", (unsigned)owner);
+    assert_int_equal(name_filter_may(filter, symbol), *text != '\0');
+    return text;
+}
+
+static void patterns_that_may_name_come_last_first(void **state)
+{
+    static const char *const all[] = {"*norm*",
+                                      "/norm_kernel<.*, (a|b)>/",
+                                      "rms_norm",
+                                      "/ rms_norm<.*Traits/",
+                                      "/ rms_norm<.*Op>/",
+                                      "/ layer_norm<.*Traits/"};
+    struct name_filter filter = {0};
+    (void)state;
+    assert_string_equal(may_name(&filter, "_Z8rms_norm6Traits"), "");
+    for (uint32_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert_true(name_filter_add(&filter, all[i], 10 + i));
+    assert_string_equal(may_name(&filter, "_Z8rms_norm6Traits"), "14 13 12 10");
+    assert_string_equal(may_name(&filter, "_Z8rms_norm5Trait"), "14 12 10");
+    assert_string_equal(may_name(&filter, "_Z9rms_norms6Traits"), "10");
+    assert_string_equal(may_name(&filter, "_Z11norm_kernelIf1aE"), "11 10");
+    assert_string_equal(may_name(&filter, "layer_norm Traits"), "15 10");
+    assert_string_equal(may_name(&filter, "_Z4gelui"), "");
+    assert_true(name_filter_add(&filter, "/./", 30)); /* needs nothing */
+    assert_string_equal(may_name(&filter, "_Z4gelui"), "30");
+    assert_string_equal(may_name(&filter, ""), "30");
+    name_filter_release(&filter);
+}
+
+static void words_too_many_are_not_needed(void **state)
+{
+    struct name_filter filter = {0};
+    uint16_t number = 0;
+    (void)state;
+    for (unsigned i = 1; i < NAME_FILTER_WORDS; i++) {
+        assert_true(name_filter_word(&filter, arena_format(&arena, "word_%u", i), true, &number));
+        assert_int_equal(number, i);
+    }
+    assert_true(name_filter_word(&filter, "word_7", true, &number));
+    assert_int_equal(number, 7);
+    assert_true(name_filter_word(&filter, "one_more", true, &number));
+    assert_int_equal(number, 0);
+    assert_true(name_filter_add(&filter, "word_7", 1));
+    assert_string_equal(may_name(&filter, "one_more"), "");
+    assert_true(name_filter_add(&filter, "one_more", 2));
+    assert_string_equal(may_name(&filter, "one_more"), "2");
+    assert_string_equal(may_name(&filter, "_Z6word_7v"), "2 1");
     name_filter_release(&filter);
 }
 
@@ -179,10 +249,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_names_need_their_longest_word),
-        cmocka_unit_test(globs_and_regexes_need_a_part),
-        cmocka_unit_test(regexes_need_their_longest_words),
+        cmocka_unit_test(globs_and_regexes_need_parts),
+        cmocka_unit_test(words_between_edges_are_whole),
         cmocka_unit_test(what_a_pattern_names_passes),
         cmocka_unit_test(words_behind_other_digits_are_found),
+        cmocka_unit_test(patterns_that_may_name_come_last_first),
+        cmocka_unit_test(words_too_many_are_not_needed),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }

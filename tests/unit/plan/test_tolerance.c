@@ -195,9 +195,7 @@ static void the_builtin_table_is_whole_and_gives_reasons(void **state)
     struct yaml_doc *doc = NULL;
     struct tolerance_table table = {0};
     memset(&complaints, 0, sizeof complaints);
-    assert_int_equal(
-        yaml_doc_parse(&doc, "built-in", cuvet_tolerances_yaml, cuvet_tolerances_yaml_len, NULL),
-        STATUS_OK);
+    assert_int_equal(yaml_doc_load(&doc, "config/tolerances.yaml", NULL), STATUS_OK);
     tolerance_add(&table, &arena, yaml_get(yaml_doc_root(doc), "tolerances"), complain_to,
                   &complaints);
     if (complaints.count)

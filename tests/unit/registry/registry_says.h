@@ -41,8 +41,9 @@ static inline void quiet(const char *text)
     registry_destroy(registry);
 }
 
-static const struct kernel_spec *find(struct registry *registry, const char *symbol,
-                                      const unsigned *sizes, enum skip *skip, struct error *err)
+static inline const struct kernel_spec *find(struct registry *registry, const char *symbol,
+                                             const unsigned *sizes, enum skip *skip,
+                                             struct error *err)
 {
     struct param_layout layout = layout_of(sizes);
     *err = (struct error){0};

@@ -13,6 +13,7 @@
 #include "plan/plan.h"
 #include "registry/registry.h"
 #include "tests/unit/common/registry_fixture.h"
+#include "tests/unit/registry/pattern_names.h"
 
 static const struct {
     const char *name;
@@ -279,6 +280,7 @@ static void kernels_meet_their_operation(void **state)
         assert_non_null(spec->reference);
         const struct signature_item *y = signature_find(spec->signature, kernels[i].output);
         assert_string_equal(dtype_text(y->type.dtype), kernels[i].dtype);
+        assert_true(none_is_lost_of(registry, kernels[i].name) > 0);
     }
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
         assert_false(registry_names(registry, others[i]));

@@ -11,6 +11,7 @@
 #include "text/number.h"
 #include "refs/abi/ref_list.h"
 #include "tests/unit/common/registry_fixture.h"
+#include "tests/unit/registry/pattern_names.h"
 #include "bind/binding.h"
 #include "plan/plan.h"
 
@@ -232,6 +233,7 @@ static void shipped_entries_meet_their_kernels(void **state)
         if (!spec)
             fail_msg("%s: %s %s", shipped[i].symbol, skip_text(skip), err.text);
         assert_string_equal(spec->reference->name, shipped[i].reference);
+        assert_true(none_is_lost_of(registry, shipped[i].symbol) > 0);
     }
     /* rms_norm shares the kernel with layer_norm, and is another function. */
     assert_false(registry_names(

@@ -2,8 +2,8 @@
  * outlier_choice.h - which inputs of a kernel the outlier gate probes, and how: `outlier:` of a
  * registry entry.
  */
-#ifndef REGISTRY_OUTLIER_CHOICE_H
-#define REGISTRY_OUTLIER_CHOICE_H
+#ifndef PLAN_OUTLIER_CHOICE_H
+#define PLAN_OUTLIER_CHOICE_H
 
 #include "base/error.h"
 #include "system/yaml_doc.h"

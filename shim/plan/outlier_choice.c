@@ -1,4 +1,4 @@
-#include "registry/outlier_choice.h"
+#include "plan/outlier_choice.h"
 
 #include <string.h>
 #include "text/nearest.h"
