@@ -1,6 +1,6 @@
 /*
- * pipeline_state.h - what a launch does whose entry has `state` or `position`, or whose kernel has a
- * contract (state/README.md).
+ * pipeline_state.h - what a launch does whose entry has `state` or `position`, or whose kernel has
+ * a contract (state/README.md).
  */
 #ifndef VERIFY_PIPELINE_STATE_H
 #define VERIFY_PIPELINE_STATE_H

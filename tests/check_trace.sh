@@ -130,6 +130,31 @@ assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inpu
     printf '%s\n' '{"v":1,"event":"digest","time":"2026-01-31T23:59:59.000Z","kernel":"k","launch":0,"input":"zz"}' \
         >"$scratch/bad.jsonl"
     ok 'diff: hostile' gives 2 "bad.jsonl:1: 'input' is no hash" "$cuvet" diff "$scratch/bad.jsonl" "$scratch/bad.jsonl"
+
+    # Two ranks of a replicated group in one folder: the gradient of rank 1 is wrong from the third step on.
+    training=$CUVET_BUILD/tests/scenario/training
+    # rank NUMBER FOLDER REDUCE
+    rank() {
+        env LD_LIBRARY_PATH="$softgpu" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_SUMMARY=0 CUVET_EXIT_WAIT=20000 CUVET_DIGEST=1 \
+            CUVET_CONFIG=tests/scenario/training/registry.yaml LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" \
+            CUVET_REPORT="$scratch/$2" RANK="$1" "$training/program" "$training/kernels.fatbin" accumulate "$3" adamw \
+            >/dev/null 2>&1
+    }
+    ranks() { rank 0 "$1" all_reduce; rank 1 "$1" "$2"; compgen -G "$scratch/$1/journal-*" >"$scratch/out"; }
+    ok 'two ranks whose gradients are equal' ranks equal all_reduce
+    ok 'two ranks whose gradients are not' ranks unequal all_reduce_alone
+    ok 'diff --ranks: the step of the optimiser had equal inputs' gives 0 '4 are equal, 0 gave other outputs' \
+        "$cuvet" diff --ranks 0,1 --kernel adamw "$scratch/equal" "$scratch/equal"
+    ok 'diff --ranks: the first step with another gradient' gives 3 'adamw, launch 2 of process 0' \
+        "$cuvet" diff --ranks 0,1 --kernel adamw "$scratch/unequal" "$scratch/unequal"
+    ok 'diff: ranks of two runs each with its own' gives 3 'adamw, launch 2 of process 1' \
+        "$cuvet" diff --kernel '^adamw$' "$scratch/equal" "$scratch/unequal"
+    ok 'diff --ranks: a process that there is not' gives 2 'no checked launch in common' \
+        "$cuvet" diff --ranks 0,7 "$scratch/equal" "$scratch/equal"
+    ok 'diff --ranks: no numbers' gives 2 'expects two numbers, A,B, not 0' \
+        "$cuvet" diff --ranks 0 "$scratch/equal" "$scratch/equal"
+    ok 'diff --kernel: no expression' gives 2 'no regular expression: \(' \
+        "$cuvet" diff --kernel '(' "$scratch/equal" "$scratch/equal"
 else
     skip 'traces' 'make softgpu scenario-programs'
 fi

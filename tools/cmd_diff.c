@@ -10,6 +10,7 @@
  */
 #include <getopt.h>
 #include <inttypes.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,17 +51,27 @@ struct diff {
     } kernels, layers;
     struct layers names; /* of layers */
     uint64_t every;      /* layers of a model whose kernels run once in each; 0: not given */
+    bool ranks;          /* one process of each run is held against one of the other */
+    uint32_t rank[2];
+    struct only {
+        bool compiled;
+        regex_t regex; /* of kernels */
+    } only;
     bool json;
 };
 
 static const char usage[] =
-    "usage: cuvet diff [--json] [--layer REGEX | --layers N] RUN_A RUN_B\n"
+    "usage: cuvet diff [--json] [--layer REGEX | --layers N] [--ranks A,B] [--kernel REGEX] RUN_A "
+    "RUN_B\n"
     "  RUN_A, RUN_B   folders of journals (CUVET_REPORT, or -o of cuvet "
     "run), or journals, of runs\n"
     "                 with CUVET_DIGEST=1\n"
     "  --layer REGEX  what names a layer in a launch's NVTX range, its label "
     "or its kernel\n"
     "  --layers N     launch L of a kernel is of layer L modulo N\n"
+    "  --ranks A,B    process A of the first run against process B of the second, which may be the "
+    "same\n"
+    "  --kernel REGEX launches of kernels whose name or label it matches\n"
     "exits with 3 when a launch that both runs have differs\n";
 
 static int wrong(const char *sentence, const char *value)
@@ -121,9 +132,25 @@ static void name_layer(const struct diff *diff, const struct digest_line *line,
         snprintf(layer, LAYER_BYTES, "(no layer)");
 }
 
+/* Whether the line takes part; *out is it, by the process that it is held against. */
+static bool select_line(const struct diff *diff, const struct digest_line *line, int run,
+                        struct digest_line *out)
+{
+    *out = *line;
+    if (diff->only.compiled && regexec(&diff->only.regex, line->kernel, 0, NULL, 0) &&
+        (!line->label || regexec(&diff->only.regex, line->label, 0, NULL, 0)))
+        return false;
+    if (!diff->ranks)
+        return true;
+    out->process = diff->rank[0];
+    return line->process == diff->rank[run];
+}
+
 static enum status add_second(void *user, const struct digest_line *line, struct error *err)
 {
-    return digests_add(&((struct diff *)user)->second, line, err);
+    struct diff *diff = user;
+    struct digest_line own;
+    return select_line(diff, line, 1, &own) ? digests_add(&diff->second, &own, err) : STATUS_OK;
 }
 
 static void add_row(struct rows *rows, const char *name, const struct digest_line *line,
@@ -141,12 +168,16 @@ static void add_row(struct rows *rows, const char *name, const struct digest_lin
     note(&row->first, line, other);
 }
 
-static enum status compare(void *user, const struct digest_line *line, struct error *err)
+static enum status compare(void *user, const struct digest_line *of, struct error *err)
 {
     struct diff *diff = user;
-    struct digest_entry *other = digests_find(&diff->second, line);
+    struct digest_line own;
+    const struct digest_line *line = &own;
     char layer[LAYER_BYTES];
     (void)err;
+    if (!select_line(diff, of, 0, &own))
+        return STATUS_OK;
+    struct digest_entry *other = digests_find(&diff->second, line);
     diff->first_launches++;
     if (!other || other->met)
         return STATUS_OK;
@@ -317,12 +348,40 @@ static void put_json(const struct diff *diff)
 
 /* ---- command line ---- */
 
+/* "A,B" */
+static int take_ranks(struct diff *diff)
+{
+    char *end = NULL;
+    unsigned long first = strtoul(optarg, &end, 10);
+    bool good = end > optarg && *end == ',';
+    const char *next = good ? end + 1 : optarg;
+    unsigned long second = good ? strtoul(next, &end, 10) : 0;
+    if (!good || end == next || *end || first >= DIGESTS_PROCESSES || second >= DIGESTS_PROCESSES)
+        return wrong("--ranks expects two numbers, A,B, not ", optarg);
+    diff->ranks = true;
+    diff->rank[0] = (uint32_t)first;
+    diff->rank[1] = (uint32_t)second;
+    return 0;
+}
+
+static int take_kernel(struct diff *diff)
+{
+    if (diff->only.compiled)
+        regfree(&diff->only.regex);
+    diff->only.compiled = !regcomp(&diff->only.regex, optarg, REG_EXTENDED | REG_NOSUB);
+    return diff->only.compiled ? 0 : wrong("--kernel: no regular expression: ", optarg);
+}
+
 static int take_option(struct diff *diff, int option, const char *word)
 {
     struct error err = {{0}};
     char *end = NULL;
     if (option == 'l')
         return layers_compile(&diff->names, optarg, &err) ? wrong(err.text, "") : 0;
+    if (option == 'r')
+        return take_ranks(diff);
+    if (option == 'k')
+        return take_kernel(diff);
     if (option == 'n') {
         diff->every = strtoull(optarg, &end, 10);
         return *end || diff->every == 0 || diff->every > KERNELS
@@ -339,6 +398,8 @@ static int parse(struct diff *diff, int argc, char **argv)
     static const struct option options[] = {{"json", no_argument, NULL, 'j'},
                                             {"layer", required_argument, NULL, 'l'},
                                             {"layers", required_argument, NULL, 'n'},
+                                            {"ranks", required_argument, NULL, 'r'},
+                                            {"kernel", required_argument, NULL, 'k'},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     int option;
@@ -401,6 +462,8 @@ int cmd_diff(int argc, char **argv)
     release(&diff->kernels);
     release(&diff->layers);
     layers_release(&diff->names);
+    if (diff->only.compiled)
+        regfree(&diff->only.regex);
     digests_release(&diff->second);
     free(diff);
     return result < 0 ? 0 : result;

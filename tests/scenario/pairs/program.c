@@ -1,8 +1,8 @@
 /*
  * program.c - rows one by one through a kernel for single rows, then together through one for many:
  * `program FATBIN all SUFFIX` with the batched kernels of that suffix; `program FATBIN KERNEL ...`:
- * sums of the same rows by each of these; `program FATBIN steps N KERNEL ...`: N times, of other rows
- * each time, as a decode loop has them.
+ * sums of the same rows by each of these; `program FATBIN steps N KERNEL ...`: N times, of other
+ * rows each time, as a decode loop has them.
  */
 #include "common/program.h"
 
