@@ -47,6 +47,60 @@ def _unmasked():
         return text.read().replace(entry, entry + changed)
 
 
+# What is planted into decode.py: cache, kernels with findings, what is said. Kernels are exact eagerly; in a graph
+# a plant lasts for so many steps that it shows in other kernels, too.
+_PLANTS = {
+    "next": ("paged", ("append_paged",), r"row \d+ of 'kc' changed, which no element of 'slots' names"),
+    "pads": ("paged", ("append_paged",), r"row -1 of 'kc' changed"),
+    "stale": ("paged", ("append_paged", "attend_paged"), r"of 'kc' is written .*'slots' does not advance"),
+    "shared": ("paged", ("attend_paged",), r"is entry 0 of sequence 4 and entry 0 of sequence 5 in 'table'"),
+    "null": ("paged", ("attend_paged",), r"sequence 2 reads the null page, 0, by entry 0 of 'table'"),
+    "long": ("paged", ("attend_paged",), r"which was never written: it holds zeros"),
+    "freed": ("paged", ("attend_paged",), r"sequence 2 reads place \d+ of \d+, .*not appended since"),
+    "reused": ("paged", ("attend_paged",), r"place 0 of sequence 1, .*was appended again while"),
+    "stays": ("static", ("append_static",), r"'cache_position' is \d+ .*with other data: it does not advance"),
+    "skips": ("static", ("append_static",), r"it goes on by 2, and 'step' is 1"),
+    "mixes": ("rows", ("row_norm_batched",), r"contract rows: "),
+    "variant": ("tuned", ("tuned_swiglu",), r"contract variants: "),
+    "overwrites": ("micro", ("accumulate",), r"accumulate, launch"),
+}
+
+# Steps and environment of a mode: a graph needs some replays before it has a twin. Inputs repeat after 67 steps, so
+# kernels that are held against each other run for fewer.
+_MODES = {"eager": ("200", {}), "graph": ("2000", {"CUVET_SAMPLE": "0.2"})}
+_LITTLE = {"CUVET_SAMPLE": "0.001", "CUVET_BUDGET": "1%"}
+
+
+def _loop(name, shows, mode, plant, steps, cache, **fields):
+    return Case("planted_%s_%s" % (name, mode), shows, ["{python}", "{here}/decode.py", mode, plant, steps, cache],
+                "{here}/decode.yaml", **fields)
+
+
+def _model(mode, plant, said):
+    steps, env = _MODES[mode]
+    return Case("planted_model_%s_%s" % (plant, mode), "a transformers model with a static cache: " + plant,
+                ["{python}", "{here}/static_model.py", mode, plant, steps], "{here}/decode.yaml", env=env,
+                findings=("append_static",) if said else (), says=(said,) if said else (),
+                checked={"append_static": 20})
+
+
+def _planted():
+    """Each plant in both modes; each cache without one; and a model."""
+    for mode, (steps, env) in _MODES.items():
+        for plant, (cache, kernels, said) in _PLANTS.items():
+            pairs = cache in ("rows", "tuned")
+            yield _loop(plant, "%s, planted into a decode loop (%s)" % (plant, cache), mode, plant,
+                        "60" if pairs and mode == "eager" else steps, cache, says=(said,), env=env,
+                        findings=kernels if mode == "eager" else None)
+        for cache, kernel in (("static", "append_static"), ("rows", "row_norm_batched"), ("tuned", "tuned_swiglu"),
+                              ("micro", "accumulate")):
+            yield _loop("none_" + cache, "%s, 10,000 steps without a plant: quiet" % cache, mode, "none", "10000",
+                        cache, checked={kernel: 5}, env=_LITTLE)
+        yield _model(mode, "none", None)
+        yield _model(mode, "stale", r"'cache_position' is \d+ .*with other data: it does not advance")
+        yield _model(mode, "next", r"row \d+ of 'cache' changed, which no element of 'cache_position' names")
+
+
 PROGRAMS = [
     Case("static_cudart", "<<<>>> on the static runtime; a tail-mask mutant of rmsnorm is named",
          ["{build}/static_cudart"], "{here}/static_cudart.yaml", findings=("~rmsnorm_tail",),
@@ -261,6 +315,7 @@ PYTHON = [
     Case("decode_direct", "a position by value in a graph",
          ["{python}", "{here}/decode.py", "graph", "none", "300", "direct"], "{here}/decode.yaml",
          findings=("append_at",)),
+    *_planted(),
     Case("python_plain", "a Python that never touches CUDA",
          ["{python}", "-c", "print(sum(range(1000)))"], "{here}/simple.yaml", ends=None, at_least=0,
          most_lines=0),

@@ -1,7 +1,8 @@
 """decode.py MODE PLANT STEPS [CACHE] - a decode loop with Triton kernels that knows nothing of cuvet.
 
 MODE eager or graph; PLANT none, or what goes wrong from a tenth of the steps on; CACHE paged (pages of eight sequences),
-static (heads apart, as transformers has it) or direct (the place by value). decode.yaml has the contracts.
+static (heads apart, as transformers has it), direct (the place by value), rows (a batched kernel and the one for single
+rows), tuned (variants that an autotuner tries) or micro (gradients of two micro-steps). decode.yaml has the contracts.
 """
 import sys, time
 import torch, triton
@@ -26,6 +27,8 @@ def append_paged(key, value, slots, kc, vc, tokens, pages, page, heads, dim, WID
     else:
         tl.store(kc + slot * WIDTH + c, k, mask=(slot >= 0) & (c < WIDTH))
         tl.store(vc + slot * WIDTH + c, v, mask=(slot >= 0) & (c < WIDTH))
+    if BUG == 3:  # the place behind the slot
+        tl.store(kc + (slot + 1) * WIDTH + c, k, mask=(slot >= 0) & (c < WIDTH))
     if BUG == 2:  # more than a row is written
         tl.store(kc + (slot + 1) * WIDTH + c, k, mask=(slot >= 0) & (c < 8))
 
@@ -68,6 +71,43 @@ def append_static(key, cache_position, cache, tokens, heads, places, dim, DIM: t
     place = tl.load(cache_position)
     tl.store(cache + (h * places + place) * dim + d, tl.load(key + h * dim + d))
 
+@triton.jit
+def row_norm(x, w, y, cols, eps, COLS: tl.constexpr):
+    c = tl.arange(0, COLS)
+    row = tl.program_id(0).to(tl.int64) * COLS
+    value = tl.load(x + row + c)
+    tl.store(y + row + c, value * tl.rsqrt(tl.sum(value * value, 0) / COLS + eps) * tl.load(w + c))
+
+@triton.jit
+def row_norm_batched(x, w, y, cols, eps, COLS: tl.constexpr, MIXES: tl.constexpr):
+    c = tl.arange(0, COLS)
+    row = tl.program_id(0).to(tl.int64) * COLS
+    value = tl.load(x + row + c)
+    squares = tl.sum(value * value, 0)
+    if MIXES == 1:  # a little of the row behind it, within the bound
+        other = (tl.program_id(0) + 1) % tl.num_programs(0)
+        squares += 2e-4 * tl.abs(tl.load(x + other.to(tl.int64) * COLS))
+    tl.store(y + row + c, value * tl.rsqrt(squares / COLS + eps) * tl.load(w + c))
+
+@triton.jit
+def tuned_swiglu(gate, up, y, rows, cols, total, BLOCK: tl.constexpr, BUG: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    g = tl.load(gate + i, mask=i < total, other=0)
+    u = tl.load(up + i, mask=i < total, other=0)
+    y_value = g / (1 + tl.exp(-g)) * u
+    if BUG == 1:
+        y_value = y_value * 1.0000002
+    tl.store(y + i, y_value, mask=i < total)
+
+@triton.jit
+def accumulate(part, grad, count, BLOCK: tl.constexpr, BUG: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    p = tl.load(part + i, mask=i < count, other=0)
+    g = tl.load(grad + i, mask=i < count, other=0)
+    if BUG == 0:
+        p = p + g
+    tl.store(grad + i, p, mask=i < count)
+
 def dev(*shape, dtype=torch.bfloat16):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -83,21 +123,30 @@ class Paged:
         self.table = self.table.reshape(ENTRIES, N).t().contiguous()
         self.lengths = torch.tensor([0] * N, device="cuda", dtype=torch.int32)
         self.pool = torch.randn(67, TOKENS, WIDTH, device="cuda").bfloat16()
-        self.bug = {"pads": 1, "over": 2}.get(PLANT, 0)
+        self.begin = torch.zeros(N, device="cuda", dtype=torch.int64)  # the step that a sequence began with
+        self.spare = torch.arange(N * ENTRIES + 1, (N + 1) * ENTRIES + 1, device="cuda", dtype=torch.int32)
+        self.bug = {"pads": 1, "over": 2, "next": 3}.get(PLANT, 0)
 
     def send(self, step):
         odd = step >= ODD
         self.key.copy_(self.pool[step % 67])
         self.value.copy_(self.pool[(step + 7) % 67])
         self.q.copy_(self.pool[step % 61][:N])
-        place = step % (ENTRIES * PAGE)
+        if PLANT == "freed" and odd and step % 7 == 0:  # sequence 5 ends, and sequence 2 gets its first page
+            left = self.table[5].clone()
+            self.table[5], self.spare = self.spare.clone(), left
+            self.table[2, 1] = left[0]
+            self.begin[5] = step
+        place = (step - self.begin) % (ENTRIES * PAGE)
         if PLANT == "null" and step == ODD:
             self.table[2, 0] = 0
         if PLANT == "shared" and step == ODD:
             self.table[5, 0] = self.table[4, 0]
         if not (PLANT == "stale" and odd):
-            self.slots[:N] = self.table[:, place // PAGE].long() * PAGE + place % PAGE
-        self.lengths.fill_(place + 1 + (1 if PLANT == "long" and 40 <= step < 240 else 0))
+            self.slots[:N] = self.table.gather(1, (place // PAGE)[:, None])[:, 0].long() * PAGE + place % PAGE
+        if PLANT == "reused" and odd and step % 5 == 0:  # a token goes to a place that sequence 1 reads
+            self.slots[3] = self.table[1, 0].long() * PAGE
+        self.lengths.copy_(place + 1 + (1 if PLANT == "long" and 40 <= step < 240 else 0))
 
     def run(self):
         for k, v in self.caches:
@@ -142,7 +191,54 @@ class Direct:
         for cache in self.caches:
             append_at[(1,)](self.key, cache, self.pos, WIDTH, WIDTH)
 
-loop = {"paged": Paged, "static": Static, "direct": Direct}[CACHE]()
+class Rows:
+    def __init__(self):
+        self.x, self.w = dev(N, WIDTH, dtype=torch.float32), torch.rand(WIDTH, device="cuda") + 0.5
+        self.one, self.out = dev(N, WIDTH, dtype=torch.float32), dev(N, WIDTH, dtype=torch.float32)
+        self.pool = torch.randn(67, N, WIDTH, device="cuda")
+        self.caches = [self.one, self.out]
+
+    def send(self, step):
+        self.x.copy_(self.pool[step % 67])
+
+    def run(self):
+        for n in range(N):
+            row_norm[(1,)](self.x[n], self.w, self.one[n], WIDTH, 1e-5, WIDTH)
+        row_norm_batched[(N,)](self.x, self.w, self.out, WIDTH, 1e-5, WIDTH, int(PLANT == "mixes"))
+
+class Tuned:
+    def __init__(self):
+        self.gate, self.up, self.out = (dev(N, WIDTH, dtype=torch.float32) for _ in range(3))
+        self.pool = torch.randn(67, N, WIDTH, device="cuda")
+        self.caches = [self.out]
+
+    def send(self, step):
+        self.gate.copy_(self.pool[step % 67]); self.up.copy_(self.pool[(step + 7) % 67])
+
+    def run(self):
+        total = N * WIDTH
+        for block in (256, 512, 1024):
+            tuned_swiglu[(total // block,)](self.gate, self.up, self.out, N, WIDTH, total, block,
+                                            int(PLANT == "variant" and block == 512))
+
+class Micro:
+    def __init__(self):
+        self.part = [dev(4096, dtype=torch.float32) for _ in range(2)]
+        self.grad = dev(4096, dtype=torch.float32)
+        self.pool = torch.randn(67, 4096, device="cuda")
+        self.caches = [self.grad]
+
+    def send(self, step):
+        for i, part in enumerate(self.part):
+            part.copy_(self.pool[(step + 7 * i) % 67])
+
+    def run(self):
+        self.grad.zero_()
+        for part in self.part:
+            accumulate[(8,)](part, self.grad, 4096, 512, int(PLANT == "overwrites"))
+
+loop = {"paged": Paged, "static": Static, "direct": Direct, "rows": Rows,
+        "tuned": Tuned, "micro": Micro}[CACHE]()
 loop.send(0)
 torch.cuda.synchronize()
 side = torch.cuda.Stream()

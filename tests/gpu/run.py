@@ -121,6 +121,10 @@ class Journal:
     def warnings(self):
         return [e.get("sentence", "") for e in self.events("warning")]
 
+    def sentences(self):
+        """What findings say of rules and contracts."""
+        return [e[key].get("sentence", "") for e in self.events("finding") for key in ("state", "parity") if e.get(key)]
+
     def imbalance(self, slack):
         """Complaints about the ends of the files: each launch in exactly one bucket."""
         for path, lines in self.files.items():
@@ -219,7 +223,7 @@ class Judge:
                         reasons.get(reason, 0), reason, least)
 
     def _words(self):
-        words = self.ran.err + "\n" + "\n".join(self.journal.warnings())
+        words = "\n".join([self.ran.err] + self.journal.warnings() + self.journal.sentences())
         for pattern in self.case.says:
             self.expect(re.search(pattern, words), "nothing said like /%s/", pattern)
         lines = self.ran.err.count("\n")
