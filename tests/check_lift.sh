@@ -160,4 +160,14 @@ fault() {
     gives 3 'illegal address' "$cuvet" lift --image "$scratch/fault.ptx" $golden
 }
 ok 'a fault' fault
+ok 'a check: held' gives 0 '2 of 2 kernels can be held against their PTX' \
+    "$cuvet" lift --check tests/unit/lift/ptx/softmax.ptx tests/unit/lift/ptx/attend.ptx
+ok 'a check: the signature' gives 0 'softmax_kernel can be held against its PTX: f32 p0' \
+    "$cuvet" lift --check --kernel softmax_kernel tests/unit/lift/ptx/softmax.ptx
+ok 'a check: refused' gives 0 'count.ptx: count cannot be lifted: PTX line [0-9]+, atom' "$cuvet" lift --check tests/unit/lift/ptx/count.ptx
+ok 'a check: JSON' gives 0 '"held":false,"signature":null,"reason":"atomics"' \
+    "$cuvet" lift --check --json tests/unit/lift/ptx/count.ptx
+ok 'a check of no image' refused 'is none of PTX' --check tests/tap.sh
+ok 'a check of nothing' refused 'expected images' --check
+ok 'a check with --exact' refused 'expected images' --check --exact $golden
 done_testing

@@ -17,7 +17,7 @@ const struct verb verbs[] = {
     {"plugin", "FILE.so", "call a plugin once, with a made-up finding", cmd_plugin},
     {"replay", "[OPTIONS] BUNDLE", "run the launch of a finding again, alone", cmd_replay},
     {"probe", "[OPTIONS] BUNDLE", "checks of a finding's launch that need no formula", cmd_probe},
-    {"lift", "[OPTIONS] BUNDLE", "the instructions at which a finding's launch loses its digits",
+    {"lift", "[OPTIONS] BUNDLE | --check FILE...", "the instructions at which a finding's launch loses its digits",
      cmd_lift},
     {"worker", "[--device auto|gpu|interpreter]", "show the device that replays run on",
      cmd_worker},

@@ -120,7 +120,6 @@ static __device__ double widen(uint32_t bits, uint32_t format)
     return v;
 }
 
-
 /* Line `line` of a matrix that a descriptor names, place k: as an address in shared memory. */
 static __device__ uint32_t place_there(uint64_t descriptor, bool across, uint32_t bytes,
                                        uint32_t line, uint32_t k)

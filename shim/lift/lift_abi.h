@@ -34,7 +34,12 @@ struct lift_number {
  * numbers a thread's registers or shared memory hold. In local memory.
  */
 enum { LIFT_DEPTH = 16 };
-enum lift_product_flags { LIFT_A_ACROSS = 1, LIFT_B_ACROSS = 2, LIFT_A_MINUS = 4, LIFT_B_MINUS = 8 };
+enum lift_product_flags {
+    LIFT_A_ACROSS = 1,
+    LIFT_B_ACROSS = 2,
+    LIFT_A_MINUS = 4,
+    LIFT_B_MINUS = 8
+};
 struct lift_product {
     uint64_t cells;  /* where the shadows of shared memory begin; 0: it has none */
     uint32_t shared; /* the address in shared memory that the first of them belongs to */

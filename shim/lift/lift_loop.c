@@ -23,8 +23,7 @@ bool lift_writes(const struct ptx_instruction *ins, unsigned reg)
     return w.found;
 }
 
-/* Where the only r = r + step is; -1: there is none, or several. */
-static int find_increment(const struct lift *lift, unsigned reg, const struct ptx_operand **step)
+int lift_find_increment(const struct lift *lift, unsigned reg, const struct ptx_operand **step)
 {
     int at = -1;
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
@@ -42,8 +41,7 @@ static int find_increment(const struct lift *lift, unsigned reg, const struct pt
     return at;
 }
 
-/* The innermost loop around an instruction: its last branch; -1: none. */
-static int find_back(const struct lift *lift, unsigned at, unsigned *head)
+int lift_find_back(const struct lift *lift, unsigned at, unsigned *head)
 {
     for (unsigned i = at; i < lift->kernel->instruction_count; i++) {
         if (lift->step[i].class_ != CLASS_BRANCH)
@@ -69,13 +67,13 @@ static bool read_limit(const struct lift *lift, const struct ptx_instruction *ba
         ins->operands[1].kind != PTX_REGISTER)
         return false;
     out->limit = &ins->operands[2];
-    return find_increment(lift, ins->operands[1].reg, &out->limit_step) >= 0;
+    return lift_find_increment(lift, ins->operands[1].reg, &out->limit_step) >= 0;
 }
 
 bool lift_find_loop(const struct lift *lift, unsigned reg, struct lift_loop *out)
 {
-    int at = find_increment(lift, reg, &out->step);
-    int back = at < 0 ? -1 : find_back(lift, (unsigned)at, &out->head);
+    int at = lift_find_increment(lift, reg, &out->step);
+    int back = at < 0 ? -1 : lift_find_back(lift, (unsigned)at, &out->head);
     out->increment = (unsigned)at;
     return back >= 0 && read_limit(lift, &lift->kernel->instructions[back], out);
 }

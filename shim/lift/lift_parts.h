@@ -134,6 +134,13 @@ struct lift_loop {
 };
 bool lift_find_loop(const struct lift *lift, unsigned reg, struct lift_loop *out);
 bool lift_writes(const struct ptx_instruction *ins, unsigned reg);
+/* Where the only r = r + step is; below 0: there is none, or several. */
+int lift_find_increment(const struct lift *lift, unsigned reg, const struct ptx_operand **step);
+/* The innermost loop around an instruction: its last branch; -1: none. */
+int lift_find_back(const struct lift *lift, unsigned at, unsigned *head);
+/* Whether a load in the loop of a store to the same array reads, in each turn, what the thread has
+ * not stored in an earlier one. */
+bool lift_moves_on(struct lift *lift, unsigned store, unsigned load);
 
 /* The writing of one kernel. */
 struct lift_writer {

@@ -95,9 +95,9 @@ static bool known_mma(const struct ptx_instruction *ins)
     return known_types(ins, 4) && ins->operand_count == 4 && shape(ins, 'm') == 16 &&
            shape(ins, 'n') == 8 && (depth == 8 * each(ins) || depth == 4 * each(ins)) &&
            is_vector(&ins->operands[0], sums) && is_vector(&ins->operands[1], a_registers(ins)) &&
-           (a_registers(ins) == 2 ? ins->operands[2].kind == PTX_REGISTER ||
-                                        is_vector(&ins->operands[2], 1)
-                                  : is_vector(&ins->operands[2], 2)) &&
+           (a_registers(ins) == 2
+                ? ins->operands[2].kind == PTX_REGISTER || is_vector(&ins->operands[2], 1)
+                : is_vector(&ins->operands[2], 2)) &&
            ins->operands[3].kind == PTX_VECTOR && ins->operands[3].count == sums;
 }
 
@@ -157,7 +157,9 @@ static void put_head(struct lift_writer *w)
     enum lift_kind kind = lift_product_kind(w->ins, 1);
     bool cells = w->lift->cell && !w->step->fresh && lift_is_wgmma(w->ins);
     put_field(w, PRODUCT(format),
-              kind == KIND_F32 ? LIFT_F32 : kind == KIND_F16X2 ? LIFT_F16 : LIFT_BF16);
+              kind == KIND_F32     ? LIFT_F32
+              : kind == KIND_F16X2 ? LIFT_F16
+                                   : LIFT_BF16);
     put_field(w, PRODUCT(depth), lift_product_depth(w->ins));
     put_field(w, PRODUCT(flags), flags_of(w->ins));
     put_field(w, PRODUCT(cell), w->lift->cell);

@@ -243,7 +243,8 @@ static enum lift_refusal refuse_reading_back(struct lift *lift, struct error *er
             seen[i + 1] = true;
         lift_reach(lift, seen);
         for (unsigned k = 0; k < count; k++) {
-            if (seen[k] && lift->step[k].array == array && lift->step[k].class_ != CLASS_STORE)
+            if (seen[k] && lift->step[k].array == array && lift->step[k].class_ != CLASS_STORE &&
+                !lift_moves_on(lift, i, k))
                 return lift_refuse(lift, &lift->kernel->instructions[k], LIFT_READS_BACK, err);
         }
     }

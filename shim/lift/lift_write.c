@@ -470,8 +470,9 @@ static void put_start(struct textbuf *out, const struct lift *lift)
                    CALL(first_block), CALL(blocks));
     put_arrays(out, lift);
     if (lift->products)
-        textbuf_printf(out, "\t.local .align 16 .b8 cuvet_product[%zu];\n\t.reg .b64 %%cproduct;\n"
-                            "\tmov.u64 %%ca0, cuvet_product;\n\tcvta.local.u64 %%cproduct, %%ca0;\n",
+        textbuf_printf(out,
+                       "\t.local .align 16 .b8 cuvet_product[%zu];\n\t.reg .b64 %%cproduct;\n"
+                       "\tmov.u64 %%ca0, cuvet_product;\n\tcvta.local.u64 %%cproduct, %%ca0;\n",
                        sizeof(struct lift_product));
     if (lift->cell)
         put_cells(out, lift);

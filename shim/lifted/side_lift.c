@@ -274,10 +274,10 @@ enum status side_lift_launch(struct side *side, struct lane *lane, const struct 
     enum status status = find_places(side, lift, check, &places, err);
     fill(own, check, call, lane, places);
     if (!status)
-        status = cuda_check(err,
-                            cuda.cuMemsetD32Async(lane->partial, 0,
-                                                  sizeof(struct lift_figures) / 4, side->stream),
-                            "cuMemsetD32Async");
+        status = cuda_check(
+            err,
+            cuda.cuMemsetD32Async(lane->partial, 0, sizeof(struct lift_figures) / 4, side->stream),
+            "cuMemsetD32Async");
     if (!status)
         status = cuda_check(
             err, cuda.cuMemcpyHtoDAsync(lane->calls_device, own, sizeof *own, side->stream),

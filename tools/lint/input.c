@@ -70,8 +70,8 @@ static enum status take_text(struct walk *walk, const char *text, size_t length,
     return walk->take(walk->user, text, length, name, err);
 }
 
-static enum status take_piece(struct walk *walk, const struct image_piece *piece,
-                              const char *name, struct error *err)
+static enum status take_piece(struct walk *walk, const struct image_piece *piece, const char *name,
+                              struct error *err)
 {
     char *text = NULL;
     size_t length = 0;
@@ -88,8 +88,8 @@ static enum status take_piece(struct walk *walk, const struct image_piece *piece
     return status;
 }
 
-static enum status take_image(struct walk *walk, const void *bytes, size_t count,
-                       const char *name, struct error *err)
+static enum status take_image(struct walk *walk, const void *bytes, size_t count, const char *name,
+                              struct error *err)
 {
     struct image_piece *pieces;
     const size_t texts = walk->texts;

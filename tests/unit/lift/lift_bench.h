@@ -221,8 +221,8 @@ static inline void run_lifted(const struct lift *lift, const struct bench_launch
     call->figures = (void *)(uintptr_t)new_area(sizeof(struct lift_figures));
     call->answer = (void *)(uintptr_t)answer;
     add_param(params, at, 8);
-    run_ptx(text.data, text.length, LIFT_ENTRY, launch, lift_shared(lift, launch->shared, bench_apart),
-            params->bytes);
+    run_ptx(text.data, text.length, LIFT_ENTRY, launch,
+            lift_shared(lift, launch->shared, bench_apart), params->bytes);
     textbuf_release(&text);
     out->verdict = *(struct ref_verdict *)host_of(answer);
     assert_int_equal(out->verdict.sequence, 7);

@@ -381,6 +381,12 @@ static void refusals_have_reasons(void **state)
     "ld.param.u64 %d1, [a]; ld.param.u64 %d2, [b]; ld.param.u32 %r1, [n]; mov.u32 %r2, %tid.x;\n"  \
     "mul.wide.u32 %d3, %r2, 4; add.s64 %d4, %d1, %d3; add.s64 %d5, %d2, %d3;\n"
 #define TAIL "ret;\n}\n"
+/* Rows of 64 elements in place; the store lies `ahead` bytes before the load. */
+#define TURN(ahead)                                                                                \
+    "mov.b32 %r3, 0; AGAIN: add.s32 %r4, %r2, %r3; mad.wide.s32 %d6, %r4, 4, %d1;\n"               \
+    "ld.global.f32 %f1, [%d6]; add.f32 %f1, %f1, %f1; cvt.s64.s32 %d7, %r3; shl.b64 %d8, %d7, "    \
+    "2;\nadd.s64 %d0, %d8, %d4; st.global.f32 [%d0+" #ahead                                        \
+    "], %f1; add.s32 %r3, %r3, 64;\nsetp.lt.s32 %p1, %r3, %r1; @%p1 bra AGAIN;\n"
 
 static enum lift_refusal make(struct lift **lift, const char *text)
 {
@@ -422,6 +428,14 @@ static void refusals_by_hand(void **state)
               "@%p1 bra AGAIN; ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
               "st.global.f32 [%d5], %f1;\n" TAIL,
          LIFT_WAITS},
+        /* Each turn reads what none has stored; the second reads what the first one has. */
+        {HEAD TURN(0) TAIL, LIFT_OK},
+        {HEAD TURN(256) TAIL, LIFT_READS_BACK},
+        {HEAD TURN(512) TAIL, LIFT_READS_BACK},
+        {HEAD TURN(-256) TAIL, LIFT_OK},
+        {HEAD
+         "OUTER: " TURN(0) "sub.s32 %r1, %r1, 1; setp.gt.s32 %p2, %r1, 0; @%p2 bra OUTER;\n" TAIL,
+         LIFT_READS_BACK},
         {HEAD "add.f32 %f1, %f1;\n" TAIL, LIFT_INSTRUCTION},
         {HEAD "selp.f32 %f1, %f1, 0f00000000;\n" TAIL, LIFT_INSTRUCTION},
         {HEAD "no such instruction;\n" TAIL, LIFT_PTX},

@@ -2,7 +2,7 @@
  * operands in registers and in shared memory; sums in f16 and bf16 are found. */
 #include "lift_bench.h"
 
-#define PTX(name) "tests/unit/lift/ptx/" name ".ptx"
+#define PTX(name)    "tests/unit/lift/ptx/" name ".ptx"
 #define TRITON(name) "tests/lift/triton/" name ".ptx"
 
 static uint32_t next_random(uint32_t *state)
@@ -215,8 +215,8 @@ static void a_wrong_product_is_found(void **state)
     ".reg .b32 %r<20>; .reg .f32 %f<9>; .reg .b64 %d<9>; .reg .pred %p<4>;\n"                      \
     "ld.param.u64 %d1, [a]; ld.global.f32 %f1, [%d1];\n"
 #define TAIL "st.global.f32 [%d1], %f2;\nret;\n}\n"
-#define D4 "{%f2, %f3, %f4, %f5}"
-#define C4 "{%f1, %f1, %f1, %f1}"
+#define D4   "{%f2, %f3, %f4, %f5}"
+#define C4   "{%f1, %f1, %f1, %f1}"
 
 static void shapes_without_a_rule_are_refused(void **state)
 {
@@ -233,8 +233,8 @@ static void shapes_without_a_rule_are_refused(void **state)
         {HEAD "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D4
               ", {%r1, %r2}, {%r3, %r4}, " C4 ", %r5, 0;\n" TAIL,
          LIFT_MATRIX},
-        {HEAD "@%p1 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 " D4
-              ", {%r1, %r2}, {%r3}, " C4 ";\n" TAIL,
+        {HEAD "@%p1 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3}, " C4
+              ";\n" TAIL,
          LIFT_MATRIX},
         {HEAD "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3}, " C4
               ";\n" TAIL,
@@ -242,7 +242,8 @@ static void shapes_without_a_rule_are_refused(void **state)
         {HEAD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D4
               ", %d2, %d3, %p1, 1, 1, 0, 0;\n" TAIL,
          LIFT_OK},
-        {HEAD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D4 ", %d2, %d3, %p1, 1, 1;\n" TAIL,
+        {HEAD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D4
+              ", %d2, %d3, %p1, 1, 1;\n" TAIL,
          LIFT_MATRIX},
     };
     (void)state;
