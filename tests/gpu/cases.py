@@ -99,6 +99,17 @@ def _planted():
         yield _model(mode, "none", None)
         yield _model(mode, "stale", r"'cache_position' is \d+ .*with other data: it does not advance")
         yield _model(mode, "next", r"row \d+ of 'cache' changed, which no element of 'cache_position' names")
+def _edited(how, shows, right=True, **fields):
+    """tests/scenario/edited: 1,000 launches of a graph that is edited before each, with a wrong kernel and without."""
+    argv, registry = ["{build}/edited", "{build}/edited_kernels.fatbin", how], "{here}/../scenario/common/registry.yaml"
+    fields.setdefault("env", {"CUVET_SAMPLE": "0.05", "CUVET_OUTLIER": "off", "CUVET_TABLES": "off"})
+    found = fields.pop("findings", ("norm_wrong",))
+    cases = [Case("edited_" + how, shows + ("; a wrong kernel is named" if found else ""), argv + ["wrong", "1000"], registry,
+                  findings=found, **fields)]
+    if right:
+        fields["checked"] = {"norm_right": sum(fields["checked"].values())}
+        cases.append(Case("edited_%s_quiet" % how, "the same without it", argv + ["right", "1000"], registry, **fields))
+    return cases
 
 
 PROGRAMS = [
@@ -182,6 +193,20 @@ PROGRAMS = [
          ["{python}", "{here}/replayed.py", "{build}/replayed", "{build}/replayed_kernels.fatbin",
           "{here}/../scenario/replayed/registry.yaml", "{lib}"], once=True),
 ]
+
+EDITED = _edited("nodes", "a graph of every kind of node, each with new parameters before each launch, nodes switched",
+                 checked={"norm_right": 60, "norm_wrong": 30, "update": 20}, reasons={"not sampled": 3000})
+EDITED += _edited("child", "a child graph with new parameters as a whole before each launch",
+                  checked={"norm_right": 60, "norm_wrong": 30, "update": 20}, reasons={"not sampled": 3000})
+EDITED += _edited("captures", "1,000 captures, each for an update, or instantiated where the shape differs",
+                  checked={"norm_right": 20, "norm_wrong": 10}, reasons={"captured": 100, "not sampled": 4000})
+EDITED += _edited("updatable", "a node that kernels may change: a bucket of its own", right=False, at_least=0, findings=(),
+                  reasons={"device updates": 4000})
+EDITED += _edited("condition", "kernels in bodies of conditional nodes: a bucket that says why", right=False, at_least=0,
+                  findings=(), reasons={"no twin": 3000})
+EDITED += [dataclasses.replace(case, name=case.name + "_entry", shows="the same through wrapped entry points",
+                               front_door=("--no-tables",), env=dict(case.env, CUVET_HOOK="entry"))
+           for case in EDITED if case.name in ("edited_nodes", "edited_child", "edited_captures", "edited_condition")]
 
 FORKS = [
     Case("fork_before", "fork before CUDA, the child without CUDA", ["{build}/forks", "before"],
@@ -300,6 +325,17 @@ PYTHON = [
          ["{python}", "{here}/cudagraph.py", "1000"], "{here}/triton_bf16.yaml",
          env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_OUTLIER": "off"}, at_least=0,
          reasons={"not sampled": 40000}),
+    Case("jax_graph", "a JAX step in a graph that XLA builds: a kernel that subtracts where it should add is named",
+         ["{python}", "{here}/jax_graph.py", "1000"], "{here}/jax_graph.yaml", alone=True,
+         env={"CUVET_SAMPLE": "0.05", "CUVET_OUTLIER": "off", "CUVET_TABLES": "off"}, findings=("~subtract",),
+         checked={"~add": 20, "~subtract": 20}),
+    Case("jax_graph_entry", "the same through wrapped entry points",
+         ["{python}", "{here}/jax_graph.py", "1000"], "{here}/jax_graph.yaml", alone=True, front_door=("--no-tables",),
+         env={"CUVET_SAMPLE": "0.05", "CUVET_OUTLIER": "off", "CUVET_HOOK": "entry"}, findings=("~subtract",),
+         checked={"~add": 20, "~subtract": 20}),
+    Case("jax_products", "its product by the calls of cuBLAS, right kernels alone: quiet",
+         ["{python}", "{here}/jax_graph.py", "1000"], "{config}/calls/cublas.yaml", alone=True,
+         env={"CUVET_SAMPLE": "0.05", "CUVET_OUTLIER": "off"}, checked={"~cublas": 20}),
     Case("decode_quiet", "a decode loop over pages in a graph, 10,000 steps with contracts: quiet",
          ["{python}", "{here}/decode.py", "graph", "none", "10000"], "{here}/decode.yaml",
          checked={"append_paged": 10, "attend_paged": 10}),
@@ -435,4 +471,4 @@ def fuzz_case(number, path):
                 most_lines=2000)
 
 
-CASES = PROGRAMS + FORKS + ENDINGS + PYTHON + PASSIVE + BAD_INPUT
+CASES = PROGRAMS + EDITED + FORKS + ENDINGS + PYTHON + PASSIVE + BAD_INPUT
