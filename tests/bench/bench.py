@@ -97,7 +97,7 @@ def interleave(args, variants, rounds, argv):
             found = json_lines(out)
             if not found:
                 sys.exit("no result from %s:\n%s%s" % (argv, out, err))
-            if variant.env and "no subscription" in err:
+            if variant.env and ("no subscription" in err or " instead" in err):
                 print("  (%s: %s)" % (variant.name, err.strip().split("\n")[0]))
             results[variant.name].append(found[-1])
     return results, {name: counters(folder) for name, folder in folders.items()}
@@ -107,12 +107,20 @@ def share(part, whole):
     return "%.1f%%" % (100.0 * part / whole) if whole else "-"
 
 
+def difference(rows, others):
+    """The mean difference of medians, process by process, and its standard error."""
+    over = [r["median"] - other["median"] for r, other in zip(rows, others)]
+    error = statistics.stdev(over) / len(over) ** 0.5 if len(over) > 1 else 0
+    return "%.0f +- %.0f" % (statistics.mean(over), error)
+
+
 def bench_host(args):
     config, other = os.path.join(HERE, "host_cost.yaml"), os.path.join(HERE, "host_cost_other.yaml")
     variants = [
         Variant("bare"),
         Variant("empty subscriber", EMPTY="1"),
         Variant("unregistered", CUVET_CONFIG=other),
+        Variant("the same, entry", CUVET_HOOK="entry", CUVET_CONFIG=other),
         Variant("registered, p = 0", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0",
                 CUVET_OUTLIER="off"),
         Variant("looked at, p = 0", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0", CUVET_BUDGET="off"),
@@ -126,21 +134,20 @@ def bench_host(args):
                                  [os.path.join(args.build, "host_cost"), "200000", "200"])
     print("\nhost: ns for one launch, 200,000 launches in batches of 200, medians of %d processes; over empty: mean"
           % args.host_rounds)
-    print("difference to the empty subscriber's process of the same round, and its standard error; MiB: most memory")
-    print("resident, over the bare process")
-    print("  %-20s %8s %17s %9s %9s %15s %9s %8s %6s" % ("variant", "median", "spread (medians)", "to bare",
-                                                        "to empty", "over empty", "+ waits", "dropped", "MiB"))
+    print("difference to the empty subscriber's process of the same round, and its standard error; over bare: the same to the")
+    print("bare process; MiB: most memory resident, over the bare process")
+    print("  %-20s %8s %17s %9s %9s %15s %15s %9s %8s %6s" % ("variant", "median", "spread (medians)", "to bare", "to empty",
+                                                             "over empty", "over bare", "+ waits", "dropped", "MiB"))
     middle = {n: statistics.median(r["median"] for r in rows) for n, rows in results.items()}
     resident = {n: statistics.median(r["resident_mib"] for r in rows) for n, rows in results.items()}
     for name, rows in results.items():
         medians = [r["median"] for r in rows]
         waits = statistics.median(r["with_waits"] for r in rows)
         row = counts[name].get("bench_empty", {"checked": 0, "dropped": 0})
-        over = [r["median"] - e["median"] for r, e in zip(rows, results["empty subscriber"])]
-        error = statistics.stdev(over) / len(over) ** 0.5 if len(over) > 1 else 0
-        print("  %-20s %8.0f %8.0f-%-8.0f %8.2fx %8.2fx %8.0f +- %-3.0f %9.0f %8s %6.1f" % (
+        over = [difference(rows, results[other_name]) for other_name in ("empty subscriber", "bare")]
+        print("  %-20s %8.0f %8.0f-%-8.0f %8.2fx %8.2fx %15s %15s %9.0f %8s %6.1f" % (
             name, middle[name], min(medians), max(medians), middle[name] / middle["bare"],
-            middle[name] / middle["empty subscriber"], statistics.mean(over), error, waits,
+            middle[name] / middle["empty subscriber"], over[0], over[1], waits,
             share(row["dropped"], row["checked"] + row["dropped"]), resident[name] - resident["bare"]))
 
 
@@ -200,11 +207,17 @@ def bench_graph(args):
         Variant("130 kernels, bare"), Variant("130, empty subscriber", EMPTY="1"),
         Variant("130, no twins", CUVET_TWINS="0", **matches)] + [
         Variant("130, p = " + p, CUVET_SAMPLE=p, CUVET_FIRST="0", CUVET_OUTLIER="off", CUVET_BUDGET="off", **matches)
-        for p in ("0", "0.01", "0.1", "1")] + [Variant("130, defaults", **matches)]
+        for p in ("0", "0.01", "0.1", "1")] + [Variant("130, defaults", **matches)] + [
+        Variant("130, entry, none", CUVET_HOOK="entry", **none)] + [
+        Variant("130, entry, p = " + p, CUVET_HOOK="entry", CUVET_SAMPLE=p, CUVET_FIRST="0", CUVET_OUTLIER="off",
+                CUVET_BUDGET="off", **matches) for p in ("0", "0.01", "0.1")] + [
+        Variant("130, entry, defaults", CUVET_HOOK="entry", **matches)]
     ] + [
         (Variant("130 nodes set, bare"), "kernels=130 set=130"),
         (Variant("130 set, empty subscriber", EMPTY="1"), "kernels=130 set=130"),
         (Variant("130 set, p = 0.01", CUVET_SAMPLE="0.01", CUVET_FIRST="0", **matches), "kernels=130 set=130"),
+        (Variant("130 set, entry, p = 0.01", CUVET_HOOK="entry", CUVET_SAMPLE="0.01", CUVET_FIRST="0", **matches),
+         "kernels=130 set=130"),
     ]
     program = os.path.join(args.build, "graph_cost")
     found = {variant.name: [] for variant, _ in rows}
@@ -215,16 +228,18 @@ def bench_graph(args):
     print("\ngraph: us for a replay of 64 kernels (or 130), medians of %d processes; low and high: of their medians; host: us for" %
           args.host_rounds)
     print("enqueueing one; MiB of the GPU that are gone beside the program's; where the first array lay, last process")
-    print("  %-24s %8s %17s %8s %8s %9s  %s" % ("variant", "replay", "low-high", "to bare", "host", "GPU MiB", "array"))
+    print("  %-24s %8s %17s %8s %8s %8s %9s  %s" % ("variant", "replay", "low-high", "to bare", "to empty", "host", "GPU MiB",
+                                                   "array"))
     for name, results in found.items():
-        base = "130 nodes set, bare" if " set" in name and name.startswith("130") else \
-            "130 kernels, bare" if name.startswith("130") else "bare"
-        bare = statistics.median(r["gpu_us"] for r in found[base])
+        base, empty = ("130 nodes set, bare", "130 set, empty subscriber") if " set" in name and name.startswith("130") else \
+            ("130 kernels, bare", "130, empty subscriber") if name.startswith("130") else ("bare", "empty subscriber")
         replay = [r["gpu_us"] for r in results]
-        print("  %-24s %8.1f %8.1f-%-8.1f %7.3fx %8.2f %9.1f  %s" % (
-            name, statistics.median(replay), min(replay), max(replay), statistics.median(replay) / bare,
+        to = [statistics.median(replay) / statistics.median(r["gpu_us"] for r in found[other]) for other in (base, empty)]
+        wrong = "" if {r["sum"] for r in results} == {r["sum"] for r in found[base]} else "  ANOTHER RESULT"
+        print("  %-24s %8.1f %8.1f-%-8.1f %7.3fx %7.3fx %8.2f %9.1f  %s%s" % (
+            name, statistics.median(replay), min(replay), max(replay), to[0], to[1],
             statistics.median(r["host_us"] for r in results), statistics.median(r["lost_mib"] for r in results),
-            results[-1]["x"]))
+            results[-1]["x"], wrong))
 
 
 def bench_storm(args):
@@ -239,9 +254,9 @@ def bench_storm(args):
     print("\nstorm: launches of a kernel that does nothing, in batches of 200, waits included, medians of %d processes;"
           % args.host_rounds)
     print("over empty: share of the time that an empty subscriber does not take; told: what cuvet says that it costs,")
-    print("with its parts, which overlap; hook: what it says of the hook, apart from that")
-    print("  %-8s %-18s %10s %9s %11s %7s %7s %9s %7s %7s %7s" % ("threads", "variant", "ns", "to empty", "over empty",
-                                                               "told", "hook", "(threads", "looks", "copies", "refs)"))
+    print("with its parts, which overlap; hook: what it says of the hook, apart from that; over bare: ns a launch")
+    print("  %-8s %-23s %10s %9s %11s %9s %7s %7s %9s %7s %7s %7s" % ("threads", "variant", "ns", "to empty", "over empty", "over bare",
+                                                                   "told", "hook", "(threads", "looks", "copies", "refs)"))
     for threads in (1, 8):
         launches = args.storm // threads
         results, _ = interleave(args, variants, args.host_rounds, [os.path.join(args.build, "host_cost"),
@@ -251,9 +266,10 @@ def bench_storm(args):
         for name, rows in results.items():
             parts = ["%.2f%%" % (100 * statistics.median(r[key] / r["seconds"] for r in rows))
                      for key in ("cost", "hook", "thread", "look", "copy", "reference")]
-            print("  %-8d %-18s %10.0f %8.3fx %10.2f%% %7s %7s %9s %7s %7s %7s" % (
-                (threads, name, middle[name] * 1e9 / (launches * threads), middle[name] / empty,
-                 100 * (1 - empty / middle[name])) + tuple(parts)))
+            one = 1e9 / (launches * threads)
+            print("  %-8d %-23s %10.0f %8.3fx %10.2f%% %9.0f %7s %7s %9s %7s %7s %7s" % (
+                (threads, name, middle[name] * one, middle[name] / empty, 100 * (1 - empty / middle[name]),
+                 (middle[name] - middle["bare"]) * one) + tuple(parts)))
 
 
 def bench_callback(args):
