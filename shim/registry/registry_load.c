@@ -313,6 +313,8 @@ struct registry_entry *registry_content_entry(struct registry_content *content, 
     struct pattern **pattern = tried(content, number);
     if (node && !registry_entry_read(content, node, *pattern, true, entry, NULL))
         *pattern = NULL;
+    if (*entry)
+        (*entry)->shipped = true;
     return *entry;
 }
 
@@ -341,8 +343,10 @@ enum status registry_content_load(struct registry_content *content,
         load_sections(&l, true);
     if (source->tables)
         load_tables(&l);
-    for (size_t i = 0; i < content->entries; i++)
-        content->entry[i]->shipped = true;
+    for (size_t i = content->before_tables; i < content->entries; i++) {
+        if (content->entry[i])
+            content->entry[i]->shipped = true;
+    }
     content->shipped = content->entries;
     load_list(&l, source->files);
     return l.worst;
