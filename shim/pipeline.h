@@ -41,10 +41,10 @@ struct pipeline {
     uint64_t subset;           /* bytes of a larger launch that are checked, CUVET_SUBSET; 0: all */
     struct caches *caches;
     struct pairs *pairs; /* of contracts; NULL: no launch follows another */
-    double freivalds;  /* probability that a check of a product projects it, CUVET_FREIVALDS */
-    bool sync;         /* each launch is waited for, CUVET_SYNC */
-    int ready_wait_ms; /* for the set-up, by the first launch of a context that needs it */
-    bool eager;        /* contexts are set up when they appear, not at their first check */
+    double freivalds;    /* probability that a check of a product projects it, CUVET_FREIVALDS */
+    bool sync;           /* each launch is waited for, CUVET_SYNC */
+    int ready_wait_ms;   /* for the set-up, by the first launch of a context that needs it */
+    bool eager;          /* contexts are set up when they appear, not at their first check */
 };
 
 /* What a launch carries from ENTER to EXIT; one a thread, large, so not on the stack. */
