@@ -315,8 +315,17 @@ static int64_t spoil(const struct world *world, struct program *p, int64_t k, ch
     char *at = (char *)t->got + offset_of(t, k, index) * (int64_t)dtype_bytes(t->dtype);
     encode(t->dtype, at, dtype_load((enum dtype)t->dtype, at) * 2 + 10);
     size_t used = (size_t)snprintf(name, size, "%s", b.array[b.tensor_array[i]].name);
-    for (int d = 0; d < t->ndim; d++)
-        used += (size_t)snprintf(name + used, size - used, "[%lld]", (long long)index[d]);
+    /* By the signature's dims, which hold the same elements in the same order. */
+    int ndim = b.own_ndim[i] ? b.own_ndim[i] : t->ndim;
+    const int64_t *dim = b.own_ndim[i] ? b.own_dim[i] : t->dim;
+    int64_t rest = 1;
+    for (int d = 0; d < ndim; d++)
+        rest *= dim[d];
+    for (int d = 0; d < ndim; d++) {
+        rest /= dim[d];
+        used +=
+            (size_t)snprintf(name + used, size - used, "[%lld]", (long long)(k / rest % dim[d]));
+    }
     const struct subset *subset = &world->ticket.binding.subset;
     int64_t share = subset->linked[i] ? subset->share : 1;
     return subset->dim ? index[subset->axis[i]] / share : -1;
