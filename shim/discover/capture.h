@@ -4,7 +4,7 @@
 #define DISCOVER_CAPTURE_H
 
 #include "base/error.h"
-#include "judge/param_pointers.h"
+#include "bind/param_pointers.h"
 #include "value/launch.h"
 
 enum {

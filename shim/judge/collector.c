@@ -11,7 +11,6 @@
 #include "judge/listed.h"
 #include "gate/own.h"
 #include "judge/replay.h"
-#include "state/history.h"
 #include "judge/seal.h"
 #include "judge/waiting.h"
 #include "lifted/side_lift.h"
@@ -555,9 +554,7 @@ bool collector_stop(struct collector *collector, int timeout_ms)
 void collector_destroy(struct collector *collector)
 {
     sem_destroy(&collector->wake);
-    repeats_destroy(collector->ending.repeats);
-    meetings_destroy(collector->ending.meetings);
-    history_destroy(collector->ending.history);
+    judges_close(&collector->ending.judges);
     hardware_destroy(collector->ending.hardware);
     free(collector);
 }

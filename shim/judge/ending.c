@@ -3,14 +3,10 @@
 #include <string.h>
 #include "base/clock.h"
 #include "extra/digest.h"
-#include "extra/parity.h"
 #include "judge/listed.h"
-#include "judge/notes.h"
-#include "extra/project.h"
 #include "judge/replay.h"
-#include "state/state.h"
 #include "copy/touch.h"
-#include "judge/param_pointers.h"
+#include "bind/param_pointers.h"
 
 static void settle(struct ending *ending, struct check *check)
 {
@@ -41,43 +37,8 @@ void ending_warn(struct ending *ending, const struct check *check, enum skip ski
         sink->warned(sink->user, check->kernel->symbol, skip, sentence);
 }
 
-/* A launch that gave another output than an earlier one for the same input is a finding, however
- * small the difference. */
-static void compare_repeat(struct ending *ending, const struct lane *lane,
-                           struct check_report *report)
-{
-    const struct digest_sums *sums = lane->digest_host;
-    if (!lane->digested)
-        return;
-    report->digest = (struct digest_report){true,
-                                            digest_input(lane->check, sums),
-                                            sums->out,
-                                            lane->check->sequence,
-                                            lane->check->range,
-                                            digest_unseen(lane->check)};
-    if (!lane->check->kernel->spec->deterministic)
-        return;
-    if (!ending->repeats)
-        ending->repeats = repeats_create();
-    report->differs = repeats_differ(ending->repeats, digest_key(lane->check, sums), sums->out,
-                                     lane->check->launch, &report->earlier);
-    if (report->differs)
-        report->verdict = VERDICT_MISMATCH;
-}
-
-/* The same of its items and a contract's other kernels. */
-static void compare_items(struct ending *ending, struct side *side, const struct lane *lane,
-                          struct check_report *report)
-{
-    struct ref_call call;
-    if (!check_spec(lane->check)->contract)
-        return;
-    replay_call(lane->check, &call);
-    parity_compare(&ending->meetings, side, lane, &call, report);
-}
-
-static void judge(struct ending *ending, struct side *side, struct lane *lane,
-                  const struct state_report *state)
+/* What is known of the check without its judges. */
+static struct check_report describe(const struct side *side, const struct lane *lane)
 {
     struct check *check = lane->check;
     struct check_report report = {
@@ -96,14 +57,14 @@ static void judge(struct ending *ending, struct side *side, struct lane *lane,
     memcpy(report.cluster, check->cluster, sizeof(report.cluster));
     memcpy(report.grid, check->grid, sizeof(report.grid));
     memcpy(report.block, check->block, sizeof(report.block));
-    if (state->rule) {
-        report.state = *state;
-        report.verdict = VERDICT_MISMATCH;
-    }
-    compare_repeat(ending, lane, &report);
-    compare_items(ending, side, lane, &report);
-    project_report(lane, &report);
-    notes_fill(&report);
+    return report;
+}
+
+/* The report goes out, with what a bundle would be made of. */
+static void hand_out(struct ending *ending, struct side *side, struct lane *lane,
+                     struct check_report *report)
+{
+    struct check *check = lane->check;
     struct replay_source replay = {side, lane, check};
     struct bundle_source source = {
         .user = &replay,
@@ -117,7 +78,7 @@ static void judge(struct ending *ending, struct side *side, struct lane *lane,
     };
     const struct image *image = NULL;
     struct param_pointer pointer[PARAM_POINTERS];
-    if (report.verdict == VERDICT_MISMATCH) {
+    if (report->verdict == VERDICT_MISMATCH) {
         source.machine = report_machine_of(side->device, side->multiprocessors);
         struct image_query query = {check->kernel->symbol, side->context, check->module,
                                     check->moment, (unsigned)source.machine.sm};
@@ -127,9 +88,9 @@ static void judge(struct ending *ending, struct side *side, struct lane *lane,
         source.pointers = param_pointers_find(&check->kernel->layout, check->params,
                                               check->params_bytes, pointer);
     }
-    hardware_judge(ending->hardware, check->signature, &report, &source);
+    hardware_judge(ending->hardware, check->signature, report, &source);
     const struct sink *sink = ending->sink;
-    sink->judged(sink->user, &report, &source);
+    sink->judged(sink->user, report, &source);
     images_release(ending->images, image);
 }
 
@@ -150,10 +111,11 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
     check->cost.reference =
         lane->numbers.busy + (lane->digested || lane->items ? digest_busy(lane) : 0);
     struct error why = {{0}};
-    struct state_report state;
+    struct check_report report = describe(side, lane);
+    const struct judged of = {&ending->judges, side, lane};
     /* What breaks a rule is a finding, also where an index leads the reference nowhere. */
-    bool broken = state_judge(&ending->history, lane, &state);
-    enum skip skip = broken ? SKIP_NONE : why_not(side, lane, &why);
+    judges_report(&of, JUDGE_RULES, &report);
+    enum skip skip = report.state.rule ? SKIP_NONE : why_not(side, lane, &why);
     if (skip) {
         ending_warn(ending, check, skip, why.text);
         lane->check = NULL;
@@ -161,7 +123,8 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
         return;
     }
     settle(ending, check);
-    judge(ending, side, lane, &state);
+    judges_report(&of, JUDGE_RESULTS, &report);
+    hand_out(ending, side, lane, &report);
     lane->check = NULL;
     release(side, check);
 }

@@ -6,9 +6,8 @@
 #define JUDGE_ENDING_H
 
 #include "judge/images.h"
-#include "extra/meetings.h"
+#include "judge/judges.h"
 #include "extra/hardware.h"
-#include "extra/repeats.h"
 #include "context/side.h"
 #include "value/sink.h"
 
@@ -17,9 +16,7 @@ struct ending {
     const struct sink *sink;
     struct images *images;     /* for bundles; NULL: none */
     struct hardware *hardware; /* NULL: off */
-    struct meetings *meetings; /* as the next */
-    struct repeats *repeats;   /* made when a kernel first needs it; NULL before */
-    struct history *history;   /* of caches: made when a kernel first needs it; NULL before */
+    struct judges judges;
 };
 
 /* The lane's check has its answer: a verdict, or SKIP_REFUSED. The lane is free afterwards. */

@@ -3,15 +3,9 @@
 #include <string.h>
 #include "refs/abi/ref_batch.h"
 #include "refs/abi/ref_merge.h"
-#include "extra/digest.h"
 #include "extra/fetch.h"
-#include "extra/items.h"
-#include "extra/parity.h"
+#include "judge/judges.h"
 #include "lang/dtype.h"
-#include "extra/project.h"
-#include "state/fetch.h"
-#include "state/state.h"
-#include "copy/touch.h"
 #include "lifted/side_lift.h"
 
 /* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
@@ -217,33 +211,13 @@ static int piece_count(const struct check *check)
 
 bool replay_alone(const struct check *check)
 {
-    return piece_count(check) > 1 || digest_wanted(check) || parity_wanted(check) ||
-           state_wanted(check) || check_spec(check)->lift;
+    return piece_count(check) > 1 || judges_want_order(check) || check_spec(check)->lift;
 }
 
 void replay_call(const struct check *check, struct ref_call *call)
 {
     *call = check->binding.call;
     fill_tensors(check, call);
-}
-
-/* The hashes of what the check's launch read and wrote. */
-static enum status digest(struct side *side, struct lane *lane, struct error *err)
-{
-    struct ref_call call;
-    bool items = parity_wanted(lane->check);
-    lane->items = 0;
-    lane->digested = digest_wanted(lane->check);
-    if (!lane->digested && !items)
-        return STATUS_OK;
-    enum status status = digest_begin(side, lane, items, err);
-    if (!status && lane->digested)
-        status = digest_start(side, lane, err);
-    if (!status && items) {
-        replay_call(lane->check, &call);
-        status = items_start(side, lane, &call, err);
-    }
-    return status ? status : digest_end(side, lane, items, err);
 }
 
 /* What runs before the reference is enqueued; the lane is the check's. */
@@ -256,12 +230,7 @@ static enum status begin(struct side *side, struct lane *lane, struct check *che
     lane->pieces = piece_count(check);
     ref_verdict_clear(&lane->numbers);
     check->started = true;
-    enum status status = state_fetch(side, lane, err);
-    if (!status)
-        status = touch_start(side, lane, err);
-    if (!status)
-        status = digest(side, lane, err);
-    return status ? status : project_fetch(side, lane, err);
+    return judges_fetch(side, lane, err);
 }
 
 enum status replay_start(struct side *side, struct batch *batch, struct check *const *checks,

@@ -1,4 +1,4 @@
-#include "judge/param_pointers.h"
+#include "bind/param_pointers.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * param_pointers.h - which bytes of a launch's parameters are device pointers, for bundles: a
  * launch that is run again elsewhere gets other addresses there. Queries only; collector thread.
  */
-#ifndef JUDGE_PARAM_POINTERS_H
-#define JUDGE_PARAM_POINTERS_H
+#ifndef BIND_PARAM_POINTERS_H
+#define BIND_PARAM_POINTERS_H
 
 #include <stddef.h>
 #include "value/check_report.h"
