@@ -188,6 +188,41 @@ static void narrow_sums_are_caught_at_128_keys(void **state)
     }
 }
 
+/* On values of zero mean an f16 accumulator's errors are as large as those of the probabilities'
+ * rounding at 128 keys, and larger with more. `false_alarm: 1e-6` has a lambda that fits the
+ * launch's number of outputs. Returns in how many of 8 launches one element at least is wrong. */
+static int half_sums_of_zero_mean(int64_t keys, bool tight, bool half)
+{
+    int found = 0;
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        random_state = 80 + seed;
+        struct way way = usual(64, keys);
+        way.half_sums = half;
+        draw(&way, 0);
+        attend(&way);
+        struct ref_call call = attention_call(&way, true);
+        if (tight)
+            call.lambda = sqrt(2 * log(2 * 64.0 * HEADS * (DIM + 1) / 1e-6));
+        found += run("attention", &call).violations > 0;
+    }
+    return found;
+}
+
+static void half_sums_are_found_by_a_false_alarm(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t keys;
+        bool tight;
+        int least; /* launches of 8 */
+    } rows[] = {{128, true, 2}, {256, false, 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(half_sums_of_zero_mean(rows[i].keys, rows[i].tight, false), 0);
+        assert_in_range(half_sums_of_zero_mean(rows[i].keys, rows[i].tight, true), rows[i].least,
+                        8);
+    }
+}
+
 /* Scores that make probabilities round alike: in groups of equal ones, along a slope, or because
  * they hardly differ. What is left to chance is the scale; values of one sign show it most. */
 static void patterns_of_scores_stay_quiet(void **state)
@@ -398,6 +433,7 @@ int main(void)
         cmocka_unit_test(rounded_probabilities_have_to_be_declared),
         cmocka_unit_test(sums_in_bf16_are_caught_all_the_same),
         cmocka_unit_test(narrow_sums_are_caught_at_128_keys),
+        cmocka_unit_test(half_sums_are_found_by_a_false_alarm),
         cmocka_unit_test(patterns_of_scores_stay_quiet),
         cmocka_unit_test(equal_keys_round_alike),
         cmocka_unit_test(faults_of_attention_are_caught),
