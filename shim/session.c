@@ -36,6 +36,7 @@
 #include "pipeline.h"
 #include "registry/registry.h"
 #include "state/caches.h"
+#include "state/fetch.h"
 #include "state/pairs.h"
 #include "session_lint.h"
 #include "session_reports.h"
@@ -332,7 +333,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
     p->sink = &s->sink;
     p->seed = s->options.seed;
     p->subset = s->options.digest ? 0 : s->options.subset;
-    digest_all = s->options.digest;
+    digest_all = state_reads_rows = s->options.digest;
     p->freivalds = s->options.freivalds;
     p->ready_wait_ms = READY_WAIT_MS;
     if (!s->images || (p->eager && !s->preload) || !p->gate || !p->outliers || !p->kernels ||

@@ -155,6 +155,24 @@ assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inpu
         "$cuvet" diff --ranks 0 "$scratch/equal" "$scratch/equal"
     ok 'diff --kernel: no expression' gives 2 'no regular expression: \(' \
         "$cuvet" diff --kernel '(' "$scratch/equal" "$scratch/equal"
+
+    # The prompt of a decode loop appended at once, and token by token.
+    decode=$CUVET_BUILD/tests/scenario/decode
+    # filled FOLDER HOW
+    filled() {
+        env LD_LIBRARY_PATH="$softgpu" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_SUMMARY=0 CUVET_EXIT_WAIT=20000 CUVET_DIGEST=1 \
+            CUVET_CONFIG=tests/scenario/decode/registry.yaml LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" \
+            CUVET_REPORT="$scratch/$1" "$decode/program" "$decode/kernels.fatbin" eager append_right "$2" 2 >/dev/null 2>&1
+    }
+    ok 'a prompt at once' filled batched none
+    ok 'a prompt token by token' filled serial serial
+    ok 'a prompt token by token, one with other data' filled late late
+    ok 'diff --slots: the paths leave the same cache' gives 0 '^cuvet diff: 15 rows of caches in both runs, .* 0 differ' \
+        "$cuvet" diff --slots "$scratch/batched" "$scratch/serial"
+    ok 'diff --slots: the first row that differs' gives 3 'row 9 of cache 0 of process 0' \
+        "$cuvet" diff --slots "$scratch/batched" "$scratch/late"
+    ok 'diff --slots: it is one' gives 3 '; 1 differ' "$cuvet" diff --slots "$scratch/batched" "$scratch/late"
+    ok 'diff --slots: no caches' gives 2 'no row of a cache in common' "$cuvet" diff --slots "$scratch/one" "$scratch/two"
 else
     skip 'traces' 'make softgpu scenario-programs'
 fi

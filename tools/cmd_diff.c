@@ -19,6 +19,7 @@
 #include "tools/cmd.h"
 #include "tools/report/digests.h"
 #include "tools/report/layers.h"
+#include "tools/report/slots.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3, KERNELS = 4096, NAME_WIDTH = 44 };
 
@@ -57,12 +58,14 @@ struct diff {
         bool compiled;
         regex_t regex; /* of kernels */
     } only;
+    bool slots;                   /* what the caches hold, instead of launches */
+    struct cache_slots caches[2]; /* of the runs */
     bool json;
 };
 
 static const char usage[] =
-    "usage: cuvet diff [--json] [--layer REGEX | --layers N] [--ranks A,B] [--kernel REGEX] RUN_A "
-    "RUN_B\n"
+    "usage: cuvet diff [--json] [--layer REGEX | --layers N] [--ranks A,B] [--kernel REGEX]\n"
+    "                  [--slots] RUN_A RUN_B\n"
     "  RUN_A, RUN_B   folders of journals (CUVET_REPORT, or -o of cuvet "
     "run), or journals, of runs\n"
     "                 with CUVET_DIGEST=1\n"
@@ -72,6 +75,7 @@ static const char usage[] =
     "  --ranks A,B    process A of the first run against process B of the second, which may be the "
     "same\n"
     "  --kernel REGEX launches of kernels whose name or label it matches\n"
+    "  --slots        what the caches hold in the end, instead of launches\n"
     "exits with 3 when a launch that both runs have differs\n";
 
 static int wrong(const char *sentence, const char *value)
@@ -150,6 +154,9 @@ static enum status add_second(void *user, const struct digest_line *line, struct
 {
     struct diff *diff = user;
     struct digest_line own;
+    if (diff->slots)
+        return select_line(diff, line, 1, &own) ? cache_slots_add(&diff->caches[1], &own, err)
+                                                : STATUS_OK;
     return select_line(diff, line, 1, &own) ? digests_add(&diff->second, &own, err) : STATUS_OK;
 }
 
@@ -174,9 +181,10 @@ static enum status compare(void *user, const struct digest_line *of, struct erro
     struct digest_line own;
     const struct digest_line *line = &own;
     char layer[LAYER_BYTES];
-    (void)err;
     if (!select_line(diff, of, 0, &own))
         return STATUS_OK;
+    if (diff->slots)
+        return cache_slots_add(&diff->caches[0], &own, err);
     struct digest_entry *other = digests_find(&diff->second, line);
     diff->first_launches++;
     if (!other || other->met)
@@ -388,20 +396,19 @@ static int take_option(struct diff *diff, int option, const char *word)
                    ? wrong("--layers expects a number from 1 to 4096, not ", optarg)
                    : 0;
     }
-    diff->json = option == 'j';
-    return option == 'j' ? 0 : wrong("unknown option ", word);
+    diff->json |= option == 'j';
+    diff->slots |= option == 's';
+    return option == 'j' || option == 's' ? 0 : wrong("unknown option ", word);
 }
 
 /* 0, an exit status, or -1: help was given. */
 static int parse(struct diff *diff, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"layer", required_argument, NULL, 'l'},
-                                            {"layers", required_argument, NULL, 'n'},
-                                            {"ranks", required_argument, NULL, 'r'},
-                                            {"kernel", required_argument, NULL, 'k'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'},        {"slots", no_argument, NULL, 's'},
+        {"layer", required_argument, NULL, 'l'}, {"layers", required_argument, NULL, 'n'},
+        {"ranks", required_argument, NULL, 'r'}, {"kernel", required_argument, NULL, 'k'},
+        {"help", no_argument, NULL, 'h'},        {0}};
     int option;
     optind = 0;
     opterr = 0;
@@ -417,12 +424,41 @@ static int parse(struct diff *diff, int argc, char **argv)
     return argc - optind == 2 ? 0 : wrong("expected two runs", "");
 }
 
+/* What the caches hold in the end, whatever launches wrote it. */
+static int show_slots(struct diff *diff)
+{
+    struct cache_slots_diff result;
+    cache_slots_settle(&diff->caches[0]);
+    cache_slots_settle(&diff->caches[1]);
+    cache_slots_compare(&diff->caches[0], &diff->caches[1], &result);
+    if (result.both == 0) {
+        fprintf(stderr, "cuvet diff: the runs have no row of a cache in common: expected entries "
+                        "with 'append', and CUVET_DIGEST=1\n");
+        return EXIT_INPUT;
+    }
+    printf("cuvet diff: %" PRIu64 " rows of caches in both runs, %" PRIu64 " in the first alone, "
+           "%" PRIu64 " in the second alone; %" PRIu64 " differ.\n",
+           result.both, result.first_only, result.second_only, result.differ);
+    if (result.first)
+        printf("\n  The first row that differs: row %" PRId64 " of cache %" PRIu64
+               " of process %u\n"
+               "    %016" PRIx64 "  by launch %" PRIu64 " of %s\n"
+               "    %016" PRIx64 "  by launch %" PRIu64 " of %s\n",
+               result.first->row, result.first->cache, result.first->process, result.first->hash,
+               result.first->launch, PRINTABLE(result.first->kernel), result.second->hash,
+               result.second->launch, PRINTABLE(result.second->kernel));
+    bool differ = result.differ + result.first_only + result.second_only > 0;
+    return fflush(stdout) != 0 || ferror(stdout) ? EXIT_OURS : differ ? EXIT_FINDINGS : 0;
+}
+
 static int show(struct diff *diff, const char *first, const char *second)
 {
     struct error err = {{0}};
     enum status status = digests_read(second, add_second, diff, &err);
     if (!status)
         status = digests_read(first, compare, diff, &err);
+    if (!status && diff->slots)
+        return show_slots(diff);
     if (!status && diff->both == 0)
         status =
             error_set(&err, STATUS_INVALID,
@@ -465,6 +501,8 @@ int cmd_diff(int argc, char **argv)
     if (diff->only.compiled)
         regfree(&diff->only.regex);
     digests_release(&diff->second);
+    cache_slots_release(&diff->caches[0]);
+    cache_slots_release(&diff->caches[1]);
     free(diff);
     return result < 0 ? 0 : result;
 }

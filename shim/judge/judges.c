@@ -24,10 +24,12 @@ void judges_close(struct judges *judges)
 static void report_rules(const struct judged *of, struct check_report *report)
 {
     struct state_report state;
-    if (!state_judge(&of->judges->history, of->lane, &state))
-        return;
-    report->state = state;
-    report->verdict = VERDICT_MISMATCH;
+    bool broken = state_judge(&of->judges->history, of->lane, &state);
+    if (broken) {
+        report->state = state;
+        report->verdict = VERDICT_MISMATCH;
+    }
+    report->state.slots = state.slots;
 }
 
 /* ---- hashes of what the launch read and wrote, whole and by items ---- */

@@ -326,6 +326,24 @@ void journal_dims(struct journal *journal, const struct check_report *report)
     line_end(journal, false);
 }
 
+/* What an append left in a cache. */
+static void put_slots(struct json_out *json, const struct state_slots *slots)
+{
+    json_put_uint(json, "cache", slots->cache);
+    json_put_array(json, "rows");
+    for (uint32_t i = 0; i < slots->count; i++)
+        json_int(json, slots->slot[i].row);
+    json_end(json);
+    json_put_array(json, "hashes");
+    for (uint32_t i = 0; i < slots->count; i++) {
+        char text[24];
+
+        snprintf(text, sizeof text, "%016" PRIx64, slots->slot[i].hash);
+        json_text(json, text);
+    }
+    json_end(json);
+}
+
 void journal_digest(struct journal *journal, const struct check_report *report)
 {
     struct json_out *json = report->digest.made ? line_begin(journal, "digest") : NULL;
@@ -345,6 +363,8 @@ void journal_digest(struct journal *journal, const struct check_report *report)
         json_put_string(json, "range", report->digest.range);
     if (report->digest.unseen > 0)
         json_put_uint(json, "unseen", report->digest.unseen);
+    if (report->state.slots)
+        put_slots(json, report->state.slots);
     json_put_string(json, "verdict", verdict_text(report->verdict));
     line_end(journal, false);
 }

@@ -169,6 +169,30 @@ static void add_inputs(struct parts *parts, const struct check *check, struct st
     }
 }
 
+bool state_reads_rows;
+
+static void add_rows(struct parts *parts, const struct check *check, int plan_array,
+                     const struct state_ids *ids, struct state_rows *rows)
+{
+    int index = find(check, plan_array);
+    const struct bound_array *array = index < 0 ? NULL : &check->binding.array[index];
+    *rows = (struct state_rows){0};
+    if (!array || !ids->bytes || array->ndim < 2 || bound_ids(array) < 0 || array->rows.listed ||
+        array->dim[0] != ids->count || check->placement[index].after == NOT_COPIED)
+        return;
+    const struct placement *placement = &check->placement[index];
+    rows->each = dtype_bytes(array->dtype);
+    for (int k = array->ndim - 1; k > 0; k--) {
+        if (placement->stride[k] * (int64_t)dtype_bytes(array->dtype) !=
+            (int64_t)(k == array->ndim - 1 ? dtype_bytes(array->dtype) : rows->each))
+            return; /* not dense */
+        rows->each *= (size_t)array->dim[k];
+    }
+    rows->count = ids->count;
+    rows->bytes = add(parts, place_of(check, index, true), rows->each,
+                      (size_t)placement->stride[0] * dtype_bytes(array->dtype), (size_t)ids->count);
+}
+
 static void lay_out(const struct check *check, struct parts *parts, struct state_view *view)
 {
     const struct plan_state *state = check_spec(check)->plan->state;
@@ -184,6 +208,11 @@ static void lay_out(const struct check *check, struct parts *parts, struct state
     view->heads = (struct state_heads){0};
     if (state->blank && (state->length || view->lengths.bytes || view->indptr.bytes))
         add_heads(parts, check, state->cache[0], &view->heads);
+    for (unsigned c = 0; c < PLAN_CACHES; c++) {
+        view->rows[c] = (struct state_rows){0};
+        if (state_reads_rows && state->append >= 0 && c < state->caches)
+            add_rows(parts, check, state->cache[c], &view->append, &view->rows[c]);
+    }
 }
 
 static enum status copy(struct side *side, uint8_t *base, const struct part *part,

@@ -7,6 +7,7 @@
 #define STATE_FETCH_H
 
 #include "context/side.h"
+#include "plan/plan.h"
 
 enum {
     STATE_BYTES = 1 << 20, /* of pinned memory for one check */
@@ -41,9 +42,20 @@ struct state_guard {
     const uint8_t *before, *after;
 };
 
+/* Rows that an append left in a cache, `each` bytes; bytes NULL: not read. */
+struct state_rows {
+    const uint8_t *bytes;
+    size_t each;
+    int64_t count;
+};
+
+/* They are read, CUVET_DIGEST. Set before the first check. */
+extern bool state_reads_rows;
+
 struct state_view {
     struct state_ids append, table, lengths, indptr, last, positions;
     struct state_heads heads;
+    struct state_rows rows[PLAN_CACHES];
     struct state_guard guard[STATE_GUARDS];
     int guards;
     struct {

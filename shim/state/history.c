@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "state/owned.h"
+#include "state/cache_rows.h"
 
 enum { HISTORIES = 256, PROBES = 16, PLACES = 16, KEPT = 4 /* checks come in no order */ };
 enum { APPENDED = 64, FRESH = 256 };
@@ -30,7 +31,8 @@ struct appended {
 };
 
 struct history {
-    struct owned *owned; /* made when an entry first needs it; NULL before */
+    struct owned *owned;      /* made when an entry first needs it; NULL before */
+    struct cache_rows *slots; /* the same */
     struct appended appended[APPENDED];
     struct kept {
         uint64_t key; /* 0: empty */
@@ -46,8 +48,10 @@ struct history *history_create(void)
 
 void history_destroy(struct history *history)
 {
-    if (history)
+    if (history) {
         owned_destroy(history->owned);
+        cache_rows_destroy(history->slots);
+    }
     free(history);
 }
 
@@ -293,6 +297,15 @@ static bool fresh_rule(struct history *history, const struct state_case *of,
                               of->plan->array[of->plan->state->cache[0]].item->name);
     }
     return false;
+}
+
+const struct state_slots *history_slots(struct history *history, const struct state_case *of)
+{
+    if (!history || !state_reads_rows || of->plan->state->append < 0)
+        return NULL;
+    if (!history->slots)
+        history->slots = cache_rows_create();
+    return history->slots ? cache_rows_hash(history->slots, of) : NULL;
 }
 
 bool history_rules(struct history *history, const struct state_case *of,

@@ -20,6 +20,9 @@ struct history;
 struct history *history_create(void);
 void history_destroy(struct history *history); /* NULL is fine */
 
+/* Hashes of the rows of an append, valid until the next call; NULL: none. */
+const struct state_slots *history_slots(struct history *history, const struct state_case *of);
+
 /* Holds a launch that writes a cache, or has a position, against the one before, and keeps it. */
 bool history_rules(struct history *history, const struct state_case *of,
                    struct state_report *report);

@@ -12,12 +12,14 @@ bool state_judge(struct history **history, const struct lane *lane, struct state
     struct state_view view;
     struct state_case of;
     report->rule = NULL;
+    report->slots = NULL;
     if (!lane->fetched)
         return false;
     if (!*history)
         *history = history_create();
     state_view(lane, &view);
     state_case_open(&of, lane->check, &view);
+    report->slots = history_slots(*history, &of);
     bool found = state_rules(&of, report);
     struct state_report other;
     if (history_rules(*history, &of, found ? &other : report))

@@ -72,10 +72,22 @@ struct parity_report {
     double got, other_got; /* ... and the two values */
 };
 
+enum { STATE_SLOTS = 256 };
+
+/* Hashes of rows that the launch left in a cache (state/cache_rows.h). */
+struct state_slots {
+    uint32_t cache, count; /* number of the cache; rows */
+    struct {
+        int64_t row;
+        uint64_t hash;
+    } slot[STATE_SLOTS];
+};
+
 /* What the launch did against what holds between launches (state/state.h). */
 struct state_report {
     const char *rule; /* "stale"; NULL: nothing */
     char sentence[320];
+    const struct state_slots *slots; /* of an append, with digests; else NULL */
 };
 
 /* Whether a mismatch repeats, and the device that it was seen on (extra/hardware.h). */

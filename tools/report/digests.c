@@ -12,6 +12,7 @@ struct reading {
     uint32_t journals; /* with digests, so far */
     bool any;          /* in this one */
     uint64_t lines;
+    struct digest_slot slot[DIGESTS_SLOTS];
 };
 
 static enum status read_hash(json_t *line, const char *key, uint64_t *out, struct error *err)
@@ -56,6 +57,30 @@ static enum status read_numbers(json_t *line, struct digest_line *out, struct er
     return status ? status : read_hash(line, "output", &out->output, err);
 }
 
+/* "rows": [..], "hashes": [..] of an append. */
+static enum status read_slots(struct reading *reading, json_t *line, struct digest_line *out,
+                              struct error *err)
+{
+    json_t *rows = NULL, *hashes = NULL;
+    enum status status = field_array(line, "rows", &rows, err);
+    if (!status)
+        status = field_array(line, "hashes", &hashes, err);
+    if (!status)
+        status = field_count(line, "cache", &out->cache, err);
+    size_t count = rows && hashes ? json_array_size(rows) : 0;
+    if (!status && count && (count > DIGESTS_SLOTS || json_array_size(hashes) != count))
+        status = error_set(err, STATUS_INVALID, "'rows' and 'hashes' are not of one length");
+    for (size_t i = 0; !status && i < count; i++) {
+        const char *text = json_string_value(json_array_get(hashes, i));
+        if (!field_element(rows, i, &reading->slot[i].row) || !text)
+            return error_set(err, STATUS_INVALID, "'rows' and 'hashes' hold no numbers");
+        reading->slot[i].hash = strtoull(text, NULL, 16);
+    }
+    out->slots = status ? 0 : (uint32_t)count;
+    out->slot = reading->slot;
+    return status;
+}
+
 static enum status read_digest(struct reading *reading, json_t *line, struct error *err)
 {
     struct digest_line out = {0};
@@ -75,6 +100,8 @@ static enum status read_digest(struct reading *reading, json_t *line, struct err
         status = read_process(reading, line, &out, err);
     if (!status)
         status = read_numbers(line, &out, err);
+    if (!status)
+        status = read_slots(reading, line, &out, err);
     if (status)
         return status;
     reading->lines++;

@@ -12,13 +12,21 @@
 
 enum { DIGESTS_PROCESSES = 65536, DIGESTS_KERNEL = 512 };
 
-/* One launch. Texts are borrowed for the call that passes it on. */
+enum { DIGESTS_SLOTS = 256 };
+
+/* One launch. Texts and slots are borrowed for the call that passes it on. */
 struct digest_line {
     const char *kernel, *label, *range; /* label and range may be NULL */
     uint32_t process; /* the rank, or the number of its journal among those with digests */
     uint64_t launch, sequence, input, output, unseen;
     int64_t time_ms;
     uint32_t grid[3], block[3];
+    uint64_t cache; /* that it appended to, and what it left there: */
+    uint32_t slots;
+    const struct digest_slot {
+        int64_t row;
+        uint64_t hash;
+    } * slot;
 };
 
 typedef enum status (*digest_line_fn)(void *user, const struct digest_line *line,

@@ -8,7 +8,8 @@
  * sequence reads a place ahead), short (it leaves out its last place). In step 27, where all places
  * were written before: freed (a sequence has a page of one that ended), reused (a token goes to a
  * place that another sequence reads), ahead (a length goes on by two). turns is right: pages change
- * hands when sequences end. again and skips are for
+ * hands when sequences end. serial: the prompt is appended token by token; late: one of them with
+ * the data of the token before. again and skips are for
  * append_direct and append_indirect, a cache of one sequence: the position stays, or goes on by
  * two. heads_... is for a cache whose heads lie
  * apart, with attention over it. With gradient_... a sum over micro-steps.
@@ -147,6 +148,18 @@ static void send(int step)
     CHECK(cuMemcpyHtoD(lengths, length, sizeof(length)));
 }
 
+/* A launch for each token; with "late" token 4 has the data of the one before it. */
+static void append_one_by_one(int tokens)
+{
+    int count = 1, pages = PAGES, page = PAGE, heads = HEADS, dim = DIM;
+    for (int t = 0; t < tokens; t++) {
+        size_t row = (size_t)(t - (bug("late") && t == 4)) * WIDTH * sizeof(float);
+        CUdeviceptr k = key + row, v = value + row, slot = slots + (size_t)t * sizeof(int64_t);
+        launch(kernel(word(1)), 1, 32, stream,
+               (void *[]){&k, &v, &slot, &keys, &values, &count, &pages, &page, &heads, &dim});
+    }
+}
+
 static void prefill(void)
 {
     int64_t slot[SEQUENCES * PREFILL];
@@ -155,7 +168,10 @@ static void prefill(void)
     for (int n = 0; n < SEQUENCES; n++)
         length[n] = PREFILL;
     CHECK(cuMemcpyHtoD(slots, slot, sizeof(slot)));
-    append(SEQUENCES * PREFILL);
+    if (bug("serial") || bug("late"))
+        append_one_by_one(SEQUENCES * PREFILL);
+    else
+        append(SEQUENCES * PREFILL);
     CHECK(cuStreamSynchronize(stream));
 }
 
