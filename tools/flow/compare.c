@@ -42,6 +42,42 @@ static uint32_t through_mov(const struct flow *flow, uint32_t value)
     return value;
 }
 
+static uint64_t most(const struct flow *flow, uint32_t value, int depth);
+
+/* What the lowest bits of a value are surely zeros of: 2^n, where n of them are. */
+static uint64_t low_zeros(const struct flow *flow, uint32_t value)
+{
+    uint64_t constant;
+    bool fixed = flow->value[value].kind == FLOW_RESULT && flow->value[value].args > 1 &&
+                 flow_constant(flow, flow_arg(flow, value, 1), &constant);
+    if (fixed && flow_is(flow, value, "shl") && constant < 63)
+        return (uint64_t)1 << constant;
+    return fixed && constant && flow_is(flow, value, "mul") &&
+                   !ptx_has_modifier(flow_instruction(flow, value), "hi")
+               ? constant & -constant
+               : 1;
+}
+
+/* Whether an instruction is a sum: also or, of numbers that have no bit in common. */
+static bool is_sum(const struct flow *flow, uint32_t value)
+{
+    const struct ptx_instruction *i = flow_instruction(flow, value);
+    if (strcmp(i->opcode, "add") == 0)
+        return !i->modifier_count && ptx_type_bits(i->types[0]) >= 32 && i->types[0] < PTX_F16;
+    return strcmp(i->opcode, "or") == 0 &&
+           most(flow, flow_arg(flow, value, 1), 0) < low_zeros(flow, flow_arg(flow, value, 0));
+}
+
+/* Whether both instructions compute alike. */
+static bool same_work(const struct flow *flow, uint32_t a, uint32_t b)
+{
+    const struct ptx_instruction *i = flow_instruction(flow, a), *k = flow_instruction(flow, b);
+    if (strcmp(i->text, k->text) == 0)
+        return is_pure(i);
+    return ptx_type_bits(i->types[0]) == ptx_type_bits(k->types[0]) && is_sum(flow, a) &&
+           is_sum(flow, b);
+}
+
 static bool same(struct compare *c, uint32_t a, uint32_t b, int depth)
 {
     const struct flow *flow = c->flow;
@@ -54,8 +90,7 @@ static bool same(struct compare *c, uint32_t a, uint32_t b, int depth)
         return false;
     if (x->kind != FLOW_RESULT)
         return same_leaf(x, y);
-    const struct ptx_instruction *i = flow_instruction(flow, a), *k = flow_instruction(flow, b);
-    if (strcmp(i->text, k->text) != 0 || x->args != y->args || !is_pure(i) ||
+    if (x->args != y->args || !same_work(flow, a, b) ||
         a - flow->result[x->at] != b - flow->result[y->at])
         return false;
     int64_t at = 0, bt = 0;
@@ -98,8 +133,6 @@ static uint64_t fill_bits(uint64_t value)
     return value;
 }
 
-static uint64_t most(const struct flow *flow, uint32_t value, int depth);
-
 static uint64_t most_result(const struct flow *flow, uint32_t value, int depth)
 {
     const struct ptx_instruction *i = flow_instruction(flow, value);
@@ -125,6 +158,8 @@ static uint64_t most_result(const struct flow *flow, uint32_t value, int depth)
         out = fill_bits(a | b);
     else if (strcmp(word, "selp") == 0)
         out = a > b ? a : b;
+    else if (strcmp(word, "min") == 0 && (i->types[0] == PTX_U32 || i->types[0] == PTX_U64))
+        out = a < b ? a : b;
     else if ((strcmp(word, "rem") == 0 || strcmp(word, "min") == 0) && fixed)
         out = constant;
     return out < none ? out : none;

@@ -131,7 +131,8 @@ static bool controls(const struct flow *flow, uint32_t branch, uint32_t block)
     return false;
 }
 
-/* Whether both are copies of one value, of one constant or of one special register. */
+/* Whether both are copies of one value, of one constant or of one special register, or computed
+ * alike from the same. */
 static bool is_same(const struct flow *flow, uint32_t a, uint32_t b)
 {
     for (int step = 0; step < 8 && flow_is(flow, a, "mov") && flow->value[a].args == 1; step++)
@@ -141,7 +142,8 @@ static bool is_same(const struct flow *flow, uint32_t a, uint32_t b)
     const struct flow_value *x = &flow->value[a], *y = &flow->value[b];
     if (x->kind == FLOW_SPECIAL && y->kind == FLOW_SPECIAL)
         return strcmp(x->operand->name, y->operand->name) == 0;
-    return a == b || (x->kind == FLOW_CONSTANT && y->kind == FLOW_CONSTANT && x->bits == y->bits);
+    return a == b || (x->kind == FLOW_CONSTANT && y->kind == FLOW_CONSTANT && x->bits == y->bits) ||
+           (x->kind == FLOW_RESULT && y->kind == FLOW_RESULT && flow_same(flow, a, b));
 }
 
 /* Whether the ways to the phi that the branch decides about, its own among them, bring different
