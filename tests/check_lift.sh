@@ -115,7 +115,7 @@ while read -r first others; do
     ok "$first and ${first%%_*}_wrong are not" exactly different "$made" "${first%%_*}_wrong"
     [ "$first" != softmax_plain ] || ok 'PTX in a cubin' cubin "$made"
 done <<'LIST'
-sum_forward sum_backward sum_lanes
+sum_forward sum_backward sum_lanes sum_atomic
 softmax_plain softmax_max softmax_online
 norm_root norm_scaled
 silu_quotient silu_product

@@ -43,6 +43,15 @@ KERNEL(sum_lanes)
         y[blockIdx.x] = s * eps;
 }
 
+KERNEL(sum_atomic)
+{
+    if (threadIdx.x == 0)
+        y[blockIdx.x] = 0;
+    __syncthreads();
+    for (int c = threadIdx.x; c < cols; c += 32)
+        atomicAdd(&y[blockIdx.x], ROW_OF(x)[c] * eps);
+}
+
 KERNEL(sum_wrong)
 {
     float s = 0;
