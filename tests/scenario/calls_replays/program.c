@@ -6,6 +6,7 @@
  *   few          the same, launched FEW times
  *   forked       two of the products on a stream beside the other two
  *   child        the captured graph is a child of another
+ *   child_set    which is given what was captured anew, with another product, every few launches
  *   clone        a clone of the captured graph is instantiated
  *   update       captured anew, with another product, and updated every few launches
  *   set          a node of the second product gets new parameters in the executable graph
@@ -31,6 +32,7 @@ static struct {
     void *blas, *lt;
     CUstream stream, other;
     CUdeviceptr a, b, c[PRODUCTS];
+    CUgraphNode child;
     const char *how;
 } job;
 
@@ -110,9 +112,8 @@ static CUgraphNode prologue_of(CUgraph graph)
 static CUgraph put_into_child(CUgraph inner)
 {
     CUgraph graph;
-    CUgraphNode child;
     CHECK(cuGraphCreate(&graph, 0));
-    CHECK(cuGraphAddChildGraphNode(&child, graph, NULL, 0, inner));
+    CHECK(cuGraphAddChildGraphNode(&job.child, graph, NULL, 0, inner));
     CHECK(cuGraphDestroy(inner));
     return graph;
 }
@@ -144,7 +145,7 @@ static CUgraph make(void)
     if (is("failed"))
         fail_to_capture();
     CUgraph graph = capture();
-    if (is("child"))
+    if (is("child") || is("child_set"))
         return put_into_child(graph);
     if (is("clone"))
         return clone(graph);
@@ -167,7 +168,10 @@ static void update(CUgraphExec ready)
     job.c[0] = job.c[1];
     job.c[1] = c;
     CUgraph graph = capture();
-    CHECK(cuGraphExecUpdate(ready, graph, &info));
+    if (job.child)
+        CHECK(cuGraphExecChildGraphNodeSetParams(ready, job.child, graph));
+    else
+        CHECK(cuGraphExecUpdate(ready, graph, &info));
     CHECK(cuGraphDestroy(graph));
 }
 
@@ -184,7 +188,7 @@ static void run(CUgraphExec ready, CUgraph graph)
 {
     for (int i = 0; i < (is("few") ? FEW : REPLAYS); i++) {
         CHECK(cuGraphLaunch(ready, job.stream));
-        if (is("update") && i % 4 == 3)
+        if ((is("update") || is("child_set")) && i % 4 == 3)
             update(ready);
         if (is("set") && i == 3)
             set_node(ready, prologue_of(graph));
@@ -210,7 +214,7 @@ int main(int argc, char **argv)
     for (int round = 0; round < (is("again") ? 3 : 1); round++) {
         CUgraphExec ready;
         CUgraph graph = make();
-        const bool kept = is("set") || is("disabled");
+        const bool kept = is("set") || is("disabled") || is("child_set");
         CHECK(cuGraphInstantiate(&ready, graph, 0));
         if (!kept)
             CHECK(cuGraphDestroy(graph));
