@@ -183,6 +183,8 @@ PROGRAMS = [
          ["{build}/ref_approx"], once=True),
     Case("hooks", "CUPTI and the entry points count the same launches; torch.profiler keeps its events",
          ["{python}", "{here}/hooks.py", "{cuvet}", "{build}"], once=True, alone=True),
+    Case("hooks_libraries", "the same of cuDNN and, where there are two GPUs, NCCL",
+         ["{python}", "{here}/hooks.py", "{cuvet}", "{build}", "libraries"], once=True, alone=True),
     Case("hooks_ways", "at the entry points: every way to launch and every kind of argument; mutants are named",
          ["{build}/driver_api", "{build}/driver_kernels.fatbin"], "{here}/driver_api.yaml", front_door=(),
          findings=("by_value_bad", "strided_bad", "residual_bad", "accumulate_bad"),

@@ -1,9 +1,9 @@
-"""hooks.py CUVET BUILD - both back ends see the same launches, and a profiler keeps its events beside one of them.
+"""hooks.py CUVET BUILD [libraries] - both back ends see the same launches, and a profiler keeps its events beside one of them.
 
 Runs each program under `cuvet run` with CUVET_HOOK=cupti and entry: output and exit code must be the bare program's, and
 the journals' launches seen the same, some of them checked, without a finding. Then PyTorch under torch.profiler, bare and at the entry
 points: the profiler must count the same launches of each kernel that is not cuvet's. A program whose package is not
-installed is left out, and said so.
+installed, or that needs a second GPU, is left out, and said so. With `libraries` the programs are those of cuDNN and NCCL.
 """
 
 import glob
@@ -15,6 +15,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT_S = 100
+LEFT_OUT = 77
 
 
 def run(argv, extra):
@@ -45,8 +46,8 @@ def under(cuvet, hook, argv, registry):
 
 def same_counts(cuvet, name, argv, registry):
     code, out, err = run(argv, {})
-    if code and "No module named" in err:
-        print("%s: left out: %s" % (name, err.strip().split("\n")[-1]))
+    if code == LEFT_OUT or (code and "No module named" in err):
+        print("%s: left out: %s" % (name, (out + err).strip().split("\n")[-1]))
         return True
     good, rows = code == 0, {}
     if code:
@@ -94,8 +95,12 @@ def main():
     scripts = [(name, [python, os.path.join(HERE, "hooks_%s.py" % name)]) for name in ("torch", "jax", "cupy")]
     programs = [("static_cudart", [os.path.join(build, "simple")], os.path.join(HERE, "simple.yaml"))]
     programs += [(name, argv, registry) for name, argv in scripts]
+    if sys.argv[3:] == ["libraries"]:
+        programs = [(name, [python, os.path.join(HERE, script)], registry)
+                    for name, script in (("cudnn", "torch_cudnn.py"), ("nccl", "hooks_nccl.py"))]
     results = [same_counts(cuvet, *program) for program in programs]
-    results.append(profiler_keeps_its_events(cuvet, scripts[0][1] + ["profile"], registry))
+    if sys.argv[3:] != ["libraries"]:
+        results.append(profiler_keeps_its_events(cuvet, scripts[0][1] + ["profile"], registry))
     sys.exit(0 if all(results) else 1)
 
 
