@@ -88,6 +88,37 @@ REFERENCE_ONCE(attention,
     }
 }
 
+// `attention` of padded sequences: sequence n has lengths(n) queries and key_lengths(n) keys, and y
+// and lse of the queries behind its last one are not judged: cuDNN's padding mask
+REFERENCE_ONCE(attention_lengths,
+               "in bias?[batch][heads][queries][keys], in q[batch][queries][heads][dim], "
+               "in k[batch][keys][kv_heads][dim], in v[batch][keys][kv_heads][width], "
+               "in lengths[batch], in key_lengths[batch], "
+               "out y[batch][queries][heads][width], out lse?[batch][heads][queries], "
+               "real scale, real empty = -inf, int left = -1, int right = -1, int bottom = 1, "
+               "each batch, each kv_heads with heads, each width")
+{
+    SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
+    {
+        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
+        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
+        long long g = h * kv_heads / heads;
+        long long own = INDEX(lengths(n)), there = INDEX(key_lengths(n));
+        ref_window seen(bottom ? i + there - own : i, there, left, right);
+        TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);
+        TERM(score, j, bias.given ? product(j) + bias(n, h, i, j) : product(j));
+        real most = MAX_IF(j, seen.count, true, score(j + seen.first));
+        real m = exactly(where(abs(most) < 1e300, most, 0));
+        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j + seen.first) - m), c,
+                         PIECE(width, from), v(n, j + seen.first, g, from + c));
+        bool nothing = most.value(0) < -1e300;
+        LOOP(c, i < own ? PIECE(width, from) : 0)
+        y(n, i, h, from + c) = nothing ? real(0.0) : mixed[c] / mixed.total();
+        if (lse.given && i < own && from == 0)
+            lse(n, h, i) = nothing ? real(empty) : m + log(mixed.total());
+    }
+}
+
 // sequences of any lengths one behind the other, sequence s from starts(s) to starts(s + 1):
 // FlashAttention's varlen functions, cu_seqlens_q and cu_seqlens_k
 REFERENCE_ONCE(attention_varlen,

@@ -99,6 +99,61 @@ REFERENCE_ONCE(attention_backward,
     }
 }
 
+/* The terms of b where no score is capped. */
+#define PADDED_TERMS(b, i, h, j, g, slope)                                                         \
+    TERM(product, b, DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);                          \
+    TERM(score, b, bias.given ? product(b) + bias(n, h, i, j) : product(b));                       \
+    TERM(p, b, lse(n, h, i).value(0) < -1e300 ? real(0.0) : exp(score(b) - lse(n, h, i)));         \
+    TERM(change, b, DOT(c, width, dy(n, i, h, c) * v(n, j, g, c)) - slope);                        \
+    TERM(t, b, p(b) * change(b))
+
+// the gradient of `attention_lengths`: rows behind a sequence's last query or key are not judged
+REFERENCE_ONCE(attention_lengths_backward,
+               "in q[batch][queries][heads][dim], in k[batch][keys][kv_heads][dim], "
+               "in v[batch][keys][kv_heads][width], in dy[batch][queries][heads][width], "
+               "in lengths[batch], in key_lengths[batch], in lse[batch][heads][queries], "
+               "in y[batch][queries][heads][width], in bias?[batch][heads][queries][keys], "
+               "out dq?[batch][queries][heads][dim], out dk?[batch][keys][kv_heads][dim], "
+               "out dv?[batch][keys][kv_heads][width], real scale, int left = -1, "
+               "int right = -1, int bottom = 1, each batch, each kv_heads with heads")
+{
+    const long long share = heads / (kv_heads > 0 ? kv_heads : 1);
+    SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
+    {
+        long long row = item / PIECES(dim), from = item % PIECES(dim) * CHANNELS;
+        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
+        long long own = INDEX(lengths(n)), there = INDEX(key_lengths(n));
+        ref_window seen(bottom ? i + there - own : i, there, left, right);
+        real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
+        TERM(j, b, b + seen.first);
+        PADDED_TERMS(b, i, h, j(b), h / share, slope);
+        auto mixed = MIX(CHANNELS, b, seen.count, t(b), c, PIECE(dim, from),
+                         k(n, j(b), h / share, from + c));
+        LOOP(c, i < own ? PIECE(dim, from) : 0) dq(n, i, h, from + c) = mixed[c] * scale;
+    }
+    long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
+    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * most : 0,
+           PIECE_BUDGET(queries * share * dim))
+    {
+        long long row = item / most, from = item % most * CHANNELS;
+        long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
+        long long own = INDEX(lengths(n)), there = INDEX(key_lengths(n));
+        ref_window by(bottom ? j - there + own : j, own, right, left);
+        TERM(i, b, by.first + b % by.count);
+        TERM(h, b, g * share + b / by.count);
+        PADDED_TERMS(b, i(b), h(b), j, g,
+                     DOT(c, width, dy(n, i(b), h(b), c) * y(n, i(b), h(b), c)));
+        long long wide = j < there && dk.given && from < dim ? PIECE(dim, from) : 0;
+        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, t(b), c, wide,
+                          q(n, i(b), h(b), from + c));
+        LOOP(c, wide) dk(n, j, g, from + c) = pulled[c] * scale;
+        wide = j < there && dv.given && from < width ? PIECE(width, from) : 0;
+        auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, p(b), c, wide,
+                         dy(n, i(b), h(b), from + c));
+        LOOP(c, wide) dv(n, j, g, from + c) = mixed[c];
+    }
+}
+
 // the gradient of `attention_varlen`: sequences one behind the other, s from starts(s) to
 // starts(s + 1), lse and delta as [heads][tokens]: FlashAttention's varlen functions
 REFERENCE_ONCE(attention_varlen_backward,

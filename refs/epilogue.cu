@@ -131,14 +131,18 @@ REFERENCE_ONCE(gemm_bias_gradient,
 }
 
 /* Rows or columns that share one of `count` scales of `size`. */
-#define SCALE_GROUP(size, count) ((count) > 0 && (size) > (count) ? ((size)-1) / (count) + 1 : 1)
+#define SCALE_GROUP(size, count)                                                                   \
+    ((count) <= 0 || (size) <= (count) ? 1                                                         \
+     : (count) > 1 && group > 0        ? group                                                     \
+                                       : ((size)-1) / (count) + 1)
 
 // d = (alpha times the sum over k of a b a_scale b_scale + beta c + bias) d_scale, fp8: scales one
-// for all, one a row of a and a column of b, or one a block, as many as there are divide the dim
-// evenly
+// for all, one a row of a and a column of b, or one a block of `group`; 0: as many as there are
+// divide the dim evenly
 REFERENCE_ONCE(gemm_f8, "in a[m][k], in b[k][n], in a_scale[ah][aw] = 1, in b_scale[bh][bw] = 1, "
                         "in c[m][n] = 0, in bias[n] = 0, in d_scale[1] = 1, out d[m][n], "
-                        "real alpha = 1, real beta = 0, each m like ah, each n like bw")
+                        "real alpha = 1, real beta = 0, int group = 0, each m like ah, "
+                        "each n like bw")
 {
     const long long ar = SCALE_GROUP(m, ah), ac = SCALE_GROUP(k, aw);
     const long long br = SCALE_GROUP(k, bh), bc = SCALE_GROUP(n, bw);

@@ -56,12 +56,14 @@ template <class F, class A> REF_FN long long ref_terms_within(F &frame, const A 
              by_w(t) * stride_w == across(t) && by_h(t) < out_h && by_w(t) < out_w)
 
 // y(f) = alpha times the sum over the channels of f's group and the taps of the window of x w, plus
-// bias: torch.nn.functional.conv2d, cuDNN's cross-correlation. Groups are channels / depth. `low`
-// is the least that y may be: 0 for a relu behind it.
+// added_scale added, plus bias: torch.nn.functional.conv2d, cuDNN's cross-correlation. Groups are
+// channels / depth. y is `low` at least and `high` at most: 0 and inf for a relu behind it.
 REFERENCE_ONCE(
     conv, "in x[batch][channels][height][width], "
           "in w[filters][depth][window_h][window_w], in bias[filters] = 0, "
-          "out y[batch][filters][out_h][out_w], real alpha = 1, real low = -inf, "
+          "in added?[batch][filters][out_h][out_w], "
+          "out y[batch][filters][out_h][out_w], real alpha = 1, real added_scale = 1, "
+          "real low = -inf, real high = inf, "
           "int stride_h = 1, int stride_w = 1, int pad_h = 0, int pad_w = 0, int dilation_h = 1, "
           "int dilation_w = 1, each batch")
 {
@@ -75,8 +77,10 @@ REFERENCE_ONCE(
         real sum = SUM_IF(t, terms, inside(t),
                           x(n, first + t / taps, at_h(t), at_w(t)) *
                               w(f, t / taps, t / window_w % window_h, t % window_w));
-        real whole = sum * alpha + bias(f);
-        y(n, f, at.row, at.column) = low.v < -1e300 ? whole : max(whole, low);
+        real more = added.given ? added(n, f, at.row, at.column) * added_scale : real(0.0);
+        real whole = sum * alpha + more + bias(f);
+        real held = low.v < -1e300 ? whole : max(whole, low);
+        y(n, f, at.row, at.column) = high.v > 1e300 ? held : min(held, high);
     }
 }
 
@@ -127,6 +131,147 @@ REFERENCE_ONCE(conv_backward_weight,
     SAMPLE(f, dbias.given ? filters : 0, CONV_BUDGET(terms))
     {
         dbias(f) = SUM_IF(t, terms, true, dy(t / area, f, t / out_w % out_h, t % out_w));
+    }
+}
+
+/* Three numbers below 65536 in one, for an axis each: width + 65536 height + 65536^2 frames. */
+struct ref_axes {
+    long long frames, height, width;
+
+    REF_FN ref_axes(long long packed)
+        : frames(packed >> 32 & 65535), height(packed >> 16 & 65535), width(packed & 65535)
+    {
+    }
+};
+
+/* Frames, rows and columns of a volume whose elements lie row by row, `all` of them. */
+struct ref_volume {
+    long long height, width, frames;
+
+    REF_FN ref_volume(long long all, long long high, long long wide)
+        : height(high > 0 ? high : 1), width(wide > 0 ? wide : 1), frames(all / height / width)
+    {
+    }
+    REF_FN long long size() const
+    {
+        return frames * height * width;
+    }
+    REF_FN long long frame(long long at) const
+    {
+        return at / width / height;
+    }
+    REF_FN long long row(long long at) const
+    {
+        return at / width % height;
+    }
+    REF_FN long long column(long long at) const
+    {
+        return at % width;
+    }
+    REF_FN bool has(long long d, long long h, long long w) const
+    {
+        return d >= 0 && d < frames && h >= 0 && h < height && w >= 0 && w < width;
+    }
+    REF_FN long long at(long long d, long long h, long long w) const
+    {
+        return (d * height + h) * width + w;
+    }
+};
+
+/* The pixel of `image` under tap t of the window at place `to` of `out`. */
+#define VOLUME_TERMS(to, tap)                                                                      \
+    TERM(at_d, t, out.frame(to) * step.frames - before.frames + window.frame(tap) * gap.frames);   \
+    TERM(at_h, t, out.row(to) * step.height - before.height + window.row(tap) * gap.height);       \
+    TERM(at_w, t, out.column(to) * step.width - before.width + window.column(tap) * gap.width);    \
+    TERM(inside, t, image.has(at_d(t), at_h(t), at_w(t)));                                         \
+    TERM(pixel, t, image.at(at_d(t), at_h(t), at_w(t)))
+
+/* The sizes of a 3-d convolution, from its formals. */
+#define VOLUMES                                                                                    \
+    const ref_volume image(pixels, height, width), window(taps, window_h, window_w);               \
+    const ref_volume out(places, out_h, out_w);                                                    \
+    const ref_axes step(stride), before(pad), gap(dilation);                                       \
+    const long long share = ref_group_filters(filters, channels, depth)
+
+/* A place along one axis from which the window reaches `down` under a tap; -1: there is none. */
+REF_FN long long ref_window_at(long long down, long long step, long long count)
+{
+    long long by = step > 0 ? down / step : 0;
+    return down >= 0 && by * step == down && by < count ? by : -1;
+}
+
+// `conv` of volumes: the pixels of a plane lie frame by frame, row by row. torch's conv3d. stride,
+// pad and dilation are those of the three axes in one number: width + 65536 height + 65536^2
+// frames.
+REFERENCE_ONCE(conv3d, "in x[batch][channels][pixels], in w[filters][depth][taps], "
+                       "in bias[filters] = 0, out y[batch][filters][places], real alpha = 1, "
+                       "real low = -inf, int height, int width, int window_h, int window_w, "
+                       "int out_h, int out_w, int stride = 4295032833, int pad = 0, "
+                       "int dilation = 4295032833, each batch")
+{
+    VOLUMES;
+    const long long terms = ref_terms_within(REF_FRAME, w, depth * window.size());
+    SAMPLE(i, batch * filters * out.size(), CONV_BUDGET(terms))
+    {
+        long long to = i % out.size(), f = i / out.size() % filters, n = i / out.size() / filters;
+        long long first = f / share * depth;
+        VOLUME_TERMS(to, t % window.size());
+        real sum = SUM_IF(t, terms, inside(t),
+                          x(n, first + t / window.size(), pixel(t)) *
+                              w(f, t / window.size(), t % window.size()));
+        real whole = sum * alpha + bias(f);
+        y(n, f, to) = low.v < -1e300 ? whole : max(whole, low);
+    }
+}
+
+// the gradient of `conv3d` by x; with a bias it is torch's conv_transpose3d
+REFERENCE_ONCE(conv3d_backward_data,
+               "in dy[batch][filters][places], in w[filters][depth][taps], in bias[channels] = 0, "
+               "out dx[batch][channels][pixels], real alpha = 1, int height, int width, "
+               "int window_h, int window_w, int out_h, int out_w, int stride = 4295032833, "
+               "int pad = 0, int dilation = 4295032833, each batch")
+{
+    VOLUMES;
+    const long long terms = ref_terms_within(REF_FRAME, w, share * window.size());
+    SAMPLE(i, batch * channels * image.size(), CONV_BUDGET(terms))
+    {
+        long long to = i % image.size(), c = i / image.size() % channels;
+        long long n = i / image.size() / channels, first = c / depth * share;
+        TERM(tap, t, t % window.size());
+        TERM(by_d, t,
+             ref_window_at(image.frame(to) + before.frames - window.frame(tap(t)) * gap.frames,
+                           step.frames, out.frames));
+        TERM(by_h, t,
+             ref_window_at(image.row(to) + before.height - window.row(tap(t)) * gap.height,
+                           step.height, out.height));
+        TERM(by_w, t,
+             ref_window_at(image.column(to) + before.width - window.column(tap(t)) * gap.width,
+                           step.width, out.width));
+        TERM(covered, t, by_d(t) >= 0 && by_h(t) >= 0 && by_w(t) >= 0);
+        real sum = SUM_IF(t, terms, covered(t),
+                          dy(n, first + t / window.size(), out.at(by_d(t), by_h(t), by_w(t))) *
+                              w(first + t / window.size(), c % depth, tap(t)));
+        dx(n, c, to) = sum * alpha + bias(c);
+    }
+}
+
+// the gradient of `conv3d` by w
+REFERENCE_ONCE(conv3d_backward_weight,
+               "in x[batch][channels][pixels], in dy[batch][filters][places], "
+               "out dw[filters][depth][taps], real alpha = 1, int height, int width, "
+               "int window_h, int window_w, int out_h, int out_w, int stride = 4295032833, "
+               "int pad = 0, int dilation = 4295032833")
+{
+    VOLUMES;
+    const long long terms = ref_terms_within(REF_FRAME, dy, batch * out.size());
+    SAMPLE(i, filters * depth * window.size(), CONV_BUDGET(terms))
+    {
+        long long to = i % window.size(), d = i / window.size() % depth;
+        long long f = i / window.size() / depth, c = f / share * depth + d;
+        VOLUME_TERMS(t % out.size(), to);
+        real sum = SUM_IF(t, terms, inside(t),
+                          dy(t / out.size(), f, t % out.size()) * x(t / out.size(), c, pixel(t)));
+        dw(f, d, to) = sum * alpha;
     }
 }
 

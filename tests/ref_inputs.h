@@ -64,6 +64,9 @@ static const struct ref_input ref_inputs[] = {
     {"attention_paged_csr", "kv_indices", "blocks", ANY_INDEX, 0},
     {"cache_append_csr", "kv_indices", "blocks", NO_TWICE, 0},
     {NULL, "last_page_len", "page", ANY_INDEX, 0},
+    {"attention_lengths", "lengths", "queries", ANY_INDEX, 0},
+    {"attention_lengths_backward", "lengths", "queries", ANY_INDEX, 0},
+    {NULL, "key_lengths", "keys", ANY_INDEX, 0},
     {NULL, "starts", "tokens", GROWING, 0},
     {NULL, "key_starts", "rows", GROWING, 0},
     {"dropout", "mask", NULL, BIT, 0},
@@ -166,7 +169,7 @@ static inline double ref_scalar(const char *formal)
                 {"c1", 0.271},        {"c2", 0.0297},      {"lr", 1e-2},       {"decay", 0.1},
                 {"dampening", 0.25},  {"grad_scale", 0.5}, {"offset", 1},      {"p", 0.1},
                 {"empty", -INFINITY}, {"low", -INFINITY},  {"smoothing", 0.1}, {"limit", 0},
-                {"least", 1e-3},      {"step", 7}};
+                {"least", 1e-3},      {"step", 7},         {"high", INFINITY}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, formal) == 0)
             return rows[i].value;

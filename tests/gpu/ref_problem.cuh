@@ -215,7 +215,7 @@ static int64_t size_named(const shape &s, const char *name)
                 {"window_h", &shape::few}, {"window_w", &shape::few}, {"out_h", &shape::n},
                 {"out_w", &shape::few},    {"pixels", &shape::n},     {"ah", &shape::rows},
                 {"aw", &shape::few},       {"bh", &shape::few},       {"bw", &shape::n},
-                {"outer", &shape::few}};
+                {"outer", &shape::few},    {"taps", &shape::few}};
     if (strcmp(name, "triples") == 0)
         return 3 * s.few;
     for (const auto &row : rows)
@@ -310,6 +310,8 @@ static int64_t size_of(const problem &p, const char *name)
     const struct formal *formal = formals_find(&p.formals, name);
     if (!formal || formal->kind != FORMAL_INT)
         return size_named(p.size, name);
+    if (std::string(p.reference->name).rfind("conv3d", 0) == 0 && !formal->optional)
+        return std::string(name).rfind("window", 0) == 0 ? 1 : 2; /* they divide a volume's sizes */
     return formal->optional ? (int64_t)formal->fallback : 8;
 }
 

@@ -169,10 +169,21 @@ static int64_t in_blocks(const struct problem *p, const char *name, int64_t size
     return size;
 }
 
+/* Those of volumes, whose pixels, taps and places are frames of rows of columns. */
+static const struct {
+    const char *name;
+    int64_t size;
+} volumes[] = {{"height", 3},   {"width", 4}, {"taps", 12}, {"window_h", 3},
+               {"window_w", 2}, {"out_h", 3}, {"out_w", 2}};
+
 static int64_t size_of(const struct problem *p, const char *name)
 {
     const struct formal *formal = formals_find(&p->formals, name);
     int64_t size = USUAL;
+    for (size_t i = 0;
+         strncmp(p->reference->name, "conv3d", 6) == 0 && i < sizeof volumes / sizeof *volumes; i++)
+        if (strcmp(volumes[i].name, name) == 0)
+            return volumes[i].size;
     if (formal && formal->kind == FORMAL_INT && formal->optional)
         return (int64_t)formal->fallback;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)

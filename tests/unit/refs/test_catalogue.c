@@ -48,6 +48,10 @@ enum { SAMPLED = 1 }; /* some elements twice, where indices are the same */
 
 #define IMAGES    "batch=3 channels=4 height=7 width=9"
 #define WINDOWS   "window_h=3 window_w=2 stride_h=2 stride_w=2"
+/* 4 frames of 3 x 5, windows of 2 x 3 x 2, outputs of 3 x 3 x 4 or fewer */
+#define VOLUMES                                                                                    \
+    "batch=2 channels=4 filters=6 depth=2 pixels=60 height=3 width=5 taps=12 window_h=3 "          \
+    "window_w=2 places=36 out_h=3 out_w=4"
 #define ATTENTION "batch=2 heads=4 kv_heads=2 queries=17 keys=13 dim=24 width=20"
 
 static const struct {

@@ -67,7 +67,7 @@ static int64_t size_named(const char *name)
         {"xh", 7},        {"xw", 3},       {"wh", 3},      {"ww", 3},       {"items", 9},
         {"words", 3},     {"filters", 6},  {"depth", 1},   {"height", 5},   {"window_h", 2},
         {"window_w", 3},  {"out_h", 3},    {"out_w", 3},   {"pixels", 40},  {"ah", 7},
-        {"aw", 3},        {"bh", 3},       {"outer", 2},   {"bw", 3}};
+        {"aw", 3},        {"bh", 3},       {"outer", 2},   {"bw", 3},       {"taps", 12}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return rows[i].size;
@@ -305,6 +305,19 @@ static void view(const struct problem *p, const struct formal *formal, bool some
     }
 }
 
+/* An int formal without a default. Those of a volume divide its sizes. */
+static int64_t number_named(const struct problem *p, const char *name)
+{
+    bool volume = strncmp(p->reference->name, "conv3d", 6) == 0;
+    return !volume ? 4 : strcmp(name, "out_h") == 0 ? 3 : 2;
+}
+
+/* Rows of queries behind the end of a sequence are not visited. */
+static bool visits_all(const struct problem *p)
+{
+    return strncmp(p->reference->name, "attention_lengths", 17) != 0;
+}
+
 /* The reference's values of one output; what it does not visit stays NaN. False where it reached
  * outside an array. */
 static bool store(const struct problem *p, const struct formal *output, bool some, double *out)
@@ -324,7 +337,8 @@ static bool store(const struct problem *p, const struct formal *output, bool som
     for (int i = 0; i < p->formals.sizes; i++) {
         const struct formal *formal = formals_find(&p->formals, p->formals.size_name[i]);
         call.size[i] =
-            formal ? (formal->optional ? (int64_t)formal->fallback : 4) : size_of(p, i, some);
+            formal ? (formal->optional ? (int64_t)formal->fallback : number_named(p, formal->name))
+                   : size_of(p, i, some);
     }
     for (int f = 0; f < p->formals.count; f++) {
         const struct formal *formal = &p->formals.formal[f];
@@ -351,7 +365,8 @@ static int differences(struct problem *p)
         for (int64_t i = 0; i < count_of(p, formal, true); i++, elements++) {
             int64_t at = whole_index(p, formal, i);
             const double *whole = at < 0 ? &nothing : &p->whole[at];
-            count += memcmp(whole, &p->some[i], sizeof *whole) != 0 || isnan(*whole);
+            count +=
+                memcmp(whole, &p->some[i], sizeof *whole) != 0 || (isnan(*whole) && visits_all(p));
         }
     }
     assert_true(elements > 0);
@@ -491,7 +506,8 @@ static bool depends_on_all(const char *reference)
 {
     return strcmp(reference, "histogram") == 0 || strcmp(reference, "cross_entropy_total") == 0 ||
            strcmp(reference, "nll_loss") == 0 || strcmp(reference, "conv_backward_weight") == 0 ||
-           strcmp(reference, "mse_loss") == 0 || strcmp(reference, "bce_loss") == 0 ||
+           strcmp(reference, "conv3d_backward_weight") == 0 || strcmp(reference, "mse_loss") == 0 ||
+           strcmp(reference, "bce_loss") == 0 ||
            strcmp(reference, "embedding_rmsnorm_backward") == 0;
 }
 
