@@ -23,6 +23,7 @@ static const char *const functions[] = {
 #define EVERY_8  AT_16(0), AT_16(16), AT_16(32), AT_16(48)
 
 static const struct param_layout conv_layout = {DNN_CONV_ARGUMENTS, {EVERY_8}};
+static const struct param_layout conv3_layout = {DNN_CONV3_ARGUMENTS, {EVERY_8}};
 static const struct param_layout attention_layout = {DNN_ATTENTION_ARGUMENTS, {EVERY_8}};
 static const struct param_layout norm_layout = {DNN_NORM_ARGUMENTS, {EVERY_8}};
 _Static_assert(DNN_ARGUMENTS == 64, "as many places as EVERY_8 has");
@@ -30,7 +31,7 @@ _Static_assert(DNN_ARGUMENTS == 64, "as many places as EVERY_8 has");
 const struct param_layout *dnn_layout(enum dnn_kind kind)
 {
     static const struct param_layout *const lists[] = {&conv_layout, &attention_layout,
-                                                       &norm_layout};
+                                                       &norm_layout, &conv3_layout};
     static const uint8_t list_of[] = {
 #define KIND(name, function, list) DNN_LIST_##list,
         DNN_KIND_LIST(KIND)

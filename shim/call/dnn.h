@@ -19,6 +19,9 @@
     KIND(NORM, "cudnnBatchNormalizationForwardInference", NORM)                                    \
     KIND(NORM_TRAINING, "cudnnBatchNormalizationForwardTraining", NORM)                            \
     KIND(NORM_BACKWARD, "cudnnBatchNormalizationBackward", NORM)                                   \
+    KIND(CONV3, "cudnnConvolutionForward", CONV3)                                                  \
+    KIND(CONV3_DATA, "cudnnConvolutionBackwardData", CONV3)                                        \
+    KIND(CONV3_WEIGHT, "cudnnConvolutionBackwardFilter", CONV3)                                    \
     KIND(GRAPH, "cudnnBackendExecute", CONV) /* one that is none of these */
 
 enum dnn_kind {
@@ -30,11 +33,17 @@ enum dnn_kind {
 
 /* What else decides how a call is checked; in the call's name, in this order. */
 #define DNN_WORD_LIST(WORD)                                                                        \
+    WORD(VOLUME, "3d")       /* a convolution of volumes */                                        \
     WORD(BIAS, "bias")       /* something is added: to each score, to each channel */              \
+    WORD(ADDED, "added")     /* convolution: another tensor is added */                            \
+    WORD(LENGTHS, "lengths") /* attention: sequences have lengths of their own, padded behind */   \
     WORD(LSE, "lse")         /* attention: the logarithms of the sums are written */               \
     WORD(GROUPED, "grouped") /* gradient of attention: heads share keys and values */              \
     WORD(SAVED, "saved")     /* batch norm: mean and 1 / deviation are written */                  \
     WORD(MOVED, "moved")     /* batch norm: running statistics are moved */                        \
+    WORD(RAGGED, "ragged")   /* attention: sequences lie one behind the other */                   \
+    WORD(PAGED, "paged")     /* attention: keys and values lie in pages */                         \
+    WORD(DROPOUT, "dropout") /* attention: weights are cleared at random */                        \
     WORD(OTHER, "other")     /* something that this version does not support */
 
 enum dnn_word {
@@ -53,8 +62,14 @@ enum dnn_word {
 #define DNN_LIST_CONV      0
 #define DNN_LIST_ATTENTION 1
 #define DNN_LIST_NORM      2
+#define DNN_LIST_CONV3     3
 struct dnn_conv {
 #define DNN_LIST DNN_LIST_CONV
+#include "call/dnn.def"
+#undef DNN_LIST
+};
+struct dnn_conv3 {
+#define DNN_LIST DNN_LIST_CONV3
 #include "call/dnn.def"
 #undef DNN_LIST
 };
@@ -74,12 +89,13 @@ struct dnn_norm {
 
 enum {
     DNN_CONV_ARGUMENTS = sizeof(struct dnn_conv) / 8,
+    DNN_CONV3_ARGUMENTS = sizeof(struct dnn_conv3) / 8,
     DNN_ATTENTION_ARGUMENTS = sizeof(struct dnn_attention) / 8,
     DNN_NORM_ARGUMENTS = sizeof(struct dnn_norm) / 8,
     DNN_ARGUMENTS = 64 /* of any */
 };
 _Static_assert(DNN_ATTENTION_ARGUMENTS <= DNN_ARGUMENTS && DNN_CONV_ARGUMENTS <= DNN_ARGUMENTS &&
-                   DNN_NORM_ARGUMENTS <= DNN_ARGUMENTS,
+                   DNN_CONV3_ARGUMENTS <= DNN_ARGUMENTS && DNN_NORM_ARGUMENTS <= DNN_ARGUMENTS,
                "room for the arguments of each list");
 
 struct dnn {
@@ -91,6 +107,7 @@ struct dnn {
     union {
         uint64_t argument[DNN_ARGUMENTS];
         struct dnn_conv conv;
+        struct dnn_conv3 conv3;
         struct dnn_attention attention;
         struct dnn_norm norm;
     };

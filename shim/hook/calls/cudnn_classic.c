@@ -2,6 +2,8 @@
  * cudnn_classic.c - the wrappers of cuDNN's functions that take a whole operation: convolutions and
  * batch norm.
  */
+#include <math.h>
+
 #include "hook/calls/cudnn.h"
 #include "hook/calls/cudnn_conv.h"
 #include "hook/calls/cudnn_plan.h"
@@ -87,10 +89,10 @@ struct conv_call {
     enum dnn_kind kind;
     const void *x_desc, *w_desc, *y_desc, *window, *alpha, *beta;
     const void *x, *w, *y;
-    const void *bias_desc, *bias, *activation, *z_scale; /* NULL: none */
+    const void *bias_desc, *bias, *activation, *z_scale, *z_desc, *z; /* NULL: none */
 };
 
-/* The bias and the activation of a call that has them; z has to have no part. */
+/* The bias and the activation of a call that has them, and z where it has a part. */
 static bool read_epilogue(const struct library *library, const struct conv_call *call,
                           struct dnn_convolution *conv)
 {
@@ -104,15 +106,15 @@ static bool read_epilogue(const struct library *library, const struct conv_call 
         return false;
     conv->biased = true;
     conv->bias_type = bias.type;
-    conv->relu = mode == DNN_ACTIVATION_RELU;
-    conv->adds = factor(call->z_scale, conv->x.type) != 0 ||
-                 (mode != DNN_ACTIVATION_RELU && mode != DNN_ACTIVATION_NONE);
-    return true;
+    conv->low = mode == DNN_ACTIVATION_RELU ? 0 : conv->low;
+    conv->adds = mode != DNN_ACTIVATION_RELU && mode != DNN_ACTIVATION_NONE;
+    conv->added_scale = factor(call->z_scale, conv->x.type);
+    return conv->added_scale == 0 || read_tensor(library, call->z_desc, &conv->added);
 }
 
 static bool fill_conv(struct dnn *out, const struct library *library, const struct conv_call *call)
 {
-    struct dnn_convolution conv = {0};
+    struct dnn_convolution conv = {.low = -HUGE_VAL, .high = HUGE_VAL};
     if (!read_tensor(library, call->x_desc, &conv.x) ||
         !read_filter(library, call->w_desc, &conv.w) ||
         !read_tensor(library, call->y_desc, &conv.y) || !read_window(library, call->window, &conv))
@@ -125,19 +127,31 @@ static bool fill_conv(struct dnn *out, const struct library *library, const stru
     out->conv.x = ADDRESS(call->x);
     out->conv.w = ADDRESS(call->w);
     out->conv.y = ADDRESS(call->y);
-    out->conv.bias = ADDRESS(call->bias);
+    out->conv.bias = ADDRESS(call->bias); /* the first four are the same of volumes */
+    if (out->words & DNN_WORD_ADDED)
+        out->conv.added = ADDRESS(call->z);
     return true;
 }
 
-#define CONV(...) fill_conv(&frame.call, library, &(struct conv_call){__VA_ARGS__})
+#define CONV(which, ...)                                                                           \
+    fill_conv(&frame.call, library,                                                                \
+              &(struct conv_call){.kind = (which),                                                 \
+                                  .x_desc = x_desc,                                                \
+                                  .w_desc = w_desc,                                                \
+                                  .y_desc = y_desc,                                                \
+                                  .window = window,                                                \
+                                  .alpha = alpha,                                                  \
+                                  .x = x,                                                          \
+                                  .w = w,                                                          \
+                                  .y = y,                                                          \
+                                  __VA_ARGS__})
 
 DNN_CALL(cudnnConvolutionForward,
          (void *handle, const void *alpha, const void *x_desc, const void *x, const void *w_desc,
           const void *w, const void *window, int algorithm, void *space, size_t bytes,
           const void *beta, const void *y_desc, void *y),
          (handle, alpha, x_desc, x, w_desc, w, window, algorithm, space, bytes, beta, y_desc, y),
-         CONV(DNN_CONV, x_desc, w_desc, y_desc, window, alpha, beta, x, w, y, NULL, NULL, NULL,
-              NULL))
+         CONV(DNN_CONV, .beta = beta))
 
 DNN_CALL(cudnnConvolutionBiasActivationForward,
          (void *handle, const void *alpha, const void *x_desc, const void *x, const void *w_desc,
@@ -146,24 +160,22 @@ DNN_CALL(cudnnConvolutionBiasActivationForward,
           const void *bias, const void *activation, const void *y_desc, void *y),
          (handle, alpha, x_desc, x, w_desc, w, window, algorithm, space, bytes, z_scale, z_desc, z,
           bias_desc, bias, activation, y_desc, y),
-         CONV(DNN_CONV, x_desc, w_desc, y_desc, window, alpha, NULL, x, w, y, bias_desc, bias,
-              activation, z_scale))
+         CONV(DNN_CONV, .bias_desc = bias_desc, .bias = bias, .activation = activation,
+              .z_scale = z_scale, .z_desc = z_desc, .z = z))
 
 DNN_CALL(cudnnConvolutionBackwardData,
          (void *handle, const void *alpha, const void *w_desc, const void *w, const void *y_desc,
           const void *y, const void *window, int algorithm, void *space, size_t bytes,
           const void *beta, const void *x_desc, void *x),
          (handle, alpha, w_desc, w, y_desc, y, window, algorithm, space, bytes, beta, x_desc, x),
-         CONV(DNN_CONV_DATA, x_desc, w_desc, y_desc, window, alpha, beta, x, w, y, NULL, NULL, NULL,
-              NULL))
+         CONV(DNN_CONV_DATA, .beta = beta))
 
 DNN_CALL(cudnnConvolutionBackwardFilter,
          (void *handle, const void *alpha, const void *x_desc, const void *x, const void *y_desc,
           const void *y, const void *window, int algorithm, void *space, size_t bytes,
           const void *beta, const void *w_desc, void *w),
          (handle, alpha, x_desc, x, y_desc, y, window, algorithm, space, bytes, beta, w_desc, w),
-         CONV(DNN_CONV_WEIGHT, x_desc, w_desc, y_desc, window, alpha, beta, x, w, y, NULL, NULL,
-              NULL, NULL))
+         CONV(DNN_CONV_WEIGHT, .beta = beta))
 
 /* ---- batch norm ---- */
 

@@ -9,7 +9,8 @@
 
 struct dnn_tensor {
     uint8_t type; /* enum dtype */
-    int rank;     /* 0: not known, or not one that lies in memory by dims and strides alone */
+    int rank;     /* 0: not known */
+    bool ragged;  /* items of the first dim begin at offsets in memory, not at strides */
     int64_t dim[DNN_RANK_MAX], stride[DNN_RANK_MAX];
 };
 
@@ -19,11 +20,13 @@ struct dnn_convolution {
     int64_t step[DNN_RANK_MAX], pad[DNN_RANK_MAX], dilation[DNN_RANK_MAX];
     int64_t mode, compute;
     double alpha;
-    bool adds; /* to what y held */
-    bool relu;
-    bool biased;       /* a number is added for each filter ... */
-    uint8_t bias_type; /* ... of this dtype */
-    bool exact;        /* f32 inputs are not rounded to tf32 */
+    bool adds;          /* to what y held */
+    double low, high;   /* what y is at least and at most */
+    bool biased;        /* a number is added for each filter ... */
+    uint8_t bias_type;  /* ... of this dtype */
+    double added_scale; /* times a tensor like y; 0: none is added */
+    struct dnn_tensor added;
+    bool exact; /* f32 inputs are not rounded to tf32 */
 };
 
 /* Fills in the kind, types, accumulation and all arguments but the addresses; the word `other`

@@ -1,10 +1,13 @@
 #include "hook/calls/cudnn_plan.h"
 
+#include <math.h>
+
 #include "hook/calls/cudnn_conv.h"
 #include "hook/calls/descriptors.h"
 #include "text/textbuf.h"
 
-void dnn_plan_array(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument)
+static void add_array(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument,
+                      enum dnn_plan_value kind, int64_t more)
 {
     if (plan->arrays == DNN_PLAN_ARRAYS || descriptor_count(tensor, DNN_TENSOR_UID) != 1) {
         plan->call.words |= DNN_WORD_OTHER;
@@ -13,17 +16,40 @@ void dnn_plan_array(struct dnn_plan *plan, const struct descriptor *tensor, size
     plan->array[plan->arrays++] = (struct dnn_plan_array){
         .uid = descriptor_integer(tensor, DNN_TENSOR_UID, 0, -1),
         .argument = (int)argument,
-        .host_float = descriptor_integer(tensor, DNN_TENSOR_BY_VALUE, 0, 0) != 0,
+        .kind = (uint8_t)kind,
+        .more = more,
     };
+}
+
+static bool is_by_value(const struct descriptor *tensor)
+{
+    return descriptor_integer(tensor, DNN_TENSOR_BY_VALUE, 0, 0) != 0;
+}
+
+void dnn_plan_array(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument)
+{
+    add_array(plan, tensor, argument, is_by_value(tensor) ? DNN_PLAN_REAL : DNN_PLAN_ADDRESS, 0);
+}
+
+void dnn_plan_whole(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument,
+                    int64_t more)
+{
+    int64_t type = descriptor_integer(tensor, DNN_TENSOR_TYPE, 0, -1);
+    if (!is_by_value(tensor) || (type != DNN_F32 && type != DNN_I32))
+        plan->call.words |= DNN_WORD_OTHER;
+    else
+        add_array(plan, tensor, argument, type == DNN_F32 ? DNN_PLAN_WHOLE_F32 : DNN_PLAN_WHOLE_I32,
+                  more);
 }
 
 void dnn_plan_tensor(const struct descriptor *tensor, struct dnn_tensor *out)
 {
     int64_t rank = descriptor_count(tensor, DNN_TENSOR_DIMS);
     bool strided = descriptor_count(tensor, DNN_TENSOR_STRIDES) == rank && rank <= DNN_RANK_MAX;
-    *out = (struct dnn_tensor){
-        .type = dnn_dtype(descriptor_integer(tensor, DNN_TENSOR_TYPE, 0, -1)),
-        .rank = strided && !descriptor_count(tensor, DNN_TENSOR_RAGGED) ? (int)rank : 0};
+    *out =
+        (struct dnn_tensor){.type = dnn_dtype(descriptor_integer(tensor, DNN_TENSOR_TYPE, 0, -1)),
+                            .rank = strided ? (int)rank : 0,
+                            .ragged = descriptor_count(tensor, DNN_TENSOR_RAGGED) > 0};
     for (int i = 0; i < out->rank; i++) {
         out->dim[i] = descriptor_integer(tensor, DNN_TENSOR_DIMS, i, 0);
         out->stride[i] = descriptor_integer(tensor, DNN_TENSOR_STRIDES, i, 0);
@@ -46,47 +72,71 @@ static void read_window(struct dnn_convolution *conv, const struct descriptor *w
     conv->compute = descriptor_integer(window, DNN_CONV_COMPUTE, 0, -1);
 }
 
-/* A pointwise operation of that mode on `x`, with factors of 1; NULL: it is another. */
-static const struct descriptor *pointwise_of(const struct descriptor *op, int64_t mode,
-                                             const struct descriptor *x)
+/* What follows a convolution forward, read operation by operation. */
+struct epilogue {
+    struct dnn_convolution *conv;
+    const struct descriptor *y, *bias, *added; /* what is written so far; what is added, or NULL */
+};
+
+static bool is_for_each_filter(const struct dnn_tensor *t, const struct dnn_tensor *y)
 {
-    const struct descriptor *how = descriptor_child(op, DNN_POINTWISE_DESCRIPTOR, 0);
-    bool fits = descriptor_type(op) == DNN_OP_POINTWISE &&
-                descriptor_integer(how, DNN_POINTWISE_MODE, 0, -1) == mode &&
-                descriptor_child(op, DNN_POINTWISE_X, 0) == x &&
-                descriptor_real(op, DNN_POINTWISE_ALPHA, 1) == 1 &&
-                descriptor_real(op, DNN_POINTWISE_BETA, 1) == 1;
-    return fits ? how : NULL;
+    for (int i = 0; i < t->rank; i++) {
+        if (t->rank != y->rank || t->dim[i] != (i == 1 ? y->dim[1] : 1))
+            return false;
+    }
+    return t->rank > 0;
 }
 
-/* What follows a convolution forward: a bias for each filter, a relu, both or nothing. Leads *y to
- * what is written; NULL in *bias: none. */
-static bool read_epilogue(const struct descriptor *graph, const struct descriptor **y,
-                          const struct descriptor **bias, bool *relu)
+/* A bias for each filter, or another tensor, once each. The factor of what there is so far joins
+ * alpha, which only a convolution that nothing was added to can bear. */
+static bool read_add(struct epilogue *to, const struct descriptor *op)
 {
-    int64_t ops = descriptor_count(graph, DNN_GRAPH_OPS), at = 1;
-    const struct descriptor *op = descriptor_child(graph, DNN_GRAPH_OPS, at);
-    struct dnn_tensor added, out;
-    if (at < ops && pointwise_of(op, DNN_MODE_ADD, *y)) {
-        *bias = descriptor_child(op, DNN_POINTWISE_B, 0);
-        dnn_plan_tensor(*bias, &added);
-        dnn_plan_tensor(*y, &out);
-        for (int i = 0; i < added.rank; i++) {
-            if (added.rank != out.rank || added.dim[i] != (i == 1 ? out.dim[1] : 1))
-                return false;
-        }
-        *y = descriptor_child(op, DNN_POINTWISE_Y, 0);
-        op = descriptor_child(graph, DNN_GRAPH_OPS, ++at);
+    const struct descriptor *b = descriptor_child(op, DNN_POINTWISE_B, 0);
+    double before = descriptor_real(op, DNN_POINTWISE_ALPHA, 1);
+    double factor = descriptor_real(op, DNN_POINTWISE_BETA, 1);
+    struct dnn_tensor t, y;
+    dnn_plan_tensor(b, &t);
+    dnn_plan_tensor(to->y, &y);
+    if (before != 1 && (to->bias || to->added))
+        return false;
+    to->conv->alpha *= before;
+    if (!to->bias && factor == 1 && is_for_each_filter(&t, &y)) {
+        to->bias = b;
+        return true;
     }
-    const struct descriptor *how = at < ops ? pointwise_of(op, DNN_MODE_RELU, *y) : NULL;
-    if (how && descriptor_real(how, DNN_POINTWISE_LEAST, 0) == 0 &&
-        descriptor_real(how, DNN_POINTWISE_SLOPE, 0) == 0 &&
-        !descriptor_count(how, DNN_POINTWISE_MOST)) {
-        *relu = true;
-        *y = descriptor_child(op, DNN_POINTWISE_Y, 0);
-        at++;
+    if (to->added)
+        return false;
+    to->added = factor == 0 ? NULL : b;
+    to->conv->added = t;
+    to->conv->added_scale = factor;
+    return true;
+}
+
+/* A relu, with or without an upper end. */
+static bool read_relu(struct epilogue *to, const struct descriptor *how)
+{
+    to->conv->low = descriptor_real(how, DNN_POINTWISE_LEAST, 0);
+    to->conv->high = descriptor_real(how, DNN_POINTWISE_MOST, HUGE_VAL);
+    return descriptor_real(how, DNN_POINTWISE_SLOPE, 0) == 0 && to->conv->low < to->conv->high;
+}
+
+static bool read_epilogue(const struct descriptor *graph, struct epilogue *to)
+{
+    int64_t ops = descriptor_count(graph, DNN_GRAPH_OPS);
+    bool held = false;
+    for (int64_t at = 1; at < ops; at++) {
+        const struct descriptor *op = descriptor_child(graph, DNN_GRAPH_OPS, at);
+        const struct descriptor *how = descriptor_child(op, DNN_POINTWISE_DESCRIPTOR, 0);
+        int64_t mode = descriptor_integer(how, DNN_POINTWISE_MODE, 0, -1);
+        bool fits = descriptor_type(op) == DNN_OP_POINTWISE && !held &&
+                    descriptor_child(op, DNN_POINTWISE_X, 0) == to->y;
+        held = mode == DNN_MODE_RELU;
+        if (!fits || (!held && mode != DNN_MODE_ADD) ||
+            !(held ? read_relu(to, how) : read_add(to, op)))
+            return false;
+        to->y = descriptor_child(op, DNN_POINTWISE_Y, 0);
     }
-    return at == ops;
+    return true;
 }
 
 bool dnn_plan_conv(struct dnn_plan *plan, const struct descriptor *graph)
@@ -98,7 +148,7 @@ bool dnn_plan_conv(struct dnn_plan *plan, const struct descriptor *graph)
                 {DNN_OP_CONV_DATA, DNN_CONV_DATA_FIRST, DNN_CONV_DATA},
                 {DNN_OP_CONV_WEIGHT, DNN_CONV_WEIGHT_FIRST, DNN_CONV_WEIGHT}};
     const struct descriptor *op = descriptor_child(graph, DNN_GRAPH_OPS, 0);
-    struct dnn_convolution conv = {.alpha = 1};
+    struct dnn_convolution conv = {.alpha = 1, .low = -HUGE_VAL, .high = HUGE_VAL};
     size_t row = 0;
     while (row < 3 && rows[row].type != descriptor_type(op))
         row++;
@@ -107,24 +157,26 @@ bool dnn_plan_conv(struct dnn_plan *plan, const struct descriptor *graph)
     const int first = rows[row].first;
     const struct descriptor *x = descriptor_child(op, first + CONV_X, 0);
     const struct descriptor *w = descriptor_child(op, first + CONV_W, 0);
-    const struct descriptor *y = descriptor_child(op, first + CONV_Y, 0), *bias = NULL;
-    if (descriptor_count(graph, DNN_GRAPH_OPS) != 1 &&
-        (row != 0 || !read_epilogue(graph, &y, &bias, &conv.relu)))
+    struct epilogue then = {.conv = &conv, .y = descriptor_child(op, first + CONV_Y, 0)};
+    conv.alpha = descriptor_real(op, first + CONV_ALPHA, 1);
+    if (descriptor_count(graph, DNN_GRAPH_OPS) != 1 && (row != 0 || !read_epilogue(graph, &then)))
         return false;
     dnn_plan_tensor(x, &conv.x);
     dnn_plan_tensor(w, &conv.w);
-    dnn_plan_tensor(y, &conv.y);
+    dnn_plan_tensor(then.y, &conv.y);
     read_window(&conv, descriptor_child(op, first + CONV_DESCRIPTOR, 0));
-    conv.alpha = descriptor_real(op, first + CONV_ALPHA, 1);
     conv.adds = descriptor_real(op, first + CONV_BETA, 0) != 0;
-    conv.biased = bias;
-    conv.bias_type = dnn_dtype(descriptor_integer(bias, DNN_TENSOR_TYPE, 0, -1));
+    conv.biased = then.bias;
+    conv.bias_type = dnn_dtype(descriptor_integer(then.bias, DNN_TENSOR_TYPE, 0, -1));
     dnn_set_conv(&plan->call, rows[row].kind, &conv);
-    if (bias)
-        dnn_plan_array(plan, bias, DNN_ARGUMENT(conv, bias));
+    /* The first arguments of images and volumes are the same. */
+    if (then.bias)
+        dnn_plan_array(plan, then.bias, DNN_ARGUMENT(conv, bias));
+    if (plan->call.words & DNN_WORD_ADDED)
+        dnn_plan_array(plan, then.added, DNN_ARGUMENT(conv, added));
     dnn_plan_array(plan, x, DNN_ARGUMENT(conv, x));
     dnn_plan_array(plan, w, DNN_ARGUMENT(conv, w));
-    dnn_plan_array(plan, y, DNN_ARGUMENT(conv, y));
+    dnn_plan_array(plan, then.y, DNN_ARGUMENT(conv, y));
     return true;
 }
 
@@ -149,6 +201,11 @@ static const struct named {
                   {30, "norm_backward"},
                   {DNN_OP_RESHAPE, "reshape"},
                   {33, "random"},
+                  {DNN_OP_PAGES, "pages"},
+                  {36, "quantise_blocks"},
+                  {37, "dequantise_blocks"},
+                  {42, "grouped_matmul"},
+                  {DNN_OP_SDPA_BACKWARD, "attention_backward"},
                   {DNN_OP_SDPA, "attention"}},
   pointwise[] = {
       {DNN_MODE_ADD, "add"}, {1, "mul"},       {2, "min"},         {3, "max"},

@@ -13,15 +13,20 @@
 struct descriptor;
 struct dnn_tensor;
 
-enum { DNN_PLAN_ARRAYS = 16 };
+enum { DNN_PLAN_ARRAYS = 20 };
+
+/* What a pack has under a tensor's number: an address of the GPU's memory, or one of a number in
+ * the program's memory, which becomes a real or a whole argument. */
+enum dnn_plan_value { DNN_PLAN_ADDRESS, DNN_PLAN_REAL, DNN_PLAN_WHOLE_F32, DNN_PLAN_WHOLE_I32 };
 
 struct dnn_plan {
     struct dnn call; /* all but addresses, and numbers that the program keeps in its memory */
     int arrays;
     struct dnn_plan_array {
-        int64_t uid;     /* of the tensor in a pack */
-        int argument;    /* which of call.argument it is */
-        bool host_float; /* not an address: a float in the program's memory */
+        int64_t uid;  /* of the tensor in a pack */
+        int argument; /* which of call.argument it is */
+        uint8_t kind; /* enum dnn_plan_value */
+        int64_t more; /* added to a whole number */
     } array[DNN_PLAN_ARRAYS];
 };
 
@@ -34,6 +39,10 @@ void dnn_plan_tensor(const struct descriptor *tensor, struct dnn_tensor *out);
 
 /* A tensor's place among the arguments. */
 void dnn_plan_array(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument);
+
+/* The same of one that is a whole number, f32 or i32 in the program's memory; `more` is added. */
+void dnn_plan_whole(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument,
+                    int64_t more);
 
 /* The recognisers: false where the graph is none of theirs. */
 bool dnn_plan_conv(struct dnn_plan *plan, const struct descriptor *graph);

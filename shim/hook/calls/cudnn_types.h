@@ -8,7 +8,7 @@
 typedef int dnn_status; /* 0: success */
 enum { DNN_SUCCESS, DNN_NOT_SUPPORTED = 3000, DNN_RANK_MAX = 8 };
 
-enum dnn_type { DNN_F32, DNN_F64, DNN_F16, DNN_BF16 = 9, DNN_I64 = 10 };
+enum dnn_type { DNN_F32, DNN_F64, DNN_F16, DNN_I32 = 4, DNN_BF16 = 9, DNN_I64 = 10 };
 
 /* cudnnBackendDescriptorType_t */
 enum dnn_descriptor {
@@ -26,7 +26,10 @@ enum dnn_descriptor {
     DNN_OP_MATMUL = 19,
     DNN_OP_REDUCTION = 22,
     DNN_OP_RESHAPE = 31,
-    DNN_OP_SDPA = 41
+    DNN_OP_RANDOM = 33,
+    DNN_OP_PAGES = 35,
+    DNN_OP_SDPA = 41,
+    DNN_OP_SDPA_BACKWARD = 43
 };
 
 /* cudnnBackendAttributeType_t */
@@ -83,6 +86,9 @@ enum dnn_attribute {
     DNN_MATMUL_A = 1520,
     DNN_MATMUL_B = 1521,
     DNN_MATMUL_C = 1522,
+    DNN_MATMUL_M = 1525, /* sizes that are in memory, one for each item of the batch */
+    DNN_MATMUL_N = 1526,
+    DNN_MATMUL_K = 1527,
     DNN_REDUCTION_OPERATOR = 1600,
     DNN_REDUCTION_X = 1610,
     DNN_REDUCTION_Y = 1611,
@@ -95,7 +101,22 @@ enum dnn_attribute {
     DNN_SDPA_Y = 2803,
     DNN_SDPA_STATS = 2804,
     DNN_SDPA_SCALE = 2805,
+    DNN_SDPA_LENGTHS = 2809, /* of the queries, of the keys */
+    DNN_SDPA_KEY_LENGTHS = 2810,
     DNN_SDPA_END = 2850,
+    DNN_SDPA_BACKWARD_Q = 2851,
+    DNN_SDPA_BACKWARD_K = 2852,
+    DNN_SDPA_BACKWARD_V = 2853,
+    DNN_SDPA_BACKWARD_Y = 2854,
+    DNN_SDPA_BACKWARD_STATS = 2855,
+    DNN_SDPA_BACKWARD_SCALE = 2856,
+    DNN_SDPA_BACKWARD_LENGTHS = 2857,
+    DNN_SDPA_BACKWARD_KEY_LENGTHS = 2858,
+    DNN_SDPA_BACKWARD_DQ = 2859,
+    DNN_SDPA_BACKWARD_DK = 2860,
+    DNN_SDPA_BACKWARD_DV = 2861,
+    DNN_SDPA_BACKWARD_DY = 2862,
+    DNN_SDPA_BACKWARD_END = 2900,
 };
 
 enum { DNN_CROSS_CORRELATION = 1 };

@@ -331,17 +331,35 @@ void descriptors_finalized(const void *handle)
     unlock(&kept);
 }
 
+/* An argument from what a pack has for it, which is not 0. */
+static void set_argument(const struct dnn_plan_array *array, uint64_t pointer, uint64_t *out)
+{
+    const void *number = (const void *)(uintptr_t)pointer;
+    double real;
+    switch ((enum dnn_plan_value)array->kind) {
+    case DNN_PLAN_REAL:
+        real = (double)*(const float *)number;
+        memcpy(out, &real, sizeof real);
+        break;
+    case DNN_PLAN_WHOLE_F32:
+        *out = (uint64_t)((int64_t) * (const float *)number + array->more);
+        break;
+    case DNN_PLAN_WHOLE_I32:
+        *out = (uint64_t)(*(const int32_t *)number + array->more);
+        break;
+    default:
+        *out = pointer;
+    }
+}
+
 /* Fills in one of the plan's arrays from the pack. */
 static bool find_array(const struct pack *pack, const struct dnn_plan_array *array, struct dnn *out)
 {
     for (int64_t i = 0; i < pack->uids && i < pack->pointers; i++) {
         if (pack->uid[i] != array->uid)
             continue;
-        out->argument[array->argument] = pack->pointer[i];
-        if (array->host_float && pack->pointer[i]) {
-            double value = (double)*(const float *)(uintptr_t)pack->pointer[i];
-            memcpy(&out->argument[array->argument], &value, sizeof value);
-        }
+        if (pack->pointer[i])
+            set_argument(array, pack->pointer[i], &out->argument[array->argument]);
         return pack->pointer[i];
     }
     return false;

@@ -1,6 +1,7 @@
 /*
  * program.c - operations of the stand-in of cuDNN, `program FATBIN WORD ...`: conv,
- * relu, conv_data, conv_weight or attention, causal, bias, backward as graphs, or classic,
+ * relu, added, conv_data, conv_weight, the same of volumes with a 3 behind, or attention, plain,
+ * causal, bias, padded, backward, padded_backward, dropout, ragged as graphs, or classic,
  * classic_relu, inference, training, gradient by the functions that take an operation whole; found:
  * attention by a function that is found by dlsym, other: a graph that is none of them. Each REPEAT
  * times; behind the word captured, in a CUDA graph that is launched REPEAT times. Graphs of
@@ -27,7 +28,8 @@ enum {
 static struct {
     void *dnn;
     CUstream stream;
-    CUdeviceptr array[16];
+    CUdeviceptr array[16], lengths;
+    void *how;       /* the descriptor of the last pointwise operation */
     int64_t strange; /* numbers of tensors that no graph has */
     const char *word;
 } job;
@@ -122,7 +124,7 @@ static void *pointwise(struct list *list, int mode, int axis, void *x, void *b, 
     set_number(how, 0, 14, mode);
     if (axis >= 0)
         set(how, 9, IS_INT64, 1, &at);
-    done(how);
+    job.how = done(how);
     set(op, 750, IS_DESCRIPTOR, 1, &how);
     set(op, 751, IS_DESCRIPTOR, 1, &x);
     if (b)
@@ -209,6 +211,16 @@ static void execute(void *plan, int count, const int64_t *uids, void *const *poi
     cudnnBackendDestroyDescriptor(pack);
 }
 
+static bool is_padded(void)
+{
+    return is("padded") || is("padded_backward");
+}
+
+static bool is_backward(void)
+{
+    return is("backward") || is("padded_backward");
+}
+
 /* ---- convolutions: 2 images, 2 groups, channels last ---- */
 
 static void *last(int64_t uid, const int64_t dims[4])
@@ -222,41 +234,86 @@ static void *last(int64_t uid, const int64_t dims[4])
     return done(t);
 }
 
-static void run_conv(int type, int first)
+/* A convolution of x with w along `axes` dims, which writes y. */
+static void conv_op(struct list *list, int type, int axes, void *x, void *w, void *y)
 {
-    static const int64_t x_dims[] = {2, 4, 7, 6}, w_dims[] = {6, 2, 3, 3}, y_dims[] = {2, 6, 4, 6};
-    static const int64_t step[] = {2, 1}, pad[] = {1, 1}, dilation[] = {1, 1};
-    static const int64_t uids[] = {'x', 'y', 'w', 'b'}, b_dims[] = {1, 6, 1, 1};
+    static const int64_t step[] = {2, 1, 1}, pad[] = {1, 1, 0}, dilation[] = {1, 1, 2};
+    const int first = type == 10 ? 700 : type == 11 ? 712 : 706;
     const double one = 1, zero = 0;
-    void *window = make(1), *op = make(type), *x = last('x', x_dims);
-    void *w = last('w', w_dims), *y = last('y', y_dims);
-    struct list list = {0};
+    void *window = make(1), *op = make(type);
     set_number(window, 100, IS_TYPE, F32);
     set_number(window, 101, 7, 1);
-    set(window, 102, IS_INT64, 2, dilation);
-    set(window, 103, IS_INT64, 2, step);
-    set(window, 105, IS_INT64, 2, pad);
+    set(window, 102, IS_INT64, axes, dilation);
+    set(window, 103, IS_INT64, axes, step);
+    set(window, 105, IS_INT64, axes, pad);
     done(window);
     set(op, first, 5, 1, &one);
     set(op, first + 1, 5, 1, &zero);
     set(op, first + 2, IS_DESCRIPTOR, 1, &window);
     set(op, first + 3, IS_DESCRIPTOR, 1, &w);
     set(op, first + 4, IS_DESCRIPTOR, 1, &x);
-    if (is("relu")) {
-        void *product = inner(F32, y_dims), *sum = inner(F32, y_dims);
-        set(op, first + 5, IS_DESCRIPTOR, 1, &product);
-        add(&list, op);
-        pointwise(&list, 0, -1, product, done(tensor('b', F32, b_dims, false)), NULL, sum);
-        pointwise(&list, 100, -1, sum, NULL, NULL, y);
-    } else {
-        set(op, first + 5, IS_DESCRIPTOR, 1, &y);
-        add(&list, op);
-    }
-    void *plan = plan_of(&list);
+    set(op, first + 5, IS_DESCRIPTOR, 1, &y);
+    add(list, op);
+}
+
+static void execute_conv(const struct list *list, int count)
+{
+    static const int64_t uids[] = {'x', 'y', 'w', 'b', 'z'};
+    void *plan = plan_of(list);
     void *pointers[] = {(void *)job.array[0], (void *)job.array[2], (void *)job.array[1],
-                        (void *)job.array[3]};
+                        (void *)job.array[3], (void *)job.array[4]};
     for (int i = 0; i < REPEAT; i++)
-        execute(plan, is("relu") ? 4 : 3, uids, pointers);
+        execute(plan, count, uids, pointers);
+}
+
+/* Behind the convolution a bias and a relu; of `added` half of z first, and a relu up to 0.75. */
+static void run_conv(int type)
+{
+    static const int64_t x_dims[] = {2, 4, 7, 6}, w_dims[] = {6, 2, 3, 3}, y_dims[] = {2, 6, 4, 6};
+    static const int64_t b_dims[] = {1, 6, 1, 1};
+    const double half = 0.5, most = 0.75;
+    void *x = last('x', x_dims), *w = last('w', w_dims), *y = last('y', y_dims);
+    struct list list = {0};
+    bool more = is("relu") || is("added");
+    void *sum = more ? inner(F32, y_dims) : y;
+    conv_op(&list, type, 2, x, w, sum);
+    if (is("added")) {
+        sum = pointwise(&list, 0, -1, sum, last('z', y_dims), NULL, inner(F32, y_dims));
+        set(list.op[1], 755, 5, 1, &half);
+    }
+    if (more) {
+        sum = pointwise(&list, 0, -1, sum, done(tensor('b', F32, b_dims, false)), NULL,
+                        inner(F32, y_dims));
+        pointwise(&list, 100, -1, sum, NULL, NULL, y);
+    }
+    if (is("added"))
+        set(job.how, 4, 5, 1, &most);
+    execute_conv(&list, is("added") ? 5 : more ? 4 : 3);
+}
+
+/* ---- the same of volumes of 3 frames, by frames or by channels ---- */
+
+static void *volume(int64_t uid, const int64_t dims[5], bool by_channels)
+{
+    int64_t step = by_channels ? dims[1] : 1, size = dims[2] * dims[3] * dims[4];
+    const int64_t strides[5] = {dims[1] * size, by_channels ? 1 : size, step * dims[3] * dims[4],
+                                step * dims[4], step};
+    void *t = make(17);
+    set_number(t, 901, IS_TYPE, F32);
+    set(t, 902, IS_INT64, 5, dims);
+    set(t, 903, IS_INT64, 5, strides);
+    set(t, 906, IS_INT64, 1, &uid);
+    return done(t);
+}
+
+static void run_volume(int type)
+{
+    static const int64_t x_dims[] = {2, 4, 3, 5, 6}, w_dims[] = {6, 2, 2, 3, 2};
+    static const int64_t y_dims[] = {2, 6, 2, 5, 4};
+    struct list list = {0};
+    conv_op(&list, type, 3, volume('x', x_dims, true), volume('w', w_dims, false),
+            volume('y', y_dims, true));
+    execute_conv(&list, 3);
 }
 
 /* ---- attention: 2 of a batch, 4 heads on 2, 5 queries, 7 keys, width 6 ---- */
@@ -276,33 +333,83 @@ static void *scores(struct list *list, void *q, void *k)
     return s;
 }
 
-static void *masked(struct list *list, void *s)
+/* How many queries or keys each sequence has. */
+static void *lengths(int64_t uid)
 {
-    if (!is("causal") && !is("backward"))
+    static const int64_t dims[4] = {2, 1, 1, 1};
+    return done(tensor(uid, I32, dims, false));
+}
+
+/* Scores of places behind a sequence's last query or key are cleared. */
+static void *padded(struct list *list, void *s, void *queries, void *keys)
+{
+    void *row = pointwise(list, 501, 2, s, NULL, NULL, inner(I32, s_dims));
+    void *column = pointwise(list, 501, 3, s, NULL, NULL, inner(I32, s_dims));
+    row = pointwise(list, 304, -1, row, queries, NULL, inner(BOOLEAN, s_dims));
+    column = pointwise(list, 304, -1, column, keys, NULL, inner(BOOLEAN, s_dims));
+    void *kept = pointwise(list, 400, -1, row, column, NULL, inner(BOOLEAN, s_dims));
+    return pointwise(list, 601, -1, s, number(job.strange++), kept, inner(F32, s_dims));
+}
+
+/* Causal; of padded sequences from their last query and key on. */
+static void *masked(struct list *list, void *s, void *queries, void *keys)
+{
+    if (!is("causal") && !is_backward() && !is_padded())
         return s;
     void *row = pointwise(list, 501, 2, s, NULL, NULL, inner(I32, s_dims));
     void *column = pointwise(list, 501, 3, s, NULL, NULL, inner(I32, s_dims));
+    if (is_padded()) {
+        row = pointwise(list, 0, -1, row, keys, NULL, inner(I32, s_dims));
+        row = pointwise(list, 9, -1, row, queries, NULL, inner(I32, s_dims));
+    }
     void *kept = pointwise(list, 303, -1, row, column, NULL, inner(BOOLEAN, s_dims));
     return pointwise(list, 601, -1, s, number(job.strange++), kept, inner(F32, s_dims));
 }
 
+/* A tensor of the queries; of `ragged` its sequences begin where another tensor has it. */
+static void *queries_tensor(int64_t uid)
+{
+    static const int64_t dims[4] = {3, 1, 1, 1};
+    void *t = tensor(uid, F32, q_dims, false);
+    if (is("ragged")) {
+        void *starts = done(tensor(job.strange++, I32, dims, false));
+        set(t, 913, IS_DESCRIPTOR, 1, &starts);
+    }
+    return done(t);
+}
+
+/* Some weights are cleared, the others become larger. */
+static void *dropped(struct list *list, void *s)
+{
+    void *op = make(33), *kept = inner(F32, s_dims);
+    set(op, 2310, IS_DESCRIPTOR, 1, &kept);
+    add(list, op);
+    s = pointwise(list, 1, -1, s, kept, NULL, inner(F32, s_dims));
+    return pointwise(list, 1, -1, s, number(job.strange++), NULL, inner(F32, s_dims));
+}
+
 static void run_attention(void)
 {
-    static const int64_t uids[] = {UID_Q, UID_K, UID_V, UID_Y, UID_LSE, UID_BIAS, UID_SCALE};
+    static const int64_t uids[] = {UID_Q,    UID_K,     UID_V,       UID_Y,          UID_LSE,
+                                   UID_BIAS, UID_SCALE, UID_LENGTHS, UID_KEY_LENGTHS};
     struct list list = {0};
     float scale = 0.4f;
-    void *s = masked(&list, scores(&list, done(tensor(UID_Q, F32, q_dims, false)),
-                                   done(tensor(UID_K, F32, k_dims, true))));
+    void *s = scores(&list, queries_tensor(UID_Q), done(tensor(UID_K, F32, k_dims, true)));
+    void *queries = lengths(UID_LENGTHS), *keys = lengths(UID_KEY_LENGTHS);
+    s = is_padded() ? padded(&list, s, queries, keys) : s;
+    s = masked(&list, s, queries, keys);
     void *most = reduction(&list, 3, s, inner(F32, one_dims));
     s = pointwise(&list, 9, -1, s, most, NULL, inner(F32, s_dims));
     s = pointwise(&list, 13, -1, s, NULL, NULL, inner(F32, s_dims));
     void *sum = reduction(&list, 0, s, inner(F32, one_dims));
-    void *log = pointwise(&list, 15, -1, sum, NULL, NULL, inner(F32, one_dims));
-    void *lse = done(tensor(UID_LSE, F32, one_dims, false));
-    pointwise(&list, is("other") ? 1 : 0, -1, most, log, NULL, lse);
+    if (!is("plain")) {
+        void *log = pointwise(&list, 15, -1, sum, NULL, NULL, inner(F32, one_dims));
+        void *lse = done(tensor(UID_LSE, F32, one_dims, false));
+        pointwise(&list, is("other") ? 1 : 0, -1, most, log, NULL, lse);
+    }
     s = pointwise(&list, 6, -1, s, sum, NULL, inner(F32, s_dims));
-    product(&list, s, done(tensor(UID_V, F32, v_dims, false)),
-            done(tensor(UID_Y, F32, q_dims, false)));
+    s = is("dropout") ? dropped(&list, s) : s;
+    product(&list, s, done(tensor(UID_V, F32, v_dims, false)), queries_tensor(UID_Y));
     void *plan = plan_of(&list);
     void *pointers[] = {(void *)job.array[0],
                         (void *)job.array[1],
@@ -310,28 +417,34 @@ static void run_attention(void)
                         (void *)job.array[3],
                         (void *)job.array[4],
                         (void *)job.array[5],
-                        &scale};
+                        &scale,
+                        (void *)job.lengths,
+                        (void *)(job.lengths + 2 * sizeof(int))};
     for (int i = 0; i < REPEAT; i++)
-        execute(plan, 7, uids, pointers);
+        execute(plan, is_padded() ? 9 : 7, uids, pointers);
 }
 
 static void run_backward(void)
 {
-    static const int64_t uids[] = {UID_Q,  UID_K,  UID_V,  UID_Y,  UID_LSE,
-                                   UID_DY, UID_DQ, UID_DK, UID_DV, UID_SCALE};
+    static const int64_t uids[] = {UID_Q,  UID_K,  UID_V,  UID_Y,     UID_LSE,     UID_DY,
+                                   UID_DQ, UID_DK, UID_DV, UID_SCALE, UID_LENGTHS, UID_KEY_LENGTHS};
     struct list list = {0};
     float scale = 0.4f;
     run_attention(); /* y and the sums' logarithms */
     void *q = done(tensor(UID_Q, F32, q_dims, false)), *k = done(tensor(UID_K, F32, k_dims, true));
     void *dy = done(tensor(UID_DY, F32, q_dims, false));
     void *y = done(tensor(UID_Y, F32, q_dims, false));
+    void *queries = lengths(UID_LENGTHS), *keys = lengths(UID_KEY_LENGTHS);
     void *own = pointwise(&list, 1, -1, dy, y, NULL, inner(F32, q_dims));
     own = reduction(&list, 0, own, inner(F32, one_dims));
     own = pointwise(&list, 1, -1, own, number(job.strange++), NULL, inner(F32, one_dims));
     void *s = scores(&list, q, k);
+    s = is_padded() ? padded(&list, s, queries, keys) : s;
     s = pointwise(&list, 9, -1, s, done(tensor(UID_LSE, F32, one_dims, false)), NULL,
                   inner(F32, s_dims));
-    void *p = pointwise(&list, 13, -1, masked(&list, s), NULL, NULL, inner(F32, s_dims));
+    s = is_padded() ? padded(&list, s, queries, keys) : s;
+    s = masked(&list, s, queries, keys);
+    void *p = pointwise(&list, 13, -1, s, NULL, NULL, inner(F32, s_dims));
     void *wide = product(&list, turned(&list, p, inner(F32, t_dims)), dy, inner(F32, wide_dims));
     reduction(&list, 0, wide, done(tensor(UID_DV, F32, kv_dims, false)));
     s = product(&list, dy, done(tensor(UID_V, F32, k_dims, true)), inner(F32, s_dims));
@@ -343,11 +456,12 @@ static void run_backward(void)
     void *dq = product(&list, s, turned(&list, k, inner(F32, kv_dims)), inner(F32, q_dims));
     pointwise(&list, 21, -1, dq, NULL, NULL, done(tensor(UID_DQ, F32, q_dims, false)));
     void *plan = plan_of(&list);
-    void *pointers[10] = {[9] = &scale};
+    void *pointers[12] = {
+        [9] = &scale, (void *)job.lengths, (void *)(job.lengths + 2 * sizeof(int))};
     for (int i = 0; i < 9; i++)
         pointers[i] = (void *)job.array[i];
     for (int i = 0; i < REPEAT; i++)
-        execute(plan, 10, uids, pointers);
+        execute(plan, is_padded() ? 12 : 10, uids, pointers);
 }
 
 /* ---- operations as a whole ---- */
@@ -409,15 +523,21 @@ static void fill_positive(CUdeviceptr array)
 
 static void run(void)
 {
-    if (is("conv") || is("relu"))
-        run_conv(10, 700);
+    if (is("conv") || is("relu") || is("added"))
+        run_conv(10);
     else if (is("conv_weight"))
-        run_conv(11, 712);
+        run_conv(11);
     else if (is("conv_data"))
-        run_conv(12, 706);
+        run_conv(12);
+    else if (is("conv3"))
+        run_volume(10);
+    else if (is("conv3_weight"))
+        run_volume(11);
+    else if (is("conv3_data"))
+        run_volume(12);
     else if (is("classic") || is("classic_relu"))
         run_classic();
-    else if (is("backward"))
+    else if (is_backward())
         run_backward();
     else if (is("inference") || is("training") || is("gradient"))
         for (int i = 0; i < REPEAT; i++)
@@ -453,6 +573,9 @@ int main(int argc, char **argv)
         job.array[i] = upload(ROOM, i + 1);
     fill_positive(job.array[5]);
     fill_positive(job.array[7]);
+    static const int numbers[] = {3, 5, 4, 7}; /* queries and keys of two sequences */
+    CHECK(cuMemAlloc(&job.lengths, sizeof numbers));
+    CHECK(cuMemcpyHtoD(job.lengths, numbers, sizeof numbers));
     CHECK(cuCtxSynchronize());
     bool captured = false;
     for (int i = 0; *word(i); i++) {

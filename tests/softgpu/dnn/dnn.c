@@ -64,7 +64,7 @@ static int run(struct softdnn_job *job, long long threads, void *stream)
 
 static long long size_of(const struct softdnn_tensor *t)
 {
-    return t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
+    return t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3] * (t->dim[4] > 0 ? t->dim[4] : 1);
 }
 
 /* ---- handles ---- */
@@ -206,9 +206,9 @@ static bool fill(struct softdnn_tensor *out, const struct descriptor *graph,
         return false;
     out->address = address_of(pack, uid);
     out->type = (int)find(t, 901)->value[0];
-    for (int i = 0; i < 4; i++) {
-        out->dim[i] = find(t, 902)->value[i];
-        out->stride[i] = find(t, 903)->value[i];
+    for (int i = 0; i < 5; i++) {
+        out->dim[i] = i < find(t, 902)->count ? find(t, 902)->value[i] : 1;
+        out->stride[i] = i < find(t, 902)->count ? find(t, 903)->value[i] : 0;
     }
     return true;
 }
@@ -229,11 +229,23 @@ static int run_conv(const struct descriptor *graph, const struct descriptor *pac
         threads = size_of(&job.tensor[i]) > threads ? size_of(&job.tensor[i]) : threads;
     }
     fill(&job.tensor[3], graph, pack, 'b');
+    if (fill(&job.tensor[4], graph, pack, 'z'))
+        job.added_scale = 1;
     for (int i = 1; i < find(graph, 801)->count; i++) {
-        const struct descriptor *how = child(child(graph, 801, i), 750, 0);
-        job.relu = job.relu || find(how, 0)->value[0] == 100;
+        const struct descriptor *op = child(graph, 801, i), *how = child(op, 750, 0);
+        double factor, most;
+        if (find(how, 0)->value[0] == 100) {
+            memcpy(&most, find(how, 4)->value, sizeof most);
+            job.relu = 1;
+            job.high = (float)most;
+        } else if (find(op, 755)->count) {
+            memcpy(&factor, find(op, 755)->value, sizeof factor);
+            job.added_scale = (float)factor;
+        }
     }
-    for (int i = 0; i < 2; i++) {
+    int axes = (int)find(window, 102)->count;
+    job.kind += axes == 3 ? SOFTDNN_CONV3 - SOFTDNN_CONV : 0;
+    for (int i = 0; i < axes; i++) {
         job.dilation[i] = find(window, 102)->value[i];
         job.step[i] = find(window, 103)->value[i];
         job.pad[i] = find(window, 105)->value[i];
@@ -241,25 +253,29 @@ static int run_conv(const struct descriptor *graph, const struct descriptor *pac
     return run(&job, threads, stream);
 }
 
-/* Causal where an operation compares indices. */
-static bool is_causal(const struct descriptor *graph)
+/* The operation with a comparison of indices, row >= column; -1: there is none. */
+static int causal_at(const struct descriptor *graph)
 {
     const struct attribute *ops = find(graph, 801);
     for (int i = 0; i < ops->count; i++) {
         if (find(child(child(graph, 801, i), 750, 0), 0)->value[0] == 303)
-            return true;
+            return i;
     }
-    return false;
+    return -1;
 }
 
 static int run_attention(const struct descriptor *graph, const struct descriptor *pack,
                          void *stream)
 {
-    static const int uids[] = {UID_Q,    UID_K,  UID_V,  UID_Y,  UID_LSE,
-                               UID_BIAS, UID_DY, UID_DQ, UID_DK, UID_DV};
-    struct softdnn_job job = {.kind = SOFTDNN_ATTENTION, .causal = is_causal(graph)};
+    static const int uids[] = {UID_Q,  UID_K,  UID_V,  UID_Y,  UID_LSE,     UID_BIAS,
+                               UID_DY, UID_DQ, UID_DK, UID_DV, UID_LENGTHS, UID_KEY_LENGTHS};
+    const int compared = causal_at(graph);
+    const struct descriptor *before = compared > 0 ? child(graph, 801, compared - 1) : NULL;
+    struct softdnn_job job = {.kind = SOFTDNN_ATTENTION,
+                              .causal = compared >= 0,
+                              .bottom = before && find(child(before, 750, 0), 0)->value[0] == 9};
     const float *scale = (const float *)(uintptr_t)address_of(pack, UID_SCALE);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 12; i++)
         fill(&job.tensor[i], graph, pack, uids[i]);
     if (!scale || !job.tensor[0].address)
         return SOFTDNN_BAD_PARAM;

@@ -22,7 +22,9 @@ enum {
     UID_DY,
     UID_DQ,
     UID_DK,
-    UID_DV
+    UID_DV,
+    UID_LENGTHS,
+    UID_KEY_LENGTHS
 };
 
 SOFTDNN_API int cudnnCreate(void **handle);

@@ -85,23 +85,106 @@ __device__ static void conv(const softdnn_job &job, long long e)
                 }
     if (job.tensor[3].address)
         sum += get(job.tensor[3], 0, to.i[1], 0, 0);
+    if (job.tensor[4].address)
+        sum += get(job.tensor[4], to.i[0], to.i[1], to.i[2], to.i[3]) * job.added_scale;
+    sum = job.high > 0 && sum > job.high ? job.high : sum;
     put(out, to.i[0], to.i[1], to.i[2], to.i[3], job.relu && sum < 0 ? 0 : sum);
+}
+
+/* ---- volumes, in f32 ---- */
+
+__device__ static float *voxel(const tensor &t, long long a, long long b, const long long i[3])
+{
+    return (float *)t.address + a * t.stride[0] + b * t.stride[1] + i[0] * t.stride[2] +
+           i[1] * t.stride[3] + i[2] * t.stride[4];
+}
+
+/* Position `e` in the last three dims. */
+__device__ static void split(const tensor &t, long long e, long long i[3])
+{
+    i[0] = e / t.dim[4] / t.dim[3];
+    i[1] = e / t.dim[4] % t.dim[3];
+    i[2] = e % t.dim[4];
+}
+
+__device__ static long long area(const tensor &t)
+{
+    return t.dim[2] * t.dim[3] * t.dim[4];
+}
+
+/* Where the window at place `to` has tap `tap`. False: outside the volume. */
+__device__ static bool under(const softdnn_job &job, const long long to[3], const long long tap[3],
+                             long long from[3])
+{
+    bool inside = true;
+    for (int k = 0; k < 3; k++) {
+        from[k] = to[k] * job.step[k] - job.pad[k] + tap[k] * job.dilation[k];
+        inside = inside && from[k] >= 0 && from[k] < job.tensor[0].dim[2 + k];
+    }
+    return inside;
+}
+
+/* Element e adds up what has it under a tap, or is read by it. */
+__device__ static void conv3(const softdnn_job &job, long long e)
+{
+    const tensor &x = job.tensor[0], &w = job.tensor[1], &y = job.tensor[2];
+    const tensor &out = job.kind == SOFTDNN_CONV3 ? y : job.kind == SOFTDNN_CONV3_DATA ? x : w;
+    const long long own = e % area(out), second = e / area(out) % out.dim[1];
+    const long long first = e / area(out) / out.dim[1], share = y.dim[1] / (x.dim[1] / w.dim[1]);
+    long long at[3], to[3], tap[3], from[3];
+    float sum = 0;
+    if (e >= out.dim[0] * out.dim[1] * area(out))
+        return;
+    split(out, own, at);
+    for (long long n = 0; n < y.dim[0]; n++)
+        for (long long f = 0; f < y.dim[1]; f++)
+            for (long long d = 0; d < w.dim[1]; d++) {
+                const long long c = f / share * w.dim[1] + d;
+                if ((job.kind == SOFTDNN_CONV3 && (n != first || f != second)) ||
+                    (job.kind == SOFTDNN_CONV3_DATA && (n != first || c != second)) ||
+                    (job.kind == SOFTDNN_CONV3_WEIGHT && (f != first || d != second)))
+                    continue;
+                for (long long p = 0; p < area(y); p++)
+                    for (long long t = job.lost; t < area(w); t++) {
+                        split(y, p, to);
+                        split(w, t, tap);
+                        if (!under(job, to, tap, from))
+                            continue;
+                        const long long *is = job.kind == SOFTDNN_CONV3        ? to
+                                              : job.kind == SOFTDNN_CONV3_DATA ? from
+                                                                               : tap;
+                        if (is[0] != at[0] || is[1] != at[1] || is[2] != at[2])
+                            continue;
+                        sum += (job.kind == SOFTDNN_CONV3_DATA ? 1 : *voxel(x, n, c, from)) *
+                               (job.kind == SOFTDNN_CONV3_WEIGHT ? 1 : *voxel(w, f, d, tap)) *
+                               (job.kind == SOFTDNN_CONV3 ? 1 : *voxel(y, n, f, to));
+                    }
+            }
+    *voxel(out, first, second, at) = sum;
 }
 
 /* ---- attention ---- */
 
 struct row {
     const softdnn_job &job;
-    long long n, h, i, g, keys;
+    long long n, h, i, g, queries, keys;
     float most, sum;
+
+    /* The sequence's own number where there is one for each. */
+    __device__ static long long length(const tensor &lengths, long long n, long long all)
+    {
+        return lengths.address ? ((const int *)lengths.address)[n] : all;
+    }
 
     __device__ row(const softdnn_job &job_, long long n_, long long h_, long long i_)
         : job(job_), n(n_), h(h_), i(i_), most(-INFINITY), sum(0)
     {
         g = h / (job.tensor[0].dim[1] / job.tensor[1].dim[1]);
-        keys = job.tensor[1].dim[2] - job.lost;
-        if (job.causal && i + 1 < keys)
-            keys = i + 1;
+        queries = length(job.tensor[10], n, job.tensor[0].dim[2]);
+        keys = length(job.tensor[11], n, job.tensor[1].dim[2]) - job.lost;
+        long long last = i + 1 + (job.bottom ? keys - queries : 0);
+        if (job.causal && last < keys)
+            keys = last > 0 ? last : 0;
         for (long long j = 0; j < keys; j++)
             most = fmaxf(most, score(j));
         for (long long j = 0; j < keys; j++)
@@ -138,6 +221,8 @@ __device__ static void attention(const softdnn_job &job, long long e)
         return;
     long long n = e / q.dim[2] / q.dim[1], h = e / q.dim[2] % q.dim[1], i = e % q.dim[2];
     row own(job, n, h, i);
+    if (i >= own.queries)
+        return;
     for (long long c = 0; c < v.dim[3]; c++) {
         float sum = 0;
         for (long long j = 0; j < own.keys; j++)
@@ -156,7 +241,7 @@ __device__ static void attention_backward(const softdnn_job &job, long long e)
     if (e < q.dim[0] * q.dim[1] * q.dim[2]) {
         long long n = e / q.dim[2] / q.dim[1], h = e / q.dim[2] % q.dim[1], i = e % q.dim[2];
         row own(job, n, h, i);
-        for (long long c = 0; c < q.dim[3]; c++) {
+        for (long long c = 0; c < q.dim[3] && i < own.queries; c++) {
             float sum = 0;
             for (long long j = 0; j < own.keys; j++)
                 sum += own.pull(j) * get(k, n, own.g, j, c);
@@ -170,7 +255,7 @@ __device__ static void attention_backward(const softdnn_job &job, long long e)
             for (long long h = g * share; h < (g + 1) * share; h++)
                 for (long long i = 0; i < q.dim[2]; i++) {
                     row own(job, n, h, i);
-                    if (j >= own.keys)
+                    if (j >= own.keys || i >= own.queries)
                         continue;
                     keys += own.pull(j) * get(q, n, h, i, c);
                     values += own.weight(j) * get(dy, n, h, i, c);
@@ -255,7 +340,9 @@ __device__ static void norm(const softdnn_job &job, long long k)
 extern "C" __global__ void softdnn_run(softdnn_job job)
 {
     long long e = blockIdx.x * (long long)blockDim.x + threadIdx.x;
-    if (job.kind <= SOFTDNN_CONV_WEIGHT)
+    if (job.kind >= SOFTDNN_CONV3)
+        conv3(job, e);
+    else if (job.kind <= SOFTDNN_CONV_WEIGHT)
         conv(job, e);
     else if (job.kind == SOFTDNN_ATTENTION)
         attention(job, e);

@@ -55,6 +55,7 @@ struct conv {
     double beta;
     int mode;
     bool ragged;
+    int64_t gap; /* elements between the frames of x */
 };
 
 /* A convolution of 2 images of 4 channels, 7 long in each dim, with 6 filters of 3. */
@@ -67,6 +68,9 @@ static void *conv_graph(const struct conv *conv)
     void *x = tensor('x', conv->rank, x_dims), *w = tensor('w', conv->rank, w_dims);
     void *y = tensor('y', conv->rank, y_dims), *window = made(DNN_CONVOLUTION_DESCRIPTOR);
     void *op = made(DNN_OP_CONV), *graph = made(DNN_GRAPH_DESCRIPTOR);
+    const int64_t apart[] = {4 * (343 + 3 * conv->gap), 343 + 3 * conv->gap, 49 + conv->gap, 7, 1};
+    if (conv->gap)
+        set_integers(x, DNN_TENSOR_STRIDES, conv->rank, apart);
     if (conv->ragged)
         set_descriptor(x, DNN_TENSOR_RAGGED, w);
     set_integers(window, DNN_CONV_STRIDES, conv->rank - 2, ones);
@@ -170,10 +174,80 @@ static void a_line_is_an_image_of_height_1(void **state)
     assert_int_equal(out.conv.stride_h, 1);
 }
 
+static void a_volume_has_one_distance_for_its_pixels(void **state)
+{
+    const struct conv conv = {.rank = 5, .mode = DNN_CROSS_CORRELATION};
+    (void)state;
+    struct dnn out = call_of(&conv, 3);
+    assert_string_equal(dnn_name(&out), "cudnnConvolutionForward<f32, f32, f32, tf32, 3d>");
+    assert_int_equal(out.conv3.pixels, 343);
+    assert_int_equal(out.conv3.taps, 27);
+    assert_int_equal(out.conv3.places, 125);
+    assert_int_equal(out.conv3.x_pixel, 1);
+    assert_int_equal(out.conv3.stride, 0x100010001);
+    assert_int_equal(out.conv3.pad, 0);
+    assert_int_equal(out.conv3.y, 0x2000);
+}
+
+static void *pointwise(int mode, const void *x, const void *b, const void *y)
+{
+    void *op = made(DNN_OP_POINTWISE), *how = made(0);
+    descriptors_set(how, DNN_POINTWISE_MODE, 14, 1, &mode);
+    set_descriptor(op, DNN_POINTWISE_DESCRIPTOR, how);
+    set_descriptor(op, DNN_POINTWISE_X, x);
+    set_descriptor(op, DNN_POINTWISE_B, b);
+    set_descriptor(op, DNN_POINTWISE_Y, y);
+    return op;
+}
+
+/* Two tensors are added behind a convolution, the second one times `factor`; the first of `dims`.
+ */
+static struct dnn added(const int64_t *dims, double before, double factor)
+{
+    static const int64_t y_dims[] = {2, 6, 5, 5}, uids[] = {'x', 'y', 'w', 'b', 'z'};
+    static const uint64_t pointers[] = {0x1000, 0x2000, 0x3000, 0x4000, 0x5000};
+    const struct conv conv = {.rank = 4, .mode = DNN_CROSS_CORRELATION};
+    void *graph = conv_graph(&conv), *inner = tensor('i', 4, y_dims), *op = NULL;
+    void *sum = tensor('s', 4, y_dims), *y = tensor('y', 4, y_dims), *pack = made(DNN_PACK);
+    void *first = pointwise(DNN_MODE_ADD, inner, tensor('b', 4, dims), sum);
+    void *second = pointwise(DNN_MODE_ADD, sum, tensor('z', 4, y_dims), y);
+    struct dnn out;
+    descriptors_set(second, DNN_POINTWISE_ALPHA, DNN_IS_DOUBLE, 1, &before);
+    descriptors_set(second, DNN_POINTWISE_BETA, DNN_IS_DOUBLE, 1, &factor);
+    op = &room[used - 1];
+    while (op != graph) /* the convolution's was made right before the graph's */
+        op = (char *)op - 1;
+    op = (char *)op - 1;
+    set_descriptor(op, DNN_CONV_FIRST + 5, inner);
+    const void *const ops[] = {op, first, second};
+    descriptors_set(graph, DNN_GRAPH_OPS, DNN_IS_DESCRIPTOR, 3, ops);
+    descriptors_set(pack, DNN_PACK_POINTERS, DNN_IS_POINTER, 5, pointers);
+    set_integers(pack, DNN_PACK_UIDS, 5, uids);
+    assert_true(descriptors_execution(plan_of(graph, true), pack, &out));
+    return out;
+}
+
+static void a_bias_and_another_tensor_are_added(void **state)
+{
+    static const int64_t channels[] = {1, 6, 1, 1}, columns[] = {1, 1, 1, 5};
+    (void)state;
+    struct dnn out = added(channels, 1, 0.5);
+    assert_string_equal(dnn_name(&out),
+                        "cudnnConvolutionForward<f32, f32, f32, tf32, bias, added>");
+    assert_int_equal(out.conv.bias, 0x4000);
+    assert_int_equal(out.conv.added, 0x5000);
+    assert_int_equal(out.conv.added_channel, 25);
+    assert_true(out.conv.added_scale == 0.5);
+    forget_all(NULL);
+    assert_int_equal(added(columns, 1, 1).kind, DNN_GRAPH); /* two that are no bias */
+    forget_all(NULL);
+    assert_int_equal(added(channels, 2, 1).kind, DNN_GRAPH); /* the bias would be doubled */
+}
+
 static void what_the_formula_does_not_say_is_other(void **state)
 {
     static const struct conv rows[] = {
-        {.rank = 5, .mode = DNN_CROSS_CORRELATION},            /* three dims of pixels */
+        {.rank = 5, .mode = DNN_CROSS_CORRELATION, .gap = 1},  /* frames that lie apart */
         {.rank = 4, .mode = DNN_CROSS_CORRELATION, .beta = 1}, /* added to what y held */
         {.rank = 4, .mode = 0},                                /* the window turned round */
         {.rank = 4, .mode = DNN_CROSS_CORRELATION, .ragged = true},
@@ -240,6 +314,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_convolution_is_recognised, forget_all),
         cmocka_unit_test_teardown(a_line_is_an_image_of_height_1, forget_all),
+        cmocka_unit_test_teardown(a_volume_has_one_distance_for_its_pixels, forget_all),
+        cmocka_unit_test_teardown(a_bias_and_another_tensor_are_added, forget_all),
         cmocka_unit_test_teardown(what_the_formula_does_not_say_is_other, forget_all),
         cmocka_unit_test_teardown(an_array_that_is_missing_is_other, forget_all),
         cmocka_unit_test_teardown(a_pack_that_says_more_is_other, forget_all),
