@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include "base/arena.h"
+#include "call/blas_kernel.h"
 #include "gate/unregistered.h"
 #include "system/log.h"
 #include "names/symbol.h"
@@ -109,6 +110,35 @@ struct taken {
     double of_time;
 };
 
+/* Kernels of a cuBLAS that is part of the program, whose calls nothing shows. */
+static bool is_static_blas(const char *symbol, const struct summary_facts *facts)
+{
+    return facts->static_blas > 0 && blas_kernel_is(symbol);
+}
+
+/* The share of launches without an entry that are of such kernels, and of the GPU's time. */
+static void count_static_blas(struct summary_facts *facts, struct counters *counters)
+{
+    struct counters_totals totals;
+    size_t count;
+    struct unregistered_row *row = all_rows(&count);
+    double all = (double)unregistered_launches(), launches = 0, ns = 0;
+    counters_read(counters, &totals);
+    double others = (double)totals.other.skip[SKIP_UNREGISTERED];
+    double share = eager_share(row, count, others);
+    for (size_t i = 0; i < count; i++) {
+        if (!blas_kernel_is(row[i].symbol))
+            continue;
+        launches += (double)row[i].launches;
+        ns += row_ns(&row[i], share, 0);
+    }
+    free(row);
+    if (launches == 0 || blas_kernel_library_is_loaded())
+        return;
+    facts->static_blas = all > 0 ? others * launches / all : 0;
+    facts->static_blas_time = totals.gpu.all > 0 ? ns / totals.gpu.all : 0;
+}
+
 static int longest_first(const void *a, const void *b)
 {
     const struct taken *one = a, *other = b;
@@ -147,6 +177,7 @@ void session_summary_print(struct summary *summary, struct counters *counters,
     struct summary_unregistered named[UNREGISTERED_MOST];
     struct arena arena = {0};
     double all = (double)unregistered_launches();
+    count_static_blas(facts, counters);
     size_t count = take_rows(row, most < UNREGISTERED_MOST ? most : UNREGISTERED_MOST, counters);
     for (size_t i = 0; i < count; i++) {
         struct symbol_names names;
@@ -154,6 +185,7 @@ void session_summary_print(struct summary *summary, struct counters *counters,
         named[i].name = known ? names.plain : row[i].row.symbol;
         named[i].share = all > 0 ? (double)row[i].row.launches / all : 0;
         named[i].of_time = row[i].of_time;
+        named[i].static_blas = is_static_blas(row[i].row.symbol, facts);
     }
     facts->unregistered = named;
     facts->unregistered_count = count;

@@ -22,6 +22,7 @@ struct summary;
 struct summary_unregistered {
     const char *name;
     double share, of_time;
+    bool static_blas; /* a kernel of a cuBLAS that is part of the program */
 };
 
 /* Parts of the summary that others collect. */
@@ -31,10 +32,12 @@ struct summary_facts {
     uint64_t lost_lines;                             /* of the journal */
     const struct summary_unregistered *unregistered; /* the longest, or most frequent, first ... */
     size_t unregistered_count;                       /* ... so many */
-    const char *unmet;     /* entries that named no kernel, as a list, or NULL */
-    const char *contracts; /* a line for each contract of the registry, or NULL */
-    const char *lint;      /* lines of CUVET_LINT, or NULL */
-    bool cupti;            /* CUPTI's callbacks report launches, at a price of their own */
+    double static_blas;      /* launches of kernels of a cuBLAS that is linked statically ... */
+    double static_blas_time; /* ... and their share of the time on the GPU */
+    const char *unmet;       /* entries that named no kernel, as a list, or NULL */
+    const char *contracts;   /* a line for each contract of the registry, or NULL */
+    const char *lint;        /* lines of CUVET_LINT, or NULL */
+    bool cupti;              /* CUPTI's callbacks report launches, at a price of their own */
 };
 
 struct summary *summary_create(void); /* NULL: no memory */

@@ -47,6 +47,19 @@ void api_error_text(const struct api_error *error, char out[API_ERROR_TEXT])
 
 /* ---- time on the GPU ---- */
 
+/* Products whose calls nothing shows. */
+static void put_static_blas(struct textbuf *out, const struct summary_facts *facts, bool timed)
+{
+    if (facts->static_blas <= 0)
+        return;
+    textbuf_printf(out, "\n  cuBLAS, linked statically: about %.0f launch%s", facts->static_blas,
+                   facts->static_blas < 1.5 ? "" : "es");
+    if (timed)
+        textbuf_printf(out, ", %.3g %% of the time on the GPU", 100 * facts->static_blas_time);
+    textbuf_printf(out, ". Its calls are inside the program, where they cannot be seen or "
+                        "checked.\n");
+}
+
 /* Kernels without an entry: by time on the GPU where it is known, else by launches. */
 void summary_put_unregistered(struct textbuf *out, const struct counters_totals *totals,
                               const struct summary_facts *facts)
@@ -61,10 +74,12 @@ void summary_put_unregistered(struct textbuf *out, const struct counters_totals 
 
     for (size_t i = 0; others > 0 && i < facts->unregistered_count; i++) {
         const struct summary_unregistered *one = &facts->unregistered[i];
-        textbuf_printf(out, "%s    %4.1f %%  %s\n", title,
-                       timed ? 100 * one->of_time : others * one->share, PRINTABLE(one->name));
+        textbuf_printf(out, "%s    %4.1f %%  %s%s\n", title,
+                       timed ? 100 * one->of_time : others * one->share, PRINTABLE(one->name),
+                       one->static_blas ? " (cuBLAS, linked statically)" : "");
         title = "";
     }
+    put_static_blas(out, facts, timed);
 }
 
 /* The second line, behind the shares of launches. */
