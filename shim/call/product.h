@@ -48,6 +48,7 @@ enum accumulation {
     WORD(BGRADB, "bgradb")                                                                         \
     WORD(SCALE, "scale")     /* a and b are multiplied by numbers in device memory */              \
     WORD(SCALES, "scales")   /* by one for each row or block */                                    \
+    WORD(TILED, "tiled")     /* by one for 16 or 32 elements, which lie in tiles */                \
     WORD(SCALED, "scaled")   /* c is multiplied by a number in device memory */                    \
     WORD(AMAX, "amax")       /* the largest magnitude of c is written */                           \
     WORD(FAST, "fast")       /* fp8: sums may stay in the tensor cores */                          \
@@ -74,7 +75,10 @@ enum product_how {
     PRODUCT_ROWS_B = 32,
     PRODUCT_ROWS_ADDED = 64,
     PRODUCT_ROWS_C = 128,
-    PRODUCT_ALGORITHM = 256 /* algorithm0 ... algorithm7 hold the chosen algorithm */
+    PRODUCT_ALGORITHM = 256,   /* algorithm0 ... algorithm7 hold the chosen algorithm */
+    PRODUCT_MODE_A_SHIFT = 16, /* from this bit on the scale mode of the library's A, and B */
+    PRODUCT_MODE_B_SHIFT = 24,
+    PRODUCT_MODE_MOST = 255
 };
 
 enum { PRODUCT_ALGORITHM_BYTES = 64, PRODUCT_FUNCTION = 64 };

@@ -60,6 +60,31 @@ def products_f8():
             show("f8 %s %s" % (out, fast), y)
 
 
+def products_f8_scales():
+    """A scale for each row and column; for 128 elements of x and 128 x 128 of w, and the other way round."""
+    rows, cols, terms = 256, 384, 512
+    x = torch.randn(rows, terms, device="cuda").to(torch.float8_e4m3fn)
+    w = torch.randn(cols, terms, device="cuda").to(torch.float8_e4m3fn)
+
+    def scales(high, wide, by_columns):
+        drawn = torch.rand(*((wide, high) if by_columns else (high, wide)), device="cuda") + 0.5
+        return drawn.t() if by_columns else drawn
+
+    cases = {
+        "rows": (scales(rows, 1, False), scales(1, cols, False)),
+        "vectors and blocks": (scales(rows, terms // 128, True), scales(cols // 128, terms // 128, False).t()),
+        "blocks and vectors": (scales(rows // 128, terms // 128, False), scales(cols, terms // 128, True).t()),
+        "vectors": (scales(rows, terms // 128, True), scales(cols, terms // 128, True).t()),
+    }
+    for name, (scale_a, scale_b) in cases.items():
+        try:
+            y = torch._scaled_mm(x, w.t(), scale_a=scale_a, scale_b=scale_b, out_dtype=torch.bfloat16)
+        except (RuntimeError, ValueError) as error:
+            print("f8 scales of", name, "do not run:", str(error).split("\n")[0])
+            continue
+        show("f8 scales of %s" % name, y)
+
+
 def main():
     print("PyTorch", torch.__version__)
     torch.manual_seed(31)
@@ -70,6 +95,7 @@ def main():
     matmul.allow_tf32 = True
     products("tf32", torch.float32)
     products_f8()
+    products_f8_scales()
 
 
 if __name__ == "__main__":

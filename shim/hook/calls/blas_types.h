@@ -80,6 +80,16 @@ enum {
     LT_D_OUT_SCALE_POINTER = 36,
 };
 
+/* cublasLtMatmulMatrixScale_t */
+enum {
+    LT_SCALE_ONE = 0,
+    LT_SCALE_VEC16 = 1, /* for each 16 or 32 elements along k, in an order of tiles */
+    LT_SCALE_VEC32 = 2,
+    LT_SCALE_OUTER = 3,  /* for each row of op(A), each column of op(B) */
+    LT_SCALE_VEC128 = 4, /* for each 128 elements along k */
+    LT_SCALE_BLOCK = 5,  /* for each 128 x 128 elements */
+};
+
 /* cublasLtMatmulAlgoConfigAttributes_t, and cublasLtReductionScheme_t's bit for parts of sums that
  * are kept in the type of the output. */
 enum { LT_ALGORITHM_REDUCTION = 3, LT_REDUCTION_OUTPUT_TYPE = 4 };

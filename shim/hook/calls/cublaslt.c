@@ -184,6 +184,60 @@ static void set_epilogue(struct product *product, const struct lt_desc *desc, bo
     out->aux_batch = desc->aux_batch;
 }
 
+/* How many scales an input has along the dim that C has too, and along k, and how they lie. */
+struct lt_scales {
+    int64_t outer, inner, outer_step, inner_step;
+};
+
+/* False: they lie in tiles, or in an order that is not known. */
+static bool scales_of(int mode, int64_t size, int64_t k, struct lt_scales *out)
+{
+    const int64_t blocks = (k + 127) / 128;
+    switch (mode) {
+    case LT_SCALE_ONE:
+        *out = (struct lt_scales){1, 1, 1, 1};
+        return true;
+    case LT_SCALE_OUTER:
+        *out = (struct lt_scales){size, 1, 1, 1};
+        return true;
+    case LT_SCALE_VEC128:
+        *out = (struct lt_scales){size, blocks, 1, size};
+        return true;
+    case LT_SCALE_BLOCK: /* lines of a multiple of 4 */
+        *out = (struct lt_scales){(size + 127) / 128, blocks, (blocks + 3) / 4 * 4, 1};
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The scales of rows or blocks; the library's A is the product's b where that is turned over. */
+static void set_blocks(struct product *product, const struct lt_desc *desc, bool turned)
+{
+    struct product_arguments *out = &product->arguments;
+    struct lt_scales a, b;
+    int left = turned ? desc->b_scale_mode : desc->a_scale_mode;
+    int right = turned ? desc->a_scale_mode : desc->b_scale_mode;
+    product->words |= PRODUCT_SCALES;
+    out->how |= (int64_t)(desc->a_scale_mode & PRODUCT_MODE_MOST) << PRODUCT_MODE_A_SHIFT |
+                (int64_t)(desc->b_scale_mode & PRODUCT_MODE_MOST) << PRODUCT_MODE_B_SHIFT;
+    if (!scales_of(left, out->m, out->k, &a) || !scales_of(right, out->n, out->k, &b)) {
+        product->words |=
+            left > LT_SCALE_BLOCK || right > LT_SCALE_BLOCK ? PRODUCT_OTHER : PRODUCT_TILED;
+        return;
+    }
+    out->a_scale_high = a.outer;
+    out->a_scale_wide = a.inner;
+    out->a_scale_row = a.outer_step;
+    out->a_scale_col = a.inner_step;
+    out->b_scale_high = b.inner;
+    out->b_scale_wide = b.outer;
+    out->b_scale_row = b.inner_step;
+    out->b_scale_col = b.outer_step;
+    if (!out->a_scale || !out->b_scale || product->words & PRODUCT_BATCH)
+        product->words |= PRODUCT_OTHER;
+}
+
 static void set_scales(struct product *product, const struct lt_desc *desc, bool turned)
 {
     struct product_arguments *out = &product->arguments;
@@ -191,7 +245,7 @@ static void set_scales(struct product *product, const struct lt_desc *desc, bool
     out->b_scale = (uint64_t)(uintptr_t)of_side(turned, desc->b_scale, desc->a_scale);
     out->c_scale = (uint64_t)(uintptr_t)desc->d_scale;
     if (desc->a_scale_mode || desc->b_scale_mode)
-        product->words |= PRODUCT_SCALES;
+        set_blocks(product, desc, turned);
     else if (desc->a_scale || desc->b_scale)
         product->words |= PRODUCT_SCALE;
     if (desc->d_scale)

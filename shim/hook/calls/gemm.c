@@ -178,6 +178,7 @@ bool gemv_begin(struct call_frame *frame, const struct library *library, void *h
     struct product_matrix y = {gemv->y, blas_dtype(gemv->y_type), gemv->incy, 1, gemv->y_batch};
     product_set(product, &a, &x, &y, rows, 1, sum, false);
     product->arguments.batch = gemv->batch;
+    product->arguments.how = PRODUCT_HOW_KNOWN | (as_it_is ? 0 : PRODUCT_TRANS_A);
     product->accumulation = (uint8_t)(wide ? ACCUMULATION_F64 : ACCUMULATION_F32);
     product->words = gemv->list ? PRODUCT_LIST : gemv->batch != 1 ? PRODUCT_BATCH : 0;
     if (gemv->incx < 1 || gemv->incy < 1)

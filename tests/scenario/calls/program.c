@@ -8,6 +8,7 @@
  *   lt, lt_added                 by rows; by columns, with another matrix added
  *   lt_bias, lt_relu, lt_gelu    with an epilogue; lt_gelu writes what gelu is taken of as well
  *   lt_ones K                    f16 matrices of ones, by rows, into f32
+ *   f8_rows f8_blocks f8_tiles   f8 inputs into f16, with scales of each kind
  */
 #include "common/program.h"
 
@@ -35,7 +36,7 @@ enum {
 static struct {
     void *blas, *lt;
     CUstream stream;
-    CUdeviceptr a, b, c, added, bias;
+    CUdeviceptr a, b, c, added, bias, scales;
     float alpha, beta;
 } job;
 
@@ -233,6 +234,59 @@ static void call_lt(void)
     cublasLtMatrixLayoutDestroy(c);
 }
 
+/* Numbers of 8 bits, none of which is a NaN. */
+static CUdeviceptr upload_f8(size_t count, unsigned seed)
+{
+    CUdeviceptr array;
+    unsigned char *bytes = malloc(count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t z = ((uint32_t)i + seed * 7919) * 2654435761u;
+        z = (z ^ z >> 15) * 2246822519u;
+        bytes[i] = (unsigned char)((z >> 8 & 0x3f) | (z >> 16 & 0x80));
+    }
+    CHECK(cuMemAlloc(&array, count));
+    CHECK(cuMemcpyHtoD(array, bytes, count));
+    free(bytes);
+    return array;
+}
+
+/* Scales for each row; for 128 elements and for blocks of 128 x 128; or for 32 elements, in tiles,
+ * which the stand-in does not read. By columns, the first factor transposed. */
+static void call_f8(void)
+{
+    enum { F8_M = 8, F8_N = 144, F8_K = 304, F8 = 28, SCALE = 17, MODE = 31 };
+    const int trans = 1, row = 3, vec = 4, block = 5, tile = 2, f16 = R_16F;
+    const int modes[2] = {is("f8_rows")    ? row
+                          : is("f8_tiles") ? tile
+                                           : vec,
+                          is("f8_rows")    ? row
+                          : is("f8_tiles") ? tile
+                                           : block};
+    static CUdeviceptr left, right;
+    void *desc, *a, *b, *c;
+    if (!left) {
+        left = upload_f8(F8_M * F8_K, 1);
+        right = upload_f8(F8_K * F8_N, 2);
+    }
+    cublasLtMatmulDescCreate(&desc, COMPUTE_32F, R_32F);
+    cublasLtMatrixLayoutCreate(&a, F8, F8_K, F8_M, F8_K);
+    cublasLtMatrixLayoutCreate(&b, F8, F8_K, F8_N, F8_K);
+    cublasLtMatrixLayoutCreate(&c, f16, F8_M, F8_N, F8_M);
+    set(desc, 3, &trans, sizeof trans);
+    set(desc, SCALE, &job.added, sizeof job.added);
+    set(desc, SCALE + 1, &job.scales, sizeof job.scales);
+    set(desc, MODE, &modes[0], sizeof modes[0]);
+    set(desc, MODE + 1, &modes[1], sizeof modes[1]);
+    job.alpha = 0.01f;
+    expect(cublasLtMatmul(job.lt, desc, &job.alpha, (void *)left, a, (void *)right, b, &job.beta,
+                          (void *)job.c, c, (void *)job.c, c, NULL, NULL, 0, job.stream),
+           "cublasLtMatmul");
+    cublasLtMatmulDescDestroy(desc);
+    cublasLtMatrixLayoutDestroy(a);
+    cublasLtMatrixLayoutDestroy(b);
+    cublasLtMatrixLayoutDestroy(c);
+}
+
 /* Each element of the product is K. */
 static void call_ones(void)
 {
@@ -302,6 +356,8 @@ static void call(void)
         call_gemv();
     else if (is("lt_ones"))
         call_ones();
+    else if (strncmp(word(0), "f8", 2) == 0)
+        call_f8();
     else if (strncmp(word(0), "lt", 2) == 0)
         call_lt();
     else if (is("capture"))
@@ -322,6 +378,7 @@ int main(int argc, char **argv)
     job.c = upload(ROOM, 3);
     job.added = upload(ROOM, 4);
     job.bias = upload(M, 5);
+    job.scales = upload(1 << 10, 6);
     job.alpha = 1.25f;
     job.beta = is("beta") ? 0.5f : 0;
     CHECK(cuStreamCreate(&job.stream, CU_STREAM_NON_BLOCKING));

@@ -146,6 +146,25 @@ int cublasGemmStridedBatchedEx(void *handle, int transa, int transb, int m, int 
     return run(handle, &job, alpha, beta, batch);
 }
 
+/* By lists of addresses. */
+int cublasGemmBatchedEx(void *handle, int transa, int transb, int m, int n, int k,
+                        const void *alpha, const void *const *a, int a_type, int lda,
+                        const void *const *b, int b_type, int ldb, const void *beta, void *const *c,
+                        int c_type, int ldc, int batch, int compute, int algorithm)
+{
+    struct softblas_job job = {.a = matrix(a, transa, lda, 0, 1),
+                               .b = matrix(b, transb, ldb, 0, 1),
+                               .d = matrix(c, 0, ldc, 0, 1),
+                               .m = m,
+                               .n = n,
+                               .k = k};
+    (void)compute, (void)algorithm;
+    job.a.type = a_type;
+    job.b.type = b_type;
+    job.d.type = c_type;
+    return run(handle, &job, alpha, beta, batch);
+}
+
 int cublasSgemmBatched(void *handle, int transa, int transb, int m, int n, int k,
                        const float *alpha, const float *const *a, int lda, const float *const *b,
                        int ldb, const float *beta, float *const *c, int ldc, int batch)

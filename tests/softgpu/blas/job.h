@@ -5,14 +5,22 @@
 struct softblas_matrix {
     unsigned long long address; /* of the first element, or of a list of addresses */
     long long row, col, batch;
-    int type; /* cudaDataType: 0 f32, 1 f64, 2 f16 */
+    int type; /* cudaDataType: 0 f32, 1 f64, 2 f16, 28 f8 with 4 bits of exponent */
     int list;
 };
 
 enum { SOFTBLAS_RELU = 2, SOFTBLAS_BIAS = 4, SOFTBLAS_GELU = 32, SOFTBLAS_AUX = 128 };
 
+/* Numbers that an input's elements are multiplied by, f32: one for `outer` rows or columns and
+ * `inner` elements of the sum. */
+struct softblas_scales {
+    unsigned long long address; /* 0: none */
+    long long outer, inner, outer_step, inner_step;
+};
+
 struct softblas_job {
     struct softblas_matrix a, b, c, d;
+    struct softblas_scales a_scale, b_scale;
     unsigned long long alpha_at, beta_at; /* 0: the numbers below */
     double alpha, beta;
     unsigned long long bias; /* a number for each row of d */

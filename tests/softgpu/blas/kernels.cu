@@ -7,12 +7,28 @@ __device__ static char *element(const softblas_matrix &x, int s, long long i, lo
 {
     char *base = (char *)(x.list ? ((unsigned long long *)x.address)[s] : x.address);
     long long at = i * x.row + j * x.col + (x.list ? 0 : s * x.batch);
-    return base + at * (x.type == 1 ? 8 : x.type == 0 ? 4 : 2);
+    return base + at * (x.type == 1 ? 8 : x.type == 0 ? 4 : x.type == 28 ? 1 : 2);
+}
+
+/* A number of 4 bits of exponent and 3 of mantissa. */
+__device__ static double small(unsigned char bits)
+{
+    int exponent = bits >> 3 & 15, mantissa = (bits & 7) + (exponent ? 8 : 0);
+    double value = mantissa * (double)__int_as_float((exponent ? exponent + 117 : 118) << 23);
+    return bits & 128 ? -value : value;
+}
+
+__device__ static double scale(const softblas_scales &x, long long outer, long long inner)
+{
+    const float *at = (const float *)x.address;
+    return at ? at[outer / x.outer * x.outer_step + inner / x.inner * x.inner_step] : 1;
 }
 
 __device__ static double load(const softblas_matrix &x, int s, long long i, long long j)
 {
     const char *at = element(x, s, i, j);
+    if (x.type == 28)
+        return small(*(const unsigned char *)at);
     return x.type == 1   ? *(const double *)at
            : x.type == 0 ? *(const float *)at
                          : (double)(float)*(const __half *)at;
@@ -49,7 +65,8 @@ extern "C" __global__ void softblas_product(softblas_job job)
     double alpha = job.alpha_at ? *(const float *)job.alpha_at : job.alpha;
     double beta = job.beta_at ? *(const float *)job.beta_at : job.beta, sum = 0;
     for (long long l = 0; l < job.terms; l++)
-        sum += load(job.a, s, i, l) * load(job.b, s, l, j);
+        sum += load(job.a, s, i, l) * load(job.b, s, l, j) * scale(job.a_scale, i, l) *
+               scale(job.b_scale, j, l);
     double value = alpha * sum;
     if (beta != 0 && job.adds)
         value += beta * load(job.c, s, i, j);

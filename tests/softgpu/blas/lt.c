@@ -188,6 +188,21 @@ static struct softblas_matrix matrix(const struct described *layout, const void 
                                     (int)layout->attribute[0], 0};
 }
 
+/* As the mode has them; those of 16 and 32 elements are not read. */
+static struct softblas_scales scales(const struct described *how, int side, int64_t size, int64_t k)
+{
+    const int mode = (int)how->attribute[31 + side];
+    const int64_t blocks = (k + 127) / 128;
+    struct softblas_scales one = {how->attribute[17 + side], size, k, 1, 1};
+    if (mode == 3)
+        one.outer = 1;
+    if (mode == 4)
+        one = (struct softblas_scales){one.address, 1, 128, 1, size};
+    if (mode == 5)
+        one = (struct softblas_scales){one.address, 128, 128, (blocks + 3) / 4 * 4, 1};
+    return one;
+}
+
 int cublasLtMatmul(void *handle, const void *desc, const void *alpha, const void *a,
                    const void *a_layout, const void *b, const void *b_layout, const void *beta,
                    const void *c, const void *c_layout, void *d, const void *d_layout,
@@ -211,6 +226,8 @@ int cublasLtMatmul(void *handle, const void *desc, const void *alpha, const void
         .k = (int64_t)left->attribute[turn_a ? 2 : 3],
         .epilogue = (int)how->attribute[7],
     };
+    job.a_scale = scales(how, 0, job.m, job.k);
+    job.b_scale = scales(how, 1, job.n, job.k);
     (void)handle, (void)algorithm, (void)workspace, (void)workspace_bytes;
     return softblas_run(&job, (unsigned)out->attribute[5], stream);
 }

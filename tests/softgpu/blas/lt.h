@@ -62,6 +62,11 @@ SOFTBLAS_API int cublasGemmStridedBatchedEx(void *handle, int transa, int transb
                                             int ldb, long long b_batch, const void *beta, void *c,
                                             int c_type, int ldc, long long c_batch, int batch,
                                             int compute, int algorithm);
+SOFTBLAS_API int cublasGemmBatchedEx(void *handle, int transa, int transb, int m, int n, int k,
+                                     const void *alpha, const void *const *a, int a_type, int lda,
+                                     const void *const *b, int b_type, int ldb, const void *beta,
+                                     void *const *c, int c_type, int ldc, int batch, int compute,
+                                     int algorithm);
 SOFTBLAS_API int cublasSgemmBatched(void *handle, int transa, int transb, int m, int n, int k,
                                     const float *alpha, const float *const *a, int lda,
                                     const float *const *b, int ldb, const float *beta,
