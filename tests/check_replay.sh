@@ -260,7 +260,7 @@ called() {
         "$cuvet" replay --device gpu "$bundle" &&
         gives 0 'reference  match' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" replay --device gpu "$bundle"
 }
-for word in ex sgemm tf32 beta batch lt lt_added lt_bias lt_relu lt_gelu; do
+for word in ex sgemm tf32 beta batch lt lt_added lt_bias lt_relu lt_gelu gemv gemvs list grouped device f8_rows f8_blocks; do
     ok "a library call: $word" called "$word"
 done
 uncalled() {
@@ -270,10 +270,13 @@ uncalled() {
         gives 3 'reference  mismatch' "$cuvet" replay --device interpreter --stored "$bundle" &&
         gives 1 "the call's library is not here" env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
             "$cuvet" replay --device gpu --library "$scratch/nothing.so" "$bundle" &&
-        cp -r "$bundle" "$scratch/vector" &&
-        sed -i 's/"kernel": "cublasLtMatmul</"kernel": "cublasSgemv_v2</' "$scratch/vector/launch.json" &&
-        gives 1 'a product with a vector is another function' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
-            "$cuvet" replay --device gpu "$scratch/vector"
+        cp -r "$bundle" "$scratch/other" &&
+        sed -i 's/"kernel": "cublasLtMatmul<\(.*\)>"/"kernel": "cublasLtMatmul<\1, other>"/' "$scratch/other/launch.json" &&
+        gives 1 'what the name calls other, are not rebuilt' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" replay --device gpu "$scratch/other" &&
+        sed -i 's/"kernel": "cublasLtMatmul</"kernel": "cudnnConvolutionForward</' "$scratch/other/launch.json" &&
+        gives 1 'its plan is an object of the program' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" replay --device gpu "$scratch/other"
 }
 ok 'a library call that cannot be made' uncalled
 

@@ -1,3 +1,4 @@
+#include "tools/bundle/bundle_lists.h"
 #include "tools/bundle/bundle_file.h"
 
 #include <errno.h>
@@ -62,7 +63,11 @@ static enum status bundle_fill(struct bundle *bundle, const char *launch, size_t
                                char image[64], struct error *err)
 {
     enum status status = bundle_read_launch(bundle, launch, launch_bytes, image, err);
-    return status ? status : bundle_read_tensors(bundle, err);
+    if (!status)
+        status = bundle_read_tensors(bundle, err);
+    if (!status)
+        bundle_place_lists(bundle);
+    return status;
 }
 
 enum status bundle_parse(struct bundle **out, const char *launch, size_t launch_bytes,

@@ -42,7 +42,9 @@ struct bundle_array {
     int64_t seen[BUNDLE_DIMS];                     /* elements of each dim that are stored */
     int64_t elements;                              /* product of seen */
     int axis;                                      /* dim of which chosen items are stored; -1 */
-    bool by_rows, listed;                          /* rows are named by another array */
+    bool by_rows, listed;                          /* rows are named by another array ... */
+    char rows_by[80];                              /* ... of this name */
+    bool placed, lists; /* a listed array was given a place; the list of such a one */
     int64_t page, row_stride[2], runs, run, run_stride;
     struct bundle_part part[BUNDLE_SIDES][BUNDLE_PARTS]; /* count 0: not there */
 };

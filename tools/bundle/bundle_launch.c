@@ -149,6 +149,7 @@ static void read_rows(struct json_in *in, struct bundle_array *array, json_t *ob
     array->by_rows = json_in_has(object, "rows_by");
     if (!array->by_rows)
         return;
+    json_in_text(in, object, "rows_by", array->rows_by, sizeof(array->rows_by));
     array->listed = json_in_bool(in, object, "rows_listed", false);
     array->page = json_in_int(in, object, "rows_page", 0, BYTES_MOST);
     array->runs = json_in_int(in, object, "rows_runs", 0, BYTES_MOST);

@@ -24,8 +24,11 @@ static bool read_name(const struct bundle *bundle, const char *key, int *array,
     if (!name)
         return false;
     *side = name == key + 7 ? BUNDLE_BEFORE : BUNDLE_AFTER;
-    size_t length = strcspn(name, "[");
-    if (name[length] && sscanf(name + length, "[%lld:%lld]", &from, &to) != 2)
+    /* The name of an element of memory has brackets, too: "alphas[0]". */
+    const char *bracket = strrchr(name, '[');
+    bool part = bracket && strchr(bracket, ':');
+    size_t length = part ? (size_t)(bracket - name) : strlen(name);
+    if (part && sscanf(bracket, "[%lld:%lld]", &from, &to) != 2)
         return false;
     rows[0] = from;
     rows[1] = to;

@@ -77,10 +77,10 @@ static enum status scene_plan(struct scene *scene, struct error *err)
     uint64_t all = 0;
     for (int i = 0; i < bundle->arrays; i++) {
         const struct bundle_array *array = &bundle->array[i];
-        if (array->listed)
+        if (array->listed && !array->placed)
             return error_set(err, STATUS_UNSUPPORTED,
-                             "the rows of %s lie at addresses in device memory, which a bundle "
-                             "does not hold",
+                             "the rows of %s lie at addresses in device memory, not all of which "
+                             "the bundle holds",
                              array->name);
         uint64_t span = scene_span(bundle, array);
         if (span > REGION_MOST)
@@ -337,21 +337,52 @@ static enum status scene_transfer(struct scene *scene, int number,
     return status;
 }
 
+/* Every aligned word that is an address in a region gets the new one. */
+static void scene_patch_words(const struct scene *scene, uint8_t *bytes, uint64_t count)
+{
+    for (uint64_t at = 0; at + 8 <= count; at += 8) {
+        uint64_t word, offset;
+        memcpy(&word, bytes + at, sizeof(word));
+        int number = scene_region_of(scene, word, &offset);
+        if (number < 0)
+            continue;
+        word = scene->address[number] + offset;
+        memcpy(bytes + at, &word, sizeof(word));
+    }
+}
+
+/* Lists of addresses in the region lead to where their rows are now. */
+static bool scene_patch_lists(const struct scene *scene, int number, uint8_t *content)
+{
+    uint64_t offset;
+    bool found = false;
+    for (int i = 0; i < scene->bundle->arrays; i++) {
+        const struct bundle_array *array = &scene->bundle->array[i];
+        if (!array->lists || scene_region_of(scene, array->address, &offset) != number)
+            continue;
+        if (content)
+            scene_patch_words(scene, content + offset, array->bytes);
+        found = true;
+    }
+    return found;
+}
+
 static enum status scene_write(struct scene *scene, int number, const struct scene_change *change,
                                struct error *err)
 {
     const struct scene_region *region = &scene->region[number];
     uint8_t *content = region->content;
     uint64_t offset;
-    if (!change->poisons)
+    if (!change->poisons && !scene_patch_lists(scene, number, NULL))
         return scene_transfer(scene, number, change, content, false, err);
     content = malloc(region->bytes);
     if (!content)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a copy of an array");
     memcpy(content, region->content, region->bytes);
-    if (region->workspace)
+    scene_patch_lists(scene, number, content);
+    if (change->poisons && region->workspace)
         memset(content, change->poison, region->bytes);
-    for (int i = 0; i < scene->bundle->arrays; i++) {
+    for (int i = 0; change->poisons && i < scene->bundle->arrays; i++) {
         const struct bundle_array *array = &scene->bundle->array[i];
         size_t bytes = (size_t)array->elements * dtype_bytes(array->dtype);
         uint8_t *dense = NULL;
@@ -402,21 +433,12 @@ static enum status scene_place(struct scene *scene, const struct scene_change *c
     return status;
 }
 
-/* Every aligned word of the parameters that is an address in a region gets the new one. */
 static void scene_patch(const struct scene *scene, const struct scene_change *change,
                         uint8_t *params)
 {
     memcpy(params, change->params ? change->params : scene->bundle->params,
            scene->bundle->params_bytes);
-    for (uint32_t at = 0; at + 8 <= scene->bundle->params_bytes; at += 8) {
-        uint64_t word, offset;
-        memcpy(&word, params + at, sizeof(word));
-        int number = scene_region_of(scene, word, &offset);
-        if (number < 0)
-            continue;
-        word = scene->address[number] + offset;
-        memcpy(params + at, &word, sizeof(word));
-    }
+    scene_patch_words(scene, params, scene->bundle->params_bytes);
 }
 
 /* Counts what has changed between the rows of a region. */

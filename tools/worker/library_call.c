@@ -26,6 +26,10 @@
           const void *a, int a_type, int lda, long long a_batch, const void *b, int b_type,        \
           int ldb, long long b_batch, const void *beta, void *c, int c_type, int ldc,              \
           long long c_batch, int batch, int compute, int algorithm))                               \
+    BLAS(gemm_list, "cublasGemmBatchedEx",                                                         \
+         (void *handle, int transa, int transb, int m, int n, int k, const void *alpha,            \
+          const void *a, int a_type, int lda, const void *b, int b_type, int ldb,                  \
+          const void *beta, void *c, int c_type, int ldc, int batch, int compute, int algorithm))  \
     LT(lt_create, "cublasLtCreate", (void **handle))                                               \
     LT(desc_create, "cublasLtMatmulDescCreate", (void **desc, int compute, int scale))             \
     LT(desc_set, "cublasLtMatmulDescSetAttribute",                                                 \
@@ -48,10 +52,25 @@ static struct library {
     void *handle, *lt_handle;
 } library;
 
+/* Matrices and vectors: y = alpha op(a) x + beta y. */
+typedef blas_status gemv_one(void *handle, int trans, int m, int n, const void *alpha,
+                             const void *a, int lda, const void *x, int incx, const void *beta,
+                             void *y, int incy);
+typedef blas_status gemv_strided(void *handle, int trans, int m, int n, const void *alpha,
+                                 const void *a, int lda, long long a_batch, const void *x, int incx,
+                                 long long x_batch, const void *beta, void *y, int incy,
+                                 long long y_batch, int batch);
+typedef blas_status gemv_list(void *handle, int trans, int m, int n, const void *alpha,
+                              const void *a, int lda, const void *x, int incx, const void *beta,
+                              void *y, int incy, int batch);
+
+enum form { FORM_GEMM, FORM_GEMV, FORM_LT };
+
 struct library_call {
     struct product kind; /* types, accumulation, words */
     char function[PRODUCT_FUNCTION];
-    bool lt;
+    enum form form;
+    void *gemv; /* the function itself */
 };
 
 /* ---- the libraries ---- */
@@ -86,19 +105,27 @@ static void take_functions(void *opened)
 }
 
 /* Each library once in a process. */
-static enum status open_library(bool lt, const char *path, struct error *err)
+static enum status open_library(struct library_call *call, const char *path, struct error *err)
 {
-    static bool opened[2];
+    static void *opened[2];
+    const bool lt = call->form == FORM_LT;
     struct error why = {{0}};
-    if (opened[lt])
+    if (!opened[lt]) {
+        opened[lt] = open_one(lt ? "libcublasLt.so" : "libcublas.so", path, &why);
+        if (!opened[lt])
+            return error_set(err, STATUS_UNSUPPORTED,
+                             "the call's library is not here: %s. --library FILE names one",
+                             why.text);
+        take_functions(opened[lt]);
+    }
+    if (call->form != FORM_GEMV)
         return STATUS_OK;
-    void *made = open_one(lt ? "libcublasLt.so" : "libcublas.so", path, &why);
-    if (!made)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "the call's library is not here: %s. --library FILE names one", why.text);
-    opened[lt] = true;
-    take_functions(made);
-    return STATUS_OK;
+    char *wide = strstr(call->function, "_64"); /* the same with other integers */
+    if (wide)
+        *wide = '\0';
+    call->gemv = dlsym(opened[lt], call->function);
+    return call->gemv ? STATUS_OK
+                      : error_set(err, STATUS_UNSUPPORTED, "the library has no %s", call->function);
 }
 
 /* ---- the kind of call ---- */
@@ -126,26 +153,29 @@ static enum status refuse(struct error *err, const char *name, const char *why)
 enum status library_call_find(const char *name, const char *path, struct library_call **out,
                               struct worker_kernel *about, struct error *err)
 {
-    static const uint32_t unable = PRODUCT_LIST | PRODUCT_DEVICE | PRODUCT_OTHER | PRODUCT_SCALES |
-                                   PRODUCT_SCALED | PRODUCT_AMAX;
+    static const uint32_t unable = PRODUCT_OTHER | PRODUCT_SCALED | PRODUCT_AMAX;
     struct library_call *call = calloc(1, sizeof *call);
     enum status status = STATUS_OK;
     if (!call)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a call");
-    if (!product_parse(name, &call->kind, call->function))
+    if (!strncmp(name, "cudnn", 5))
+        status = refuse(err, name,
+                        "its plan is an object of the program, of which a bundle holds the "
+                        "arguments alone, not the engine and its settings");
+    else if (!product_parse(name, &call->kind, call->function))
         status = refuse(err, name, "only products of cuBLAS and cuBLASLt are");
-    call->lt = !strcmp(call->function, "cublasLtMatmul");
-    if (!status && !call->lt && !strstr(call->function, "emm"))
-        status = refuse(err, name, "a product with a vector is another function");
+    call->form = !strcmp(call->function, "cublasLtMatmul") ? FORM_LT
+                 : strstr(call->function, "gemv")          ? FORM_GEMV
+                                                           : FORM_GEMM;
     if (!status && call->kind.words & unable)
         status = refuse(err, name,
-                        "lists of addresses, factors in device memory and what the name "
-                        "calls other are not rebuilt");
+                        "a scale or the maximum of C, and what the name calls other, are not "
+                        "rebuilt");
     if (!status && (blas_type(call->kind.a_type) < 0 || blas_type(call->kind.b_type) < 0 ||
                     blas_type(call->kind.c_type) < 0))
         status = refuse(err, name, "one of its types is an integer");
     if (!status)
-        status = open_library(call->lt, path, err);
+        status = open_library(call, path, err);
     if (status) {
         free(call);
         return status;
@@ -169,6 +199,7 @@ struct raw_matrix {
 struct raw {
     struct raw_matrix a, b, added, d;
     int64_t m, n;
+    const void *alpha_at, *beta_at; /* the factors, of the host's memory or the device's */
     union {
         float f32;
         double f64;
@@ -219,6 +250,11 @@ static void set_factors(const struct library_call *call, const struct product_ar
     }
 }
 
+static void *as_pointer(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
 /* product_set the other way. */
 static void raw_of(const struct library_call *call, const struct product_arguments *is,
                    struct raw *out)
@@ -240,38 +276,84 @@ static void raw_of(const struct library_call *call, const struct product_argumen
                                turned ? is->added_col : is->added_row,
                                turned ? is->added_row : is->added_col, is->added_batch);
     set_factors(call, is, out);
+    out->alpha_at = &out->alpha;
+    out->beta_at = &out->beta;
+    if (call->kind.words & PRODUCT_DEVICE) {
+        out->alpha_at = as_pointer(is->alpha_at);
+        out->beta_at = as_pointer(is->beta_at);
+    }
 }
 
-static void *as_pointer(uint64_t address)
+/* The handle, with the math mode and the pointer mode of the call. False: there is none. */
+static bool set_handle(const struct library_call *call, const struct product_arguments *is)
 {
-    return (void *)(uintptr_t)address;
+    bool device = call->kind.words & PRODUCT_DEVICE;
+    if (!library.handle && (!library.create || library.create(&library.handle)))
+        return false;
+    if (library.set_math_mode)
+        library.set_math_mode(library.handle, (int)is->math_mode);
+    return library.set_pointer_mode
+               ? !library.set_pointer_mode(library.handle,
+                                           device ? BLAS_POINTER_DEVICE : BLAS_POINTER_HOST)
+               : !device;
 }
 
 static blas_status run_gemm(const struct library_call *call, const struct product_arguments *is,
                             const struct raw *raw)
 {
     int a = blas_type(call->kind.a_type), b = blas_type(call->kind.b_type);
-    int c = blas_type(call->kind.c_type);
-    bool turned = is->how & PRODUCT_TURNED;
+    int c = blas_type(call->kind.c_type), m = (int)raw->m, n = (int)raw->n, k = (int)is->k;
+    bool turned = is->how & PRODUCT_TURNED, batched = call->kind.words & PRODUCT_BATCH;
+    bool list = call->kind.words & PRODUCT_LIST;
     int left = turned ? b : a, right = turned ? a : b;
-    if (!library.handle && (!library.create || library.create(&library.handle)))
+    if (!set_handle(call, is) || (list      ? !library.gemm_list
+                                  : batched ? !library.gemm_batch
+                                            : !library.gemm))
         return BLAS_NOT_SUPPORTED;
-    if (library.set_math_mode)
-        library.set_math_mode(library.handle, (int)is->math_mode);
-    bool batched = call->kind.words & PRODUCT_BATCH;
-    if (batched ? !library.gemm_batch : !library.gemm)
-        return BLAS_NOT_SUPPORTED;
+    if (list)
+        return library.gemm_list(library.handle, raw->a.trans, raw->b.trans, m, n, k, raw->alpha_at,
+                                 as_pointer(raw->a.data), left, (int)raw->a.ld,
+                                 as_pointer(raw->b.data), right, (int)raw->b.ld, raw->beta_at,
+                                 as_pointer(raw->d.data), c, (int)raw->d.ld, (int)is->batch,
+                                 (int)is->compute, -1);
     if (batched)
-        return library.gemm_batch(library.handle, raw->a.trans, raw->b.trans, (int)raw->m,
-                                  (int)raw->n, (int)is->k, &raw->alpha, as_pointer(raw->a.data),
-                                  left, (int)raw->a.ld, raw->a.batch, as_pointer(raw->b.data),
-                                  right, (int)raw->b.ld, raw->b.batch, &raw->beta,
-                                  as_pointer(raw->d.data), c, (int)raw->d.ld, raw->d.batch,
-                                  (int)is->batch, (int)is->compute, -1);
-    return library.gemm(library.handle, raw->a.trans, raw->b.trans, (int)raw->m, (int)raw->n,
-                        (int)is->k, &raw->alpha, as_pointer(raw->a.data), left, (int)raw->a.ld,
-                        as_pointer(raw->b.data), right, (int)raw->b.ld, &raw->beta,
-                        as_pointer(raw->d.data), c, (int)raw->d.ld, (int)is->compute, -1);
+        return library.gemm_batch(
+            library.handle, raw->a.trans, raw->b.trans, m, n, k, raw->alpha_at,
+            as_pointer(raw->a.data), left, (int)raw->a.ld, raw->a.batch, as_pointer(raw->b.data),
+            right, (int)raw->b.ld, raw->b.batch, raw->beta_at, as_pointer(raw->d.data), c,
+            (int)raw->d.ld, raw->d.batch, (int)is->batch, (int)is->compute, -1);
+    return library.gemm(library.handle, raw->a.trans, raw->b.trans, m, n, k, raw->alpha_at,
+                        as_pointer(raw->a.data), left, (int)raw->a.ld, as_pointer(raw->b.data),
+                        right, (int)raw->b.ld, raw->beta_at, as_pointer(raw->d.data), c,
+                        (int)raw->d.ld, (int)is->compute, -1);
+}
+
+/* By the program's own function: x is the product's b, y its c, a lies by columns. */
+static blas_status run_gemv(const struct library_call *call, const struct product_arguments *is,
+                            const struct raw *raw)
+{
+    gemv_one *one;
+    gemv_strided *strided;
+    gemv_list *list;
+    bool trans = is->how & PRODUCT_TRANS_A;
+    int m = (int)(trans ? is->k : is->m), n = (int)(trans ? is->m : is->k);
+    int lda = (int)(trans ? is->a_row : is->a_col), incx = (int)is->b_row, incy = (int)is->c_row;
+    if (!set_handle(call, is))
+        return BLAS_NOT_SUPPORTED;
+    if (strstr(call->function, "StridedBatched")) {
+        memcpy(&strided, &call->gemv, sizeof strided);
+        return strided(library.handle, trans, m, n, raw->alpha_at, as_pointer(is->a), lda,
+                       is->a_batch, as_pointer(is->b), incx, is->b_batch, raw->beta_at,
+                       as_pointer(is->c), incy, is->c_batch, (int)is->batch);
+    }
+    if (call->kind.words & PRODUCT_LIST) {
+        memcpy(&list, &call->gemv, sizeof list);
+        return list(library.handle, trans, m, n, raw->alpha_at, as_pointer(is->a), lda,
+                    as_pointer(is->b), incx, raw->beta_at, as_pointer(is->c), incy, (int)is->batch);
+    }
+    memcpy(&one, &call->gemv, sizeof one);
+    return one(library.handle, trans, m, n, raw->alpha_at, as_pointer(is->a), lda,
+               as_pointer(is->b), incx, raw->beta_at, as_pointer(is->c), incy);
 }
 
 /* ---- cublasLtMatmul ---- */
@@ -320,7 +402,14 @@ static void set_scales(void *desc, const struct library_call *call,
 {
     bool turned = is->how & PRODUCT_TURNED;
     int8_t fast = 1;
-    if (call->kind.words & PRODUCT_SCALE) {
+    if (call->kind.words & PRODUCT_SCALES) {
+        for (int i = 0; i < 2; i++) {
+            int32_t mode = (int32_t)(is->how >> (i ? PRODUCT_MODE_B_SHIFT : PRODUCT_MODE_A_SHIFT) &
+                                     PRODUCT_MODE_MOST);
+            set_desc(desc, LT_A_SCALE_MODE + i, &mode, sizeof mode);
+        }
+    }
+    if (call->kind.words & (PRODUCT_SCALE | PRODUCT_SCALES)) {
         set_desc(desc, LT_A_SCALE_POINTER, turned ? &is->b_scale : &is->a_scale, 8);
         set_desc(desc, LT_B_SCALE_POINTER, turned ? &is->a_scale : &is->b_scale, 8);
     }
@@ -348,11 +437,13 @@ static blas_status run_matmul(const struct library_call *call, const struct prod
     void *desc = NULL;
     int trans[2] = {raw->a.trans, raw->b.trans};
     bool turned = is->how & PRODUCT_TURNED;
+    int32_t pointers = call->kind.words & PRODUCT_DEVICE ? BLAS_POINTER_DEVICE : BLAS_POINTER_HOST;
     if (!library.matmul || !library.desc_create || !library.desc_set || !library.layout_create ||
         !library.layout_set ||
         (!library.lt_handle && (!library.lt_create || library.lt_create(&library.lt_handle))) ||
         library.desc_create(&desc, (int)is->compute, raw->scale))
         return BLAS_NOT_SUPPORTED;
+    set_desc(desc, LT_POINTER_MODE, &pointers, sizeof pointers);
     set_desc(desc, LT_TRANSA, &trans[0], sizeof trans[0]);
     set_desc(desc, LT_TRANSB, &trans[1], sizeof trans[1]);
     set_epilogue(desc, call, is);
@@ -365,8 +456,8 @@ static blas_status run_matmul(const struct library_call *call, const struct prod
                       : d;
     if (!a || !b || !d || !added)
         return BLAS_NOT_SUPPORTED;
-    return library.matmul(library.lt_handle, desc, &raw->alpha, as_pointer(raw->a.data), a,
-                          as_pointer(raw->b.data), b, &raw->beta, as_pointer(raw->added.data),
+    return library.matmul(library.lt_handle, desc, raw->alpha_at, as_pointer(raw->a.data), a,
+                          as_pointer(raw->b.data), b, raw->beta_at, as_pointer(raw->added.data),
                           added, as_pointer(raw->d.data), d,
                           is->how & PRODUCT_ALGORITHM ? (const void *)&is->algorithm0 : NULL,
                           workspace, workspace ? (size_t)is->workspace : 0, NULL);
@@ -405,8 +496,9 @@ void library_call_run(struct library_call *call, const struct worker_launch *lau
         return;
     }
     raw_of(call, &is, &raw);
-    blas_status status =
-        call->lt ? run_matmul(call, &is, &raw, as_pointer(workspace)) : run_gemm(call, &is, &raw);
+    blas_status status = call->form == FORM_LT ? run_matmul(call, &is, &raw, as_pointer(workspace))
+                         : call->form == FORM_GEMV ? run_gemv(call, &is, &raw)
+                                                   : run_gemm(call, &is, &raw);
     if (status)
         refuse_run(out, "%s returned status %d (cuBLASLt %lld; the program had %lld)",
                    call->function, status, library.version ? (long long)library.version() : 0,
