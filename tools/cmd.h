@@ -21,6 +21,7 @@ int cmd_trace(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_discover(int argc, char **argv);
 int cmd_fuzz(int argc, char **argv);
+int cmd_xla(int argc, char **argv);
 int cmd_lint(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 

@@ -9,7 +9,7 @@ SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
 SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so \
     $(SCENARIO)/calls_local/inner.so $(PLUGINS) \
-    $(SCENARIO)/catalogue/registry.yaml
+    $(SCENARIO)/catalogue/registry.yaml $(SCENARIO)/xla_fusions/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
 
 $(SCENARIO)/%.o: INCLUDES = -Itests/scenario
@@ -51,6 +51,10 @@ $(CATALOGUE)/registry: $(CATALOGUE)/registry.o $(CATALOGUE_O)
 $(CATALOGUE)/registry.yaml $(CATALOGUE)/kernels.inc: $(CATALOGUE)/registry
 	$(quiet)$< $(subst .,,$(suffix $@)) > $@
 $(CATALOGUE)/kernels.fatbin: $(CATALOGUE)/kernels.inc tests/scenario/catalogue/job.h
+
+# Made of what XLA dumps, as a user makes it.
+$(SCENARIO)/xla_fusions/registry.yaml: $(BUILD)/cuvet $(wildcard tests/scenario/xla_fusions/hlo/*)
+	$(quiet)mkdir -p $(@D) && $< xla -o $@ tests/scenario/xla_fusions/hlo > /dev/null
 
 $(SCENARIO_FATBIN): $(BUILD)/%.fatbin: %.cu tests/scenario/common/kernels.cuh | $(READY)
 	$(call say,NVCC,$@)

@@ -1,0 +1,228 @@
+#include "tools/xla/draft.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include "text/textbuf.h"
+#include "tools/xla/buffers.h"
+#include "tools/xla/fused.h"
+
+enum { TEXT_REFERENCES = 64 };
+
+struct kernel {
+    const char *name, *signature, *bind, *text, *why;
+    unsigned arguments, number; /* number: of its reference */
+    bool rounds, tf32, repeats; /* repeats: an earlier kernel has the same reference */
+    struct kernel *next;
+};
+
+struct xla_draft {
+    struct arena arena;
+    struct kernel *first, **end;
+};
+
+/* One parameter of the kernel. */
+struct argument {
+    const struct buffer *at;
+    const struct hlo_shape *shape;
+    bool read, written;
+};
+
+enum status xla_draft_create(struct xla_draft **out)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return STATUS_NO_MEMORY;
+    (*out)->end = &(*out)->first;
+    return STATUS_OK;
+}
+
+void xla_draft_destroy(struct xla_draft *draft)
+{
+    if (draft)
+        arena_release(&draft->arena);
+    free(draft);
+}
+
+static bool same_memory(const struct buffer *a, const struct buffer *b)
+{
+    return a && b && a->allocation == b->allocation && a->offset == b->offset && a->size == b->size;
+}
+
+/* The number of the argument in that memory, a new one where there is none. -1: the memory has two
+ * types. */
+static int argument_in(struct argument *args, unsigned *count, const struct buffer *at,
+                       const struct hlo_shape *shape, bool written)
+{
+    unsigned i = 0;
+    while (i < *count && !same_memory(args[i].at, at))
+        i++;
+    if (i == *count)
+        args[(*count)++] = (struct argument){.at = at, .shape = shape};
+    if (args[i].shape->dtype != shape->dtype || args[i].shape->count != shape->count)
+        return -1;
+    *(written ? &args[i].written : &args[i].read) = true;
+    return (int)i;
+}
+
+static void write_signature(struct textbuf *out, const struct argument *args, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        textbuf_printf(out, "%s%s%s a%u[%lld][1]", i ? ", " : "",
+                       !args[i].written ? "const "
+                       : args[i].read   ? "inout "
+                                        : "",
+                       dtype_text(args[i].shape->dtype), i, (long long)args[i].shape->count);
+}
+
+/* Operands, then results. */
+static enum status parameters(struct kernel *kernel, const struct hlo_op *fusion,
+                              const struct fused *fused, const struct hlo_computation *in,
+                              const struct buffer *buffers, struct arena *arena)
+{
+    struct argument args[2 * FUSED_ARRAYS];
+    struct textbuf signature, bind;
+    textbuf_init(&signature);
+    textbuf_init(&bind);
+    for (unsigned i = 0; i < fused->ins + fused->outs; i++) {
+        bool written = i >= fused->ins;
+        unsigned k = written ? i - fused->ins : i;
+        const char *name = written ? fusion->name : fusion->operand[k];
+        int part = written && fused->outs > 1 ? (int)k : -1;
+        int at = argument_in(args, &kernel->arguments, buffer_of(buffers, in, name, part),
+                             written ? fused->out[k] : fused->in[k], written);
+        if (at < 0)
+            kernel->why = "memory that is read as one type and written as another";
+        textbuf_printf(&bind, "%s%c%u: a%d", i ? ", " : "", written ? 'y' : 'p', k, at);
+    }
+    if (!kernel->why)
+        write_signature(&signature, args, kernel->arguments);
+    kernel->signature = arena_text(arena, signature.data ? signature.data : "", signature.length);
+    kernel->bind = arena_text(arena, bind.data ? bind.data : "", bind.length);
+    bool failed = signature.failed || bind.failed || !kernel->signature || !kernel->bind;
+    textbuf_release(&signature);
+    textbuf_release(&bind);
+    return failed ? STATUS_NO_MEMORY : STATUS_OK;
+}
+
+/* The symbol of a fusion's kernel. */
+static const char *symbol_of(const char *name, struct arena *arena)
+{
+    char *out = arena_text(arena, name, strlen(name));
+    for (char *at = out; at && *at; at++)
+        *at = isalnum((unsigned char)*at) ? *at : '_';
+    return out;
+}
+
+static bool same_entry(const struct kernel *a, const struct kernel *b)
+{
+    return a->text && b->text && strcmp(a->text, b->text) == 0 &&
+           strcmp(a->signature, b->signature) == 0 && strcmp(a->bind, b->bind) == 0;
+}
+
+/* False: the kernel is known already. */
+static bool settle(struct xla_draft *draft, struct kernel *made)
+{
+    for (struct kernel *k = draft->first; k; k = k->next) {
+        if (strcmp(k->name, made->name) != 0 || k->arguments != made->arguments)
+            continue;
+        if (!same_entry(k, made))
+            k->why =
+                k->why && made->why ? k->why : "two modules have different kernels of this name";
+        return false;
+    }
+    return true;
+}
+
+static enum status add_fusion(struct xla_draft *draft, struct hlo_computation *all,
+                              const struct hlo_computation *in, const struct hlo_op *fusion,
+                              const struct buffer *buffers)
+{
+    const char *calls = hlo_word(fusion, "calls", &draft->arena);
+    struct hlo_computation *of = calls ? hlo_computation_of(all, calls) : NULL;
+    struct kernel *made = arena_alloc(&draft->arena, sizeof *made);
+    struct fused fused;
+    if (!of)
+        return STATUS_OK;
+    if (!made || !(made->name = symbol_of(fusion->name, &draft->arena)))
+        return STATUS_NO_MEMORY;
+    enum status status = fused_reference(&fused, all, of, &draft->arena);
+    made->text = fused.text;
+    made->why = fused.why;
+    made->rounds = fused.rounds;
+    made->tf32 = fused.tf32;
+    if (!status && fused.text && fused.ins != fusion->operands)
+        made->why = "operands that its computation does not have";
+    if (!status && !made->why)
+        status = parameters(made, fusion, &fused, in, buffers, &draft->arena);
+    if (status || !settle(draft, made))
+        return status;
+    *draft->end = made;
+    draft->end = &made->next;
+    return STATUS_OK;
+}
+
+enum status xla_draft_add(struct xla_draft *draft, char *module, char *buffers, struct error *err)
+{
+    struct hlo_computation *all;
+    struct buffer *values = NULL;
+    enum status status = hlo_read(module, &draft->arena, &all, err);
+    if (!status && buffers)
+        status = buffers_read(buffers, &draft->arena, &values);
+    for (struct hlo_computation *in = all; in && !status; in = in->next)
+        for (struct hlo_op *op = in->first; op && !status; op = op->next)
+            if (op->opcode && strcmp(op->opcode, "fusion") == 0)
+                status = add_fusion(draft, all, in, op, values);
+    return status == STATUS_NO_MEMORY ? error_set(err, status, "out of memory") : status;
+}
+
+/* Numbers the references; kernels with one text share one. */
+struct xla_counts xla_draft_count(struct xla_draft *draft)
+{
+    struct xla_counts out = {0};
+    unsigned references = 0;
+    for (struct kernel *k = draft->first; k; k = k->next) {
+        out.refused += k->why != NULL;
+        if (k->why)
+            continue;
+        out.entries++;
+        k->repeats = false;
+        for (struct kernel *before = draft->first; before != k && !k->repeats;
+             before = before->next)
+            if (!before->why && strcmp(before->text, k->text) == 0) {
+                k->repeats = true;
+                k->number = before->number;
+            }
+        if (!k->repeats)
+            k->number = references++;
+    }
+    out.texts = (references + TEXT_REFERENCES - 1) / TEXT_REFERENCES;
+    return out;
+}
+
+void xla_draft_registry(const struct xla_draft *draft, FILE *out, const char *stem)
+{
+    fprintf(out, "# Written by `cuvet xla`.\nversion: 1\nkernels:\n");
+    for (const struct kernel *k = draft->first; k; k = k->next) {
+        if (k->why) {
+            fprintf(out, "  # %s has no entry: %s\n", k->name, k->why);
+            continue;
+        }
+        fprintf(out, "  - kernel: %s\n    signature: >\n      %s\n", k->name, k->signature);
+        fprintf(out, "    reference: {source: \"%s_%u.cu\", name: xla_%u}\n    bind: {%s}\n", stem,
+                k->number / TEXT_REFERENCES, k->number, k->bind);
+        if (k->rounds || k->tf32)
+            fprintf(out, "    tolerance: {%s%s%s}\n", k->rounds ? "accumulate: bf16" : "",
+                    k->rounds && k->tf32 ? ", " : "", k->tf32 ? "inputs: tf32" : "");
+    }
+    if (!draft->first)
+        fprintf(out, "  []\n");
+}
+
+void xla_draft_text(const struct xla_draft *draft, FILE *out, unsigned number)
+{
+    fprintf(out, "// Written by `cuvet xla`: the formulas of the fusions.\n");
+    for (const struct kernel *k = draft->first; k; k = k->next)
+        if (!k->why && !k->repeats && k->number / TEXT_REFERENCES == number)
+            fprintf(out, "\nREFERENCE_ONCE(xla_%u%s", k->number, k->text);
+}
