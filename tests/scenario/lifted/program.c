@@ -1,6 +1,7 @@
 /*
  * program.c - runs a kernel that Triton made and that no entry names: `program FATBIN PTX KERNEL
- * [graph | file]`, as the node of a CUDA graph, or loaded by its path. It is launched again and
+ * [graph | file | full]`, as the node of a CUDA graph, loaded by its path, or with so much shared
+ * memory that shadows find no room in it. It is launched again and
  * again, since its own PTX takes a while to become its reference.
  */
 #include "common/program.h"
@@ -147,6 +148,8 @@ int main(int argc, char **argv)
         before();
     else
         add_up();
+    if (!strcmp(word(2), "full"))
+        shared_bytes = 48 << 10;
     CUgraphExec exec = strcmp(word(2), "graph") ? NULL : capture(function);
     for (int i = 0; i < LAUNCHES; i++) {
         if (exec)
