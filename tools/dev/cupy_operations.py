@@ -87,7 +87,9 @@ ONE = [
 
 COPIES = [
     one("copy", "y = a"),
-    one("copy", "y = a", WHOLE, types="bool|u?int(?:8|16)|int32"),
+    one("copy", "y = a", "int32", types="bool|u?int(?:8|16)|int32"),
+    one("copy", "y = a", "int64", types="bool|u?int(?:8|16|32)"),
+    one("copy", "y = a", "u?int(?:8|16)|uint(?:32|64)", types="bool"),
     one("copy", "y = a", "(?P=A)", types="bool|u?int(?:8|16)|uint32"),
     one("copy", "y = trunc(a)", WHOLE, types=FLOAT),
     one("copy", "y = a", "int64", types="int64"),

@@ -4,26 +4,37 @@
 #include "tools/xla/fused_value.h"
 
 static const struct {
-    const char *opcode, *text, *two; /* text: @ terms $; two: the result and what it begins with */
+    const char *opcode, *text, *inner; /* @: index and count; inner: inside another, by each lane */
+    const char *two;                   /* the result and what it begins with */
 } folds[] = {
-    {"add", "SUM_IF(j, @, true, $)", "(@ + $)"},
-    {"maximum", "MAX_IF(j, @, true, $)", "max(@, $)"},
-    {"minimum", "-MAX_IF(j, @, true, -$)", "min(@, $)"},
+    {"add", "SUM_IF(@, true, $)", "SUM(@, $)", "(@ + $)"},
+    {"maximum", "MAX_IF(@, true, $)", "MAX(@, $)", "max(@, $)"},
+    {"minimum", "-MAX_IF(@, true, -$)", "MIN(@, $)", "min(@, $)"},
 };
 
-/* The value gets a name in front of the output's statement. `first`: what it begins with, or NULL.
- */
-static const char *folded(struct fused_writer *w, const char *fold, long long count,
-                          const char *term, const char *first)
+/* What the terms of the next sum are numbered by: j, and inside another j1, j2. */
+static const char *next_index(struct fused_writer *w, bool inner)
 {
-    if (!term)
+    return inner ? TEXT(w, "j%u", ++w->names) : "j";
+}
+
+/* The terms over `index` < count. The value gets a name in front of the output's statement, but
+ * that of a sum inside another. `first`: what it begins with, or NULL. */
+static const char *folded(struct fused_writer *w, const char *fold, const char *index,
+                          long long count, const char *term, const char *first)
+{
+    bool inner = index && index[1] != '\0';
+    if (!term || !index)
         return NULL;
     if (strlen(term) > TERM_MOST)
         return fused_refuse(w, "a long %s", "sum");
     for (size_t i = 0; i < sizeof folds / sizeof folds[0]; i++)
         if (strcmp(folds[i].opcode, fold) == 0) {
+            const char *over = TEXT(w, "%s, %lld", index, count);
+            const char *text = fused_put(w, inner ? folds[i].inner : folds[i].text, over, term);
+            if (inner)
+                return !text || !first ? text : fused_put(w, folds[i].two, text, first);
             const char *name = TEXT(w, "s%u", w->names++);
-            const char *text = fused_put(w, folds[i].text, TEXT(w, "%lld", count), term);
             textbuf_printf(w->body, "        const real %s = %s;\n", name, text ? text : "");
             return !text || !first ? name : fused_put(w, folds[i].two, name, first);
         }
@@ -59,11 +70,10 @@ const char *fused_reduce(struct fused_writer *w, const struct hlo_op *op,
     if (!region || !region->root || op->operands != 2 || reduced < 1 || !from || from->parts != 1 ||
         !fused_operand(w, op, 1))
         return fused_refuse(w, "a %s of several arrays", op->opcode);
-    if (w->term && varies(place, op->shape[0].rank))
-        return fused_refuse(w, "a %s inside another", op->opcode);
+    const char *j = next_index(w, w->term && varies(place, op->shape[0].rank));
     for (int d = reduced; d-- > 0; count *= from->shape[0].dim[dims[d]])
-        there.index[dims[d]] = reduced == 1 ? "j"
-                                            : TEXT(w, "(j / %lld %% %lld)", (long long)count,
+        there.index[dims[d]] = reduced == 1 ? j
+                                            : TEXT(w, "(%s / %lld %% %lld)", j, (long long)count,
                                                    (long long)from->shape[0].dim[dims[d]]);
     for (unsigned d = 0, kept = 0; d < from->shape[0].rank; d++)
         if (!there.index[d])
@@ -77,7 +87,7 @@ const char *fused_reduce(struct fused_writer *w, const struct hlo_op *op,
         first = fused_value(w, fused_operand(w, op, 1), (struct fused_place){.linear = "0"});
         term = first ? term : NULL;
     }
-    return folded(w, region->root->opcode, count, term, first);
+    return folded(w, region->root->opcode, j, count, term, first);
 }
 
 /* A product of matrices. Of f32 its factors may be rounded to tf32. */
@@ -91,8 +101,9 @@ const char *fused_dot(struct fused_writer *w, const struct hlo_op *op,
     const char *terms[2] = {NULL, NULL};
     int64_t batch[HLO_RANK], sum[HLO_RANK], count = 1;
     unsigned next = 0;
-    if (!from[0] || !from[1] || (w->term && varies(place, op->shape[0].rank)))
-        return fused_refuse(w, "a %s inside a sum", op->opcode);
+    if (!from[0] || !from[1])
+        return fused_refuse(w, "an operand of %s", op->name);
+    const char *j = next_index(w, w->term && varies(place, op->shape[0].rank));
     for (unsigned side = 0; side < 2; side++) {
         int batches = hlo_numbers(op, names[side][0], batch, HLO_RANK);
         int sums = hlo_numbers(op, names[side][1], sum, HLO_RANK);
@@ -101,7 +112,7 @@ const char *fused_dot(struct fused_writer *w, const struct hlo_op *op,
             return fused_refuse(w, "%s of other types, or over several dims", op->opcode);
         w->tf32 |= dtype == DTYPE_F32;
         count = from[side]->shape[0].dim[sum[0]];
-        there[side].index[sum[0]] = "j";
+        there[side].index[sum[0]] = j;
         for (int b = 0; b < batches; b++)
             there[side].index[batch[b]] = fused_index(w, place, &op->shape[0], (unsigned)b);
         next = side ? next : (unsigned)(batches < 0 ? 0 : batches);
@@ -115,7 +126,7 @@ const char *fused_dot(struct fused_writer *w, const struct hlo_op *op,
         terms[side] = fused_value(w, from[side], there[side]);
     w->term = outer;
     return terms[0] && terms[1]
-               ? folded(w, "add", count, TEXT(w, "%s * %s", terms[0], terms[1]), NULL)
+               ? folded(w, "add", j, count, TEXT(w, "%s * %s", terms[0], terms[1]), NULL)
                : NULL;
 }
 
