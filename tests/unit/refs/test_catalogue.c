@@ -46,8 +46,8 @@ enum { SAMPLED = 1 }; /* some elements twice, where indices are the same */
         CODED(name, sizes, 4), CODED(name, sizes, 5), CODED(name, sizes, 6),                       \
         CODED(name, sizes, 7), CODED(name, sizes, 8)
 
-#define IMAGES    "batch=3 channels=4 height=7 width=9"
-#define WINDOWS   "window_h=3 window_w=2 stride_h=2 stride_w=2"
+#define IMAGES  "batch=3 channels=4 height=7 width=9"
+#define WINDOWS "window_h=3 window_w=2 stride_h=2 stride_w=2"
 /* 4 frames of 3 x 5, windows of 2 x 3 x 2, outputs of 3 x 3 x 4 or fewer */
 #define VOLUMES                                                                                    \
     "batch=2 channels=4 filters=6 depth=2 pixels=60 height=3 width=5 taps=12 window_h=3 "          \
