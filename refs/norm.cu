@@ -148,7 +148,8 @@ REFERENCE_ONCE(batchnorm, "in x[batch][channels][size], in mean[channels], in va
     ELEMENT(i, batch * channels, s, size)
     {
         long long n = i / channels, k = i % channels;
-        y(n, k, s) = (x(n, k, s) - mean(k)) * rsqrt(var(k) + eps) * w(k) + b(k);
+        real scale = rsqrt(var(k) + eps) * w(k);
+        y(n, k, s) = x(n, k, s) * scale + (b(k) - mean(k) * scale);
     }
 }
 

@@ -8,9 +8,9 @@ import hashlib
 import os
 import sys
 
-# A graph of few commands is one, too; products are cuBLAS's.
+# A graph of few commands is one, too; products are cuBLAS's, by an algorithm that no timing chooses.
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + (
-    " --xla_gpu_graph_min_graph_size=1 --xla_gpu_enable_triton_gemm=false")
+    " --xla_gpu_graph_min_graph_size=1 --xla_gpu_enable_triton_gemm=false --xla_gpu_autotune_level=0")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 try:
