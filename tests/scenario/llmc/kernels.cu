@@ -1,4 +1,4 @@
-/* kernels.cu - kernels by the names of config/untried/llmc_more.yaml. In blocks of 64 threads each
+/* kernels.cu - kernels by the names of llm.c's, in its tables. In blocks of 64 threads each
  * has one element wrong. */
 #include <cuda_bf16.h>
 
