@@ -339,7 +339,8 @@ static enum status start_pipeline(struct session *s, struct error *err)
     if (!s->images || (p->eager && !s->preload) || !p->gate || !p->outliers || !p->kernels ||
         !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
-    s->lifts = s->options.lift ? lifts_start(p, s->registry) : NULL;
+    bool checks = !tracing_alone(&s->options) && !recorder_wanted(&s->options);
+    s->lifts = checks && s->options.lift ? lifts_start(p, s->registry) : NULL;
     s->lint = session_lint_start(&(struct session_lint_parts){
         {s->counters, s->journal, s->summary}, &s->options, s->images, p->kernels, environ});
     s->graphs = graphs_create(&(struct graphs_settings){p, s->options.twins});
