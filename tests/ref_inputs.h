@@ -17,13 +17,14 @@
 /* Dtypes of which a test takes one after the other; REF_SIGNED: bytes that have a sign. */
 enum { REF_BYTES = -1, REF_BLOCKS = -2, REF_SIGNED = -3 };
 
-/* What is drawn for it: an index of one of the first six kinds, or a number. */
+/* What is drawn for it: an index of one of the first seven kinds, or a number. */
 enum ref_input_kind {
     ANY_INDEX,
     WITH_GAPS, /* every ninth of them is -100, for what is left out */
     NO_TWICE,  /* no two of them are the same, where there is room */
     NO_TWICE_WITH_GAPS,
     FIRST,    /* 0 */
+    WHOLE,    /* the size itself: nothing is left out */
     GROWING,  /* from 0 to the size itself, in uneven steps */
     BIT,      /* 0 or 1 */
     POSITIVE, /* a magnitude */
@@ -64,8 +65,9 @@ static const struct ref_input ref_inputs[] = {
     {"attention_paged_csr", "kv_indices", "blocks", ANY_INDEX, 0},
     {"cache_append_csr", "kv_indices", "blocks", NO_TWICE, 0},
     {NULL, "last_page_len", "page", ANY_INDEX, 0},
-    {"attention_lengths", "lengths", "queries", ANY_INDEX, 0},
-    {"attention_lengths_backward", "lengths", "queries", ANY_INDEX, 0},
+    {"attention_lengths", "lengths", "queries", WHOLE, 0},
+    {"attention_lengths_backward", "lengths", "queries", WHOLE, 0},
+    {"attention_lengths_backward", "key_lengths", "keys", WHOLE, 0},
     {NULL, "key_lengths", "keys", ANY_INDEX, 0},
     {NULL, "starts", "tokens", GROWING, 0},
     {NULL, "key_starts", "rows", GROWING, 0},
@@ -151,6 +153,8 @@ static inline double ref_input_index(const struct ref_input *row, int64_t i, int
         return (double)(i * i * size / (last * last));
     if (row->kind == FIRST)
         return 0;
+    if (row->kind == WHOLE)
+        return (double)size;
     if (i % 9 == 4 && (row->kind == WITH_GAPS || row->kind == NO_TWICE_WITH_GAPS))
         return -100;
     if (row->kind == NO_TWICE || row->kind == NO_TWICE_WITH_GAPS)

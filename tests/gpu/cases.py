@@ -57,7 +57,7 @@ _PLANTS = {
     "null": ("paged", ("attend_paged",), r"sequence 2 reads the null page, 0, by entry 0 of 'table'"),
     "long": ("paged", ("attend_paged",), r"which was never written: it holds zeros"),
     "freed": ("paged", ("attend_paged",), r"sequence 2 reads place \d+ of \d+, .*not appended since"),
-    "reused": ("paged", ("attend_paged",), r"place 0 of sequence 1, .*was appended again while"),
+    "reused": ("paged", ("attend_paged", "append_paged"), r"place 0 of sequence 1, .*was appended again while"),
     "stays": ("static", ("append_static",), r"'cache_position' is \d+ .*with other data: it does not advance"),
     "skips": ("static", ("append_static",), r"it goes on by 2, and 'step' is 1"),
     "mixes": ("rows", None, r"contract rows: "),  # of which kernel a finding is depends on who is checked last
