@@ -83,10 +83,10 @@ static void print_sum(const struct check *check)
 int lift_check(char *const *paths, int count, const char *kernel, bool json)
 {
     struct json_out out;
+    json_out_init(&out);
     struct check check = {.kernel = kernel, .json = json ? &out : NULL};
     struct error err = {{0}};
     enum status status = STATUS_OK;
-    json_out_init(&out);
     json_begin_object(&out);
     json_put_int(&out, "version", 1);
     json_put_array(&out, "kernels");

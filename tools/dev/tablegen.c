@@ -226,7 +226,7 @@ static void write_all(const char *path)
 {
     static const struct list *const lists[] = {&entries,  &words,      &nodes,
                                                &sections, &references, &texts};
-    struct tables_header header;
+    struct tables_header header = {0};
     struct tables_list *place = &header.entries;
     const char zeros[8] = {0};
     uint32_t at = sizeof header;

@@ -69,6 +69,7 @@ static enum status write_output(struct textbuf *body, struct fused_writer *w,
     }
     bool failed = statements.failed;
     textbuf_release(&statements);
+    w->body = NULL;
     return failed || (!value && !w->why) ? STATUS_NO_MEMORY : STATUS_OK;
 }
 

@@ -4,9 +4,14 @@
 #define TESTS_UNIT_REGISTRY_PATTERN_NAMES_H
 
 #include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <cmocka.h>
 
 #include "registry/registry_parts.h"
 #include "text/textbuf.h"
