@@ -308,18 +308,12 @@ const struct state_slots *history_slots(struct history *history, const struct st
     return history->slots ? cache_rows_hash(history->slots, of) : NULL;
 }
 
-bool history_rules(struct history *history, const struct state_case *of,
-                   struct state_report *report)
+/* What holds between the launch and those before and behind it, which are kept. */
+static bool pairs_of(struct history *history, const struct state_case *of,
+                     struct state_report *report)
 {
     struct one now;
     bool found = false;
-    if (!history)
-        return false;
-    if (of->plan->state->owned && !history->owned)
-        history->owned = owned_create();
-    found = owned_rules(history->owned, of, report);
-    if (fresh_rule(history, of, report) || found)
-        return true;
     keep_append(history, of);
     describe(of, &now);
     if (!now.key || (!now.rows.count && !now.positions.count))
@@ -337,4 +331,22 @@ bool history_rules(struct history *history, const struct state_case *of,
         kept->one[kept->next++ % KEPT] = now;
     }
     return found;
+}
+
+/* A place that does not advance is reported rather than the owner of its page, which follows from
+ * it. */
+bool history_rules(struct history *history, const struct state_case *of,
+                   struct state_report *report)
+{
+    if (!history)
+        return false;
+    if (of->plan->state->owned && !history->owned)
+        history->owned = owned_create();
+    struct state_report owner = *report;
+    bool owned = owned_rules(history->owned, of, &owner);
+    if (fresh_rule(history, of, report) || pairs_of(history, of, report))
+        return true;
+    if (owned)
+        *report = owner;
+    return owned;
 }

@@ -21,7 +21,7 @@ bool state_judge(struct history **history, const struct lane *lane, struct state
     state_case_open(&of, lane->check, &view);
     report->slots = history_slots(*history, &of);
     bool found = state_rules(&of, report);
-    struct state_report other;
+    struct state_report other = {0};
     if (history_rules(*history, &of, found ? &other : report))
         found = true;
     return found;

@@ -89,7 +89,7 @@ extern "C" __global__ void bulk_store(uint32_t *out, const uint32_t *in)
     }
 }
 
-extern "C" __global__ void bulk_shared(uint32_t *out, const uint32_t *in)
+extern "C" __global__ void __cluster_dims__(1, 1, 1) bulk_shared(uint32_t *out, const uint32_t *in)
 {
     __shared__ __align__(16) uint32_t from[BULK_BYTES / 4], to[BULK_BYTES / 4];
     __shared__ uint64_t barrier;
