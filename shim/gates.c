@@ -83,12 +83,11 @@ enum skip gates_sampled(const struct gate_query *query)
     struct ticket *ticket = query->ticket;
     struct known_kernel *kernel = ticket->kernel;
     struct gate_answer answer;
+    ticket->detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
     if (query->launch->replayed) {
-        ticket->detector = OUTLIER_OFF;
         answer = gate_of_node(pipeline->gate, kernel->spec, &kernel->recipe, query->launch,
                               ticket->drawn);
     } else {
-        ticket->detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
         answer = gate_decide(pipeline->gate, kernel->spec, &kernel->recipe, query->launch,
                              ticket->detector == OUTLIER_OFF);
     }

@@ -80,6 +80,7 @@ static void pass_over(const struct ticket *ticket, int64_t probe)
 
 void gates_blind(struct ticket *ticket)
 {
+    ticket->blind = true;
     if (ticket->note)
         ticket->note->blind = true;
 }

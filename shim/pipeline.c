@@ -104,7 +104,8 @@ static enum skip begin(struct pipeline *pipeline, const struct launch *launch,
             side_release(ticket->side, ticket->check);
             return SKIP_DRIVER;
         }
-        pipeline_warn(pipeline, ticket->kernel, SKIP_DRIVER, why->text);
+        if (why->text[0]) /* a graph's twin that lacks a node gives none */
+            pipeline_warn(pipeline, ticket->kernel, SKIP_DRIVER, why->text);
         return SKIP_NONE;
     }
     ticket->torn = false;

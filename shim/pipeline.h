@@ -77,6 +77,7 @@ struct ticket {
     struct state_moment moment;
     bool follows, settles;  /* checked because the launch before it was; a gate picked it */
     bool torn;              /* something went before the launch, and the driver refused the rest */
+    bool blind;             /* the outlier gate cannot read its inputs; read of nodes alone */
     struct earlier earlier; /* what the thread launched before; all zero at first */
 };
 

@@ -46,7 +46,9 @@ struct graph_subject {
     uint8_t nodes[TWIN_PARTS];                  /* ... so many, ... */
     uint8_t needs[TWIN_PARTS];                  /* ... where so many are needed, ... */
     uint8_t armed[TWIN_PARTS];                  /* ... of which the first ones are enabled */
-    bool chosen;                                /* in the replay at hand */
+    bool chosen;                                /* in the replay at hand ... */
+    bool probed;                                /* ... by the outlier gate alone */
+    bool blind;                                 /* the outlier gate cannot read its inputs */
     uint64_t first;   /* gate_generation() at its first check; 0: it had none */
     uint32_t tries;   /* failed ones, at its first check */
     bool has_state;   /* its entry has `state` or `position`: ... */
@@ -59,6 +61,7 @@ struct graph_count {
     const struct kernel_spec *spec; /* that reports count them by; NULL: by none */
     enum skip skip;                 /* why they are not checked; SKIP_NONE: they may be */
     uint32_t nodes, chosen;         /* that are not disabled; of those in the replay at hand */
+    bool detects;                   /* the outlier gate probes its launches */
 };
 
 enum graph_state {
@@ -98,6 +101,7 @@ struct graph {
     struct node_map index;     /* from program's handles to nodes; made when it is needed */
     uint64_t all_first;        /* gate_generation() when all subjects had their first check */
     bool has_states;           /* some subject has `state` or `position` */
+    bool detects;              /* the outlier gate probes some subject */
     _Atomic(uint64_t) follows; /* 1 + the replay that is picked for one of them; 0: none */
 
     struct side *side; /* that the twin was made in */
@@ -135,6 +139,8 @@ enum status graph_read(struct graph *graph, const struct graph_knowledge *known,
                        struct error *err);
 /* Why there is none, where no_twin is set. */
 const char *graph_no_twin_sentence(const struct graph *graph);
+/* Has its replays timed, and the time split among its kernels. Without memory: not. */
+void graph_time(struct graph *graph, struct timing *timing);
 /* Frees what graph_read made; the clone too, which must be unused. */
 void graph_drop(struct graph *graph);
 /* The node that the program calls so, or NULL. */
@@ -185,9 +191,13 @@ void twin_disarm(struct graph *graph, struct graph_subject *subject);
 /* How many would be checked in a drawn replay, as graph_count.chosen, where nothing is to be. */
 void replay_estimate(struct graph *graph, const struct pipeline *pipeline, uint64_t replay);
 /* Which subjects are to be checked: sets `chosen`. Returns how many. `forced`: the replay was not
- * drawn, but is to be one. */
+ * drawn, but is to be one. `probes`: the outlier gate probes what is not checked. */
 uint32_t replay_choose(struct graph *graph, const struct pipeline *pipeline, uint64_t replay,
-                       bool forced);
+                       bool forced, bool probes);
+/* Sets `detects` of the graph and its kernels. */
+void replay_find_detectors(struct graph *graph, const struct pipeline *pipeline);
+/* Whether the budget allows a replay with outlier probes; any thread. */
+bool replay_may_probe(const struct graph *graph, int64_t now);
 /* Whether any replay may be picked. */
 bool replay_may_pick(const struct graph *graph, const struct pipeline *pipeline);
 /* Whether this one is; without the lock. */
@@ -197,7 +207,7 @@ static inline bool replay_follows(const struct graph *graph, uint64_t replay)
 {
     return atomic_load_explicit(&graph->follows, memory_order_relaxed) == replay + 1;
 }
-/* Everything that the checks of the chosen subjects need before the launch. */
+/* Everything that the checks of the chosen subjects need before the launch: armed_count of them. */
 void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stream,
                 CUcontext context, uint64_t replay);
 /* The launch is over: hands the checks over, or ends them. */

@@ -15,7 +15,6 @@
 #include "graph/graphs_state.h"
 #include "gate/own.h"
 #include "gate/passing.h"
-#include "gate/unregistered.h"
 #include "state/caches.h"
 
 enum {
@@ -126,25 +125,6 @@ void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sente
 
 /* ---- instantiated, updated, destroyed ---- */
 
-/* Its replays are timed, and the time is split among its kernels. */
-static void time_graph(struct graphs *graphs, struct graph *graph)
-{
-    struct timing *timing = graphs->settings.pipeline->timing;
-    struct timed_part *part = timing ? calloc(graph->counts + 1, sizeof(*part)) : NULL;
-    uint32_t parts = 0;
-    for (uint32_t i = 0; part && i < graph->counts; i++) {
-        const struct graph_count *count = &graph->count[i];
-        if (!count->kernel)
-            continue; /* parts of calls: the calls stand for them */
-        struct gpu_time *into =
-            count->spec ? &count->kernel->time : unregistered_time(count->kernel->symbol);
-        if (into)
-            part[parts++] = (struct timed_part){into, count->nodes};
-    }
-    graph->time = timing_graph(timing, part, parts);
-    free(part);
-}
-
 static void read_template(struct graphs *graphs, struct graph *graph, CUgraph template)
 {
     struct error err = {{0}};
@@ -159,7 +139,8 @@ static void read_template(struct graphs *graphs, struct graph *graph, CUgraph te
     atomic_store(&graph->state, may ? GRAPH_CLONED : GRAPH_COUNTED);
     if (status)
         graph_give_up(graphs, graph, err.text);
-    time_graph(graphs, graph);
+    replay_find_detectors(graph, graphs->settings.pipeline);
+    graph_time(graph, graphs->settings.pipeline->timing);
     graph_record(graph, graphs->settings.pipeline);
 }
 
@@ -330,10 +311,12 @@ static _Thread_local struct under_way {
     struct graph *graph; /* NULL: not known */
     const void *stream;
     bool open, locked;
-    bool chosen; /* some registered kernels were chosen: graph_count.chosen ... */
-    bool twin;   /* ... and are checked; else they are counted as ... */
+    bool chosen; /* some registered kernels were chosen: graph_count.chosen, ... */
+    bool armed;  /* ... each of which was counted by its own gates; else they are counted as ... */
     enum skip chosen_skip;
-    enum skip skip; /* of the other registered kernels */
+    enum skip skip; /* of the other registered kernels, but ... */
+    bool unprobed;  /* ... "budget" of those that the outlier gate would have probed */
+    bool twin;      /* the twin is launched */
     struct timing_pair timed;
 } under_way;
 
@@ -352,7 +335,9 @@ static void await_twin(struct graphs *graphs, struct graph *graph)
 /* The decision of the gates on a replay. */
 struct pick {
     uint64_t replay;
-    bool off, picked;
+    bool off;
+    bool drawn;  /* some checks are due, or drawn */
+    bool probes; /* outlier probes may be paid */
     bool forced; /* one was picked before, when there was nothing to check it by */
 };
 
@@ -363,7 +348,13 @@ static struct pick make_pick(struct graph *graph, const struct pipeline *pipelin
         .off = atomic_load_explicit(&passing.off, memory_order_relaxed),
         .forced = atomic_load_explicit(&graph->pending, memory_order_relaxed),
     };
-    pick.picked = !pick.off && (pick.forced || replay_is_picked(graph, pipeline, pick.replay));
+    enum graph_state state = atomic_load_explicit(&graph->state, memory_order_relaxed);
+    bool current = state == GRAPH_CLONED || state == GRAPH_READY;
+    pick.drawn = !pick.off && (pick.forced || replay_is_picked(graph, pipeline, pick.replay));
+    if (graph->detects && current && !pick.off) {
+        pick.probes = replay_may_probe(graph, clock_ns());
+        under_way.unprobed = !pick.probes;
+    }
     return pick;
 }
 
@@ -418,30 +409,44 @@ static bool is_paid(const struct graph *graph, const struct pipeline *pipeline, 
            budget_allows(&graph->side->budget, NULL, clock_ns());
 }
 
-/* The replay is picked, and the graph has a twin; lock held. Whether the twin is launched. */
-static bool run_twin(struct graphs *graphs, struct graph *graph, CUcontext context,
-                     const struct pick *pick)
+/* Its nodes as the replay needs them; charged, like all that a twin costs beside its checks. */
+static bool prepare_twin(struct graphs *graphs, struct graph *graph)
 {
-    struct pipeline *pipeline = graphs->settings.pipeline;
     struct error err = {{0}};
-    under_way.chosen_skip = SKIP_BUDGET;
-    if (!is_paid(graph, pipeline, pick->replay)) {
-        replay_estimate(graph, pipeline, pick->replay);
-        under_way.chosen = true;
-        return false;
-    }
-    under_way.chosen = replay_choose(graph, pipeline, pick->replay, pick->forced) > 0;
-    if (!under_way.chosen)
-        return false;
-    under_way.chosen_skip = SKIP_GRAPH;
+    const struct account account = {.budget = &graph->side->budget};
+    int64_t began = clock_ns();
     if (twin_prepare(graph, &err)) {
         graph_give_up(graphs, graph, err.text);
         return false;
     }
+    int64_t now = clock_ns();
+    ledger_time(graphs->settings.pipeline->sink, &account, now, now - began);
+    return true;
+}
+
+/* The replay is picked, and the graph has a twin; lock held. Whether the twin is launched: where
+ * something is checked or probed. */
+static bool run_twin(struct graphs *graphs, struct graph *graph, CUcontext context,
+                     const struct pick *pick)
+{
+    struct pipeline *pipeline = graphs->settings.pipeline;
+    under_way.chosen_skip = SKIP_BUDGET;
+    if (!pick->probes && !is_paid(graph, pipeline, pick->replay)) {
+        replay_estimate(graph, pipeline, pick->replay);
+        under_way.chosen = true;
+        return false;
+    }
+    under_way.chosen = replay_choose(graph, pipeline, pick->replay, pick->forced, pick->probes) > 0;
+    if (!under_way.chosen)
+        return false;
+    under_way.chosen_skip = SKIP_GRAPH;
+    if (!prepare_twin(graphs, graph))
+        return false;
+    under_way.armed = true;
     replay_arm(graph, pipeline, under_way.stream, context, pick->replay);
     if (graph->lacks_nodes)
         atomic_store(&graph->state, GRAPH_CLONED);
-    return true;
+    return graph->armed_count > 0;
 }
 
 /* What is launched for a graph that has a twin, or had one. */
@@ -457,9 +462,9 @@ static CUgraphExec launch_either(struct graphs *graphs, struct graph *graph, CUc
     under_way.locked = true;
     bool ordered = put_in_order(graph, under_way.stream);
     bool ready = atomic_load(&graph->state) == GRAPH_READY && graph->side->context == context;
-    if (pick->picked && ready && ordered)
+    if ((pick->drawn || pick->probes) && ready && ordered)
         under_way.twin = run_twin(graphs, graph, context, pick);
-    else if (pick->picked)
+    else if (pick->drawn)
         under_way.skip = SKIP_GRAPH;
     return under_way.twin ? graph->twin : graph->exec;
 }
@@ -506,13 +511,20 @@ CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const v
     struct pick pick = make_pick(graph, graphs->settings.pipeline);
     if (pick.off)
         under_way.skip = SKIP_OFF;
-    else if (pick.picked)
+    else if (pick.drawn || pick.probes)
         follow_pick(graphs, graph, context);
     if (atomic_load_explicit(&graph->had_twin, memory_order_acquire))
         return launch_either(graphs, graph, context, &pick);
-    if (pick.picked)
+    if (pick.drawn)
         under_way.skip = SKIP_GRAPH;
     return exec;
+}
+
+/* Of a launch that nothing was chosen for. */
+static enum skip skip_of_rest(const struct graph_count *count)
+{
+    bool unprobed = under_way.unprobed && count->detects && under_way.skip == SKIP_NOT_SAMPLED;
+    return count->skip ? count->skip : unprobed ? SKIP_BUDGET : under_way.skip;
 }
 
 /* Launches that were not checked, by kernel. Those of a twin that were chosen are counted one by
@@ -523,16 +535,16 @@ static void count_rest(const struct graphs *graphs, const struct graph *graph, C
     for (uint32_t i = 0; i < graph->counts; i++) {
         const struct graph_count *count = &graph->count[i];
         uint32_t chosen = under_way.chosen ? count->chosen : 0, rest = count->nodes - chosen;
-        enum skip skip = count->skip ? count->skip : under_way.skip;
+        enum skip skip = skip_of_rest(count);
         if (result)
             skip = SKIP_LAUNCH_FAILED;
         if (rest)
             ledger_count(sink, count->spec, skip, rest);
-        if (chosen && !under_way.twin)
+        if (chosen && !under_way.armed)
             ledger_count(sink, count->spec, result ? skip : under_way.chosen_skip, chosen);
         if (count->spec)
             atomic_fetch_add_explicit(&count->kernel->launches,
-                                      under_way.twin ? rest : count->nodes, memory_order_relaxed);
+                                      under_way.armed ? rest : count->nodes, memory_order_relaxed);
     }
 }
 

@@ -13,6 +13,8 @@ enum {
     TOGETHER = 16,
     /* What a disabled node takes of the GPU, ns. */
     NODE_NS = 200,
+    /* Probes of a replay may cost so many times as much as its disabled nodes. */
+    PROBES_SHARE = 4,
     /* A node's arguments rarely change, so what keeps it from a check rarely passes. */
     MOST_TRIES = 8,
 };
@@ -159,15 +161,59 @@ static uint32_t choose_following(struct graph *graph, uint64_t replay)
     return chosen;
 }
 
+/* All others that the outlier gate probes: the budget ends them, see replay_arm. */
+static uint32_t choose_probed(struct graph *graph)
+{
+    uint32_t chosen = 0;
+    for (uint32_t i = 0; i < graph->subjects; i++) {
+        struct graph_subject *subject = &graph->subject[i];
+        if (subject->chosen || subject->blind || !graph->count[subject->count].detects ||
+            !is_on(graph, subject))
+            continue;
+        subject->chosen = subject->probed = true;
+        chosen++;
+    }
+    return chosen;
+}
+
+void replay_find_detectors(struct graph *graph, const struct pipeline *pipeline)
+{
+    graph->detects = false;
+    for (uint32_t i = 0; i < graph->counts; i++) {
+        struct graph_count *count = &graph->count[i];
+        count->detects =
+            count->spec && !count->skip &&
+            outliers_detector(pipeline->outliers, &count->spec->outlier) != OUTLIER_OFF;
+        graph->detects |= count->detects;
+    }
+}
+
+/* Each launch of the twin pays for all of its nodes, so probes wait until several can be paid. */
+bool replay_may_probe(const struct graph *graph, int64_t now)
+{
+    const struct side *side = graph->side;
+    if (!graph->detects)
+        return false;
+    if (!side || side->probes.share <= 0)
+        return true;
+    double ahead = (double)graph->spliced * NODE_NS * PROBES_SHARE / side->probes.share;
+    if (ahead > BUDGET_WINDOW_NS / 2)
+        ahead = BUDGET_WINDOW_NS / 2;
+    return !budget_wait(&side->probes, NULL, now - (int64_t)ahead) &&
+           !budget_wait_end(&side->budget, now);
+}
+
 uint32_t replay_choose(struct graph *graph, const struct pipeline *pipeline, uint64_t replay,
-                       bool forced)
+                       bool forced, bool probes)
 {
     for (uint32_t i = 0; i < graph->counts; i++)
         graph->count[i].chosen = 0;
     for (uint32_t i = 0; i < graph->subjects; i++)
-        graph->subject[i].chosen = false;
+        graph->subject[i].chosen = graph->subject[i].probed = false;
     uint32_t chosen = choose_following(graph, replay);
     chosen += choose_first(graph, pipeline) + choose_drawn(graph, pipeline, replay, forced);
+    if (probes)
+        chosen += choose_probed(graph);
     for (uint32_t i = 0; i < graph->subjects; i++) {
         const struct graph_subject *subject = &graph->subject[i];
         if (subject->chosen)
@@ -268,8 +314,8 @@ static void open_ticket(struct ticket *ticket, const struct graph_subject *subje
     ticket->began = clock_ns();
     ticket->account.budget = ticket->account.probes = NULL;
     ticket->kernel = subject->kernel;
-    ticket->torn = false;
-    ticket->drawn = due ? GATE_FIRST : GATE_RANDOM;
+    ticket->torn = ticket->blind = false;
+    ticket->drawn = due ? GATE_FIRST : subject->probed ? GATE_NO : GATE_RANDOM;
     ticket->skip = gates_select(pipeline, launch, ticket);
 }
 
@@ -295,12 +341,31 @@ static enum skip arm_copies(struct twin_place *place, struct pipeline *pipeline,
     if (skip)
         return place->lacked ? SKIP_GRAPH : skip;
     place->part = TWIN_AFTER;
-    if (!enqueue_behind(launch, ticket, why))
+    if (!ticket->torn && !enqueue_behind(launch, ticket, why))
         return SKIP_NONE;
     if (ticket->check->reserved)
         reserve_shut(ticket->side->reserve);
     side_release(ticket->side, ticket->check);
     return place->lacked ? SKIP_GRAPH : SKIP_DRIVER;
+}
+
+/* It is not checked: no longer due for being new, unless that may pass. */
+static void note_skipped(struct graph_subject *subject, const struct pipeline *pipeline,
+                         const struct ticket *ticket, enum skip skip)
+{
+    subject->blind |= ticket->blind;
+    if (!subject->probed && (!gates_may_pass(skip) || ++subject->tries >= MOST_TRIES))
+        subject->first = gate_generation(pipeline->gate);
+}
+
+static void note_checked(struct graph *graph, struct graph_subject *subject,
+                         const struct pipeline *pipeline, uint64_t replay)
+{
+    subject->first = gate_generation(pipeline->gate);
+    if (subject->has_state && subject->follows != replay + 1) {
+        subject->follows = replay + 2;
+        graph->follows = replay + 2;
+    }
 }
 
 /* Returns what became of it. */
@@ -327,21 +392,25 @@ static enum skip arm_subject(struct graph *graph, struct graph_subject *subject,
         graph->lacks_nodes |= place.lacked;
     }
     if (skip) {
-        if (!gates_may_pass(skip) || ++subject->tries >= MOST_TRIES)
-            subject->first = gate_generation(pipeline->gate);
+        note_skipped(subject, pipeline, ticket, skip);
         twin_disarm(graph, subject);
         if (why.text[0])
             pipeline_warn(pipeline, subject->kernel, skip, why.text);
         ledger_skip(sink, subject->kernel->spec, skip);
         return skip;
     }
-    subject->first = gate_generation(pipeline->gate);
-    if (subject->has_state && subject->follows != replay + 1) {
-        subject->follows = replay + 2;
-        graph->follows = replay + 2;
-    }
+    if (ticket->gate != GATE_OUTLIER)
+        note_checked(graph, subject, pipeline, replay);
     graph->armed[graph->armed_count++] = (struct graph_armed){ticket->side, ticket->check};
     return SKIP_NONE;
+}
+
+static void pay_nodes(const struct graph *graph, bool probed)
+{
+    int64_t now = clock_ns(), cost = (int64_t)graph->spliced * NODE_NS;
+    ledger_add(&graph->side->budget, now, cost);
+    if (probed)
+        ledger_add(&graph->side->probes, now, cost);
 }
 
 /* Each replay begins with another subject. Where the budget ends all that are left yield to it, but
@@ -351,7 +420,7 @@ void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stre
 {
     const struct launch where = {.stream = stream, .context = context};
     const struct sink *sink = pipeline->sink;
-    bool spent = false;
+    bool spent = false, probed = false;
     graph->armed_count = 0;
     for (uint32_t i = 0; i < graph->subjects; i++) {
         struct graph_subject *subject = &graph->subject[(i + replay) % graph->subjects];
@@ -361,8 +430,10 @@ void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stre
             ledger_count(sink, subject->kernel->spec, SKIP_BUDGET, 1);
         else if (arm_subject(graph, subject, pipeline, &where, replay) == SKIP_BUDGET)
             spent = true;
+        probed |= subject->probed;
     }
-    ledger_add(&graph->side->budget, clock_ns(), (int64_t)graph->spliced * NODE_NS);
+    if (graph->armed_count)
+        pay_nodes(graph, probed);
 }
 
 /* The driver refused the launch: nothing of ours is under way. */

@@ -1,6 +1,7 @@
 /* template.c - the nodes of the program's template, level by level, and the clone of it. */
 #include <stdlib.h>
 #include <string.h>
+#include "gate/unregistered.h"
 #include "graph/graph.h"
 #include "plan/plan.h"
 
@@ -440,4 +441,21 @@ struct graph_node *graph_find_node(struct graph *graph, CUgraphNode program)
         return NULL;
     int32_t at = node_map_find(&graph->index, program);
     return at == NODE_MAP_NONE ? NULL : &graph->node[at];
+}
+
+void graph_time(struct graph *graph, struct timing *timing)
+{
+    struct timed_part *part = timing ? calloc(graph->counts + 1, sizeof(*part)) : NULL;
+    uint32_t parts = 0;
+    for (uint32_t i = 0; part && i < graph->counts; i++) {
+        const struct graph_count *count = &graph->count[i];
+        if (!count->kernel)
+            continue; /* parts of calls: the calls stand for them */
+        struct gpu_time *into =
+            count->spec ? &count->kernel->time : unregistered_time(count->kernel->symbol);
+        if (into)
+            part[parts++] = (struct timed_part){into, count->nodes};
+    }
+    graph->time = timing_graph(timing, part, parts);
+    free(part);
 }

@@ -11,7 +11,8 @@
  * With a second word `batch`, x has few columns and lies around 4, on the rare launch around -4: as
  * far from 0, but not from the centre.
  *
- * With a second word `start`, it calls cuvet_start shortly before the rare launch.
+ * With a second word `start`, it calls cuvet_start shortly before the rare launch. With a second
+ * word `graph`, each launch is a replay of one CUDA graph.
  */
 #include "common/program.h"
 
@@ -39,16 +40,48 @@ static void spoil(CUdeviceptr array, bool rare)
         CHECK(cuMemcpyHtoD(array + 4 * 333, &large, sizeof(large)));
 }
 
+/* A launch that `enqueue` makes, as an executable graph where the second word is `graph`. */
+static CUgraphExec recorded(void (*enqueue)(void *user, CUstream stream), void *user)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec ready;
+    if (strcmp(word(1), "graph") != 0)
+        return NULL;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    enqueue(user, stream);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    CHECK(cuGraphDestroy(graph));
+    CHECK(cuStreamDestroy(stream));
+    return ready;
+}
+
+static void run(CUgraphExec ready, void (*enqueue)(void *user, CUstream stream), void *user)
+{
+    if (ready)
+        CHECK(cuGraphLaunch(ready, NULL));
+    else
+        enqueue(user, NULL);
+    CHECK(cuCtxSynchronize());
+}
+
+static void launch_norm(void *user, CUstream stream)
+{
+    norm_launch(word(0), user, stream);
+}
+
 static void norms(const char *name)
 {
     struct norm norm = norm_new(ROWS, COLS, 1);
+    CUgraphExec ready = recorded(launch_norm, &norm);
     for (unsigned i = 0; i < LAUNCHES; i++) {
         fill(norm.x, ROWS * COLS, 100 + i);
         spoil(norm.x, i == RARE);
         if (i == START && !strcmp(word(1), "start"))
             start_again();
-        norm_launch(name, &norm, NULL);
-        CHECK(cuCtxSynchronize());
+        run(ready, launch_norm, &norm);
     }
     norm_print(name, &norm);
 }
@@ -74,17 +107,22 @@ static void batches(const char *name)
     norm_print(name, &norm);
 }
 
+static void launch_update(void *user, CUstream stream)
+{
+    launch(kernel("update_narrow"), 4, 64, stream, user);
+}
+
 static void updates(void)
 {
     int n = ROWS * COLS;
     CUdeviceptr y = upload((size_t)n, 1), x = upload((size_t)n, 2);
     void *params[] = {&y, &x, &n};
+    CUgraphExec ready = recorded(launch_update, params);
     for (unsigned i = 0; i < LAUNCHES; i++) {
         fill(x, (size_t)n, 100 + i);
         fill(y, (size_t)n, 1000 + i);
         spoil(x, i == RARE);
-        launch(kernel("update_narrow"), 4, 64, NULL, params);
-        CHECK(cuCtxSynchronize());
+        run(ready, launch_update, params);
     }
     print_sum("update", y, (size_t)n * sizeof(float));
 }

@@ -4,11 +4,12 @@
  *   look_..., look64_...   rows of a table; HOW few, many (tokens), beyond (an index that the table
  *                          has not, which the kernel reads), large (a table of 8 MiB), middle (the
  *                          table in the middle of an allocation)
- *   append_...             keys into a cache; HOW places (a page's places outermost), heads (its
- *                          heads), again (places, the same each time), odd (60 times, once with
- * keys a thousand times as large), some slots negative add_..., copy_...      sums into rows and
- * copies to rows, some of them named twice attend_..., rest_...   keys and values in pages, some of
- * which several sequences share
+ *   append_...             keys into a cache, some slots negative; HOW places (a page's places
+ *                          outermost), heads (its heads), again (places, the same each time), odd
+ *                          (60 times, once with keys a thousand times as large), graph (the same,
+ *                          replays of one CUDA graph)
+ *   add_..., copy_...      sums into rows and copies to rows, some of them named twice
+ *   attend_..., rest_...   keys and values in pages, some of which several sequences share
  */
 #include "common/program.h"
 
@@ -80,6 +81,22 @@ static void fill_keys(CUdeviceptr key, unsigned number)
     CHECK(cuMemcpyHtoD(key, host, sizeof host));
 }
 
+/* One launch of the kernel, as an executable graph. */
+static CUgraphExec capture(void **params)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec ready;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    launch(kernel(word(0)), 1, 64, stream, params);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    CHECK(cuGraphDestroy(graph));
+    CHECK(cuStreamDestroy(stream));
+    return ready;
+}
+
 static void append(void)
 {
     bool heads_first = how("heads");
@@ -88,20 +105,24 @@ static void append(void)
     int64_t head = heads_first ? PAGE * DIM : DIM;
     CUdeviceptr key = upload(TOKENS * HEADS * DIM, 1),
                 cache = upload(BLOCKS * PAGE * HEADS * DIM, 2);
-    for (unsigned i = 0; i < (how("odd") ? ORDINARY : REPEAT); i++) {
-        if (how("odd"))
+    CUdeviceptr slots = upload(TOKENS * 2, 3);
+    void *params[] = {&key, &slots, &cache, &tokens, &page, &heads, &dim, &block, &place, &head};
+    bool odd = how("odd") || how("graph");
+    CUgraphExec ready = how("graph") ? capture(params) : NULL;
+    for (unsigned i = 0; i < (odd ? ORDINARY : REPEAT); i++) {
+        if (odd)
             fill_keys(key, i);
         int64_t slot[TOKENS]; /* no place twice, and the first by token 4 */
         for (unsigned t = 0; t < TOKENS; t++)
             slot[t] = t == 4 ? 0 : 1 + (t * 5 + (how("again") ? 0 : i)) % (BLOCKS * PAGE - 1);
         slot[TOKENS - 1] = slot[6] = -1;
         slot[9] = -1000000;
-        CUdeviceptr slots = indices(slot, TOKENS, 8);
-        launch(
-            kernel(word(0)), 1, 64, NULL,
-            (void *[]){&key, &slots, &cache, &tokens, &page, &heads, &dim, &block, &place, &head});
+        CHECK(cuMemcpyHtoD(slots, slot, sizeof(slot)));
+        if (ready)
+            CHECK(cuGraphLaunch(ready, NULL));
+        else
+            launch(kernel(word(0)), 1, 64, NULL, params);
         CHECK(cuCtxSynchronize());
-        CHECK(cuMemFree(slots));
     }
     print_sum(word(0), cache, BLOCKS * PAGE * HEADS * DIM * sizeof(float));
 }

@@ -65,7 +65,7 @@ static double draw(struct world *w, unsigned *times)
         bool is_picked = replay_is_picked(&w->graph, &w->pipeline, replay);
         uint32_t chosen = 0, counted = 0;
         if (is_picked)
-            chosen = replay_choose(&w->graph, &w->pipeline, replay, false);
+            chosen = replay_choose(&w->graph, &w->pipeline, replay, false, false);
         for (int i = 0; is_picked && i < KERNELS; i++) {
             times[i] += w->subject[i].chosen;
             counted += w->subject[i].chosen;
@@ -116,7 +116,7 @@ static void nothing_is_drawn_at_zero(void **state)
     (void)state;
     assert_true(draw(w, times) == 0);
     assert_false(replay_may_pick(&w->graph, &w->pipeline));
-    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 3, true), 0);
+    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 3, true, false), 0);
     close_world(w);
 }
 
@@ -148,7 +148,7 @@ static void a_forced_replay_has_checks(void **state)
     struct world *w = open_world(0.001, -1, 0);
     (void)state;
     for (uint64_t replay = 0; replay < 20; replay++)
-        assert_int_equal(replay_choose(&w->graph, &w->pipeline, replay, true), 16);
+        assert_int_equal(replay_choose(&w->graph, &w->pipeline, replay, true, false), 16);
     close_world(w);
 }
 
@@ -160,13 +160,13 @@ static void new_nodes_are_due_some_at_a_time(void **state)
     (void)state;
     for (uint64_t replay = 0; left; replay++) {
         assert_true(replay_is_picked(&w->graph, &w->pipeline, replay));
-        uint32_t chosen = replay_choose(&w->graph, &w->pipeline, replay, false);
+        uint32_t chosen = replay_choose(&w->graph, &w->pipeline, replay, false, false);
         assert_int_equal(chosen, left < 16 ? left : 16);
         for (int i = 0; i < KERNELS; i++)
             w->subject[i].first = w->subject[i].chosen ? now : w->subject[i].first;
         left -= chosen;
     }
-    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 99, false), 0);
+    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 99, false, false), 0);
     assert_false(replay_is_picked(&w->graph, &w->pipeline, 100));
     gate_reset(w->pipeline.gate);
     assert_true(replay_is_picked(&w->graph, &w->pipeline, 101));
@@ -193,8 +193,53 @@ static void a_disabled_node_is_not_chosen(void **state)
     struct world *w = open_world(1, -1, 2);
     (void)state;
     w->node[5].off = true;
-    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 0, false), KERNELS - 1);
+    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 0, false, false), KERNELS - 1);
     assert_false(w->subject[5].chosen);
+    close_world(w);
+}
+
+/* Only kernels whose inputs the outlier gate reads, and that are not checked anyway. */
+static void other_kernels_are_probed(void **state)
+{
+    struct world *w = open_world(0, -1, 2);
+    (void)state;
+    w->count[1].detects = w->graph.detects = true;
+    w->subject[33].blind = true;
+    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 0, false, false), 16);
+    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 0, false, true), 16 + 30 - 8 - 1);
+    for (int i = 0; i < KERNELS; i++) {
+        bool checked = i < 16;
+        assert_true(w->subject[i].chosen == (checked || (i % 2 && i != 33)));
+        assert_true(w->subject[i].probed == (!checked && i % 2 && i != 33));
+    }
+    assert_int_equal(replay_choose(&w->graph, &w->pipeline, 1, false, false), 16);
+    assert_false(w->subject[KERNELS - 1].probed);
+    close_world(w);
+}
+
+/* A replay with probes has to be paid for as a whole: with all of the twin's nodes. */
+static void probes_wait_until_they_are_paid(void **state)
+{
+    struct world *w = open_world(0, -1, 0);
+    struct side *side = calloc(1, sizeof(*side));
+    const int64_t now = 1000000000000;
+    (void)state;
+    assert_false(replay_may_probe(&w->graph, now));
+    w->graph.detects = true;
+    assert_true(replay_may_probe(&w->graph, now)); /* there is no twin yet */
+    w->graph.side = side;
+    w->graph.spliced = 100;
+    assert_true(replay_may_probe(&w->graph, now)); /* no limit */
+    budget_open(&side->budget, 0.05);
+    budget_open(&side->probes, 0.04);
+    assert_true(replay_may_probe(&w->graph, now));
+    budget_add(&side->probes, now, 8000000);
+    assert_false(replay_may_probe(&w->graph, now));
+    assert_false(replay_may_probe(&w->graph, now + 1000000)); /* a few probes are paid */
+    assert_true(replay_may_probe(&w->graph, now + 3000000));
+    budget_add(&side->budget, now, 1000000000);
+    assert_false(replay_may_probe(&w->graph, now + 3000000));
+    free(side);
     close_world(w);
 }
 
@@ -266,6 +311,8 @@ int main(void)
         cmocka_unit_test(new_nodes_are_due_some_at_a_time),
         cmocka_unit_test(what_is_not_paid_is_estimated),
         cmocka_unit_test(a_disabled_node_is_not_chosen),
+        cmocka_unit_test(other_kernels_are_probed),
+        cmocka_unit_test(probes_wait_until_they_are_paid),
         cmocka_unit_test(graphs_are_found_by_handle),
         cmocka_unit_test(places_are_used_again),
         cmocka_unit_test(too_many_are_refused),
