@@ -14,8 +14,9 @@ include $(HERE)../../tools/dev/toolkit.mk
 C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
 
 CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 touched two_gpus
-PROGRAMS := $(addprefix $(OUT)/,$(CU) driver_api driver_kernels.fatbin edited edited_kernels.fatbin flips lt_names lt_tail module_images other_injection.so ref_approx ref_parity replayed \
-    replayed_kernels.fatbin replayed_kernels.ptx)
+SCENARIOS := edited outlier replayed
+PROGRAMS := $(addprefix $(OUT)/,$(CU) $(SCENARIOS) $(addsuffix _kernels.fatbin,$(SCENARIOS)) driver_api driver_kernels.fatbin flips \
+    lt_names lt_tail module_images other_injection.so ref_approx ref_parity replayed_kernels.ptx)
 
 .PHONY: programs
 programs: $(PROGRAMS)
@@ -63,16 +64,10 @@ $(OUT)/module_images: $(HERE)module_images.c
 
 # Programs of the scenarios, with machine code; and the PTX of the kernels of one.
 SCENARIO := $(HERE)../scenario/
-$(OUT)/edited: $(SCENARIO)edited/program.c $(SCENARIO)common/program.c
+$(addprefix $(OUT)/,$(SCENARIOS)): $(OUT)/%: $(SCENARIO)%/program.c $(SCENARIO)common/program.c
 	@mkdir -p $(OUT)
-	$(CC) $(C_FLAGS) -D_GNU_SOURCE -I$(SCENARIO) -o $@ $^ $(LINK_CUDA)
-$(OUT)/edited_kernels.fatbin: $(SCENARIO)edited/kernels.cu
-	@mkdir -p $(OUT)
-	$(NVCC) -O2 -std=c++17 -I$(SCENARIO)common -arch=$(GPU_ARCH) -fatbin -o $@ $<
-$(OUT)/replayed: $(SCENARIO)replayed/program.c $(SCENARIO)common/program.c
-	@mkdir -p $(OUT)
-	$(CC) $(C_FLAGS) -D_GNU_SOURCE -I$(SCENARIO) -o $@ $^ $(LINK_CUDA)
-$(OUT)/replayed_kernels.fatbin: $(SCENARIO)replayed/kernels.cu
+	$(CC) $(C_FLAGS) -D_GNU_SOURCE -I$(SCENARIO) -o $@ $^ -lm $(LINK_CUDA)
+$(patsubst %,$(OUT)/%_kernels.fatbin,$(SCENARIOS)): $(OUT)/%_kernels.fatbin: $(SCENARIO)%/kernels.cu
 	@mkdir -p $(OUT)
 	$(NVCC) -O2 -std=c++17 -I$(SCENARIO)common -arch=$(GPU_ARCH) -fatbin -o $@ $<
 $(OUT)/replayed_kernels.ptx: $(SCENARIO)replayed/kernels.cu
