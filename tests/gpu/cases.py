@@ -341,7 +341,7 @@ PYTHON = [
     Case("cudagraph_probed", "the same by outlier probes alone, within the default budget: output the same",
          ["{python}", "{here}/cudagraph.py", "1000"], "{here}/triton_bf16.yaml", at_least=0,
          env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_BUDGET": "5%", "CUVET_TABLES": "off"},
-         reasons={"ordinary": 200, "budget": 20000}),
+         reasons={"ordinary": 50, "budget": 20000}),
     Case("cudagraph_passed", "the same at p = 0: no twin, all counted",
          ["{python}", "{here}/cudagraph.py", "1000"], "{here}/triton_bf16.yaml",
          env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_OUTLIER": "off"}, at_least=0,
