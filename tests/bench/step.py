@@ -24,6 +24,8 @@ import torch
 import triton
 import triton.language as tl
 
+from counters import counters
+
 WIDTH, LAYERS, EPS = 2048, 12, 1e-6
 
 
@@ -81,23 +83,6 @@ class Step:
             self.kernel[(self.tokens,)](self.x, self.gain, self.norm, WIDTH, WIDTH, WIDTH, EPS,
                                         BLOCK=WIDTH)
             torch.mm(self.norm, self.weights[i % 2], out=self.x)
-
-
-class Counters(ctypes.Structure):
-    """struct cuvet_counters of cuvet.h"""
-    _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_uint64) for name in (
-        "seen", "registered", "match", "mismatch", "inconclusive", "unchecked", "under_way")] + [
-        (name, ctypes.c_double) for name in ("effective_rate", "elapsed", "cost", "thread", "copy", "reference", "look",
-                                             "hook")]
-
-
-def counters():
-    """All zeros without cuvet."""
-    now = Counters(size=ctypes.sizeof(Counters))
-    program = ctypes.CDLL(None)
-    if hasattr(program, "cuvet_counters"):
-        program.cuvet_counters(ctypes.byref(now))
-    return now
 
 
 def measure(kind):

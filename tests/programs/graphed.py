@@ -13,7 +13,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-name = sys.argv[1]
 torch.manual_seed(5)
 torch.backends.cuda.matmul.allow_tf32 = False
 
@@ -58,57 +57,66 @@ def measure(step, n, rounds=4):
     return best
 
 
+def block(hashes):
+    net, x = model(), torch.randn(4, 512, 1024, device="cuda").bfloat16()
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            net(x)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = net(x)
+    for i in range(30):
+        x.mul_(0.999)
+        graph.replay()
+        if i % 10 == 9:
+            hashes.append(digest(y))
+    return graph.replay, 50
+
+
+def compiled(hashes):
+    net, x = model(), torch.randn(4, 512, 1024, device="cuda").bfloat16()
+    run = torch.compile(net, mode="reduce-overhead")
+
+    def step():
+        torch.compiler.cudagraph_mark_step_begin()
+        return run(x)
+
+    for i in range(12):
+        y = step()
+        if i % 4 == 3:
+            hashes.append(digest(y))
+    return step, 50
+
+
+def generate(hashes):
+    from transformers import LlamaConfig, LlamaForCausalLM
+    config = LlamaConfig(hidden_size=512, intermediate_size=1536, num_hidden_layers=4, num_attention_heads=8,
+                         num_key_value_heads=8, vocab_size=2048, max_position_embeddings=512)
+    net = LlamaForCausalLM(config).cuda().bfloat16().eval()
+    ids = torch.randint(0, 2048, (2, 32), device="cuda")
+
+    def step():
+        return net.generate(ids, max_new_tokens=48, min_new_tokens=48, do_sample=False, pad_token_id=0,
+                            cache_implementation="static")
+
+    for _ in range(3):
+        hashes.append(digest(step()))
+    return step, 2
+
+
+# Each returns a step, and how many of them are timed together.
+PROGRAMS = {"block": block, "compile": compiled, "generate": generate}
+
+
 @torch.inference_mode()
 def main():
     hashes = []
-    if name == "block":
-        net, x = model(), torch.randn(4, 512, 1024, device="cuda").bfloat16()
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                net(x)
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            y = net(x)
-        for i in range(30):
-            x.mul_(0.999)
-            graph.replay()
-            if i % 10 == 9:
-                hashes.append(digest(y))
-        step, n = graph.replay, 50
-    elif name == "compile":
-        net, x = model(), torch.randn(4, 512, 1024, device="cuda").bfloat16()
-        run = torch.compile(net, mode="reduce-overhead")
-        for i in range(12):
-            torch.compiler.cudagraph_mark_step_begin()
-            y = run(x)
-            if i % 4 == 3:
-                hashes.append(digest(y))
-
-        def step():
-            torch.compiler.cudagraph_mark_step_begin()
-            run(x)
-        n = 50
-    else:
-        from transformers import LlamaConfig, LlamaForCausalLM
-        config = LlamaConfig(hidden_size=512, intermediate_size=1536, num_hidden_layers=4, num_attention_heads=8,
-                             num_key_value_heads=8, vocab_size=2048, max_position_embeddings=512)
-        net = LlamaForCausalLM(config).cuda().bfloat16().eval()
-        ids = torch.randint(0, 2048, (2, 32), device="cuda")
-
-        def gen():
-            return net.generate(ids, max_new_tokens=48, min_new_tokens=48, do_sample=False, pad_token_id=0,
-                                cache_implementation="static")
-
-        for _ in range(3):
-            hashes.append(digest(gen()))
-        step, n = gen, 2
+    step, n = PROGRAMS[sys.argv[1]](hashes)
     ms = measure(step, n)
-    if name == "block":
-        hashes.append(digest(y))
-    print(name, ",".join(h[:8] for h in hashes), "%.4f ms" % ms)
+    print(sys.argv[1], ",".join(h[:8] for h in hashes), "%.4f ms" % ms)
 
 
 if __name__ == "__main__":

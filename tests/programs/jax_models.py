@@ -63,18 +63,31 @@ def step(w, m, v, ids, t):
     return w, m, v, value
 
 
-def main():
+def program():
+    """A step, which returns the loss."""
     w = weights(jax.random.key(0))
     m, v = jax.tree.map(jnp.zeros_like, w), jax.tree.map(jnp.zeros_like, w)
     ids = jax.random.randint(jax.random.key(1), (BATCH, TOKENS + 1), 0, VOCABULARY)
+    number = 0.0
+
+    def next_step():
+        nonlocal w, m, v, number
+        number += 1
+        w, m, v, value = step(w, m, v, ids, number)
+        return float(value)
+
+    return next_step
+
+
+def main():
+    next_step = program()
     times, value = [], None
     for i in range(int(sys.argv[1]) + 3):
         begin = time.perf_counter()
-        w, m, v, value = step(w, m, v, ids, i + 1.0)
-        value.block_until_ready()
+        value = next_step()
         if i >= 3:
             times.append(time.perf_counter() - begin)
-    print(json.dumps({"name": "jax", "step_ms": statistics.median(times) * 1e3, "result": float(value)}))
+    print(json.dumps({"name": "jax", "step_ms": statistics.median(times) * 1e3, "result": value}))
 
 
 if __name__ == "__main__":

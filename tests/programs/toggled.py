@@ -16,7 +16,7 @@ import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 import models  # noqa: E402
-from step import counters  # noqa: E402
+from counters import counters  # noqa: E402
 
 ROUNDS, SETTLE_S, MEASURE_S = 3, 2.5, 2.0
 

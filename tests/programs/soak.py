@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""soak.py - programs of this folder with each launch checked, until so many launches of each are checked.
+
+    python3 tests/programs/soak.py --cuvet build/release/cuvet [--checked N] [--seconds N] [--reports FOLDER] NAME ...
+
+NAME is a program of models.py or graphed.py (as `graphed:block`), `cupy` or `jax`; all of them where none is given. They run
+side by side, each a process under `cuvet run` with CUVET_SAMPLE=1 and no budget. Prints a row for each. Fails where one ends badly,
+has a mismatch, or comes to its seconds with fewer launches checked. Needs a GPU and the programs' libraries.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NAMES = ["gpt", "llama", "generate", "bert", "vit", "resnet", "graphed:block", "graphed:compile", "graphed:generate", "cupy", "jax"]
+VERDICTS = ("match", "mismatch", "inconclusive")
+EXIT_S = 60  # for the checks that are under way at the end
+
+
+def make(name):
+    """The program's step; random numbers are those of its own file."""
+    if name == "cupy":
+        import cupy_models
+        return cupy_models.program()
+    if name == "jax":
+        import jax_models
+        return jax_models.program()
+    import torch
+    torch.manual_seed(0)
+    if not name.startswith("graphed:"):
+        import models
+        return getattr(models, name)()
+    import graphed
+    step, _ = graphed.PROGRAMS[name.split(":")[1]]([])
+
+    @torch.inference_mode()
+    def waited():
+        step()
+        torch.cuda.synchronize()  # the host stays with the checks
+
+    return waited
+
+
+def worker(name, wanted, seconds):
+    sys.path.insert(0, os.path.join(HERE, "..", "bench"))
+    from counters import counters
+    end, steps = time.monotonic() + seconds, 0
+    step = make(name)
+    while True:
+        step()
+        steps += 1
+        now = counters()
+        if sum(getattr(now, v) for v in VERDICTS) >= wanted or time.monotonic() >= end:
+            break
+    print(json.dumps(dict({v: getattr(now, v) for v in VERDICTS}, steps=steps, seen=now.seen, registered=now.registered)))
+
+
+def start(name, args):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("CUVET_")}
+    env.update(CUVET_SAMPLE="1", CUVET_BUDGET="off", CUVET_SUMMARY="0", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1")
+    log = open(os.path.join(args.reports, name.replace(":", "-") + ".log"), "w")
+    return subprocess.Popen([args.cuvet, "run", "-o", os.path.join(args.reports, name.replace(":", "-")), "--", sys.executable, __file__,
+                             "--worker", "--checked", str(args.checked), "--seconds", str(args.seconds), name], env=env,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
+
+
+def row(name, process, args):
+    """Prints it; returns whether the program is as it should be."""
+    try:
+        out, _ = process.communicate(timeout=args.seconds + EXIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, _ = process.communicate()
+    lines = [line for line in out.split("\n") if line.startswith("{")]
+    if process.returncode or not lines:
+        print("%-18s ended with %s" % (name, process.returncode))
+        return False
+    found = json.loads(lines[-1])
+    checked = sum(found[v] for v in VERDICTS)
+    good = not found["mismatch"] and checked >= args.checked
+    print("%-18s %8d %9d %9d %9d %9d %12d   %s" % (name, found["steps"], found["seen"], checked, found["match"], found["mismatch"],
+                                               found["inconclusive"], "ok" if good else "FAILED"), flush=True)
+    return good
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cuvet", default="build/release/cuvet")
+    parser.add_argument("--checked", type=int, default=100000)
+    parser.add_argument("--seconds", type=float, default=400)
+    parser.add_argument("--reports", default="build/release/soak")
+    parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("names", nargs="*", default=[])
+    args = parser.parse_args()
+    if args.worker:
+        worker(args.names[0], args.checked, args.seconds)
+        return
+    os.makedirs(args.reports, exist_ok=True)
+    names = args.names or NAMES
+    processes = [(name, start(name, args)) for name in names]
+    print("%-18s %8s %9s %9s %9s %9s %12s" % ("program", "steps", "launches", "checked", "match", "mismatch", "inconclusive"))
+    bad = [name for name, process in processes if not row(name, process, args)]
+    sys.exit("soak.py: %s, see %s" % (", ".join(bad), args.reports) if bad else 0)
+
+
+if __name__ == "__main__":
+    main()
