@@ -98,7 +98,8 @@ struct ref_tensor {
     int64_t dim[REF_MAX_DIMS];
     int64_t stride[REF_MAX_DIMS];
     double absent;     /* the default of an optional input */
-    double rtol, atol; /* RULE_CLOSE */
+    double rtol, atol; /* RULE_CLOSE; of RULE_BOUND rtol is what a sum may lose besides its bound,
+                        * as a share of |y| */
     uint8_t dtype;     /* enum dtype */
     uint8_t ndim;
     uint8_t rule;        /* enum tolerance_rule, for outputs */

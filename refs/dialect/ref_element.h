@@ -3,7 +3,7 @@
  * local memory.
  *
  * Bound of an element (RULE_BOUND; RULE_STOCHASTIC: a whole ulp), y unrounded:
- *   1/2 ulp_out(max(|y|, |got|)) + e (1 + 2^-10) + flush(out)
+ *   1/2 ulp_out(max(|y|, |got|)) + e (1 + 2^-10) + rtol |y| + flush(out)
  * The 2^-10 covers e's own rounding; flush is what a kernel may flush to zero on its way to f32
  * or bf16; half the smallest subnormal is in the ulp, which stops at the smallest normal.
  *
@@ -100,7 +100,7 @@ REF_FN double ref_bound(const ref_element &x)
         return t.atol + t.rtol * ref_abs(x.y);
     if (t.rule == RULE_STOCHASTIC)
         return ref_neighbour(x);
-    return ref_own_rounding(x) + x.e * REF_SLACK + ref_dtype_flush(t.dtype);
+    return ref_own_rounding(x) + x.e * REF_SLACK + t.rtol * ref_abs(x.y) + ref_dtype_flush(t.dtype);
 }
 
 /*
@@ -115,7 +115,8 @@ REF_FN bool ref_may_overflow(const ref_element &x, double bound)
         return false;
     double edge = ref_dtype_max(dtype) + 0.5 * ref_dtype_ulp(dtype, ref_dtype_max(dtype));
     double y = ref_abs(x.y);
-    double error = x.t->rule == RULE_BOUND ? x.e * REF_SLACK + ref_dtype_flush(dtype) : bound;
+    double error =
+        x.t->rule == RULE_BOUND ? x.e * REF_SLACK + x.t->rtol * y + ref_dtype_flush(dtype) : bound;
     if (dtype == DTYPE_F8E4M3 || dtype == DTYPE_F8E5M2) {
         bool saturated = got == 0 && ref_abs(x.got) == ref_dtype_max(dtype) && x.got * x.y > 0;
         if (y + error >= edge && (got == 3 || saturated))

@@ -78,7 +78,7 @@ REF_FN ref_judge<E> ref_judge_make(const ref_call &call, const ref_tensor &t, bo
                                              : judge.ulp / 2;
     judge.sure = close || dtype == DTYPE_F64 ? (E)-1 : judge.half;
     judge.ticks = t.rule == RULE_BOUND ? REF_BF16_HALF : bound ? 2 * REF_BF16_HALF - 2 : 0;
-    judge.relative = close ? (E)t.rtol : (E)0;
+    judge.relative = close || t.rule == RULE_BOUND ? (E)t.rtol : (E)0;
     judge.coarse = bound || close ? judge.relative - (E)REF_F32_ROUNDOFF : (E)0;
     judge.least_bound = bound ? (E)ref_dtype_flush(dtype) : close ? (E)t.atol : (E)0;
     /* Wide errors are counted only under rules with an error bound. */

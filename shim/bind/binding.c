@@ -340,6 +340,20 @@ static void set_lanes(struct ref_call *call, const struct launch *launch, uint32
     call->launch_warps = (uint32_t)(threads / 32);
 }
 
+static void set_product_loss(struct evaluation *e)
+{
+    struct ref_call *call = &e->out->call;
+    const struct formals *formals = e->plan->formals;
+    const struct formal_product *product = &formals->product;
+    if (!formals->has_product)
+        return;
+    struct ref_tensor *out = &call->tensor[product->out];
+    if (out->rule == RULE_BOUND)
+        out->rtol = tolerance_product_loss(
+            &e->plan->tolerance, (enum dtype)call->tensor[product->a].dtype,
+            (enum dtype)call->tensor[product->b].dtype, (double)call->size[product->sum]);
+}
+
 /* Shapes of absent tensors follow from their neighbours; everything else is the same each time. */
 static void finish_call(struct evaluation *e)
 {
@@ -366,6 +380,7 @@ static void finish_call(struct evaluation *e)
     call->chain = tolerance->chain.terms;
     call->pieces = 1;
     set_lanes(call, e->launch, tolerance->lanes, e->out->tensors);
+    set_product_loss(e);
     call->masked_rows = tolerance->masked_rows;
     call->functions = tolerance->functions;
     memcpy(call->point, e->plan->point, sizeof call->point);

@@ -161,6 +161,7 @@ static bool bound(struct ref_product *product, const struct ref_call *call,
     product->of_sum = 1.001 * alpha * ((1 + rho) * (1 + rho) * sum + rho * (2 + rho));
     /* What is accumulated to may have been in the sum from its beginning (ref_judge.h). */
     product->of_added = 1.001 * (rho + 8 * u + (output->accumulates ? sum : 0));
+    product->relative = 1.001 * output->rtol;
     product->absolute += (k + 8) * call->underflow * fmax(alpha, 1);
     if (product->least == FLT_MIN) /* bf16 too: what is below it may be flushed */
         product->absolute += FLT_MIN;

@@ -11,6 +11,8 @@
 #include "plan/ref_names.h"
 #include "plan/registry_keys.h"
 
+enum { DEFAULT_LAMBDA = 8 };
+
 static const char *const rule_names[] = {[RULE_BOUND] = "bound",
                                          [RULE_CLOSE] = "close",
                                          [RULE_BITWISE] = "bitwise",
@@ -228,7 +230,7 @@ static enum status read_value(const char *key, const struct yaml_node *node, str
 enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, const char **reason,
                            struct error *err)
 {
-    struct tolerance row = {.rule = RULE_BOUND, .lambda = 8};
+    struct tolerance row = {.rule = RULE_BOUND, .lambda = DEFAULT_LAMBDA};
     const char *why = NULL;
     enum status status = yaml_expect(node, "tolerance", YAML_KIND_MAPPING, err);
     if (!status)
@@ -414,8 +416,9 @@ const struct tolerance_row *tolerance_find(const struct tolerance_table *table, 
 
 struct tolerance tolerance_fallback(enum dtype dtype)
 {
-    return (struct tolerance){
-        .rule = RULE_BOUND, .accumulate = dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32, .lambda = 8};
+    return (struct tolerance){.rule = RULE_BOUND,
+                              .accumulate = dtype == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32,
+                              .lambda = DEFAULT_LAMBDA};
 }
 
 double tolerance_roundoff(enum dtype accumulate)
@@ -430,6 +433,20 @@ double tolerance_roundoff(enum dtype accumulate)
     default:
         return 0x1p-24;
     }
+}
+
+static bool is_half(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+double tolerance_product_loss(const struct tolerance *tolerance, enum dtype a, enum dtype b,
+                              double k)
+{
+    bool own = tolerance->lambda != DEFAULT_LAMBDA || tolerance->false_alarm > 0;
+    if (!is_half(a) || !is_half(b) || own || tolerance->accumulate != DTYPE_F32)
+        return 0;
+    return k * tolerance_roundoff(DTYPE_F32);
 }
 
 double tolerance_lambda(const struct tolerance *tolerance, double outputs)

@@ -283,6 +283,7 @@ PYTHON = [
          ["{python}", "{here}/cublas.py"], "{here}/cublas.yaml", alone=True, findings=("product_undeclared",),
          env={"CUVET_TABLES": "off"},
          checked=dict({"product_" + name: 9 for name in ("bf16", "f16", "f32", "tf32")},
+                      **{"product_hidden_" + name: 4 for name in ("bf16", "f16")},
                       **{"product_fp8_" + name: 12 for name in ("bf16", "bf16_fast", "f32", "f32_fast")})),
     Case("lt_names", "what the real cublasLt's descriptors say: each of these calls, which are refused, has an entry",
          ["{build}/lt_names"], "{config}/calls/cublas.yaml", at_least=0, reasons={"launch failed": 12}),

@@ -48,6 +48,17 @@ def product_tf32(A, B, FROM, C, m, n, k, BLOCK: tl.constexpr):
     copy(FROM, C, m * n, BLOCK)
 
 
+# Products of f16 and bf16 whose outputs are f32.
+@triton.jit
+def product_hidden_bf16(A, B, FROM, C, m, n, k, BLOCK: tl.constexpr):
+    copy(FROM, C, m * n, BLOCK)
+
+
+@triton.jit
+def product_hidden_f16(A, B, FROM, C, m, n, k, BLOCK: tl.constexpr):
+    copy(FROM, C, m * n, BLOCK)
+
+
 # The same, by an entry that does not declare that the inputs are rounded: wrong.
 @triton.jit
 def product_undeclared(A, B, FROM, C, m, n, k, BLOCK: tl.constexpr):
@@ -133,6 +144,17 @@ def products(kernel, dtype, roundoff, inputs=0.0):
     excess.print()
 
 
+def products_hidden(kernel, dtype):
+    """The first term is 1 and all others are about 2^-25: tensor cores cut off as much of them as they can."""
+    excess = Excess(kernel.__name__[8:], 2.0 ** -24, 0.0)
+    for k in SIZES:
+        a, b = (2.0 ** -12.5 * (torch.rand(shape, device="cuda") + 0.5) for shape in ((512, k), (k, 384)))
+        a[:, 0], b[0, :] = 1, 1
+        a, b = a.to(dtype), b.to(dtype)
+        show(kernel, a, b, torch.mm(a, b, out_dtype=torch.float32), excess, (a.double(), b.double()))
+    excess.print()
+
+
 def products_fp8(kernel, dtype, fast):
     """The third kind is positive, with a channel in 256 of up to 400 times the others: that hides them."""
     one = torch.ones((), device="cuda")
@@ -159,6 +181,8 @@ def main():
     products(product_bf16, torch.bfloat16, 2.0 ** -24)
     products(product_f16, torch.float16, 2.0 ** -24)
     products(product_f32, torch.float32, 2.0 ** -24)
+    products_hidden(product_hidden_bf16, torch.bfloat16)
+    products_hidden(product_hidden_f16, torch.float16)
     matmul.allow_tf32 = True
     products(product_tf32, torch.float32, 2.0 ** -24, inputs=2.0 ** -11)
     products(product_undeclared, torch.float32, 2.0 ** -24)
