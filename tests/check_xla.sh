@@ -18,9 +18,11 @@ holds() {
     return 1
 }
 
-ok 'a dump becomes entries' gives 0 'xla.yaml: 5 kernels with an entry, 2 without' "$cuvet" xla -o "$scratch/xla.yaml" $dump
+ok 'a dump becomes entries' gives 0 'xla.yaml: 8 entries, 2 kernels without' "$cuvet" xla -o "$scratch/xla.yaml" $dump
 ok 'values in one memory are one parameter' holds xla.yaml \
     'inout f32 a0[5000][1], inout f32 a1[5000][1], const f32 a2[5000][1], const f32 a3[1][1]'
+ok 'and, in another entry, parameters of their own' holds xla.yaml \
+    'const f32 a0[5000][1], const f32 a1[5000][1], const f32 a2[5000][1], const f32 a3[1][1], f32 a4[5000][1], f32 a5[5000][1]'
 ok 'a layout is the order of bytes' holds xla_0.cu 'const auto t2 = p2(((i / 96) + (i % 96) * 40), c);'
 ok 'elements that depend on their own place alone are independent' holds xla_0.cu \
     'REFERENCE_ONCE(xla_2, "in p0[n0][1], in p1[n0][1], in p2[n0][1], in p3[m3][1], out y0[n0][1], out y1[n0][1], each n0")'
@@ -28,7 +30,7 @@ ok 'others are not' holds xla_0.cu 'REFERENCE_ONCE(xla_3, "in p0[m0][1], in p1[m
 ok 'an operation without a formula is named' holds xla.yaml '# loop_xor_fusion has no entry: operation xor'
 ok 'so is a name that two fusions have' holds xla.yaml \
     '# wrapped_negate has no entry: two modules have different kernels of this name'
-ok 'the registry is read as it is' gives 0 '^5 entries' env CUVET_NVRTC=/nowhere "$cuvet" check "$scratch/xla.yaml"
+ok 'the registry is read as it is' gives 0 '^8 entries' env CUVET_NVRTC=/nowhere "$cuvet" check "$scratch/xla.yaml"
 
 # Each module cut off after each of its lines: an entry less or a message, no crash.
 damaged() {

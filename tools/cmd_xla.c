@@ -127,7 +127,7 @@ static int write_all(struct xla_draft *draft, const char *output)
         result = close_file(file, path);
     }
     if (!result)
-        printf("%s: %u kernels with an entry, %u without\n", PRINTABLE(output), counts.entries,
+        printf("%s: %u entries, %u kernels without\n", PRINTABLE(output), counts.entries,
                counts.refused);
     return result;
 }

@@ -134,32 +134,47 @@ static bool settle(struct xla_draft *draft, struct kernel *made)
     return true;
 }
 
+/* The fusion's kernel, as `buffers` say which parameters it has. */
+static enum status add_kernel(struct xla_draft *draft, const struct hlo_op *fusion,
+                              const struct fused *fused, const struct hlo_computation *in,
+                              const struct buffer *buffers)
+{
+    struct kernel *made = arena_alloc(&draft->arena, sizeof *made);
+    enum status status = STATUS_OK;
+    if (!made || !(made->name = symbol_of(fusion->name, &draft->arena)))
+        return STATUS_NO_MEMORY;
+    made->text = fused->text;
+    made->why = fused->why;
+    made->rounds = fused->rounds;
+    made->tf32 = fused->tf32;
+    if (fused->text && fused->ins != fusion->operands)
+        made->why = "operands that its computation does not have";
+    if (!made->why)
+        status = parameters(made, fusion, fused, in, buffers, &draft->arena);
+    if (status || !settle(draft, made))
+        return status;
+    *draft->end = made;
+    draft->end = &made->next;
+    return STATUS_OK;
+}
+
+/* Some versions of XLA give a kernel each piece of memory once, others each operand and result:
+ * where that differs both kernels have an entry, and the number of parameters tells them apart. */
 static enum status add_fusion(struct xla_draft *draft, struct hlo_computation *all,
                               const struct hlo_computation *in, const struct hlo_op *fusion,
                               const struct buffer *buffers)
 {
     const char *calls = hlo_word(fusion, "calls", &draft->arena);
     struct hlo_computation *of = calls ? hlo_computation_of(all, calls) : NULL;
-    struct kernel *made = arena_alloc(&draft->arena, sizeof *made);
     struct fused fused;
     if (!of)
         return STATUS_OK;
-    if (!made || !(made->name = symbol_of(fusion->name, &draft->arena)))
-        return STATUS_NO_MEMORY;
     enum status status = fused_reference(&fused, all, of, &draft->arena);
-    made->text = fused.text;
-    made->why = fused.why;
-    made->rounds = fused.rounds;
-    made->tf32 = fused.tf32;
-    if (!status && fused.text && fused.ins != fusion->operands)
-        made->why = "operands that its computation does not have";
-    if (!status && !made->why)
-        status = parameters(made, fusion, &fused, in, buffers, &draft->arena);
-    if (status || !settle(draft, made))
-        return status;
-    *draft->end = made;
-    draft->end = &made->next;
-    return STATUS_OK;
+    if (!status)
+        status = add_kernel(draft, fusion, &fused, in, buffers);
+    if (!status && buffers && !fused.why)
+        status = add_kernel(draft, fusion, &fused, in, NULL);
+    return status;
 }
 
 enum status xla_draft_add(struct xla_draft *draft, char *module, char *buffers, struct error *err)

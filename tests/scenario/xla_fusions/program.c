@@ -23,7 +23,10 @@ int main(int argc, char **argv)
     CUdeviceptr w = upload(5000, 6), m = upload(5000, 7), g = upload(5000, 8), t = upload(1, 9);
     CUdeviceptr l = upload(ROWS * 32, 10), r = upload(ROWS * 60, 11), y = upload(ROWS * COLS, 12);
     CUdeviceptr p = upload(ROWS * COLS, 13);
+    CUdeviceptr q = upload(ROWS * COLS, 14), c[5];
     float step = 3;
+    for (unsigned i = 0; i < 5; i++)
+        c[i] = upload(ROWS * COLS, 15 + i);
     CHECK(cuMemsetD16(x, 0x3f9d, ROWS * COLS));
     CHECK(cuMemcpyHtoD(t, &step, sizeof step));
 
@@ -32,6 +35,8 @@ int main(int argc, char **argv)
     run("loop_subtract_fusion", 40 - less, 128, (void *[]){&w, &m, &g, &t});
     run("loop_select_fusion", 30 - less, 128, (void *[]){&l, &r, &y});
     run("triton_softmax_1", ROWS, 32 - less, (void *[]){&y, &p});
+    run("loop_add_fusion_1", 30 - less, 128, (void *[]){&c[0], &c[1], &c[2], &c[3], &c[4], &q, &q});
+    print_sum("q", q, ROWS * COLS * 4);
     print_sum("sum", sum, ROWS * COLS * 2);
     print_sum("scale", scale, ROWS * 4);
     print_sum("w", w, 5000 * 4);
