@@ -446,7 +446,7 @@ double tolerance_product_loss(const struct tolerance *tolerance, enum dtype a, e
     bool own = tolerance->lambda != DEFAULT_LAMBDA || tolerance->false_alarm > 0;
     if (!is_half(a) || !is_half(b) || own || tolerance->accumulate != DTYPE_F32)
         return 0;
-    return k * tolerance_roundoff(DTYPE_F32);
+    return k * 0x1p-25;
 }
 
 double tolerance_lambda(const struct tolerance *tolerance, double outputs)

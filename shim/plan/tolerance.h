@@ -102,21 +102,22 @@ enum { TENSOR_STEP = 32, TENSOR_CHAIN = 128 };
 
 /*
  * What a product of f16 or bf16 matrices may lose besides the bound of its sums, as a share of its
- * value y: k 2^-24, k being the terms of a sum. 0 for other types and accumulators, and where the
+ * value y: k 2^-25, k being the terms of a sum. 0 for other types and accumulators, and where the
  * tolerance has a lambda of its own.
  *
  * Tensor cores cut the products of a step off towards zero, all at one place below the largest of
- * them and of the sum so far. On Hopper a step has 16 products, cut off at 2^-25 of the largest's
- * power of two, and the result is cut off at 24 bits: k terms lose (2^-25 + 2^-23 / 16) k =
- * 0.63 k 2^-24 of the largest partial sum at most, all in one direction. Steps of 8 (Ampere) and
- * of 4 (Volta) lose 0.75 and 1. It takes one term that is about 2^25 times each of the others, as
- * gradients have where one token has nearly all of the loss: then a right product leaves
- * lambda sqrt(k) 2^-24 S. Measured on an H100 with `make gpu-test TESTS=cublas` for one such term
- * among k (bf16 and f16, outputs of f32): 0.37 k 2^-24 |y| at k = 256 and 1024, 0.17 at 4096 and
- * 0.08 at 16384, where several accumulators share the sum.
+ * them and of the sum so far: on Hopper those of 16 at 2^-25 of the largest's power of two. So k
+ * terms lose k 2^-25 of the largest partial sum at most, all in one direction. (The result of each
+ * step is cut off too, by 2^-23, which is less than lambda sqrt(k) 2^-24 up to k = 4096.) It takes
+ * one term that is about 2^25 times each of the others, as gradients have where one token has
+ * nearly all of the loss: then a right product leaves lambda sqrt(k) 2^-24 S. Measured on an H100
+ * with `make gpu-test TESTS=cublas` for one such term among k (bf16 and f16, outputs of f32): 0.37
+ * k 2^-24 |y| at k = 256 and 1024, 0.17 at 4096 and 0.08 at 16384, where several accumulators share
+ * the sum.
  *
  * The largest partial sum is taken to be |y|. Where terms cancel it is more, but there
- * lambda sqrt(k) 2^-24 S is many times what is lost.
+ * lambda sqrt(k) 2^-24 S is many times what is lost. More than that would hide a lost end of k: 8
+ * of 11528 terms of one sign are 2^-10.5 of the value, k 2^-24 as much.
  */
 double tolerance_product_loss(const struct tolerance *tolerance, enum dtype a, enum dtype b,
                               double k);

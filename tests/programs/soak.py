@@ -4,7 +4,7 @@
     python3 tests/programs/soak.py --cuvet build/release/cuvet [--checked N] [--seconds N] [--reports FOLDER] NAME ...
 
 NAME is a program of models.py or graphed.py (as `graphed:block`), `cupy` or `jax`; all of them where none is given. They run
-side by side, each a process under `cuvet run` with CUVET_SAMPLE=1 and no budget. Prints a row for each. Fails where one ends badly,
+side by side, each a process under `cuvet run` with CUVET_SAMPLE=1 and no budget; that of JAX with a registry of its own dump. Prints a row for each. Fails where one ends badly,
 has a mismatch, or comes to its seconds with fewer launches checked. Needs a GPU and the programs' libraries.
 """
 
@@ -59,12 +59,24 @@ def worker(name, wanted, seconds):
     print(json.dumps(dict({v: getattr(now, v) for v in VERDICTS}, steps=steps, seen=now.seen, registered=now.registered)))
 
 
+def registry(args):
+    """Of XLA's fusions in the program of JAX, by `cuvet xla`. Its compilation cache keeps them for the next process."""
+    dump, path = os.path.join(args.reports, "dump"), os.path.join(args.reports, "jax.yaml")
+    os.environ.update(JAX_COMPILATION_CACHE_DIR=os.path.join(args.reports, "compiled"), JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+                      JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES="-1")
+    env = dict(os.environ, XLA_FLAGS="--xla_dump_to=%s --xla_dump_hlo_as_text" % dump)
+    subprocess.run([sys.executable, os.path.join(HERE, "jax_models.py"), "2"], env=env, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([args.cuvet, "xla", "-o", path, dump], check=True, stdout=sys.stderr)
+    return path
+
+
 def start(name, args):
+    tables = ["-c", registry(args)] if name == "jax" else []
     env = {k: v for k, v in os.environ.items() if not k.startswith("CUVET_")}
     env.update(CUVET_SAMPLE="1", CUVET_BUDGET="off", CUVET_SUMMARY="0", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1")
     log = open(os.path.join(args.reports, name.replace(":", "-") + ".log"), "w")
-    return subprocess.Popen([args.cuvet, "run", "-o", os.path.join(args.reports, name.replace(":", "-")), "--", sys.executable, __file__,
-                             "--worker", "--checked", str(args.checked), "--seconds", str(args.seconds), name], env=env,
+    return subprocess.Popen([args.cuvet, "run", *tables, "-o", os.path.join(args.reports, name.replace(":", "-")), "--", sys.executable,
+                             __file__, "--worker", "--checked", str(args.checked), "--seconds", str(args.seconds), name], env=env,
                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True)
 
 
