@@ -128,6 +128,15 @@ __device__ static int box_bytes(const struct tile &t)
     return t.box_width * t.box_height * t.bytes;
 }
 
+// A box that is stored may pass the tensor's end, but its first corner may not lie before the
+// tensor.
+__device__ static struct tile stored(struct tile t)
+{
+    t.x = t.x < 0 ? 0 : t.x;
+    t.y = t.y < 0 ? 0 : t.y;
+    return t;
+}
+
 // The byte of the tensor that byte `at` of the box is; -1 outside.
 __device__ static int tensor_byte(const struct tile &t, int at)
 {
@@ -202,11 +211,11 @@ __device__ static void plain_store(const struct tile &t, uint8_t *out, const uin
                                                  const __grid_constant__ CUtensorMap map)          \
     {                                                                                              \
         __shared__ __align__(1024) uint8_t box[box_width * box_height * bytes];                    \
-        tile_store(tile_##name, box, in, &map);                                                    \
+        tile_store(stored(tile_##name), box, in, &map);                                            \
     }                                                                                              \
     extern "C" __global__ void plain_tile_store_##name(uint8_t *out, const uint8_t *in)            \
     {                                                                                              \
-        plain_store(tile_##name, out, in);                                                         \
+        plain_store(stored(tile_##name), out, in);                                                 \
     }
 TILES
 

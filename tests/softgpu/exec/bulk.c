@@ -138,6 +138,16 @@ static bool send_box(struct warp *w, const struct box *box)
     return true;
 }
 
+/* A load may begin before the tensor, a store may not. */
+static bool corner_is_fine(struct warp *w, const struct box *box)
+{
+    bool before = false;
+    for (unsigned i = 0; i < box->copy->dims; i++)
+        before = before || box->at[i] < 0;
+    return !before || box->copy->kind != BULK_STORE ||
+           refused(w, box->map.address, "a stored box whose first corner lies before the tensor");
+}
+
 /* Of the one active lane; `bytes`: what the barrier is to count. */
 static bool tensor_pieces(struct warp *w, const struct bulk_copy *c, bulk_fn *fn, void *user,
                           uint64_t *bytes)
@@ -150,6 +160,8 @@ static bool tensor_pieces(struct warp *w, const struct bulk_copy *c, bulk_fn *fn
         box.bytes *= box.map.box[i];
         box.at[i] = (int32_t)lane_value(w, c->coordinate[i], 4, first_lane(w->active));
     }
+    if (!corner_is_fine(w, &box))
+        return false;
     box.shared = address_of(w, &c->shared);
     const size_t lines = (box.bytes + TENSOR_ALIGN - 1) / TENSOR_ALIGN * TENSOR_ALIGN;
     uint8_t *host = host_of(w, IN_SHARED, box.shared, box.map.swizzle ? lines : box.bytes,

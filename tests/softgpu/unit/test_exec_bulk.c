@@ -308,6 +308,8 @@ static void faults(void **state)
     faulty("cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [%r10], [%rd2, "
            "{0}], [%r11];\n",
            EXEC_ILLEGAL_INSTRUCTION, "does not fit");
+    faulty("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {0, -1}], [%r10];\n",
+           EXEC_ILLEGAL_INSTRUCTION, "before the tensor");
 }
 
 static void maps_of_what_is_not_supported(void **state)
