@@ -15,7 +15,7 @@ enum format format_of_kind(enum mma_kind kind)
 }
 
 struct operands {
-    struct value a[MMA_ROWS][MMA_DEPTH], b[MMA_COLUMNS][MMA_DEPTH];
+    struct value a[MMA_LINES][MMA_DEPTH], b[MMA_LINES][MMA_DEPTH];
     bool departed; /* some number among them is outside its bound */
 };
 
@@ -31,13 +31,12 @@ static bool read_number(struct shadow *shadow, const struct warp *w, ref r, enum
 }
 
 bool shadow_gather_a(struct shadow *shadow, const struct warp *w, const struct mma *m,
-                     struct value a[MMA_ROWS][MMA_DEPTH])
+                     struct value a[][MMA_DEPTH])
 {
-    const unsigned registers = m->depth / (2 * m->each);
     bool departed = false;
     unsigned row, k;
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned r = 0; r < registers; r++)
+        for (unsigned r = 0; r < m->a_count; r++)
             for (unsigned e = 0; e < m->each; e++) {
                 mma_place_a(m, lane, r, e, &row, &k);
                 departed |=
@@ -47,13 +46,12 @@ bool shadow_gather_a(struct shadow *shadow, const struct warp *w, const struct m
 }
 
 static bool gather_b(struct shadow *shadow, const struct warp *w, const struct mma *m,
-                     struct value b[MMA_COLUMNS][MMA_DEPTH])
+                     struct value b[][MMA_DEPTH])
 {
-    const unsigned registers = m->depth / (4 * m->each);
     bool departed = false;
     unsigned column, k;
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned r = 0; r < registers; r++)
+        for (unsigned r = 0; r < m->b_count; r++)
             for (unsigned e = 0; e < m->each; e++) {
                 mma_place_b(m, lane, r, e, &column, &k);
                 departed |=
@@ -90,10 +88,10 @@ void shadow_dot(struct shadow *shadow, const struct warp *w, const struct plan *
 }
 
 struct sums {
-    struct value c[4][LANES];
+    struct value c[MMA_SUMS][LANES];
 };
 
-/* Register and byte of number i of four. */
+/* Register and byte of number i of a lane. */
 static void place_of(const struct mma *m, unsigned i, unsigned *r, unsigned *byte)
 {
     *r = m->half ? i / 2 : i;
@@ -106,7 +104,7 @@ static void keep_sum(struct shadow *shadow, const struct warp *w, const struct p
     const struct mma *m = plan->more;
     struct sum_place to = {.format = m->half ? FORMAT_F16 : FORMAT_F32, .lane = lane};
     unsigned row, column, r;
-    mma_place_c(lane, i, &row, &column);
+    mma_place_sum(m, lane, i, &row, &column);
     place_of(m, i, &r, &to.byte);
     to.r = m->d[r];
     if (to.r == REF_NONE)
@@ -119,7 +117,7 @@ static enum step integers(struct warp *w, const struct op *op, const struct plan
 {
     const struct mma *m = op->more;
     const enum step step = plan->own(w, op);
-    for (unsigned i = 0; i < 4; i++)
+    for (unsigned i = 0; i < m->sums; i++)
         if (m->d[i] != REF_NONE)
             shadow_void(w, m->d[i], 4);
     return step;
@@ -137,13 +135,13 @@ enum step watch_mma(struct shadow *shadow, struct warp *w, const struct op *op,
         return integers(w, op, plan);
     x.departed = shadow_gather_a(shadow, w, m, x.a);
     x.departed |= gather_b(shadow, w, m, x.b);
-    for (unsigned i = 0; i < 4; i++) {
+    for (unsigned i = 0; i < m->sums; i++) {
         place_of(m, i, &r, &byte);
         for (unsigned lane = 0; lane < LANES; lane++)
             shadow_read(shadow, w, m->c[r], 4, byte, format, lane, &sums.c[i][lane]);
     }
     const enum step step = plan->own(w, op);
-    for (unsigned i = 0; i < 4 && step == STEP_NEXT; i++)
+    for (unsigned i = 0; i < m->sums && step == STEP_NEXT; i++)
         for (unsigned lane = 0; lane < LANES; lane++)
             keep_sum(shadow, w, plan, &x, &sums.c[i][lane], lane, i);
     return step;

@@ -149,7 +149,7 @@ void shadow_dot(struct shadow *shadow, const struct warp *w, const struct plan *
                 const struct dot *dot, const struct value *c, const struct sum_place *to);
 /* Whether one of a's numbers is outside its bound. */
 bool shadow_gather_a(struct shadow *shadow, const struct warp *w, const struct mma *m,
-                     struct value a[MMA_ROWS][MMA_DEPTH]);
+                     struct value a[][MMA_DEPTH]);
 
 /* plan.c */
 void plan_op(struct plan *plan, const struct code *code, const struct op *op);

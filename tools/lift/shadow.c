@@ -180,7 +180,7 @@ static void op_writes(struct reach *reach, const struct op *op)
     const struct wgmma *g = op->more;
     const struct matrix_access *matrices = op->more;
     reach_add(reach, op->d);
-    for (unsigned i = 0; op->fn == op_mma && i < (m->half ? 2u : 4u); i++)
+    for (unsigned i = 0; op->fn == op_mma && i < mma_sum_registers(m); i++)
         reach_add(reach, m->d[i]);
     for (unsigned i = 0; op->fn == op_wgmma && i < wgmma_registers(g); i++)
         reach_add(reach, g->d[i]);

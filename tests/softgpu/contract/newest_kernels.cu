@@ -212,6 +212,98 @@ PLAIN_MMA(u8_k16, 16, 3, 3)
 PLAIN_MMA(u8_k32, 32, 3, 3)
 PLAIN_MMA(s8_u8_k32, 32, 0, 3)
 
+// Eight rows of bytes.
+extern "C" __global__ void mma_s8_eight(float *out)
+{
+    const unsigned lane = threadIdx.x % 32, row = lane / 4, column = lane % 4 * 2;
+    uint32_t d[2] = {INTEGER::bits(small(3, row, column)),
+                     INTEGER::bits(small(3, row, column + 1))};
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0,%1}, {%2}, {%3}, {%0,%1};"
+                 : "+r"(d[0]), "+r"(d[1])
+                 : "r"(packed<S8>(1, row, lane % 4 * 4)), "r"(packed<S8>(2, row, lane % 4 * 4)));
+    for (unsigned i = 0; i < 2; i++)
+        out[row * 8 + column + i] = INTEGER::value(d[i], 0);
+}
+
+extern "C" __global__ void plain_mma_eight(float *out)
+{
+    for (unsigned i = threadIdx.x; i < 64; i += 32) {
+        int sum = small(3, i / 8, i % 8);
+        for (unsigned k = 0; k < 16; k++)
+            sum += small(1, i / 8, k) * small(2, i % 8, k);
+        out[i] = (float)sum;
+    }
+}
+
+// Four products of eight rows and columns by four, each of two times four lanes: lines 8 q and on.
+// Register r of a fragment has a part of a line (k = 2 r and 2 r + 1), or, across, two lines.
+__device__ static uint32_t quad_register(unsigned salt, unsigned r, bool across)
+{
+    const unsigned lane = threadIdx.x % 32, first = lane % 16 / 4 * 8 + lane / 16 * 4;
+    uint32_t word = 0;
+    for (unsigned e = 0; e < 2; e++) {
+        const unsigned i = 2 * r + e, own = lane % 4;
+        word |= F16::bits(small(salt, first + (across ? i : own), across ? own : i)) << 16 * e;
+    }
+    return word;
+}
+
+template <class SUM> __device__ static void quad_place(unsigned i, unsigned *row, unsigned *column)
+{
+    const unsigned lane = threadIdx.x % 32, half = lane / 16 * 4;
+    const bool real = SUM::PER_REGISTER == 1;
+    *row = lane % 16 / 4 * 8 + half + (real ? (lane & 1) + (i & 2) : lane % 4);
+    *column = real ? (i & 4) + (lane & 2) + (i & 1) : i;
+}
+
+template <class SUM, class STEP> __device__ static void quads(float *out, bool a, bool b)
+{
+    uint32_t d[8] = {0};
+    unsigned row, column;
+    for (unsigned i = 0; i < 8; i++) {
+        quad_place<SUM>(i, &row, &column);
+        d[i / SUM::PER_REGISTER] |= SUM::bits(small(3, row, column))
+                                    << 16 * (i % SUM::PER_REGISTER);
+    }
+    STEP::apply(d, quad_register(1, 0, a), quad_register(1, 1, a), quad_register(2, 0, b),
+                quad_register(2, 1, b));
+    for (unsigned i = 0; i < 8; i++) {
+        quad_place<SUM>(i, &row, &column);
+        out[row * 8 + column] = SUM::value(d[i / SUM::PER_REGISTER], i % SUM::PER_REGISTER);
+    }
+}
+
+#define QUADS_REAL "{%0,%1,%2,%3,%4,%5,%6,%7}, {%8,%9}, {%10,%11}, {%0,%1,%2,%3,%4,%5,%6,%7};"
+#define QUADS_HALF "{%0,%1,%2,%3}, {%8,%9}, {%10,%11}, {%0,%1,%2,%3};"
+#define QUADS(name, SUM, a, b, text)                                                               \
+    struct mma_step_##name {                                                                       \
+        __device__ static void apply(uint32_t *d, uint32_t a0, uint32_t a1, uint32_t b0,           \
+                                     uint32_t b1)                                                  \
+        {                                                                                          \
+            asm volatile("mma.sync.aligned.m8n8k4." text                                           \
+                         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), \
+                           "+r"(d[6]), "+r"(d[7])                                                  \
+                         : "r"(a0), "r"(a1), "r"(b0), "r"(b1));                                    \
+        }                                                                                          \
+    };                                                                                             \
+    extern "C" __global__ void mma_##name(float *out)                                              \
+    {                                                                                              \
+        quads<SUM, mma_step_##name>(out, a, b);                                                    \
+    }
+QUADS(quads, REAL, false, false, "row.col.f32.f16.f16.f32 " QUADS_REAL)
+QUADS(quads_across, REAL, true, true, "col.row.f32.f16.f16.f32 " QUADS_REAL)
+QUADS(quads_half, HALF, false, true, "row.row.f16.f16.f16.f16 " QUADS_HALF)
+
+extern "C" __global__ void plain_mma_quads(float *out)
+{
+    for (unsigned i = threadIdx.x; i < 256; i += 32) {
+        int sum = small(3, i / 8, i % 8);
+        for (unsigned k = 0; k < 4; k++)
+            sum += small(1, i / 8, k) * small(2, i / 64 * 8 + i % 8, k);
+        out[i] = (float)sum;
+    }
+}
+
 // ---- ldmatrix, stmatrix ----
 
 // Row r of matrix m lies at 16 bytes times row_place(m, r), out of order.

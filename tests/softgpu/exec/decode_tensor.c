@@ -1,4 +1,5 @@
 /* decode_tensor.c - mma, ldmatrix and stmatrix. */
+#include <string.h>
 #include "exec/decode.h"
 
 unsigned mma_kind_of(enum ptx_type type, enum mma_kind *kind)
@@ -39,29 +40,71 @@ enum status fragment(struct decoder *d, const struct ptx_operand *o, unsigned co
     return STATUS_OK;
 }
 
+/* The first and the second of .row and .col. */
+static bool layouts(const struct ptx_instruction *ins, bool across[2])
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < ins->modifier_count; i++) {
+        const bool column = !strcmp(ins->modifiers[i], "col");
+        if (!column && strcmp(ins->modifiers[i], "row") != 0)
+            continue;
+        if (count == 2)
+            return false;
+        across[count++] = column;
+    }
+    across[1] = !across[1];
+    return count == 2;
+}
+
+/* The shape; false where there is none of that size for numbers of so many bytes. */
+static bool mma_shape(struct decoder *d, struct mma *m, unsigned bytes)
+{
+    static const struct {
+        const char *name;
+        unsigned tall, depth;
+    } shapes[] = {{"m16n8k4", 2, 4},   {"m16n8k8", 2, 8}, {"m16n8k16", 2, 16},
+                  {"m16n8k32", 2, 32}, {"m8n8k4", 1, 4},  {"m8n8k16", 1, 16}};
+    unsigned i = 0;
+    while (i < sizeof shapes / sizeof *shapes && !has(d, shapes[i].name))
+        i++;
+    if (i == sizeof shapes / sizeof *shapes || !bytes)
+        return false;
+    m->tall = shapes[i].tall;
+    m->depth = shapes[i].depth;
+    m->each = 4 / bytes;
+    m->quads = m->tall == 1 && m->depth == 4;
+    m->b_count = m->quads ? 2 : m->depth / (4 * m->each);
+    m->a_count = m->quads ? 2 : m->b_count * m->tall;
+    m->sums = m->quads ? 8 : 2 * m->tall;
+    if (m->quads)
+        return m->a_kind == MMA_F16;
+    if (m->tall == 1 && m->a_kind < MMA_S8)
+        return false;
+    return m->b_count == 1 || (m->b_count == 2 && m->tall == 2);
+}
+
 /* Types are those of d, a, b and c. */
 static enum status mma_types(struct decoder *d, struct mma *m)
 {
-    static const char *const shapes[] = {"m16n8k4", "m16n8k8", "m16n8k16", "m16n8k32"};
     const enum ptx_type *types = d->ins->types;
-    const int shape = which(d, shapes, 4);
     const bool typed = d->ins->type_count == 4;
     const unsigned a_bytes = typed ? mma_kind_of(types[1], &m->a_kind) : 0;
     const unsigned b_bytes = typed ? mma_kind_of(types[2], &m->b_kind) : 0;
-    if (!a_bytes || a_bytes != b_bytes || shape < 0 || !has(d, "row") || !has(d, "col") ||
+    bool across[2];
+    if (!a_bytes || a_bytes != b_bytes || !mma_shape(d, m, a_bytes) || !layouts(d->ins, across) ||
         types[0] != types[3])
         return refuse(d, "a shape or types that are not supported here");
+    m->a_across = across[0];
+    m->b_across = across[1];
+    if (!m->quads && (across[0] || across[1]))
+        return refuse(d, "expected .row.col");
     const bool integers = m->a_kind >= MMA_S8;
-    m->depth = 4u << shape;
-    m->each = 4 / a_bytes;
     m->half = types[0] == PTX_F16;
     m->saturates = has(d, "satfinite");
-    const bool fits = m->depth == 4 * m->each || m->depth == 8 * m->each;
     const bool sums = integers ? types[0] == PTX_S32
                                : types[0] == PTX_F32 ||
                                      (m->half && m->a_kind != MMA_BF16 && m->a_kind != MMA_TF32);
-    if (!fits || !sums || integers != (m->b_kind >= MMA_S8) ||
-        (a_bytes > 1 && m->a_kind != m->b_kind))
+    if (!sums || integers != (m->b_kind >= MMA_S8) || (a_bytes > 1 && m->a_kind != m->b_kind))
         return refuse(d, "types that do not go together");
     return STATUS_OK;
 }
@@ -74,10 +117,10 @@ enum status decode_mma(struct decoder *d)
         return no_memory(d);
     TRY(want_operands(d, 4, 4));
     TRY(mma_types(d, m));
-    const unsigned steps = m->depth / (4 * m->each), sums = m->half ? 2 : 4;
+    const unsigned sums = mma_sum_registers(m);
     TRY(fragment(d, o, sums, false, m->d));
-    TRY(fragment(d, o + 1, 2 * steps, true, m->a));
-    TRY(fragment(d, o + 2, steps, true, m->b));
+    TRY(fragment(d, o + 1, m->a_count, true, m->a));
+    TRY(fragment(d, o + 2, m->b_count, true, m->b));
     TRY(fragment(d, o + 3, sums, true, m->c));
     struct op *op = emit(d, op_mma);
     if (!op)

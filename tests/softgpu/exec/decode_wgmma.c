@@ -31,6 +31,8 @@ static enum status types(struct decoder *d, struct wgmma *g)
         return refuse(d, "a shape or types that are not supported here");
     const bool integers = m->a_kind >= MMA_S8;
     m->each = 4 / a_bytes;
+    m->tall = MMA_ROWS / 8;
+    m->a_count = 4;
     m->half = types[0] == PTX_F16;
     m->saturates = has(d, "satfinite");
     const bool sums = integers ? types[0] == PTX_S32

@@ -128,40 +128,79 @@ struct atomic_access {
 };
 op_fn op_atomic;
 
-/* tensor.c: mma of m16n8kK, by a whole warp. A register of a and b holds `each` numbers. */
-enum { MMA_ROWS = 16, MMA_COLUMNS = 8, MMA_DEPTH = 32 };
+/*
+ * tensor.c: mma by a whole warp: of m16n8kK, of m8n8k16, and of m8n8k4, where each quad pair (lanes
+ * 4 q to 4 q + 3 and 16 more) has matrices of its own: rows and columns 8 q to 8 q + 7 here. A
+ * register of a and b holds `each` numbers.
+ */
+enum { MMA_ROWS = 16, MMA_COLUMNS = 8, MMA_DEPTH = 32, MMA_LINES = 32, MMA_SUMS = 8 };
 enum mma_kind { MMA_F16, MMA_BF16, MMA_TF32, MMA_E4M3, MMA_E5M2, MMA_S8, MMA_U8 };
 struct mma {
     enum mma_kind a_kind, b_kind;
-    bool half;      /* c and d are pairs of f16, else of 32 bits each */
-    bool saturates; /* .satfinite of integers */
+    bool half;               /* c and d are pairs of f16, else of 32 bits each */
+    bool saturates;          /* .satfinite of integers */
+    bool quads;              /* m8n8k4 */
+    bool a_across, b_across; /* ... a's registers hold a column, b's a row */
     unsigned depth, each;
-    ref a[4], b[2], c[4], d[4];
+    unsigned tall;                   /* rows of a, in eights */
+    unsigned a_count, b_count, sums; /* registers of a and b; numbers of c and d in a lane */
+    ref a[4], b[2], c[MMA_SUMS], d[MMA_SUMS];
 };
+/* Of number i of a lane in m8n8k4. */
+static inline void mma_place_quad(bool across, unsigned lane, unsigned i, unsigned *line,
+                                  unsigned *k)
+{
+    *line = lane % 16 / 4 * 8 + lane / 16 * 4 + (across ? i : lane % 4);
+    *k = across ? lane % 4 : i;
+}
 /* Of number e in register r of a lane: its row of a, or column of b, and its place in the sum. */
 static inline void mma_place_a(const struct mma *m, unsigned lane, unsigned r, unsigned e,
                                unsigned *row, unsigned *k)
 {
-    *row = lane / 4 + 8 * (r % 2);
-    *k = r / 2 * 4 * m->each + lane % 4 * m->each + e;
+    if (m->quads) {
+        mma_place_quad(m->a_across, lane, r * m->each + e, row, k);
+        return;
+    }
+    *row = lane / 4 + 8 * (r % m->tall);
+    *k = r / m->tall * 4 * m->each + lane % 4 * m->each + e;
 }
 static inline void mma_place_b(const struct mma *m, unsigned lane, unsigned r, unsigned e,
                                unsigned *column, unsigned *k)
 {
+    if (m->quads) {
+        mma_place_quad(m->b_across, lane, r * m->each + e, column, k);
+        return;
+    }
     *column = lane / 4;
     *k = r * 4 * m->each + lane % 4 * m->each + e;
 }
-/* Of number i of a lane's four of c and d. */
+/* Of number i of a lane's four of c and d, of m16n8. */
 static inline void mma_place_c(unsigned lane, unsigned i, unsigned *row, unsigned *column)
 {
     *row = lane / 4 + 8 * (i / 2);
     *column = lane % 4 * 2 + i % 2;
 }
+/* The same of any shape. */
+static inline void mma_place_sum(const struct mma *m, unsigned lane, unsigned i, unsigned *row,
+                                 unsigned *column)
+{
+    const unsigned first = lane % 16 / 4 * 8;
+    if (!m->quads) {
+        mma_place_c(lane, i, row, column);
+        return;
+    }
+    *row = first + lane / 16 * 4 + (m->half ? lane % 4 : lane % 2 + i / 2 % 2 * 2);
+    *column = first + (m->half ? i : i / 4 * 4 + lane / 2 % 2 * 2 + i % 2);
+}
+static inline unsigned mma_sum_registers(const struct mma *m)
+{
+    return m->half ? m->sums / 2 : m->sums;
+}
 op_fn op_mma;
 bool warp_is_whole(struct warp *w); /* false after a fault */
 /* Number e of a word. */
 double mma_number(enum mma_kind kind, uint32_t word, unsigned e);
-void mma_gather_a(const struct warp *w, const struct mma *m, double a[MMA_ROWS][MMA_DEPTH]);
+void mma_gather_a(const struct warp *w, const struct mma *m, double a[][MMA_DEPTH]);
 /* c + a . b as the bits of a number of d; c is such bits, too. */
 uint32_t mma_sum(const struct mma *m, const double *a, const double *b, uint32_t c);
 

@@ -64,27 +64,25 @@ f64 mma_number(enum mma_kind kind, u32 word, unsigned e)
 }
 
 struct matrices {
-    f64 a[MMA_ROWS][MMA_DEPTH], b[MMA_COLUMNS][MMA_DEPTH];
+    f64 a[MMA_LINES][MMA_DEPTH], b[MMA_LINES][MMA_DEPTH];
 };
 
-void mma_gather_a(const struct warp *w, const struct mma *m, f64 a[MMA_ROWS][MMA_DEPTH])
+void mma_gather_a(const struct warp *w, const struct mma *m, f64 a[][MMA_DEPTH])
 {
-    const unsigned registers = m->depth / (2 * m->each);
     unsigned row, k;
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned r = 0; r < registers; r++)
+        for (unsigned r = 0; r < m->a_count; r++)
             for (unsigned e = 0; e < m->each; e++) {
                 mma_place_a(m, lane, r, e, &row, &k);
                 a[row][k] = mma_number(m->a_kind, ((const u32 *)at(w, m->a[r]))[lane], e);
             }
 }
 
-static void gather_b(const struct warp *w, const struct mma *m, f64 b[MMA_COLUMNS][MMA_DEPTH])
+static void gather_b(const struct warp *w, const struct mma *m, f64 b[][MMA_DEPTH])
 {
-    const unsigned registers = m->depth / (4 * m->each);
     unsigned column, k;
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned r = 0; r < registers; r++)
+        for (unsigned r = 0; r < m->b_count; r++)
             for (unsigned e = 0; e < m->each; e++) {
                 mma_place_b(m, lane, r, e, &column, &k);
                 b[column][k] = mma_number(m->b_kind, ((const u32 *)at(w, m->b[r]))[lane], e);
@@ -125,7 +123,7 @@ static u32 sum_of(const struct warp *w, const struct mma *m, const struct matric
 {
     unsigned row, column;
     const u32 word = ((const u32 *)at(w, m->c[m->half ? i / 2 : i]))[lane];
-    mma_place_c(lane, i, &row, &column);
+    mma_place_sum(m, lane, i, &row, &column);
     return mma_sum(m, x->a[row], x->b[column], m->half ? word >> 16 * (i % 2) & 0xffff : word);
 }
 
@@ -133,18 +131,19 @@ enum step op_mma(struct warp *w, const struct op *op)
 {
     const struct mma *m = op->more;
     struct matrices x;
-    u32 sums[4][LANES];
+    u32 sums[MMA_SUMS][LANES];
     if (!warp_is_whole(w))
         return STEP_FAULT;
     mma_gather_a(w, m, x.a);
     gather_b(w, m, x.b);
     for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned i = 0; i < 4; i++)
+        for (unsigned i = 0; i < m->sums; i++)
             sums[i][lane] = sum_of(w, m, &x, lane, i);
-    for (unsigned i = 0; m->half && i < 2; i++)
+    const unsigned registers = mma_sum_registers(m);
+    for (unsigned i = 0; m->half && i < registers; i++)
         for (unsigned lane = 0; lane < LANES; lane++)
             sums[i][lane] = sums[2 * i][lane] | sums[2 * i + 1][lane] << 16;
-    for (unsigned i = 0; i < (m->half ? 2 : 4); i++)
+    for (unsigned i = 0; i < registers; i++)
         put(w, m->d[i], 4, sums[i]);
     return STEP_NEXT;
 }

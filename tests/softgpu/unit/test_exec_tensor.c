@@ -28,6 +28,12 @@ struct shape {
     bool half, integers;
 };
 
+/* Of m8 a lane has as many numbers of a as of b. */
+static int sums_of(const struct shape *s)
+{
+    return s->numbers_a == s->numbers_b ? 2 : 4;
+}
+
 static void place_a(const struct shape *s, int lane, int i, int *row, int *k)
 {
     const int group = lane >> 2, in_group = lane % 4;
@@ -68,7 +74,7 @@ static void spread(const struct shape *s, uint32_t *words)
         for (int i = 0; i < s->numbers_b; i++)
             words[(regs_a + i / s->in_word) * 32 + lane] |=
                 s->bits(b[place_b(s, lane, i)][lane >> 2]) << 32 / s->in_word * (i % s->in_word);
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < sums_of(s); i++) {
             const double x = c[(lane >> 2) + (i < 2 ? 0 : 8)][lane % 4 * 2 + (i & 1)];
             uint32_t *word = words + (regs_a + regs_b + (s->half ? i / 2 : i)) * 32 + lane;
             *word |= s->half       ? f16_bits(x) << 16 * (i & 1)
@@ -89,7 +95,7 @@ static void run(const struct shape *s)
 {
     static char text[8192];
     const int regs_a = s->numbers_a / s->in_word, regs_b = s->numbers_b / s->in_word;
-    const int sums = s->half ? 2 : 4, all = regs_a + regs_b + sums;
+    const int sums = s->half ? 2 : sums_of(s), all = regs_a + regs_b + sums;
     strcpy(text, HEADER BEGIN "mul.wide.u32 %rd6, %r2, 4;\nadd.s64 %rd5, %rd2, %rd6;\n");
     for (int i = 0; i < all; i++)
         sprintf(text + strlen(text), "ld.global.u32 %%r%d, [%%rd5+%d];\n", 20 + i, 128 * i);
@@ -114,7 +120,7 @@ static void check(const struct shape *s)
 {
     const uint32_t *got = bench_at(bench.out);
     for (int lane = 0; lane < 32; lane++)
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < sums_of(s); i++) {
             const int row = (lane >> 2) + (i < 2 ? 0 : 8), column = lane % 4 * 2 + (i & 1);
             double sum = c[row][column];
             for (int k = 0; k < s->depth; k++)
@@ -139,6 +145,8 @@ static const struct shape shapes[] = {
     {"m16n8k4.row.col.f32.tf32.tf32.f32", 4, 2, 1, 1, bits32, false, false},
     {"m16n8k32.row.col.s32.s8.s8.s32", 32, 16, 8, 4, s8_bits, false, true},
     {"m16n8k16.row.col.s32.s8.s8.s32", 16, 8, 4, 4, s8_bits, false, true},
+    {"m8n8k16.row.col.s32.s8.s8.s32", 16, 4, 4, 4, s8_bits, false, true},
+    {"m16n8k16.row.col.f32.e4m3.e4m3.f32", 16, 8, 4, 4, e4m3_bits, false, false},
     {"m16n8k32.row.col.f32.e4m3.e4m3.f32", 32, 16, 8, 4, e4m3_bits, false, false},
     {"m16n8k32.row.col.f32.e5m2.e5m2.f32", 32, 16, 8, 4, e5m2_bits, false, false},
 };
@@ -150,6 +158,106 @@ static void products_of_matrices(void **state)
         fill(shapes[i].integers);
         run(&shapes[i]);
         check(&shapes[i]);
+    }
+}
+
+/* ---- m8n8k4: four products, each of 8 lanes ---- */
+
+static double quad_a[4][8][4], quad_b[4][4][8], quad_c[4][8][8];
+
+static void fill_quads(void)
+{
+    for (int i = 0; i < 4 * 8 * 4; i++) {
+        (&quad_a[0][0][0])[i] = draw(false);
+        (&quad_b[0][0][0])[i] = draw(false);
+    }
+    for (int i = 0; i < 4 * 8 * 8; i++)
+        (&quad_c[0][0][0])[i] = draw(false);
+}
+
+/* By the tables of the ISA: the four numbers of a and b, and the eight of c. */
+static double number_of_a(int lane, int i, bool rows)
+{
+    const int part = lane < 16 ? 0 : 4;
+    return quad_a[lane % 16 / 4][rows ? lane % 4 + part : i + part][rows ? i : lane % 4];
+}
+
+static double number_of_b(int lane, int i, bool rows)
+{
+    const int part = lane < 16 ? 0 : 4;
+    return quad_b[lane % 16 / 4][rows ? lane % 4 : i][rows ? i + part : lane % 4 + part];
+}
+
+static void place_quad_sum(int lane, int i, bool half, int *row, int *column)
+{
+    const int part = lane < 16 ? 0 : 4;
+    *row = (half ? lane % 4 : (lane & 1) + (i & 2)) + part;
+    *column = half ? i : (i & 4) + (lane & 2) + (i & 1);
+}
+
+static void spread_quads(uint32_t *words, bool a_rows, bool b_rows, bool half)
+{
+    memset(words, 0, 12 * 32 * 4);
+    for (int lane = 0; lane < 32; lane++) {
+        for (int i = 0; i < 4; i++) {
+            words[i / 2 * 32 + lane] |= f16_bits(number_of_a(lane, i, a_rows)) << 16 * (i % 2);
+            words[(2 + i / 2) * 32 + lane] |= f16_bits(number_of_b(lane, i, b_rows))
+                                              << 16 * (i % 2);
+        }
+        for (int i = 0; i < 8; i++) {
+            int row, column;
+            place_quad_sum(lane, i, half, &row, &column);
+            const double x = quad_c[lane % 16 / 4][row][column];
+            words[(4 + (half ? i / 2 : i)) * 32 + lane] |=
+                half ? f16_bits(x) << 16 * (i % 2) : bits32(x);
+        }
+    }
+}
+
+static void check_quads(const uint32_t *got, bool half)
+{
+    for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 8; i++) {
+            const int quad = lane % 16 / 4;
+            int row, column;
+            place_quad_sum(lane, i, half, &row, &column);
+            double sum = quad_c[quad][row][column];
+            for (int k = 0; k < 4; k++)
+                sum += quad_a[quad][row][k] * quad_b[quad][k][column];
+            const uint32_t word = got[(half ? i / 2 : i) * 32 + lane];
+            assert_int_equal(half ? word >> 16 * (i % 2) & 0xffff : word,
+                             half ? f16_bits(sum) : bits32(sum));
+        }
+}
+
+static void run_quads(bool a_rows, bool b_rows, bool half)
+{
+    static char text[8192];
+    const int sums = half ? 4 : 8;
+    strcpy(text, HEADER BEGIN "mul.wide.u32 %rd6, %r2, 4;\nadd.s64 %rd5, %rd2, %rd6;\n");
+    for (int i = 0; i < 4 + sums; i++)
+        sprintf(text + strlen(text), "ld.global.u32 %%r%d, [%%rd5+%d];\n", 20 + i, 128 * i);
+    sprintf(text + strlen(text), "mma.sync.aligned.m8n8k4.%s.%s.%s ", a_rows ? "row" : "col",
+            b_rows ? "row" : "col", half ? "f16.f16.f16.f16" : "f32.f16.f16.f32");
+    list(text, 40, sums);
+    strcat(text, ", {%r20,%r21}, {%r22,%r23}, ");
+    list(text, 24, sums);
+    strcat(text, ";\n");
+    for (int i = 0; i < sums; i++)
+        sprintf(text + strlen(text), "st.global.u32 [%%rd4+%d], %%r%d;\n", 128 * i, 40 + i);
+    strcat(text, "ret;\n}\n");
+    bench_open(text);
+    spread_quads(bench_at(bench.in), a_rows, b_rows, half);
+    assert_int_equal(bench_run(0), EXEC_DONE);
+}
+
+static void products_of_quad_pairs(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        fill_quads();
+        run_quads(i & 1, i & 2, i & 4);
+        check_quads(bench_at(bench.out), i & 4);
     }
 }
 
@@ -286,6 +394,11 @@ static void what_is_not_known_is_refused(void **state)
         "{%r1,%r2}, {%r1,%r2,%r3,%r4};\n",
         "mma.sync.aligned.m16n8k16.row.col.f16.bf16.bf16.f16 {%r1,%r2}, {%r1,%r2,%r3,%r4}, "
         "{%r1,%r2}, {%r1,%r2};\n",
+        "mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, "
+        "{%r1,%r2}, {%r1,%r2,%r3,%r4};\n",
+        "mma.sync.aligned.m8n8k4.row.col.f32.bf16.bf16.f32 {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8}, "
+        "{%r1,%r2}, {%r1,%r2}, {%r1,%r2,%r3,%r4,%r5,%r6,%r7,%r8};\n",
+        "mma.sync.aligned.m8n8k16.row.col.f32.e4m3.e4m3.f32 {%r1,%r2}, {%r1}, {%r1}, {%r1,%r2};\n",
         "ldmatrix.sync.aligned.m16n16.x1.shared.b16 {%r1}, [%r2];\n",
         "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1}, [%r2];\n",
     };
@@ -309,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_matrices),
+        cmocka_unit_test(products_of_quad_pairs),
         cmocka_unit_test(sums_of_integers_stop_or_wrap),
         cmocka_unit_test(the_last_digits_of_tf32_do_not_count),
         cmocka_unit_test(matrices_from_shared_memory),

@@ -286,6 +286,28 @@ static void tensor_cores(void **state)
                         "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16");
 }
 
+/* Four products a number, in each of four quad pairs. */
+#define QUADS(type, sums)                                                                          \
+    HEADER BEGIN "ld.global.b16 %h1, [%rd2];\nmov.b32 %r10, {%h1, %h1};\n"                         \
+                 "mma.sync.aligned.m8n8k4.row.col." type " {%r20" sums "}, {%r10,%r10}, "          \
+                 "{%r10,%r10}, {%r40" sums "};\nst.global.u32 [%rd4], %r23;\nret;\n}\n"
+
+static void quad_pairs(void **state)
+{
+    (void)state;
+    struct value value;
+    const double x = 1 + 0x1p-10;
+    product(QUADS("f32.f16.f16.f32", ",%r21,%r22,%r23,%r24,%r25,%r26,%r27"));
+    assert_true(output(FORMAT_F32, 17, &value));
+    assert_int_equal(value.origin, 0);
+    assert_true(value.a.real == 4 * x * x);
+    product(QUADS("f16.f16.f16.f16", ",%r21,%r22,%r23"));
+    assert_true(output(FORMAT_F16, 34, &value));
+    assert_true(value.a.real == 4 * x * x && value.got != value.a.real);
+    assert_string_equal(shadow_instruction(&shadow, value.origin)->text,
+                        "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16");
+}
+
 /* Sixteen products of a warpgroup, a from registers and b negated. */
 #define WARPGROUP(type, sums)                                                                      \
     HEADER BEGIN ".shared .align 1024 .b8 s[1024];\nld.global.b16 %h1, [%rd2];\n"                  \
@@ -429,6 +451,7 @@ int main(void)
         cmocka_unit_test(notes_on_the_way),
         cmocka_unit_test(sums_in_memory),
         cmocka_unit_test(tensor_cores),
+        cmocka_unit_test(quad_pairs),
         cmocka_unit_test(warpgroups),
         cmocka_unit_test(the_same_computation_is_equal),
         cmocka_unit_test(another_computation_is_not),
