@@ -56,10 +56,10 @@ $(GEN)/%.fatbin: FORCE | $(READY)
 endif
 
 # Text without a header, which each lifted kernel is put behind (shim/lift).
-$(GEN)/lift.ptx: shim/lift/lift.cu shim/lift/lift_abi.h refs/abi/ref_abi.h refs/abi/ref_merge.h | $(READY)
+$(GEN)/lift.ptx: shim/lift/lift.cu shim/lift/lift_abi.h refs/abi/ref_abi.h refs/abi/ref_merge.h refs/rules.mk | $(READY)
 	$(call say,NVCC,$@)
 	$(quiet)$(NVCC) -ptx -rdc=true -std=c++17 -O3 -arch=compute_80 $(INCLUDES) -o $@.all $< && \
-	    grep -v -e '^//' -e '^\.version' -e '^\.target' -e '^\.address_size' $@.all > $@
+	    grep -v -e '^//' -e '^\.version' -e '^\.target' -e '^\.address_size' -e '\.pragma' $@.all > $@
 
 # The list of references and their formals, from the REFERENCE lines of refs/. refgen writes a file
 # only when its text changes, so the time of the last run is the stamp's alone.

@@ -40,6 +40,29 @@ rounded() {
 }
 ok 'a rounding in the middle is named, unless it is declared' rounded
 
+# All of the launch, its PTX rewritten.
+whole() {
+    gives 0 'whole      0 of 40 stored elements outside on PTX interpreter' "$cuvet" lift --device interpreter $golden &&
+        gives 3 'whole      40 of 40 stored elements outside' "$cuvet" lift --device interpreter --image "$scratch/strict.ptx" $golden &&
+        gives 3 'worst y\[[0-9]+\]: ' "$cuvet" lift --device interpreter --image "$scratch/strict.ptx" $golden &&
+        gives 3 '"whole":\{"device":"PTX interpreter","not_held":null,"checked":40,"outside":40,' \
+            "$cuvet" lift --json --device interpreter --image "$scratch/strict.ptx" $golden
+}
+# Its sum rounded to bf16 in a loop of eight turns.
+sed 's/st.global.f32 *\[\(%rd[0-9]*\)\], \(%f[0-9]*\);/{ .reg .b16 %low; .reg .b32 %turn; .reg .pred %more; mov.b32 %turn, 0; TURN: cvt.rn.bf16.f32 %low, \2; mov.b32 \2, {0, %low}; add.f32 \2, \2, 0f3A83126F; add.s32 %turn, %turn, 1; setp.lt.s32 %more, %turn, 8; @%more bra TURN; } &/' \
+    $golden/module.ptx >"$scratch/strict.ptx"
+ok 'a whole launch of rewritten PTX' whole
+refusals() {
+    gives 0 'whole      not held on PTX interpreter: the declared accumulator is narrower' \
+        "$cuvet" lift --device interpreter --accumulate bf16 $golden &&
+        sed 's/st.global.f32/st.volatile.global.f32/' $golden/module.ptx >"$scratch/volatile.ptx" &&
+        gives 0 'whole      not held on PTX interpreter: .*ordered or volatile' \
+            "$cuvet" lift --device interpreter --image "$scratch/volatile.ptx" $golden &&
+        gives 2 'no such device|expected' "$cuvet" lift --device nowhere $golden &&
+        gives 2 'neither --exact nor --check' "$cuvet" lift --device interpreter --check $golden
+}
+ok 'what cannot be rewritten has a reason' refusals
+
 some_blocks() {
     gives 0 'followed   1 of 4 blocks' "$cuvet" lift --blocks 1 $golden && ! grep -q 'no element' "$scratch/out"
 }

@@ -15,7 +15,9 @@
 #include "text/printable.h"
 #include "tools/cmd.h"
 #include "tools/lift/lift.h"
+#include "tools/lift/whole.h"
 #include "tools/lift_check.h"
+#include "tools/lift_device.h"
 #include "tools/lift_exact.h"
 
 static const char usage[] =
@@ -30,6 +32,7 @@ static const char usage[] =
     "                     bundle's, else f32)\n"
     "  --rounds TYPE      the kernel declares to round to bf16 or f16 on the way; may be repeated\n"
     "  --stored ARRAY     the kernel goes on from that output as it was stored; may be repeated\n"
+    "  --device WHICH     rewrite its PTX and run all of it: gpu, interpreter, a number, auto\n"
     "  --blocks N         follow at most N blocks of the grid (64)\n"
     "  --image FILE       take the PTX of another image: PTX, a cubin, fatbin or shared object\n"
     "  --kernel NAME      the kernel's name in that image, where it is another one\n"
@@ -49,7 +52,8 @@ struct request {
     struct lift_settings lift;
     char *const *paths; /* of --check */
     int path_count;
-    bool json, exact, check;
+    struct worker_settings worker;
+    bool json, exact, check, device;
 };
 
 /* ---- arguments ---- */
@@ -75,10 +79,13 @@ static int read_option(int option, const char *value, struct request *request)
     char *end;
     const long number = value ? strtol(value, &end, 10) : 0;
     const enum format format = value ? type_of(value) : FORMAT_NONE;
+    struct error err = {{0}};
     if (option == 'r' && format && request->lift.rounds[format] == UINT8_MAX)
         return wrong("expected fewer rounding points", value);
     if (strchr("ar", option) && !format)
         return wrong("expected f64, f32, bf16 or f16", value);
+    if (option == 'd' && worker_device_read(value, &request->worker, &err))
+        return wrong(err.text, NULL);
     if (strchr("bt", option) && (*end || number < 1 || number > 1000000))
         return wrong("expected a number from 1 to 1000000", value);
     if (option == 's' && request->lift.stored_count == SHADOW_STORED)
@@ -103,6 +110,8 @@ static int read_option(int option, const char *value, struct request *request)
         request->exact = true;
     else if (option == 'c')
         request->check = true;
+    else if (option == 'd')
+        request->device = true;
     return 0;
 }
 
@@ -111,6 +120,7 @@ static int read_arguments(int argc, char **argv, struct request *request)
     static const struct option options[] = {{"accumulate", required_argument, NULL, 'a'},
                                             {"rounds", required_argument, NULL, 'r'},
                                             {"stored", required_argument, NULL, 's'},
+                                            {"device", required_argument, NULL, 'd'},
                                             {"blocks", required_argument, NULL, 'b'},
                                             {"image", required_argument, NULL, 'i'},
                                             {"kernel", required_argument, NULL, 'k'},
@@ -134,6 +144,8 @@ static int read_arguments(int argc, char **argv, struct request *request)
     }
     const int folders = argc - optind;
     const bool second = request->image || request->kernel;
+    if (!code && request->device && (request->exact || request->check))
+        code = wrong("--device: expected neither --exact nor --check", NULL);
     if (!code && request->check && (folders < 1 || request->exact || request->image))
         code = wrong("--check: expected images, and no other option but --kernel and --json", NULL);
     if (!code && !request->check && !request->exact && folders != 1)
@@ -315,9 +327,10 @@ static void print_notes(const struct lift_report *report)
 }
 
 static void print_text(const struct request *request, const struct scene *scene,
-                       const struct lift_report *report)
+                       const struct lift_report *report, const struct lift_whole *whole)
 {
     print_head(request, scene->bundle, report);
+    device_print(whole);
     print_unknown(scene);
     for (int i = 0; i < report->outputs; i++)
         print_output(&report->output[i]);
@@ -402,7 +415,7 @@ static void put_notes(struct json_out *json, const struct lift_report *report)
 }
 
 static bool print_json(const struct request *request, const struct bundle *bundle,
-                       const struct lift_report *report)
+                       const struct lift_report *report, const struct lift_whole *whole)
 {
     struct json_out json;
     json_out_init(&json);
@@ -415,6 +428,7 @@ static bool print_json(const struct request *request, const struct bundle *bundl
     json_put_uint(&json, "instructions", report->instructions);
     json_put_double(&json, "seconds", report->seconds);
     json_put_string(&json, "stopped", report->outcome != EXEC_DONE ? report->sentence : NULL);
+    device_put_json(&json, whole);
     put_outputs(&json, report);
     put_lines(&json, report);
     put_notes(&json, report);
@@ -468,24 +482,44 @@ static void declare(struct lift_settings *lift, const struct bundle *bundle)
         lift->rounds[bundle->call.inner_roundoff > 0x1p-10 ? FORMAT_BF16 : FORMAT_F16]++;
 }
 
-static int lift(const struct request *request, struct stage *stage)
+/* Of the outputs and the outcome. */
+static int status_of(const struct lift_report *report, const struct lift_whole *whole)
+{
+    bool outside = report->outcome != EXEC_DONE || (whole && whole->verdict.violations);
+    for (int i = 0; i < report->outputs; i++)
+        outside = outside || report->output[i].outside;
+    return outside ? 3 : 0;
+}
+
+static int follow(struct request *request, struct stage *stage, const struct lift_whole *whole)
 {
     struct lift_report report;
     struct error err = {{0}};
+    for (int i = 0; whole && i < whole->places; i++)
+        request->lift.spot[request->lift.spots++] = whole->place[i].address;
     int code = 0;
     enum status status = lift_launch(stage, &request->lift, &report, &err);
     if (status)
         code = fail(&err, status == STATUS_NO_MEMORY ? 1 : 2);
     else if (!request->json)
-        print_text(request, stage->scene, &report);
-    else if (!print_json(request, stage->scene->bundle, &report))
+        print_text(request, stage->scene, &report, whole);
+    else if (!print_json(request, stage->scene->bundle, &report, whole))
         code = 1;
-    for (int i = 0; i < report.outputs && !code; i++)
-        code = report.output[i].outside ? 3 : 0;
-    if (!code && report.outcome != EXEC_DONE)
-        code = 3;
+    code = code ? code : status_of(&report, whole);
     lift_release(&report);
     return code;
+}
+
+static int lift(struct request *request, struct scene *scene, struct stage *stage)
+{
+    struct lift_whole whole;
+    struct error err = {{0}};
+    if (!request->device)
+        return follow(request, stage, NULL);
+    request->worker.timeout_ms = (int)request->lift.seconds * 1000;
+    enum status status =
+        lift_whole(scene, stage, &request->worker, request->lift.unit, &whole, &err);
+    return status ? fail(&err, status == STATUS_NO_MEMORY ? 1 : 2) : follow(request, stage, &whole);
 }
 
 static int exact(const struct request *request, struct stage *stage[2])
@@ -557,7 +591,7 @@ int cmd_lift(int argc, char **argv)
         code = exact(&request, (struct stage *[2]){subject[0].stage, subject[1].stage});
     } else {
         declare(&request.lift, subject[0].bundle);
-        code = lift(&request, subject[0].stage);
+        code = lift(&request, subject[0].scene, subject[0].stage);
     }
     subject_close(&subject[0]);
     subject_close(&subject[1]);

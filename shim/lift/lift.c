@@ -53,20 +53,65 @@ static enum lift_refusal read_kernel(struct lift *lift, const char *ptx, size_t 
     return lift->reg && lift->step ? LIFT_OK : LIFT_OTHER;
 }
 
-/* The only array in shared memory, which shadows lie behind. */
+static bool names(const struct ptx_operand *o, const struct ptx_variable *variable)
+{
+    bool found = o->kind == PTX_ADDRESS_OF && o->variable == variable;
+    for (unsigned i = 0; i < o->count && !found; i++)
+        found = names(&o->items[i], variable);
+    return found;
+}
+
+bool lift_uses(const struct lift *lift, const struct ptx_variable *variable)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
+        for (unsigned k = 0; k < ins->operand_count; k++) {
+            if (names(&ins->operands[k], variable))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Adds the shared arrays of a list that the kernel uses; false: they are too many, or one of
+ * several is sized by the launch. */
+static bool add_shared(struct lift *lift, const struct ptx_variable *list, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct lift_part *part = &lift->part[lift->parts];
+        if (list[i].space != PTX_SHARED || !lift_uses(lift, &list[i]))
+            continue;
+        if (lift->parts == LIFT_PARTS ||
+            (lift->parts && (list[i].is_extern || part[-1].variable->is_extern)))
+            return false;
+        *part = (struct lift_part){&list[i], (lift->merged.bytes + 15) / 16 * 16};
+        lift->merged.bytes = part->offset + list[i].bytes;
+        lift->merged.align =
+            list[i].align > lift->merged.align ? list[i].align : lift->merged.align;
+        lift->parts++;
+    }
+    return true;
+}
+
+/* The shared memory that the kernel uses, which shadows lie behind: several arrays become one. */
 static void find_shared(struct lift *lift)
 {
-    const struct ptx_variable *found = NULL;
-    unsigned count = 0;
-    for (unsigned i = 0; i < lift->module->variable_count; i++) {
-        if (lift->module->variables[i].space == PTX_SHARED && ++count)
-            found = &lift->module->variables[i];
+    lift->merged = (struct ptx_variable){.name = "cuvet_shared", .space = PTX_SHARED, .align = 16};
+    const bool fine = add_shared(lift, lift->module->variables, lift->module->variable_count) &&
+                      add_shared(lift, lift->kernel->variables, lift->kernel->variable_count);
+    if (fine && lift->parts)
+        lift->shared = lift->parts == 1 ? lift->part[0].variable : &lift->merged;
+    if (!fine || lift->parts == 1)
+        lift->parts = 0;
+}
+
+const struct lift_part *lift_part_of(const struct lift *lift, const struct ptx_variable *variable)
+{
+    for (unsigned i = 0; i < lift->parts; i++) {
+        if (lift->part[i].variable == variable)
+            return &lift->part[i];
     }
-    for (unsigned i = 0; i < lift->kernel->variable_count; i++) {
-        if (lift->kernel->variables[i].space == PTX_SHARED && ++count)
-            found = &lift->kernel->variables[i];
-    }
-    lift->shared = count == 1 ? found : NULL;
+    return NULL;
 }
 
 /* ---- texts ---- */

@@ -107,6 +107,13 @@ bool lift_is_pack(const struct ptx_instruction *ins)
            ins->operands[1].kind == PTX_VECTOR;
 }
 
+bool lift_widens(const struct ptx_operand *parts)
+{
+    return parts->kind == PTX_VECTOR && parts->count == 2 &&
+           parts->items[0].kind == PTX_IMMEDIATE && parts->items[0].bits == 0 &&
+           parts->items[1].kind == PTX_REGISTER;
+}
+
 bool lift_is_unpack(const struct ptx_instruction *ins)
 {
     return ins->operand_count == 2 && ins->operands[0].kind == PTX_VECTOR &&

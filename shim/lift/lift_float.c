@@ -250,7 +250,14 @@ static bool shadowed(const struct lift_writer *w, const struct ptx_operand *o)
 static void write_pack(struct lift_writer *w)
 {
     const struct ptx_operand *to = &w->ins->operands[0], *parts = &w->ins->operands[1];
-    if (shadowed(w, to) && parts->count == 2) {
+    bool single = shadowed(w, to) && w->lift->reg[to->reg].kind == KIND_F32;
+    if (single && !lift_widens(parts)) { /* put together of its bits */
+        lift_write_kept(w);
+        return;
+    }
+    if (single) {
+        put_copy(w, to->reg, 0, &parts->items[1], KIND_BF16, 0);
+    } else if (shadowed(w, to) && parts->count == 2) {
         enum lift_kind lane = lift_lane_kind(w->lift->reg[to->reg].kind);
         for (unsigned i = 0; i < 2; i++)
             put_copy(w, to->reg, i, &parts->items[i], lane, 0);

@@ -10,6 +10,7 @@ struct flow {
     struct lift *lift;
     const struct ptx_instruction *ins;
     bool changed;
+    bool late; /* what no instruction makes an f32 is a pair */
     /* of the instruction at hand */
     bool shadow, derived;
     bool shared_shadow; /* some store to shared memory has one */
@@ -56,6 +57,12 @@ static void packed_kind(struct flow *f, const struct ptx_operand *whole,
 {
     enum lift_kind lane = lift_lane_kind(kind_of(f, whole));
     bool two = lift_lanes(kind_of(f, whole)) == 2;
+    if (lift_widens(parts) && kind_of(f, whole) == KIND_F32) {
+        set_kind(f, &parts->items[1], KIND_BF16);
+        return;
+    }
+    if (lift_widens(parts) && !two && !f->late)
+        return;
     for (unsigned i = 0; i < parts->count && parts->count == 2; i++) {
         if (two)
             set_kind(f, &parts->items[i], lane);
@@ -105,9 +112,10 @@ static void spread_kinds(struct flow *f)
     }
 }
 
-static void spread_all_kinds(struct flow *f)
+static void spread_all_kinds(struct flow *f, bool late)
 {
     const struct ptx_function *kernel = f->lift->kernel;
+    f->late = late;
     do {
         f->changed = false;
         for (unsigned i = 0; i < kernel->instruction_count; i++) {
@@ -279,7 +287,8 @@ enum lift_refusal lift_flow(struct lift *lift, struct error *err)
     struct flow flow = {.lift = lift};
     do {
         flow.again = false;
-        spread_all_kinds(&flow);
+        spread_all_kinds(&flow, false);
+        spread_all_kinds(&flow, true);
         spread_all_shadows(&flow);
     } while (flow.again);
     enum lift_refusal refusal = refuse_mixed(lift, err);

@@ -70,13 +70,15 @@ static void put_cell(struct lift_writer *w, const struct ptx_operand *memory)
 {
     const struct ptx_operand *at = &memory->items[0];
     const struct lift *lift = w->lift;
-    if (at->kind == PTX_REGISTER && ptx_type_bits(lift->kernel->registers[at->reg].type) == 64)
+    if (at->kind == PTX_ADDRESS_OF) {
+        textbuf_printf(w->out, "\tmov.u32 %%csa, ");
+        lift_put_address(w->out, lift, at, 0);
+        textbuf_printf(w->out, ";\n");
+    } else if (at->kind == PTX_REGISTER &&
+               ptx_type_bits(lift->kernel->registers[at->reg].type) == 64)
         lift_put_plain(w, "cvt.u32.u64 %%csa, %%r%u;", at->reg);
     else if (at->kind == PTX_REGISTER)
         lift_put_plain(w, "mov.b32 %%csa, %%r%u;", at->reg);
-    else if (at->kind == PTX_ADDRESS_OF)
-        lift_put_plain(w, "mov.u32 %%csa, %s;\n\tadd.s32 %%csa, %%csa, %lld;", at->variable->name,
-                       (long long)at->offset);
     else
         lift_put_plain(w, "mov.u32 %%csa, %lld;", (long long)at->bits);
     lift_put_plain(w, "mov.u32 %%ci2, %s;", lift->shared->name);

@@ -51,6 +51,13 @@ struct lift_step {
     bool fresh;     /* no number with a shadow is in shared memory yet */
 };
 
+/* An array in shared memory that lies in the merged one. */
+enum { LIFT_PARTS = 16 };
+struct lift_part {
+    const struct ptx_variable *variable;
+    size_t offset;
+};
+
 struct lift {
     struct arena arena;
     struct ptx_module *module;
@@ -59,8 +66,11 @@ struct lift {
     struct lift_step *step;
     unsigned views;
     struct lift_view view[REF_MAX_TENSORS];
-    uint64_t written, read; /* a bit for each parameter */
-    const struct ptx_variable *shared;
+    uint64_t written, read;            /* a bit for each parameter */
+    const struct ptx_variable *shared; /* NULL: none, or none that shadows can lie behind */
+    struct ptx_variable merged;        /* of several arrays, which are its parts */
+    struct lift_part part[LIFT_PARTS];
+    unsigned parts;
     unsigned cell; /* bytes of shared memory that have one shadow; 0: none has */
     bool products; /* it has CLASS_PRODUCT */
     const char *signature, *formals;
@@ -77,6 +87,15 @@ void lift_each_result(const struct ptx_instruction *ins, lift_visit_fn visit, vo
 void lift_each_source(const struct ptx_instruction *ins, lift_visit_fn visit, void *user);
 void lift_each_register(const struct ptx_operand *operand, lift_visit_fn visit, void *user);
 
+/* NULL: the variable keeps its name. */
+const struct lift_part *lift_part_of(const struct lift *lift, const struct ptx_variable *variable);
+/* The variable of an operand, and the operand's offset in it and `more`, as PTX has them. */
+void lift_put_address(struct textbuf *out, const struct lift *lift, const struct ptx_operand *o,
+                      int64_t more);
+
+/* Whether an operand of the kernel names the variable. */
+bool lift_uses(const struct lift *lift, const struct ptx_variable *variable);
+
 /* The class of each instruction; the first that has none is the reason. */
 enum lift_refusal lift_classify(struct lift *lift, struct error *err);
 
@@ -87,6 +106,8 @@ unsigned lift_kind_bytes(enum lift_kind kind);
 /* The kind of operand `i` of arithmetic, 0 being the result. */
 enum lift_kind lift_operand_kind(const struct ptx_instruction *ins, unsigned i);
 bool lift_is_pack(const struct ptx_instruction *ins);
+/* {0, h}: a bf16 becomes an f32, where the register that gets it is one. */
+bool lift_widens(const struct ptx_operand *parts);
 bool lift_is_unpack(const struct ptx_instruction *ins);
 /* Whether the instruction rounds to f16 or bf16. */
 bool lift_rounds_narrow(const struct ptx_instruction *ins);
@@ -162,6 +183,8 @@ void lift_shadow_name(char out[24], char part, unsigned reg, unsigned lane);
  * register's, and no error is known. */
 void lift_put_exact(struct lift_writer *w, unsigned reg);
 
+/* An instruction without a rule. */
+void lift_write_kept(struct lift_writer *w);
 void lift_write_float(struct lift_writer *w);
 void lift_write_move(struct lift_writer *w);
 void lift_write_shuffle(struct lift_writer *w);

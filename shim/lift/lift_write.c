@@ -79,10 +79,19 @@ static void put_list(struct textbuf *out, const struct lift *lift, const struct 
     }
 }
 
+/* Of a negative one ptxas takes "+-4" alone. */
 static void put_offset(struct textbuf *out, int64_t offset)
 {
     if (offset)
-        textbuf_printf(out, "%+" PRId64, offset);
+        textbuf_printf(out, "+%" PRId64, offset);
+}
+
+void lift_put_address(struct textbuf *out, const struct lift *lift, const struct ptx_operand *o,
+                      int64_t more)
+{
+    const struct lift_part *part = lift_part_of(lift, o->variable);
+    textbuf_printf(out, "%s", part ? lift->merged.name : o->variable->name);
+    put_offset(out, o->offset + more + (part ? (int64_t)part->offset : 0));
 }
 
 /* The lifted kernel may have some of the launch's blocks alone. */
@@ -106,8 +115,7 @@ void lift_put_operand(struct textbuf *out, const struct lift *lift, const struct
         put_immediate(out, o);
         break;
     case PTX_ADDRESS_OF:
-        textbuf_printf(out, "%s", o->variable->name);
-        put_offset(out, o->offset);
+        lift_put_address(out, lift, o, 0);
         break;
     case PTX_LABEL:
         textbuf_printf(out, "$L%u", o->target);
@@ -122,8 +130,12 @@ void lift_put_operand(struct textbuf *out, const struct lift *lift, const struct
         break;
     case PTX_MEMORY:
         textbuf_printf(out, "[");
-        put_list(out, lift, o, ", ");
-        put_offset(out, o->offset);
+        if (o->count == 1 && o->items[0].kind == PTX_ADDRESS_OF) {
+            lift_put_address(out, lift, &o->items[0], o->offset);
+        } else {
+            put_list(out, lift, o, ", ");
+            put_offset(out, o->offset);
+        }
         textbuf_printf(out, "]");
         break;
     case PTX_SPECIAL:
@@ -302,7 +314,7 @@ static void set_exact(void *user, unsigned reg)
 }
 
 /* Of a number that is taken apart as bits, the parts keep its relative error. */
-static void write_kept(struct lift_writer *w)
+void lift_write_kept(struct lift_writer *w)
 {
     struct bits bits = {w, false, false};
     lift_each_source(w->ins, add_relative, &bits);
@@ -358,7 +370,7 @@ static void write_step(struct lift_writer *w)
     case CLASS_DROP:
         break;
     case CLASS_OTHER:
-        write_kept(w);
+        lift_write_kept(w);
         break;
     }
 }
@@ -487,6 +499,14 @@ static void put_end(struct textbuf *out)
                    "\tcall cuvet_lift_finish, (cuvet_a, cuvet_b, cuvet_c);\n\t}\n\tret;\n}\n");
 }
 
+/* The functions that the text calls need compute capability 8.0. */
+static const char *target_of(const struct ptx_module *module)
+{
+    return strcmp(module->target, "sm_80") < 0 && strlen(module->target) <= strlen("sm_80")
+               ? "sm_80"
+               : module->target;
+}
+
 static void put_head(struct textbuf *out, const struct lift *lift)
 {
     const struct ptx_module *module = lift->module;
@@ -494,10 +514,16 @@ static void put_head(struct textbuf *out, const struct lift *lift)
     unsigned major = module->version_major > 7 ? module->version_major : 7;
     unsigned minor = module->version_major >= 7 ? module->version_minor : 0;
     textbuf_printf(out, ".version %u.%u\n.target %s\n.address_size 64\n", major, minor,
-                   module->target);
+                   target_of(module));
     textbuf_add(out, cuvet_lift_ptx, cuvet_lift_ptx_size);
-    for (unsigned i = 0; i < module->variable_count; i++)
-        put_variable(out, &module->variables[i]);
+    for (unsigned i = 0; i < module->variable_count; i++) {
+        const struct ptx_variable *variable = &module->variables[i];
+        bool used = variable->space != PTX_SHARED || lift_uses(lift, variable);
+        if (used && !lift_part_of(lift, variable))
+            put_variable(out, variable);
+    }
+    if (lift->parts)
+        put_variable(out, &lift->merged);
     textbuf_printf(out, ".visible .entry " LIFT_ENTRY "(\n");
     for (unsigned i = 0; i < kernel->param_count; i++)
         put_param(out, &kernel->params[i]);
@@ -508,7 +534,7 @@ static void put_head(struct textbuf *out, const struct lift *lift)
                        threads[0], threads[1] ? threads[1] : 1, threads[2] ? threads[2] : 1);
     textbuf_printf(out, "{\n");
     for (unsigned i = 0; i < kernel->variable_count; i++) {
-        if (kernel->variables[i].space != PTX_PARAM)
+        if (kernel->variables[i].space != PTX_PARAM && !lift_part_of(lift, &kernel->variables[i]))
             put_variable(out, &kernel->variables[i]);
     }
     for (unsigned i = 0; i < kernel->register_count; i++)

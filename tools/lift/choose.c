@@ -1,10 +1,10 @@
-/* choose.c - which blocks of a large grid are followed: those that write what the program's verdict
- * names, and others spread over the grid. */
+/* choose.c - which blocks of a large grid are followed: those that write what the settings or the
+ * program's verdict name, and others spread over the grid. */
 #include <stdlib.h>
 #include "tools/lift/lift.h"
 
 struct search {
-    const uint8_t *spot[2]; /* host addresses of elements */
+    const uint8_t *spot[2 + LIFT_SPOTS]; /* host addresses of elements */
     unsigned spots;
     uint8_t *chosen;
     uint64_t count, most;
@@ -28,9 +28,16 @@ static void on_store(void *user, uint64_t block, const uint8_t *host, unsigned b
             take(search, block);
 }
 
+static void add_spot(struct search *search, const struct stage *stage, uint64_t address)
+{
+    const uint8_t *host = stage_at(stage, address);
+    if (host)
+        search->spot[search->spots++] = host;
+}
+
 /* A run without shadows that records the stores alone. */
-static enum status find_writers(struct stage *stage, unsigned seconds, struct search *search,
-                                struct error *err)
+static enum status find_writers(struct stage *stage, const struct lift_settings *settings,
+                                struct search *search, struct error *err)
 {
     const struct bundle *bundle = stage->scene->bundle;
     struct shadow shadow = {
@@ -39,16 +46,15 @@ static enum status find_writers(struct stage *stage, unsigned seconds, struct se
     enum status status = stage_set(stage, err);
     if (status)
         return status;
-    for (int i = 0; i < bundle->spots; i++) {
-        const uint8_t *host = stage_at(stage, bundle_spot_address(bundle, &bundle->spot[i]));
-        if (host)
-            search->spot[search->spots++] = host;
-    }
+    for (unsigned i = 0; i < settings->spots; i++)
+        add_spot(search, stage, settings->spot[i]);
+    for (int i = 0; i < bundle->spots; i++)
+        add_spot(search, stage, bundle_spot_address(bundle, &bundle->spot[i]));
     if (!search->spots)
         return STATUS_OK;
     status = shadow_attach(&shadow, stage->kernel, err);
     if (!status)
-        stage_run(stage, &shadow, seconds, &fault);
+        stage_run(stage, &shadow, settings->seconds, &fault);
     shadow_release(&shadow);
     return status;
 }
@@ -65,7 +71,7 @@ enum status lift_choose(struct stage *stage, const struct lift_settings *setting
     search.chosen = calloc(blocks / 8 + 1, 1);
     if (!search.chosen)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a list of blocks");
-    const enum status status = find_writers(stage, settings->seconds, &search, err);
+    const enum status status = find_writers(stage, settings, &search, err);
     if (status) {
         free(search.chosen);
         return status;

@@ -8,7 +8,7 @@
 #include "tools/lift/shadow.h"
 #include "tools/lift/stage.h"
 
-enum { LIFT_BLOCKS = 64 /* of a larger grid, so many are followed */ };
+enum { LIFT_BLOCKS = 64 /* of a larger grid, so many are followed */, LIFT_SPOTS = 2 };
 
 struct lift_settings {
     double unit;             /* roundoff of the declared accumulator */
@@ -16,7 +16,9 @@ struct lift_settings {
     uint8_t rounds[FORMATS]; /* how often the kernel may round to a format on the way */
     const char *stored[SHADOW_STORED]; /* outputs that it goes on from as stored, by name */
     unsigned stored_count;
-    uint64_t blocks;  /* most that are followed */
+    uint64_t blocks;           /* most that are followed */
+    uint64_t spot[LIFT_SPOTS]; /* addresses in the program: blocks that write there are followed */
+    unsigned spots;
     unsigned seconds; /* of each run of the interpreter */
 };
 

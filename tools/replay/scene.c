@@ -441,6 +441,12 @@ static void scene_patch(const struct scene *scene, const struct scene_change *ch
     scene_patch_words(scene, params, scene->bundle->params_bytes);
 }
 
+void scene_params(const struct scene *scene, uint8_t *params)
+{
+    const struct scene_change none = {0};
+    scene_patch(scene, &none, params);
+}
+
 /* Counts what has changed between the rows of a region. */
 static enum status scene_gaps(struct scene *scene, int number, const struct scene_spread *spread,
                               uint64_t bytes, uint64_t *gaps, struct error *err)

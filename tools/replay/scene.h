@@ -89,6 +89,8 @@ enum status scene_run(struct scene *scene, const struct scene_change *change, st
  * hold them all. */
 enum status scene_stored(struct scene *scene, struct scene_run *out, struct error *err);
 void scene_run_release(struct scene_run *run);
+/* The launch's parameters, with the addresses of the last run. */
+void scene_params(const struct scene *scene, uint8_t *params);
 
 /* The stored elements of an array, dense, from the region's bytes: `regions` is content (NULL) or
  * a run's after. For free(). */
