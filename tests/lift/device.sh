@@ -2,13 +2,13 @@
 # device.sh - `cuvet lift --device` on the corpus: whole launches of rewritten PTX, of each right kernel and of each mutant
 # of class 12 (a low-precision accumulator). Prints TAP, and with LIFT_TABLE=1 a table.
 #
-# LIFT_DEVICE (interpreter) is the device: gpu on a machine that has one. LIFT_JOBS: kernels side by side. LIFT_FORM (ptx)
-# is the image, corpus.ptx or corpus.fatbin. Takes CUVET_BUILD from the Makefile.
+# LIFT_DEVICE (interpreter) is the device: gpu on a machine that has one. LIFT_JOBS: kernels side by side. LIFT_IMAGE: another
+# image of the same kernels for the launch. Takes CUVET_BUILD from the Makefile.
 set -uo pipefail
 . tests/tap.sh
 
 export cuvet=$CUVET_BUILD/cuvet corpus=$CUVET_BUILD/tests/corpus device=${LIFT_DEVICE:-interpreter}
-export image=$corpus/corpus.${LIFT_FORM:-ptx}
+export image=$corpus/corpus.ptx other=${LIFT_IMAGE:-}
 scratch=$(mktemp -d)
 export scratch
 trap 'rm -rf "$scratch"' EXIT
@@ -21,7 +21,7 @@ hold() {
     "$cuvet" fuzz -c "$corpus/registry.yaml" -k "$kernel" --device interpreter --shrink 0 -o "$folder" $options "$image" \
         >"$folder.fuzz" 2>&1
     for bundle in $(sed -n 's/^ *bundle //p' "$folder.fuzz"); do
-        "$cuvet" lift --json --device "$device" "$bundle" >"$folder.json" 2>"$folder.err"
+        "$cuvet" lift --json --device "$device" ${other:+--image "$other"} "$bundle" >"$folder.json" 2>"$folder.err"
         if [ $? -gt 3 ] || ! grep -q '"whole":{' "$folder.json"; then
             echo "$kind $kernel failed 0 0 0 0 0 $(tr '\n' ' ' <"$folder.err")"
             continue
