@@ -3,7 +3,8 @@
 #
 # lint.txt holds a line for each kernel in which it finds something: the kernel and the rules. This script fails
 # where one is not reported any more, where more than one right kernel in twenty has a finding of any severity, and where a
-# wrong one of some whole classes is missed. --fix writes lint.txt again, --table prints the table of README.md.
+# wrong one of some whole classes is missed, and where a figure of the table in README.md falls. --fix writes lint.txt and
+# that table again, --table prints it.
 set -uo pipefail
 . tests/tap.sh
 build=${CUVET_BUILD:-build/release}
@@ -34,13 +35,19 @@ table() {
         END { for (c in all) print c, all[c], caught[c] }' "$scratch/found" - | sort -n
 }
 
+# The name of each class, from the table of README.md that has no figures.
+names() {
+    awk -F' *[|] *' 'NF == 6 && $2 ~ /^[0-9]+$/ && $3 !~ /^[0-9]/ { print $2, $3; if ($4 != "") print $4, $5 }' tests/corpus/README.md
+}
+
 print_table() {
-    echo '| class | wrong kernels | lint reports |'
-    echo '|---|---|---|'
-    table | awk '{ printf "| %d | %d | %d |\n", $1, $2, $3; all += $2; caught += $3 }
-        END { printf "| all | %d | %d |\n", all, caught }'
+    echo '| class | | wrong kernels | reported | missed |'
+    echo '|---|---|---|---|---|'
+    table | awk 'NR == FNR { c = $1; $1 = ""; name[c] = substr($0, 2); next }
+        { printf "| %d | %s | %d | %d | %d |\n", $1, name[$1], $2, $3, $2 - $3; all += $2; caught += $3 }
+        END { printf "| all | | %d | %d | %d |\n", all, caught, all - caught }' <(names) -
     awk 'NR == FNR { found[$1] = 1; next } $2 == "right" { all++; some += ($3 in found) }
-        END { printf "\nright kernels: %d, with a report: %d\n", all, some }' "$scratch/found" "$folder/kernels"
+        END { printf "| right | | %d | %d | |\n", all, some }' "$scratch/found" "$folder/kernels"
 }
 
 found >"$scratch/found" || {
@@ -50,6 +57,8 @@ found >"$scratch/found" || {
 case ${1:-} in
 --fix)
     cp "$scratch/found" tests/corpus/lint.txt
+    print_table >"$scratch/table"
+    sed -i -e '/^<!-- lint: begin/,/^<!-- lint: end/{/^|/d}' -e "/^<!-- lint: begin/r $scratch/table" tests/corpus/README.md
     exit 0
     ;;
 --table)
@@ -64,6 +73,19 @@ still() {
         END { exit bad || FNR == 0 }' "$scratch/found" tests/corpus/lint.txt
 }
 ok 'each kernel of lint.txt is reported' still
+
+# The table of README.md: no class has fewer reports, the right kernels have no more.
+figures() {
+    print_table | awk -F' *[|] *' 'NR == FNR { is[$2] = $5; next }
+        /^<!-- lint: begin/ { on = 1 }
+        /^<!-- lint: end/ { on = 0 }
+        on && $2 ~ /^([0-9]+|all|right)$/ {
+            n++
+            if ($2 == "right" ? is[$2] > $5 : is[$2] + 0 < $5 + 0) { print "class", $2, "had", $5, "reports, has", is[$2]; bad = 1 }
+        }
+        END { exit bad || n < 30 }' - tests/corpus/README.md
+}
+ok 'no figure of the table falls' figures
 
 quiet() {
     awk 'NR == FNR { found[$1] = $0; next }

@@ -152,10 +152,13 @@ const struct lint_rule lint_rules[] = {
      "so a graph\n"
      "replay uses a stale one. The reverse, an unread scalar, is param-unread.",
      rule_position_source},
-    {"constant-absent", LINT_NOTE, "The entry declares a constant that no instruction has",
-     "The entry binds a number such as eps or a slope, and neither it nor its usual forms (its "
-     "inverse, its\n"
-     "half, its double, times log2 e) are among the kernel's immediates.",
+    {"constant-absent", LINT_NOTE,
+     "The entry or its reference has a constant that no instruction has",
+     "The entry binds a number such as eps or a slope, or the reference's formula has one, as gelu "
+     "has the root\n"
+     "of 1/2. Neither it nor its usual forms (its inverse, its half, its double, times log2 e) are "
+     "among the\n"
+     "kernel's immediates. It is right where the kernel computes the same in another way.",
      rule_constant_absent},
     {"launch-bounds", LINT_WARNING,
      "The block of the entry, or of a launch, is larger than the kernel allows",

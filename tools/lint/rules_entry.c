@@ -252,8 +252,8 @@ static bool is_form_of(double number, double c)
     const double log2e = 1.4426950408889634;
     double size = fabs(number), want = fabs(c);
     return is_near(size, want) || is_near(size, 1 / want) || is_near(size, want * log2e) ||
-           is_near(size, 2 * want) || is_near(size, want / 2) || is_near(size, fabs(1 - c)) ||
-           is_near(size, fabs(1 + c));
+           is_near(size, 2 * want) || is_near(size, 2 * want * log2e) || is_near(size, want / 2) ||
+           is_near(size, fabs(1 - c)) || is_near(size, fabs(1 + c));
 }
 
 static bool has_constant(const struct flow *flow, double c)
@@ -270,11 +270,43 @@ static bool has_constant(const struct flow *flow, double c)
     return false;
 }
 
+/* Constants of references' formulas, and what a kernel may have in their place: another constant
+ * that one is merged with, or 0. */
+static const struct {
+    const char *reference;
+    double constant, other;
+} formula[] = {
+    {"gelu", M_SQRT1_2, 0},
+    {"geglu", M_SQRT1_2, 0},
+    {"geglu_tanh", 0.044715, 0.0356774081},
+    {"bias_gelu", M_SQRT1_2, 0},
+    {"linear_gelu", M_SQRT1_2, 0},
+    {"gelu_backward", M_SQRT1_2, 0},
+    {"gelu_tanh", 0.044715, 0.0356774081},
+    {"bias_gelu_tanh", 0.044715, 0.0356774081},
+    {"linear_gelu_tanh", 0.044715, 0.0356774081},
+    {"gelu_tanh_backward", 0.044715, 0.0356774081},
+    {"gelu_tanh_backward", 0.134145, 0.1070322244}, /* 3 * 0.044715 */
+};
+
+static void find_formula(struct lint_kernel *k)
+{
+    for (size_t i = 0; k->spec->reference && i < sizeof formula / sizeof *formula; i++) {
+        const double c = formula[i].constant, other = formula[i].other;
+        if (strcmp(k->spec->reference->name, formula[i].reference) != 0 ||
+            has_constant(k->flow, c) || (other != 0 && has_constant(k->flow, other)))
+            continue;
+        lint_add(k, FLOW_NONE, "the formula of %s has %g, which no instruction of the kernel has",
+                 formula[i].reference, c);
+    }
+}
+
 void rule_constant_absent(struct lint_kernel *k)
 {
     const struct binding_plan *plan = k->plan;
     if (!plan || !plan->formals)
         return;
+    find_formula(k);
     for (unsigned f = 0, real = 0; f < (unsigned)plan->formals->count; f++) {
         const struct formal *formal = &plan->formals->formal[f];
         if (formal->kind != FORMAL_REAL)

@@ -235,25 +235,64 @@ static bool visit_summed(void *user, uint32_t value)
                        flow_is(flow, value, "cvt") || lint_is_sum(flow, value));
 }
 
+/* Whether a number is the same on each round of a loop: arithmetic on what was there before it. */
+static bool is_invariant(const struct flow *flow, uint32_t value, uint32_t loop, int depth)
+{
+    const struct flow_value *v = &flow->value[value];
+    if (v->kind == FLOW_CONSTANT)
+        return true;
+    if (v->kind == FLOW_UNDEFINED || depth > 16)
+        return false;
+    if (v->kind != FLOW_SPECIAL && v->kind != FLOW_ADDRESS &&
+        !flow_in_loop(flow, flow_block_of(flow, value), loop))
+        return true;
+    bool same = v->kind == FLOW_RESULT && v->args && !flow_is(flow, value, "ld");
+    for (uint32_t a = 0; a < v->args && same; a++)
+        same = is_invariant(flow, flow_arg(flow, value, a), loop, depth + 1);
+    return same;
+}
+
+/* Whether a parameter decides how often the loop runs. */
+static bool is_sized(const struct flow *flow, uint32_t loop)
+{
+    for (uint32_t b = 0; b < flow->blocks; b++) {
+        bool leaves = false;
+        for (unsigned n = 0; flow_in_loop(flow, b, loop) && n < flow->block[b].succs; n++)
+            leaves |= !flow_in_loop(flow, flow->edge[flow->block[b].succ + n], loop);
+        uint32_t condition = leaves ? flow_condition(flow, b) : FLOW_NONE;
+        if (condition != FLOW_NONE && flow_has_params(&flow->value[condition]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether each round of the loop adds the same number `from`. Computed inside, it may be one of a
+ * loop that never runs: then a parameter has to size the loop. */
+static bool is_repeated(const struct flow *flow, uint32_t from, uint32_t loop)
+{
+    return !flow_in_loop(flow, flow_block_of(flow, from), loop) ||
+           (is_invariant(flow, from, loop, 0) && is_sized(flow, loop));
+}
+
 struct repeated {
     const struct lint_kernel *k;
-    uint32_t from; /* block of the exponential */
+    uint32_t from; /* the exponential */
     bool added;
 };
 
-/* Added on each round of a loop in which it is not computed. */
+/* Added on each round of a loop on which it does not depend. */
 static bool visit_repeated(void *user, uint32_t value)
 {
     struct repeated *r = user;
     const struct flow *flow = r->k->flow;
-    uint32_t block = flow_block_of(flow, value);
     if (lint_is_sum(flow, value)) {
-        uint32_t loop = flow->block[block].loop;
+        uint32_t loop = flow->block[flow_block_of(flow, value)].loop;
         r->added |= r->k->cycle[value] != FLOW_NONE && loop != FLOW_NONE &&
-                    !flow_in_loop(flow, r->from, loop) && !flow_is(flow, value, "fma");
+                    is_repeated(flow, r->from, loop) && !flow_is(flow, value, "fma");
         return false;
     }
-    return !r->added && flow_is(flow, value, "mul");
+    return !r->added && (flow_is(flow, value, "mul") ||
+                         (r->k->cycle[value] == FLOW_NONE && lint_passes(flow, value)));
 }
 
 void rule_masked_exp(struct lint_kernel *k)
@@ -262,7 +301,7 @@ void rule_masked_exp(struct lint_kernel *k)
     for (uint32_t v = 0; v < flow->values; v++) {
         if (!flow_is(flow, v, "ex2") || flow->value[v].kind != FLOW_RESULT)
             continue;
-        struct repeated r = {.k = k, .from = flow_block_of(flow, v)};
+        struct repeated r = {.k = k, .from = v};
         lint_forward(k, v, visit_repeated, &r);
         if (r.added)
             lint_add(

@@ -80,12 +80,31 @@ struct inclusive {
     uint32_t found;
 };
 
+/* A parameter, or a product of parameters: the size of an array. */
+static bool is_size(const struct flow *flow, uint32_t value)
+{
+    int64_t offset;
+    return flow_param_of(flow, value, &offset) ||
+           (flow_is(flow, value, "mul") && flow_param_of(flow, flow_arg(flow, value, 0), &offset) &&
+            flow_param_of(flow, flow_arg(flow, value, 1), &offset));
+}
+
+/* The value itself, or what it begins with in a loop. */
+static bool is_index(const struct flow *flow, uint32_t value, uint32_t index)
+{
+    const struct flow_value *v = &flow->value[value];
+    bool same = value == index;
+    for (uint32_t a = 0; v->kind == FLOW_PHI && a < v->args; a++)
+        same = same || flow_arg(flow, value, a) == index;
+    return same;
+}
+
 /* Whether `index` goes into the address with a factor and nothing added to it. */
 static bool scales_into(const struct flow *flow, uint32_t address, uint32_t index)
 {
     static const char *const words[] = {"add", "mul", "mad", "shl", "cvt", "mov", NULL};
     for (int step = 0; step < 8; step++) {
-        if (address == index)
+        if (is_index(flow, address, index))
             return true;
         uint32_t next = FLOW_NONE;
         for (uint32_t a = 0; a < flow->value[address].args; a++) {
@@ -107,7 +126,6 @@ static bool visit_inclusive(void *user, uint32_t branch, uint32_t condition)
 {
     struct inclusive *i = user;
     const struct flow *flow = i->k->flow;
-    int64_t offset;
     (void)branch;
     if (!flow_is(flow, condition, "setp"))
         return true;
@@ -117,9 +135,8 @@ static bool visit_inclusive(void *user, uint32_t branch, uint32_t condition)
     /* index > n skips, index <= n runs: either way n itself is taken */
     bool inclusive = strcmp(word, "gt") == 0 || strcmp(word, "le") == 0 ||
                      strcmp(word, "hi") == 0 || strcmp(word, "ls") == 0;
-    if (inclusive && flow_param_of(flow, limit, &offset) &&
-        (flow->value[index].sources & FLOW_TID) && i->access->offset == 0 &&
-        scales_into(flow, i->access->address, index))
+    if (inclusive && is_size(flow, limit) && (flow->value[index].sources & FLOW_TID) &&
+        i->access->offset == 0 && scales_into(flow, i->access->address, index))
         i->found = condition;
     return i->found == 0;
 }
