@@ -84,5 +84,12 @@ while read -r rule severity; do
     [ "$rule" = entry-layout ] && continue # an entry that does not fit leaves nothing out
     ok "$rule: left out by an entry" left_out "$rule"
 done <"$scratch/rules"
+# PTX that Triton and Inductor made, in the tree: reported are the kernels that are written with an accumulator of 16 bits.
+of_triton() {
+    "$cuvet" lint tests/unit/lift/ptx tests/lift/triton >"$scratch/text"
+    grep -q '^3[0-9] kernels of 3[0-9] texts: ' "$scratch/text" &&
+        diff <(sed -n 's/^[^ ]*\/\([a-z0-9_]*\)\.ptx: kernel .*/\1/p' "$scratch/text" | sort) <(printf '%s\n' "$@" | sort)
+}
+ok 'kernels of Triton' of_triton rowsum_bf16 softmax_bf16 attend_narrow product_f16_half
 ok 'there are rules' [ "$(wc -l <"$scratch/rules")" -gt 30 ]
 done_testing

@@ -10,6 +10,20 @@
 #include "plan/plan.h"
 #include "tools/lint/rules.h"
 
+static bool is_product(const struct flow *flow, uint32_t value)
+{
+    return flow_is(flow, value, "mma") || flow_is(flow, value, "wgmma") ||
+           (flow_is(flow, value, "wmma") && ptx_has_modifier(flow_instruction(flow, value), "mma"));
+}
+
+/* The first register of a product of matrices that is summed in f32. */
+static bool is_wide_product(const struct flow *flow, uint32_t value)
+{
+    const struct ptx_instruction *i = flow_instruction(flow, value);
+    return flow->value[value].kind == FLOW_RESULT && is_product(flow, value) && i->type_count &&
+           i->types[0] == PTX_F32 && flow->result[flow->value[value].at] == value;
+}
+
 /* Arguments of a sum that take what was summed up so far: not the factors of fma. */
 static bool is_addend(const struct flow *flow, uint32_t sum, uint32_t arg)
 {
@@ -199,7 +213,8 @@ void rule_accumulator_rounded(struct lint_kernel *k)
     check_stores(k);
     struct row c = {.k = k, .length = calloc(flow->values, 1)};
     for (uint32_t v = 0; c.length && v < flow->values; v++) {
-        if (!lint_is_sum(flow, v) || is_narrow_sum(flow, v))
+        bool product = is_wide_product(flow, v);
+        if (!product && (!lint_is_sum(flow, v) || is_narrow_sum(flow, v)))
             continue;
         if (k->cycle[v] != FLOW_NONE) {
             if (is_rounded_cycle(k, v))
@@ -208,7 +223,7 @@ void rule_accumulator_rounded(struct lint_kernel *k)
                          flow_instruction(flow, v)->text);
             continue;
         }
-        unsigned length = chain_of(&c, v);
+        unsigned length = product ? 0 : chain_of(&c, v);
         struct last l = {.flow = flow};
         if (length >= CHAIN_LONG)
             lint_forward(k, v, goes_on, &l);
@@ -224,10 +239,8 @@ void rule_accumulator_rounded(struct lint_kernel *k)
 static bool is_narrow_product(const struct flow *flow, uint32_t v)
 {
     const struct ptx_instruction *i = flow_instruction(flow, v);
-    bool product = flow_is(flow, v, "mma") || flow_is(flow, v, "wgmma") || flow_is(flow, v, "wmma");
-    if (!product || !i->type_count || !(i->types[0] == PTX_F16 || i->types[0] == PTX_F16X2))
-        return false;
-    return !flow_is(flow, v, "wmma") || ptx_has_modifier(i, "mma");
+    return is_product(flow, v) && i->type_count &&
+           (i->types[0] == PTX_F16 || i->types[0] == PTX_F16X2);
 }
 
 void rule_accumulator_narrow(struct lint_kernel *k)
