@@ -144,7 +144,8 @@ static void give_worked(void *user, unsigned reg)
 static void pass_worked(struct chains *c, enum lift_class class_)
 {
     bool shared = c->ins->space == PTX_SHARED;
-    c->most = class_ == CLASS_FLOAT || class_ == CLASS_OTHER || class_ == CLASS_PRODUCT;
+    c->most = class_ == CLASS_FLOAT || class_ == CLASS_OTHER || class_ == CLASS_PRODUCT ||
+              lift_is_widening(c->lift, c->ins);
     if (class_ == CLASS_MOVE || class_ == CLASS_SHUFFLE || (class_ == CLASS_LOAD && shared))
         lift_each_result(c->ins, gather_worked, c);
     if (class_ == CLASS_LOAD && shared)

@@ -114,6 +114,12 @@ bool lift_widens(const struct ptx_operand *parts)
            parts->items[1].kind == PTX_REGISTER;
 }
 
+bool lift_is_widening(const struct lift *lift, const struct ptx_instruction *ins)
+{
+    return lift_is_pack(ins) && lift_widens(&ins->operands[1]) &&
+           lift->reg[ins->operands[0].reg].kind == KIND_F32;
+}
+
 bool lift_is_unpack(const struct ptx_instruction *ins)
 {
     return ins->operand_count == 2 && ins->operands[0].kind == PTX_VECTOR &&

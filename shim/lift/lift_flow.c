@@ -10,7 +10,8 @@ struct flow {
     struct lift *lift;
     const struct ptx_instruction *ins;
     bool changed;
-    bool late; /* what no instruction makes an f32 is a pair */
+    bool late;       /* what no instruction makes an f32 is a pair */
+    bool shared_f32; /* shared memory holds f32 */
     /* of the instruction at hand */
     bool shadow, derived;
     bool shared_shadow; /* some store to shared memory has one */
@@ -57,6 +58,8 @@ static void packed_kind(struct flow *f, const struct ptx_operand *whole,
 {
     enum lift_kind lane = lift_lane_kind(kind_of(f, whole));
     bool two = lift_lanes(kind_of(f, whole)) == 2;
+    if (lift_widens(parts) && !two && f->late && f->shared_f32)
+        set_kind(f, whole, KIND_F32);
     if (lift_widens(parts) && kind_of(f, whole) == KIND_F32) {
         set_kind(f, &parts->items[1], KIND_BF16);
         return;
@@ -69,6 +72,17 @@ static void packed_kind(struct flow *f, const struct ptx_operand *whole,
         else
             set_kind(f, whole, packed(kind_of(f, &parts->items[i])));
     }
+}
+
+static void f32_of_access(void *user, unsigned reg)
+{
+    struct flow *f = user;
+    uint8_t *there = &f->lift->reg[reg].kind;
+    if (f->ins->types[0] == PTX_F32 && !*there) {
+        *there = KIND_F32;
+        f->changed = true;
+    }
+    f->shared_f32 |= f->ins->space == PTX_SHARED && *there == KIND_F32;
 }
 
 static void spread_kinds(struct flow *f)
@@ -97,6 +111,12 @@ static void spread_kinds(struct flow *f)
             if (!lift_is_wgmma(ins)) /* whose other operands are descriptors and constants */
                 set_kind(f, &o[i], lift_product_kind(ins, i));
         }
+        break;
+    case CLASS_LOAD:
+        lift_each_result(ins, f32_of_access, f);
+        break;
+    case CLASS_STORE:
+        lift_each_register(&o[1], f32_of_access, f);
         break;
     case CLASS_SHUFFLE:
         same_kind(f, o[0].kind == PTX_PAIR ? &o[0].items[0] : &o[0], &o[1]);

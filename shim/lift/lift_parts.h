@@ -108,6 +108,7 @@ enum lift_kind lift_operand_kind(const struct ptx_instruction *ins, unsigned i);
 bool lift_is_pack(const struct ptx_instruction *ins);
 /* {0, h}: a bf16 becomes an f32, where the register that gets it is one. */
 bool lift_widens(const struct ptx_operand *parts);
+bool lift_is_widening(const struct lift *lift, const struct ptx_instruction *ins);
 bool lift_is_unpack(const struct ptx_instruction *ins);
 /* Whether the instruction rounds to f16 or bf16. */
 bool lift_rounds_narrow(const struct ptx_instruction *ins);

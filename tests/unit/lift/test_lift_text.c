@@ -133,6 +133,44 @@ static void the_text_is_that_of_ptxas(void **state)
     lift_free(lift);
 }
 
+/* {0, h} is one f32, not a pair, where it is stored or loaded as one, or lies beside others in
+ * shared memory; a pair has shadows of two lanes. */
+static void a_widened_number_is_one(void **state)
+{
+    static const struct {
+        const char *body;
+        bool pair;
+    } rows[] = {
+        {"mov.b32 %f3, {0, %h1}; st.global.f32 [%d5], %f3;\n", false},
+        {"mov.b32 %f3, {0, %h1}; st.shared.f32 [one], %f3; ld.shared.b32 %r3, [one+4];\n"
+         "st.global.b32 [%d5], %r3;\n",
+         false},
+        {"mov.b32 %r3, {0, %h1}; st.shared.b32 [one], %r3; ld.shared.b32 %r4, [one+4];\n"
+         "mov.b32 %f3, %r4; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n",
+         false},
+        {"mov.b32 %r3, {0, %h1}; st.global.b32 [%d5], %r3;\n", true},
+        {"mov.b32 %r3, {%h1, %h1}; st.shared.b32 [one], %r3; ld.shared.b32 %r4, [one+4];\n"
+         "st.global.b32 [%d5], %r4;\n",
+         true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4096];
+        struct lift *lift;
+        struct textbuf out;
+        struct error err = {{0}};
+        textbuf_init(&out);
+        snprintf(text, sizeof text, "%s%s%s%s%s", HEAD, SHARED_ARRAY("one", "64"), NARROW,
+                 rows[i].body, TAIL);
+        assert_int_equal(make(&lift, text), LIFT_OK);
+        assert_int_equal(lift_write(lift, &out, &err), STATUS_OK);
+        if ((strstr(out.data, "b, %e") != NULL) != rows[i].pair)
+            fail_msg("row %zu: expected %s", i, rows[i].pair ? "a pair" : "one number");
+        textbuf_release(&out);
+        lift_free(lift);
+    }
+}
+
 static void extents_follow_guards(void **state)
 {
     static const struct {
@@ -204,9 +242,8 @@ static void windows_follow_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_by_hand),
-        cmocka_unit_test(the_text_is_that_of_ptxas),
-        cmocka_unit_test(extents_follow_guards),
+        cmocka_unit_test(refusals_by_hand),        cmocka_unit_test(the_text_is_that_of_ptxas),
+        cmocka_unit_test(a_widened_number_is_one), cmocka_unit_test(extents_follow_guards),
         cmocka_unit_test(windows_follow_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
