@@ -52,6 +52,14 @@ whole() {
 sed 's/st.global.f32 *\[\(%rd[0-9]*\)\], \(%f[0-9]*\);/{ .reg .b16 %low; .reg .b32 %turn; .reg .pred %more; mov.b32 %turn, 0; TURN: cvt.rn.bf16.f32 %low, \2; mov.b32 \2, {0, %low}; add.f32 \2, \2, 0f3A83126F; add.s32 %turn, %turn, 1; setp.lt.s32 %more, %turn, 8; @%more bra TURN; } &/' \
     $golden/module.ptx >"$scratch/strict.ptx"
 ok 'a whole launch of rewritten PTX' whole
+# The way through the driver, on the stand-in.
+driver() {
+    gives 0 'whole      0 of 40 stored elements outside on ' env LD_LIBRARY_PATH="$PWD/$CUVET_BUILD/softgpu" "$cuvet" lift --device gpu $golden &&
+        ! grep -q 'on PTX interpreter' "$scratch/out"
+}
+if [ -e "$CUVET_BUILD/softgpu/libcuda.so.1" ]; then
+    ok 'a whole launch by the driver' driver
+fi
 refusals() {
     gives 0 'whole      not held on PTX interpreter: the declared accumulator is narrower' \
         "$cuvet" lift --device interpreter --accumulate bf16 $golden &&

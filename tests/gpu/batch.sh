@@ -22,6 +22,7 @@ corpus|300|tests/corpus/run.sh
 triton|200|python3 tests/corpus/triton/run.py $build/libcuvet.so
 scenario|300|env SCENARIO_DRIVER=real tests/scenario/run.sh
 contract|120|env CONTRACT_DRIVER=real CONTRACT_RECORD=$logs/contract.record tests/softgpu/contract/check.sh
+lift|480|env CUVET_BUILD=$build LIFT_DEVICE=gpu LIFT_IMAGE=$build/tests/corpus/corpus.cubin LIFT_JOBS=8 LIFT_TABLE=1 tests/lift/device.sh
 TABLE
 }
 
@@ -37,6 +38,7 @@ line_of() {
 pack() {
     make -j2 all softgpu scenario-programs corpus-programs bench-programs || return
     make "$build"/tests/softgpu/contract/{contract,contract_kernels.fatbin,newest_kernels.fatbin,newest_copies.fatbin} || return
+    make "$build"/tests/corpus/corpus.{ptx,cubin} || return
     make -f tests/gpu/programs.mk "OUT=$build/tests/gpu" programs || return
     make -f tests/bench/programs.mk "OUT=$build/tests/bench" || return
     tar --exclude='*.o' --exclude='*.d' --exclude=interpreter -czf "$1" "$build"/{cuvet,libcuvet.so,libcuvet-audit.so} "$build"/gen/*.fatbin \
