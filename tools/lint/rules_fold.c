@@ -158,10 +158,12 @@ void rule_neutral_element(struct lint_kernel *k)
 
 /* -- sums and products -- */
 
-/* An element as it is in memory, perhaps converted or scaled. */
+/* An element as it is in memory, perhaps converted or scaled, or loaded under a mask. */
 static bool is_element(const struct flow *flow, uint32_t value)
 {
     for (int step = 0; step < 4; step++) {
+        if (flow->value[value].kind == FLOW_MERGE)
+            value = flow_arg(flow, value, 0);
         if (flow_is(flow, value, "ld"))
             return (flow->value[value].sources & FLOW_GLOBAL) != 0;
         bool same = flow_is(flow, value, "cvt") || flow_is(flow, value, "mov");
@@ -206,6 +208,22 @@ static bool adds_two(const struct flow *flow, uint32_t value)
            !lint_number(flow, flow_arg(flow, value, 1), PTX_F32, &number);
 }
 
+/* A sum of products, of which 0 may be a factor: a scale is a constant or a parameter. */
+static bool adds_product(const struct flow *flow, uint32_t value)
+{
+    if (flow_is(flow, value, "mma") || flow_is(flow, value, "wgmma"))
+        return true;
+    double number;
+    int64_t offset;
+    bool product = flow_is(flow, value, "fma");
+    for (uint32_t a = 0; a < 2 && product; a++) {
+        uint32_t factor = flow_arg(flow, value, a);
+        product =
+            !lint_number(flow, factor, PTX_F32, &number) && !flow_param_of(flow, factor, &offset);
+    }
+    return product;
+}
+
 static bool visit_masked(void *user, uint32_t value)
 {
     struct masked *m = user;
@@ -217,20 +235,56 @@ static bool visit_masked(void *user, uint32_t value)
         m->zero = value;
         return false;
     }
-    return !flow_is(m->k->flow, value, "ex2") && !adds_two(m->k->flow, value);
+    return !flow_is(m->k->flow, value, "ex2") && !adds_two(m->k->flow, value) &&
+           !adds_product(m->k->flow, value);
 }
 
 struct summed {
     const struct lint_kernel *k;
+    uint32_t mask; /* that replaced elements by 0, or FLOW_NONE */
     bool sum;
 };
 
+/* The predicate of a choice; FLOW_NONE: branches decide. */
+static uint32_t mask_of(const struct flow *flow, uint32_t value)
+{
+    bool one = flow_is(flow, value, "selp") || flow->value[value].kind == FLOW_MERGE;
+    return one ? flow_arg(flow, value, 2) : FLOW_NONE;
+}
+
+/* Whether an element that `mask` leaves out is left out by `other` as well, as far as can be seen.
+ */
+static bool covers(const struct flow *flow, uint32_t other, uint32_t mask)
+{
+    if (other == FLOW_NONE || mask == FLOW_NONE || flow_same(flow, other, mask))
+        return true;
+    return flow_is(flow, other, "and") && (flow_same(flow, flow_arg(flow, other, 0), mask) ||
+                                           flow_same(flow, flow_arg(flow, other, 1), mask));
+}
+
+/* A choice of 0 in place of an exponential: what the mask leaves out is not summed. */
+static bool is_masked_after(const struct summed *s, uint32_t value)
+{
+    const struct flow *flow = s->k->flow;
+    bool zero = false;
+    for (uint32_t a = 0, n = flow_data(flow, value); a < n && lint_passes(flow, value); a++) {
+        double number;
+        zero |= lint_number(flow, flow_arg(flow, value, a), PTX_F32, &number) && number == 0;
+    }
+    return zero && s->k->cycle[value] == FLOW_NONE && covers(flow, mask_of(flow, value), s->mask);
+}
+
+/* Summed up over a loop, or over lanes. */
 static bool visit_summed(void *user, uint32_t value)
 {
     struct summed *s = user;
     const struct flow *flow = s->k->flow;
+    if (is_masked_after(s, value))
+        return false;
     if (lint_is_sum(flow, value) && s->k->cycle[value] != FLOW_NONE)
         s->sum = true;
+    for (uint32_t u = 0; flow_is(flow, value, "shfl") && u < flow->value[value].users; u++)
+        s->sum |= lint_is_sum(flow, flow->user[flow->value[value].user + u]);
     return !s->sum && (flow_is(flow, value, "mul") || lint_passes(flow, value) ||
                        flow_is(flow, value, "cvt") || lint_is_sum(flow, value));
 }
@@ -309,10 +363,12 @@ void rule_masked_exp(struct lint_kernel *k)
                 "the sum takes the same exp on each round of a loop, as of elements that count "
                 "as 0");
         struct masked m = {.k = k};
-        struct summed s = {.k = k};
+        struct summed s = {.k = k, .mask = FLOW_NONE};
         lint_backward(k, flow_arg(flow, v, 0), visit_masked, &m);
-        if (m.zero)
+        if (m.zero) {
+            s.mask = mask_of(flow, m.zero);
             lint_forward(k, v, visit_summed, &s);
+        }
         if (s.sum)
             lint_add(k, flow->value[v].at,
                      "the sum takes exp of elements that a mask has replaced by 0");
