@@ -17,6 +17,7 @@ try:
 except ImportError:  # before Triton 3
     libdevice = tl.math
 
+DEVICE = triton.runtime.driver.active.get_active_torch_device()
 CASES = 30
 SIZES = ["n", "m", "k", "cols", "keys", "dim"]  # 1 is a size like any other
 
@@ -306,14 +307,14 @@ class Draws:
 
     def __init__(self, name, dtype):
         self.sizes = random.Random(name)
-        self.generator = torch.Generator(device="cuda").manual_seed(len(name))
+        self.generator = torch.Generator(device=DEVICE).manual_seed(len(name))
         self.dtype = dtype
 
     def pick(self, *candidates):
         return self.sizes.choice(candidates)
 
     def tensor(self, *shape):
-        u = torch.rand(shape, device="cuda", generator=self.generator)
+        u = torch.rand(shape, device=DEVICE, generator=self.generator)
         return (20 * u - 10).to(self.dtype)
 
 
@@ -344,7 +345,7 @@ def launch_cells(f, draw):
 
 def launch_matmul(f, draw):
     m, k, n = draw.pick(1, 2, 7, 64), draw.pick(1, 3, 16, 64), draw.pick(1, 2, 15, 64)
-    c = torch.empty(m, n, device="cuda", dtype=draw.dtype)
+    c = torch.empty(m, n, device=DEVICE, dtype=draw.dtype)
     grid = (m * n,) if f.__name__.startswith("numpy") else (triton.cdiv(m, 16), triton.cdiv(n, 16))
     block = 64 if f.__name__.startswith("numpy") else 16
     f[grid](draw.tensor(m, k), draw.tensor(k, n), c, m, n, k, BLOCK=block)
@@ -381,7 +382,8 @@ def main():
             draw = Draws(function.__name__, dtype)
             for _ in range(CASES):
                 launch(function, draw)
-    torch.cuda.synchronize()
+    if DEVICE.type == "cuda":
+        torch.cuda.synchronize()
 
 
 if __name__ == "__main__":
