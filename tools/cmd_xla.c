@@ -88,50 +88,6 @@ static int read_folder(struct xla_draft *draft, const char *folder)
     return count <= 0 ? 2 : result;
 }
 
-static FILE *create(const char *path)
-{
-    FILE *file = fopen(path, "w");
-    if (!file)
-        fprintf(stderr, "cuvet xla: %s: %s\n", PRINTABLE(path), strerror(errno));
-    return file;
-}
-
-static int close_file(FILE *file, const char *path)
-{
-    bool failed = ferror(file) != 0;
-    failed |= fclose(file) != 0;
-    if (failed)
-        fprintf(stderr, "cuvet xla: %s: %s\n", PRINTABLE(path), strerror(errno));
-    return failed;
-}
-
-static int write_all(struct xla_draft *draft, const char *output)
-{
-    const char *slash = strrchr(output, '/'), *dot = strrchr(output, '.');
-    int length = (int)(dot && (!slash || dot > slash) ? (size_t)(dot - output) : strlen(output));
-    int folder = slash ? (int)(slash + 1 - output) : 0;
-    char path[PATH_MAX], stem[PATH_MAX];
-    struct xla_counts counts = xla_draft_count(draft);
-    FILE *file = create(output);
-    if (!file)
-        return 1;
-    snprintf(stem, sizeof stem, "%.*s", length - folder, output + folder);
-    xla_draft_registry(draft, file, stem);
-    int result = close_file(file, output);
-    for (unsigned i = 0; i < counts.texts && !result; i++) {
-        snprintf(path, sizeof path, "%.*s_%u.cu", length, output, i);
-        file = create(path);
-        if (!file)
-            return 1;
-        xla_draft_text(draft, file, i);
-        result = close_file(file, path);
-    }
-    if (!result)
-        printf("%s: %u entries, %u kernels without\n", PRINTABLE(output), counts.entries,
-               counts.refused);
-    return result;
-}
-
 int cmd_xla(int argc, char **argv)
 {
     const char *output = "xla.yaml", *folder = NULL;
@@ -152,9 +108,9 @@ int cmd_xla(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    int result = xla_draft_create(&draft) ? 1 : read_folder(draft, folder);
+    int result = xla_draft_create(&draft, "xla") ? 1 : read_folder(draft, folder);
     if (!result)
-        result = write_all(draft, output);
+        result = xla_write(draft, output);
     xla_draft_destroy(draft);
     return result;
 }

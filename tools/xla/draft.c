@@ -10,14 +10,15 @@
 enum { TEXT_REFERENCES = 8 }; /* a text is compiled within two minutes */
 
 struct kernel {
-    const char *name, *signature, *bind, *text, *why;
-    unsigned arguments, number; /* number: of its reference */
-    bool rounds, tf32, repeats; /* repeats: an earlier kernel has the same reference */
+    struct xla_kernel is;
+    unsigned number; /* of its reference */
+    bool repeats;    /* an earlier kernel has the same reference */
     struct kernel *next;
 };
 
 struct xla_draft {
     struct arena arena;
+    const char *verb;
     struct kernel *first, **end;
 };
 
@@ -28,11 +29,12 @@ struct argument {
     bool read, written;
 };
 
-enum status xla_draft_create(struct xla_draft **out)
+enum status xla_draft_create(struct xla_draft **out, const char *verb)
 {
     *out = calloc(1, sizeof **out);
     if (!*out)
         return STATUS_NO_MEMORY;
+    (*out)->verb = verb;
     (*out)->end = &(*out)->first;
     return STATUS_OK;
 }
@@ -42,6 +44,11 @@ void xla_draft_destroy(struct xla_draft *draft)
     if (draft)
         arena_release(&draft->arena);
     free(draft);
+}
+
+struct arena *xla_draft_arena(struct xla_draft *draft)
+{
+    return &draft->arena;
 }
 
 static bool same_memory(const struct buffer *a, const struct buffer *b)
@@ -76,7 +83,7 @@ static void write_signature(struct textbuf *out, const struct argument *args, un
 }
 
 /* Operands, then results. */
-static enum status parameters(struct kernel *kernel, const struct hlo_op *fusion,
+static enum status parameters(struct xla_kernel *kernel, const struct hlo_op *fusion,
                               const struct fused *fused, const struct hlo_computation *in,
                               const struct buffer *buffers, struct arena *arena)
 {
@@ -114,24 +121,42 @@ static const char *symbol_of(const char *name, struct arena *arena)
     return out;
 }
 
-static bool same_entry(const struct kernel *a, const struct kernel *b)
+static bool same_text(const char *a, const char *b)
 {
-    return a->text && b->text && strcmp(a->text, b->text) == 0 &&
-           strcmp(a->signature, b->signature) == 0 && strcmp(a->bind, b->bind) == 0;
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_entry(const struct xla_kernel *a, const struct xla_kernel *b)
+{
+    return a->text && same_text(a->text, b->text) && same_text(a->signature, b->signature) &&
+           same_text(a->bind, b->bind) && same_text(a->when, b->when);
 }
 
 /* False: the kernel is known already. */
-static bool settle(struct xla_draft *draft, struct kernel *made)
+static bool settle(struct xla_draft *draft, const struct xla_kernel *made)
 {
     for (struct kernel *k = draft->first; k; k = k->next) {
-        if (strcmp(k->name, made->name) != 0 || k->arguments != made->arguments)
+        if (strcmp(k->is.name, made->name) != 0 || k->is.arguments != made->arguments)
             continue;
-        if (!same_entry(k, made))
-            k->why =
-                k->why && made->why ? k->why : "two modules have different kernels of this name";
+        if (!same_entry(&k->is, made))
+            k->is.why = k->is.why && made->why ? k->is.why
+                                               : "two modules have different kernels of this name";
         return false;
     }
     return true;
+}
+
+enum status xla_draft_put(struct xla_draft *draft, const struct xla_kernel *kernel)
+{
+    if (!settle(draft, kernel))
+        return STATUS_OK;
+    struct kernel *made = arena_alloc(&draft->arena, sizeof *made);
+    if (!made)
+        return STATUS_NO_MEMORY;
+    made->is = *kernel;
+    *draft->end = made;
+    draft->end = &made->next;
+    return STATUS_OK;
 }
 
 /* The fusion's kernel, as `buffers` say which parameters it has. */
@@ -139,23 +164,19 @@ static enum status add_kernel(struct xla_draft *draft, const struct hlo_op *fusi
                               const struct fused *fused, const struct hlo_computation *in,
                               const struct buffer *buffers)
 {
-    struct kernel *made = arena_alloc(&draft->arena, sizeof *made);
+    struct xla_kernel made = {.name = symbol_of(fusion->name, &draft->arena),
+                              .text = fused->text,
+                              .why = fused->why,
+                              .rounds = fused->rounds,
+                              .tf32 = fused->tf32};
     enum status status = STATUS_OK;
-    if (!made || !(made->name = symbol_of(fusion->name, &draft->arena)))
+    if (!made.name)
         return STATUS_NO_MEMORY;
-    made->text = fused->text;
-    made->why = fused->why;
-    made->rounds = fused->rounds;
-    made->tf32 = fused->tf32;
     if (fused->text && fused->ins != fusion->operands)
-        made->why = "operands that its computation does not have";
-    if (!made->why)
-        status = parameters(made, fusion, fused, in, buffers, &draft->arena);
-    if (status || !settle(draft, made))
-        return status;
-    *draft->end = made;
-    draft->end = &made->next;
-    return STATUS_OK;
+        made.why = "operands that its computation does not have";
+    if (!made.why)
+        status = parameters(&made, fusion, fused, in, buffers, &draft->arena);
+    return status ? status : xla_draft_put(draft, &made);
 }
 
 /* Some versions of XLA give a kernel each piece of memory once, others each operand and result:
@@ -197,14 +218,14 @@ struct xla_counts xla_draft_count(struct xla_draft *draft)
     struct xla_counts out = {0};
     unsigned references = 0;
     for (struct kernel *k = draft->first; k; k = k->next) {
-        out.refused += k->why != NULL;
-        if (k->why)
+        out.refused += k->is.why != NULL;
+        if (k->is.why)
             continue;
         out.entries++;
         k->repeats = false;
         for (struct kernel *before = draft->first; before != k && !k->repeats;
              before = before->next)
-            if (!before->why && strcmp(before->text, k->text) == 0) {
+            if (!before->is.why && strcmp(before->is.text, k->is.text) == 0) {
                 k->repeats = true;
                 k->number = before->number;
             }
@@ -215,20 +236,35 @@ struct xla_counts xla_draft_count(struct xla_draft *draft)
     return out;
 }
 
+/* A row of tolerances, for what the kernel may do. */
+static void write_tolerance(const struct xla_kernel *k, FILE *out)
+{
+    const char *parts[] = {k->rounds ? "accumulate: bf16" : NULL, k->tf32 ? "inputs: tf32" : NULL,
+                           k->approx ? "functions: approx" : NULL};
+    const char *before = "    tolerance: {";
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i]) {
+            fprintf(out, "%s%s", before, parts[i]);
+            before = ", ";
+        }
+    if (before[0] == ',')
+        fprintf(out, "}\n");
+}
+
 void xla_draft_registry(const struct xla_draft *draft, FILE *out, const char *stem)
 {
-    fprintf(out, "# Written by `cuvet xla`.\nversion: 1\nkernels:\n");
+    fprintf(out, "# Written by `cuvet %s`.\nversion: 1\nkernels:\n", draft->verb);
     for (const struct kernel *k = draft->first; k; k = k->next) {
-        if (k->why) {
-            fprintf(out, "  # %s has no entry: %s\n", k->name, k->why);
+        if (k->is.why) {
+            fprintf(out, "  # %s has no entry: %s\n", k->is.name, k->is.why);
             continue;
         }
-        fprintf(out, "  - kernel: %s\n    signature: >\n      %s\n", k->name, k->signature);
-        fprintf(out, "    reference: {source: \"%s_%u.cu\", name: xla_%u}\n    bind: {%s}\n", stem,
-                k->number / TEXT_REFERENCES, k->number, k->bind);
-        if (k->rounds || k->tf32)
-            fprintf(out, "    tolerance: {%s%s%s}\n", k->rounds ? "accumulate: bf16" : "",
-                    k->rounds && k->tf32 ? ", " : "", k->tf32 ? "inputs: tf32" : "");
+        fprintf(out, "  - kernel: %s\n    signature: >\n      %s\n", k->is.name, k->is.signature);
+        fprintf(out, "    reference: {source: \"%s_%u.cu\", name: %s_%u}\n    bind: {%s}\n", stem,
+                k->number / TEXT_REFERENCES, draft->verb, k->number, k->is.bind);
+        if (k->is.when)
+            fprintf(out, "    when: %s\n", k->is.when);
+        write_tolerance(&k->is, out);
     }
     if (!draft->first)
         fprintf(out, "  []\n");
@@ -236,8 +272,8 @@ void xla_draft_registry(const struct xla_draft *draft, FILE *out, const char *st
 
 void xla_draft_text(const struct xla_draft *draft, FILE *out, unsigned number)
 {
-    fprintf(out, "// Written by `cuvet xla`: the formulas of the fusions.\n");
+    fprintf(out, "// Written by `cuvet %s`: the formulas of the fusions.\n", draft->verb);
     for (const struct kernel *k = draft->first; k; k = k->next)
-        if (!k->why && !k->repeats && k->number / TEXT_REFERENCES == number)
-            fprintf(out, "\nREFERENCE_ONCE(xla_%u%s", k->number, k->text);
+        if (!k->is.why && !k->repeats && k->number / TEXT_REFERENCES == number)
+            fprintf(out, "\nREFERENCE_ONCE(%s_%u%s", draft->verb, k->number, k->is.text);
 }

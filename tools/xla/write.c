@@ -1,0 +1,51 @@
+/* write.c - a draft as files: a registry, and its references beside it. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include "text/printable.h"
+#include "tools/xla/draft.h"
+
+static FILE *create(const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (!file)
+        fprintf(stderr, "cuvet: %s: %s\n", PRINTABLE(path), strerror(errno));
+    return file;
+}
+
+static int close_file(FILE *file, const char *path)
+{
+    bool failed = ferror(file) != 0;
+    failed |= fclose(file) != 0;
+    if (failed)
+        fprintf(stderr, "cuvet: %s: %s\n", PRINTABLE(path), strerror(errno));
+    return failed;
+}
+
+int xla_write(struct xla_draft *draft, const char *output)
+{
+    const char *slash = strrchr(output, '/'), *dot = strrchr(output, '.');
+    int length = (int)(dot && (!slash || dot > slash) ? (size_t)(dot - output) : strlen(output));
+    int folder = slash ? (int)(slash + 1 - output) : 0;
+    char path[PATH_MAX], stem[PATH_MAX];
+    struct xla_counts counts = xla_draft_count(draft);
+    FILE *file = create(output);
+    if (!file)
+        return 1;
+    snprintf(stem, sizeof stem, "%.*s", length - folder, output + folder);
+    xla_draft_registry(draft, file, stem);
+    int result = close_file(file, output);
+    for (unsigned i = 0; i < counts.texts && !result; i++) {
+        snprintf(path, sizeof path, "%.*s_%u.cu", length, output, i);
+        file = create(path);
+        if (!file)
+            return 1;
+        xla_draft_text(draft, file, i);
+        result = close_file(file, path);
+    }
+    if (!result)
+        printf("%s: %u entries, %u kernels without\n", PRINTABLE(output), counts.entries,
+               counts.refused);
+    return result;
+}
