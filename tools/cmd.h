@@ -22,6 +22,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_discover(int argc, char **argv);
 int cmd_fuzz(int argc, char **argv);
 int cmd_xla(int argc, char **argv);
+int cmd_inductor(int argc, char **argv);
 int cmd_lint(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 

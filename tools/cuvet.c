@@ -14,6 +14,8 @@ const struct verb verbs[] = {
     {"discover", "[OPTIONS] -- PROGRAM ...", "write a registry for kernels without an entry",
      cmd_discover},
     {"xla", "[-o FILE] FOLDER", "write a registry for the fusions that XLA dumped", cmd_xla},
+    {"inductor", "[-o FILE] FOLDER...", "write a registry for the kernels that Inductor generated",
+     cmd_inductor},
     {"ctl", "[PID WORD]", "list, watch and steer running processes", cmd_ctl},
     {"plugin", "FILE.so", "call a plugin once, with a made-up finding", cmd_plugin},
     {"replay", "[OPTIONS] BUNDLE", "run the launch of a finding again, alone", cmd_replay},

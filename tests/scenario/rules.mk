@@ -9,7 +9,8 @@ SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
 SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so \
     $(SCENARIO)/calls_local/inner.so $(PLUGINS) \
-    $(SCENARIO)/catalogue/registry.yaml $(SCENARIO)/xla_fusions/registry.yaml
+    $(SCENARIO)/catalogue/registry.yaml $(SCENARIO)/xla_fusions/registry.yaml \
+    $(SCENARIO)/inductor_fused/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
 
 $(SCENARIO)/%.o: INCLUDES = -Itests/scenario
@@ -55,6 +56,10 @@ $(CATALOGUE)/kernels.fatbin: $(CATALOGUE)/kernels.inc tests/scenario/catalogue/j
 # Made of what XLA dumps, as a user makes it.
 $(SCENARIO)/xla_fusions/registry.yaml: $(BUILD)/cuvet $(wildcard tests/scenario/xla_fusions/hlo/*)
 	$(quiet)mkdir -p $(@D) && $< xla -o $@ tests/scenario/xla_fusions/hlo > /dev/null
+
+# And of a file that Inductor generates.
+$(SCENARIO)/inductor_fused/registry.yaml: $(BUILD)/cuvet $(wildcard tests/scenario/inductor_fused/generated/*/*.py)
+	$(quiet)mkdir -p $(@D) && $< inductor -o $@ tests/scenario/inductor_fused/generated > /dev/null
 
 $(SCENARIO_FATBIN): $(BUILD)/%.fatbin: %.cu tests/scenario/common/kernels.cuh | $(READY)
 	$(call say,NVCC,$@)

@@ -1,0 +1,117 @@
+/*
+ * cmd_inductor.c - `cuvet inductor FOLDER`: a registry for the kernels that Inductor generated, by
+ * the graph fragments in the comments of its files.
+ *
+ * Exit status: 0; 1 for a failure of ours; 2 for a wrong command line or a folder without a
+ * fragment.
+ */
+#include <errno.h>
+#include <fts.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "text/printable.h"
+#include "tools/cmd.h"
+#include "tools/inductor/entry.h"
+#include "tools/xla/draft.h"
+
+static const char usage[] =
+    "usage: cuvet inductor [-o FILE] FOLDER...\n"
+    "  FOLDER     that TORCHINDUCTOR_CACHE_DIR names, or a file that Inductor generated\n"
+    "  -o FILE    the registry that is written (inductor.yaml); its references stand beside it\n";
+
+/* A terminated copy of the file; NULL with errno. */
+static char *read_file(const char *path, struct arena *arena, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    char *out = file ? arena_alloc(arena, size + 1) : NULL;
+    if (out)
+        out[fread(out, 1, size, file)] = '\0';
+    if (file)
+        fclose(file);
+    return out;
+}
+
+/* 0, or an exit status. */
+static int add(struct xla_draft *draft, const FTSENT *entry, unsigned *kernels)
+{
+    struct source_kernel *first = NULL;
+    char *text =
+        read_file(entry->fts_accpath, xla_draft_arena(draft), (size_t)entry->fts_statp->st_size);
+    if (!text) {
+        fprintf(stderr, "cuvet inductor: %s: %s\n", PRINTABLE(entry->fts_path), strerror(errno));
+        return 1;
+    }
+    enum status status = source_read(text, xla_draft_arena(draft), &first);
+    for (struct source_kernel *k = first; k && !status; k = k->next, ++*kernels)
+        status = entry_add(k, draft);
+    if (status)
+        fprintf(stderr, "cuvet inductor: out of memory\n");
+    return status ? 1 : 0;
+}
+
+static bool is_python(const FTSENT *entry)
+{
+    return entry->fts_info == FTS_F && entry->fts_namelen > 3 &&
+           strcmp(entry->fts_name + entry->fts_namelen - 3, ".py") == 0;
+}
+
+static int by_name(const FTSENT **a, const FTSENT **b)
+{
+    return strcmp((*a)->fts_name, (*b)->fts_name);
+}
+
+/* 0, or an exit status. */
+static int read_folders(struct xla_draft *draft, char **folders)
+{
+    FTS *tree = fts_open(folders, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    unsigned kernels = 0;
+    int result = tree ? 0 : 1;
+    for (FTSENT *entry; !result && (entry = fts_read(tree));) {
+        if (entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR)
+            fprintf(stderr, "cuvet inductor: %s: %s\n", PRINTABLE(entry->fts_path),
+                    strerror(entry->fts_errno));
+        else if (is_python(entry))
+            result = add(draft, entry, &kernels);
+    }
+    if (tree)
+        fts_close(tree);
+    if (!result && !kernels)
+        fprintf(stderr, "cuvet inductor: no file with a graph fragment\n");
+    return result ? result : kernels ? 0 : 2;
+}
+
+int cmd_inductor(int argc, char **argv)
+{
+    const char *output = "inductor.yaml";
+    char **folders = calloc((size_t)argc + 1, sizeof *folders);
+    struct xla_draft *draft = NULL;
+    int count = 0, result = folders ? 0 : 1;
+    for (int i = 1; i < argc && !result; i++) {
+        bool named = strcmp(argv[i], "-o") == 0 || strcmp(argv[i], "--output") == 0;
+        if (strcmp(argv[i], "--help") == 0) {
+            fputs(usage, stdout);
+            free(folders);
+            return 0;
+        }
+        if ((named && ++i == argc) || (!named && argv[i][0] == '-'))
+            result = 2;
+        else if (named)
+            output = argv[i];
+        else
+            folders[count++] = argv[i];
+    }
+    if (result == 2 || (!result && !count)) {
+        fputs(usage, stderr);
+        free(folders);
+        return 2;
+    }
+    result = result || xla_draft_create(&draft, "inductor") ? 1 : read_folders(draft, folders);
+    if (!result)
+        result = xla_write(draft, output);
+    xla_draft_destroy(draft);
+    free(folders);
+    return result;
+}
