@@ -28,6 +28,7 @@ fits() {
 }
 # lacks KERNEL: it is a comment alone.
 lacks() { grep -q "^#  - kernel: .*$1" "$scratch/draft.yaml" && ! grep -q "^  - kernel: .*$1" "$scratch/draft.yaml"; }
+integers() { grep -A2 -F '"mul_i16"' "$scratch/whole.yaml" | grep -F 'const i16 p0' | grep -v f16; }
 discover() {
     under "$program" "$fatbin" >"$scratch/bare" || return 1
     under CUVET_HOOK="$1" "$cuvet" discover --device interpreter --tries 120 --keep "$scratch/$1" \
@@ -43,6 +44,13 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
         --tries 0 -o "$scratch/graph.yaml" -- "$edited/program" "$edited/kernels.fatbin" nodes right
     ok 'with their launches' grep -q '120 launches, 120 of them in graphs' "$scratch/graph.yaml"
     ok 'and their parameters' grep -qF 'const f32 p0[SIZE], const f32 p1[SIZE], f32 p2[SIZE], i32 a3, f32 a4' "$scratch/graph.yaml"
+    mutants=$CUVET_BUILD/tests/scenario/mutants references=$CUVET_BUILD/tests/scenario/references
+    ok 'a kernel that makes bf16 by integer instructions' gives 0 '1 kernel without an entry' under "$cuvet" discover --tries 0 \
+        -o "$scratch/made.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" kept_precision right
+    ok 'writes bf16, as it reads' grep -qF 'const bf16 p0[SIZE], const bf16 p1[SIZE], bf16 p2[SIZE], i32 a3' "$scratch/made.yaml"
+    ok 'kernels of integers' gives 0 'kernels without an entry' under "$cuvet" discover --tries 0 --no-tables \
+        -o "$scratch/whole.yaml" -- "$references/program" "$references/kernels.fatbin" right
+    ok 'keep integers' integers
     ok 'the registry takes it' gives 0 'reference rmsnorm' "$cuvet" check "$scratch/draft.yaml"
     ok 'rmsnorm of a template' fits fused_rms_kernel rmsnorm
     ok 'swiglu in bf16' fits gated_activation swiglu

@@ -186,6 +186,28 @@ static void by_name(struct facts *facts)
     }
 }
 
+/* Before sm_80 a bf16 is made by integer instructions, so what is written looks like i16: where the
+ * kernel reads one real type of 16 bits, it is that. */
+static void by_siblings(struct facts *facts)
+{
+    enum dtype found = DTYPE_NONE;
+    bool several = false;
+    for (unsigned i = 0; i < facts->count; i++) {
+        const struct fact *fact = &facts->fact[i];
+        if (fact->kind != FACT_ARRAY || !dtype_is_real(fact->dtype) ||
+            dtype_bytes(fact->dtype) != 2)
+            continue;
+        several |= found != DTYPE_NONE && found != fact->dtype;
+        found = fact->dtype;
+    }
+    for (unsigned i = 0; i < facts->count && found != DTYPE_NONE && !several; i++) {
+        struct fact *fact = &facts->fact[i];
+        if (fact->kind == FACT_ARRAY && fact->dtype == DTYPE_I16 && fact->writes && !fact->reads &&
+            fact->source != SOURCE_NAME)
+            fact->dtype = found;
+    }
+}
+
 /* What a compiler appends, such as Triton's scratch pointers. */
 static void find_zeros(struct facts *facts)
 {
@@ -232,6 +254,7 @@ void facts_make(struct facts *facts, const struct seen_kernel *kernel)
         if (fact->kind == FACT_ARRAY && !fact->writes && !fact->adds)
             fact->reads = true;
     }
+    by_siblings(facts);
     find_zeros(facts);
     by_triton(facts);
 }
