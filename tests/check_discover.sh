@@ -48,6 +48,8 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     ok 'a kernel that makes bf16 by integer instructions' gives 0 '1 kernel without an entry' under "$cuvet" discover --tries 0 \
         -o "$scratch/made.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" kept_precision right
     ok 'writes bf16, as it reads' grep -qF 'const bf16 p0[SIZE], const bf16 p1[SIZE], bf16 p2[SIZE], i32 a3' "$scratch/made.yaml"
+    ok 'arrays whose allocations touch are recorded' gives 0 'a reference fits 1 of them' under "$cuvet" discover --tries 120 \
+        --device interpreter -o "$scratch/touch.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" off_by_one right
     ok 'kernels of integers' gives 0 'kernels without an entry' under "$cuvet" discover --tries 0 --no-tables \
         -o "$scratch/whole.yaml" -- "$references/program" "$references/kernels.fatbin" right
     ok 'keep integers' integers

@@ -43,7 +43,8 @@ static uint64_t lay_out(struct capture *capture, uint64_t most)
     for (size_t i = 0; i < capture->pointers; i++) {
         struct capture_region *last = count ? &region[count - 1] : NULL;
         uint64_t end = region[i].address + region[i].bytes;
-        if (!last || region[i].address > last->address + last->bytes)
+        /* One that begins where the last ends is of another allocation: no copy reads both. */
+        if (!last || region[i].address >= last->address + last->bytes)
             region[count++] = region[i];
         else if (end > last->address + last->bytes)
             last->bytes = end - last->address;
