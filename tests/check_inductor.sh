@@ -55,6 +55,8 @@ ok 'sizes with names' changed 's/%mm : Tensor "f32\[40, 96\]/%mm : Tensor "f32[s
     '# triton_poi_fused_add_gelu_2 has no entry: sizes that are no numbers'
 ok 'a fragment without sizes, of PyTorch 2.8' changed 's/ : Tensor "[^"]*"/ : /' \
     '# triton_poi_fused_add_gelu_2 has no entry: sizes that are not in its fragment'
+ok 'operations without arguments' changed 's/args = \(.*\), kwargs/args = (), kwargs/' \
+    '# triton_poi_fused_add_gelu_2 has no entry: an argument of aten.add.Tensor'
 ok 'an addition with a factor' changed 's/(%add_2 : .*)kwargs = \{\}/\1kwargs = {alpha: 2}/' \
     '# triton_poi_fused_add_gelu_2 has no entry: further arguments of aten.add.Tensor'
 ok 'a rounding to 16 bits in the body' changed 's/tmp8 = .*|tmp5 = tmp0 \* tmp2/tmp5 = (tmp0 * tmp2).to(tl.bfloat16)/' \

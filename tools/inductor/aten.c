@@ -153,7 +153,7 @@ static struct hlo_op *converted(struct graph *g, const struct graph_node *node, 
 static struct hlo_op *copied(struct graph *g, const struct graph_node *node, const char *opcode)
 {
     bool over = strncmp(node->target, "aten.copy_", 10) == 0;
-    if (over && g->copies < GRAPH_ARRAYS && node->argument[0][0] == '%') {
+    if (over && g->copies < GRAPH_ARRAYS && node->arguments && node->argument[0][0] == '%') {
         g->into[g->copies] = node->argument[0] + 1;
         g->with[g->copies++] = node->name;
     }

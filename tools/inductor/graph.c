@@ -122,7 +122,7 @@ static bool read_shape(const char *at, struct hlo_shape *out)
     return true;
 }
 
-/* The arguments of "(args = (%x, [1, 2], 3), kwargs = {..})"; false: too many. */
+/* The arguments of "(args = (%x, [1, 2], 3), kwargs = {..})"; false: too many, or no end. */
 static bool read_arguments(char *at, struct graph_node *node)
 {
     int depth = 0;
@@ -147,7 +147,7 @@ static bool read_arguments(char *at, struct graph_node *node)
     }
     const char *kwargs = strstr(from, "kwargs = {");
     node->kwargs = kwargs ? kwargs + strlen("kwargs = {") : "";
-    return true;
+    return kwargs && strchr(kwargs, '}');
 }
 
 static enum status add_input(struct graph *g, const struct graph_node *node)
