@@ -9,22 +9,19 @@
 /* No index space is larger: what is beyond comes from a broken call, not from a program. */
 #define REF_MAX_SPACE ((long long)1 << 44)
 
-/* Whether arrays can have these dims: the product of the largest three leaves room, so that
- * formulas may multiply. Of many arrays the product of all dims says nothing. */
+/* Whether arrays can have these dims: the product of the largest two leaves room, so that formulas
+ * may multiply. Of several flat arrays the product of all dims says nothing. */
 REF_FN bool ref_sane_dims(const ref_call &call, int dims)
 {
-    double most[3] = {1, 1, 1};
+    double most = 1, second = 1;
     bool sane = true;
     for (int i = 0; i < dims; i++) {
         double size = (double)call.size[i];
         sane = sane && size >= 0;
-        for (int j = 0; j < 3; j++) {
-            double larger = ref_more(most[j], size);
-            size = most[j] + size - larger;
-            most[j] = larger;
-        }
+        second = ref_more(second, size < most ? size : most);
+        most = ref_more(most, size);
     }
-    return sane && most[0] * most[1] * most[2] < 0x1p62;
+    return sane && most * second < 0x1p62;
 }
 
 REF_SLOW bool ref_sane_dims_wide(const ref_call *call, int dims)
