@@ -159,7 +159,8 @@ enum status xla_draft_put(struct xla_draft *draft, const struct xla_kernel *kern
     return STATUS_OK;
 }
 
-/* The fusion's kernel, as `buffers` say which parameters it has. */
+/* The fusion's kernel, with a parameter for each piece of memory in `buffers`; NULL: for each
+ * array. */
 static enum status add_kernel(struct xla_draft *draft, const struct hlo_op *fusion,
                               const struct fused *fused, const struct hlo_computation *in,
                               const struct buffer *buffers)
