@@ -10,7 +10,7 @@
 #define REF_MAX_SPACE ((long long)1 << 44)
 
 /* Whether arrays can have these dims: the product of the largest two leaves room, so that formulas
- * may multiply. Of several flat arrays the product of all dims says nothing. */
+ * may multiply. The product of all dims of several flat arrays is larger. */
 REF_FN bool ref_sane_dims(const ref_call &call, int dims)
 {
     double most = 1, second = 1;

@@ -197,8 +197,7 @@ bool replay_may_probe(const struct graph *graph, int64_t now)
     if (!side || side->probes.share <= 0)
         return true;
     double ahead = (double)graph->spliced * NODE_NS * PROBES_SHARE / side->probes.share;
-    if (ahead > BUDGET_WINDOW_NS / 2)
-        ahead = BUDGET_WINDOW_NS / 2;
+    ahead = fmin(ahead, 0.5 * BUDGET_WINDOW_NS);
     return !budget_wait(&side->probes, NULL, now - (int64_t)ahead) &&
            !budget_wait_end(&side->budget, now);
 }

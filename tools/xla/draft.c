@@ -180,8 +180,8 @@ static enum status add_kernel(struct xla_draft *draft, const struct hlo_op *fusi
     return status ? status : xla_draft_put(draft, &made);
 }
 
-/* Some versions of XLA give a kernel each piece of memory once, others each operand and result:
- * where that differs both kernels have an entry, and the number of parameters tells them apart. */
+/* Some versions of XLA give a kernel each piece of memory once, others each operand and result.
+ * Where that differs both have an entry; a launch fits the one with its number of parameters. */
 static enum status add_fusion(struct xla_draft *draft, struct hlo_computation *all,
                               const struct hlo_computation *in, const struct hlo_op *fusion,
                               const struct buffer *buffers)
