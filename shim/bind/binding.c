@@ -307,7 +307,7 @@ static enum skip bind_sizes(struct evaluation *e)
 }
 
 /* Elements of all outputs: they share the false-alarm rate of a launch. */
-double binding_lambda(const struct binding_plan *plan, const struct binding *binding)
+static double lambda_of(const struct binding_plan *plan, const struct binding *binding)
 {
     double sum = 0;
     for (int i = 0; i < plan->formals->count; i++) {
@@ -322,6 +322,22 @@ double binding_lambda(const struct binding_plan *plan, const struct binding *bin
         sum += elements;
     }
     return tolerance_lambda(&plan->tolerance, sum);
+}
+
+static void set_product_loss(const struct binding_plan *plan, struct ref_call *call)
+{
+    const struct formal_product *product = &plan->formals->product;
+    struct ref_tensor *out = &call->tensor[product->out];
+    if (plan->formals->has_product && out->rule == RULE_BOUND)
+        out->rtol = tolerance_product_loss(
+            &plan->tolerance, (enum dtype)call->tensor[product->a].dtype,
+            (enum dtype)call->tensor[product->b].dtype, (double)call->size[product->sum]);
+}
+
+void binding_set_bound(const struct binding_plan *plan, struct binding *binding)
+{
+    binding->call.lambda = lambda_of(plan, binding);
+    set_product_loss(plan, &binding->call);
 }
 
 /* What ref_depth.h derives the lanes of a sum from. Atomics add to an array one after the other,
@@ -340,20 +356,6 @@ static void set_lanes(struct ref_call *call, const struct launch *launch, uint32
     call->launch_warps = (uint32_t)(threads / 32);
 }
 
-static void set_product_loss(struct evaluation *e)
-{
-    struct ref_call *call = &e->out->call;
-    const struct formals *formals = e->plan->formals;
-    const struct formal_product *product = &formals->product;
-    if (!formals->has_product)
-        return;
-    struct ref_tensor *out = &call->tensor[product->out];
-    if (out->rule == RULE_BOUND)
-        out->rtol = tolerance_product_loss(
-            &e->plan->tolerance, (enum dtype)call->tensor[product->a].dtype,
-            (enum dtype)call->tensor[product->b].dtype, (double)call->size[product->sum]);
-}
-
 /* Shapes of absent tensors follow from their neighbours; everything else is the same each time. */
 static void finish_call(struct evaluation *e)
 {
@@ -370,7 +372,7 @@ static void finish_call(struct evaluation *e)
                 size >= 0 ? call->size[size] : formal->dim[j].literal;
         }
     }
-    call->lambda = binding_lambda(e->plan, e->out);
+    binding_set_bound(e->plan, e->out);
     call->unit_roundoff = tolerance_roundoff(tolerance->accumulate);
     call->input_roundoff = tolerance->input_roundoff;
     call->underflow = tolerance_underflow(tolerance->accumulate);
@@ -380,7 +382,6 @@ static void finish_call(struct evaluation *e)
     call->chain = tolerance->chain.terms;
     call->pieces = 1;
     set_lanes(call, e->launch, tolerance->lanes, e->out->tensors);
-    set_product_loss(e);
     call->masked_rows = tolerance->masked_rows;
     call->functions = tolerance->functions;
     memcpy(call->point, e->plan->point, sizeof call->point);

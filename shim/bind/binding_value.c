@@ -239,6 +239,6 @@ enum skip binding_read(const struct kernel_spec *spec, const uint64_t *raw, stru
             skip = read_size(&r, &plan->size[i]);
     }
     if (!skip)
-        binding->call.lambda = binding_lambda(plan, binding);
+        binding_set_bound(plan, binding);
     return skip;
 }

@@ -49,8 +49,9 @@ enum skip binding_address(struct evaluation *e, const struct plan_array *array, 
 enum skip binding_integer(struct evaluation *e, const char *name, enum dtype dtype, uint64_t raw,
                           int64_t *out);
 
-/* ref_call.lambda, which depends on how many outputs there are. */
-double binding_lambda(const struct binding_plan *plan, const struct binding *binding);
+/* What of the bound depends on sizes: ref_call.lambda, by the number of outputs, and what a product
+ * may lose besides, by its terms. */
+void binding_set_bound(const struct binding_plan *plan, struct binding *binding);
 
 /* binding_value.c: adds the elements of memory that the plan reads to the launch's arrays. */
 enum skip binding_add_values(struct evaluation *e);

@@ -194,6 +194,31 @@ static void memory_says_how_many_items_are_valid(void **state)
     assert_true(b.call.lambda == lambda); /* a fixed one */
 }
 
+#define PRODUCT(type, more)                                                                        \
+    "signature: const " type " a[r][c], const " type " b[c][r], const i32 n[1], f32 y[r][r], "     \
+    "i32 r, i32 c\n  reference: matmul\n  bind: {c: y, k: \"n[0]\"}\n" more
+
+/* What tensor cores may cut off goes by the terms that are summed. */
+static void memory_sets_what_a_product_may_lose(void **state)
+{
+    const struct {
+        const char *entry;
+        double whole, part;
+    } kinds[] = {{PRODUCT("bf16", ""), 4 * 0x1p-25, 3 * 0x1p-25},
+                 {PRODUCT("f16", ""), 4 * 0x1p-25, 3 * 0x1p-25},
+                 {PRODUCT("f32", ""), 0, 0},
+                 {PRODUCT("bf16", "  tolerance: {lambda: 5}\n"), 0, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        uint64_t to = 0x40000;
+        expect_bound(bind_and_plan(kinds[i].entry, SIZES(8, 8, 8, 8, 4, 4),
+                                   PARAMS(&P, &Q, &A, &to, &rows, &cols), 0));
+        assert_true(b.call.tensor[3].rtol == kinds[i].whole);
+        expect_bound(read((uint64_t[]){3}));
+        assert_true(b.call.tensor[3].rtol == kinds[i].part);
+    }
+}
+
 static void values_that_cannot_be_are_refused(void **state)
 {
     (void)state;
@@ -263,6 +288,7 @@ int main(void)
         cmocka_unit_test(a_real_expression_may_read_memory),
         cmocka_unit_test(misaligned_and_far_elements_are_refused),
         cmocka_unit_test(memory_says_how_many_items_are_valid),
+        cmocka_unit_test(memory_sets_what_a_product_may_lose),
         cmocka_unit_test(values_that_cannot_be_are_refused),
         cmocka_unit_test(of_a_subset_the_first_items_are_valid),
         cmocka_unit_test(of_groups_all_must_be_valid),
