@@ -11,14 +11,6 @@ file=$folder/ab/cabstep.py
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# holds FILE LINE: a line of it, spaces in front aside.
-holds() {
-    sed 's/^ *//' "$scratch/$1" | grep -qxF -- "$2" && return
-    echo "no line '$2' in:"
-    cat "$scratch/$1"
-    return 1
-}
-
 # changed SCRIPT LINE: the file changed by sed gives a registry with that line.
 changed() {
     sed -E "$1" $file >"$scratch/changed.py"
@@ -27,7 +19,7 @@ changed() {
     holds changed.yaml "$2"
 }
 
-ok 'a folder becomes entries' gives 0 'inductor.yaml: 7 entries, 1 kernels without' "$cuvet" inductor \
+ok 'a folder becomes entries' gives 0 'inductor.yaml: 7 entries; kernels without one: 1' "$cuvet" inductor \
     -o "$scratch/inductor.yaml" $folder
 ok 'parameters are those of the file' holds inductor.yaml \
     'const bf16 in_ptr0[3840][1], const f32 in_ptr1[96][1], const f32 in_ptr2[3840][1], bf16 out_ptr0[3840][1], i32 xnumel, ...'

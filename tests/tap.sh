@@ -36,6 +36,14 @@ gives() {
     return 1
 }
 
+# holds FILE LINE: the file of $scratch has the line, spaces in front aside.
+holds() {
+    sed 's/^ *//' "${scratch:?}/$1" | grep -qxF -- "$2" && return
+    echo "no line '$2' in:"
+    cat "$scratch/$1"
+    return 1
+}
+
 done_testing() {
     echo "1..$tap_count"
     [ $tap_failed -eq 0 ]

@@ -45,7 +45,7 @@ int xla_write(struct xla_draft *draft, const char *output)
         result = close_file(file, path);
     }
     if (!result)
-        printf("%s: %u entries, %u kernels without\n", PRINTABLE(output), counts.entries,
+        printf("%s: %u entries; kernels without one: %u\n", PRINTABLE(output), counts.entries,
                counts.refused);
     return result;
 }
