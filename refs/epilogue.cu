@@ -12,20 +12,23 @@
 /* Sums of n elements each. */
 #define BIAS_BUDGET(n) ((n) > 32768 ? 256 : 8388608 / ((n) + 1))
 
-/* t without the bias, of batch s, row r and column j. */
-#define GEMM(s, r, j)                                                                              \
-    (SUM(l, k, a(s, r, l) * b(s, l, j)) * alpha + (beta.v == 0 ? real(0.0) : c(s, r, j) * beta))
+/* Of batch s, row r and column j; t without the bias is their sum. */
+#define DOT(s, r, j) (SUM(l, k, a(s, r, l) * b(s, l, j)) * alpha)
+#define ADDED(s, r, j) (beta.v == 0 ? real(0.0) : c(s, r, j) * beta)
+#define GEMM(s, r, j) (DOT(s, r, j) + ADDED(s, r, j))
 
-// d = alpha a b + beta c + bias, for each of a batch
+// d = alpha a b + beta c + bias, for each of a batch; `dot` is alpha a b, which some kernels round
+// before they add c
 REFERENCE_ONCE(gemm_bias, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                           "in bias[batch][n] = 0, out d[batch][m][n], real alpha = 1, "
-                          "real beta = 0, each batch, each m, each n, "
+                          "real beta = 0, point dot, each batch, each m, each n, "
                           "product d = alpha a b + beta c + bias")
 {
     SAMPLE(i, batch * m * n, EPILOGUE_BUDGET(k))
     {
         long long s = i / n / m, r = i / n % m, j = i % n;
-        d(s, r, j) = GEMM(s, r, j) + bias(s, j);
+        real t = dot(DOT(s, r, j)) + ADDED(s, r, j);
+        d(s, r, j) = t + bias(s, j);
     }
 }
 

@@ -62,6 +62,17 @@ static double scale_of(const struct binding *binding, int slot)
     return slot < 0 ? 1 : binding->call.scalar[slot];
 }
 
+/* Whether the array of `slot` is the output, as it was before the launch. */
+static bool is_output(const struct binding *binding, int slot, int out)
+{
+    const struct ref_tensor *added = &binding->call.tensor[slot],
+                            *output = &binding->call.tensor[out];
+    return slot == out ||
+           (binding->tensor_array[slot] == binding->tensor_array[out] &&
+            added->ndim == output->ndim &&
+            memcmp(added->stride, output->stride, output->ndim * sizeof *output->stride) == 0);
+}
+
 /* What is added to the product. A factor of 0 means that the array is not read (BLAS). */
 static bool add_all(struct ref_product *product, const struct binding *binding,
                     const struct formals *formals, const struct snapshot_plan *whole,
@@ -74,7 +85,7 @@ static bool add_all(struct ref_product *product, const struct binding *binding,
         bool absent = binding->tensor_array[slot] < 0 && binding->call.tensor[slot].absent == 0;
         if (scale == 0 || absent)
             continue;
-        if (slot == promise->out) { /* as it was before the launch */
+        if (is_output(binding, slot, promise->out)) {
             product->before += scale;
             continue;
         }
@@ -103,8 +114,7 @@ static bool describe(struct ref_product *product, const struct binding *binding,
     };
     if (call->tensor[promise->out].accumulates)
         product->before = 1;
-    return !binding_has_points(call) &&
-           matrix_of(binding, formals, whole, promise->a, of_a, &product->a) &&
+    return matrix_of(binding, formals, whole, promise->a, of_a, &product->a) &&
            matrix_of(binding, formals, whole, promise->b, of_b, &product->b) &&
            matrix_of(binding, formals, whole, promise->out, of_c, &product->c) &&
            add_all(product, binding, formals, whole, of_c);
@@ -127,6 +137,30 @@ static bool format_of(enum dtype dtype, int *fraction, double *least, double *la
     *least = formats[dtype].least;
     *largest = formats[dtype].largest;
     return *largest > 0;
+}
+
+/*
+ * The margin where the kernel may round the product before something is added: half an ulp of it,
+ * which is no more than half an ulp of |c| and of what is added, of the sum's own errors, and, in
+ * f16, of a subnormal. False: a point of another kind, at which the product is not known.
+ */
+static bool add_point(struct ref_product *product, const struct ref_call *call,
+                      const struct ref_tensor *output)
+{
+    if (!binding_has_points(call))
+        return true;
+    for (int i = 1; i < REF_MAX_POINTS; i++) {
+        if (call->point[i] != DTYPE_NONE)
+            return false;
+    }
+    if (call->point[0] != (output->dtype | REF_POINT_MAY))
+        return false;
+    double u = 1.01 * product->half_ulp;
+    product->relative += u;
+    product->of_added += u;
+    product->of_sum *= 1 + u;
+    product->absolute += u * product->least;
+    return true;
 }
 
 static bool bound(struct ref_product *product, const struct ref_call *call,
@@ -165,7 +199,7 @@ static bool bound(struct ref_product *product, const struct ref_call *call,
     product->absolute += (k + 8) * call->underflow * fmax(alpha, 1);
     if (product->least == FLT_MIN) /* bf16 too: what is below it may be flushed */
         product->absolute += FLT_MIN;
-    return true;
+    return add_point(product, call, output);
 }
 
 /* ---- the plan ---- */

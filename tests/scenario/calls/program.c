@@ -7,6 +7,7 @@
  *   found                        a function by dlsym
  *   lt, lt_added                 by rows; by columns, with another matrix added
  *   lt_bias, lt_relu, lt_gelu    with an epilogue; lt_gelu writes what gelu is taken of as well
+ *   lt_half                      f16 matrices, added to C
  *   lt_ones K                    f16 matrices of ones, by rows, into f32
  *   f8_rows f8_blocks f8_tiles   f8 inputs into f16, with scales of each kind
  */
@@ -234,6 +235,27 @@ static void call_lt(void)
     cublasLtMatrixLayoutDestroy(c);
 }
 
+/* By columns, added to what C holds. */
+static void call_half(void)
+{
+    void *desc, *a, *b, *c;
+    CHECK(cuStreamSynchronize(job.stream));
+    fill_half(job.a, M * K, 1);
+    fill_half(job.b, K * N, 2);
+    fill_half(job.c, M * N, 3);
+    cublasLtMatmulDescCreate(&desc, COMPUTE_32F, R_32F);
+    cublasLtMatrixLayoutCreate(&a, R_16F, M, K, M);
+    cublasLtMatrixLayoutCreate(&b, R_16F, K, N, K);
+    cublasLtMatrixLayoutCreate(&c, R_16F, M, N, M);
+    expect(cublasLtMatmul(job.lt, desc, &job.alpha, (void *)job.a, a, (void *)job.b, b, &job.beta,
+                          (void *)job.c, c, (void *)job.c, c, NULL, NULL, 0, job.stream),
+           "cublasLtMatmul");
+    cublasLtMatmulDescDestroy(desc);
+    cublasLtMatrixLayoutDestroy(a);
+    cublasLtMatrixLayoutDestroy(b);
+    cublasLtMatrixLayoutDestroy(c);
+}
+
 /* Numbers of 8 bits, none of which is a NaN. */
 static CUdeviceptr upload_f8(size_t count, unsigned seed)
 {
@@ -336,6 +358,8 @@ static void call(void)
     cublasSetMathMode(job.blas, is("tf32") ? 3 : 0);
     if (is("ex"))
         call_ex();
+    else if (is("lt_half"))
+        call_half();
     else if (is("wide"))
         call_wide();
     else if (is("many"))
@@ -380,7 +404,7 @@ int main(int argc, char **argv)
     job.bias = upload(M, 5);
     job.scales = upload(1 << 10, 6);
     job.alpha = 1.25f;
-    job.beta = is("beta") ? 0.5f : 0;
+    job.beta = is("beta") || is("lt_half") ? 0.5f : 0;
     CHECK(cuStreamCreate(&job.stream, CU_STREAM_NON_BLOCKING));
     expect(cublasCreate_v2(&job.blas), "cublasCreate");
     expect(cublasLtCreate(&job.lt), "cublasLtCreate");

@@ -26,7 +26,9 @@ struct softblas_job {
     unsigned long long bias; /* a number for each row of d */
     unsigned long long aux;  /* what gelu is taken of, as d lies */
     long long m, n, k, terms;
-    int epilogue, adds, hole; /* hole: 8 elements of the column in the middle are not written */
+    int epilogue, adds;
+    int hole;   /* 8 elements of the column in the middle are not written */
+    int rounds; /* the product is an f16 before c is added */
 };
 
 #endif

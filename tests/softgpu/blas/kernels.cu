@@ -68,6 +68,8 @@ extern "C" __global__ void softblas_product(softblas_job job)
         sum += load(job.a, s, i, l) * load(job.b, s, l, j) * scale(job.a_scale, i, l) *
                scale(job.b_scale, j, l);
     double value = alpha * sum;
+    if (job.rounds)
+        value = (double)(float)__float2half_rn((float)value);
     if (beta != 0 && job.adds)
         value += beta * load(job.c, s, i, j);
     if (job.epilogue & SOFTBLAS_BIAS)

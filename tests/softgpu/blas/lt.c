@@ -80,6 +80,7 @@ int softblas_run(struct softblas_job *job, unsigned batch, void *stream)
         return 0;
     job->terms = fault("tail") ? job->k / 64 * 64 : job->k;
     job->hole = fault("hole");
+    job->rounds = fault("rounds");
     if (fault("epilogue"))
         job->epilogue &= ~SOFTBLAS_BIAS;
     job->adds = !fault("beta");

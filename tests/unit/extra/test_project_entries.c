@@ -103,6 +103,63 @@ static void what_was_there_may_begin_the_sum(void **state)
     }
 }
 
+/*
+ * What was there is the negative of the product, which a kernel rounds to c's dtype before it adds
+ * them: 0 is left, and the exact result is what was rounded away. One row is the product alone.
+ */
+static uint64_t rounds_before_adding(struct world *w, uint64_t seed, int64_t wrong)
+{
+    const struct ref_product *p = product_of(w);
+    for (int64_t s = 0; s < p->batch; s++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++) {
+                set(&p->c, s, i, j, dot(p, s, i, j, &plain));
+                set(&p->c, s, i, j, -get(&p->c, s, i, j));
+            }
+    product_of(w)->seed = seed;
+    ref_product_host_before(p, w->vectors);
+    for (int64_t s = 0; s < p->batch; s++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++)
+                set(&p->c, s, i, j, s == 0 && i == wrong ? -get(&p->c, s, i, j) : 0);
+    return project(w, seed)->violations;
+}
+
+static void a_product_may_be_rounded_before_c_is_added(void **state)
+{
+    static const struct {
+        const char *signature, *rounding;
+        bool quiet;
+    } cases[] = {
+        {"const bf16 a[3][96][64], const bf16 b[3][64][128], inout bf16 c[3][96][128]", "output?",
+         true},
+        {"const f16 a[3][96][64], const f16 b[3][64][128], inout f16 c[3][96][128]", "f16?", true},
+        {"const bf16 a[3][96][64], const bf16 b[3][64][128], inout bf16 c[3][96][128]", NULL,
+         false},
+    };
+    (void)state;
+    random_state = 18;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char rest[200] = "reference: gemm_bias, bind: {alpha: 1, beta: 1, c: c, d: c}";
+        if (cases[i].rounding)
+            snprintf(rest + strlen(rest), 100, ", tolerance: {rounding: {dot: %s}}",
+                     cases[i].rounding);
+        struct world *w = world_of(cases[i].signature, rest);
+        for (int draw = 0; draw < 2; draw++) {
+            fill_inputs(w, draws[draw]);
+            for (uint64_t seed = 0; seed < 10; seed++) {
+                uint64_t found = rounds_before_adding(w, seed, -1);
+                assert_true(cases[i].quiet ? found == 0 : found > 200);
+            }
+            int found = 0;
+            for (uint64_t seed = 0; seed < 10; seed++)
+                found += rounds_before_adding(w, seed, 17) > 0 && w->answer.first <= 17;
+            assert_true(found >= 8);
+        }
+        world_end(w);
+    }
+}
+
 /* ---- what is left out ---- */
 
 static void rows_that_are_not_finite_are_left(void **state)
@@ -139,6 +196,12 @@ static void some_launches_are_not_projected(void **state)
         {"const f32 a[96][64], const f32 b[64][64], f32 c[96][64]", "reference: matmul", false,
          false}, /* small */
         {"const f32 a[96][64], const f32 b[64][128], f32 c[96][128]",
+         "reference: matmul, tolerance: {rule: bound, rounding: {dot: bf16}}", false, false},
+        {"const f32 a[96][64], const f32 b[64][128], f32 c[96][128]",
+         "reference: matmul, tolerance: {rule: bound, rounding: {dot: bf16?}}", false, false},
+        {"const bf16 a[96][64], const bf16 b[64][128], bf16 c[96][128]",
+         "reference: matmul, tolerance: {rule: bound, rounding: {dot: bf16?}}", false, true},
+        {"const bf16 a[96][64], const bf16 b[64][128], bf16 c[96][128]",
          "reference: matmul, tolerance: {rule: bound, rounding: {dot: bf16}}", false, false},
         {"const f32 a[96][64], const f32 b[64][128], acc f32 c[96][128]", "reference: matmul",
          false, true},
@@ -295,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_there_counts),
         cmocka_unit_test(what_was_there_may_begin_the_sum),
+        cmocka_unit_test(a_product_may_be_rounded_before_c_is_added),
         cmocka_unit_test(rows_that_are_not_finite_are_left),
         cmocka_unit_test(some_launches_are_not_projected),
         cmocka_unit_test(room_is_taken_or_not),
