@@ -187,7 +187,7 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     struct gpu_time *time = NULL;
     ledger_seen(pipeline->sink);
     if (ticket->skip == SKIP_UNREGISTERED)
-        time = unregistered_seen(launch->function, launch->symbol);
+        time = timing_loaded(unregistered_seen(launch->function, launch->symbol));
     else if (may && timing_due(&kernel->time))
         time = &kernel->time;
     if (may && ticket->skip != SKIP_OFF)

@@ -289,6 +289,12 @@ void timing_end(struct timing *timing, const void *stream, struct timing_pair *p
     wake(timing);
 }
 
+struct gpu_time *timing_loaded(struct gpu_time *time)
+{
+    bool first = time && atomic_fetch_add_explicit(&time->tries, 1, memory_order_relaxed) == 0;
+    return first ? NULL : time;
+}
+
 bool timing_due(struct gpu_time *time)
 {
     uint32_t tries = atomic_fetch_add_explicit(&time->tries, 1, memory_order_relaxed);

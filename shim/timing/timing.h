@@ -40,6 +40,9 @@ void timing_end(struct timing *timing, const void *stream, struct timing_pair *p
 /* Whether to time this launch of a registered kernel in the pipeline. The first is not: it may load
  * code. */
 bool timing_due(struct gpu_time *time);
+/* NULL for the first sample of a kernel without an entry, else what it is given: no other sample is
+ * left out, for they are few. */
+struct gpu_time *timing_loaded(struct gpu_time *time);
 
 /* The context ends: its events are not used again. Any thread. */
 void timing_context_going(struct timing *timing, const void *context);

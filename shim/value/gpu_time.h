@@ -9,7 +9,7 @@
 struct gpu_time {
     _Atomic(uint64_t) timed, ns;             /* launches that were timed, and their sum */
     _Atomic(uint64_t) replayed, replayed_ns; /* launches inside CUDA graphs, and their estimate */
-    _Atomic(uint32_t) tries; /* of registered kernels: launches that timing_due was called for */
+    _Atomic(uint32_t) tries; /* launches that timing_due or timing_loaded was called for */
 };
 
 /* An estimate for the whole process, ns on the GPU. */

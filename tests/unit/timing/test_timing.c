@@ -199,6 +199,11 @@ static void a_registered_kernels_first_launch_is_left_out(void **state)
     for (int i = 0; i < 160; i++)
         due += timing_due(&time);
     assert_int_equal(due, 10);
+    struct gpu_time other = {0};
+    assert_null(timing_loaded(&other));
+    for (int i = 0; i < 5; i++)
+        assert_ptr_equal(timing_loaded(&other), &other);
+    assert_null(timing_loaded(NULL));
 }
 
 /* One kernel takes three times as long as the other outside of graphs; of a third nothing is known.
