@@ -7,10 +7,10 @@
  *   t (1 - tanh(product / cap)^2) where the score is capped.
  *
  * Scores, places and windows are those of attention.cu. A query without keys, whose lse is
- * -inf, has no share in any gradient. Heads of one kv head add up in dk and dv. t is rounded as p
- * is: `inner` in the tolerance. `probability` is p where t is made of it, rounded in kernels that
- * keep p in a narrow type alone; `head` is a query head's share in dk and dv, rounded in those that
- * add up the heads afterwards.
+ * -inf, has no share in any gradient. Heads of one kv head add up in dk and dv. t, or s t, is
+ * rounded as p is: `inner` in the tolerance. `probability` is p where t is made of it, rounded in
+ * kernels that keep p in a narrow type alone; `head` is a query head's share in dk and dv, rounded
+ * in those that add up the heads afterwards.
  */
 #include "ref.h"
 
@@ -27,6 +27,11 @@
     TERM(change, b, DOT(c, width, dy(of i, h, c) * v(of j, g, c)) - slope);                        \
     TERM(t, b, probability(p(b)) * change(b));                                                     \
     TERM(weight, b, softcap.v == 0 ? t(b) : t(b) * (1 - square(bend(b))))
+/* Kernels round t or s t to a narrow type. f16's numbers below 2^-14 lose the more of what is
+ * smaller, so that is taken: t FACTOR is summed, and the sum times REST is that of s t. */
+#define SHRINKS (scale.v * scale.v < 1)
+#define FACTOR  (SHRINKS ? real(1.0) * scale : real(1.0))
+#define REST    (SHRINKS ? real(1.0) : real(1.0) * scale)
 /* One lane's own delta of query i and head h. */
 #define SLOPE(of, i, h)                                                                            \
     (delta.given ? real(delta(of h, i)) : DOT(c, width, dy(of i, h, c) * y(of i, h, c)))
@@ -54,9 +59,9 @@ REFERENCE_ONCE(attention_backward,
         SCORE_TERMS(BATCHED, b, i, h, j(b), h / share);
         TERM(score, b, bias.given ? capped(b) + bias(n, h, i, j(b)) : capped(b));
         GRADIENT_TERMS(BATCHED, b, i, h, j(b), h / share, slope);
-        auto mixed = MIX(CHANNELS, b, seen.count, weight(b), c, PIECE(dim, from),
+        auto mixed = MIX(CHANNELS, b, seen.count, weight(b) * FACTOR, c, PIECE(dim, from),
                          k(n, j(b), h / share, from + c));
-        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = mixed[c] * scale;
+        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = mixed[c] * REST;
     }
     long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
     SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * most : 0,
@@ -76,11 +81,11 @@ REFERENCE_ONCE(attention_backward,
             SCORE_TERMS(BATCHED, b, i(b), h, j, g);
             TERM(score, b, bias.given ? capped(b) + bias(n, h, i(b), j) : capped(b));
             GRADIENT_TERMS(BATCHED, b, i(b), h, j, g, SLOPE(BATCHED, i(b), h));
-            auto pulled = MIX(CHANNELS, b, wide_k > 0 ? by.count : 0, weight(b), c, wide_k,
+            auto pulled = MIX(CHANNELS, b, wide_k > 0 ? by.count : 0, weight(b) * FACTOR, c, wide_k,
                               q(n, i(b), h, from + c));
             auto mixed = MIX(CHANNELS, b, wide_v > 0 ? by.count : 0, p(b), c, wide_v,
                              dy(n, i(b), h, from + c));
-            LOOP(c, wide_k) sum_k[c] = sum_k[c] + head(pulled[c] * scale);
+            LOOP(c, wide_k) sum_k[c] = sum_k[c] + head(pulled[c] * REST);
             LOOP(c, wide_v) sum_v[c] = sum_v[c] + head(mixed[c]);
         }
         LOOP(c, wide_k) dk(n, j, g, from + c) = sum_k[c];
@@ -127,9 +132,9 @@ REFERENCE_ONCE(attention_lengths_backward,
         real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
         TERM(j, b, b + seen.first);
         PADDED_TERMS(b, i, h, j(b), h / share, slope);
-        auto mixed = MIX(CHANNELS, b, seen.count, t(b), c, PIECE(dim, from),
+        auto mixed = MIX(CHANNELS, b, seen.count, t(b) * FACTOR, c, PIECE(dim, from),
                          k(n, j(b), h / share, from + c));
-        LOOP(c, i < own ? PIECE(dim, from) : 0) dq(n, i, h, from + c) = mixed[c] * scale;
+        LOOP(c, i < own ? PIECE(dim, from) : 0) dq(n, i, h, from + c) = mixed[c] * REST;
     }
     long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
     SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * most : 0,
@@ -144,9 +149,9 @@ REFERENCE_ONCE(attention_lengths_backward,
         PADDED_TERMS(b, i(b), h(b), j, g,
                      DOT(c, width, dy(n, i(b), h(b), c) * y(n, i(b), h(b), c)));
         long long wide = j < there && dk.given && from < dim ? PIECE(dim, from) : 0;
-        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, t(b), c, wide,
+        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, t(b) * FACTOR, c, wide,
                           q(n, i(b), h(b), from + c));
-        LOOP(c, wide) dk(n, j, g, from + c) = pulled[c] * scale;
+        LOOP(c, wide) dk(n, j, g, from + c) = pulled[c] * REST;
         wide = j < there && dv.given && from < width ? PIECE(width, from) : 0;
         auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, p(b), c, wide,
                          dy(n, i(b), h(b), from + c));
@@ -179,9 +184,9 @@ REFERENCE_ONCE(attention_varlen_backward,
         SCORE_TERMS(, b, i, h, j(b), h / share);
         TERM(score, b, capped(b));
         GRADIENT_TERMS(, b, i, h, j(b), h / share, slope);
-        auto mixed = MIX(CHANNELS, b, seen.count, weight(b), c, PIECE(dim, from),
+        auto mixed = MIX(CHANNELS, b, seen.count, weight(b) * FACTOR, c, PIECE(dim, from),
                          k(j(b), h / share, from + c));
-        LOOP(c, own.inside ? PIECE(dim, from) : 0) dq(i, h, from + c) = mixed[c] * scale;
+        LOOP(c, own.inside ? PIECE(dim, from) : 0) dq(i, h, from + c) = mixed[c] * REST;
     }
     long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
     SAMPLE(item, dk.given || dv.given ? rows * kv_heads * most : 0,
@@ -199,9 +204,9 @@ REFERENCE_ONCE(attention_varlen_backward,
         TERM(score, b, capped(b));
         GRADIENT_TERMS(, b, i(b), h(b), j, g, SLOPE(, i(b), h(b)));
         long long wide = own.inside && dk.given && from < dim ? PIECE(dim, from) : 0;
-        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, weight(b), c, wide,
+        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, weight(b) * FACTOR, c, wide,
                           q(i(b), h(b), from + c));
-        LOOP(c, wide) dk(j, g, from + c) = pulled[c] * scale;
+        LOOP(c, wide) dk(j, g, from + c) = pulled[c] * REST;
         wide = own.inside && dv.given && from < width ? PIECE(width, from) : 0;
         auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, p(b), c, wide,
                          dy(i(b), h(b), from + c));

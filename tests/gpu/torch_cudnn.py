@@ -95,6 +95,7 @@ def norms():
 def attention():
     cases = {
         "full": dict(),
+        "small gradients": dict(dim=32, size=2.0 ** -13),  # below f16's smallest normal number where they are rounded
         "causal": dict(is_causal=True),
         "causal, longer keys": dict(is_causal=True, keys=320),
         "grouped": dict(kv_heads=2, enable_gqa=True),
@@ -107,9 +108,10 @@ def attention():
         for name, case in cases.items():
             case = dict(case)
             queries, keys = case.pop("queries", 192), case.pop("keys", 192)
+            dim, size = case.pop("dim", 64), case.pop("size", 1.0)
             kv_heads, biased, backward = case.pop("kv_heads", 8), case.pop("biased", False), case.pop("backward", True)
-            q = torch.randn(2, queries, 8, 64, device="cuda", dtype=dtype).transpose(1, 2).requires_grad_(backward)
-            k, v = (torch.randn(2, kv_heads, keys, 64, device="cuda", dtype=dtype).requires_grad_(backward)
+            q = torch.randn(2, queries, 8, dim, device="cuda", dtype=dtype).transpose(1, 2).requires_grad_(backward)
+            k, v = (torch.randn(2, kv_heads, keys, dim, device="cuda", dtype=dtype).requires_grad_(backward)
                     for _ in range(2))
             if biased:
                 case["attn_mask"] = torch.randn(2, 1, queries, keys, device="cuda", dtype=dtype)
@@ -120,7 +122,7 @@ def attention():
                 print("attention", name, "is not cuDNN's:", str(error).split("\n")[0])
                 continue
             if backward:
-                y.backward(torch.randn_like(y))
+                y.backward(torch.randn_like(y) * size)
             show("attention %s %s" % (name, dtype), y, *(t.grad for t in (q, k, v) if backward))
 
 

@@ -319,15 +319,41 @@ static void rows_that_see_nothing_are_zero(void **state)
     assert_int_equal(run("attention", &call).violations, 7 * HEADS + 1);
 }
 
-/* dq of a kernel that takes the row's product of dy and y from y. */
-static void gradients_follow_from_y(void **state)
+static float round_f16(float x)
 {
-    (void)state;
-    random_state = 7;
-    struct way way = usual(16, 60);
-    draw(&way, 0);
-    fill(dy, 16 * HEADS * DIM, 0, 1);
-    attend(&way);
+    return (float)(_Float16)x;
+}
+
+/* dq of a kernel that takes the row's product of dy and y from y, unless it is `wrong`. It rounds t
+ * times `before`. */
+static void pull(const struct way *way, float (*rounded)(float), float before, bool wrong)
+{
+    for (int64_t i = 0; i < 16 * HEADS; i++) {
+        float sum[DIM] = {0}, slope = 0;
+        for (int64_t c = 0; c < DIM; c++)
+            slope += widen(dy[i * DIM + c]) * widen(y[i * DIM + c]);
+        for (int64_t j = 0; j < 60; j++) {
+            float change = 0;
+            for (int64_t c = 0; c < DIM; c++)
+                change += widen(dy[i * DIM + c]) * widen(v[j * DIM + c]);
+            float p =
+                expf(score_of(way, i / HEADS, i % HEADS, j) - lse[i % HEADS * 16 + i / HEADS]);
+            float t = rounded(before * p * (change - (wrong ? 0 : slope)));
+            for (int64_t l = 0; l < DIM; l++)
+                sum[l] += t * widen(k[j * DIM + l]);
+        }
+        for (int64_t l = 0; l < DIM; l++)
+            dq[i * DIM + l] = narrow(sum[l] * way->scale / before);
+    }
+}
+
+/* The call for it, of gradients of such a size. */
+static struct ref_call pulled_call(struct way *way, double size_of_dy)
+{
+    *way = usual(16, 60);
+    draw(way, 0);
+    fill(dy, 16 * HEADS * DIM, 0, size_of_dy);
+    attend(way);
     struct ref_call call = new_call();
     call.tensor[0] = view(q, DTYPE_BF16, 0, 1, 16, HEADS, DIM);
     call.tensor[1] = view(k, DTYPE_BF16, 1, 1, 60, 1, DIM);
@@ -338,30 +364,45 @@ static void gradients_follow_from_y(void **state)
     call.tensor[8] = output(dq, DTYPE_BF16, 8, 1, 16, HEADS, DIM);
     const int64_t size[] = {1, 16, HEADS, DIM, 60, 1, DIM, -1, -1, 1};
     memcpy(call.size, size, sizeof size);
-    call.scalar[0] = way.scale;
+    call.scalar[0] = way->scale;
+    return call;
+}
+
+static void gradients_follow_from_y(void **state)
+{
+    (void)state;
+    random_state = 7;
+    struct way way;
+    struct ref_call call = pulled_call(&way, 1);
     call.inner_roundoff = 0x1p-8;
     for (int wrong = 0; wrong < 2; wrong++) {
-        for (int64_t i = 0; i < 16 * HEADS; i++) {
-            float sum[DIM] = {0}, slope = 0;
-            for (int64_t c = 0; c < DIM; c++)
-                slope += widen(dy[i * DIM + c]) * widen(y[i * DIM + c]);
-            for (int64_t j = 0; j < 60; j++) {
-                float change = 0;
-                for (int64_t c = 0; c < DIM; c++)
-                    change += widen(dy[i * DIM + c]) * widen(v[j * DIM + c]);
-                float p =
-                    expf(score_of(&way, i / HEADS, i % HEADS, j) - lse[i % HEADS * 16 + i / HEADS]);
-                float t = round_bf16(p * (change - (wrong ? 0 : slope)));
-                for (int64_t l = 0; l < DIM; l++)
-                    sum[l] += t * widen(k[j * DIM + l]);
-            }
-            for (int64_t l = 0; l < DIM; l++)
-                dq[i * DIM + l] = narrow(sum[l] * way.scale);
-        }
+        pull(&way, round_bf16, 1, wrong);
         struct ref_verdict verdict = run("attention_backward", &call);
         assert_int_equal(verdict.checked, 16 * HEADS * DIM);
         assert_true(wrong ? verdict.violations > 300 : verdict.violations == 0);
     }
+}
+
+/* Near f16's least numbers what is rounded is off by as much whatever its size is: t, or s t. */
+static void small_gradients_may_be_rounded_in_either_place(void **state)
+{
+    (void)state;
+    random_state = 17;
+    struct way way;
+    struct ref_call call = pulled_call(&way, 0x1p-14);
+    assert_true(way.scale < 0.5f);
+    call.inner_roundoff = 0x1p-11;
+    call.inner_least = 0x1p-25;
+    for (int inside = 0; inside < 2; inside++) {
+        for (int wrong = 0; wrong < 2; wrong++) {
+            pull(&way, round_f16, inside ? way.scale : 1, wrong);
+            uint64_t violations = run("attention_backward", &call).violations;
+            assert_true(wrong ? violations > 100 : violations == 0);
+        }
+    }
+    call.inner_least = 0; /* so it is needed */
+    pull(&way, round_f16, way.scale, false);
+    assert_true(run("attention_backward", &call).violations > 100);
 }
 
 /* A mask of -inf leaves a query's lse at -inf: it moves nothing, where exp(-inf + inf) would. */
@@ -439,6 +480,7 @@ int main(void)
         cmocka_unit_test(faults_of_attention_are_caught),
         cmocka_unit_test(rows_that_see_nothing_are_zero),
         cmocka_unit_test(gradients_follow_from_y),
+        cmocka_unit_test(small_gradients_may_be_rounded_in_either_place),
         cmocka_unit_test(gradients_of_rows_that_see_nothing_are_zero),
         cmocka_unit_test(large_problems_are_sampled),
     };
