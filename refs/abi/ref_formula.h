@@ -69,7 +69,10 @@ enum {
     OP(TRUNC, 1, "trunc")                                                                          \
     OP(ROUND, 1, "round")                                                                          \
     OP(IS_NAN, 1, "isnan")                                                                         \
-    OP(IS_INF, 1, "isinf")
+    OP(IS_INF, 1, "isinf")                                                                         \
+    OP(F32, 1, "f32")                                                                              \
+    OP(F16, 1, "f16")                                                                              \
+    OP(BF16, 1, "bf16")
 
 enum formula_code {
     FORMULA_END,

@@ -12,6 +12,7 @@
 
 #include "ref_formula.h"
 #include "ref_function.h"
+#include "ref_point.h"
 
 REF_SLOW double ref_elementary_value(int code, double x)
 {
@@ -245,6 +246,17 @@ template <class R> REF_SHARED bool formula_two(int code, R *at, const R *y)
     }
 }
 
+/* Rounded to the dtype, as at a point where a kernel must round. */
+template <class R> REF_FN void formula_rounded(int dtype, R &at)
+{
+    typedef typename R::element E;
+    REF_UNROLL
+    for (int j = 0; j < R::width; j++) {
+        ref_rounded one = ref_pass_point(dtype, at.value(j), (double)at.error(j));
+        at.set(j, {one.v, ref_shadow((E)one.v, at.rules()), (E)one.e});
+    }
+}
+
 /* Of one operand, by the functions of ref_function.h. */
 template <class R> REF_SHARED void formula_one(int code, R *at)
 {
@@ -291,6 +303,15 @@ template <class R> REF_SHARED void formula_one(int code, R *at)
         break;
     case FORMULA_ONE_PLUS_TANH:
         *at = one_plus_tanh(x);
+        break;
+    case FORMULA_F32:
+        formula_rounded(DTYPE_F32, *at);
+        break;
+    case FORMULA_F16:
+        formula_rounded(DTYPE_F16, *at);
+        break;
+    case FORMULA_BF16:
+        formula_rounded(DTYPE_BF16, *at);
         break;
     default:
         ref_elementary_one(code, *at);

@@ -127,6 +127,20 @@ static enum status parse_number(struct formula_parser *p)
     return status ? status : emit(p, FORMULA_ZERO + (int)value, 0);
 }
 
+/* What "T(x)" rounds to, where T is the name of a type; f64 and an open type round nothing. */
+static const struct formula_word *conversion_find(struct formula_parser *p, const char *name)
+{
+    static const struct formula_word nothing = {"", 1, FORMULA_END};
+    enum dtype dtype;
+    if (!p->names->type_of || !p->names->type_of(p->names->user, name, &dtype))
+        return NULL;
+    p->out->open |= dtype == DTYPE_NONE;
+    if (dtype == DTYPE_NONE || dtype == DTYPE_F64)
+        return &nothing;
+    const char *text = dtype_text(dtype);
+    return formula_find(text, strlen(text));
+}
+
 /* After "name": the arguments in parentheses. */
 static enum status parse_call(struct formula_parser *p, const struct formula_word *word)
 {
@@ -143,7 +157,7 @@ static enum status parse_call(struct formula_parser *p, const struct formula_wor
     if (*p->at != ')')
         return fail(p, "expected ')'");
     p->at++;
-    return emit(p, word->code, 1 - word->operands);
+    return word->code == FORMULA_END ? STATUS_OK : emit(p, word->code, 1 - word->operands);
 }
 
 /* The letters of a name, with its index in brackets where it has one. */
@@ -171,10 +185,13 @@ static enum status parse_name(struct formula_parser *p)
     skip_space(p);
     if (*p->at == '(') {
         const struct formula_word *word = formula_find(name, length);
+        if (!word)
+            word = conversion_find(p, name);
         if (word)
             return parse_call(p, word);
         p->at = start;
-        return fail(p, "unknown function; config/README.md lists them");
+        return fail(p, "unknown function, or a type that no value is rounded to; config/README.md "
+                       "lists them");
     }
     if (p->names->is_array(p->names->user, name))
         return emit_named(p, p->out->input, &p->out->inputs, FORMULA_INPUTS, FORMULA_INPUT, start,

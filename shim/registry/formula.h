@@ -5,7 +5,8 @@
  *     y = x > 0 ? x : slope * expm1(x)
  *
  *     + - * /   < <= > >= == !=   && || !   c ? a : b   unary minus   parentheses   numbers
- *     functions: max min pow exp sigmoid ..., the words of refs/abi/ref_formula.h
+ *     functions: max min pow exp sigmoid ..., the words of refs/abi/ref_formula.h; f32, f16 and
+ * bf16 round to that type, and so does the name of a type that stands for one of them or f64
  *
  * Names of arrays stand for their elements at the same place; any other name is one number for the
  * whole launch, and so is an element of memory, "lr[0]". The product is the program that the
@@ -18,10 +19,12 @@
 #include <stdint.h>
 #include "base/arena.h"
 #include "base/error.h"
+#include "lang/dtype.h"
 #include "refs/abi/ref_formula.h"
 
 struct formula {
     const char *output;
+    bool open; /* a type that it rounds to is not known yet: nothing is rounded there */
     unsigned inputs, numbers;
     const char *input[FORMULA_INPUTS];
     const char *number[FORMULA_NUMBERS]; /* a constant, a name, or "lr[0]" */
@@ -30,6 +33,9 @@ struct formula {
 
 struct formula_names {
     bool (*is_array)(void *user, const char *name);
+    /* The type that the name stands for, DTYPE_NONE while that is open; false: it is no type's.
+     * NULL: there are no such names. */
+    bool (*type_of)(void *user, const char *name, enum dtype *out);
     void *user;
 };
 

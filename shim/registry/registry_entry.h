@@ -32,10 +32,11 @@ struct registry_entry {
     int after;                     /* number among the entries with `after`, or -1 */
     struct pattern *after_pattern; /* or NULL */
     struct tolerance tolerance;
-    const struct lift *lift;      /* it was made for one kernel, of that one's PTX; or NULL */
-    const struct yaml_node *fuzz; /* the mapping, which `cuvet fuzz` reads; or NULL */
-    const struct yaml_node *lint; /* the same for `cuvet lint` */
-    bool met;                     /* a kernel that was launched has its name */
+    const struct yaml_node *formula; /* whose roundings follow a kernel's types; or NULL */
+    const struct lift *lift;         /* it was made for one kernel, of that one's PTX; or NULL */
+    const struct yaml_node *fuzz;    /* the mapping, which `cuvet fuzz` reads; or NULL */
+    const struct yaml_node *lint;    /* the same for `cuvet lint` */
+    bool met;                        /* a kernel that was launched has its name */
     bool gave_up;           /* a regex of it took too many steps on a name, and that was reported */
     struct made_plan *made; /* registry.c's, below its lock: the plans made of it */
 };

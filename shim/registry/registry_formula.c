@@ -50,10 +50,34 @@ static void bind_all(struct formula_bind *b, const struct formula *formula)
         bind_numbered(b, "code", i, arena_format(b->arena, "%lld", (long long)formula->word[i]));
 }
 
+struct formula_scope {
+    const struct signature *signature;
+    const struct captures *groups;
+};
+
 static bool is_array(void *user, const char *name)
 {
-    const struct signature_item *item = signature_find(user, name);
+    const struct formula_scope *scope = user;
+    const struct signature_item *item = signature_find(scope->signature, name);
     return item && item->array;
+}
+
+static bool type_of(void *user, const char *name, enum dtype *out)
+{
+    const struct captures *groups = ((const struct formula_scope *)user)->groups;
+    struct type type;
+    for (unsigned i = 0; groups && i < groups->count; i++) {
+        const struct capture *group = &groups->capture[i];
+        if (strcmp(group->name, name) != 0)
+            continue;
+        *out = DTYPE_NONE;
+        if (group->text && (!type_parse(group->text, &type) || type.lanes != 1))
+            return false;
+        if (group->text)
+            *out = type.dtype;
+        return true;
+    }
+    return false;
 }
 
 /* The signature without a kernel: open types are enough to distinguish arrays from numbers. */
@@ -73,7 +97,7 @@ static enum status read_signature(struct arena *arena, const struct yaml_node *n
 
 enum status registry_formula_bind(struct arena *arena, const struct yaml_node *formula,
                                   const struct yaml_node *signature, const struct captures *groups,
-                                  const struct yaml_node **bind, struct error *err)
+                                  const struct yaml_node **bind, bool *open, struct error *err)
 {
     const struct signature *parsed = NULL;
     const char *text;
@@ -83,7 +107,8 @@ enum status registry_formula_bind(struct arena *arena, const struct yaml_node *f
         status = read_signature(arena, signature, groups, &parsed, err);
     if (status)
         return status;
-    struct formula_names names = {is_array, (void *)(uintptr_t)parsed};
+    struct formula_scope scope = {parsed, groups};
+    struct formula_names names = {is_array, type_of, &scope};
     status = formula_compile(&compiled, arena, text, &names, err);
     if (status) {
         error_prefix(err, "%s:%u:%u", formula->file, formula->line, formula->column);
@@ -102,5 +127,6 @@ enum status registry_formula_bind(struct arena *arena, const struct yaml_node *f
     b.map->item = b.item;
     bind_all(&b, &compiled);
     *bind = b.map;
+    *open = compiled.open;
     return b.failed ? error_set(err, STATUS_NO_MEMORY, "no memory") : STATUS_OK;
 }

@@ -12,9 +12,10 @@
 #include "system/yaml_doc.h"
 #include "lang/signature.h"
 
-/* *bind is the made mapping. STATUS_INVALID: the formula, or the signature, is wrong. */
+/* *bind is the made mapping. *open: it is another where a type among the groups is known that is
+ * not yet. STATUS_INVALID: the formula, or the signature, is wrong. */
 enum status registry_formula_bind(struct arena *arena, const struct yaml_node *formula,
                                   const struct yaml_node *signature, const struct captures *groups,
-                                  const struct yaml_node **bind, struct error *err);
+                                  const struct yaml_node **bind, bool *open, struct error *err);
 
 #endif

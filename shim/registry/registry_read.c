@@ -229,8 +229,11 @@ static enum status read_formula(struct registry_content *content, const struct y
     enum status status = typed_open(entry->typed, &groups, err);
     if (status)
         return status;
-    return registry_formula_bind(&content->arena, node, entry->source.signature, &groups,
-                                 &entry->source.bind, err);
+    bool open = false;
+    status = registry_formula_bind(&content->arena, node, entry->source.signature, &groups,
+                                   &entry->source.bind, &open, err);
+    entry->formula = open ? node : NULL;
+    return status;
 }
 
 /* What the offline tools read. lint: {ignore: [id, ...]}; which ids exist is known to `cuvet lint`.

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "names/param_types.h"
+#include "registry/registry_formula.h"
 #include "registry/registry_parts.h"
 
 enum { LABEL = 100 };
@@ -185,7 +186,14 @@ static enum status plan_of(struct registry *registry, struct registry_entry *ent
     *plan = find_plan(entry, captures, layout);
     if (*plan)
         return STATUS_OK;
-    enum status status = plan_make(plan, &registry->arena, &entry->source, captures, layout, err);
+    struct plan_source source = entry->source;
+    bool open;
+    enum status status = STATUS_OK;
+    if (entry->formula)
+        status = registry_formula_bind(&registry->arena, entry->formula, source.signature, captures,
+                                       &source.bind, &open, err);
+    if (!status)
+        status = plan_make(plan, &registry->arena, &source, captures, layout, err);
     if (!status)
         keep_plan(registry, entry, captures, layout, *plan);
     return status;

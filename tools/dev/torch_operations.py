@@ -219,7 +219,7 @@ CHOICES = [
     Operation("lerp by an array", three("lerp_tensor_kernel", NARROW), "y = abs(c) < 0.5 ? a + c * (b - a) : b - (b - a) * (1 - c)", 3),
     Operation("fill", template("FillFunctor", PLAIN), "y = value", 0, "T value", casts=False),
     Operation("copy", one("direct_copy_kernel_cuda", TYPE), "y = a"),
-    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>long)"), "y = trunc(a)"),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>long)"), "y = max(-9.223372036854775808e18, min(9.223372036854775808e18, trunc(a)))"),
     Operation("copy", one("direct_copy_kernel_cuda", "(?<T>int)"), wrapped(32, True)),
     Operation("copy", one("direct_copy_kernel_cuda", "(?<T>short)"), wrapped(16, True)),
     Operation("copy", one("direct_copy_kernel_cuda", "(?<T>signed char)"), wrapped(8, True)),

@@ -22,7 +22,14 @@ static bool is_array(void *user, const char *name)
            strcmp(name, "p") == 0 || strcmp(name, "q") == 0 || strcmp(name, "r") == 0;
 }
 
-static const struct formula_names names = {is_array, NULL};
+static bool type_of(void *user, const char *name, enum dtype *out)
+{
+    (void)user;
+    *out = strcmp(name, "T") == 0 ? DTYPE_BF16 : strcmp(name, "I") == 0 ? DTYPE_I32 : DTYPE_NONE;
+    return *out != DTYPE_NONE || strcmp(name, "U") == 0;
+}
+
+static const struct formula_names names = {is_array, type_of, NULL};
 
 static struct formula compiled(const char *text)
 {
@@ -54,6 +61,7 @@ static void bad_texts_are_errors(void **state)
     expect_error("y = x ? b", "expected ':'");
     expect_error("y = x b", "at 'b': expected an operator or the end");
     expect_error("y = sinus(x)", "at 'sinus(x)': unknown function");
+    expect_error("y = I(x)", "at 'I(x)': unknown function, or a type that no value is rounded to");
     expect_error("y = max(x)", "expected two arguments");
     expect_error("y = exp(x, b)", "expected one argument");
     expect_error("y = 1.5.5 * x", "not a number");
@@ -106,6 +114,20 @@ static struct ref_call formula_call(const char *text, enum dtype dtype, double s
     return call;
 }
 
+static float to_bf16(float x)
+{
+    uint32_t word;
+    memcpy(&word, &x, 4);
+    word = (word + 0x7fff + (word >> 16 & 1)) & 0xffff0000;
+    memcpy(&x, &word, 4);
+    return x;
+}
+
+static float to_f16(float x)
+{
+    return (float)(_Float16)x;
+}
+
 typedef float (*kernel_fn)(float x, float b, float s);
 
 #define KERNEL(name, ...)                                                                          \
@@ -133,6 +155,8 @@ KERNEL(k_grow, sinhf(x) + coshf(b) + exp2f(x))
 KERNEL(k_steps, floorf(x) + ceilf(b) + truncf(x) + rintf(b))
 KERNEL(k_fmod, fmodf(x, s) + atan2f(b, x))
 KERNEL(k_sign, (float)((x > 0) - (x < 0)) * fabsf(b))
+KERNEL(k_bf16, to_bf16(to_bf16(x) * to_bf16(b)))
+KERNEL(k_f16, to_f16(expf(to_f16(x))) - b)
 KERNEL(k_arc, asinf(0.1f * x - 0.01f * b) + tanf(0.1f * x))
 
 static const struct {
@@ -158,6 +182,8 @@ static const struct {
     {"y = floor(x) + ceil(b) + trunc(x) + round(b)", k_steps},
     {"y = fmod(x, s) + atan2(b, x)", k_fmod},
     {"y = sign(x) * abs(b)", k_sign},
+    {"y = T(T(x) * bf16(b))", k_bf16},
+    {"y = f16(exp(f16(x))) - U(f32(b))", k_f16},
     {"y = asin(0.1 * x - 0.01 * b) + tan(0.1 * x)", k_arc},
 };
 
@@ -199,6 +225,25 @@ static void a_wrong_formula_is_found(void **state)
 }
 
 /* Infinities and NaN are what the formula makes of them. */
+/* A kernel that rounds an input less than the formula does, or more. */
+static void roundings_are_held(void **state)
+{
+    (void)state;
+    random_state = 5;
+    fill(&in_x, DTYPE_F32, COUNT, 0, 2);
+    fill(&in_b, DTYPE_F32, COUNT, 0, 1);
+    shape(&out_y, DTYPE_F32, COUNT);
+    for (int64_t j = 0; j < COUNT; j++)
+        set(&out_y, j, x_at(j) * (float)get(&in_b, j));
+    struct ref_call call = formula_call("y = bf16(x) * b", DTYPE_F32, 0);
+    assert_true(run("formula", &call).violations > COUNT / 2);
+    for (int64_t j = 0; j < COUNT; j++)
+        set(&out_y, j, to_bf16(x_at(j)) * (float)get(&in_b, j));
+    assert_int_equal(run("formula", &call).violations, 0);
+    call = formula_call("y = x * b", DTYPE_F32, 0);
+    assert_true(run("formula", &call).violations > COUNT / 2);
+}
+
 static void classes_agree(void **state)
 {
     (void)state;
@@ -229,7 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_texts_are_errors),   cmocka_unit_test(names_and_numbers_are_kept_once),
         cmocka_unit_test(formulas_judge_kernels), cmocka_unit_test(a_wrong_formula_is_found),
-        cmocka_unit_test(classes_agree),
+        cmocka_unit_test(roundings_are_held),     cmocka_unit_test(classes_agree),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }

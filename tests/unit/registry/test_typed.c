@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <cmocka.h>
 
+#include "bind/binding.h"
 #include "plan/plan.h"
+#include "refs/abi/ref_formula.h"
 #include "tests/unit/common/registry_fixture.h"
 #include "tests/unit/common/says.h"
 
@@ -125,13 +127,61 @@ static void the_words_count_as_shapes(void **state)
     registry_destroy(registry);
 }
 
+/* The first word of codes that a launch of `symbol` with these types is judged by. */
+static int64_t program_of(struct registry *registry, const char *symbol, int from)
+{
+    struct param_layout layout = layout_of((const unsigned[]){4, 16, 4, 0});
+    struct error err = {{0}};
+    enum skip skip;
+    struct binding binding;
+    int32_t n = 8;
+    uint64_t pointer[2] = {0x10000, 0x20000};
+    struct launch launch = {.params = (void *[]){&n, pointer, &from}};
+    const struct kernel_spec *spec = registry_resolve(registry, symbol, &layout, &skip, &err);
+    if (spec)
+        spec = registry_typed(spec, &launch, &skip, &err);
+    if (!spec || binding_make(spec, &launch, &binding, &err))
+        fail_msg("%s: %s", symbol, err.text);
+    return binding.call.size[4];
+}
+
+/* Types of the pattern and types that launches decide, in one formula. */
+static void formulas_round_to_types(void **state)
+{
+    static const char text[] =
+        HEAD "- kernel: /k_(?<T>float|c10::Half)/\n  formula: y = T(x) + I(x)\n  types:\n"
+             "    I: {word: from, is: [f32, f64, bf16]}\n"
+             "  signature: 'i32 n, struct 16 { f32 y[n] @0, const I x[n] @8 }, i32 from'\n";
+    static const struct {
+        const char *symbol;
+        int from;
+        uint8_t code[6];
+    } cases[] = {
+        {"k_float", 2, {FORMULA_INPUT, FORMULA_F32, FORMULA_INPUT, FORMULA_BF16, FORMULA_ADD}},
+        {"k_c10::Half", 0, {FORMULA_INPUT, FORMULA_F16, FORMULA_INPUT, FORMULA_F32, FORMULA_ADD}},
+        {"k_c10::Half", 1, {FORMULA_INPUT, FORMULA_F16, FORMULA_INPUT, FORMULA_ADD}},
+    };
+    (void)state;
+    struct registry *registry = registry_of(text, &complaints);
+    if (complaints.count)
+        fail_msg("%s", complaints.text[0]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t word = 0;
+        for (int j = 0; j < 6; j++)
+            word |= (int64_t)cases[i].code[j] << 8 * j;
+        assert_int_equal(program_of(registry, cases[i].symbol, cases[i].from), word);
+    }
+    registry_destroy(registry);
+    expect(HEAD "- {kernel: k, formula: y = S(x), signature: 'const f32 x[n], f32 y[n], i32 n'}\n",
+           "at 'S(x)': unknown function, or a type that no value is rounded to");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_types_are_errors),
-        cmocka_unit_test(launches_decide),
-        cmocka_unit_test(other_codes_are_not_checked),
-        cmocka_unit_test(the_words_count_as_shapes),
+        cmocka_unit_test(bad_types_are_errors),        cmocka_unit_test(launches_decide),
+        cmocka_unit_test(other_codes_are_not_checked), cmocka_unit_test(the_words_count_as_shapes),
+        cmocka_unit_test(formulas_round_to_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
