@@ -85,7 +85,10 @@ static const struct {
               {"fp8_fast", {TENSOR_ROUNDOFF, 0}},
               /* Parts of a sum are rounded once each, so by no more than that share of S. */
               {"f16_parts", {0x1p-11, 1}},
-              {"bf16_parts", {0x1p-8, 1}}};
+              {"bf16_parts", {0x1p-8, 1}},
+              /* The same at each of up to 9 exchanges between the lanes of a block. */
+              {"f16_lanes", {9 * 0x1p-11, 1}},
+              {"bf16_lanes", {9 * 0x1p-8, 1}}};
 
 static enum status read_accumulate(const struct yaml_node *node, struct tolerance *out,
                                    struct error *err)
@@ -106,7 +109,7 @@ static enum status read_accumulate(const struct yaml_node *node, struct toleranc
         type.dtype > DTYPE_BF16)
         return yaml_error(err, node,
                           "'accumulate' is '%.40s'; expected f64, f32, f16, bf16, fp8_tensor, "
-                          "fp8_fast, f16_parts or bf16_parts",
+                          "fp8_fast, f16_parts, bf16_parts, f16_lanes or bf16_lanes",
                           text);
     out->accumulate = type.dtype;
     return STATUS_OK;

@@ -25,7 +25,7 @@ def show(name, function, *arguments):
 def gradient(name, function, *arguments):
     arguments = [a.detach().requires_grad_(a.is_floating_point()) for a in arguments]
     y = function(*arguments)
-    y.backward(torch.ones_like(y))
+    y.backward(torch.randn_like(y))
     for a in arguments:
         if a.grad is not None:
             print(name, bits_sum(a.grad))
@@ -48,7 +48,7 @@ def pointwise(name, dtype):
     z = torch.randn(COUNT, device="cuda").to(dtype) + 3
     positive = z.abs() * 0.2 + 0.05
     w, v = torch.randn(200, 203, device="cuda").to(dtype), torch.randn(203, device="cuda").to(dtype)
-    mask = x > 0
+    mask, third = x > 0, torch.tensor(10 / 3, device="cuda", dtype=torch.float64)
     for op, function in BINARY.items():
         show("%s %s" % (op, name), function, x, z)
         show("%s broadcast %s" % (op, name), function, w, v)
@@ -57,6 +57,10 @@ def pointwise(name, dtype):
         if op not in ("maximum", "minimum", "fmax", "atan2", "logical_and"):
             show("%s scalar %s" % (op, name), function, z, 2.5)
             show("%s other %s" % (op, name), function, x, z.to(torch.float32 if dtype != torch.float32 else torch.bfloat16))
+            show("%s one other %s" % (op, name), function, x, third)  # becomes a `dtype` as it is loaded
+            show("%s one other transposed %s" % (op, name), function, w.t(), third)
+    show("to integers " + name, lambda: torch.log(x.float().relu()).to(torch.int64))  # some are -inf
+    show("to integers and back " + name, lambda: (x * 100).to(torch.int64).to(dtype))
     show("add alpha " + name, lambda: torch.add(x, z, alpha=0.7))
     show("scalar sub " + name, lambda: 1 - x)
     show("scalar div " + name, lambda: 1 / z)
@@ -135,6 +139,8 @@ def images(name, dtype):
         for training in (True, False):
             gradient("batch_norm %s %s" % (training, name), lambda a, g, h: F.batch_norm(
                 a, torch.zeros_like(w), torch.ones_like(w), g, h, training=training), x, w, b)
+        small, scale = torch.randn(8, 16, 3, 3, device="cuda").to(dtype).contiguous(memory_format=layout), torch.ones(16, device="cuda")
+        gradient("batch_norm small " + name, lambda a, g: F.batch_norm(a, None, None, g, training=True), small, scale)
         gradient("max_pool2d " + name, lambda a: F.max_pool2d(a, 3, 2, 1), x)
     torch.backends.cudnn.enabled = True
 

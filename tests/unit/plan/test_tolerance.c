@@ -99,7 +99,8 @@ static void bad_rows_are_told(void **state)
     expect("tolerances:\n  relu: {f32: {rtol: 1e-3}}\n", "belong to rule close, not to rule bound");
     expect("tolerances:\n  relu: {f32: {rule: close}}\n", "rule close needs 'rtol', 'atol'");
     expect("tolerances:\n  relu: {f32: {accumulate: i32}}\n",
-           "expected f64, f32, f16, bf16, fp8_tensor, fp8_fast, f16_parts or bf16_parts");
+           "expected f64, f32, f16, bf16, fp8_tensor, fp8_fast, f16_parts, bf16_parts, f16_lanes "
+           "or bf16_lanes");
     expect("tolerances:\n  relu: {f32: {inputs: f8e4m3}}\n", "'inputs' is 'f8e4m3'; expected f16");
     expect("tolerances:\n  relu: {f32: {inner: f8}}\n", "expected f16, bf16 or tf32");
     expect("tolerances:\n  relu: {f32: {functions: fast}}\n", "expected libm or approx");

@@ -121,6 +121,21 @@ static float in_f16(int i, int j, int k)
     return (float)sum;
 }
 
+static float lane[512];
+
+/* A term a lane. In each exchange a lower lane adds the sum of a higher one, which is a bf16 then.
+ */
+static float by_lanes(int i, int j, int k)
+{
+    for (int l = 0; l < 512; l++)
+        lane[l] = l < k ? (float)term(i, l, j, k) : 0;
+    for (int half = 256; half > 0; half /= 2) {
+        for (int l = 0; l < half; l++)
+            lane[l] += (float)value_of(bf16_of((double)lane[l + half]));
+    }
+    return lane[0];
+}
+
 typedef float (*dot_fn)(int i, int j, int k);
 
 static void multiply(dot_fn dot, int k)
@@ -155,12 +170,16 @@ static struct ref_tensor matrix(int rows, int cols, enum dtype dtype)
                                .rule = RULE_BOUND};
 }
 
+static struct chain chain;
+
 static uint64_t violations(int k, double loss)
 {
     struct ref_verdict answer = {0};
     struct ref_call call = {.lambda = 8,
                             .unit_roundoff = tolerance_roundoff(DTYPE_F32),
                             .underflow = tolerance_underflow(DTYPE_F32),
+                            .chain_roundoff = chain.roundoff,
+                            .chain = chain.terms,
                             .pieces = 1,
                             .group = 1,
                             .scalar = {1, 0},
@@ -253,6 +272,36 @@ static void a_lost_end_is_found_beside_the_loss(void **state)
     }
 }
 
+/* One term is 1 and is given on in each exchange; each lane that it comes to has nearly half an ulp
+ * of it, which the next exchange cuts off. */
+static void lanes_may_round_where_declared(void **state)
+{
+    const struct chain parts = {0x1p-8, 1}, lanes = {9 * 0x1p-8, 1};
+    (void)state;
+    for (int i = 0; i < ROWS * 512; i++) {
+        int l = i % 512;
+        bool last = l == 511, path = (l & (l + 1)) == 0; /* 0, 1, 3, ... 255 */
+        a[i] = bf16_of(last ? 1 : path ? 0.9375 * 0x1p-8 : 0);
+    }
+    for (int i = 0; i < COLS * 512; i++)
+        b[i] = bf16_of(1);
+    multiply(by_lanes, 512);
+    assert_true((double)y[0] == 1 + 0.9375 * 0x1p-8); /* lane 0 keeps its own */
+    chain = lanes;
+    assert_int_equal(violations(512, 0), 0);
+    chain = parts;
+    assert_int_equal(violations(512, 0), ROWS * COLS);
+    for (int i = 0; i < ROWS * 512; i++)
+        a[i] = bf16_of(1);
+    multiply(short_of_k, 512);
+    chain = lanes;
+    assert_int_equal(violations(512, 0), 0); /* 8 of 512 terms are less than what may be lost, */
+    for (int i = 0; i < ROWS * COLS; i++)
+        y[i] = 512 - 32;
+    assert_int_equal(violations(512, 0), ROWS * COLS); /* 32 are not */
+    chain = (struct chain){0};
+}
+
 static void others_have_no_loss(void **state)
 {
     struct tolerance tolerance = tolerance_fallback(DTYPE_BF16);
@@ -274,6 +323,7 @@ int main(void)
         cmocka_unit_test(without_the_loss_they_are_called_wrong),
         cmocka_unit_test(wrong_products_are_found),
         cmocka_unit_test(a_lost_end_is_found_beside_the_loss),
+        cmocka_unit_test(lanes_may_round_where_declared),
         cmocka_unit_test(others_have_no_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
