@@ -17,7 +17,7 @@ REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], 
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
-        real t = dot(SUM(l, k, a(i / n, l) * b(l, i % n)));
+        auto t = dot(SUM(l, k, a(i / n, l) * b(l, i % n)));
         c(i / n, i % n) = t * alpha + bias(i % n);
     }
 }
@@ -28,7 +28,7 @@ REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], 
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
-        real t = dot(SUM(l, k, x(i / n, l) * w(i % n, l)));
+        auto t = dot(SUM(l, k, x(i / n, l) * w(i % n, l)));
         y(i / n, i % n) = t + bias(i % n);
     }
 }
@@ -40,7 +40,7 @@ REFERENCE_ONCE(linear_split, "in x[m][splits][k], in w[n][splits][k], in bias[n]
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(splits * k))
     {
-        real dot = SUM(s, splits, partial(SUM(l, k, x(i / n, s, l) * w(i % n, s, l))));
+        auto dot = SUM(s, splits, partial(SUM(l, k, x(i / n, s, l) * w(i % n, s, l))));
         y(i / n, i % n) = dot + bias(i % n);
     }
 }
@@ -51,7 +51,7 @@ REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1, 
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, a(l, i / n) * b(l, i % n));
+        auto dot = SUM(l, k, a(l, i / n) * b(l, i % n));
         c(i / n, i % n) = dot * alpha;
     }
 }
@@ -62,7 +62,7 @@ REFERENCE_ONCE(gemm, "in a[m][k], in b[k][n], inout c[m][n], real alpha = 1, rea
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, a(i / n, l) * b(l, i % n));
+        auto dot = SUM(l, k, a(i / n, l) * b(l, i % n));
         if (beta.v == 0)
             c(i / n, i % n) = dot * alpha;
         else
@@ -78,7 +78,7 @@ REFERENCE_ONCE(bmm, "in a[batch][m][k], in b[batch][k][n], out c[batch][m][n], r
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
         long long s = i / n / m, r = i / n % m, j = i % n;
-        real dot = SUM(l, k, a(s, r, l) * b(s, l, j));
+        auto dot = SUM(l, k, a(s, r, l) * b(s, l, j));
         c(s, r, j) = dot * alpha;
     }
 }
@@ -91,7 +91,7 @@ REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n]
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
         long long s = i / n / m, r = i / n % m, j = i % n;
-        real dot = SUM(l, k, a(s, r, l) * b(s, j, l));
+        auto dot = SUM(l, k, a(s, r, l) * b(s, j, l));
         c(s, r, j) = dot * alpha;
     }
 }
@@ -104,7 +104,7 @@ REFERENCE_ONCE(bmm_tn, "in a[batch][k][m], in b[batch][k][n], out c[batch][m][n]
     SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
     {
         long long s = i / n / m, r = i / n % m, j = i % n;
-        real dot = SUM(l, k, a(s, l, r) * b(s, l, j));
+        auto dot = SUM(l, k, a(s, l, r) * b(s, l, j));
         c(s, r, j) = dot * alpha;
     }
 }
@@ -118,7 +118,7 @@ REFERENCE_ONCE(matmul_split, "in a[m][k], in b[k][n], out c[splits][m][n], int p
     {
         long long s = i / n / m, r = i / n % m, j = i % n;
         long long from = s < k ? s * part : k, left = from < k ? k - from : 0;
-        real dot = SUM(l, part < left ? part : left, a(r, l + from) * b(l + from, j));
+        auto dot = SUM(l, part < left ? part : left, a(r, l + from) * b(l + from, j));
         c(s, r, j) = dot * alpha;
     }
 }
@@ -131,7 +131,7 @@ REFERENCE_ONCE(
 {
     SAMPLE(i, m * n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
+        auto dot = SUM(l, k, x(i / n, l) * w(i % n, l));
         y(i / n, i % n) = dot + bias(i % n) + residual(i / n, i % n);
     }
 }
@@ -201,7 +201,7 @@ REFERENCE_ONCE(gemv, "in a[m][n], in x[n], in bias[m] = 0, out y[m], real alpha 
 {
     ROW(i, m)
     {
-        real dot = SUM(j, n, a(i, j) * x(j));
+        auto dot = SUM(j, n, a(i, j) * x(j));
         y(i) = dot * alpha + bias(i);
     }
 }
@@ -211,7 +211,7 @@ REFERENCE_ONCE(gemv_t, "in a[n][m], in x[n], in bias[m] = 0, out y[m], real alph
 {
     ROW(i, m)
     {
-        real dot = SUM(j, n, a(j, i) * x(j));
+        auto dot = SUM(j, n, a(j, i) * x(j));
         y(i) = dot * alpha + bias(i);
     }
 }
@@ -221,7 +221,7 @@ REFERENCE_ONCE(gemv_add, "in a[m][n], in x[n], inout y[m], real alpha = 1, real 
 {
     ROW(i, m)
     {
-        real dot = SUM(j, n, a(i, j) * x(j));
+        auto dot = SUM(j, n, a(i, j) * x(j));
         if (beta.v == 0)
             y(i) = dot * alpha;
         else
@@ -234,7 +234,7 @@ REFERENCE_ONCE(gemv_t_add, "in a[n][m], in x[n], inout y[m], real alpha = 1, rea
 {
     ROW(i, m)
     {
-        real dot = SUM(j, n, a(j, i) * x(j));
+        auto dot = SUM(j, n, a(j, i) * x(j));
         if (beta.v == 0)
             y(i) = dot * alpha;
         else

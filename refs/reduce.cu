@@ -136,7 +136,7 @@ REFERENCE_ONCE(sum_over, "in x[outer][rows][planes][cols], out y[outer][rows], r
     ROW(row, outer * rows)
     {
         const long long o = row / rows, r = row % rows;
-        y(o, r) = factor * SUM_IF(j, planes * cols, true, x(o, r, j / cols, j % cols));
+        y(o, r) = SUM_IF(j, planes * cols, true, x(o, r, j / cols, j % cols)) * factor;
     }
 }
 

@@ -74,13 +74,16 @@ REFERENCE_ONCE(
         ref_pixel at(i, filters, out_h, out_w);
         long long n = at.n, f = at.plane, first = f / share * depth;
         WINDOW_TERMS(at.row * stride_h - pad_h, at.column * stride_w - pad_w);
-        real sum = SUM_IF(t, terms, inside(t),
+        auto sum = SUM_IF(t, terms, inside(t),
                           x(n, first + t / taps, at_h(t), at_w(t)) *
                               w(f, t / taps, t / window_w % window_h, t % window_w));
         real more = added.given ? added(n, f, at.row, at.column) * added_scale : real(0.0);
-        real whole = sum * alpha + more + bias(f);
-        real held = low.v < -1e300 ? whole : max(whole, low);
-        y(n, f, at.row, at.column) = high.v > 1e300 ? held : min(held, high);
+        auto whole = sum * alpha + more + bias(f);
+        real held = low.v < -1e300 ? real(whole) : max(whole, low);
+        if (low.v < -1e300 && high.v > 1e300)
+            y(n, f, at.row, at.column) = whole;
+        else
+            y(n, f, at.row, at.column) = high.v > 1e300 ? held : min(held, high);
     }
 }
 
@@ -99,7 +102,7 @@ REFERENCE_ONCE(conv_backward_data,
         ref_pixel at(i, channels, height, width);
         long long n = at.n, first = at.plane / depth * share, d = at.plane % depth;
         COVER_TERMS(at);
-        real sum = SUM_IF(t, terms, covered(t),
+        auto sum = SUM_IF(t, terms, covered(t),
                           dy(n, first + t / taps, by_h(t), by_w(t)) *
                               w(first + t / taps, d, t / window_w % window_h, t % window_w));
         dx(n, at.plane, at.row, at.column) = sum * alpha + bias(at.plane);
@@ -124,7 +127,7 @@ REFERENCE_ONCE(conv_backward_weight,
         TERM(at_h, t, p(t) * stride_h - pad_h + at.row * dilation_h);
         TERM(at_w, t, t % out_w * stride_w - pad_w + at.column * dilation_w);
         TERM(inside, t, at_h(t) >= 0 && at_h(t) < height && at_w(t) >= 0 && at_w(t) < width);
-        real sum = SUM_IF(t, terms, inside(t),
+        auto sum = SUM_IF(t, terms, inside(t),
                           dy(t / area, f, p(t), t % out_w) * x(t / area, c, at_h(t), at_w(t)));
         dw(f, at.plane, at.row, at.column) = sum * alpha;
     }
@@ -216,11 +219,14 @@ REFERENCE_ONCE(conv3d, "in x[batch][channels][pixels], in w[filters][depth][taps
         long long to = i % out.size(), f = i / out.size() % filters, n = i / out.size() / filters;
         long long first = f / share * depth;
         VOLUME_TERMS(to, t % window.size());
-        real sum = SUM_IF(t, terms, inside(t),
+        auto sum = SUM_IF(t, terms, inside(t),
                           x(n, first + t / window.size(), pixel(t)) *
                               w(f, t / window.size(), t % window.size()));
-        real whole = sum * alpha + bias(f);
-        y(n, f, to) = low.v < -1e300 ? whole : max(whole, low);
+        auto whole = sum * alpha + bias(f);
+        if (low.v < -1e300)
+            y(n, f, to) = whole;
+        else
+            y(n, f, to) = max(whole, low);
     }
 }
 
@@ -248,7 +254,7 @@ REFERENCE_ONCE(conv3d_backward_data,
              ref_window_at(image.column(to) + before.width - window.column(tap(t)) * gap.width,
                            step.width, out.width));
         TERM(covered, t, by_d(t) >= 0 && by_h(t) >= 0 && by_w(t) >= 0);
-        real sum = SUM_IF(t, terms, covered(t),
+        auto sum = SUM_IF(t, terms, covered(t),
                           dy(n, first + t / window.size(), out.at(by_d(t), by_h(t), by_w(t))) *
                               w(first + t / window.size(), c % depth, tap(t)));
         dx(n, c, to) = sum * alpha + bias(c);
@@ -269,7 +275,7 @@ REFERENCE_ONCE(conv3d_backward_weight,
         long long to = i % window.size(), d = i / window.size() % depth;
         long long f = i / window.size() / depth, c = f / share * depth + d;
         VOLUME_TERMS(t % out.size(), to);
-        real sum = SUM_IF(t, terms, inside(t),
+        auto sum = SUM_IF(t, terms, inside(t),
                           dy(t / out.size(), f, t % out.size()) * x(t / out.size(), c, pixel(t)));
         dw(f, d, to) = sum * alpha;
     }
@@ -346,7 +352,7 @@ REFERENCE_ONCE(avg_pool, "in x[batch][channels][height][width], "
         WINDOW_TERMS(top, left);
         long long count = ref_window_count(top, window_h, height, pad_h, include_pad) *
                           ref_window_count(left, window_w, width, pad_w, include_pad);
-        real sum = SUM_IF(t, window_h * window_w, inside(t), x(n, k, at_h(t), at_w(t)));
+        auto sum = SUM_IF(t, window_h * window_w, inside(t), x(n, k, at_h(t), at_w(t)));
         y(n, k, at.row, at.column) = sum / (divisor ? divisor : count);
     }
 }
@@ -404,7 +410,7 @@ REFERENCE_ONCE(adaptive_avg_pool, "in x[batch][channels][height][width], "
         long long left = ref_adaptive_first(at.column, width, out_w);
         long long high = ref_adaptive_count(at.row, height, out_h);
         long long wide = ref_adaptive_count(at.column, width, out_w);
-        real sum = SUM_IF(t, high * wide, true, x(n, k, top + t / wide, left + t % wide));
+        auto sum = SUM_IF(t, high * wide, true, x(n, k, top + t / wide, left + t % wide));
         y(n, k, at.row, at.column) = sum / high / wide;
     }
 }

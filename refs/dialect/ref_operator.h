@@ -113,6 +113,11 @@ template <class OP, class A, class B> struct ref_pair_result<true, OP, A, B> {
     typedef ref_pair<OP, A, B> type;
 };
 
+/* A sum times a number, or with one added, is judged beside its size still. */
+template <class OP, class E, int W, class B> struct ref_pair_result<false, OP, ref_total<E, W>, B> {
+    typedef ref_total<E, ref_wider(W, B::width)> type;
+};
+
 /* The type of OP's result; substitution fails where one is no value. */
 template <class OP, class A, class B>
 using ref_result = typename ref_pair_result<A::lazy || B::lazy, OP, A, B>::type;
@@ -128,6 +133,11 @@ REF_FN R ref_apply(const A &a, const B &b)
         REF_UNROLL
         for (int j = 0; j < R::width; j++)
             r.set(j, OP::lane(a, b, a.lane(j), b.lane(j), r.k));
+        if constexpr (R::total) {
+            REF_UNROLL
+            for (int j = 0; j < R::width; j++)
+                r.size[j] = OP::size(ref_beside(a, j), b.shadow(j));
+        }
         return r;
     }
 }
@@ -163,6 +173,10 @@ REF_FN typename X::element ref_near_sum(const X &x, typename X::element sum, int
 
 struct ref_plus {
     static constexpr bool linear = true, adds = true;
+    template <class E> REF_FN static E size(E size, E)
+    {
+        return size;
+    }
     template <class E> REF_FN static double value(E, double a, double b)
     {
         return a + b;
@@ -187,6 +201,10 @@ struct ref_plus {
 
 struct ref_minus {
     static constexpr bool linear = true, adds = true;
+    template <class E> REF_FN static E size(E size, E)
+    {
+        return size;
+    }
     template <class E> REF_FN static double value(E, double a, double b)
     {
         return a - b;
@@ -249,6 +267,10 @@ template <class E> REF_FN E ref_held(E factor)
 
 struct ref_times {
     static constexpr bool linear = true, adds = false;
+    template <class E> REF_FN static E size(E size, E y)
+    {
+        return size * ref_abs(y);
+    }
     template <class E> REF_FN static double value(E, double a, double b)
     {
         return a * b;
@@ -282,6 +304,10 @@ struct ref_times {
 /* (ea + |q| eb) / (|b| - eb) + 4 u |q|: Inf, hence inconclusive, where b may have been 0. */
 struct ref_over {
     static constexpr bool linear = false, adds = false;
+    template <class E> REF_FN static E size(E size, E y)
+    {
+        return size * ref_rough_inverse(ref_abs(y));
+    }
     template <class X, class A, class B>
     REF_FN static auto near(const X &x, const A &, const B &, int j)
     {
@@ -339,16 +365,6 @@ REF_WITH_NUMBERS(-, ref_minus)
 REF_WITH_NUMBERS(*, ref_times)
 REF_WITH_NUMBERS(/, ref_over)
 #undef REF_WITH_NUMBERS
-
-/* The mean of a sum's terms. */
-template <class E, int W> REF_FN ref_total<E, W> operator/(const ref_total<E, W> &sum, double count)
-{
-    ref_total<E, W> mean(static_cast<const ref_real<E, W> &>(sum) / count);
-    REF_UNROLL
-    for (int j = 0; j < W; j++)
-        mean.size[j] = sum.size[j] * ref_rough_inverse((E)count);
-    return mean;
-}
 
 template <class A, class R = ref_result<ref_times, A, A>> REF_FN R square(const A &a)
 {

@@ -59,7 +59,14 @@ template <class E, int D> struct ref_point {
     }
     template <class A, class R = ref_same<A>> REF_FN R operator()(const A &a) const
     {
-        R r(a);
+        return passed(R(a));
+    }
+    template <class F, int W> REF_FN ref_total<F, W> operator()(const ref_total<F, W> &a) const
+    {
+        return passed(a);
+    }
+    template <class R> REF_FN R passed(R r) const
+    {
         if (code == DTYPE_NONE)
             return r;
         REF_UNROLL

@@ -225,7 +225,7 @@ template <class E, int W> struct ref_real : ref_known<ref_real<E, W>, E> {
     typedef E element;
     static constexpr int width = W;
     static constexpr int kind = REF_REAL;
-    static constexpr bool lazy = false;
+    static constexpr bool lazy = false, total = false;
     ref_rules<E> k;
     double v[W];
     E f[W], e[W];
@@ -287,6 +287,7 @@ template <class A> REF_FN typename A::element ref_beside(const A &, int)
  * size, too.
  */
 template <class E, int W> struct ref_total : ref_real<E, W> {
+    static constexpr bool total = true;
     E size[W];
 
     REF_FN ref_total()

@@ -172,9 +172,8 @@ static struct ref_tensor matrix(int rows, int cols, enum dtype dtype)
 
 static struct chain chain;
 
-static uint64_t violations(int k, double loss)
+static struct ref_call product_call(int k)
 {
-    struct ref_verdict answer = {0};
     struct ref_call call = {.lambda = 8,
                             .unit_roundoff = tolerance_roundoff(DTYPE_F32),
                             .underflow = tolerance_underflow(DTYPE_F32),
@@ -183,8 +182,7 @@ static uint64_t violations(int k, double loss)
                             .pieces = 1,
                             .group = 1,
                             .scalar = {1, 0},
-                            .size = {ROWS, k, COLS},
-                            .answer = &answer};
+                            .size = {ROWS, k, COLS}};
     call.tensor[0] = matrix(ROWS, k, DTYPE_BF16);
     call.tensor[0].in = a;
     call.tensor[1] = matrix(k, COLS, DTYPE_BF16);
@@ -192,11 +190,24 @@ static uint64_t violations(int k, double loss)
     call.tensor[2] = (struct ref_tensor){.ndim = 1, .dim = {COLS}};
     call.tensor[3] = matrix(ROWS, COLS, DTYPE_F32);
     call.tensor[3].got = y;
-    call.tensor[3].rtol = loss;
-    assert_int_equal(ref_host_run("matmul", &call, 1), 0);
+    return call;
+}
+
+static struct ref_verdict judge(struct ref_call *call)
+{
+    struct ref_verdict answer = {0};
+    call->answer = &answer;
+    assert_int_equal(ref_host_run("matmul", call, 1), 0);
     assert_int_equal(answer.checked, ROWS * COLS);
     assert_int_equal(answer.refused, 0);
-    return answer.violations;
+    return answer;
+}
+
+static uint64_t violations(int k, double loss)
+{
+    struct ref_call call = product_call(k);
+    call.tensor[3].rtol = loss;
+    return judge(&call).violations;
 }
 
 static double loss_of(int k)
@@ -302,6 +313,36 @@ static void lanes_may_round_where_declared(void **state)
     chain = (struct chain){0};
 }
 
+/* Terms of both signs cancel in a tenth of the elements to less than ten bounds of tf32. They are
+ * held against the size of such a sum, with a factor and a bias as without. */
+static void what_cancels_is_judged_beside_its_size(void **state)
+{
+    static float bias[COLS];
+    (void)state;
+    random_state = 6;
+    fill_normal(1024);
+    for (int scaled = 0; scaled < 2; scaled++) {
+        struct ref_call call = product_call(1024);
+        call.input_roundoff = 0x1p-11;
+        call.scalar[0] = scaled ? 1e-3 : 1;
+        if (scaled)
+            call.tensor[2] = (struct ref_tensor){.dtype = DTYPE_F32,
+                                                 .ndim = 1,
+                                                 .dim = {COLS},
+                                                 .stride = {1},
+                                                 .bytes = sizeof bias,
+                                                 .in = bias};
+        multiply(hopper, 1024);
+        for (int i = 0; i < ROWS * COLS; i++)
+            y[i] *= (float)call.scalar[0];
+        struct ref_verdict answer = judge(&call);
+        assert_int_equal(answer.violations, 0);
+        assert_int_equal(answer.wide, 0);
+        call.scalar[0] *= 1.02; /* another factor */
+        assert_true(judge(&call).violations > ROWS * COLS / 4);
+    }
+}
+
 static void others_have_no_loss(void **state)
 {
     struct tolerance tolerance = tolerance_fallback(DTYPE_BF16);
@@ -324,6 +365,7 @@ int main(void)
         cmocka_unit_test(wrong_products_are_found),
         cmocka_unit_test(a_lost_end_is_found_beside_the_loss),
         cmocka_unit_test(lanes_may_round_where_declared),
+        cmocka_unit_test(what_cancels_is_judged_beside_its_size),
         cmocka_unit_test(others_have_no_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
