@@ -120,7 +120,7 @@ REFERENCE_ONCE(l2norm, "in x[rows][cols], out y[rows][cols], real eps = 1e-12, e
 // 2018)
 REFERENCE_ONCE(groupnorm, "in x[batch][groups][channels][size], in w[groups][channels] = 1, "
                           "in b[groups][channels] = 0, "
-                          "out y[batch][groups][channels][size], out mean?[batch][groups], "
+                          "out y?[batch][groups][channels][size], out mean?[batch][groups], "
                           "out rstd?[batch][groups], real eps, each batch, each groups")
 {
     ROW(i, batch * groups)
@@ -129,7 +129,7 @@ REFERENCE_ONCE(groupnorm, "in x[batch][groups][channels][size], in w[groups][cha
         real mu = SUM(s, size, SUM(k, channels, x(n, g, k, s))) / count;
         real var = SUM(s, size, SUM(k, channels, square(x(n, g, k, s) - mu))) / count;
         real inv = rsqrt(var + eps);
-        LOOP(k, channels)
+        LOOP(k, y.given ? channels : 0)
         EACH(s, size) y(n, g, k, s) = (x(n, g, k, s) - mu) * inv * w(g, k) + b(g, k);
         if (mean.given)
             mean(n, g) = mu;

@@ -128,6 +128,8 @@ def rows(name, dtype):
     show("embedding " + name, F.embedding, target % 200, logits[:, :256].contiguous())
     gradient("embedding backward " + name, lambda a: F.embedding(target % 200, a), logits[:, :256].contiguous())
     x, w = torch.randn(300, 1024, device="cuda").to(dtype), torch.randn(1024, device="cuda").to(dtype)
+    for op in (F.elu, F.softplus, lambda a: F.elu(a, inplace=True)):
+        gradient("elu, softplus " + name, lambda a: op(a * 1), x)
     gradient("rms_norm backward " + name, lambda a, g: F.rms_norm(a, (1024,), g, 1e-6), x, w)
 
 
@@ -142,6 +144,12 @@ def images(name, dtype):
         small, scale = torch.randn(8, 16, 3, 3, device="cuda").to(dtype).contiguous(memory_format=layout), torch.ones(16, device="cuda")
         gradient("batch_norm small " + name, lambda a, g: F.batch_norm(a, None, None, g, training=True), small, scale)
         gradient("max_pool2d " + name, lambda a: F.max_pool2d(a, 3, 2, 1), x)
+    for size, options in ((3, {"padding": 1}), (5, {"stride": 2, "padding": 2}), (7, {"dilation": 2, "padding": 3}), (4, {"padding": 1})):
+        for each in (1, 2):
+            x, kernel = torch.randn(3, 16, 29, 27, device="cuda").to(dtype), torch.randn(16 * each, 1, size, size, device="cuda").to(dtype)
+            gradient("depthwise %d %d %s" % (size, each, name), lambda a, w: F.conv2d(a, w, groups=16, **options), x, kernel)
+    x, w, b = (torch.randn(*shape, device="cuda").to(dtype) for shape in ((4, 32, 12, 10), (32,), (32,)))
+    gradient("group_norm " + name, lambda a, g, h: F.group_norm(a, 8, g, h), x, w, b)
     torch.backends.cudnn.enabled = True
 
 
@@ -156,6 +164,8 @@ def lists(name, dtype):
     torch._foreach_addcmul_(a, b, b, 0.1)
     torch._foreach_addcdiv_(a, b, b, 0.1)
     torch._foreach_lerp_(a, b, 0.3)
+    for scale in (1.0, 0.37):
+        torch._amp_foreach_non_finite_check_and_unscale_(b, torch.zeros(1, device="cuda"), torch.full((1,), scale, device="cuda"))
     show("foreach %s" % name, lambda: a)
     show("foreach sqrt %s" % name, torch._foreach_sqrt, [t.abs() for t in b])
     show("foreach norm %s" % name, torch._foreach_norm, b)
@@ -197,6 +207,11 @@ def main():
     show("add i64", torch.add, i, i)
     show("mul i64", torch.mul, i, i)
     show("eq i64", torch.eq, i, 7)
+    show("truncated div i64", lambda: torch.div(i - 50, 7, rounding_mode="trunc"))
+    show("maximum i64", torch.maximum, i, i.flip(0))
+    show("minimum i64", torch.minimum, i, i.flip(0))
+    edges, messages = torch.randint(0, 300, (5000,), device="cuda"), torch.randn(5000, 48, device="cuda")
+    show("index_add", lambda: torch.zeros(300, 48, device="cuda").index_add_(0, edges, messages, alpha=0.5))
     for kind in (torch.uint8, torch.int8, torch.int16, torch.int32):
         whole(str(kind), i.to(kind), i)
 

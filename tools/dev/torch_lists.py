@@ -98,6 +98,8 @@ def others():
     for word, text in (("Sqrt", "sqrt(a)"), ("Reciprocal", "1 / a"), ("Rsqrt", "rsqrt(a)"), ("Exp", "exp(a)"), ("Abs", "abs(a)"),
                        ("Sign", "sign(a)"), ("negate", "-a")):
         yield from family(word.lower(), "UnaryOpFunctor", r", (?:std|.*)::%s<" % word, 1, text)
+    yield from family("scaled back", "UnaryOpFunctor", r", at::native::_amp_foreach_non_finite_check_and_unscale_cuda_\(", 1,
+                      "inv[0] == 1 ? a : a * inv[0]", ", struct 16..24 { const f32 inv[1] @8 } scales", skipped=1)
     yield from family("lerp", "TernaryOpScalarFunctor", r", at::native::LerpFunctor<float> ?", 2,
                       "abs(w) < 0.5 ? a + w * (b - a) : b - (b - a) * (1 - w)", ", f32 w")
     meta = Meta(1)

@@ -244,6 +244,48 @@ static const struct {
      {8, 8, 8, 4, 4, 4, 8},
      "dx",
      "bf16"},
+    {"_ZN2at6native51_GLOBAL__N__a30dace1_18_DepthwiseConv2d_cu_9959487031conv_depthwise2d"
+     "_forward_kernelILi3EN3c108BFloat16EiEEvN5torch10headeronly6detail27GenericPackedTens"
+     "orAccessorINS7_14TensorAccessorINS3_8ArrayRefIlEEKT0_Lm3ENS6_16DefaultPtrTraitsEiEEN"
+     "S_6detail16IndexBoundsCheckILm4EiEESD_Lm4ESE_iEENS8_INS9_ISB_SC_Lm3ESE_iEESI_SC_Lm4E"
+     "SE_iEESJ_NS8_INS9_ISB_SD_Lm0ESE_iEENSH_ILm1EiEESD_Lm1ESE_iEEbT1_iiiiiiiiiiiiii",
+     {40, 40, 40, 16, 1, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4},
+     "y",
+     "bf16"},
+    {"_ZN2at6native51_GLOBAL__N__a30dace1_18_DepthwiseConv2d_cu_9959487032conv_depthwise2d"
+     "_backward_kernelILi5ELi2EN3c108BFloat16EiEEvN5torch10headeronly6detail27GenericPacke"
+     "dTensorAccessorINS7_14TensorAccessorINS3_8ArrayRefIlEEKT1_Lm3ENS6_16DefaultPtrTraits"
+     "EiEENS_6detail16IndexBoundsCheckILm4EiEESD_Lm4ESE_iEENS8_INS9_ISB_SC_Lm3ESE_iEESI_SC"
+     "_Lm4ESE_iEESJ_T2_iiiiiiiiiiiiiii",
+     {40, 40, 40, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4},
+     "dx",
+     "bf16"},
+    {"_ZN2at6native51_GLOBAL__N__a30dace1_18_DepthwiseConv2d_cu_9959487035conv_depthwise2d"
+     "_grad_weight_kernelIfjEEvN5torch10headeronly6detail27GenericPackedTensorAccessorINS5"
+     "_14TensorAccessorIN3c108ArrayRefIlEEKT_Lm3ENS4_16DefaultPtrTraitsEiEENS_6detail16Ind"
+     "exBoundsCheckILm4EiEESC_Lm4ESD_iEESI_NS6_INS7_ISA_SB_Lm3ESD_iEESH_SB_Lm4ESD_iEEiiiii"
+     "iiiiiiiiiii",
+     {40, 40, 40, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4},
+     "dw",
+     "f32"},
+    {"_ZN2at6native19indexFuncLargeIndexIfljLi2ELi2ELin2ELb1ENS0_44_GLOBAL__N__50c743a2_11"
+     "_Indexing_cu_89862edb9ReduceAddEEEvNS_4cuda6detail10TensorInfoIT_T1_EENS6_IKS7_S8_EE"
+     "NS6_IKT0_S8_EEiiS8_S8_llRKT6_S7_",
+     {216, 216, 216, 4, 4, 4, 4, 8, 8, 8, 4},
+     "y",
+     "f32"},
+    {"_ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_61_GLOBAL__N__1b4ab108_22_Ac"
+     "tivationEluKernel_cu_751192d7_1491019elu_backward_kernelERNS_18TensorIteratorBaseERK"
+     "N3c106ScalarES8_S8_bENKUlvE_clEvENKUlvE0_clEvEUlffE_St5arrayIPcLm3EEEEviT0_T1_",
+     {4, 16, 24},
+     "y",
+     "f32"},
+    {"_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_13BUnaryFunctorIlllZZZNS0_15bin"
+     "ary_internal21div_trunc_kernel_cudaERNS_18TensorIteratorBaseEENKUlvE_clEvENKUlvE2_cl"
+     "EvEUlllE_EESt5arrayIPcLm2EEEEviT0_T1_",
+     {4, 16, 16},
+     "y",
+     "i64"},
 };
 
 /* A reduction and a function that no entry has. */
