@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """zoo.py - architectures that no table was written for, each launch checked: how much of them has an entry, and what is found.
 
-    python3 tests/programs/zoo.py --cuvet build/release/cuvet [--reports FOLDER] [--jobs N] [--steps N] [NAME ...]
+    python3 tests/programs/zoo.py --cuvet build/release/cuvet [--reports FOLDER] [--jobs N] [--steps N] [--compile]
+        [NAME ...]
 
-Each NAME is an architecture of transformers or torch with random weights and data, small, and is trained (bf16 autocast, f16 with a
-scaled loss, or f32 with tf32) or run under inference, as its row says. They run as processes of their own under
+Each NAME is an architecture of transformers or torch with random weights and data, small, and is trained (bf16 autocast, weights in
+bf16, f16 with a scaled loss, or f32 with tf32) or run under inference, as its row says. They run as processes of their own under
 `cuvet run` with the shipped tables. Prints a row for each: launches, the shares of launches and of GPU time with an entry,
-verdicts, and the largest kernels without one. Fails where a program ends otherwise than without cuvet, or has a finding.
+verdicts, and the largest kernels without one. With --compile the models go through torch.compile, whose kernels are held against
+their own PTX. Fails where a program ends otherwise than without cuvet, or has a finding.
 """
 
 import argparse
@@ -178,7 +180,91 @@ def ranking(torch):
     return module, loss
 
 
-# Name: how, what. bf16, f16 and f32 are training; infer is half-precision inference.
+def vision(name, last=False, side=96):
+    def make(torch):
+        import torchvision
+        model = torchvision.models.get_model(name, weights=None, num_classes=10)
+        order = torch.channels_last if last else torch.contiguous_format
+
+        class Model(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner = model.to(memory_format=order)
+
+            def forward(self, pixels, labels):
+                return {"loss": torch.nn.functional.cross_entropy(self.inner(pixels).float(), labels)}
+
+        return Model(), lambda: dict(pixels=torch.randn(8, 3, side, side, device="cuda").to(memory_format=order),
+                                     labels=torch.randint(0, 10, (8,), device="cuda"))
+    return make
+
+
+def transformer(torch):
+    nn = torch.nn
+    module = nn.ModuleDict({"words": nn.Embedding(1000, 128), "both": nn.Transformer(128, 4, 2, 2, 256, batch_first=True, norm_first=True),
+                            "head": nn.Linear(128, 1000)})
+
+    def loss(m):
+        ids, mask = tokens(torch, 8, 48), nn.Transformer.generate_square_subsequent_mask(48, device="cuda")
+        padding = torch.arange(48, device="cuda")[None] >= torch.randint(20, 48, (8, 1), device="cuda")
+        y = m["head"](m["both"](m["words"](ids), m["words"](ids), tgt_mask=mask, tgt_is_causal=True, src_key_padding_mask=padding))
+        return nn.functional.cross_entropy(y.flatten(0, 1).float(), ids.flatten(), label_smoothing=0.1)
+    return module, loss
+
+
+def volume(torch):
+    """An autoencoder of volumes, with a KL term."""
+    nn = torch.nn
+    module = nn.ModuleDict({"down": nn.Sequential(nn.Conv3d(1, 16, 3, 2, 1), nn.InstanceNorm3d(16), nn.GELU(), nn.Conv3d(16, 16, 3, 2, 1)),
+                            "up": nn.Sequential(nn.ConvTranspose3d(8, 16, 4, 2, 1), nn.Mish(), nn.ConvTranspose3d(16, 1, 4, 2, 1), nn.Sigmoid())})
+
+    def loss(m):
+        x = torch.rand(4, 1, 16, 20, 24, device="cuda")
+        mean, deviation = m["down"](x).float().chunk(2, 1)
+        y = m["up"](mean + torch.randn_like(mean) * (0.5 * deviation).exp()).float()
+        return nn.functional.binary_cross_entropy(y, x) - 0.005 * (1 + deviation - mean.square() - deviation.exp()).mean()
+    return module, loss
+
+
+def losses(torch):
+    """Two layers under one loss after another."""
+    F, nn = torch.nn.functional, torch.nn
+    module = nn.Sequential(nn.Linear(64, 128), nn.Hardswish(), nn.LayerNorm(128), nn.Dropout1d(0.2), nn.Linear(128, 64), nn.Softsign())
+
+    def loss(m):
+        x, y = m(torch.randn(200, 64, device="cuda")).float(), torch.randn(200, 64, device="cuda")
+        labels, sign = torch.randint(0, 64, (200,), device="cuda"), torch.randint(0, 2, (200,), device="cuda") * 2 - 1
+        return (F.mse_loss(x, y) + F.l1_loss(x, y) + F.smooth_l1_loss(x, y) + F.huber_loss(x, y) + F.kl_div(x.log_softmax(-1), y.softmax(-1)) +
+                F.nll_loss(x.log_softmax(-1), labels) + F.multi_margin_loss(x, labels) + F.cosine_embedding_loss(x, y, sign) +
+                F.triplet_margin_loss(x, y, y.flip(0)) + F.hinge_embedding_loss(x, sign[:, None].expand_as(x)) + F.soft_margin_loss(x, sign[:, None]) +
+                F.poisson_nll_loss(x, y.abs()) + F.gaussian_nll_loss(x, y, y.square() + 0.1) + F.cross_entropy(x, y.softmax(-1)) +
+                x.cumsum(0).square().mean() + x.sort(-1).values[:, :3].sum() + x.topk(5, -1).values.mean() + x.std(0).sum() + x.norm(dim=-1).mean() +
+                torch.logsumexp(x, -1).mean() + torch.cdist(x, y).mean() + x.median(-1).values.mean() + x.prod(-1).mean())
+    return module, loss
+
+
+def steps_of(name, **more):
+    """A small network whose optimiser is one of torch's."""
+    def build(torch):
+        nn = torch.nn
+        module = nn.Sequential(nn.Linear(64, 256), nn.SELU(), nn.BatchNorm1d(256), nn.Linear(256, 10)).cuda()
+        inner = getattr(torch.optim, name)(module.parameters(), lr=1e-2, **more)
+
+        def loss(m):
+            x, labels = torch.randn(128, 64, device="cuda"), torch.randint(0, 10, (128,), device="cuda")
+
+            def closure():
+                inner.zero_grad()
+                value = nn.functional.cross_entropy(m(x), labels)
+                value.backward()
+                return value
+            inner.step(closure)
+            return nn.functional.cross_entropy(m(x), labels)
+        return module, loss
+    return plain(build)
+
+
+# Name: how, what. bf16, f16 and f32 are training, pure is training of weights in bf16; infer is half-precision inference.
 ZOO = {
     "gpt2": ("bf16", causal("gpt2", **GPT)),
     "gpt_neox": ("f16", causal("gpt_neox", max_position_embeddings=256, **TEXT)),
@@ -195,6 +281,9 @@ ZOO = {
     "phi": ("f16", causal("phi", **TEXT)),
     "olmo": ("f32", causal("olmo", **TEXT)),
     "mamba": ("bf16", causal("mamba", vocab_size=1000, hidden_size=128, num_hidden_layers=2, state_size=16)),
+    "llama": ("pure", causal("llama", num_key_value_heads=2, **TEXT)),
+    "gemma": ("pure", causal("gemma", num_key_value_heads=2, head_dim=32, **TEXT)),
+    "gpt_bigcode": ("pure", causal("gpt_bigcode", **GPT)),
     "bert": ("f16", masked("bert", **TEXT)),
     "deberta": ("bf16", masked("deberta-v2", relative_attention=True, pos_att_type="p2c|c2p", **TEXT)),
     "electra": ("infer", masked("electra", embedding_size=128, **TEXT)),
@@ -217,16 +306,35 @@ ZOO = {
     "gan": ("f32", plain(gan)),
     "graph": ("f32", plain(graph)),
     "ranking": ("bf16", plain(ranking)),
+    "resnet": ("pure", vision("resnet18")),
+    "vgg": ("bf16", vision("vgg11_bn")),
+    "densenet": ("f16", vision("densenet121", last=True)),
+    "shufflenet": ("f32", vision("shufflenet_v2_x1_0")),
+    "regnet": ("bf16", vision("regnet_y_400mf", last=True)),
+    "squeezenet": ("f32", vision("squeezenet1_1", last=True)),
+    "transformer": ("f16", plain(transformer)),
+    "volume": ("f32", plain(volume)),
+    "losses": ("f32", plain(losses)),
+    "sgd": ("f32", steps_of("SGD", momentum=0.9, nesterov=True)),
+    "rmsprop": ("f32", steps_of("RMSprop", momentum=0.5, centered=True)),
+    "adagrad": ("f32", steps_of("Adagrad")),
+    "nadam": ("f32", steps_of("NAdam")),
+    "radam": ("f32", steps_of("RAdam")),
+    "adamax": ("f32", steps_of("Adamax")),
+    "rprop": ("f32", steps_of("Rprop")),
+    "lbfgs": ("f32", steps_of("LBFGS")),
 }
 
 
-def work(name, steps):
+def work(name, steps, compiled):
     import torch
     kind, make = ZOO[name]
     torch.manual_seed(SEED)
     torch.backends.cuda.matmul.allow_tf32 = kind == "f32"
     model, inputs = make(torch)
     model = model.cuda()
+    if compiled:
+        model.compile()
     if kind == "infer":
         model = model.to(torch.bfloat16 if name == "qwen2" else torch.float16).eval()
         with torch.inference_mode():
@@ -235,12 +343,17 @@ def work(name, steps):
                 result = model(**given)
         print("result", float(result["loss"]))
         return
+    if kind == "pure":
+        model = model.to(torch.bfloat16)
     optimiser = torch.optim.AdamW(model.parameters(), lr=1e-4)
     scaler = torch.amp.GradScaler("cuda", enabled=kind == "f16")
     for _ in range(steps):
         dtype = torch.float16 if kind == "f16" else torch.bfloat16
-        with torch.autocast("cuda", dtype=dtype, enabled=kind != "f32"):
-            loss = model(**inputs())["loss"]
+        given = inputs()
+        if kind == "pure":
+            given = {k: v.bfloat16() if v.is_floating_point() else v for k, v in given.items()}
+        with torch.autocast("cuda", dtype=dtype, enabled=kind in ("bf16", "f16")):
+            loss = model(**given)["loss"]
         scaler.scale(loss).backward()
         scaler.unscale_(optimiser)
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -269,8 +382,8 @@ def end_line(folder):
 def run(name, args):
     folder = os.path.join(args.reports, name)
     env = {k: v for k, v in os.environ.items() if not k.startswith("CUVET_")}
-    env.update(CUVET_SAMPLE="1", CUVET_BUDGET="off", CUVET_LIFT="0", HF_HUB_OFFLINE="1", PYTHONDONTWRITEBYTECODE="1")
-    worker = [sys.executable, HERE, "--worker", "--steps", str(args.steps), name]
+    env.update(CUVET_SAMPLE="1", CUVET_BUDGET="off", CUVET_LIFT="1" if args.compile else "0", HF_HUB_OFFLINE="1", PYTHONDONTWRITEBYTECODE="1")
+    worker = [sys.executable, HERE, "--worker", "--steps", str(args.steps)] + ["--compile"] * args.compile + [name]
     done = subprocess.run([args.cuvet, "run", "--unregistered", "20", "-o", folder, "--", *worker], env=env, stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=args.seconds)
     with open(os.path.join(args.reports, name + ".log"), "w") as log:
@@ -298,11 +411,12 @@ def main():
     parser.add_argument("--jobs", type=int, default=4)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=200)
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     if args.worker:
-        work(args.names[0], args.steps)
+        work(args.names[0], args.steps, args.compile)
         return
     names = args.names or list(ZOO)
     os.makedirs(args.reports, exist_ok=True)
