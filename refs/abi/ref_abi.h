@@ -173,7 +173,7 @@ struct ref_call {
     uint32_t *ticket;
     double lambda;         /* of the sum bound lambda * sqrt(n) * u * S; default 8 */
     double unit_roundoff;  /* of the declared accumulator: 2^-24 f32, 2^-53 f64, ... */
-    double input_roundoff; /* declared rounding of inputs (tf32: 2^-11), 0 for none */
+    double input_roundoff; /* declared rounding of inputs (tf32: 2^-10), 0 for none */
     double underflow;      /* smallest normal of the accumulator: the flush-to-zero allowance */
     double inner_roundoff; /* declared rounding of a MIX's weights (bf16: 2^-8), 0 for none */
     double inner_least;    /* and what it may be off near zero: half the least number's size */

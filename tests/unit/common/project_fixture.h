@@ -226,9 +226,20 @@ static inline float to_tf32(double value)
     return f;
 }
 
+/* As tensor cores read it. */
+static inline float cut_tf32(double value)
+{
+    float f = (float)value;
+    uint32_t word;
+    memcpy(&word, &f, 4);
+    word &= ~0x1fffu;
+    memcpy(&f, &word, 4);
+    return f;
+}
+
 struct way {
     int splits; /* of k, each added up by itself */
-    bool tf32;
+    bool tf32, cut;
     bool down; /* the largest index first */
 };
 
@@ -242,6 +253,8 @@ static inline float dot(const struct ref_product *p, int64_t s, int64_t i, int64
         for (int64_t l = from; l < to; l++) {
             int64_t at = way->down ? to - 1 - (l - from) : l;
             double a = get(&p->a, s, i, at), b = get(&p->b, s, at, j);
+            if (way->cut)
+                a = (double)cut_tf32(a), b = (double)cut_tf32(b);
             sum += way->tf32 ? to_tf32(a) * to_tf32(b) : (float)a * (float)b;
         }
         all += sum;

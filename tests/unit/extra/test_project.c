@@ -72,17 +72,26 @@ static void right_kernels_stay_quiet(void **state)
     }
 }
 
+/* Nearly a whole ulp of tf32 above 1. */
+static double draw_cut_most(void)
+{
+    return 1 + 0x1p-10 - 0x1p-23;
+}
+
 static void tf32_stays_quiet_where_it_is_declared(void **state)
 {
     static const struct layout declared = {
         "const f32 a[96][64], const f32 b[64][128], f32 c[96][128]",
         "reference: matmul, tolerance: {rule: bound, accumulate: f32, inputs: tf32}"};
-    static const struct way tf32 = {.splits = 1, .tf32 = true};
+    static const struct way tf32 = {.splits = 1, .tf32 = true}, cut = {.splits = 1, .cut = true};
     (void)state;
     random_state = 6;
     struct world *w = world_of(declared.signature, declared.rest);
     fill_inputs(w, draw_normal);
     run(w, &tf32);
+    stays_quiet(w, &declared, 0, 50);
+    fill_inputs(w, draw_cut_most);
+    run(w, &cut);
     stays_quiet(w, &declared, 0, 50);
     world_end(w);
     w = world_of(declared.signature, "reference: matmul");
