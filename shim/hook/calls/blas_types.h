@@ -90,9 +90,9 @@ enum {
     LT_SCALE_BLOCK = 5,  /* for each 128 x 128 elements */
 };
 
-/* cublasLtMatmulAlgoConfigAttributes_t, and cublasLtReductionScheme_t's bit for parts of sums that
- * are kept in the type of the output. */
-enum { LT_ALGORITHM_REDUCTION = 3, LT_REDUCTION_OUTPUT_TYPE = 4 };
+/* cublasLtMatmulAlgoConfigAttributes_t, and cublasLtReductionScheme_t's bits for parts of sums
+ * that are kept in the type of the output: in the output itself, or beside it. */
+enum { LT_ALGORITHM_REDUCTION = 3, LT_REDUCTION_IN_PLACE = 1, LT_REDUCTION_OUTPUT_TYPE = 4 };
 
 /* cublasLtMatrixLayoutAttribute_t */
 enum {

@@ -310,7 +310,7 @@ static bool is_reduced(const struct library_queries *query, const struct lt_call
            dtype_bytes((enum dtype)product->c_type) < sizeof(float) &&
            query->algorithm_get(call->algorithm, LT_ALGORITHM_REDUCTION, &scheme, sizeof scheme,
                                 &written) == BLAS_SUCCESS &&
-           scheme & LT_REDUCTION_OUTPUT_TYPE;
+           scheme & (LT_REDUCTION_IN_PLACE | LT_REDUCTION_OUTPUT_TYPE);
 }
 
 /* What a replay needs to make the same call. */

@@ -8,6 +8,7 @@
  *   lt, lt_added                 by rows; by columns, with another matrix added
  *   lt_bias, lt_relu, lt_gelu    with an epilogue; lt_gelu writes what gelu is taken of as well
  *   lt_half                      f16 matrices, added to C
+ *   lt_parts SCHEME              the same without C, parts of sums being added up in such a way
  *   lt_ones K                    f16 matrices of ones, by rows, into f32
  *   f8_rows f8_blocks f8_tiles   f8 inputs into f16, with scales of each kind
  */
@@ -235,10 +236,12 @@ static void call_lt(void)
     cublasLtMatrixLayoutDestroy(c);
 }
 
-/* By columns, added to what C holds. */
+/* By columns, added to what C holds, or by an algorithm that adds up parts of sums in such a way.
+ */
 static void call_half(void)
 {
     void *desc, *a, *b, *c;
+    const int scheme = is("lt_parts") ? atoi(word(1)) : 0;
     CHECK(cuStreamSynchronize(job.stream));
     fill_half(job.a, M * K, 1);
     fill_half(job.b, K * N, 2);
@@ -248,7 +251,7 @@ static void call_half(void)
     cublasLtMatrixLayoutCreate(&b, R_16F, K, N, K);
     cublasLtMatrixLayoutCreate(&c, R_16F, M, N, M);
     expect(cublasLtMatmul(job.lt, desc, &job.alpha, (void *)job.a, a, (void *)job.b, b, &job.beta,
-                          (void *)job.c, c, (void *)job.c, c, NULL, NULL, 0, job.stream),
+                          (void *)job.c, c, (void *)job.c, c, &scheme, NULL, 0, job.stream),
            "cublasLtMatmul");
     cublasLtMatmulDescDestroy(desc);
     cublasLtMatrixLayoutDestroy(a);
@@ -358,7 +361,7 @@ static void call(void)
     cublasSetMathMode(job.blas, is("tf32") ? 3 : 0);
     if (is("ex"))
         call_ex();
-    else if (is("lt_half"))
+    else if (is("lt_half") || is("lt_parts"))
         call_half();
     else if (is("wide"))
         call_wide();

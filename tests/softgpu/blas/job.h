@@ -28,6 +28,7 @@ struct softblas_job {
     long long m, n, k, terms;
     int epilogue, adds;
     int hole;   /* 8 elements of the column in the middle are not written */
+    int parts;  /* the sums of both halves of k are f16 numbers, and so is the sum of them */
     int rounds; /* the product is an f16 before c is added */
 };
 

@@ -64,9 +64,12 @@ extern "C" __global__ void softblas_product(softblas_job job)
         return;
     double alpha = job.alpha_at ? *(const float *)job.alpha_at : job.alpha;
     double beta = job.beta_at ? *(const float *)job.beta_at : job.beta, sum = 0;
-    for (long long l = 0; l < job.terms; l++)
+    for (long long l = 0; l < job.terms; l++) {
+        if (job.parts && l == job.terms / 2)
+            sum = (double)(float)__float2half_rn((float)sum);
         sum += load(job.a, s, i, l) * load(job.b, s, l, j) * scale(job.a_scale, i, l) *
                scale(job.b_scale, j, l);
+    }
     double value = alpha * sum;
     if (job.rounds)
         value = (double)(float)__float2half_rn((float)value);

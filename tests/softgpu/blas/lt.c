@@ -80,6 +80,7 @@ int softblas_run(struct softblas_job *job, unsigned batch, void *stream)
         return 0;
     job->terms = fault("tail") ? job->k / 64 * 64 : job->k;
     job->hole = fault("hole");
+    job->parts = fault("parts");
     job->rounds = fault("rounds");
     if (fault("epilogue"))
         job->epilogue &= ~SOFTBLAS_BIAS;
@@ -178,6 +179,17 @@ int cublasLtMatrixLayoutGetAttribute(const void *layout, int attribute, void *ou
                                      size_t *written)
 {
     return get(layout, attribute, out, size, written);
+}
+
+int cublasLtMatmulAlgoConfigGetAttribute(const void *algorithm, int attribute, void *out,
+                                         size_t size, size_t *written)
+{
+    enum { REDUCTION = 3 };
+    if (attribute != REDUCTION || size < sizeof(int))
+        return SOFTBLAS_INVALID;
+    memcpy(out, algorithm, sizeof(int));
+    *written = sizeof(int);
+    return 0;
 }
 
 static struct softblas_matrix matrix(const struct described *layout, const void *data, bool turned)

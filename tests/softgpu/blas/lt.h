@@ -29,6 +29,9 @@ SOFTBLAS_API int cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, c
                                                   size_t size);
 SOFTBLAS_API int cublasLtMatrixLayoutGetAttribute(const void *layout, int attribute, void *out,
                                                   size_t size, size_t *written);
+/* An algorithm is an int here: the way in which parts of sums are added up. */
+SOFTBLAS_API int cublasLtMatmulAlgoConfigGetAttribute(const void *algorithm, int attribute,
+                                                      void *out, size_t size, size_t *written);
 SOFTBLAS_API int cublasLtMatmul(void *handle, const void *desc, const void *alpha, const void *a,
                                 const void *a_layout, const void *b, const void *b_layout,
                                 const void *beta, const void *c, const void *c_layout, void *d,
