@@ -164,7 +164,7 @@ def lists(name, dtype):
     torch._foreach_addcmul_(a, b, b, 0.1)
     torch._foreach_addcdiv_(a, b, b, 0.1)
     torch._foreach_lerp_(a, b, 0.3)
-    for scale in (1.0, 0.37):
+    for scale in (1.0, 0.37) if dtype != torch.bfloat16 else ():
         torch._amp_foreach_non_finite_check_and_unscale_(b, torch.zeros(1, device="cuda"), torch.full((1,), scale, device="cuda"))
     show("foreach %s" % name, lambda: a)
     show("foreach sqrt %s" % name, torch._foreach_sqrt, [t.abs() for t in b])
@@ -211,7 +211,8 @@ def main():
     show("maximum i64", torch.maximum, i, i.flip(0))
     show("minimum i64", torch.minimum, i, i.flip(0))
     edges, messages = torch.randint(0, 300, (5000,), device="cuda"), torch.randn(5000, 48, device="cuda")
-    show("index_add", lambda: torch.zeros(300, 48, device="cuda").index_add_(0, edges, messages, alpha=0.5))
+    for name, dtype in DTYPES.items():
+        show("index_add " + name, lambda: torch.zeros(300, 48, device="cuda", dtype=dtype).index_add_(0, edges, messages.to(dtype), alpha=0.5))
     for kind in (torch.uint8, torch.int8, torch.int16, torch.int32):
         whole(str(kind), i.to(kind), i)
 
