@@ -13,9 +13,9 @@
 #define BIAS_BUDGET(n) ((n) > 32768 ? 256 : 8388608 / ((n) + 1))
 
 /* Of batch s, row r and column j; t without the bias is their sum. */
-#define DOT(s, r, j)   (SUM(l, k, a(s, r, l) * b(s, l, j)) * alpha)
-#define ADDED(s, r, j) (beta.v == 0 ? real(0.0) : c(s, r, j) * beta)
-#define GEMM(s, r, j)  (DOT(s, r, j) + ADDED(s, r, j))
+#define GEMM_DOT(s, r, j)   (SUM(l, k, a(s, r, l) * b(s, l, j)) * alpha)
+#define GEMM_ADDED(s, r, j) (beta.v == 0 ? real(0.0) : c(s, r, j) * beta)
+#define GEMM(s, r, j)       (GEMM_DOT(s, r, j) + GEMM_ADDED(s, r, j))
 
 // d = alpha a b + beta c + bias, for each of a batch; `dot` is alpha a b, which some kernels round
 // before they add c
@@ -27,7 +27,7 @@ REFERENCE_ONCE(gemm_bias, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][
     SAMPLE(i, batch * m * n, EPILOGUE_BUDGET(k))
     {
         long long s = i / n / m, r = i / n % m, j = i % n;
-        auto t = dot(DOT(s, r, j)) + ADDED(s, r, j);
+        auto t = dot(GEMM_DOT(s, r, j)) + GEMM_ADDED(s, r, j);
         d(s, r, j) = t + bias(s, j);
     }
 }

@@ -13,12 +13,15 @@ template <class E, class IF, class F>
 REF_FN ref_total<E, 1> ref_sum_if(ref_frame<E> &frame, long long n, const IF &holds, const F &term)
 {
     ref_sums<E> sums = {0, 0, 0};
+    ref_cuts<E> cuts = {0, 0, 0};
     double count = 0;
     n = frame.space(n);
     for (long long i = frame.lane; i < n && !frame.lost(); i += frame.lanes) {
         if (!holds(i))
             continue;
-        ref_real<E, 1> x = term(i);
+        const auto one = term(i);
+        ref_real<E, 1> x = one;
+        cuts.add(one, 1);
         sums.v += x.v[0];
         sums.size += ref_abs(x.f[0]);
         sums.e += x.e[0];
@@ -29,6 +32,8 @@ REF_FN ref_total<E, 1> ref_sum_if(ref_frame<E> &frame, long long n, const IF &ho
     ref_group_total(frame.lanes, sums.v, sums.size, sums.e);
     ref_group_total(frame.lanes, count, none, other);
 #endif
+    if (ref_is_loaded<decltype(term(0ll))>::value && frame.k.rho == (E)REF_TF32)
+        sums.e = cuts.error(frame.lanes, sums.v, sums.size, sums.e, frame.k.rho);
     frame.note_terms((long long)count);
     return frame.summed(sums, count, count);
 }

@@ -106,8 +106,16 @@ struct ref_pair : ref_lazy<ref_pair<OP, A, B>, typename A::element> {
     }
 };
 
-template <bool LAZY, class OP, class A, class B> struct ref_pair_result {
+template <bool LOADED, class A, class B> struct ref_plain_result {
     typedef ref_both<A, B> type;
+};
+template <class A, class B> struct ref_plain_result<true, A, B> {
+    typedef ref_loaded_product<typename A::element, ref_wider(A::width, B::width)> type;
+};
+
+template <bool LAZY, class OP, class A, class B> struct ref_pair_result {
+    static constexpr bool loaded = OP::multiplies && A::kind == REF_EXACT && B::kind == REF_EXACT;
+    typedef typename ref_plain_result<loaded, A, B>::type type;
 };
 template <class OP, class A, class B> struct ref_pair_result<true, OP, A, B> {
     typedef ref_pair<OP, A, B> type;
@@ -122,6 +130,16 @@ template <class OP, class E, int W, class B> struct ref_pair_result<false, OP, r
 template <class OP, class A, class B>
 using ref_result = typename ref_pair_result<A::lazy || B::lazy, OP, A, B>::type;
 
+template <class E, int W, class A, class B>
+REF_FN void ref_set_cuts(ref_loaded_product<E, W> &r, const A &a, const B &b)
+{
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        r.cut[j] = ref_cut_off<E>(a.value(j), b.value(j), 0);
+        r.rounded[j] = ref_cut_off<E>(a.value(j), b.value(j), REF_TF32_HALF);
+    }
+}
+
 template <class OP, class A, class B, class R = ref_result<OP, A, B>>
 REF_FN R ref_apply(const A &a, const B &b)
 {
@@ -133,6 +151,10 @@ REF_FN R ref_apply(const A &a, const B &b)
         REF_UNROLL
         for (int j = 0; j < R::width; j++)
             r.set(j, OP::lane(a, b, a.lane(j), b.lane(j), r.k));
+        if constexpr (ref_is_loaded<R>::value) {
+            if (r.k.rho == (typename R::element)REF_TF32)
+                ref_set_cuts(r, a, b);
+        }
         if constexpr (R::total) {
             REF_UNROLL
             for (int j = 0; j < R::width; j++)
@@ -172,7 +194,7 @@ REF_FN typename X::element ref_near_sum(const X &x, typename X::element sum, int
 }
 
 struct ref_plus {
-    static constexpr bool linear = true, adds = true;
+    static constexpr bool linear = true, adds = true, multiplies = false;
     template <class E> REF_FN static E size(E size, E)
     {
         return size;
@@ -200,7 +222,7 @@ struct ref_plus {
 };
 
 struct ref_minus {
-    static constexpr bool linear = true, adds = true;
+    static constexpr bool linear = true, adds = true, multiplies = false;
     template <class E> REF_FN static E size(E size, E)
     {
         return size;
@@ -266,7 +288,7 @@ template <class E> REF_FN E ref_held(E factor)
 }
 
 struct ref_times {
-    static constexpr bool linear = true, adds = false;
+    static constexpr bool linear = true, adds = false, multiplies = true;
     template <class E> REF_FN static E size(E size, E y)
     {
         return size * ref_abs(y);
@@ -303,7 +325,7 @@ struct ref_times {
 
 /* (ea + |q| eb) / (|b| - eb) + 4 u |q|: Inf, hence inconclusive, where b may have been 0. */
 struct ref_over {
-    static constexpr bool linear = false, adds = false;
+    static constexpr bool linear = false, adds = false, multiplies = false;
     template <class E> REF_FN static E size(E size, E y)
     {
         return size * ref_rough_inverse(ref_abs(y));

@@ -110,6 +110,49 @@ template <class E, int W> struct ref_term<ref_exact<E, W>, E, W> {
 template <class E, int W> struct ref_term<ref_narrow<E, W>, E, W> {
     typedef ref_narrow<E, W> type;
 };
+template <class E, int W> struct ref_term<ref_loaded_product<E, W>, E, W> {
+    typedef ref_loaded_product<E, W> type;
+};
+
+/*
+ * What a sum of products x y loses where tensor cores take x and y as tf32, rho being 2^-10. Two
+ * kinds of kernels are known exactly: those that cut all inputs off, as the hardware does, and
+ * those that round them before. One that treats x otherwise than y, or not at all, is off by rho
+ * |sum| for what all terms lose alike, and by what is random, 0.6 rho times the root of the sum of
+ * (x y)^2 at a usual element: 4 rho are allowed. Altogether no more than 2 rho S.
+ */
+template <class E> struct ref_cuts {
+    E cut, rounded, square;
+
+    template <class A> REF_FN void add(const A &x, int count)
+    {
+        if constexpr (ref_is_loaded<A>::value) {
+            if (x.k.rho != (E)REF_TF32)
+                return;
+            REF_UNROLL
+            for (int j = 0; j < A::width; j++) {
+                if (j < count) {
+                    cut += x.cut[j];
+                    rounded += x.rounded[j];
+                    square += x.f[j] * x.f[j];
+                }
+            }
+        }
+    }
+    /* The error of a sum of all lanes, of which `e` has 2 rho S for this. */
+    REF_FN E error(int lanes, double v, E size, E e, E rho)
+    {
+#ifdef __CUDACC__
+        double sum = (double)cut;
+        ref_group_total(lanes, sum, rounded, square);
+        cut = (E)sum;
+#endif
+        (void)lanes;
+        const E most = 2 * rho * size;
+        E own = ref_abs(cut) + ref_abs(rounded) + rho * ((E)ref_abs(v) + 4 * (E)sqrt(square));
+        return own < most ? ref_more(e - most, (E)0) + own : e;
+    }
+};
 
 /* A pack of a sum's terms; of powers of e those that are quicker, and useless where they are not
  * finite. */
@@ -264,6 +307,7 @@ REF_FN ref_total<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &
     }
     double v = 0;
     E size = 0, e = 0;
+    ref_cuts<E> cuts = {0, 0, 0};
     ref_packs<E> it = packs(n);
     note_terms(n);
     /* Two packs at a time: both loads are under way before either is waited for. With bounds in f64
@@ -274,6 +318,8 @@ REF_FN ref_total<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &
         const pack x = ref_terms<pack>(term(first, ref_lane_scope()));
         const pack y = ref_terms<pack>(term(it.at, ref_lane_scope()));
         ref_sums<E> one = ref_add_pack(x), two = ref_add_pack(y);
+        cuts.add(x, it.width);
+        cuts.add(y, it.width);
         v += one.v + two.v;
         if (!powers)
             size += one.size + two.size;
@@ -287,7 +333,9 @@ REF_FN ref_total<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &
         }
     }
     for (; it.more() & !lost(); it.next()) {
-        ref_sums<E> part = ref_add_part(pack(term(it.at, ref_lane_scope())), it.at.count);
+        const pack x(term(it.at, ref_lane_scope()));
+        ref_sums<E> part = ref_add_part(x, it.at.count);
+        cuts.add(x, it.at.count);
         v += part.v;
         size += part.size;
         e += part.e;
@@ -298,6 +346,9 @@ REF_FN ref_total<E, 1> ref_frame<E>::sum(ref_group_scope, long long n, const F &
 #ifdef __CUDACC__
     ref_group_total(lanes, v, size, e);
 #endif
+    if constexpr (ref_is_loaded<pack>::value)
+        if (k.rho == (E)REF_TF32)
+            e = cuts.error(lanes, v, size, e, k.rho);
     return summed({v, size, e}, (double)n, (double)ref_depth(n, steps));
 }
 

@@ -37,7 +37,7 @@ static bool is_dense(const struct ref_tensor *tensor, const void *base, int64_t 
 }
 
 /* The quickest kernel for these arrays; any of them would be right, but special ones have no
- * rounding points. */
+ * rounding points, and wider bounds where inputs are rounded. */
 static enum ref_variant choose_variant(const struct ref_builtin *reference,
                                        const struct ref_call *call, int tensors)
 {
@@ -47,7 +47,8 @@ static enum ref_variant choose_variant(const struct ref_builtin *reference,
         return REF_WIDE;
     enum ref_variant variant = special[call->tensor[0].dtype];
     int64_t size = call->tensor[0].dtype == DTYPE_F32 ? 4 : 2;
-    if (!variant || !reference->symbol[variant] || binding_has_points(call))
+    if (!variant || !reference->symbol[variant] || binding_has_points(call) ||
+        call->input_roundoff > 0)
         return REF_ANY;
     for (int i = 0; i < tensors; i++) {
         const struct ref_tensor *tensor = &call->tensor[i];
