@@ -38,7 +38,7 @@ gives() {
 
 # holds FILE LINE: the file of $scratch has the line, spaces in front aside.
 holds() {
-    sed 's/^ *//' "${scratch:?}/$1" | grep -qxF -- "$2" && return
+    sed 's/^ *//' "${scratch:?}/$1" | grep -xF -- "$2" >/dev/null && return
     echo "no line '$2' in:"
     cat "$scratch/$1"
     return 1

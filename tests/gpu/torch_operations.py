@@ -210,9 +210,10 @@ def main():
     show("truncated div i64", lambda: torch.div(i - 50, 7, rounding_mode="trunc"))
     show("maximum i64", torch.maximum, i, i.flip(0))
     show("minimum i64", torch.minimum, i, i.flip(0))
-    edges, messages = torch.randint(0, 300, (5000,), device="cuda"), torch.randn(5000, 48, device="cuda")
+    edges, messages = torch.randint(0, 300, (5000,), device="cuda"), torch.randint(-1, 2, (5000, 48), device="cuda").float()
     for name, dtype in DTYPES.items():
         show("index_add " + name, lambda: torch.zeros(300, 48, device="cuda", dtype=dtype).index_add_(0, edges, messages.to(dtype), alpha=0.5))
+        torch.zeros(300, 48, device="cuda", dtype=dtype).index_add_(0, edges, torch.randn_like(messages).to(dtype))  # in any order
     for kind in (torch.uint8, torch.int8, torch.int16, torch.int32):
         whole(str(kind), i.to(kind), i)
 
