@@ -271,7 +271,7 @@ void timing_begin(struct timing *timing, const void *context, const void *stream
         atomic_fetch_or(&slot->unused, bit);
         return;
     }
-    *pair = (struct timing_pair){slot, number};
+    *pair = (struct timing_pair){slot, number, clock_ns()};
 }
 
 void timing_end(struct timing *timing, const void *stream, struct timing_pair *pair, bool ran)
@@ -281,6 +281,7 @@ void timing_end(struct timing *timing, const void *stream, struct timing_pair *p
     if (!slot)
         return;
     pair->slot = NULL;
+    ran = ran && clock_ns() - pair->began <= TIMING_HOST_NS;
     if (!ran || cuda.cuEventRecord(slot->pair[pair->number].to, (CUstream)(uintptr_t)stream)) {
         atomic_fetch_or(&slot->unused, bit);
         return;

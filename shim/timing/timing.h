@@ -7,7 +7,8 @@
  * than a millisecond ago, unless nothing is known of its kernel yet.
  *
  * An event pair takes some microseconds of its own: what the shortest launch took is subtracted, up
- * to TIMING_FLOOR_NS.
+ * to TIMING_FLOOR_NS. A launch is left out where the host took longer than TIMING_HOST_NS between
+ * the events: the GPU may have waited for it.
  */
 #ifndef TIMING_TIMING_H
 #define TIMING_TIMING_H
@@ -18,7 +19,11 @@
 #include "value/gpu_time.h"
 #include "value/launch.h"
 
-enum { TIMING_FLOOR_NS = 4000, TIMING_LEAST_NS = 1000 };
+enum {
+    TIMING_FLOOR_NS = 4000,
+    TIMING_LEAST_NS = 1000,
+    TIMING_HOST_NS = 50000, /* a launch that takes the host longer tells nothing of the GPU */
+};
 
 struct timing;
 struct timed_graph;
@@ -30,6 +35,7 @@ enum status timing_create(struct timing **out, struct error *err);
 struct timing_pair {
     struct timing_slot *slot;
     unsigned number;
+    int64_t began; /* clock_ns() behind the first event */
 };
 
 /* Around a launch, on its thread, at `now`, clock_ns(). `timing` NULL: nothing is timed. */

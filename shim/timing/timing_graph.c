@@ -59,6 +59,7 @@ void timing_replay_end(struct timing *timing, struct timed_graph *graph, const v
 {
     if (graph && ran)
         atomic_fetch_add_explicit(&graph->replays, 1, memory_order_relaxed);
+    pair->began = INT64_MAX; /* the host works on a graph for longer */
     timing_end(timing, stream, pair, ran && own);
 }
 

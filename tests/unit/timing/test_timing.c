@@ -127,6 +127,22 @@ static void await_count(uint64_t count)
     assert_int_equal(timing_count(timing), count);
 }
 
+static void a_launch_that_keeps_the_host_is_not_timed(void **state)
+{
+    struct gpu_time time = {0};
+    struct timing_pair pair;
+    (void)state;
+    await_events(&time);
+    nap(2);
+    int before = atomic_load(&fake.records);
+    timing_begin(timing, context, stream, clock_ns(), &time, &pair);
+    nap(1);
+    timing_end(timing, stream, &pair, true);
+    assert_int_equal(atomic_load(&fake.records), before + 1);
+    nap(2);
+    assert_true(launch(&time)); /* its events serve the next */
+}
+
 static void a_launch_is_timed(void **state)
 {
     struct gpu_time time = {0};
@@ -245,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_launch_is_timed),
+        CASE(a_launch_that_keeps_the_host_is_not_timed),
         CASE(one_of_those_that_come_close_is_timed),
         CASE(nothing_is_recorded_in_a_capture_or_while_all_events_are_in_use),
         CASE(a_context_that_ends_takes_its_events_with_it),
