@@ -1,4 +1,4 @@
-"""journals.py FOLDER [LINES] - made-up journals of three ranks; with LINES one long journal instead.
+"""journals.py FOLDER - made-up journals of three ranks.
 
 Ranks 0 and 1 ended, rank 2 was killed. The label of the wrong kernel is HTML, its bundle's name has a
 blank and a quote.
@@ -56,13 +56,9 @@ def rank_lines(rank, ended, findings):
 
 folder = sys.argv[1]
 os.makedirs(folder, exist_ok=True)
-if len(sys.argv) > 2:
-    with open(folder + "/journal-long-1.jsonl", "w", encoding="utf-8") as out:
-        out.writelines(rank_lines(0, True, int(sys.argv[2])))
-else:
-    for number in range(3):
-        where = "%s/host%d" % (folder, number)
-        os.makedirs(where, exist_ok=True)
-        os.makedirs("%s/it's b-%d-0" % (where, number), exist_ok=True)
-        with open("%s/journal-node%d-%d-r1.jsonl" % (where, number, 100 + number), "w", encoding="utf-8") as out:
-            out.writelines(rank_lines(number, number != 2, 5))
+for number in range(3):
+    where = "%s/host%d" % (folder, number)
+    os.makedirs(where, exist_ok=True)
+    os.makedirs("%s/it's b-%d-0" % (where, number), exist_ok=True)
+    with open("%s/journal-node%d-%d-r1.jsonl" % (where, number, 100 + number), "w", encoding="utf-8") as out:
+        out.writelines(rank_lines(number, number != 2, 5))
