@@ -11,7 +11,7 @@ static enum status read_value(char *line, long long allocation, struct arena *ar
                               struct buffer **out)
 {
     char *at = strchr(line, '<'), *name = at ? strchr(at, ' ') : NULL;
-    char *end = name ? strstr(name, " @") : NULL, *size = end ? strstr(end, "(size=") : NULL;
+    char *end = name ? strstr(name + 1, " @") : NULL, *size = end ? strstr(end, "(size=") : NULL;
     char *offset = size ? strstr(size, "offset=") : NULL;
     struct buffer *made = offset ? arena_alloc(arena, sizeof *made) : NULL;
     if (!offset)
