@@ -325,7 +325,7 @@ static int make_draft(struct discover *d)
     if (!status)
         return 0;
     fprintf(stderr, "cuvet discover: %s\n", err.text);
-    return status == STATUS_NOT_FOUND ? EXIT_INPUT : EXIT_OURS;
+    return status == STATUS_NOT_FOUND || status == STATUS_INVALID ? EXIT_INPUT : EXIT_OURS;
 }
 
 int cmd_discover(int argc, char **argv)

@@ -155,7 +155,9 @@ static enum status read_number(int option, const char *text, struct arguments *a
     }
 }
 
-static enum status read_option(int option, const char *text, struct arguments *a, struct error *err)
+/* `word`: as it stands on the command line. */
+static enum status read_option(int option, const char *text, const char *word, struct arguments *a,
+                               struct error *err)
 {
     switch (option) {
     case 'c':
@@ -189,7 +191,8 @@ static enum status read_option(int option, const char *text, struct arguments *a
         a->settings.json = true;
         return STATUS_OK;
     case '?':
-        return error_set(err, STATUS_INVALID, "%s", usage);
+        return error_set(err, STATUS_INVALID, "%s is no option, or lacks its value; see --help",
+                         word);
     default:
         return read_number(option, text, a, err);
     }
@@ -206,8 +209,9 @@ static enum status read_arguments(int argc, char **argv, struct arguments *a, st
     if (!a->kernel)
         return error_set(err, STATUS_NO_MEMORY, "no memory for the command line");
     optind = 1;
+    opterr = 0;
     for (int option; !status && (option = getopt_long(argc, argv, "c:k:o:", options, NULL)) != -1;)
-        status = read_option(option, optarg, a, err);
+        status = read_option(option, optarg, argv[optind - 1], a, err);
     if (status)
         return status;
     if (!a->config.length || optind != argc - 1)
@@ -284,7 +288,7 @@ static enum status run_folder(struct session *session, struct error *err)
     bool text = strcmp(worker_about(session->worker)->kind, "gpu") != 0;
     enum status status = STATUS_OK;
     if (!a->kernels)
-        return error_set(err, STATUS_INVALID, "no kernel is given; expected --kernel NAME");
+        return error_set(err, STATUS_INVALID, "%s is a folder; expected --kernel NAME", a->image);
     for (int i = 0; !status && i < a->kernels; i++) {
         struct fuzz_image image = {0};
         status = fuzz_image_find(&image, a->image, a->kernel[i], text, err);
@@ -341,6 +345,8 @@ static enum status run_image(struct session *session, struct error *err)
         status = run_fitting(session, &image, &module, &symbols, NULL, err);
     for (int i = 0; !status && i < a->kernels; i++)
         status = run_fitting(session, &image, &module, &symbols, a->kernel[i], err);
+    if (status && image.bytes)
+        error_prefix(err, "%s", a->image);
     arena_release(&arena);
     fuzz_image_release(&image);
     return status;
@@ -378,9 +384,9 @@ int cmd_fuzz(int argc, char **argv)
     struct error err = {{0}};
     struct registry *registry = NULL;
     uint64_t findings = 0;
-    if (argc < 2) {
-        fputs(usage, stderr);
-        return EXIT_INPUT;
+    if (argc < 2 || strcmp(argv[1], "--help") == 0) {
+        fputs(usage, argc < 2 ? stderr : stdout);
+        return argc < 2 ? EXIT_INPUT : 0;
     }
     enum status status = read_arguments(argc, argv, &a, &err);
     if (!status)

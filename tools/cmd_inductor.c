@@ -5,7 +5,6 @@
  * Exit status: 0; 1 for a failure of ours; 2 for a wrong command line or a folder without a
  * fragment.
  */
-#include <errno.h>
 #include <fts.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,43 +12,36 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "text/printable.h"
+#include "tools/bundle/bundle_file.h"
 #include "tools/cmd.h"
 #include "tools/inductor/entry.h"
 #include "tools/xla/draft.h"
+
+enum { MOST_BYTES = 1 << 30 };
 
 static const char usage[] =
     "usage: cuvet inductor [-o FILE] FOLDER...\n"
     "  FOLDER     that TORCHINDUCTOR_CACHE_DIR names, or a file that Inductor generated\n"
     "  -o FILE    the registry that is written (inductor.yaml); its references stand beside it\n";
 
-/* A terminated copy of the file; NULL with errno. */
-static char *read_file(const char *path, struct arena *arena, size_t size)
-{
-    FILE *file = fopen(path, "r");
-    char *out = file ? arena_alloc(arena, size + 1) : NULL;
-    if (out)
-        out[fread(out, 1, size, file)] = '\0';
-    if (file)
-        fclose(file);
-    return out;
-}
-
 /* 0, or an exit status. */
-static int add(struct xla_draft *draft, const FTSENT *entry, unsigned *kernels)
+static int add(struct xla_draft *draft, const char *path, unsigned *kernels)
 {
     struct source_kernel *first = NULL;
-    char *text =
-        read_file(entry->fts_accpath, xla_draft_arena(draft), (size_t)entry->fts_statp->st_size);
-    if (!text) {
-        fprintf(stderr, "cuvet inductor: %s: %s\n", PRINTABLE(entry->fts_path), strerror(errno));
-        return 1;
-    }
-    enum status status = source_read(text, xla_draft_arena(draft), &first);
+    struct arena *arena = xla_draft_arena(draft);
+    struct error err = {{0}};
+    uint8_t *bytes;
+    size_t count;
+    enum status status = bundle_read_file(NULL, path, MOST_BYTES, &bytes, &count, &err);
+    char *text = status ? NULL : arena_text(arena, (char *)bytes, count);
+    free(bytes);
+    if (!status)
+        status = text ? source_read(text, arena, &first) : STATUS_NO_MEMORY;
     for (struct source_kernel *k = first; k && !status; k = k->next, ++*kernels)
         status = entry_add(k, draft);
     if (status)
-        fprintf(stderr, "cuvet inductor: out of memory\n");
-    return status ? 1 : 0;
+        fprintf(stderr, "cuvet inductor: %s\n", *err.text ? err.text : "out of memory");
+    return !status ? 0 : *err.text ? 2 : 1;
 }
 
 static bool is_python(const FTSENT *entry)
@@ -63,6 +55,13 @@ static int by_name(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
+static int unreadable(const FTSENT *entry)
+{
+    fprintf(stderr, "cuvet inductor: %s: %s\n", PRINTABLE(entry->fts_path),
+            strerror(entry->fts_errno));
+    return 2;
+}
+
 /* 0, or an exit status. */
 static int read_folders(struct xla_draft *draft, char **folders)
 {
@@ -71,15 +70,15 @@ static int read_folders(struct xla_draft *draft, char **folders)
     int result = tree ? 0 : 1;
     for (FTSENT *entry; !result && (entry = fts_read(tree));) {
         if (entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR)
-            fprintf(stderr, "cuvet inductor: %s: %s\n", PRINTABLE(entry->fts_path),
-                    strerror(entry->fts_errno));
+            result = unreadable(entry);
         else if (is_python(entry))
-            result = add(draft, entry, &kernels);
+            result = add(draft, entry->fts_path, &kernels);
     }
     if (tree)
         fts_close(tree);
     if (!result && !kernels)
-        fprintf(stderr, "cuvet inductor: no file with a graph fragment\n");
+        fprintf(stderr, "cuvet inductor: %s: no file with a graph fragment\n",
+                PRINTABLE(folders[0]));
     return result ? result : kernels ? 0 : 2;
 }
 

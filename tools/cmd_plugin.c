@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "system/files.h"
 #include "text/number.h"
 #include "text/printable.h"
 #include "cuvet.h"
@@ -168,8 +169,14 @@ static int try_once(const char *file, uint64_t limit_ms)
     int64_t deadline = clock_ns() + (int64_t)limit_ms * ms, began = 0;
     enum worker_answer answer;
     struct plugin_worker worker;
-    int status;
+    struct error err = {{0}};
+    int status, fd;
 
+    if (files_open_read(file, &fd, &err)) { /* dlopen waits at a FIFO */
+        fprintf(stderr, "cuvet plugin: %s: %s\n", PRINTABLE(file), err.text);
+        return 2;
+    }
+    close(fd);
     if (plugin_worker_start(&worker, file) != 0) {
         fprintf(stderr, "cuvet plugin: no process: %s\n", strerror(errno));
         return 1;

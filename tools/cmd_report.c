@@ -114,6 +114,9 @@ static int read_all(struct model *model, int argc, char **argv)
                            argv[optind]);
     for (size_t i = 0; !status && i < files.count; i++)
         status = model_read(model, files.path[i], &err);
+    if (!status && model->all_processes == 0)
+        status = error_set(&err, STATUS_INVALID, "%s%s: no whole line of a process", files.path[0],
+                           files.count > 1 ? " and others" : "");
     if (!status && files.refused > 0)
         fprintf(stderr, "cuvet report: %llu link%s not followed\n",
                 (unsigned long long)files.refused, files.refused == 1 ? " was" : "s were");

@@ -1,7 +1,8 @@
 /*
  * cmd_xla.c - `cuvet xla FOLDER`: a registry for the fusions of the modules that XLA dumped there.
  *
- * Exit status: 0; 1 for a failure of ours; 2 for a wrong command line or a folder without a module.
+ * Exit status: 0; 1 for a failure of ours; 2 for a wrong command line or a folder without a
+ * module that can be read.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "text/printable.h"
+#include "tools/bundle/bundle_file.h"
 #include "tools/cmd.h"
 #include "tools/xla/draft.h"
 
@@ -19,50 +21,40 @@ static const char usage[] =
     "  FOLDER     that XLA_FLAGS=\"--xla_dump_to=FOLDER --xla_dump_hlo_as_text\" filled\n"
     "  -o FILE    the registry that is written (xla.yaml); its references stand beside it\n";
 
+enum { MOST_BYTES = 1 << 30 };
+
 static const char ending[] = "_after_optimizations.txt", beside[] = "-buffer-assignment.txt";
 
-/* The whole file, terminated; NULL with errno. */
-static char *read_file(const char *path)
+/* A file of the folder, terminated; NULL with a sentence, but for `absent` where it is not there.
+ */
+static char *read_file(const char *folder, const char *name, bool absent)
 {
-    FILE *file = fopen(path, "r");
-    size_t length = 0, room = 1 << 16;
-    char *out = file ? malloc(room) : NULL;
-    while (out) {
-        length += fread(out + length, 1, room - length - 1, file);
-        if (length + 1 < room)
-            break;
-        char *more = realloc(out, room *= 2);
-        if (!more)
-            free(out);
-        out = more;
-    }
-    if (out)
-        out[length] = '\0';
-    if (file)
-        fclose(file);
-    return out;
+    struct error err = {{0}};
+    uint8_t *bytes = NULL;
+    size_t count;
+    enum status status = bundle_read_file(folder, name, MOST_BYTES, &bytes, &count, &err);
+    if (status && !(absent && status == STATUS_NOT_FOUND))
+        fprintf(stderr, "cuvet xla: %s\n", err.text);
+    return (char *)bytes;
 }
 
-/* 0, or an exit status. */
-static int add(struct xla_draft *draft, const char *folder, const char *name)
+/* STATUS_INVALID: a sentence is out. */
+static enum status add(struct xla_draft *draft, const char *folder, const char *name)
 {
-    char path[PATH_MAX];
+    char other[PATH_MAX];
     struct error err = {{0}};
     size_t stem = strlen(name) - strlen(".txt");
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    char *module = read_file(path);
-    if (!module) {
-        fprintf(stderr, "cuvet xla: %s: %s\n", PRINTABLE(path), strerror(errno));
-        return 1;
-    }
-    snprintf(path, sizeof path, "%s/%.*s%s", folder, (int)stem, name, beside);
-    char *buffers = read_file(path);
+    char *module = read_file(folder, name, false);
+    if (!module)
+        return STATUS_INVALID;
+    snprintf(other, sizeof other, "%.*s%s", (int)stem, name, beside);
+    char *buffers = read_file(folder, other, true);
     enum status status = xla_draft_add(draft, module, buffers, &err);
     if (status)
-        fprintf(stderr, "cuvet xla: %s: %s\n", PRINTABLE(name), err.text);
+        fprintf(stderr, "cuvet xla: %s/%s: %s\n", PRINTABLE(folder), PRINTABLE(name), err.text);
     free(module);
     free(buffers);
-    return status == STATUS_NO_MEMORY ? 1 : 0;
+    return status;
 }
 
 static int is_module(const struct dirent *entry)
@@ -71,21 +63,24 @@ static int is_module(const struct dirent *entry)
     return length > tail && strcmp(entry->d_name + length - tail, ending) == 0;
 }
 
-/* 0, or an exit status. */
+/* 0, or an exit status. A module that cannot be read is left out beside others. */
 static int read_folder(struct xla_draft *draft, const char *folder)
 {
     struct dirent **found = NULL;
-    int count = scandir(folder, &found, is_module, alphasort), result = 0;
+    enum status status = STATUS_OK;
+    int count = scandir(folder, &found, is_module, alphasort), good = 0;
     if (count <= 0)
         fprintf(stderr, "cuvet xla: %s: %s\n", PRINTABLE(folder),
                 count < 0 ? strerror(errno)
                           : "no file whose name ends with _after_optimizations.txt");
     for (int i = 0; i < count; i++) {
-        result = result ? result : add(draft, folder, found[i]->d_name);
+        if (status != STATUS_NO_MEMORY)
+            status = add(draft, folder, found[i]->d_name);
+        good += !status;
         free(found[i]);
     }
     free(found);
-    return count <= 0 ? 2 : result;
+    return status == STATUS_NO_MEMORY ? 1 : good ? 0 : 2;
 }
 
 int cmd_xla(int argc, char **argv)

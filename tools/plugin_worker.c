@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -35,7 +36,12 @@ static void serve(int socket, const char *file)
     if (library)
         *(void **)&call = dlsym(library, "cuvet_plugin_finding");
     if (!call) {
-        fprintf(stderr, "cuvet plugin: %s\n", PRINTABLE(dlerror()));
+        char why[512];
+        printable_copy(why, sizeof why, dlerror());
+        if (strstr(why, file)) /* as most have it */
+            fprintf(stderr, "cuvet plugin: %s\n", why);
+        else
+            fprintf(stderr, "cuvet plugin: %s: %s\n", PRINTABLE(file), why);
         answer(socket, WORKER_UNLOADABLE);
         return;
     }

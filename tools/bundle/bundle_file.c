@@ -60,9 +60,9 @@ enum status bundle_read_file(const char *folder, const char *name, size_t most, 
 }
 
 static enum status bundle_fill(struct bundle *bundle, const char *launch, size_t launch_bytes,
-                               char image[64], struct error *err)
+                               struct error *err)
 {
-    enum status status = bundle_read_launch(bundle, launch, launch_bytes, image, err);
+    enum status status = bundle_read_launch(bundle, launch, launch_bytes, err);
     if (!status)
         status = bundle_read_tensors(bundle, err);
     if (!status)
@@ -74,7 +74,6 @@ enum status bundle_parse(struct bundle **out, const char *launch, size_t launch_
                          const void *tensors, size_t tensors_bytes, struct error *err)
 {
     struct bundle *bundle = calloc(1, sizeof(*bundle));
-    char image[64];
     *out = NULL;
     if (bundle)
         bundle->tensors_file = malloc(tensors_bytes + 1);
@@ -84,7 +83,7 @@ enum status bundle_parse(struct bundle **out, const char *launch, size_t launch_
     }
     memcpy(bundle->tensors_file, tensors, tensors_bytes);
     bundle->tensors_bytes = tensors_bytes;
-    enum status status = bundle_fill(bundle, launch, launch_bytes, image, err);
+    enum status status = bundle_fill(bundle, launch, launch_bytes, err);
     if (status)
         bundle_close(bundle);
     else
@@ -96,17 +95,16 @@ static enum status bundle_load(struct bundle *bundle, struct error *err)
 {
     uint8_t *launch;
     size_t bytes;
-    char image[64] = "";
     enum status status =
         bundle_read_file(bundle->folder, "launch.json", BUNDLE_TEXT_MOST, &launch, &bytes, err);
     if (!status)
         status = bundle_read_file(bundle->folder, "tensors.safetensors", FILE_MOST,
                                   &bundle->tensors_file, &bundle->tensors_bytes, err);
     if (!status)
-        status = bundle_fill(bundle, (const char *)launch, bytes, image, err);
+        status = bundle_fill(bundle, (const char *)launch, bytes, err);
     free(launch);
-    if (!status && *image)
-        status = bundle_read_file(bundle->folder, image, FILE_MOST, &bundle->image,
+    if (!status && *bundle->image_file)
+        status = bundle_read_file(bundle->folder, bundle->image_file, FILE_MOST, &bundle->image,
                                   &bundle->image_bytes, err);
     return status;
 }

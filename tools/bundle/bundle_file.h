@@ -94,7 +94,8 @@ struct bundle {
     int tensors;
     struct bundle_spot spot[2];
     int spots;
-    uint8_t *image; /* NULL: not in the bundle, because of ... */
+    char image_file[64]; /* its name in the folder; "": none */
+    uint8_t *image;      /* NULL: not in the bundle, because of ... */
     size_t image_bytes;
     char no_image[160];
     uint8_t *tensors_file;

@@ -228,20 +228,20 @@ static void read_subset(struct json_in *in, struct bundle *bundle, json_t *root)
     bundle->blocks = in->failed ? 0 : (int)json_array_size(list);
 }
 
-static void read_module(struct json_in *in, struct bundle *bundle, json_t *root, char image[64])
+static void read_module(struct json_in *in, struct bundle *bundle, json_t *root)
 {
     json_t *module = json_in_object(in, root, "module");
-    *image = '\0';
+    char *file = bundle->image_file;
     if (json_in_has(module, "file"))
-        json_in_text(in, module, "file", image, 64);
+        json_in_text(in, module, "file", file, sizeof bundle->image_file);
     else
         json_in_text(in, module, "missing", bundle->no_image, sizeof(bundle->no_image));
-    if (strchr(image, '/') || *image == '.')
+    if (strchr(file, '/') || *file == '.')
         json_in_fail(in, "file", "the name of a file in the bundle");
 }
 
 enum status bundle_read_launch(struct bundle *bundle, const char *text, size_t bytes,
-                               char image[64], struct error *err)
+                               struct error *err)
 {
     struct json_in in = {.file = "launch.json", .err = err};
     json_t *root = json_in_load(&in, text, bytes);
@@ -257,7 +257,7 @@ enum status bundle_read_launch(struct bundle *bundle, const char *text, size_t b
         read_array(&in, bundle, json_array_get(list, i));
     bundle_read_call(&in, bundle, root);
     bundle_read_spots(&in, bundle, root);
-    read_module(&in, bundle, root, image);
+    read_module(&in, bundle, root);
     json_decref(root);
     return in.failed ? STATUS_INVALID : STATUS_OK;
 }

@@ -5,10 +5,9 @@
 #include "tools/bundle/bundle_file.h"
 #include "tools/bundle/json_in.h"
 
-/* Fills in all but tensors, image and folder; the name of the image's file goes to `image`, "" for
- * none. */
+/* Fills in all but tensors, image and folder. */
 enum status bundle_read_launch(struct bundle *bundle, const char *text, size_t bytes,
-                               char image[64], struct error *err);
+                               struct error *err);
 
 /* Finds the arrays' elements in tensors_file, after bundle_read_launch. */
 enum status bundle_read_tensors(struct bundle *bundle, struct error *err);

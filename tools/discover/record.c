@@ -1,7 +1,6 @@
 #include "tools/discover/record.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "system/files.h"
 
 static bool get_uint(json_t *object, const char *key, uint64_t *out)
 {
@@ -192,9 +192,10 @@ static const struct record_map *map_file(struct record *record, const char *path
 {
     struct record_map *map = &record->map[record->maps];
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct error err = {{0}};
+    int fd = -1;
     *map = (struct record_map){0};
-    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size > 0) {
+    if (!files_open_read(path, &fd, &err) && fstat(fd, &info) == 0 && info.st_size > 0) {
         void *bytes = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (bytes != MAP_FAILED)
             *map = (struct record_map){bytes, (size_t)info.st_size};
@@ -209,9 +210,16 @@ static enum status read_file(struct record *record, const char *path, struct err
 {
     char bytes[4200], *text = NULL;
     size_t room = 0;
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return error_set(err, STATUS_IO, "%s cannot be read", path);
+    int fd = -1;
+    if (files_open_read(path, &fd, err)) {
+        error_prefix(err, "%s", path);
+        return STATUS_INVALID;
+    }
+    FILE *file = fdopen(fd, "r");
+    if (!file) {
+        close(fd);
+        return error_set(err, STATUS_NO_MEMORY, "no memory to read %s", path);
+    }
     snprintf(bytes, sizeof bytes, "%s.bytes", path);
     const struct record_map *map = map_file(record, bytes);
     while (getline(&text, &room, file) > 0) {
@@ -258,7 +266,10 @@ enum status record_read(struct record *record, const char *folder, struct error 
     }
     closedir(list);
     if (!status && !record->processes)
-        status = error_set(err, STATUS_NOT_FOUND, "%s holds no record discover-*.jsonl", folder);
+        status = error_set(err, STATUS_NOT_FOUND,
+                           record->maps ? "%s: no line in discover-*.jsonl begins a record"
+                                        : "%s holds no record discover-*.jsonl",
+                           folder);
     for (size_t i = 0; i < record->kernels; i++) {
         record->ns += record->kernel[i].ns;
         record->launches += record->kernel[i].launches;

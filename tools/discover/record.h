@@ -59,7 +59,7 @@ struct record {
     size_t maps;
 };
 
-/* All records of the folder. STATUS_NOT_FOUND: it has none. */
+/* All records of the folder. STATUS_NOT_FOUND: it has none; STATUS_INVALID: one cannot be read. */
 enum status record_read(struct record *record, const char *folder, struct error *err);
 void record_release(struct record *record);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "tools/bundle/bundle_file.h"
 
 enum { MOST_BYTES = 1 << 30, MOST_FILES = 1 << 20 };
 
@@ -34,24 +35,11 @@ static enum status find_file(struct fuzz_image *out, const char *folder, const c
 
 static enum status read_file(struct fuzz_image *out, struct error *err)
 {
-    struct stat about;
-    FILE *file = fopen(out->path, "rb");
-    if (!file)
-        return error_set(err, STATUS_NOT_FOUND, "%s cannot be opened: %s", out->path,
-                         strerror(errno));
-    enum status status = STATUS_OK;
-    if (fstat(fileno(file), &about) || !S_ISREG(about.st_mode) || about.st_size < 1 ||
-        about.st_size > MOST_BYTES)
-        status = error_set(err, STATUS_INVALID, "%s is no file of 1 byte to 1 GiB", out->path);
-    if (!status)
-        out->bytes = malloc((size_t)about.st_size);
-    if (!status && !out->bytes)
-        status = error_set(err, STATUS_NO_MEMORY, "no memory for %s", out->path);
-    if (!status)
-        out->count = fread(out->bytes, 1, (size_t)about.st_size, file);
-    if (!status && out->count != (size_t)about.st_size)
-        status = error_set(err, STATUS_IO, "%s cannot be read", out->path);
-    fclose(file);
+    uint8_t *bytes;
+    enum status status = bundle_read_file(NULL, out->path, MOST_BYTES, &bytes, &out->count, err);
+    out->bytes = bytes;
+    if (!status && !out->count)
+        status = error_set(err, STATUS_INVALID, "%s is empty", out->path);
     return status;
 }
 

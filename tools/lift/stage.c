@@ -169,10 +169,12 @@ static enum status read_text(struct stage *stage, struct error *err)
         stage->text = NULL;
     }
     free(pieces);
-    if (stage->ptx || !count)
-        return count ? STATUS_OK : STATUS_INVALID;
-    return error_set(err, STATUS_UNSUPPORTED, "%s",
-                     *why.text ? why.text : "the image holds no PTX");
+    if (stage->ptx)
+        return STATUS_OK;
+    if (count)
+        error_set(err, STATUS_UNSUPPORTED, "%s", *why.text ? why.text : "the image holds no PTX");
+    scene_blame_image(stage->scene, err);
+    return count ? STATUS_UNSUPPORTED : STATUS_INVALID;
 }
 
 /* ---- life ---- */
@@ -213,17 +215,19 @@ enum status stage_set(struct stage *stage, struct error *err)
                         scene->region[i].content))
             return error_set(err, STATUS_NO_MEMORY, "no memory for the program's arrays");
     enum status status = exec_module_create(stage->ptx, &stage->host, &stage->module, err);
-    if (status)
+    stage->kernel = status ? NULL : exec_find_kernel(stage->module, scene->kernel);
+    if (!status && !stage->kernel)
+        status = error_set(err, STATUS_NOT_FOUND, "no kernel %s", PRINTABLE(scene->kernel));
+    if (!status)
+        status = exec_prepare(stage->kernel, err);
+    if (status) {
+        scene_blame_image(scene, err);
         return status;
-    stage->kernel = exec_find_kernel(stage->module, scene->kernel);
-    if (!stage->kernel)
-        return error_set(err, STATUS_NOT_FOUND, "the image has no kernel %s",
-                         PRINTABLE(scene->kernel));
-    status = exec_prepare(stage->kernel, err);
-    if (!status && stage->lines)
+    }
+    if (stage->lines)
         ptx_lines_apply(stage->lines, ptx_find_function(stage->ptx, scene->kernel));
     const struct exec_info *info = exec_describe(stage->kernel);
-    if (!status && info->param_bytes != scene->bundle->params_bytes)
+    if (info->param_bytes != scene->bundle->params_bytes)
         status = error_set(err, STATUS_INVALID,
                            "the image's kernel has %zu bytes of parameters, the launch has %u",
                            info->param_bytes, scene->bundle->params_bytes);

@@ -223,6 +223,7 @@ enum status scene_choose(struct scene *scene, const char *file, const char *kern
         enum status status =
             bundle_read_file(NULL, file, (size_t)1 << 32, bytes, &scene->image_bytes, err);
         scene->image = *bytes;
+        scene->image_file = file;
         return status;
     }
     scene->call = symbol_is_call(scene->kernel);
@@ -233,6 +234,15 @@ enum status scene_choose(struct scene *scene, const char *file, const char *kern
             "--against (replay) or --image (probe); `cuvet replay --stored` needs none",
             PRINTABLE(scene->bundle->no_image));
     return STATUS_OK;
+}
+
+void scene_blame_image(const struct scene *scene, struct error *err)
+{
+    const struct bundle *bundle = scene->bundle;
+    if (scene->image_file)
+        error_prefix(err, "%s", PRINTABLE(scene->image_file));
+    else if (*bundle->image_file)
+        error_prefix(err, "%s/%s", PRINTABLE(bundle->folder), PRINTABLE(bundle->image_file));
 }
 
 enum status scene_stored(struct scene *scene, struct scene_run *out, struct error *err)
@@ -252,8 +262,8 @@ enum status scene_stored(struct scene *scene, struct scene_run *out, struct erro
             continue;
         if (!bundle_whole(array, BUNDLE_AFTER)) {
             scene_run_release(out);
-            return error_set(err, STATUS_UNSUPPORTED, "the bundle holds only a part of %s",
-                             array->name);
+            return error_set(err, STATUS_INVALID, "the bundle %s holds only a part of %s",
+                             PRINTABLE(scene->bundle->folder), array->name);
         }
         scene_put(scene, array, &array->part[BUNDLE_AFTER][0], out->after);
     }
@@ -290,6 +300,12 @@ static enum status scene_load(struct scene *scene, struct error *err)
         status = error_set(err, STATUS_INVALID,
                            "the image's kernel has %u bytes of parameters, the launch has %u",
                            scene->found.param_bytes, scene->bundle->params_bytes);
+    bool image =
+        status == STATUS_INVALID || status == STATUS_NOT_FOUND || status == STATUS_UNSUPPORTED;
+    if (image && !scene->call) {
+        scene_blame_image(scene, err);
+        status = STATUS_INVALID;
+    }
     scene->loaded = !status;
     return status;
 }

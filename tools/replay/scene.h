@@ -27,8 +27,9 @@ struct scene {
     const char *kernel; /* its name in the image */
     const uint8_t *image;
     size_t image_bytes;
-    bool call;           /* the subject is a library call, which needs no image */
-    const char *library; /* ... of this file; NULL: of the one that is found */
+    const char *image_file; /* where it is from; NULL: the bundle */
+    bool call;              /* the subject is a library call, which needs no image */
+    const char *library;    /* ... of this file; NULL: of the one that is found */
     bool loaded;
     struct worker_kernel found;
     struct scene_region region[SCENE_REGIONS];
@@ -46,6 +47,9 @@ void scene_destroy(struct scene *scene); /* NULL is fine */
  * kernel's name in it, NULL for the program's. STATUS_INVALID: the bundle has none. */
 enum status scene_choose(struct scene *scene, const char *file, const char *kernel, uint8_t **bytes,
                          struct error *err);
+
+/* Puts the name of the image's file in front of what is wrong with it. */
+void scene_blame_image(const struct scene *scene, struct error *err);
 
 struct scene_spread;
 
@@ -85,8 +89,8 @@ struct scene_run {
  * the outcome of the launch is; release the run. */
 enum status scene_run(struct scene *scene, const struct scene_change *change, struct scene_run *out,
                       struct error *err);
-/* In place of a run: the outputs as the program left them. STATUS_UNSUPPORTED: the bundle does not
- * hold them all. */
+/* In place of a run: the outputs as the program left them. STATUS_INVALID: the bundle does not hold
+ * them all. */
 enum status scene_stored(struct scene *scene, struct scene_run *out, struct error *err);
 void scene_run_release(struct scene_run *run);
 /* The launch's parameters, with the addresses of the last run. */

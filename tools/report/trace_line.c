@@ -117,7 +117,10 @@ enum status trace_lines_read(const char *path, trace_line_fn each, void *user,
 {
     struct reading reading = {each, user, process, false};
     uint64_t cut = 0;
-    return lines_read(path, TRACE_VERSION, read_line, &reading, &cut, err);
+    enum status status = lines_read(path, TRACE_VERSION, read_line, &reading, &cut, err);
+    if (!status && !reading.begun)
+        status = error_set(err, STATUS_INVALID, "%s: no whole line of a trace", path);
+    return status;
 }
 
 enum status trace_lines_read_stream(FILE *file, const char *path, trace_line_fn each, void *user,
