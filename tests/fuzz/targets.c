@@ -25,6 +25,13 @@ const struct target targets[] = {
     {"bundle", target_bundle, seed_bundle},
     {"cases", target_cases, NULL},
     {"lint", target_lint, NULL},
+    {"inductor", target_inductor, NULL},
+    {"xla", target_xla, NULL},
+    {"record", target_record, NULL},
+    {"pieces", target_pieces, seed_image},
+    {"lift", target_lift, NULL},
+    {"status", target_status, NULL},
+    {"triton", target_triton, NULL},
 };
 const size_t target_count = sizeof(targets) / sizeof(*targets);
 

@@ -24,7 +24,8 @@ const struct target *target_find(const char *name);
 /* The input as a text of its own size that ends with NUL; the caller frees it. */
 char *target_text(const uint8_t *data, size_t size);
 
-/* targets_registry.c, targets_report.c, targets_image.c, targets_bundle.c, targets_cases.c */
+/* targets_registry.c, targets_report.c, targets_image.c, targets_bundle.c, targets_cases.c,
+ * targets_tools.c */
 void target_registry(const uint8_t *data, size_t size);
 void target_entry(const uint8_t *data, size_t size);
 void target_expression(const uint8_t *data, size_t size);
@@ -47,6 +48,13 @@ void target_image(const uint8_t *data, size_t size);
 void target_bundle(const uint8_t *data, size_t size);
 void seed_bundle(const char *folder);
 void target_cases(const uint8_t *data, size_t size);
+void target_inductor(const uint8_t *data, size_t size);
+void target_xla(const uint8_t *data, size_t size);
+void target_record(const uint8_t *data, size_t size);
+void target_pieces(const uint8_t *data, size_t size);
+void target_lift(const uint8_t *data, size_t size);
+void target_status(const uint8_t *data, size_t size);
+void target_triton(const uint8_t *data, size_t size);
 void seed_plugin_wire(const char *folder);
 void seed_image(const char *folder);
 

@@ -217,7 +217,8 @@ static struct hlo_op *cut(struct graph *g, const struct graph_node *node, const 
     long long first = node->arguments > 2 ? atoll(node->argument[2]) : 0;
     first += first < 0 ? size : 0;
     to.dim[dim] = one ? 1 : node->shape.rank == to.rank ? node->shape.dim[dim] : -1;
-    if (first < 0 || step < 1 || to.dim[dim] < 0 || first + (to.dim[dim] - 1) * step >= size)
+    bool inside = first >= 0 && step >= 1 && to.dim[dim] >= 0;
+    if (!inside || (to.dim[dim] && (first >= size || to.dim[dim] - 1 > (size - first - 1) / step)))
         return graph_refuse(g, "the bounds of %s", node->target);
     const char *text = "slice={";
     for (unsigned d = 0; text && d < to.rank; d++) {
@@ -283,7 +284,7 @@ static struct hlo_op *inserted(struct graph *g, const struct graph_node *node, c
     long long size = to.dim[dim], count = x->shape[0].dim[dim];
     long long first = node->arguments > 3 ? atoll(node->argument[3]) : 0;
     first += first < 0 ? size : 0;
-    if (first < 0 || first + count > size)
+    if (first < 0 || first > size - count)
         return graph_refuse(g, "the bounds of %s", node->target);
     struct hlo_op *before = first ? piece(g, base, dim, 0, first) : NULL;
     struct hlo_op *behind =
@@ -428,7 +429,7 @@ static struct hlo_op *variance(struct graph *g, const struct graph_node *node, s
     struct hlo_op *off = wide ? graph_add(g, "subtract", &to, NULL, x, wide) : NULL;
     struct hlo_op *square = off ? graph_add(g, "multiply", &to, NULL, off, off) : NULL;
     struct hlo_op *sum = square ? fold(g, square, dims, count, "add") : NULL;
-    if (n <= less)
+    if (less < 0 || n <= less)
         return graph_refuse(g, "a variance of one number", "");
     return result(g, over(g, sum, n - less), 0, node, dims, count)
                ? result(g, mean, 1, node, dims, count)

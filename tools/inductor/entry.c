@@ -127,6 +127,8 @@ static void place_writes(struct match *m, unsigned i, int last)
 {
     while (i < m->kernel->arguments && !m->kernel->argument[i].written)
         i++;
+    if (m->found > 1)
+        return;
     if (i == m->kernel->arguments) {
         for (unsigned k = 0; k < i && !m->found; k++)
             if (m->kernel->argument[k].written)

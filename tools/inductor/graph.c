@@ -116,10 +116,8 @@ static bool read_shape(const char *at, struct hlo_shape *out)
     if (rank < 0 || source_numbers(at, out->stride, HLO_RANK, &at) != rank)
         return false;
     out->rank = (unsigned)rank;
-    out->count = 1;
-    for (int d = 0; d < rank; d++)
-        out->count *= out->dim[d];
-    return true;
+    out->count = hlo_elements(out->dim, out->rank);
+    return out->count >= 0;
 }
 
 /* The arguments of "(args = (%x, [1, 2], 3), kwargs = {..})"; false: too many, or no end. */

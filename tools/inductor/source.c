@@ -176,7 +176,7 @@ enum status source_read(char *text, struct arena *arena, struct source_kernel **
         char *body = strstr(name, "'''"), *stop = body ? strstr(body + 3, "'''") : NULL;
         size_t length = strcspn(name, " \n");
         at = name;
-        if (!stop || strncmp(name + length, made, sizeof made - 1) != 0)
+        if (!stop || !length || strncmp(name + length, made, sizeof made - 1) != 0)
             continue;
         struct source_kernel *kernel = arena_alloc(arena, sizeof *kernel);
         if (!kernel || !(kernel->name = arena_text(arena, name, length)))
@@ -203,10 +203,8 @@ static bool read_layout(const char *at, struct hlo_shape *out)
         source_numbers(at + 2, out->stride, HLO_RANK, &at) != rank)
         return false;
     out->rank = (unsigned)rank;
-    out->count = 1;
-    for (int d = 0; d < rank; d++)
-        out->count *= out->dim[d];
-    return true;
+    out->count = hlo_elements(out->dim, out->rank);
+    return out->count >= 0;
 }
 
 /* Where the array got its name last before the call: its definition, or the check of an input. */

@@ -120,7 +120,7 @@ const char *fused_pad(struct fused_writer *w, const struct hlo_op *op,
         char *end;
         long long low = strtoll(at, &end, 10), n = from->shape[0].dim[d];
         strtoll(*end == '_' ? end + 1 : end, &end, 10);
-        if (*end == '_' || low < 0)
+        if (*end == '_' || low < 0 || low > op->shape[0].dim[d])
             return fused_refuse(w, "%s between elements", op->opcode);
         const char *index = fused_index(w, place, &op->shape[0], d);
         there.index[d] = index;

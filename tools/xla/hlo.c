@@ -30,6 +30,20 @@ static char *skip_space(char *at)
     return at;
 }
 
+int64_t hlo_elements(const int64_t *dim, unsigned rank)
+{
+    int64_t most = (int64_t)1 << 48, count = 1;
+    bool none = false;
+    for (unsigned i = 0; i < rank; i++) {
+        if (dim[i] < 0 || dim[i] > most)
+            return -1;
+        none |= dim[i] == 0;
+        count *= dim[i] ? dim[i] : 1;
+        most /= dim[i] ? dim[i] : 1;
+    }
+    return none ? 0 : count;
+}
+
 /* Strides by the layout's order, the dim that changes fastest first. */
 static void lay_out(struct hlo_shape *shape, const int64_t *order, unsigned known)
 {
@@ -72,6 +86,8 @@ static char *read_shape(char *at, struct hlo_shape *shape)
     for (unsigned i = 0; i < known; i++)
         if (order[i] >= (int64_t)shape->rank)
             return NULL;
+    if (!at || hlo_elements(shape->dim, shape->rank) < 0)
+        return NULL;
     lay_out(shape, order, known);
     return at;
 }

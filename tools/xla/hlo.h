@@ -22,6 +22,9 @@ struct hlo_shape {
     int64_t count;
 };
 
+/* The product of the dims; -1: one of them is negative, or there are more than 2^48 elements. */
+int64_t hlo_elements(const int64_t *dim, unsigned rank);
+
 struct hlo_op {
     const char *name, *opcode, *attributes; /* attributes: what is behind the operands */
     const char *inside;                /* what stands in the parentheses: a literal, a number */
