@@ -13,6 +13,34 @@
 
 #include "ref_value.h"
 
+/* ------------------------------------------------------- products of inputs as tf32 */
+
+/* The roundoff of inputs that tensor cores take as tf32: 10 bits of fraction, what follows is cut
+ * off. */
+#define REF_TF32 0x1p-10
+enum { REF_TF32_MASK = ~0x1fff, REF_TF32_HALF = 0x1000 };
+
+/* The product of two numbers as they were loaded. Where inputs may be tf32: by how much it is more
+ * than that of both cut off, and of both rounded to nearest. */
+template <class E, int W> struct ref_loaded_product : ref_real<E, W> {
+    E cut[W], rounded[W];
+};
+
+template <class A> struct ref_is_loaded {
+    static constexpr bool value = false;
+};
+template <class E, int W> struct ref_is_loaded<ref_loaded_product<E, W>> {
+    static constexpr bool value = true;
+};
+
+/* x y less the product of what is left of them where `half` is added before they are cut off. */
+template <class E> REF_FN E ref_cut_off(double x, double y, uint32_t half)
+{
+    E left = (E)ref_from_bits((ref_bits((float)x) + half) & (uint32_t)REF_TF32_MASK);
+    E right = (E)ref_from_bits((ref_bits((float)y) + half) & (uint32_t)REF_TF32_MASK);
+    return ((E)x - left) * (E)y + left * ((E)y - right);
+}
+
 /* ------------------------------------------------------------------ lazy expressions */
 
 /*

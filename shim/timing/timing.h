@@ -22,7 +22,7 @@
 enum {
     TIMING_FLOOR_NS = 4000,
     TIMING_LEAST_NS = 1000,
-    TIMING_HOST_NS = 50000, /* a launch that takes the host longer tells nothing of the GPU */
+    TIMING_HOST_NS = 50000, /* on the host; the GPU may wait for a launch that takes longer */
 };
 
 struct timing;

@@ -39,7 +39,7 @@ static enum status read_file(struct fuzz_image *out, struct error *err)
     enum status status = bundle_read_file(NULL, out->path, MOST_BYTES, &bytes, &out->count, err);
     out->bytes = bytes;
     if (!status && !out->count)
-        status = error_set(err, STATUS_INVALID, "%s is empty", out->path);
+        status = error_set(err, STATUS_INVALID, "the file is empty");
     return status;
 }
 
