@@ -61,6 +61,12 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
         ok 'captured launches and graph launches are told apart' lines captured \
             'any(x["mode"] == "captured" and x["kernel"] for x in t[1:-1]) and
              any(x["mode"] == "graph" and x["graph"] and x["stream"] for x in t[1:-1])'
+        # shellcheck disable=SC2016
+        ok 'cuvet trace -f chrome: a graph launch has a name, by layer too' bash -c '"$0" trace -f chrome --layer "norm_(.*)" "$1" |
+            python3 -c "
+import json, sys
+names = {x[\"name\"] for x in json.load(sys.stdin)[\"traceEvents\"]}
+assert {\"(graph launch)\", \"norm_right\"} <= names and None not in names, names"' "$cuvet" "$scratch/captured"
     fi
 
     ok 'cuvet trace' gives 0 'norm_right +6 +100.0% +6' "$cuvet" trace "$scratch/both"
@@ -180,7 +186,7 @@ fi
 # The ranges that a program opens. NVTX's header belongs to the toolkit.
 header=$({ compgen -G '/usr/local/cuda*/include/nvtx3/nvToolsExt.h' || compgen -G '/usr/include/nvtx3/nvToolsExt.h'; } |
     head -n 1)
-if [ -n "$header" ] && ${CC:-cc} -x c -I"$(dirname "$header")/.." -o "$scratch/ranges" - -ldl <<'END' 2>/dev/null
+if [ -n "$header" ] && ${CC:-cc} -x c -I"$(dirname "$header")/.." -o "$scratch/opener" - -ldl <<'END' 2>/dev/null
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 int main(void)
@@ -193,13 +199,29 @@ int main(void)
 END
 then
     ok 'ranges: taken while a trace is' gives 0 '^0 1 1 0 -1$' env CUVET_TRACE=1 \
-        LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/ranges"
+        LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/opener"
     ok 'ranges: taken while digests are' gives 0 '^0 1 1 0 -1$' env CUVET_DIGEST=1 \
-        LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/ranges"
+        LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/opener"
     ok 'ranges: left alone otherwise' gives 0 '^-2 -2 -2 -2 -2$' env LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" \
-        "$scratch/ranges"
+        "$scratch/opener"
+    ${CC:-cc} -shared -fPIC -x c -I"$(dirname "$header")/.." -o "$scratch/opens.so" - -ldl <<'END'
+#include <nvtx3/nvToolsExt.h>
+__attribute__((constructor)) static void open_ranges(void)
+{
+    nvtxRangePushA("step");
+    nvtxRangePushA("layer3");
+}
+END
+    if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
+        ok 'ranges: a program that opens two' traced ranged plain CUVET_TRACE=1 CUVET_DIGEST=1 $registry \
+            LD_PRELOAD="$scratch/opens.so $PWD/$CUVET_BUILD/libcuvet.so"
+        ok 'ranges: its launches have both' lines ranged '{x["range"] for x in t[1:-1]} == {"step/layer3"}'
+        ok 'cuvet trace --by range: the path' gives 0 '^  step/layer3 +6 ' "$cuvet" trace --by range "$scratch/ranged"
+        ok 'cuvet trace --layer: of the range' gives 0 '^  3 +6 ' "$cuvet" trace --layer 'layer([0-9]+)' "$scratch/ranged"
+        ok 'digests have it too' grep -q '"event":"digest".*"range":"step/layer3"' "$scratch"/ranged/journal-*
+    fi
     ok "ranges: another tool's are its own" gives 0 '^-2 -2 -2 -2 -2$' env CUVET_TRACE=1 \
-        NVTX_INJECTION64_PATH=/nowhere.so LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/ranges"
+        NVTX_INJECTION64_PATH=/nowhere.so LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" "$scratch/opener"
 else
     skip 'ranges' 'no nvToolsExt.h'
 fi

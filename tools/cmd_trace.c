@@ -134,6 +134,13 @@ static int parse(struct view *view, int argc, char **argv)
 
 /* ---- rows ---- */
 
+static const char *kernel_of(const struct trace_line *line)
+{
+    if (line->kernel)
+        return line->kernel;
+    return strcmp(line->mode, "graph") == 0 ? "(graph launch)" : "(unknown kernel)";
+}
+
 static const char *name_of(const struct view *view, const struct trace_line *line,
                            char layer[LAYER_BYTES])
 {
@@ -143,9 +150,7 @@ static const char *name_of(const struct view *view, const struct trace_line *lin
         const char *const texts[] = {line->range, line->label, line->kernel};
         return layers_find(&view->layers, texts, layer) ? layer : "(no layer)";
     }
-    if (line->kernel)
-        return line->kernel;
-    return strcmp(line->mode, "graph") == 0 ? "(graph launch)" : "(unknown kernel)";
+    return kernel_of(line);
 }
 
 static void put_event(struct view *view, const struct trace_process *process,
@@ -162,11 +167,24 @@ static enum status take_line(void *user, const struct trace_process *process,
     trace_row_add(row, line);
     view->launches++;
     if (view->format == FORMAT_CHROME)
-        put_event(view, process, line, view->by == BY_KERNEL ? row->plain : line->kernel);
+        put_event(view, process, line, view->by == BY_KERNEL ? row->plain : kernel_of(line));
     return STATUS_OK;
 }
 
 /* ---- forms ---- */
+
+static void put_text_row(const struct view *view, const struct trace_row *row)
+{
+    char name[NAME_WIDTH + 1], shapes[16];
+    printable_copy(name, sizeof name, row->plain);
+    snprintf(shapes, sizeof shapes, "%u%s", row->shapes, row->shapes == TRACE_SHAPES ? "+" : "");
+    fprintf(view->file,
+            "  %-*s  %10" PRIu64 "  %5.1f%%  %8" PRIu64 "  %8" PRIu64 "  %7" PRIu64
+            "  %6s  %10.2f\n",
+            NAME_WIDTH, name, row->launches, 100 * (double)row->launches / (double)view->launches,
+            row->checked, row->captured, row->graphs, shapes,
+            (double)row->host_ns / 1e3 / (double)row->launches);
+}
 
 static void put_text(const struct view *view)
 {
@@ -184,19 +202,10 @@ static void put_text(const struct view *view)
     fprintf(view->file, "\n\n  %-*s  %10s  %6s  %8s  %8s  %7s  %6s  %10s\n", NAME_WIDTH,
             titles[view->by], "launches", "share", "checked", "captured", "graphs", "shapes",
             "us a launch");
-    for (uint32_t i = 0; i < shown; i++) {
-        const struct trace_row *row = rows->row[i];
-        char name[NAME_WIDTH + 1], shapes[16];
-        printable_copy(name, sizeof name, row->plain);
-        snprintf(shapes, sizeof shapes, "%u%s", row->shapes,
-                 row->shapes == TRACE_SHAPES ? "+" : "");
-        fprintf(view->file,
-                "  %-*s  %10" PRIu64 "  %5.1f%%  %8" PRIu64 "  %8" PRIu64 "  %7" PRIu64
-                "  %6s  %10.2f\n",
-                NAME_WIDTH, name, row->launches,
-                100 * (double)row->launches / (double)view->launches, row->checked, row->captured,
-                row->graphs, shapes, (double)row->host_ns / 1e3 / (double)row->launches);
-    }
+    for (uint32_t i = 0; i < shown; i++)
+        put_text_row(view, rows->row[i]);
+    if (rows->others.launches)
+        put_text_row(view, &rows->others);
     if (shown < rows->rows)
         fprintf(view->file, "  ... and %u more (-n 0)\n", rows->rows - shown);
 }
@@ -229,6 +238,8 @@ static void put_json(struct view *view)
     json_put_array(json, "rows");
     for (uint32_t i = 0; i < view->rows->rows; i++)
         put_json_row(json, view->rows->row[i]);
+    if (view->rows->others.launches)
+        put_json_row(json, &view->rows->others);
     json_end(json);
     json_end(json);
     if (json_out_ok(json))
