@@ -146,6 +146,11 @@ if [ -x "$steps" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     for format in text html json junit sarif openmetrics; do
         ok "a long journal in bounded memory: $format" bounded $format
     done
+    # shellcheck disable=SC2046
+    ok 'progress on a terminal, after two seconds' gives 0 '50[.]jsonl: [0-9]+ %' python3 tests/report/terminal.py "$cuvet" report \
+        $(yes "$scratch/50.jsonl" | head -n 100)
+    shows_nothing() { [ -z "$(python3 tests/report/terminal.py "$cuvet" report "$scratch/5.jsonl")" ]; }
+    ok 'no progress before' shows_nothing
     under_run() {
         local registry=$1
         shift
