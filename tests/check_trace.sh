@@ -178,6 +178,13 @@ assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inpu
     ok 'diff --slots: the first row that differs' gives 3 'row 9 of cache 0 of process 0' \
         "$cuvet" diff --slots "$scratch/batched" "$scratch/late"
     ok 'diff --slots: it is one' gives 3 '; 1 differ' "$cuvet" diff --slots "$scratch/batched" "$scratch/late"
+    # shellcheck disable=SC2016
+    ok 'diff --slots --json' bash -c '"$0" diff --slots --json "$1" "$2" | python3 -c "
+import json, sys
+d = json.load(sys.stdin)
+row = d[\"first_other_row\"]
+assert d[\"differ\"] == 1 and row[\"row\"] == 9 and row[\"first\"][\"hash\"] != row[\"second\"][\"hash\"], d"' \
+        "$cuvet" "$scratch/batched" "$scratch/late"
     ok 'diff --slots: no caches' gives 2 'no row of a cache in common' "$cuvet" diff --slots "$scratch/one" "$scratch/two"
 else
     skip 'traces' 'make softgpu scenario-programs'
