@@ -243,6 +243,19 @@ ok 'hostile: a grid of two' gives 2 "'grid' is an array, expected an array of th
     "$cuvet" trace "$scratch/hostile.jsonl"
 hostile "$head"'{"v":1,"event":"launch","kernel":"k","args":{"a":{"b":[]},"c":true}}\n'
 ok 'hostile: odd arguments' gives 0 '"a":null' "$cuvet" trace -f chrome "$scratch/hostile.jsonl"
+hostile "$head"'{"v":1,"event":"launch","grid":[1,2]}\n'
+echo kept >"$scratch/output"
+ok 'hostile: nothing is written over' gives 2 'three counts' "$cuvet" trace -f chrome -o "$scratch/output" "$scratch/hostile.jsonl"
+ok 'the file is what it was' grep -qx kept "$scratch/output"
+# shellcheck disable=SC2016
+ok 'and nothing is left beside it' bash -c '! compgen -G "$1.*"' - "$scratch/output"
+hostile "$head"'{"v":1,"event":"launch","kernel":"k"}\n'
+ok 'an output that cannot be written' gives 1 'cannot write /nowhere/x' "$cuvet" trace -o /nowhere/x "$scratch/hostile.jsonl"
+ln -s /dev/full "$scratch/full" # so that the device itself is out of reach
+ok 'a device is written at once' gives 1 'cannot write .*full: No space' "$cuvet" trace -o "$scratch/full" "$scratch/hostile.jsonl"
+ok 'and stays where it is' test -L "$scratch/full"
+ok 'an output that is written over' "$cuvet" trace --json -o "$scratch/output" "$scratch/hostile.jsonl"
+ok 'and is whole' python3 -m json.tool "$scratch/output"
 ok 'a wrong pattern' gives 2 '^cuvet trace: --layer: ' "$cuvet" trace --layer '(' "$scratch/hostile.jsonl"
 ok 'no trace in the folder' gives 2 'holds no trace' "$cuvet" trace tests/report
 ok 'no folder' gives 2 'expected a folder or a trace' "$cuvet" trace

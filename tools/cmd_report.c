@@ -9,11 +9,10 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "text/printable.h"
-#include "text/textbuf.h"
 #include "tools/cmd.h"
 #include "tools/report/out.h"
+#include "tools/report/whole_file.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3 };
 
@@ -125,38 +124,18 @@ static int read_all(struct model *model, int argc, char **argv)
     return status ? failed(&err, status) : 0;
 }
 
-/* The file appears when it is whole. */
-static int write_file(const struct model *model, const struct format *format, const char *output)
-{
-    struct textbuf made;
-    textbuf_init(&made);
-    textbuf_printf(&made, "%s.%ld.new", output, (long)getpid());
-    FILE *file = made.failed ? NULL : fopen(made.data, "wx");
-    bool whole = file != NULL;
-    if (file) {
-        format->write(file, model);
-        whole = !ferror(file);
-        whole &= fclose(file) == 0;
-        whole = whole && rename(made.data, output) == 0;
-    }
-    if (!whole) {
-        fprintf(stderr, "cuvet report: cannot write %s: %s\n", PRINTABLE(output), strerror(errno));
-        if (file)
-            unlink(made.data);
-    }
-    textbuf_release(&made);
-    return whole ? 0 : EXIT_OURS;
-}
-
 static int write_out(const struct model *model, const struct format *format, const char *output)
 {
-    if (output && strcmp(output, "-") != 0)
-        return write_file(model, format, output);
-    format->write(stdout, model);
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return 0;
-    fprintf(stderr, "cuvet report: cannot write: %s\n", strerror(errno));
-    return EXIT_OURS;
+    struct whole_file out;
+    bool written = whole_file_open(&out, output);
+    if (written) {
+        format->write(out.file, model);
+        written = whole_file_close(&out, true);
+    }
+    if (!written)
+        fprintf(stderr, "cuvet report: cannot write %s: %s\n",
+                PRINTABLE(output ? output : "to standard output"), strerror(errno));
+    return written ? 0 : EXIT_OURS;
 }
 
 int cmd_report(int argc, char **argv)

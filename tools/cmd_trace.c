@@ -14,6 +14,7 @@
 #include "tools/cmd.h"
 #include "tools/report/layers.h"
 #include "tools/report/trace_rows.h"
+#include "tools/report/whole_file.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, NAME_WIDTH = 60 };
 enum by { BY_KERNEL, BY_RANGE, BY_LAYER };
@@ -365,30 +366,31 @@ static enum status run(struct view *view, int argc, char **argv, struct error *e
     return status;
 }
 
+static int cannot_write(const struct view *view)
+{
+    fprintf(stderr, "cuvet trace: cannot write %s: %s\n",
+            PRINTABLE(view->output ? view->output : "to standard output"), strerror(errno));
+    return EXIT_OURS;
+}
+
 static int show(struct view *view, int argc, char **argv)
 {
     struct error err = {{0}};
-    view->file = view->output && strcmp(view->output, "-") != 0 ? fopen(view->output, "w") : stdout;
-    if (!view->file) {
-        fprintf(stderr, "cuvet trace: cannot write %s: %s\n", PRINTABLE(view->output),
-                strerror(errno));
-        return EXIT_OURS;
-    }
+    struct whole_file out;
+    if (!whole_file_open(&out, view->output))
+        return cannot_write(view);
+    view->file = out.file;
     enum status status = run(view, argc, argv, &err);
     if (!status && view->format == FORMAT_TEXT)
         put_text(view);
     else if (!status && view->format == FORMAT_JSON)
         put_json(view);
-    bool whole = !ferror(view->file) && fflush(view->file) == 0;
-    if (view->file != stdout)
-        whole &= fclose(view->file) == 0;
+    bool written = whole_file_close(&out, !status);
     if (status)
         fprintf(stderr, "cuvet trace: %s\n", err.text);
-    else if (!whole)
-        fprintf(stderr, "cuvet trace: cannot write: %s\n", strerror(errno));
     if (status)
         return status == STATUS_INVALID ? EXIT_INPUT : EXIT_OURS;
-    return whole ? 0 : EXIT_OURS;
+    return written ? 0 : cannot_write(view);
 }
 
 int cmd_trace(int argc, char **argv)
