@@ -38,6 +38,15 @@ gives() {
 
 ok 'version' gives 0 '^cuvet [0-9]+\.[0-9]+\.[0-9]+$' '' "$cuvet" --version
 ok 'no verb: help and status 2' gives 2 'cuvet check' '' "$cuvet"
+verbs=$("$cuvet" help | sed -n 's/^  cuvet \([a-z]*\).*/\1/p' | grep -vx help)
+each_has_help() {
+    local verb
+    for verb in $verbs; do
+        gives 0 "^usage: cuvet $verb" '' "$cuvet" "$verb" --help || { echo "cuvet $verb --help"; return 1; }
+        gives 2 '' '^(cuvet|usage: cuvet)' "$cuvet" "$verb" --nonsense || return 1
+    done
+}
+ok 'each verb has --help, and refuses a wrong option' each_has_help
 ok 'unknown verb' gives 2 '' "unknown verb 'judge'" "$cuvet" judge
 ok 'help' gives 0 'cuvet run' '' "$cuvet" help
 ok 'help options' gives 0 '^CUVET_SAMPLE  \(' '' "$cuvet" help options

@@ -96,9 +96,10 @@ int cmd_check(int argc, char **argv)
         tolerances = argv[2];
         first = 3;
     }
-    if (first >= argc || argv[first][0] == '-') {
-        fprintf(stderr, "usage: cuvet check [--tolerances FILE] FILES...\n");
-        return 2;
+    bool help = argc > 1 && strcmp(argv[1], "--help") == 0;
+    if (help || first >= argc || argv[first][0] == '-') {
+        fprintf(help ? stdout : stderr, "usage: cuvet check [--tolerances FILE] FILES...\n");
+        return help ? 0 : 2;
     }
 
     char *files = join_paths(argc - first, argv + first);

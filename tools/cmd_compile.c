@@ -88,9 +88,10 @@ int cmd_compile(int argc, char **argv)
         archs = (struct device_archs){.count = 1, .arch = {(int)arch}};
         first = 3;
     }
-    if (first >= argc || argv[first][0] == '-') {
-        fputs(usage, stderr);
-        return 2;
+    bool help = argc > 1 && strcmp(argv[1], "--help") == 0;
+    if (help || first >= argc || argv[first][0] == '-') {
+        fputs(usage, help ? stdout : stderr);
+        return help ? 0 : 2;
     }
     if (!archs.count)
         device_archs_read(&archs);

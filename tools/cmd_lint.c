@@ -98,12 +98,9 @@ static int take(struct arguments *a, int option)
         return 0;
     case 'e':
         return explain(optarg);
-    case 'h':
+    default: /* 'h' */
         fputs(usage, stdout);
         return 0;
-    default:
-        fputs(usage, stderr);
-        return EXIT_INPUT;
     }
 }
 
@@ -117,8 +114,10 @@ static int parse(int argc, char **argv, struct arguments *a)
         {"help", no_argument, NULL, 'h'},           {0}};
     int option;
     optind = 0;
+    opterr = 0;
     while ((option = getopt_long(argc, argv, "c:k:h", options, NULL)) != -1) {
-        int result = take(a, option);
+        int result = option == '?' ? wrong("unknown, or without its value: ", argv[optind - 1])
+                                   : take(a, option);
         if (result >= 0)
             return result;
     }

@@ -222,9 +222,10 @@ int cmd_plugin(int argc, char **argv)
         argc -= 2;
         argv += 2;
     }
+    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
     if (argc != 2 || argv[1][0] == '-') {
-        fprintf(stderr, "usage: cuvet plugin [--limit MILLISECONDS] FILE.so\n");
-        return 2;
+        fprintf(help ? stdout : stderr, "usage: cuvet plugin [--limit MILLISECONDS] FILE.so\n");
+        return help ? 0 : 2;
     }
     /* dlopen searches a name without a slash in the library path, not here. */
     snprintf(file, sizeof file, "%s%s", strchr(argv[1], '/') ? "" : "./", argv[1]);

@@ -39,6 +39,10 @@ int cmd_worker(int argc, char **argv)
         inherited_close();
         return worker_serve(STDIN_FILENO);
     }
+    if (argc == 2 && !strcmp(argv[1], "--help")) {
+        printf("usage: cuvet worker [--device auto|gpu|interpreter]\n");
+        return 0;
+    }
     if (argc == 3 && !strcmp(argv[1], "--device") && !worker_device_of(argv[2], &device, &err))
         return show(device);
     if (argc == 1)
