@@ -128,6 +128,19 @@ ok 'JSON: one object a line' bash -c "$(declare -f fuzz); cuvet=$cuvet corpus=$c
     fuzz -k triton_gelu_f32_1 --json | grep -cE '^\{\"version\":1,\"event\":\"(finding|end)\".*\}$' |
     grep -qx 2"
 
+# on_cpu STATUS KERNEL PATTERN: with references on the processor.
+on_cpu() {
+    local got
+    fuzz -k "$2" --oracle cpu --cases 20 --shrink 0 >"$scratch/out" 2>&1
+    got=$?
+    [ $got -eq "$1" ] && grep -qE "^$2: $3" "$scratch/out" && return
+    echo "status $got"
+    cat "$scratch/out"
+    return 1
+}
+ok 'references on the processor: a wrong kernel is found' on_cpu 3 softmax_f32_2 'case .*: mismatch: '
+ok 'references on the processor: nothing in the right one' on_cpu 0 softmax_f32_0 '20 cases in '
+
 # Kernels that no reference shows, or that end the process.
 cat >"$scratch/kernels.ptx" <<'PTX'
 .version 6.4
