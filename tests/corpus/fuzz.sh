@@ -428,7 +428,7 @@ done
 # shellcheck disable=SC2086
 {
     ok 'no file' refuses 'cannot read .*none: ' "$cuvet" $one "$scratch/none"
-    ok 'an empty image' refuses 'empty: the file is empty' "$cuvet" $one "$scratch/empty"
+    ok 'an empty image' refuses 'empty is empty' "$cuvet" $one "$scratch/empty"
     ok 'a cut image' refuses 'image' "$cuvet" $one "$scratch/cut"
     ok 'a random image' refuses 'image' "$cuvet" $one "$scratch/random"
     ok 'a folder without the kernel' refuses 'holds no file gelu_f32_0.ptx' "$cuvet" $one "$scratch"

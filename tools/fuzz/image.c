@@ -37,9 +37,11 @@ static enum status read_file(struct fuzz_image *out, struct error *err)
 {
     uint8_t *bytes;
     enum status status = bundle_read_file(NULL, out->path, MOST_BYTES, &bytes, &out->count, err);
+    if (!status && !out->count) {
+        free(bytes);
+        return error_set(err, STATUS_INVALID, "%s is empty", out->path);
+    }
     out->bytes = bytes;
-    if (!status && !out->count)
-        status = error_set(err, STATUS_INVALID, "the file is empty");
     return status;
 }
 
