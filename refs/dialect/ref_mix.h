@@ -6,7 +6,7 @@
 #ifndef REFS_REF_MIX_H
 #define REFS_REF_MIX_H
 
-#include "ref_frame.h"
+#include "ref_reduce.h"
 
 /* The sum of the terms whose condition holds; the bound is that of a sum of so many. */
 template <class E, class IF, class F>

@@ -25,9 +25,10 @@ struct project_plan {
 /*
  * Describes the product, if the launch is one that can be projected: its reference declares a
  * product, no factor of which is overwritten; c is of a real type, and the registry declares no
- * rounding point but one at which the kernel may round to c's dtype. Small ones are left to the element-wise check, which covers most of them, and so
- * are those whose vectors would take more than a quarter of the bytes that they are made from.
- * `whole` is the plan of the whole launch. Pure.
+ * rounding point but one at which the kernel may round to c's dtype. Small ones are left to the
+ * element-wise check, which covers most of them, and so are those whose vectors would take more
+ * than a quarter of the bytes that they are made from. `whole` is the plan of the whole launch.
+ * Pure.
  */
 void project_plan_make(struct project_plan *plan, const struct binding *binding,
                        const struct formals *formals, const struct snapshot_plan *whole,
