@@ -56,7 +56,6 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->cooperative = launch->cooperative;
     check->binding = ticket->binding;
     memcpy(check->placement, ticket->plan.placement, sizeof(check->placement));
-    memset(check->params, 0, sizeof(check->params)); /* for the bundle */
     check->params_bytes = launch_pack(launch, &ticket->kernel->layout, check->params, CHECK_PARAMS);
 }
 

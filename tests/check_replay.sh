@@ -132,6 +132,10 @@ ok 'a program with four wrong kernels leaves a bundle of each' findings
 ok 'replay: a wrong kernel' gives 3 'reproduced' "$cuvet" replay --device interpreter "$scratch"/report/wrong-*-0
 ok 'replay: a write behind the output' gives 3 'outside    4 guard bytes' \
     "$cuvet" replay --device interpreter "$scratch"/report/outside-*-0
+ok 'replay: elements that are never written' gives 3 'reproduced every element that the launch writes has' \
+    "$cuvet" replay --device interpreter "$scratch"/report/stale-*-0
+ok 'replay: how many they are' gives 3 'y: 12 of 1200 elements are never written .* the first is element 99$' \
+    "$cuvet" replay --device interpreter "$scratch"/report/stale-*-0
 ok 'replay: an order that changes' gives 3 'not deterministic: [2-9] results in 5 runs' \
     "$cuvet" replay --device interpreter --times 5 "$scratch"/report/racing-*-0
 # The driver's side of the worker, on the stand-in for it.
@@ -231,8 +235,10 @@ ok 'probe: offsets in 32 bits' probes narrow far
 ok 'probe: warps that rely on time' probes timed noise
 ok 'probe: bits that depend on the size of the batch' probes batched split
 
-# laid_out VARIABLE=VALUE PROGRAM ARGUMENT ...: findings of a scenario's program are reproduced.
+# laid_out WHAT VARIABLE=VALUE PROGRAM ARGUMENT ...: findings of a scenario's program are reproduced.
 laid_out() {
+    local what=$1
+    shift
     local variable=$1 program=$2 bundle report=$scratch/$2-$3
     shift 2
     env "$variable" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_FIRST=0 CUVET_BUNDLES=1 CUVET_EXIT_WAIT=60000 \
@@ -240,14 +246,17 @@ laid_out() {
         "$CUVET_BUILD/tests/scenario/$program/program" "$CUVET_BUILD/tests/scenario/$program/kernels.fatbin" "$@" \
         >"$scratch/out" 2>&1
     for bundle in "$report"/*/; do
-        gives 3 'reproduced every output' "$cuvet" replay --device interpreter "$bundle" || return 1
+        gives 3 "reproduced every $what" "$cuvet" replay --device interpreter "$bundle" || return 1
     done
 }
-ok 'a launch that was checked in part' laid_out CUVET_SUBSET=8K subset update_tail
-ok 'heads that were checked in part' laid_out CUVET_MEMORY=64K subset attention_head
-ok 'rows that another array names' laid_out CUVET_SUBSET=off touched append_shifts places
-ok 'pages that another array names' laid_out CUVET_SUBSET=off touched attend_short
-ok 'a row pitch' laid_out CUVET_SUBSET=off mutants transposed wrong
+ok 'a launch that was checked in part' laid_out output CUVET_SUBSET=8K subset update_tail
+ok 'heads that were checked in part' laid_out output CUVET_MEMORY=64K subset attention_head
+ok 'rows that another array names' laid_out output CUVET_SUBSET=off touched append_shifts places
+ok 'pages that another array names' laid_out output CUVET_SUBSET=off touched attend_short
+ok 'parameters of more than 1 KiB' laid_out output CUVET_SUBSET=off torch_structs reduce wrong
+ok 'one of several inputs in a struct' laid_out 'element that the launch writes' CUVET_SUBSET=off \
+    torch_structs cat wrong
+ok 'a row pitch' laid_out output CUVET_SUBSET=off mutants transposed wrong
 
 # called WORD: a product of the stand-in for cuBLAS, which loses its last terms in the program, is made again.
 called() {

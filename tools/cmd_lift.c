@@ -556,7 +556,7 @@ static enum status subject_open(struct subject *subject, const char *folder, con
 {
     enum status status = bundle_open(&subject->bundle, folder, err);
     if (!status)
-        status = scene_create(&subject->scene, subject->bundle, err);
+        status = scene_create(&subject->scene, subject->bundle, false, err);
     if (!status)
         status = scene_choose(subject->scene, image, kernel, &subject->file, err);
     return status ? status : stage_open(&subject->stage, subject->scene, err);

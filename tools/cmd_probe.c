@@ -342,7 +342,7 @@ static int parity(struct request *request, const struct bundle *bundle, struct s
     if (folder)
         status = bundle_open(&second, request->other, &err);
     if (!status)
-        status = scene_create(&other, folder ? second : bundle, &err);
+        status = scene_create(&other, folder ? second : bundle, false, &err);
     if (!status)
         status = scene_choose(other, request->image, folder ? request->kernel : request->other,
                               &file, &err);
@@ -369,7 +369,7 @@ int cmd_probe(int argc, char **argv)
     request.probe.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
     enum status status = bundle_open(&bundle, request.folder, &err);
     if (!status)
-        status = scene_create(&scene, bundle, &err);
+        status = scene_create(&scene, bundle, false, &err);
     if (!status)
         status = scene_choose(scene, request.other ? NULL : request.image,
                               request.other ? NULL : request.kernel, &file, &err);

@@ -171,6 +171,26 @@ static void print_differences(const struct replay_report *report)
     }
 }
 
+static bool some_unwritten(const struct replay_report *report)
+{
+    for (int i = 0; i < report->outputs; i++)
+        if (report->output[i].unwritten)
+            return true;
+    return false;
+}
+
+static void print_unwritten(const struct replay_report *report)
+{
+    for (int i = 0; i < report->outputs; i++) {
+        const struct replay_output *out = &report->output[i];
+        if (out->unwritten)
+            printf("             %s: %llu of %llu elements are never written and hold what the "
+                   "memory held; the first is element %lld\n",
+                   out->name, (unsigned long long)out->unwritten, (unsigned long long)out->compared,
+                   (long long)out->first_unwritten);
+    }
+}
+
 /* Why the bytes may differ. */
 static void print_reasons(const struct request *request, const struct bundle *bundle,
                           const struct worker_about *about, const struct replay_report *report)
@@ -224,7 +244,8 @@ static void print_result(const struct request *request, const struct bundle *bun
     if (request->replay.one_sm)
         print_place(request, about, report);
     if (replay_reproduced(report))
-        printf("  reproduced every output has the program's bytes%s\n",
+        printf("  reproduced every %s has the program's bytes%s\n",
+               some_unwritten(report) ? "element that the launch writes" : "output",
                report->runs > 1 ? ", in all runs" : "");
     else
         printf("  different  %d of %d run%s gave the program's bytes\n", report->same, report->runs,
@@ -233,9 +254,13 @@ static void print_result(const struct request *request, const struct bundle *bun
         print_differences(report);
         print_reasons(request, bundle, about, report);
     }
+    print_unwritten(report);
     if (report->outside)
         printf("  outside    %llu guard bytes around the arrays were written\n",
                (unsigned long long)report->outside);
+    if (report->inputs)
+        printf("  inputs     %llu bytes of inputs were changed\n",
+               (unsigned long long)report->inputs);
 }
 
 static void print_verdict(const struct bundle *bundle, const struct replay_report *report)
@@ -276,6 +301,7 @@ static void put_outputs(struct json_out *json, const struct replay_report *repor
         json_put_uint(json, "differing", out->differing);
         json_put_double(json, "max_abs", out->max_abs);
         json_put_int(json, "first", out->first);
+        json_put_uint(json, "unwritten", out->unwritten);
         json_end(json);
     }
     json_end(json);
@@ -301,6 +327,7 @@ static int print_json(const struct request *request, const struct bundle *bundle
     json_put_int(&json, "distinct", report->distinct);
     json_put_string(&json, "stopped", *report->stopped.sentence ? report->stopped.sentence : NULL);
     json_put_uint(&json, "guard_bytes_written", report->outside);
+    json_put_uint(&json, "input_bytes_changed", report->inputs);
     put_outputs(&json, report);
     json_put_string(&json, "verdict", report->judged ? verdict_text(report->verdict) : NULL);
     json_put_uint(&json, "checked", report->numbers.checked);
@@ -404,7 +431,7 @@ static bool is_finding(const struct request *request, const struct bundle *bundl
     bool otherwise = bundle->projected || bundle->differs || *bundle->state;
     bool unjudged =
         (!report->judged || otherwise) && replay_reproduced(report) && !request->against;
-    return report->stopped.outcome != WORKER_RAN || report->outside || unjudged ||
+    return report->stopped.outcome != WORKER_RAN || report->outside || report->inputs || unjudged ||
            (report->judged && report->verdict == VERDICT_MISMATCH);
 }
 
@@ -446,7 +473,7 @@ int cmd_replay(int argc, char **argv)
         return code;
     enum status status = bundle_open(&bundle, request.folder, &err);
     if (!status)
-        status = scene_create(&scene, bundle, &err);
+        status = scene_create(&scene, bundle, true, &err);
     if (!status)
         scene->library = request.library;
     if (!status && !request.replay.stored)

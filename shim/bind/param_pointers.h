@@ -9,7 +9,7 @@
 #include "value/check_report.h"
 #include "value/launch.h"
 
-enum { PARAM_POINTERS = 64 };
+enum { PARAM_POINTERS = 512 }; /* as many as 4 KiB of parameters have */
 
 /* Tries each aligned 8-byte word of the packed parameters with the driver. An integer that happens
  * to be an address of an allocation counts as a pointer. Returns how many were found. */

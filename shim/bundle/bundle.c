@@ -277,6 +277,8 @@ static enum status write_folder(struct bundles *bundles, struct work *work, char
     if (!status && work->image)
         status = write_file(work, launch_json_image(work->image, source->image_bytes), work->image,
                             source->image_bytes, err);
+    if (!status && source->around)
+        status = write_file(work, BUNDLE_AROUND, source->around, source->around_bytes, err);
     if (!status)
         status = rename_folder(bundles, work, path, path_size, err);
     own_fd_close(&work->folder);
@@ -350,7 +352,7 @@ static enum status write_one(struct bundles *bundles, struct work *work, char *p
     if (status)
         return status;
     bytes = bundles->plan.bytes + work->header.length + work->launch.text.length +
-            (work->image ? work->source->image_bytes : 0);
+            (work->image ? work->source->image_bytes : 0) + work->source->around_bytes;
     if (!quota_take(bundles->quota, bytes)) {
         if (!bundles->quota_reported)
             log_line(LOG_WARN,

@@ -11,6 +11,7 @@
  *                       its bytes as hex (null when they were too long to keep); "pointers": which
  *                       of these bytes are addresses of device memory, and the allocation that
  *                       each lies in; "cluster" and "cooperative" where the launch has them;
+ *                       "surroundings", where there is such a file: {"address", "bytes"};
  *                       "machine": compute capability, driver; "call": what the
  *                       reference was given besides arrays: formals, scalars, sizes, tolerances,
  *                       and for each of its tensors the array's name, dtype, shape, stride in the
@@ -30,6 +31,8 @@
  * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element.
  *   module.cubin        the image of the launch's module (module.ptx, module.fatbin where it is
  *                       that); "missing" is why there is none.
+ *   surroundings.bin    of a launch that cuvet made itself: all memory before the launch in which
+ * the arrays lie, with what is between and around them.
  *
  * A folder under its final name is complete: it is written as .bundle-XXXXXX and renamed.
  * Bump BUNDLE_VERSION whenever a field changes its meaning or goes, or a reader of the last version
@@ -61,6 +64,8 @@ enum {
     BUNDLE_SMALL = 16 << 10,
     BUNDLE_TEXT = 16 << 10, /* set aside for launch.json and the tensors' header */
 };
+
+#define BUNDLE_AROUND "surroundings.bin"
 
 /* The writer of a process: where bundles go and how many are left. */
 struct bundles;

@@ -1,5 +1,6 @@
 #include "bundle/launch_json.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "refs/abi/ref_list.h"
@@ -157,6 +158,18 @@ static void put_pointers(struct json_out *json, const struct check_report *repor
     json_end(json);
 }
 
+static void put_around(struct json_out *json, const struct bundle_source *source)
+{
+    char address[24];
+    if (!source->around)
+        return;
+    snprintf(address, sizeof address, "0x%" PRIx64, source->around_address);
+    json_put_object(json, "surroundings");
+    json_put_string(json, "address", address);
+    json_put_uint(json, "bytes", source->around_bytes);
+    json_end(json);
+}
+
 void launch_json_source(struct json_out *json, const struct check_report *report,
                         const struct bundle_source *source)
 {
@@ -171,6 +184,7 @@ void launch_json_source(struct json_out *json, const struct check_report *report
     json_end(json);
     put_parameters(json, source);
     put_pointers(json, report, source);
+    put_around(json, source);
 }
 
 const char *launch_json_image(const void *image, size_t bytes)

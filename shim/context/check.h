@@ -20,7 +20,7 @@ enum check_state {
     CHECK_ABANDONED, /* the collector: the launch failed; release once sealed */
 };
 
-enum { CHECK_PARAMS = 1024, CHECK_RANGE = 160, NOT_COPIED = -1 };
+enum { CHECK_PARAMS = 4096, CHECK_RANGE = 160, NOT_COPIED = -1 };
 
 /* Where an array's bytes lie in the snapshot. */
 struct placement {

@@ -164,6 +164,10 @@ struct bundle_source {
     size_t params_bytes;
     const struct param_pointer *pointer;
     size_t pointers;
+    const void *around; /* all bytes of [around_address, around_address + around_bytes) before the
+                         * launch, in which the arrays lie; NULL: not known */
+    uint64_t around_address;
+    size_t around_bytes;
     struct report_machine machine;
 };
 

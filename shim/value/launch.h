@@ -84,8 +84,9 @@ struct param_layout {
     } param[LAYOUT_MAX];
 };
 
-/* Packs the parameters at their offsets into `out`, which has room for `most` bytes. Returns how
- * many that are; 0 where they do not fit, or the launch does not carry them all. */
+/* Packs the parameters at their offsets into `out`, which has room for `most` bytes; gaps between
+ * them are zero. Returns how many bytes that are; 0 where they do not fit, or the launch does not
+ * carry them all. */
 static inline size_t launch_pack(const struct launch *launch, const struct param_layout *layout,
                                  uint8_t *out, size_t most)
 {
@@ -96,6 +97,8 @@ static inline size_t launch_pack(const struct launch *launch, const struct param
         size_t offset = layout->param[i].offset, size = layout->param[i].size;
         if (offset + size > most || !launch_read(launch, i, offset, 0, size, out + offset))
             return 0;
+        if (offset > end)
+            memset(out + end, 0, offset - end);
         end = offset + size;
     }
     return end;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "bundle/bundle.h"
 #include "lang/dtype.h"
 #include "text/printable.h"
 #include "tools/bundle/bundle_parts.h"
@@ -91,6 +92,17 @@ enum status bundle_parse(struct bundle **out, const char *launch, size_t launch_
     return status;
 }
 
+static enum status bundle_load_around(struct bundle *bundle, struct error *err)
+{
+    size_t count;
+    enum status status =
+        bundle_read_file(bundle->folder, BUNDLE_AROUND, FILE_MOST, &bundle->around, &count, err);
+    if (!status && count != bundle->around_bytes)
+        status = error_set(err, STATUS_INVALID, BUNDLE_AROUND " has %zu bytes, expected %llu",
+                           count, (unsigned long long)bundle->around_bytes);
+    return status;
+}
+
 static enum status bundle_load(struct bundle *bundle, struct error *err)
 {
     uint8_t *launch;
@@ -106,7 +118,7 @@ static enum status bundle_load(struct bundle *bundle, struct error *err)
     if (!status && *bundle->image_file)
         status = bundle_read_file(bundle->folder, bundle->image_file, FILE_MOST, &bundle->image,
                                   &bundle->image_bytes, err);
-    return status;
+    return status || !bundle->around_bytes ? status : bundle_load_around(bundle, err);
 }
 
 enum status bundle_open(struct bundle **out, const char *folder, struct error *err)
@@ -135,6 +147,7 @@ void bundle_close(struct bundle *bundle)
     if (!bundle)
         return;
     free(bundle->image);
+    free(bundle->around);
     free(bundle->tensors_file);
     free(bundle);
 }

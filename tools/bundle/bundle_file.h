@@ -17,7 +17,7 @@
 enum {
     BUNDLE_ARRAYS = SPEC_MAX_ARRAYS,
     BUNDLE_DIMS = 8,
-    BUNDLE_POINTERS = 64,
+    BUNDLE_POINTERS = 512,
     BUNDLE_PARAMS = 4096,
     BUNDLE_PARTS = 2,
     BUNDLE_BLOCKS = 4096,
@@ -98,6 +98,8 @@ struct bundle {
     uint8_t *image;      /* NULL: not in the bundle, because of ... */
     size_t image_bytes;
     char no_image[160];
+    uint8_t *around; /* all bytes of [around_address, ... + around_bytes); NULL: not known */
+    uint64_t around_address, around_bytes;
     uint8_t *tensors_file;
     size_t tensors_bytes;
 };

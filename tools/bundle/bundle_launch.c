@@ -111,7 +111,7 @@ static void read_parameters(struct json_in *in, struct bundle *bundle, json_t *r
         bundle->params_bytes = 0;
     list = json_in_array(in, root, "pointers");
     if (json_array_size(list) > BUNDLE_POINTERS)
-        json_in_fail(in, "pointers", "64 at most");
+        json_in_fail(in, "pointers", "512 at most");
     for (size_t i = 0; i < json_array_size(list) && !in->failed; i++) {
         struct bundle_pointer *pointer = &bundle->pointer[bundle->pointers++];
         json_t *object = json_array_get(list, i);
@@ -240,6 +240,17 @@ static void read_module(struct json_in *in, struct bundle *bundle, json_t *root)
         json_in_fail(in, "file", "the name of a file in the bundle");
 }
 
+static void read_around(struct json_in *in, struct bundle *bundle, json_t *root)
+{
+    if (!json_in_has(root, "surroundings"))
+        return;
+    json_t *object = json_in_object(in, root, "surroundings");
+    bundle->around_address = json_in_hex(in, object, "address");
+    bundle->around_bytes = (uint64_t)json_in_int(in, object, "bytes", 1, BYTES_MOST);
+    if (bundle->around_address > INT64_MAX - BYTES_MOST)
+        json_in_fail(in, "address", "an address of 62 bits");
+}
+
 enum status bundle_read_launch(struct bundle *bundle, const char *text, size_t bytes,
                                struct error *err)
 {
@@ -258,6 +269,7 @@ enum status bundle_read_launch(struct bundle *bundle, const char *text, size_t b
     bundle_read_call(&in, bundle, root);
     bundle_read_spots(&in, bundle, root);
     read_module(&in, bundle, root);
+    read_around(&in, bundle, root);
     json_decref(root);
     return in.failed ? STATUS_INVALID : STATUS_OK;
 }

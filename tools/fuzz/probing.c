@@ -98,7 +98,7 @@ static enum status probe(const struct fuzz_probing *probing, const struct fuzz_s
     unsigned checks = moves(rule) ? probing->checks : probing->checks & ~PROBE_BIT(PROBE_ALIGN);
     const struct probe_settings settings = {.times = TIMES, .checks = checks, .declared = true};
     struct scene *scene = NULL;
-    enum status status = scene_create(&scene, bundle, err);
+    enum status status = scene_create(&scene, bundle, false, err);
     if (status)
         return status;
     scene->image = subject->module->image; /* the bundle's may have been too large */

@@ -124,6 +124,9 @@ enum status fuzz_store(struct fuzz_subject *s, const struct fuzz_case *c,
                                    .params_bytes = c->param_bytes,
                                    .pointer = pointer,
                                    .pointers = list_pointers(s, c, pointer),
+                                   .around = s->was,
+                                   .around_address = s->pool,
+                                   .around_bytes = (size_t)c->pool_bytes,
                                    .machine = {about->sm, about->driver, about->multiprocessors}};
     memcpy(report.grid, c->grid, sizeof c->grid);
     memcpy(report.block, c->block, sizeof c->block);

@@ -185,7 +185,7 @@ static enum status fill(struct parity *p, int64_t from, struct error *err)
                        a->bytes);
         }
         if (in && to)
-            scene_scatter(p->scene[1], b->array, to);
+            scene_scatter(p->scene[1], b->array, to, NULL);
         bool good = in && to;
         free(in);
         free(to);

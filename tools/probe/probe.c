@@ -259,15 +259,6 @@ static enum status probe_noise(struct probe *probe, struct error *err)
 
 /* ---- what is written ---- */
 
-static bool holds(const uint8_t *bytes, size_t size, uint8_t value)
-{
-    for (size_t i = 0; i < size; i++) {
-        if (bytes[i] != value)
-            return false;
-    }
-    return true;
-}
-
 /* Elements that still hold both poisons were never written; others that differ follow what memory
  * held before. */
 static void probe_poisons(struct probe *probe, const struct probe_outputs *a,
@@ -280,8 +271,8 @@ static void probe_poisons(struct probe *probe, const struct probe_outputs *a,
         for (int64_t e = 0; a->dense[i] && b->dense[i] && e < array->elements; e++) {
             const uint8_t *in_a = a->dense[i] + (size_t)e * size,
                           *in_b = b->dense[i] + (size_t)e * size;
-            bool untouched = array->role == ROLE_WRITE && holds(in_a, size, POISON_A) &&
-                             holds(in_b, size, POISON_B);
+            bool untouched = array->role == ROLE_WRITE && scene_holds(in_a, size, POISON_A) &&
+                             scene_holds(in_b, size, POISON_B);
             struct probe_count *count = untouched ? &never : &follow;
             if (!untouched && (!memcmp(in_a, in_b, size) || probe->unsteady[i][e]))
                 continue;
@@ -333,50 +324,17 @@ static void probe_guards(struct probe *probe, const struct scene_run *run)
     }
 }
 
-/* Marks the bytes of a region that belong to elements: 1 those that may change, 2 inputs. */
-static uint8_t *probe_map(const struct probe *probe, int region)
-{
-    const struct scene *scene = probe->scene;
-    uint8_t *map = calloc(1, scene->region[region].bytes);
-    for (int i = 0; map && i < scene->bundle->arrays; i++) {
-        const struct bundle_array *array = &scene->bundle->array[i];
-        size_t size = dtype_bytes(array->dtype);
-        uint64_t offset, at;
-        if (scene_region_of(scene, array->address, &offset) != region)
-            continue;
-        for (int64_t e = 0; e < array->elements; e++) {
-            at = offset + (uint64_t)bundle_offset(scene->bundle, array, e);
-            for (size_t b = 0; b < size && at + b < scene->region[region].bytes; b++)
-                map[at + b] = role_writes(array->role) ? 1 : map[at + b] == 1 ? 1 : 2;
-        }
-    }
-    return map;
-}
-
-/* Bytes of inputs, and of the gaps between rows, that the launch changed. Where a subset or a part
- * is stored, bytes between the elements may be outputs too. */
+/* Bytes of inputs, and of the gaps between rows, that the launch changed. */
 static void probe_untouched(struct probe *probe, const struct scene_run *run)
 {
-    const struct scene *scene = probe->scene;
-    bool whole = scene->bundle->blocks == 0;
-    for (int i = 0; i < scene->bundle->arrays; i++)
-        whole = whole && !scene->bundle->array[i].by_rows;
-    for (int i = 0; i < scene->regions; i++) {
-        const struct scene_region *region = &scene->region[i];
-        uint64_t inputs = 0, gaps = 0;
-        uint8_t *map = region->unknown ? NULL : probe_map(probe, i);
-        for (uint64_t b = 0; map && b < region->bytes; b++) {
-            bool changed = run->after[i][b] != region->content[b];
-            inputs += changed && map[b] == 2;
-            gaps += changed && map[b] == 0;
-        }
-        free(map);
-        if (inputs)
+    for (int i = 0; i < probe->scene->regions; i++) {
+        struct scene_changed changed = scene_changed(probe->scene, run, i);
+        if (changed.inputs)
             probe_find(probe, PROBE_INPUTS, "%llu bytes of the input %s are changed",
-                       (unsigned long long)inputs, probe_region(probe, i));
-        if (gaps && whole)
+                       (unsigned long long)changed.inputs, probe_region(probe, i));
+        if (changed.gaps)
             probe_find(probe, PROBE_OUTSIDE, "%llu bytes between the rows of %s are written",
-                       (unsigned long long)gaps, probe_region(probe, i));
+                       (unsigned long long)changed.gaps, probe_region(probe, i));
     }
 }
 

@@ -92,7 +92,7 @@ enum status probe_refill(struct probe *probe, uint64_t seed, struct error *err)
         memcpy(dense, array->part[BUNDLE_BEFORE][0].bytes, (size_t)array->elements * size);
         if (seed && format_of(array->dtype, &format))
             shuffle(dense, array->elements, size, seed + (uint64_t)i);
-        scene_scatter(probe->scene, i, dense);
+        scene_scatter(probe->scene, i, dense, NULL);
         free(dense);
     }
     return STATUS_OK;
@@ -114,7 +114,7 @@ static bool double_input(struct probe *probe, int input)
         memcpy(at, &bits, format.bytes);
     }
     if (good)
-        scene_scatter(probe->scene, input, dense);
+        scene_scatter(probe->scene, input, dense, NULL);
     free(dense);
     return good;
 }
@@ -299,7 +299,7 @@ static enum status permute_pair(struct probe *probe, int64_t rows, uint64_t seed
         uint8_t *dense = scene_gather(probe->scene, i, NULL);
         good = reverse(&bundle->array[i], rows, dense);
         if (good)
-            scene_scatter(probe->scene, i, dense);
+            scene_scatter(probe->scene, i, dense, NULL);
         free(dense);
     }
     if (good)
@@ -394,7 +394,7 @@ static enum status change_others(struct probe *probe, int64_t rows, int64_t row,
         shuffle(dense, array->elements, size, (uint64_t)(row + i) + 1);
         memcpy(dense + (size_t)row * one,
                (const uint8_t *)array->part[BUNDLE_BEFORE][0].bytes + (size_t)row * one, one);
-        scene_scatter(probe->scene, i, dense);
+        scene_scatter(probe->scene, i, dense, NULL);
         free(dense);
     }
     return STATUS_OK;

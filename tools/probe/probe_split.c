@@ -164,7 +164,7 @@ static enum status turn_rows(struct probe *probe, int64_t rows, int64_t from, st
         if (dense && turned) {
             memcpy(turned, dense + cut, all - cut);
             memcpy(turned + all - cut, dense, cut);
-            scene_scatter(probe->scene, i, turned);
+            scene_scatter(probe->scene, i, turned, NULL);
         }
         bool good = dense && turned;
         free(dense);

@@ -50,11 +50,11 @@ static enum status try_zeros(struct minimising *m, int input, uint8_t *dense, in
     enum status status = STATUS_OK;
     if (!zero && m->out->runs < RUNS_MOST) {
         memset(at, 0, bytes);
-        scene_scatter(m->scene, input, dense);
+        scene_scatter(m->scene, input, dense, NULL);
         status = still_fails(m, &fails, err);
         if (status || !fails) {
             memcpy(at, kept, bytes);
-            scene_scatter(m->scene, input, dense);
+            scene_scatter(m->scene, input, dense, NULL);
         }
     }
     free(kept);

@@ -7,9 +7,11 @@
 /* An output of the first run that ended, beside the program's. */
 struct replay_output {
     const char *name;
-    uint64_t compared, differing; /* elements */
+    uint64_t compared, differing; /* elements; those that are not written do not differ */
     double max_abs;               /* largest difference of two numbers */
     int64_t first;                /* the first element that differs, row major; -1 */
+    uint64_t unwritten;           /* hold other bytes than in the program, and are never written */
+    int64_t first_unwritten;      /* or -1 */
 };
 
 struct replay_report {
@@ -23,7 +25,8 @@ struct replay_report {
     struct ref_verdict numbers;
     enum verdict verdict;
     struct error why_not; /* ... or this is why there are none */
-    uint64_t outside;     /* guard bytes that the first run wrote */
+    uint64_t outside;     /* bytes around the arrays that the first run wrote */
+    uint64_t inputs;      /* bytes of inputs that it changed */
     uint32_t held;        /* multiprocessors held beside every run: the fewest */
     bool freed;           /* ... not until the end of each */
 };
@@ -45,9 +48,5 @@ bool replay_reproduced(const struct replay_report *report);
 
 /* Whether all blocks of all runs must have run on the multiprocessor of the settings. */
 bool replay_landed(const struct replay_report *report, const struct worker_about *about);
-
-/* Compares an array's dense elements with those of the bundle. */
-void replay_compare(const struct bundle_array *array, const uint8_t *dense,
-                    struct replay_output *out);
 
 #endif

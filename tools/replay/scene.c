@@ -75,6 +75,9 @@ static enum status scene_plan(struct scene *scene, struct error *err)
 {
     const struct bundle *bundle = scene->bundle;
     uint64_t all = 0;
+    if (scene->around)
+        scene_add(scene, bundle->around_address, bundle->around_address + bundle->around_bytes,
+                  false);
     for (int i = 0; i < bundle->arrays; i++) {
         const struct bundle_array *array = &bundle->array[i];
         if (array->listed && !array->placed)
@@ -157,14 +160,23 @@ static void scene_put(struct scene *scene, const struct bundle_array *array,
                (uint8_t *)(uintptr_t)part->bytes, part->first, part->count, false);
 }
 
-void scene_scatter(struct scene *scene, int index, const uint8_t *dense)
+void scene_scatter(struct scene *scene, int index, const uint8_t *dense, uint8_t *const *after)
 {
     const struct bundle_array *array = &scene->bundle->array[index];
     const struct bundle_part all = {dense, 0, array->elements};
-    scene_put(scene, array, &all, NULL);
+    scene_put(scene, array, &all, after);
 }
 
 /* ---- life ---- */
+
+static void scene_put_around(struct scene *scene)
+{
+    const struct bundle *bundle = scene->bundle;
+    uint64_t offset;
+    int number = scene_region_of(scene, bundle->around_address, &offset);
+    if (number >= 0)
+        memcpy(scene->region[number].content + offset, bundle->around, bundle->around_bytes);
+}
 
 static enum status scene_fill(struct scene *scene, struct error *err)
 {
@@ -175,6 +187,8 @@ static enum status scene_fill(struct scene *scene, struct error *err)
                              "no memory for %llu bytes of the program's arrays",
                              (unsigned long long)scene->region[i].bytes);
     }
+    if (scene->around)
+        scene_put_around(scene);
     for (int i = 0; i < scene->bundle->arrays; i++) {
         const struct bundle_array *array = &scene->bundle->array[i];
         for (int p = 0; p < BUNDLE_PARTS; p++)
@@ -183,13 +197,15 @@ static enum status scene_fill(struct scene *scene, struct error *err)
     return STATUS_OK;
 }
 
-enum status scene_create(struct scene **out, const struct bundle *bundle, struct error *err)
+enum status scene_create(struct scene **out, const struct bundle *bundle, bool around,
+                         struct error *err)
 {
     struct scene *scene = calloc(1, sizeof(*scene));
     *out = NULL;
     if (!scene)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a launch");
     scene->bundle = bundle;
+    scene->around = around && bundle->around;
     scene->kernel = bundle->kernel;
     scene->image = bundle->image;
     scene->image_bytes = bundle->image_bytes;
@@ -308,6 +324,15 @@ static enum status scene_load(struct scene *scene, struct error *err)
     }
     scene->loaded = !status;
     return status;
+}
+
+bool scene_holds(const uint8_t *element, size_t size, uint8_t poison)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (element[i] != poison)
+            return false;
+    }
+    return true;
 }
 
 bool scene_poisons(const struct bundle *bundle, const struct bundle_array *array)

@@ -28,6 +28,7 @@ struct scene {
     const uint8_t *image;
     size_t image_bytes;
     const char *image_file; /* where it is from; NULL: the bundle */
+    bool around;            /* a region holds the bundle's surroundings */
     bool call;              /* the subject is a library call, which needs no image */
     const char *library;    /* ... of this file; NULL: of the one that is found */
     bool loaded;
@@ -39,8 +40,10 @@ struct scene {
     uint64_t address[SCENE_REGIONS], skew;
 };
 
-/* Regions and what they hold. The bundle outlives the scene. */
-enum status scene_create(struct scene **out, const struct bundle *bundle, struct error *err);
+/* Regions and what they hold. The bundle outlives the scene. `around`: where the bundle holds the
+ * surroundings of its arrays, all of that is one region. */
+enum status scene_create(struct scene **out, const struct bundle *bundle, bool around,
+                         struct error *err);
 void scene_destroy(struct scene *scene); /* NULL is fine */
 
 /* The image that is run: the bundle's, or a file's, whose bytes go to *bytes for free(); and the
@@ -52,6 +55,7 @@ enum status scene_choose(struct scene *scene, const char *file, const char *kern
 void scene_blame_image(const struct scene *scene, struct error *err);
 
 struct scene_spread;
+struct scene_run;
 
 /* How a run differs from the program's launch; zeros: not at all. */
 struct scene_change {
@@ -74,6 +78,18 @@ struct scene_spread {
     uint8_t
         fill; /* what bytes between the rows hold; 0: not known, and no memory is taken for them */
 };
+
+/* Bytes of a region that the run changed. Zeros where nothing is known of the region. */
+struct scene_changed {
+    uint64_t inputs; /* of arrays that are only read */
+    uint64_t gaps;   /* of no array: between rows and around them. Not counted where a subset or a
+                      * part is stored: bytes between its elements may be outputs, too */
+};
+struct scene_changed scene_changed(const struct scene *scene, const struct scene_run *run,
+                                   int region);
+
+/* Whether the element still holds the poison. */
+bool scene_holds(const uint8_t *element, size_t size, uint8_t poison);
 
 /* Whether `poisons` fills the array: it is written, and nothing that is read lies in it. */
 bool scene_poisons(const struct bundle *bundle, const struct bundle_array *array);
@@ -99,8 +115,8 @@ void scene_params(const struct scene *scene, uint8_t *params);
 /* The stored elements of an array, dense, from the region's bytes: `regions` is content (NULL) or
  * a run's after. For free(). */
 uint8_t *scene_gather(const struct scene *scene, int array, uint8_t *const *after);
-/* The other way, into the content: parts of the bundle, or all elements. */
-void scene_scatter(struct scene *scene, int array, const uint8_t *dense);
+/* The other way, into the same. */
+void scene_scatter(struct scene *scene, int array, const uint8_t *dense, uint8_t *const *after);
 
 /* The region and the offset in it of an array. */
 int scene_region_of(const struct scene *scene, uint64_t address, uint64_t *offset);
