@@ -1,6 +1,6 @@
 /*
- * probe_far.c - the same rows, so far apart that the last one lies beyond 2^31 elements: an offset
- * that is computed in 32 bits shows.
+ * probe_far.c - the same rows, so far apart that the last one lies beyond 2^31 elements, and then
+ * beyond 2^32: an offset that is computed in 32 bits, with a sign or without one, shows.
  *
  * Which parameter is the stride of which array is found out with rows that lie 64 elements further
  * apart: with both changed the launch must give the first result and leave alone what lies between
@@ -13,7 +13,7 @@
 enum { TRIALS = 24, APART = 64, ROWS_MOST = 1 << 16 };
 /* Large negative numbers in every format; each region has its own, so that a copy shows. */
 enum { FILL = 0xd4, FILLS = 8 };
-#define FAR_ELEMENTS ((int64_t)1 << 31)
+static const int64_t far_elements[2] = {(int64_t)1 << 31, (int64_t)1 << 32};
 
 /* The rows of an array; rows 0: none, or not all of them are there. */
 struct far_shape {
@@ -126,19 +126,19 @@ static void far_moved(const struct far *far, int64_t *stride, int64_t *rows, int
     }
 }
 
-/* The stride with which the last row of each array ends beyond 2^31 elements; 0: the parameter
+/* The stride with which the last row of each array ends beyond so many elements; 0: the parameter
  * cannot hold it. */
-static int64_t far_stride(const struct far *far)
+static int64_t far_stride(const struct far *far, int64_t elements)
 {
     int64_t rows, stride = 0, width = 0;
     far_moved(far, &stride, &rows, &width);
     bool narrow = far->probe->scene->found.layout.param[far->param].size == 4;
-    int64_t wanted = (FAR_ELEMENTS + rows - 2) / (rows - 1), most = INT32_MAX / far->unit;
+    int64_t wanted = (elements + rows - 2) / (rows - 1), most = INT32_MAX / far->unit;
     int64_t steps = wanted > stride ? (wanted - stride + APART - 1) / APART : 1;
     if (narrow && stride + steps * APART > most)
         steps = (most - stride) / APART;
     int64_t found = stride + steps * APART;
-    return steps > 0 && (rows - 1) * found + width > FAR_ELEMENTS ? found : 0;
+    return steps > 0 && (rows - 1) * found + width > elements ? found : 0;
 }
 
 static uint64_t far_bytes(const struct far *far, int64_t stride)
@@ -160,11 +160,12 @@ static const char *first_moved(const struct far *far)
     return far->probe->scene->bundle->array[i].name;
 }
 
-static enum status far_hold(struct far *far, struct error *err)
+/* The last rows beyond so many elements. */
+static enum status far_hold(struct far *far, int64_t elements, struct error *err)
 {
     struct probe *probe = far->probe;
     const struct worker_about *about = worker_about(probe->scene->worker);
-    int64_t stride = far_stride(far);
+    int64_t stride = far_stride(far, elements);
     struct probe_outputs out;
     if (!stride) {
         probe_skip(probe, PROBE_FAR, "the stride of %s has too few bits, or %s too few rows",
@@ -198,7 +199,15 @@ static enum status far_hold(struct far *far, struct error *err)
     return STATUS_OK;
 }
 
-/* Whether the parameter is the stride of the arrays that move; if so, the far launch. */
+/* The second launch adds to the first: that it cannot be made is no reason to skip the check. */
+static enum status far_hold_all(struct far *far, struct error *err)
+{
+    enum status status = far_hold(far, far_elements[0], err);
+    bool good = far->probe->report->result[PROBE_FAR].outcome == PROBE_SKIPPED && far->held;
+    return status || !good ? status : far_hold(far, far_elements[1], err);
+}
+
+/* Whether the parameter is the stride of the arrays that move; if so, the far launches. */
 static enum status far_try(struct far *far, bool *fits, struct error *err)
 {
     int64_t stride = 0, rows, width;
@@ -213,7 +222,7 @@ static enum status far_try(struct far *far, bool *fits, struct error *err)
         status = far_same(far, stride + APART, FAR_STAY, &alone, err);
     *fits = !status && same && !alone;
     far->any = far->any || *fits;
-    return *fits ? far_hold(far, err) : status;
+    return *fits ? far_hold_all(far, err) : status;
 }
 
 /* Picks the array whose stride is the number, in elements or in bytes; for the number of arrays all
