@@ -128,6 +128,29 @@ ok 'JSON: one object a line' bash -c "$(declare -f fuzz); cuvet=$cuvet corpus=$c
     fuzz -k triton_gelu_f32_1 --json | grep -cE '^\{\"version\":1,\"event\":\"(finding|end)\".*\}$' |
     grep -qx 2"
 
+# from IMAGE STATUS PATTERN: a wrong kernel, whose threads are those of Triton's metadata.
+sed 's/block: 128/block: 32 * triton.num_warps/' "$corpus/registry.yaml" >"$scratch/triton.yaml"
+mkdir -p "$scratch/cache/KEY"
+cp "$corpus/corpus.ptx" "$scratch/cache/KEY/softmax_f32_2.ptx"
+echo '{"num_warps": 4, "num_ctas": 1, "shared": 0}' >"$scratch/cache/KEY/softmax_f32_2.json"
+cat >"$scratch/object.c" <<C
+__asm__(".section .nv_fatbin,\"a\"\n.align 8\n.incbin \"$(realpath "$corpus/corpus.fatbin")\"\n.previous");
+C
+from() {
+    local got registry=$corpus/registry.yaml
+    [ -d "$1" ] && registry=$scratch/triton.yaml
+    "$cuvet" fuzz -c "$registry" --device interpreter -k softmax_f32_2 --shrink 0 "$1" >"$scratch/out" 2>&1
+    got=$?
+    [ $got -eq "$2" ] && grep -qE "$3" "$scratch/out" && return
+    echo "status $got"
+    cat "$scratch/out"
+    return 1
+}
+ok 'a shared object is linked' cc -shared -o "$scratch/object.so" "$scratch/object.c"
+ok 'a shared object with a fatbin' from "$scratch/object.so" 3 '^softmax_f32_2: case .*: mismatch: '
+ok "a folder of Triton's cache" from "$scratch/cache" 3 '^softmax_f32_2: case .*: mismatch: '
+ok 'machine code has no meaning for the interpreter' from "$corpus/corpus.cubin" 2 'corpus.cubin: the interpreter runs PTX'
+
 # on_cpu STATUS KERNEL PATTERN: with references on the processor.
 on_cpu() {
     local got
