@@ -188,8 +188,13 @@ static void read_line(struct record *record, json_t *line, const struct record_m
     }
 }
 
+/* NULL: no memory. */
 static const struct record_map *map_file(struct record *record, const char *path)
 {
+    struct record_map *grown = realloc(record->map, (record->maps + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    record->map = grown;
     struct record_map *map = &record->map[record->maps];
     struct stat info;
     struct error err = {{0}};
@@ -222,7 +227,7 @@ static enum status read_file(struct record *record, const char *path, struct err
     }
     snprintf(bytes, sizeof bytes, "%s.bytes", path);
     const struct record_map *map = map_file(record, bytes);
-    while (getline(&text, &room, file) > 0) {
+    while (map && getline(&text, &room, file) > 0) {
         json_t *line = json_loads(text, 0, NULL);
         if (line)
             read_line(record, line, map);
@@ -230,7 +235,7 @@ static enum status read_file(struct record *record, const char *path, struct err
     }
     free(text);
     fclose(file);
-    return STATUS_OK;
+    return map ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "no memory to read %s", path);
 }
 
 static int longest_first(const void *a, const void *b)
@@ -250,7 +255,6 @@ static bool is_record(const char *name)
 
 enum status record_read(struct record *record, const char *folder, struct error *err)
 {
-    const size_t most = sizeof record->map / sizeof record->map[0];
     enum status status = STATUS_OK;
     struct dirent *entry;
     char path[4096];
@@ -258,7 +262,7 @@ enum status record_read(struct record *record, const char *folder, struct error 
     DIR *list = opendir(folder);
     if (!list)
         return error_set(err, STATUS_NOT_FOUND, "the folder %s cannot be read", folder);
-    while (!status && (entry = readdir(list)) && record->maps < most) {
+    while (!status && (entry = readdir(list))) {
         if (!is_record(entry->d_name))
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
@@ -285,6 +289,7 @@ void record_release(struct record *record)
         if (record->map[i].bytes)
             munmap(record->map[i].bytes, record->map[i].count);
     }
+    free(record->map);
     free(record->kernel);
     arena_release(&record->arena);
     *record = (struct record){0};

@@ -55,7 +55,7 @@ struct record {
     struct record_map {
         void *bytes;
         size_t count;
-    } map[64];
+    } * map; /* the file of bytes of each process */
     size_t maps;
 };
 

@@ -7,18 +7,23 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "system/files.h"
 
 enum { PATH = 1024, MOST_TEXT = 16 << 20 };
 
 /* A whole file and a NUL, for free(); NULL: it cannot be read, or has more than `most` bytes. */
 static char *read_file(const char *path, size_t most, size_t *count)
 {
-    FILE *file = fopen(path, "re");
+    struct error err = {{0}};
     struct stat info;
-    if (!file)
+    int fd = -1;
+    FILE *file = files_open_read(path, &fd, &err) ? NULL : fdopen(fd, "r");
+    if (!file) {
+        if (fd >= 0)
+            close(fd);
         return NULL;
-    bool fits =
-        fstat(fileno(file), &info) == 0 && S_ISREG(info.st_mode) && (uint64_t)info.st_size <= most;
+    }
+    bool fits = fstat(fd, &info) == 0 && (uint64_t)info.st_size <= most;
     char *text = fits ? malloc((size_t)info.st_size + 1) : NULL;
     *count = text ? fread(text, 1, (size_t)info.st_size, file) : 0;
     if (text)

@@ -6,16 +6,6 @@
 #include <string.h>
 #include "tools/inductor/source.h"
 
-static const struct {
-    const char *name;
-    enum dtype dtype;
-} types[] = {
-    {"f64", DTYPE_F64}, {"f32", DTYPE_F32},       {"f16", DTYPE_F16},         {"bf16", DTYPE_BF16},
-    {"i8", DTYPE_I8},   {"i16", DTYPE_I16},       {"i32", DTYPE_I32},         {"i64", DTYPE_I64},
-    {"u8", DTYPE_U8},   {"u16", DTYPE_U16},       {"u32", DTYPE_U32},         {"u64", DTYPE_U64},
-    {"b8", DTYPE_BOOL}, {"f8e5m2", DTYPE_F8E5M2}, {"f8e4m3fn", DTYPE_F8E4M3},
-};
-
 struct hlo_op *graph_refuse(struct graph *g, const char *format, const char *word)
 {
     if (!g->why) {
@@ -108,10 +98,7 @@ struct hlo_op *graph_argument(struct graph *g, const struct graph_node *node, un
 static bool read_shape(const char *at, struct hlo_shape *out)
 {
     size_t length = strcspn(at, "[");
-    out->dtype = DTYPE_NONE;
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strlen(types[i].name) == length && strncmp(types[i].name, at, length) == 0)
-            out->dtype = types[i].dtype;
+    out->dtype = source_dtype(at, length);
     int rank = source_numbers(at + length, out->dim, HLO_RANK, &at);
     if (rank < 0 || source_numbers(at, out->stride, HLO_RANK, &at) != rank)
         return false;

@@ -6,22 +6,31 @@
 
 /* ---- pieces of text ---- */
 
-static const struct {
-    const char *name;
-    enum dtype dtype;
-} types[] = {
-    {"fp64", DTYPE_F64}, {"fp32", DTYPE_F32},     {"fp16", DTYPE_F16}, {"bf16", DTYPE_BF16},
-    {"i8", DTYPE_I8},    {"i16", DTYPE_I16},      {"i32", DTYPE_I32},  {"i64", DTYPE_I64},
-    {"u8", DTYPE_U8},    {"u16", DTYPE_U16},      {"u32", DTYPE_U32},  {"u64", DTYPE_U64},
-    {"i1", DTYPE_BOOL},  {"fp8e5", DTYPE_F8E5M2}, {"u1", DTYPE_BOOL},  {"fp8e4nv", DTYPE_F8E4M3},
-};
+enum dtype source_dtype(const char *text, size_t length)
+{
+    static const struct {
+        const char *name;
+        enum dtype dtype;
+    } types[] = {
+        {"fp64", DTYPE_F64},        {"f64", DTYPE_F64},       {"fp32", DTYPE_F32},
+        {"f32", DTYPE_F32},         {"fp16", DTYPE_F16},      {"f16", DTYPE_F16},
+        {"bf16", DTYPE_BF16},       {"i8", DTYPE_I8},         {"i16", DTYPE_I16},
+        {"i32", DTYPE_I32},         {"i64", DTYPE_I64},       {"u8", DTYPE_U8},
+        {"u16", DTYPE_U16},         {"u32", DTYPE_U32},       {"u64", DTYPE_U64},
+        {"i1", DTYPE_BOOL},         {"u1", DTYPE_BOOL},       {"b8", DTYPE_BOOL},
+        {"fp8e5", DTYPE_F8E5M2},    {"f8e5m2", DTYPE_F8E5M2}, {"fp8e4nv", DTYPE_F8E4M3},
+        {"f8e4m3fn", DTYPE_F8E4M3},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strlen(types[i].name) == length && memcmp(types[i].name, text, length) == 0)
+            return types[i].dtype;
+    }
+    return DTYPE_NONE;
+}
 
 static enum dtype type_of(const char *text)
 {
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strcmp(types[i].name, text) == 0)
-            return types[i].dtype;
-    return DTYPE_NONE;
+    return source_dtype(text, strlen(text));
 }
 
 int source_numbers(const char *at, int64_t *out, int most, const char **end)

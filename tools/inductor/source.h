@@ -37,6 +37,9 @@ enum status source_read(char *text, struct arena *arena, struct source_kernel **
  */
 bool source_layout(const struct source_kernel *kernel, const char *given, struct hlo_shape *out);
 
+/* The type that Triton ("fp32") or a fragment ("f32") calls by that name; DTYPE_NONE: another. */
+enum dtype source_dtype(const char *text, size_t length);
+
 /* "(4, 8)", "[4, 8]", behind it *end; -1: too many, or no numbers. */
 int source_numbers(const char *at, int64_t *out, int most, const char **end);
 

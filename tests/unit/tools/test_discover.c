@@ -310,7 +310,8 @@ static void a_triton_cache_has_names(void **state)
     assert_int_equal(triton_names_read("@f(%x: loc(\"", "f", name), 1); /* cut off */
     tmp_folder_make(&folder);
     setenv("TRITON_CACHE_DIR", folder.path, 1);
-    snprintf(path, sizeof path, "mkdir %s/one %s/two", folder.path, folder.path);
+    snprintf(path, sizeof path, "mkdir %s/one %s/two %s/zero; mkfifo %s/zero/f.cubin", folder.path,
+             folder.path, folder.path, folder.path); /* no FIFO is waited for */
     assert_int_equal(system(path), 0);
     snprintf(path, sizeof path, "%s/one/f.cubin", folder.path);
     file_write(path, "another");
@@ -362,6 +363,27 @@ static void a_damaged_record_is_read_as_far_as_it_goes(void **state)
     tmp_folder_remove(&folder);
 }
 
+/* One file a process, however many ranks there are. */
+static void all_processes_are_read(void **state)
+{
+    struct tmp_folder folder;
+    struct record record;
+    struct error err = {{0}};
+    char path[600];
+    (void)state;
+    tmp_folder_make(&folder);
+    for (int i = 0; i < 130; i++) {
+        snprintf(path, sizeof path, "%s/discover-h-%d.jsonl", folder.path, i);
+        file_write(path, "{\"v\":1,\"event\":\"begin\"}\n"
+                         "{\"v\":1,\"event\":\"kernel\",\"kernel\":\"f\",\"launches\":2}\n");
+    }
+    assert_int_equal(record_read(&record, folder.path, &err), STATUS_OK);
+    assert_int_equal(record.processes, 130);
+    assert_int_equal(record.launches, 260);
+    record_release(&record);
+    tmp_folder_remove(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup(no_entry_is_larger_than_its_memory, make_world),
         cmocka_unit_test(a_triton_cache_has_names),
         cmocka_unit_test(a_damaged_record_is_read_as_far_as_it_goes),
+        cmocka_unit_test(all_processes_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
