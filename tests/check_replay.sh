@@ -76,6 +76,23 @@ smallest() {
 }
 ok 'the smallest inputs and grid that fail' smallest
 
+# shown PATTERN COMMAND: a line on a terminal, of a launch without an end. Standard error of a pipe has none.
+shown() {
+    sed 's/ret;/AGAIN: bra AGAIN;/' tests/golden/bundle-2/module.ptx >"$scratch/spin.ptx"
+    copy module.ptx cat "$scratch/spin.ptx"
+    script -qec "$2" /dev/null </dev/null >"$scratch/out"
+    grep -qE "$1" "$scratch/out" && sh -c "$2" >"$scratch/out" 2>&1
+    ! grep -E "$1" "$scratch/out"
+}
+if command -v script >"$scratch/script"; then
+    ok 'replay: a line of progress on a terminal' shown 'the worker is busy, [23] s' \
+        "$cuvet replay --device interpreter --timeout 3 --against $scratch/spin.ptx tests/golden/bundle-2"
+    ok 'lift: a line of progress on a terminal' shown 'the launch is interpreted, [23] s' \
+        "$cuvet lift --timeout 3 $scratch/copy"
+else
+    skip 'lines of progress on a terminal' 'there is no script(1)'
+fi
+
 # Truncated and damaged bundles.
 cut_short() {
     local file=$1 size at

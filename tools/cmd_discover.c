@@ -28,6 +28,7 @@
 #include "text/printable.h"
 #include "tools/cmd.h"
 #include "tools/discover/draft.h"
+#include "tools/progress.h"
 #include "tools/run_child.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, MOST_ARGUMENTS = 64, NAME_SHOWN = 48 };
@@ -171,26 +172,24 @@ static void *show_recording(void *user)
             unsigned samples = 0;
             for (size_t k = 0; k < record.kernels; k++)
                 samples += record.kernel[k].samples;
-            fprintf(stderr, "\r\033[Krecording: %zu kernels without an entry, %u launches",
-                    record.kernels, samples);
+            progress("recording: %zu kernels without an entry, %u launches", record.kernels,
+                     samples);
             record_release(&record);
         }
     }
-    fprintf(stderr, "\r\033[K");
+    progress_clear();
     return NULL;
 }
 
 static void show_trying(void *user, size_t number, size_t kernels, const char *name, size_t found)
 {
-    const struct discover *d = user;
     char shown[NAME_SHOWN];
-    if (!d->shows)
-        return;
+    (void)user;
     if (number == kernels)
-        fprintf(stderr, "\r\033[K");
+        progress_clear();
     else
-        fprintf(stderr, "\r\033[Kkernel %zu of %zu, %zu with a reference: %s", number + 1, kernels,
-                found, printable_copy(shown, sizeof shown, name));
+        progress("kernel %zu of %zu, %zu with a reference: %s", number + 1, kernels, found,
+                 printable_copy(shown, sizeof shown, name));
 }
 
 /* ---- the run ---- */

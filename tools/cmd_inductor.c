@@ -14,6 +14,7 @@
 #include "text/printable.h"
 #include "tools/bundle/bundle_file.h"
 #include "tools/cmd.h"
+#include "tools/progress.h"
 #include "tools/inductor/entry.h"
 #include "tools/xla/draft.h"
 
@@ -71,9 +72,12 @@ static int read_folders(struct xla_draft *draft, char **folders)
     for (FTSENT *entry; !result && (entry = fts_read(tree));) {
         if (entry->fts_info == FTS_NS || entry->fts_info == FTS_DNR)
             result = unreadable(entry);
-        else if (is_python(entry))
-            result = add(draft, entry->fts_path, &kernels);
+        if (result || !is_python(entry))
+            continue;
+        progress_tick(entry->fts_path);
+        result = add(draft, entry->fts_path, &kernels);
     }
+    progress_clear();
     if (tree)
         fts_close(tree);
     if (!result && !kernels)

@@ -14,6 +14,7 @@
 #include "tools/lint/input.h"
 #include "tools/lint/out.h"
 #include "tools/lint_serve.h"
+#include "tools/progress.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3, MOST_RULES = 128 };
 
@@ -148,7 +149,9 @@ static int lint_all(struct arguments *a, int argc, char **argv)
     int result = 0;
     for (int i = optind; i < argc && !result; i++) {
         struct error err = {0};
+        progress_tick(argv[i]);
         enum status status = lint_path(&report, argv[i], &err);
+        progress_clear();
         if (status)
             fprintf(stderr, "cuvet lint: %s\n", PRINTABLE(err.text));
         result = status == STATUS_NO_MEMORY ? EXIT_OURS : status ? EXIT_INPUT : 0;

@@ -15,6 +15,7 @@
 #include "tools/cmd.h"
 #include "tools/probe/parity.h"
 #include "tools/probe/probe.h"
+#include "tools/progress.h"
 
 enum { QUIET_SECONDS = 2 };
 
@@ -53,18 +54,6 @@ static int wrong(const char *sentence, const char *text)
     fprintf(stderr, "cuvet probe: %s%s%s\n%s", sentence, text ? ": " : "",
             text ? PRINTABLE(text) : "", usage);
     return 2;
-}
-
-/* On a terminal, once the work has taken two seconds. */
-static void show_progress(const char *check, int runs)
-{
-    static struct timespec begin;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (!begin.tv_sec)
-        begin = now;
-    if (now.tv_sec - begin.tv_sec >= QUIET_SECONDS)
-        fprintf(stderr, "\rcuvet probe: %s, %d runs \033[K", check, runs);
 }
 
 static bool read_grid(const char *text, uint32_t grid[3])
@@ -229,8 +218,7 @@ static int probe(const struct request *request, struct scene *scene)
     if (status)
         return fail(&err, STATUS_DRIVER);
     status = probe_bundle(scene, &request->probe, &report, &err);
-    if (request->probe.progress)
-        fputs("\r\033[K", stderr);
+    progress_clear();
     if (status)
         return fail(&err, status);
     if (!request->json)
@@ -366,7 +354,6 @@ int cmd_probe(int argc, char **argv)
     int code = read_arguments(argc, argv, &request);
     if (code)
         return code;
-    request.probe.progress = isatty(STDERR_FILENO) ? show_progress : NULL;
     enum status status = bundle_open(&bundle, request.folder, &err);
     if (!status)
         status = scene_create(&scene, bundle, false, &err);

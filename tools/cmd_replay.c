@@ -13,6 +13,7 @@
 #include "text/json_out.h"
 #include "text/printable.h"
 #include "tools/cmd.h"
+#include "tools/progress.h"
 #include "tools/replay/minimise.h"
 #include "tools/replay/replay.h"
 
@@ -417,6 +418,7 @@ static int show_minimal(const struct request *request, struct scene *scene)
     struct minimal minimal;
     struct error err = {{0}};
     enum status status = minimise(scene, request->replay.oracle, &minimal, &err);
+    progress_clear();
     if (status)
         return fail(&err, 1);
     if (request->json)
@@ -442,6 +444,7 @@ static int replay(const struct request *request, const struct bundle *bundle, st
     int code = 0;
     enum status status = replay_bundle(scene, &request->replay, &report, &err);
     const struct worker_about *about = worker_about(scene->worker);
+    progress_clear();
     if (status)
         return fail(&err, exit_code(status));
     if (report.stopped.outcome == WORKER_REFUSED) {

@@ -14,6 +14,7 @@
 #include "text/printable.h"
 #include "tools/bundle/bundle_file.h"
 #include "tools/cmd.h"
+#include "tools/progress.h"
 #include "tools/xla/draft.h"
 
 static const char usage[] =
@@ -74,12 +75,14 @@ static int read_folder(struct xla_draft *draft, const char *folder)
                 count < 0 ? strerror(errno)
                           : "no file whose name ends with _after_optimizations.txt");
     for (int i = 0; i < count; i++) {
+        progress_tick(found[i]->d_name);
         if (status != STATUS_NO_MEMORY)
             status = add(draft, folder, found[i]->d_name);
         good += !status;
         free(found[i]);
     }
     free(found);
+    progress_clear();
     return status == STATUS_NO_MEMORY ? 1 : good ? 0 : 2;
 }
 

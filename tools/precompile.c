@@ -5,25 +5,17 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/clock.h"
 #include "cuvet.h"
+#include "tools/progress.h"
 
 extern char **environ;
 
-enum { PROGRESS_MS = 2000, NAP_MS = 2, STOP_MS = 2000 };
+enum { NAP_MS = 2, STOP_MS = 2000 };
 
 struct watch {
     struct precompiled *out;
     struct error *err; /* why nothing can be compiled */
-    bool shown;        /* there is a line of progress */
 };
-
-static void clear_progress(struct watch *watch)
-{
-    if (watch->shown)
-        fprintf(stderr, "\r\033[K");
-    watch->shown = false;
-}
 
 /* On the compiler's thread. */
 static void complain(void *user, enum status status, const char *sentence)
@@ -35,16 +27,8 @@ static void complain(void *user, enum status status, const char *sentence)
         return;
     }
     watch->out->wrong += status == STATUS_INVALID;
-    fprintf(stderr, "%s%s\n", watch->shown ? "\r\033[K" : "", sentence);
-}
-
-static void show_progress(struct watch *watch, const char *who, unsigned done, unsigned total,
-                          int64_t began)
-{
-    if (clock_ns() - began < PROGRESS_MS * INT64_C(1000000) || !isatty(STDERR_FILENO))
-        return;
-    fprintf(stderr, "\r%s: compiling the registry's references: %u of %u\033[K", who, done, total);
-    watch->shown = true;
+    progress_clear();
+    fprintf(stderr, "%s\n", sentence);
 }
 
 static void request_all(struct compiler *compiler, const struct user_references *users,
@@ -61,12 +45,11 @@ enum status precompile(struct precompiled *out, const struct user_references *us
                        struct error *err)
 {
     const struct timespec nap = {.tv_nsec = NAP_MS * 1000000};
-    unsigned total = users->texts * (unsigned)archs->count, done, shown = 0;
+    unsigned total = users->texts * (unsigned)archs->count, done;
     char tool[PATH_MAX] = "";
     struct options options;
     struct watch watch = {.out = out, .err = err};
     struct compiler *compiler;
-    int64_t began = clock_ns();
 
     *out = (struct precompiled){0};
     options_read(&options, environ, NULL, NULL);
@@ -86,13 +69,12 @@ enum status precompile(struct precompiled *out, const struct user_references *us
         return status;
     request_all(compiler, users, archs);
     while ((done = compiler_results(compiler)) < total) {
-        if (done != shown || !watch.shown)
-            show_progress(&watch, who, shown = done, total, began);
+        progress("%s: compiling the registry's references: %u of %u", who, done, total);
         nanosleep(&nap, NULL);
     }
     out->counts = compiler_count(compiler);
     if (compiler_stop(compiler, STOP_MS))
         compiler_destroy(compiler);
-    clear_progress(&watch);
+    progress_clear();
     return err->text[0] ? STATUS_NOT_FOUND : STATUS_OK;
 }

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "base/clock.h"
 #include "bundle/bundle.h"
 #include "text/json_out.h"
@@ -12,16 +11,16 @@
 #include "tools/fuzz/record.h"
 #include "tools/fuzz/shrink.h"
 #include "tools/fuzz/store.h"
+#include "tools/progress.h"
 
-enum { PROGRESS_AFTER_MS = 2000, PROGRESS_EVERY_MS = 500, SHRINK_SECONDS = 20, PROBED_CASES = 3 };
+enum { SHRINK_SECONDS = 20, PROBED_CASES = 3 };
 
 struct campaign {
     struct fuzz_subject *subject;
     const struct fuzz_settings *settings;
     struct fuzz_totals *totals;
     struct fuzz_case *now;
-    int64_t begin, shown;  /* clock_ns() */
-    bool terminal, line;   /* a progress line stands on the terminal */
+    int64_t begin;         /* clock_ns() */
     char not_run[1024];    /* why the first case that did not run did not */
     uint64_t tried;        /* cases that were to be probed ... */
     char not_probed[1024]; /* ... and why the first failed to be; "": none did */
@@ -34,26 +33,13 @@ static double seconds_since(int64_t begin)
 
 /* ---- what is printed ---- */
 
-static void clear_progress(struct campaign *run)
+static void show_progress(const struct campaign *run)
 {
-    if (run->line)
-        fputs("\r\033[K", stderr);
-    run->line = false;
-}
-
-static void show_progress(struct campaign *run)
-{
-    int64_t now = clock_ns();
-    double seconds = seconds_since(run->begin);
-    if (!run->terminal || now - run->begin < PROGRESS_AFTER_MS * (int64_t)1000000 ||
-        now - run->shown < PROGRESS_EVERY_MS * (int64_t)1000000)
-        return;
-    run->shown = now;
-    run->line = true;
     uint64_t own = run->settings->cases / run->settings->shards;
-    fprintf(stderr, "\r\033[K%" PRIu64 " of %" PRIu64 " cases, %.0f a second, %" PRIu64 " findings",
-            run->totals->cases, own, (double)run->totals->cases / seconds, run->totals->findings);
-    fflush(stderr);
+    if (!run->settings->json)
+        progress("%" PRIu64 " of %" PRIu64 " cases, %.0f a second, %" PRIu64 " findings",
+                 run->totals->cases, own, (double)run->totals->cases / seconds_since(run->begin),
+                 run->totals->findings);
 }
 
 static char *description(const struct fuzz_case *c)
@@ -167,7 +153,7 @@ static enum status report_finding(struct campaign *run, uint64_t number, uint64_
     fuzz_record_finding(run->settings->record, run->subject, run->now, number, &result, path);
     found.drawn = drawn ? drawn : "";
     found.small = small;
-    clear_progress(run);
+    progress_clear();
     if (run->settings->json)
         json_finding(run, &found);
     else
@@ -183,7 +169,7 @@ static enum status keep_case(struct campaign *run, const struct fuzz_result *res
 {
     char path[BUNDLE_PATH] = "";
     const enum status status = store_case(run, result, number, path, err);
-    clear_progress(run);
+    progress_clear();
     if (!status && path[0] && !run->settings->json)
         printf("%s: case %" PRIu64 "\n  bundle %s\n", PRINTABLE(run->subject->symbol), number,
                path);
@@ -300,8 +286,7 @@ enum status fuzz_campaign(struct fuzz_subject *subject, const struct fuzz_settin
                            .settings = settings,
                            .totals = totals,
                            .now = malloc(sizeof *run.now),
-                           .begin = clock_ns(),
-                           .terminal = isatty(STDERR_FILENO) && !settings->json};
+                           .begin = clock_ns()};
     enum status status = STATUS_OK;
     if (!run.now)
         return error_set(err, STATUS_NO_MEMORY, "no memory for a case");
@@ -316,7 +301,7 @@ enum status fuzz_campaign(struct fuzz_subject *subject, const struct fuzz_settin
         status = run_one(&run, k, fuzz_case_seed(settings->seed, k), err);
     }
     totals->seconds = seconds_since(run.begin);
-    clear_progress(&run);
+    progress_clear();
     if (!status)
         print_totals(&run);
     if (!status && totals->cases && totals->outcome[FUZZ_NOT_RUN] == totals->cases)

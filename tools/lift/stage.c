@@ -9,6 +9,7 @@
 #include "tests/softgpu/driver/fatbin.h"
 #include "text/printable.h"
 #include "tools/worker/image.h"
+#include "tools/progress.h"
 
 enum { NEWEST_ARCH = 121, ALIGN = 256 };
 
@@ -259,7 +260,9 @@ enum exec_outcome stage_run(struct stage *stage, void *watch, unsigned seconds,
     atomic_store(&too_long, false);
     signal(SIGALRM, on_alarm);
     alarm(seconds);
+    progress_tick("the launch is interpreted");
     const enum exec_outcome outcome = exec_run(&launch, fault);
+    progress_clear();
     alarm(0);
     return outcome;
 }

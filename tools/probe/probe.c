@@ -6,6 +6,7 @@
 #include <string.h>
 #include "lang/dtype.h"
 #include "tools/probe/probe_work.h"
+#include "tools/progress.h"
 
 /* Two values that no kernel writes everywhere: large numbers of opposite sign in every format. */
 enum { POISON_A = PROBE_POISON, POISON_B = 0xd5, SKEW = 16 };
@@ -92,8 +93,7 @@ enum status probe_run(struct probe *probe, const struct scene_change *change,
     const struct bundle *bundle = probe->scene->bundle;
     struct scene_run run;
     memset(out, 0, sizeof(*out));
-    if (probe->settings->progress)
-        probe->settings->progress(names[probe->now], probe->report->runs);
+    progress("%s, %d runs", names[probe->now], probe->report->runs);
     enum status status = scene_run(probe->scene, change, &run, err);
     probe->report->runs++;
     out->result = run.result;

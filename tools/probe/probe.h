@@ -48,7 +48,6 @@ struct probe_settings {
     int times;       /* runs for PROBE_STEADY, PROBE_NOISE */
     unsigned checks; /* PROBE_BIT of each wanted; PROBE_ENDS is always */
     bool declared;   /* only relations that the reference declares */
-    void (*progress)(const char *check, int runs); /* or NULL */
 };
 
 const char *probe_name(enum probe_check check); /* "steady" */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lang/dtype.h"
+#include "tools/progress.h"
 
 enum { RUNS_MOST = 1000, POISON = 0x7b };
 
@@ -24,6 +25,7 @@ static enum status still_fails(struct minimising *m, bool *fails, struct error *
     struct scene_run run;
     enum status status = scene_run(m->scene, &change, &run, err);
     m->out->runs++;
+    progress("looking for the smallest launch, run %d", m->out->runs);
     *fails = false;
     if (!status && run.result.outcome == WORKER_RAN)
         status = scene_judge(m->scene, &run, m->oracle, &numbers, &verdict, err);

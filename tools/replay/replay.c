@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lang/dtype.h"
+#include "tools/progress.h"
 
 enum { MOST_DISTINCT = 1024 };
 
@@ -272,8 +273,10 @@ enum status replay_bundle(struct scene *scene, const struct replay_settings *set
     }
     if (settings->one_sm)
         status = replay_before(scene, err);
-    for (int i = 0; i < settings->times && !status && out->stopped.outcome == WORKER_RAN; i++)
+    for (int i = 0; i < settings->times && !status && out->stopped.outcome == WORKER_RAN; i++) {
+        progress("run %d of %d", i + 1, settings->times);
         status = replay_once(scene, settings, out, seen, &unwritten, err);
+    }
     forget_kept(&unwritten);
     free(seen);
     return status;

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/clock.h"
 #include "system/files.h"
 #include "text/printable.h"
+#include "tools/progress.h"
 #include "tools/report/fields.h"
 
 static enum status no_memory(struct error *err)
@@ -153,32 +153,16 @@ static enum status pass_on(const char *line, size_t length, uint64_t number, int
 
 /* ---- progress ---- */
 
-enum { PROGRESS_LINES = 1024, PROGRESS_AFTER_MS = 2000, PROGRESS_EVERY_MS = 250 };
+enum { PROGRESS_LINES = 1024 };
 
-static bool progress_stands;
-
-/* On a terminal, for work over two seconds: how much of the file is read. */
+/* How much of the file is read. */
 static void show_progress(FILE *file, const char *path)
 {
-    static int64_t begin, shown;
-    const int64_t now = clock_ns() / 1000000;
     char name[48];
     struct stat info;
-    begin = begin ? begin : now;
-    if (now - begin < PROGRESS_AFTER_MS || now - shown < PROGRESS_EVERY_MS ||
-        !isatty(STDERR_FILENO) || fstat(fileno(file), &info) != 0 || info.st_size == 0)
-        return;
-    shown = now;
-    fprintf(stderr, "\r\033[K%s: %.0f %%", printable_copy(name, sizeof name, path),
-            100 * (double)ftello(file) / (double)info.st_size);
-    progress_stands = true;
-}
-
-static void clear_progress(void)
-{
-    if (progress_stands)
-        fputs("\r\033[K", stderr);
-    progress_stands = false;
+    if (progress_due() && fstat(fileno(file), &info) == 0 && info.st_size > 0)
+        progress("%s: %.0f %%", printable_copy(name, sizeof name, path),
+                 100 * (double)ftello(file) / (double)info.st_size);
 }
 
 static enum status read_all(FILE *file, char *line, const char *path, int version, lines_fn each,
@@ -210,7 +194,7 @@ enum status lines_read_stream(FILE *file, const char *path, int version, lines_f
     if (!line)
         return error_set(err, STATUS_NO_MEMORY, "no memory to read %s", path);
     enum status status = read_all(file, line, path, version, each, user, cut, err);
-    clear_progress();
+    progress_clear();
     free(line);
     return status;
 }

@@ -12,9 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 #include "text/printable.h"
+#include "tools/progress.h"
 #include "tools/worker/client.h"
 
-enum { TIMEOUT_MS = 60000, START_MS = 60000 };
+enum { TIMEOUT_MS = 60000, START_MS = 60000, WAIT_MS = 250, SHOWN_MS = 1000 };
 
 extern char **environ;
 
@@ -103,14 +104,17 @@ static int64_t worker_now(void)
 /* Waits for the first byte of an answer. False: the time is over. */
 static bool worker_wait(const struct worker *worker)
 {
-    int64_t end =
-        worker_now() + (worker->settings.timeout_ms ? worker->settings.timeout_ms : TIMEOUT_MS);
+    int64_t begin = worker_now();
+    int64_t end = begin + (worker->settings.timeout_ms ? worker->settings.timeout_ms : TIMEOUT_MS);
     struct pollfd row = {.fd = worker->socket, .events = POLLIN};
     for (;;) {
-        int64_t left = end - worker_now();
-        int ready = poll(&row, 1, left > 0 ? (int)left : 0);
+        int64_t now = worker_now(), left = end - now;
+        int64_t nap = left > WAIT_MS ? WAIT_MS : left;
+        int ready = poll(&row, 1, nap > 0 ? (int)nap : 0);
         if (ready > 0)
             return true;
+        if (now - begin >= SHOWN_MS)
+            progress("the worker is busy, %d s", (int)((now - begin) / 1000));
         if (ready == 0 && left <= 0)
             return false;
     }
