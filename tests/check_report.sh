@@ -41,7 +41,7 @@ rm -f "$scratch/job/clean.jsonl"
 
 ok 'html' report -o "$scratch/page.html" "$scratch/job"
 ok 'html: well formed, escaped, loads nothing' python3 tests/report/check_page.py "$scratch/page.html"
-browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+browser=$(command -v chromium-headless-shell || command -v chromium || command -v chromium-browser || command -v google-chrome || true)
 if [ -n "$browser" ]; then
     # With tests/report/clicks.js behind the page, its title becomes what the clicks changed.
     { grep -vxE '</body>|</html>' "$scratch/page.html"; echo '<script>'; cat tests/report/clicks.js; echo '</script>'; } \
