@@ -197,7 +197,7 @@ static void print_reasons(const struct request *request, const struct bundle *bu
                           const struct worker_about *about, const struct replay_report *report)
 {
     static const char kept[] =
-        "the launch reads memory, or leaves elements as they were, that the bundle does not hold "
+        "the launch reads memory or module variables that the bundle does not hold "
         "(cuvet probe shows that)";
     if (request->against)
         printf("             (another image)\n");

@@ -22,10 +22,12 @@ $(FUZZ_SEEDS)/.made: $(FUZZ) $(wildcard tests/fuzz/corpus/*/*) $(GEN)/snapshot.f
 	$(quiet)rm -rf $(@D) && mkdir -p $(@D) && cp -r tests/fuzz/corpus/. $(@D) && \
 	    FUZZ_IMAGE=$(GEN)/snapshot.fatbin $(FUZZ) --seeds $(@D) && touch $@
 
+# clang 16 at least: an older one has no _Float16 on x86-64 without options of the processor.
+FUZZ_CC ?= $(firstword $(foreach c,clang-21 clang-20 clang-19 clang-18 clang-17 clang-16,$(shell command -v $(c))) clang)
 .PHONY: fuzz fuzz-run
 ## fuzz: every fuzz target under clang's libFuzzer, FUZZ_SECONDS (600) each (FUZZ_TARGETS="word ..." picks)
 fuzz:
-	$(quiet)$(MAKE) --no-print-directory VARIANT=fuzz CC=clang CXX=clang++ fuzz-run
+	$(quiet)$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) CXX=$(subst clang,clang++,$(FUZZ_CC)) fuzz-run
 fuzz-run: $(BUILD)/tests/fuzz/libfuzzer $(FUZZ_SEEDS)/.made
 	$(quiet)tests/fuzz/run.sh $(BUILD)/tests/fuzz $(FUZZ_TARGETS)
 

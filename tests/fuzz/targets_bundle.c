@@ -29,7 +29,7 @@ static void place(const struct bundle *bundle)
 {
     struct scene *scene;
     struct error err = {{0}};
-    if (scene_create(&scene, bundle, &err))
+    if (scene_create(&scene, bundle, true, &err))
         return;
     for (int i = 0; i < bundle->arrays; i++)
         free(scene_gather(scene, i, NULL));
