@@ -1,6 +1,9 @@
 /* lane_find.c - finds the function of an instruction by its words and the widths of its operands.
  */
 #include "exec/lane.h"
+#if defined __x86_64__
+#include <cpuid.h>
+#endif
 #include <fenv.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -50,6 +53,15 @@ static void add_row(const struct lane_row *row)
     slots[slot] = row;
 }
 
+#if defined __x86_64__
+/* clang's __builtin_cpu_supports has no name for it before version 18. */
+static bool has_lzcnt(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & (1u << 5));
+}
+#endif
+
 static void make_index(void)
 {
     for (unsigned f = 0; f < FAMILY_COUNT; f++)
@@ -57,8 +69,7 @@ static void make_index(void)
             add_row(&FAMILIES[f]->rows[r]);
 #if defined __x86_64__
     have_fast = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                __builtin_cpu_supports("bmi") && __builtin_cpu_supports("lzcnt") &&
-                __builtin_cpu_supports("popcnt");
+                __builtin_cpu_supports("bmi") && __builtin_cpu_supports("popcnt") && has_lzcnt();
 #endif
 }
 
