@@ -11,6 +11,7 @@
 #include "call/blas_kernel.h"
 #include "gate/unregistered.h"
 #include "system/log.h"
+#include "names/generated.h"
 #include "names/symbol.h"
 
 enum { UNREGISTERED_MOST = 100 };
@@ -110,33 +111,34 @@ struct taken {
     double of_time;
 };
 
-/* Kernels of a cuBLAS that is part of the program, whose calls nothing shows. */
-static bool is_static_blas(const char *symbol, const struct summary_facts *facts)
+static enum summary_origin origin_of(const char *symbol)
 {
-    return facts->static_blas > 0 && blas_kernel_is(symbol);
+    static const enum summary_origin origin[] = {[GENERATOR_NONE] = ORIGIN_UNKNOWN,
+                                                 [GENERATOR_XLA] = ORIGIN_XLA,
+                                                 [GENERATOR_INDUCTOR] = ORIGIN_INDUCTOR};
+    return blas_kernel_is(symbol) ? ORIGIN_STATIC_BLAS : origin[generator_of(symbol)];
 }
 
-/* The share of launches without an entry that are of such kernels, and of the GPU's time. */
-static void count_static_blas(struct summary_facts *facts, struct counters *counters)
+/* The launches without an entry of each origin, and their share of the GPU's time. Where a shared
+ * libcublas is loaded, cuBLAS's kernels are its own. */
+static void count_origins(struct summary_facts *facts, struct counters *counters)
 {
     struct counters_totals totals;
     size_t count;
     struct unregistered_row *row = all_rows(&count);
-    double all = (double)unregistered_launches(), launches = 0, ns = 0;
+    double all = (double)unregistered_launches();
     counters_read(counters, &totals);
     double others = (double)totals.other.skip[SKIP_UNREGISTERED];
     double share = eager_share(row, count, others);
     for (size_t i = 0; i < count; i++) {
-        if (!blas_kernel_is(row[i].symbol))
-            continue;
-        launches += (double)row[i].launches;
-        ns += row_ns(&row[i], share, 0);
+        struct summary_of_origin *of = &facts->origin[origin_of(row[i].symbol)];
+        of->launches += all > 0 ? others * (double)row[i].launches / all : 0;
+        of->time += totals.gpu.all > 0 ? row_ns(&row[i], share, 0) / totals.gpu.all : 0;
     }
     free(row);
-    if (launches == 0 || blas_kernel_library_is_loaded())
-        return;
-    facts->static_blas = all > 0 ? others * launches / all : 0;
-    facts->static_blas_time = totals.gpu.all > 0 ? ns / totals.gpu.all : 0;
+    struct summary_of_origin *blas = &facts->origin[ORIGIN_STATIC_BLAS];
+    if (blas->launches > 0 && blas_kernel_library_is_loaded())
+        *blas = (struct summary_of_origin){0};
 }
 
 static int longest_first(const void *a, const void *b)
@@ -177,7 +179,7 @@ void session_summary_print(struct summary *summary, struct counters *counters,
     struct summary_unregistered named[UNREGISTERED_MOST];
     struct arena arena = {0};
     double all = (double)unregistered_launches();
-    count_static_blas(facts, counters);
+    count_origins(facts, counters);
     size_t count = take_rows(row, most < UNREGISTERED_MOST ? most : UNREGISTERED_MOST, counters);
     for (size_t i = 0; i < count; i++) {
         struct symbol_names names;
@@ -185,7 +187,8 @@ void session_summary_print(struct summary *summary, struct counters *counters,
         named[i].name = known ? names.plain : row[i].row.symbol;
         named[i].share = all > 0 ? (double)row[i].row.launches / all : 0;
         named[i].of_time = row[i].of_time;
-        named[i].static_blas = is_static_blas(row[i].row.symbol, facts);
+        enum summary_origin origin = origin_of(row[i].row.symbol);
+        named[i].origin = facts->origin[origin].launches > 0 ? origin : ORIGIN_UNKNOWN;
     }
     facts->unregistered = named;
     facts->unregistered_count = count;

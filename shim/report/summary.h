@@ -18,11 +18,14 @@ enum { SUMMARY_FINDINGS = 10, SUMMARY_PER_KERNEL = 2, SUMMARY_NOTES = 10, SUMMAR
 
 struct summary;
 
+/* Where kernels without an entry come from, if that is known. */
+enum summary_origin { ORIGIN_UNKNOWN, ORIGIN_STATIC_BLAS, ORIGIN_XLA, ORIGIN_INDUCTOR, ORIGINS };
+
 /* A kernel without an entry, and its share of such launches; `of_time`: of all time on the GPU. */
 struct summary_unregistered {
     const char *name;
     double share, of_time;
-    bool static_blas; /* a kernel of a cuBLAS that is part of the program */
+    enum summary_origin origin;
 };
 
 /* Parts of the summary that others collect. */
@@ -32,12 +35,13 @@ struct summary_facts {
     uint64_t lost_lines;                             /* of the journal */
     const struct summary_unregistered *unregistered; /* the longest, or most frequent, first ... */
     size_t unregistered_count;                       /* ... so many */
-    double static_blas;      /* launches of kernels of a cuBLAS that is linked statically ... */
-    double static_blas_time; /* ... and their share of the time on the GPU */
-    const char *unmet;       /* entries that named no kernel, as a list, or NULL */
-    const char *contracts;   /* a line for each contract of the registry, or NULL */
-    const char *lint;        /* lines of CUVET_LINT, or NULL */
-    bool cupti;              /* CUPTI's callbacks report launches, at a price of their own */
+    struct summary_of_origin {
+        double launches, time; /* of kernels without an entry; share of the time on the GPU */
+    } origin[ORIGINS];
+    const char *unmet;     /* entries that named no kernel, as a list, or NULL */
+    const char *contracts; /* a line for each contract of the registry, or NULL */
+    const char *lint;      /* lines of CUVET_LINT, or NULL */
+    bool cupti;            /* CUPTI's callbacks report launches, at a price of their own */
 };
 
 struct summary *summary_create(void); /* NULL: no memory */

@@ -47,17 +47,35 @@ void api_error_text(const struct api_error *error, char out[API_ERROR_TEXT])
 
 /* ---- time on the GPU ---- */
 
-/* Products whose calls nothing shows. */
-static void put_static_blas(struct textbuf *out, const struct summary_facts *facts, bool timed)
+/* What is printed of an origin: behind the name of a kernel, in front of the counts, behind them.
+ */
+static const struct {
+    const char *mark, *title, *advice;
+} origins[ORIGINS] = {
+    [ORIGIN_STATIC_BLAS] = {" (cuBLAS, linked statically)", "cuBLAS, linked statically",
+                            "Its calls are inside the program, where they cannot be seen or "
+                            "checked"},
+    [ORIGIN_XLA] =
+        {"", "Fusions of XLA",
+         "With XLA_FLAGS=\"--xla_dump_to=FOLDER --xla_dump_hlo_as_text\" XLA writes what "
+         "they compute, and `cuvet xla FOLDER` makes entries of it (cuvet help xla)"},
+    [ORIGIN_INDUCTOR] = {"", "Kernels of Inductor",
+                         "`cuvet inductor` makes entries of the files in TORCHINDUCTOR_CACHE_DIR "
+                         "(cuvet help inductor)"},
+};
+
+static void put_origins(struct textbuf *out, const struct summary_facts *facts, bool timed)
 {
-    if (facts->static_blas <= 0)
-        return;
-    textbuf_printf(out, "\n  cuBLAS, linked statically: about %.0f launch%s", facts->static_blas,
-                   facts->static_blas < 1.5 ? "" : "es");
-    if (timed)
-        textbuf_printf(out, ", %.3g %% of the time on the GPU", 100 * facts->static_blas_time);
-    textbuf_printf(out, ". Its calls are inside the program, where they cannot be seen or "
-                        "checked.\n");
+    for (int i = ORIGIN_UNKNOWN + 1; i < ORIGINS; i++) {
+        double launches = facts->origin[i].launches;
+        if (launches <= 0)
+            continue;
+        textbuf_printf(out, "\n  %s: about %.0f launch%s", origins[i].title, launches,
+                       launches < 1.5 ? "" : "es");
+        if (timed)
+            textbuf_printf(out, ", %.3g %% of the time on the GPU", 100 * facts->origin[i].time);
+        textbuf_printf(out, ". %s.\n", origins[i].advice);
+    }
 }
 
 /* Kernels without an entry: by time on the GPU where it is known, else by launches. */
@@ -76,10 +94,10 @@ void summary_put_unregistered(struct textbuf *out, const struct counters_totals 
         const struct summary_unregistered *one = &facts->unregistered[i];
         textbuf_printf(out, "%s    %4.1f %%  %s%s\n", title,
                        timed ? 100 * one->of_time : others * one->share, PRINTABLE(one->name),
-                       one->static_blas ? " (cuBLAS, linked statically)" : "");
+                       one->origin ? origins[one->origin].mark : "");
         title = "";
     }
-    put_static_blas(out, facts, timed);
+    put_origins(out, facts, timed);
 }
 
 /* The second line, behind the shares of launches. */
