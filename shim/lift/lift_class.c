@@ -275,9 +275,12 @@ static bool complete(const struct ptx_instruction *ins, enum lift_class class_)
             return false;
     }
     bool memory = class_ == CLASS_LOAD || class_ == CLASS_STORE || class_ == CLASS_ASYNC;
+    if (!memory)
+        return true;
+    if (ins->operand_count < (class_ == CLASS_ASYNC ? 3 : 2))
+        return false;
     const struct ptx_operand *at = &ins->operands[class_ == CLASS_STORE ? 0 : 1];
-    return !memory || (ins->operand_count >= (class_ == CLASS_ASYNC ? 3 : 2) &&
-                       at->kind == PTX_MEMORY && at->count);
+    return at->kind == PTX_MEMORY && at->count;
 }
 
 enum lift_refusal lift_classify(struct lift *lift, struct error *err)

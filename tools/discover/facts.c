@@ -8,10 +8,15 @@
 
 /* ---- values ---- */
 
+static bool has_bits(const struct fact *fact)
+{
+    return fact->size > 0 && fact->size <= 8;
+}
+
 static uint64_t bits_of(const struct fact *fact, const struct seen_sample *sample)
 {
     uint64_t bits = 0;
-    if (fact->size <= 8 && fact->offset + fact->size <= sample->params_bytes)
+    if (has_bits(fact) && fact->offset + fact->size <= sample->params_bytes)
         memcpy(&bits, sample->params + fact->offset, fact->size);
     return bits;
 }
@@ -19,7 +24,7 @@ static uint64_t bits_of(const struct fact *fact, const struct seen_sample *sampl
 int64_t facts_integer(const struct fact *fact, const struct seen_sample *sample)
 {
     unsigned shift = 64 - 8 * fact->size;
-    return (int64_t)(bits_of(fact, sample) << shift) >> shift;
+    return has_bits(fact) ? (int64_t)(bits_of(fact, sample) << shift) >> shift : 0;
 }
 
 double facts_real(const struct fact *fact, const struct seen_sample *sample)

@@ -120,6 +120,8 @@ static uint64_t most_special(const struct flow *flow, const char *name)
     if (!tid && !ntid)
         return UINT32_MAX;
     int axis = name[strlen(name) - 1] - 'x';
+    if (axis < 0 || axis > 2) /* no register of PTX */
+        return UINT32_MAX;
     unsigned most = f->reqntid[axis]   ? f->reqntid[axis]
                     : f->maxntid[axis] ? f->maxntid[axis]
                                        : 1024;

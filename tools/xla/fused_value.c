@@ -64,7 +64,10 @@ const char *fused_linear(struct fused_writer *w, const struct fused_place *place
 
 struct hlo_op *fused_operand(const struct fused_writer *w, const struct hlo_op *op, unsigned i)
 {
-    return i < op->operands ? hlo_find(w->in, op->operand[i]) : NULL;
+    struct hlo_op *at = i < op->operands ? w->in->first : NULL;
+    while (at && at != op && strcmp(at->name, op->operand[i]) != 0)
+        at = at->next;
+    return at != op ? at : NULL;
 }
 
 static bool same_layout(const struct hlo_shape *a, const struct hlo_shape *b)
@@ -344,7 +347,11 @@ const char *fused_value(struct fused_writer *w, const struct hlo_op *op, struct 
         if (k->op == op && k->body == w->body && strcmp(k->at, at) == 0)
             return k->name;
     w->rounds |= rounded(op) && op != w->output;
+    if (w->depth == DEPTH_MOST)
+        return fused_refuse(w, "more operations in a row than are followed, at %s", op->name);
+    w->depth++;
     const char *value = compute(w, op, &place);
+    w->depth--;
     for (size_t i = 0; i < sizeof leaves / sizeof leaves[0]; i++)
         leaf |= strcmp(leaves[i], op->opcode) == 0;
     if (!value || !at || leaf || w->term)

@@ -17,7 +17,7 @@ struct fused_writer {
     const char *why;           /* set with the first refusal */
     bool rounds, tf32, places; /* places: a value depends on the index itself */
     bool term;                 /* inside a sum: no statements */
-    unsigned names;
+    unsigned names, depth;
     enum fused_use used[FUSED_ARRAYS];
     struct fused_known *known;
 };
@@ -36,12 +36,13 @@ int64_t fused_reduced(const struct fused_writer *w);
 
 /* ---- for the files of operations ---- */
 
-enum { TERM_MOST = 8000 }; /* characters of an expression */
+enum { TERM_MOST = 8000, DEPTH_MOST = 1500 }; /* characters of an expression; calls in each other */
 
 #define TEXT(w, ...) arena_format((w)->arena, __VA_ARGS__)
 
 /* NULL, and the sentence with `name` in it where there is none yet. */
 const char *fused_refuse(struct fused_writer *w, const char *what, const char *name);
+/* The operand, which stands before its use in the text; NULL: there is none such. */
 struct hlo_op *fused_operand(const struct fused_writer *w, const struct hlo_op *op, unsigned i);
 /* The index along dim `d` of an array of that shape, and its number in the order of bytes. */
 const char *fused_index(struct fused_writer *w, const struct fused_place *place,
