@@ -277,7 +277,8 @@ static bool complete(const struct ptx_instruction *ins, enum lift_class class_)
     bool memory = class_ == CLASS_LOAD || class_ == CLASS_STORE || class_ == CLASS_ASYNC;
     if (!memory)
         return true;
-    if (ins->operand_count < (class_ == CLASS_ASYNC ? 3 : 2))
+    bool typed = class_ == CLASS_ASYNC || ptx_type_bits(ins->types[0]) >= 8;
+    if (!typed || ins->operand_count < (class_ == CLASS_ASYNC ? 3 : 2))
         return false;
     const struct ptx_operand *at = &ins->operands[class_ == CLASS_STORE ? 0 : 1];
     return at->kind == PTX_MEMORY && at->count;
