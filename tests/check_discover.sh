@@ -26,6 +26,18 @@ fits() {
     awk -v kernel="$1" '/^  - kernel:/ { at = index($0, kernel) } at && /^    reference:/ { print $2; exit }' \
         "$scratch/draft.yaml" | grep -x "$2"
 }
+# found KERNEL LINE ...: of the mutants' program, the entry in force has these lines.
+found() {
+    under "$cuvet" discover --device interpreter -o "$scratch/mutant.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" "$1" right \
+        >"$scratch/out" 2>&1
+    local kernel=$1 line
+    shift
+    for line in "$@"; do
+        sed -n "/^  - kernel: \"${kernel}_right\"/,\$p" "$scratch/mutant.yaml" | sed 's/^ *//' | grep -xF -- "$line" >/dev/null && continue
+        cat "$scratch/mutant.yaml"
+        return 1
+    done
+}
 # lacks KERNEL: it is a comment alone.
 lacks() { grep -q "^#  - kernel: .*$1" "$scratch/draft.yaml" && ! grep -q "^  - kernel: .*$1" "$scratch/draft.yaml"; }
 integers() { grep -A2 -F '"mul_i16"' "$scratch/whole.yaml" | grep -F 'const i16 p0' | grep -v f16; }
@@ -50,6 +62,15 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     ok 'writes bf16, as it reads' grep -qF 'const bf16 p0[SIZE], const bf16 p1[SIZE], bf16 p2[SIZE], i32 a3' "$scratch/made.yaml"
     ok 'arrays whose allocations touch are recorded' gives 0 'a reference fits 1 of them' under "$cuvet" discover --tries 120 \
         --device interpreter -o "$scratch/touch.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" off_by_one right
+    ok 'an eps that stands in the code' found one_pass 'reference: layernorm' 'bind: {eps: 1e-5}'
+    ok 'an eps that is a parameter' found missing_eps 'reference: rmsnorm' \
+        'const f32 x[grid.x][cols], const f32 w[cols], f32 y[grid.x][cols], i32 cols, f32 eps'
+    ok 'rows of the input alone lie apart' found wrong_stride 'reference: rmsnorm' \
+        'const f32 x[grid.x:x_pitch][cols], const f32 w[cols], f32 y[grid.x][cols], i64 x_pitch, i32 cols, f32 eps'
+    ok 'a value that is rounded on the way' found kept_precision 'reference: rmsnorm' 'tolerance: {rounding: {xhat: bf16}}'
+    ok 'outputs of one value name no reference' gives 0 'a reference fits 0 of them' under "$cuvet" discover --device interpreter \
+        -o "$scratch/mutant.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" bf16_accumulator right
+    ok 'and the draft has the reason' grep -q 'its outputs hold one value in each launch' "$scratch/mutant.yaml"
     ok 'kernels of integers' gives 0 'kernels without an entry' under "$cuvet" discover --tries 0 --no-tables \
         -o "$scratch/whole.yaml" -- "$references/program" "$references/kernels.fatbin" right
     ok 'keep integers' integers

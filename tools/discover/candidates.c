@@ -65,6 +65,20 @@ static bool leaves_some(const struct search *s)
 
 static void assign_next(struct search *s, int formal);
 
+/* In the second pass also with each place rounded where the kernel may round. */
+static void find_dims(struct search *s)
+{
+    dims_find(s);
+    bool half = s->second && entry_half(&s->entry) != DTYPE_NONE;
+    for (int i = 0; half && i < s->formals.count && !s->stop; i++) {
+        if (s->formals.formal[i].kind != FORMAL_POINT)
+            continue;
+        s->entry.rounded[i] = true;
+        dims_find(s);
+        s->entry.rounded[i] = false;
+    }
+}
+
 static void assign_facts(struct search *s, int number, bool in_place)
 {
     const struct facts *facts = s->entry.facts;
@@ -78,6 +92,21 @@ static void assign_facts(struct search *s, int number, bool in_place)
     s->entry.bound[number] = ENTRY_UNBOUND;
 }
 
+/* A number that the kernel has no parameter for stands in its code; of eps it is one of these. */
+static void assign_constants(struct search *s, int number)
+{
+    static const char *const eps[] = {"1e-5", "1e-6", "1e-12"};
+    const struct formal *formal = &s->formals.formal[number];
+    bool wanted =
+        formal->kind == FORMAL_REAL && !formal->optional && strcmp(formal->name, "eps") == 0;
+    for (size_t i = 0; wanted && i < sizeof eps / sizeof eps[0] && !s->stop; i++) {
+        s->entry.bound[number] = ENTRY_CONSTANT;
+        s->entry.constant[number] = eps[i];
+        assign_next(s, number + 1);
+    }
+    s->entry.bound[number] = ENTRY_UNBOUND;
+}
+
 /* Outputs stand behind inputs among the formals, so an input may be bound to a parameter that an
  * output gets later: then the kernel works in place. */
 static void assign_next(struct search *s, int number)
@@ -86,7 +115,7 @@ static void assign_next(struct search *s, int number)
         return;
     if (number == s->formals.count) {
         if (!leaves_some(s))
-            dims_find(s);
+            find_dims(s);
         return;
     }
     const struct formal *formal = &s->formals.formal[number];
@@ -100,6 +129,7 @@ static void assign_next(struct search *s, int number)
         assign_facts(s, number, true);
     if (formal->optional)
         assign_next(s, number + 1);
+    assign_constants(s, number);
 }
 
 /* ---- references ---- */

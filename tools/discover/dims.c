@@ -144,9 +144,10 @@ static void find_pitched(const struct search *s, struct pitched *out)
     }
 }
 
-/* The array at that place gets the parameter, where it may be; else it is dense. False: it cannot
- * be dense either. */
-static bool set_pitch(struct search *s, const struct pitched *p, unsigned at, int pitch)
+/* How the rows of an array are laid that is given a parameter as the distance between them. */
+enum rows { ROWS_NEITHER, ROWS_DENSE, ROWS_PITCHED };
+
+static enum rows set_pitch(struct search *s, const struct pitched *p, unsigned at, int pitch)
 {
     int number = p->formal[at];
     const struct formal *formal = &s->formals.formal[number];
@@ -154,18 +155,18 @@ static bool set_pitch(struct search *s, const struct pitched *p, unsigned at, in
     s->entry.pitch[number] = ENTRY_UNBOUND;
     if (pitch >= 0 && pitch_fits(s, formal, fact, (unsigned)pitch)) {
         s->entry.pitch[number] = (int16_t)pitch;
-        return true;
+        return ROWS_PITCHED;
     }
     for (unsigned i = 0; i < s->entry.facts->kernel->samples && formal->kind != FORMAL_IN; i++) {
         int64_t elements = elements_of(s, formal, s->formals.sizes, i);
         if (fact->space[i] && !fits_output(fact, i, elements))
-            return false;
+            return ROWS_NEITHER;
     }
-    return pitch < 0;
+    return ROWS_DENSE;
 }
 
 /* The dims are known: entries with one integer for each array in their order, with one for all
- * arrays, and with dense rows. */
+ * arrays where it may be, and with dense rows. */
 static void emit(struct search *s)
 {
     struct pitched p;
@@ -173,20 +174,24 @@ static void emit(struct search *s)
     for (unsigned off = 0; p.formals && off + p.formals <= p.idles; off++) {
         bool fits = true;
         for (unsigned i = 0; i < p.formals && fits; i++)
-            fits = set_pitch(s, &p, i, (int)p.idle[off + i]);
+            fits = set_pitch(s, &p, i, (int)p.idle[off + i]) == ROWS_PITCHED;
         if (fits)
             visit(s);
     }
     for (unsigned one = 0; p.formals > 1 && one < p.idles; one++) {
+        unsigned pitched = 0;
         bool fits = true;
-        for (unsigned i = 0; i < p.formals && fits; i++)
-            fits = set_pitch(s, &p, i, (int)p.idle[one]);
-        if (fits)
+        for (unsigned i = 0; i < p.formals && fits; i++) {
+            enum rows rows = set_pitch(s, &p, i, (int)p.idle[one]);
+            fits = rows != ROWS_NEITHER;
+            pitched += rows == ROWS_PITCHED;
+        }
+        if (fits && pitched)
             visit(s);
     }
     bool dense = true;
     for (unsigned i = 0; i < p.formals && dense; i++)
-        dense = set_pitch(s, &p, i, -1);
+        dense = set_pitch(s, &p, i, -1) == ROWS_DENSE;
     if (dense)
         visit(s);
     for (int i = 0; i < FORMALS_MAX; i++)

@@ -71,8 +71,6 @@ static bool try_entry(void *user, const struct entry *entry, unsigned hint)
     entry_print(entry, "", &hunt->file);
     trial_run(hunt->trial, hunt->file.data, &result);
     hunt->beyond += result.answer == TRIAL_BEYOND;
-    if (getenv("CUVET_DISCOVER_DEBUG"))
-        fprintf(stderr, "%d %s\n%s", (int)result.answer, result.sentence, hunt->file.data);
     if (result.answer == TRIAL_MATCH)
         keep(hunt, entry, hint, &result);
     return ++hunt->tried < hunt->settings->tries && clock_ns() < hunt->until;
@@ -213,6 +211,9 @@ static void put_unknown(const struct hunt *hunt, unsigned launches, struct textb
         textbuf_printf(out, "  #   no reference matched, of %u entries that were tried%s\n",
                        hunt->tried,
                        hunt->beyond ? "; some need more memory than was recorded" : "");
+    else if (!is_informative(hunt->facts))
+        textbuf_printf(out, "  #   no reference was tried: its outputs hold one value in each "
+                            "launch, and many formulas would match\n");
     else
         textbuf_printf(out, "  #   no reference goes with its parameters\n");
     textbuf_init(&text);

@@ -74,11 +74,25 @@ static bool formal_writes(const struct formal *formal)
     return formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT;
 }
 
+enum dtype entry_half(const struct entry *entry)
+{
+    for (int i = 0; i < entry->formals->count; i++) {
+        if (!formal_writes(&entry->formals->formal[i]) || entry->bound[i] < 0)
+            continue;
+        enum dtype dtype = entry->facts->fact[entry->bound[i]].dtype;
+        if (dtype == DTYPE_F16 || dtype == DTYPE_BF16)
+            return dtype;
+    }
+    return DTYPE_NONE;
+}
+
 unsigned entry_oddities(const struct entry *entry)
 {
     unsigned count = 0;
     for (unsigned f = 0; f < entry->facts->count; f++)
         count += entry_is_idle(entry, f);
+    for (int i = 0; i < entry->formals->count; i++)
+        count += entry->rounded[i];
     for (int i = 0; i < entry->formals->count && entry->facts->has_code; i++) {
         const struct formal *formal = &entry->formals->formal[i];
         bool reads = formal->kind == FORMAL_IN || formal->kind == FORMAL_INOUT;
@@ -244,9 +258,12 @@ static void print_bind(const struct entry *entry, const char *indent, struct tex
     char name[NAME];
     for (int i = 0; i < entry->formals->count; i++) {
         const struct formal *formal = &entry->formals->formal[i];
-        if (entry->bound[i] < 0)
+        if (entry->bound[i] == ENTRY_UNBOUND)
             continue;
-        name_fact(entry, (unsigned)entry->bound[i], name);
+        if (entry->bound[i] == ENTRY_CONSTANT)
+            snprintf(name, sizeof name, "%s", entry->constant[i]);
+        else
+            name_fact(entry, (unsigned)entry->bound[i], name);
         if (!strcmp(name, formal->name))
             continue;
         if (*begin == '{')
@@ -255,6 +272,21 @@ static void print_bind(const struct entry *entry, const char *indent, struct tex
         begin = ", ";
     }
     textbuf_printf(out, "%s", *begin == '{' ? "" : "}\n");
+}
+
+static void print_rounding(const struct entry *entry, const char *indent, struct textbuf *out)
+{
+    const char *begin = "{";
+    for (int i = 0; i < entry->formals->count; i++) {
+        if (!entry->rounded[i])
+            continue;
+        if (*begin == '{')
+            textbuf_printf(out, "%s    tolerance: {rounding: ", indent);
+        textbuf_printf(out, "%s%s: %s", begin, entry->formals->formal[i].name,
+                       dtype_text(entry_half(entry)));
+        begin = ", ";
+    }
+    textbuf_printf(out, "%s", *begin == '{' ? "" : "}}\n");
 }
 
 /* In double quotes, as YAML has them. */
@@ -285,6 +317,7 @@ void entry_print(const struct entry *entry, const char *indent, struct textbuf *
     print_signature(entry, indent, out);
     textbuf_printf(out, "%s    reference: %s\n", indent, entry->reference->name);
     print_bind(entry, indent, out);
+    print_rounding(entry, indent, out);
 }
 
 void entry_print_unknown(const struct facts *facts, const char *indent, struct textbuf *out)

@@ -30,14 +30,16 @@ struct extent {
 int64_t extent_value(const struct extent *extent, const struct facts *facts,
                      const struct seen_sample *sample);
 
-enum { ENTRY_UNBOUND = -1 };
+enum { ENTRY_UNBOUND = -1, ENTRY_CONSTANT = -2 };
 
 struct entry {
     const struct facts *facts;
     const struct ref_builtin *reference;
     const struct formals *formals;
-    /* By formal: the parameter, or ENTRY_UNBOUND. */
+    /* By formal: the parameter, ENTRY_UNBOUND, or ENTRY_CONSTANT: a number of the code's own. */
     int16_t bound[FORMALS_MAX];
+    const char *constant[FORMALS_MAX]; /* that number */
+    bool rounded[FORMALS_MAX];         /* of a place where a kernel may round: to 16 bits */
     int16_t pitch[FORMALS_MAX]; /* the integer that is the distance between rows, of two dims */
     struct extent size[REF_MAX_SIZES]; /* by size name */
     bool sized[REF_MAX_SIZES];         /* that an array has */
@@ -52,8 +54,11 @@ void entry_print_unknown(const struct facts *facts, const char *indent, struct t
 /* Whether it is an integer that no dim, no formal and no array uses. */
 bool entry_is_idle(const struct entry *entry, unsigned fact);
 
+/* The 16-bit type of an output, to which the kernel may round on the way; DTYPE_NONE: none is. */
+enum dtype entry_half(const struct entry *entry);
+
 /* Its oddities: integer parameters that no dim and no formal uses, arrays that the code does not
- * read although the reference does. */
+ * read although the reference does, places where it rounds. */
 unsigned entry_oddities(const struct entry *entry);
 
 #endif
