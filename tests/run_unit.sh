@@ -5,7 +5,8 @@
 # that ends in `in_parts` (tests/parts.sh) is run as its parts, after the others. Each program's name is printed
 # with its counts when it has ended; the output of one that fails follows. A program that crashes, runs over
 # TEST_SECONDS (120) or ends before the tests that it announced counts as failed. The last line is
-# "N passed, N failed"; the exit status is 1 when anything failed.
+# "N passed, N failed"; the exit status is 1 when anything failed. TEST_TIMES=FILE: the seconds of each program and part
+# go to the end of that file.
 set -uo pipefail
 
 # count OUTPUT STATUS: sets good, bad, skip, and why where it ended badly.
@@ -63,11 +64,13 @@ joined() {
 one() {
     local output=$folder/$1 program=$2 status left
     shift 2
+    local began=$SECONDS
     # Through a pipe: some tests limit the size of the files that they may write.
     CMOCKA_MESSAGE_OUTPUT=TAP timeout "$seconds" "$program" ${1:+--part "$1"} 2>&1 | cat >"$output"
     status=${PIPESTATUS[0]}
     exec 8>>"$folder/lock"
     flock 8
+    [ -z "${TEST_TIMES:-}" ] || printf '%4d %s %s\n' $((SECONDS - began)) "$program" "${1:-}" >>"$TEST_TIMES"
     if [ -z "${1:-}" ]; then
         report "$program" "$output" "$status"
         return
