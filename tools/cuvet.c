@@ -6,7 +6,7 @@
 #include "tools/cmd.h"
 
 const struct verb verbs[] = {
-    {"run", "-c FILE [OPTIONS] -- PROGRAM ...", "run a program under cuvet", cmd_run},
+    {"run", "[OPTIONS] -- PROGRAM ...", "run a program under cuvet", cmd_run},
     {"check", "FILES...", "read registry files, show the table or its mistakes", cmd_check},
     {"compile", "FILES...", "compile their own references into the cache", cmd_compile},
     {"fuzz", "-c FILE [OPTIONS] IMAGE", "launch kernels with drawn inputs, judge each launch",
