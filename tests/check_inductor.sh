@@ -78,6 +78,13 @@ torn() {
         [ $? -lt 3 ] || { echo "lines of $cut: $(cat "$scratch/out")"; return 1; }
     done
 }
+# Fifteen results of 34 equal ones, the last of a type that none has: all orders of the others are possible.
+many() {
+    cp tests/fuzz/corpus/inductor/many "$scratch/many.py"
+    gives 0 '0 entries' timeout 60 "$cuvet" inductor -o "$scratch/many.yaml" "$scratch/many.py" &&
+        grep -q 'no entry: results in more orders than are tried' "$scratch/many.yaml"
+}
+ok 'results in very many orders' many
 ok 'a file that is cut off' damaged
 ok 'lines that are cut off' torn
 ok 'a folder without fragments' gives 2 'no file with a graph fragment' "$cuvet" inductor tests/scenario/common

@@ -14,6 +14,8 @@
 #include "tools/inductor/graph.h"
 #include "tools/xla/fused.h"
 
+enum { MOST_TRIED = 100000 };
+
 struct match {
     const struct source_kernel *kernel;
     struct graph graph;
@@ -21,6 +23,7 @@ struct match {
     const struct hlo_op *written[SOURCE_ARGUMENTS]; /* by parameter */
     unsigned place[SOURCE_ARGUMENTS]; /* of what is written, among what the fragment returns */
     unsigned found;                   /* ways to place them */
+    unsigned tried;                   /* places, in the search for these */
 };
 
 static bool begins(const char *text, const char *with)
@@ -127,7 +130,7 @@ static void place_writes(struct match *m, unsigned i, int last)
 {
     while (i < m->kernel->arguments && !m->kernel->argument[i].written)
         i++;
-    if (m->found > 1)
+    if (m->found > 1 || m->tried > MOST_TRIED)
         return;
     if (i == m->kernel->arguments) {
         for (unsigned k = 0; k < i && !m->found; k++)
@@ -147,6 +150,7 @@ static void place_writes(struct match *m, unsigned i, int last)
         if (!op || !fits(m, a, op) || is_taken(m, i, p) || (exact && (int)p != number))
             continue;
         m->place[i] = p;
+        m->tried++;
         place_writes(m, i + 1, out ? (int)p : last);
     }
 }
@@ -154,10 +158,11 @@ static void place_writes(struct match *m, unsigned i, int last)
 static const char *match_writes(struct match *m)
 {
     place_writes(m, 0, -1);
-    return m->found == 1   ? NULL
-           : m->found > 1  ? "results that may be in each other's place"
-           : m->graph.lost ? m->graph.lost
-                           : "a result that its fragment does not compute";
+    return m->tried > MOST_TRIED ? "results in more orders than are tried"
+           : m->found == 1       ? NULL
+           : m->found > 1        ? "results that may be in each other's place"
+           : m->graph.lost       ? m->graph.lost
+                                 : "a result that its fragment does not compute";
 }
 
 /* ---- the computation ---- */
