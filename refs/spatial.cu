@@ -65,7 +65,7 @@ REFERENCE_ONCE(
           "out y[batch][filters][out_h][out_w], real alpha = 1, real added_scale = 1, "
           "real low = -inf, real high = inf, "
           "int stride_h = 1, int stride_w = 1, int pad_h = 0, int pad_w = 0, int dilation_h = 1, "
-          "int dilation_w = 1, each batch")
+          "int dilation_w = 1, each batch, sums y = x w over depth window_h window_w")
 {
     long long taps = window_h * window_w, share = ref_group_filters(filters, channels, depth);
     const long long terms = ref_terms_within(REF_FRAME, w, depth * taps);
@@ -93,7 +93,8 @@ REFERENCE_ONCE(conv_backward_data,
                "in dy[batch][filters][out_h][out_w], in w[filters][depth][window_h][window_w], "
                "in bias[channels] = 0, out dx[batch][channels][height][width], real alpha = 1, "
                "int stride_h = 1, int stride_w = 1, int pad_h = 0, int pad_w = 0, "
-               "int dilation_h = 1, int dilation_w = 1, each batch")
+               "int dilation_h = 1, int dilation_w = 1, each batch, "
+               "sums dx = dy w over filters window_h window_w")
 {
     long long taps = window_h * window_w, share = ref_group_filters(filters, channels, depth);
     const long long terms = ref_terms_within(REF_FRAME, w, share * taps);
@@ -115,7 +116,7 @@ REFERENCE_ONCE(conv_backward_weight,
                "in x[batch][channels][height][width], in dy[batch][filters][out_h][out_w], "
                "out dw?[filters][depth][window_h][window_w], out dbias?[filters], real alpha = 1, "
                "int stride_h = 1, int stride_w = 1, int pad_h = 0, int pad_w = 0, "
-               "int dilation_h = 1, int dilation_w = 1")
+               "int dilation_h = 1, int dilation_w = 1, sums dw = x dy over batch out_h out_w")
 {
     long long area = out_h * out_w, share = ref_group_filters(filters, channels, depth);
     const long long terms = ref_terms_within(REF_FRAME, dy, batch * area);
@@ -210,7 +211,7 @@ REFERENCE_ONCE(conv3d, "in x[batch][channels][pixels], in w[filters][depth][taps
                        "in bias[filters] = 0, out y[batch][filters][places], real alpha = 1, "
                        "real low = -inf, int height, int width, int window_h, int window_w, "
                        "int out_h, int out_w, int stride = 4295032833, int pad = 0, "
-                       "int dilation = 4295032833, each batch")
+                       "int dilation = 4295032833, each batch, sums y = x w over depth taps")
 {
     VOLUMES;
     const long long terms = ref_terms_within(REF_FRAME, w, depth * window.size());
@@ -235,7 +236,8 @@ REFERENCE_ONCE(conv3d_backward_data,
                "in dy[batch][filters][places], in w[filters][depth][taps], in bias[channels] = 0, "
                "out dx[batch][channels][pixels], real alpha = 1, int height, int width, "
                "int window_h, int window_w, int out_h, int out_w, int stride = 4295032833, "
-               "int pad = 0, int dilation = 4295032833, each batch")
+               "int pad = 0, int dilation = 4295032833, each batch, "
+               "sums dx = dy w over filters taps")
 {
     VOLUMES;
     const long long terms = ref_terms_within(REF_FRAME, w, share * window.size());
@@ -266,7 +268,7 @@ REFERENCE_ONCE(conv3d_backward_weight,
                "in x[batch][channels][pixels], in dy[batch][filters][places], "
                "out dw[filters][depth][taps], real alpha = 1, int height, int width, "
                "int window_h, int window_w, int out_h, int out_w, int stride = 4295032833, "
-               "int pad = 0, int dilation = 4295032833")
+               "int pad = 0, int dilation = 4295032833, sums dw = x dy over batch places")
 {
     VOLUMES;
     const long long terms = ref_terms_within(REF_FRAME, dy, batch * out.size());

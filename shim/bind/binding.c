@@ -326,12 +326,20 @@ static double lambda_of(const struct binding_plan *plan, const struct binding *b
 
 static void set_product_loss(const struct binding_plan *plan, struct ref_call *call)
 {
-    const struct formal_product *product = &plan->formals->product;
-    struct ref_tensor *out = &call->tensor[product->out];
-    if (plan->formals->has_product && out->rule == RULE_BOUND)
+    const struct formals *formals = plan->formals;
+    const struct formal_product *product = &formals->product;
+    const struct formal_sums *sums = &formals->sums;
+    if (!formals->has_product && !sums->dims)
+        return;
+    const bool whole = formals->has_product;
+    struct ref_tensor *out = &call->tensor[whole ? product->out : sums->out];
+    double terms = whole ? (double)call->size[product->sum] : 1;
+    for (int i = 0; i < sums->dims; i++)
+        terms *= (double)call->size[sums->size[i]];
+    if (out->rule == RULE_BOUND)
         out->rtol = tolerance_product_loss(
-            &plan->tolerance, (enum dtype)call->tensor[product->a].dtype,
-            (enum dtype)call->tensor[product->b].dtype, (double)call->size[product->sum]);
+            &plan->tolerance, (enum dtype)call->tensor[whole ? product->a : sums->a].dtype,
+            (enum dtype)call->tensor[whole ? product->b : sums->b].dtype, terms);
 }
 
 void binding_set_bound(const struct binding_plan *plan, struct binding *binding)

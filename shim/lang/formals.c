@@ -162,7 +162,8 @@ static enum status take_name(struct cursor *in, const struct formals *formals,
     if (!*formal->name)
         return cursor_fail(in, start, "expected a name");
     if (kind_of(formal->name, &other) || strcmp(formal->name, "each") == 0 ||
-        strcmp(formal->name, "touch") == 0 || strcmp(formal->name, "product") == 0)
+        strcmp(formal->name, "touch") == 0 || strcmp(formal->name, "product") == 0 ||
+        strcmp(formal->name, "sums") == 0)
         return cursor_fail(in, start, "a keyword cannot be a name");
     if (formals_find(formals, formal->name) || find_size(formals, formal->name) >= 0)
         return cursor_fail(in, start, "name used twice");
@@ -418,6 +419,51 @@ static enum status take_scale(struct cursor *in, const struct formals *formals, 
     return status;
 }
 
+/* An output, "=" and, of a product alone, a factor; then two arrays. */
+static enum status take_factors(struct cursor *in, const struct formals *formals, int *out,
+                                int *alpha, int *a, int *b)
+{
+    const char *start;
+    cursor_space(in);
+    start = in->at;
+    enum status status = take_slot(in, formals, true, "expected an output", out);
+    if (!status && formals_array(formals, *out)->kind == FORMAL_IN)
+        return cursor_fail(in, start, "expected an output");
+    if (!status && !cursor_char(in, '='))
+        return cursor_fail(in, in->at, "expected =");
+    if (!status && alpha)
+        status = take_scale(in, formals, alpha);
+    if (!status)
+        status = take_slot(in, formals, true,
+                           alpha ? "expected a real or an array" : "expected an array", a);
+    return status ? status : take_slot(in, formals, true, "expected an array", b);
+}
+
+/* What stands after "sums". */
+static enum status take_sums(struct cursor *in, struct formals *formals)
+{
+    struct formal_sums *sums = &formals->sums;
+    char name[FORMAL_NAME];
+    const char *start = in->at;
+    if (sums->dims)
+        return cursor_fail(in, start, "a second sums");
+    enum status status = take_factors(in, formals, &sums->out, NULL, &sums->a, &sums->b);
+    if (!status && !cursor_keyword(in, "over"))
+        return cursor_fail(in, in->at, "expected over");
+    do {
+        status = status ? status : take_word(in, name, &start);
+        if (status)
+            return status;
+        if (sums->dims == FORMALS_SUMMED)
+            return cursor_fail(in, start, "more than 4 dims are summed over");
+        sums->size[sums->dims] = find_size(formals, name);
+        if (sums->size[sums->dims++] < 0)
+            return cursor_fail(in, start, "expected a named dim");
+        cursor_space(in);
+    } while (*in->at && *in->at != ',');
+    return STATUS_OK;
+}
+
 /* What stands after "product". */
 static enum status take_product(struct cursor *in, struct formals *formals)
 {
@@ -426,17 +472,8 @@ static enum status take_product(struct cursor *in, struct formals *formals)
     const char *start = in->at;
     if (formals->has_product)
         return cursor_fail(in, start, "a second product");
-    enum status status = take_slot(in, formals, true, "expected an output", &product.out);
-    if (!status && formals_array(formals, product.out)->kind == FORMAL_IN)
-        return cursor_fail(in, start, "expected an output");
-    if (!status && !cursor_char(in, '='))
-        return cursor_fail(in, in->at, "expected =");
-    if (!status)
-        status = take_scale(in, formals, &product.alpha);
-    if (!status)
-        status = take_slot(in, formals, true, "expected a real or an array", &product.a);
-    if (!status)
-        status = take_slot(in, formals, true, "expected an array", &product.b);
+    enum status status =
+        take_factors(in, formals, &product.out, &product.alpha, &product.a, &product.b);
     while (!status && cursor_char(in, '+')) {
         if (product.addends == FORMALS_ADDED)
             return cursor_fail(in, in->at, "more than 2 arrays are added");
@@ -468,23 +505,34 @@ static enum status number_ints(struct cursor *in, struct formals *formals)
     return STATUS_OK;
 }
 
+/* What stands behind the formals, by its first word. */
+static const struct clause {
+    const char *word;
+    enum status (*take)(struct cursor *in, struct formals *formals);
+} clauses[] = {
+    {"each", take_each}, {"touch", take_touch}, {"product", take_product}, {"sums", take_sums}};
+
+static const struct clause *take_clause(struct cursor *in)
+{
+    for (size_t i = 0; i < sizeof clauses / sizeof *clauses; i++) {
+        if (cursor_keyword(in, clauses[i].word))
+            return &clauses[i];
+    }
+    return NULL;
+}
+
 enum status formals_parse(struct formals *formals, const char *text, struct error *err)
 {
     struct cursor in = {.text = text, .at = text, .err = err};
+    bool behind = false;
     *formals = (struct formals){0};
-    enum status status;
     do {
-        bool each = formals->count && cursor_keyword(&in, "each");
-        bool touch = formals->count && !each && cursor_keyword(&in, "touch");
-        bool product = formals->count && !each && !touch && cursor_keyword(&in, "product");
-        if (!each && !touch && !product &&
-            (formals->eaches || formals->touches || formals->has_product))
+        const struct clause *clause = formals->count ? take_clause(&in) : NULL;
+        if (!clause && behind)
             return cursor_fail(&in, in.at,
-                               "expected each, touch or product: nothing else follows one");
-        status = each      ? take_each(&in, formals)
-                 : touch   ? take_touch(&in, formals)
-                 : product ? take_product(&in, formals)
-                           : take_formal(&in, formals);
+                               "expected each, touch, product or sums: nothing else follows one");
+        behind = clause != NULL;
+        enum status status = clause ? clause->take(&in, formals) : take_formal(&in, formals);
         if (status)
             return status;
     } while (cursor_char(&in, ','));

@@ -2,13 +2,14 @@
  * formals.h - the declared arguments of a reference: "in x[rows][cols], in w[cols] = 1,
  * out y[rows][cols], out rstd?[rows], real eps, int k, each rows".
  *
- * Grammar: formal {"," formal} {"," (each | touch | product)};
+ * Grammar: formal {"," formal} {"," (each | touch | product | sums)};
  *          formal = ("in"|"coded"|"out"|"inout") name ["?"] {"[" dim "]"} ["=" number]
  *                 | ("real"|"int") name ["=" number] | "point" name;
  *          dim = name | positive integer;
  *          each = "each" name [("with" | "like") name] [("given" | "by") name];
  *          touch = "touch" name [name] "by" name;
- *          product = "product" name "=" [name] name name {"+" [name] name}.
+ *          product = "product" name "=" [name] name name {"+" [name] name};
+ *          sums = "sums" name "=" name name "over" dim {dim}.
  * `coded` is an `in` whose elements may be in a block format. An `in` with a default or `?` may
  * stay unbound: reads then give the default (0 without one). An `out?` may stay unbound: it is not
  * compared. Array formals come before scalars in ref_call in order of appearance; named dims, in
@@ -29,6 +30,9 @@
  * "product c = alpha a b + bias": the output c is alpha, a real, times the product of the matrices
  * a and b, and what is added. The last dims of c are those that it shares with one of the two; the
  * dim that these share and c has not is summed over; a dim of all three is a batch.
+ *
+ * "sums dw = x dy over batch out_h out_w": an element of the output dw is the sum of at most that
+ * many products of elements of x and dy, as tensor cores add them up.
  */
 #ifndef LANG_FORMALS_H
 #define LANG_FORMALS_H
@@ -44,7 +48,8 @@ enum {
     FORMALS_MAX = REF_MAX_TENSORS + REF_MAX_SCALARS + REF_MAX_POINTS,
     FORMALS_EACH = 4,
     FORMALS_TOUCH = 4,
-    FORMALS_ADDED = 2
+    FORMALS_ADDED = 2,
+    FORMALS_SUMMED = 4
 };
 
 struct formal {
@@ -90,6 +95,11 @@ struct formals {
             int array, scale; /* slots; scale: of a real, or -1: 1 */
         } added[FORMALS_ADDED];
     } product;
+    struct formal_sums {
+        int out, a, b; /* slots of arrays */
+        int dims;      /* that are summed over; 0: there is no such clause */
+        int size[FORMALS_SUMMED];
+    } sums;
 };
 
 /* Parses `text`. No allocation. STATUS_INVALID with column and expectation in `err`. */

@@ -101,9 +101,9 @@ enum { TENSOR_STEP = 32, TENSOR_CHAIN = 128 };
 #define TENSOR_ROUNDOFF (0x1p-13 * (1 + 2.0 / TENSOR_STEP))
 
 /*
- * What a product of f16 or bf16 matrices may lose besides the bound of its sums, as a share of its
- * value y: k 2^-25, k being the terms of a sum. 0 for other types and accumulators, and where the
- * tolerance has a lambda of its own.
+ * What a product of f16 or bf16 matrices, or a convolution, may lose besides the bound of its sums,
+ * as a share of its value y: k 2^-25, k being the terms of a sum. 0 for other types and
+ * accumulators, and where the tolerance has a lambda of its own.
  *
  * Tensor cores cut the products of a step off towards zero, all at one place below the largest of
  * them and of the sum so far: on Hopper those of 16 at 2^-25 of the largest's power of two. So k

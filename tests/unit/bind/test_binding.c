@@ -459,6 +459,10 @@ static void tolerances_reach_the_call(void **state)
     assert_int_equal(c->rule, RULE_CLOSE);
     assert_true(c->rtol == 0.5 && c->atol == 0.25);
     assert_true(b.call.unit_roundoff == 0x1p-24 && b.call.inner_roundoff == 0);
+    expect_bound(bind_launch("signature: const bf16 x[2][4][5][5], const bf16 dy[2][6][3][3], bf16 "
+                             "dw[6][4][3][3]\n  reference: conv_backward_weight\n",
+                             SIZES(8, 8, 8), PARAMS(&P, &Q, &R)));
+    assert_true(b.call.tensor[2].rtol == 2 * 3 * 3 * 0x1p-25);
 }
 
 /* Of the fixture's grid and block; not where atomics may add, nor where the tolerance has it. */

@@ -305,6 +305,31 @@ static void test_product_is_checked(void **state)
     refuses("in product[n], out y[n]", 4, "a keyword");
 }
 
+static void test_sums(void **state)
+{
+    (void)state;
+    struct formals f;
+    parses(&f, "in x[b][c][p], in w[f][c], out y[b][f][p], each b, sums y = x w over c p");
+    assert_true(f.eaches == 1 && !f.has_product);
+    assert_int_equal(f.sums.out, 2);
+    assert_int_equal(f.sums.a, 0);
+    assert_int_equal(f.sums.b, 1);
+    assert_int_equal(f.sums.dims, 2);
+    assert_int_equal(f.sums.size[0], 1);
+    assert_int_equal(f.sums.size[1], 2);
+    parses(&f, MATRICES "product c = a b");
+    assert_int_equal(f.sums.dims, 0);
+    refuses(MATRICES "sums a = c b over k", 51, "expected an output");
+    refuses(MATRICES "sums c = s b over k", 55, "expected an array");
+    refuses(MATRICES "sums c = a b", 58, "expected over");
+    refuses(MATRICES "sums c = a b over", 63, "expected a named dim");
+    refuses(MATRICES "sums c = a b over s", 64, "expected a named dim");
+    refuses(MATRICES "sums c = a b over k k k k k", 72, "more than 4");
+    refuses(MATRICES "sums c = a b over k, sums c = a b over k", 71, "a second sums");
+    refuses(MATRICES "sums c = a b over k, real t", 67, "nothing else follows");
+    refuses("in sums[n], out y[n]", 4, "a keyword");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_each_is_checked),
         cmocka_unit_test(test_product),
         cmocka_unit_test(test_product_is_checked),
+        cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
