@@ -44,6 +44,7 @@ enum dnn_kind {
     WORD(RAGGED, "ragged")   /* attention: sequences lie one behind the other */                   \
     WORD(PAGED, "paged")     /* attention: keys and values lie in pages */                         \
     WORD(DROPOUT, "dropout") /* attention: weights are cleared at random */                        \
+    WORD(REDUCED, "reduced") /* convolution: partial sums may be rounded to the type of y */       \
     WORD(OTHER, "other")     /* something that this version does not support */
 
 enum dnn_word {

@@ -180,6 +180,19 @@ bool dnn_plan_conv(struct dnn_plan *plan, const struct descriptor *graph)
     return true;
 }
 
+bool dnn_plan_may_reduce(const struct dnn_plan *plan)
+{
+    static const uint8_t result[DNN_KINDS] = {
+        [DNN_CONV] = 2,       [DNN_CONV3] = 2,       [DNN_CONV_DATA] = 0,
+        [DNN_CONV3_DATA] = 0, [DNN_CONV_WEIGHT] = 1, [DNN_CONV3_WEIGHT] = 1};
+    const struct dnn *call = &plan->call;
+    bool conv = call->kind <= DNN_CONV_WEIGHT ||
+                (call->kind >= DNN_CONV3 && call->kind <= DNN_CONV3_WEIGHT);
+    uint8_t type = call->type[result[call->kind]];
+    return conv && call->accumulation == ACCUMULATION_F32 &&
+           (type == DTYPE_F16 || type == DTYPE_BF16);
+}
+
 /* ---- graphs that are not recognised ---- */
 
 static const struct named {

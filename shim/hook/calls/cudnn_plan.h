@@ -34,6 +34,9 @@ struct dnn_plan {
  * `other`. */
 void dnn_plan_make(struct dnn_plan *plan, const struct descriptor *graph);
 
+/* A convolution with sums in f32 and a result of 16 bit, whose engine may round partial sums. */
+bool dnn_plan_may_reduce(const struct dnn_plan *plan);
+
 /* A tensor by its descriptor. */
 void dnn_plan_tensor(const struct descriptor *tensor, struct dnn_tensor *out);
 

@@ -17,6 +17,7 @@ enum dnn_descriptor {
     DNN_ENGINE_CONFIG = 3,
     DNN_HEURISTICS = 4,
     DNN_PLAN = 5,
+    DNN_KNOB_CHOICE = 7,
     DNN_OP_CONV = 10,
     DNN_OP_CONV_WEIGHT = 11,
     DNN_OP_CONV_DATA = 12,
@@ -40,6 +41,8 @@ enum dnn_attribute_type {
     DNN_IS_FLOAT = 4,
     DNN_IS_DOUBLE = 5,
     DNN_IS_POINTER = 6,
+    DNN_IS_KNOB = 9,
+    DNN_IS_NOTE = 11,
     DNN_IS_DESCRIPTOR = 15,
     DNN_IS_CHAR = 24,
     DNN_IS_FRACTION = 26
@@ -60,7 +63,10 @@ enum dnn_attribute {
     DNN_HEURISTICS_GRAPH = 201,
     DNN_HEURISTICS_RESULTS = 202,
     DNN_CONFIG_ENGINE = 300,
+    DNN_CONFIG_CHOICES = 302,
     DNN_PLAN_CONFIG = 401,
+    DNN_CHOICE_KNOB = 600,
+    DNN_CHOICE_VALUE = 601,
     DNN_CONV_FIRST = 700, /* six attributes each, in the same order */
     DNN_CONV_DATA_FIRST = 706,
     DNN_CONV_WEIGHT_FIRST = 712,
@@ -83,6 +89,7 @@ enum dnn_attribute {
     DNN_PACK_POINTERS = 1001,
     DNN_PACK_OVERRIDES = 1010,
     DNN_ENGINE_GRAPH = 1300,
+    DNN_ENGINE_NOTES = 1303,
     DNN_MATMUL_A = 1520,
     DNN_MATMUL_B = 1521,
     DNN_MATMUL_C = 1522,
@@ -120,6 +127,12 @@ enum dnn_attribute {
 };
 
 enum { DNN_CROSS_CORRELATION = 1 };
+enum { DNN_NOTE_REDUCED = 2, DNN_NOTES_MOST = 32 }; /* cudnnBackendNumericalNote_t */
+enum {
+    DNN_KNOB_SPLIT_K = 0,
+    DNN_KNOB_SPLIT_K_SLICES = 17,
+    DNN_CHOICES_MOST = 44
+};                                                         /* ...KnobType_t */
 enum { DNN_MODE_ADD = 0, DNN_MODE_RELU = 100 };            /* cudnnPointwiseMode_t */
 enum { DNN_ACTIVATION_RELU = 1, DNN_ACTIVATION_NONE = 5 }; /* cudnnActivationMode_t */
 

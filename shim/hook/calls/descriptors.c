@@ -320,14 +320,30 @@ static const struct descriptor *graph_of(const struct descriptor *plan)
     return descriptor_child(engine, DNN_ENGINE_GRAPH, 0);
 }
 
-void descriptors_finalized(const void *handle)
+const void *descriptors_finalized(const void *handle)
 {
     struct uninterrupted kept;
+    const void *config = NULL;
     lock(&kept);
     struct descriptor *d = *place_of(handle);
     const struct descriptor *graph = d && d->type == DNN_PLAN ? graph_of(d) : NULL;
-    if (graph && !d->plan && (d->plan = calloc(1, sizeof *d->plan)))
+    if (graph && !d->plan && (d->plan = calloc(1, sizeof *d->plan))) {
         dnn_plan_make(d->plan, graph);
+        const struct descriptor *from = descriptor_child(d, DNN_PLAN_CONFIG, 0);
+        if (dnn_plan_may_reduce(d->plan) && from && *place_of(from->handle) == from)
+            config = from->handle;
+    }
+    unlock(&kept);
+    return config;
+}
+
+void descriptors_reduced(const void *plan)
+{
+    struct uninterrupted kept;
+    lock(&kept);
+    struct descriptor *d = *place_of(plan);
+    if (d && d->plan)
+        d->plan->call.words |= DNN_WORD_REDUCED;
     unlock(&kept);
 }
 

@@ -15,13 +15,19 @@
 #include "hook/calls/cudnn_plan.h"
 #include "hook/calls/cudnn_types.h"
 
-/* After success of the functions that make, fill in and finalize a descriptor, and before the one
+/* After success of the functions that make and fill in a descriptor, and before the one
  * that destroys it. One that is made while calls are not seen is `gone`, too: its handle may have
  * been another's. */
 void descriptors_made(const void *handle, int type);
 void descriptors_set(const void *handle, int name, int type, int64_t count, const void *values);
-void descriptors_finalized(const void *handle);
 void descriptors_gone(const void *handle);
+
+/* After success of finalizing. The configuration of a plan whose engine may round partial sums, as
+ * the configuration has it; NULL for all else. */
+const void *descriptors_finalized(const void *handle);
+
+/* The engine of this plan does. */
+void descriptors_reduced(const void *plan);
 
 /* Heuristics filled in `count` engine configurations. */
 void descriptors_listed(const void *heuristics, int64_t count, const void *const *configs);

@@ -1,5 +1,5 @@
 /*
- * program.c - operations of the stand-in of cuDNN, `program FATBIN WORD ...`: conv,
+ * program.c - operations of the stand-in of cuDNN, `program FATBIN WORD ...`: conv, half,
  * relu, added, conv_data, conv_weight, the same of volumes with a 3 behind, or attention, plain,
  * causal, bias, padded, backward, padded_backward, dropout, ragged as graphs, or classic,
  * classic_relu, inference, training, gradient by the functions that take an operation whole; found:
@@ -227,7 +227,7 @@ static void *last(int64_t uid, const int64_t dims[4])
 {
     const int64_t strides[4] = {dims[1] * dims[2] * dims[3], 1, dims[3] * dims[1], dims[1]};
     void *t = make(17);
-    set_number(t, 901, IS_TYPE, F32);
+    set_number(t, 901, IS_TYPE, is("half") ? F16 : F32);
     set(t, 902, IS_INT64, 4, dims);
     set(t, 903, IS_INT64, 4, strides);
     set(t, 906, IS_INT64, 1, &uid);
@@ -523,7 +523,7 @@ static void fill_positive(CUdeviceptr array)
 
 static void run(void)
 {
-    if (is("conv") || is("relu") || is("added"))
+    if (is("conv") || is("half") || is("relu") || is("added"))
         run_conv(10);
     else if (is("conv_weight"))
         run_conv(11);

@@ -15,8 +15,10 @@ extern const unsigned char softdnn_fatbin[];
 enum {
     ATTRIBUTES = 16,
     CONV_DESCRIPTOR = 1,
+    ENGINE = 2,
     CONFIG = 3,
     HEURISTICS = 4,
+    CHOICE = 7,
     OP_CONV = 10,
     OP_CONV_WEIGHT = 11,
     OP_CONV_DATA = 12,
@@ -155,12 +157,50 @@ static struct descriptor *child(const struct descriptor *d, int name, int i)
     return i < a->count ? (struct descriptor *)a->value[i] : NULL;
 }
 
+/* A number of the environment; -1 without it. */
+static int64_t setting(const char *name)
+{
+    const char *text = getenv(name);
+    return text ? atoi(text) : -1;
+}
+
+/* Of a configuration: its engine, whose notes are SOFTDNN_NOTE, and its choices, of which there is
+ * SOFTDNN_SPLIT for the parts of a sum. The descriptors are the caller's. */
+static int get_engine(const struct descriptor *d, int name, int64_t room, int64_t *count,
+                      void *values)
+{
+    bool noted = setting("SOFTDNN_NOTE") >= 0, split = setting("SOFTDNN_SPLIT") >= 0;
+    switch (d->type << 16 | name) {
+    case CONFIG << 16 | 300:
+        *count = 1;
+        return 0;
+    case CONFIG << 16 | 302:
+        *count = split && room > 0;
+        return 0;
+    case ENGINE << 16 | 1303:
+        *count = noted && room > 0;
+        if (*count)
+            *(int *)values = (int)setting("SOFTDNN_NOTE");
+        return 0;
+    case CHOICE << 16 | 600:
+        *(int *)values = 0;
+        return 0;
+    case CHOICE << 16 | 601:
+        *(int64_t *)values = setting("SOFTDNN_SPLIT");
+        return 0;
+    default:
+        return SOFTDNN_BAD_PARAM;
+    }
+}
+
 /* Of heuristics: one configuration for the graph. */
 int cudnnBackendGetAttribute(const void *descriptor, int name, int type, int64_t room,
                              int64_t *count, void *values)
 {
     const struct descriptor *d = descriptor;
-    if (d->type != HEURISTICS || name != 202 || type != IS_DESCRIPTOR)
+    if (d->type != HEURISTICS)
+        return get_engine(d, name, room, count, values);
+    if (name != 202 || type != IS_DESCRIPTOR)
         return SOFTDNN_BAD_PARAM;
     *count = 1;
     if (room > 0)
@@ -232,14 +272,14 @@ static int run_conv(const struct descriptor *graph, const struct descriptor *pac
     if (fill(&job.tensor[4], graph, pack, 'z'))
         job.added_scale = 1;
     for (int i = 1; i < find(graph, 801)->count; i++) {
-        const struct descriptor *op = child(graph, 801, i), *how = child(op, 750, 0);
+        const struct descriptor *behind = child(graph, 801, i), *how = child(behind, 750, 0);
         double factor, most;
         if (find(how, 0)->value[0] == 100) {
             memcpy(&most, find(how, 4)->value, sizeof most);
             job.relu = 1;
             job.high = (float)most;
-        } else if (find(op, 755)->count) {
-            memcpy(&factor, find(op, 755)->value, sizeof factor);
+        } else if (find(behind, 755)->count) {
+            memcpy(&factor, find(behind, 755)->value, sizeof factor);
             job.added_scale = (float)factor;
         }
     }

@@ -279,6 +279,30 @@ static void a_pack_that_says_more_is_other(void **state)
     assert_true(out.words & DNN_WORD_OTHER);
 }
 
+static void a_plan_of_f32_does_not_reduce(void **state)
+{
+    const struct conv conv = {.rank = 4, .mode = DNN_CROSS_CORRELATION};
+    struct dnn_plan plan = {.call = call_of(&conv, 3)};
+    (void)state;
+    assert_false(dnn_plan_may_reduce(&plan));
+    plan.call.accumulation = ACCUMULATION_F32;
+    plan.call.type[2] = DTYPE_BF16;
+    assert_true(dnn_plan_may_reduce(&plan));
+    plan.call.kind = DNN_CONV_WEIGHT; /* whose result is w */
+    assert_false(dnn_plan_may_reduce(&plan));
+    plan.call.type[1] = DTYPE_F16;
+    assert_true(dnn_plan_may_reduce(&plan));
+    plan.call.kind = DNN_CONV3_DATA; /* whose result is x */
+    assert_false(dnn_plan_may_reduce(&plan));
+    plan.call.type[0] = DTYPE_F16;
+    assert_true(dnn_plan_may_reduce(&plan));
+    plan.call.accumulation = ACCUMULATION_F16;
+    assert_false(dnn_plan_may_reduce(&plan));
+    plan.call.accumulation = ACCUMULATION_F32;
+    plan.call.kind = DNN_ATTENTION;
+    assert_false(dnn_plan_may_reduce(&plan));
+}
+
 static void two_operations_are_another_graph(void **state)
 {
     const struct conv conv = {.rank = 4, .mode = DNN_CROSS_CORRELATION};
@@ -319,6 +343,7 @@ int main(void)
         cmocka_unit_test_teardown(what_the_formula_does_not_say_is_other, forget_all),
         cmocka_unit_test_teardown(an_array_that_is_missing_is_other, forget_all),
         cmocka_unit_test_teardown(a_pack_that_says_more_is_other, forget_all),
+        cmocka_unit_test_teardown(a_plan_of_f32_does_not_reduce, forget_all),
         cmocka_unit_test_teardown(two_operations_are_another_graph, forget_all),
         cmocka_unit_test_teardown(what_is_gone_is_not_known, forget_all),
     };
