@@ -378,6 +378,12 @@ void core_module_loaded(CUcontext context, uint32_t id, const void *image, size_
     work_ends(state, OWN_NONE);
 }
 
+void core_module_loaded_within(CUcontext context, uint32_t id, const void *image, size_t bytes)
+{
+    if (!atomic_load(&core.muted) && core.parts.images)
+        images_loaded(core.parts.images, context, id, image, bytes);
+}
+
 void core_module_unloading(CUcontext context, uint32_t id)
 {
     struct uninterrupted kept;

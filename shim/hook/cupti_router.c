@@ -309,9 +309,21 @@ HOT_INLINE bool begin(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
 static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
                                  const void *data);
 
-/* A call of the library's own: whether launches of graphs can be redirected is tried on one. */
+/*
+ * Inside a call of the library's own: whether launches of graphs can be redirected is tried on one.
+ * A module of the program that the driver loads lazily is loaded by the first query of a kernel,
+ * which is the library's where it comes before the launch.
+ */
 APART static void on_own(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {
+    const CUpti_ResourceData *resource = data;
+    const CUpti_ModuleResourceData *module;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE && cbid == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
+        module = resource->resourceDescriptor;
+        if (module)
+            core_module_loaded_within(resource->context, module->moduleId, module->pCubin,
+                                      module->cubinSize);
+    }
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API && cbid < APIS && apis[cbid].class == API_GRAPH)
         graph_call_trial(data);
 }
