@@ -380,8 +380,12 @@ void core_module_loaded(CUcontext context, uint32_t id, const void *image, size_
 
 void core_module_loaded_within(CUcontext context, uint32_t id, const void *image, size_t bytes)
 {
-    if (!atomic_load(&core.muted) && core.parts.images)
-        images_loaded(core.parts.images, context, id, image, bytes);
+    struct uninterrupted kept;
+    if (atomic_load(&core.muted) || !core.parts.images)
+        return;
+    uninterrupted_begin(&kept);
+    images_loaded(core.parts.images, context, id, image, bytes);
+    uninterrupted_end(&kept);
 }
 
 void core_module_unloading(CUcontext context, uint32_t id)

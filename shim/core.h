@@ -175,10 +175,10 @@ void core_context_going(CUcontext context);
 
 /* A module was loaded: `image` as the driver runs it. `id`: of the module, in its context. */
 void core_module_loaded(CUcontext context, uint32_t id, const void *image, size_t bytes);
-
-/* The same inside a driver call of the library's own. */
-void core_module_loaded_within(CUcontext context, uint32_t id, const void *image, size_t bytes);
 void core_module_unloading(CUcontext context, uint32_t id);
+
+/* core_module_loaded for a module that is loaded inside a driver call that cuvet makes. */
+void core_module_loaded_within(CUcontext context, uint32_t id, const void *image, size_t bytes);
 
 /* A module was loaded from `image`, as the program passed it to the driver; or, `context` NULL, a
  * library. NULL: the image is not known. */

@@ -310,9 +310,9 @@ static void CUPTIAPI on_callback(void *user, CUpti_CallbackDomain domain, CUpti_
                                  const void *data);
 
 /*
- * Inside a call of the library's own: whether launches of graphs can be redirected is tried on one.
- * A module of the program that the driver loads lazily is loaded by the first query of a kernel,
- * which is the library's where it comes before the launch.
+ * A callback inside a driver call that cuvet makes. At start one of these calls is the trial of
+ * redirecting launches of graphs. With lazy loading the driver loads a module of the program at the
+ * first query of one of its kernels, which cuvet makes before the launch.
  */
 APART static void on_own(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data)
 {

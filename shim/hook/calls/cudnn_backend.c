@@ -62,7 +62,7 @@ DNN_NOTED(cudnnBackendGetAttribute,
           (descriptor, name, type, room, count, values),
           note_results(descriptor, name, room, count, values))
 
-/* What reads a configuration: the real functions. */
+/* cuDNN's own functions that read a configuration, without the wrappers. */
 struct reader {
     dnn_status (*create)(int type, void **descriptor);
     dnn_status (*destroy)(void *descriptor);
