@@ -373,7 +373,7 @@ void core_module_loaded(CUcontext context, uint32_t id, const void *image, size_
     if (!work_begins(&state))
         return;
     uninterrupted_begin(&kept);
-    images_loaded(core.parts.images, context, id, image, bytes);
+    images_loaded(core.parts.images, context, id, NULL, image, bytes);
     uninterrupted_end(&kept);
     work_ends(state, OWN_NONE);
 }
@@ -384,7 +384,7 @@ void core_module_loaded_within(CUcontext context, uint32_t id, const void *image
     if (atomic_load(&core.muted) || !core.parts.images)
         return;
     uninterrupted_begin(&kept);
-    images_loaded(core.parts.images, context, id, image, bytes);
+    images_loaded(core.parts.images, context, id, kernels_queried(), image, bytes);
     uninterrupted_end(&kept);
 }
 

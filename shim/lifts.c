@@ -34,7 +34,7 @@ static char *text_of(const struct lifts *lifts, const struct launch *launch, con
     size_t image_bytes;
     struct image_query query = {.symbol = symbol,
                                 .context = launch->context,
-                                .module = kernels_module(launch->function),
+                                .home = kernels_home(launch->function),
                                 .moment = images_moment(lifts->images)};
     const struct image *image = images_hold(lifts->images, &query, &reason);
     const void *data = image_data(image, &image_bytes);

@@ -38,7 +38,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->seal_read = check->started = false;
     check->reference = NULL;
     check->projection.made = false;
-    check->module = launch->call ? NULL : kernels_module(launch->function);
+    check->home = launch->call ? (struct kernel_home){NULL, NULL} : kernels_home(launch->function);
     if (check->gate == GATE_OUTLIER) {
         check->probe.index = ticket->index;
         check->probe.epoch = ticket->outlier.epoch;

@@ -190,6 +190,23 @@ no_sm() {
 }
 ok 'replay: on one multiprocessor' one_sm
 ok 'replay: a multiprocessor that is none' no_sm
+# images WAY HOOK: of two modules with one symbol each launch has its own in its bundle, so that four replay.
+images() {
+    local program=$CUVET_BUILD/tests/scenario/images folder=$scratch/images-$1-$2 bundle
+    CUVET_HOOK=$2 CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run \
+        -c tests/scenario/images/registry.yaml -o "$folder" -- \
+        "$program/program" "$CUVET_BUILD/tests/scenario/common/kernels.fatbin" "$1" >"$scratch/out" 2>&1 || return 1
+    for bundle in "$folder"/specialised-*-{0..3}; do
+        gives 3 'reproduced every output' "$cuvet" replay --device interpreter "$bundle" || return 1
+    done
+}
+ok 'modules of one symbol' images modules cupti
+ok 'modules of one symbol, at the entry points' images modules entry
+ok 'a module that takes the place of another' images reload cupti
+ok 'a module that takes the place of another, at the entry points' images reload entry
+ok 'libraries of one symbol, whose modules are loaded lazily' images libraries cupti
+ok 'libraries of one symbol, at the entry points' images libraries entry
+
 no_image() {
     cp -r "$scratch"/report/wrong-*-0 "$scratch/bare"
     sed -i 's/"module": {.*}/"module": {"missing": "lost"}/' "$scratch/bare/launch.json"

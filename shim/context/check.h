@@ -81,8 +81,8 @@ struct check {
         int64_t rows;    /* of one matrix of a batch; 0: there is one alone */
     } projection;
     struct gate_turn *turn; /* given back where there is no room for the snapshot */
-    const void *module;     /* the kernel's CUmodule or CUlibrary; NULL: not known */
-    uint64_t moment;        /* images_moment() behind the launch */
+    struct kernel_home home;
+    uint64_t moment; /* images_moment() behind the launch */
     uint32_t grid[3], block[3], shared_bytes, cluster[3];
     bool cooperative;
     struct binding binding;

@@ -98,8 +98,15 @@ void kernels_revalidate(void)
 
 typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offset, size_t *size);
 
+static __thread const void *queried;
+
+const void *kernels_queried(void)
+{
+    return queried;
+}
+
 /* The CUfunction query fails for a CUkernel and the other way round, so both are tried. */
-bool kernels_layout(const void *function, struct param_layout *layout)
+static bool query_layout(const void *function, struct param_layout *layout)
 {
     param_info_fn query[2];
     memcpy(&query[0], &cuda.cuKernelGetParamInfo, sizeof(query[0]));
@@ -124,6 +131,14 @@ bool kernels_layout(const void *function, struct param_layout *layout)
         }
     }
     return false;
+}
+
+bool kernels_layout(const void *function, struct param_layout *layout)
+{
+    queried = kernels_home(function).library;
+    bool known = query_layout(function, layout);
+    queried = NULL;
+    return known;
 }
 
 static size_t listed(const struct param_layout *layout)
@@ -347,14 +362,16 @@ HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct laun
     return find_slowly(kernels, launch);
 }
 
-const void *kernels_module(const void *function)
+struct kernel_home kernels_home(const void *function)
 {
     CUmodule module = NULL;
     CUlibrary library = NULL;
     void *handle = (void *)(uintptr_t)function;
     if (cuda.cuFuncGetModule && !cuda.cuFuncGetModule(&module, handle))
-        return module;
-    return cuda.cuKernelGetLibrary && !cuda.cuKernelGetLibrary(&library, handle) ? library : NULL;
+        return (struct kernel_home){.module = module};
+    if (cuda.cuKernelGetLibrary && !cuda.cuKernelGetLibrary(&library, handle))
+        return (struct kernel_home){.library = library};
+    return (struct kernel_home){NULL, NULL};
 }
 
 const struct kernel_table *kernels_table(const struct kernels *kernels)

@@ -93,9 +93,12 @@ const char *kernels_symbol(const struct launch *launch);
 /* The kernel's parameters, from the driver. False: it has none (before 12.4, or a stale handle). */
 bool kernels_layout(const void *function, struct param_layout *layout);
 
-/* The CUmodule of a CUfunction that is about to be launched, or the CUlibrary of a CUkernel; NULL:
- * unknown to the driver. A query of the driver. */
-const void *kernels_module(const void *function);
+/* Of a CUfunction or CUkernel that is about to be launched. A query of the driver. */
+struct kernel_home kernels_home(const void *function);
+
+/* The CUlibrary of the kernel that this thread's kernels_layout is about, which may make the driver
+ * load its module; NULL: there is none, or it is not known. */
+const void *kernels_queried(void);
 
 /* For kernel_table_find(); lives as long as `kernels`. */
 const struct kernel_table *kernels_table(const struct kernels *kernels);

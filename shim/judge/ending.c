@@ -80,7 +80,7 @@ static void hand_out(struct ending *ending, struct side *side, struct lane *lane
     struct param_pointer pointer[PARAM_POINTERS];
     if (report->verdict == VERDICT_MISMATCH) {
         source.machine = report_machine_of(side->device, side->multiprocessors);
-        struct image_query query = {check->kernel->symbol, side->context, check->module,
+        struct image_query query = {check->kernel->symbol, side->context, check->home,
                                     check->moment, (unsigned)source.machine.sm};
         image = images_hold(ending->images, &query, &source.no_image);
         source.image = image_data(image, &source.image_bytes);

@@ -14,14 +14,15 @@
 
 struct image {
     struct image *next; /* loaded before it */
-    const void *context, *module;
+    const void *context;
+    struct kernel_home home;
     uint32_t id;
     uint64_t loaded, unloaded; /* moments; unloaded 0: it is there */
     void *data;                /* NULL: not kept, for `reason`; it may hold any symbol */
     size_t bytes;
     const char *reason;
     unsigned holders;
-    /* A fatbin, whose kernels' names may be compressed: it is found by `module` alone. Where it
+    /* A fatbin, whose kernels' names may be compressed: it is found by `home` alone. Where it
      * lies in a loaded file nothing is copied before a bundle needs it. */
     bool fatbin, cut;   /* `data` is what one device runs of it */
     const void *source; /* in the program's memory, until it is unloaded */
@@ -252,8 +253,8 @@ static void add_image(struct images *images, struct image *made)
     pthread_mutex_unlock(&images->lock);
 }
 
-void images_loaded(struct images *images, const void *context, uint32_t id, const void *image,
-                   size_t bytes)
+void images_loaded(struct images *images, const void *context, uint32_t id, const void *library,
+                   const void *image, size_t bytes)
 {
     announced.count++;
     announced.context = context;
@@ -265,6 +266,7 @@ void images_loaded(struct images *images, const void *context, uint32_t id, cons
         return;
     made->context = context;
     made->id = id;
+    made->home.library = library;
     copy_image(images, made, image, bytes);
     add_image(images, made);
 }
@@ -304,7 +306,7 @@ void images_given(struct images *images, const void *module, const void *context
     if (!made)
         return;
     made->context = context;
-    made->module = module;
+    *(context ? &made->home.module : &made->home.library) = module;
     made->fatbin = fatbin != NULL;
     if (fatbin && lasting) {
         made->source = fatbin;
@@ -338,7 +340,8 @@ void images_taken(struct images *images, const void *module)
         return;
     pthread_mutex_lock(&images->lock);
     struct image *image = images->newest;
-    while (image && (image->unloaded || image->module != module))
+    while (image &&
+           (image->unloaded || (image->home.module != module && image->home.library != module)))
         image = image->next;
     if (image) {
         image->source = NULL;
@@ -390,7 +393,7 @@ void images_call_ends(struct images *images, const void *module)
         pthread_mutex_lock(&images->lock);
         struct image *image = find_loaded(images, announced.context, announced.id);
         if (image)
-            image->module = module;
+            image->home.module = module;
         pthread_mutex_unlock(&images->lock);
     }
     announced.count = 0;
@@ -406,15 +409,25 @@ uint64_t images_moment(const struct images *images)
 /* Whether the launch is of this module for certain, or may be. Lock held. */
 enum match { MATCH_NO, MATCH_MAYBE, MATCH_SURE };
 
+static enum match match_home(const struct kernel_home *a, const struct kernel_home *b)
+{
+    if (a->module && b->module)
+        return a->module == b->module ? MATCH_SURE : MATCH_NO;
+    if (a->library && b->library)
+        return a->library == b->library ? MATCH_SURE : MATCH_NO;
+    return MATCH_MAYBE;
+}
+
 static enum match match(const struct image *image, const struct image_query *query)
 {
     /* Unknown for libraries, and for nodes of a graph, whose images are found by module. */
     bool here = !image->context || !query->context || image->context == query->context;
     bool there = here && image->loaded <= query->moment &&
                  (!image->unloaded || image->unloaded > query->moment);
-    if (!there || (query->module && image->module && image->module != query->module))
+    enum match home = match_home(&image->home, &query->home);
+    if (!there || home == MATCH_NO)
         return MATCH_NO;
-    if (query->module && image->module)
+    if (home == MATCH_SURE)
         return MATCH_SURE;
     return !image->fatbin && (!image->data || holds(image->data, image->bytes, query->symbol, NULL))
                ? MATCH_MAYBE

@@ -6,9 +6,9 @@
  * when a bundle needs it.
  *
  * A symbol may be in several modules at once (each specialisation of a Triton kernel). Which of
- * them a launch is of is known by its CUmodule, where the module was loaded by itself, and else
- * when only one module that was loaded at that moment can hold the symbol. Otherwise there is no
- * image.
+ * them a launch is of is known by its CUmodule, where the module was loaded by itself; by its
+ * CUlibrary, where the library's query of the kernel made the driver load it; and else when only
+ * one module that was loaded at that moment can hold the symbol. Otherwise there is no image.
  *
  * Loads and unloads are the program's threads, inside callbacks; images_hold may be called by any.
  */
@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "registry/registry.h"
+#include "value/launch.h"
 
 /* Bytes of all copies; and how many modules that were unloaded are kept, for launches whose check
  * is still under way. */
@@ -31,9 +32,9 @@ struct image;
 struct image_query {
     const char *symbol;
     const void *context; /* CUcontext, or NULL: not known */
-    const void *module;  /* CUmodule or CUlibrary, or NULL: not known */
-    uint64_t moment;     /* images_moment() when it was enqueued */
-    unsigned arch;       /* of its device: 90 for 9.0 */
+    struct kernel_home home;
+    uint64_t moment; /* images_moment() when it was enqueued */
+    unsigned arch;   /* of its device: 90 for 9.0 */
 };
 
 struct images *images_create(const struct registry *registry);
@@ -44,10 +45,10 @@ void images_destroy(struct images *images);
 /* From now on images are kept whatever the registry names; before the first load. */
 void images_keep_all(struct images *images);
 
-/* A module was loaded. Reads the ELF's section names (bounds-checked); allocates; no driver call.
- */
-void images_loaded(struct images *images, const void *context, uint32_t id, const void *image,
-                   size_t bytes);
+/* A module was loaded: `image` as the driver runs it, `library` the CUlibrary that it is of or
+ * NULL. Reads the ELF's section names (bounds-checked); allocates; no driver call. */
+void images_loaded(struct images *images, const void *context, uint32_t id, const void *library,
+                   const void *image, size_t bytes);
 
 /* It is about to be unloaded; all of a context's are. */
 void images_unloading(struct images *images, const void *context, uint32_t id);

@@ -339,7 +339,7 @@ static struct job *make_job(const struct linter *linter, const struct launch *la
         return NULL;
     job->query = (struct image_query){.symbol = kernel->symbol,
                                       .context = launch->context,
-                                      .module = kernels_module(launch->function),
+                                      .home = kernels_home(launch->function),
                                       .moment = images_moment(linter->settings.images),
                                       .arch = current_arch()};
     memcpy(job->head.grid, launch->grid, sizeof job->head.grid);

@@ -13,6 +13,12 @@ struct replayed;
 struct known_kernel;
 struct param_layout;
 
+/* What a kernel's code belongs to: at most one is known. */
+struct kernel_home {
+    const void *module;  /* CUmodule of a CUfunction */
+    const void *library; /* CUlibrary of a CUkernel */
+};
+
 struct launch {
     const char *symbol;   /* mangled name, the module's memory; NULL: to be queried from the
                            * driver */

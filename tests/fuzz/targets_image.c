@@ -78,8 +78,8 @@ void target_image(const uint8_t *data, size_t size)
         registry_load(&registry, &source, NULL, NULL);
     struct images *images = registry ? images_create(registry) : NULL;
     if (images) {
-        struct image_query query = {"demo_rmsnorm", &registry, NULL, 0, 0};
-        images_loaded(images, &registry, 1, copy, size);
+        struct image_query query = {"demo_rmsnorm", &registry, {NULL, NULL}, 0, 0};
+        images_loaded(images, &registry, 1, NULL, copy, size);
         const struct image *image = images_hold(images, &query, &reason);
         if (image)
             image_data(image, &bytes);

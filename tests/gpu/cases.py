@@ -26,6 +26,7 @@ class Case:
     slack: int = 0                              # launches that may be under way at the end line
     at_least: int = 1                           # launches checked
     findings: typing.Optional[tuple] = ()       # kernels with findings, exactly; None: any
+    may: tuple = ()                             # kernels that may have findings, too
     checked: dict = dataclasses.field(default_factory=dict)  # kernel: launches checked at least
     launch_errors: tuple = ()
     reasons: dict = dataclasses.field(default_factory=dict)  # skip reason: launches at least
@@ -53,7 +54,7 @@ _PLANTS = {
     "next": ("paged", ("append_paged",), r"row \d+ of 'kc' changed, which no element of 'slots' names"),
     "pads": ("paged", ("append_paged",), r"row -1 of 'kc' changed"),
     "stale": ("paged", ("append_paged", "attend_paged"), r"of 'kc' is written .*'slots' does not advance"),
-    "shared": ("paged", ("attend_paged", "append_paged"), r"is entry 0 of sequence 4 and entry 0 of sequence 5 in 'table'"),
+    "shared": ("paged", ("attend_paged",), r"is entry 0 of sequence 4 and entry 0 of sequence 5 in 'table'"),
     "null": ("paged", ("attend_paged",), r"sequence 2 reads the null page, 0, by entry 0 of 'table'"),
     "long": ("paged", ("attend_paged",), r"which was never written: it holds zeros"),
     "freed": ("paged", ("attend_paged",), r"sequence 2 reads place \d+ of \d+, .*not appended since"),
@@ -92,7 +93,9 @@ def _planted():
             pairs = cache in ("rows", "tuned")
             yield _loop(plant, "%s, planted into a decode loop (%s)" % (plant, cache), mode, plant,
                         "60" if pairs and mode == "eager" else steps, cache, says=(said,), env=env,
-                        findings=kernels if mode == "eager" else None)
+                        findings=kernels if mode == "eager" else None,
+                        # What a reader must obey is judged with the append behind it, where that one is done first.
+                        may=("append_paged",) if kernels == ("attend_paged",) else ())
         for cache, kernel in (("static", "append_static"), ("rows", "row_norm_batched"), ("tuned", "tuned_swiglu"),
                               ("micro", "accumulate")):
             yield _loop("none_" + cache, "%s, 10,000 steps without a plant: quiet" % cache, mode, "none", "10000",
@@ -174,7 +177,7 @@ PROGRAMS = [
          says=(r"y\[2047\]\[\d+\]", r"cache\[slots\[77\]\]\[0\]\[7\]\[127\]")),
     Case("threads16", "16 threads on 16 streams; the mutant of one of them is named",
          ["{build}/threads16"], "{here}/threads16.yaml", findings=("t16_rmsnorm_tail",), alone=True,
-         checked={"t16_rmsnorm": 100, "t16_rmsnorm_tail": 2, "t16_softmax": 100, "t16_residual": 100}),
+         env={"CUVET_QUEUE": "1024"}, checked={"t16_rmsnorm": 100, "t16_rmsnorm_tail": 2, "t16_softmax": 100, "t16_residual": 100}),
     # 1,440 launches or so are sampled within a moment: a queue, memory and time for all of them.
     Case("threads16_sampled", "the same at p = 0.05", ["{build}/threads16"], "{here}/threads16.yaml",
          env={"CUVET_SAMPLE": "0.05", "CUVET_OUTLIER": "off", "CUVET_QUEUE": "4096", "CUVET_EXIT_WAIT": "30000"},
@@ -203,8 +206,8 @@ PROGRAMS = [
          ["{build}/driver_api", "{build}/driver_kernels.fatbin"], "{here}/driver_api.yaml", front_door=(),
          findings=("by_value_bad", "strided_bad", "residual_bad", "accumulate_bad"),
          launch_errors=("fails",), reasons={"launch failed": 1}, checked=dict(_ways(), in_place=3)),
-    Case("module_images", "of modules with one symbol each bundle has its launch's, or says that it has none",
-         ["{python}", "{here}/module_images.py", "{build}/module_images", "{lib}"], once=True),
+    Case("module_images", "of modules with one symbol each bundle has its launch's",
+         ["{python}", "{here}/module_images.py", "{build}/images", "{build}/replayed_kernels.fatbin", "{lib}"], once=True),
     Case("replayed", "findings of a program: replayed byte for byte, minimised, and probed",
          ["{python}", "{here}/replayed.py", "{build}/replayed", "{build}/replayed_kernels.fatbin",
           "{here}/../scenario/replayed/registry.yaml", "{lib}"], once=True),

@@ -15,8 +15,9 @@ C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
 
 CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 touched two_gpus
 SCENARIOS := edited outlier replayed
-PROGRAMS := $(addprefix $(OUT)/,$(CU) $(SCENARIOS) $(addsuffix _kernels.fatbin,$(SCENARIOS)) driver_api driver_kernels.fatbin flips \
-    lt_names lt_tail module_images other_injection.so ref_approx ref_parity replayed_kernels.ptx)
+PLAIN_SCENARIOS := images # without kernels of their own
+PROGRAMS := $(addprefix $(OUT)/,$(CU) $(SCENARIOS) $(PLAIN_SCENARIOS) $(addsuffix _kernels.fatbin,$(SCENARIOS)) driver_api driver_kernels.fatbin flips \
+    lt_names lt_tail other_injection.so ref_approx ref_parity replayed_kernels.ptx)
 
 .PHONY: programs
 programs: $(PROGRAMS)
@@ -58,13 +59,9 @@ $(OUT)/driver_api_ptds.o: $(HERE)driver_api_ptds.c $(HERE)driver_api_ptds.h
 $(OUT)/driver_api: $(OUT)/driver_api.o $(OUT)/driver_api_ptds.o
 	$(CC) -o $@ $^ $(LINK_CUDA)
 
-$(OUT)/module_images: $(HERE)module_images.c
-	@mkdir -p $(OUT)
-	$(CC) $(C_FLAGS) -o $@ $< $(LINK_CUDA)
-
 # Programs of the scenarios, with machine code; and the PTX of the kernels of one.
 SCENARIO := $(HERE)../scenario/
-$(addprefix $(OUT)/,$(SCENARIOS)): $(OUT)/%: $(SCENARIO)%/program.c $(SCENARIO)common/program.c
+$(addprefix $(OUT)/,$(SCENARIOS) $(PLAIN_SCENARIOS)): $(OUT)/%: $(SCENARIO)%/program.c $(SCENARIO)common/program.c
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -D_GNU_SOURCE -I$(SCENARIO) -o $@ $^ -lm $(LINK_CUDA)
 $(patsubst %,$(OUT)/%_kernels.fatbin,$(SCENARIOS)): $(OUT)/%_kernels.fatbin: $(SCENARIO)%/kernels.cu

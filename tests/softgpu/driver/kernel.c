@@ -50,14 +50,19 @@ CUresult impl_cuKernelGetName(const struct call *call, cuKernelGetName_params *p
     return CUDA_SUCCESS;
 }
 
+/* As the real driver does, it loads the library's module into the current context. */
 CUresult impl_cuKernelGetParamInfo(const struct call *call, cuKernelGetParamInfo_params *p)
 {
-    (void)call;
+    struct function *function = NULL;
     struct kernel *kernel = kernel_find(p->kernel);
     if (!kernel)
         return CUDA_ERROR_INVALID_HANDLE;
     CUresult result =
-        function_param_info(kernel->function, p->paramIndex, p->paramOffset, p->paramSize);
+        call->context ? kernel_function(kernel, call->context, &function) : CUDA_SUCCESS;
+    if (function)
+        function_drop(function);
+    if (!result)
+        result = function_param_info(kernel->function, p->paramIndex, p->paramOffset, p->paramSize);
     kernel_drop(kernel);
     return result;
 }

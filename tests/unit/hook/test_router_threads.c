@@ -85,7 +85,7 @@ static void load_announced(uint32_t id, char mark)
 
 static char mark_of(const void *module)
 {
-    struct image_query query = {ours, context, module, images_moment(world.images), 90};
+    struct image_query query = {ours, context, {module, NULL}, images_moment(world.images), 90};
     const char *reason;
     size_t bytes;
     const struct image *image = images_hold(world.images, &query, &reason);

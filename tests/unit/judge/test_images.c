@@ -47,7 +47,7 @@ static void load_as(struct images *images, const char *kernel, uint32_t id, char
 {
     struct small_elf elf = small_elf(kernel);
     elf.mark = mark;
-    images_loaded(images, here, id, &elf, sizeof(elf));
+    images_loaded(images, here, id, NULL, &elf, sizeof(elf));
 }
 
 /* By a call that returns its CUmodule. */
@@ -61,7 +61,7 @@ static void load_module(struct images *images, const char *kernel, uint32_t id, 
 /* The mark of the image of a launch now of `symbol`; 0: there is none. */
 static char find(struct images *images, const char *symbol, const void *module, uint64_t moment)
 {
-    struct image_query query = {symbol, here, module, moment, 90};
+    struct image_query query = {symbol, here, {module, NULL}, moment, 90};
     const char *reason = NULL;
     size_t bytes = 1;
     const struct image *image = images_hold(images, &query, &reason);
@@ -75,7 +75,7 @@ static char find(struct images *images, const char *symbol, const void *module, 
 
 static const char *reason_of(struct images *images, const char *symbol, const void *context)
 {
-    struct image_query query = {symbol, context, NULL, images_moment(images), 90};
+    struct image_query query = {symbol, context, {NULL, NULL}, images_moment(images), 90};
     const char *reason = NULL;
     assert_null(images_hold(images, &query, &reason));
     return reason;
@@ -118,6 +118,39 @@ static void of_two_modules_with_one_symbol_each_launch_has_its_own(void **state)
     now = images_moment(images);
     assert_int_equal(find(images, "wanted", third, now), 'x');
     assert_int_equal(find(images, "wanted", first, now), 'b');
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
+/* As two libraries that nvcc's programs load: the query of a kernel makes the driver load its
+ * module. */
+static void of_two_libraries_with_one_symbol_each_launch_has_its_own(void **state)
+{
+    static const char first[] = "library", second[] = "another", third[] = "a third";
+    struct small_elf elf = small_elf("wanted");
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    struct image_query query = {"wanted", here, {NULL, first}, 0, 90};
+    const char *reason = NULL;
+    (void)state;
+    images_loaded(images, here, 1, first, &elf, sizeof(elf));
+    elf.mark = 'b';
+    images_loaded(images, here, 2, second, &elf, sizeof(elf));
+    query.moment = images_moment(images);
+    for (int i = 0; i < 2; i++) {
+        const struct image *image = images_hold(images, &query, &reason);
+        size_t bytes = 0;
+        assert_non_null(image);
+        assert_int_equal(((const struct small_elf *)image_data(image, &bytes))->mark, i ? 'b' : 0);
+        images_release(images, image);
+        query.home.library = second;
+    }
+    query.home.library = third;
+    assert_null(images_hold(images, &query, &reason));
+    /* by a CUfunction of one of them: which it is of is not known */
+    query.home = (struct kernel_home){.module = third};
+    assert_null(images_hold(images, &query, &reason));
+    assert_non_null(strstr(reason, "several"));
     images_destroy(images);
     registry_destroy(registry);
 }
@@ -166,7 +199,7 @@ static void unloaded_modules_are_forgotten_in_time(void **state)
     const char *reason;
     (void)state;
     load_as(images, "wanted", 0, 'h');
-    struct image_query query = {"wanted", here, NULL, images_moment(images), 90};
+    struct image_query query = {"wanted", here, {NULL, NULL}, images_moment(images), 90};
     const struct image *held = images_hold(images, &query, &reason);
     images_unloading(images, here, 0);
     for (uint32_t i = 1; i < 1000; i++) {
@@ -205,14 +238,14 @@ static void broken_images_are_passed_over(void **state)
     struct registry *registry = load();
     struct images *images = images_create(registry);
     (void)state;
-    images_loaded(images, here, 1, NULL, 0);
+    images_loaded(images, here, 1, NULL, NULL, 0);
     for (size_t i = 0; i < sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Shdr); i++) {
         struct small_elf *elf = malloc(sizeof(*elf)), *cut = malloc(i + 1);
         *elf = small_elf("wanted");
         memcpy(cut, elf, i);
         ((unsigned char *)elf)[i] ^= 0xff;
-        images_loaded(images, here, 1, elf, sizeof(*elf));
-        images_loaded(images, here, 1, cut, i);
+        images_loaded(images, here, 1, NULL, elf, sizeof(*elf));
+        images_loaded(images, here, 1, NULL, cut, i);
         free(elf);
         free(cut);
     }
@@ -228,7 +261,7 @@ static void too_large_an_image_is_refused_with_a_reason(void **state)
     struct small_elf *elf = calloc(1, large);
     (void)state;
     *elf = small_elf("wanted");
-    images_loaded(images, here, 1, elf, large);
+    images_loaded(images, here, 1, NULL, elf, large);
     assert_non_null(strstr(reason_of(images, "wanted", here), "32 MiB"));
     /* it may be the launch's module, and this one is not shown instead */
     load_as(images, "wanted", 2, 'w');
@@ -247,11 +280,11 @@ static void ptx_is_kept_too(void **state)
                       never[] = ".version 6.4\n.visible .entry wanted2()\n";
     (void)state;
     struct images *images = images_create(load());
-    images_loaded(images, here, 1, never, sizeof(never));
+    images_loaded(images, here, 1, NULL, never, sizeof(never));
     assert_int_equal(images_kept(images), 0);
-    images_loaded(images, here, 2, wanted, sizeof(wanted));
+    images_loaded(images, here, 2, NULL, wanted, sizeof(wanted));
     assert_int_equal(images_kept(images), sizeof(wanted));
-    struct image_query query = {"wanted", here, NULL, images_moment(images), 90};
+    struct image_query query = {"wanted", here, {NULL, NULL}, images_moment(images), 90};
     const char *reason;
     size_t bytes;
     const struct image *image = images_hold(images, &query, &reason);
@@ -260,10 +293,11 @@ static void ptx_is_kept_too(void **state)
     images_destroy(images);
 }
 
-/* The image of a launch of `module`, as a fatbin; NULL and why. */
-static const struct image *hold(struct images *images, const void *module, const char **reason)
+/* The image of a launch now; NULL and why. */
+static const struct image *hold(struct images *images, const void *module, const void *library,
+                                const char **reason)
 {
-    struct image_query query = {"wanted", here, module, images_moment(images), 90};
+    struct image_query query = {"wanted", here, {module, library}, images_moment(images), 90};
     return images_hold(images, &query, reason);
 }
 
@@ -281,16 +315,16 @@ static void a_library_has_what_the_device_runs_of_its_fatbin(void **state)
     struct images *images = images_create(load());
     images_given(images, library, NULL, &wrapper, true);
     assert_int_equal(images_kept(images), 0);
-    assert_null(hold(images, other, &reason));
-    assert_null(hold(images, NULL, &reason));
-    const struct image *image = hold(images, library, &reason);
+    assert_null(hold(images, NULL, other, &reason));
+    assert_null(hold(images, NULL, NULL, &reason));
+    const struct image *image = hold(images, NULL, library, &reason);
     const struct small_fatbin *data = image_data(image, &bytes);
     assert_int_equal(bytes, data->header_bytes + sizeof(struct small_entry));
     assert_string_equal(data->entry[0].payload, "sm_90");
     assert_int_equal(images_kept(images), bytes);
     images_taken(images, library);
     images_release(images, image);
-    assert_null(hold(images, library, &reason));
+    assert_null(hold(images, NULL, library, &reason));
     images_destroy(images);
 }
 
@@ -307,13 +341,13 @@ static void a_fatbin_on_the_heap_is_copied(void **state)
     images_given(images, there, here, fatbin, false);
     memset(fatbin, 0xee, sizeof(*fatbin));
     free(fatbin);
-    const struct image *image = hold(images, there, &reason);
+    const struct image *image = hold(images, there, NULL, &reason);
     const struct small_fatbin *data = image_data(image, &bytes);
     assert_string_equal(data->entry[0].payload, "compute_75");
     assert_int_equal(images_kept(images), bytes);
     images_release(images, image);
     images_context_going(images, here);
-    assert_null(hold(images, there, &reason));
+    assert_null(hold(images, there, NULL, &reason));
     images_destroy(images);
 }
 
@@ -329,12 +363,12 @@ static void cubins_and_ptx_that_were_passed_are_kept_by_their_kernels(void **sta
     images_given(images, there, here, NULL, false);
     assert_int_equal(images_kept(images), 0);
     images_given(images, &wanted, here, &wanted, false);
-    const struct image *image = hold(images, &wanted, &reason);
+    const struct image *image = hold(images, &wanted, NULL, &reason);
     assert_memory_equal(image_data(image, &bytes), &wanted, offsetof(struct small_elf, mark));
     assert_int_equal(bytes, offsetof(struct small_elf, mark));
     images_release(images, image);
     images_given(images, there, here, ".version 6.4\n.visible .entry wanted()", false);
-    image = hold(images, there, &reason);
+    image = hold(images, there, NULL, &reason);
     assert_non_null(image_data(image, &bytes));
     assert_int_equal(bytes, strlen(".version 6.4\n.visible .entry wanted()"));
     images_release(images, image);
@@ -350,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_fatbin_on_the_heap_is_copied),
         cmocka_unit_test(cubins_and_ptx_that_were_passed_are_kept_by_their_kernels),
         cmocka_unit_test(of_two_modules_with_one_symbol_each_launch_has_its_own),
+        cmocka_unit_test(of_two_libraries_with_one_symbol_each_launch_has_its_own),
         cmocka_unit_test(equal_images_are_one),
         cmocka_unit_test(an_unloaded_module_is_its_launches_still),
         cmocka_unit_test(unloaded_modules_are_forgotten_in_time),

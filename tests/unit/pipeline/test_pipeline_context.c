@@ -120,7 +120,7 @@ static void a_mismatch_has_the_image_of_its_launch(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         elf[i].mark = (char)('a' + i);
         images_call_begins();
-        images_loaded(images, (void *)CONTEXT, i, &elf[i], sizeof(elf[i]));
+        images_loaded(images, (void *)CONTEXT, i, NULL, &elf[i], sizeof(elf[i]));
         images_call_ends(images, (void *)(uintptr_t)(i ? 0x1001 : 0x1002));
     }
     launch_add(world, args);

@@ -1,27 +1,18 @@
 /*
- * module_images.c - two modules with one symbol, as the specialisations of a Triton kernel:
- * `program WAY`. Each writes 2 x and a number of its own, which is also the kernel's last argument;
- * a variable mark_N in each module shows in its image which it is.
+ * program.c - two modules with one symbol, as the specialisations of a Triton kernel:
+ * `program FATBIN WAY`. Each writes 2 x and a number of its own, which is also the kernel's last
+ * argument; a variable mark_N in each module shows in its image which it is.
  *
  *   modules    both are loaded by cuModuleLoadData, and launched in turns
  *   reload     one is unloaded before the other is loaded
- *   libraries  both are loaded by cuLibraryLoadData
+ *   libraries  both are loaded by cuLibraryLoadData, as nvcc's programs do it
  */
-#include <cuda.h>
+#include "common/program.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 256 };
-
-static void check(CUresult result, const char *what)
-{
-    if (result) {
-        fprintf(stderr, "%s: %d\n", what, (int)result);
-        exit(3);
-    }
-}
-#define CHECK(call) check((call), #call)
 
 /* y[i] = 2 x[i] + N, in a module of its own. */
 static const char ptx[] =
@@ -51,7 +42,7 @@ static const char *text_of(int number)
 
 static CUdeviceptr x, y;
 
-static void launch(const void *kernel, int number)
+static void launch_one(const void *kernel, int number)
 {
     void *params[] = {&x, &y, &number};
     CHECK(cuLaunchKernel((CUfunction)kernel, 1, 1, 1, N, 1, 1, 0, NULL, params, NULL));
@@ -60,52 +51,47 @@ static void launch(const void *kernel, int number)
 
 static CUmodule load(int number, CUfunction *function)
 {
-    CUmodule module;
-    CHECK(cuModuleLoadData(&module, text_of(number)));
-    CHECK(cuModuleGetFunction(function, module, "specialised"));
-    return module;
+    CUmodule loaded;
+    CHECK(cuModuleLoadData(&loaded, text_of(number)));
+    CHECK(cuModuleGetFunction(function, loaded, "specialised"));
+    return loaded;
 }
 
 static void modules(int reload)
 {
     CUfunction function[2];
-    CUmodule module = load(0, &function[0]);
+    CUmodule first = load(0, &function[0]);
     if (reload) {
-        launch(function[0], 0);
-        CHECK(cuModuleUnload(module));
+        launch_one(function[0], 0);
+        CHECK(cuModuleUnload(first));
     }
     load(1, &function[1]);
     for (int i = reload; i < 4; i++)
-        launch(function[reload ? 1 : i % 2], reload ? 1 : i % 2);
+        launch_one(function[reload ? 1 : i % 2], reload ? 1 : i % 2);
 }
 
 static void libraries(void)
 {
+    CUkernel found[2];
     for (int i = 0; i < 2; i++) {
         CUlibrary library;
-        CUkernel kernel;
         CHECK(cuLibraryLoadData(&library, text_of(i), NULL, NULL, 0, NULL, NULL, 0));
-        CHECK(cuLibraryGetKernel(&kernel, library, "specialised"));
-        launch(kernel, i);
-        launch(kernel, i);
+        CHECK(cuLibraryGetKernel(&found[i], library, "specialised"));
     }
+    for (int i = 0; i < 4; i++)
+        launch_one(found[i % 2], i % 2);
 }
 
 int main(int argc, char **argv)
 {
-    const char *way = argc > 1 ? argv[1] : "modules";
-    CUdevice device;
-    CUcontext context;
-    CHECK(cuInit(0));
-    CHECK(cuDeviceGet(&device, 0));
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
-    CHECK(cuMemAlloc(&x, N * sizeof(float)));
-    CHECK(cuMemAlloc(&y, N * sizeof(float)));
-    CHECK(cuMemsetD32(x, 0x3f800000, N));
-    if (!strcmp(way, "libraries"))
+    start(argc, argv);
+    x = upload(N, 1);
+    y = upload(N, 2);
+    if (!strcmp(word(0), "libraries"))
         libraries();
     else
-        modules(!strcmp(way, "reload"));
+        modules(!strcmp(word(0), "reload"));
+    print_sum("y", y, N * sizeof(float));
+    finish();
     return 0;
 }
