@@ -171,8 +171,8 @@ void target_status(const uint8_t *data, size_t size)
 
 void target_triton(const uint8_t *data, size_t size)
 {
-    char name[LAYOUT_MAX][TRITON_NAME];
+    struct triton_argument argument[LAYOUT_MAX];
     char *text = target_text(data, size);
-    triton_names_read(text, "f", name);
+    triton_names_read(text, "f", argument);
     free(text);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "lang/dtype.h"
 #include "tools/discover/search.h"
+#include "tools/discover/words.h"
 
 /* ---- which parameter for which formal ---- */
 
@@ -28,12 +29,36 @@ static bool taken(const struct search *s, unsigned fact, bool output)
     return false;
 }
 
+/* Whether the parameter's name fits another formal of the same kind, and not this one. */
+static bool is_another(const struct search *s, const struct formal *formal, const struct fact *fact)
+{
+    if (words_mean(fact->name, formal->name))
+        return false;
+    for (int i = 0; i < s->formals.count; i++) {
+        const struct formal *other = &s->formals.formal[i];
+        bool alike = formal_is_array(formal)
+                         ? formal_is_array(other) && is_output(other) == is_output(formal)
+                         : other->kind == formal->kind;
+        if (alike && words_mean(fact->name, other->name))
+            return true;
+    }
+    return false;
+}
+
+/* In the first pass an integer with a name stands for a formal of that name alone. */
+static bool may_count(const struct search *s, const struct formal *formal, const struct fact *fact)
+{
+    return s->second || !*fact->name || words_mean(fact->name, formal->name);
+}
+
 static bool goes(const struct search *s, const struct formal *formal, const struct fact *fact,
                  bool in_place)
 {
     bool array = fact->kind == FACT_ARRAY && fact->dtype != DTYPE_NONE;
     bool written = fact->writes || fact->adds;
     bool read = fact->reads || fact->adds || !s->entry.facts->has_code;
+    if (is_another(s, formal, fact))
+        return false;
     switch (formal->kind) {
     case FORMAL_IN:
         return array && (in_place ? written && read : !written);
@@ -43,13 +68,24 @@ static bool goes(const struct search *s, const struct formal *formal, const stru
     case FORMAL_REAL:
         return fact->kind == FACT_REAL;
     case FORMAL_INT:
-        return fact->kind == FACT_INTEGER;
+        return fact->kind == FACT_INTEGER && may_count(s, formal, fact);
     default:
         return false;
     }
 }
 
-/* Arrays and real numbers that nothing stands for: then it is another kernel. */
+/* Whether one of the first `count` formals is an output that a parameter stands for. */
+static bool has_output(const struct search *s, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (s->entry.bound[i] >= 0 && is_output(&s->formals.formal[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Arrays and real numbers that nothing stands for: then it is another kernel. Where the name fits,
+ * an output more is allowed in the second pass; it is not judged. */
 static bool leaves_some(const struct search *s)
 {
     const struct facts *facts = s->entry.facts;
@@ -57,10 +93,11 @@ static bool leaves_some(const struct search *s)
         const struct fact *fact = &facts->fact[f];
         bool matters = fact->kind == FACT_REAL ||
                        (fact->kind == FACT_ARRAY && (fact->writes || fact->adds || !fact->null));
-        if (matters && !taken(s, f, false) && !taken(s, f, true))
+        bool left = matters && !taken(s, f, false) && !taken(s, f, true);
+        if (left && !(s->second && s->hint && entry_leaves(&s->entry, f)))
             return true;
     }
-    return false;
+    return !has_output(s, s->formals.count);
 }
 
 static void assign_next(struct search *s, int formal);
@@ -82,8 +119,11 @@ static void find_dims(struct search *s)
 static void assign_facts(struct search *s, int number, bool in_place)
 {
     const struct facts *facts = s->entry.facts;
-    for (unsigned f = 0; f < facts->count && !s->stop; f++) {
-        const struct formal *formal = &s->formals.formal[number];
+    const struct formal *formal = &s->formals.formal[number];
+    for (unsigned i = 0; i < 2 * facts->count && !s->stop; i++) { /* those of its name first */
+        unsigned f = i % facts->count;
+        if (words_mean(facts->fact[f].name, formal->name) != (i < facts->count))
+            continue;
         if (!goes(s, formal, &facts->fact[f], in_place) || taken(s, f, is_output(formal)))
             continue;
         s->entry.bound[number] = (int16_t)f;
@@ -108,7 +148,8 @@ static void assign_constants(struct search *s, int number)
 }
 
 /* Outputs stand behind inputs among the formals, so an input may be bound to a parameter that an
- * output gets later: then the kernel works in place. */
+ * output gets later: then the kernel works in place. In the second pass what is optional is left
+ * out first, but for the first output. */
 static void assign_next(struct search *s, int number)
 {
     if (search_is_over(s))
@@ -124,10 +165,14 @@ static void assign_next(struct search *s, int number)
         assign_next(s, number + 1);
         return;
     }
+    bool less_first =
+        s->second && formal->kind != FORMAL_IN && (!is_output(formal) || has_output(s, number));
+    if (formal->optional && less_first)
+        assign_next(s, number + 1);
     assign_facts(s, number, false);
     if (formal->kind == FORMAL_IN && !formal->optional)
         assign_facts(s, number, true);
-    if (formal->optional)
+    if (formal->optional && !less_first)
         assign_next(s, number + 1);
     assign_constants(s, number);
 }
@@ -184,6 +229,8 @@ static unsigned hint_of(const char *kernel, const char *reference)
 struct ranked {
     const struct ref_builtin *reference;
     unsigned hint;
+    bool copies; /* a permuted copy: the recorded memory rules out almost all entries, so it is
+                    first */
     int sizes, formals; /* the simpler come first */
 };
 
@@ -192,11 +239,29 @@ static int best_first(const void *a, const void *b)
     const struct ranked *one = a, *other = b;
     if (one->hint != other->hint)
         return one->hint < other->hint ? 1 : -1;
+    if (one->copies != other->copies)
+        return one->copies ? -1 : 1;
     if (one->sizes != other->sizes)
         return one->sizes - other->sizes;
     if (one->formals != other->formals)
         return one->formals - other->formals;
     return (one->reference > other->reference) - (one->reference < other->reference);
+}
+
+/* Which dims have the name of an integer parameter. */
+static void find_named(struct search *s)
+{
+    const struct facts *facts = s->entry.facts;
+    for (int i = 0; i < s->formals.sizes; i++) {
+        s->named[i] = -1;
+        for (unsigned e = s->extents->count; e-- > 0;) {
+            const struct extent *extent = &s->extents->extent[e];
+            bool parameter = !extent->operation && extent->part[0].atom == ATOM_FACT;
+            if (parameter &&
+                words_mean(facts->fact[extent->part[0].number].name, s->formals.size_name[i]))
+                s->named[i] = (int16_t)e;
+        }
+    }
 }
 
 static void search_reference(struct search *s, const struct ranked *ranked)
@@ -210,6 +275,9 @@ static void search_reference(struct search *s, const struct ranked *ranked)
     s->visited = s->all_steps = s->plain = 0;
     for (int i = 0; i < FORMALS_MAX; i++)
         s->entry.bound[i] = s->entry.pitch[i] = ENTRY_UNBOUND;
+    for (int k = 0; k < ENTRY_ORDER; k++)
+        s->entry.order[k] = (uint8_t)k;
+    find_named(s);
     assign_next(s, 0);
 }
 
@@ -223,7 +291,8 @@ static struct ranked *rank(const struct facts *facts)
         bool parsed = !formals_parse(&formals, ref_builtins[i].formals, &err);
         ranked[i] = (struct ranked){&ref_builtins[i],
                                     hint_of(facts->kernel->names.plain, ref_builtins[i].name),
-                                    parsed ? formals.sizes : 0, parsed ? formals.count : 0};
+                                    entry_copies(ref_builtins[i].name), parsed ? formals.sizes : 0,
+                                    parsed ? formals.count : 0};
     }
     if (ranked)
         qsort(ranked, ref_builtin_count, sizeof *ranked, best_first);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 #include "lang/dtype.h"
+#include "tools/discover/orders.h"
 #include "tools/discover/search.h"
 
 enum {
@@ -192,13 +193,29 @@ static void emit(struct search *s)
     bool dense = true;
     for (unsigned i = 0; i < p.formals && dense; i++)
         dense = set_pitch(s, &p, i, -1) == ROWS_DENSE;
-    if (dense)
+    if (dense && !entry_copies(s->entry.reference->name)) /* those in their own order are casts */
         visit(s);
+    if (dense)
+        orders_each(s, visit);
     for (int i = 0; i < FORMALS_MAX; i++)
         s->entry.pitch[i] = ENTRY_UNBOUND;
 }
 
 /* ---- dims ---- */
+
+/* Whether some dim has an extent of its name, and all that have one are given it. */
+static bool is_named(const struct search *s, bool given)
+{
+    bool some = false;
+    for (int i = 0; i < s->formals.sizes; i++) {
+        if (!s->entry.sized[i] || s->named[i] < 0)
+            continue;
+        some = true;
+        if (given && s->chosen[i] != (unsigned)s->named[i])
+            return false;
+    }
+    return some;
+}
 
 /* Dims in their order; only those that an array has. */
 static void size_next(struct search *s, int size)
@@ -206,10 +223,13 @@ static void size_next(struct search *s, int size)
     while (size < s->formals.sizes && !s->entry.sized[size])
         size++;
     if (size == s->formals.sizes) {
-        emit(s);
+        if (s->by_name || !is_named(s, true)) /* else it was visited */
+            emit(s);
         return;
     }
     for (unsigned e = 0; e < s->extents->count && !s->stop; e++) {
+        if (s->by_name && s->named[size] >= 0 && e != (unsigned)s->named[size])
+            continue;
         if (search_is_over(s) || ++s->steps > MOST_STEPS || ++s->all_steps > ALL_STEPS)
             return;
         s->chosen[size] = e;
@@ -230,6 +250,9 @@ void dims_find(struct search *s)
                 s->entry.sized[formal->dim[d].size] = true;
         }
     }
-    s->steps = 0;
-    size_next(s, 0);
+    for (int by_name = is_named(s, false); by_name >= 0; by_name--) {
+        s->by_name = by_name;
+        s->steps = 0;
+        size_next(s, 0);
+    }
 }

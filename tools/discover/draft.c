@@ -1,6 +1,7 @@
 #include "tools/discover/draft.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
@@ -14,7 +15,8 @@ enum { KEPT = 4, SHOWN_SHAPES = 4, SHOWN_VALUES = 4 };
 struct match {
     struct textbuf text;
     const struct ref_builtin *reference;
-    unsigned hint, oddities, launches;
+    unsigned hint, oddities, combined, launches;
+    char left[128]; /* outputs that no formal stands for */
 };
 
 struct hunt {
@@ -33,7 +35,25 @@ static bool is_better(const struct match *a, const struct match *b)
 {
     if (a->hint != b->hint)
         return a->hint > b->hint;
-    return a->oddities < b->oddities;
+    if (a->oddities != b->oddities)
+        return a->oddities < b->oddities;
+    return a->combined < b->combined;
+}
+
+/* The names of outputs that are not judged, between commas. */
+static void list_left(const struct entry *entry, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = '\0';
+    for (unsigned f = 0; f < entry->facts->count && used < size; f++) {
+        const char *name = entry->facts->fact[f].name;
+        if (!entry_leaves(entry, f))
+            continue;
+        if (*name)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", name);
+        else
+            used += (size_t)snprintf(out + used, size - used, "%sp%u", used ? ", " : "", f);
+    }
 }
 
 /* One of each reference is kept, the best first. */
@@ -43,6 +63,7 @@ static void keep(struct hunt *hunt, const struct entry *entry, unsigned hint,
     struct match match = {.reference = entry->reference,
                           .hint = hint,
                           .oddities = entry_oddities(entry),
+                          .combined = entry_combined(entry),
                           .launches = result->launches};
     unsigned at = 0;
     while (at < hunt->matches && hunt->match[at].reference != entry->reference)
@@ -54,6 +75,7 @@ static void keep(struct hunt *hunt, const struct entry *entry, unsigned hint,
     hunt->matches += at == hunt->matches;
     textbuf_init(&match.text);
     entry_print(entry, "", &match.text);
+    list_left(entry, match.left, sizeof match.left);
     for (; at > 0 && is_better(&match, &hunt->match[at - 1]); at--)
         hunt->match[at] = hunt->match[at - 1];
     hunt->match[at] = match;
@@ -192,7 +214,11 @@ static void put_matches(const struct hunt *hunt, struct textbuf *out, struct dra
                    hunt->match[0].launches, hunt->match[0].launches == 1 ? "" : "es");
     for (unsigned i = 1; i < hunt->matches; i++)
         textbuf_printf(out, "%s%s", i == 1 ? "; so do " : ", ", hunt->match[i].reference->name);
-    textbuf_printf(out, "\n%s", hunt->match[0].text.data);
+    textbuf_printf(out, "\n");
+    if (*hunt->match[0].left)
+        textbuf_printf(out, "  #   %s %s not judged\n", hunt->match[0].left,
+                       strchr(hunt->match[0].left, ',') ? "are" : "is");
+    textbuf_printf(out, "%s", hunt->match[0].text.data);
     counts->lines += lines_of(&hunt->match[0].text);
 }
 

@@ -69,6 +69,37 @@ bool entry_is_idle(const struct entry *entry, unsigned fact)
     return !used;
 }
 
+bool entry_has_heads(const struct entry *entry, const struct formal *formal)
+{
+    static const char heads[] = "heads";
+    int size = formal_is_array(formal) && formal->ndim == 4 ? formal->dim[2].size : -1;
+    const char *name = size < 0 ? "" : entry->formals->size_name[size];
+    size_t length = strlen(name);
+    return length >= sizeof heads - 1 && !strcmp(name + length - (sizeof heads - 1), heads);
+}
+
+bool entry_copies(const char *reference)
+{
+    return !strcmp(reference, "permute");
+}
+
+/* Whether its dims do not lie in their own order. */
+static bool is_laid(const struct entry *entry, const struct formal *formal)
+{
+    bool other = false;
+    for (int k = 0; k < ENTRY_ORDER; k++)
+        other |= entry->order[k] != k;
+    return other && (entry_copies(entry->reference->name)
+                         ? formal->kind == FORMAL_IN && formal->ndim == ENTRY_ORDER
+                         : entry_has_heads(entry, formal));
+}
+
+bool entry_leaves(const struct entry *entry, unsigned fact)
+{
+    const struct fact *of = &entry->facts->fact[fact];
+    return of->kind == FACT_ARRAY && of->writes && !of->adds && !is_bound(entry, fact);
+}
+
 static bool formal_writes(const struct formal *formal)
 {
     return formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT;
@@ -90,7 +121,7 @@ unsigned entry_oddities(const struct entry *entry)
 {
     unsigned count = 0;
     for (unsigned f = 0; f < entry->facts->count; f++)
-        count += entry_is_idle(entry, f);
+        count += entry_is_idle(entry, f) + entry_leaves(entry, f);
     for (int i = 0; i < entry->formals->count; i++)
         count += entry->rounded[i];
     for (int i = 0; i < entry->formals->count && entry->facts->has_code; i++) {
@@ -99,6 +130,14 @@ unsigned entry_oddities(const struct entry *entry)
         const struct fact *fact = &entry->facts->fact[entry->bound[i] < 0 ? 0 : entry->bound[i]];
         count += entry->bound[i] >= 0 && reads && !fact->reads && !fact->adds;
     }
+    return count;
+}
+
+unsigned entry_combined(const struct entry *entry)
+{
+    unsigned count = 0;
+    for (int i = 0; i < entry->formals->sizes; i++)
+        count += entry->sized[i] && entry->size[i].operation;
     return count;
 }
 
@@ -173,6 +212,51 @@ static void print_extent(const struct entry *entry, const struct extent *extent,
     print_part(entry, &extent->part[1], out);
 }
 
+/* As a factor of a product. */
+static void print_factor(const struct entry *entry, const struct formal_dim *dim,
+                         struct textbuf *out)
+{
+    if (dim->size < 0) {
+        textbuf_printf(out, "%lld", (long long)dim->literal);
+        return;
+    }
+    const struct extent *extent = &entry->size[dim->size];
+    textbuf_printf(out, extent->operation ? "(" : "");
+    print_extent(entry, extent, out);
+    textbuf_printf(out, extent->operation ? ")" : "");
+}
+
+/* A dim of 1 is left out, but for an array of one element. */
+static bool is_one(const struct entry *entry, const struct formal *formal, int d)
+{
+    const struct extent *extent = &entry->size[formal->dim[d].size < 0 ? 0 : formal->dim[d].size];
+    bool one = formal->dim[d].size >= 0 && !extent->operation &&
+               extent->part[0].atom == ATOM_NUMBER && extent->part[0].number == 1;
+    return one && (d + 1 < formal->ndim || formal->ndim > 1);
+}
+
+/* The distance between the parts of a dim: the product of those behind it in memory. */
+static void print_distance(const struct entry *entry, const struct formal *formal, int d,
+                           struct textbuf *out)
+{
+    const char *between = ":";
+    int k = 0;
+    while (entry->order[k] != d)
+        k++;
+    for (k++; k < ENTRY_ORDER; k++) {
+        if (is_one(entry, formal, entry->order[k]))
+            continue;
+        textbuf_printf(out, "%s", between);
+        print_factor(entry, &formal->dim[entry->order[k]], out);
+        between = " * ";
+    }
+    bool last = true;
+    for (int behind = d + 1; behind < ENTRY_ORDER; behind++)
+        last &= is_one(entry, formal, behind);
+    if (*between == ':' && !last)
+        textbuf_printf(out, ":1");
+}
+
 /* The parameter's role by what it is bound to: read and written, or one of them. */
 static const char *role_of(const struct entry *entry, unsigned fact)
 {
@@ -190,15 +274,6 @@ static const char *role_of(const struct entry *entry, unsigned fact)
     if (out)
         return of->adds ? "acc " : "";
     return "const ";
-}
-
-/* A dim of 1 is left out, but for an array of one element. */
-static bool is_one(const struct entry *entry, const struct formal *formal, int d)
-{
-    const struct extent *extent = &entry->size[formal->dim[d].size < 0 ? 0 : formal->dim[d].size];
-    bool one = formal->dim[d].size >= 0 && !extent->operation &&
-               extent->part[0].atom == ATOM_NUMBER && extent->part[0].number == 1;
-    return one && (d + 1 < formal->ndim || formal->ndim > 1);
 }
 
 static void print_array(const struct entry *entry, unsigned fact, struct textbuf *out)
@@ -224,6 +299,8 @@ static void print_array(const struct entry *entry, unsigned fact, struct textbuf
                 name_fact(entry, (unsigned)entry->pitch[i], name);
                 textbuf_printf(out, ":%s", name);
             }
+            if (is_laid(entry, formal))
+                print_distance(entry, formal, d, out);
             textbuf_printf(out, "]");
         }
         return;

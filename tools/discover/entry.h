@@ -30,7 +30,7 @@ struct extent {
 int64_t extent_value(const struct extent *extent, const struct facts *facts,
                      const struct seen_sample *sample);
 
-enum { ENTRY_UNBOUND = -1, ENTRY_CONSTANT = -2 };
+enum { ENTRY_UNBOUND = -1, ENTRY_CONSTANT = -2, ENTRY_ORDER = 4 /* dims */ };
 
 struct entry {
     const struct facts *facts;
@@ -43,6 +43,8 @@ struct entry {
     int16_t pitch[FORMALS_MAX]; /* the integer that is the distance between rows, of two dims */
     struct extent size[REF_MAX_SIZES]; /* by size name */
     bool sized[REF_MAX_SIZES];         /* that an array has */
+    /* The dims of laid-out arrays (entry_is_laid) in their order in memory. */
+    uint8_t order[ENTRY_ORDER];
 };
 
 /* "version: 1 ... kernels:" is not part of it. `indent` stands before each line ("", or "# "). */
@@ -57,8 +59,20 @@ bool entry_is_idle(const struct entry *entry, unsigned fact);
 /* The 16-bit type of an output, to which the kernel may round on the way; DTYPE_NONE: none is. */
 enum dtype entry_half(const struct entry *entry);
 
+/* Whether it is an array [a][time][heads][b], which may lie with the heads in front of the time. */
+bool entry_has_heads(const struct entry *entry, const struct formal *formal);
+
+/* Whether the reference copies its input, of four dims, in the order that strides give. */
+bool entry_copies(const char *reference);
+
+/* Whether it is an array that the kernel writes and no formal stands for: it is not judged. */
+bool entry_leaves(const struct entry *entry, unsigned fact);
+
 /* Its oddities: integer parameters that no dim and no formal uses, arrays that the code does not
- * read although the reference does, places where it rounds. */
+ * read although the reference does, places where it rounds, outputs that are not judged. */
 unsigned entry_oddities(const struct entry *entry);
+
+/* How many of its dims are products or quotients. */
+unsigned entry_combined(const struct entry *entry);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "lang/dtype.h"
+#include "tools/discover/words.h"
 
 struct finding {
     struct extents *out;
@@ -96,9 +97,12 @@ void extents_find(struct extents *out, const struct facts *facts)
 {
     struct finding f = {out, facts};
     out->count = 0;
-    for (unsigned i = 0; i < facts->count; i++) {
-        if (facts->fact[i].kind == FACT_INTEGER)
-            add_one(&f, ATOM_FACT, i);
+    for (int distances = 0; distances < 2; distances++) {
+        for (unsigned i = 0; i < facts->count; i++) {
+            const struct fact *fact = &facts->fact[i];
+            if (fact->kind == FACT_INTEGER && words_distance(fact->name) == distances)
+                add_one(&f, ATOM_FACT, i);
+        }
     }
     add_one(&f, ATOM_GRID, 0);
     add_one(&f, ATOM_NUMBER, 1);

@@ -5,7 +5,7 @@
 
 #include "tools/discover/entry.h"
 
-enum { EXTENTS = 64 };
+enum { EXTENTS = 128 };
 
 struct extents {
     unsigned count;

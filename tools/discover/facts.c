@@ -230,10 +230,12 @@ static void find_zeros(struct facts *facts)
 
 static void by_triton(struct facts *facts)
 {
-    static char name[LAYOUT_MAX][TRITON_NAME];
-    unsigned count = triton_names_find(facts->kernel, name);
-    for (unsigned i = 0; i < count && i < facts->count; i++)
-        memcpy(facts->fact[i].name, name[i], TRITON_NAME);
+    static struct triton_argument argument[LAYOUT_MAX];
+    unsigned count = triton_names_find(facts->kernel, argument);
+    for (unsigned i = 0; i < count && i < facts->count; i++) {
+        memcpy(facts->fact[i].name, argument[i].name, TRITON_NAME);
+        set_dtype(&facts->fact[i], argument[i].dtype, SOURCE_NAME);
+    }
 }
 
 void facts_make(struct facts *facts, const struct seen_kernel *kernel)
@@ -252,6 +254,7 @@ void facts_make(struct facts *facts, const struct seen_kernel *kernel)
     }
     by_code(facts);
     by_name(facts);
+    by_triton(facts);
     for (unsigned i = 0; i < facts->count; i++) {
         struct fact *fact = &facts->fact[i];
         if (fact->kind == FACT_ARRAY && fact->dtype == DTYPE_NONE)
@@ -261,5 +264,4 @@ void facts_make(struct facts *facts, const struct seen_kernel *kernel)
     }
     by_siblings(facts);
     find_zeros(facts);
-    by_triton(facts);
 }

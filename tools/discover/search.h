@@ -15,6 +15,8 @@ struct search {
     void *user;
     unsigned hint, visited, steps, all_steps;
     unsigned chosen[REF_MAX_SIZES]; /* the extents of entry.size */
+    int16_t named[REF_MAX_SIZES];   /* the extent whose name is the dim's; -1: there is none */
+    bool by_name;                   /* dims with a name of their own have that extent */
     bool second;                    /* pass */
     unsigned plain;                 /* entries of a reference without oddities */
     bool stop;

@@ -131,6 +131,8 @@ static enum trial_answer judge(struct trial *trial, const struct uploaded *launc
         snprintf(trial->result->sentence, sizeof trial->result->sentence, "%s", err.text);
         return TRIAL_UNFIT;
     }
+    if (verdict == VERDICT_INCONCLUSIVE)
+        return TRIAL_UNFIT;
     if (verdict != VERDICT_MATCH || numbers.refused || !numbers.checked)
         return TRIAL_DIFFERS;
     if (numbers.max_ratio > trial->result->max_ratio)

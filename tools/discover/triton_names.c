@@ -53,7 +53,41 @@ static const char *end_of_argument(const char *at)
     return at;
 }
 
-unsigned triton_names_read(const char *ttir, const char *symbol, char name[LAYOUT_MAX][TRITON_NAME])
+/* Of "%x: !tt.ptr<f16> ..." or "%n: i32 ...", from the colon on. */
+static enum dtype read_type(const char *at)
+{
+    static const struct {
+        const char *spelled;
+        enum dtype dtype;
+    } types[] = {
+        {"f16", DTYPE_F16},
+        {"bf16", DTYPE_BF16},
+        {"f32", DTYPE_F32},
+        {"f64", DTYPE_F64},
+        {"i8", DTYPE_I8},
+        {"i16", DTYPE_I16},
+        {"i32", DTYPE_I32},
+        {"i64", DTYPE_I64},
+        {"i1", DTYPE_U8} /* a byte in memory */,
+        {"f8E4M3FN", DTYPE_F8E4M3},
+        {"f8E5M2", DTYPE_F8E5M2},
+    };
+    static const char pointer[] = "!tt.ptr<";
+    size_t length = 0;
+    at += strspn(at, ": ");
+    if (!strncmp(at, pointer, sizeof pointer - 1))
+        at += sizeof pointer - 1;
+    while (isalnum((unsigned char)at[length]))
+        length++;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strlen(types[i].spelled) == length && !strncmp(types[i].spelled, at, length))
+            return types[i].dtype;
+    }
+    return DTYPE_NONE;
+}
+
+unsigned triton_names_read(const char *ttir, const char *symbol,
+                           struct triton_argument out[LAYOUT_MAX])
 {
     char head[PATH];
     unsigned count = 0;
@@ -65,7 +99,8 @@ unsigned triton_names_read(const char *ttir, const char *symbol, char name[LAYOU
         while (isalnum((unsigned char)at[length]) || at[length] == '_')
             length++;
         bool usable = length && length < TRITON_NAME && !isdigit((unsigned char)*at);
-        snprintf(name[count], TRITON_NAME, "%.*s", usable ? (int)length : 0, at);
+        snprintf(out[count].name, TRITON_NAME, "%.*s", usable ? (int)length : 0, at);
+        out[count].dtype = read_type(at + length);
         at = end_of_argument(at);
         at += *at == ',';
     }
@@ -86,7 +121,7 @@ static bool is_image(const char *path, const struct seen_kernel *kernel)
 
 /* One folder of the cache for each version of a kernel. */
 static unsigned search(const char *root, const struct seen_kernel *kernel,
-                       char name[LAYOUT_MAX][TRITON_NAME])
+                       struct triton_argument out[LAYOUT_MAX])
 {
     char path[PATH];
     struct dirent *entry;
@@ -100,7 +135,7 @@ static unsigned search(const char *root, const struct seen_kernel *kernel,
             continue;
         snprintf(path, sizeof path, "%s/%s/%s.ttir", root, entry->d_name, symbol);
         char *text = read_file(path, MOST_TEXT, &count);
-        found = text ? triton_names_read(text, symbol, name) : 0;
+        found = text ? triton_names_read(text, symbol, out) : 0;
         free(text);
     }
     if (list)
@@ -108,7 +143,7 @@ static unsigned search(const char *root, const struct seen_kernel *kernel,
     return found;
 }
 
-unsigned triton_names_find(const struct seen_kernel *kernel, char name[LAYOUT_MAX][TRITON_NAME])
+unsigned triton_names_find(const struct seen_kernel *kernel, struct triton_argument out[LAYOUT_MAX])
 {
     const char *own = getenv("TRITON_CACHE_DIR"), *home = getenv("HOME"), *user = getenv("USER");
     char root[PATH];
@@ -116,10 +151,10 @@ unsigned triton_names_find(const struct seen_kernel *kernel, char name[LAYOUT_MA
     if (!kernel->image || strchr(kernel->names.mangled, '/'))
         return 0;
     if (own && *own)
-        found = search(own, kernel, name);
+        found = search(own, kernel, out);
     snprintf(root, sizeof root, "%s/.triton/cache", home ? home : "");
     if (!found)
-        found = search(root, kernel, name);
+        found = search(root, kernel, out);
     snprintf(root, sizeof root, "/tmp/torchinductor_%s/triton/0", user ? user : "root");
-    return found ? found : search(root, kernel, name);
+    return found ? found : search(root, kernel, out);
 }

@@ -1,6 +1,6 @@
-// kernels.cu - kernels of a program that no registry describes: nine that compute what a reference
-// of the catalogue does, as C++ templates, classes of CUDA and plain C; one that is wrong; one of
-// its own.
+// kernels.cu - kernels of a program that no registry describes: eleven that compute what a
+// reference of the catalogue does, as C++ templates, classes of CUDA and plain C; one that is
+// wrong; one of its own.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -141,6 +141,34 @@ extern "C" __global__ void padded_silu(const float *x, float *y, int x_stride, i
         float v = x[(size_t)blockIdx.x * x_stride + i];
         y[(size_t)blockIdx.x * y_stride + i] = v / (1 + __expf(-v));
     }
+}
+
+// Heads apart, in attention's layout: y[heads][tokens][width] of x[tokens][heads][width].
+extern "C" __global__ void heads_apart(const float *x, float *y, int tokens, int heads, int width)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= tokens * heads * width)
+        return;
+    int c = i % width, t = i / width % tokens, h = i / width / tokens;
+    y[i] = x[((size_t)t * heads + h) * width + c];
+}
+
+// An rmsnorm that counts the numbers above their row's mean square, too.
+extern "C" __global__ void rmsnorm_and_count(const float *x, const float *w, float *y, float *above,
+                                             int columns, float eps)
+{
+    const float *row = x + (size_t)blockIdx.x * columns;
+    float square = 0, count = 0;
+    for (int i = threadIdx.x; i < columns; i += blockDim.x)
+        square += row[i] * row[i];
+    float mean = engine::sum_of_block(square) / columns;
+    for (int i = threadIdx.x; i < columns; i += blockDim.x) {
+        count += row[i] > mean ? 1.0f : 0.0f;
+        y[(size_t)blockIdx.x * columns + i] = row[i] * rsqrtf(mean + eps) * w[i];
+    }
+    count = engine::sum_of_block(count);
+    if (threadIdx.x == 0)
+        above[blockIdx.x] = count;
 }
 
 // No formula of the catalogue.

@@ -57,6 +57,10 @@ static void rows_of(int rows, int cols)
     CUdeviceptr silu = empty(4 * (size_t)rows * (size_t)y_stride);
     launch(kernel("padded_silu"), (unsigned)rows, 64, stream,
            (void *[]){&wide, &silu, &x_stride, &y_stride, &cols});
+    CUdeviceptr normed = empty(4 * count), above = empty(4 * (size_t)rows);
+    launch(kernel("rmsnorm_and_count"), (unsigned)rows, 64, stream,
+           (void *[]){&x, &w, &normed, &above, &cols, &eps});
+    print_sum("rows", normed, 4 * count);
     print_sum("rows", y, 4 * count);
     print_sum("rows", l, 4 * count);
 }
@@ -90,6 +94,15 @@ static void product(int m, int n, int k)
     print_sum("product", c, 4 * (size_t)m * (size_t)n);
 }
 
+static void heads_of(int tokens, int heads, int width)
+{
+    size_t count = (size_t)tokens * (size_t)heads * (size_t)width;
+    CUdeviceptr x = upload(count, 7), y = empty(4 * count);
+    launch(kernel("heads_apart"), (unsigned)(count + 63) / 64, 64, stream,
+           (void *[]){&x, &y, &tokens, &heads, &width});
+    print_sum("heads", y, 4 * count);
+}
+
 int main(int argc, char **argv)
 {
     start(argc, argv);
@@ -98,6 +111,7 @@ int main(int argc, char **argv)
         rows_of(ROWS + i % 2, COLS + 32 * (i % 2));
         elements(1000 + 100 * (i % 2));
         product(24 + i % 2, 20, 12 + i % 2);
+        heads_of(10 + i % 2, 4, 8);
     }
     finish();
     return 0;

@@ -14,6 +14,7 @@
 #include "tools/discover/candidates.h"
 #include "tools/discover/extents.h"
 #include "tools/discover/ptx_facts.h"
+#include "tools/discover/words.h"
 
 /* ---- code ---- */
 
@@ -295,19 +296,26 @@ static const char ttir[] =
     "  tt.func public @f(%X: !tt.ptr<bf16> {tt.divisibility = 16 : i32} loc(\"a,b)\"(#loc)), "
     "%0: i32, %stride_of_x: i32 loc(\"stride_of_x\"(#loc))) attributes {noinline = false} {\n";
 
-static void a_triton_cache_has_names(void **state)
+static void a_triton_cache_has_names_and_types(void **state)
 {
-    static char name[LAYOUT_MAX][TRITON_NAME];
+    static struct triton_argument argument[LAYOUT_MAX];
     struct tmp_folder folder;
     struct seen_kernel kernel = kernel_of("machine", 7);
-    char path[1200];
+    char path[2200];
     (void)state;
-    assert_int_equal(triton_names_read(ttir, "f", name), 3);
-    assert_string_equal(name[0], "X");
-    assert_string_equal(name[1], "");
-    assert_string_equal(name[2], "stride_of_x");
-    assert_int_equal(triton_names_read(ttir, "g", name), 0);
-    assert_int_equal(triton_names_read("@f(%x: loc(\"", "f", name), 1); /* cut off */
+    assert_int_equal(triton_names_read(ttir, "f", argument), 3);
+    assert_string_equal(argument[0].name, "X");
+    assert_int_equal(argument[0].dtype, DTYPE_BF16);
+    assert_string_equal(argument[1].name, "");
+    assert_int_equal(argument[1].dtype, DTYPE_I32);
+    assert_string_equal(argument[2].name, "stride_of_x");
+    assert_int_equal(triton_names_read(ttir, "g", argument), 0);
+    assert_int_equal(triton_names_read("@f(%x: loc(\"", "f", argument), 1); /* cut off */
+    assert_int_equal(argument[0].dtype, DTYPE_NONE);
+    assert_int_equal(
+        triton_names_read("@f(%x: !tt.ptr<i1>, %y: !tt.ptr<!tt.ptr<f32>>)", "f", argument), 2);
+    assert_int_equal(argument[0].dtype, DTYPE_U8);
+    assert_int_equal(argument[1].dtype, DTYPE_NONE);
     tmp_folder_make(&folder);
     setenv("TRITON_CACHE_DIR", folder.path, 1);
     snprintf(path, sizeof path, "mkdir %s/one %s/two %s/zero; mkfifo %s/zero/f.cubin", folder.path,
@@ -317,15 +325,46 @@ static void a_triton_cache_has_names(void **state)
     file_write(path, "another");
     snprintf(path, sizeof path, "%s/one/f.ttir", folder.path);
     file_write(path, "@f(%wrong: i32)");
-    assert_int_equal(triton_names_find(&kernel, name), 0);
+    assert_int_equal(triton_names_find(&kernel, argument), 0);
     snprintf(path, sizeof path, "%s/two/f.cubin", folder.path);
     file_write(path, "machine");
     snprintf(path, sizeof path, "%s/two/f.ttir", folder.path);
     file_write(path, ttir);
-    assert_int_equal(triton_names_find(&kernel, name), 3);
-    assert_string_equal(name[0], "X");
+    assert_int_equal(triton_names_find(&kernel, argument), 3);
+    assert_string_equal(argument[0].name, "X");
     unsetenv("TRITON_CACHE_DIR");
     tmp_folder_remove(&folder);
+}
+
+static void names_mean_dims(void **state)
+{
+    (void)state;
+    assert_true(words_mean("n_cols", "cols"));
+    assert_true(words_mean("N", "cols"));
+    assert_true(words_mean("X_ptr", "x"));
+    assert_true(words_mean("eps", "eps"));
+    assert_false(words_mean("rows", "cols"));
+    assert_false(words_mean("ol", "cols"));
+    assert_false(words_mean("", ""));
+    assert_true(words_distance("x_stride"));
+    assert_true(words_distance("ldb"));
+    assert_false(words_distance("lda_old"));
+    assert_false(words_distance("cols"));
+}
+
+/* Of two integers that are equal in every launch the one with the name of a distance comes last. */
+static void a_stride_is_no_dim(void **state)
+{
+    static struct extents extents;
+    const int32_t cols = COLS;
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        memcpy(world.params[i] + world.facts.fact[3].offset, &cols, sizeof cols);
+    world.facts.fact[3].kind = FACT_INTEGER;
+    snprintf(world.facts.fact[2].name, TRITON_NAME, "stride");
+    extents_find(&extents, &world.facts);
+    assert_int_equal(extents.extent[0].part[0].number, 3);
+    assert_int_equal(extents.extent[1].part[0].number, 2);
 }
 
 /* ---- the record ---- */
@@ -395,7 +434,9 @@ int main(void)
         cmocka_unit_test_setup(dims_have_values_in_every_launch, make_world),
         cmocka_unit_test_setup(entries_go_with_what_was_written, make_world),
         cmocka_unit_test_setup(no_entry_is_larger_than_its_memory, make_world),
-        cmocka_unit_test(a_triton_cache_has_names),
+        cmocka_unit_test(a_triton_cache_has_names_and_types),
+        cmocka_unit_test(names_mean_dims),
+        cmocka_unit_test_setup(a_stride_is_no_dim, make_world),
         cmocka_unit_test(a_damaged_record_is_read_as_far_as_it_goes),
         cmocka_unit_test(all_processes_are_read),
     };
