@@ -163,6 +163,12 @@ REFERENCE_ONCE(cast, "in x[rows][cols], out y[rows][cols], each rows, each cols"
     ELEMENT(r, rows, c, cols) y(r, c) = x(r, c);
 }
 
+// y = start + i step: torch.arange. A sample of 65536 elements.
+REFERENCE_ONCE(arange, "out y[n], real start = 0, real step = 1")
+{
+    SAMPLE(i, n, 65536) y(i) = start + real(i) * step;
+}
+
 // y = x mask / (1 - p), mask of 0 and 1 as the kernel wrote or read it (Srivastava et al. 2014)
 REFERENCE_ONCE(dropout, "in x[rows][cols], in mask[rows][cols], out y[rows][cols], real p, "
                         "each rows, each cols")

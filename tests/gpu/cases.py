@@ -272,7 +272,7 @@ PYTHON = [
     Case("torch_operations", "PyTorch's pointwise operations, reductions and lists of tensors, by the shipped tables: quiet",
          ["{python}", "{here}/torch_operations.py"], "{here}/torch_operations.yaml", alone=True, at_least=500,
          checked={"~vectorized_elementwise_kernel": 200, "~unrolled_elementwise_kernel": 50, "~elementwise_kernel<": 100,
-                  "~reduce_kernel": 50, "~multi_tensor_apply_kernel": 20}),
+                  "~reduce_kernel": 50, "~multi_tensor_apply_kernel": 20, "~elementwise_kernel_with_index": 19}),
     Case("torch_mutants", "wrong functors in PyTorch's templates, under its symbols: an elementwise kernel, a sum, a list are named",
          ["{python}", "{here}/torch_mutants.py", "{tmp}"],
          findings=("~CUDAFunctor_add", "~sum_functor", "~Sqrt"), checked={"~BinaryFunctor": 3, "~CUDAFunctor_add": 3}),

@@ -204,6 +204,12 @@ def main():
         images(name, dtype)
         lists(name, dtype)
     i = torch.randint(0, 100, (COUNT,), device="cuda")
+    for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float64, torch.float32, torch.float16,
+                  torch.bfloat16):
+        show("arange %s" % dtype, lambda: torch.arange(3, 103, 2, device="cuda", dtype=dtype))
+        show("arange %s" % dtype, lambda: torch.arange(5, -90, -1.5 if dtype.is_floating_point else -1, device="cuda", dtype=dtype)
+             if dtype != torch.uint8 else torch.arange(200, device="cuda", dtype=dtype))
+    show("arange, many", lambda: torch.arange(0, 3000000, device="cuda"))
     show("add i64", torch.add, i, i)
     show("mul i64", torch.mul, i, i)
     show("eq i64", torch.eq, i, 7)

@@ -20,6 +20,24 @@ static const struct {
     unsigned sizes[26];
     const char *output, *dtype;
 } kernels[] = {
+    {"_ZN50_GLOBAL__N__fa15d16e_17_RangeFactories_cu_38772b0829elementwise_kernel_with_ind"
+     "exIiZZZN2at6native15arange_cuda_outERKN3c106ScalarES6_S6_RNS1_6TensorEENKUlvE_clEvEN"
+     "KUlvE2_clEvEUllE_EEvT_T0_PN15function_traitsISD_E11result_typeE",
+     {4, 24, 8},
+     "y",
+     "i64"},
+    {"_ZN50_GLOBAL__N__fa15d16e_17_RangeFactories_cu_38772b0829elementwise_kernel_with_ind"
+     "exIiZZZN2at6native15arange_cuda_outERKN3c106ScalarES6_S6_RNS1_6TensorEENKUlvE_clEvEN"
+     "KUlvE7_clEvEUllE_EEvT_T0_PN15function_traitsISD_E11result_typeE",
+     {4, 16, 8},
+     "y",
+     "bf16"},
+    {"_ZN50_GLOBAL__N__fa15d16e_17_RangeFactories_cu_38772b0829elementwise_kernel_with_ind"
+     "exIiZZZN2at6native15arange_cuda_outERKN3c106ScalarES6_S6_RNS1_6TensorEENKUlvE_clEvEN"
+     "KUlvE_clEvEUllE_EEvT_T0_PN15function_traitsISD_E11result_typeE",
+     {4, 24, 8},
+     "y",
+     "u8"},
     {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIP"
      "cLm3EEEEviT0_T1_",
      {4, 4, 24},
