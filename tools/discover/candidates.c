@@ -299,7 +299,8 @@ static struct ranked *rank(const struct facts *facts)
     return ranked;
 }
 
-void candidates_each(const struct facts *facts, bool second, candidates_fn visit, void *user)
+void candidates_each(const struct facts *facts, bool second, int64_t until, candidates_fn visit,
+                     void *user)
 {
     struct ranked *ranked = rank(facts);
     struct extents extents;
@@ -311,6 +312,7 @@ void candidates_each(const struct facts *facts, bool second, candidates_fn visit
         s->visit = visit;
         s->user = user;
         s->second = second;
+        s->until = until;
     }
     for (size_t i = 0; s && ranked && i < ref_builtin_count && !s->stop; i++)
         search_reference(s, &ranked[i]);

@@ -12,7 +12,8 @@ typedef bool (*candidates_fn)(void *user, const struct entry *entry, unsigned hi
 
 /* References in the order of how much of their name is in the kernel's (`hint`), then the simpler
  * ones first; a few entries of each without oddities (entry_oddities), in a second pass others and
- * more. */
-void candidates_each(const struct facts *facts, bool second, candidates_fn visit, void *user);
+ * more. Ends at `until` by clock_ns(). */
+void candidates_each(const struct facts *facts, bool second, int64_t until, candidates_fn visit,
+                     void *user);
 
 #endif

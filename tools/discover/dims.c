@@ -4,6 +4,7 @@
  * Dims are chosen one by one; as soon as all of an array are known it is held against every launch.
  */
 #include <string.h>
+#include "base/clock.h"
 #include "lang/dtype.h"
 #include "tools/discover/orders.h"
 #include "tools/discover/search.h"
@@ -12,6 +13,7 @@ enum {
     ALL_STEPS = 400000, /* of the search for dims of one reference ... */
     MOST_STEPS = 40000, /* ... and of one assignment */
     MOST_IDLE = 6,
+    STEPS_PER_LOOK = 1024, /* at the clock */
 };
 
 /* Elements of the formal's array in a launch by the entry; -1: its dims are not all there. */
@@ -232,6 +234,8 @@ static void size_next(struct search *s, int size)
             continue;
         if (search_is_over(s) || ++s->steps > MOST_STEPS || ++s->all_steps > ALL_STEPS)
             return;
+        if (s->all_steps % STEPS_PER_LOOK == 0 && clock_ns() > s->until)
+            s->stop = true;
         s->chosen[size] = e;
         s->entry.size[size] = s->extents->extent[e];
         if (sizes_fit(s, size + 1))

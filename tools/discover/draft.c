@@ -9,7 +9,7 @@
 #include "text/printable.h"
 #include "tools/discover/candidates.h"
 
-enum { KEPT = 4, SHOWN_SHAPES = 4, SHOWN_VALUES = 4 };
+enum { KEPT = 4, MOST_SLOW = 3, SHOWN_SHAPES = 4, SHOWN_VALUES = 4 };
 
 /* An entry that matched. */
 struct match {
@@ -25,7 +25,7 @@ struct hunt {
     const struct facts *facts;
     struct textbuf file; /* the trial's registry */
     struct match match[KEPT];
-    unsigned matches, tried, beyond;
+    unsigned matches, tried, beyond, slow;
     int64_t until;
 };
 
@@ -93,9 +93,11 @@ static bool try_entry(void *user, const struct entry *entry, unsigned hint)
     entry_print(entry, "", &hunt->file);
     trial_run(hunt->trial, hunt->file.data, &result);
     hunt->beyond += result.answer == TRIAL_BEYOND;
+    hunt->slow += result.answer == TRIAL_SLOW;
     if (result.answer == TRIAL_MATCH)
         keep(hunt, entry, hint, &result);
-    return ++hunt->tried < hunt->settings->tries && clock_ns() < hunt->until;
+    return ++hunt->tried < hunt->settings->tries && hunt->slow < MOST_SLOW &&
+           clock_ns() < hunt->until;
 }
 
 /* Whether an output holds more than one value: else many formulas would match. */
@@ -234,9 +236,9 @@ static void put_unknown(const struct hunt *hunt, unsigned launches, struct textb
         textbuf_printf(out,
                        "  #   no reference was tried: no memory of its launches was recorded\n");
     else if (hunt->tried)
-        textbuf_printf(out, "  #   no reference matched, of %u entries that were tried%s\n",
-                       hunt->tried,
-                       hunt->beyond ? "; some need more memory than was recorded" : "");
+        textbuf_printf(out, "  #   no reference matched, of %u entries that were tried%s%s\n",
+                       hunt->tried, hunt->beyond ? "; some need more memory than was recorded" : "",
+                       hunt->slow ? "; some took too long" : "");
     else if (!is_informative(hunt->facts))
         textbuf_printf(out, "  #   no reference was tried: its outputs hold one value in each "
                             "launch, and many formulas would match\n");
@@ -261,9 +263,9 @@ static void write_kernel(const struct record *record, const struct seen_kernel *
     unsigned launches = trial ? trial_take(trial, kernel) : 0;
     bool may = launches && settings->tries && is_informative(&facts);
     if (may)
-        candidates_each(&facts, false, try_entry, &hunt);
-    if (may && !hunt.matches && hunt.tried < settings->tries)
-        candidates_each(&facts, true, try_entry, &hunt);
+        candidates_each(&facts, false, hunt.until, try_entry, &hunt);
+    if (may && !hunt.matches && hunt.tried < settings->tries && hunt.slow < MOST_SLOW)
+        candidates_each(&facts, true, hunt.until, try_entry, &hunt);
     put_head(record, &facts, out);
     if (hunt.matches)
         put_matches(&hunt, out, counts);

@@ -18,6 +18,7 @@ struct search {
     int16_t named[REF_MAX_SIZES];   /* the extent whose name is the dim's; -1: there is none */
     bool by_name;                   /* dims with a name of their own have that extent */
     bool second;                    /* pass */
+    int64_t until;                  /* when it ends, by clock_ns() */
     unsigned plain;                 /* entries of a reference without oddities */
     bool stop;
 };

@@ -187,6 +187,10 @@ static void try_launches(struct trial *trial, struct registry *registry)
     enum trial_answer other = TRIAL_UNFIT;
     for (unsigned i = 0; i < trial->launches; i++) {
         enum trial_answer answer = try_launch(trial, registry, &trial->launch[i]);
+        if (worker_lost(trial->worker)) {
+            result->answer = TRIAL_SLOW;
+            return;
+        }
         if (answer == TRIAL_DIFFERS) {
             result->answer = TRIAL_DIFFERS;
             return;

@@ -24,6 +24,7 @@ enum trial_answer {
     TRIAL_DIFFERS,
     TRIAL_UNFIT,  /* the registry refuses the entry, or it does not go with the launches */
     TRIAL_BEYOND, /* more memory is needed than was recorded */
+    TRIAL_SLOW,   /* the reference took too long, and its worker was ended */
 };
 
 struct trial_result {

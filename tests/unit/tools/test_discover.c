@@ -269,7 +269,7 @@ static void entries_go_with_what_was_written(void **state)
     static struct visited visited;
     (void)state;
     memset(&visited, 0, sizeof visited);
-    candidates_each(&world.facts, false, visit, &visited);
+    candidates_each(&world.facts, false, INT64_MAX, visit, &visited);
     assert_non_null(strstr(visited.text,
                            "const f32 x[grid.x][cols], f32 y[grid.x][cols], i32 cols, "
                            "f32 alpha\n    reference: scale\n"));
@@ -284,7 +284,7 @@ static void no_entry_is_larger_than_its_memory(void **state)
     for (int i = 0; i < 2; i++)
         world.sample[i].pointer[0].bytes = 16;
     facts_make(&world.facts, &world.kernel);
-    candidates_each(&world.facts, false, visit, &visited);
+    candidates_each(&world.facts, false, INT64_MAX, visit, &visited);
     assert_int_equal(visited.scale, 0);
 }
 
