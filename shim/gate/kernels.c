@@ -98,6 +98,7 @@ void kernels_revalidate(void)
 
 typedef CUresult (*param_info_fn)(const void *kernel, size_t index, size_t *offset, size_t *size);
 
+/* What kernels_queried() returns. */
 static __thread const void *queried;
 
 const void *kernels_queried(void)

@@ -306,7 +306,10 @@ void images_given(struct images *images, const void *module, const void *context
     if (!made)
         return;
     made->context = context;
-    *(context ? &made->home.module : &made->home.library) = module;
+    if (context)
+        made->home.module = module;
+    else
+        made->home.library = module;
     made->fatbin = fatbin != NULL;
     if (fatbin && lasting) {
         made->source = fatbin;

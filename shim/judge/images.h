@@ -7,7 +7,7 @@
  *
  * A symbol may be in several modules at once (each specialisation of a Triton kernel). Which of
  * them a launch is of is known by its CUmodule, where the module was loaded by itself; by its
- * CUlibrary, where the library's query of the kernel made the driver load it; and else when only
+ * CUlibrary, where cuvet's query of the kernel made the driver load it; and else when only
  * one module that was loaded at that moment can hold the symbol. Otherwise there is no image.
  *
  * Loads and unloads are the program's threads, inside callbacks; images_hold may be called by any.

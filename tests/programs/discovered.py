@@ -93,15 +93,15 @@ def others(text, name):
 
 
 def drafted_lines(text):
-    """By kernel: whether its entry is in force, and how many lines it has."""
+    """By kernel: lines of its entries that are in force, and all lines of its entries."""
     found = {}
     for block in text.split("\n\n")[1:]:
-        lines = [line for line in block.splitlines() if line.strip() not in ("", "[]") and not line.startswith("  #")]
         kernel = re.search(r'^#?  - kernel: "(.*)"', block, re.M)
-        if kernel:
-            force, lines_of = found.get(kernel.group(1), (0, 0))
-            found[kernel.group(1)] = (force + len([l for l in lines if not l.startswith("#")]), lines_of + len(lines))
-    return {name: lines for name, lines in found.items() if not any(fits(pattern, name) for pattern in WRONG)}
+        lines = [line for line in block.splitlines() if line.strip() not in ("", "[]") and not line.startswith("  #")]
+        if kernel and not any(fits(pattern, kernel.group(1)) for pattern in WRONG):
+            in_force, whole = found.get(kernel.group(1), (0, 0))
+            found[kernel.group(1)] = (in_force + sum(not line.startswith("#") for line in lines), whole + len(lines))
+    return found
 
 
 def measure(args, kind, name, words, registry, folder):
@@ -121,7 +121,7 @@ def measure(args, kind, name, words, registry, folder):
     named = [kernel for kernel in known if kernel not in right and known[kernel] & others(text, kernel)]
     for kernel in sorted(set(known) - set(right)):
         print("    %s: %s, written %s" % (kernel, chosen.get(kernel, "none"), " or ".join(sorted(known[kernel]))))
-    return sum(force for force, _ in drafted.values()), sum(all_ for _, all_ in drafted.values()), len(drafted), len(known), len(right), len(named)
+    return sum(in_force for in_force, _ in drafted.values()), sum(whole for _, whole in drafted.values()), len(drafted), len(known), len(right), len(named)
 
 
 def main():

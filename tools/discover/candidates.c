@@ -120,7 +120,8 @@ static void assign_facts(struct search *s, int number, bool in_place)
 {
     const struct facts *facts = s->entry.facts;
     const struct formal *formal = &s->formals.formal[number];
-    for (unsigned i = 0; i < 2 * facts->count && !s->stop; i++) { /* those of its name first */
+    for (unsigned i = 0; i < 2 * facts->count && !s->stop;
+         i++) { /* those of the formal's name first */
         unsigned f = i % facts->count;
         if (words_mean(facts->fact[f].name, formal->name) != (i < facts->count))
             continue;

@@ -13,7 +13,7 @@ enum {
     ALL_STEPS = 400000, /* of the search for dims of one reference ... */
     MOST_STEPS = 40000, /* ... and of one assignment */
     MOST_IDLE = 6,
-    STEPS_PER_LOOK = 1024, /* at the clock */
+    STEPS_PER_TIME = 1024, /* between two readings of the clock */
 };
 
 /* Elements of the formal's array in a launch by the entry; -1: its dims are not all there. */
@@ -195,7 +195,7 @@ static void emit(struct search *s)
     bool dense = true;
     for (unsigned i = 0; i < p.formals && dense; i++)
         dense = set_pitch(s, &p, i, -1) == ROWS_DENSE;
-    if (dense && !entry_copies(s->entry.reference->name)) /* those in their own order are casts */
+    if (dense && !entry_copies(s->entry.reference->name)) /* in their own order it is a cast */
         visit(s);
     if (dense)
         orders_each(s, visit);
@@ -225,7 +225,7 @@ static void size_next(struct search *s, int size)
     while (size < s->formals.sizes && !s->entry.sized[size])
         size++;
     if (size == s->formals.sizes) {
-        if (s->by_name || !is_named(s, true)) /* else it was visited */
+        if (s->by_name || !is_named(s, true)) /* else it was visited by name */
             emit(s);
         return;
     }
@@ -234,7 +234,7 @@ static void size_next(struct search *s, int size)
             continue;
         if (search_is_over(s) || ++s->steps > MOST_STEPS || ++s->all_steps > ALL_STEPS)
             return;
-        if (s->all_steps % STEPS_PER_LOOK == 0 && clock_ns() > s->until)
+        if (s->all_steps % STEPS_PER_TIME == 0 && clock_ns() > s->until)
             s->stop = true;
         s->chosen[size] = e;
         s->entry.size[size] = s->extents->extent[e];

@@ -9,7 +9,7 @@
 #include "text/printable.h"
 #include "tools/discover/candidates.h"
 
-enum { KEPT = 4, MOST_SLOW = 3, SHOWN_SHAPES = 4, SHOWN_VALUES = 4 };
+enum { KEPT = 4, MOST_LOST = 3, SHOWN_SHAPES = 4, SHOWN_VALUES = 4 };
 
 /* An entry that matched. */
 struct match {
@@ -25,7 +25,7 @@ struct hunt {
     const struct facts *facts;
     struct textbuf file; /* the trial's registry */
     struct match match[KEPT];
-    unsigned matches, tried, beyond, slow;
+    unsigned matches, tried, beyond, lost;
     int64_t until;
 };
 
@@ -49,10 +49,11 @@ static void list_left(const struct entry *entry, char *out, size_t size)
         const char *name = entry->facts->fact[f].name;
         if (!entry_leaves(entry, f))
             continue;
-        if (*name)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", name);
-        else
-            used += (size_t)snprintf(out + used, size - used, "%sp%u", used ? ", " : "", f);
+        used += (size_t)snprintf(out + used, size - used, "%s", used ? ", " : "");
+        if (used < size && *name)
+            used += (size_t)snprintf(out + used, size - used, "%s", name);
+        else if (used < size)
+            used += (size_t)snprintf(out + used, size - used, "p%u", f);
     }
 }
 
@@ -93,10 +94,10 @@ static bool try_entry(void *user, const struct entry *entry, unsigned hint)
     entry_print(entry, "", &hunt->file);
     trial_run(hunt->trial, hunt->file.data, &result);
     hunt->beyond += result.answer == TRIAL_BEYOND;
-    hunt->slow += result.answer == TRIAL_SLOW;
+    hunt->lost += result.answer == TRIAL_LOST;
     if (result.answer == TRIAL_MATCH)
         keep(hunt, entry, hint, &result);
-    return ++hunt->tried < hunt->settings->tries && hunt->slow < MOST_SLOW &&
+    return ++hunt->tried < hunt->settings->tries && hunt->lost < MOST_LOST &&
            clock_ns() < hunt->until;
 }
 
@@ -238,7 +239,7 @@ static void put_unknown(const struct hunt *hunt, unsigned launches, struct textb
     else if (hunt->tried)
         textbuf_printf(out, "  #   no reference matched, of %u entries that were tried%s%s\n",
                        hunt->tried, hunt->beyond ? "; some need more memory than was recorded" : "",
-                       hunt->slow ? "; some took too long" : "");
+                       hunt->lost ? "; some took too long or failed" : "");
     else if (!is_informative(hunt->facts))
         textbuf_printf(out, "  #   no reference was tried: its outputs hold one value in each "
                             "launch, and many formulas would match\n");
@@ -264,7 +265,7 @@ static void write_kernel(const struct record *record, const struct seen_kernel *
     bool may = launches && settings->tries && is_informative(&facts);
     if (may)
         candidates_each(&facts, false, hunt.until, try_entry, &hunt);
-    if (may && !hunt.matches && hunt.tried < settings->tries && hunt.slow < MOST_SLOW)
+    if (may && !hunt.matches && hunt.tried < settings->tries && hunt.lost < MOST_LOST)
         candidates_each(&facts, true, hunt.until, try_entry, &hunt);
     put_head(record, &facts, out);
     if (hunt.matches)

@@ -188,7 +188,7 @@ static void try_launches(struct trial *trial, struct registry *registry)
     for (unsigned i = 0; i < trial->launches; i++) {
         enum trial_answer answer = try_launch(trial, registry, &trial->launch[i]);
         if (worker_lost(trial->worker)) {
-            result->answer = TRIAL_SLOW;
+            result->answer = TRIAL_LOST;
             return;
         }
         if (answer == TRIAL_DIFFERS) {

@@ -22,9 +22,10 @@ unsigned trial_take(struct trial *trial, const struct seen_kernel *kernel);
 enum trial_answer {
     TRIAL_MATCH, /* every launch that could be judged, and there was one */
     TRIAL_DIFFERS,
-    TRIAL_UNFIT,  /* the registry refuses the entry, or it does not go with the launches */
+    TRIAL_UNFIT,  /* the registry refuses the entry, it does not go with the launches, or each
+                   * verdict is inconclusive */
     TRIAL_BEYOND, /* more memory is needed than was recorded */
-    TRIAL_SLOW,   /* the reference took too long, and its worker was ended */
+    TRIAL_LOST,   /* the reference took too long or failed, and its worker ended */
 };
 
 struct trial_result {
