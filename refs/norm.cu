@@ -167,6 +167,22 @@ REFERENCE_ONCE(batchnorm_apply,
     }
 }
 
+// rstd = 1 / sqrt(var + eps), and running values that move by `momentum` towards mean and var
+// correction, where correction = count / (count - 1): what torch.nn.functional.batch_norm does with
+// the statistics of a batch in training
+REFERENCE_ONCE(batchnorm_running,
+               "in mean[channels], in var[channels], in running_mean[channels], "
+               "in running_var[channels], out new_mean[channels], out new_var[channels], "
+               "out rstd[channels], real eps, real momentum, real correction, each channels")
+{
+    ROW(k, channels)
+    {
+        new_mean(k) = mean(k) * momentum + running_mean(k) * (1 - momentum);
+        new_var(k) = var(k) * correction * momentum + running_var(k) * (1 - momentum);
+        rstd(k) = rsqrt(var(k) + eps);
+    }
+}
+
 // y = (x - mean) rstd w + b, mean and var = mean((x - mean)^2) of each channel over the batch and
 // the places, rstd = 1 / sqrt(var + eps); running values move by `momentum` towards mean and
 // var count / (count - 1): torch.nn.functional.batch_norm in training (Ioffe and Szegedy 2015)

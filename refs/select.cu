@@ -21,6 +21,21 @@ REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][c
     }
 }
 
+// y(p, r, c) = x(p, r, c, index(p, r, c)), each element from a row of its own, which may lie where
+// that of another does (strides of 0): torch.gather along any dim, x[index]; with wrap = 1 a
+// negative index counts from the end; a sample of 65536 elements
+REFERENCE_ONCE(gather_each, "in x[planes][rows][cols][entries], in index[planes][rows][cols], "
+                            "out y[planes][rows][cols], int wrap = 0, each planes, each rows, "
+                            "each cols")
+{
+    SAMPLE(i, planes * rows * cols, 65536)
+    {
+        long long p = i / cols / rows, r = i / cols % rows, c = i % cols;
+        long long e = INDEX(index(p, r, c));
+        y(p, r, c) = x(p, r, c, wrap && e < 0 ? e + entries : e);
+    }
+}
+
 // y(r, index(r, c)) = x(r, c), the others as before: torch.scatter along the last dim
 REFERENCE_ONCE(scatter, "in index[rows][cols], in x[rows][cols], inout y[rows][entries], each rows")
 {

@@ -94,6 +94,7 @@ static const struct ref_input ref_inputs[] = {
     {"adamw", "v", NULL, POSITIVE, 0},
     {"adamw_step", "v", NULL, POSITIVE, 0},
     {"batchnorm", "var", NULL, POSITIVE, 0},
+    {"batchnorm_running", "var", NULL, POSITIVE, 0},
     {NULL, "rstd", NULL, POSITIVE, 0},
     {"dequantise", "q", NULL, ANY_NUMBER, REF_BYTES},
     {"dequantise", "scale", NULL, POSITIVE, 0},

@@ -128,8 +128,14 @@ def rows(name, dtype):
     show("embedding " + name, F.embedding, target % 200, logits[:, :256].contiguous())
     gradient("embedding backward " + name, lambda a: F.embedding(target % 200, a), logits[:, :256].contiguous())
     x, w = torch.randn(300, 1024, device="cuda").to(dtype), torch.randn(1024, device="cuda").to(dtype)
-    for op in (F.elu, F.softplus, lambda a: F.elu(a, inplace=True)):
+    for op in (F.elu, F.softplus, F.hardswish, F.hardsigmoid, F.mish, F.logsigmoid, lambda a: F.elu(a, inplace=True)):
         gradient("elu, softplus " + name, lambda a: op(a * 1), x)
+    gradient("prelu " + name, F.prelu, x, w[:1].abs())
+    for op in (F.smooth_l1_loss, F.huber_loss):
+        for reduction in ("mean", "none"):
+            gradient("%s, %s %s" % (op.__name__, reduction, name), lambda a: op(a, w.expand(300, 1024), reduction=reduction), x)
+    if dtype == torch.float32:
+        gradient("bce " + name, lambda a: F.binary_cross_entropy(a, (w > 0).float().expand(300, 1024)), torch.sigmoid(x))
     gradient("rms_norm backward " + name, lambda a, g: F.rms_norm(a, (1024,), g, 1e-6), x, w)
 
 
@@ -209,6 +215,15 @@ def main():
         show("arange %s" % dtype, lambda: torch.arange(3, 103, 2, device="cuda", dtype=dtype))
         show("arange %s" % dtype, lambda: torch.arange(5, -90, -1.5 if dtype.is_floating_point else -1, device="cuda", dtype=dtype)
              if dtype != torch.uint8 else torch.arange(200, device="cuda", dtype=dtype))
+    picks = torch.randint(0, 50, (70,), device="cuda")
+    for dtype in (torch.uint8, torch.bfloat16, torch.float32, torch.int64):
+        table = torch.randint(0, 200, (6, 50, 70), device="cuda").to(dtype)
+        show("gather %s" % dtype, torch.gather, table, 1, picks.expand(6, 9, 70))
+        show("gather last %s" % dtype, torch.gather, table, 2, picks.expand(6, 50, 70).contiguous())
+        show("index %s" % dtype, lambda: table[:, picks - 25])
+        show("index transposed %s" % dtype, lambda: table.transpose(0, 2)[picks % 7])
+        show("index of one dim %s" % dtype, lambda: table[0, :, 0][picks])
+    show("abs i64", torch.abs, i - 50)
     show("arange, many", lambda: torch.arange(0, 3000000, device="cuda"))
     show("add i64", torch.add, i, i)
     show("mul i64", torch.mul, i, i)

@@ -304,6 +304,25 @@ static const struct {
      {4, 16, 16},
      "y",
      "i64"},
+    {"_ZN2at6native34_scatter_gather_elementwise_kernelILi128ELi8EZNS0_36_cuda_scatter_gathe"
+     "r_internal_kernelILb0ENS0_10OpaqueTypeILi8EEElEclINS0_12TensorAssignEEEvRNS_14TensorIt"
+     "eratorElllRKT_EUliE_EEviT1_",
+     {4, 672},
+     "y",
+     "f64"},
+    {"_ZN2at6native24index_elementwise_kernelILi128ELi4EZNS0_16gpu_index_kernelIZNS0_17index"
+     "_kernel_implINS0_10OpaqueTypeILi1EEEEEvRNS_18TensorIteratorBaseEN3c108ArrayRefIlEESA_E"
+     "UlPcPKclE_EEvS7_SA_SA_RKT_bEUliE_EEvlT1_",
+     {8, 1248},
+     "y",
+     "u8"},
+    {"_ZN2at6native49_GLOBAL__N__0edc5583_16_Normalization_cu_5c38458745unrolled_elementwise"
+     "_kernel_for_multi_outputsILi3EZZZNS1_34batch_norm_update_stats_and_invertERKNS_6Tensor"
+     "ES5_S5_S5_ddlENKUlvE_clEvENKUlvE0_clEvEUlffffE_St5arrayIPcLm7EE23TrivialOffsetCalculat"
+     "orILi4EjESC_ILi3EjEEEviT0_T1_T2_T3_",
+     {4, 12, 56, 1, 1},
+     "new_var",
+     "f32"},
 };
 
 /* A reduction and a function that no entry has. */
