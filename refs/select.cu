@@ -21,9 +21,9 @@ REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][c
     }
 }
 
-// y(p, r, c) = x(p, r, c, index(p, r, c)), each element from a row of its own, which may lie where
-// that of another does (strides of 0): torch.gather along any dim, x[index]; with wrap = 1 a
-// negative index counts from the end; a sample of 65536 elements
+// y(p, r, c) = x(p, r, c, index(p, r, c)): torch.gather along any dim, x[index]. Each element has a
+// row of x, and rows may share memory by strides of 0. With wrap = 1 a negative index counts from
+// the end. A sample of 65536 elements.
 REFERENCE_ONCE(gather_each, "in x[planes][rows][cols][entries], in index[planes][rows][cols], "
                             "out y[planes][rows][cols], int wrap = 0, each planes, each rows, "
                             "each cols")

@@ -129,7 +129,7 @@ def rows(name, dtype):
     gradient("embedding backward " + name, lambda a: F.embedding(target % 200, a), logits[:, :256].contiguous())
     x, w = torch.randn(300, 1024, device="cuda").to(dtype), torch.randn(1024, device="cuda").to(dtype)
     for op in (F.elu, F.softplus, F.hardswish, F.hardsigmoid, F.mish, F.logsigmoid, lambda a: F.elu(a, inplace=True)):
-        gradient("elu, softplus " + name, lambda a: op(a * 1), x)
+        gradient("activation " + name, lambda a: op(a * 1), x)
     gradient("prelu " + name, F.prelu, x, w[:1].abs())
     for op in (F.smooth_l1_loss, F.huber_loss):
         for reduction in ("mean", "none"):
