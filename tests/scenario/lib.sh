@@ -81,7 +81,7 @@ use() {
     [ -e "$here/$of/registry.yaml" ] && registry=$here/$of/registry.yaml
     [ -e "$folder/registry.yaml" ] && registry=$folder/registry.yaml
     beside=${said[beside]-}
-    seconds=${SCENARIO_SECONDS:-$((${said[seconds]-20} * slow))}
+    seconds=${SCENARIO_SECONDS:-$((${said[seconds]-60} * slow))}
     read -r -a arguments <<<"${said[arguments]-}"
     local text=${said[environment]-}
     text=${text//\{build\}/$build/tests/scenario}

@@ -299,7 +299,7 @@ static void free_launch(struct run *run)
     while (l->frames) {
         struct frame *frame = l->frames;
         l->frames = frame->made;
-        free(frame);
+        pages_give(frame);
     }
     free(l->free_frames);
     free(l->counts);

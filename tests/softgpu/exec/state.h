@@ -352,6 +352,10 @@ uint64_t heap_take(uint64_t bytes);
 bool heap_give(uint64_t address);
 bool heap_range(uint64_t address, struct exec_range *range);
 
+/* Memory for frames, kept from one launch to the next: pages.c. All zero, aligned to 64 bytes. */
+void *pages_take(size_t bytes);
+void pages_give(void *memory);
+
 /* Addresses of functions and variables: module.c */
 uint64_t function_address(const struct exec_module *module, const struct ptx_function *function);
 const struct code *function_at(const struct program *program, uint64_t address);

@@ -79,10 +79,9 @@ struct frame *frame_enter(struct warp *w, const struct code *code, uint32_t mask
     } else {
         size_t head = (sizeof *frame + 63) & ~(size_t)63;
         size_t bytes = (head + code->frame_bytes + 63) & ~(size_t)63;
-        frame = aligned_alloc(64, bytes);
+        frame = pages_take(bytes);
         if (!frame)
             abort();
-        memset(frame, 0, bytes);
         frame->made = l->frames;
         l->frames = frame;
         frame->registers = (uint8_t *)frame + head;
