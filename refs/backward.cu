@@ -308,3 +308,64 @@ REFERENCE_ONCE(batchnorm_backward_apply,
         dx(n, k, s) = (dy(n, k, s) - shift - (x(n, k, s) - mean(k)) * lean) * (w(k) * rstd(k));
     }
 }
+
+// ds = the sum of dy x of each row, db = that of dy: the sums of group norm's gradients
+REFERENCE_ONCE(product_sums, "in dy[rows][cols], in x[rows][cols], out ds[rows], out db[rows], "
+                             "each rows")
+{
+    ROW(r, rows)
+    {
+        ds(r) = SUM(c, cols, dy(r, c) * x(r, c));
+        db(r) = SUM(c, cols, dy(r, c));
+    }
+}
+
+// group norm's dx is dy rstd w + x slope + offset; these are slope and offset of each group, from
+// the sums of dy x and dy of each channel over `size` places
+REFERENCE_ONCE(groupnorm_backward_fold,
+               "in mean[batch][groups], in rstd[batch][groups], in w[groups][channels] = 1, "
+               "in ds[batch][groups][channels], in db[batch][groups][channels], "
+               "out slope[batch][groups], out offset[batch][groups], int size, each batch, "
+               "each groups")
+{
+    ROW(i, batch * groups)
+    {
+        long long n = i / groups, g = i % groups, count = channels * size;
+        real products = SUM(k, channels, ds(n, g, k) * w(g, k));
+        real sum = SUM(k, channels, db(n, g, k) * w(g, k));
+        real inv = rstd(n, g);
+        real bent = (sum * mean(n, g) - products) * inv * inv * inv / count;
+        slope(n, g) = bent;
+        offset(n, g) = -bent * mean(n, g) - sum * inv / count;
+    }
+}
+
+// the gradients of group norm's weights and biases, from the same sums: dw = the sum over the batch
+// of (ds - db mean) rstd, dbias = that of db
+REFERENCE_ONCE(groupnorm_backward_weights,
+               "in mean[batch][groups], in rstd[batch][groups], in ds[batch][groups][channels], "
+               "in db[batch][groups][channels], out dw?[groups][channels], "
+               "out dbias?[groups][channels], each groups")
+{
+    ROW(i, groups * channels)
+    {
+        long long g = i / channels, k = i % channels;
+        if (dw.given)
+            dw(g, k) = SUM(n, batch, (ds(n, g, k) - db(n, g, k) * mean(n, g)) * rstd(n, g));
+        if (dbias.given)
+            dbias(g, k) = SUM(n, batch, db(n, g, k));
+    }
+}
+
+// y = a slope + b other + offset, element by element: group norm's dx, all of them by any strides
+REFERENCE_ONCE(two_products, "in a[planes][rows][cols], in slope[planes][rows][cols], "
+                             "in b[planes][rows][cols], in other[planes][rows][cols], "
+                             "in offset[planes][rows][cols], out y[planes][rows][cols], "
+                             "each planes, each rows")
+{
+    ELEMENT(i, planes * rows, c, cols)
+    {
+        long long p = i / rows, r = i % rows;
+        y(p, r, c) = a(p, r, c) * slope(p, r, c) + b(p, r, c) * other(p, r, c) + offset(p, r, c);
+    }
+}

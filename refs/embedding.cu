@@ -104,6 +104,28 @@ REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][
     }
 }
 
+// the same where row t of x belongs to sorted(t) by a detour: y(e) = y(e) before + the sum of
+// x(order(t)) over those t with sorted(t) = e: the gradient of x[ids] in PyTorch, which sorts the
+// ids
+REFERENCE_ONCE(index_add_sorted,
+               "in sorted[tokens], in order[tokens], in x[tokens][cols], inout y[entries][cols], "
+               "each cols, touch entries by sorted")
+{
+    SAMPLE(i, tokens * cols, SCATTER_BUDGET(tokens))
+    {
+        REPEATED(y);
+        long long e = INDEX(sorted(i / cols)), c = i % cols;
+        real held = HELD(y.before(e, c), t, tokens, INDEX(sorted(t)) == e);
+        y(e, c) = held + SUM_IF(t, tokens, INDEX(sorted(t)) == e, x(INDEX(order(t)), c));
+    }
+    SAMPLE(i, entries * cols, SCATTER_BUDGET(tokens) / 4)
+    {
+        long long e = i / cols, c = i % cols;
+        real held = HELD(y.before(e, c), t, tokens, INDEX(sorted(t)) == e);
+        y(e, c) = held + SUM_IF(t, tokens, INDEX(sorted(t)) == e, x(INDEX(order(t)), c));
+    }
+}
+
 // y(n, t) = table(ids(n, t)) + positions(t): dtable as above, dpositions(t) = the sum of dy(n, t)
 // over n (llm.c's encoder_backward)
 REFERENCE_ONCE(embedding_positions_backward,

@@ -138,6 +138,25 @@ REFERENCE_ONCE(groupnorm, "in x[batch][groups][channels][size], in w[groups][cha
     }
 }
 
+// scale = rstd w and shift = b - scale mean of each channel: PyTorch's group norm, whose output is
+// x scale + shift
+REFERENCE_ONCE(groupnorm_fold, "in mean[batch][groups], in rstd[batch][groups], "
+                               "in w[groups][channels] = 1, in b[groups][channels] = 0, "
+                               "out scale[batch][groups][channels], "
+                               "out shift[batch][groups][channels], each batch, each groups")
+{
+    ROW(i, batch * groups)
+    {
+        long long n = i / groups, g = i % groups;
+        EACH(k, channels)
+        {
+            auto folded = rstd(n, g) * w(g, k);
+            scale(n, g, k) = folded;
+            shift(n, g, k) = b(g, k) - folded * mean(n, g);
+        }
+    }
+}
+
 // y = (x - mean) / sqrt(var + eps) * w + b, mean and var of each channel as they were learned:
 // torch.nn.functional.batch_norm outside training (Ioffe and Szegedy 2015)
 REFERENCE_ONCE(batchnorm, "in x[batch][channels][size], in mean[channels], in var[channels], "

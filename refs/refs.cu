@@ -13,6 +13,7 @@
 #include "optimiser.cu"
 #include "quant.cu"
 #include "reduce.cu"
+#include "resize.cu"
 #include "rotary.cu"
 #include "select.cu"
 #include "softmax.cu"

@@ -21,6 +21,12 @@ REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][c
     }
 }
 
+/* An index from the end, where there are entries to count from. */
+REF_FN long long ref_wrapped(long long e, long long entries)
+{
+    return e < 0 ? e + entries : e;
+}
+
 // y(p, r, c) = x(p, r, c, index(p, r, c)): torch.gather along any dim, x[index]. Each element has a
 // row of x, and rows may share memory by strides of 0. With wrap = 1 a negative index counts from
 // the end. A sample of 65536 elements.
@@ -32,7 +38,18 @@ REFERENCE_ONCE(gather_each, "in x[planes][rows][cols][entries], in index[planes]
     {
         long long p = i / cols / rows, r = i / cols % rows, c = i % cols;
         long long e = INDEX(index(p, r, c));
-        y(p, r, c) = x(p, r, c, wrap && e < 0 ? e + entries : e);
+        y(p, r, c) = x(p, r, c, ref_wrapped(e, wrap ? entries : 0));
+    }
+}
+
+// y(o, s, i) = x(o, (s + start) mod size, i): torch.roll along one dim
+REFERENCE_ONCE(roll, "in x[outer][size][inner], out y[outer][size][inner], int start, each outer, "
+                     "each inner")
+{
+    ELEMENT(o, outer * size, i, inner)
+    {
+        long long s = o % size + start;
+        y(o / size, o % size, i) = x(o / size, s % size, i);
     }
 }
 
@@ -55,6 +72,35 @@ REFERENCE_ONCE(scatter, "in index[rows][cols], in x[rows][cols], inout y[rows][e
     }
 }
 
+// y(p, r, index(p, r, c)) = x(p, r, c), or `value` without x, the others as before: torch.scatter
+// along any dim, x[index] = v, index_copy and index_fill. With wrap = 1 a negative index counts
+// from the end.
+REFERENCE_ONCE(scatter_each, "in index[planes][rows][cols], in x?[planes][rows][cols], "
+                             "inout y[planes][rows][entries], real value = 0, int wrap = 0, "
+                             "each planes, each rows")
+{
+    SAMPLE(i, planes * rows * cols, SELECT_BUDGET(cols))
+    {
+        REPEATED(y);
+        long long p = i / cols / rows, r = i / cols % rows, c = i % cols;
+        TERM(at, d, ref_wrapped(INDEX(index(p, r, d)), wrap ? entries : 0));
+        TERM(next, d, x.given ? x(p, r, d).value(0) : value.v);
+        auto got = y.after(p, r, at(c));
+        long long e = at(c);
+        real kept = SUM_IF(d, cols, at(d) == e,
+                           NUMBER(got.value(0) == next(d) ||
+                                  (got.value(0) != got.value(0) && next(d) != next(d))));
+        y(p, r, e) = kept.value(0) > 0 ? real(got) : x.given ? real(x(p, r, c)) : real(value.v);
+    }
+    SAMPLE(i, planes * rows * entries, SELECT_BUDGET(cols))
+    {
+        long long p = i / entries / rows, r = i / entries % rows, e = i % entries;
+        TERM(at, d, ref_wrapped(INDEX(index(p, r, d)), wrap ? entries : 0));
+        long long hits = INDEX(SUM_IF(d, cols, at(d) == e, NUMBER(1)));
+        LOOP(once, hits == 0) y(p, r, e) = y.before(p, r, e);
+    }
+}
+
 // y(r, e) = y(r, e) before + the sum of x(r, c) over those c with index(r, c) = e:
 // torch.scatter_add along the last dim
 REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[rows][entries], "
@@ -72,6 +118,25 @@ REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[row
         long long r = i / entries, e = i % entries;
         real held = HELD(y.before(r, e), c, cols, INDEX(index(r, c)) == e);
         y(r, e) = held + SUM_IF(c, cols, INDEX(index(r, c)) == e, x(r, c));
+    }
+}
+
+// the same along any dim
+REFERENCE_ONCE(scatter_add_each, "in index[planes][rows][cols], in x[planes][rows][cols], "
+                                 "inout y[planes][rows][entries], each planes, each rows")
+{
+    SAMPLE(i, planes * rows * cols, SELECT_BUDGET(cols))
+    {
+        REPEATED(y);
+        long long p = i / cols / rows, r = i / cols % rows, e = INDEX(index(p, r, i % cols));
+        real held = HELD(y.before(p, r, e), c, cols, INDEX(index(p, r, c)) == e);
+        y(p, r, e) = held + SUM_IF(c, cols, INDEX(index(p, r, c)) == e, x(p, r, c));
+    }
+    SAMPLE(i, planes * rows * entries, SELECT_BUDGET(cols))
+    {
+        long long p = i / entries / rows, r = i / entries % rows, e = i % entries;
+        real held = HELD(y.before(p, r, e), c, cols, INDEX(index(p, r, c)) == e);
+        y(p, r, e) = held + SUM_IF(c, cols, INDEX(index(p, r, c)) == e, x(p, r, c));
     }
 }
 

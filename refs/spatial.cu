@@ -1,5 +1,5 @@
 /*
- * spatial.cu - convolutions, pooling and resizing of images.
+ * spatial.cu - convolutions and pooling of images.
  *
  * Images are [batch][channels][height][width] whatever their order in memory, which their strides
  * give: channels may lie last. A 1-d one has a height of 1. What a window covers outside the image
@@ -10,17 +10,6 @@
 
 #define CONV_BUDGET(terms) ((terms) > 65536 ? 64 : (terms) < 512 ? 8192 : 4194304 / (terms))
 enum { POOL_BUDGET = 65536 };
-
-/* Element i of [..][planes][high][wide]. */
-struct ref_pixel {
-    long long n, plane, row, column;
-
-    REF_FN ref_pixel(long long i, long long planes, long long high, long long wide)
-        : n(i / wide / high / planes), plane(i / wide / high % planes), row(i / wide % high),
-          column(i % wide)
-    {
-    }
-};
 
 /* Filters of one group, of which each takes `depth` channels. */
 REF_FN long long ref_group_filters(long long filters, long long channels, long long depth)
@@ -484,41 +473,5 @@ REFERENCE_ONCE(adaptive_max_pool_backward,
         dx(n, k, at.row, at.column) =
             SUM_IF(t, high * wide, INDEX(places(n, k, top + t / wide, left + t % wide)) == here,
                    dy(n, k, top + t / wide, left + t % wide));
-    }
-}
-
-// y(p, q) = x(p height / out_h, q width / out_w), rounded down: torch.nn.functional.interpolate
-// with mode nearest
-REFERENCE_ONCE(upsample_nearest, "in x[batch][channels][height][width], "
-                                 "out y[batch][channels][out_h][out_w], each batch, each channels")
-{
-    SAMPLE(i, batch * channels * out_h * out_w, POOL_BUDGET)
-    {
-        ref_pixel at(i, channels, out_h, out_w);
-        y(at.n, at.plane, at.row, at.column) =
-            x(at.n, at.plane, at.row * height / out_h, at.column * width / out_w);
-    }
-}
-
-/* The first p whose p size / parts, rounded down, is i or more. */
-REF_FN long long ref_nearest_first(long long i, long long size, long long parts)
-{
-    return (i * parts + size - 1) / size;
-}
-
-// the gradient of `upsample_nearest`: dx = the sum of dy over the elements that were taken from it
-REFERENCE_ONCE(upsample_nearest_backward, "in dy[batch][channels][out_h][out_w], "
-                                          "out dx[batch][channels][height][width], each batch, "
-                                          "each channels")
-{
-    SAMPLE(i, batch * channels * height * width, POOL_BUDGET)
-    {
-        ref_pixel at(i, channels, height, width);
-        long long top = ref_nearest_first(at.row, height, out_h);
-        long long left = ref_nearest_first(at.column, width, out_w);
-        long long high = ref_nearest_first(at.row + 1, height, out_h) - top;
-        long long wide = ref_nearest_first(at.column + 1, width, out_w) - left;
-        dx(at.n, at.plane, at.row, at.column) =
-            SUM_IF(t, high * wide, true, dy(at.n, at.plane, top + t / wide, left + t % wide));
     }
 }

@@ -45,6 +45,8 @@ static const struct ref_input ref_inputs[] = {
     {"bce_loss", "target", NULL, BIT, 0},
     {NULL, "ids", "entries", ANY_INDEX, 0},
     {NULL, "index", "entries", ANY_INDEX, 0},
+    {NULL, "sorted", "entries", ANY_INDEX, 0},
+    {NULL, "order", "tokens", ANY_INDEX, 0},
     {NULL, "target", "classes", WITH_GAPS, 0},
     {NULL, "position", "positions", ANY_INDEX, 0},
     {"histogram", "x", "bins", ANY_INDEX, 0},

@@ -77,4 +77,15 @@ template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> equals(const
     return equals(a, ref_scale<typename A::element>(b, a.rules()));
 }
 
+/* Element i of [..][planes][high][wide]. */
+struct ref_pixel {
+    long long n, plane, row, column;
+
+    REF_FN ref_pixel(long long i, long long planes, long long high, long long wide)
+        : n(i / wide / high / planes), plane(i / wide / high % planes), row(i / wide % high),
+          column(i % wide)
+    {
+    }
+};
+
 #endif

@@ -268,4 +268,18 @@ LOSSES = [
     Operation("inverse deviation", one("batch_norm_calc_invstd", NARROW), "y = rsqrt(a + eps)", 1, "A eps", out="A", casts=False),
 ]
 
-OPERATIONS = ARITHMETIC + COMPARISON + MATHS + POWERS + ACTIVATIONS + CHOICES + LOSSES
+# Group norm's multiply-adds. Of its lambdas of three floats the first has no weights.
+GROUP = r"GroupNorm%sImplInternal<%s>"
+WITHIN = r"[^{]*\)::"
+GROUP_NORM = [
+    Operation("group norm, no weights", of_lambda(GROUP % ("Kernel", HALVES), SAME, SAME, SAME, within=WITHIN), "y = (a - b) * c", 3, casts=False),
+    Operation("group norm, no weights", of_lambda(GROUP % ("Kernel", "(?<T>float)"), *3 * [SAME], number=1, within=WITHIN), "y = (a - b) * c",
+              3, casts=False),
+    Operation("group norm", of_lambda(GROUP % ("Kernel", "(?<T>float)"), *3 * [SAME], number=2, within=WITHIN), "y = b * a + c", 3, casts=False),
+    Operation("group norm", of_lambda(GROUP % ("Kernel", HALVES), SAME, "float", "float", within=WITHIN), "y = b * a + c", ["T", "f32", "f32"],
+              casts=False),
+    Operation("group norm backward, weights", of_lambda(GROUP % ("BackwardKernel", NARROW), SAME, SAME, within=WITHIN), "y = a * b", 2, out="f32",
+              casts=False),
+]
+
+OPERATIONS = ARITHMETIC + COMPARISON + MATHS + POWERS + ACTIVATIONS + CHOICES + LOSSES + GROUP_NORM

@@ -323,6 +323,7 @@ static const struct {
      {4, 12, 56, 1, 1},
      "new_var",
      "f32"},
+#include "tests/unit/registry/torch_image_names.inc"
 };
 
 /* A reduction and a function that no entry has. */
@@ -344,7 +345,8 @@ static void kernels_meet_their_operation(void **state)
                                               "config/kernels/pytorch_cat.yaml:"
                                               "config/kernels/pytorch_reduce.yaml:"
                                               "config/kernels/pytorch_foreach.yaml:"
-                                              "config/kernels/pytorch_rows.yaml"};
+                                              "config/kernels/pytorch_rows.yaml:"
+                                              "config/kernels/pytorch_images.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
