@@ -51,6 +51,9 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     for hook in cupti entry; do
         ok "a draft, launches seen by the back end $hook; the program's output is its own" discover $hook
     done
+    ok 'a quota without room for memory' gives 0 '13 kernels without an entry; a reference fits 0 of them' under CUVET_QUOTA=48K \
+        "$cuvet" discover --device interpreter -o "$scratch/short.yaml" -- "$program" "$fatbin"
+    ok 'leaves the launches of each kernel' gives 1 '^0$' grep -c '#   0 launches' "$scratch/short.yaml"
     edited=$CUVET_BUILD/tests/scenario/edited
     ok 'kernel nodes of a graph that is built by hand are recorded' gives 0 '2 kernels without an entry' under "$cuvet" discover \
         --tries 0 -o "$scratch/graph.yaml" -- "$edited/program" "$edited/kernels.fatbin" nodes right

@@ -163,7 +163,9 @@ by_driver() {
         gives 3 'outside    finding  4 bytes are written outside y' \
             env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" probe --device gpu "$report"/outside-*-0 &&
         gives 1 'there is no GPU 7' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
-            "$cuvet" replay --device gpu --gpu 7 "$report"/wrong-*-0 &&
+            "$cuvet" replay --gpu 7 "$report"/wrong-*-0 &&
+        gives 1 'there is no GPU 7' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" probe --gpu 7 "$report"/outside-*-0 &&
         gives 3 'device     softgpu' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
             "$cuvet" replay --device 0 "$report"/wrong-*-0 &&
         gives 1 'there is no GPU 7' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \

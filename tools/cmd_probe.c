@@ -99,14 +99,12 @@ static int read_option(int option, const char *value, struct request *request)
         return read_parity(option, value, request);
     if (strchr("ntgN", option) && !good)
         return wrong("expected a number from 1 to 100000", value);
-    if (option == 'd' && worker_device_read(value, &request->worker, &err))
+    if (strchr("dg", option) && worker_device_read(value, &request->worker, &err))
         return wrong(err.text, NULL);
     if (option == 'n')
         request->probe.times = (int)number;
     if (option == 't')
         request->worker.timeout_ms = (int)number * 1000;
-    if (option == 'g')
-        request->worker.ordinal = (int)number;
     if (option == 'i')
         request->image = value;
     if (option == 'k')

@@ -92,8 +92,8 @@ static int read_option(int option, const char *value, struct request *request)
     else if (option == 't')
         request->worker.timeout_ms =
             (int)(number > 1000000 / 1000 * 1000 ? 1000000 : number) * 1000;
-    else if (option == 'g')
-        request->worker.ordinal = (int)number;
+    else if (option == 'g' && worker_device_read(value, &request->worker, &err))
+        return wrong(err.text, NULL);
     else if (option == 'S')
         request->replay.sm = (uint32_t)number;
     request->replay.one_sm = request->replay.one_sm || option == 'S';

@@ -8,12 +8,20 @@
 #include "system/files.h"
 #include "system/log.h"
 
+/* Of the quota, set aside for lines: memory does not take it, and of that for the last lines, which
+ * name all kernels with their launches and times. */
+enum { LINES_BYTES = 64 << 20, ENDING_BYTES = 2 << 20 };
+
 struct record_file {
     struct own_fd lines, bytes;
     struct quota *quota;
+    uint64_t all;    /* of the quota, at the start */
+    uint64_t ending; /* set aside and not used */
+    bool ends;       /* the last lines are written */
     struct json_out json;
     struct origin origin;
     uint64_t at; /* bytes written to the file of bytes */
+    bool full;   /* a line was left out */
     bool off;    /* nothing more is written */
     char path[];
 };
@@ -33,6 +41,22 @@ static void give_up(struct record_file *file, const char *why)
     file->off = true;
 }
 
+static void used_up(struct record_file *file)
+{
+    if (!file->full)
+        log_line(LOG_WARN, "the record %s has no further samples: CUVET_QUOTA is used up",
+                 file->path);
+    file->full = true;
+}
+
+static bool take(struct record_file *file, uint64_t bytes)
+{
+    if (!file->ends || file->ending < bytes)
+        return quota_take(file->quota, bytes);
+    file->ending -= bytes;
+    return true;
+}
+
 static void end_line(struct record_file *file)
 {
     struct error err = {{0}};
@@ -40,8 +64,8 @@ static void end_line(struct record_file *file)
     if (file->off || !json_out_ok(&file->json))
         return;
     textbuf_add(&file->json.text, "\n", 1);
-    if (!quota_take(file->quota, file->json.text.length))
-        give_up(file, "CUVET_QUOTA is used up");
+    if (!take(file, file->json.text.length))
+        used_up(file);
     else if (files_write_own(&file->lines, file->json.text.data, file->json.text.length, &err))
         give_up(file, err.text);
 }
@@ -50,7 +74,9 @@ static void end_line(struct record_file *file)
 static int64_t put_bytes(struct record_file *file, const void *bytes, size_t count)
 {
     struct error err = {{0}};
-    if (!bytes || file->off || !quota_take(file->quota, count))
+    uint64_t aside = file->all / 2 < LINES_BYTES ? file->all / 2 : LINES_BYTES;
+    if (!bytes || file->off || quota_left(file->quota) < count + aside ||
+        !quota_take(file->quota, count))
         return -1;
     if (files_write_own(&file->bytes, bytes, count, &err)) {
         give_up(file, err.text);
@@ -79,6 +105,9 @@ enum status record_file_create(struct record_file **out, const char *folder, con
         return error_set(err, STATUS_NO_MEMORY, "no memory for it");
     file->origin = origin;
     file->quota = quota;
+    file->all = quota_left(quota);
+    uint64_t ending = file->all / 4 < ENDING_BYTES ? file->all / 4 : ENDING_BYTES;
+    file->ending = quota_take(quota, ending) ? ending : 0;
     json_out_init(&file->json);
     snprintf(file->path, size, "%s/%s.bytes", folder, name);
     status = files_append(file->path, &file->bytes, err);
@@ -188,6 +217,7 @@ void record_file_image(struct record_file *file, const char *symbol, const void 
 void record_file_kernel(struct record_file *file, const char *symbol, uint64_t launches,
                         const struct gpu_time *time, const struct gpu_time *replayed)
 {
+    file->ends = true;
     begin_line(file, "kernel");
     json_put_string(&file->json, "kernel", symbol);
     json_put_uint(&file->json, "launches", launches);

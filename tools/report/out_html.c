@@ -43,8 +43,9 @@ static void put_totals(FILE *file, const struct model *m)
     put_card(file, "odd", m->unended, "processes without totals");
     fprintf(file, "</div>\n");
     if (m->unended > 0)
-        fprintf(file, "<p class=\"odd\">Processes without totals were killed, crashed or are still "
-                      "running: of these the findings alone are counted.</p>\n");
+        fprintf(file,
+                "<p class=\"odd\">Processes without totals were killed, crashed or are still "
+                "running: of these mismatches and inconclusive launches alone are counted.</p>\n");
     if (m->unbalanced > 0)
         fprintf(file, "<p class=\"bad\">The counters of %" PRIu64 " process%s do not add up.</p>\n",
                 m->unbalanced, m->unbalanced == 1 ? "" : "es");

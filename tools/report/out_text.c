@@ -19,7 +19,7 @@ static void put_totals(FILE *file, const struct model *m)
     if (m->unended > 0)
         fprintf(file,
                 "  %" PRIu64 " process%s left no totals (killed, a crash, or still running): of "
-                "these the findings alone are counted.\n",
+                "these mismatches and inconclusive launches alone are counted.\n",
                 m->unended, m->unended == 1 ? "" : "es");
     if (m->unbalanced > 0)
         fprintf(file, "  WARNING: the counters of %" PRIu64 " process%s do not add up.\n",
