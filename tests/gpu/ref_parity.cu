@@ -215,8 +215,10 @@ static bool same_value(double a, double b)
  * indices are any, or there are more of them than places. */
 static bool any_is_right(const problem &p)
 {
-    if (strcmp(p.reference->name, "scatter") == 0 || strcmp(p.reference->name, "index_copy") == 0)
-        return true;
+    for (const char *name : {"scatter", "scatter_each", "index_copy"}) {
+        if (strcmp(p.reference->name, name) == 0)
+            return true;
+    }
     for (const array &a : p.arrays) {
         const struct ref_input *kind = ref_input_find(p.reference->name, a.formal->name);
         if (kind && (kind->kind == NO_TWICE || kind->kind == NO_TWICE_WITH_GAPS) &&
