@@ -104,8 +104,8 @@ enum skip gates_sampled(const struct gate_query *query)
 /* ---- what the back end passes over from now on ---- */
 
 /*
- * A launch was passed over: notes where those of its kernel are counted from now on, by the hook
- * already, unless no signature's note can be had of them, or another launch is completed by them.
+ * Stores the kernel's counters in its record, so that the hook can count skipped launches itself.
+ * Not for kernels that cannot have notes, or whose launches complete another one (`after`).
  */
 static void find_tallies(const struct pipeline *pipeline, struct known_kernel *kernel)
 {

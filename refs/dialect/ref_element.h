@@ -72,8 +72,8 @@ REF_FN int ref_class(double x)
     return x != x ? 3 : ref_finite(x) ? 0 : x > 0 ? 1 : 2;
 }
 
-/* RULE_STOCHASTIC: how far the neighbour is, on got's side, of the farthest number that a correct
- * kernel may have had before it rounded. */
+/* RULE_STOCHASTIC: before it rounded, a correct kernel had a number within e of y. The distance
+ * from y to the next number of the output's format beyond that interval, on got's side. */
 REF_FN double ref_neighbour(const ref_element &x)
 {
     double reach = x.e * REF_SLACK + ref_dtype_flush(x.t->dtype);
@@ -104,9 +104,9 @@ REF_FN double ref_bound(const ref_element &x)
 }
 
 /*
- * Classes differ, y finite in fp64: still right where y lies within its error of the value from
- * which `dtype` overflows, half way to the number that it lacks: its rounding crosses no more. The
- * f8 formats also saturate or give NaN there: both are in use.
+ * got is Inf or NaN and y is finite. Still right where |y| plus its error reaches the value from
+ * which `dtype` overflows: its largest number plus half an ulp. The f8 formats also saturate or
+ * give NaN there: both are in use.
  */
 REF_FN bool ref_may_overflow(const ref_element &x, double bound)
 {

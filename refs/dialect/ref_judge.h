@@ -19,13 +19,14 @@
 #include "ref_element.h"
 
 /*
- * Where the hot path takes y as a number of f32, before it subtracts: outputs of f16 and bf16. That
- * is off by 2^-24 |y| at most, which the bound gives way for; what is right by less than that is
- * for the slow path. Ties still pass, sums and products of two numbers of these formats being
- * numbers of f32: their e is 2^-24 |y|, and has its slack. Under RULE_BITWISE there is nothing to
- * give: a number of f16 or bf16 that is y in f32 is y rounded. So it is where that is a near():
- * half an ulp of f16 is 2^-12 |y| at least, and a near() is off by less than 2^-16 |y|, of a line
- * down to 2^-30 of the terms that cancel in it.
+ * For outputs of f16 and bf16 the hot path rounds y to f32 before it subtracts: an error of at most
+ * 2^-24 |y|. The bound is made smaller by that; elements that are right by less are decided by the
+ * slow path.
+ *
+ * Ties still pass: a sum or product of two numbers of these formats is a number of f32, and its e
+ * is 2^-24 |y|, with slack. RULE_BITWISE loses nothing: a number of f16 or bf16 that equals y in
+ * f32 is y rounded. Nor does a y that is a near(): half an ulp of f16 is 2^-12 |y| at least, and a
+ * near() is off by less than 2^-16 |y| (of a line: down to 2^-30 of the terms that cancel in it).
  */
 #define REF_F32_ROUNDOFF 5.9604644775390625e-08
 

@@ -1,11 +1,12 @@
 /*
  * binding.c - runs a plan for one launch.
  *
- * Three steps: numbers (parameters into slots, lets), arrays (dims, strides and the span of bytes,
- * all checked against overflow), formals (an array's dims adapted to the rank that the reference
- * declares, named sizes unified). Each array has two shapes: `geometry`, which describes only the
- * bytes that a copy needs, and the dims that a formal has. A block format is copied as bytes: an
- * array of it is one of vectors of bytes, a block each, until it is bound to a formal.
+ * binding_make is the whole: numbers (binding_number.c: parameters into slots, lets), arrays with
+ * their formals (dims, strides and the span of bytes, all checked against overflow; an array's dims
+ * adapted to the rank that the reference declares, binding_shape.c), named sizes, reals, rounding.
+ * Each array has two shapes: `geometry`, which describes only the bytes that a copy needs, and the
+ * dims that a formal has. A block format is copied as bytes: an array of it is one of vectors of
+ * bytes, a block each, until it is bound to a formal.
  *
  * This is the program's thread: fixed arrays, no call that could block, messages only on failure.
  */

@@ -284,8 +284,9 @@ static uint64_t take_number(struct gate_turn *turn, struct gate_note *note)
     return note->number++;
 }
 
-/* Marks the note valid as of `stamp`. A turn that is returned in between makes it void again:
- * gate_return counts first, then visits the notes, and take_turn comes after this. */
+/* Marks the note valid as of `stamp`. Safe beside a gate_return on another thread: that decrements
+ * the count of turns before it clears stamps, and here the stamp is stored before take_turn reads
+ * the count. */
 static void renew(struct gate_note *note, uint32_t stamp)
 {
     if (atomic_load(&note->stamp) == stamp)

@@ -110,7 +110,8 @@ static bool step_lane(struct collector *collector, struct side *side, struct lan
     return false;
 }
 
-/* A sealed check that needs no reference. */
+/* A sealed check that needs no reference: its launch failed, was ordinary, or its copy found no
+ * room in the arena. */
 static void end_unchecked(struct collector *collector, struct side *side, struct check *check,
                           bool failed)
 {

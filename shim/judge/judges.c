@@ -102,11 +102,15 @@ static void report_errors(const struct judged *of, struct check_report *report)
     notes_fill(report);
 }
 
-/* In this order; what a row does not need is NULL. */
+/* In this order: a row may use what rows above it have enqueued or reported. All but the phase may
+ * be NULL. */
 static const struct judge {
-    enum judge_turn turn;
+    enum judge_phase phase;
+    /* Whether the check must run alone, in the order of launches. */
     bool (*wants_order)(const struct check *check);
-    enum status (*fetch)(struct side *side, struct lane *lane, struct error *err);
+    /* Enqueues work on the side stream, in front of the check's reference. */
+    enum status (*enqueue)(struct side *side, struct lane *lane, struct error *err);
+    /* Fills a field of the report; a finding sets report->verdict. */
     void (*report)(const struct judged *of, struct check_report *report);
 } table[] = {
     {JUDGE_RULES, state_wanted, state_fetch, report_rules},
@@ -128,20 +132,20 @@ bool judges_want_order(const struct check *check)
     return wanted;
 }
 
-enum status judges_fetch(struct side *side, struct lane *lane, struct error *err)
+enum status judges_enqueue(struct side *side, struct lane *lane, struct error *err)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < JUDGES && !status; i++) {
-        if (table[i].fetch)
-            status = table[i].fetch(side, lane, err);
+        if (table[i].enqueue)
+            status = table[i].enqueue(side, lane, err);
     }
     return status;
 }
 
-void judges_report(const struct judged *of, enum judge_turn turn, struct check_report *report)
+void judges_report(const struct judged *of, enum judge_phase phase, struct check_report *report)
 {
     for (int i = 0; i < JUDGES; i++) {
-        if (table[i].turn == turn && table[i].report)
+        if (table[i].phase == phase && table[i].report)
             table[i].report(of, report);
     }
 }

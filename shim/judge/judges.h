@@ -26,7 +26,7 @@ void judges_close(struct judges *judges);
 bool judges_want_order(const struct check *check);
 
 /* Enqueues what the judges of the lane's check need, in front of its reference. */
-enum status judges_fetch(struct side *side, struct lane *lane, struct error *err);
+enum status judges_enqueue(struct side *side, struct lane *lane, struct error *err);
 
 /* A check whose reference has its answer. */
 struct judged {
@@ -36,9 +36,9 @@ struct judged {
 };
 
 /* Judges whose findings stand even where the reference has no verdict; the others. */
-enum judge_turn { JUDGE_RULES, JUDGE_RESULTS };
+enum judge_phase { JUDGE_RULES, JUDGE_RESULTS };
 
-/* Adds what the judges of that turn found; a finding makes report->verdict a mismatch. */
-void judges_report(const struct judged *of, enum judge_turn turn, struct check_report *report);
+/* Adds what the judges of that phase found; a finding makes report->verdict a mismatch. */
+void judges_report(const struct judged *of, enum judge_phase phase, struct check_report *report);
 
 #endif

@@ -231,7 +231,7 @@ static enum status begin(struct side *side, struct lane *lane, struct check *che
     lane->pieces = piece_count(check);
     ref_verdict_clear(&lane->numbers);
     check->started = true;
-    return judges_fetch(side, lane, err);
+    return judges_enqueue(side, lane, err);
 }
 
 enum status replay_start(struct side *side, struct batch *batch, struct check *const *checks,
