@@ -51,6 +51,7 @@ ok 'unknown verb' gives 2 '' "unknown verb 'judge'" "$cuvet" judge
 ok 'help' gives 0 'cuvet run' '' "$cuvet" help
 ok 'help options' gives 0 '^CUVET_SAMPLE  \(' '' "$cuvet" help options
 ok 'help options as roff' gives 0 '^\.B CUVET_SAMPLE$' '' "$cuvet" help options --man
+ok 'a count beyond 100' gives 2 '' 'a number from 0 to 100, not 101' "$cuvet" run --unregistered 101 -- true
 ok 'help buckets' gives 0 '^unregistered ' '' "$cuvet" help buckets
 ok 'help on nothing' gives 2 '' "no help on 'verdicts'" "$cuvet" help verdicts
 every_verb_has_help() {

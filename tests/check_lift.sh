@@ -198,6 +198,9 @@ ok 'a check: the signature' gives 0 'softmax_kernel can be held against its PTX:
 ok 'a check: refused' gives 0 'count.ptx: count cannot be lifted: PTX line [0-9]+, atom' "$cuvet" lift --check tests/unit/lift/ptx/count.ptx
 ok 'a check: JSON' gives 0 '"held":false,"signature":null,"reason":"atomics"' \
     "$cuvet" lift --check --json tests/unit/lift/ptx/count.ptx
+ok 'a check of a kernel that is not there' gives 2 'no kernel is called nosuch' \
+    "$cuvet" lift --check --kernel nosuch tests/unit/lift/ptx/softmax.ptx
+ok 'a check with --blocks' gives 2 'neither --exact nor --check' "$cuvet" lift --blocks 3 --check tests/unit/lift/ptx/softmax.ptx
 ok 'a check of no image' refused 'is none of PTX' --check tests/tap.sh
 ok 'a check of nothing' refused 'expected images' --check
 ok 'a check with --exact' refused 'expected images' --check --exact $golden

@@ -54,6 +54,7 @@ struct request {
     int path_count;
     struct worker_settings worker;
     bool json, exact, check, device;
+    bool shadow; /* an option of lifting one bundle was given */
 };
 
 /* ---- arguments ---- */
@@ -112,6 +113,7 @@ static int read_option(int option, const char *value, struct request *request)
         request->check = true;
     else if (option == 'd')
         request->device = true;
+    request->shadow = request->shadow || strchr("arsbd", option);
     return 0;
 }
 
@@ -144,8 +146,10 @@ static int read_arguments(int argc, char **argv, struct request *request)
     }
     const int folders = argc - optind;
     const bool second = request->image || request->kernel;
-    if (!code && request->device && (request->exact || request->check))
-        code = wrong("--device: expected neither --exact nor --check", NULL);
+    if (!code && request->shadow && (request->exact || request->check))
+        code = wrong("--accumulate, --rounds, --stored, --blocks and --device go with neither "
+                     "--exact nor --check",
+                     NULL);
     if (!code && request->check && (folders < 1 || request->exact || request->image))
         code = wrong("--check: expected images, and no other option but --kernel and --json", NULL);
     if (!code && !request->check && !request->exact && folders != 1)

@@ -11,6 +11,7 @@
 #include "text/printable.h"
 #include "text/textbuf.h"
 #include "tools/cmd.h"
+#include "tools/fuzz/symbols.h"
 #include "tools/lint/input.h"
 #include "tools/lint/out.h"
 #include "tools/lint_serve.h"
@@ -143,10 +144,20 @@ static int open_registry(struct arguments *a)
     return any ? EXIT_INPUT : -1;
 }
 
+static int no_kernel(const struct arguments *a)
+{
+    fprintf(stderr, "cuvet lint: no kernel is called %s\n", PRINTABLE(a->settings.kernel));
+    return EXIT_INPUT;
+}
+
 static int lint_all(struct arguments *a, int argc, char **argv)
 {
     struct lint_report report = {.settings = a->settings};
+    struct error unfit = {0};
+    bool fits;
     int result = 0;
+    if (a->settings.kernel && fuzz_symbol_matches(a->settings.kernel, "k", &fits, &unfit))
+        return wrong("--kernel: ", unfit.text);
     for (int i = optind; i < argc && !result; i++) {
         struct error err = {0};
         progress_tick(argv[i]);
@@ -159,6 +170,8 @@ static int lint_all(struct arguments *a, int argc, char **argv)
     if (report.wrong)
         fprintf(stderr, "cuvet lint: %s\n", PRINTABLE(report.wrong));
     result = report.wrong && !result ? EXIT_INPUT : result;
+    if (!result && a->settings.kernel && !report.kernels && !report.skipped)
+        result = no_kernel(a);
     if (!result) {
         a->write(stdout, &report);
         result = report.severity[LINT_WARNING] ? EXIT_FINDINGS : 0;

@@ -117,6 +117,13 @@ static bool valid_seed(const char *text)
     return number_unsigned(text, &seed);
 }
 
+static bool valid_count(const char *text)
+{
+    uint64_t count;
+
+    return number_unsigned(text, &count) && count <= 100;
+}
+
 static int wrong(const char *sentence, const char *value)
 {
     fprintf(stderr, "cuvet run: %s%s\n%s", sentence, PRINTABLE(value), usage);
@@ -166,8 +173,8 @@ static int parse(struct run *run, int argc, char **argv)
             run->budget = optarg;
             break;
         case UNREGISTERED:
-            if (!valid_seed(optarg))
-                return wrong("--unregistered expects a whole number, not ", optarg);
+            if (!valid_count(optarg))
+                return wrong("--unregistered expects a number from 0 to 100, not ", optarg);
             run->unregistered = optarg;
             break;
         case SEED:

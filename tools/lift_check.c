@@ -68,11 +68,17 @@ static enum status check_text(void *user, const char *text, size_t length, const
     return status;
 }
 
-static void print_sum(const struct check *check)
+static unsigned kernels_of(const struct check *check)
 {
     unsigned all = 0;
     for (unsigned i = 0; i < LIFT_REFUSALS; i++)
         all += check->count[i];
+    return all;
+}
+
+static void print_sum(const struct check *check)
+{
+    const unsigned all = kernels_of(check);
     printf("%u of %u kernels can be held against their PTX\n", check->count[LIFT_OK], all);
     for (unsigned i = 0; i < LIFT_REFUSALS; i++) {
         if (i != LIFT_OK && check->count[i])
@@ -94,6 +100,8 @@ int lift_check(char *const *paths, int count, const char *kernel, bool json)
         status = input_each(paths[i], check_text, &check, &err);
     json_end(&out);
     json_end(&out);
+    if (!status && kernel && !kernels_of(&check))
+        status = error_set(&err, STATUS_NOT_FOUND, "no kernel is called %s", kernel);
     if (status)
         fprintf(stderr, "cuvet lift: %s\n", PRINTABLE(err.text));
     else if (!json)

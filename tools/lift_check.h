@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 /* Prints a line for each kernel of the images at `paths`. `kernel`: this one alone, or NULL. The
- * exit status: 0; 1, a failure of cuvet; 2, a file without PTX. */
+ * exit status: 0; 1, a failure of cuvet; 2, a file without PTX, or none with the kernel. */
 int lift_check(char *const *paths, int count, const char *kernel, bool json);
 
 #endif

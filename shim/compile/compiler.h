@@ -17,7 +17,7 @@
 #include "compile/ref_image.h"
 #include "registry/user_ref.h"
 
-enum { COMPILER_ARCHS = 8, COMPILER_PROCESSES = 4, COMPILER_TEXT_MS = 120000 };
+enum { COMPILER_ARCHS = 8, COMPILER_PROCESSES = 4, COMPILER_TEXT_MS = 300000 };
 
 struct compiler;
 

@@ -7,7 +7,7 @@
 #include "tools/xla/buffers.h"
 #include "tools/xla/fused.h"
 
-enum { TEXT_REFERENCES = 8 }; /* a text is compiled within two minutes */
+enum { TEXT_REFERENCES = 8 }; /* a text compiles in some ten seconds */
 
 struct kernel {
     struct xla_kernel is;
