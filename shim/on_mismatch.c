@@ -73,7 +73,7 @@ bool on_mismatch_found(struct on_mismatch *on, const struct check_report *report
     if (!on->aborts || atomic_load(&on->due))
         return false;
     snprintf(on->sentence, sizeof on->sentence,
-             "cuvet: the program is ended by SIGABRT, as CUVET_ON_MISMATCH=abort asks: launch "
+             "cuvet: the program is ended by SIGABRT (CUVET_ON_MISMATCH=abort): launch "
              "%" PRIu64 " of %.512s is a mismatch, %s %s\n",
              report->launch, PRINTABLE(place_kernel(report->spec)),
              *bundle ? "bundle" : "no bundle was", *bundle ? PRINTABLE(bundle) : "written");

@@ -82,7 +82,7 @@ if compgen -G "/tmp/cuvet-$(id -u)/*.sock" >/dev/null || compgen -G "/run/user/$
 else
     ok 'ctl: nobody can be reached' says 3 'no process of this user' "$cuvet" ctl
 fi
-ok 'ctl: nor this one' says 3 'nobody listens as process 1;' "$cuvet" ctl 1 status
+ok 'ctl: nor this one' says 3 'no cuvet serves process 1;' "$cuvet" ctl 1 status
 for wrong in 'x status' '0 status' '-1 status' '1' '1 judge' '1 sample' '1 sample 2' '1 sample x' \
     '1 flush x' '1 flush 60001' '1 stop 1 2' '1 status 5' '1 start now' '1 top -n 0' '1 stop --json' \
     '1 status -n 3' '1 status --what' '--json'; do
@@ -145,7 +145,7 @@ begins
 kill -9 "$pid"
 sleep 0.1
 ok 'ctl: a killed process leaves its socket' test -S "$XDG_RUNTIME_DIR/cuvet/$pid.sock"
-ok 'ctl: which the next ctl removes' says 3 'nobody listens' "$cuvet" ctl "$pid" status
+ok 'ctl: which the next ctl removes' says 3 'no cuvet serves' "$cuvet" ctl "$pid" status
 ok 'ctl: for good' test ! -e "$XDG_RUNTIME_DIR/cuvet/$pid.sock"
 pid=$other
 ok 'ctl: and leaves the others' reachable "$pid"
@@ -175,7 +175,7 @@ else
 fi
 
 chmod 755 "$XDG_RUNTIME_DIR/cuvet"
-ok 'ctl: a folder that others may enter is not used' says 3 'nobody listens' \
+ok 'ctl: a folder that others may enter is not used' says 3 'no cuvet serves' \
     "$cuvet" ctl "$pid" status
 chmod 700 "$XDG_RUNTIME_DIR/cuvet"
 

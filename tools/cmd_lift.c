@@ -111,8 +111,7 @@ static int read_option(int option, const char *value, struct request *request)
         request->exact = true;
     else if (option == 'c')
         request->check = true;
-    else if (option == 'd')
-        request->device = true;
+    request->device = request->device || option == 'd';
     request->shadow = request->shadow || strchr("arsbd", option);
     return 0;
 }
@@ -147,9 +146,7 @@ static int read_arguments(int argc, char **argv, struct request *request)
     const int folders = argc - optind;
     const bool second = request->image || request->kernel;
     if (!code && request->shadow && (request->exact || request->check))
-        code = wrong("--accumulate, --rounds, --stored, --blocks and --device go with neither "
-                     "--exact nor --check",
-                     NULL);
+        code = wrong("an option of lifting: it goes with neither --exact nor --check", NULL);
     if (!code && request->check && (folders < 1 || request->exact || request->image))
         code = wrong("--check: expected images, and no other option but --kernel and --json", NULL);
     if (!code && !request->check && !request->exact && folders != 1)
@@ -242,7 +239,7 @@ static void print_output(const struct lift_output *out)
     if (out->judged < out->elements)
         printf(" (%lld are stored)", (long long)out->elements);
     if (out->wide)
-        printf("; the bound of %lld says little", (long long)out->wide);
+        printf("; the bound of %lld is wide", (long long)out->wide);
     printf("\n             worst: element %lld, %.9g for %.9g, %.3g of the allowed %.3g\n",
            (long long)out->worst.index, out->worst.got, out->worst.y, out->worst_ratio,
            out->worst.allowed);

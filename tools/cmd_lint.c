@@ -33,7 +33,7 @@ static const char usage[] =
     "      --json           prints one JSON object\n"
     "      --sarif          prints SARIF 2.1.0\n"
     "      --rules          lists the rules\n"
-    "      --explain ID     says why a rule matters, and when what it finds is right\n"
+    "      --explain ID     prints why a rule matters, and when what it reports is right\n"
     "exits with 3 when there is a warning; notes and hints alone are 0\n";
 
 struct arguments {

@@ -41,7 +41,7 @@ static enum status connect_to(pid_t pid, int timeout_ms, int *fd, struct error *
             error_set(err, status, "%s", why.text);
         }
     }
-    return error_set(err, status, "nobody listens as process %d", (int)pid);
+    return error_set(err, status, "no cuvet serves process %d", (int)pid);
 }
 
 static enum status exchange(int fd, const char *request, struct textbuf *answer, struct error *err)
@@ -72,7 +72,7 @@ static enum status read_greeting(struct textbuf *answer, struct error *err)
     if (!end || (size_t)(end - answer->data) < length ||
         memcmp(answer->data, CONTROL_GREETING, length) != 0)
         return error_set(err, STATUS_INVALID,
-                         "the process speaks another protocol; expected a line of %.7s",
+                         "the process has another protocol; expected a line of %.7s",
                          CONTROL_GREETING);
     char first[256];
     snprintf(first, sizeof(first), "%.*s", (int)(end - answer->data - (ssize_t)length),

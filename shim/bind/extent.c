@@ -71,7 +71,7 @@ static enum status find_region(CUdeviceptr address, struct region *region, struc
     *region = (struct region){0};
     enum status status = query_region(address, region, err);
     if (!status && (!region->type || !region->size))
-        status = error_set(err, STATUS_INVALID, "0x%llx is no memory that the driver knows",
+        status = error_set(err, STATUS_INVALID, "0x%llx is no memory of the driver's",
                            (unsigned long long)address);
     return status;
 }

@@ -134,7 +134,7 @@ static bool may_be_cut(struct excerpt *excerpt, const struct check_report *repor
                  excerpt->whole.bytes, spot->name);
     else
         snprintf(excerpt->why, sizeof excerpt->why,
-                 "%" PRIu64 " bytes do not fit, and its rows cannot be told", excerpt->whole.bytes);
+                 "%" PRIu64 " bytes do not fit, and its rows are not known", excerpt->whole.bytes);
     return false;
 }
 

@@ -126,13 +126,13 @@ static enum status fits_one(const struct signature *signature, const struct para
         if (param->most > param->size)
             snprintf(most, sizeof most, " to %u", param->most);
         snprintf(sentence, sizeof sentence,
-                 "parameter %u%s%.40s has %u bytes, the signature says %u%s", index,
+                 "parameter %u%s%.40s has %u bytes, the signature has %u%s", index,
                  *name ? " " : "", name, size, param->size, most);
         return disagree(signature, layout, sentence, err);
     }
     if (param->kind == PARAM_VALUE && param->size && offset != expected) {
         snprintf(sentence, sizeof sentence,
-                 "parameter %u%s%.40s lies at byte %u, the signature says %u", index,
+                 "parameter %u%s%.40s lies at byte %u, the signature has %u", index,
                  *name ? " " : "", name, offset, expected);
         return disagree(signature, layout, sentence, err);
     }

@@ -169,7 +169,7 @@ static enum status disagree(const struct signature *signature, unsigned param, c
     const struct signature_item *item = item_of(signature, param);
     text_of(item, ours);
     return error_set(err, STATUS_INVALID,
-                     "parameter %u %.40s is %.60s, the signature says %s; types by the "
+                     "parameter %u %.40s is %.60s, the signature has %s; types by the "
                      "signature: %s; by the kernel: %s",
                      param, item->name, theirs, ours, by_signature, by_kernel);
 }

@@ -280,7 +280,7 @@ static enum status check_uses(const struct tolerance *tolerance,
         unsigned use;
         const char *key, *why;
     } rows[] = {
-        {REF_USES_MASKED, "masked_rows", "knows no rows that are masked as a whole (no MASKED)"},
+        {REF_USES_MASKED, "masked_rows", "has no rows that are masked as a whole (no MASKED)"},
         {REF_USES_MIX, "inner", "multiplies nothing that it computed with an input (no MIX)"},
         {REF_USES_ROW, "lanes", "adds up no rows (no ROW)"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

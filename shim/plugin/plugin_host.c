@@ -262,7 +262,7 @@ uint64_t plugin_host_send(const struct plugin_host *host, struct textbuf *out)
     else if (!host->replied)
         textbuf_printf(out, "; %s, which runs it, gave no answer", host->tool);
     else if (host->tally.state == PLUGIN_UNLOADABLE)
-        textbuf_printf(out, "; it could not be loaded, `cuvet plugin` tells why");
+        textbuf_printf(out, "; it could not be loaded, `cuvet plugin` prints why");
     else if (host->tally.state == PLUGIN_GIVEN_UP)
         textbuf_printf(out, "; it crashed, ended or hung too often and was given up");
     else if (host->tally.restarts > 0)

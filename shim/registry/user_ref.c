@@ -202,8 +202,8 @@ static enum status choose(const struct reading *r, const struct user_text *text,
     }
     if (!node)
         return yaml_error(r->err, r->node,
-                          "the text declares %u references (%s); 'name' says which", text->declared,
-                          names);
+                          "the text declares %u references (%s); expected 'name' with one of them",
+                          text->declared, names);
     return yaml_error(r->err, node, "the text has no reference '%.60s' (it has: %s)%s", name, names,
                       nearest_text(&nearest, question, sizeof question));
 }

@@ -167,13 +167,13 @@ enum status control_socket_connect(int folder, pid_t pid, int timeout_ms, int *o
         int reason = errno;
         close(fd);
         if (reason == ENOENT || reason == ECONNREFUSED)
-            return error_set(err, STATUS_NOT_FOUND, "nobody listens as %d", (int)pid);
+            return error_set(err, STATUS_NOT_FOUND, "no cuvet serves process %d", (int)pid);
         return error_set(err, reason == EAGAIN ? STATUS_TIMEOUT : STATUS_IO, "connect: %s",
                          REASON_OF(reason));
     }
     if (!control_peer_is_me(fd)) {
         close(fd);
-        return error_set(err, STATUS_INVALID, "another user listens as %d", (int)pid);
+        return error_set(err, STATUS_INVALID, "a process of another user serves %d", (int)pid);
     }
     *out = fd;
     return STATUS_OK;

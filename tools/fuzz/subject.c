@@ -44,7 +44,7 @@ static enum status resolve(struct fuzz_subject *s, struct registry *registry,
     enum status status = registry_bench(registry, s->spec, &s->kernel.layout, &bench, err);
     if (!status && !bench.fuzz)
         return error_set(err, STATUS_NOT_FOUND,
-                         "%s: the entry has no 'fuzz', which says how launches are drawn",
+                         "%s: the entry has no 'fuzz', the rule by which launches are drawn",
                          bench.where);
     return status ? status : fuzz_rule_make(&s->rule, &s->arena, &bench, known, err);
 }

@@ -68,7 +68,7 @@ static void ranges_outside_are_refused(void **state)
     refuses(START, SIZE + 1, 1, "outside the allocation");
     refuses(START + SIZE - 1, 2, 1, "outside the allocation");
     refuses(START, UINT64_MAX, 1, "outside the allocation");
-    refuses(0x10, 4, 1, "no memory that the driver knows");
+    refuses(0x10, 4, 1, "no memory of the driver's");
     refuses(START, 4, 0, "device 1");
     refuses(RESERVED, MAPPED + 1, 1, "not mapped");
 }

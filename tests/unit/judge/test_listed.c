@@ -334,9 +334,9 @@ static void what_the_driver_knows_is_learnt(void **state)
         const char *says;
     } wrong[] = {
         {START + SIZE - 4, 8, "reach outside the allocation"},
-        {START + SIZE, 4, "no memory that the driver knows"},
-        {0x10, 4, "no memory that the driver knows"},
-        {UINT64_MAX - 2, 8, "no memory that the driver knows"},
+        {START + SIZE, 4, "no memory of the driver's"},
+        {0x10, 4, "no memory of the driver's"},
+        {UINT64_MAX - 2, 8, "no memory of the driver's"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         err = (struct error){0};
@@ -456,7 +456,7 @@ static void lists_are_learnt_from(void **state)
     alive = 3; /* what is freed meanwhile is dropped, and reported */
     assert_int_equal(look(5, &again), SKIP_ADDRESS);
     assert_non_null(strstr(why.text, "'a': address 3 of 5, 0x106040: "));
-    assert_non_null(strstr(why.text, "no memory that the driver knows"));
+    assert_non_null(strstr(why.text, "no memory of the driver's"));
     alive = 100;
     copies_fail = true;
     assert_int_equal(look(5, &again), SKIP_DRIVER);
@@ -475,7 +475,7 @@ static void bad_addresses_are_told(void **state)
         {START + 2, "'b': address 2 of 5, 0x100002: it is no multiple of 4 bytes"},
         {START + SIZE - 92, "reach outside the allocation"},
         {0xdeadbeef0000, "'b': address 2 of 5, 0xdeadbeef0000: 0xdeadbeef0000 is no memory"},
-        {UINT64_MAX - 3, "no memory that the driver knows"},
+        {UINT64_MAX - 3, "no memory of the driver's"},
     };
     bool again;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -282,21 +282,21 @@ static void a_layout_that_disagrees_is_shown(void **state)
 {
     (void)state;
     fits("f32 x[1], i32 n", SIZES(8, 8),
-         "parameter 1 n has 8 bytes, the signature says 4; bytes@offset by the signature: 8@0 4@8; "
+         "parameter 1 n has 8 bytes, the signature has 4; bytes@offset by the signature: 8@0 4@8; "
          "by the kernel: 8@0 8@8");
     fits("f32 x[1], i32 n", SIZES(8), "the kernel has 1 parameters, the signature 2");
     fits("f32 x[1]", SIZES(8, 4), "the kernel has 2 parameters, the signature 1");
     fits("f32 x[1], i32 n, ...", SIZES(8), "the signature 2 or more");
-    fits("struct 16 {}", SIZES(24), "has 24 bytes, the signature says 16");
+    fits("struct 16 {}", SIZES(24), "has 24 bytes, the signature has 16");
     fits("struct 8..16 {}, i32 n", SIZES(24, 4),
-         "has 24 bytes, the signature says 8 to 16; bytes@offset by the signature: 8..16 4; by the "
+         "has 24 bytes, the signature has 8 to 16; bytes@offset by the signature: 8..16 4; by the "
          "kernel: 24@0 4@24");
-    fits("struct 8..16 {}", SIZES(4), "has 4 bytes, the signature says 8 to 16");
+    fits("struct 8..16 {}", SIZES(4), "has 4 bytes, the signature has 8 to 16");
     fits("_, _, i32 n", SIZES(8, 40, 8), "by the signature: _ _ 4; by the kernel: 8@0 40@8 8@48");
     struct error err = {0};
     struct param_layout layout = {.count = 2, .param = {{0, 4}, {8, 4}}};
     assert_int_equal(signature_fits(parse("i32 a, i32 b"), &layout, &err), STATUS_INVALID);
-    expect_says(err.text, "parameter 1 b lies at byte 8, the signature says 4");
+    expect_says(err.text, "parameter 1 b lies at byte 8, the signature has 4");
 }
 
 int main(void)

@@ -119,7 +119,7 @@ static void both_lists_are_shown(void **state)
 {
     (void)state;
     assert_false(fits("bf16 out[n], const bf16 inp[n], i32 n, _", "float*, float const*, int, Op"));
-    expect_says(err.text, "parameter 0 out is float*, the signature says bf16*");
+    expect_says(err.text, "parameter 0 out is float*, the signature has bf16*");
     expect_says(err.text, "by the signature: bf16*, bf16*, i32, _;");
     expect_says(err.text, "by the kernel: float*, float const*, int, Op");
 }
@@ -175,7 +175,7 @@ static void each_overload_has_its_entry(void **state)
                         "in bf16");
     assert_null(resolve(registry, "_Z11gelu_kernelP6__halfPKS_i", &skip));
     assert_int_equal(skip, SKIP_LAYOUT);
-    expect_says(err.text, "k.yaml:7: parameter 0 y is __half*, the signature says bf16*");
+    expect_says(err.text, "k.yaml:7: parameter 0 y is __half*, the signature has bf16*");
     registry_destroy(registry);
 }
 

@@ -115,7 +115,7 @@ static void bad_rows_are_told(void **state)
     expect("tolerances:\n  rmsnorm: {f32: {rounding: {rstd: bf16}}}\n",
            "t.yaml:2:13: rounding: reference 'rmsnorm' has no point 'rstd' (it has: in x");
     expect("tolerances:\n  relu: {f32: {masked_rows: nan}}\n",
-           "t.yaml:2:10: masked_rows: reference 'relu' knows no rows that are masked");
+           "t.yaml:2:10: masked_rows: reference 'relu' has no rows that are masked");
     expect("tolerances:\n  attention, softmax: {bf16: {inner: bf16}}\n",
            "t.yaml:2:24: inner: reference 'softmax' multiplies nothing");
     expect("tolerances:\n  rmsnorm: {f32: {rule: close, rtol: 1, rounding: {xhat: bf16}}}\n",

@@ -401,7 +401,7 @@ static void one_that_cannot_be_loaded(void **state)
     open_host(f, "");
     send_findings(f, 2);
     assert_int_equal(end(f, 1900), 2);
-    assert_has(f->told.data, "it could not be loaded, `cuvet plugin` tells why");
+    assert_has(f->told.data, "it could not be loaded, `cuvet plugin` prints why");
 }
 
 /* A program that is no cuvet, and one of another version: all is lost, and counted. */
@@ -548,8 +548,8 @@ static void abort_ends_the_program(void **state)
     assert_true(WIFSIGNALED(status));
     assert_int_equal(WTERMSIG(status), SIGABRT);
     said = file_read(f->out, NULL);
-    assert_string_equal(said, "cuvet: the program is ended by SIGABRT, as CUVET_ON_MISMATCH=abort "
-                              "asks: launch 17 of double is a mismatch, bundle /r/double-1-17\n");
+    assert_string_equal(said, "cuvet: the program is ended by SIGABRT (CUVET_ON_MISMATCH=abort): "
+                              "launch 17 of double is a mismatch, bundle /r/double-1-17\n");
     free(said);
     free(on);
 }

@@ -77,7 +77,7 @@ static void bad_entries_are_left_out(void **state)
     expect(ENTRY("reference: gelu, tolerance: {rounding: {xhat: bf16}}, " F), 1,
            "rounding: reference 'gelu' has no point 'xhat' (it has: in x");
     expect(ENTRY("reference: gelu, tolerance: {masked_rows: zero}, " F), 1,
-           "masked_rows: reference 'gelu' knows no rows that are masked as a whole (no MASKED)");
+           "masked_rows: reference 'gelu' has no rows that are masked as a whole (no MASKED)");
     expect(ENTRY("reference: swiglu, bind: {gate: x, up: x, act: x}, " F), 1,
            "bind: 'act' of 'swiglu' is a rounding point; 'tolerance: {rounding: {act: bf16}}'");
     expect(HEAD "- {kernel: '/(/', reference: gelu, " F "}\n" GELU, 1, "missing closing");

@@ -190,7 +190,7 @@ static void bad_mappings_are_told(void **state)
     expect("  reference: {source: half.cu}\n", "int x;\n", "k.yaml:5:14: the text declares no ref");
     expect("  reference: {inline: 'int x;'}\n", HALF, "k.yaml:5:14: the text declares no ref");
     expect("  reference: {source: half.cu}\n", HALF TWICE,
-           "the text declares 2 references (half, twice); 'name' says which");
+           "the text declares 2 references (half, twice); expected 'name' with one of them");
     expect("  reference: {source: half.cu, name: twice}\n", HALF TWICE, NULL);
     expect("  reference: {source: half.cu, name: hlaf}\n", HALF TWICE,
            "k.yaml:5:38: the text has no reference 'hlaf' (it has: half, twice); did you mean "

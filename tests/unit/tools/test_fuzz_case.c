@@ -189,7 +189,7 @@ static void bad_rules_are_refused(void **state)
     refused("[1, 2]", "expected a mapping");
     refused("{alpha: [1], grid: 1}", "'block' is missing");
     refused("{alpha: [1], block: 128}", "'grid' is missing");
-    refused("{block: 128, grid: 1}", "nothing says what 'alpha' may be");
+    refused("{block: 128, grid: 1}", "no values are given for 'alpha'");
     refused("{" WHOLE ", rows: 5..2}", "expected the smaller number first");
     refused("{" WHOLE ", rows: []}", "expected 1 to 32 values");
     refused("{" WHOLE ", rows: 1..}", "fuzz");

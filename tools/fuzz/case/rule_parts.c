@@ -190,7 +190,7 @@ static enum status guess_variable(struct rule_builder *b, struct fuzz_variable *
     }
     if (!extent)
         return rule_error(b, b->bench->fuzz,
-                          "nothing says what '%s' may be; expected `%s: A..B`, a list of values, "
+                          "no values are given for '%s'; expected `%s: A..B`, a list of values, "
                           "or an expression",
                           v->name, v->name);
     v->kind = FUZZ_RANGE;
@@ -208,7 +208,7 @@ static enum status add_real(struct rule_builder *b, const struct signature_item 
     if (node)
         return read_real(b, node, real);
     return rule_error(b, b->bench->fuzz,
-                      "nothing says what '%s' may be; expected `%s: [1e-5, 1]` or `%s: 0.5..2`",
+                      "no values are given for '%s'; expected `%s: [1e-5, 1]` or `%s: 0.5..2`",
                       item->name, item->name, item->name);
 }
 
@@ -427,12 +427,13 @@ static enum status read_array(struct rule_builder *b, const struct yaml_node *no
     bool sparse = array->item->rows || array->item->dim[0].kind == DIM_REST;
     if (!status && sparse && !array->rows)
         return rule_error(b, node ? node : b->bench->fuzz,
-                          "nothing says how many rows '%s' has; expected `%s: {rows: N}`",
+                          "no number of rows is given for '%s'; expected `%s: {rows: N}`",
                           array->item->name, array->item->name);
     if (!status && integers && role_reads(array->item->role) && !array->below)
-        return rule_error(b, node ? node : b->bench->fuzz,
-                          "'%s' holds integers, and nothing says which; expected `%s: {below: N}`",
-                          array->item->name, array->item->name);
+        return rule_error(
+            b, node ? node : b->bench->fuzz,
+            "'%s' holds integers, and their range is not given; expected `%s: {below: N}`",
+            array->item->name, array->item->name);
     return status;
 }
 
