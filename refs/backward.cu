@@ -334,9 +334,9 @@ REFERENCE_ONCE(groupnorm_backward_fold,
         real products = SUM(k, channels, ds(n, g, k) * w(g, k));
         real sum = SUM(k, channels, db(n, g, k) * w(g, k));
         real inv = rstd(n, g);
-        real bent = (sum * mean(n, g) - products) * inv * inv * inv / count;
-        slope(n, g) = bent;
-        offset(n, g) = -bent * mean(n, g) - sum * inv / count;
+        real by_x = (sum * mean(n, g) - products) * inv * inv * inv / count;
+        slope(n, g) = by_x;
+        offset(n, g) = -by_x * mean(n, g) - sum * inv / count;
     }
 }
 
@@ -357,7 +357,7 @@ REFERENCE_ONCE(groupnorm_backward_weights,
     }
 }
 
-// y = a slope + b other + offset, element by element: group norm's dx, all of them by any strides
+// y = a slope + b other + offset, element by element: group norm's dx
 REFERENCE_ONCE(two_products, "in a[planes][rows][cols], in slope[planes][rows][cols], "
                              "in b[planes][rows][cols], in other[planes][rows][cols], "
                              "in offset[planes][rows][cols], out y[planes][rows][cols], "

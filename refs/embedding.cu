@@ -104,9 +104,8 @@ REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][
     }
 }
 
-// the same where row t of x belongs to sorted(t) by a detour: y(e) = y(e) before + the sum of
-// x(order(t)) over those t with sorted(t) = e: the gradient of x[ids] in PyTorch, which sorts the
-// ids
+// y(e) = y(e) before + the sum of x(order(t)) over those t with sorted(t) = e: the gradient of
+// x[ids] in PyTorch, which sorts the ids and keeps in `order` the place that each had
 REFERENCE_ONCE(index_add_sorted,
                "in sorted[tokens], in order[tokens], in x[tokens][cols], inout y[entries][cols], "
                "each cols, touch entries by sorted")

@@ -57,7 +57,8 @@ REFERENCE_ONCE(upsample_nearest_backward,
     }
 }
 
-/* Where an output at p lies between the elements of a row: a number of them. */
+/* Where an output at p lies in its row of the image, in elements: 2.5 is half way between the third
+ * and the fourth. With `corners` the first lies exactly on the first. */
 template <class R, class S>
 REF_FN R ref_between(long long p, const S &scale, bool corners, bool cubic)
 {
@@ -68,8 +69,8 @@ REF_FN R ref_between(long long p, const S &scale, bool corners, bool cubic)
     return cubic ? at : R(max(at, 0.0));
 }
 
-/* The weight of an element at `far` from the place: 1 - |far|, or the cubic convolution with -3/4
- * (Keys 1981). */
+/* The weight of an element at a distance `far` from the place: 1 - |far|, or the cubic convolution
+ * with -3/4 (Keys 1981), which is exactly 0 at an exact distance of 1 or 2. */
 template <class R> REF_FN R ref_tap_weight(const R &far, bool cubic)
 {
     R x = abs(far);
@@ -145,8 +146,8 @@ template <class R> REF_FN R ref_part_of(const R &at, long long i, long long size
     return sum;
 }
 
-/* Whether it has a part; where it is linear also one of about 0, as a kernel may have that has the
- * place a little off. */
+/* Whether it has a part. Where it is linear, parts of about 0 count as well: a kernel's place may
+ * be off by a rounding, and its part then is not 0. */
 template <class R> REF_FN bool ref_has_part(const R &at, long long i, long long size, bool cubic)
 {
     long long tap = ref_first_tap(at);

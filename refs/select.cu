@@ -21,7 +21,7 @@ REFERENCE_ONCE(gather, "in x[rows][entries], in index[rows][cols], out y[rows][c
     }
 }
 
-/* An index from the end, where there are entries to count from. */
+/* A negative index counts from the end of `entries`; with 0 entries it stays as it is. */
 REF_FN long long ref_wrapped(long long e, long long entries)
 {
     return e < 0 ? e + entries : e;

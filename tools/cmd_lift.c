@@ -49,12 +49,12 @@ enum { LINES_SHOWN = 5, NOTES_SHOWN = 3 };
 
 struct request {
     const char *folder, *other, *image, *kernel;
+    const char *alone; /* an option that only the lifting of one bundle has, or NULL */
     struct lift_settings lift;
     char *const *paths; /* of --check */
     int path_count;
     struct worker_settings worker;
     bool json, exact, check, device;
-    bool shadow; /* an option of lifting one bundle was given */
 };
 
 /* ---- arguments ---- */
@@ -112,7 +112,6 @@ static int read_option(int option, const char *value, struct request *request)
     else if (option == 'c')
         request->check = true;
     request->device = request->device || option == 'd';
-    request->shadow = request->shadow || strchr("arsbd", option);
     return 0;
 }
 
@@ -131,10 +130,11 @@ static int read_arguments(int argc, char **argv, struct request *request)
                                             {"json", no_argument, NULL, 'j'},
                                             {"help", no_argument, NULL, 'h'},
                                             {NULL, 0, NULL, 0}};
-    int option, code = 0;
+    int option, at = 0, code = 0;
     opterr = 0;
     optind = 1;
-    while (!code && (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+    while (!code && (option = getopt_long(argc, argv, ":h", options, &at)) != -1) {
+        request->alone = strchr("arsbd", option) ? options[at].name : request->alone;
         if (option == 'h') {
             fputs(usage, stdout);
             exit(0);
@@ -145,8 +145,8 @@ static int read_arguments(int argc, char **argv, struct request *request)
     }
     const int folders = argc - optind;
     const bool second = request->image || request->kernel;
-    if (!code && request->shadow && (request->exact || request->check))
-        code = wrong("an option of lifting: it goes with neither --exact nor --check", NULL);
+    if (!code && request->alone && (request->exact || request->check))
+        code = wrong("an option that goes with neither --exact nor --check", request->alone);
     if (!code && request->check && (folders < 1 || request->exact || request->image))
         code = wrong("--check: expected images, and no other option but --kernel and --json", NULL);
     if (!code && !request->check && !request->exact && folders != 1)

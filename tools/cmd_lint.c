@@ -156,6 +156,7 @@ static int lint_all(struct arguments *a, int argc, char **argv)
     struct error unfit = {0};
     bool fits;
     int result = 0;
+    /* Tried on any name: is it a pattern at all? */
     if (a->settings.kernel && fuzz_symbol_matches(a->settings.kernel, "k", &fits, &unfit))
         return wrong("--kernel: ", unfit.text);
     for (int i = optind; i < argc && !result; i++) {

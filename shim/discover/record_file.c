@@ -8,15 +8,15 @@
 #include "system/files.h"
 #include "system/log.h"
 
-/* Of the quota, set aside for lines: memory does not take it, and of that for the last lines, which
- * name all kernels with their launches and times. */
+/* Bytes of the quota that memory does not take, at most: those kept for lines, and beside them
+ * those kept for the last lines, which name every kernel with its launches and times. */
 enum { LINES_BYTES = 64 << 20, ENDING_BYTES = 2 << 20 };
 
 struct record_file {
     struct own_fd lines, bytes;
     struct quota *quota;
-    uint64_t all;    /* of the quota, at the start */
-    uint64_t ending; /* set aside and not used */
+    uint64_t aside;  /* kept for lines */
+    uint64_t ending; /* kept for the last lines, and not used yet */
     bool ends;       /* the last lines are written */
     struct json_out json;
     struct origin origin;
@@ -74,8 +74,7 @@ static void end_line(struct record_file *file)
 static int64_t put_bytes(struct record_file *file, const void *bytes, size_t count)
 {
     struct error err = {{0}};
-    uint64_t aside = file->all / 2 < LINES_BYTES ? file->all / 2 : LINES_BYTES;
-    if (!bytes || file->off || quota_left(file->quota) < count + aside ||
+    if (!bytes || file->off || quota_left(file->quota) < count + file->aside ||
         !quota_take(file->quota, count))
         return -1;
     if (files_write_own(&file->bytes, bytes, count, &err)) {
@@ -105,8 +104,8 @@ enum status record_file_create(struct record_file **out, const char *folder, con
         return error_set(err, STATUS_NO_MEMORY, "no memory for it");
     file->origin = origin;
     file->quota = quota;
-    file->all = quota_left(quota);
-    uint64_t ending = file->all / 4 < ENDING_BYTES ? file->all / 4 : ENDING_BYTES;
+    uint64_t all = quota_left(quota), ending = all / 4 < ENDING_BYTES ? all / 4 : ENDING_BYTES;
+    file->aside = all / 2 < LINES_BYTES ? all / 2 : LINES_BYTES;
     file->ending = quota_take(quota, ending) ? ending : 0;
     json_out_init(&file->json);
     snprintf(file->path, size, "%s/%s.bytes", folder, name);

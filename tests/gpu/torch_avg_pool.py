@@ -1,4 +1,4 @@
-"""torch_avg_pool.py - average pooling with padding, channels last: a gradient that PyTorch up to 2.11 at least computes wrongly on a GPU.
+"""torch_avg_pool.py - average pooling with padding, channels last: a gradient that PyTorch 2.11 computes wrongly on a GPU.
 
 The kernel leaves the padding out where it works out which windows have a pixel; nothing fails. Prints how far the gradient is from that of
 contiguous images, which another kernel computes.

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "exec/state.h"
 
-enum { SMALLEST = 12, CLASSES = 14 }; /* classes of 4 KiB to 32 MiB */
+enum { SMALLEST = 12, ORDERS = 14 }; /* sizes of 4 KiB to 32 MiB, powers of two */
 #ifdef __SANITIZE_ADDRESS__
 enum { KEPT_BYTES = 0 }; /* an access behind a piece, or after its launch, is found */
 #else
@@ -17,35 +17,35 @@ enum { KEPT_BYTES = 256 << 20 };
 /* In front of each piece, which is aligned to 64 bytes. */
 struct piece {
     _Alignas(64) struct piece *next;
-    unsigned class; /* CLASSES: larger than any, not kept */
+    unsigned order; /* ORDERS: larger than any, not kept */
 };
 
 static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct piece *kept[CLASSES];
+static struct piece *kept[ORDERS];
 static size_t kept_bytes;
 
-static size_t class_bytes(unsigned class)
+static size_t order_bytes(unsigned order)
 {
-    return (size_t)1 << (SMALLEST + class);
+    return (size_t)1 << (SMALLEST + order);
 }
 
-static unsigned class_of(size_t bytes)
+static unsigned order_of(size_t bytes)
 {
-    unsigned class = 0;
-    while (class < CLASSES && class_bytes(class) < bytes)
-        class ++;
-    return class;
+    unsigned order = 0;
+    while (order < ORDERS && order_bytes(order) < bytes)
+        order++;
+    return order;
 }
 
-static struct piece *take_kept(unsigned class)
+static struct piece *take_kept(unsigned order)
 {
-    if (class == CLASSES)
+    if (order == ORDERS)
         return NULL;
     pthread_mutex_lock(&kept_lock);
-    struct piece *piece = kept[class];
+    struct piece *piece = kept[order];
     if (piece) {
-        kept[class] = piece->next;
-        kept_bytes -= class_bytes(class);
+        kept[order] = piece->next;
+        kept_bytes -= order_bytes(order);
     }
     pthread_mutex_unlock(&kept_lock);
     return piece;
@@ -54,14 +54,14 @@ static struct piece *take_kept(unsigned class)
 void *pages_take(size_t bytes)
 {
     bytes = (bytes + sizeof(struct piece) + 63) & ~(size_t)63;
-    unsigned class = class_of(bytes);
-    struct piece *piece = take_kept(class);
+    unsigned order = order_of(bytes);
+    struct piece *piece = take_kept(order);
     if (!piece)
-        piece = aligned_alloc(64, class < CLASSES ? class_bytes(class) : bytes);
+        piece = aligned_alloc(64, order < ORDERS ? order_bytes(order) : bytes);
     if (!piece)
         return NULL;
     memset(piece, 0, bytes);
-    piece->class = class;
+    piece->order = order;
     return piece + 1;
 }
 
@@ -69,13 +69,13 @@ void pages_give(void *memory)
 {
     struct piece *piece = (struct piece *)memory - 1;
     bool keep = false;
-    if (piece->class < CLASSES) {
+    if (piece->order < ORDERS) {
         pthread_mutex_lock(&kept_lock);
-        keep = kept_bytes + class_bytes(piece->class) <= KEPT_BYTES;
+        keep = kept_bytes + order_bytes(piece->order) <= KEPT_BYTES;
         if (keep) {
-            piece->next = kept[piece->class];
-            kept[piece->class] = piece;
-            kept_bytes += class_bytes(piece->class);
+            piece->next = kept[piece->order];
+            kept[piece->order] = piece;
+            kept_bytes += order_bytes(piece->order);
         }
         pthread_mutex_unlock(&kept_lock);
     }
