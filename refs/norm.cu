@@ -48,6 +48,18 @@ REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols],
     }
 }
 
+// y = x / rms(x) w + added
+REFERENCE_ONCE(rmsnorm_add, "in x[rows][cols], in w[cols] = 1, in added[rows][cols], "
+                            "out y[rows][cols], real eps, each rows")
+{
+    ROW(r, rows)
+    {
+        real ms = SUM(c, cols, square(x(r, c))) / cols;
+        real inv = rsqrt(ms + eps);
+        EACH(c, cols) y(r, c) = x(r, c) * inv * w(c) + added(r, c);
+    }
+}
+
 // z = x + residual, y = rmsnorm(z) with z as it was stored: vLLM's fused_add_rms_norm
 REFERENCE_ONCE(add_rmsnorm,
                "in x[rows][cols], in residual[rows][cols], in w[cols] = 1, "

@@ -59,14 +59,15 @@ REFERENCE_ONCE(quantise, "in x[rows][cols], in scale[high][wide], in zero[high][
 // the largest of q's dtype or `limit`: dynamic scales by row, or by group where rows are groups; a
 // row of zeros has codes of 0
 REFERENCE_ONCE(quantise_rows, "in x[rows][cols], in most[1] = 3e38, out q[rows][cols], "
-                              "out scale[rows], real limit = 0, real least = 0, each rows")
+                              "out scale?[rows], real limit = 0, real least = 0, each rows")
 {
     const double top = limit.v > 0 ? limit.v : q.largest();
     ROW(r, rows)
     {
         real peak = min(MAX(c, cols, abs(x(r, c))), most(0));
         real s = max(peak / top, least);
-        scale(r) = s;
+        if (scale.given)
+            scale(r) = s;
         EACH(c, cols)
         {
             auto code = where(equals(s, 0), 0, x(r, c) / s);
@@ -105,6 +106,34 @@ REFERENCE_ONCE(linear_blocks, "coded x[m][k], coded w[n][k], in bias[n] = 0, out
         real steps = SUM(l, k, x(i / n, l) * w.step(i % n, l));
         real lows = SUM(l, k, (given ? x.share(i / n, l) : x(i / n, l)) * w.low(i % n, l));
         y(i / n, i % n) = steps + lows + bias(i % n);
+    }
+}
+
+// A product of linear_blocks at output column j of row i.
+#define BLOCK_PRODUCT(w, i, j)                                                                     \
+    (SUM(l, k, x(i, l) * w.step(j, l)) +                                                           \
+     SUM(l, k, ((w).low_by_sum() ? x.share(i, l) : x(i, l)) * w.low(j, l)))
+
+// y = u act(t), u = x w^T w_scale + bias, t = x gate^T gate_scale + gate_bias, w and gate in
+// blocks; act 0: relu, 1: gelu by tanh, 2: silu, as ggml counts them. Without a gate y = u.
+REFERENCE_ONCE(linear_blocks_gated,
+               "coded x[m][k], coded w[n][k], coded gate?[n][k], in bias[n] = 0, "
+               "in gate_bias[n] = 0, out y[m][n], real w_scale = 1, real gate_scale = 1, "
+               "int act = 2, each m, each n")
+{
+    SAMPLE(i, m * n, QUANT_BUDGET(2 * k))
+    {
+        real u = BLOCK_PRODUCT(w, i / n, i % n) * w_scale + bias(i % n);
+        if (gate.given) {
+            real t = BLOCK_PRODUCT(gate, i / n, i % n) * gate_scale + gate_bias(i % n);
+            if (act == 0)
+                u = u * max(t, 0);
+            else if (act == 1)
+                u = u * (t * 0.5 * one_plus_tanh(t * 0.79788456080286536 * (1 + 0.044715 * t * t)));
+            else
+                u = u * (t * sigmoid(t));
+        }
+        y(i / n, i % n) = u;
     }
 }
 

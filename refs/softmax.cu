@@ -30,7 +30,7 @@ REFERENCE(log_softmax, "in x[rows][cols], out y[rows][cols], each rows")
 // y = softmax(s x + mask), s = scale; a mask that several heads or sequences share has strides of
 // 0. What is subtracted before exp cancels from the quotient: a finite mask of -1e9 costs nothing.
 REFERENCE_ONCE(softmax_masked,
-               "in x[batch][heads][rows][cols], in mask[batch][heads][rows][cols], "
+               "in x[batch][heads][rows][cols], in mask[batch][heads][rows][cols] = 0, "
                "out y[batch][heads][rows][cols], real scale = 1, each batch, each heads, each rows")
 {
     ROW(i, batch * heads * rows)

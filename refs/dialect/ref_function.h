@@ -283,6 +283,50 @@ struct ref_tanh_sum {
 typedef ref_one_plus_function<ref_erf_function, ref_erf_sum> ref_one_plus_erf_function;
 typedef ref_one_plus_function<ref_tanh_function, ref_tanh_sum> ref_one_plus_tanh_function;
 
+/*
+ * Sine and cosine: 4 u where they are libdevice's. sin.approx and cos.approx are good to 2^-20.5
+ * absolute up to 2 pi and to 2^-14.7 up to 100 pi (PTX ISA), which grows as the argument: |x| u
+ * twice. The slope is at most 1.
+ */
+template <class E> REF_FN E ref_turn_error(E x, const ref_rules<E> &k)
+{
+    return k.approximate() ? (E)6.8e-7 + 2 * k.u * ref_abs(x) : 4 * k.u;
+}
+
+REF_SLOW double ref_sine(double x)
+{
+    return sin(x);
+}
+
+REF_SLOW double ref_cosine(double x)
+{
+    return cos(x);
+}
+
+struct ref_sine_function {
+    template <class E> REF_FN static double quick(E, double x)
+    {
+        return ref_sine(x);
+    }
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = ref_sine(x.v);
+        return {v, (E)v, ref_less(x.e, (E)2) + ref_turn_error(x.f, k)};
+    }
+};
+
+struct ref_cosine_function {
+    template <class E> REF_FN static double quick(E, double x)
+    {
+        return ref_cosine(x);
+    }
+    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
+    {
+        double v = ref_cosine(x.v);
+        return {v, (E)v, ref_less(x.e, (E)2) + ref_turn_error(x.f, k)};
+    }
+};
+
 struct ref_abs_function {
     template <class E> REF_FN static double quick(E, double x)
     {
@@ -325,6 +369,8 @@ REF_FUNCTION(erf)
 REF_FUNCTION(one_plus_tanh)
 REF_FUNCTION(one_plus_erf)
 REF_FUNCTION(abs)
+REF_FUNCTION(sine)
+REF_FUNCTION(cosine)
 #undef REF_FUNCTION
 
 #endif

@@ -87,11 +87,14 @@ template <class R> REF_FN void ref_elementary_one(int code, R &at)
     typedef typename R::element E;
     const ref_rules<E> k = at.rules();
     const E share = ref_elementary_steps(code) ? (E)0 : 8 * k.u;
+    const bool turns = (code == FORMULA_SIN || code == FORMULA_COS) && k.approximate();
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         double y = ref_elementary_value(code, at.value(j));
         E f = ref_shadow((E)y, k);
         E carried = (E)ref_elementary_carried(code, at.value(j), (double)at.error(j), y);
+        if (turns)
+            carried += ref_turn_error((E)at.value(j), k);
         at.set(j, {y, f, share > 0 ? carried + (share * ref_abs(f) + k.tiny) : carried});
     }
 }

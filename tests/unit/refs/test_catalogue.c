@@ -1,23 +1,25 @@
 /*
  * test_catalogue.c - every reference that is compiled once, run on the host against plain loops.
  *
- * The loops of catalogue_kernels.inc are compiled twice. In long double they are an independent
- * computation: rounded to f64 they must agree with the reference to f64's own bound. In float they
- * are kernels as people write them, over f32, f16 and bf16 arrays: they must be quiet, and their
- * mutants must not be. test_refs.c has the references with special kernels, test_ref_rules.c the
- * judging itself.
+ * The loops of catalogue_kernels.inc and its like are compiled twice. In long double they are an
+ * independent computation: rounded to f64 they must agree with the reference to f64's own bound. In
+ * float they are kernels as people write them, over f32, f16 and bf16 arrays: they must be quiet,
+ * and their mutants must not be. test_refs.c has the references with special kernels,
+ * test_ref_rules.c the judging itself.
  */
 #include "tests/unit/refs/catalogue_problem.h"
 
 #define REAL         float
 #define FUNCTION(op) JOIN(float_, op)
 #include "tests/unit/refs/catalogue_kernels.inc"
+#include "tests/unit/refs/catalogue_codes.inc"
 #include "tests/unit/refs/catalogue_spatial.inc"
 #undef REAL
 #undef FUNCTION
 #define REAL         long double
 #define FUNCTION(op) JOIN(exact_, op)
 #include "tests/unit/refs/catalogue_kernels.inc"
+#include "tests/unit/refs/catalogue_codes.inc"
 #include "tests/unit/refs/catalogue_spatial.inc"
 
 /* --------------------------------------------------------------------------- the cases */
