@@ -6,6 +6,9 @@
  * that format. So the roundings on each way of additions are counted, there and back; a loop counts
  * as unbounded. From LIFT_CHAIN on the sum is an accumulator, and is compared with one of f32.
  *
+ * Shared memory counts as a whole. Beside products of matrices it holds factors, outputs and what
+ * is to be added, so ways through it mean nothing there and are not followed.
+ *
  * A number that is rounded and then only stored is an output: the comparison allows for that.
  */
 #include <string.h>
@@ -17,6 +20,8 @@ struct chains {
     unsigned most; /* of the sources, or of the results */
     unsigned give;
     bool forward, changed;
+    bool products;      /* the kernel has products of matrices */
+    bool wgmma;         /* those that take factors from shared memory */
     unsigned shared[2]; /* before, after: of shared memory as a whole */
 };
 
@@ -90,7 +95,8 @@ static void pass(struct chains *c, enum lift_class class_)
 {
     const struct ptx_instruction *ins = c->ins;
     if (ins->space == PTX_SHARED && (class_ == CLASS_LOAD || class_ == CLASS_STORE)) {
-        pass_shared(c, class_);
+        if (!c->products)
+            pass_shared(c, class_);
         return;
     }
     bool product = class_ == CLASS_PRODUCT && lift_product_kind(ins, 0) == KIND_F16X2;
@@ -114,6 +120,8 @@ static void count(struct lift *lift, bool forward)
 {
     struct chains c = {.lift = lift, .forward = forward};
     unsigned count = lift->kernel->instruction_count;
+    for (unsigned i = 0; i < count; i++)
+        c.products |= lift->step[i].class_ == CLASS_PRODUCT;
     do {
         c.changed = false;
         for (unsigned i = 0; i < count; i++) {
@@ -139,10 +147,34 @@ static void give_worked(void *user, unsigned reg)
     c->lift->reg[reg].worked = true;
 }
 
+static bool has_wgmma(const struct lift *lift, unsigned first, unsigned end)
+{
+    for (unsigned i = first; i < end; i++) {
+        if (lift_is_wgmma(&lift->kernel->instructions[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a wgmma, which takes factors from shared memory, runs after the instruction: behind it,
+ * or in a loop around it. A store behind the last one has an output. */
+static bool feeds_wgmma(const struct lift *lift, unsigned at)
+{
+    bool feeds = has_wgmma(lift, at, lift->kernel->instruction_count);
+    for (unsigned i = at; !feeds && i < lift->kernel->instruction_count; i++) {
+        unsigned target = lift->step[i].class_ == CLASS_BRANCH
+                              ? lift->kernel->instructions[i].operands[0].target
+                              : i;
+        feeds = target < at && has_wgmma(lift, target, at);
+    }
+    return feeds;
+}
+
 /* Copies pass it on to their sources; what is loaded from shared memory, to all that is stored
  * there. */
-static void pass_worked(struct chains *c, enum lift_class class_)
+static void pass_worked(struct chains *c, unsigned at)
 {
+    const enum lift_class class_ = c->lift->step[at].class_;
     bool shared = c->ins->space == PTX_SHARED;
     c->most = class_ == CLASS_FLOAT || class_ == CLASS_OTHER || class_ == CLASS_PRODUCT ||
               lift_is_widening(c->lift, c->ins);
@@ -151,7 +183,7 @@ static void pass_worked(struct chains *c, enum lift_class class_)
     if (class_ == CLASS_LOAD && shared)
         c->shared[0] |= c->most;
     if (class_ == CLASS_STORE)
-        c->most = shared && c->shared[0];
+        c->most = shared && (c->shared[0] || (c->wgmma && feeds_wgmma(c->lift, at)));
     if (c->most && class_ != CLASS_LOAD)
         lift_each_source(c->ins, give_worked, c);
 }
@@ -159,13 +191,14 @@ static void pass_worked(struct chains *c, enum lift_class class_)
 static void find_worked(struct lift *lift)
 {
     struct chains c = {.lift = lift};
+    c.wgmma = has_wgmma(lift, 0, lift->kernel->instruction_count);
     unsigned there;
     do {
         c.changed = false;
         there = c.shared[0];
         for (unsigned i = lift->kernel->instruction_count; i-- > 0;) {
             c.ins = &lift->kernel->instructions[i];
-            pass_worked(&c, lift->step[i].class_);
+            pass_worked(&c, i);
         }
     } while (c.changed || there != c.shared[0]);
 }

@@ -27,6 +27,30 @@ def tile(a, b, c, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
 
 
 @triton.jit
+def scaled(a, b, scale, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rows, columns, depth = tl.program_id(0) * M + tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    factors = tl.load(b + depth[:, None] * N + columns[None, :]) * tl.load(scale + depth)[:, None]
+    total = tl.dot(tl.load(a + rows[:, None] * K + depth[None, :]), factors.to(b.dtype.element_ty))
+    tl.store(c + rows[:, None] * N + columns[None, :], total.to(c.dtype.element_ty))
+
+
+@triton.jit
+def carried(a, b, c, out, steps, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    rows, columns, depth = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    state = tl.zeros((K, N), dtype=tl.float32)
+    at = out + rows[:, None] * N + columns[None, :]
+    for step in range(steps):
+        factors = state.to(a.dtype.element_ty)
+        rest = tl.load(b + rows[:, None] * N + columns[None, :]).to(tl.float32)
+        rest += tl.dot(tl.load(a + rows[:, None] * K + depth[None, :]), factors)
+        tl.store(at, rest.to(out.dtype.element_ty))
+        turned = tl.load(c + rows[None, :] * K + depth[:, None])
+        state += tl.dot(turned, rest.to(a.dtype.element_ty)) * 0.01
+        at += M * N
+        b += M * N
+
+
+@triton.jit
 def attend(q, k, v, out, keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, NARROW: tl.constexpr):
     rows = tl.program_id(0) * M + tl.arange(0, M)
     wide, columns = tl.arange(0, D), tl.arange(0, N)
@@ -68,6 +92,10 @@ def main(folder):
     write(f"{folder}/tile_mma.ptx", tile, arrays, {"M": 32, "N": 32, "K": 32}, warps=2)
     arrays = {"a": "*fp32", "b": "*fp32", "c": "*fp32", "k_size": "i32"}
     write(f"{folder}/tile_tf32.ptx", tile, arrays, {"M": 16, "N": 16, "K": 16}, warps=1)
+    arrays = {"a": "*bf16", "b": "*bf16", "scale": "*fp32", "c": "*bf16"}
+    write(f"{folder}/tile_scaled.ptx", scaled, arrays, {"M": 64, "N": 32, "K": 64})
+    arrays = {"a": "*bf16", "b": "*bf16", "c": "*bf16", "out": "*bf16", "steps": "i32"}
+    write(f"{folder}/tile_carried.ptx", carried, arrays, {"M": 64, "N": 32, "K": 64})
     arrays = {"q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16", "keys": "i32"}
     for name, narrow in (("", False), ("_narrow", True)):
         write(f"{folder}/attend{name}.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": narrow})

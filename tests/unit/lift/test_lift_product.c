@@ -48,6 +48,11 @@ static void fill_f32(unsigned param, void *array, uint64_t bytes)
         ((float *)array)[i] = number(&state);
 }
 
+static void fill_scaled(unsigned param, void *array, uint64_t bytes)
+{
+    (param == 2 ? fill_f32 : fill_bf16)(param, array, bytes);
+}
+
 #define ARRAY(n, size)                                                                             \
     {                                                                                              \
         (uint64_t)(n) * (size), 0                                                                  \
@@ -84,6 +89,27 @@ static const struct product_case {
      fill_f32,
      32 * 16,
      0,
+     false},
+    {PTX("tile_scaled"), /* the factors are rounded and lie in shared memory */
+     {"scaled",
+      2,
+      128,
+      16384,
+      {ARRAY(128 * 64, 2), ARRAY(64 * 32, 2), ARRAY(64, 4), ARRAY(128 * 32, 2)}},
+     fill_scaled,
+     128 * 32,
+     1,
+     false},
+    {PTX("tile_carried"), /* sums of a step become factors of the next, through shared memory */
+     {"carried",
+      1,
+      128,
+      49152,
+      {ARRAY(64 * 64, 2), ARRAY(6 * 64 * 32, 2), ARRAY(64 * 64, 2), ARRAY(6 * 64 * 32, 2),
+       VALUE(6)}},
+     fill_bf16,
+     6 * 64 * 32,
+     1,
      false},
     {PTX("attend"),
      {"attend",
