@@ -82,8 +82,8 @@ SO_FLAGS := -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections \
 
 SHIM_C := $(filter-out shim/hook/audit.c,$(sort $(wildcard shim/*.c shim/*/*.c shim/*/*/*.c)))
 CORE_C := $(filter-out shim/hook/% shim/init.c shim/session.c,$(SHIM_C))
-# tools/ptx is linked from the interpreter's list; tools/dev holds programs of the build.
-TOOL_C := $(sort $(filter-out tools/ptx/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c tools/fuzz/case/*.c)))
+# tools/ptx is linked from the interpreter's list, tools/facts from the library's; tools/dev holds programs of the build.
+TOOL_C := $(sort $(filter-out tools/ptx/% tools/facts/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c tools/fuzz/case/*.c)))
 REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
 # The dialect, as NVRTC gets it for references that a registry brings along.
 REF_HEADERS := $(filter-out $(addprefix refs/abi/ref_,batch.h host.h list.h product.h project.h),\
@@ -92,10 +92,11 @@ REF_HEADERS := $(filter-out $(addprefix refs/abi/ref_,batch.h host.h list.h prod
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 TABLES := $(sort $(wildcard config/kernels/*.yaml config/calls/*.yaml))
 EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o lift.o refs.o refs_wide.o tables.o ref_headers.o)
-# The reader of PTX, which lifted references are made with.
+# The reader of PTX, which lifted references are made with, and what it shows of parameters.
 PTX_O := $(call objects,$(sort $(wildcard tools/ptx/*.c)))
-SHIM_O := $(call objects,$(SHIM_C)) $(PTX_O) $(EMBEDDED) $(GEN)/ref_list.o
-CORE_O := $(call objects,$(CORE_C)) $(PTX_O) $(EMBEDDED) $(GEN)/ref_list.o
+FACTS_O := $(call objects,$(wildcard tools/facts/*.c))
+SHIM_O := $(call objects,$(SHIM_C)) $(PTX_O) $(FACTS_O) $(EMBEDDED) $(GEN)/ref_list.o
+CORE_O := $(call objects,$(CORE_C)) $(PTX_O) $(FACTS_O) $(EMBEDDED) $(GEN)/ref_list.o
 TOOL_O := $(call objects,$(TOOL_C)) $(addprefix $(GEN)/,report_css.o report_js.o man_pages.o)
 HOST_REFS_O := $(BUILD)/refs/abi/ref_host.o $(BUILD)/refs/abi/ref_product.o
 

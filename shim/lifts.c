@@ -6,6 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "lift/lift.h"
+#include "own_ptx.h"
 #include "system/log.h"
 
 /* A kernel whose PTX was read. */
@@ -25,23 +26,6 @@ struct lifts {
     struct lifted *bucket[BUCKETS];
     atomic_uint count[LIFT_REFUSALS]; /* LIFT_OK: lifted */
 };
-
-/* The PTX of the launch's module; NULL: it has none. Allocated. */
-static char *text_of(const struct lifts *lifts, const struct launch *launch, const char *symbol,
-                     size_t *bytes)
-{
-    const char *reason;
-    size_t image_bytes;
-    struct image_query query = {.symbol = symbol,
-                                .context = launch->context,
-                                .home = kernels_home(launch->function),
-                                .moment = images_moment(lifts->images)};
-    const struct image *image = images_hold(lifts->images, &query, &reason);
-    const void *data = image_data(image, &image_bytes);
-    char *text = data ? lift_text_of(data, image_bytes, bytes) : NULL;
-    images_release(lifts->images, image);
-    return text;
-}
 
 /* Fills in what comes of the text. */
 static enum lift_refusal lift(struct lifts *lifts, struct lifted *made, const char *text,
@@ -79,7 +63,7 @@ static const struct kernel_spec *find(void *user, const struct launch *launch, c
 {
     struct lifts *lifts = user;
     size_t bytes = 0;
-    char *text = text_of(lifts, launch, symbol, &bytes);
+    char *text = own_ptx(lifts->images, launch, symbol, &bytes);
     if (!text) {
         atomic_fetch_add(&lifts->count[LIFT_NO_PTX], 1);
         return NULL;

@@ -16,7 +16,7 @@ static const char *const functions[] = {
 
 #define AT(i)                                                                                      \
     {                                                                                              \
-        (i) * 8, 8                                                                                 \
+        .offset = (i)*8, .size = 8                                                                 \
     }
 #define AT_4(i)  AT(i), AT((i) + 1), AT((i) + 2), AT((i) + 3)
 #define AT_16(i) AT_4(i), AT_4((i) + 4), AT_4((i) + 8), AT_4((i) + 12)

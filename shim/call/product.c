@@ -25,7 +25,7 @@ void product_set(struct product *product, const struct product_matrix *a,
     out->c_batch = c->batch;
 }
 
-#define ARGUMENT(name) {PRODUCT_AT_##name * sizeof(uint64_t), sizeof(uint64_t)},
+#define ARGUMENT(name) {PRODUCT_AT_##name * sizeof(uint64_t), sizeof(uint64_t), 0},
 const struct param_layout product_layout = {.count = PRODUCT_ARGUMENTS,
                                             .param = {
 #define PRODUCT_POINTER ARGUMENT

@@ -25,6 +25,8 @@ struct kernels {
     void *user;
     kernels_lift_fn lift; /* or NULL */
     void *lift_user;
+    kernels_facts_fn facts; /* or NULL */
+    void *facts_user;
     kernels_sight_fn sight; /* or NULL */
     void *sight_user;
     pthread_mutex_t lock;
@@ -83,6 +85,12 @@ void kernels_lift(struct kernels *kernels, kernels_lift_fn lift, void *user)
 {
     kernels->lift = lift;
     kernels->lift_user = user;
+}
+
+void kernels_learn(struct kernels *kernels, kernels_facts_fn facts, void *user)
+{
+    kernels->facts = facts;
+    kernels->facts_user = user;
 }
 
 void kernels_watch(struct kernels *kernels, kernels_sight_fn sight, void *user)
@@ -215,26 +223,31 @@ static struct known_kernel *new_whole(struct kernels *kernels, const char *symbo
     return kernel;
 }
 
-/* Resolves a symbol and layout that were not seen together before. Lock held. */
+/* Resolves a symbol and layout that were not seen together before. NULL: the entries that name it
+ * are for other kernels of this name; or no memory. Lock held. */
 static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
                                        const struct param_layout *layout, bool layout_known)
 {
-    struct known_kernel *kernel = new_whole(kernels, symbol, hash, layout);
+    const struct kernel_spec *spec = NULL;
+    enum skip skip = SKIP_LAYOUT;
     struct error err = {{0}};
-    if (!kernel)
-        return NULL;
-    kernel->after = registry_after(kernels->registry, symbol);
-    if (layout_known) {
-        kernel->spec = registry_resolve(kernels->registry, symbol, layout, &kernel->skip, &err);
-    } else {
-        kernel->skip = SKIP_LAYOUT;
+    uint64_t after = registry_after(kernels->registry, symbol);
+    if (layout_known)
+        spec = registry_resolve(kernels->registry, symbol, layout, &skip, &err);
+    else
         error_set(&err, STATUS_UNSUPPORTED,
                   "the driver does not tell its parameter list (needs a driver of CUDA 12.4)");
-    }
-    if (kernel->spec)
+    const bool passed = !spec && skip == SKIP_UNREGISTERED && !after;
+    struct known_kernel *kernel = passed ? NULL : new_whole(kernels, symbol, hash, layout);
+    if (!kernel)
+        return NULL;
+    kernel->after = after;
+    kernel->spec = spec;
+    kernel->skip = skip;
+    if (spec)
         open_spec(kernel);
-    if (kernel->skip != SKIP_UNREGISTERED || kernel->spec || err.text[0])
-        kernels->seen(kernels->user, kernel, kernel->spec ? NULL : err.text);
+    if (skip != SKIP_UNREGISTERED || spec || err.text[0])
+        kernels->seen(kernels->user, kernel, spec ? NULL : err.text);
     return kernel;
 }
 
@@ -282,26 +295,33 @@ const char *kernels_symbol(const struct launch *launch)
     return cuda.cuFuncGetName && !cuda.cuFuncGetName(&name, handle) && name ? name : "";
 }
 
+/* The record of a kernel without an entry. Lock held. */
+static struct known_kernel *pass(struct kernels *kernels, const struct launch *launch,
+                                 const char *symbol, uint64_t hash)
+{
+    struct known_kernel *known = find_lifted(kernels, launch, symbol, hash);
+    if (!known)
+        known = find_record(kernels, symbol, hash, NULL);
+    return known ? known : add_passed(kernels, symbol, hash);
+}
+
 /* Lock held. An unregistered kernel needs no layout: most kernels cost no driver call at all. */
 static struct known_kernel *resolve(struct kernels *kernels, const struct launch *launch)
 {
     const char *symbol = kernels_symbol(launch);
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
     struct param_layout layout = {0};
-    struct known_kernel *found = find_record(kernels, symbol, hash, NULL);
-    if (found && !kernels->lift)
-        return found;
-    if (!registry_names(kernels->registry, symbol) && !registry_after(kernels->registry, symbol)) {
-        struct known_kernel *lifted = find_lifted(kernels, launch, symbol, hash);
-        return lifted ? lifted : found ? found : add_passed(kernels, symbol, hash);
-    }
+    if (!registry_names(kernels->registry, symbol) && !registry_after(kernels->registry, symbol))
+        return pass(kernels, launch, symbol, hash);
     bool known = launch->call != NULL;
     if (known)
         layout = *launch->call;
-    else
-        known = kernels_layout(launch->function, &layout);
-    found = find_record(kernels, symbol, hash, &layout);
-    return found ? found : add_kernel(kernels, symbol, hash, &layout, known);
+    else if ((known = kernels_layout(launch->function, &layout)) && kernels->facts)
+        kernels->facts(kernels->facts_user, launch, symbol, &layout);
+    struct known_kernel *found = find_record(kernels, symbol, hash, &layout);
+    if (!found)
+        found = add_kernel(kernels, symbol, hash, &layout, known);
+    return found ? found : pass(kernels, launch, symbol, hash);
 }
 
 static struct kernel_entry *entry_for(struct kernels *kernels, const void *function)

@@ -75,6 +75,13 @@ typedef const struct kernel_spec *(*kernels_lift_fn)(void *user, const struct la
 /* Before the first launch. */
 void kernels_lift(struct kernels *kernels, kernels_lift_fn lift, void *user);
 
+/* Fills in what the kernel's code shows of its parameters: their `dtype`. Called at the first
+ * launch of a handle that an entry names, under the lock of `kernels`. */
+typedef void (*kernels_facts_fn)(void *user, const struct launch *launch, const char *symbol,
+                                 struct param_layout *layout);
+/* Before the first launch. */
+void kernels_learn(struct kernels *kernels, kernels_facts_fn facts, void *user);
+
 /* When a handle is new, and again after a module was unloaded, below the lock of `kernels`.
  * Not for handles past the table's room. */
 typedef void (*kernels_sight_fn)(void *user, const struct launch *launch,

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "lang/dtype.h"
 #include "lang/signature.h"
+#include "value/launch.h"
 
 /* One type of the parameter list of a demangled name. */
 struct param_spelled {
@@ -31,6 +32,11 @@ bool param_types_next(const char **list, struct param_spelled *out);
 /* STATUS_INVALID with a sentence that shows both lists; STATUS_OK where `demangled` shows no list,
  * or one of another length than the signature's. */
 enum status param_types_fit(const struct signature *signature, const char *demangled,
+                            struct error *err);
+
+/* The same of what the kernel's code reads and writes behind pointers, where `layout` has it: a
+ * float type must be the signature's float type; integers, f8 and blocks are read in many ways. */
+enum status param_codes_fit(const struct signature *signature, const struct param_layout *layout,
                             struct error *err);
 
 #endif

@@ -410,6 +410,26 @@ static enum status make_bench(struct registry *registry, const struct registry_e
     return plan_make(&out->plan, &registry->arena, &source, captures, layout, err);
 }
 
+/* Of a match: its captures, and types that the kernel's code shows. */
+static enum status bench_of(struct registry *registry, const struct match *match,
+                            const struct kernel_spec *spec, const struct param_layout *layout,
+                            struct registry_bench *out, struct error *err)
+{
+    const struct typed *typed = match->entry->typed;
+    const struct captures *captures = &match->captures;
+    if (typed && typed->by_code) {
+        struct captures *all = arena_alloc(&registry->arena, sizeof *all);
+        if (!all)
+            return error_set(err, STATUS_NO_MEMORY, "no memory");
+        *all = match->captures;
+        enum status status = typed_seen(typed, spec->signature, layout, all, err);
+        if (status)
+            return status;
+        captures = all;
+    }
+    return make_bench(registry, match->entry, captures, layout, out, err);
+}
+
 enum status registry_bench(struct registry *registry, const struct kernel_spec *spec,
                            const struct param_layout *layout, struct registry_bench *out,
                            struct error *err)
@@ -420,7 +440,7 @@ enum status registry_bench(struct registry *registry, const struct kernel_spec *
     for (const struct match *match = known ? known->matches : NULL; match; match = match->next) {
         if (match->unknown || match->entry->where != spec->where)
             continue;
-        status = make_bench(registry, match->entry, &match->captures, layout, out, err);
+        status = bench_of(registry, match, spec, layout, out, err);
         break;
     }
     pthread_mutex_unlock(&registry->lock);

@@ -232,6 +232,22 @@ static enum status add_types(struct registry *registry, const struct match *matc
     return typed_find(match->entry->typed, plan->signature, layout, &types->places, err);
 }
 
+/* The plan of the types that the kernel's code shows; *plan is that of any types before. */
+static enum status plan_by_code(struct registry *registry, const struct match *match,
+                                const struct param_layout *layout, const struct binding_plan **plan,
+                                struct error *err)
+{
+    struct captures *all = arena_alloc(&registry->arena, sizeof *all);
+    if (!all)
+        return error_set(err, STATUS_NO_MEMORY, "no memory");
+    *all = match->captures;
+    enum status status = typed_seen(match->entry->typed, (*plan)->signature, layout, all, err);
+    if (!status)
+        return plan_of(registry, match->entry, all, layout, plan, err);
+    error_prefix(err, "%s", match->entry->where);
+    return status;
+}
+
 enum status registry_spec_make(struct registry *registry, const struct known_symbol *known,
                                const struct match *match, const struct param_layout *layout,
                                const struct kernel_spec **out, struct error *err)
@@ -242,9 +258,12 @@ enum status registry_spec_make(struct registry *registry, const struct known_sym
     enum status status = captures_of(registry, match, NULL, &captures, err);
     if (!status)
         status = plan_of(registry, match->entry, captures, layout, &plan, err);
-    if (!status)
+    if (!status && match->entry->typed && match->entry->typed->by_code)
+        status = plan_by_code(registry, match, layout, &plan, err);
+    else if (!status)
         status = add_types(registry, match, layout, plan, &types, err);
-    if (!status && param_types_fit(plan->signature, known->names.demangled, err)) {
+    if (!status && (param_types_fit(plan->signature, known->names.demangled, err) ||
+                    param_codes_fit(plan->signature, layout, err))) {
         error_prefix(err, "%s", match->entry->where);
         status = STATUS_INVALID;
     }

@@ -34,9 +34,14 @@ static enum status read_word(const struct yaml_node *name, const struct yaml_nod
     enum status status = yaml_expect(node, name->text, YAML_KIND_MAPPING, err);
     if (!status)
         status = keys_check(node, KEYS_TYPES, err);
-    if (!status && (!yaml_get(node, "word") || !yaml_get(node, "is")))
-        status = yaml_error(err, node, "'%s' needs a 'word' and its types, 'is'", name->text);
     out->name = name->text;
+    if (!status && yaml_get(node, "of"))
+        return node->count > 1
+                   ? yaml_error(err, node, "'%s' has other keys beside 'of'", name->text)
+                   : yaml_text(yaml_get(node, "of"), "of", &out->of, err);
+    if (!status && (!yaml_get(node, "word") || !yaml_get(node, "is")))
+        status = yaml_error(err, node, "'%s' needs a 'word' and its types, 'is'; or an array, 'of'",
+                            name->text);
     if (!status)
         status = yaml_text(yaml_get(node, "word"), "word", &out->word, err);
     return status ? status : read_list(yaml_get(node, "is"), out, err);
@@ -56,6 +61,11 @@ enum status typed_read(struct arena *arena, const struct yaml_node *node, const 
         status = yaml_error(err, node, "more than %d types", TYPED_WORDS);
     for (size_t i = 0; !status && i < node->count; i++)
         status = read_word(node->key[i], node->item[i], &typed->word[typed->count++], err);
+    typed->by_code = typed->count && typed->word[0].of;
+    for (unsigned i = 0; !status && i < typed->count; i++) {
+        if (!typed->word[i].of == typed->by_code)
+            status = yaml_error(err, node, "some types are those of arrays, and some are not");
+    }
     *out = typed;
     return status;
 }
@@ -77,6 +87,8 @@ static enum status add_capture(struct captures *captures, const char *name, cons
 static const char *first_type(const struct typed_word *word)
 {
     unsigned i = 0;
+    if (word->of)
+        return "f32";
     while (!word->type[i])
         i++;
     return word->type[i];
@@ -94,6 +106,27 @@ enum status typed_captures(const struct typed *typed, const uint8_t *codes,
     return status;
 }
 
+enum status typed_seen(const struct typed *typed, const struct signature *signature,
+                       const struct param_layout *layout, struct captures *captures,
+                       struct error *err)
+{
+    enum status status = STATUS_OK;
+    for (unsigned i = 0; !status && i < typed->count; i++) {
+        const struct typed_word *word = &typed->word[i];
+        const struct signature_item *item = signature_find(signature, word->of);
+        bool found = item && item->array && !item->earlier && item->param < layout->count &&
+                     item->param < LAYOUT_MAX;
+        enum dtype dtype = found ? (enum dtype)layout->param[item->param].dtype : DTYPE_NONE;
+        if (!found || dtype == DTYPE_NONE)
+            return error_set(err, STATUS_INVALID,
+                             "types: the type behind '%.60s' is not known; it is known where the "
+                             "kernel's image carries PTX that shows it",
+                             word->of);
+        status = add_capture(captures, word->name, dtype_text(dtype), err);
+    }
+    return status;
+}
+
 enum status typed_open(const struct typed *typed, struct captures *captures, struct error *err)
 {
     enum status status = STATUS_OK;
@@ -106,8 +139,14 @@ enum status typed_find(const struct typed *typed, const struct signature *signat
                        const struct param_layout *layout, struct typed_places *out,
                        struct error *err)
 {
-    out->count = typed->count;
-    for (unsigned i = 0; i < typed->count; i++) {
+    for (unsigned i = 0; typed->by_code && i < typed->count; i++) {
+        const struct signature_item *item = signature_find(signature, typed->word[i].of);
+        if (!item || !item->array)
+            return error_set(err, STATUS_INVALID, "types: '%.60s' is no array of the signature",
+                             typed->word[i].of);
+    }
+    out->count = typed->by_code ? 0 : typed->count;
+    for (unsigned i = 0; i < out->count; i++) {
         const char *word = typed->word[i].word;
         const struct signature_item *item = signature_find(signature, word);
         if (!item || item->array || item->index || item->earlier ||

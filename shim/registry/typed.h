@@ -7,6 +7,11 @@
  * The integer `kind` of the parameter list is 0 where T is u8, 1 where it is i8, and so on;
  * launches with `none`, or beyond the list, are not checked. Until a launch is seen T is the first
  * type of the list, which serves for all that does not depend on it.
+ *
+ *       T: {of: x}
+ *
+ * T is what the kernel's code reads or writes behind the array `x`; a kernel whose code does not
+ * show it has no such entry.
  */
 #ifndef REGISTRY_TYPED_H
 #define REGISTRY_TYPED_H
@@ -21,13 +26,15 @@ enum { TYPED_WORDS = 4, TYPED_CODES = 32 };
 /* One of `types`. */
 struct typed_word {
     const char *name; /* T */
-    const char *word; /* an integer of the signature */
+    const char *word; /* an integer of the signature; NULL: it is the type of an array */
+    const char *of;   /* the array; or NULL */
     unsigned codes;
     const char *type[TYPED_CODES]; /* NULL: none */
 };
 
 struct typed {
     unsigned count;
+    bool by_code; /* all of them are those of arrays; else none is */
     struct typed_word word[TYPED_WORDS];
 };
 
@@ -55,6 +62,12 @@ enum status typed_open(const struct typed *typed, struct captures *captures, str
 /* STATUS_INVALID: a word is no integer of the parameter list. */
 enum status typed_find(const struct typed *typed, const struct signature *signature,
                        const struct param_layout *layout, struct typed_places *out,
+                       struct error *err);
+
+/* Of types of arrays: appends them as the layout has them. `signature`: of the same entry, with any
+ * types. STATUS_INVALID with a sentence: one is no array, or its type is not known. */
+enum status typed_seen(const struct typed *typed, const struct signature *signature,
+                       const struct param_layout *layout, struct captures *captures,
                        struct error *err);
 
 /* The codes of a launch. False with a sentence: one stands for no type, or cannot be read. */

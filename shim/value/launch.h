@@ -87,6 +87,8 @@ struct param_layout {
     unsigned count; /* of all parameters; those past LAYOUT_MAX are not listed */
     struct {
         uint32_t offset, size;
+        uint32_t
+            dtype; /* enum dtype of what a pointer leads to, where the kernel's code shows it */
     } param[LAYOUT_MAX];
 };
 

@@ -60,7 +60,9 @@ void target_cases(const uint8_t *data, size_t size)
                                "rows, i32 cols, i64 pitch, f32 alpha\n  let: {twice: rows * 2}\n"
                                "  reference: scale\n  fuzz: ";
     static const struct param_layout layout = {
-        .count = 7, .param = {{0, 8}, {8, 8}, {16, 8}, {24, 4}, {28, 4}, {32, 8}, {40, 4}}};
+        .count = 7,
+        .param = {
+            {0, 8, 0}, {8, 8, 0}, {16, 8, 0}, {24, 4, 0}, {28, 4, 0}, {32, 8, 0}, {40, 4, 0}}};
     size_t length = sizeof(head) - 1;
     char *text = malloc(length + size + 1);
     struct arena arena = {0};

@@ -157,7 +157,7 @@ static void set_dtype(struct fact *fact, enum dtype dtype, enum fact_source sour
 
 static void by_code(struct facts *facts)
 {
-    struct ptx_param param[LAYOUT_MAX];
+    struct param_fact param[LAYOUT_MAX];
     unsigned count = 0;
     facts->has_code = ptx_facts_read(facts->kernel, param, &count) && count == facts->count;
     for (unsigned i = 0; i < count && facts->has_code; i++) {

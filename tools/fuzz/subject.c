@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "lift/lift.h"
 #include "refs/abi/ref_merge.h"
 #include "report/place.h"
+#include "tools/facts/facts.h"
 #include "tools/fuzz/case/dense.h"
 #include "tools/fuzz/case/element.h"
 
@@ -37,6 +39,11 @@ static enum status resolve(struct fuzz_subject *s, struct registry *registry,
 {
     struct registry_bench bench;
     enum skip skip;
+    size_t bytes = 0;
+    char *text = lift_text_of(s->module->image, s->module->bytes, &bytes);
+    if (text)
+        facts_layout(text, bytes, s->symbol, &s->kernel.layout);
+    free(text);
     s->spec = registry_resolve(registry, s->symbol, &s->kernel.layout, &skip, err);
     if (!s->spec)
         return error_set(err, skip == SKIP_UNREGISTERED ? STATUS_NOT_FOUND : STATUS_INVALID,

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "system/yaml_doc.h"
 #include "plan/plan.h"
+#include "tools/facts/facts.h"
 #include "tools/fuzz/symbols.h"
 #include "tools/lint/kernel.h"
 
@@ -126,6 +127,7 @@ static void layout_of(const struct ptx_function *f, struct param_layout *layout)
         layout->param[i].size = (uint32_t)f->params[i].bytes;
         offset += layout->param[i].size;
     }
+    facts_layout_of(f, layout);
 }
 
 /* lint: {ignore: [ID, ...]} of the entry. */

@@ -101,7 +101,7 @@ static inline int setup(void **state)
     snprintf(f->reports, sizeof f->reports, "%s/reports", f->folder.path);
     quota_init(&f->quota, QUOTA);
     made_up_mismatch(&f->check);
-    f->layout = (struct param_layout){.count = 3, .param = {{0, 8}, {8, 8}, {16, 8}}};
+    f->layout = (struct param_layout){.count = 3, .param = {{0, 8, 0}, {8, 8, 0}, {16, 8, 0}}};
     f->source = (struct bundle_source){.user = f,
                                        .read_array = read_array,
                                        .has_array = has_array,

@@ -40,7 +40,7 @@ static const char registry_text[] = "version: 1\n"
 
 static const char ours[] = "ours", other[] = "other", misfit[] = "misfit", first[] = "first";
 static const char named_call[] = "library<f32>", other_call[] = "unnamed<f32>";
-static const struct param_layout call_layout = {3, {{0, 8}, {8, 8}, {16, 4}}};
+static const struct param_layout call_layout = {3, {{0, 8, 0}, {8, 8, 0}, {16, 4, 0}}};
 static void *const context = (void *)0x2000;
 
 /* ---- CUPTI, which keeps its subscribers ---- */

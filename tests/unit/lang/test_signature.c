@@ -294,7 +294,7 @@ static void a_layout_that_disagrees_is_shown(void **state)
     fits("struct 8..16 {}", SIZES(4), "has 4 bytes, the signature has 8 to 16");
     fits("_, _, i32 n", SIZES(8, 40, 8), "by the signature: _ _ 4; by the kernel: 8@0 40@8 8@48");
     struct error err = {0};
-    struct param_layout layout = {.count = 2, .param = {{0, 4}, {8, 4}}};
+    struct param_layout layout = {.count = 2, .param = {{0, 4, 0}, {8, 4, 0}}};
     assert_int_equal(signature_fits(parse("i32 a, i32 b"), &layout, &err), STATUS_INVALID);
     expect_says(err.text, "parameter 1 b lies at byte 8, the signature has 4");
 }

@@ -38,7 +38,12 @@ static void bad_types_are_errors(void **state)
     (void)state;
     expect(ENTRY("T: f32", F), "'T' is 'f32'; expected a mapping");
     expect(ENTRY("T: {word: code}", F), "'T' needs a 'word' and its types, 'is'");
-    expect(ENTRY("T: {word: code, of: [f32]}", F), "unknown key 'of'; expected one of word, is");
+    expect(ENTRY("T: {word: code, at: [f32]}", F),
+           "unknown key 'at'; expected one of word, is, of");
+    expect(ENTRY("T: {of: x, word: code}", F), "'T' has other keys beside 'of'");
+    expect(ENTRY("T: {of: code}", F), "types: 'code' is no array of the signature");
+    expect(ENTRY("T: {of: x}, U: {word: code, is: [f32]}", F),
+           "some types are those of arrays, and some are not");
     expect(ENTRY("T: {word: code, is: f32}", F), "'is' is 'f32'; expected a list");
     expect(ENTRY("T: {word: code, is: [f32, f31]}", F), "unknown type 'f31'");
     expect(ENTRY("T: {word: code, is: [none]}", F), "'is' lists no type");
@@ -176,12 +181,63 @@ static void formulas_round_to_types(void **state)
            "at 'S(x)': unknown function, or a type that no value is rounded to");
 }
 
+#define OF                                                                                         \
+    HEAD "- {kernel: k, formula: y = x, types: {T: {of: x}}, "                                     \
+         "signature: 'const T x[n], f32 y[n], i32 n'}\n"
+
+static const struct kernel_spec *resolve(struct registry *registry, enum dtype x, enum dtype y,
+                                         struct error *why)
+{
+    struct param_layout layout = layout_of((const unsigned[]){8, 8, 4, 0});
+    enum skip skip;
+    layout.param[0].dtype = (uint32_t)x;
+    layout.param[1].dtype = (uint32_t)y;
+    *why = (struct error){{0}};
+    return registry_resolve(registry, "k", &layout, &skip, why);
+}
+
+/* Two kernels of one name and one parameter list, as Triton makes them for two dtypes. */
+static void code_decides(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_of(OF, &complaints);
+    struct error why;
+    assert_int_equal(complaints.count, 0);
+    const struct kernel_spec *half = resolve(registry, DTYPE_F16, DTYPE_F32, &why);
+    const struct kernel_spec *wide = resolve(registry, DTYPE_BF16, DTYPE_NONE, &why);
+    assert_non_null(half);
+    assert_non_null(wide);
+    assert_int_equal(dtype_of(half, 0), DTYPE_F16);
+    assert_int_equal(dtype_of(wide, 0), DTYPE_BF16);
+    assert_int_equal(dtype_of(wide, 1), DTYPE_F32);
+    assert_null(half->types);
+    assert_ptr_equal(resolve(registry, DTYPE_F16, DTYPE_F32, &why), half);
+    registry_destroy(registry);
+}
+
+static void code_contradicts(void **state)
+{
+    (void)state;
+    struct registry *registry = registry_of(OF, &complaints);
+    struct error why;
+    assert_null(resolve(registry, DTYPE_NONE, DTYPE_F32, &why));
+    expect_says(why.text, "the type behind 'x' is not known");
+    assert_null(resolve(registry, DTYPE_F16, DTYPE_F16, &why));
+    expect_says(why.text, "parameter 1 y is f32, the kernel's code has f16 there");
+    assert_non_null(resolve(registry, DTYPE_I32, DTYPE_I32, &why)); /* bits that are moved */
+    registry_destroy(registry);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_types_are_errors),        cmocka_unit_test(launches_decide),
-        cmocka_unit_test(other_codes_are_not_checked), cmocka_unit_test(the_words_count_as_shapes),
+        cmocka_unit_test(bad_types_are_errors),
+        cmocka_unit_test(launches_decide),
+        cmocka_unit_test(other_codes_are_not_checked),
+        cmocka_unit_test(the_words_count_as_shapes),
         cmocka_unit_test(formulas_round_to_types),
+        cmocka_unit_test(code_decides),
+        cmocka_unit_test(code_contradicts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

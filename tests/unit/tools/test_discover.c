@@ -39,7 +39,7 @@ static struct seen_kernel kernel_of(const void *image, size_t bytes)
     return (struct seen_kernel){.names = {"f", "f", "f"}, .image = image, .image_bytes = bytes};
 }
 
-static void assert_read(const struct ptx_param *param, unsigned params)
+static void assert_read(const struct param_fact *param, unsigned params)
 {
     assert_int_equal(params, 6);
     assert_int_equal(param[0].dtype, DTYPE_BF16);
@@ -56,7 +56,7 @@ static void assert_read(const struct ptx_param *param, unsigned params)
 static void code_has_types_and_roles(void **state)
 {
     struct seen_kernel kernel = kernel_of(ptx, sizeof ptx);
-    struct ptx_param param[LAYOUT_MAX];
+    struct param_fact param[LAYOUT_MAX];
     unsigned params = 0;
     (void)state;
     assert_true(ptx_facts_read(&kernel, param, &params));
@@ -74,7 +74,7 @@ static void a_cubin_may_carry_its_code(void **state)
         char names[64];
         char text[sizeof ptx];
     } elf;
-    struct ptx_param param[LAYOUT_MAX];
+    struct param_fact param[LAYOUT_MAX];
     unsigned params = 0;
     (void)state;
     memcpy(elf.header.e_ident, ELFMAG, SELFMAG);

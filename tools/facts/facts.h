@@ -1,0 +1,37 @@
+/*
+ * facts.h - what a kernel's PTX shows of its parameters.
+ *
+ * An address belongs to the parameter that it is computed from, along moves and additions; an
+ * element's type is the one of the instruction that uses it. No branch is followed, and memory and
+ * calls end the search. Nothing here calls the driver. Any thread.
+ */
+#ifndef TOOLS_FACTS_FACTS_H
+#define TOOLS_FACTS_FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "refs/abi/ref_abi.h"
+#include "tools/ptx/ptx.h"
+#include "value/launch.h"
+
+struct param_fact {
+    enum dtype dtype;         /* of the elements behind it, or of the scalar; or NONE */
+    bool reads, writes, adds; /* memory behind it */
+    unsigned least;           /* bytes of its narrowest access; 0: none */
+};
+
+/* Of the first `most` parameters of the kernel `symbol` in the text, of `bytes`; `params` how many
+ * it has of these. False: the text has no such kernel, or no memory; then all are unknown. */
+bool facts_read(const char *ptx, size_t bytes, const char *symbol, struct param_fact *out,
+                unsigned most, unsigned *params);
+
+/* The same of a function whose body was read. */
+bool facts_of(const struct ptx_function *function, struct param_fact *out, unsigned most,
+              unsigned *params);
+
+/* Fills in the `dtype` of a layout's pointers, by the code alone: nothing where it does not show
+ * them, or has more parameters. */
+void facts_layout(const char *ptx, size_t bytes, const char *symbol, struct param_layout *layout);
+void facts_layout_of(const struct ptx_function *function, struct param_layout *layout);
+
+#endif
