@@ -138,7 +138,7 @@ static const struct {
     {"_ZN12_GLOBAL__N_120softmax_warp_forwardIN3c108BFloat16ES2_fLi10ELb1ELb0EEEvPT0_PKT_iii"
      "PKbib",
      "log_softmax", warp},
-    {"_rms_norm_forward_kernel", "rmsnorm", triton},
+    {"_rms_norm_forward_kernel", "rmsnorm_offset", triton},
     {"_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_18TensorListMetadataILi1EEENS1_"
      "21BinaryOpScalarFunctorIfLi1ELi1ELi0EEEJSt10multipliesIfEfEEEvT_T0_DpT1_",
      "scale", foreach1},
@@ -228,6 +228,9 @@ static void shipped_entries_meet_their_kernels(void **state)
         struct param_layout layout = layout_of(shipped[i].sizes);
         struct error err = {0};
         enum skip skip;
+        /* Triton's names spell no types: its first arrays are bf16 by their code. */
+        for (unsigned k = 0; k < 5 && strncmp(shipped[i].symbol, "_Z", 2) != 0; k++)
+            layout.param[k].dtype = layout.param[k].size == 8 ? DTYPE_BF16 : DTYPE_NONE;
         const struct kernel_spec *spec =
             registry_resolve(registry, shipped[i].symbol, &layout, &skip, &err);
         if (!spec)
@@ -350,7 +353,7 @@ static void a_quantised_product_is_bound(void **state)
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
-    static const uint32_t sizes[] = {8, 8, 8, 32, 8, 4, 12, 4, 4, 4, 12, 4, 4, 4, 12, 4, 4, 4, 4};
+    static const uint32_t sizes[] = {8, 8, 8, 48, 8, 4, 12, 4, 4, 4, 12, 4, 4, 4, 12, 4, 4, 4, 4};
     struct param_layout layout = {.count = 0};
     uint32_t end = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -360,12 +363,13 @@ static void a_quantised_product_is_bound(void **state)
     }
     struct error err = {0};
     enum skip skip;
-    const struct kernel_spec *spec = registry_resolve(
-        registry, "_ZL13mul_mat_vec_qIL9ggml_type12ELi2ELb0ELb0EEvPKvS2_PKi", &layout, &skip, &err);
+    const struct kernel_spec *spec =
+        registry_resolve(registry, "_ZL13mul_mat_vec_qIL9ggml_type12ELi2ELb0ELb0ELb0EEvPKvS2_PKi",
+                         &layout, &skip, &err);
     if (!spec)
         fail_msg("%s %s", skip_text(skip), err.text);
     uint64_t vx = 0x10000, vy = 0x20000, ids = 0, dst = 0x30000;
-    uint32_t cols = 512, row = 2, column = 16, rows = 41, fastdiv[3] = {0}, fusion[8] = {0};
+    uint32_t cols = 512, row = 2, column = 16, rows = 41, fastdiv[3] = {0, 0, 1}, fusion[12] = {0};
     void *params[] = {&vx,     &vy,     &ids,  &fusion, &dst, &cols,   fastdiv,
                       &row,    &column, &rows, fastdiv, &row, &column, &rows,
                       fastdiv, &row,    &row,  &row,    &row};
@@ -384,7 +388,7 @@ static void a_quantised_product_is_bound(void **state)
     assert_int_equal(y->dim[1], 41);
     assert_int_equal(y->stride[0], 41);
     ids = 0x40000;
-    assert_int_equal(binding_make(spec, &launch, &b, &err), SKIP_SHAPE);
+    assert_int_equal(binding_make(spec, &launch, &b, &err), SKIP_WHEN);
     registry_destroy(registry);
 }
 
