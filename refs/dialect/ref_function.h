@@ -285,8 +285,8 @@ typedef ref_one_plus_function<ref_tanh_function, ref_tanh_sum> ref_one_plus_tanh
 
 /*
  * Sine and cosine: 4 u where they are libdevice's. sin.approx and cos.approx are good to 2^-20.5
- * absolute up to 2 pi and to 2^-14.7 up to 100 pi (PTX ISA), which grows as the argument: |x| u
- * twice. The slope is at most 1.
+ * absolute up to 2 pi and to 2^-14.7 up to 100 pi (PTX ISA). Beyond 2 pi the error grows in
+ * proportion to |x|: 2 u |x| covers it, and is taken past 100 pi, too. The slope is at most 1.
  */
 template <class E> REF_FN E ref_turn_error(E x, const ref_rules<E> &k)
 {

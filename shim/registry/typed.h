@@ -65,7 +65,8 @@ enum status typed_find(const struct typed *typed, const struct signature *signat
                        struct error *err);
 
 /* Of types of arrays: appends them as the layout has them. `signature`: of the same entry, with any
- * types. STATUS_INVALID with a sentence: one is no array, or its type is not known. */
+ * types. STATUS_INVALID with a sentence: one is no array, or its type is not known to be f64, f32,
+ * f16 or bf16: integer instructions move anything. */
 enum status typed_seen(const struct typed *typed, const struct signature *signature,
                        const struct param_layout *layout, struct captures *captures,
                        struct error *err);

@@ -219,8 +219,7 @@ static void walk_other(struct walk *walk, const struct ptx_instruction *in)
     bool cvt = strcmp(in->opcode, "cvt") == 0 && in->type_count > 1;
     enum dtype use = dtype_of(in->types[cvt ? 1 : 0]);
     struct known to = {.dtype = in->type_count ? dtype_of(in->types[0]) : DTYPE_NONE};
-    bool moves_value = !strcmp(in->opcode, "mov") || !strcmp(in->opcode, "prmt") ||
-                       !strcmp(in->opcode, "shl") || !strcmp(in->opcode, "selp");
+    bool moves_value = !strcmp(in->opcode, "mov") || !strcmp(in->opcode, "selp");
     for (unsigned i = 1; i < in->operand_count; i++) {
         const struct known *from = known_of(walk, &in->operands[i]);
         if (moves_value && in->operands[i].kind == PTX_VECTOR)
@@ -311,7 +310,7 @@ void facts_layout(const char *ptx, size_t bytes, const char *symbol, struct para
 {
     struct param_fact fact[LAYOUT_MAX];
     unsigned params = 0;
-    if (facts_read(ptx, bytes, symbol, fact, LAYOUT_MAX, &params))
+    if (strncmp(symbol, "_Z", 2) != 0 && facts_read(ptx, bytes, symbol, fact, LAYOUT_MAX, &params))
         fill(layout, fact, params);
 }
 
@@ -319,6 +318,6 @@ void facts_layout_of(const struct ptx_function *function, struct param_layout *l
 {
     struct param_fact fact[LAYOUT_MAX];
     unsigned params = 0;
-    if (facts_of(function, fact, LAYOUT_MAX, &params))
+    if (strncmp(function->name, "_Z", 2) != 0 && facts_of(function, fact, LAYOUT_MAX, &params))
         fill(layout, fact, params);
 }

@@ -30,7 +30,7 @@ bool facts_of(const struct ptx_function *function, struct param_fact *out, unsig
               unsigned *params);
 
 /* Fills in the `dtype` of a layout's pointers, by the code alone: nothing where it does not show
- * them, or has more parameters. */
+ * them, has more parameters, or the symbol spells types. */
 void facts_layout(const char *ptx, size_t bytes, const char *symbol, struct param_layout *layout);
 void facts_layout_of(const struct ptx_function *function, struct param_layout *layout);
 

@@ -127,7 +127,6 @@ static void layout_of(const struct ptx_function *f, struct param_layout *layout)
         layout->param[i].size = (uint32_t)f->params[i].bytes;
         offset += layout->param[i].size;
     }
-    facts_layout_of(f, layout);
 }
 
 /* lint: {ignore: [ID, ...]} of the entry. */
@@ -165,6 +164,10 @@ static void find_entry(struct lint_kernel *k)
         return;
     layout_of(f, &layout);
     k->spec = registry_resolve(registry, f->name, &layout, &skip, &err);
+    if (!k->spec) { /* an entry whose types are those of the code */
+        facts_layout_of(f, &layout);
+        k->spec = registry_resolve(registry, f->name, &layout, &skip, &err);
+    }
     if (!k->spec && skip == SKIP_LAYOUT)
         k->misfit = arena_text(&k->report->arena, err.text, strlen(err.text));
     if (!k->spec || registry_bench(registry, k->spec, &layout, &k->bench, NULL))
