@@ -94,44 +94,42 @@ REFERENCE_ONCE(embedding_blocks,
     }
 }
 
+// A product of linear_blocks at output column j of row i. by_sum: w.low_by_sum().
+#define BLOCK_PRODUCT(w, by_sum, i, j)                                                             \
+    (SUM(l, k, x(i, l) * w.step(j, l)) +                                                           \
+     SUM(l, k, ((by_sum) ? x.share(i, l) : x(i, l)) * w.low(j, l)))
+
 // y = x w^T + bias with w in blocks. Codes and what is common to a block are multiplied apart, as
 // llama.cpp's kernels do. x is of any usual dtype, or in q8_1 (mul_mat_vec_q): then what is common
 // to a block of 32 is multiplied by the sum that x brings along, taken before x was rounded
 REFERENCE_ONCE(linear_blocks, "coded x[m][k], coded w[n][k], in bias[n] = 0, out y[m][n], "
                               "each m, each n")
 {
-    const bool given = w.low_by_sum();
+    const bool by_sum = w.low_by_sum();
     SAMPLE(i, m * n, QUANT_BUDGET(k))
     {
-        real steps = SUM(l, k, x(i / n, l) * w.step(i % n, l));
-        real lows = SUM(l, k, (given ? x.share(i / n, l) : x(i / n, l)) * w.low(i % n, l));
-        y(i / n, i % n) = steps + lows + bias(i % n);
+        y(i / n, i % n) = BLOCK_PRODUCT(w, by_sum, i / n, i % n) + bias(i % n);
     }
 }
 
-// A product of linear_blocks at output column j of row i.
-#define BLOCK_PRODUCT(w, i, j)                                                                     \
-    (SUM(l, k, x(i, l) * w.step(j, l)) +                                                           \
-     SUM(l, k, ((w).low_by_sum() ? x.share(i, l) : x(i, l)) * w.low(j, l)))
-
 // y = u act(t), u = x w^T w_scale + bias, t = x gate^T gate_scale + gate_bias, w and gate in
-// blocks; act 0: relu, 1: gelu by tanh, 2: silu, as ggml counts them. Without a gate y = u.
+// blocks; act 0: t itself, 1: gelu by tanh, 2: silu. Without a gate y = u.
 REFERENCE_ONCE(linear_blocks_gated,
                "coded x[m][k], coded w[n][k], coded gate?[n][k], in bias[n] = 0, "
                "in gate_bias[n] = 0, out y[m][n], real w_scale = 1, real gate_scale = 1, "
                "int act = 2, each m, each n")
 {
+    const bool by_sum = w.low_by_sum(), gate_by_sum = gate.given && gate.low_by_sum();
     SAMPLE(i, m * n, QUANT_BUDGET(2 * k))
     {
-        real u = BLOCK_PRODUCT(w, i / n, i % n) * w_scale + bias(i % n);
+        real u = BLOCK_PRODUCT(w, by_sum, i / n, i % n) * w_scale + bias(i % n);
         if (gate.given) {
-            real t = BLOCK_PRODUCT(gate, i / n, i % n) * gate_scale + gate_bias(i % n);
-            if (act == 0)
-                u = u * max(t, 0);
-            else if (act == 1)
-                u = u * (t * 0.5 * one_plus_tanh(t * 0.79788456080286536 * (1 + 0.044715 * t * t)));
-            else
-                u = u * (t * sigmoid(t));
+            real t = BLOCK_PRODUCT(gate, gate_by_sum, i / n, i % n) * gate_scale + gate_bias(i % n);
+            if (act == 1)
+                t = t * 0.5 * one_plus_tanh(t * 0.79788456080286536 * (1 + 0.044715 * t * t));
+            else if (act == 2)
+                t = t * sigmoid(t);
+            u = u * t;
         }
         y(i / n, i % n) = u;
     }

@@ -283,49 +283,32 @@ struct ref_tanh_sum {
 typedef ref_one_plus_function<ref_erf_function, ref_erf_sum> ref_one_plus_erf_function;
 typedef ref_one_plus_function<ref_tanh_function, ref_tanh_sum> ref_one_plus_tanh_function;
 
+REF_SLOW double ref_turn(bool cosine, double x)
+{
+    return cosine ? cos(x) : sin(x);
+}
+
 /*
- * Sine and cosine: 4 u where they are libdevice's. sin.approx and cos.approx are good to 2^-20.5
- * absolute up to 2 pi and to 2^-14.7 up to 100 pi (PTX ISA). Beyond 2 pi the error grows in
- * proportion to |x|: 2 u |x| covers it, and is taken past 100 pi, too. The slope is at most 1.
+ * Sine and cosine: 8 u (libdevice: 2 ulp). sin.approx and cos.approx are good to 2^-20.5 absolute
+ * up to 2 pi and to 2^-14.7 up to 100 pi (PTX ISA). Beyond 2 pi the error grows in proportion to
+ * |x|: 2 u |x| covers it, and is taken past 100 pi, too. The slope is at most 1.
  */
-template <class E> REF_FN E ref_turn_error(E x, const ref_rules<E> &k)
-{
-    return k.approximate() ? (E)6.8e-7 + 2 * k.u * ref_abs(x) : 4 * k.u;
-}
-
-REF_SLOW double ref_sine(double x)
-{
-    return sin(x);
-}
-
-REF_SLOW double ref_cosine(double x)
-{
-    return cos(x);
-}
-
-struct ref_sine_function {
+template <bool COSINE> struct ref_turn_function {
     template <class E> REF_FN static double quick(E, double x)
     {
-        return ref_sine(x);
+        return ref_turn(COSINE, x);
     }
     template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
     {
-        double v = ref_sine(x.v);
-        return {v, (E)v, ref_less(x.e, (E)2) + ref_turn_error(x.f, k)};
+        double v = ref_turn(COSINE, x.v);
+        E f = (E)v;
+        E approximate = k.approximate() ? (E)6.8e-7 + 2 * k.u * ref_abs(x.f) : (E)0;
+        return {v, f, ref_less(x.e, (E)2) + approximate + (8 * k.u * ref_abs(f) + k.tiny)};
     }
 };
 
-struct ref_cosine_function {
-    template <class E> REF_FN static double quick(E, double x)
-    {
-        return ref_cosine(x);
-    }
-    template <class E> REF_FN static ref_lane<E> at(const ref_lane<E> &x, const ref_rules<E> &k)
-    {
-        double v = ref_cosine(x.v);
-        return {v, (E)v, ref_less(x.e, (E)2) + ref_turn_error(x.f, k)};
-    }
-};
+typedef ref_turn_function<false> ref_sine_function;
+typedef ref_turn_function<true> ref_cosine_function;
 
 struct ref_abs_function {
     template <class E> REF_FN static double quick(E, double x)

@@ -25,10 +25,6 @@ REF_SLOW double ref_elementary_value(int code, double x)
         return log2(x);
     case FORMULA_LOG1P:
         return log1p(x);
-    case FORMULA_SIN:
-        return sin(x);
-    case FORMULA_COS:
-        return cos(x);
     case FORMULA_TAN:
         return tan(x);
     case FORMULA_ASIN:
@@ -64,14 +60,12 @@ REF_FN bool ref_elementary_steps(int code)
     return code == FORMULA_SIGN || (code >= FORMULA_FLOOR && code <= FORMULA_IS_INF);
 }
 
-/* How far f(x +- e) may be from f(x): sine and cosine have a slope of at most 1, cosh grows away
- * from 0, the others are monotonous (tan between its poles, where the ends are on one side). */
+/* How far f(x +- e) may be from f(x): cosh grows away from 0, the others are monotonous (tan
+ * between its poles, where the ends are on one side). */
 REF_SLOW double ref_elementary_carried(int code, double x, double e, double y)
 {
     if (!(e > 0))
         return 0;
-    if (code == FORMULA_SIN || code == FORMULA_COS)
-        return ref_less(e, 2.0);
     if (code == FORMULA_COSH)
         return cosh(ref_abs(x) + e) - y;
     if (code == FORMULA_IS_NAN || code == FORMULA_IS_INF)
@@ -87,14 +81,11 @@ template <class R> REF_FN void ref_elementary_one(int code, R &at)
     typedef typename R::element E;
     const ref_rules<E> k = at.rules();
     const E share = ref_elementary_steps(code) ? (E)0 : 8 * k.u;
-    const bool turns = (code == FORMULA_SIN || code == FORMULA_COS) && k.approximate();
     REF_UNROLL
     for (int j = 0; j < R::width; j++) {
         double y = ref_elementary_value(code, at.value(j));
         E f = ref_shadow((E)y, k);
         E carried = (E)ref_elementary_carried(code, at.value(j), (double)at.error(j), y);
-        if (turns)
-            carried += ref_turn_error((E)at.value(j), k);
         at.set(j, {y, f, share > 0 ? carried + (share * ref_abs(f) + k.tiny) : carried});
     }
 }
@@ -291,6 +282,12 @@ template <class R> REF_SHARED void formula_one(int code, R *at)
         break;
     case FORMULA_LOG:
         *at = log(x);
+        break;
+    case FORMULA_SIN:
+        *at = sine(x);
+        break;
+    case FORMULA_COS:
+        *at = cosine(x);
         break;
     case FORMULA_TANH:
         *at = tanh(x);

@@ -223,10 +223,11 @@ static struct known_kernel *new_whole(struct kernels *kernels, const char *symbo
     return kernel;
 }
 
-/* Resolves a symbol and layout that were not seen together before. NULL: the entries that name it
- * are for other kernels of this name; or no memory. Lock held. */
+/* Resolves a symbol and layout that were not seen together before. NULL: no memory, or with
+ * `*passed`: the entries that name it are for other kernels of this name. Lock held. */
 static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
-                                       const struct param_layout *layout, bool layout_known)
+                                       const struct param_layout *layout, bool layout_known,
+                                       bool *passed)
 {
     const struct kernel_spec *spec = NULL;
     enum skip skip = SKIP_LAYOUT;
@@ -237,8 +238,8 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
     else
         error_set(&err, STATUS_UNSUPPORTED,
                   "the driver does not tell its parameter list (needs a driver of CUDA 12.4)");
-    const bool passed = !spec && skip == SKIP_UNREGISTERED && !after;
-    struct known_kernel *kernel = passed ? NULL : new_whole(kernels, symbol, hash, layout);
+    *passed = !spec && skip == SKIP_UNREGISTERED && !after;
+    struct known_kernel *kernel = *passed ? NULL : new_whole(kernels, symbol, hash, layout);
     if (!kernel)
         return NULL;
     kernel->after = after;
@@ -318,10 +319,11 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
         layout = *launch->call;
     else if ((known = kernels_layout(launch->function, &layout)) && kernels->facts)
         kernels->facts(kernels->facts_user, launch, symbol, &layout);
+    bool passed = false;
     struct known_kernel *found = find_record(kernels, symbol, hash, &layout);
     if (!found)
-        found = add_kernel(kernels, symbol, hash, &layout, known);
-    return found ? found : pass(kernels, launch, symbol, hash);
+        found = add_kernel(kernels, symbol, hash, &layout, known, &passed);
+    return passed ? pass(kernels, launch, symbol, hash) : found;
 }
 
 static struct kernel_entry *entry_for(struct kernels *kernels, const void *function)

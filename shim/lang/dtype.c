@@ -131,6 +131,11 @@ bool dtype_is_real(enum dtype dtype)
     return dtype >= DTYPE_F64 && dtype <= DTYPE_F8E5M2;
 }
 
+bool dtype_is_usual(enum dtype dtype)
+{
+    return dtype >= DTYPE_F64 && dtype <= DTYPE_BF16;
+}
+
 /* "unsigned long int" and the like, in any order of words; false when a word is another. */
 static bool parse_integer_words(const char *text, struct type *out)
 {

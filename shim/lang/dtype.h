@@ -17,6 +17,7 @@ const char *dtype_text(enum dtype dtype);
 
 bool dtype_is_integer(enum dtype dtype); /* bool counts as one */
 bool dtype_is_real(enum dtype dtype);
+bool dtype_is_usual(enum dtype dtype); /* f64, f32, f16, bf16 */
 
 struct type {
     enum dtype dtype;

@@ -6,8 +6,8 @@
  * that format. So the roundings on each way of additions are counted, there and back; a loop counts
  * as unbounded. From LIFT_CHAIN on the sum is an accumulator, and is compared with one of f32.
  *
- * Shared memory counts as a whole. Beside products of matrices it holds factors, outputs and what
- * is to be added, so ways through it mean nothing there and are not followed.
+ * Shared memory counts as a whole. Where a kernel has products of matrices, it holds factors,
+ * outputs and terms, and a load cannot be matched to the store that it reads: chains end there.
  *
  * A number that is rounded and then only stored is an output: the comparison allows for that.
  */
@@ -21,7 +21,7 @@ struct chains {
     unsigned give;
     bool forward, changed;
     bool products;      /* the kernel has products of matrices */
-    bool wgmma;         /* those that take factors from shared memory */
+    const bool *feeds;  /* by instruction: feeds_wgmma(); NULL: of none */
     unsigned shared[2]; /* before, after: of shared memory as a whole */
 };
 
@@ -183,15 +183,24 @@ static void pass_worked(struct chains *c, unsigned at)
     if (class_ == CLASS_LOAD && shared)
         c->shared[0] |= c->most;
     if (class_ == CLASS_STORE)
-        c->most = shared && (c->shared[0] || (c->wgmma && feeds_wgmma(c->lift, at)));
+        c->most = shared && (c->shared[0] || (c->feeds && c->feeds[at]));
     if (c->most && class_ != CLASS_LOAD)
         lift_each_source(c->ins, give_worked, c);
 }
 
+/* feeds_wgmma() by instruction; NULL: there is no wgmma, or no memory. */
+static const bool *find_feeding(struct lift *lift)
+{
+    const unsigned count = lift->kernel->instruction_count;
+    bool *feeds = has_wgmma(lift, 0, count) ? arena_alloc(&lift->arena, count) : NULL;
+    for (unsigned i = 0; feeds && i < count; i++)
+        feeds[i] = lift->step[i].class_ == CLASS_STORE && feeds_wgmma(lift, i);
+    return feeds;
+}
+
 static void find_worked(struct lift *lift)
 {
-    struct chains c = {.lift = lift};
-    c.wgmma = has_wgmma(lift, 0, lift->kernel->instruction_count);
+    struct chains c = {.lift = lift, .feeds = find_feeding(lift)};
     unsigned there;
     do {
         c.changed = false;

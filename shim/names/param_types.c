@@ -190,18 +190,13 @@ enum status param_types_fit(const struct signature *signature, const char *deman
     return STATUS_OK;
 }
 
-static bool is_usual(enum dtype dtype)
-{
-    return dtype >= DTYPE_F64 && dtype <= DTYPE_BF16;
-}
-
 enum status param_codes_fit(const struct signature *signature, const struct param_layout *layout,
                             struct error *err)
 {
     for (unsigned i = 0; i < signature->params && i < layout->count && i < LAYOUT_MAX; i++) {
         const struct signature_item *item = item_of(signature, i);
         enum dtype seen = (enum dtype)layout->param[i].dtype;
-        if (item && item->array && is_usual(seen) && is_usual(item->type.dtype) &&
+        if (item && item->array && dtype_is_usual(seen) && dtype_is_usual(item->type.dtype) &&
             item->type.dtype != seen)
             return error_set(err, STATUS_INVALID,
                              "parameter %u %.40s is %s, the kernel's code has %s there", i,

@@ -117,7 +117,7 @@ enum status typed_seen(const struct typed *typed, const struct signature *signat
         bool found = item && item->array && !item->earlier && item->param < layout->count &&
                      item->param < LAYOUT_MAX;
         enum dtype dtype = found ? (enum dtype)layout->param[item->param].dtype : DTYPE_NONE;
-        if (!found || dtype < DTYPE_F64 || dtype > DTYPE_BF16)
+        if (!dtype_is_usual(dtype))
             return error_set(err, STATUS_INVALID,
                              "types: the type behind '%.60s' is not known; it is known where the "
                              "kernel's image carries PTX that shows it",

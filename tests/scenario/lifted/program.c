@@ -1,8 +1,8 @@
 /*
  * program.c - runs a kernel that Triton made and that no entry names: `program FATBIN PTX KERNEL
- * [graph | file | full]`, as the node of a CUDA graph, loaded by its path, or with so much shared
- * memory that shadows find no room in it. It is launched again and
- * again, since its own PTX takes a while to become its reference.
+ * [graph | file | full | again]`, as the node of a CUDA graph, loaded by its path, with so much
+ * shared memory that shadows find no room in it, or with another module unloaded half way. It is
+ * launched many times, since its own PTX takes a while to become its reference.
  */
 #include "common/program.h"
 
@@ -152,6 +152,11 @@ int main(int argc, char **argv)
         shared_bytes = 48 << 10;
     CUgraphExec exec = strcmp(word(2), "graph") ? NULL : capture(function);
     for (int i = 0; i < LAUNCHES; i++) {
+        if (!strcmp(word(2), "again") && i == LAUNCHES / 2) {
+            CUmodule other;
+            CHECK(cuModuleLoadData(&other, text));
+            CHECK(cuModuleUnload(other));
+        }
         if (exec)
             CHECK(cuGraphLaunch(exec, NULL));
         else

@@ -220,7 +220,9 @@ static void shipped_entries_meet_their_kernels(void **state)
                                               "config/kernels/triton.yaml:"
                                               "config/kernels/flashinfer.yaml:"
                                               "config/kernels/flashattention.yaml:"
-                                              "config/kernels/llamacpp.yaml"};
+                                              "config/kernels/llamacpp.yaml:"
+                                              "config/untried/flashinfer_older.yaml:"
+                                              "config/untried/llamacpp_more.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
