@@ -7,6 +7,9 @@
  * The 2^-10 covers e's own rounding; flush is what a kernel may flush to zero on its way to f32
  * or bf16; half the smallest subnormal is in the ulp, which stops at the smallest normal.
  *
+ * An integer output beyond its type's range is right modulo 2^bits or at the end of the range, and
+ * else wide.
+ *
  * What lies within the first of these terms, its own rounding, is right whatever e is: it is not
  * counted as wide, and has no part in the largest ratio of error and bound.
  */
@@ -139,6 +142,28 @@ REF_FN bool ref_is_near(const ref_element &x, double miss)
     return ref_rule_bounds(x.t->rule) && x.t->dtype != DTYPE_F64 && miss <= ref_own_rounding(x);
 }
 
+/* y is no value of the output's integer type. */
+REF_SLOW bool ref_is_beyond(const ref_element &x)
+{
+    int dtype = x.t->dtype;
+    return !ref_dtype_floats(dtype) && dtype != DTYPE_BOOL &&
+           (x.y > ref_dtype_largest(dtype) || x.y < ref_dtype_lowest(dtype));
+}
+
+/*
+ * Whether got stands for such a y: arithmetic of integers is modulo 2^bits, and a conversion from a
+ * float ends at the end of the range. No other value is wrong either, since C leaves the conversion
+ * undefined, and a bound as wide as the type fits each of them.
+ */
+REF_SLOW bool ref_stands_for(const ref_element &x, double bound)
+{
+    int dtype = x.t->dtype;
+    double size = ref_power2(8 * ref_dtype_bytes(dtype));
+    double y = x.y - size * rint((x.y - x.got) / size);
+    double end = x.y > 0 ? ref_dtype_largest(dtype) : ref_dtype_lowest(dtype);
+    return x.got == end || (bound < 0.25 * size && ref_abs(x.got - y) <= bound);
+}
+
 /* Adds the distance of two finite numbers to the statistics, which take part in no decision. */
 REF_FN void ref_measure(ref_verdict *cold, const ref_element &x, double rounded, bool near)
 {
@@ -167,6 +192,10 @@ REF_SLOW void ref_judge_element(ref_verdict *cold, const ref_element &x)
     bool lost = x.y != x.y && !ref_dtype_floats(x.t->dtype);
     if (ref_rule_bounds(x.t->rule) && (lost || (ref_finite(x.y) && !ref_finite(x.e) && !right))) {
         cold->wide++;
+        return;
+    }
+    if (ref_is_beyond(x)) {
+        cold->wide += !ref_stands_for(x, bound);
         return;
     }
     if (other) {

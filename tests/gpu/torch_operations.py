@@ -201,8 +201,28 @@ def whole(name, a, i):
         show("mask %s, %s" % (label, name), lambda: x * (a > 50))
 
 
+def large():
+    """Integers that wrap around or are beyond 2^53, and numbers that no integer holds."""
+    for dtype, step, prime in ((torch.int32, 123457, 1103515245), (torch.int64, 977, 6364136223846793005)):
+        top = 1700000000000000000 if dtype == torch.int64 else 2000000000
+        a = torch.arange(COUNT, device="cuda", dtype=dtype) * step + top
+        b = torch.arange(COUNT, device="cuda", dtype=dtype) * (step - 1) + top
+        for op in ("add", "sub", "mul", "eq", "lt", "maximum", "remainder", "floor_divide"):
+            show("%s large %s" % (op, dtype), getattr(torch, op), a, b)
+        show("hash %s" % dtype, lambda: (a * prime + 12345) % 1000003)
+        show("square %s" % dtype, lambda: a * a)
+        for other in (torch.int32, torch.int16, torch.uint8, torch.int64, torch.float32):
+            show("%s to %s" % (dtype, other), a.to, other)
+    for name, dtype in DTYPES.items():
+        x = torch.randn(COUNT, device="cuda") * (1e10 if dtype != torch.float16 else 3e4)
+        x[:4] = torch.tensor([float("inf"), -float("inf"), float("nan"), 0.5])
+        for other in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool):
+            show("%s to %s" % (name, other), x.to(dtype).to, other)
+
+
 def main():
     torch.manual_seed(5)
+    large()
     for name, dtype in DTYPES.items():
         pointwise(name, dtype)
         reductions(name, dtype)

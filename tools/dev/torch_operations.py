@@ -73,12 +73,6 @@ def over(formula, name):
     return formula.replace("%s", name)
 
 
-def wrapped(bits, signed):
-    """A conversion to an integer, modulo 2^bits; the half keeps the quotient off whole numbers, where floor() jumps."""
-    size = 1 << bits
-    return "y = trunc(a) - %d * floor((trunc(a) + %s) / %d)" % (size, size // 2 + 0.5 if signed else 0.5, size)
-
-
 # BinaryOps: arithmetic, also with one number.
 ARITHMETIC = [
     Operation("add", template("CUDAFunctor_add", NARROW), "y = a + alpha * b", 2, "A alpha"),
@@ -237,11 +231,11 @@ CHOICES = [
     Operation("lerp by an array", three("lerp_tensor_kernel", NARROW), "y = abs(c) < 0.5 ? a + c * (b - a) : b - (b - a) * (1 - c)", 3),
     Operation("fill", template("FillFunctor", PLAIN), "y = value", 0, "T value", casts=False),
     Operation("copy", one("direct_copy_kernel_cuda", TYPE), "y = a"),
-    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>long)"), "y = max(-9.223372036854775808e18, min(9.223372036854775808e18, trunc(a)))"),
-    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>int)"), wrapped(32, True)),
-    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>short)"), wrapped(16, True)),
-    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>signed char)"), wrapped(8, True)),
-    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>unsigned char)"), wrapped(8, False)),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>long)"), "y = trunc(a)"),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>int)"), "y = trunc(a)"),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>short)"), "y = trunc(a)"),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>signed char)"), "y = trunc(a)"),
+    Operation("copy", one("direct_copy_kernel_cuda", "(?<T>unsigned char)"), "y = trunc(a)"),
     Operation("copy", one("direct_copy_kernel_cuda", "(?<T>bool)"), "y = a != 0"),
     Operation("copy to bf16", one("bfloat16_copy_kernel_cuda", "(?<T>float)"), "y = a", out="bf16", casts=False),
     Operation("copy to bf16", one("bfloat16_copy_kernel_cuda", "(?<T>c10::Half)"), "y = a", out="bf16", casts=False),

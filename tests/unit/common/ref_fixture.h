@@ -46,7 +46,18 @@ static inline float round_bf16(float x)
 
 static inline size_t bytes_of(enum dtype dtype)
 {
-    return dtype == DTYPE_F64 ? 8 : dtype == DTYPE_F32 || dtype == DTYPE_I32 ? 4 : 2;
+    switch ((int)dtype) {
+    case DTYPE_F64:
+    case DTYPE_I64:
+        return 8;
+    case DTYPE_F32:
+    case DTYPE_I32:
+        return 4;
+    case DTYPE_BOOL:
+        return 1;
+    default:
+        return 2;
+    }
 }
 
 static inline void set(struct array *a, int64_t i, double value)

@@ -262,6 +262,92 @@ static void classes_agree(void **state)
     assert_int_equal(run("formula", &call).violations, 1);
 }
 
+/* Arrays of integers. Element i is `low` and then `step` more each time, as the type has it. */
+static void integers(struct array *a, enum dtype dtype, uint64_t low, uint64_t step)
+{
+    shape(a, dtype, COUNT);
+    unsigned char *at = (unsigned char *)a->bits;
+    for (uint64_t i = 0, n = bytes_of(dtype); i < COUNT; i++) {
+        uint64_t value = low + i * step;
+        memcpy(at + i * n, &value, n);
+    }
+}
+
+static struct ref_call integer_call(const char *text, enum dtype dtype)
+{
+    struct ref_call call = formula_call(text, dtype, 0);
+    call.unit_roundoff = 0x1p-53;
+    return call;
+}
+
+static struct ref_verdict judged(const char *text, enum dtype dtype)
+{
+    struct ref_call call = integer_call(text, dtype);
+    return run("formula", &call);
+}
+
+static const uint64_t nano = 1700000000000000000u; /* a time in ns: beyond 2^53 */
+
+/* Sums and products that wrap around, and other results of 64 bits, are right. */
+static void integers_wrap_around(void **state)
+{
+    (void)state;
+    integers(&in_x, DTYPE_I32, 2000000000, 1234567);
+    integers(&in_b, DTYPE_I32, 1500000000, 7654321);
+    integers(&out_y, DTYPE_I32, 3500000000u, 8888888);
+    struct ref_verdict v = judged("y = x + b", DTYPE_I32);
+    expect_quiet("i32 sum", &v, COUNT);
+    integers(&in_x, DTYPE_I64, nano, 977);
+    integers(&in_b, DTYPE_I64, nano - 481, 976);
+    integers(&out_y, DTYPE_I64, 481, 1);
+    assert_int_equal(judged("y = x - b", DTYPE_I64).violations, 0);
+    integers(&in_b, DTYPE_I64, 0x9e3779b97f4a7c15, 0);
+    integers(&out_y, DTYPE_I64, nano * 0x9e3779b97f4a7c15, 977 * 0x9e3779b97f4a7c15);
+    assert_int_equal(judged("y = x * b", DTYPE_I64).violations, 0);
+    integers(&in_b, DTYPE_I64, nano, 978);
+    integers(&out_y, DTYPE_BOOL, 0, 0);
+    *(unsigned char *)out_y.bits = 1;
+    assert_int_equal(judged("y = x == b", DTYPE_I64).violations, 0);
+}
+
+/* Within the type's range one integer is right; what differs more than its error is found. */
+static void wrong_integers_are_found(void **state)
+{
+    (void)state;
+    integers(&in_x, DTYPE_I32, 1000, 1234567);
+    integers(&in_b, DTYPE_I32, 5, 7);
+    integers(&out_y, DTYPE_I32, 1006, 1234574);
+    assert_int_equal(judged("y = x + b", DTYPE_I32).violations, COUNT);
+    integers(&in_x, DTYPE_I64, nano, 1 << 20);
+    integers(&in_b, DTYPE_I64, nano / 2, 1 << 20);
+    integers(&out_y, DTYPE_I64, nano / 2, 0);
+    struct ref_verdict v = judged("y = x - b", DTYPE_I64);
+    assert_int_equal(v.violations + v.wide, 0);
+    integers(&out_y, DTYPE_I64, nano / 2 + 5000, 0);
+    assert_int_equal(judged("y = x - b", DTYPE_I64).violations, COUNT);
+}
+
+/* Beyond the range of an integer a conversion saturates or wraps; other values are inconclusive. */
+static void conversions_saturate(void **state)
+{
+    (void)state;
+    shape(&in_x, DTYPE_F32, COUNT);
+    integers(&out_y, DTYPE_I32, 7, 0);
+    for (int64_t j = 0; j < COUNT; j++)
+        set(&in_x, j, 7.5);
+    static const float far[] = {3e9f, -3e9f, INFINITY, -INFINITY, 1e30f, NAN, 4294967296.0f, 3e9f};
+    static const int32_t got[] = {INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, INT32_MAX, 0, 0, 1};
+    for (int64_t j = 0; j < 8; j++) {
+        set(&in_x, j, far[j]);
+        set(&out_y, j, got[j]);
+    }
+    struct ref_verdict v = judged("y = trunc(x)", DTYPE_F32);
+    assert_int_equal(v.violations, 0);
+    assert_int_equal(v.wide, 2); /* NaN, and 1 for 3e9 */
+    set(&out_y, 100, 8);
+    assert_int_equal(judged("y = trunc(x)", DTYPE_F32).violations, 1);
+}
+
 static int release(void **state)
 {
     (void)state;
@@ -275,6 +361,8 @@ int main(void)
         cmocka_unit_test(bad_texts_are_errors),   cmocka_unit_test(names_and_numbers_are_kept_once),
         cmocka_unit_test(formulas_judge_kernels), cmocka_unit_test(a_wrong_formula_is_found),
         cmocka_unit_test(roundings_are_held),     cmocka_unit_test(classes_agree),
+        cmocka_unit_test(integers_wrap_around),   cmocka_unit_test(wrong_integers_are_found),
+        cmocka_unit_test(conversions_saturate),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }
