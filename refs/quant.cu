@@ -164,3 +164,74 @@ REFERENCE_ONCE(linear_f8, "in x[m][k], in w[n][k], in x_scale[xh][xw] = 1, "
         y(r, j) = dot + bias(j);
     }
 }
+
+/* What a code of 4 bits stands for in bitsandbytes: FP4, a sign and three bits, or NF4, quantiles
+ * of the normal distribution (Dettmers et al. 2023, appendix E). */
+REF_SLOW double ref_four_bits(long long code, bool normal)
+{
+    const float fp4[8] = {0.0f, 0.005208333333f, 0.66666667f, 1.0f, 0.33333333f,
+                          0.5f, 0.16666667f,     0.25f};
+    const float nf4[16] = {-1.0f,
+                           -0.6961928009986877f,
+                           -0.5250730514526367f,
+                           -0.39491748809814453f,
+                           -0.28444138169288635f,
+                           -0.18477343022823334f,
+                           -0.09105003625154495f,
+                           0.0f,
+                           0.07958029955625534f,
+                           0.16093020141124725f,
+                           0.24611230194568634f,
+                           0.33791524171829224f,
+                           0.44070982933044434f,
+                           0.5626170039176941f,
+                           0.7229568362236023f,
+                           1.0f};
+    return normal ? nf4[code & 15] : (code & 8 ? -1 : 1) * (double)fp4[code & 7];
+}
+
+/* Number i of bytes that hold two codes each, the upper half first. */
+REF_FN long long ref_half_byte(long long byte, long long i)
+{
+    return i % 2 ? byte & 15 : byte >> 4 & 15;
+}
+
+// y(i) = level(q(i)) scale(i / group), q a byte each and its levels in memory, or with half = 1 two
+// codes a byte, of NF4 or with normal = 0 of FP4: bitsandbytes. A sample of elements.
+REFERENCE_ONCE(dequantise_codes, "in q[bytes], in levels?[count], in scale[groups], out y[n], "
+                                 "int group, int half = 0, int normal = 1")
+{
+    SAMPLE(i, n, 65536)
+    {
+        long long code = INDEX(q(half ? i / 2 : i));
+        real level;
+        if (half)
+            level = ref_four_bits(ref_half_byte(code, i), normal != 0);
+        else
+            level = levels(code);
+        y(i) = level * scale(i / group);
+    }
+}
+
+// y = x w^T + bias, w in codes of 4 bits: w(j, l) = level(q(j, l)) scale((j k + l) / group), levels
+// as above or in memory. A scale may itself be a code, factors(codes) scale(.. / 256) + offset.
+// Kernels round the level, the scale, their product, or that and x to the dtype of x
+// (bitsandbytes). A sample of elements.
+REFERENCE_ONCE(linear_codes,
+               "in x[m][k], in q[n][bytes], in levels?[count], in scale[groups], in codes?[parts], "
+               "in factors?[256], in offset?[1], in bias[n] = 0, out y[m][n], int group, "
+               "int normal = 1, point level, point size, point w, point term, each m")
+{
+    SAMPLE(i, m * n, QUANT_BUDGET(k))
+    {
+        long long r = i / n, j = i % n;
+        TERM(table, l,
+             levels.given ? real(levels(ref_half_byte(INDEX(q(j, l / 2)), l)))
+                          : real(ref_four_bits(ref_half_byte(INDEX(q(j, l / 2)), l), normal != 0)));
+        TERM(factor, g,
+             codes.given ? real(factors(INDEX(codes(g))) * scale(g / 256) + offset(0))
+                         : real(scale(g)));
+        TERM(weight, l, w(level(table(l)) * size(factor((j * k + l) / group))));
+        y(r, j) = SUM_IF(l, k, true, term(x(r, l) * weight(l))) + bias(j);
+    }
+}

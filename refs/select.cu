@@ -195,42 +195,146 @@ REFERENCE_ONCE(topk, "in x[rows][cols], out y[rows][best], out places?[rows][bes
     }
 }
 
-// the same in any order: torch.topk(sorted=False), a router's experts. Right is a place of the row
-// that no other has, if nothing is larger among those that are left out; y is what lies there. The
-// others are held against the largest that are missing, in topk's order. A sample of rows, as
-// topk's.
-REFERENCE_ONCE(topk_unsorted, "in x[rows][cols], out places[rows][best], out y?[rows][best], "
-                              "each rows")
+// the same in any order: torch.topk(sorted=False), a router's experts; with smallest = 1 the
+// smallest, NaN behind all numbers. Right is a place of the row that no other has, if nothing
+// better is among those that are left out; y is what lies there. The others are held against the
+// best that are missing, in topk's order. A sample of rows, as topk's.
+REFERENCE_ONCE(topk_unsorted,
+               "in x[planes][rows][cols], out places[planes][rows][best], "
+               "out y?[planes][rows][best], int smallest = 0, each planes, each rows")
 {
-    SAMPLE(r, rows, best * cols > 524288 ? 16 : 8388608 / (best * cols + 1))
+    SAMPLE(n, planes * rows, best * cols > 524288 ? 16 : 8388608 / (best * cols + 1))
     {
-        TERM(named, c, SUM(i, best, NUMBER(INDEX(places.after(r, i)) == c)).value(0) > 0);
-        real left = MAX_IF(c, cols, !named(c), x(r, c));
+        long long p = n / rows, r = n % rows;
+        const bool least = smallest != 0;
+        TERM(named, c, SUM(i, best, NUMBER(INDEX(places.after(p, r, i)) == c)).value(0) > 0);
+        TERM(number, c, x(p, r, c).value(0) == x(p, r, c).value(0));
+        real left;
+        if (least)
+            left = -MAX_IF(c, cols, !named(c) && number(c), -x(p, r, c));
+        else
+            left = MAX_IF(c, cols, !named(c), x(p, r, c));
+        const double edge = left.value(0);
         TERM(fits, c,
-             !(left.value(0) > x(r, c).value(0)) &&
-                 (left.value(0) == left.value(0) || equals(x(r, c), left).yes[0]));
+             least ? !(edge < x(p, r, c).value(0)) && (number(c) || edge == ref_infinity())
+                   : !(edge > x(p, r, c).value(0)) && (edge == edge || !number(c)));
         real last = ref_nan();
         long long at = -1;
         REPEAT(i, best)
         {
-            long long got = INDEX(places.after(r, i));
-            real twice = SUM_IF(j, i, INDEX(places.after(r, j)) == got, NUMBER(1));
+            long long got = INDEX(places.after(p, r, i));
+            real twice = SUM_IF(j, i, INDEX(places.after(p, r, j)) == got, NUMBER(1));
             bool right = got >= 0 && got < cols && twice.value(0) == 0 && fits(got);
+            TERM(worse, c,
+                 least ? x(p, r, c).value(0) > last.value(0) : x(p, r, c).value(0) < last.value(0));
             TERM(behind, c,
-                 equals(x(r, c), last).yes[0]
-                     ? c > at
-                     : last.value(0) != last.value(0) || x(r, c).value(0) < last.value(0));
+                 equals(x(p, r, c), last).yes[0] ? c > at
+                                                 : last.value(0) != last.value(0) || worse(c));
             TERM(missing, c, behind(c) && !(named(c) && fits(c)));
             REPEAT(once, !right)
             {
-                real next = MAX_IF(c, cols, missing(c), x(r, c));
-                at =
-                    INDEX(-MAX_IF(c, cols, missing(c) && equals(x(r, c), next).yes[0], -NUMBER(c)));
+                real next;
+                if (least)
+                    next = -MAX_IF(c, cols, missing(c) && number(c), -x(p, r, c));
+                else
+                    next = MAX_IF(c, cols, missing(c), x(p, r, c));
+                at = INDEX(
+                    -MAX_IF(c, cols, missing(c) && equals(x(p, r, c), next).yes[0], -NUMBER(c)));
                 last = next;
             }
-            places(r, i) = NUMBER(right ? got : at);
+            places(p, r, i) = NUMBER(right ? got : at);
             if (y.given)
-                y(r, i) = x(r, right ? got : at);
+                y(p, r, i) = x(p, r, right ? got : at);
+        }
+    }
+}
+
+// pairs of a key and a value in the order of their keys, NaN as the largest: torch.sort of short
+// rows, in place. Of several pairs of one key any may come first, but each only once. A key is
+// right where as many come before it as there are places; a wrong one is held against the nearest
+// key that may be there. A sample of elements.
+REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][rows][n], "
+                           "int descending = 0, each planes, each rows")
+{
+    SAMPLE(i, planes * rows * n, SELECT_BUDGET(n))
+    {
+        long long p = i / n / rows, r = i / n % rows, at = i % n;
+        auto key = keys.after(p, r, at);
+        auto value = values.after(p, r, at);
+        const double k = key.value(0);
+        TERM(old, c, keys.before(p, r, c).value(0));
+        TERM(before, c,
+             descending ? old(c) > k || (old(c) != old(c) && k == k)
+                        : old(c) < k || (k != k && old(c) == old(c)));
+        TERM(same, c, equals(keys.before(p, r, c), key).yes[0]);
+        const double first = SUM_IF(c, n, before(c), NUMBER(1)).value(0);
+        const double end = first + SUM_IF(c, n, same(c), NUMBER(1)).value(0);
+        const bool right = first <= (double)at && (double)at < end;
+        real nearest = key;
+        REPEAT(once, !right)
+        {
+            TERM(side, c, first > (double)at ? before(c) : !before(c) && !same(c));
+            if ((first > (double)at) == (descending != 0))
+                nearest = -MAX_IF(c, n, side(c), -keys.before(p, r, c));
+            else
+                nearest = MAX_IF(c, n, side(c), keys.before(p, r, c));
+        }
+        keys(p, r, at) = nearest;
+        TERM(had, c, same(c) && equals(values.before(p, r, c), value).yes[0]);
+        TERM(has, c,
+             equals(keys.after(p, r, c), key).yes[0] &&
+                 equals(values.after(p, r, c), value).yes[0]);
+        const bool own =
+            SUM_IF(c, n, had(c), NUMBER(1)).value(0) >= SUM_IF(c, n, has(c), NUMBER(1)).value(0);
+        REPEAT(once, right && !own)
+        {
+            TERM(kept, c,
+                 SUM(j, n,
+                     NUMBER(equals(keys.after(p, r, j), key)) *
+                         NUMBER(equals(values.after(p, r, j), values.before(p, r, c))))
+                         .value(0) > 0);
+            values(p, r, at) = MAX_IF(c, n, same(c) && !kept(c), values.before(p, r, c));
+        }
+        REPEAT(once, right && own)
+        {
+            values(p, r, at) = value;
+        }
+    }
+}
+
+/* Segment s of `used` begins at starts(s) and ends where the next begins, the last one at `all`. */
+#define SEGMENT_END(starts, s, used, all) ((s) + 1 < (used) ? INDEX(starts((s) + 1)) : (all))
+
+// y(s, c) = the sum of x(order(t), c) over t of segment s, of which there are segments(0): the
+// first step of PyTorch's gradient of an embedding, whose ids are sorted. A sample of elements.
+REFERENCE_ONCE(segment_sum, "in order[tokens], in x[tokens][cols], in starts[tokens], "
+                            "in segments[1], out y[tokens][cols], each cols")
+{
+    long long used = INDEX(segments(0));
+    SAMPLE(i, (used > tokens ? tokens : used) * cols, 65536)
+    {
+        long long s = i / cols, c = i % cols, from = INDEX(starts(s));
+        long long count = SEGMENT_END(starts, s, used, tokens) - from;
+        y(s, c) = SUM_IF(t, count, true, x(INDEX(order(from + t)), c));
+    }
+}
+
+// y(sorted(starts(s)), c) = the sum of x(t, c) over t of segment s of `pieces`, of which there are
+// segments(0), the last one up to parts(0): the second step. The row of padding_idx is left alone.
+REFERENCE_ONCE(segment_scatter,
+               "in sorted[tokens], in starts[tokens], in x[tokens][cols], in pieces[tokens], "
+               "in segments[1], in parts[1], inout y[entries][cols], int padding_idx = -1, "
+               "each cols, touch entries by sorted")
+{
+    long long used = INDEX(segments(0));
+    SAMPLE(i, (used > tokens ? tokens : used) * cols, 65536)
+    {
+        long long s = i / cols, c = i % cols, from = INDEX(pieces(s));
+        long long e = INDEX(sorted(INDEX(starts(s))));
+        long long count = SEGMENT_END(pieces, s, used, INDEX(parts(0))) - from;
+        REPEAT(once, e != padding_idx)
+        {
+            y(e, c) = SUM_IF(t, count, true, x(from + t, c));
         }
     }
 }

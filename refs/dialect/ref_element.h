@@ -146,7 +146,7 @@ REF_FN bool ref_is_near(const ref_element &x, double miss)
 REF_SLOW bool ref_is_beyond(const ref_element &x)
 {
     int dtype = x.t->dtype;
-    return !ref_dtype_floats(dtype) && dtype != DTYPE_BOOL &&
+    return ref_rule_bounds(x.t->rule) && !ref_dtype_floats(dtype) && dtype != DTYPE_BOOL &&
            (x.y > ref_dtype_largest(dtype) || x.y < ref_dtype_lowest(dtype));
 }
 

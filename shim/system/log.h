@@ -4,8 +4,8 @@
  * Each line is one write(2) starting "cuvet: ", errno is kept, nothing is buffered or allocated,
  * so a line is whole also from a crashing or multi-threaded program. A line is printable
  * (printable.h), and no write raises a signal (write_guard.h). Nothing is written where descriptor
- * 2 was closed when the process began: what is open under it later may be a file of the program's.
- * Any thread.
+ * 2 was closed when the process began, or is another file by now that is no terminal, pipe, file
+ * opened to append, or standard output's: it may be a file of the program's. Any thread.
  */
 #ifndef SYSTEM_LOG_H
 #define SYSTEM_LOG_H
@@ -22,7 +22,7 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 /* Text of several lines, as it is: what is in it has been made printable before. */
 void log_text(const char *text, size_t length);
 
-/* To be called early in the process: takes note of a standard error that is closed. */
+/* To be called early in the process: takes note of what standard error is. */
 void log_start(void);
 
 /* One line, at most once for each place in the source. */

@@ -12,6 +12,7 @@
 #define REAL         float
 #define FUNCTION(op) JOIN(float_, op)
 #include "tests/unit/refs/catalogue_kernels.inc"
+#include "tests/unit/refs/catalogue_select.inc"
 #include "tests/unit/refs/catalogue_codes.inc"
 #include "tests/unit/refs/catalogue_spatial.inc"
 #undef REAL
@@ -19,6 +20,7 @@
 #define REAL         long double
 #define FUNCTION(op) JOIN(exact_, op)
 #include "tests/unit/refs/catalogue_kernels.inc"
+#include "tests/unit/refs/catalogue_select.inc"
 #include "tests/unit/refs/catalogue_codes.inc"
 #include "tests/unit/refs/catalogue_spatial.inc"
 

@@ -141,15 +141,15 @@ static void any_order_of_the_largest_is_right(void **state)
             places[j] = rows[i].place[j];
             values[j] = places[j] >= 0 && places[j] < 5 ? x[places[j]] : 0;
         }
-        call.tensor[0] = view(x, DTYPE_F32, 0, 0, 0, 1, 5);
-        call.tensor[1] = output(places, DTYPE_I64, 1, 0, 0, 1, best);
+        call.tensor[0] = view(x, DTYPE_F32, 0, 0, 1, 1, 5);
+        call.tensor[1] = output(places, DTYPE_I64, 1, 0, 1, 1, best);
         call.tensor[1].rule = RULE_BITWISE;
-        const int64_t size[] = {1, 5, best};
+        const int64_t size[] = {1, 1, 5, best};
         memcpy(call.size, size, sizeof size);
         struct ref_verdict verdict = run("topk_unsorted", &call);
         assert_int_equal(verdict.checked, best);
         assert_int_equal(verdict.violations, rows[i].wrong);
-        call.tensor[2] = output(values, DTYPE_F32, 2, 0, 0, 1, best);
+        call.tensor[2] = output(values, DTYPE_F32, 2, 0, 1, 1, best);
         assert_int_equal(run("topk_unsorted", &call).violations > rows[i].wrong, rows[i].wrong > 0);
         values[0] += 1;
         if (!isnan(values[0]))

@@ -114,6 +114,40 @@ static void a_standard_error_closed_at_the_start_stays_silent(void **state)
     assert_int_equal(in_child(closed_at_start), 0);
 }
 
+/* Bytes in a file that standard error was replaced by, opened with `flags` more. */
+static long replaced(const char *folder, int flags)
+{
+    struct stat info;
+    char path[700];
+
+    log_start();
+    snprintf(path, sizeof path, "%s/later", folder);
+    close(STDERR_FILENO);
+    if (open(path, O_RDWR | O_CREAT | O_TRUNC | flags, 0600) != STDERR_FILENO)
+        return -1;
+    log_line(LOG_WARN, "a sentence");
+    log_text("a summary\n", 10);
+    return fstat(STDERR_FILENO, &info) == 0 ? (long)info.st_size : -1;
+}
+
+static int closed_later(const char *folder)
+{
+    return replaced(folder, 0) != 0;
+}
+
+static int a_log_of_its_own(const char *folder)
+{
+    return replaced(folder, O_APPEND) != 18 + 10;
+}
+
+/* A file of data that gets the number of a closed standard error stays as it is. */
+static void a_standard_error_closed_later_stays_silent(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(closed_later), 0);
+    assert_int_equal(in_child(a_log_of_its_own), 0);
+}
+
 static int odd_words(const char *folder)
 {
     static const char expected[] = "cuvet: kernel ?[2J a is odd\n";
@@ -146,6 +180,7 @@ int main(void)
         cmocka_unit_test(a_reader_that_is_gone_does_not_kill),
         cmocka_unit_test(a_file_that_may_not_grow_does_not_kill),
         cmocka_unit_test(a_standard_error_closed_at_the_start_stays_silent),
+        cmocka_unit_test(a_standard_error_closed_later_stays_silent),
         cmocka_unit_test(a_line_is_one_printable_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
