@@ -361,7 +361,7 @@ static enum status run(struct arguments *a, struct registry *registry, uint64_t 
         return status == STATUS_NOT_FOUND ? STATUS_DRIVER : status;
     if (a->settings.folder)
         status = fuzz_record_create(&a->settings.record, a->settings.folder, a->config.data,
-                                    registry_entries(registry), err);
+                                    a->image, registry_entries(registry), err);
     if (!status)
         status =
             fuzz_image_is_folder(a->image) ? run_folder(&session, err) : run_image(&session, err);

@@ -277,7 +277,9 @@ static void print_verdict(const struct bundle *bundle, const struct replay_repor
     else
         printf("  reference  none: %s\n",
                *report->why_not.text ? report->why_not.text : "the bundle names no reference");
-    if (*bundle->state)
+    if (*bundle->drawn)
+        printf("  case       %s\n", PRINTABLE(bundle->drawn));
+    else if (*bundle->state)
         printf("  program    %s: %s; a launch by itself does not show it\n",
                PRINTABLE(bundle->verdict), PRINTABLE(bundle->state));
     else if (bundle->projected || bundle->differs)
@@ -336,6 +338,8 @@ static int print_json(const struct request *request, const struct bundle *bundle
     json_put_double(&json, "max_ratio", report->numbers.max_ratio);
     json_put_string(&json, "no_verdict", *report->why_not.text ? report->why_not.text : NULL);
     json_put_string(&json, "program_verdict", bundle->verdict);
+    if (*bundle->drawn)
+        json_put_string(&json, "case", bundle->drawn);
     json_end(&json);
     bool good = json_out_ok(&json);
     if (good)

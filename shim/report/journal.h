@@ -11,7 +11,8 @@
  *   kernel        first launch of a registered kernel: symbol, label, reference, where
  *   dims          first checked launch of a kernel: the sizes of the reference's dims, and each
  *                 array's dims by the signature ("shape") and by the formal ("formal_shape")
- *   finding       a mismatch: kernel, launch, shapes, numbers, elements, bundle, part checked
+ *   finding       a mismatch: kernel, launch, shapes, numbers, elements, bundle, part checked; of
+ *                 `cuvet fuzz` the outcome of the case ("fault"), its seed and its image as well
  *   inconclusive  the same of a launch whose bound was too wide
  *   note          the same of a match whose errors are odd together: "notes" has "spread", "lean"
  *   digest        hashes of what a checked launch read and wrote (CUVET_DIGEST)

@@ -248,6 +248,23 @@ static void put_parity(struct json_out *json, const struct parity_report *parity
     json_end(json);
 }
 
+/* Of `cuvet fuzz`. */
+static void put_case(struct json_out *json, const struct case_report *drawn)
+{
+    char seed[24];
+
+    if (!drawn->outcome)
+        return;
+    snprintf(seed, sizeof seed, "0x%016llx", (unsigned long long)drawn->seed);
+    json_put_object(json, "case");
+    json_put_string(json, "outcome", drawn->outcome);
+    json_put_string(json, "sentence", drawn->sentence);
+    json_put_string(json, "seed", seed);
+    json_put_string(json, "config", drawn->config);
+    json_put_string(json, "image", drawn->image);
+    json_end(json);
+}
+
 /* Of CUVET_PROFILE=sdc. */
 static void put_hardware(struct json_out *json, const struct hardware_report *hardware)
 {
@@ -332,6 +349,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     if (report->parity.differ)
         put_parity(json, &report->parity);
     put_state(json, &report->state);
+    put_case(json, &report->drawn);
     json_put_string(json, "gate", report->gate);
     put_outlier(json, &report->outlier);
     put_projection(json, &report->projection);

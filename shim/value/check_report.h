@@ -102,6 +102,14 @@ struct hardware_report {
     int64_t ecc;                  /* uncorrected errors of the memory; -1: not known */
 };
 
+/* The case of `cuvet fuzz` that the launch is. */
+struct case_report {
+    const char *outcome;        /* "write outside"; NULL: the launch is no case with a finding */
+    const char *sentence;       /* what was found */
+    uint64_t seed;              /* that draws the case */
+    const char *config, *image; /* the registry's files, separated by ':'; the kernel's image */
+};
+
 /* One judged launch. Valid during the call that passes it on. */
 struct check_report {
     const struct kernel_spec *spec;
@@ -119,6 +127,7 @@ struct check_report {
     struct parity_report parity;
     struct state_report state;
     struct hardware_report hardware;
+    struct case_report drawn;
     uint64_t launch;          /* number of this launch among those of its kernel, from 0 */
     int device;               /* ordinal */
     struct graph_place place; /* place.graph 0: a launch by itself */

@@ -316,6 +316,48 @@ ok 'a fault ends the case, not the run' ends fault fault
 ok 'a launch without an end ends the case, not the run' ends spin hang
 ok 'an output that nothing was written to' ends idle unwritten
 
+# reported KERNEL OUTCOME RULE: such a finding is one in every form of the report, with the command that shows it again,
+# and its bundle is replayed.
+reported() {
+    local out=$scratch/reported-$1 again
+    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k "$1" --cases 3 --shrink 0 --timeout 300 -o "$out" \
+        "$scratch/kernels.ptx" >"$scratch/out" 2>&1
+    "$cuvet" report "$out" >"$scratch/text" 2>&1
+    [ $? -eq 3 ] && grep -q "^    1\. $1, .*: $2: " "$scratch/text" || { cat "$scratch/text"; return 1; }
+    again=$(sed -n 's/^ *again   cuvet //p' "$scratch/text")
+    # shellcheck disable=SC2086
+    "$cuvet" $again --device interpreter --timeout 300 --shrink 0 >"$scratch/out" 2>&1
+    [ $? -eq 3 ] && grep -q "^$1: case 0, .*: $2: " "$scratch/out" || { echo "$again"; cat "$scratch/out"; return 1; }
+    gives 3 "^cuvet fuzz -c .* --case 0x" "$cuvet" report -f junit "$out" &&
+        gives 3 "<failure type=\"$3\" message=\"1 of 1 " "$cuvet" report -f junit "$out" &&
+        gives 3 "\"ruleId\": *\"$3\"" "$cuvet" report -f sarif "$out" &&
+        gives 3 "<p>$2: " "$cuvet" report -f html "$out" &&
+        gives 3 "\"outcome\": *\"$2\"" "$cuvet" report --json "$out" || return 1
+    gives 3 "^  case       $2: " "$cuvet" replay --device interpreter --timeout 300 "$out"/"$1"-*
+}
+ok 'a fault is a finding in reports, and a bundle' reported fault fault fault
+ok 'a hang is a finding in reports, and a bundle' reported spin hang hang
+ok 'an output that nothing was written to is named so in reports' reported idle unwritten unwritten
+
+# reported_clean: a run without a finding is none.
+reported_clean() {
+    fuzz -k gelu_f32_0 -o "$scratch/clean" --cases 5 >"$scratch/out" 2>&1 &&
+        "$cuvet" report "$scratch/clean" >"$scratch/text" && ! grep -qE 'again|Findings' "$scratch/text" &&
+        ! "$cuvet" report -f junit "$scratch/clean" | grep -q '<failure'
+}
+ok 'a run without a finding is none in reports' reported_clean
+
+# escapes: matching elements with a write outside, or into an input, are findings with their own names.
+escapes() {
+    # shellcheck disable=SC2046
+    fuzz $(named own escapes) --cases 30 --shrink 0 -o "$scratch/escapes" >"$scratch/out" 2>&1
+    "$cuvet" report -f sarif "$scratch/escapes" >"$scratch/sarif"
+    [ $? -eq 3 ] && grep -q '"ruleId": *"write-outside"' "$scratch/sarif" && grep -q '"ruleId": *"input-changed"' "$scratch/sarif" && return
+    cat "$scratch/sarif"
+    return 1
+}
+ok 'a write outside, and one into an input, are findings in reports' escapes
+
 # small STATUS REGISTRY KERNEL PATTERN: of one of these kernels; what the output holds.
 small() {
     local got
@@ -377,6 +419,20 @@ kept() {
     return 1
 }
 ok 'a finding of a probe is kept as a bundle' kept
+
+# probe_again: in the report the finding has the command with --probe.
+probe_again() {
+    local again
+    "$cuvet" report "$scratch/kept" >"$scratch/text"
+    [ $? -eq 3 ] || return 1
+    again=$(sed -n 's/^ *again   cuvet //p' "$scratch/text")
+    # shellcheck disable=SC2086
+    "$cuvet" $again --device "$device" >"$scratch/out" 2>&1
+    [ $? -eq 3 ] && grep -q ': probe: split: ' "$scratch/out" && return
+    cat "$scratch/text" "$scratch/out"
+    return 1
+}
+ok 'a finding of a probe is one in reports' probe_again
 
 # scratch: bundles of cases with a workspace, which is apart from the arrays.
 scratch() {

@@ -79,7 +79,8 @@ struct bundle {
     double max_ratio;
     bool projected; /* found by the projection of the whole product */
     bool differs; /* ... because an earlier launch gave another output for the same input or item */
-    char state[320]; /* what it breaks of what holds between launches; "": nothing */
+    char drawn[1200]; /* of a case of `cuvet fuzz`: "fault: ..."; "": none */
+    char state[320];  /* what it breaks of what holds between launches; "": nothing */
     uint8_t params[BUNDLE_PARAMS];
     uint32_t params_bytes; /* 0: they were too long to keep */
     struct bundle_pointer pointer[BUNDLE_POINTERS];

@@ -32,6 +32,15 @@ static void read_dim3(struct json_in *in, json_t *root, const char *key, uint32_
     }
 }
 
+/* The finding of `cuvet fuzz`, as one text. */
+static void read_case(struct json_in *in, json_t *drawn, struct bundle *bundle)
+{
+    char outcome[32] = "", sentence[sizeof bundle->drawn - sizeof outcome - 2] = "";
+    json_in_text(in, drawn, "outcome", outcome, sizeof outcome);
+    json_in_text(in, drawn, "sentence", sentence, sizeof sentence);
+    snprintf(bundle->drawn, sizeof bundle->drawn, "%s: %s", outcome, sentence);
+}
+
 static void read_head(struct json_in *in, struct bundle *bundle, json_t *root)
 {
     int64_t version = json_in_int(in, root, "version", 0, INT32_MAX);
@@ -63,6 +72,8 @@ static void read_head(struct json_in *in, struct bundle *bundle, json_t *root)
     bundle->violations = (uint64_t)json_in_int(in, numbers, "violations", 0, INT64_MAX);
     bundle->max_ratio = json_in_double(in, numbers, "max_ratio");
     bundle->differs = json_in_has(root, "differs_from_launch") || json_in_has(root, "parity");
+    if (json_in_has(root, "case"))
+        read_case(in, json_in_object(in, root, "case"), bundle);
     if (json_in_has(root, "state"))
         json_in_text(in, json_in_object(in, root, "state"), "sentence", bundle->state,
                      sizeof bundle->state);

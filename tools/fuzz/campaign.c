@@ -128,7 +128,7 @@ static void list_case(const struct campaign *run, uint64_t number, uint64_t seed
 static enum status store_case(struct campaign *run, const struct fuzz_result *result,
                               uint64_t number, char path[BUNDLE_PATH], struct error *err)
 {
-    if (!run->settings->folder || !result->judged)
+    if (!run->settings->folder || !result->bound)
         return STATUS_OK;
     return fuzz_store(run->subject, run->now, result, number, run->settings->folder, path, err);
 }
@@ -209,10 +209,10 @@ static enum status run_one(struct campaign *run, uint64_t number, uint64_t seed,
         status = fuzz_subject_run(subject, run->now, &result, err);
     if (status)
         return status;
-    fuzz_record_case(run->settings->record, subject, run->now, number, &result);
     status = probe_case(run, number, &result, err);
     if (status)
         return status;
+    fuzz_record_case(run->settings->record, subject, run->now, number, &result);
     run->totals->cases++;
     run->totals->outcome[result.outcome]++;
     list_case(run, number, seed, &result);

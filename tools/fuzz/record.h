@@ -7,9 +7,10 @@
 
 struct fuzz_record;
 
-/* In FOLDER, which is made if need be; `files` are the registry's. */
-enum status fuzz_record_create(struct fuzz_record **out, const char *folder, const char *files,
-                               size_t entries, struct error *err);
+/* In FOLDER, which is made if need be. `config`, the registry's files, and `image` outlive the
+ * record. */
+enum status fuzz_record_create(struct fuzz_record **out, const char *folder, const char *config,
+                               const char *image, size_t entries, struct error *err);
 /* Writes the totals. NULL is fine here and below. */
 void fuzz_record_end(struct fuzz_record *record);
 
@@ -19,8 +20,7 @@ void fuzz_record_kernel(struct fuzz_record *record, const struct fuzz_subject *s
 void fuzz_record_case(struct fuzz_record *record, const struct fuzz_subject *subject,
                       const struct fuzz_case *c, uint64_t number, const struct fuzz_result *result);
 
-/* A finding, as the case that the subject ran last; `bundle` may be "". What no verdict shows is a
- * warning with its sentence. */
+/* A finding, as the case that the subject ran last; `bundle` may be "". */
 void fuzz_record_finding(struct fuzz_record *record, const struct fuzz_subject *subject,
                          const struct fuzz_case *c, uint64_t number,
                          const struct fuzz_result *result, const char *bundle);

@@ -8,6 +8,7 @@ enum { MOST_BYTES = 1 << 30 };
 
 struct storing {
     struct fuzz_subject *subject;
+    bool ended;           /* the launch did: its outputs and those of the reference are there */
     struct ref_call call; /* with the arrays' addresses */
 };
 
@@ -37,16 +38,18 @@ static enum status read_array(void *user, int number, int after, uint64_t offset
 
 static int has_array(void *user, int number, int after)
 {
-    const struct fuzz_subject *s = ((struct storing *)user)->subject;
-    return !after || role_writes(s->binding.array[number].role); /* outputs held a poison before */
+    const struct storing *storing = user;
+    bool writes = role_writes(storing->subject->binding.array[number].role);
+    return !after || (writes && storing->ended); /* outputs held a poison before */
 }
 
 static int has_reference(void *user, int tensor)
 {
-    const struct fuzz_subject *s = ((struct storing *)user)->subject;
+    const struct storing *storing = user;
+    const struct fuzz_subject *s = storing->subject;
     int array = s->binding.tensor_array[tensor];
-    return array >= 0 && role_writes(s->binding.array[array].role) &&
-           ((struct storing *)user)->call.tensor[tensor].got;
+    return storing->ended && array >= 0 && role_writes(s->binding.array[array].role) &&
+           storing->call.tensor[tensor].got;
 }
 
 static enum status read_reference(void *user, int tensor, int64_t first, int64_t count, double *out)
@@ -102,16 +105,10 @@ enum status fuzz_store(struct fuzz_subject *s, const struct fuzz_case *c,
 {
     struct quota quota;
     struct bundles *bundles;
-    struct storing storing = {.subject = s};
+    struct storing storing = {.subject = s, .ended = result->judged};
     struct param_pointer pointer[SPEC_MAX_ARRAYS];
     const struct worker_about *about = worker_about(s->worker);
-    struct check_report report = {.spec = s->spec,
-                                  .binding = &s->binding,
-                                  .numbers = result->numbers,
-                                  .verdict = result->verdict,
-                                  .gate = "fuzz",
-                                  .launch = number,
-                                  .shared_bytes = c->shared};
+    const struct check_report report = fuzz_report_of(s, c, number, result);
     struct bundle_source source = {.user = &storing,
                                    .read_array = read_array,
                                    .has_array = has_array,
@@ -128,9 +125,6 @@ enum status fuzz_store(struct fuzz_subject *s, const struct fuzz_case *c,
                                    .around_address = s->pool,
                                    .around_bytes = (size_t)c->pool_bytes,
                                    .machine = {about->sm, about->driver, about->multiprocessors}};
-    memcpy(report.grid, c->grid, sizeof c->grid);
-    memcpy(report.block, c->block, sizeof c->block);
-    memcpy(report.cluster, c->cluster, sizeof c->cluster);
     quota_init(&quota, MOST_BYTES);
     fill_call(&storing);
     const struct bundles_settings settings = {

@@ -250,7 +250,7 @@ static enum status judge(struct fuzz_subject *s, const struct fuzz_case *c,
     }
     enum status status = worker_judge(s->worker, s->spec->reference, &s->binding, views, s->oracle,
                                       &out->numbers, &out->verdict, err);
-    out->judged = !status;
+    out->judged = out->bound = !status;
     return status;
 }
 
@@ -351,12 +351,15 @@ enum status fuzz_subject_run(struct fuzz_subject *s, struct fuzz_case *c, struct
                              struct error *err)
 {
     struct launch launch;
+    struct error why = {{0}};
     memset(out, 0, sizeof *out);
     ref_verdict_clear(&out->numbers);
     enum status status = upload(s, c, err);
     fuzz_case_place(c, s->pool, &launch);
     if (!status)
         status = launch_case(s, c, out, err);
+    if (!status && (out->outcome == FUZZ_FAULT || out->outcome == FUZZ_HANG))
+        out->bound = !bind_case(s, c, &launch, &why);
     if (!status && worker_lost(s->worker)) {
         s->module->loaded = false;
         s->room = 0;
@@ -380,4 +383,26 @@ enum status fuzz_subject_run(struct fuzz_subject *s, struct fuzz_case *c, struct
     if (!fuzz_is_finding(out->outcome))
         find_changes(s, c, out);
     return STATUS_OK;
+}
+
+struct check_report fuzz_report_of(const struct fuzz_subject *subject, const struct fuzz_case *c,
+                                   uint64_t number, const struct fuzz_result *result)
+{
+    struct check_report report = {.spec = subject->spec,
+                                  .binding = result->bound ? &subject->binding : NULL,
+                                  .numbers = result->numbers,
+                                  .verdict = result->verdict,
+                                  .gate = "fuzz",
+                                  .launch = number,
+                                  .shared_bytes = c->shared};
+    if (fuzz_is_finding(result->outcome)) {
+        report.verdict = VERDICT_MISMATCH;
+        report.drawn = (struct case_report){.outcome = fuzz_outcome_text(result->outcome),
+                                            .sentence = result->sentence,
+                                            .seed = c->choices.seed};
+    }
+    memcpy(report.grid, c->grid, sizeof c->grid);
+    memcpy(report.block, c->block, sizeof c->block);
+    memcpy(report.cluster, c->cluster, sizeof c->cluster);
+    return report;
 }

@@ -11,6 +11,7 @@
 #include "tools/fuzz/case/case.h"
 #include "tools/worker/worker.h"
 #include "registry/registry.h"
+#include "value/check_report.h"
 
 /* An image in a worker, which all of its kernels share. */
 struct fuzz_module {
@@ -34,7 +35,7 @@ struct fuzz_subject {
     uint64_t room, pool, before; /* device memory: bytes of each, and their addresses */
     uint8_t *was, *is, *may;     /* host: the pool before and after, and what may change */
     uint64_t host_room;
-    struct binding binding; /* of the last case that ran to its end */
+    struct binding binding; /* of the last case, where the result is `bound` */
 };
 
 struct fuzz_subject_source {
@@ -77,11 +78,17 @@ struct fuzz_result {
     enum verdict verdict;
     struct ref_verdict numbers; /* where the reference judged */
     bool judged;
+    bool bound;          /* the subject's binding is that of the case: judged, or a fault or hang */
     char sentence[1024]; /* what was found; "" of a match */
 };
 
 /* Fails only where the worker or memory does: a fault of the subject is an outcome. */
 enum status fuzz_subject_run(struct fuzz_subject *subject, struct fuzz_case *c,
                              struct fuzz_result *out, struct error *err);
+
+/* The case that the subject ran last, for journals and bundles. With a finding it is a mismatch,
+ * whatever its elements are. The report borrows from all arguments. */
+struct check_report fuzz_report_of(const struct fuzz_subject *subject, const struct fuzz_case *c,
+                                   uint64_t number, const struct fuzz_result *result);
 
 #endif

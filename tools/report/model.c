@@ -30,6 +30,17 @@ static void free_process(struct model_process *process)
     free(process->file);
 }
 
+static void free_finding(struct model_finding *finding)
+{
+    free(finding->gate);
+    free(finding->bundle);
+    free(finding->why);
+    free(finding->outcome);
+    free(finding->seed);
+    free(finding->config);
+    free(finding->image);
+}
+
 void model_destroy(struct model *model)
 {
     if (!model)
@@ -41,11 +52,8 @@ void model_destroy(struct model *model)
         free(model->process[i]);
     }
     free_process(&model->spare);
-    for (uint32_t i = 0; i < model->findings; i++) {
-        free(model->finding[i].gate);
-        free(model->finding[i].bundle);
-        free(model->finding[i].why);
-    }
+    for (uint32_t i = 0; i < model->findings; i++)
+        free_finding(&model->finding[i]);
     for (uint32_t i = 0; i < model->warnings; i++)
         free(model->warning[i].text);
     for (uint32_t i = 0; i < model->launch_errors; i++)

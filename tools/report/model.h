@@ -69,7 +69,9 @@ struct model_finding {
     double max_ratio;
     struct model_element worst, first;
     char *gate, *bundle; /* bundle: where it is now; NULL: none */
-    char *why; /* a broken rule between launches, a sentence; NULL: the elements are wrong */
+    char *why;           /* a broken rule, a sentence; NULL: the elements are wrong */
+    /* Of a case of `cuvet fuzz`, else NULL: "fault", the seed, the registry's files, the image. */
+    char *outcome, *seed, *config, *image;
     bool bundle_found;
 };
 

@@ -364,6 +364,21 @@ static enum status read_why(json_t *line, char **why, struct error *err)
     return status;
 }
 
+/* A case of `cuvet fuzz`. An element is named only where one is wrong. */
+static enum status read_case(json_t *line, struct model_finding *finding, struct error *err)
+{
+    static const char *const keys[] = {"outcome", "seed", "config", "image", "sentence"};
+    char **into[] = {&finding->outcome, &finding->seed, &finding->config, &finding->image,
+                     &finding->why};
+    json_t *drawn = NULL;
+    enum status status = field_object(line, "case", &drawn, err);
+    for (size_t i = 0; drawn && !status && i < sizeof keys / sizeof *keys; i++)
+        status = copy_text(drawn, keys[i], into[i], err);
+    if (drawn && !finding->violations)
+        finding->worst.place[0] = finding->first.place[0] = '\0';
+    return status;
+}
+
 static enum status keep_finding(struct model *model, json_t *line, struct model_finding *finding,
                                 struct error *err)
 {
@@ -389,6 +404,8 @@ static enum status keep_finding(struct model *model, json_t *line, struct model_
         status = copy_text(line, "gate", &finding->gate, err);
     if (!status)
         status = read_why(line, &finding->why, err);
+    if (!status)
+        status = read_case(line, finding, err);
     return status ? status : find_bundle(model, line, finding, err);
 }
 

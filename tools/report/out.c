@@ -81,6 +81,12 @@ void out_ratio(char out[32], const struct model_kernel *kernel)
         verdict_ratio_text(out, kernel->max_ratio, kernel->violations == 0);
 }
 
+/* A case whose outcome the elements do not show. */
+static bool is_case(const struct model_finding *finding)
+{
+    return finding->outcome && strcmp(finding->outcome, "mismatch") != 0;
+}
+
 void out_finding_text(char *out, size_t size, const struct model_finding *finding)
 {
     char of[64] = "", up_to[64] = "";
@@ -88,9 +94,51 @@ void out_finding_text(char *out, size_t size, const struct model_finding *findin
         snprintf(of, sizeof of, ", a sample: the launch has %" PRIu64 " elements", finding->of);
     if (isfinite(finding->max_ratio) && finding->violations > 0)
         snprintf(up_to, sizeof up_to, ", up to %.3g times", finding->max_ratio);
-    if (finding->why && !finding->violations)
+    if (finding->why && is_case(finding))
+        snprintf(out, size, "%s: %s", finding->outcome, finding->why);
+    else if (finding->why && !finding->violations)
         snprintf(out, size, "%s", finding->why);
     else
         snprintf(out, size, "%" PRIu64 " of %" PRIu64 " elements outside the bound%s%s",
                  finding->violations, finding->elements, up_to, of);
+}
+
+const char *out_finding_more(const struct model_finding *finding)
+{
+    return finding->violations && !finding->outcome ? finding->why : NULL;
+}
+
+void out_again(char *out, size_t size, const struct model_finding *finding)
+{
+    char config[2048], kernel[1200], seed[32], image[2048];
+    *out = '\0';
+    if (!finding->seed || !finding->config || !finding->image || !finding->kernel->symbol)
+        return;
+    out_quoted(config, sizeof config, finding->config);
+    out_quoted(kernel, sizeof kernel, finding->kernel->symbol);
+    out_quoted(seed, sizeof seed, finding->seed);
+    out_quoted(image, sizeof image, finding->image);
+    bool probe = strcmp(out_rule_of(finding)->id, "probe") == 0;
+    snprintf(out, size, "cuvet fuzz -c %s -k %s%s --case %s %s%s", config, kernel,
+             probe ? " --probe" : "", seed, finding->image[0] == '-' ? "./" : "", image);
+}
+
+/* Names are those of fuzz_outcome_text(). */
+const struct out_rule out_rules[OUT_RULES] = {
+    {"mismatch", "mismatch", "A kernel's output lies outside its error bound"},
+    {"unwritten", "unwritten", "A kernel leaves elements of its output as they were"},
+    {"input changed", "input-changed", "A kernel writes to an array that it may only read"},
+    {"write outside", "write-outside", "A kernel writes to memory that lies in no array"},
+    {"fault", "fault", "A launch does not run to its end"},
+    {"hang", "hang", "A launch does not end in time"},
+    {"probe", "probe", "A launch's result depends on what it may not depend on"},
+};
+
+const struct out_rule *out_rule_of(const struct model_finding *finding)
+{
+    for (int i = 0; finding->outcome && i < OUT_RULES; i++) {
+        if (strcmp(out_rules[i].outcome, finding->outcome) == 0)
+            return &out_rules[i];
+    }
+    return &out_rules[0];
 }

@@ -27,5 +27,18 @@ void out_time(char out[32], int64_t ms);
 void out_ratio(char out[32], const struct model_kernel *kernel);
 /* One sentence on a finding: "512 of 2048 elements outside the bound, up to 7.1 times". */
 void out_finding_text(char *out, size_t size, const struct model_finding *finding);
+/* A second one, or NULL. */
+const char *out_finding_more(const struct model_finding *finding);
+/* The command that runs a case of `cuvet fuzz` again; "" for other findings. */
+enum { OUT_AGAIN = 6000 };
+void out_again(char *out, size_t size, const struct model_finding *finding);
+
+/* What a finding is: a rule of SARIF, the type of a failure in JUnit. */
+struct out_rule {
+    const char *outcome, *id, *sentence;
+};
+enum { OUT_RULES = 7 };
+extern const struct out_rule out_rules[OUT_RULES];
+const struct out_rule *out_rule_of(const struct model_finding *finding);
 
 #endif

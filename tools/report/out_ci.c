@@ -17,13 +17,16 @@ static const struct model_finding *first_finding(const struct model *m,
 static void put_failure(FILE *file, const struct model *m, const struct model_kernel *kernel)
 {
     const struct model_finding *f = first_finding(m, kernel);
-    char sentence[512] = "";
+    char sentence[512] = "", again[OUT_AGAIN] = "";
     if (f)
         out_finding_text(sentence, sizeof sentence, f);
+    if (f)
+        out_again(again, sizeof again, f);
     fprintf(file,
-            "      <failure type=\"mismatch\" message=\"%" PRIu64 " of %" PRIu64
+            "      <failure type=\"%s\" message=\"%" PRIu64 " of %" PRIu64
             " checked launches are a mismatch\">",
-            kernel->verdict[VERDICT_MISMATCH], model_checked(kernel->verdict));
+            f ? out_rule_of(f)->id : "mismatch", kernel->verdict[VERDICT_MISMATCH],
+            model_checked(kernel->verdict));
     if (f) {
         fprintf(file, "launch %" PRIu64 ": ", f->launch);
         out_escaped(file, sentence);
@@ -32,6 +35,10 @@ static void put_failure(FILE *file, const struct model *m, const struct model_ke
             out_escaped(file, f->worst.place);
             fprintf(file, ": got %.9g, expected %.9g +- %.3g", f->worst.got, f->worst.reference,
                     f->worst.bound);
+        }
+        if (*again) {
+            fprintf(file, "\n");
+            out_escaped(file, again);
         }
         if (f->bundle) {
             fprintf(file, "\ncuvet replay ");

@@ -216,7 +216,7 @@ static void put_element(FILE *file, const char *which, const struct model_elemen
 
 static void put_finding(FILE *file, const struct model *m, const struct model_finding *f)
 {
-    char process[160] = "", sentence[512], bundle[4200], when[32];
+    char process[160] = "", sentence[512], bundle[4200], again[OUT_AGAIN], when[32];
     if (f->process < m->processes)
         model_process_text(m->process[f->process], process, sizeof process);
     out_finding_text(sentence, sizeof sentence, f);
@@ -234,10 +234,16 @@ static void put_finding(FILE *file, const struct model *m, const struct model_fi
     put_element(file, "worst", &f->worst);
     if (strcmp(f->first.place, f->worst.place) != 0)
         put_element(file, "first", &f->first);
-    if (f->why && f->violations) {
+    if (out_finding_more(f)) {
         fprintf(file, "<p>");
         out_escaped(file, f->why);
         fprintf(file, "</p>\n");
+    }
+    out_again(again, sizeof again, f);
+    if (*again) {
+        fprintf(file, "<p><code>");
+        out_escaped(file, again);
+        fprintf(file, "</code></p>\n");
     }
     if (f->bundle) {
         out_quoted(bundle, sizeof bundle, f->bundle);

@@ -91,7 +91,7 @@ static void put_dim3(struct json_out *json, const char *key, const uint32_t valu
 static void put_finding(struct json_out *json, const struct model *m, const struct model_finding *f)
 {
     const struct model_process *process = f->process < m->processes ? m->process[f->process] : NULL;
-    char time[32];
+    char time[32], again[OUT_AGAIN];
     json_begin_object(json);
     json_put_string(json, "kernel", f->kernel->symbol);
     json_put_string(json, "label", f->kernel->label);
@@ -117,6 +117,13 @@ static void put_finding(struct json_out *json, const struct model *m, const stru
     json_put_string(json, "bundle", f->bundle);
     if (f->why)
         json_put_string(json, "why", f->why);
+    if (f->outcome)
+        json_put_string(json, "outcome", f->outcome);
+    if (f->seed)
+        json_put_string(json, "case", f->seed);
+    out_again(again, sizeof again, f);
+    if (*again)
+        json_put_string(json, "again", again);
     json_put_bool(json, "bundle_found", f->bundle_found);
     json_end(json);
 }
@@ -209,14 +216,14 @@ static void put_place(struct json_out *json, const char *where)
 
 static void put_result(struct json_out *json, const struct model *m, const struct model_finding *f)
 {
-    char sentence[512], process[160] = "", text[1280];
+    char sentence[512], process[160] = "", text[1280], again[OUT_AGAIN];
     if (f->process < m->processes)
         model_process_text(m->process[f->process], process, sizeof process);
     out_finding_text(sentence, sizeof sentence, f);
     snprintf(text, sizeof text, "%.400s, launch %" PRIu64 " (%s): %s", model_kernel_name(f->kernel),
              f->launch, process, sentence);
     json_begin_object(json);
-    json_put_string(json, "ruleId", "mismatch");
+    json_put_string(json, "ruleId", out_rule_of(f)->id);
     json_put_string(json, "level", "error");
     json_put_object(json, "message");
     json_put_string(json, "text", text);
@@ -235,6 +242,9 @@ static void put_result(struct json_out *json, const struct model *m, const struc
     json_end(json);
     json_put_object(json, "properties");
     json_put_string(json, "bundle", f->bundle);
+    out_again(again, sizeof again, f);
+    if (*again)
+        json_put_string(json, "again", again);
     json_put_double(json, "max_ratio", f->max_ratio);
     json_end(json);
     json_end(json);
@@ -247,12 +257,14 @@ static void put_tool(struct json_out *json)
     json_put_string(json, "name", "cuvet");
     json_put_string(json, "version", cuvet_version());
     json_put_array(json, "rules");
-    json_begin_object(json);
-    json_put_string(json, "id", "mismatch");
-    json_put_object(json, "shortDescription");
-    json_put_string(json, "text", "A kernel's output lies outside its error bound");
-    json_end(json);
-    json_end(json);
+    for (int i = 0; i < OUT_RULES; i++) {
+        json_begin_object(json);
+        json_put_string(json, "id", out_rules[i].id);
+        json_put_object(json, "shortDescription");
+        json_put_string(json, "text", out_rules[i].sentence);
+        json_end(json);
+        json_end(json);
+    }
     json_end(json);
     json_end(json);
     json_end(json);

@@ -83,7 +83,7 @@ static void put_sentences(FILE *file, const char *title, const struct model_sent
 static void put_finding(FILE *file, const struct model *m, const struct model_finding *f,
                         uint32_t number)
 {
-    char process[160] = "", sentence[512], bundle[4200];
+    char process[160] = "", sentence[512], bundle[4200], again[OUT_AGAIN];
     if (f->process < m->processes)
         model_process_text(m->process[f->process], process, sizeof process);
     out_finding_text(sentence, sizeof sentence, f);
@@ -97,8 +97,12 @@ static void put_finding(FILE *file, const struct model *m, const struct model_fi
         fprintf(file, " +- %.3g", f->worst.bound);
     if (f->worst.place[0])
         fprintf(file, "\n");
-    if (f->why && f->violations)
+    if (out_finding_more(f))
         fprintf(file, "       %s\n", PRINTABLE(f->why));
+    out_again(again, sizeof again, f);
+    printable_text(again);
+    if (*again)
+        fprintf(file, "       again   %s\n", again);
     if (!f->bundle)
         return;
     out_quoted(bundle, sizeof bundle, PRINTABLE(f->bundle));
