@@ -32,6 +32,8 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->kernel = ticket->kernel;
     check->typed = ticket->spec;
     check->launch = ticket->number;
+    check->executed =
+        check->launch - atomic_load_explicit(&ticket->kernel->captured, memory_order_relaxed);
     check->gate = ticket->gate;
     check->turn = ticket->turn;
     check->outlier.input = NULL;
@@ -121,6 +123,8 @@ static void sample(struct pipeline *pipeline, const struct launch *launch, struc
     struct error why;
     why.text[0] = '\0';
     ticket->skip = gates_admit(pipeline, launch, ticket, &why);
+    if (ticket->skip == SKIP_CAPTURED)
+        atomic_fetch_add_explicit(&ticket->kernel->captured, 1, memory_order_relaxed);
     if (!ticket->skip)
         ticket->skip = begin(pipeline, launch, ticket, &why);
     if (UNUSUAL(pipeline_has_state(ticket->kernel->spec)))

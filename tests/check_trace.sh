@@ -164,11 +164,11 @@ assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inpu
 
     # The prompt of a decode loop appended at once, and token by token.
     decode=$CUVET_BUILD/tests/scenario/decode
-    # filled FOLDER HOW
+    # filled FOLDER HOW [MODE STEPS]
     filled() {
         env LD_LIBRARY_PATH="$softgpu" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_SUMMARY=0 CUVET_EXIT_WAIT=20000 CUVET_DIGEST=1 \
             CUVET_CONFIG=tests/scenario/decode/registry.yaml LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" \
-            CUVET_REPORT="$scratch/$1" "$decode/program" "$decode/kernels.fatbin" eager append_right "$2" 2 >/dev/null 2>&1
+            CUVET_REPORT="$scratch/$1" "$decode/program" "$decode/kernels.fatbin" "${3:-eager}" append_right "$2" "${4:-2}" >/dev/null 2>&1
     }
     ok 'a prompt at once' filled batched none
     ok 'a prompt token by token' filled serial serial
@@ -185,6 +185,16 @@ d = json.load(sys.stdin)
 row = d[\"first_other_row\"]
 assert d[\"differ\"] == 1 and row[\"row\"] == 9 and row[\"first\"][\"hash\"] != row[\"second\"][\"hash\"], d"' \
         "$cuvet" "$scratch/batched" "$scratch/late"
+
+    # The same loop eagerly and by a graph, whose captured launches do not run.
+    steps() { filled "$1" "$2" "$3" 12; }
+    ok 'a loop run eagerly' steps eager none eager
+    ok 'a loop run by a graph' steps graph none graph
+    steps stale stale graph # which writes to the slots of the step before, a mismatch
+    ok 'diff: a run by a graph is equal to one that is eager' gives 0 \
+        '25 launches with digests in the first run, 25 in the second, 25 in both' "$cuvet" diff "$scratch/eager" "$scratch/graph"
+    ok 'diff: a graph that differs from its sixth step on is found' gives 3 'append_right, launch 6 of process 0' \
+        "$cuvet" diff "$scratch/eager" "$scratch/stale"
     ok 'diff --slots: no caches' gives 2 'no row of a cache in common' "$cuvet" diff --slots "$scratch/one" "$scratch/two"
 else
     skip 'traces' 'make softgpu scenario-programs'

@@ -2,8 +2,9 @@
  * cmd_diff.c - `cuvet diff`: where two runs of a program part, by the hashes of what their checked
  * launches read and wrote (CUVET_DIGEST).
  *
- * Launches are held against each other by process (rank), kernel and number. The second run is kept
- * in memory, the first is read line by line against it.
+ * Launches are held against each other by process (rank), kernel and number of the launch among
+ * those that ran: one that a graph captures has no number. The second run is kept in memory, the
+ * first is read line by line against it.
  *
  * Exit status: 0: all launches that both runs have are equal; 1 for a failure of ours; 2 for a
  * wrong command line or input; 3: some differ.
@@ -131,7 +132,7 @@ static void name_layer(const struct diff *diff, const struct digest_line *line,
 {
     const char *const texts[] = {line->range, line->label, line->kernel};
     if (diff->every)
-        snprintf(layer, LAYER_BYTES, "%" PRIu64, line->launch % diff->every);
+        snprintf(layer, LAYER_BYTES, "%" PRIu64, line->number % diff->every);
     else if (!layers_find(&diff->names, texts, layer))
         snprintf(layer, LAYER_BYTES, "(no layer)");
 }

@@ -61,6 +61,7 @@ struct check {
     struct known_kernel *kernel;
     const struct kernel_spec *typed; /* of the types that the launch decided; NULL: kernel->spec */
     uint64_t launch;                 /* among the launches of its kernel */
+    uint64_t executed;               /* the same without those that were captured */
     struct graph_place place;
     char range[CHECK_RANGE]; /* the NVTX ranges that it was launched in, where digests are made */
     struct state_moment moment_of_state;

@@ -133,11 +133,14 @@ static uint64_t add_params(uint64_t hash, const struct check *check)
     return hash;
 }
 
-/* Which arrays are the same memory: a kernel in place is another launch. */
+/* Which arrays are the same memory: a kernel in place is another launch. Guards are no arrays of
+ * the launch, and are drawn by its number. */
 static uint64_t add_aliases(uint64_t hash, const struct binding *binding)
 {
     for (int i = 0; i < binding->arrays; i++) {
         int first = 0;
+        if (binding->array[i].guard)
+            continue;
         while (binding->array[first].address != binding->array[i].address)
             first++;
         hash = digest_mix(hash, (uint64_t)first);
@@ -177,6 +180,8 @@ uint64_t digest_input(const struct check *check, const struct digest_sums *sums)
 {
     uint64_t hash = add_scalars(digest_mix(0, check->kernel->key), check);
     for (int i = 0; i < check->binding.arrays; i++) {
+        if (check->binding.array[i].guard) /* is drawn by the launch's number */
+            continue;
         for (int k = 0; k < check->binding.array[i].ndim; k++)
             hash = digest_mix(hash, (uint64_t)check->binding.array[i].dim[k]);
     }

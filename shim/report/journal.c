@@ -353,6 +353,7 @@ void journal_digest(struct journal *journal, const struct check_report *report)
     json_put_string(json, "kernel", report->spec->symbol);
     json_put_string(json, "label", place_kernel(report->spec));
     json_put_uint(json, "launch", report->launch);
+    json_put_uint(json, "executed", report->digest.executed);
     json_put_int(json, "device", report->device);
     json_put_uint(json, "sequence", report->digest.sequence);
     report_json_dim3(json, "grid", report->grid);

@@ -53,6 +53,8 @@ struct digest_report {
     uint64_t sequence; /* of the check among those of its context */
     const char *range; /* the NVTX ranges that it was launched in; "": none */
     unsigned unseen;   /* arrays that it may read and that are not hashed */
+    uint64_t executed; /* number of the launch among those of its kernel that ran: were not captured
+                        */
 };
 
 /* The launch's items compared with those of earlier launches (extra/parity.h). */

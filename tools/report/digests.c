@@ -44,6 +44,9 @@ static enum status read_process(struct reading *reading, json_t *line, struct di
 static enum status read_numbers(json_t *line, struct digest_line *out, struct error *err)
 {
     enum status status = field_count(line, "launch", &out->launch, err);
+    out->number = out->launch;
+    if (!status)
+        status = field_count(line, "executed", &out->number, err);
     if (!status)
         status = field_count(line, "sequence", &out->sequence, err);
     if (!status)
@@ -154,12 +157,12 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 static void make_key(const struct digest_line *line, uint64_t key[2])
 {
     key[0] = mix(1, line->process);
-    key[1] = mix(2, line->launch);
+    key[1] = mix(2, line->number);
     for (const char *at = line->kernel; *at; at++) {
         key[0] = mix(key[0], (unsigned char)*at);
         key[1] = mix(key[1], (unsigned char)*at);
     }
-    key[0] = mix(key[0], line->launch) | 1;
+    key[0] = mix(key[0], line->number) | 1;
     key[1] = mix(key[1], line->process);
 }
 

@@ -19,6 +19,7 @@ struct digest_line {
     const char *kernel, *label, *range; /* label and range may be NULL */
     uint32_t process; /* the rank, or the number of its journal among those with digests */
     uint64_t launch, sequence, input, output, unseen;
+    uint64_t number; /* among the launches of its kernel that ran; of old journals `launch` */
     int64_t time_ms;
     uint32_t grid[3], block[3];
     uint64_t cache; /* that it appended to, and what it left there: */
@@ -41,7 +42,7 @@ enum status digests_read_stream(FILE *file, const char *path, digest_line_fn eac
                                 struct error *err);
 
 struct digest_entry {
-    uint64_t key[2]; /* hash of process, kernel and launch */
+    uint64_t key[2]; /* hash of process, kernel and number */
     uint64_t input, output;
     bool met; /* the other run has it, too */
 };

@@ -107,12 +107,12 @@ static void digests_are_lines_of_their_own(void **state)
 
     open_journal(f, 1 << 20, NULL);
     journal_digest(f->journal, &f->check.report); /* none was made */
-    f->check.report.digest = (struct digest_report){true, 0xab, 0xcd, 7, "step/layer1", 1};
+    f->check.report.digest = (struct digest_report){true, 0xab, 0xcd, 7, "step/layer1", 1, 16};
     journal_digest(f->journal, &f->check.report);
     read_lines(f);
     assert_int_equal(f->lines, 1);
     assert_true(journal_line_is(f->line[0], "digest"));
-    assert_has(f->line[0], "\"launch\":17,\"device\":0,\"sequence\":7,");
+    assert_has(f->line[0], "\"launch\":17,\"executed\":16,\"device\":0,\"sequence\":7,");
     assert_has(f->line[0], "\"input\":\"00000000000000ab\",\"output\":\"00000000000000cd\","
                            "\"range\":\"step/layer1\",\"unseen\":1,");
 }
