@@ -226,7 +226,7 @@ relations() {
     local program=$CUVET_BUILD/tests/scenario/probed kernel
     CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -c tests/scenario/probed/registry.yaml \
         -o "$scratch/report" -- "$program/program" "$program/kernels.fatbin" 12 100 112 >"$scratch/out" 2>&1 || return 1
-    for kernel in straight narrow timed batched; do
+    for kernel in straight narrow timed batched zeroed added aligned twice; do
         cp -r "$scratch"/report/off-*-0 "$scratch/report/$kernel-1-0" &&
             sed -i "s/\"kernel\": \"off\"/\"kernel\": \"$kernel\"/" "$scratch/report/$kernel-1-0/launch.json" || return 1
     done
@@ -270,6 +270,10 @@ ok 'probe: rows without a stride are not moved apart' dense_rows
 ok 'probe: offsets in 32 bits' probes narrow far
 ok 'probe: warps that rely on time' probes timed noise
 ok 'probe: bits that depend on the size of the batch' probes batched split
+ok 'probe: what the output held, times zero' probes zeroed reads
+ok 'probe: what the output held' probes added reads
+ok 'probe: bits that depend on the address' probes aligned alignment
+ok 'probe: an output that does not double with its input' probes twice scale
 
 # laid_out WHAT VARIABLE=VALUE PROGRAM ARGUMENT ...: findings of a scenario's program are reproduced.
 laid_out() {

@@ -8,8 +8,11 @@
 #include "tools/probe/probe_work.h"
 #include "tools/progress.h"
 
-/* Two values that no kernel writes everywhere: large numbers of opposite sign in every format. */
-enum { POISON_A = PROBE_POISON, POISON_B = 0xd5, SKEW = 16 };
+enum { SKEW = 16, POISONS = 3 };
+
+/* Values that no kernel writes everywhere: large numbers of opposite sign in every format, and NaN,
+ * which no factor of zero cancels. */
+static const uint8_t poisons[POISONS] = {PROBE_POISON, 0xd5, 0xff};
 
 static const char *const names[PROBE_CHECKS] = {
     [PROBE_ENDS] = "ends",
@@ -259,22 +262,37 @@ static enum status probe_noise(struct probe *probe, struct error *err)
 
 /* ---- what is written ---- */
 
-/* Elements that still hold both poisons were never written; others that differ follow what memory
+/* Whether the element holds the poison of each run. */
+static bool probe_kept(const struct probe_outputs out[POISONS], int array, size_t at, size_t size)
+{
+    for (int i = 0; i < POISONS; i++)
+        if (!scene_holds(out[i].dense[array] + at, size, poisons[i]))
+            return false;
+    return true;
+}
+
+static bool probe_follows(const struct probe_outputs out[POISONS], int array, size_t at,
+                          size_t size)
+{
+    for (int i = 1; i < POISONS; i++)
+        if (memcmp(out[0].dense[array] + at, out[i].dense[array] + at, size))
+            return true;
+    return false;
+}
+
+/* Elements that still hold all poisons were never written; others that differ follow what memory
  * held before. */
-static void probe_poisons(struct probe *probe, const struct probe_outputs *a,
-                          const struct probe_outputs *b)
+static void probe_poisons(struct probe *probe, const struct probe_outputs out[POISONS])
 {
     struct probe_count never = {.array = -1}, follow = {.array = -1};
     for (int i = 0; i < probe->scene->bundle->arrays; i++) {
         const struct bundle_array *array = &probe->scene->bundle->array[i];
         size_t size = dtype_bytes(array->dtype);
-        for (int64_t e = 0; a->dense[i] && b->dense[i] && e < array->elements; e++) {
-            const uint8_t *in_a = a->dense[i] + (size_t)e * size,
-                          *in_b = b->dense[i] + (size_t)e * size;
-            bool untouched = array->role == ROLE_WRITE && scene_holds(in_a, size, POISON_A) &&
-                             scene_holds(in_b, size, POISON_B);
+        for (int64_t e = 0; out[0].dense[i] && e < array->elements; e++) {
+            size_t at = (size_t)e * size;
+            bool untouched = array->role == ROLE_WRITE && probe_kept(out, i, at, size);
             struct probe_count *count = untouched ? &never : &follow;
-            if (!untouched && (!memcmp(in_a, in_b, size) || probe->unsteady[i][e]))
+            if (!untouched && (!probe_follows(out, i, at, size) || probe->unsteady[i][e]))
                 continue;
             if (!count->elements++) {
                 count->array = i;
@@ -340,14 +358,13 @@ static void probe_untouched(struct probe *probe, const struct scene_run *run)
 
 static enum status probe_memory(struct probe *probe, struct error *err)
 {
-    const uint8_t poison[2] = {POISON_A, POISON_B};
-    struct probe_outputs out[2] = {0};
+    struct probe_outputs out[POISONS] = {0};
     struct scene_run run = {0};
     enum status status = STATUS_OK;
     bool ran = true;
     probe->now = PROBE_WRITES;
-    for (int i = 0; i < 2 && !status && ran; i++) {
-        const struct scene_change change = {.poisons = true, .poison = poison[i]};
+    for (int i = 0; i < POISONS && !status && ran; i++) {
+        const struct scene_change change = {.poisons = true, .poison = poisons[i]};
         status = probe_run(probe, &change, &out[i], &run, err);
         ran = !status && run.result.outcome == WORKER_RAN;
         if (!status && !ran)
@@ -360,11 +377,11 @@ static enum status probe_memory(struct probe *probe, struct error *err)
         scene_run_release(&run);
     }
     if (ran)
-        probe_poisons(probe, &out[0], &out[1]);
+        probe_poisons(probe, out);
     probe_good(probe, PROBE_OUTSIDE);
     probe_good(probe, PROBE_INPUTS);
-    probe_release(&out[0]);
-    probe_release(&out[1]);
+    for (int i = 0; i < POISONS; i++)
+        probe_release(&out[i]);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* kernels.cu - silu of rows that lie `stride` elements apart: one kernel with a wrong element,
- * whose bundle serves for all, a right one, and three that are wrong in what a single launch does
+ * whose bundle serves for all, a right one, and others that are wrong in what a single launch does
  * not show. */
 #include "kernels.cuh"
 
@@ -53,5 +53,47 @@ extern "C" __global__ void batched(const float *x, float *y, int rows, int cols,
     {
         size_t at = (size_t)row * stride + col;
         y[at] = rows > 8 ? silu(x[at]) : x[at] * (1 / (1 + expf(-x[at])));
+    }
+}
+
+/* A sum with what the output held, times zero: NaN stays. */
+extern "C" __global__ void zeroed(const float *x, float *y, int rows, int cols, int stride)
+{
+    ROWS(row) COLS(col)
+    {
+        size_t at = (size_t)row * stride + col;
+        y[at] = silu(x[at]) + 0.0f * y[at];
+    }
+}
+
+/* The same without the factor. */
+extern "C" __global__ void added(const float *x, float *y, int rows, int cols, int stride)
+{
+    ROWS(row) COLS(col)
+    {
+        size_t at = (size_t)row * stride + col;
+        y[at] = silu(x[at]) + y[at];
+    }
+}
+
+/* Another order of the same operations where the input does not begin at a multiple of 32. */
+extern "C" __global__ void aligned(const float *x, float *y, int rows, int cols, int stride)
+{
+    bool even = (size_t)x % 32 == 0;
+    ROWS(row) COLS(col)
+    {
+        size_t at = (size_t)row * stride + col;
+        y[at] = even ? silu(x[at]) : x[at] * (1 / (1 + expf(-x[at])));
+    }
+}
+
+/* Twice the input, but for a number that column 3 has in one row. */
+extern "C" __global__ void twice(const float *x, float *y, int rows, int cols, int stride)
+{
+    ROWS(row) COLS(col)
+    {
+        size_t at = (size_t)row * stride + col;
+        bool odd = col == 3 && x[at] > -0.375f && x[at] < -0.3748f;
+        y[at] = 2 * x[at] + (odd ? 1.0f : 0.0f);
     }
 }
