@@ -2,13 +2,14 @@
 
 #include <stdlib.h>
 
+const char *const rank_names[] = {
+    "RANK",         "OMPI_COMM_WORLD_RANK", "PMIX_RANK",  "PMI_RANK", "MV2_COMM_WORLD_RANK",
+    "SLURM_PROCID", "JOB_COMPLETION_INDEX", "LOCAL_RANK", NULL};
+
 bool rank_read(int64_t *rank)
 {
-    static const char *const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID",
-                                        "LOCAL_RANK"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
+    for (size_t i = 0; rank_names[i]; i++) {
+        const char *text = getenv(rank_names[i]);
         char *end;
 
         if (!text || !*text)

@@ -3,9 +3,8 @@
  * REPORT/journal-HOST-PID-RUN.jsonl where CUVET_RUN names a run.
  *
  * Format, version 1. Each line is one object and one write(2). It begins, in this order, with
- * "v" (the version), "event", "time" (UTC, ISO 8601), "host", "pid", then "rank" (of RANK,
- * OMPI_COMM_WORLD_RANK, SLURM_PROCID, LOCAL_RANK the first that is set) and "run" (CUVET_RUN) when
- * there are such. Events:
+ * "v" (the version), "event", "time" (UTC, ISO 8601), "host", "pid", then "rank" (base/rank.h) and
+ * "run" (CUVET_RUN) when there are such. Events:
  *
  *   start         the program, the options, the registry's files and number of entries
  *   kernel        first launch of a registered kernel: symbol, label, reference, where

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "base/rank.h"
 #include "report/journal.h"
 #include "report/journal_read.h"
 #include "tests/unit/common/made_up_check.h"
@@ -51,8 +52,8 @@ static inline int setup(void **state)
     assert_non_null(f);
     tmp_folder_make(&f->folder);
     snprintf(f->reports, sizeof f->reports, "%s/a/b", f->folder.path);
-    for (size_t i = 0; i < 4; i++)
-        unsetenv((const char *[]){"RANK", "LOCAL_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}[i]);
+    for (size_t i = 0; rank_names[i]; i++)
+        unsetenv(rank_names[i]);
     f->counters = counters_create();
     made_up_mismatch(&f->check);
     *state = f;
