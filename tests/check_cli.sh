@@ -78,6 +78,37 @@ ok 'help reference: a wrong name' gives 2 '' "did you mean 'linear'\?.*cuvet hel
     "$cuvet" help reference matmul_nt
 ok 'help reference: no name' gives 2 '' '^usage: ' "$cuvet" help reference
 
+# check --json: entries, and errors with their places.
+cat >"$scratch/two.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: right_kernel
+    label: right
+    signature: const f32 x[n], f32 y[n], i32 n
+    reference: relu
+  - kernel: wrong_kernel
+    signature: const f32 x[n], f32 y[n], i32 n
+    refrence: relu
+YAML
+sed '/wrong_kernel/,$d' "$scratch/two.yaml" >"$scratch/one.yaml"
+checked_json() { # STATUS PYTHON FILE: an expression over the object `c`.
+    "$cuvet" check --json "$3" >"$scratch/json" 2>"$scratch/err"
+    [ $? -eq "$1" ] && [ ! -s "$scratch/err" ] && python3 -c '
+import json, sys
+c = json.load(open(sys.argv[1], encoding="utf-8"))
+assert eval("(" + sys.argv[2] + ")"), c' "$scratch/json" "$2" && return
+    cat "$scratch/json" "$scratch/err"
+    return 1
+}
+ok 'check --json: an error has file, line and column' checked_json 2 \
+    '[(e["file"][-8:], e["line"], e["column"]) for e in c["errors"]] == [("two.yaml", 9, 5)] and
+         c["errors"][0]["message"].startswith("unknown key") and [e["label"] for e in c["entries"]] == ["right"]' "$scratch/two.yaml"
+ok 'check --json: a right file has entries alone' checked_json 0 \
+    'c["errors"] == [] and [(e["kernel"], e["reference"], e["line"]) for e in c["entries"]] == [("right_kernel", "relu", 3)]' \
+    "$scratch/one.yaml"
+ok 'check --json: a file that is not there' checked_json 2 \
+    'c["entries"] == [] and "cannot be opened" in c["errors"][0]["message"] and "line" not in c["errors"][0]' "$scratch/none.yaml"
+
 # begins: the entry that `help reference` ends with is one that `check` accepts, for each reference.
 begins() {
     local name

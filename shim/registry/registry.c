@@ -471,6 +471,18 @@ enum status registry_visit_fuzz(struct registry *registry, registry_visit_fn vis
     return worst;
 }
 
+void registry_visit(struct registry *registry,
+                    void (*visit)(void *user, const struct registry_row *row), void *user)
+{
+    for (size_t i = 0; i < registry->content.entries; i++) {
+        const struct registry_entry *entry = registry_content_entry(&registry->content, i);
+        if (entry)
+            visit(user, &(struct registry_row){
+                            entry->where, pattern_text(entry->pattern), entry->label,
+                            entry->source.builtin ? entry->source.builtin->name : NULL});
+    }
+}
+
 void registry_print(struct registry *registry, FILE *out)
 {
     registry_content_print(&registry->content, out);

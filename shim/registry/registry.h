@@ -137,6 +137,17 @@ enum status registry_visit_fuzz(struct registry *registry, registry_visit_fn vis
 enum { REGISTRY_UNMET = 6 };
 void registry_unmet(struct registry *registry, struct textbuf *out);
 
+/* An entry, before it meets a kernel. Texts are as old as the registry. */
+struct registry_row {
+    const char *where;  /* "kernels.yaml:12" */
+    const char *kernel; /* the pattern as it stands in the file */
+    const char *label;  /* or NULL */
+    const char *reference;
+};
+/* Calls `visit` for each entry, in their order. Offline tools. */
+void registry_visit(struct registry *registry,
+                    void (*visit)(void *user, const struct registry_row *row), void *user);
+
 /* Prints the resolved table of entries, as `cuvet check` shows it. */
 void registry_print(struct registry *registry, FILE *out);
 
