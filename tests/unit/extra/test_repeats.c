@@ -107,6 +107,27 @@ static void what_makes_a_launch_the_same(void **state)
     assert_true(key != key_of(0x10000, 0x20000, 7, 4, 56));
 }
 
+/* The rows around a cache's are drawn by the launch's number: their number and their place. */
+static void guard_rows_do_not_make_a_launch_another(void **state)
+{
+    static struct launched l;
+    const struct digest_sums sums = {.in = 55, .out = 1};
+    uint64_t key[2], input[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        set_up(&l, 0x10000, 0x20000, 7);
+        struct bound_array *guard = &l.check.binding.array[l.check.binding.arrays++];
+        guard->guard = 2;
+        guard->address = i ? 0x20000 : 0x20100;
+        guard->ndim = 1;
+        guard->dim[0] = 3 + i;
+        key[i] = digest_key(&l.check, &sums);
+        input[i] = digest_input(&l.check, &sums);
+    }
+    assert_true(key[0] == key[1]);
+    assert_true(input[0] == input[1]);
+}
+
 static void long_parameter_lists_are_left_out(void **state)
 {
     static struct launched l;
@@ -232,6 +253,7 @@ int main(void)
         cmocka_unit_test(another_output_names_the_first_launch),
         cmocka_unit_test(a_full_table_forgets_and_never_errs),
         cmocka_unit_test(what_makes_a_launch_the_same),
+        cmocka_unit_test(guard_rows_do_not_make_a_launch_another),
         cmocka_unit_test(long_parameter_lists_are_left_out),
         cmocka_unit_test(all_that_was_read_and_written_is_hashed),
         cmocka_unit_test(large_arrays_are_hashed_in_parts),
