@@ -87,8 +87,10 @@ struct graph {
     atomic_bool had_twin; /* then each launch is put in order with the last one */
     atomic_bool stuck;    /* its lock was not to be had: its launches do without */
     atomic_bool pending;  /* a replay was picked while it was stale */
-    int64_t read_at;      /* clock_ns() when its template was read ... */
-    int64_t read_ns;      /* ... and what that took */
+    CUgraph kept;         /* while it is stale: a clone of its new template, or NULL */
+    uint32_t missed;      /* replays that were picked since the last update, and that is lost */
+    bool renamed;         /* some update has brought other kernels */
+    bool switched;        /* a node was off when it was updated */
     bool reported;        /* why there is no twin */
     enum skip no_twin;    /* SKIP_NONE: there may be one; else why there is none, of which ... */
     bool has_memory, has_conditions; /* ... these are the causes */
@@ -137,6 +139,12 @@ struct graph_knowledge {
  * neither a clone nor subjects: `no_twin`. */
 enum status graph_read(struct graph *graph, const struct graph_knowledge *known, CUgraph template,
                        struct error *err);
+/* The same from a clone that was kept, which becomes the graph's; the program's handles of its
+ * nodes are not known. */
+enum status graph_read_kept(struct graph *graph, const struct graph_knowledge *known, CUgraph kept,
+                            struct error *err);
+/* Of a graph without subjects the clone is not needed. */
+void graph_drop_clone(struct graph *graph);
 /* Why there is none, where no_twin is set. */
 const char *graph_no_twin_sentence(const struct graph *graph);
 /* Has its replays timed, and the time split among its kernels. Without memory: not. */
@@ -165,6 +173,13 @@ void graph_record(const struct graph *graph, const struct pipeline *pipeline);
 struct graph_new_params;
 void graph_record_set(struct graph *graph, const struct pipeline *pipeline, CUgraphNode program,
                       const struct graph_new_params *new);
+
+/* ---- follow.c: changes of single nodes; the graph's lock is held ---- */
+
+/* Each gives NULL, or why the graph cannot be followed any longer. */
+const char *follow_params(struct graph *graph, struct captured *captured, CUgraphNode program,
+                          const struct graph_new_params *new);
+const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled);
 
 /* ---- twin.c ---- */
 

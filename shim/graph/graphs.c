@@ -11,7 +11,6 @@
 #include "system/log.h"
 #include "base/uninterrupted.h"
 #include "gates.h"
-#include "graph/follow.h"
 #include "graph/graphs_state.h"
 #include "gate/own.h"
 #include "gate/passing.h"
@@ -21,7 +20,6 @@ enum {
     LOCK_WAIT_MS = 200,  /* the program's thread, for a twin that is being made */
     TWIN_WAIT_MS = 1000, /* a launch, for a twin */
     MOST_REPORTED = 8,
-    READ_SHARE = 200, /* updated templates are read in a two hundredth of the time */
 };
 
 struct graphs *graphs_create(const struct graphs_settings *settings)
@@ -39,6 +37,7 @@ struct graphs *graphs_create(const struct graphs_settings *settings)
         return NULL;
     }
     pthread_mutex_init(&graphs->lock, NULL);
+    updates_open(graphs);
     atomic_init(&graphs->off, !trial_driver_serves() || !settings->memory);
     return graphs;
 }
@@ -48,8 +47,9 @@ void graphs_redirected(struct graphs *graphs)
     graphs->direct = true;
 }
 
-void graph_free(struct graph *graph)
+void graph_free(struct graphs *graphs, struct graph *graph)
 {
+    updates_drop(graphs, graph);
     twin_destroy(graph);
     if (graph->event)
         cuda.cuEventDestroy(graph->event);
@@ -67,12 +67,12 @@ void graphs_destroy(struct graphs *graphs)
     for (size_t i = 0; i < EXEC_TABLE; i++) {
         struct graph *graph = exec_table_at(&graphs->table, i);
         if (graph)
-            graph_free(graph);
+            graph_free(graphs, graph);
     }
     while (graphs->garbage) {
         struct graph *graph = graphs->garbage;
         graphs->garbage = graph->next;
-        graph_free(graph);
+        graph_free(graphs, graph);
     }
     captured_destroy(graphs->captured);
     bodies_destroy(graphs->bodies);
@@ -92,21 +92,19 @@ struct bodies *graphs_bodies(struct graphs *graphs)
 
 /* ---- locks that the program's thread takes ---- */
 
-static bool lock_within(pthread_mutex_t *lock, int ms)
+static bool lock_graph(struct graph *graph)
 {
     struct timespec until;
-    if (!pthread_mutex_trylock(lock))
+    if (!pthread_mutex_trylock(&graph->lock))
         return true;
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += ms * 1000000l;
+    until.tv_nsec += LOCK_WAIT_MS * 1000000l;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    return !pthread_mutex_timedlock(lock, &until);
+    return !pthread_mutex_timedlock(&graph->lock, &until);
 }
 
-/* Of a program with very many graphs the first ones are reported. */
-static void graph_report(struct graphs *graphs, struct graph *graph, enum skip skip,
-                         const char *sentence)
+void graph_report(struct graphs *graphs, struct graph *graph, enum skip skip, const char *sentence)
 {
     const struct sink *sink = graphs->settings.pipeline->sink;
     char name[32];
@@ -124,25 +122,6 @@ void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sente
 }
 
 /* ---- instantiated, updated, destroyed ---- */
-
-static void read_template(struct graphs *graphs, struct graph *graph, CUgraph template)
-{
-    struct error err = {{0}};
-    graph->read_at = clock_ns();
-    const struct graph_knowledge known = {graphs->settings.pipeline->kernels, graphs->captured,
-                                          graphs->bodies};
-    enum status status = graph_read(graph, &known, template, &err);
-    graph->read_ns = clock_ns() - graph->read_at;
-    if (graph->no_twin)
-        graph_report(graphs, graph, graph->no_twin, graph_no_twin_sentence(graph));
-    bool may = !status && graph->clone && !atomic_load(&graphs->off);
-    atomic_store(&graph->state, may ? GRAPH_CLONED : GRAPH_COUNTED);
-    if (status)
-        graph_give_up(graphs, graph, err.text);
-    replay_find_detectors(graph, graphs->settings.pipeline);
-    graph_time(graph, graphs->settings.pipeline->timing);
-    graph_record(graph, graphs->settings.pipeline);
-}
 
 static struct graph *new_graph(struct graphs *graphs, CUgraphExec exec, uint64_t flags)
 {
@@ -167,12 +146,12 @@ void graphs_made(struct graphs *graphs, CUgraphExec exec, CUgraph template, uint
     uninterrupted_begin(&kept);
     struct graph *graph = new_graph(graphs, exec, flags);
     if (graph) {
-        read_template(graphs, graph, template);
+        updates_first(graphs, graph, template);
         pthread_mutex_lock(&graphs->lock);
         bool added = exec_table_add(&graphs->table, graph);
         pthread_mutex_unlock(&graphs->lock);
         if (!added)
-            graph_free(graph);
+            graph_free(graphs, graph);
         if (!added)
             log_once(LOG_WARN, "too many CUDA graphs: kernels of later ones are not checked");
     }
@@ -184,7 +163,7 @@ static void discard(struct graphs *graphs, struct graph *graph)
 {
     enum graph_state state = atomic_load(&graph->state);
     if (!graph->twin && state != GRAPH_WANTED) {
-        graph_free(graph);
+        graph_free(graphs, graph);
         return;
     }
     pthread_mutex_lock(&graphs->lock);
@@ -208,51 +187,6 @@ void graphs_gone(struct graphs *graphs, CUgraphExec exec)
     uninterrupted_end(&kept);
 }
 
-/* The program's template is another one now; a twin of the old one is of no use. */
-static void read_again(struct graphs *graphs, struct graph *graph, CUgraph template)
-{
-    uint32_t subjects = graph->subjects;
-    uint64_t *first = calloc(subjects + 1, sizeof(*first));
-    for (uint32_t i = 0; i < subjects && first; i++)
-        first[i] = graph->subject[i].first;
-    twin_destroy(graph);
-    atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
-    graph->twin_bytes = 0;
-    graph_drop(graph);
-    read_template(graphs, graph, template);
-    for (uint32_t i = 0; first && i < graph->subjects && graph->subjects == subjects; i++)
-        graph->subject[i].first = first[i];
-    free(first);
-}
-
-/*
- * Reading a template takes about as long as making it, and some programs update a graph before each
- * launch. So it is read where that takes READ_SHARE of the time at most, or where a replay was to
- * be checked and its cost can be paid.
- */
-static bool may_read(const struct graph *graph, const struct pipeline *pipeline)
-{
-    int64_t now = clock_ns();
-    if (!replay_may_pick(graph, pipeline))
-        return false;
-    if (atomic_load(&graph->pending))
-        return !graph->side || budget_allows(&graph->side->budget, NULL, now);
-    return now - graph->read_at >= graph->read_ns * READ_SHARE;
-}
-
-static void update(struct graphs *graphs, struct graph *graph, CUgraph template)
-{
-    if (!graph->subjects)
-        return;
-    if (!may_read(graph, graphs->settings.pipeline)) {
-        atomic_store(&graph->state, GRAPH_STALE);
-        return;
-    }
-    read_again(graphs, graph, template);
-    if (graph->side)
-        ledger_add(&graph->side->budget, clock_ns(), graph->read_ns);
-}
-
 void graphs_updated(struct graphs *graphs, CUgraphExec exec, CUgraph template)
 {
     struct uninterrupted kept;
@@ -260,8 +194,8 @@ void graphs_updated(struct graphs *graphs, CUgraphExec exec, CUgraph template)
     if (!graph)
         return;
     uninterrupted_begin(&kept);
-    if (lock_within(&graph->lock, LOCK_WAIT_MS)) {
-        update(graphs, graph, template);
+    if (lock_graph(graph)) {
+        updates_arrived(graphs, graph, template);
         pthread_mutex_unlock(&graph->lock);
     } else {
         graph_give_up(graphs, graph, "it was updated while its twin was being made");
@@ -279,8 +213,10 @@ void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
         graph_record_set(graph, graphs->settings.pipeline, node, params);
     if (!graph || atomic_load(&graph->state) == GRAPH_COUNTED)
         return;
-    if (lock_within(&graph->lock, LOCK_WAIT_MS)) {
-        const char *why = follow_params(graph, graphs->captured, node, params);
+    if (lock_graph(graph)) {
+        const char *why = updates_settle(graphs, graph)
+                              ? follow_params(graph, graphs->captured, node, params)
+                              : NULL;
         if (why)
             graph_give_up(graphs, graph, why);
         pthread_mutex_unlock(&graph->lock);
@@ -294,8 +230,9 @@ void graphs_node_enabled(struct graphs *graphs, CUgraphExec exec, CUgraphNode no
     struct graph *graph = exec_table_find(&graphs->table, exec);
     if (!graph)
         return;
-    if (lock_within(&graph->lock, LOCK_WAIT_MS)) {
-        const char *why = follow_switch(graph, node, enabled);
+    if (lock_graph(graph)) {
+        const char *why =
+            updates_settle(graphs, graph) ? follow_switch(graph, node, enabled) : NULL;
         if (why)
             graph_give_up(graphs, graph, why);
         pthread_mutex_unlock(&graph->lock);
@@ -319,6 +256,11 @@ static _Thread_local struct under_way {
     bool twin;      /* the twin is launched */
     struct timing_pair timed;
 } under_way;
+
+static bool is_stale(const struct graph *graph)
+{
+    return atomic_load_explicit(&graph->state, memory_order_relaxed) == GRAPH_STALE;
+}
 
 /* Waits for the collector, which makes the twin; not at all once a wait has timed out. */
 static void await_twin(struct graphs *graphs, struct graph *graph)
@@ -453,8 +395,7 @@ static bool run_twin(struct graphs *graphs, struct graph *graph, CUcontext conte
 static CUgraphExec launch_either(struct graphs *graphs, struct graph *graph, CUcontext context,
                                  const struct pick *pick)
 {
-    if (atomic_load_explicit(&graph->stuck, memory_order_relaxed) ||
-        !lock_within(&graph->lock, LOCK_WAIT_MS)) {
+    if (atomic_load_explicit(&graph->stuck, memory_order_relaxed) || !lock_graph(graph)) {
         atomic_store(&graph->stuck, true);
         under_way.skip = SKIP_GRAPH;
         return graph->exec;
@@ -479,6 +420,26 @@ static enum skip capture_skip(const void *stream)
     return skip;
 }
 
+/* The next replay of a graph whose last update is not read: that is read, where it is paid. */
+static void read_update(struct graphs *graphs, struct graph *graph)
+{
+    struct uninterrupted kept;
+    uint64_t replay = atomic_load_explicit(&graph->replays, memory_order_relaxed);
+    bool picked = !atomic_load_explicit(&passing.off, memory_order_relaxed) &&
+                  (atomic_load_explicit(&graph->pending, memory_order_relaxed) ||
+                   replay_is_picked(graph, graphs->settings.pipeline, replay));
+    if (atomic_load_explicit(&graph->stuck, memory_order_relaxed))
+        return;
+    uninterrupted_begin(&kept);
+    if (lock_graph(graph)) {
+        updates_read(graphs, graph, picked);
+        pthread_mutex_unlock(&graph->lock);
+    } else {
+        atomic_store(&graph->stuck, true);
+    }
+    uninterrupted_end(&kept);
+}
+
 /* A replay is picked: there has to be a twin of the graph as it is now. */
 static void follow_pick(struct graphs *graphs, struct graph *graph, CUcontext context)
 {
@@ -496,6 +457,8 @@ CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const v
     struct graph *graph = exec_table_find(&graphs->table, exec);
     under_way = (struct under_way){
         .open = true, .graph = graph, .skip = SKIP_NOT_SAMPLED, .stream = stream};
+    if (graph && UNUSUAL(is_stale(graph)))
+        read_update(graphs, graph);
     if (graph)
         timing_replay_begin(graphs->settings.pipeline->timing, graph->time, context, stream,
                             &under_way.timed);
@@ -525,6 +488,18 @@ static enum skip skip_of_rest(const struct graph_count *count)
 {
     bool unprobed = under_way.unprobed && count->detects && under_way.skip == SKIP_NOT_SAMPLED;
     return count->skip ? count->skip : unprobed ? SKIP_BUDGET : under_way.skip;
+}
+
+/* Its last update is not read, and updates of it change its kernels: which ones it has now is not
+ * known, but for their number. */
+static void count_unnamed(const struct graphs *graphs, const struct graph *graph, CUresult result)
+{
+    const struct sink *sink = graphs->settings.pipeline->sink;
+    uint64_t kernels = 0;
+    for (uint32_t i = 0; i < graph->counts; i++)
+        kernels += graph->count[i].nodes;
+    if (kernels)
+        ledger_count(sink, NULL, result ? SKIP_LAUNCH_FAILED : SKIP_GRAPH, kernels);
 }
 
 /* Launches that were not checked, by kernel. Those of a twin that were chosen are counted one by
@@ -571,7 +546,10 @@ void graphs_launch_exit(struct graphs *graphs, CUresult result)
     }
     timing_replay_end(pipeline->timing, graph->time, under_way.stream, &under_way.timed, !result,
                       !under_way.twin);
-    count_rest(graphs, graph, result);
+    if (UNUSUAL(is_stale(graph)) && graph->renamed)
+        count_unnamed(graphs, graph, result);
+    else
+        count_rest(graphs, graph, result);
     if (under_way.locked) {
         if (!result)
             note_order(graphs, graph);

@@ -2,6 +2,7 @@
 #ifndef GRAPH_GRAPHS_STATE_H
 #define GRAPH_GRAPHS_STATE_H
 
+#include "gate/budget.h"
 #include "graph/bodies.h"
 #include "graph/captured.h"
 #include "graph/exec_table.h"
@@ -18,6 +19,7 @@ struct graphs {
     atomic_uint reported;     /* graphs of which it was reported why they go unchecked */
     struct graph *garbage;    /* what only the collector's thread may free */
     _Atomic(uint64_t) memory; /* of twins, by estimate */
+    struct budget readings;   /* of templates of updates */
     bool direct;              /* graphs_redirected() */
     enum { UNTRIED, WORKS, FAILS } trial; /* the collector's */
     atomic_bool late;  /* a twin took longer than a launch waits: no other waits */
@@ -29,7 +31,26 @@ struct graphs {
  * known why. Its lock is held. */
 void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sentence);
 
+/* A warning; of a program with very many graphs the first ones are reported. */
+void graph_report(struct graphs *graphs, struct graph *graph, enum skip skip, const char *sentence);
+
 /* No other thread may use the graph any longer. */
-void graph_free(struct graph *graph);
+void graph_free(struct graphs *graphs, struct graph *graph);
+
+/* ---- updates.c: templates read; the graph's lock is held, but at the first ---- */
+
+void updates_open(struct graphs *graphs);
+/* The template of a new graph is read at once. */
+void updates_first(struct graphs *graphs, struct graph *graph, CUgraph template);
+/* The graph was updated from a template, which may be gone behind this call. */
+void updates_arrived(struct graphs *graphs, struct graph *graph, CUgraph template);
+/* A replay of a stale graph begins: its last update is read, where that is paid. `picked`: some of
+ * its kernels are to be checked. */
+void updates_read(struct graphs *graphs, struct graph *graph, bool picked);
+/* A node changes: whether the graph as it was updated last is known, read at once if need be. If
+ * not, it stays unknown. */
+bool updates_settle(struct graphs *graphs, struct graph *graph);
+/* What is kept of the last update. */
+void updates_drop(struct graphs *graphs, struct graph *graph);
 
 #endif

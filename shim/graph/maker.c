@@ -76,7 +76,7 @@ static void work(void *user, struct side *side)
     }
     for (struct graph *graph; (graph = take_garbage(graphs, side)) != NULL;) {
         atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
-        graph_free(graph);
+        graph_free(graphs, graph);
     }
 }
 
@@ -114,7 +114,7 @@ void graphs_context_going(struct graphs *graphs, const struct side *side)
         leave_twin(graphs, graph);
         if (!graphs->direct)
             graph->clone = NULL;
-        graph_free(graph);
+        graph_free(graphs, graph);
     }
 }
 

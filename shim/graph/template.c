@@ -423,6 +423,29 @@ enum status graph_read(struct graph *graph, const struct graph_knowledge *known,
     return read_all(graph, known, template, clone, err);
 }
 
+enum status graph_read_kept(struct graph *graph, const struct graph_knowledge *known, CUgraph kept,
+                            struct error *err)
+{
+    graph->clone = kept;
+    enum status status = read_all(graph, known, kept, kept, err);
+    graph->no_twin = status ? SKIP_NONE : find_no_twin(graph);
+    if (graph->no_twin)
+        leave(graph, graph->no_twin);
+    return status;
+}
+
+/* Its nodes are the program's by handle, too. */
+void graph_drop_clone(struct graph *graph)
+{
+    if (graph->clone)
+        cuda.cuGraphDestroy(graph->clone);
+    graph->clone = NULL;
+    free(graph->node);
+    graph->node = NULL;
+    graph->nodes = 0;
+    node_map_free(&graph->index);
+}
+
 /* ---- by handle ---- */
 
 static bool make_index(struct graph *graph)

@@ -1,0 +1,226 @@
+/*
+ * updates.c - templates read: of a new graph at once, of an update once that is paid.
+ *
+ * Reading a template takes about as long as making it, and some programs update a graph before each
+ * launch. So a clone of the template is kept, which costs less, and the next replay reads it. What
+ * both cost is paid by an account of all graphs together, a two hundredth of the time, which may be
+ * overdrawn by READ_AHEAD_NS: that is enough for the updates of a program that warms up. A replay
+ * that is to be checked pays from the budget, too.
+ */
+#include <stdlib.h>
+#include "base/clock.h"
+#include "gates.h"
+#include "graph/graphs_state.h"
+
+enum { MISSED_REPORTED = 100 };
+
+#define READ_SHARE    0.005
+#define READ_AHEAD_NS 200000000ll
+
+void updates_open(struct graphs *graphs)
+{
+    budget_open(&graphs->readings, READ_SHARE);
+}
+
+static void settle_read(struct graphs *graphs, struct graph *graph, enum status status,
+                        const struct error *err)
+{
+    const struct pipeline *pipeline = graphs->settings.pipeline;
+    if (graph->no_twin)
+        graph_report(graphs, graph, graph->no_twin, graph_no_twin_sentence(graph));
+    bool may = !status && graph->subjects && graph->clone && !atomic_load(&graphs->off);
+    atomic_store(&graph->state, may ? GRAPH_CLONED : GRAPH_COUNTED);
+    if (status)
+        graph_give_up(graphs, graph, err->text);
+    replay_find_detectors(graph, pipeline);
+    graph_record(graph, pipeline);
+}
+
+static struct graph_knowledge knowledge_of(const struct graphs *graphs)
+{
+    return (struct graph_knowledge){graphs->settings.pipeline->kernels, graphs->captured,
+                                    graphs->bodies};
+}
+
+void updates_first(struct graphs *graphs, struct graph *graph, CUgraph template)
+{
+    struct error err = {{0}};
+    const struct graph_knowledge known = knowledge_of(graphs);
+    enum status status = graph_read(graph, &known, template, &err);
+    settle_read(graphs, graph, status, &err);
+    graph_time(graph, graphs->settings.pipeline->timing);
+}
+
+/* ---- what stays of a graph that is read again ---- */
+
+struct before {
+    struct graph_count *count;
+    struct first {
+        const struct known_kernel *kernel;
+        uint64_t when;
+    } * first;
+    uint32_t counts, subjects;
+    uint64_t all_first;
+};
+
+static struct before take_before(struct graph *graph)
+{
+    struct before before = {.count = graph->count,
+                            .counts = graph->counts,
+                            .subjects = graph->subjects,
+                            .all_first = graph->all_first};
+    before.first = calloc(before.subjects + 1, sizeof(*before.first));
+    for (uint32_t i = 0; before.first && i < before.subjects; i++)
+        before.first[i] = (struct first){graph->subject[i].kernel, graph->subject[i].first};
+    for (uint32_t i = 0; i < graph->nodes; i++)
+        graph->switched |= graph->node[i].off;
+    graph->count = NULL;
+    graph->counts = 0;
+    graph->no_twin = SKIP_NONE;
+    return before;
+}
+
+/* Which nodes of the new template are off is not known. */
+static void leave_switched(struct graphs *graphs, struct graph *graph)
+{
+    if (graph->switched && graph->subjects)
+        graph_give_up(graphs, graph, "it was updated while a node of it was switched off");
+}
+
+/* A node that has its kernel still is not new. */
+static void restore_first(struct graph *graph, const struct before *before)
+{
+    uint32_t same = 0;
+    for (uint32_t i = 0;
+         before->first && graph->subjects == before->subjects && i < before->subjects; i++) {
+        if (graph->subject[i].kernel != before->first[i].kernel)
+            continue;
+        graph->subject[i].first = before->first[i].when;
+        same++;
+    }
+    if (same == graph->subjects)
+        graph->all_first = before->all_first;
+}
+
+static bool has_same_kernels(const struct graph *graph, const struct before *before)
+{
+    bool same = graph->counts == before->counts;
+    for (uint32_t i = 0; same && i < graph->counts; i++) {
+        const struct graph_count *now = &graph->count[i], *then = &before->count[i];
+        same = now->kernel == then->kernel && now->skip == then->skip && now->nodes == then->nodes;
+    }
+    return same;
+}
+
+/* ---- updates ---- */
+
+/* Whether a template may be cloned or read. `wanted`: for checks, which are paid by the budget; the
+ * first ones of a graph are in any case. */
+static bool is_paid(const struct graphs *graphs, const struct graph *graph, bool wanted)
+{
+    int64_t now = clock_ns();
+    const struct side *side = graph->side;
+    bool room = budget_wait(&graphs->readings, NULL, now) <= READ_AHEAD_NS / READ_SHARE;
+    if (!side)
+        return room || wanted;
+    return room || side->budget.share <= 0 || (wanted && budget_allows(&side->budget, NULL, now));
+}
+
+static void pay(struct graphs *graphs, const struct graph *graph, int64_t began)
+{
+    int64_t now = clock_ns();
+    const struct account account = {.budget = graph->side ? &graph->side->budget : NULL};
+    ledger_add(&graphs->readings, now, now - began);
+    ledger_time(graphs->settings.pipeline->sink, &account, now, now - began);
+}
+
+/* A twin of the old template is of no use. `kept`: the template is the clone that was kept. */
+static void read_again(struct graphs *graphs, struct graph *graph, CUgraph template, bool kept)
+{
+    struct error err = {{0}};
+    const struct graph_knowledge known = knowledge_of(graphs);
+    struct before before = take_before(graph);
+    twin_destroy(graph);
+    atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
+    graph->twin_bytes = 0;
+    graph_drop(graph);
+    enum status status = kept ? graph_read_kept(graph, &known, template, &err)
+                              : graph_read(graph, &known, template, &err);
+    settle_read(graphs, graph, status, &err);
+    leave_switched(graphs, graph);
+    restore_first(graph, &before);
+    if (!has_same_kernels(graph, &before)) {
+        graph->renamed = true;
+        graph_time(graph, graphs->settings.pipeline->timing);
+    }
+    if (kept && !graph->subjects)
+        graph_drop_clone(graph);
+    free(before.count);
+    free(before.first);
+}
+
+static void read_kept(struct graphs *graphs, struct graph *graph)
+{
+    int64_t began = clock_ns();
+    CUgraph kept = graph->kept;
+    graph->kept = NULL;
+    read_again(graphs, graph, kept, true);
+    if (captured_any(graphs->captured))
+        captured_gone(graphs->captured, kept);
+    pay(graphs, graph, began);
+}
+
+void updates_drop(struct graphs *graphs, struct graph *graph)
+{
+    if (!graph->kept)
+        return;
+    if (captured_any(graphs->captured))
+        captured_gone(graphs->captured, graph->kept);
+    cuda.cuGraphDestroy(graph->kept);
+    graph->kept = NULL;
+}
+
+/* Library calls of the template go along. */
+static void keep(struct graphs *graphs, struct graph *graph, CUgraph template)
+{
+    if (cuda.cuGraphClone(&graph->kept, template))
+        graph->kept = NULL;
+    else if (captured_any(graphs->captured))
+        captured_copied(graphs->captured, template, graph->kept, graph->kept);
+}
+
+/* Without registered kernels a graph has no use for a clone: it is read for the names alone. */
+void updates_arrived(struct graphs *graphs, struct graph *graph, CUgraph template)
+{
+    int64_t began = clock_ns();
+    updates_drop(graphs, graph);
+    graph->missed = 0;
+    atomic_store(&graph->state, GRAPH_STALE);
+    if (!is_paid(graphs, graph, atomic_load(&graph->pending)))
+        return;
+    if (graph->subjects && cuda.cuGraphClone)
+        keep(graphs, graph, template);
+    else
+        read_again(graphs, graph, template, false);
+    pay(graphs, graph, began);
+}
+
+void updates_read(struct graphs *graphs, struct graph *graph, bool picked)
+{
+    if (atomic_load(&graph->state) != GRAPH_STALE)
+        return;
+    if (graph->kept && is_paid(graphs, graph, picked))
+        read_kept(graphs, graph);
+    else if (!graph->kept && picked && ++graph->missed == MISSED_REPORTED)
+        graph_report(graphs, graph, SKIP_GRAPH, "its last update could not be read");
+}
+
+bool updates_settle(struct graphs *graphs, struct graph *graph)
+{
+    if (atomic_load(&graph->state) != GRAPH_STALE)
+        return true;
+    if (graph->kept && is_paid(graphs, graph, true))
+        read_kept(graphs, graph);
+    updates_drop(graphs, graph);
+    return atomic_load(&graph->state) != GRAPH_STALE;
+}
