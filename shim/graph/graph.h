@@ -106,9 +106,13 @@ struct graph {
     bool detects;              /* the outlier gate probes some subject */
     _Atomic(uint64_t) follows; /* 1 + the replay that is picked for one of them; 0: none */
 
-    struct side *side; /* that the twin was made in */
+    _Atomic(struct side *) side; /* that the twin was made in */
     CUgraphExec twin;
     uint64_t twin_bytes; /* by estimate */
+    uint64_t served;     /* launches of the twin since it was made */
+    uint64_t used;       /* graphs.picks at the last of them, or when it was made */
+    atomic_bool no_room; /* twins of other graphs took all of it */
+    uint32_t waited;     /* picked replays since then */
     uint32_t spliced;    /* nodes */
     bool changed;        /* some node is */
     bool lacks_nodes;    /* some subject does: the twin is to be made again */

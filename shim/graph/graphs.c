@@ -161,8 +161,7 @@ void graphs_made(struct graphs *graphs, CUgraphExec exec, CUgraph template, uint
 /* What the collector's thread may be at work on is left to it. */
 static void discard(struct graphs *graphs, struct graph *graph)
 {
-    enum graph_state state = atomic_load(&graph->state);
-    if (!graph->twin && state != GRAPH_WANTED) {
+    if (!graph->side) {
         graph_free(graphs, graph);
         return;
     }
@@ -170,8 +169,7 @@ static void discard(struct graphs *graphs, struct graph *graph)
     graph->next = graphs->garbage;
     graphs->garbage = graph;
     pthread_mutex_unlock(&graphs->lock);
-    if (graph->side)
-        atomic_store(&graph->side->chore, true);
+    atomic_store(&graph->side->chore, true);
     collector_wake(graphs->settings.pipeline->collector);
 }
 
@@ -319,7 +317,7 @@ static void request_twin(struct graphs *graphs, struct graph *graph, CUcontext c
     if (!side_wait_ready(side, pipeline->ready_wait_ms))
         return;
     bool again = atomic_load(&graph->had_twin);
-    if (again && !budget_allows(&side->budget, NULL, began))
+    if ((again && !budget_allows(&side->budget, NULL, began)) || !twin_has_turn(graphs, graph))
         return;
     graph->side = side;
     if (atomic_compare_exchange_strong(&graph->state, &cloned, GRAPH_WANTED)) {
@@ -388,6 +386,8 @@ static bool run_twin(struct graphs *graphs, struct graph *graph, CUcontext conte
     replay_arm(graph, pipeline, under_way.stream, context, pick->replay);
     if (graph->lacks_nodes)
         atomic_store(&graph->state, GRAPH_CLONED);
+    if (graph->armed_count)
+        twin_served(graphs, graph);
     return graph->armed_count > 0;
 }
 
@@ -445,6 +445,7 @@ static void follow_pick(struct graphs *graphs, struct graph *graph, CUcontext co
 {
     enum graph_state state = atomic_load_explicit(&graph->state, memory_order_acquire);
     bool stale = state == GRAPH_STALE;
+    atomic_fetch_add_explicit(&graphs->picks, 1, memory_order_relaxed);
     if (state == GRAPH_CLONED)
         request_twin(graphs, graph, context);
     if (atomic_load_explicit(&graph->pending, memory_order_relaxed) != stale)

@@ -19,7 +19,10 @@ struct graphs {
     atomic_uint reported;     /* graphs of which it was reported why they go unchecked */
     struct graph *garbage;    /* what only the collector's thread may free */
     _Atomic(uint64_t) memory; /* of twins, by estimate */
+    _Atomic(uint64_t) picks;  /* replays that were picked, of all graphs */
+    _Atomic(int64_t) turns;   /* that have ended: twins that may be made where there was no room */
     struct budget readings;   /* of templates of updates */
+    bool crowded;             /* it was reported that twins take turns; the collector's */
     bool direct;              /* graphs_redirected() */
     enum { UNTRIED, WORKS, FAILS } trial; /* the collector's */
     atomic_bool late;  /* a twin took longer than a launch waits: no other waits */
@@ -33,6 +36,15 @@ void graph_give_up(struct graphs *graphs, struct graph *graph, const char *sente
 
 /* A warning; of a program with very many graphs the first ones are reported. */
 void graph_report(struct graphs *graphs, struct graph *graph, enum skip skip, const char *sentence);
+
+/* Its twin is destroyed, and the room is free for others. Its lock is held, or no other thread may
+ * use it any longer. */
+void twin_release(struct graphs *graphs, struct graph *graph);
+/* The twin is launched with something armed; its lock is held. */
+void twin_served(struct graphs *graphs, struct graph *graph);
+/* A replay of the graph is picked: whether its twin may be requested. Not where there was no room
+ * for it, until another's turn is over. The program's thread. */
+bool twin_has_turn(struct graphs *graphs, struct graph *graph);
 
 /* No other thread may use the graph any longer. */
 void graph_free(struct graphs *graphs, struct graph *graph);

@@ -1,8 +1,23 @@
-/* maker.c - twins made and freed: on the collector's thread, and with their context. */
+/*
+ * maker.c - twins made and freed: on the collector's thread, and with their context.
+ *
+ * Where the twins of all graphs would take more than CUVET_TWINS they take turns: a twin is
+ * destroyed for another's once it was launched TURN times, or if it is idle; the one that was not
+ * used for longest first. A graph that finds no room tries again when some turn is over, and at
+ * each TURN-th of its picked replays.
+ */
+#include "base/clock.h"
+#include "gate/ledger.h"
 #include "graph/graphs_state.h"
 
-/* Device memory of an executable graph, about: of each of its nodes. */
-enum { NODE_BYTES = 4096 };
+enum {
+    NODE_BYTES = 4096, /* device memory of an executable graph, about: of each of its nodes */
+    TURN = 16,
+    /* A twin is idle if it was not launched while so many replays were picked, of each living graph
+     * on average ... */
+    IDLE_EACH = 4,
+    IDLE_LEAST = 64, /* ... but of all together not less */
+};
 
 /* Once, before the first twin. */
 static bool may_redirect(struct graphs *graphs, struct side *side)
@@ -17,23 +32,160 @@ static bool may_redirect(struct graphs *graphs, struct side *side)
     return graphs->trial == WORKS;
 }
 
+/* ---- turns ---- */
+
+void twin_release(struct graphs *graphs, struct graph *graph)
+{
+    twin_destroy(graph);
+    atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
+    if (graph->twin_bytes)
+        atomic_fetch_add(&graphs->turns, 1);
+    graph->twin_bytes = 0;
+}
+
+void twin_served(struct graphs *graphs, struct graph *graph)
+{
+    graph->used = atomic_load_explicit(&graphs->picks, memory_order_relaxed);
+    if (++graph->served == TURN)
+        atomic_fetch_add(&graphs->turns, 1);
+}
+
+bool twin_has_turn(struct graphs *graphs, struct graph *graph)
+{
+    int64_t turns = atomic_load(&graphs->turns);
+    if (!atomic_load(&graph->no_room) || ++graph->waited % TURN == 0)
+        return true;
+    while (turns > 0) {
+        if (atomic_compare_exchange_weak(&graphs->turns, &turns, turns - 1))
+            return true;
+    }
+    return false;
+}
+
+/* The launch behind which its event lies is over; else its twin may be running. */
+static bool is_over(const struct graph *graph)
+{
+    return !graph->event_recorded || !cuda.cuEventQuery || !cuda.cuEventQuery(graph->event);
+}
+
+/* Its lock is held. `idle`: so many replays of others make it idle. A twin that is not launched any
+ * more, since its graph was given up or updated, may always go. */
+static bool may_evict(const struct graphs *graphs, const struct graph *graph, uint64_t idle)
+{
+    uint64_t since = atomic_load(&graphs->picks) - graph->used;
+    bool ended = atomic_load(&graph->state) != GRAPH_READY || graph->served >= TURN ||
+                 since >= idle || !replay_may_pick(graph, graphs->settings.pipeline);
+    return ended && is_over(graph);
+}
+
+struct idle {
+    struct graph *graph; /* locked; NULL: there is none */
+    uint64_t bytes;      /* of all twins that may go */
+};
+
+/* The twin in this context that was not used for longest, of those whose turn is over. Its graph is
+ * not destroyed meanwhile: that is this thread's to do. */
+static struct idle take_idle(struct graphs *graphs, const struct side *side)
+{
+    struct idle idle = {NULL, 0};
+    pthread_mutex_lock(&graphs->lock);
+    uint64_t picks = (uint64_t)graphs->table.living * IDLE_EACH;
+    picks = picks < IDLE_LEAST ? IDLE_LEAST : picks;
+    for (size_t i = 0; i < EXEC_TABLE; i++) {
+        struct graph *graph = exec_table_at(&graphs->table, i);
+        if (!graph || atomic_load(&graph->state) == GRAPH_WANTED || graph->side != side ||
+            pthread_mutex_trylock(&graph->lock))
+            continue;
+        bool may = graph->twin && may_evict(graphs, graph, picks);
+        bool better = may && (!idle.graph || graph->used < idle.graph->used);
+        struct graph *other = better ? idle.graph : graph;
+        idle.bytes += may ? graph->twin_bytes : 0;
+        idle.graph = better ? graph : idle.graph;
+        if (other)
+            pthread_mutex_unlock(&other->lock);
+    }
+    pthread_mutex_unlock(&graphs->lock);
+    return idle;
+}
+
+/* The next picked replay of the graph may have a twin made again, when it has its turn. */
+static void evict(struct graphs *graphs, struct graph *graph)
+{
+    enum graph_state ready = GRAPH_READY;
+    twin_release(graphs, graph);
+    atomic_fetch_sub(&graphs->turns, 1); /* the room is another's already */
+    atomic_store(&graph->no_room, true);
+    atomic_compare_exchange_strong(&graph->state, &ready, GRAPH_CLONED);
+    pthread_mutex_unlock(&graph->lock);
+}
+
+static bool make_room_for(struct graphs *graphs, const struct side *side, uint64_t bytes)
+{
+    while (atomic_load(&graphs->memory) + bytes > graphs->settings.memory) {
+        struct idle idle = take_idle(graphs, side);
+        bool enough = atomic_load(&graphs->memory) + bytes <= graphs->settings.memory + idle.bytes;
+        if (!idle.graph)
+            return false;
+        if (!enough) {
+            pthread_mutex_unlock(&idle.graph->lock);
+            return false;
+        }
+        evict(graphs, idle.graph);
+    }
+    return true;
+}
+
+/* ---- made ---- */
+
+static void wait_for_room(struct graphs *graphs, struct graph *graph)
+{
+    if (!graphs->crowded)
+        graph_report(graphs, graph, SKIP_GRAPH,
+                     "twins of other graphs take all of CUVET_TWINS: they take turns");
+    graphs->crowded = true;
+    atomic_store(&graph->no_room, true);
+    atomic_store(&graph->state, GRAPH_CLONED);
+}
+
+static void note_made(struct graphs *graphs, struct graph *graph, uint64_t bytes)
+{
+    graph->twin_bytes = bytes;
+    graph->served = 0;
+    graph->used = atomic_load(&graphs->picks);
+    atomic_fetch_add(&graphs->memory, bytes);
+    atomic_store(&graph->no_room, false);
+    atomic_store(&graph->had_twin, true);
+    atomic_store_explicit(&graph->state, GRAPH_READY, memory_order_release);
+}
+
 static void make_twin(struct graphs *graphs, struct graph *graph, struct side *side)
 {
     struct error err = {{0}};
     uint64_t bytes = (uint64_t)(graph->nodes + 2 * graph->subjects) * NODE_BYTES;
+    twin_release(graphs, graph);
     if (!may_redirect(graphs, side)) {
         atomic_store(&graphs->off, true);
         graph_give_up(graphs, graph, NULL);
-    } else if (atomic_load(&graphs->memory) + bytes > graphs->settings.memory) {
-        graph_give_up(graphs, graph, "twins of other graphs take all of CUVET_TWINS");
+    } else if (bytes > graphs->settings.memory) {
+        graph_give_up(graphs, graph, "its twin alone would take more than CUVET_TWINS");
+    } else if (!make_room_for(graphs, side, bytes)) {
+        wait_for_room(graphs, graph);
     } else if (twin_make(graph, side, graphs->settings.pipeline->freivalds, &err)) {
         graph_give_up(graphs, graph, err.text);
     } else {
-        graph->twin_bytes = bytes;
-        atomic_fetch_add(&graphs->memory, bytes);
-        atomic_store(&graph->had_twin, true);
-        atomic_store_explicit(&graph->state, GRAPH_READY, memory_order_release);
+        note_made(graphs, graph, bytes);
     }
+}
+
+/* A twin that is made again is paid by the launch that waits for it; by this thread where none
+ * does. */
+static void make_wanted(struct graphs *graphs, struct graph *graph, struct side *side)
+{
+    int64_t began = clock_ns();
+    bool again = atomic_load(&graph->had_twin);
+    make_twin(graphs, graph, side);
+    if (again && atomic_load(&graphs->late))
+        ledger_add(&side->budget, began, clock_ns() - began);
 }
 
 /* The next graph with a requested twin in this context, locked; NULL: none. It is not destroyed
@@ -68,15 +220,15 @@ static struct graph *take_garbage(struct graphs *graphs, const struct side *side
 static void work(void *user, struct side *side)
 {
     struct graphs *graphs = user;
+    for (struct graph *graph; (graph = take_garbage(graphs, side)) != NULL;) {
+        twin_release(graphs, graph);
+        graph_free(graphs, graph);
+    }
     for (struct graph *graph; (graph = take_wanted(graphs, side)) != NULL;) {
         pthread_mutex_lock(&graph->lock);
         if (atomic_load(&graph->state) == GRAPH_WANTED)
-            make_twin(graphs, graph, side);
+            make_wanted(graphs, graph, side);
         pthread_mutex_unlock(&graph->lock);
-    }
-    for (struct graph *graph; (graph = take_garbage(graphs, side)) != NULL;) {
-        atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
-        graph_free(graphs, graph);
     }
 }
 
@@ -84,17 +236,15 @@ static void work(void *user, struct side *side)
  * there the twin goes with its context. */
 static void leave_twin(struct graphs *graphs, struct graph *graph)
 {
-    if (graphs->direct)
-        twin_destroy(graph);
+    if (!graphs->direct)
+        graph->twin = NULL;
+    twin_release(graphs, graph);
     if (graphs->direct && graph->event)
         cuda.cuEventDestroy(graph->event);
-    graph->twin = NULL;
     graph->event = NULL;
     graph->event_recorded = false;
     graph->last_stream = NULL;
     graph->side = NULL;
-    atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
-    graph->twin_bytes = 0;
     atomic_store(&graph->had_twin, false);
 }
 

@@ -258,7 +258,8 @@ enum status twin_make(struct graph *graph, struct side *side, double freivalds, 
         status = disable_nodes(graph, err);
     if (!status)
         status = make_room(graph, err);
-    graph->side = side;
+    if (graph->side != side)
+        graph->side = side;
     graph->changed = graph->lacks_nodes = false;
     if (status)
         twin_destroy(graph);

@@ -140,9 +140,7 @@ static void read_again(struct graphs *graphs, struct graph *graph, CUgraph templ
     struct error err = {{0}};
     const struct graph_knowledge known = knowledge_of(graphs);
     struct before before = take_before(graph);
-    twin_destroy(graph);
-    atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
-    graph->twin_bytes = 0;
+    twin_release(graphs, graph);
     graph_drop(graph);
     enum status status = kept ? graph_read_kept(graph, &known, template, &err)
                               : graph_read(graph, &known, template, &err);
