@@ -101,15 +101,15 @@ static bool runs_another(const struct graph_node *node, const struct graph_new_p
 
 /* ---- one node ---- */
 
-static const char *follow_node(struct graph *graph, struct graph_node *node,
-                               const struct graph_new_params *new)
+static const char *follow_node(struct graph *graph, const struct graph_knowledge *known,
+                               struct graph_node *node, const struct graph_new_params *new)
 {
     bool is_kernel = node->type == CU_GRAPH_NODE_TYPE_KERNEL;
     if (set_own(node->own, new) ||
         (graph->twin && !is_kernel && set_twin(graph->twin, node->own, new)))
         return "new parameters of one of its nodes cannot be followed";
-    if (is_kernel && runs_another(node, new))
-        return "one of its nodes runs another kernel now";
+    if (is_kernel && runs_another(node, new) && !graph_change_kernel(graph, known, node))
+        return "one of its nodes runs another kernel now, which is not known";
     node->changed |= is_kernel;
     graph->changed |= is_kernel;
     return NULL;
@@ -180,7 +180,7 @@ static bool follow_call(struct graph *graph, const struct graph_node *node,
 /* A level of the child graph that is followed, and where in graph.node its next node is. */
 struct followed {
     struct graph *graph;
-    struct captured *captured;
+    const struct graph_knowledge *known;
     uint32_t at;
 };
 
@@ -207,13 +207,13 @@ static const char *follow_one(struct followed *followed, const struct captured_g
         return cannot;
     if (new.change == GRAPH_EVENT_RECORD || new.change == GRAPH_EVENT_WAIT)
         new.params = params.event;
-    return new.change == GRAPH_OTHER ? NULL : follow_node(graph, node, &new);
+    return new.change == GRAPH_OTHER ? NULL : follow_node(graph, followed->known, node, &new);
 }
 
 static const char *follow_level(struct followed *followed, CUgraph level)
 {
     size_t count = 0;
-    const struct captured_graph *calls = captured_find(followed->captured, level);
+    const struct captured_graph *calls = captured_find(followed->known->captured, level);
     CUgraphNode *nodes = NULL;
     const char *why = NULL;
     if (!cuda.cuGraphGetNodes(level, NULL, &count))
@@ -228,21 +228,21 @@ static const char *follow_level(struct followed *followed, CUgraph level)
 
 /* ---- what the program calls ---- */
 
-const char *follow_params(struct graph *graph, struct captured *captured, CUgraphNode program,
-                          const struct graph_new_params *new)
+const char *follow_params(struct graph *graph, const struct graph_knowledge *known,
+                          CUgraphNode program, const struct graph_new_params *new)
 {
     struct graph_node *node = graph_find_node(graph, program);
     const CUgraphNodeParams *any = new->params;
     bool is_child = new->change == GRAPH_CHILD ||
                     (new->change == GRAPH_ANY && any->type == CU_GRAPH_NODE_TYPE_GRAPH);
     if (node && node->own && is_child) {
-        struct followed followed = {graph, captured, (uint32_t)(node - graph->node) + 1};
+        struct followed followed = {graph, known, (uint32_t)(node - graph->node) + 1};
         return follow_level(&followed, new->change == GRAPH_ANY ? any->graph.graph
                                                                 : (CUgraph)(uintptr_t) new->params);
     }
     if (!node || !node->own || !changes_call(graph, node))
         return "new parameters of one of its nodes cannot be followed";
-    return follow_node(graph, node, new);
+    return follow_node(graph, known, node, new);
 }
 
 const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled)

@@ -17,7 +17,8 @@
 
 struct graph_node {
     CUgraphNode program;  /* the program's handle; the node of its template */
-    CUgraphNode own;      /* of the clone */
+    CUgraphNode own;      /* of the clone ... */
+    CUgraph level;        /* ... and the graph that it is in: of a child graph its own */
     CUgraphNodeType type; /* ... */
     const void *function; /* of a kernel node, CUfunction or CUkernel; NULL: of a call, others */
     int32_t subject;      /* its number, or that of the call that it is part of; or -1 */
@@ -38,7 +39,8 @@ struct graph_subject {
     struct captured_call *call; /* NULL: a kernel */
     uint32_t *part; /* of a call, in graph.node; NULL: a kernel, which is its only part */
     uint32_t parts;
-    bool changed;         /* its nodes no longer match the arguments of its call */
+    bool changed;         /* its nodes no longer match the arguments of its call, or its node
+                             runs a kernel without an entry */
     CUgraphNode previous; /* the program's: what it waits for, where that is one kernel node
                              and its entry has `after`; else NULL */
     CUgraph level;        /* the clone that the node is in: of a child graph its own */
@@ -90,6 +92,8 @@ struct graph {
     CUgraph kept;         /* while it is stale: a clone of its new template, or NULL */
     uint32_t missed;      /* replays that were picked since the last update, and that is lost */
     bool renamed;         /* some update has brought other kernels */
+    bool recast;          /* some node got another kernel: detectors are to be found again, ... */
+    bool has_new;         /* ... and its time to be split anew: the kernel is new in this graph */
     bool switched;        /* a node was off when it was updated */
     bool reported;        /* why there is no twin */
     enum skip no_twin;    /* SKIP_NONE: there may be one; else why there is none, of which ... */
@@ -160,6 +164,10 @@ struct graph_node *graph_find_node(struct graph *graph, CUgraphNode program);
 /* Of a library call some node has new parameters: it is no longer checked. Without memory: false.
  */
 bool graph_change_call(struct graph *graph, struct graph_subject *subject);
+/* The node of the clone runs another kernel than before: counts and subjects follow. False: it
+ * cannot be followed. Sets `recast`. */
+bool graph_change_kernel(struct graph *graph, const struct graph_knowledge *known,
+                         struct graph_node *node);
 /* Node number i of the subject, in graph.node. */
 static inline uint32_t subject_part(const struct graph_subject *subject, uint32_t i)
 {
@@ -181,8 +189,8 @@ void graph_record_set(struct graph *graph, const struct pipeline *pipeline, CUgr
 /* ---- follow.c: changes of single nodes; the graph's lock is held ---- */
 
 /* Each gives NULL, or why the graph cannot be followed any longer. */
-const char *follow_params(struct graph *graph, struct captured *captured, CUgraphNode program,
-                          const struct graph_new_params *new);
+const char *follow_params(struct graph *graph, const struct graph_knowledge *known,
+                          CUgraphNode program, const struct graph_new_params *new);
 const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled);
 
 /* ---- twin.c ---- */

@@ -203,6 +203,28 @@ void graphs_updated(struct graphs *graphs, CUgraphExec exec, CUgraph template)
 
 /* ---- nodes ---- */
 
+/* Some nodes run other kernels now. */
+static void settle_recast(const struct graphs *graphs, struct graph *graph)
+{
+    const struct pipeline *pipeline = graphs->settings.pipeline;
+    if (graph->recast)
+        replay_find_detectors(graph, pipeline);
+    if (graph->has_new)
+        graph_time(graph, pipeline->timing);
+    graph->recast = graph->has_new = false;
+}
+
+static const char *set_node(struct graphs *graphs, struct graph *graph, CUgraphNode node,
+                            const struct graph_new_params *params)
+{
+    const struct graph_knowledge known = updates_knowledge(graphs);
+    if (!updates_settle(graphs, graph))
+        return NULL;
+    const char *why = follow_params(graph, &known, node, params);
+    settle_recast(graphs, graph);
+    return why;
+}
+
 void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
                      const struct graph_new_params *params)
 {
@@ -212,9 +234,7 @@ void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
     if (!graph || atomic_load(&graph->state) == GRAPH_COUNTED)
         return;
     if (lock_graph(graph)) {
-        const char *why = updates_settle(graphs, graph)
-                              ? follow_params(graph, graphs->captured, node, params)
-                              : NULL;
+        const char *why = set_node(graphs, graph, node, params);
         if (why)
             graph_give_up(graphs, graph, why);
         pthread_mutex_unlock(&graph->lock);

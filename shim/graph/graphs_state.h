@@ -52,6 +52,7 @@ void graph_free(struct graphs *graphs, struct graph *graph);
 /* ---- updates.c: templates read; the graph's lock is held, but at the first ---- */
 
 void updates_open(struct graphs *graphs);
+struct graph_knowledge updates_knowledge(const struct graphs *graphs);
 /* The template of a new graph is read at once. */
 void updates_first(struct graphs *graphs, struct graph *graph, CUgraph template);
 /* The graph was updated from a template, which may be gone behind this call. */

@@ -5,7 +5,7 @@
 #include "graph/graph.h"
 #include "plan/plan.h"
 
-enum { MOST_LEVELS = 8 };
+enum { MOST_LEVELS = 8, MOST_BEFORE = 16 /* nodes that one waits for */ };
 
 /* What is read so far. */
 struct reading {
@@ -279,8 +279,12 @@ static enum status read_node(struct reading *reading, const struct level *level,
         return error_set(err, STATUS_UNSUPPORTED, "its clone has the nodes in another order");
     if (!grow(&graph->node, graph->nodes, &reading->nodes_room, sizeof(*graph->node)))
         return error_set(err, STATUS_NO_MEMORY, "no memory");
-    struct graph_node node = {
-        .program = program, .own = own, .type = type, .subject = -1, .count = -1};
+    struct graph_node node = {.program = program,
+                              .own = own,
+                              .level = level->clone,
+                              .type = type,
+                              .subject = -1,
+                              .count = -1};
     struct captured_call *call = captured_call_of(level->calls, program);
     enum status status = STATUS_OK;
     if (call)
@@ -444,6 +448,106 @@ void graph_drop_clone(struct graph *graph)
     graph->node = NULL;
     graph->nodes = 0;
     node_map_free(&graph->index);
+}
+
+/* ---- a node that gets another kernel ---- */
+
+static struct graph_node *find_own(struct graph *graph, CUgraphNode own)
+{
+    uint32_t i = 0;
+    while (i < graph->nodes && graph->node[i].own != own)
+        i++;
+    return i < graph->nodes ? &graph->node[i] : NULL;
+}
+
+/* As previous_of, in a clone that may have nodes for copies. */
+static CUgraphNode previous_of_own(struct graph *graph, CUgraphNode own)
+{
+    CUgraphNode before[MOST_BEFORE], previous = NULL;
+    CUgraphEdgeData edge[MOST_BEFORE];
+    size_t count = 0;
+    if (cuda.cuGraphNodeGetDependencies_v2(own, NULL, NULL, &count) || !count ||
+        count > MOST_BEFORE || cuda.cuGraphNodeGetDependencies_v2(own, before, edge, &count))
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct graph_node *node = find_own(graph, before[i]);
+        if (node && previous)
+            return NULL;
+        previous = node ? node->program : previous;
+    }
+    return previous;
+}
+
+/* The node counts for the kernel from now on; -1 without memory. */
+static int32_t recount(struct graph *graph, struct graph_node *node, struct known_kernel *kernel)
+{
+    uint32_t rows = graph->counts;
+    int32_t row = count_kernel(graph, kernel);
+    if (row < 0)
+        return row;
+    graph->count[node->off ? row : node->count].nodes--;
+    graph->has_new |= graph->counts > rows;
+    node->count = row;
+    return row;
+}
+
+/* A subject more: for a node that had none. The twin has no nodes for its copies. */
+static struct graph_subject *append_subject(struct graph *graph, struct graph_node *node)
+{
+    enum graph_state ready = GRAPH_READY;
+    struct graph_subject *more =
+        realloc(graph->subject, (graph->subjects + 1) * sizeof(*graph->subject));
+    if (!more)
+        return NULL;
+    uint32_t number = 0, at = (uint32_t)(node - graph->node);
+    for (uint32_t i = 0; i < at; i++)
+        number += graph->node[i].type == CU_GRAPH_NODE_TYPE_KERNEL;
+    graph->subject = more;
+    node->subject = (int32_t)graph->subjects;
+    more[graph->subjects] =
+        (struct graph_subject){.node = at, .number = number, .parts = 1, .level = node->level};
+    atomic_compare_exchange_strong(&graph->state, &ready, GRAPH_CLONED);
+    return &more[graph->subjects++];
+}
+
+/* The first check of a kernel that was in the graph before is not due again. */
+static void recast_subject(struct graph *graph, const struct graph_node *node,
+                           struct graph_subject *subject, struct known_kernel *kernel, bool is_new)
+{
+    const struct kernel_spec *spec = kernel->spec;
+    subject->changed = !spec;
+    if (!spec)
+        return;
+    subject->kernel = kernel;
+    subject->count = (uint32_t)node->count;
+    subject->previous = spec->after < 0 ? NULL : previous_of_own(graph, node->own);
+    subject->has_state = spec->plan->state != NULL;
+    graph->has_states |= subject->has_state;
+    subject->blind = false;
+    subject->tries = 0;
+    subject->follows = 0;
+    if (is_new)
+        subject->first = graph->all_first = 0;
+}
+
+bool graph_change_kernel(struct graph *graph, const struct graph_knowledge *known,
+                         struct graph_node *node)
+{
+    struct reading reading = {.graph = graph, .known = known};
+    struct known_kernel *kernel = find_kernel(&reading, node->own, NULL);
+    uint32_t rows = graph->counts;
+    if (!kernel || recount(graph, node, kernel) < 0)
+        return false;
+    node->function = reading.last_function;
+    graph->recast = true;
+    struct graph_subject *subject = NULL;
+    if (node->subject >= 0)
+        subject = &graph->subject[node->subject];
+    else if (kernel->spec && !(subject = append_subject(graph, node)))
+        return false;
+    if (subject)
+        recast_subject(graph, node, subject, kernel, graph->counts > rows);
+    return true;
 }
 
 /* ---- by handle ---- */

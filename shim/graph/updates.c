@@ -36,7 +36,7 @@ static void settle_read(struct graphs *graphs, struct graph *graph, enum status 
     graph_record(graph, pipeline);
 }
 
-static struct graph_knowledge knowledge_of(const struct graphs *graphs)
+struct graph_knowledge updates_knowledge(const struct graphs *graphs)
 {
     return (struct graph_knowledge){graphs->settings.pipeline->kernels, graphs->captured,
                                     graphs->bodies};
@@ -45,7 +45,7 @@ static struct graph_knowledge knowledge_of(const struct graphs *graphs)
 void updates_first(struct graphs *graphs, struct graph *graph, CUgraph template)
 {
     struct error err = {{0}};
-    const struct graph_knowledge known = knowledge_of(graphs);
+    const struct graph_knowledge known = updates_knowledge(graphs);
     enum status status = graph_read(graph, &known, template, &err);
     settle_read(graphs, graph, status, &err);
     graph_time(graph, graphs->settings.pipeline->timing);
@@ -138,7 +138,7 @@ static void pay(struct graphs *graphs, const struct graph *graph, int64_t began)
 static void read_again(struct graphs *graphs, struct graph *graph, CUgraph template, bool kept)
 {
     struct error err = {{0}};
-    const struct graph_knowledge known = knowledge_of(graphs);
+    const struct graph_knowledge known = updates_knowledge(graphs);
     struct before before = take_before(graph);
     twin_release(graphs, graph);
     graph_drop(graph);
@@ -147,6 +147,7 @@ static void read_again(struct graphs *graphs, struct graph *graph, CUgraph templ
     settle_read(graphs, graph, status, &err);
     leave_switched(graphs, graph);
     restore_first(graph, &before);
+    graph->recast = graph->has_new = false;
     if (!has_same_kernels(graph, &before)) {
         graph->renamed = true;
         graph_time(graph, graphs->settings.pipeline->timing);

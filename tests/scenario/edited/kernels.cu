@@ -4,6 +4,7 @@
 RMSNORM_RIGHT(norm_right)
 RMSNORM_RIGHT(norm_other)
 RMSNORM_WRONG(norm_wrong)
+RMSNORM_RIGHT(plain) /* has no entry */
 
 /* Updates its output. */
 extern "C" __global__ void update(float *y, const float *x, int n)

@@ -5,7 +5,8 @@
  *   nodes      built node by node, of every kind; before each launch new parameters, nodes switched
  *   child      the kernels are in a child graph, which gets new parameters as a whole
  *   captures   captured anew before each launch and updated; instantiated where that is refused
- *   another    a node gets another kernel
+ *   another    a node gets another kernel, and the first one again
+ *   unnamed    two nodes in turn get a kernel without an entry
  *   updatable  a kernel node whose parameters kernels may change
  *   condition  some kernels are in the body of a conditional node
  *
@@ -52,6 +53,8 @@ static CUDA_KERNEL_NODE_PARAMS describe_kernel(const char *name, unsigned grid, 
 
 static const char *name_of(int i)
 {
+    if (i == 1 && !strcmp(word(0), "unnamed"))
+        return "plain";
     return i == 2 ? wrong : "norm_right";
 }
 
@@ -249,14 +252,26 @@ static CUgraphExec edit_captured(CUgraphExec ready, int turn)
     return ready;
 }
 
-/* ---- what no twin can be made of, or followed ---- */
+/* ---- other kernels, and what no twin can be made of ---- */
+
+static void set_kernel(CUgraphExec ready, int turn, int i, const char *name)
+{
+    void *params[5];
+    CUDA_KERNEL_NODE_PARAMS what = describe_norm(i, turn, params);
+    what.func = kernel(name);
+    CHECK(cuGraphExecKernelNodeSetParams(ready, node[NORM_0 + i], &what));
+}
 
 static void edit_another(CUgraphExec ready, int turn)
 {
-    void *params[5];
-    CUDA_KERNEL_NODE_PARAMS what = describe_norm(0, turn, params);
-    what.func = kernel(turn % 4 >= 2 ? "norm_other" : "norm_right");
-    CHECK(cuGraphExecKernelNodeSetParams(ready, node[NORM_0], &what));
+    const char *other = !strcmp(wrong, "norm_wrong") ? wrong : "norm_other";
+    set_kernel(ready, turn, 0, turn % 4 >= 2 ? other : "norm_right");
+}
+
+static void edit_unnamed(CUgraphExec ready, int turn)
+{
+    set_kernel(ready, turn, 0, turn % 4 >= 2 ? "plain" : "norm_right");
+    set_kernel(ready, turn, 1, turn % 4 >= 2 ? wrong : "plain");
 }
 
 static CUgraph build_updatable(void)
@@ -319,6 +334,8 @@ static CUgraphExec edit(const char *how, CUgraphExec ready, int turn)
         ready = edit_captured(ready, turn);
     else if (!strcmp(how, "another"))
         edit_another(ready, turn);
+    else if (!strcmp(how, "unnamed"))
+        edit_unnamed(ready, turn);
     return ready;
 }
 
