@@ -41,14 +41,19 @@
  * are off by little, and errors of an accumulator, which disappear among n roundings: those are the
  * element-wise check's.
  *
- * Rows with Inf or NaN in them, with elements at the end of what their dtype holds, or with
- * magnitudes whose squares overflow are left to it, too; so is the whole launch where b holds Inf
- * or NaN.
+ * Inf or NaN in a row of c is a violation where all inputs of the row are finite and everything
+ * that is added up in it is below `limit`, so that no right kernel overflows. Other rows with Inf
+ * or NaN in them, rows with elements at the end of what their dtype holds, or with magnitudes whose
+ * squares overflow are left to the element-wise check; so is the whole launch where b holds Inf or
+ * NaN.
  */
 #ifndef REFS_REF_PRODUCT_H
 #define REFS_REF_PRODUCT_H
 
 #include "ref_abi.h"
+
+/* As many as there are columns of these squares of margins add up to a finite number. */
+#define REF_PRODUCT_SQUARE 0x1p1002
 
 enum {
     REF_PRODUCT_ADDENDS = 2,
@@ -80,6 +85,7 @@ struct ref_product {
     double own, own_sum;
     double floor; /* of beta: squares below the smallest number are lost */
     double odds;
+    double limit; /* of what is added up in a row: below it no right kernel overflows */
 };
 
 /* What came out. Rows are counted through the batch: s * m + i. */
@@ -87,7 +93,8 @@ struct ref_product_answer {
     uint64_t left;        /* rows without a verdict */
     uint64_t violations;  /* rows outside their bound */
     uint64_t first, last; /* of those */
-    uint64_t worst;       /* of those: the bits of how many times its bound, f32, << 32 | the row */
+    uint64_t worst;       /* of those: the bits of how many times its bound, f32, << 32 | the row;
+                             Inf times: an element is Inf or NaN */
     uint64_t done;        /* rows that were projected, all of the above included */
 };
 

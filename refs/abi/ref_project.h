@@ -4,8 +4,9 @@
  *
  *   before    i of c, before the launch: (sum_j r_j before c_ij, sum_j of its margin^2)
  *   factors   l of b: (sum_j r_j b_lj, sum_j b_lj^2)
- *   outputs   i of c: (sum_j r_j (c_ij - added_ij), sum_j margin_ij^2)
- *   rows      i of a: (sum_l a_il (b r)_l, sum_l |a_il| beta_l), held against the others
+ *   outputs   i of c: (sum_j r_j (c_ij - added_ij), sum_j margin_ij^2); where c_ij is Inf or NaN
+ * and what is added is small, the latter is Inf, and no other row has it rows      i of a: (sum_l
+ * a_il (b r)_l, sum_l |a_il| beta_l), held against the others
  */
 #ifndef REFS_REF_PROJECT_H
 #define REFS_REF_PROJECT_H
@@ -142,12 +143,17 @@ template <int D> struct ref_pass_of_c : ref_pass<D> {
     }
 };
 
-REF_FN double ref_margin(const ref_product &p, double got, double added)
+/* The square of an element's margin. Inf: the element is Inf or NaN, which what is added does not
+ * explain. NaN: it cannot be judged. Other sums of squares stay below Inf. */
+REF_FN double ref_margin_square(const ref_product &p, double got, double added)
 {
     double size = ref_abs(got);
     double margin = p.half_ulp * ref_binade(size, p.least) + p.absolute + p.relative * size +
                     p.of_added * added + p.own * (size + added);
-    return size < p.largest ? margin : ref_infinity();
+    double square = margin * margin;
+    if (size < p.largest && square < REF_PRODUCT_SQUARE)
+        return square;
+    return !ref_finite(got) && added < p.limit ? ref_infinity() : ref_nan();
 }
 
 template <int D> struct ref_outputs : ref_pass_of_c<D> {
@@ -163,9 +169,8 @@ template <int D> struct ref_outputs : ref_pass_of_c<D> {
             added += term;
             size += ref_abs(term);
         }
-        double margin = ref_margin(p, got, size);
         sum.x += ref_signed(this->signs, j, got - added);
-        sum.y += margin * margin;
+        sum.y += ref_margin_square(p, got, size);
     }
     REF_FN void put(int64_t s, int64_t i, const ref_pair &sum) const
     {
@@ -250,10 +255,22 @@ template <int D> struct ref_rows : ref_pass<D> {
         double off = ref_abs(this->vectors.output[row] - was - p.alpha * sum.x);
         double bound = p.odds * (margin + p.of_sum * sum.y) + p.own_sum * sum.y;
         ref_product_count(&this->answer->done);
-        if (!ref_finite(off) || !ref_finite(bound))
+        if (ref_finite(off) && ref_finite(bound)) {
+            if (off > bound)
+                ref_product_note(this->answer, (uint64_t)row, (float)(off / bound));
+        } else if (this->vectors.margin[row] == ref_infinity() && reach(row, sum.y) < p.limit) {
+            ref_product_note(this->answer, (uint64_t)row, ref_from_bits(0x7f800000u));
+        } else {
             ref_product_count(&this->answer->left);
-        else if (off > bound)
-            ref_product_note(this->answer, (uint64_t)row, (float)(off / bound));
+        }
+    }
+    /* No element of the row is larger by right, nor a sum on the way, without the addends; NaN
+     * where an input is. `sizes`: at least S of each element. */
+    REF_FN double reach(int64_t row, double sizes) const
+    {
+        const ref_product &p = this->p;
+        double old = p.before != 0 ? sqrt(this->vectors.old_margin[row]) / (p.of_added + p.own) : 0;
+        return (ref_more(ref_abs(p.alpha), 1.0) + p.of_sum) * sizes + old;
     }
 };
 

@@ -15,6 +15,9 @@ enum {
 };
 
 static const double UNIT = 0x1p-53;     /* of our own sums */
+static const double SHARE = 0.125;      /* of the largest number, which no sum may exceed */
+static const double MOST = 0x1p500;     /* squares of margins of such terms do not overflow */
+static const double F16 = 0x1p-11;      /* unit roundoff */
 static const double FALSE_ALARM = 1e-9; /* share of right launches that may be called */
 
 /* ---- the arrays ---- */
@@ -163,6 +166,18 @@ static bool add_point(struct ref_product *product, const struct ref_call *call,
     return true;
 }
 
+/* Where all that is added up stays below this, no right kernel overflows: neither its sums nor the
+ * output. Inputs that are rounded to f16 may overflow by themselves, so then there is none. */
+static double limit_of(const struct ref_call *call, double largest)
+{
+    if (call->input_roundoff == F16)
+        return 0;
+    double sums = call->unit_roundoff == F16       ? 65504
+                  : call->unit_roundoff >= 0x1p-24 ? FLT_MAX
+                                                   : DBL_MAX;
+    return fmin(SHARE * fmin(sums, largest), MOST);
+}
+
 static bool bound(struct ref_product *product, const struct ref_call *call,
                   const struct ref_tensor *output)
 {
@@ -174,6 +189,7 @@ static bool bound(struct ref_product *product, const struct ref_call *call,
         !isfinite(alpha))
         return false;
     product->half_ulp = ldexp(output->rule == RULE_STOCHASTIC ? 1 : 0.5, -fraction);
+    product->limit = limit_of(call, product->largest);
     product->floor = sqrt(n) * 0x1p-511;
     product->absolute = product->floor;
     product->odds = sqrt(2 * log(2 * rows / FALSE_ALARM));

@@ -32,7 +32,7 @@ struct sums {
     uint64_t ratios[COUNTERS_RATIOS];
     uint64_t subsets;
     double sum_shares;
-    uint64_t projections;
+    uint64_t projections, rows_left, left_launches;
     uint64_t wide, narrow_elements;
     double sum_square, sum_signed;
     uint64_t spread_launches, lean_launches;
@@ -315,6 +315,8 @@ static void add_check(struct sums *sums, const struct check_report *report)
         sums->sum_shares += (double)subset->judged / (double)subset->total;
     }
     sums->projections += report->projection.array != NULL;
+    sums->rows_left += report->projection.left;
+    sums->left_launches += report->projection.left > 0;
     sums->wide += numbers->wide;
     add_notes(sums, report);
     if (report->statistics) {
@@ -480,6 +482,8 @@ static void read_sums(const struct sums *sums, struct counters_kernel *out)
     if (sums->subsets > 0)
         out->subset_share = sums->sum_shares / (double)sums->subsets;
     out->projections = sums->projections;
+    out->rows_left = sums->rows_left;
+    out->left_launches = sums->left_launches;
     out->wide = sums->wide;
     out->spread_launches = sums->spread_launches;
     out->lean_launches = sums->lean_launches;

@@ -102,7 +102,9 @@ struct counters_kernel {
     uint64_t ratios[COUNTERS_RATIOS]; /* checked launches, see above */
     uint64_t subsets;                 /* checks of a part of the launch's items ... */
     double subset_share;              /* ... and the mean share of the items that they covered */
-    uint64_t projections;             /* checks that projected the whole product as well */
+    uint64_t projections;             /* checks that projected the whole product as well ... */
+    uint64_t rows_left;               /* ... and the rows of these without a verdict ... */
+    uint64_t left_launches;           /* ... and how many launches have such rows */
     uint64_t spent_ns;                /* what its checks have cost, as counters_totals.cost */
     /* Launches with a note, and the strongest of each kind: */
     uint64_t spread_launches, lean_launches;

@@ -452,6 +452,7 @@ static void write_kernel_totals(struct journal *journal, const struct counters_k
     json_put_uint(json, "subsets", kernel->subsets);
     json_put_double(json, "subset_share", kernel->subset_share);
     json_put_uint(json, "projections", kernel->projections);
+    json_put_uint(json, "rows_left", kernel->rows_left);
     json_put_double(json, "cost_s", (double)kernel->spent_ns / 1e9);
     line_end(journal, false);
 }

@@ -340,6 +340,15 @@ static const char *put_kernel_notes(struct textbuf *out, const char *title,
                        title, label, kernel->projections, counters_checked(&kernel->buckets));
         title = "";
     }
+    if (kernel->rows_left > 0) {
+        textbuf_printf(out,
+                       "%s    %s: in %" PRIu64 " of its projections %" PRIu64 " row%s could not be "
+                       "judged: inputs or outputs are Inf, NaN\n      or so large that a right "
+                       "kernel may overflow.\n",
+                       title, label, kernel->left_launches, kernel->rows_left,
+                       plural(kernel->rows_left));
+        title = "";
+    }
     if (kernel->spread_launches > 0) {
         textbuf_printf(out,
                        "%s    %s matches, but in %" PRIu64 " launch%s the mean square of its "
@@ -415,10 +424,14 @@ static void put_projection(struct textbuf *out, const struct finding *f)
 
     textbuf_printf(out,
                    "       projection  rows %s to %s of %s: in %" PRIu64 " of %" PRIu64
-                   " rows of the whole product the projected\n       row is off, by up to %.3g "
-                   "times its bound (row %s)\n",
+                   " rows of the whole product the projected\n       row is off, ",
                    row_text(first, p, p->first), row_text(last, p, p->last), p->array,
-                   p->violations, p->rows, p->ratio, row_text(worst, p, p->worst));
+                   p->violations, p->rows);
+    row_text(worst, p, p->worst);
+    if (isfinite(p->ratio))
+        textbuf_printf(out, "by up to %.3g times its bound (row %s)\n", p->ratio, worst);
+    else
+        textbuf_printf(out, "and row %s holds Inf or NaN, its inputs being finite\n", worst);
 }
 
 static void put_finding(struct textbuf *out, uint32_t number, const struct finding *f)

@@ -162,7 +162,7 @@ static void a_product_may_be_rounded_before_c_is_added(void **state)
 
 /* ---- what is left out ---- */
 
-static void rows_that_are_not_finite_are_left(void **state)
+static void rows_whose_inputs_are_not_finite_are_left(void **state)
 {
     (void)state;
     random_state = 13;
@@ -174,14 +174,105 @@ static void rows_that_are_not_finite_are_left(void **state)
     set(&p->a, 0, 4, 5, INFINITY);
     run(w, &plain);
     set(&p->c, 0, 5, 0, 65504); /* may be what is left of a larger one */
-    set(&p->c, 0, 6, 0, NAN);   /* the element-wise check's, too */
     assert_int_equal(project(w, 1)->violations, 0);
-    assert_int_equal(w->answer.left, 4);
+    assert_int_equal(w->answer.left, 3);
     set(&p->c, 0, 7, 0, 500);
     assert_int_equal(project(w, 1)->violations, 1);
     set(&p->b, 0, 0, 0, INFINITY);
     assert_int_equal(project(w, 1)->left, M);
     assert_int_equal(w->answer.violations, 0);
+    world_end(w);
+}
+
+static const struct {
+    const char *signature, *rest;
+} products[] = {
+    {"const f16 a[96][64], const f16 b[64][128], f16 c[96][128]", "reference: matmul"},
+    {"const f32 a[96][64], const f32 b[64][128], const bf16 bias[128], f32 c[96][128]",
+     "reference: matmul, bind: {alpha: 0.01}"},
+    {"const bf16 a[96][64], const bf16 b[64][128], acc f32 c[96][128]", "reference: matmul"},
+    {"const f64 a[96][64], const f64 b[64][128], f64 c[96][128]", "reference: matmul"},
+};
+
+/* The launch with an element of row 17 replaced, right behind it. */
+static const struct ref_product_answer *with_one(struct world *w, double value)
+{
+    const struct ref_product *p = product_of(w);
+    fill(&p->c, p->batch, p->m, p->n, draw_normal);
+    if (p->before != 0)
+        ref_product_host_before(p, w->vectors);
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            double sum = p->before * get(&p->c, 0, i, j);
+            for (uint32_t d = 0; d < p->addends; d++)
+                sum += p->scale[d] * get(&p->added[d], 0, i, j);
+            for (int64_t l = 0; l < p->k; l++)
+                sum += p->alpha * get(&p->a, 0, i, l) * get(&p->b, 0, l, j);
+            set(&p->c, 0, i, j, i == 17 && j == 3 ? value : sum);
+        }
+    ref_product_host(p, w->vectors, &w->answer);
+    return &w->answer;
+}
+
+static void what_is_not_finite_is_found_where_the_inputs_are_finite(void **state)
+{
+    static const double values[] = {INFINITY, -INFINITY, NAN};
+    (void)state;
+    random_state = 19;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        struct world *w = world_of(products[i].signature, products[i].rest);
+        fill_inputs(w, draw_normal);
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            const struct ref_product_answer *answer = with_one(w, values[v]);
+            if (answer->violations != 1 || answer->first != 17 || answer->last != 17 ||
+                answer->left || answer->worst != ((uint64_t)0x7f800000 << 32 | 17))
+                fail_msg("%s, %g: %llu violations, %llu left", products[i].signature, values[v],
+                         (unsigned long long)answer->violations, (unsigned long long)answer->left);
+        }
+        world_end(w);
+    }
+}
+
+/* Whether the row with an Inf is left once element (17, 3) of one input is so large. */
+static bool is_left(struct world *w, const struct ref_matrix *input, double value)
+{
+    set(input, 0, 17, 3, value);
+    const struct ref_product_answer *answer = with_one(w, INFINITY);
+    return answer->violations == 0 && answer->left >= 1;
+}
+
+static void what_may_overflow_is_left(void **state)
+{
+    static const double large[] = {60000, 1e38, 1e38, 1e300};
+    (void)state;
+    random_state = 20;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        struct world *w = world_of(products[i].signature, products[i].rest);
+        const struct ref_product *p = product_of(w);
+        for (int way = 0; way < 3; way++) {
+            const struct ref_matrix *input = way == 2 ? &p->added[0] : way ? &p->b : &p->a;
+            if (way == 2 && !p->addends)
+                continue;
+            fill_inputs(w, draw_normal);
+            set(&p->a, 0, 17, 17, 1); /* the factor of element (17, 3) of b */
+            if (!is_left(w, input, large[i]))
+                fail_msg("%s, large values in input %d: called", products[i].signature, way);
+            if (way != 2 && (!is_left(w, input, NAN) || !is_left(w, input, INFINITY)))
+                fail_msg("%s, input %d is not finite: called", products[i].signature, way);
+        }
+        world_end(w);
+    }
+}
+
+/* A kernel may round 1e5 to f16, which makes Inf of it. */
+static void inputs_that_are_rounded_to_f16_are_left(void **state)
+{
+    (void)state;
+    random_state = 21;
+    struct world *w = world_of("const f32 a[96][64], const f32 b[64][128], f32 c[96][128]",
+                               "reference: matmul, tolerance: {inputs: f16}");
+    fill_inputs(w, draw_normal);
+    assert_true(is_left(w, &product_of(w)->a, 1e5));
     world_end(w);
 }
 
@@ -359,7 +450,10 @@ int main(void)
         cmocka_unit_test(what_was_there_counts),
         cmocka_unit_test(what_was_there_may_begin_the_sum),
         cmocka_unit_test(a_product_may_be_rounded_before_c_is_added),
-        cmocka_unit_test(rows_that_are_not_finite_are_left),
+        cmocka_unit_test(rows_whose_inputs_are_not_finite_are_left),
+        cmocka_unit_test(what_is_not_finite_is_found_where_the_inputs_are_finite),
+        cmocka_unit_test(what_may_overflow_is_left),
+        cmocka_unit_test(inputs_that_are_rounded_to_f16_are_left),
         cmocka_unit_test(some_launches_are_not_projected),
         cmocka_unit_test(room_is_taken_or_not),
         cmocka_unit_test(promised_products_are_kept),

@@ -48,6 +48,34 @@ static void wide_bounds_are_a_note(void **state)
     assert_lacks(f, "Findings:");
 }
 
+static void rows_that_could_not_be_judged_are_a_note(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.projection = (struct projection_report){.array = "c", .rows = 96};
+    judge(f);
+    assert_lacks(f, "could not be judged");
+    f->check.report.projection.left = 3;
+    judge(f);
+    judge(f);
+    assert_has(f, "double: in 2 of its projections 6 rows could not be judged: inputs or outputs");
+    assert_lacks(f, "Findings:");
+}
+
+static void a_row_that_is_not_finite_is_explained(void **state)
+{
+    struct fixture *f = *state;
+
+    f->check.report.verdict = VERDICT_MISMATCH;
+    f->check.report.projection =
+        (struct projection_report){.array = "c", .rows = 96, .violations = 1, .ratio = 2};
+    summary_finding(f->summary, &f->check.report, NULL);
+    f->check.report.projection.ratio = INFINITY;
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "row is off, by up to 2 times its bound (row [0])\n");
+    assert_has(f, "row is off, and row [0] holds Inf or NaN, its inputs being finite\n");
+}
+
 static void wide_outputs_get_no_note(void **state)
 {
     struct fixture *f = *state;
@@ -184,6 +212,8 @@ int main(void)
         SUMMARY_TEST(odd_errors_of_a_match_are_a_note),
         SUMMARY_TEST(ordinary_errors_are_no_note),
         SUMMARY_TEST(wide_bounds_are_a_note),
+        SUMMARY_TEST(rows_that_could_not_be_judged_are_a_note),
+        SUMMARY_TEST(a_row_that_is_not_finite_is_explained),
         SUMMARY_TEST(wide_outputs_get_no_note),
         SUMMARY_TEST(a_launch_that_differs_names_the_other),
         SUMMARY_TEST(notes_and_findings_are_bounded),
