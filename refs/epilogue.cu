@@ -24,9 +24,8 @@ REFERENCE_ONCE(gemm_bias, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][
                           "real beta = 0, point dot, each batch, each m, each n, "
                           "product d = alpha a b + beta c + bias")
 {
-    SAMPLE(i, batch * m * n, EPILOGUE_BUDGET(k))
+    SAMPLE_TILES(s, r, j, batch, m, n, EPILOGUE_BUDGET(k))
     {
-        long long s = i / n / m, r = i / n % m, j = i % n;
         auto t = dot(GEMM_DOT(s, r, j)) + GEMM_ADDED(s, r, j);
         d(s, r, j) = t + bias(s, j);
     }
@@ -36,12 +35,11 @@ REFERENCE_ONCE(gemm_bias, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][
 // byte, the lowest bit first
 REFERENCE_ONCE(gemm_relu, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                           "in bias[batch][n] = 0, out d?[batch][m][n], "
-                          "out mask?[batch][m][words], real alpha = 1, real beta = 0, each batch, "
-                          "each m")
+                          "out mask?[batch][m][words], real alpha = 1, real beta = 0, "
+                          "each batch, each m")
 {
-    SAMPLE(i, d.given ? batch * m * n : 0, EPILOGUE_BUDGET(k))
+    SAMPLE_TILES(s, r, j, d.given ? batch : 0, m, n, EPILOGUE_BUDGET(k))
     {
-        long long s = i / n / m, r = i / n % m, j = i % n;
         real t = GEMM(s, r, j) + bias(s, j);
         d(s, r, j) = max(t, 0);
     }
@@ -66,9 +64,8 @@ REFERENCE_ONCE(gemm_gelu, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][
                           "in bias[batch][n] = 0, out d[batch][m][n], out aux?[batch][m][n], "
                           "real alpha = 1, real beta = 0, each batch, each m, each n")
 {
-    SAMPLE(i, batch * m * n, EPILOGUE_BUDGET(k))
+    SAMPLE_TILES(s, r, j, batch, m, n, EPILOGUE_BUDGET(k))
     {
-        long long s = i / n / m, r = i / n % m, j = i % n;
         real t = GEMM(s, r, j) + bias(s, j);
         real u = (t + t * t * t * 0.044715) * 0.7978845608028654;
         d(s, r, j) = t * 0.5 * one_plus_tanh(u);
@@ -89,8 +86,8 @@ REFERENCE_ONCE(gemm_relu_backward,
                "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                "in mask[batch][m][words], out d[batch][m][n], out dbias?[batch][n], "
                "real alpha = 1, real beta = 0, point stored, each batch, each m"){
-    SAMPLE(i, batch *m *n, EPILOGUE_BUDGET(k)){long long s = i / n / m, r = i / n % m, j = i % n;
-bool passed = INDEX(mask(s, r, j / 8)) >> j % 8 & 1;
+    SAMPLE_TILES(s, r, j, batch, m, n,
+                 EPILOGUE_BUDGET(k)){bool passed = INDEX(mask(s, r, j / 8)) >> j % 8 & 1;
 real t = GEMM(s, r, j);
 d(s, r, j) = passed ? t : real(0.0);
 }
@@ -102,8 +99,7 @@ REFERENCE_ONCE(gemm_gelu_backward,
                "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                "in aux[batch][m][n], out d[batch][m][n], out dbias?[batch][n], real alpha = 1, "
                "real beta = 0, point stored, each batch, each m, each n"){
-    SAMPLE(i, batch *m *n, EPILOGUE_BUDGET(k)){long long s = i / n / m, r = i / n % m, j = i % n;
-real x = aux(s, r, j), t = GEMM(s, r, j);
+    SAMPLE_TILES(s, r, j, batch, m, n, EPILOGUE_BUDGET(k)){real x = aux(s, r, j), t = GEMM(s, r, j);
 real u = (x + x * x * x * 0.044715) * 0.7978845608028654;
 real bend = (1 + x * x * 0.134145) * 0.7978845608028654;
 real slope = one_plus_tanh(u) * 0.5 + x * 0.5 * (1 - square(tanh(u))) * bend;
@@ -118,9 +114,8 @@ REFERENCE_ONCE(gemm_bias_gradient,
                "out sums_a?[batch][m], out sums_b?[batch][n], real alpha = 1, real beta = 0, "
                "each batch, each m, each n")
 {
-    SAMPLE(i, batch * m * n, EPILOGUE_BUDGET(k))
+    SAMPLE_TILES(s, r, j, batch, m, n, EPILOGUE_BUDGET(k))
     {
-        long long s = i / n / m, r = i / n % m, j = i % n;
         d(s, r, j) = GEMM(s, r, j);
     }
     SAMPLE(i, sums_a.given ? batch * m : 0, BIAS_BUDGET(k))
@@ -149,9 +144,8 @@ REFERENCE_ONCE(gemm_f8, "in a[m][k], in b[k][n], in a_scale[ah][aw] = 1, in b_sc
 {
     const long long ar = SCALE_GROUP(m, ah), ac = SCALE_GROUP(k, aw);
     const long long br = SCALE_GROUP(k, bh), bc = SCALE_GROUP(n, bw);
-    SAMPLE(i, m * n, EPILOGUE_BUDGET(k))
+    SAMPLE_TILES(one, r, j, 1, m, n, EPILOGUE_BUDGET(k))
     {
-        long long r = i / n, j = i % n;
         real dot = SUM(l, k, a(r, l) * b(l, j) * a_scale(r / ar, l / ac) * b_scale(l / br, j / bc));
         real t = dot * alpha + (beta.v == 0 ? real(0.0) : c(r, j) * beta) + bias(j);
         d(r, j) = t * d_scale(0);

@@ -1,8 +1,9 @@
 /*
  * matmul.cu - products of matrices, a seeded sample of the elements of each.
  *
- * A check costs about 2^23 multiplications whatever the size: 256 to 8192 elements of c. Faults of
- * a tile, a tail or an accumulator touch many elements, and another launch draws others.
+ * A check costs about 2^23 multiplications whatever the size: 256 to 8192 elements of c, one at
+ * least in each tile of 128 x 128 where there are no more tiles than that. Faults of a tile, a tail
+ * or an accumulator touch many elements, and another launch draws others.
  * A transposed matrix is one whose strides are swapped: a[m:1][k:m] is the transpose of one that
  * lies as [k][m].
  */
@@ -15,10 +16,10 @@ REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], 
                           "real alpha = 1, point dot, each m, each n, "
                           "product c = alpha a b + bias")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        auto t = dot(SUM(l, k, a(i / n, l) * b(l, i % n)));
-        c(i / n, i % n) = t * alpha + bias(i % n);
+        auto t = dot(SUM(l, k, a(i, l) * b(l, j)));
+        c(i, j) = t * alpha + bias(j);
     }
 }
 
@@ -26,10 +27,10 @@ REFERENCE_SAMPLED(matmul, "in a[m][k], in b[k][n], in bias[n] = 0, out c[m][n], 
 REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point dot, "
                           "each m, each n, product y = x w + bias")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        auto t = dot(SUM(l, k, x(i / n, l) * w(i % n, l)));
-        y(i / n, i % n) = t + bias(i % n);
+        auto t = dot(SUM(l, k, x(i, l) * w(j, l)));
+        y(i, j) = t + bias(j);
     }
 }
 
@@ -38,10 +39,10 @@ REFERENCE_SAMPLED(linear, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], 
 REFERENCE_ONCE(linear_split, "in x[m][splits][k], in w[n][splits][k], in bias[n] = 0, out y[m][n], "
                              "point partial, each m, each n")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(splits * k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(splits * k))
     {
-        auto dot = SUM(s, splits, partial(SUM(l, k, x(i / n, s, l) * w(i % n, s, l))));
-        y(i / n, i % n) = dot + bias(i % n);
+        auto dot = SUM(s, splits, partial(SUM(l, k, x(i, s, l) * w(j, s, l))));
+        y(i, j) = dot + bias(j);
     }
 }
 
@@ -49,10 +50,10 @@ REFERENCE_ONCE(linear_split, "in x[m][splits][k], in w[n][splits][k], in bias[n]
 REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1, each m, each n, "
                           "product c = alpha a b")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        auto dot = SUM(l, k, a(l, i / n) * b(l, i % n));
-        c(i / n, i % n) = dot * alpha;
+        auto dot = SUM(l, k, a(l, i) * b(l, j));
+        c(i, j) = dot * alpha;
     }
 }
 
@@ -60,13 +61,13 @@ REFERENCE_ONCE(matmul_tn, "in a[k][m], in b[k][n], out c[m][n], real alpha = 1, 
 REFERENCE_ONCE(gemm, "in a[m][k], in b[k][n], inout c[m][n], real alpha = 1, real beta = 0, "
                      "each m, each n, product c = alpha a b + beta c")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        auto dot = SUM(l, k, a(i / n, l) * b(l, i % n));
+        auto dot = SUM(l, k, a(i, l) * b(l, j));
         if (beta.v == 0)
-            c(i / n, i % n) = dot * alpha;
+            c(i, j) = dot * alpha;
         else
-            c(i / n, i % n) = dot * alpha + c.before(i / n, i % n) * beta;
+            c(i, j) = dot * alpha + c.before(i, j) * beta;
     }
 }
 
@@ -75,9 +76,8 @@ REFERENCE_ONCE(bmm, "in a[batch][m][k], in b[batch][k][n], out c[batch][m][n], r
                     "each batch, each m, each n, "
                     "product c = alpha a b")
 {
-    SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(s, r, j, batch, m, n, MATMUL_BUDGET(k))
     {
-        long long s = i / n / m, r = i / n % m, j = i % n;
         auto dot = SUM(l, k, a(s, r, l) * b(s, l, j));
         c(s, r, j) = dot * alpha;
     }
@@ -88,9 +88,8 @@ REFERENCE_ONCE(bmm_nt, "in a[batch][m][k], in b[batch][n][k], out c[batch][m][n]
                        "each batch, each m, each n, "
                        "product c = alpha a b")
 {
-    SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(s, r, j, batch, m, n, MATMUL_BUDGET(k))
     {
-        long long s = i / n / m, r = i / n % m, j = i % n;
         auto dot = SUM(l, k, a(s, r, l) * b(s, j, l));
         c(s, r, j) = dot * alpha;
     }
@@ -101,9 +100,8 @@ REFERENCE_ONCE(bmm_tn, "in a[batch][k][m], in b[batch][k][n], out c[batch][m][n]
                        "each batch, each m, each n, "
                        "product c = alpha a b")
 {
-    SAMPLE(i, batch * m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(s, r, j, batch, m, n, MATMUL_BUDGET(k))
     {
-        long long s = i / n / m, r = i / n % m, j = i % n;
         auto dot = SUM(l, k, a(s, l, r) * b(s, l, j));
         c(s, r, j) = dot * alpha;
     }
@@ -114,9 +112,8 @@ REFERENCE_ONCE(bmm_tn, "in a[batch][k][m], in b[batch][k][n], out c[batch][m][n]
 REFERENCE_ONCE(matmul_split, "in a[m][k], in b[k][n], out c[splits][m][n], int part, "
                              "real alpha = 1, each m, each n")
 {
-    SAMPLE(i, splits * m * n, MATMUL_BUDGET(part))
+    SAMPLE_TILES(s, r, j, splits, m, n, MATMUL_BUDGET(part))
     {
-        long long s = i / n / m, r = i / n % m, j = i % n;
         long long from = s < k ? s * part : k, left = from < k ? k - from : 0;
         auto dot = SUM(l, part < left ? part : left, a(r, l + from) * b(l + from, j));
         c(s, r, j) = dot * alpha;
@@ -129,21 +126,21 @@ REFERENCE_ONCE(
     "in x[m][k], in w[n][k], in bias[n] = 0, in residual[m][n], out y[m][n], each m, each n, "
     "product y = x w + bias + residual")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        auto dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        y(i / n, i % n) = dot + bias(i % n) + residual(i / n, i % n);
+        auto dot = SUM(l, k, x(i, l) * w(j, l));
+        y(i, j) = dot + bias(j) + residual(i, j);
     }
 }
 
 // y = silu(x gate^T) (x up^T), the first half of a gated layer (Shazeer 2020)
 REFERENCE_ONCE(linear_swiglu, "in x[m][k], in gate[n][k], in up[n][k], out y[m][n], each m, each n")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        real t = SUM(l, k, x(i / n, l) * gate(i % n, l));
-        real dot = SUM(l, k, x(i / n, l) * up(i % n, l));
-        y(i / n, i % n) = t * sigmoid(t) * dot;
+        real t = SUM(l, k, x(i, l) * gate(j, l));
+        real dot = SUM(l, k, x(i, l) * up(j, l));
+        y(i, j) = t * sigmoid(t) * dot;
     }
 }
 
@@ -151,11 +148,11 @@ REFERENCE_ONCE(linear_swiglu, "in x[m][k], in gate[n][k], in up[n][k], out y[m][
 REFERENCE_ONCE(linear_relu,
                "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        real t = linear(dot + bias(i % n));
-        y(i / n, i % n) = max(t, 0);
+        real dot = SUM(l, k, x(i, l) * w(j, l));
+        real t = linear(dot + bias(j));
+        y(i, j) = max(t, 0);
     }
 }
 
@@ -163,11 +160,11 @@ REFERENCE_ONCE(linear_relu,
 REFERENCE_ONCE(linear_gelu,
                "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        real t = linear(dot + bias(i % n));
-        y(i / n, i % n) = t * 0.5 * one_plus_erf(t * 0.7071067811865476);
+        real dot = SUM(l, k, x(i, l) * w(j, l));
+        real t = linear(dot + bias(j));
+        y(i, j) = t * 0.5 * one_plus_erf(t * 0.7071067811865476);
     }
 }
 
@@ -175,12 +172,12 @@ REFERENCE_ONCE(linear_gelu,
 REFERENCE_ONCE(linear_gelu_tanh, "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], "
                                  "each m, each n")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        real t = dot + bias(i % n);
+        real dot = SUM(l, k, x(i, l) * w(j, l));
+        real t = dot + bias(j);
         real u = (t + t * t * t * 0.044715) * 0.7978845608028654;
-        y(i / n, i % n) = t * 0.5 * one_plus_tanh(u);
+        y(i, j) = t * 0.5 * one_plus_tanh(u);
     }
 }
 
@@ -188,11 +185,11 @@ REFERENCE_ONCE(linear_gelu_tanh, "in x[m][k], in w[n][k], in bias[n] = 0, out y[
 REFERENCE_ONCE(linear_silu,
                "in x[m][k], in w[n][k], in bias[n] = 0, out y[m][n], point linear, each m, each n")
 {
-    SAMPLE(i, m * n, MATMUL_BUDGET(k))
+    SAMPLE_TILES(one, i, j, 1, m, n, MATMUL_BUDGET(k))
     {
-        real dot = SUM(l, k, x(i / n, l) * w(i % n, l));
-        real t = linear(dot + bias(i % n));
-        y(i / n, i % n) = t * sigmoid(t);
+        real dot = SUM(l, k, x(i, l) * w(j, l));
+        real t = linear(dot + bias(j));
+        y(i, j) = t * sigmoid(t);
     }
 }
 

@@ -414,6 +414,19 @@ template <class E, int D, int RANK> struct ref_out {
             true)                                                                                  \
             if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)
 
+#define SAMPLE_TILES(s, r, j, batch, m, n, budget)                                                 \
+    for (ref_items ref_it = REF_FRAME.items(REF_FRAME.sampled((batch) * (m) * (n), budget));       \
+         ref_it.at < ref_it.end && REF_FRAME.group_goes_on() && REF_FRAME.begin();                 \
+         ref_it.at += ref_it.step)                                                                 \
+        if (const ref_drawn ref_at =                                                               \
+                ref_draw_tiled(REF_FRAME.call.seed, ref_it.at, batch, m, n,                        \
+                               REF_FRAME.sampled((batch) * (m) * (n), budget));                    \
+            true)                                                                                  \
+            if ([[maybe_unused]] const long long s = ref_at.matrix, r = ref_at.row,                \
+                j = ref_at.col;                                                                    \
+                true)                                                                              \
+                if ([[maybe_unused]] const ref_group_scope ref_scope = {}; true)
+
 #define SUM(c, n, ...)                                                                             \
     REF_FRAME.sum(ref_scope, n, [&](auto c, [[maybe_unused]] ref_lane_scope ref_scope) {           \
         return (__VA_ARGS__);                                                                      \

@@ -173,4 +173,95 @@ REF_FN long long ref_draw(uint64_t seed, long long k, long long total, long long
     return first + (long long)ref_high_product(ref_random(seed, (uint64_t)k), length);
 }
 
+/* Kernels write outputs by tiles of this many rows and columns, or of fewer. */
+#define REF_TILE 128
+
+/* An element of one of several matrices, or one of their tiles. */
+struct ref_drawn {
+    long long matrix, row, col;
+};
+
+/* `batch` matrices of m x n elements, tile by tile. Those at the lower and right edge are smaller.
+ */
+struct ref_tiling {
+    long long m, n, down, across;
+
+    REF_FN ref_tiling(long long m_, long long n_)
+        : m(m_), n(n_), down((m_ + REF_TILE - 1) / REF_TILE), across((n_ + REF_TILE - 1) / REF_TILE)
+    {
+    }
+    REF_FN static long long side(long long size, long long tile)
+    {
+        long long left = size - tile * REF_TILE;
+        return left < REF_TILE ? left : REF_TILE;
+    }
+    /* The tile that holds element `place` of all, counted tile by tile and without `taken` elements
+     * of each; `place` becomes that of the element in the tile. */
+    REF_FN ref_drawn find(long long &place, long long taken) const
+    {
+        ref_drawn tile;
+        long long all = m * n - taken * down * across, band = REF_TILE * n - taken * across;
+        tile.matrix = place / all;
+        place -= tile.matrix * all;
+        tile.row = place / band;
+        place -= tile.row * band;
+        long long each = side(m, tile.row) * REF_TILE - taken;
+        tile.col = place / each;
+        place -= tile.col * each;
+        return tile;
+    }
+    REF_FN ref_drawn tile(long long number) const
+    {
+        long long row = number / across;
+        return {row / down, row % down, number % across};
+    }
+    REF_FN long long elements(const ref_drawn &tile) const
+    {
+        return side(m, tile.row) * side(n, tile.col);
+    }
+    /* Element `place` of the tile. */
+    REF_FN ref_drawn in(const ref_drawn &tile, long long place) const
+    {
+        long long wide = side(n, tile.col), row = place / wide;
+        return {tile.matrix, tile.row * REF_TILE + row, tile.col * REF_TILE + place - row * wide};
+    }
+};
+
+/* Of a tile, the element that is drawn first. */
+REF_FN long long ref_draw_first(uint64_t seed, long long number, long long elements)
+{
+    return (long long)ref_high_product(ref_random(seed, (uint64_t)number), (uint64_t)elements);
+}
+
+/*
+ * Element k of `budget` different ones of all matrices. As far as the budget goes each tile has one
+ * drawn in it, and the others are drawn from strata of what is left; with more tiles than elements
+ * a stratum is a run of tiles.
+ */
+REF_SLOW ref_drawn ref_draw_tiled(uint64_t seed, long long k, long long batch, long long m,
+                                  long long n, long long budget)
+{
+    const ref_tiling tiling(m, n);
+    const long long total = batch * m * n, tiles = batch * tiling.down * tiling.across;
+    if (total <= budget) {
+        long long row = k / n;
+        return {row / m, row % m, k - row * n};
+    }
+    if (tiles > budget) {
+        long long place = ref_draw(seed, k, total, budget);
+        const ref_drawn tile = tiling.find(place, 0);
+        return tiling.in(tile, place);
+    }
+    if (k < tiles) {
+        const ref_drawn tile = tiling.tile(k);
+        return tiling.in(tile, ref_draw_first(seed, k, tiling.elements(tile)));
+    }
+    long long place = ref_draw(~seed, k - tiles, total - tiles, budget - tiles);
+    const ref_drawn tile = tiling.find(place, 1);
+    long long number = (tile.matrix * tiling.down + tile.row) * tiling.across + tile.col;
+    long long elements = tiling.elements(tile);
+    place += ref_draw_first(seed, number, elements) + 1;
+    return tiling.in(tile, place < elements ? place : place - elements);
+}
+
 #endif
