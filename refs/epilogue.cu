@@ -12,13 +12,13 @@
 /* Sums of n elements each. */
 #define BIAS_BUDGET(n) ((n) > 32768 ? 256 : 8388608 / ((n) + 1))
 
-/* Of batch s, row r and column j; t without the bias is their sum. */
+/* Of batch s, row r and column j; t without the bias is their sum. `dot` is alpha a b, which some
+ * kernels round before they add c. */
 #define GEMM_DOT(s, r, j)   (SUM(l, k, a(s, r, l) * b(s, l, j)) * alpha)
 #define GEMM_ADDED(s, r, j) (beta.v == 0 ? real(0.0) : c(s, r, j) * beta)
-#define GEMM(s, r, j)       (GEMM_DOT(s, r, j) + GEMM_ADDED(s, r, j))
+#define GEMM(s, r, j)       (dot(GEMM_DOT(s, r, j)) + GEMM_ADDED(s, r, j))
 
-// d = alpha a b + beta c + bias, for each of a batch; `dot` is alpha a b, which some kernels round
-// before they add c
+// d = alpha a b + beta c + bias, for each of a batch
 REFERENCE_ONCE(gemm_bias, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                           "in bias[batch][n] = 0, out d[batch][m][n], real alpha = 1, "
                           "real beta = 0, point dot, each batch, each m, each n, "
@@ -26,8 +26,7 @@ REFERENCE_ONCE(gemm_bias, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][
 {
     SAMPLE_TILES(s, r, j, batch, m, n, EPILOGUE_BUDGET(k))
     {
-        auto t = dot(GEMM_DOT(s, r, j)) + GEMM_ADDED(s, r, j);
-        d(s, r, j) = t + bias(s, j);
+        d(s, r, j) = GEMM(s, r, j) + bias(s, j);
     }
 }
 
@@ -35,7 +34,7 @@ REFERENCE_ONCE(gemm_bias, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][
 // byte, the lowest bit first
 REFERENCE_ONCE(gemm_relu, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                           "in bias[batch][n] = 0, out d?[batch][m][n], "
-                          "out mask?[batch][m][words], real alpha = 1, real beta = 0, "
+                          "out mask?[batch][m][words], real alpha = 1, real beta = 0, point dot, "
                           "each batch, each m")
 {
     SAMPLE_TILES(s, r, j, d.given ? batch : 0, m, n, EPILOGUE_BUDGET(k))
@@ -62,7 +61,7 @@ REFERENCE_ONCE(gemm_relu, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][
 // d = gelu(t), aux = t
 REFERENCE_ONCE(gemm_gelu, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                           "in bias[batch][n] = 0, out d[batch][m][n], out aux?[batch][m][n], "
-                          "real alpha = 1, real beta = 0, each batch, each m, each n")
+                          "real alpha = 1, real beta = 0, point dot, each batch, each m, each n")
 {
     SAMPLE_TILES(s, r, j, batch, m, n, EPILOGUE_BUDGET(k))
     {
@@ -85,7 +84,7 @@ REFERENCE_ONCE(gemm_gelu, "in a[batch][m][k], in b[batch][k][n], in c[batch][m][
 REFERENCE_ONCE(gemm_relu_backward,
                "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                "in mask[batch][m][words], out d[batch][m][n], out dbias?[batch][n], "
-               "real alpha = 1, real beta = 0, point stored, each batch, each m"){
+               "real alpha = 1, real beta = 0, point dot, point stored, each batch, each m"){
     SAMPLE_TILES(s, r, j, batch, m, n,
                  EPILOGUE_BUDGET(k)){bool passed = INDEX(mask(s, r, j / 8)) >> j % 8 & 1;
 real t = GEMM(s, r, j);
@@ -98,7 +97,7 @@ BIAS_GRADIENT
 REFERENCE_ONCE(gemm_gelu_backward,
                "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, "
                "in aux[batch][m][n], out d[batch][m][n], out dbias?[batch][n], real alpha = 1, "
-               "real beta = 0, point stored, each batch, each m, each n"){
+               "real beta = 0, point dot, point stored, each batch, each m, each n"){
     SAMPLE_TILES(s, r, j, batch, m, n, EPILOGUE_BUDGET(k)){real x = aux(s, r, j), t = GEMM(s, r, j);
 real u = (x + x * x * x * 0.044715) * 0.7978845608028654;
 real bend = (1 + x * x * 0.134145) * 0.7978845608028654;
@@ -112,7 +111,7 @@ BIAS_GRADIENT
 REFERENCE_ONCE(gemm_bias_gradient,
                "in a[batch][m][k], in b[batch][k][n], in c[batch][m][n] = 0, out d[batch][m][n], "
                "out sums_a?[batch][m], out sums_b?[batch][n], real alpha = 1, real beta = 0, "
-               "each batch, each m, each n")
+               "point dot, each batch, each m, each n")
 {
     SAMPLE_TILES(s, r, j, batch, m, n, EPILOGUE_BUDGET(k))
     {

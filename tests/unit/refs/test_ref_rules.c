@@ -265,6 +265,44 @@ static void test_wide_accumulator(void **state)
     }
 }
 
+/* Bytes into i32: one off by 1 among sums of up to 2^27 is found. */
+static void test_integer_products(void **state)
+{
+    enum { M = 3, N = 5, K = 8192 };
+    static int8_t a[M * K + 32], b[K * N + 32];
+    int32_t c[M * N + 8];
+    (void)state;
+    for (int i = 0; i < M * K; i++)
+        a[i] = (int8_t)(i * 37 % 251 - 128);
+    for (int i = 0; i < K * N; i++)
+        b[i] = (int8_t)(i * 53 % 255 - 127);
+    for (int i = 0; i < M * N; i++) {
+        c[i] = 0;
+        for (int l = 0; l < K; l++)
+            c[i] += a[i / N * K + l] * b[l * N + i % N];
+    }
+    struct ref_call call = new_call();
+    call.tensor[0] = (struct ref_tensor){
+        .dtype = DTYPE_I8, .ndim = 2, .dim = {M, K}, .stride = {K, 1}, .in = a, .bytes = M * K};
+    call.tensor[1] = (struct ref_tensor){
+        .dtype = DTYPE_I8, .ndim = 2, .dim = {K, N}, .stride = {N, 1}, .in = b, .bytes = K * N};
+    call.tensor[2] = (struct ref_tensor){.ndim = 1, .dim = {N}};
+    call.tensor[3] = (struct ref_tensor){.dtype = DTYPE_I32,
+                                         .ndim = 2,
+                                         .dim = {M, N},
+                                         .stride = {N, 1},
+                                         .got = c,
+                                         .bytes = (int64_t)sizeof *c * M * N,
+                                         .rule = RULE_BITWISE};
+    call.size[0] = M;
+    call.size[1] = K;
+    call.size[2] = N;
+    call.scalar[0] = 1;
+    assert_int_equal(run("matmul", &call).violations, 0);
+    c[7]++;
+    assert_int_equal(run("matmul", &call).violations, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_accumulates),
         cmocka_unit_test(test_accumulates_by_atomics),
         cmocka_unit_test(test_wide_accumulator),
+        cmocka_unit_test(test_integer_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
