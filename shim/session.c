@@ -440,6 +440,7 @@ static void end_reports(struct session *s)
                                   .unmet = unmet.length ? unmet.data : NULL,
                                   .contracts = contracts.length ? contracts.data : NULL,
                                   .lint = lint.length ? lint.data : NULL,
+                                  .calls = registry_has_calls(s->registry),
                                   .cupti = back_end_is_cupti()};
     if (s->options.summary)
         session_summary_print(s->summary, s->counters, &facts, (size_t)s->options.unregistered);

@@ -111,12 +111,23 @@ struct taken {
     double of_time;
 };
 
+/* Of a kernel of cuBLAS the static one; count_origins decides. */
 static enum summary_origin origin_of(const char *symbol)
 {
     static const enum summary_origin origin[] = {[GENERATOR_NONE] = ORIGIN_UNKNOWN,
                                                  [GENERATOR_XLA] = ORIGIN_XLA,
                                                  [GENERATOR_INDUCTOR] = ORIGIN_INDUCTOR};
     return blas_kernel_is(symbol) ? ORIGIN_STATIC_BLAS : origin[generator_of(symbol)];
+}
+
+/* Whether a library call was seen: its kernels are a part of it, or its name is among these. */
+static bool calls_were_seen(const struct counters_totals *totals,
+                            const struct unregistered_row *row, size_t rows)
+{
+    bool seen = totals->buckets.skip[SKIP_CALL] > 0;
+    for (size_t i = 0; i < rows && !seen; i++)
+        seen = symbol_is_call(row[i].symbol);
+    return seen;
 }
 
 /* The launches without an entry of each origin, and their share of the GPU's time. Where a shared
@@ -135,10 +146,23 @@ static void count_origins(struct summary_facts *facts, struct counters *counters
         of->launches += all > 0 ? others * (double)row[i].launches / all : 0;
         of->time += totals.gpu.all > 0 ? row_ns(&row[i], share, 0) / totals.gpu.all : 0;
     }
+    bool seen = calls_were_seen(&totals, row, count);
     free(row);
     struct summary_of_origin *blas = &facts->origin[ORIGIN_STATIC_BLAS];
-    if (blas->launches > 0 && blas_kernel_library_is_loaded())
+    if (blas->launches > 0 && blas_kernel_library_is_loaded()) {
+        if (facts->calls && !seen)
+            facts->origin[ORIGIN_OPENED_BLAS] = *blas;
         *blas = (struct summary_of_origin){0};
+    }
+}
+
+/* Under which origin's mark the kernel is listed. */
+static enum summary_origin listed_origin(const struct summary_facts *facts, const char *symbol)
+{
+    enum summary_origin origin = origin_of(symbol);
+    if (origin == ORIGIN_STATIC_BLAS && facts->origin[origin].launches <= 0)
+        origin = ORIGIN_OPENED_BLAS;
+    return facts->origin[origin].launches > 0 ? origin : ORIGIN_UNKNOWN;
 }
 
 static int longest_first(const void *a, const void *b)
@@ -187,8 +211,7 @@ void session_summary_print(struct summary *summary, struct counters *counters,
         named[i].name = known ? names.plain : row[i].row.symbol;
         named[i].share = all > 0 ? (double)row[i].row.launches / all : 0;
         named[i].of_time = row[i].of_time;
-        enum summary_origin origin = origin_of(row[i].row.symbol);
-        named[i].origin = facts->origin[origin].launches > 0 ? origin : ORIGIN_UNKNOWN;
+        named[i].origin = listed_origin(facts, row[i].row.symbol);
     }
     facts->unregistered = named;
     facts->unregistered_count = count;

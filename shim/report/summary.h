@@ -19,7 +19,14 @@ enum { SUMMARY_FINDINGS = 10, SUMMARY_PER_KERNEL = 2, SUMMARY_NOTES = 10, SUMMAR
 struct summary;
 
 /* Where kernels without an entry come from, if that is known. */
-enum summary_origin { ORIGIN_UNKNOWN, ORIGIN_STATIC_BLAS, ORIGIN_XLA, ORIGIN_INDUCTOR, ORIGINS };
+enum summary_origin {
+    ORIGIN_UNKNOWN,
+    ORIGIN_STATIC_BLAS,
+    ORIGIN_OPENED_BLAS, /* a shared library, none of whose calls was seen */
+    ORIGIN_XLA,
+    ORIGIN_INDUCTOR,
+    ORIGINS
+};
 
 /* A kernel without an entry, and its share of such launches; `of_time`: of all time on the GPU. */
 struct summary_unregistered {
@@ -41,6 +48,7 @@ struct summary_facts {
     const char *unmet;     /* entries that named no kernel, as a list, or NULL */
     const char *contracts; /* a line for each contract of the registry, or NULL */
     const char *lint;      /* lines of CUVET_LINT, or NULL */
+    bool calls;            /* entries name library calls */
     bool cupti;            /* CUPTI's callbacks report launches, at a price of their own */
 };
 

@@ -55,6 +55,9 @@ static const struct {
     [ORIGIN_STATIC_BLAS] = {" (cuBLAS, linked statically)", "cuBLAS, linked statically",
                             "Its calls are inside the program, where they cannot be seen or "
                             "checked"},
+    [ORIGIN_OPENED_BLAS] = {" (cuBLAS, no call seen)", "cuBLAS, of which no call was seen",
+                            "Calls of functions that a program finds by dlsym are seen under "
+                            "`cuvet run` only"},
     [ORIGIN_XLA] =
         {"", "Fusions of XLA",
          "With XLA_FLAGS=\"--xla_dump_to=FOLDER --xla_dump_hlo_as_text\" XLA writes what "
