@@ -7,10 +7,15 @@
  *   found                        a function by dlsym
  *   lt, lt_added                 by rows; by columns, with another matrix added
  *   lt_bias, lt_relu, lt_gelu    with an epilogue; lt_gelu writes what gelu is taken of as well
+ *   lt_relu_aux                  relu alone, with its mask
+ *   lt_drelu, lt_dgelu           gradients by the mask or by gelu's argument, with the sums of C
+ *   lt_bgrada, lt_bgradb         with the sums of an input
  *   lt_half                      f16 matrices, added to C
+ *   lt_half_relu                 the same, then relu
  *   lt_parts SCHEME              the same without C, parts of sums being added up in such a way
  *   lt_ones K                    f16 matrices of ones, by rows, into f32
  *   f8_rows f8_blocks f8_tiles   f8 inputs into f16, with scales of each kind
+ *   f8_one f8_relu               with one scale for each input; with relu besides
  */
 #include "common/program.h"
 
@@ -193,13 +198,26 @@ static void set(void *desc, int attribute, const void *value, size_t size)
     expect(cublasLtMatmulDescSetAttribute(desc, attribute, value, size), "an attribute");
 }
 
-/* The word's epilogue, with a bias. */
+/* The word's epilogue. The mask of relu has a bit for each element, in lines of 128. */
 static void set_epilogue(void *desc)
 {
     enum { EPILOGUE = 7, BIAS_POINTER = 8, AUX_POINTER = 11, AUX_LD = 12 };
-    enum { RELU = 2, BIAS = 4, GELU = 32, AUX = 128 };
-    const int epilogue = is("lt_relu") ? RELU | BIAS : is("lt_gelu") ? GELU | AUX | BIAS : BIAS;
-    const int64_t ld = M;
+    enum { AUX = SOFTBLAS_AUX, MASK = SOFTBLAS_RELU | SOFTBLAS_DRELU, MASK_LD = 128 };
+    static const struct {
+        const char *word;
+        int epilogue;
+    } rows[] = {{"lt_bias", SOFTBLAS_BIAS},
+                {"lt_relu", SOFTBLAS_RELU | SOFTBLAS_BIAS},
+                {"lt_gelu", SOFTBLAS_GELU | AUX | SOFTBLAS_BIAS},
+                {"lt_relu_aux", SOFTBLAS_RELU | AUX},
+                {"lt_drelu", SOFTBLAS_DRELU | AUX | SOFTBLAS_BGRAD},
+                {"lt_dgelu", SOFTBLAS_DGELU | AUX | SOFTBLAS_BGRAD},
+                {"lt_bgrada", SOFTBLAS_BGRADA},
+                {"lt_bgradb", SOFTBLAS_BGRADB}};
+    int epilogue = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        epilogue |= is(rows[i].word) ? rows[i].epilogue : 0;
+    const int64_t ld = epilogue & MASK ? MASK_LD : M;
     set(desc, EPILOGUE, &epilogue, sizeof epilogue);
     set(desc, BIAS_POINTER, &job.bias, sizeof job.bias);
     if (epilogue & AUX) {
@@ -241,12 +259,15 @@ static void call_lt(void)
 static void call_half(void)
 {
     void *desc, *a, *b, *c;
-    const int scheme = is("lt_parts") ? atoi(word(1)) : 0;
+    enum { EPILOGUE = 7 };
+    const int scheme = is("lt_parts") ? atoi(word(1)) : 0, relu = SOFTBLAS_RELU;
     CHECK(cuStreamSynchronize(job.stream));
     fill_half(job.a, M * K, 1);
     fill_half(job.b, K * N, 2);
     fill_half(job.c, M * N, 3);
     cublasLtMatmulDescCreate(&desc, COMPUTE_32F, R_32F);
+    if (is("lt_half_relu"))
+        set(desc, EPILOGUE, &relu, sizeof relu);
     cublasLtMatrixLayoutCreate(&a, R_16F, M, K, M);
     cublasLtMatrixLayoutCreate(&b, R_16F, K, N, K);
     cublasLtMatrixLayoutCreate(&c, R_16F, M, N, M);
@@ -275,24 +296,29 @@ static CUdeviceptr upload_f8(size_t count, unsigned seed)
     return array;
 }
 
-/* Scales for each row; for 128 elements and for blocks of 128 x 128; or for 32 elements, in tiles,
- * which the stand-in does not read. By columns, the first factor transposed. */
+/* The modes of the word's scales. */
+static void scale_modes(int modes[2])
+{
+    enum { ONE = 0, TILE = 2, ROW = 3, VEC = 4, BLOCK = 5 };
+    const bool one = is("f8_one") || is("f8_relu");
+    modes[0] = one ? ONE : is("f8_rows") ? ROW : is("f8_tiles") ? TILE : VEC;
+    modes[1] = one ? ONE : is("f8_rows") ? ROW : is("f8_tiles") ? TILE : BLOCK;
+}
+
+/* Scales for each input; for each row; for 128 elements and for blocks of 128 x 128; or for 32
+ * elements, in tiles, which the stand-in does not read. By columns, the first factor transposed. */
 static void call_f8(void)
 {
-    enum { F8_M = 8, F8_N = 144, F8_K = 304, F8 = 28, SCALE = 17, MODE = 31 };
-    const int trans = 1, row = 3, vec = 4, block = 5, tile = 2, f16 = R_16F;
-    const int modes[2] = {is("f8_rows")    ? row
-                          : is("f8_tiles") ? tile
-                                           : vec,
-                          is("f8_rows")    ? row
-                          : is("f8_tiles") ? tile
-                                           : block};
+    enum { F8_M = 8, F8_N = 144, F8_K = 304, F8 = 28, EPILOGUE = 7, SCALE = 17, MODE = 31 };
+    const int trans = 1, f16 = R_16F, relu = SOFTBLAS_RELU;
+    int modes[2];
     static CUdeviceptr left, right;
     void *desc, *a, *b, *c;
     if (!left) {
         left = upload_f8(F8_M * F8_K, 1);
         right = upload_f8(F8_K * F8_N, 2);
     }
+    scale_modes(modes);
     cublasLtMatmulDescCreate(&desc, COMPUTE_32F, R_32F);
     cublasLtMatrixLayoutCreate(&a, F8, F8_K, F8_M, F8_K);
     cublasLtMatrixLayoutCreate(&b, F8, F8_K, F8_N, F8_K);
@@ -302,6 +328,8 @@ static void call_f8(void)
     set(desc, SCALE + 1, &job.scales, sizeof job.scales);
     set(desc, MODE, &modes[0], sizeof modes[0]);
     set(desc, MODE + 1, &modes[1], sizeof modes[1]);
+    if (is("f8_relu"))
+        set(desc, EPILOGUE, &relu, sizeof relu);
     job.alpha = 0.01f;
     expect(cublasLtMatmul(job.lt, desc, &job.alpha, (void *)left, a, (void *)right, b, &job.beta,
                           (void *)job.c, c, (void *)job.c, c, NULL, NULL, 0, job.stream),
@@ -361,7 +389,7 @@ static void call(void)
     cublasSetMathMode(job.blas, is("tf32") ? 3 : 0);
     if (is("ex"))
         call_ex();
-    else if (is("lt_half") || is("lt_parts"))
+    else if (strncmp(word(0), "lt_half", 7) == 0 || is("lt_parts"))
         call_half();
     else if (is("wide"))
         call_wide();
@@ -404,10 +432,10 @@ int main(int argc, char **argv)
     job.b = upload(ROOM, 2);
     job.c = upload(ROOM, 3);
     job.added = upload(ROOM, 4);
-    job.bias = upload(M, 5);
+    job.bias = upload(M + N, 5);
     job.scales = upload(1 << 10, 6);
     job.alpha = 1.25f;
-    job.beta = is("beta") || is("lt_half") ? 0.5f : 0;
+    job.beta = is("beta") || strncmp(word(0), "lt_half", 7) == 0 ? 0.5f : 0;
     CHECK(cuStreamCreate(&job.stream, CU_STREAM_NON_BLOCKING));
     expect(cublasCreate_v2(&job.blas), "cublasCreate");
     expect(cublasLtCreate(&job.lt), "cublasLtCreate");

@@ -24,8 +24,12 @@ static bool fault(const char *name)
     return wanted && strcmp(wanted, name) == 0;
 }
 
+struct kernels {
+    CUfunction prologue, product, epilogue, flip;
+};
+
 /* The module of the current context; contexts are never released before the program ends. */
-static CUresult find_kernels(CUfunction *prologue, CUfunction *product, CUfunction *flip)
+static CUresult find_kernels(struct kernels *out)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static struct {
@@ -45,11 +49,16 @@ static CUresult find_kernels(CUfunction *prologue, CUfunction *product, CUfuncti
             module = loaded[i].module;
     }
     pthread_mutex_unlock(&lock);
-    if (!result)
-        result = cuModuleGetFunction(prologue, module, "softblas_prologue");
-    if (!result)
-        result = cuModuleGetFunction(flip, module, "softblas_flip");
-    return result ? result : cuModuleGetFunction(product, module, "softblas_product");
+    const struct {
+        const char *name;
+        CUfunction *function;
+    } rows[] = {{"softblas_prologue", &out->prologue},
+                {"softblas_product", &out->product},
+                {"softblas_epilogue", &out->epilogue},
+                {"softblas_flip", &out->flip}};
+    for (size_t i = 0; !result && i < sizeof rows / sizeof *rows; i++)
+        result = cuModuleGetFunction(rows[i].function, module, rows[i].name);
+    return result;
 }
 
 /* SOFTBLAS_FLIP=CALL:ELEMENT:BIT: in the call of that number one bit of an f32 element of the
@@ -71,7 +80,7 @@ static CUresult flip_bit(CUfunction function, const struct softblas_job *job, vo
 int softblas_run(struct softblas_job *job, unsigned batch, void *stream)
 {
     enum { THREADS = 128 };
-    CUfunction prologue, product, flip;
+    struct kernels kernels;
     int nothing = 0;
     void *first[] = {&nothing}, *second[] = {job};
     if (fault("refuse"))
@@ -82,17 +91,21 @@ int softblas_run(struct softblas_job *job, unsigned batch, void *stream)
     job->hole = fault("hole");
     job->parts = fault("parts");
     job->rounds = fault("rounds");
-    if (fault("epilogue"))
-        job->epilogue &= ~SOFTBLAS_BIAS;
+    job->lacks = fault("epilogue");
+    if (job->lacks)
+        job->epilogue &= ~(SOFTBLAS_BIAS | SOFTBLAS_DRELU | SOFTBLAS_DGELU);
     job->adds = !fault("beta");
-    if (find_kernels(&prologue, &product, &flip))
+    if (find_kernels(&kernels))
         return SOFTBLAS_FAILED;
     unsigned blocks = (unsigned)((job->m * job->n + THREADS - 1) / THREADS);
-    if (cuLaunchKernel(prologue, 1, 1, 1, 1, 1, 1, 0, stream, first, NULL) ||
-        cuLaunchKernel(product, blocks, batch, 1, THREADS, 1, 1, 0, stream, second, NULL) ||
-        flip_bit(flip, job, stream))
+    bool masks = (job->epilogue & SOFTBLAS_RELU) && (job->epilogue & SOFTBLAS_AUX);
+    if (cuLaunchKernel(kernels.prologue, 1, 1, 1, 1, 1, 1, 0, stream, first, NULL) ||
+        cuLaunchKernel(kernels.product, blocks, batch, 1, THREADS, 1, 1, 0, stream, second, NULL))
         return SOFTBLAS_FAILED;
-    return 0;
+    if ((masks || job->epilogue & SOFTBLAS_SUMS) &&
+        cuLaunchKernel(kernels.epilogue, blocks, 1, 1, THREADS, 1, 1, 0, stream, second, NULL))
+        return SOFTBLAS_FAILED;
+    return flip_bit(kernels.flip, job, stream) ? SOFTBLAS_FAILED : 0;
 }
 
 int cublasLtCreate(void **handle)
@@ -234,6 +247,7 @@ int cublasLtMatmul(void *handle, const void *desc, const void *alpha, const void
         .beta = device ? 0 : *(const float *)beta,
         .bias = how->attribute[8],
         .aux = how->attribute[11],
+        .aux_ld = (int64_t)how->attribute[12],
         .m = (int64_t)out->attribute[2],
         .n = (int64_t)out->attribute[3],
         .k = (int64_t)left->attribute[turn_a ? 2 : 3],
