@@ -66,13 +66,13 @@ CXX_FLAGS = -std=c++17 -D_GNU_SOURCE $(filter-out -Wshadow -Wconversion,$(WARNIN
     -fno-threadsafe-statics -ffp-contract=off $(INCLUDES)
 DEPENDENCIES = -MMD -MP -MF $(@:.o=.d)
 
-# libyaml, PCRE2 and the demangler are inside the library, hidden, so that they cannot clash with
-# the program's own; what stays outside is libc.
-STATIC_LIBS := -l:libyaml.a -l:libpcre2-8.a -l:libsupc++.a
-# The program cuvet alone reads JSON and runs images. Static where the system has the archive, so
+# libyaml, PCRE2, the demangler, zstd and LZ4 (for fatbins) are inside the library, hidden, so that they
+# cannot clash with the program's own; what stays outside is libc.
+STATIC_LIBS := -l:libyaml.a -l:libpcre2-8.a -l:libsupc++.a -l:libzstd.a -l:liblz4.a
+# The program cuvet alone reads JSON. Static where the system has the archive, so
 # that an installed cuvet needs libc alone.
 prefer_static = $(if $(filter /%,$(shell $(CC) -print-file-name=lib$(1).a)),-l:lib$(1).a,-l$(1))
-TOOL_LIBS := $(foreach name,jansson zstd lz4,$(call prefer_static,$(name)))
+TOOL_LIBS := $(foreach name,jansson,$(call prefer_static,$(name)))
 SYSTEM_LIBS := -Wl,--as-needed -lpthread -ldl -lm
 SO_FLAGS := -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections \
     -Wl,--exclude-libs,ALL -Wl,-z,now -Wl,-z,relro -Wl,-soname,libcuvet.so \

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "judge/fatbin.h"
+#include "image/fatbin.h"
 #include "lift/lift.h"
 #include "system/files.h"
 
@@ -510,6 +510,31 @@ const struct image *images_hold(struct images *images, const struct image_query 
         found->holders++;
     pthread_mutex_unlock(&images->lock);
     return found;
+}
+
+uint64_t images_fatbin(struct images *images, const struct image_query *query)
+{
+    const char *reason;
+    pthread_mutex_lock(&images->lock);
+    const struct image *found = find(images, query, &reason);
+    uint64_t load = found && found->fatbin ? found->loaded : 0;
+    pthread_mutex_unlock(&images->lock);
+    return load;
+}
+
+bool images_read(struct images *images, uint64_t load, images_read_fn read, void *user)
+{
+    pthread_mutex_lock(&images->lock);
+    const struct image *image = images->newest;
+    while (image && image->loaded != load)
+        image = image->next;
+    bool there = image && (image->source || image->data);
+    if (there && image->source)
+        read(user, image->source, image->source_bytes);
+    else if (there)
+        read(user, image->data, image->bytes);
+    pthread_mutex_unlock(&images->lock);
+    return there;
 }
 
 const void *image_data(const struct image *image, size_t *bytes)

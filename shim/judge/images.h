@@ -10,7 +10,8 @@
  * CUlibrary, where cuvet's query of the kernel made the driver load it; and else when only
  * one module that was loaded at that moment can hold the symbol. Otherwise there is no image.
  *
- * Loads and unloads are the program's threads, inside callbacks; images_hold may be called by any.
+ * Loads and unloads are the program's threads, inside callbacks; images_hold, images_fatbin and
+ * images_read may be called by any.
  */
 #ifndef JUDGE_IMAGES_H
 #define JUDGE_IMAGES_H
@@ -79,6 +80,14 @@ const struct image *images_hold(struct images *images, const struct image_query 
                                 const char **reason);
 const void *image_data(const struct image *image, size_t *bytes);
 void images_release(struct images *images, const struct image *image); /* NULL is fine */
+
+/* Which load the launch's module is of, where its image is a fatbin: a number that no other load
+ * has; else 0. */
+uint64_t images_fatbin(struct images *images, const struct image_query *query);
+/* Calls `read` with the fatbin of that load, which stays in place meanwhile; loads and unloads of
+ * modules wait. False: it is gone. */
+typedef void (*images_read_fn)(void *user, const void *fatbin, size_t bytes);
+bool images_read(struct images *images, uint64_t load, images_read_fn read, void *user);
 
 /* Bytes that are kept now. */
 size_t images_kept(struct images *images);

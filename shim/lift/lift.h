@@ -21,7 +21,12 @@ struct lift;
 
 /* LIFT_REFUSAL(name, text in reports): why a kernel is not lifted. */
 #define LIFT_REFUSAL_LIST(LIFT_REFUSAL)                                                            \
-    LIFT_REFUSAL(NO_PTX, "its image carries no PTX")                                               \
+    LIFT_REFUSAL(NO_IMAGE, "its image is not known or carries no PTX")                             \
+    LIFT_REFUSAL(NO_PTX, "its fatbin carries no PTX")                                              \
+    LIFT_REFUSAL(NEWER_PTX, "its fatbin has PTX for newer devices alone")                          \
+    LIFT_REFUSAL(OTHER_PTX, "its machine code was not made of the PTX beside it")                  \
+    LIFT_REFUSAL(LONG_PTX, "its PTX is too long")                                                  \
+    LIFT_REFUSAL(LATE_PTX, "it was not launched again once its PTX was read")                      \
     LIFT_REFUSAL(PTX, "its PTX cannot be read")                                                    \
     LIFT_REFUSAL(MATRIX, "tensor-core instructions")                                               \
     LIFT_REFUSAL(BULK, "bulk copies and their barriers")                                           \

@@ -1,17 +1,15 @@
 #include "tools/lift/stage.h"
 
 #include <cuda.h>
-#include <elf.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tests/softgpu/driver/fatbin.h"
 #include "text/printable.h"
 #include "tools/worker/image.h"
 #include "tools/progress.h"
 
-enum { NEWEST_ARCH = 121, ALIGN = 256 };
+enum { ALIGN = 256 };
 
 /* ---- memory ---- */
 
@@ -81,66 +79,41 @@ static void clear(struct stage *stage)
 
 /* ---- the PTX of an image ---- */
 
-static char *copy_text(const uint8_t *bytes, size_t count)
+/* The source lines of a kernel whose machine code carries its PTX. */
+static struct ptx_lines *read_lines(const struct image_piece *piece, const struct image_text *text,
+                                    const char *kernel)
 {
-    char *text = malloc(count + 1);
-    if (text) {
-        memcpy(text, bytes, count);
-        text[count] = '\0';
-    }
-    return text;
+    if (text->code)
+        return ptx_lines_read(text->code, text->code_bytes, kernel);
+    return piece->kind == IMAGE_CUBIN ? ptx_lines_read(piece->bytes, piece->count, kernel) : NULL;
 }
 
-/* The section of a cubin that line information leaves: lines end with NUL there. */
-static char *text_of_cubin(const uint8_t *bytes, size_t count, size_t *length)
+/* Whether it has the kernel: then `stage` has the text. */
+static bool take_piece(struct stage *stage, const struct image_piece *piece, struct error *why)
 {
-    static const char wanted[] = ".nv_debug_ptx_txt";
-    Elf64_Ehdr elf;
-    Elf64_Shdr names, section;
-    if (count < sizeof(elf))
-        return NULL;
-    memcpy(&elf, bytes, sizeof(elf));
-    if (elf.e_shentsize != sizeof(Elf64_Shdr) || elf.e_shoff > count ||
-        elf.e_shnum > (count - elf.e_shoff) / sizeof(Elf64_Shdr) || elf.e_shstrndx >= elf.e_shnum)
-        return NULL;
-    memcpy(&names, bytes + elf.e_shoff + elf.e_shstrndx * sizeof(names), sizeof(names));
-    if (names.sh_offset > count || names.sh_size > count - names.sh_offset)
-        return NULL;
-    for (unsigned i = 0; i < elf.e_shnum; i++) {
-        memcpy(&section, bytes + elf.e_shoff + i * sizeof(section), sizeof(section));
-        if (section.sh_name > names.sh_size || names.sh_size - section.sh_name < sizeof(wanted) ||
-            memcmp(bytes + names.sh_offset + section.sh_name, wanted, sizeof(wanted)) != 0 ||
-            section.sh_flags & SHF_COMPRESSED || section.sh_offset > count ||
-            section.sh_size > count - section.sh_offset)
-            continue;
-        char *text = copy_text(bytes + section.sh_offset, section.sh_size);
-        for (size_t k = 0; text && k < section.sh_size; k++)
-            text[k] = text[k] ? text[k] : '\n';
-        *length = section.sh_size;
-        return text;
+    struct image_text text;
+    bool has = false;
+    image_text_read(&text, piece, why);
+    if (text.text && !ptx_read(text.text, text.length, "PTX", &stage->ptx, why)) {
+        const struct ptx_function *fn = ptx_find_function(stage->ptx, stage->scene->kernel);
+        has = fn && fn->is_entry && fn->has_body;
+        if (!has) {
+            error_set(why, STATUS_NOT_FOUND, "the image has no PTX of the kernel %s",
+                      PRINTABLE(stage->scene->kernel));
+            ptx_free(stage->ptx);
+        }
     }
-    return NULL;
-}
-
-static char *text_of_piece(const struct image_piece *piece, size_t *length, struct error *why)
-{
-    char *text = NULL;
-    *length = piece->count;
-    if (piece->kind == IMAGE_PTX)
-        return copy_text(piece->bytes, *length = strnlen((const char *)piece->bytes, piece->count));
-    if (piece->kind == IMAGE_FATBIN) {
-        if (fatbin_choose(piece->bytes, piece->count, NEWEST_ARCH, &text, length, why) ==
-            CUDA_SUCCESS)
-            return text;
-        return NULL;
+    if (!has) {
+        stage->ptx = NULL;
+    } else {
+        stage->lines = read_lines(piece, &text, stage->scene->kernel);
+        stage->text = text.text;
+        stage->length = text.length;
+        stage->code = text.code;
+        text = (struct image_text){NULL};
     }
-    text = text_of_cubin(piece->bytes, piece->count, length);
-    if (!text)
-        error_set(why, STATUS_UNSUPPORTED,
-                  "the image is sm_%u machine code without its PTX, which `nvcc -lineinfo` and "
-                  "Triton leave in it: name a file that has the kernel's PTX with --image",
-                  fatbin_elf_arch(piece->bytes, piece->count));
-    return text;
+    image_text_release(&text);
+    return has;
 }
 
 /* Of several pieces the first that has the kernel. */
@@ -149,26 +122,8 @@ static enum status read_text(struct stage *stage, struct error *err)
     struct image_piece *pieces;
     struct error why = {{0}};
     const size_t count = image_split(stage->scene->image, stage->scene->image_bytes, &pieces, err);
-    for (size_t i = 0; i < count && !stage->ptx; i++) {
-        stage->text = text_of_piece(&pieces[i], &stage->length, &why);
-        if (!stage->text)
-            continue;
-        if (!ptx_read(stage->text, stage->length, "PTX", &stage->ptx, &why)) {
-            const struct ptx_function *fn = ptx_find_function(stage->ptx, stage->scene->kernel);
-            if (fn && fn->is_entry && fn->has_body) {
-                if (pieces[i].kind == IMAGE_CUBIN)
-                    stage->lines =
-                        ptx_lines_read(pieces[i].bytes, pieces[i].count, stage->scene->kernel);
-                break;
-            }
-            error_set(&why, STATUS_NOT_FOUND, "the image has no PTX of the kernel %s",
-                      PRINTABLE(stage->scene->kernel));
-            ptx_free(stage->ptx);
-        }
-        stage->ptx = NULL;
-        free(stage->text);
-        stage->text = NULL;
-    }
+    for (size_t i = 0; i < count && !take_piece(stage, &pieces[i], &why); i++)
+        ;
     free(pieces);
     if (stage->ptx)
         return STATUS_OK;
@@ -204,6 +159,7 @@ void stage_close(struct stage *stage)
     ptx_free(stage->ptx);
     ptx_lines_free(stage->lines);
     free(stage->text);
+    free(stage->code);
     free(stage);
 }
 

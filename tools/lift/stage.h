@@ -20,6 +20,7 @@ struct stage {
     const struct scene *scene;
     char *text;              /* PTX */
     struct ptx_lines *lines; /* of a cubin's PTX, or NULL */
+    uint8_t *code;           /* of a fatbin, where `lines` lie in it; else NULL */
     size_t length;
     struct ptx_module *ptx;
     struct exec_host host;

@@ -1,59 +1,13 @@
 #include "tools/lint/input.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tests/softgpu/driver/fatbin.h"
 #include "tools/fuzz/image.h"
 #include "tools/worker/image.h"
-
-/* -- a cubin's own text -- */
-
-/* The section's bytes, inside of `bytes`; or NULL. */
-static const uint8_t *find_section(const uint8_t *bytes, size_t count, const char *wanted,
-                                   size_t *length)
-{
-    Elf64_Ehdr elf;
-    Elf64_Shdr names, section;
-    size_t room = strlen(wanted) + 1;
-    if (count < sizeof elf)
-        return NULL;
-    memcpy(&elf, bytes, sizeof elf);
-    if (elf.e_shentsize != sizeof section || elf.e_shoff > count ||
-        elf.e_shnum > (count - elf.e_shoff) / sizeof section || elf.e_shstrndx >= elf.e_shnum)
-        return NULL;
-    memcpy(&names, bytes + elf.e_shoff + elf.e_shstrndx * sizeof names, sizeof names);
-    if (names.sh_offset > count || names.sh_size > count - names.sh_offset)
-        return NULL;
-    for (unsigned i = 0; i < elf.e_shnum; i++) {
-        memcpy(&section, bytes + elf.e_shoff + i * sizeof section, sizeof section);
-        if (section.sh_name < names.sh_size && names.sh_size - section.sh_name >= room &&
-            memcmp(bytes + names.sh_offset + section.sh_name, wanted, room) == 0 &&
-            section.sh_type != SHT_NOBITS && section.sh_offset <= count &&
-            section.sh_size <= count - section.sh_offset) {
-            *length = section.sh_size;
-            return bytes + section.sh_offset;
-        }
-    }
-    return NULL;
-}
-
-/* Its lines end with NUL. */
-static char *cubin_text(const uint8_t *bytes, size_t count, size_t *length)
-{
-    const uint8_t *from = find_section(bytes, count, ".nv_debug_ptx_txt", length);
-    char *text = from ? malloc(*length + 1) : NULL;
-    if (!text)
-        return NULL;
-    for (size_t i = 0; i < *length; i++)
-        text[i] = from[i] ? (char)from[i] : '\n';
-    text[*length] = '\0';
-    return text;
-}
 
 /* -- images -- */
 
@@ -73,18 +27,11 @@ static enum status take_text(struct walk *walk, const char *text, size_t length,
 static enum status take_piece(struct walk *walk, const struct image_piece *piece, const char *name,
                               struct error *err)
 {
-    char *text = NULL;
-    size_t length = 0;
-    if (piece->kind == IMAGE_PTX)
-        return take_text(walk, (const char *)piece->bytes, piece->count, name, err);
-    if (piece->kind == IMAGE_CUBIN)
-        text = cubin_text(piece->bytes, piece->count, &length);
-    else if (fatbin_choose(piece->bytes, piece->count, FATBIN_NEWEST, &text, &length, NULL))
-        text = NULL;
-    if (!text)
-        return STATUS_NOT_FOUND;
-    enum status status = take_text(walk, text, length, name, err);
-    free(text);
+    struct image_text text;
+    image_text_read(&text, piece, NULL);
+    enum status status =
+        text.text ? take_text(walk, text.text, text.length, name, err) : STATUS_NOT_FOUND;
+    image_text_release(&text);
     return status;
 }
 

@@ -4,9 +4,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include "image/fatbin.h"
+#include "lift/lift.h"
 #include "tests/softgpu/driver/fatbin.h"
 
-enum { MOST_PIECES = 65536 };
+enum { MOST_PIECES = 65536, MOST_CODE = 1 << 30 };
 
 struct split {
     struct image_piece *piece;
@@ -111,4 +113,55 @@ size_t image_split(const void *image, size_t bytes, struct image_piece **out, st
     }
     *out = split.piece;
     return split.count;
+}
+
+/* ---- PTX text ---- */
+
+/* Of machine code. */
+static void read_carried(struct image_text *out, const void *code, size_t bytes, struct error *err)
+{
+    out->text = lift_text_of(code, bytes, &out->length);
+    if (!out->text)
+        error_set(err, STATUS_UNSUPPORTED,
+                  "the image is sm_%u machine code without its PTX, which `nvcc -lineinfo` and "
+                  "Triton leave in it: name a file that has the kernel's PTX with --image",
+                  fatbin_elf_arch(code, bytes));
+}
+
+/* `err` has the reason why the fatbin has no PTX. */
+static void read_fatbin_code(struct image_text *out, const struct image_piece *piece,
+                             struct error *err)
+{
+    struct fatbin_parts parts;
+    fatbin_find(piece->bytes, piece->count, FATBIN_NO_DEVICE, &parts);
+    out->code = fatbin_unpack(&parts.code, MOST_CODE, &out->code_bytes);
+    if (out->code)
+        read_carried(out, out->code, out->code_bytes, err);
+}
+
+void image_text_read(struct image_text *out, const struct image_piece *piece, struct error *err)
+{
+    *out = (struct image_text){NULL};
+    switch (piece->kind) {
+    case IMAGE_PTX:
+        out->length = strnlen((const char *)piece->bytes, piece->count);
+        out->text = strndup((const char *)piece->bytes, out->length);
+        break;
+    case IMAGE_CUBIN:
+        read_carried(out, piece->bytes, piece->count, err);
+        break;
+    case IMAGE_FATBIN:
+        if (fatbin_choose(piece->bytes, piece->count, FATBIN_NEWEST, &out->text, &out->length,
+                          err) != CUDA_SUCCESS) {
+            out->text = NULL;
+            read_fatbin_code(out, piece, err);
+        }
+    }
+}
+
+void image_text_release(struct image_text *text)
+{
+    free(text->text);
+    free(text->code);
+    *text = (struct image_text){NULL};
 }

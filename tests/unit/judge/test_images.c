@@ -301,6 +301,50 @@ static const struct image *hold(struct images *images, const void *module, const
     return images_hold(images, &query, reason);
 }
 
+static void note_fatbin(void *user, const void *fatbin, size_t bytes)
+{
+    const struct small_fatbin *seen = fatbin;
+    assert_int_equal(bytes, seen->header_bytes + seen->bytes);
+    *(const void **)user = fatbin;
+}
+
+/* Each load of a fatbin has a number of its own, by which it is read where it lies. */
+static void a_fatbin_is_read_while_it_is_loaded(void **state)
+{
+    struct small_fatbin fatbin = {0};
+    const void *const library = &fatbin, *seen = NULL;
+    (void)state;
+    small_fatbin_add(&fatbin, SMALL_PTX, 75, 0, "text");
+    struct images *images = images_create(load());
+    images_given(images, library, NULL, &fatbin, true);
+    struct image_query query = {"wanted", here, {NULL, library}, images_moment(images), 90};
+    uint64_t first = images_fatbin(images, &query);
+    assert_int_not_equal(first, 0);
+    assert_true(images_read(images, first, note_fatbin, &seen));
+    assert_ptr_equal(seen, &fatbin);
+    assert_int_equal(images_kept(images), 0);
+    images_taken(images, library);
+    assert_false(images_read(images, first, note_fatbin, &seen));
+    images_given(images, library, NULL, &fatbin, true);
+    query.moment = images_moment(images);
+    assert_true(images_fatbin(images, &query) > first);
+    query.home.library = &query;
+    assert_int_equal(images_fatbin(images, &query), 0);
+    images_destroy(images);
+}
+
+/* PTX and cubins, which have no number, are held. */
+static void other_images_are_no_fatbins(void **state)
+{
+    static const char ptx[] = ".version 6.4\n.visible .entry wanted()\n";
+    (void)state;
+    struct images *images = images_create(load());
+    images_given(images, ptx, NULL, ptx, false);
+    struct image_query query = {"wanted", here, {NULL, ptx}, images_moment(images), 90};
+    assert_int_equal(images_fatbin(images, &query), 0);
+    images_destroy(images);
+}
+
 /* By its library alone, and copied when it is first wanted. */
 static void a_library_has_what_the_device_runs_of_its_fatbin(void **state)
 {
@@ -381,6 +425,8 @@ int main(void)
         cmocka_unit_test(only_registered_kernels_are_kept),
         cmocka_unit_test(ptx_is_kept_too),
         cmocka_unit_test(a_library_has_what_the_device_runs_of_its_fatbin),
+        cmocka_unit_test(a_fatbin_is_read_while_it_is_loaded),
+        cmocka_unit_test(other_images_are_no_fatbins),
         cmocka_unit_test(a_fatbin_on_the_heap_is_copied),
         cmocka_unit_test(cubins_and_ptx_that_were_passed_are_kept_by_their_kernels),
         cmocka_unit_test(of_two_modules_with_one_symbol_each_launch_has_its_own),

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/common/says.h"
+#include "tests/unit/common/packed_fatbin.h"
 #include "tests/unit/common/small_elf.h"
 #include "tools/lint/input.h"
 #include "tools/lint/out.h"
@@ -222,7 +223,8 @@ static void wrong_input_is_refused(void **state)
     lint_release(&report);
 }
 
-/* A cubin of Triton or -lineinfo: its text is in a section of its own, each line ended by NUL. */
+/* A cubin of Triton or -lineinfo: its text is in a section of its own, each line ended by NUL. In a
+ * fatbin, too. */
 static void a_cubin_carries_its_text(void **state)
 {
     (void)state;
@@ -250,6 +252,12 @@ static void a_cubin_carries_its_text(void **state)
     assert_int_equal(lint_bytes(image, sizeof elf + length, &report, &err), STATUS_OK);
     assert_int_equal(report.findings, 1);
     assert_int_equal(report.finding[0].line, wanted_line(SAMPLES "spin-weak.caught.ptx"));
+    lint_release(&report);
+    struct packed_fatbin fatbin = {0};
+    packed_fatbin_add(&fatbin, SMALL_CUBIN, 90, 0, PACKED_ZSTD, image, sizeof elf + length);
+    assert_int_equal(lint_bytes(&fatbin, fatbin.header_bytes + fatbin.bytes, &report, &err),
+                     STATUS_OK);
+    assert_int_equal(report.findings, 1);
     lint_release(&report);
     elf.section[0].sh_size = length + 1; /* beyond the end */
     memcpy(image, &elf, sizeof elf);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "judge/fatbin.h"
+#include "image/fatbin.h"
 #include "tests/unit/common/small_fatbin.h"
 
 static struct small_fatbin whole(void)
