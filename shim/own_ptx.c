@@ -24,15 +24,27 @@ struct types {
     struct shown *bucket[BUCKETS];
 };
 
+static struct image_query query_of(struct images *images, const struct launch *launch,
+                                   const char *symbol)
+{
+    return (struct image_query){.symbol = symbol,
+                                .context = launch->context,
+                                .home = kernels_home(launch->function),
+                                .moment = images_moment(images)};
+}
+
 static const struct image *hold(struct images *images, const struct launch *launch,
                                 const char *symbol)
 {
     const char *reason;
-    struct image_query query = {.symbol = symbol,
-                                .context = launch->context,
-                                .home = kernels_home(launch->function),
-                                .moment = images_moment(images)};
+    const struct image_query query = query_of(images, launch, symbol);
     return images_hold(images, &query, &reason);
+}
+
+uint64_t own_fatbin(struct images *images, const struct launch *launch, const char *symbol)
+{
+    const struct image_query query = query_of(images, launch, symbol);
+    return images ? images_fatbin(images, &query) : 0;
 }
 
 static char *text_of(const struct image *image, size_t *bytes)

@@ -415,6 +415,7 @@ static void end_reports(struct session *s)
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
         collector_skip_rest(s->pipeline.collector);
     session_lint_end(s->lint, 0);
+    lifts_stop(s->lifts, STOP_WAIT_MS);
     report_plugin_end(s);
     session_summary_lifts(s->summary, s->lifts);
     uint64_t dropped = tracing_end(&s->tracing, STOP_WAIT_MS);

@@ -397,6 +397,29 @@ struct kernel_home kernels_home(const void *function)
     return (struct kernel_home){NULL, NULL};
 }
 
+void kernels_again(struct kernels *kernels, const void *function)
+{
+    struct uninterrupted kept;
+    uninterrupted_begin(&kept);
+    pthread_mutex_lock(&kernels->lock);
+    struct kernel_entry *entry = entry_for(kernels, function);
+    if (entry && atomic_load_explicit(&entry->function, memory_order_relaxed) == function)
+        atomic_fetch_sub_explicit(&entry->generation, 1, memory_order_release);
+    pthread_mutex_unlock(&kernels->lock);
+    uninterrupted_end(&kept);
+}
+
+unsigned kernels_arch(void)
+{
+    CUdevice device;
+    int major = 0, minor = 0;
+    if (cuda.cuCtxGetDevice(&device) ||
+        cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) ||
+        cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))
+        return 0;
+    return (unsigned)(10 * major + minor);
+}
+
 const struct kernel_table *kernels_table(const struct kernels *kernels)
 {
     return &kernels->table;

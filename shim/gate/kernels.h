@@ -101,6 +101,13 @@ const char *kernels_symbol(const struct launch *launch);
 /* The kernel's parameters, from the driver. False: it has none (before 12.4, or a stale handle). */
 bool kernels_layout(const void *function, struct param_layout *layout);
 
+/* The handle is resolved again at its next launch. Takes the lock of kernels_find. */
+void kernels_again(struct kernels *kernels, const void *function);
+
+/* The compute capability of the current context's device, 90 for 9.0; 0: there is none. Queries of
+ * the driver. */
+unsigned kernels_arch(void);
+
 /* Of a CUfunction or CUkernel that is about to be launched. A query of the driver. */
 struct kernel_home kernels_home(const void *function);
 

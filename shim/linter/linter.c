@@ -12,7 +12,6 @@
 #include <xxhash.h>
 #include "base/arena.h"
 #include "base/thread.h"
-#include "driver/cuda_api.h"
 #include "gate/own.h"
 #include "linter/linter_client.h"
 #include "system/helper.h"
@@ -319,18 +318,6 @@ void linter_destroy(struct linter *linter)
     free(linter);
 }
 
-/* 90 for 9.0; 0: there is no context. */
-static unsigned current_arch(void)
-{
-    CUdevice device;
-    int major = 0, minor = 0;
-    if (cuda.cuCtxGetDevice(&device) ||
-        cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) ||
-        cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))
-        return 0;
-    return (unsigned)(10 * major + minor);
-}
-
 static struct job *make_job(const struct linter *linter, const struct launch *launch,
                             const struct known_kernel *kernel)
 {
@@ -341,7 +328,7 @@ static struct job *make_job(const struct linter *linter, const struct launch *la
                                       .context = launch->context,
                                       .home = kernels_home(launch->function),
                                       .moment = images_moment(linter->settings.images),
-                                      .arch = current_arch()};
+                                      .arch = kernels_arch()};
     memcpy(job->head.grid, launch->grid, sizeof job->head.grid);
     memcpy(job->head.block, launch->block, sizeof job->head.block);
     job->head.shared = launch->shared_bytes;

@@ -8,7 +8,7 @@ SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scena
 SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
 SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so \
-    $(SCENARIO)/calls_local/inner.so $(PLUGINS) \
+    $(SCENARIO)/calls_local/inner.so $(PLUGINS) $(addprefix $(SCENARIO)/packed/,lines.fatbin other.fatbin) \
     $(SCENARIO)/catalogue/registry.yaml $(SCENARIO)/xla_fusions/registry.yaml \
     $(SCENARIO)/inductor_fused/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
@@ -64,6 +64,13 @@ $(SCENARIO)/inductor_fused/registry.yaml: $(BUILD)/cuvet $(wildcard tests/scenar
 $(SCENARIO_FATBIN): $(BUILD)/%.fatbin: %.cu tests/scenario/common/kernels.cuh | $(READY)
 	$(call say,NVCC,$@)
 	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 -Itests/scenario/common -I$(@D) \
+	    -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX) -o $@ $<
+
+# Beside the PTX for all devices, machine code that carries its own PTX, and such without.
+$(SCENARIO)/packed/lines.fatbin: PACKED_WITH = -lineinfo
+$(addprefix $(SCENARIO)/packed/,lines.fatbin other.fatbin): tests/scenario/packed/kernels.cu | $(READY)
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -fatbin -std=c++17 -O3 $(PACKED_WITH) -gencode arch=compute_90,code=sm_90 \
 	    -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX) -o $@ $<
 
 .PHONY: scenario scenario-programs sweep

@@ -289,6 +289,21 @@ static void after_an_unload_a_handle_is_looked_at_once_more(void **state)
     assert_int_equal(f->seen, 1);
 }
 
+static void one_handle_is_resolved_again(void **state)
+{
+    struct fixture *f = *state;
+    struct known_kernel *kernel = find(f, handle(0, NARROW), one);
+    find(f, handle(1, NARROW), one);
+    int before = atomic_load(&asked);
+    kernels_again(f->kernels, (const void *)handle(0, NARROW));
+    kernels_again(f->kernels, (const void *)handle(2, NARROW)); /* never seen */
+    find(f, handle(1, NARROW), one);
+    assert_int_equal(atomic_load(&asked), before);
+    for (int i = 0; i < 2; i++)
+        assert_ptr_equal(find(f, handle(0, NARROW), one), kernel);
+    assert_int_equal(atomic_load(&asked), before + 1);
+}
+
 /* The next module's kernel has the handle of the one that went; even its name may lie at the same
  * address. */
 static void a_handle_comes_back_as_another_kernel(void **state)
@@ -479,6 +494,7 @@ int main(void)
         CASE(a_driver_that_refuses_leaves_kernels_unchecked),
         CASE(no_symbol_is_an_unregistered_kernel),
         CASE(after_an_unload_a_handle_is_looked_at_once_more),
+        CASE(one_handle_is_resolved_again),
         CASE(a_handle_comes_back_as_another_kernel),
         CASE(another_name_under_a_known_handle_is_noticed),
         CASE(unregistered_kernels_take_little_memory),
