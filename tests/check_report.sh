@@ -33,6 +33,18 @@ ok 'text: a bundle beside its journal is replayed there' gives 3 \
     "cuvet replay '$scratch/job/host1/it'.''s b-1-0'" "$cuvet" report "$scratch/job"
 ok 'text: a contract that does not hold' gives 3 '^ +contract c: item 1 is item 0 of <b>$' "$cuvet" report "$scratch/job"
 ok 'text: a bundle that is elsewhere' gives 3 "b-1-1', which is not here" "$cuvet" report "$scratch/job"
+# The same, of kernels that were held against their own PTX.
+cp -r "$scratch/job" "$scratch/own"
+find "$scratch/own" -name '*.jsonl' -exec sed -i 's/"reference":"[^"]*"/"reference":"precision (own PTX)"/g' {} +
+ok 'own PTX: named in the text' gives 3 'precision \(own PTX\): [0-9]+ of' "$cuvet" report "$scratch/own"
+ok 'own PTX: a bundle is lifted' gives 3 "lift    cuvet lift '$scratch/own/host1/it'" "$cuvet" report "$scratch/own"
+# never PATTERN FORMAT FOLDER: no report of that form has it.
+never() { ! "$cuvet" report -f "$2" "$3" | grep -E -- "$1"; }
+for format in text html junit sarif; do
+    ok "own PTX: no replay in $format" never 'cuvet replay' $format "$scratch/own"
+    ok "a reference: nothing of own PTX in $format" never 'own PTX|cuvet lift' $format "$scratch/job"
+done
+ok 'own PTX: named in SARIF' gives 3 'precision \(own PTX\): [0-9]+ of' "$cuvet" report -f sarif "$scratch/own"
 # shellcheck disable=SC2016
 ok 'no finding: status 0' gives 0 'Checked 10: 10 match, 0 mismatch' bash -c \
     'grep -v -e wrong "$1"/host0/*.jsonl | sed "s/\"mismatch\":5/\"mismatch\":0/" >"$1/clean.jsonl"; "$0" report "$1/clean.jsonl"' \

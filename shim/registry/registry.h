@@ -87,7 +87,6 @@ const struct kernel_spec *registry_resolve(struct registry *registry, const char
  * The spec of a kernel that no entry names and whose own PTX is its reference (shim/lift); `lift`
  * stays as it is as long as the registry. As above, once for each kernel.
  */
-#define REGISTRY_LIFTED "own PTX (precision)"
 enum status registry_lift(struct registry *registry, const char *symbol,
                           const struct param_layout *layout, const struct lift *lift,
                           const struct kernel_spec **out, struct error *err);

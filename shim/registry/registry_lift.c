@@ -10,7 +10,7 @@ static const struct ref_builtin *make_reference(struct registry *registry, const
     if (!reference)
         return NULL;
     *reference = (struct ref_builtin){
-        .name = REGISTRY_LIFTED, .formals = lift_formals(lift), .file = REGISTRY_LIFTED};
+        .name = LIFTED_REFERENCE, .formals = lift_formals(lift), .file = LIFTED_REFERENCE};
     return reference;
 }
 
@@ -19,7 +19,7 @@ static struct yaml_node *make_text(struct registry *registry, const char *text)
     struct yaml_node *node = arena_alloc(&registry->arena, sizeof *node);
     if (node)
         *node = (struct yaml_node){.kind = YAML_KIND_SCALAR,
-                                   .file = REGISTRY_LIFTED,
+                                   .file = LIFTED_REFERENCE,
                                    .line = 1,
                                    .column = 1,
                                    .text = text,
@@ -35,7 +35,7 @@ static struct yaml_node *make_mapping(struct registry *registry, size_t count)
     if (!node || !all)
         return NULL;
     *node = (struct yaml_node){.kind = YAML_KIND_MAPPING,
-                               .file = REGISTRY_LIFTED,
+                               .file = LIFTED_REFERENCE,
                                .line = 1,
                                .column = 1,
                                .count = count,
@@ -81,7 +81,7 @@ static struct registry_entry *make_entry(struct registry *registry, const struct
     const struct ref_builtin *reference = make_reference(registry, lift);
     if (!entry || !signature || !reference || !add_windows(registry, entry, lift_windows(lift)))
         return NULL;
-    entry->where = REGISTRY_LIFTED;
+    entry->where = LIFTED_REFERENCE;
     entry->source.signature = signature;
     entry->source.builtin = reference;
     entry->source.tolerances = &registry->content.tolerances;

@@ -87,6 +87,9 @@ struct outlier_spec {
     int64_t max_distances;                  /* centroid: that the quantile is of */
 };
 
+/* The name of a reference that is the kernel's own PTX, in reports. */
+#define LIFTED_REFERENCE "precision (own PTX)"
+
 /*
  * One registry entry applied to one real kernel (a mangled name with one parameter layout): types
  * and captures are resolved, the signature has been held against the layout, formals are bound.

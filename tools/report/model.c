@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "value/kernel_spec.h"
 
 struct model *model_create(void)
 {
@@ -81,6 +82,11 @@ void model_finish(struct model *model)
 {
     if (model->kernels > 0)
         qsort(model->kernel, model->kernels, sizeof *model->kernel, by_interest);
+}
+
+bool model_is_lifted(const struct model_kernel *kernel)
+{
+    return kernel->reference && !strcmp(kernel->reference, LIFTED_REFERENCE);
 }
 
 const char *model_kernel_name(const struct model_kernel *kernel)

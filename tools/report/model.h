@@ -112,6 +112,8 @@ void model_finish(struct model *model);
 
 /* "demo_softmax", or the symbol where there is no label. */
 const char *model_kernel_name(const struct model_kernel *kernel);
+/* Whether it was held against its own PTX: precision alone, and no reference to replay it with. */
+bool model_is_lifted(const struct model_kernel *kernel);
 uint64_t model_checked(const uint64_t verdict[VERDICT_COUNT]);
 /* "rank 3 on node7, pid 4711", cut to `size`. */
 void model_process_text(const struct model_process *process, char *out, size_t size);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "text/utf8.h"
+#include "value/kernel_spec.h"
 
 static const char *entity_of(char c)
 {
@@ -99,8 +100,14 @@ void out_finding_text(char *out, size_t size, const struct model_finding *findin
     else if (finding->why && !finding->violations)
         snprintf(out, size, "%s", finding->why);
     else
-        snprintf(out, size, "%" PRIu64 " of %" PRIu64 " elements outside the bound%s%s",
-                 finding->violations, finding->elements, up_to, of);
+        snprintf(out, size, "%s%" PRIu64 " of %" PRIu64 " elements outside the bound%s%s",
+                 model_is_lifted(finding->kernel) ? LIFTED_REFERENCE ": " : "", finding->violations,
+                 finding->elements, up_to, of);
+}
+
+const char *out_bundle_verb(const struct model_finding *finding)
+{
+    return model_is_lifted(finding->kernel) ? "lift" : "replay";
 }
 
 const char *out_finding_more(const struct model_finding *finding)

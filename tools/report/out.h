@@ -25,7 +25,8 @@ void out_quoted(char *out, size_t size, const char *text);
 void out_time(char out[32], int64_t ms);
 /* "3.2", or "-" where nothing was checked. */
 void out_ratio(char out[32], const struct model_kernel *kernel);
-/* One sentence on a finding: "512 of 2048 elements outside the bound, up to 7.1 times". */
+/* One sentence on a finding: "512 of 2048 elements outside the bound, up to 7.1 times", behind
+ * "precision (own PTX): " where the kernel was held against its own PTX. */
 void out_finding_text(char *out, size_t size, const struct model_finding *finding);
 /* A second one, or NULL. */
 const char *out_finding_more(const struct model_finding *finding);
@@ -40,5 +41,7 @@ struct out_rule {
 enum { OUT_RULES = 7 };
 extern const struct out_rule out_rules[OUT_RULES];
 const struct out_rule *out_rule_of(const struct model_finding *finding);
+/* The verb of cuvet that its bundle is for: "replay", or "lift" where there is no reference. */
+const char *out_bundle_verb(const struct model_finding *finding);
 
 #endif

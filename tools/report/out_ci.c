@@ -41,7 +41,7 @@ static void put_failure(FILE *file, const struct model *m, const struct model_ke
             out_escaped(file, again);
         }
         if (f->bundle) {
-            fprintf(file, "\ncuvet replay ");
+            fprintf(file, "\ncuvet %s ", out_bundle_verb(f));
             out_escaped(file, f->bundle);
         }
     }

@@ -247,7 +247,10 @@ static void put_finding(FILE *file, const struct model *m, const struct model_fi
     }
     if (f->bundle) {
         out_quoted(bundle, sizeof bundle, f->bundle);
-        fprintf(file, f->bundle_found ? "<p><code>cuvet replay " : "<p>bundle <code>");
+        if (f->bundle_found)
+            fprintf(file, "<p><code>cuvet %s ", out_bundle_verb(f));
+        else
+            fprintf(file, "<p>bundle <code>");
         out_escaped(file, bundle);
         fprintf(file, "</code>%s</p>\n", f->bundle_found ? "" : ", which is not here");
     }

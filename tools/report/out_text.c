@@ -107,7 +107,7 @@ static void put_finding(FILE *file, const struct model *m, const struct model_fi
         return;
     out_quoted(bundle, sizeof bundle, PRINTABLE(f->bundle));
     if (f->bundle_found)
-        fprintf(file, "       replay  cuvet replay %s\n", bundle);
+        fprintf(file, "       %-6s  cuvet %s %s\n", out_bundle_verb(f), out_bundle_verb(f), bundle);
     else
         fprintf(file, "       bundle %s, which is not here\n", bundle);
 }
