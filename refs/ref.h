@@ -418,10 +418,7 @@ template <class E, int D, int RANK> struct ref_out {
     for (ref_items ref_it = REF_FRAME.items(REF_FRAME.sampled((batch) * (m) * (n), budget));       \
          ref_it.at < ref_it.end && REF_FRAME.group_goes_on() && REF_FRAME.begin();                 \
          ref_it.at += ref_it.step)                                                                 \
-        if (const ref_drawn ref_at =                                                               \
-                ref_draw_tiled(REF_FRAME.call.seed, ref_it.at, batch, m, n,                        \
-                               REF_FRAME.sampled((batch) * (m) * (n), budget));                    \
-            true)                                                                                  \
+        if (const ref_drawn ref_at = REF_FRAME.drawn(ref_it.at, batch, m, n, budget); true)        \
             if ([[maybe_unused]] const long long s = ref_at.matrix, r = ref_at.row,                \
                 j = ref_at.col;                                                                    \
                 true)                                                                              \

@@ -192,6 +192,11 @@ template <class E> struct ref_frame : ref_dealer<E> {
         return total < budget ? total : budget;
     }
 
+    REF_FN ref_drawn drawn(long long k, long long batch, long long m, long long n, long long budget)
+    {
+        return ref_draw_tiled(this->call.seed, k, batch, m, n, sampled(batch * m * n, budget));
+    }
+
     template <class F> REF_FN ref_total<E, 1> sum(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN ref_real<E, 1> most(ref_group_scope, long long n, const F &term);
     template <class F> REF_FN ref_real<E, 1> product(ref_group_scope, long long n, const F &term);

@@ -70,6 +70,7 @@ _PLANTS = {
 # Steps and environment of a mode: a graph needs some replays before it has a twin. Inputs repeat after 67 steps, so
 # kernels that are held against each other run for fewer.
 _MODES = {"eager": ("200", {}), "graph": ("2000", {"CUVET_SAMPLE": "0.2"})}
+_BLAS = "{config}/calls/cublas.yaml:{config}/calls/cublas_f8.yaml"
 _LITTLE = {"CUVET_SAMPLE": "0.01", "CUVET_BUDGET": "5%"}
 
 
@@ -306,7 +307,7 @@ PYTHON = [
                       **{"product_hidden_" + name: 4 for name in ("bf16", "f16")},
                       **{"product_fp8_" + name: 12 for name in ("bf16", "bf16_fast", "f32", "f32_fast")})),
     Case("lt_names", "what the real cublasLt's descriptors say: each of these calls, which are refused, has an entry",
-         ["{build}/lt_names"], "{config}/calls/cublas.yaml", at_least=0, reasons={"launch failed": 12}),
+         ["{build}/lt_names"], _BLAS, at_least=0, reasons={"launch failed": 12}),
     Case("flips", "one bit of a product flips: in which share it is found, by the bit; none is found where none flips",
          ["{build}/flips", "1024", "32"], "{config}/calls/cublas.yaml", findings=None, env={"CUVET_PROFILE": "sdc"},
          checked={"~cublasGemmEx": 3000}, alone=True),
@@ -323,7 +324,7 @@ PYTHON = [
     Case("lt_whole_graph", "the right call in a CUDA graph: quiet",
          ["{build}/lt_tail", "11520", "0", "graph"], "{config}/calls/cublas.yaml", checked={"~cublasLtMatmul": 1}),
     Case("torch_products", "PyTorch's products forward and backward in all dtypes, by the calls of cuBLAS: quiet",
-         ["{python}", "{here}/torch_products.py"], "{config}/calls/cublas.yaml", alone=True,
+         ["{python}", "{here}/torch_products.py"], _BLAS, alone=True,
          checked={"~cublasGemmEx": 50, "~cublasSgemm": 10, "~cublasLtMatmul": 10}),
     Case("torch_cudnn", "PyTorch's convolutions, batch norm and attention, by the calls of cuDNN: quiet",
          ["{python}", "{here}/torch_cudnn.py"], "{config}/calls/cudnn.yaml", alone=True,

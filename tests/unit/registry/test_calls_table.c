@@ -1,4 +1,4 @@
-/* test_calls_table.c - the table of cuBLAS's calls (config/calls/cublas.yaml): each name that the
+/* test_calls_table.c - the table of cuBLAS's calls (config/calls/cublas*.yaml): each name that the
  * wrappers make of what the library documents has an entry, but for those that are listed as left
  * out, and f8 products are held to the sums of tensor cores. */
 #include <setjmp.h>
@@ -185,7 +185,8 @@ static struct product product_of(const char *function, const struct kind *kind, 
 
 static int table_load(void **state)
 {
-    struct registry_source source = {.files = "config/calls/cublas.yaml"};
+    struct registry_source source = {.files =
+                                         "config/calls/cublas.yaml:config/calls/cublas_f8.yaml"};
     struct complaints complaints = {0};
     (void)state;
     memset(&table, 0, sizeof table);
