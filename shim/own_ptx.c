@@ -5,6 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "lift/lift.h"
+#include "own_image.h"
 #include "tools/facts/facts.h"
 
 /* The types that a kernel's PTX shows. A handle is looked up again after each unload of a module,
@@ -24,26 +25,17 @@ struct types {
     struct shown *bucket[BUCKETS];
 };
 
-static struct image_query query_of(struct images *images, const struct launch *launch,
-                                   const char *symbol)
-{
-    return (struct image_query){.symbol = symbol,
-                                .context = launch->context,
-                                .home = kernels_home(launch->function),
-                                .moment = images_moment(images)};
-}
-
 static const struct image *hold(struct images *images, const struct launch *launch,
                                 const char *symbol)
 {
     const char *reason;
-    const struct image_query query = query_of(images, launch, symbol);
+    struct image_query query = own_image_query(images, launch, symbol);
     return images_hold(images, &query, &reason);
 }
 
 uint64_t own_fatbin(struct images *images, const struct launch *launch, const char *symbol)
 {
-    const struct image_query query = query_of(images, launch, symbol);
+    const struct image_query query = own_image_query(images, launch, symbol);
     return images ? images_fatbin(images, &query) : 0;
 }
 

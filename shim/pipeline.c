@@ -34,6 +34,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->launch = ticket->number;
     check->executed =
         check->launch - atomic_load_explicit(&ticket->kernel->captured, memory_order_relaxed);
+    check->build = ticket->build;
     check->gate = ticket->gate;
     check->turn = ticket->turn;
     check->outlier.input = NULL;

@@ -69,6 +69,7 @@ struct ticket {
     struct account account; /* that is charged for it; its budget NULL: it was not read */
     int64_t began;          /* clock_ns() when the pipeline began with it */
     uint64_t number;
+    uint32_t build; /* check.build */
     struct binding binding;
     struct snapshot_plan plan;
     struct outlier_plan outlier;

@@ -1,5 +1,6 @@
 #include "pipeline_state.h"
 
+#include "context/enqueue.h"
 #include "gate/gate_table.h"
 #include "plan/plan.h"
 #include "state/caches.h"
@@ -39,7 +40,7 @@ static bool follows(const struct pipeline *pipeline, const struct launch *launch
     const struct kernel_spec *spec = ticket->kernel->spec;
     bool state =
         spec->plan->state && caches_launch(pipeline->caches, spec, launch, &ticket->moment);
-    bool pair = spec->contract && pairs_launch(pipeline->pairs, spec, launch);
+    bool pair = spec->contract && pairs_launch(pipeline->pairs, spec, launch, ticket->build);
     return state || pair;
 }
 
@@ -56,6 +57,9 @@ void pipeline_decide_state(const struct pipeline *pipeline, const struct launch 
                            struct gate_answer *answer, struct ticket *ticket)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
+    if (spec->contract)
+        ticket->build = launch->replayed ? launch->replayed->build
+                                         : kernels_build(pipeline->kernels, launch->function);
     if (launch->replayed) { /* its replay decided that */
         if (spec->plan->state)
             caches_node(pipeline->caches, spec, launch, &ticket->moment);
@@ -83,7 +87,7 @@ void pipeline_settle_state(const struct pipeline *pipeline, const struct launch 
     if (picked && spec->plan->state)
         caches_picked(pipeline->caches, spec, &ticket->moment);
     if (picked && spec->contract && !launch->replayed)
-        pairs_picked(pipeline->pairs, spec, launch);
+        pairs_picked(pipeline->pairs, spec, launch, ticket->build);
     if (settle(pipeline, ticket))
         clear_pause(ticket);
 }

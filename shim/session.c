@@ -30,6 +30,7 @@
 #include "compile/compiler.h"
 #include "judge/images.h"
 #include "lifts.h"
+#include "own_image.h"
 #include "own_ptx.h"
 #include "plan/outlier_choice.h"
 #include "gate/own.h"
@@ -341,8 +342,10 @@ static enum status start_pipeline(struct session *s, struct error *err)
         !p->sides)
         return error_set(err, STATUS_NO_MEMORY, "no memory");
     bool checks = !tracing_alone(&s->options) && !recorder_wanted(&s->options);
-    if (checks)
+    if (checks) {
         own_ptx_types(p);
+        own_image_distinguish(p);
+    }
     s->lifts = checks && s->options.lift ? lifts_start(p, s->registry) : NULL;
     s->lint = session_lint_start(&(struct session_lint_parts){
         {s->counters, s->journal, s->summary}, &s->options, s->images, p->kernels, environ});

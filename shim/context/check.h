@@ -62,6 +62,7 @@ struct check {
     const struct kernel_spec *typed; /* of the types that the launch decided; NULL: kernel->spec */
     uint64_t launch;                 /* among the launches of its kernel */
     uint64_t executed;               /* the same without those that were captured */
+    uint32_t build; /* which function of its symbol, kernels_build(); where there is a contract */
     struct graph_place place;
     char range[CHECK_RANGE]; /* the NVTX ranges that it was launched in, where digests are made */
     struct state_moment moment_of_state;

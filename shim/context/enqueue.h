@@ -23,6 +23,7 @@ bool enqueue_waits(CUfunction function);
 struct own_kernel;
 struct replayed {
     struct graph_place place;
+    uint32_t build; /* kernels_build() of its function */
     enum status (*put)(struct replayed *replayed, const struct own_kernel *kernel, void **params,
                        struct error *err);
 };

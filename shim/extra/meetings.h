@@ -16,7 +16,7 @@ enum { MEETINGS = 8192, MEETING_OUTPUTS = 3, MEETING_VARIANTS = 4 };
 /* The launch that had an output first. */
 struct meeting_source {
     const struct kernel_spec *spec;
-    uint64_t variant; /* of kernel, grid, block and shared memory: a configuration */
+    uint64_t variant; /* of function, grid, block and shared memory: a configuration */
     uint64_t launch;  /* number among those of the kernel */
     int64_t item;
     struct graph_place place;

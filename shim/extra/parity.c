@@ -121,7 +121,7 @@ static bool compare(const struct contract *contract, const struct values *values
 
 static uint64_t variant_of(const struct check *check)
 {
-    uint64_t hash = digest_mix(0, check_spec(check)->number);
+    uint64_t hash = digest_mix(digest_mix(0, check_spec(check)->number), check->build);
     for (int i = 0; i < 3; i++)
         hash = digest_mix(digest_mix(hash, check->grid[i]), check->block[i]);
     return digest_mix(hash, check->shared_bytes);

@@ -15,11 +15,12 @@
 #include "gate/gate.h"
 #include "gate/kernel_table.h"
 
-enum { BUCKETS = 1 << 12 };
+enum { BUCKETS = 1 << 12, BUILDS = 1 << 10 /* of one kernel */ };
 
 struct kernels {
     struct kernel_table table;
-    void *memory; /* what all this lies in */
+    _Atomic(uint32_t) build[KERNEL_TABLE]; /* of each entry of the table */
+    void *memory;                          /* what all this lies in */
     struct registry *registry;
     kernels_seen_fn seen;
     void *user;
@@ -29,6 +30,8 @@ struct kernels {
     void *facts_user;
     kernels_sight_fn sight; /* or NULL */
     void *sight_user;
+    kernels_image_fn image; /* or NULL */
+    void *image_user;
     pthread_mutex_t lock;
     struct known_kernel *bucket[BUCKETS]; /* by symbol hash */
 };
@@ -49,6 +52,18 @@ struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, 
     return kernels;
 }
 
+/* Records without a spec end before their builds. */
+static void free_record(struct known_kernel *kernel)
+{
+    struct kernel_build *build = kernel->spec ? kernel->build : NULL;
+    while (build) {
+        struct kernel_build *gone = build;
+        build = gone->next;
+        free(gone);
+    }
+    free(kernel);
+}
+
 void kernels_destroy(struct kernels *kernels)
 {
     if (!kernels)
@@ -57,7 +72,7 @@ void kernels_destroy(struct kernels *kernels)
         while (kernels->bucket[i]) {
             struct known_kernel *gone = kernels->bucket[i];
             kernels->bucket[i] = gone->next;
-            free(gone);
+            free_record(gone);
         }
     }
     pthread_mutex_destroy(&kernels->lock);
@@ -97,6 +112,12 @@ void kernels_watch(struct kernels *kernels, kernels_sight_fn sight, void *user)
 {
     kernels->sight = sight;
     kernels->sight_user = user;
+}
+
+void kernels_distinguish(struct kernels *kernels, kernels_image_fn image, void *user)
+{
+    kernels->image = image;
+    kernels->image_user = user;
 }
 
 void kernels_revalidate(void)
@@ -344,6 +365,49 @@ static uintptr_t marked(const struct known_kernel *kernel)
     return (uintptr_t)kernel | (is_passed(kernel) ? KERNEL_PASSED : 0);
 }
 
+/* The number of the build, a new one where there is none; 0 also where its image is not known, and
+ * for those past BUILDS. Lock held. */
+static uint32_t build_of(struct kernels *kernels, struct known_kernel *kernel,
+                         const struct launch *launch)
+{
+    uint64_t hash = kernels->image(kernels->image_user, launch, kernel->symbol);
+    struct kernel_build *build = kernel->build, *made;
+    uint32_t number = build ? build->number + 1 : 0;
+    while (build && build->hash != hash)
+        build = build->next;
+    if (build)
+        return build->number;
+    if (!hash || number == BUILDS || !(made = malloc(sizeof(*made))))
+        return 0;
+    *made = (struct kernel_build){.next = kernel->build, .hash = hash, .number = number};
+    kernel->build = made;
+    return number;
+}
+
+/* Lock held. */
+static void note_build(struct kernels *kernels, const struct kernel_entry *entry,
+                       struct known_kernel *kernel, const struct launch *launch)
+{
+    if (kernels->image && kernel->spec && kernel->spec->contract)
+        atomic_store_explicit(&kernels->build[entry - kernels->table.entry],
+                              build_of(kernels, kernel, launch), memory_order_relaxed);
+}
+
+uint32_t kernels_build(const struct kernels *kernels, const void *function)
+{
+    uint64_t place = kernel_place(function);
+    for (unsigned i = 0; i < KERNEL_PROBES; i++) {
+        uint64_t at = (place + i) % KERNEL_TABLE;
+        const void *there =
+            atomic_load_explicit(&kernels->table.entry[at].function, memory_order_acquire);
+        if (there == function)
+            return atomic_load_explicit(&kernels->build[at], memory_order_relaxed);
+        if (!there)
+            break;
+    }
+    return 0;
+}
+
 static const char no_symbol[] = "being written"; /* equal to no launch's, not even a NULL one */
 
 static struct known_kernel *find_slowly(struct kernels *kernels, const struct launch *launch)
@@ -357,6 +421,7 @@ static struct known_kernel *find_slowly(struct kernels *kernels, const struct la
     if (entry && kernel && kernels->sight)
         kernels->sight(kernels->sight_user, launch, kernel);
     if (entry && kernel) {
+        note_build(kernels, entry, kernel, launch);
         /* In the order that kernel_entry_is() relies on; a new entry's `function` last of all. */
         atomic_store_explicit(&entry->symbol, no_symbol, memory_order_release);
         atomic_store_explicit(&entry->kernel, marked(kernel), memory_order_release);

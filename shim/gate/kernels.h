@@ -23,6 +23,13 @@ struct kernels;
 struct kernel_table;
 struct tally;
 
+/* One of the functions of a symbol and parameter layout: an autotuner's have equal ones. */
+struct kernel_build {
+    struct kernel_build *next;
+    uint64_t hash;   /* of its image */
+    uint32_t number; /* from 0, in the order of their first launches */
+};
+
 /*
  * One kernel by (symbol, parameter layout); never freed before kernels_destroy. Of one that no
  * entry names, in no role, only what stands before `time` is there: programs have thousands of
@@ -54,6 +61,7 @@ struct known_kernel {
     _Atomic(int64_t) probe;     /* recent cost of outlier probes on the GPU, ns */
     struct budget budget;       /* its own, where its entry has one */
     struct costs costs;         /* recent cost of its checks on the GPU */
+    struct kernel_build *build; /* newest first; those of a kernel with a contract */
     struct param_layout layout; /* last: the parameters that it counts alone are allocated */
 };
 
@@ -89,6 +97,18 @@ typedef void (*kernels_sight_fn)(void *user, const struct launch *launch,
                                  const struct known_kernel *kernel);
 /* Before the first launch. */
 void kernels_watch(struct kernels *kernels, kernels_sight_fn sight, void *user);
+
+/* A hash of the image that holds the launch's kernel; 0: not known. Called when a handle of a
+ * kernel with a contract is new, and again after a module was unloaded, under the lock of
+ * `kernels`. */
+typedef uint64_t (*kernels_image_fn)(void *user, const struct launch *launch, const char *symbol);
+/* Before the first launch. */
+void kernels_distinguish(struct kernels *kernels, kernels_image_fn image, void *user);
+
+/* Which function of its symbol and layout a handle is: kernel_build.number. 0 also where its image
+ * is not known, and where the kernel has no contract. Behind kernels_find(); any thread, no lock.
+ */
+uint32_t kernels_build(const struct kernels *kernels, const void *function);
 
 /* Any thread. Known handle: one probe, no lock. New handle: takes a lock, queries the driver's
  * parameter list, may allocate. Never NULL except without memory. */

@@ -35,6 +35,7 @@ struct graph_subject {
     struct known_kernel *kernel;
     uint32_t node;              /* in graph.node; of a call the first one */
     uint32_t number;            /* of that among the graph's kernel nodes */
+    uint32_t build;             /* kernels_build() of its function */
     uint32_t count;             /* its row of graph.count */
     struct captured_call *call; /* NULL: a kernel */
     uint32_t *part; /* of a call, in graph.node; NULL: a kernel, which is its only part */

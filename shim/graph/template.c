@@ -130,6 +130,7 @@ static enum status add_kernel(struct reading *reading, struct graph_node *node, 
     if (kernel->spec) {
         const struct graph_subject subject = {
             .kernel = kernel,
+            .build = kernels_build(reading->known->kernels, node->function),
             .count = (uint32_t)node->count,
             .parts = 1,
             .previous = kernel->spec->after < 0 ? NULL : previous_of(node->program),

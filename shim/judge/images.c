@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 #include "image/fatbin.h"
 #include "lift/lift.h"
 #include "system/files.h"
@@ -27,6 +29,7 @@ struct image {
     bool fatbin, cut;   /* `data` is what one device runs of it */
     const void *source; /* in the program's memory, until it is unloaded */
     size_t source_bytes;
+    uint64_t hash; /* of what was loaded; 0: not computed yet */
 };
 
 struct images {
@@ -469,6 +472,27 @@ static struct image *find(const struct images *images, const struct image_query 
     return found && (found->data || found->source) && !several ? found : NULL;
 }
 
+/* Of all that was loaded, before a fatbin is cut. Lock held. */
+static uint64_t hash_of(struct image *image)
+{
+    const void *from = image->source ? image->source : image->data;
+    if (!image->hash)
+        image->hash = XXH3_64bits(from, image->source ? image->source_bytes : image->bytes) | 1;
+    return image->hash;
+}
+
+uint64_t images_hash(struct images *images, const struct image_query *query)
+{
+    const char *reason;
+    if (!images)
+        return 0;
+    pthread_mutex_lock(&images->lock);
+    struct image *found = find(images, query, &reason);
+    uint64_t hash = found ? hash_of(found) : 0;
+    pthread_mutex_unlock(&images->lock);
+    return hash;
+}
+
 /* What the device runs of a fatbin takes its place. Lock held. False: that is nothing, or there is
  * no room. */
 static bool cut(struct images *images, struct image *image, unsigned arch, const char **reason)
@@ -485,6 +509,7 @@ static bool cut(struct images *images, struct image *image, unsigned arch, const
     }
     if (!data)
         return false;
+    hash_of(image);
     images->total += bytes - before;
     free(image->data);
     image->data = data;

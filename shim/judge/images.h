@@ -88,6 +88,9 @@ uint64_t images_fatbin(struct images *images, const struct image_query *query);
  * modules wait. False: it is gone. */
 typedef void (*images_read_fn)(void *user, const void *fatbin, size_t bytes);
 bool images_read(struct images *images, uint64_t load, images_read_fn read, void *user);
+/* A hash of the image of the launch's module, the same at each load of equal bytes; 0: it is not
+ * known. The first time for each module all bytes are read, under the lock. NULL `images`: 0. */
+uint64_t images_hash(struct images *images, const struct image_query *query);
 
 /* Bytes that are kept now. */
 size_t images_kept(struct images *images);

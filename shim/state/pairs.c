@@ -29,9 +29,10 @@ void pairs_destroy(struct pairs *pairs)
 }
 
 /* What distinguishes configurations; never 0. */
-static uint64_t variant_of(const struct kernel_spec *spec, const struct launch *launch)
+static uint64_t variant_of(const struct kernel_spec *spec, const struct launch *launch,
+                           uint32_t build)
 {
-    uint64_t hash = (uint64_t)spec->number + 1;
+    uint64_t hash = (uint64_t)build << 32 | ((uint64_t)spec->number + 1);
     for (int i = 0; i < 3; i++) {
         hash = (hash ^ launch->grid[i]) * 0x9e3779b97f4a7c15u;
         hash = (hash ^ hash >> 29 ^ launch->block[i]) * 0x9e3779b97f4a7c15u;
@@ -54,12 +55,13 @@ static bool close_cycle(struct pair_watch *watch)
     return due;
 }
 
-bool pairs_launch(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch)
+bool pairs_launch(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch,
+                  uint32_t build)
 {
     struct pair_watch *watch = find(pairs, spec->contract);
     if (!watch || atomic_load_explicit(&watch->watched, memory_order_relaxed) <= 0)
         return false;
-    uint64_t variant = variant_of(spec, launch);
+    uint64_t variant = variant_of(spec, launch, build);
     for (int i = 0; i <= FOLLOWERS; i++) {
         uint64_t known = atomic_load_explicit(&watch->variant[i], memory_order_relaxed);
         if (known == variant)
@@ -74,7 +76,8 @@ bool pairs_launch(struct pairs *pairs, const struct kernel_spec *spec, const str
     return false;
 }
 
-void pairs_picked(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch)
+void pairs_picked(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch,
+                  uint32_t build)
 {
     struct pair_watch *watch = find(pairs, spec->contract);
     if (!watch || atomic_load_explicit(&watch->watched, memory_order_relaxed) > 0)
@@ -85,7 +88,7 @@ void pairs_picked(struct pairs *pairs, const struct kernel_spec *spec, const str
         return;
     for (int i = 1; i <= FOLLOWERS; i++)
         atomic_store_explicit(&watch->variant[i], 0, memory_order_relaxed);
-    atomic_store(&watch->variant[0], variant_of(spec, launch));
+    atomic_store(&watch->variant[0], variant_of(spec, launch, build));
     atomic_store(&watch->again, false);
     atomic_store(&watch->missing, FOLLOWERS);
     atomic_store(&watch->watched, WATCHED);

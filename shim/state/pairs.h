@@ -1,7 +1,7 @@
 /*
  * pairs.h - contracts of `parity` under sampling: behind a checked launch, the next launches of the
- * contract's other configurations (kernel, grid, block) are checked, too, because they may have the
- * same items.
+ * contract's other configurations (function, grid, block) are checked, too, because they may have
+ * the same items.
  *
  * Any thread, no lock, no allocation. A launch that is passed over costs nothing.
  */
@@ -17,12 +17,14 @@ struct pairs;
 struct pairs *pairs_create(void);
 void pairs_destroy(struct pairs *pairs); /* NULL is fine */
 
-/* A launch of a kernel with a contract, before it runs. True: it is to be checked, because one of
- * another configuration was. */
-bool pairs_launch(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch);
+/* A launch of a kernel with a contract, before it runs; `build`: kernels_build() of it. True: it is
+ * to be checked, because one of another configuration was. */
+bool pairs_launch(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch,
+                  uint32_t build);
 
 /* A check of the launch begins, which a gate picked. */
-void pairs_picked(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch);
+void pairs_picked(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch,
+                  uint32_t build);
 
 /* Called after these. True: launches of the contract are due, so none may be passed over by the
  * hook. */

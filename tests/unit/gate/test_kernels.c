@@ -20,6 +20,8 @@
 
 /* Two entries of one name, distinguished by their layouts; the third name has one entry. */
 static const char registry_text[] = "version: 1\n"
+                                    "parity:\n"
+                                    "- {name: same, kernels: one}\n"
                                     "kernels:\n"
                                     "- kernel: two\n"
                                     "  signature: const f32 x[n], f32 y[n], i32 n\n"
@@ -162,6 +164,46 @@ static void each_handle_is_sighted_once(void **state)
     for (int i = 0; i < 2; i++)
         find(f, handle(1, NARROW), one);
     assert_int_equal(sights, 4);
+}
+
+/* A handle's image is a number in it; that of number 0 is not known. */
+static uint64_t image_of(void *user, const struct launch *launch, const char *symbol)
+{
+    (void)user;
+    assert_string_equal(symbol, "one");
+    return (uintptr_t)launch->function / KINDS % 16;
+}
+
+static uintptr_t build_handle(unsigned number, unsigned image)
+{
+    return handle(number, NARROW) + image * KINDS;
+}
+
+static void functions_of_one_name_are_numbered_by_their_images(void **state)
+{
+    struct fixture *f = *state;
+    kernels_distinguish(f->kernels, image_of, NULL);
+    static const unsigned image[] = {5, 7, 5, 0, 7, 9}, number[] = {0, 1, 0, 0, 1, 2};
+    for (unsigned i = 0; i < 6; i++) {
+        find(f, build_handle(i, image[i]), one);
+        assert_int_equal(kernels_build(f->kernels, (void *)build_handle(i, image[i])), number[i]);
+    }
+    kernels_revalidate(); /* the first handle comes back, as does the second's image */
+    find(f, build_handle(9, 7), one);
+    find(f, build_handle(0, 5), one);
+    assert_int_equal(kernels_build(f->kernels, (void *)build_handle(9, 7)), 1);
+    assert_int_equal(kernels_build(f->kernels, (void *)build_handle(0, 5)), 0);
+}
+
+/* image_of() fails for them. */
+static void kernels_without_a_contract_have_no_numbers(void **state)
+{
+    struct fixture *f = *state;
+    kernels_distinguish(f->kernels, image_of, NULL);
+    find(f, build_handle(0, 3), two);
+    find(f, build_handle(1, 4), other);
+    assert_int_equal(kernels_build(f->kernels, (void *)build_handle(0, 3)), 0);
+    assert_int_equal(kernels_build(f->kernels, (void *)build_handle(2, 3)), 0); /* unknown */
 }
 
 static void a_known_handle_asks_nothing(void **state)
@@ -484,6 +526,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(each_handle_is_sighted_once),
+        CASE(functions_of_one_name_are_numbered_by_their_images),
+        CASE(kernels_without_a_contract_have_no_numbers),
         CASE(a_known_handle_asks_nothing),
         CASE(an_unregistered_kernel_asks_nothing_at_all),
         CASE(another_handle_of_the_same_kernel_is_the_same_record),

@@ -155,6 +155,33 @@ static void of_two_libraries_with_one_symbol_each_launch_has_its_own(void **stat
     registry_destroy(registry);
 }
 
+static uint64_t hash_of(struct images *images, const void *module)
+{
+    struct image_query query = {"wanted", here, {module, NULL}, images_moment(images), 90};
+    return images_hash(images, &query);
+}
+
+static void equal_bytes_have_one_hash_at_each_load(void **state)
+{
+    static const char first[] = "module", second[] = "another";
+    struct registry *registry = load();
+    struct images *images = images_create(registry);
+    (void)state;
+    load_module(images, "wanted", 1, first);
+    load_module(images, "wanted", 2, second);
+    uint64_t hash = hash_of(images, first);
+    assert_int_not_equal(hash, 0);
+    assert_int_not_equal(hash_of(images, second), 0);
+    assert_int_not_equal(hash_of(images, second), hash);
+    assert_int_equal(hash_of(images, NULL), 0); /* which of the two is not known */
+    images_unloading(images, here, 1);
+    load_module(images, "wanted", 1, first);
+    assert_int_equal(hash_of(images, first), hash);
+    assert_int_equal(hash_of(NULL, first), 0);
+    images_destroy(images);
+    registry_destroy(registry);
+}
+
 static void equal_images_are_one(void **state)
 {
     struct registry *registry = load();
@@ -431,6 +458,7 @@ int main(void)
         cmocka_unit_test(cubins_and_ptx_that_were_passed_are_kept_by_their_kernels),
         cmocka_unit_test(of_two_modules_with_one_symbol_each_launch_has_its_own),
         cmocka_unit_test(of_two_libraries_with_one_symbol_each_launch_has_its_own),
+        cmocka_unit_test(equal_bytes_have_one_hash_at_each_load),
         cmocka_unit_test(equal_images_are_one),
         cmocka_unit_test(an_unloaded_module_is_its_launches_still),
         cmocka_unit_test(unloaded_modules_are_forgotten_in_time),

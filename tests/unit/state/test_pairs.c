@@ -20,19 +20,24 @@ static struct launch launch_of(uint32_t grid)
     return (struct launch){.grid = {grid, 1, 1}, .block = {32, 1, 1}};
 }
 
-static bool comes(const struct kernel_spec *spec, uint32_t grid)
+static bool build_comes(const struct kernel_spec *spec, uint32_t grid, uint32_t build)
 {
     struct launch launch = launch_of(grid);
-    bool follows = pairs_launch(pairs, spec, &launch);
+    bool follows = pairs_launch(pairs, spec, &launch, build);
     pairs_settle(pairs, spec);
     return follows;
+}
+
+static bool comes(const struct kernel_spec *spec, uint32_t grid)
+{
+    return build_comes(spec, grid, 0);
 }
 
 static void pick(const struct kernel_spec *spec, uint32_t grid)
 {
     struct launch launch = launch_of(grid);
-    pairs_launch(pairs, spec, &launch);
-    pairs_picked(pairs, spec, &launch);
+    pairs_launch(pairs, spec, &launch, 0);
+    pairs_picked(pairs, spec, &launch, 0);
     pairs_settle(pairs, spec);
 }
 
@@ -74,6 +79,17 @@ static void other_grids_of_one_kernel_follow(void **state)
     assert_false(comes(&one, 1));
 }
 
+static void other_functions_of_one_name_follow(void **state)
+{
+    (void)state;
+    pick(&one, 1);
+    for (uint32_t build = 1; build < 4; build++) {
+        assert_true(build_comes(&one, 1, build));
+        assert_false(build_comes(&one, 1, build));
+    }
+    assert_false(build_comes(&one, 1, 4));
+}
+
 static void launches_are_waited_for_in_a_bounded_stretch(void **state)
 {
     (void)state;
@@ -108,11 +124,11 @@ static void no_memory_and_no_contract_are_silent(void **state)
 {
     (void)state;
     struct launch launch = launch_of(1);
-    assert_false(pairs_launch(NULL, &one, &launch));
-    pairs_picked(NULL, &one, &launch);
+    assert_false(pairs_launch(NULL, &one, &launch, 0));
+    pairs_picked(NULL, &one, &launch, 0);
     assert_false(pairs_settle(NULL, &one));
     pairs_met(pairs, NULL);
-    pairs_picked(pairs, &free_spec, &launch);
+    pairs_picked(pairs, &free_spec, &launch, 0);
     assert_false(comes(&other, 1));
 }
 
@@ -122,6 +138,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_kernel_follows_and_the_first_once_more, open_pairs,
                                         close_pairs),
         cmocka_unit_test_setup_teardown(other_grids_of_one_kernel_follow, open_pairs, close_pairs),
+        cmocka_unit_test_setup_teardown(other_functions_of_one_name_follow, open_pairs,
+                                        close_pairs),
         cmocka_unit_test_setup_teardown(launches_are_waited_for_in_a_bounded_stretch, open_pairs,
                                         close_pairs),
         cmocka_unit_test_setup_teardown(followers_in_vain_become_rare, open_pairs, close_pairs),
