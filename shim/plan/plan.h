@@ -122,6 +122,10 @@ enum { PLAN_CACHES = 2 };
 /* Whether sequences may have pages in common: none; those that begin them; any. */
 enum plan_sharing { SHARED_NO, SHARED_PREFIX, SHARED_YES };
 
+/* Whether the pages of sequences that ended may be read before they are appended to: unknown; not
+ * at all; where they are full, and at the same place of a sequence. */
+enum plan_owned { OWNED_NO, OWNED_YES, OWNED_CACHED };
+
 /* What has to hold between launches: the keys `state` and `position`. Arrays are indices into
  * plan->array, or -1; expressions may be NULL. */
 struct plan_state {
@@ -133,8 +137,8 @@ struct plan_state {
     const struct expr *length, *page; /* instead of `lengths`; places in a page */
     const struct expr *rows, *null;   /* of the cache; the page that no kernel reads */
     enum plan_sharing shared;
+    enum plan_owned owned;
     bool fresh;   /* what was appended right before is read */
-    bool owned;   /* a page is one sequence's until that ends */
     bool blank;   /* a place that was never written holds zeros */
     bool advance; /* two launches in a row do not write the same place */
     int positions;

@@ -173,6 +173,7 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
                               struct plan_state *state)
 {
     static const char *const sharing[] = {"no", "prefix", "yes", NULL};
+    static const char *const owning[] = {"no", "yes", "cached", NULL};
     static const char *const answer[] = {"no", "yes", NULL}, *const blank[] = {"no", "zero", NULL};
     const struct yaml_node *append = yaml_get(node, "append"), *cache = yaml_get(node, "cache");
     int shared = 0, advance = 1, is_blank = 0, fresh = 0, owned = 0;
@@ -200,15 +201,19 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
     if (!status)
         status = read_word(b, node, "fresh", answer, &fresh);
     if (!status)
-        status = read_word(b, node, "owned", answer, &owned);
-    if (!status && owned && (state->table < 0 || shared))
+        status = read_word(b, node, "owned", owning, &owned);
+    if (!status && owned && (state->table < 0 || shared == SHARED_YES))
         status = yaml_error(b->err, yaml_get(node, "owned"),
-                            "state: 'owned' wants a 'table' whose pages are not 'shared'");
+                            "state: 'owned' wants a 'table', of whose pages sequences have none in "
+                            "common or those that begin them ('shared: prefix')");
+    if (!status && owned == OWNED_CACHED && shared != SHARED_PREFIX)
+        status = yaml_error(b->err, yaml_get(node, "owned"),
+                            "state: 'owned: cached' without 'shared: prefix'");
     state->shared = (enum plan_sharing)shared;
     state->advance = advance;
     state->blank = is_blank;
     state->fresh = fresh;
-    state->owned = owned;
+    state->owned = (enum plan_owned)owned;
     return status;
 }
 

@@ -132,7 +132,7 @@ bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
     if (!watched)
         return false;
     return writes ? take_append(caches, cache)
-                  : take_reader(caches, cache, spec->plan->state->owned);
+                  : take_reader(caches, cache, spec->plan->state->owned != OWNED_NO);
 }
 
 bool caches_settle(struct caches *caches)

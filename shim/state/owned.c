@@ -28,6 +28,8 @@ struct appended {
 /* The pages that a reader read, those of each sequence in a row. */
 struct reading {
     bool used, whole, judged;
+    bool prefix; /* sequences may begin with the same full pages ... */
+    bool cached; /* ... which outlive them */
     const struct kernel_spec *spec;
     uint64_t launch;
     struct graph_place graph;
@@ -169,6 +171,8 @@ static void keep_reading(struct owned_cache *cache, const struct state_case *of)
     memset(out, 0, sizeof(*out));
     out->used = true;
     out->whole = sequences <= SEQUENCES;
+    out->prefix = of->plan->state->shared == SHARED_PREFIX;
+    out->cached = of->plan->state->owned == OWNED_CACHED;
     out->spec = check_spec(of->check);
     out->launch = of->check->launch;
     out->graph = of->check->place;
@@ -272,6 +276,8 @@ struct pair {
     const struct reading *last, *now;
     const struct set *rows;
     const char *cache;
+    bool prefix, cached;     /* of the second reader */
+    bool goes_on[SEQUENCES]; /* of the sequences of the reader before, where `prefix` */
     int32_t sequence;
     int64_t had;  /* the sequence's length at the reader before; 0: it had none */
     int32_t was;  /* its number there */
@@ -286,21 +292,124 @@ static int64_t row_at(const struct pair *pair, int64_t place)
     return read->page * now->page + place % now->page;
 }
 
-static void find_before(struct pair *pair, int32_t sequence)
+/* Pages that a sequence read. */
+static int32_t pages_of(const struct reading *reading, int32_t sequence)
+{
+    return reading->sequence[sequence + 1].begin - reading->sequence[sequence].begin;
+}
+
+/* Whether the sequence begins with all pages that `was` had at the reader before. */
+static bool begins_with(const struct pair *pair, int32_t sequence, int32_t was)
+{
+    const struct reading *last = pair->last, *now = pair->now;
+    int32_t pages = pages_of(last, was);
+    if (!pages || pages_of(now, sequence) < pages ||
+        now->sequence[sequence].length < last->sequence[was].length)
+        return false;
+    for (int32_t i = 0; i < pages; i++) {
+        if (last->read[last->sequence[was].begin + i].page !=
+            now->read[now->sequence[sequence].begin + i].page)
+            return false;
+    }
+    return true;
+}
+
+/* Where sequences share pages, a sequence is known by all of them, and of those that it may be it
+ * is the longest; else by its first page. False: the reader before had none such. */
+static bool find_last(struct pair *pair, int32_t sequence)
+{
+    const struct reading *last = pair->last, *now = pair->now;
+    const struct read *first =
+        now->sequence[sequence].length > 0 ? read_of(last, first_page(now, sequence)) : NULL;
+    bool found = !pair->prefix && first && first->number == 0;
+    if (found)
+        pair->was = first->sequence;
+    for (int32_t was = 0; pair->prefix && first && was < last->sequences; was++) {
+        if (begins_with(pair, sequence, was) &&
+            (!found || last->sequence[was].length > last->sequence[pair->was].length)) {
+            pair->was = was;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* It is another sequence where all of this was appended again: of pages that may be shared that on
+ * the last page, the only one that may be its own. */
+static bool begins_anew(const struct pair *pair)
 {
     const struct reading *now = pair->now;
-    int64_t length = now->sequence[sequence].length;
-    const struct read *first = length > 0 ? read_of(pair->last, first_page(now, sequence)) : NULL;
+    int64_t place = pair->prefix ? (pair->had - 1) / now->page * now->page : 0;
+    bool anew = true;
+    for (; anew && now->sequence[pair->sequence].length >= pair->had && place < pair->had; place++)
+        anew = set_find(pair->rows, row_at(pair, place));
+    return anew;
+}
+
+static void find_before(struct pair *pair, int32_t sequence)
+{
+    bool found = find_last(pair, sequence);
     pair->sequence = sequence;
-    pair->had = 0;
-    pair->anew = false;
-    if (!first || first->number > 0)
-        return;
-    pair->was = first->sequence;
-    pair->had = pair->last->sequence[pair->was].length;
-    pair->anew = true;
-    for (int64_t place = 0; pair->anew && length >= pair->had && place < pair->had; place++)
-        pair->anew = set_find(pair->rows, row_at(pair, place));
+    pair->had = found ? pair->last->sequence[pair->was].length : 0;
+    pair->anew = found && begins_anew(pair);
+}
+
+static void find_going_on(struct pair *pair)
+{
+    for (int32_t n = 0; pair->prefix && n < pair->now->sequences; n++) {
+        find_before(pair, n);
+        if (pair->had && !pair->anew)
+            pair->goes_on[pair->was] = true;
+    }
+}
+
+/* Whether all places of the page are written: those that the reader before did not read of it were
+ * appended since. */
+static bool is_full(const struct pair *pair, const struct read *old)
+{
+    const struct reading *last = pair->last;
+    bool full = true;
+    for (int64_t at = old->filled; full && at < last->page; at++)
+        full = set_find(pair->rows, old->page * last->page + at);
+    return full;
+}
+
+/* Whether a sequence that goes on had the page there. */
+static bool has_owner(const struct pair *pair, const struct read *old)
+{
+    const struct reading *last = pair->last;
+    for (int32_t was = 0; was < last->sequences; was++) {
+        if (pair->goes_on[was] && old->number < pages_of(last, was) &&
+            last->read[last->sequence[was].begin + old->number].page == old->page)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the page, which another sequence had, may be read though nothing was appended to it. */
+static bool may_share(const struct pair *pair, const struct read *read, const struct read *old)
+{
+    return pair->prefix && old->number == read->number && is_full(pair, old) &&
+           (pair->cached || has_owner(pair, old));
+}
+
+/* Whether the sequence goes on, and had the place. */
+static bool is_own(const struct pair *pair, const struct read *read, const struct read *old,
+                   int64_t place)
+{
+    if (!pair->had || pair->anew)
+        return false;
+    return pair->prefix ? place < pair->had
+                        : old->sequence == pair->was && old->number == read->number;
+}
+
+/* Of pages that are all full another sequence may have begun with them, and with further ones: then
+ * its last place alone must have been appended. */
+static bool is_ahead(const struct pair *pair, int64_t place)
+{
+    bool sure = !pair->prefix || pair->had % pair->now->page != 0;
+    return pair->had && !pair->anew && place >= pair->had &&
+           (sure || place == pair->now->sequence[pair->sequence].length - 1);
 }
 
 static bool place_rule(const struct pair *pair, const struct read *read, int64_t at,
@@ -311,15 +420,14 @@ static bool place_rule(const struct pair *pair, const struct read *read, int64_t
     int64_t place = read->number * now->page + at;
     bool appended = set_find(pair->rows, read->page * now->page + at),
          had = old && at < old->filled;
-    bool own = had && pair->had && !pair->anew && old->sequence == pair->was &&
-               old->number == read->number;
+    bool own = had && is_own(pair, read, old, place);
     if (own && appended)
         return state_find(report, "reused",
                           "place %lld of sequence %d, in page %lld of '%s', was appended again "
                           "while the sequence goes on%s",
                           (long long)place, read->sequence, (long long)read->page, pair->cache,
                           pair->by);
-    if (own || appended)
+    if (own || appended || (had && may_share(pair, read, old)))
         return false;
     if (had)
         return state_find(report, "freed",
@@ -328,7 +436,7 @@ static bool place_rule(const struct pair *pair, const struct read *read, int64_t
                           read->sequence, (long long)place,
                           (long long)now->sequence[read->sequence].length, (long long)read->page,
                           pair->cache, old->number, pair->by);
-    return pair->had && !pair->anew && place >= pair->had &&
+    return is_ahead(pair, place) &&
            state_find(report, "ahead",
                       "sequence %d goes on from length %lld to %lld, and nothing was appended to "
                       "place %lld, in page %lld of '%s'%s",
@@ -383,11 +491,14 @@ static bool judge(struct owned *owned, struct owned_cache *cache, const struct s
         struct pair pair = {.last = last,
                             .now = now,
                             .rows = &owned->rows,
+                            .prefix = now->prefix,
+                            .cached = now->cached,
                             .cache = of->plan->array[of->plan->state->cache[0]].item->name};
         if (now->spec != check_spec(of->check) || now->launch != of->check->launch)
             snprintf(pair.by, sizeof(pair.by), ", by launch %llu of %.80s",
                      (unsigned long long)now->launch, now->spec->symbol);
         now->judged = true;
+        find_going_on(&pair);
         found = pair_rules(&pair, report);
     }
     return found;

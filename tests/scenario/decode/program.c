@@ -8,11 +8,14 @@
  * sequence reads a place ahead), short (it leaves out its last place). In step 27, where all places
  * were written before: freed (a sequence has a page of one that ended), reused (a token goes to a
  * place that another sequence reads), ahead (a length goes on by two). turns is right: pages change
- * hands when sequences end. serial: the prompt is appended token by token; late: one of them with
- * the data of the token before. again and skips are for
- * append_direct and append_indirect, a cache of one sequence: the position stays, or goes on by
- * two. heads_... is for a cache whose heads lie
- * apart, with attention over it. With gradient_... a sum over micro-steps.
+ * hands when sequences end. prefix, which is right: in step 27 sequence 0 ends, and another begins
+ * with the first page of sequence 1, which ends in the next step. There prefix_last (both end, and
+ * sequence 2 begins with their page), prefix_part (sequence 0 ends, and sequence 2 has its other
+ * page, which is not full), prefix_reused (a token goes to the common page), prefix_ahead (a length
+ * goes on by two). serial: the prompt is appended token by token; late: one of them with the data
+ * of the token before. again and skips are for append_direct and append_indirect, a cache of one
+ * sequence: the position stays, or goes on by two. heads_... is for a cache whose heads lie apart,
+ * with attention over it. With gradient_... a sum over micro-steps.
  */
 #include "common/program.h"
 
@@ -104,6 +107,43 @@ static void end_sequence(void)
     length[0] = 1;
 }
 
+static bool is_prefix(void)
+{
+    return strncmp(word(2), "prefix", 6) == 0;
+}
+
+/* A sequence ends, and another begins on a page that was free. */
+static void begin_anew(int sequence, int32_t page)
+{
+    page_of[sequence][0] = page;
+    length[sequence] = 1;
+}
+
+/* Sequence 0 ends, and another begins with the first page of sequence 1. */
+static void begin_common(void)
+{
+    page_of[0][0] = page_of[1][0];
+    page_of[0][1] = PAGES - 1;
+    length[0] = PAGE + 1;
+}
+
+/* Pages 1 and 4, which sequence 0 had before, are free. */
+static void end_common(void)
+{
+    if (bug("prefix"))
+        begin_anew(1, 1);
+    if (bug("prefix_part"))
+        page_of[2][1] = page_of[0][1];
+    if (bug("prefix_last")) {
+        page_of[2][0] = page_of[1][0];
+        page_of[2][1] = PAGES - 2;
+        length[2] = PAGE + 1;
+        begin_anew(1, 4);
+    }
+    if (bug("prefix_part") || bug("prefix_last"))
+        begin_anew(0, 1);
+}
+
 /* A sequence that is full begins anew. */
 static void grow(int step)
 {
@@ -113,6 +153,10 @@ static void grow(int step)
         length[n] = length[n] == ENTRIES * PAGE ? 1 : length[n] + 1;
     if (bug("freed") && step == LATE)
         end_sequence();
+    if (is_prefix() && step == LATE)
+        begin_common();
+    if (is_prefix() && step == LATE + 1)
+        end_common();
     if (bug("blank") && step == ODD)
         length[1]++;
     if (bug("short") && step == ODD)
@@ -132,10 +176,12 @@ static void send(int step)
         slot[n] = slot_of(n, length[n] - 1 - (bug("blank") && step == ODD && n == 1) +
                                  (bug("short") && step == ODD && n == 2));
     slot[SEQUENCES] = -1;
-    if (bug("reused") && step == LATE)
+    if ((bug("reused") && step == LATE) || (bug("prefix_reused") && step == LATE + 1))
         slot[2] = slot_of(0, 1);
     if (bug("ahead") && step == LATE)
         length[1]++;
+    if (bug("prefix_ahead") && step == LATE + 1)
+        length[0]++;
     if (bug("twice") && step == ODD)
         slot[1] = slot[0];
     if (bug("beyond") && step == ODD)

@@ -5,6 +5,7 @@
 /* ---- pages that one sequence owns ---- */
 
 static int64_t pages[2][3], slots_of[2], lengths_of[2];
+static const char *owning = ", owned: yes";
 
 /* Sequences of 4 and 6 places, in pages 5 and 7, 8. */
 static void begin_pages(void)
@@ -18,7 +19,7 @@ static void begin_pages(void)
 static const char *read_pages(uint64_t appends, uint64_t replays, int64_t replay)
 {
     view = (struct state_view){.table = ids_of(pages[0], 6), .lengths = ids_of(lengths_of, 2)};
-    bind_read(", owned: yes");
+    bind_read(owning);
     check.launch++;
     return next(appends, replays, replay, 1);
 }
@@ -81,6 +82,105 @@ static void a_place_in_use_is_not_appended_again(void **state)
                                             "place 6, in page 6"));
 }
 
+/* ---- pages that begin several sequences ---- */
+
+/* Sequences of 6 and 7 places in pages 5, 6 and 5, 8. */
+static void begin_shared(const char *more)
+{
+    owning = more;
+    pages[0][0] = pages[1][0] = 5;
+    pages[0][1] = 6;
+    pages[1][1] = 8;
+    pages[0][2] = 9;
+    pages[1][2] = 10;
+    lengths_of[0] = 6;
+    lengths_of[1] = 7;
+    assert_null(read_pages(0, 0, -1));
+}
+
+/* A sequence ends, and another begins with its first page; then the other goes, too. */
+static void a_shared_page_is_freed_when_the_last_sequence_goes(void **state)
+{
+    static const char *const more[] = {", shared: prefix, owned: yes",
+                                       ", shared: prefix, owned: cached"};
+    (void)state;
+    for (int cached = 0; cached < 2; cached++) {
+        history_destroy(history);
+        history = history_create();
+        begin_shared(more[cached]);
+        pages[0][1] = 11; /* another sequence */
+        lengths_of[0] = 5;
+        lengths_of[1] = 8;
+        assert_null(append_rows(0, 0, -1, 44, 35));
+        assert_null(read_pages(1, 0, -1));
+        pages[0][1] = 12; /* and others */
+        pages[1][1] = 13;
+        lengths_of[0] = lengths_of[1] = 5;
+        assert_null(append_rows(1, 0, -1, 48, 52));
+        const char *found = read_pages(2, 0, -1);
+        assert_true(cached ? !found : found && !strcmp(found, "freed"));
+        if (!cached)
+            assert_non_null(strstr(report.sentence, "sequence 0 reads place 0 of 5, in page 5"));
+    }
+    owning = ", owned: yes";
+}
+
+static void a_page_that_is_not_full_or_elsewhere_is_not_shared(void **state)
+{
+    (void)state;
+    begin_shared(", shared: prefix, owned: cached");
+    pages[0][0] = 9;
+    pages[0][1] = 8; /* its place 3 was never written */
+    pages[1][1] = 12;
+    lengths_of[0] = 7;
+    lengths_of[1] = 5;
+    assert_null(append_rows(0, 0, -1, 34, 48));
+    assert_string_equal(read_pages(1, 0, -1), "freed");
+    assert_non_null(strstr(report.sentence, "sequence 0 reads place 4 of 7, in page 8"));
+    pages[0][1] = 5; /* full, and never the second page */
+    pages[0][0] = 7;
+    lengths_of[0] = 5;
+    assert_null(append_rows(1, 0, -1, 49, -1));
+    lengths_of[1] = 6;
+    assert_string_equal(read_pages(2, 0, -1), "freed");
+    assert_non_null(strstr(report.sentence, "sequence 0 reads place 4 of 5, in page 5"));
+    owning = ", owned: yes";
+}
+
+static void a_shared_place_is_not_appended_again(void **state)
+{
+    (void)state;
+    begin_shared(", shared: prefix, owned: cached");
+    assert_null(append_rows(0, 0, -1, 26, 21)); /* place 1 of both */
+    lengths_of[0]++;
+    assert_string_equal(read_pages(1, 0, -1), "reused");
+    assert_non_null(strstr(report.sentence, "place 1 of sequence 0, in page 5 of 'k'"));
+    assert_null(append_rows(1, 0, -1, 27, 35));
+    lengths_of[0]++;
+    lengths_of[1] += 2; /* its second page was not full, so it is the same sequence */
+    assert_string_equal(read_pages(2, 0, -1), "ahead");
+    assert_non_null(strstr(report.sentence, "from length 7 to 9, and nothing was appended to "
+                                            "place 8, in page 10"));
+    owning = ", owned: yes";
+}
+
+/* Of full pages alone it is not known which sequence they begin: further ones may be older. */
+static void another_sequence_may_have_more_pages(void **state)
+{
+    (void)state;
+    begin_shared(", shared: prefix, owned: cached");
+    lengths_of[1] = 8;
+    assert_null(append_rows(0, 0, -1, 35, -1));
+    assert_null(read_pages(1, 0, -1));
+    assert_null(append_rows(1, 0, -1, 41, -1));
+    lengths_of[1] = 10; /* page 10, whose first place was written long ago */
+    assert_null(read_pages(2, 0, -1));
+    assert_null(append_rows(2, 0, -1, 42, -1));
+    lengths_of[1] = 12; /* and its last one not at all */
+    assert_string_equal(read_pages(3, 0, -1), "ahead");
+    owning = ", owned: yes";
+}
+
 /* The reader's check may end first: then the append's names it. */
 static void replays_hold_pages_together_in_any_order(void **state)
 {
@@ -138,6 +238,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(pages_of_others_are_read_when_they_were_appended_to,
                                         open_history, close_history),
         cmocka_unit_test_setup_teardown(a_place_in_use_is_not_appended_again, open_history,
+                                        close_history),
+        cmocka_unit_test_setup_teardown(a_shared_page_is_freed_when_the_last_sequence_goes,
+                                        open_history, close_history),
+        cmocka_unit_test_setup_teardown(a_page_that_is_not_full_or_elsewhere_is_not_shared,
+                                        open_history, close_history),
+        cmocka_unit_test_setup_teardown(a_shared_place_is_not_appended_again, open_history,
+                                        close_history),
+        cmocka_unit_test_setup_teardown(another_sequence_may_have_more_pages, open_history,
                                         close_history),
         cmocka_unit_test_setup_teardown(replays_hold_pages_together_in_any_order, open_history,
                                         close_history),

@@ -32,9 +32,11 @@ static void nonsense_is_refused(void **state)
                   "'table' without 'lengths', how much of it is read");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: perhaps}\n",
                   "'shared' is 'perhaps'; expected no, prefix or yes");
-    entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: prefix, "
+    entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: yes, "
                        "owned: yes}\n",
-                  "'owned' wants a 'table' whose pages are not 'shared'");
+                  "'owned' wants a 'table', of whose pages sequences have none in common");
+    entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, owned: cached}\n",
+                  "'owned: cached' without 'shared: prefix'");
     entry_refused(APPEND "  state: {cache: cache, append: slots, owned: yes}\n",
                   "'owned' wants a 'table'");
     entry_refused(CSR "  state: {cache: k, table: {indices: pages}}\n", "without 'indptr'");
