@@ -5,7 +5,6 @@
 #include "system/log.h"
 #include "base/uninterrupted.h"
 #include "context/enqueue.h"
-#include "extra/digest.h"
 #include "extra/outlier_launch.h"
 #include "gate/unregistered.h"
 #include "gates.h"
@@ -48,8 +47,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
         check->probe.centroid = ticket->detector == OUTLIER_CENTROID;
         memcpy(check->probe.input, ticket->outlier.name, sizeof(check->probe.input));
     }
-    if (UNUSUAL(digest_all))
-        pipeline_trace_range(check);
+    pipeline_trace_range(check);
     check->moment_of_state = ticket->moment;
     check->place = launch->replayed ? launch->replayed->place : (struct graph_place){0};
     memcpy(check->grid, launch->grid, sizeof(check->grid));

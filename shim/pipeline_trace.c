@@ -2,6 +2,7 @@
 #include "pipeline_trace.h"
 #include <stdio.h>
 #include "base/clock.h"
+#include "base/hot.h"
 #include "trace/ranges.h"
 #include "discover/recorder.h"
 #include "trace/trace.h"
@@ -31,7 +32,10 @@ void pipeline_trace(const struct pipeline *pipeline, const struct launch *launch
 
 void pipeline_trace_range(struct check *check)
 {
-    snprintf(check->range, sizeof(check->range), "%s", ranges_open());
+    const char *range = ranges_open();
+    check->range[0] = '\0';
+    if (UNUSUAL(*range))
+        snprintf(check->range, sizeof(check->range), "%s", range);
 }
 
 void pipeline_trace_other(const struct pipeline *pipeline, enum skip skip)

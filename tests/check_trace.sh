@@ -229,12 +229,24 @@ __attribute__((constructor)) static void open_ranges(void)
     nvtxRangePushA("layer3");
 }
 END
+    without_ranges() {
+        traced found wrong CUVET_TRACE=1 CUVET_SUMMARY=1 $registry &&
+            grep -q '"event":"finding"' "$scratch"/found/journal-* &&
+            ! grep -q '"range"' "$scratch"/found/journal-* && ! grep 'NVTX range' "$scratch/said"
+    }
     if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
         ok 'ranges: a program that opens two' traced ranged plain CUVET_TRACE=1 CUVET_DIGEST=1 $registry \
             LD_PRELOAD="$scratch/opens.so $PWD/$CUVET_BUILD/libcuvet.so"
         ok 'ranges: its launches have both' lines ranged '{x["range"] for x in t[1:-1]} == {"step/layer3"}'
         ok 'cuvet trace --by range: the path' gives 0 '^  step/layer3 +6 ' "$cuvet" trace --by range "$scratch/ranged"
         ok 'cuvet trace --layer: of the range' gives 0 '^  3 +6 ' "$cuvet" trace --layer 'layer([0-9]+)' "$scratch/ranged"
+        # norm_wrong is a finding
+        ok 'ranges: findings are in them, too' traced found_in wrong CUVET_TRACE=1 CUVET_SUMMARY=1 $registry \
+            LD_PRELOAD="$scratch/opens.so $PWD/$CUVET_BUILD/libcuvet.so"
+        ok 'ranges: in the journal' grep -q '"event":"finding".*"range":"step/layer3"' "$scratch"/found_in/journal-*
+        ok 'ranges: in the bundle' grep -q '"range": *"step/layer3"' "$scratch"/found_in/*/launch.json
+        ok 'ranges: in the summary' grep -q 'in the NVTX range step/layer3' "$scratch/said"
+        ok 'ranges: findings have none without' without_ranges
         ok 'digests have it too' grep -q '"event":"digest".*"range":"step/layer3"' "$scratch"/ranged/journal-*
     fi
     ok "ranges: another tool's are its own" gives 0 '^-2 -2 -2 -2 -2$' env CUVET_TRACE=1 \

@@ -64,7 +64,7 @@ struct check {
     uint64_t executed;               /* the same without those that were captured */
     uint32_t build; /* which function of its symbol, kernels_build(); where there is a contract */
     struct graph_place place;
-    char range[CHECK_RANGE]; /* the NVTX ranges that it was launched in, where digests are made */
+    char range[CHECK_RANGE]; /* the NVTX ranges that it was launched in, ranges.h */
     struct state_moment moment_of_state;
     enum gate_result gate;
     struct account account; /* its probes: NULL unless the outlier gate probes the launch */

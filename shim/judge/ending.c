@@ -54,6 +54,7 @@ static struct check_report describe(const struct side *side, const struct lane *
         .cooperative = check->cooperative,
     };
     report.place = check->place;
+    report.range = check->range;
     memcpy(report.cluster, check->cluster, sizeof(report.cluster));
     memcpy(report.grid, check->grid, sizeof(report.grid));
     memcpy(report.block, check->block, sizeof(report.block));

@@ -360,8 +360,8 @@ void journal_digest(struct journal *journal, const struct check_report *report)
     report_json_dim3(json, "block", report->block);
     put_hash(json, "input", report->digest.input);
     put_hash(json, "output", report->digest.output);
-    if (report->digest.range && *report->digest.range)
-        json_put_string(json, "range", report->digest.range);
+    if (report->range && *report->range)
+        json_put_string(json, "range", report->range);
     if (report->digest.unseen > 0)
         json_put_uint(json, "unseen", report->digest.unseen);
     if (report->state.slots)

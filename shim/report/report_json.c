@@ -356,6 +356,8 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     put_hardware(json, &report->hardware);
     json_put_uint(json, "launch", report->launch);
     put_graph(json, &report->place);
+    if (report->range && *report->range)
+        json_put_string(json, "range", report->range);
     json_put_int(json, "device", report->device);
     report_json_dim3(json, "grid", report->grid);
     report_json_dim3(json, "block", report->block);

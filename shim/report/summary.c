@@ -35,6 +35,7 @@ struct element {
 
 struct finding {
     char *label, *bundle; /* owned; bundle may be NULL */
+    char *range;          /* the NVTX ranges of the launch, owned; NULL: none */
     struct outlier_call_report outlier;
     const char *dim; /* of which `seen` of `total` items were checked; NULL: all */
     int64_t seen, total;
@@ -84,6 +85,7 @@ void summary_destroy(struct summary *summary)
     for (uint32_t i = 0; i < summary->findings; i++) {
         free(summary->finding[i].label);
         free(summary->finding[i].bundle);
+        free(summary->finding[i].range);
     }
     for (uint32_t i = 0; i < summary->notes; i++)
         free(summary->note[i]);
@@ -133,6 +135,7 @@ void summary_finding(struct summary *summary, const struct check_report *report,
     finding->launch = report->launch;
     finding->lifted = report->spec && report->spec->lift;
     finding->place = report->place;
+    finding->range = report->range && *report->range ? strdup(report->range) : NULL;
     finding->outlier = report->outlier;
     finding->dim = report->binding ? report->binding->subset.dim : NULL;
     finding->seen = finding->dim ? report->binding->subset.judged : 0;
@@ -462,6 +465,8 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
         textbuf_printf(out,
                        "       in a CUDA graph: kernel node %u of graph %u, replay %" PRIu64 "\n",
                        f->place.node, f->place.graph, f->place.replay);
+    if (f->range)
+        textbuf_printf(out, "       in the NVTX range %s\n", PRINTABLE(f->range));
     if (f->dims[0])
         textbuf_printf(out, "       dims   %s\n", f->dims);
     if (f->dim)

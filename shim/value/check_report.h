@@ -51,7 +51,6 @@ struct digest_report {
     bool made;
     uint64_t input, output;
     uint64_t sequence; /* of the check among those of its context */
-    const char *range; /* the NVTX ranges that it was launched in; "": none */
     unsigned unseen;   /* arrays that it may read and that are not hashed */
     uint64_t executed; /* number of the launch among those of its kernel that ran: were not captured
                         */
@@ -133,6 +132,7 @@ struct check_report {
     uint64_t launch;          /* number of this launch among those of its kernel, from 0 */
     int device;               /* ordinal */
     struct graph_place place; /* place.graph 0: a launch by itself */
+    const char *range;        /* the NVTX ranges that it was launched in; NULL or "": none */
     uint32_t grid[3], block[3], shared_bytes;
     uint32_t cluster[3]; /* zeros: the launch sets none */
     bool cooperative;
