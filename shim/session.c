@@ -148,10 +148,13 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
 {
     struct session *s = user;
     struct uninterrupted kept;
+    char why[64] = "";
+    if (skip)
+        snprintf(why, sizeof(why), ": unchecked (%s)", skip_text(skip));
     uninterrupted_begin(&kept);
-    log_line(LOG_WARN, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
-    journal_warning(s->journal, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
-    summary_note(s->summary, "%s: unchecked (%s): %s", symbol, skip_text(skip), sentence);
+    log_line(skip ? LOG_WARN : LOG_INFO, "%s%s: %s", symbol, why, sentence);
+    journal_warning(s->journal, "%s%s: %s", symbol, why, sentence);
+    summary_note(s->summary, "%s%s: %s", symbol, why, sentence);
     uninterrupted_end(&kept);
 }
 

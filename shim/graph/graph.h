@@ -158,6 +158,9 @@ void graph_drop_clone(struct graph *graph);
 const char *graph_no_twin_sentence(const struct graph *graph);
 /* Has its replays timed, and the time split among its kernels. Without memory: not. */
 void graph_time(struct graph *graph, struct timing *timing);
+/* A note on each kernel whose entry declares a position that is passed by value: replays keep the
+ * number of the capture, unless the program gives the node new parameters. */
+void graph_note_positions(const struct graph *graph, struct pipeline *pipeline);
 /* Frees what graph_read made; the clone too, which must be unused. */
 void graph_drop(struct graph *graph);
 /* The node that the program calls so, or NULL. */

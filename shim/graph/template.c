@@ -1,4 +1,5 @@
 /* template.c - the nodes of the program's template, level by level, and the clone of it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "gate/unregistered.h"
@@ -325,6 +326,22 @@ static enum status read_level(struct reading *reading, CUgraph template, CUgraph
     free(program);
     free(own);
     return status;
+}
+
+void graph_note_positions(const struct graph *graph, struct pipeline *pipeline)
+{
+    char sentence[256];
+    for (uint32_t i = 0; i < graph->subjects; i++) {
+        const struct graph_subject *subject = &graph->subject[i];
+        const struct plan_state *state = subject->kernel->spec->plan->state;
+        if (!state || !state->direct)
+            continue;
+        snprintf(sentence, sizeof(sentence),
+                 "position '%s' is passed by value to kernel node %u of CUDA graph %u: each replay "
+                 "has that of the capture, unless the program sets the node's parameters",
+                 state->position_name, subject->number, graph->number);
+        pipeline_warn(pipeline, subject->kernel, SKIP_NONE, sentence);
+    }
 }
 
 static void drop_subjects(struct graph *graph)

@@ -48,6 +48,7 @@ void updates_first(struct graphs *graphs, struct graph *graph, CUgraph template)
     const struct graph_knowledge known = updates_knowledge(graphs);
     enum status status = graph_read(graph, &known, template, &err);
     settle_read(graphs, graph, status, &err);
+    graph_note_positions(graph, graphs->settings.pipeline);
     graph_time(graph, graphs->settings.pipeline->timing);
 }
 

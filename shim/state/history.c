@@ -155,7 +155,7 @@ static int64_t first_place(const struct places *places)
     return -1;
 }
 
-enum { WHEN = 96 };
+enum { WHEN = 96, DUE = 96 };
 
 static const char *when(char text[WHEN], const struct one *last, const struct one *now)
 {
@@ -168,6 +168,27 @@ static const char *when(char text[WHEN], const struct one *last, const struct on
     return text;
 }
 
+/* The place that was due, where the entry has `step`. One that is by value in a graph is the
+ * capture's in all replays, so it is counted from replay 0. */
+static const char *place_due(const struct state_case *of, const struct one *last,
+                             const struct one *now, char text[DUE])
+{
+    const struct plan_state *state = of->plan->state;
+    int64_t step = state_number(of->check, state->step, 0), place = first_place(&now->positions);
+    bool direct = state->direct && now->graph.graph;
+    text[0] = '\0';
+    if (step <= 0 || place < 0)
+        return text;
+    if (direct)
+        snprintf(text, DUE, "; by 'step' replay %llu is at %lld if replay 0 is at %lld",
+                 (unsigned long long)now->graph.replay,
+                 (long long)(place + step * (int64_t)now->graph.replay), (long long)place);
+    else
+        snprintf(text, DUE, "; by 'step' %lld is due",
+                 (long long)(first_place(&last->positions) + step));
+    return text;
+}
+
 static bool stale_position(const struct state_case *of, const struct one *last,
                            const struct one *now, struct state_report *report)
 {
@@ -177,13 +198,15 @@ static bool stale_position(const struct state_case *of, const struct one *last,
         last->data == now->data)
         return false;
     bool direct = state->direct && now->graph.graph;
-    return state_find(report, "stale", "position '%s' is %lld %s, with other data: %s",
+    char due[DUE];
+    return state_find(report, "stale", "position '%s' is %lld %s, with other data: %s%s",
                       state->position_name, (long long)first_place(&now->positions),
                       when(text, last, now),
                       direct ? "it is passed by value, so that replays keep the one that was "
                                "captured; read it from device memory, or give the node new "
                                "parameters before each replay"
-                             : "it does not advance");
+                             : "it does not advance",
+                      place_due(of, last, now, due));
 }
 
 static bool stale_rows(const struct state_case *of, const struct one *last, const struct one *now,

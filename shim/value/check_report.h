@@ -87,7 +87,7 @@ struct state_slots {
 /* What the launch did against what holds between launches (state/state.h). */
 struct state_report {
     const char *rule; /* "stale"; NULL: nothing */
-    char sentence[320];
+    char sentence[480];
     const struct state_slots *slots; /* of an append, with digests; else NULL */
 };
 

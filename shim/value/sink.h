@@ -25,7 +25,8 @@ struct sink {
     /* What a check of the kernel that has ended has cost, whatever came of it; collector thread. A
      * spec of NULL: time of the program's thread that no check pays for. */
     void (*spent)(void *user, const struct kernel_spec *spec, const struct check_cost *cost);
-    /* A message for the user; once for each (kernel, reason). Any thread. */
+    /* A message for the user; once for each (kernel, reason). SKIP_NONE: a note on a kernel that is
+     * checked. Any thread. */
     void (*warned)(void *user, const char *symbol, enum skip skip, const char *sentence);
     /* The driver refused a launch of the program. Any thread. */
     void (*launch_failed)(void *user, const struct launch *launch, const char *error_name);
