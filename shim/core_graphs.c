@@ -183,14 +183,13 @@ CUgraphExec core_graph_launch_enter(CUgraphExec exec, CUstream stream, CUcontext
 }
 
 /* Waits for the graph where each launch is waited for; reports a refused one. */
-static void report_launch(CUresult result)
+static void report_launch(CUresult result, struct api_error *graph)
 {
     const void **launched_on = core_graph_stream();
     if (result != CUDA_SUCCESS)
         pipeline_api_failed(core.parts.pipeline, "cuGraphLaunch", result, NULL);
     else if (core.parts.pipeline->sync && launched_on)
-        pipeline_sync(core.parts.pipeline, &(struct launch){.stream = *launched_on},
-                      "a CUDA graph");
+        pipeline_sync(core.parts.pipeline, &(struct launch){.stream = *launched_on}, graph);
 }
 
 /* Also of a muted core: what enter has begun is ended. */
@@ -202,11 +201,14 @@ void core_graph_launch_exit(CUresult result)
     }
     if (!graphs_launch_open())
         return;
+    struct api_error graph = {.at = "a CUDA graph"};
     int state = uncancelled_begin();
     own_thread.work = OWN_WORK;
+    if (core.parts.pipeline->sync)
+        graph.names = graphs_launch_names(graph.name, API_ERROR_NAMES);
     graphs_launch_exit(core.parts.graphs, result);
     if (core.parts.pipeline->trace)
         pipeline_trace_graph_ends(core.parts.pipeline, result != CUDA_SUCCESS);
-    report_launch(result);
+    report_launch(result, &graph);
     work_ends(state, OWN_NONE);
 }

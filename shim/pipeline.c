@@ -281,6 +281,13 @@ static void keep_earlier(struct ticket *ticket, const struct launch *launch)
     ticket->has_earlier = ticket->earlier.kept > 0;
 }
 
+static void wait_for_launch(const struct pipeline *pipeline, const struct launch *launch,
+                            const struct known_kernel *kernel)
+{
+    struct api_error error = {.at = kernel ? kernel->symbol : kernels_symbol(launch)};
+    pipeline_sync(pipeline, launch, &error);
+}
+
 void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
                    CUresult result)
 {
@@ -302,8 +309,7 @@ void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struc
     else
         count(pipeline, ticket, ticket->skip);
     if (UNUSUAL(pipeline->sync))
-        pipeline_sync(pipeline, launch,
-                      ticket->kernel ? ticket->kernel->symbol : kernels_symbol(launch));
+        wait_for_launch(pipeline, launch, ticket->kernel);
     if (ticket->has_earlier || (ticket->kernel && ticket->kernel->after))
         keep_earlier(ticket, launch);
 }

@@ -111,10 +111,14 @@ enum status pipeline_enqueue_after(struct ticket *ticket, const struct launch *l
 void pipeline_api_failed(const struct pipeline *pipeline, const char *api, CUresult result,
                          const void *stream);
 
-/* Waits for a launch that the driver took, and reports it where it faults. */
-void pipeline_sync(const struct pipeline *pipeline, const struct launch *launch, const char *name);
+/* Waits for a launch that the driver took, and reports it where it faults: `error` has its name,
+ * and those of the kernels of a graph. */
+void pipeline_sync(const struct pipeline *pipeline, const struct launch *launch,
+                   struct api_error *error);
 
-/* Reports why a kernel goes unchecked, once for each reason. */
+/* Reports why a kernel goes unchecked, once for each reason; SKIP_NONE: a note on one that does
+ * not.
+ */
 void pipeline_warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
                    const char *sentence);
 

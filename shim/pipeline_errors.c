@@ -29,12 +29,16 @@ static bool is_fault(CUresult result)
     }
 }
 
-/* Such an error stays, and every later call returns it: it is reported once. */
+/* Such an error stays, and every later call returns it: it is reported once for each device. */
 static bool is_news(CUresult result)
 {
-    static _Atomic(uint64_t) seen;
+    enum { DEVICES = 64 };
+    static _Atomic(uint64_t) seen[DEVICES];
+    CUdevice device = 0;
+    if (cuda.cuCtxGetDevice(&device) || device < 0)
+        device = 0;
     uint64_t bit = (uint64_t)1 << (unsigned)result % 64;
-    return !(atomic_fetch_or(&seen, bit) & bit);
+    return !(atomic_fetch_or(&seen[device % DEVICES], bit) & bit);
 }
 
 static void report(const struct pipeline *pipeline, const struct api_error *error)
@@ -66,16 +70,17 @@ static CUresult wait_for(const struct launch *launch)
     return result;
 }
 
-void pipeline_sync(const struct pipeline *pipeline, const struct launch *launch, const char *name)
+void pipeline_sync(const struct pipeline *pipeline, const struct launch *launch,
+                   struct api_error *error)
 {
     if (gates_captures(launch, NULL) == SKIP_CAPTURED)
         return; /* a fault that was quicker is an error of this call, too */
     CUresult result = wait_for(launch);
-    struct api_error error = {.api = "cuStreamSynchronize", .at = name};
     if (!is_fault(result) || !is_news(result))
         return;
-    error.error = cuda_error_name(result);
-    memcpy(error.grid, launch->grid, sizeof(error.grid));
-    memcpy(error.block, launch->block, sizeof(error.block));
-    report(pipeline, &error);
+    error->api = "cuStreamSynchronize";
+    error->error = cuda_error_name(result);
+    memcpy(error->grid, launch->grid, sizeof(error->grid));
+    memcpy(error->block, launch->block, sizeof(error->block));
+    report(pipeline, error);
 }

@@ -161,6 +161,8 @@ void graph_time(struct graph *graph, struct timing *timing);
 /* A note on each kernel whose entry declares a position that is passed by value: replays keep the
  * number of the capture, unless the program gives the node new parameters. */
 void graph_note_positions(const struct graph *graph, struct pipeline *pipeline);
+/* The names of its kernels, each once, up to `most`, and how many. */
+size_t graph_names(const struct graph *graph, const char **name, size_t most);
 /* Frees what graph_read made; the clone too, which must be unused. */
 void graph_drop(struct graph *graph);
 /* The node that the program calls so, or NULL. */

@@ -581,6 +581,11 @@ void graphs_launch_exit(struct graphs *graphs, CUresult result)
     under_way.graph = NULL;
 }
 
+size_t graphs_launch_names(const char **name, size_t most)
+{
+    return under_way.graph ? graph_names(under_way.graph, name, most) : 0;
+}
+
 bool graphs_launch_open(void)
 {
     return under_way.open;

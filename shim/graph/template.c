@@ -344,6 +344,21 @@ void graph_note_positions(const struct graph *graph, struct pipeline *pipeline)
     }
 }
 
+/* Rows of one kernel, counted for several reasons, share its symbol. */
+size_t graph_names(const struct graph *graph, const char **name, size_t most)
+{
+    size_t names = 0;
+    for (uint32_t i = 0; i < graph->counts && names < most; i++) {
+        const struct known_kernel *kernel = graph->count[i].kernel;
+        size_t known = 0;
+        while (kernel && known < names && name[known] != kernel->symbol)
+            known++;
+        if (kernel && known == names)
+            name[names++] = kernel->symbol;
+    }
+    return names;
+}
+
 static void drop_subjects(struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->subjects; i++) {

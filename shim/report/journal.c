@@ -514,8 +514,9 @@ void journal_api_error(struct journal *journal, const struct api_error *error, c
         json_put_string(json, "kernel", error->at);
         report_json_dim3(json, "grid", error->grid);
         report_json_dim3(json, "block", error->block);
-    } else {
-        json_put_array(json, "last");
+    }
+    if (!error->at || error->names) {
+        json_put_array(json, error->at ? "kernels" : "last");
         for (size_t i = 0; i < error->names; i++) {
             if (*error->name[i])
                 json_text(json, error->name[i]);

@@ -14,6 +14,8 @@ static void put_launch(struct textbuf *text, const struct api_error *error)
                        error->grid[1], error->grid[2], error->block[0], error->block[1],
                        error->block[2]);
     textbuf_printf(text, ": %s while it ran", error->error);
+    for (size_t i = 0; i < error->names; i++)
+        textbuf_printf(text, "%s%.100s", i ? ", " : "; its kernels: ", PRINTABLE(error->name[i]));
 }
 
 static void put_names(struct textbuf *text, const struct api_error *error)

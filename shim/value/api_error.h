@@ -15,7 +15,8 @@ struct api_error {
     const char *error; /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
     const char *at;    /* the launch that faulted, where each is waited for (CUVET_SYNC); or NULL */
     uint32_t grid[3], block[3];        /* of that */
-    const char *name[API_ERROR_NAMES]; /* else the last launches by thread, the newest first, */
+    const char *name[API_ERROR_NAMES]; /* the kernels of that, where it is a CUDA graph; without
+                                        * `at` the last launches by thread, the newest first, */
     size_t names;                      /* "" between threads */
 };
 

@@ -1,7 +1,7 @@
 /*
  * program.c - a kernel without an entry writes where nothing is, and a later call shows it:
- * `program FATBIN WAY [quiet]`, WAY: stream, event, context, copy or graph. With "quiet" it writes
- * where it may.
+ * `program FATBIN WAY [quiet]`, WAY: stream, event, context, copy or graph; devices: by the stream,
+ * and then the same on a second device, by the context. With "quiet" it writes where it may.
  */
 #include "common/program.h"
 
@@ -47,9 +47,18 @@ static CUresult wait_by(const char *way, CUdeviceptr where, CUdeviceptr array)
     return cuStreamSynchronize(stream);
 }
 
+static CUresult on_second_device(const void *image)
+{
+    make_context(1);
+    CHECK(cuModuleLoadData(&module, image));
+    stream = NULL;
+    poke(0x10);
+    return cuCtxSynchronize();
+}
+
 int main(int argc, char **argv)
 {
-    start(argc, argv);
+    const void *image = start(argc, argv);
     struct norm norm = norm_new(4, 256, 1);
     CUdeviceptr array = upload(64, 2);
     bool copies = !strcmp(word(0), "copy"); /* which waits for the default stream */
@@ -61,5 +70,7 @@ int main(int argc, char **argv)
     CUresult result = wait_by(word(0), *word(1) ? array : 0x10, array);
     printf("%s: %d, again: %d\n", word(0), (int)result, (int)cuStreamSynchronize(stream));
     printf("a bad stream: %d\n", (int)cuStreamSynchronize((CUstream)0x30));
+    if (!strcmp(word(0), "devices"))
+        printf("second device: %d\n", (int)on_second_device(image));
     return result ? 4 : 0;
 }

@@ -103,6 +103,11 @@ static void an_error_has_the_last_launches_and_the_advice(void **state)
     api_error_text(&error, text);
     assert_string_equal(text, "launch of k with grid (1,2,3), block (0,0,0): CUDA_ERROR_ASSERT "
                               "while it ran");
+    error = (struct api_error){
+        .error = "CUDA_ERROR_ASSERT", .at = "a CUDA graph", .name = {"a", "b"}, .names = 2};
+    api_error_text(&error, text);
+    assert_string_equal(text, "launch of a CUDA graph: CUDA_ERROR_ASSERT while it ran; its "
+                              "kernels: a, b");
     name = malloc(90);
     memset(name, 'x', 89);
     name[89] = '\0';
