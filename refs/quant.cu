@@ -197,9 +197,10 @@ REF_FN long long ref_half_byte(long long byte, long long i)
 }
 
 // y(i) = level(q(i)) scale(i / group), q a byte each and its levels in memory, or with half = 1 two
-// codes a byte, of NF4 or with normal = 0 of FP4: bitsandbytes. A sample of elements.
+// codes a byte, of NF4 or with normal = 0 of FP4: bitsandbytes. Without a group one scale is for
+// all. A sample of elements.
 REFERENCE_ONCE(dequantise_codes, "in q[bytes], in levels?[count], in scale[groups], out y[n], "
-                                 "int group, int half = 0, int normal = 1")
+                                 "int group = 0, int half = 0, int normal = 1")
 {
     SAMPLE(i, n, 65536)
     {
@@ -209,7 +210,7 @@ REFERENCE_ONCE(dequantise_codes, "in q[bytes], in levels?[count], in scale[group
             level = ref_four_bits(ref_half_byte(code, i), normal != 0);
         else
             level = levels(code);
-        y(i) = level * scale(i / group);
+        y(i) = level * scale(group > 0 ? i / group : 0);
     }
 }
 
@@ -217,10 +218,11 @@ REFERENCE_ONCE(dequantise_codes, "in q[bytes], in levels?[count], in scale[group
 // as above or in memory. A scale may itself be a code, factors(codes) scale(.. / 256) + offset.
 // Kernels round the level, the scale, their product, or that and x to the dtype of x
 // (bitsandbytes). A sample of elements.
-REFERENCE_ONCE(linear_codes,
-               "in x[m][k], in q[n][bytes], in levels?[count], in scale[groups], in codes?[parts], "
-               "in factors?[256], in offset?[1], in bias[n] = 0, out y[m][n], int group, "
-               "int normal = 1, point level, point size, point w, point term, each m")
+REFERENCE_ONCE(
+    linear_codes,
+    "in x[m][k], in q[n][half], in levels?[16], in scale[groups], in codes?[parts], "
+    "in factors?[256], in offset?[1], in bias[n] = 0, out y[m][n], "
+    "int group = 0, int normal = 1, point level, point size, point w, point term, each m")
 {
     SAMPLE(i, m * n, QUANT_BUDGET(k))
     {
@@ -231,7 +233,7 @@ REFERENCE_ONCE(linear_codes,
         TERM(factor, g,
              codes.given ? real(factors(INDEX(codes(g))) * scale(g / 256) + offset(0))
                          : real(scale(g)));
-        TERM(weight, l, w(level(table(l)) * size(factor((j * k + l) / group))));
+        TERM(weight, l, w(level(table(l)) * size(factor(group > 0 ? (j * k + l) / group : 0))));
         y(r, j) = SUM_IF(l, k, true, term(x(r, l) * weight(l))) + bias(j);
     }
 }

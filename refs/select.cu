@@ -302,39 +302,16 @@ REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][ro
     }
 }
 
-/* Segment s of `used` begins at starts(s) and ends where the next begins, the last one at `all`. */
-#define SEGMENT_END(starts, s, used, all) ((s) + 1 < (used) ? INDEX(starts((s) + 1)) : (all))
-
-// y(s, c) = the sum of x(order(t), c) over t of segment s, of which there are segments(0): the
-// first step of PyTorch's gradient of an embedding, whose ids are sorted. A sample of elements.
-REFERENCE_ONCE(segment_sum, "in order[tokens], in x[tokens][cols], in starts[tokens], "
-                            "in segments[1], out y[tokens][cols], each cols")
+// y(s, c) = the sum of x(order(t), c) over t from starts(s) to starts(s + 1) or the end, for s
+// below segments(0): the first step of PyTorch's gradient of an embedding. A sample of elements.
+REFERENCE_ONCE(segment_sum, "in order[tokens], in x[tokens][cols], in starts[parts], "
+                            "in segments[1], out y[parts][cols], each cols")
 {
     long long used = INDEX(segments(0));
-    SAMPLE(i, (used > tokens ? tokens : used) * cols, 65536)
+    SAMPLE(i, (used > parts ? parts : used) * cols, 65536)
     {
         long long s = i / cols, c = i % cols, from = INDEX(starts(s));
-        long long count = SEGMENT_END(starts, s, used, tokens) - from;
+        long long count = (s + 1 < used ? INDEX(starts(s + 1)) : tokens) - from;
         y(s, c) = SUM_IF(t, count, true, x(INDEX(order(from + t)), c));
-    }
-}
-
-// y(sorted(starts(s)), c) = the sum of x(t, c) over t of segment s of `pieces`, of which there are
-// segments(0), the last one up to parts(0): the second step. The row of padding_idx is left alone.
-REFERENCE_ONCE(segment_scatter,
-               "in sorted[tokens], in starts[tokens], in x[tokens][cols], in pieces[tokens], "
-               "in segments[1], in parts[1], inout y[entries][cols], int padding_idx = -1, "
-               "each cols, touch entries by sorted")
-{
-    long long used = INDEX(segments(0));
-    SAMPLE(i, (used > tokens ? tokens : used) * cols, 65536)
-    {
-        long long s = i / cols, c = i % cols, from = INDEX(pieces(s));
-        long long e = INDEX(sorted(INDEX(starts(s))));
-        long long count = SEGMENT_END(pieces, s, used, INDEX(parts(0))) - from;
-        REPEAT(once, e != padding_idx)
-        {
-            y(e, c) = SUM_IF(t, count, true, x(from + t, c));
-        }
     }
 }

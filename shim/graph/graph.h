@@ -158,9 +158,6 @@ void graph_drop_clone(struct graph *graph);
 const char *graph_no_twin_sentence(const struct graph *graph);
 /* Has its replays timed, and the time split among its kernels. Without memory: not. */
 void graph_time(struct graph *graph, struct timing *timing);
-/* A note on each kernel whose entry declares a position that is passed by value: replays keep the
- * number of the capture, unless the program gives the node new parameters. */
-void graph_note_positions(const struct graph *graph, struct pipeline *pipeline);
 /* The names of its kernels, each once, up to `most`, and how many. */
 size_t graph_names(const struct graph *graph, const char **name, size_t most);
 /* Frees what graph_read made; the clone too, which must be unused. */

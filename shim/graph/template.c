@@ -328,37 +328,6 @@ static enum status read_level(struct reading *reading, CUgraph template, CUgraph
     return status;
 }
 
-void graph_note_positions(const struct graph *graph, struct pipeline *pipeline)
-{
-    char sentence[256];
-    for (uint32_t i = 0; i < graph->subjects; i++) {
-        const struct graph_subject *subject = &graph->subject[i];
-        const struct plan_state *state = subject->kernel->spec->plan->state;
-        if (!state || !state->direct)
-            continue;
-        snprintf(sentence, sizeof(sentence),
-                 "position '%s' is passed by value to kernel node %u of CUDA graph %u: each replay "
-                 "has that of the capture, unless the program sets the node's parameters",
-                 state->position_name, subject->number, graph->number);
-        pipeline_warn(pipeline, subject->kernel, SKIP_NONE, sentence);
-    }
-}
-
-/* Rows of one kernel, counted for several reasons, share its symbol. */
-size_t graph_names(const struct graph *graph, const char **name, size_t most)
-{
-    size_t names = 0;
-    for (uint32_t i = 0; i < graph->counts && names < most; i++) {
-        const struct known_kernel *kernel = graph->count[i].kernel;
-        size_t known = 0;
-        while (kernel && known < names && name[known] != kernel->symbol)
-            known++;
-        if (kernel && known == names)
-            name[names++] = kernel->symbol;
-    }
-    return names;
-}
-
 static void drop_subjects(struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->subjects; i++) {

@@ -7,10 +7,12 @@
  * overdrawn by READ_AHEAD_NS: that is enough for the updates of a program that warms up. A replay
  * that is to be checked pays from the budget, too.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include "base/clock.h"
 #include "gates.h"
 #include "graph/graphs_state.h"
+#include "plan/plan.h"
 
 enum { MISSED_REPORTED = 100 };
 
@@ -42,13 +44,46 @@ struct graph_knowledge updates_knowledge(const struct graphs *graphs)
                                     graphs->bodies};
 }
 
+/* A note on each kernel whose entry declares a position that is passed by value: replays keep the
+ * number of the capture, unless the program gives the node new parameters. */
+static void note_positions(const struct graph *graph, struct pipeline *pipeline)
+{
+    char sentence[256];
+    for (uint32_t i = 0; i < graph->subjects; i++) {
+        const struct graph_subject *subject = &graph->subject[i];
+        const struct plan_state *state = subject->kernel->spec->plan->state;
+        if (!state || !state->direct)
+            continue;
+        snprintf(sentence, sizeof(sentence),
+                 "position '%s' is passed by value to kernel node %u of CUDA graph %u: each replay "
+                 "has that of the capture, unless the program sets the node's parameters",
+                 state->position_name, subject->number, graph->number);
+        pipeline_warn(pipeline, subject->kernel, SKIP_NONE, sentence);
+    }
+}
+
+/* Rows of one kernel, counted for several reasons, share its symbol. */
+size_t graph_names(const struct graph *graph, const char **name, size_t most)
+{
+    size_t names = 0;
+    for (uint32_t i = 0; i < graph->counts && names < most; i++) {
+        const struct known_kernel *kernel = graph->count[i].kernel;
+        size_t known = 0;
+        while (kernel && known < names && name[known] != kernel->symbol)
+            known++;
+        if (kernel && known == names)
+            name[names++] = kernel->symbol;
+    }
+    return names;
+}
+
 void updates_first(struct graphs *graphs, struct graph *graph, CUgraph template)
 {
     struct error err = {{0}};
     const struct graph_knowledge known = updates_knowledge(graphs);
     enum status status = graph_read(graph, &known, template, &err);
     settle_read(graphs, graph, status, &err);
-    graph_note_positions(graph, graphs->settings.pipeline);
+    note_positions(graph, graphs->settings.pipeline);
     graph_time(graph, graphs->settings.pipeline->timing);
 }
 

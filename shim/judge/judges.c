@@ -66,9 +66,9 @@ static void report_repeat(const struct judged *of, struct check_report *report)
     struct repeats **repeats = &of->judges->repeats;
     if (!of->lane->digested)
         return;
-    report->digest = (struct digest_report){true,      digest_input(check, sums),
-                                            sums->out, check->sequence,
-                                            digest_unseen(check), check->executed};
+    report->digest = (struct digest_report){
+        true,           digest_input(check, sums), sums->out, check->sequence, digest_unseen(check),
+        check->executed};
     if (!check->kernel->spec->deterministic)
         return;
     if (!*repeats)

@@ -67,7 +67,8 @@ static int64_t size_named(const char *name)
         {"xh", 7},        {"xw", 3},       {"wh", 3},      {"ww", 3},       {"items", 9},
         {"words", 3},     {"filters", 6},  {"depth", 1},   {"height", 5},   {"window_h", 2},
         {"window_w", 3},  {"out_h", 3},    {"out_w", 3},   {"pixels", 40},  {"ah", 7},
-        {"aw", 3},        {"bh", 3},       {"outer", 2},   {"bw", 3},       {"taps", 12}};
+        {"aw", 3},        {"bh", 3},       {"outer", 2},   {"bw", 3},       {"taps", 12},
+        {"bytes", 9},     {"count", 7},    {"parts", 3}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return rows[i].size;
@@ -508,7 +509,7 @@ static bool depends_on_all(const char *reference)
            strcmp(reference, "cross_entropy_total") == 0 || strcmp(reference, "nll_loss") == 0 ||
            strcmp(reference, "conv_backward_weight") == 0 ||
            strcmp(reference, "conv3d_backward_weight") == 0 || strcmp(reference, "mse_loss") == 0 ||
-           strcmp(reference, "bce_loss") == 0 ||
+           strcmp(reference, "bce_loss") == 0 || strcmp(reference, "dequantise_codes") == 0 ||
            strcmp(reference, "embedding_rmsnorm_backward") == 0;
 }
 

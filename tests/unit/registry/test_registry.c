@@ -455,8 +455,9 @@ static void examples_and_shipped_entries_are_good(void **state)
         {"config/kernels/llmc.yaml", 38},          {"config/kernels/vllm.yaml", 49},
         {"config/kernels/pytorch.yaml", 5},        {"config/kernels/triton.yaml", 36},
         {"config/kernels/flashinfer.yaml", 31},    {"config/kernels/llamacpp.yaml", 94},
-        {"config/kernels/flashattention.yaml", 2}, {"config/calls/cublas.yaml", 181},
-        {"config/calls/cublas_f8.yaml", 64},       {"config/examples/caches.yaml", 11},
+        {"config/kernels/flashattention.yaml", 2}, {"config/calls/cublas.yaml", 185},
+        {"config/calls/cublas_f8.yaml", 64},       {"config/kernels/bitsandbytes.yaml", 8},
+        {"config/kernels/pytorch_rows.yaml", 77},  {"config/examples/caches.yaml", 11},
         {"config/untried/llamacpp_more.yaml", 4},  {"config/untried/flashinfer_older.yaml", 4}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct registry *registry;

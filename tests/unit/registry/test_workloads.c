@@ -103,6 +103,9 @@ static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4
                       caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
                       caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0},
                       flash_464[] = {464, 0}, flash_472[] = {472, 0},
+                      codes[] = {8, 8, 8, 8, 4, 4, 0},
+                      vector4[] = {4, 4, 4, 8, 8, 8, 8, 8, 4, 4, 4, 4, 0},
+                      rows4[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 4, 4, 0},
                       append[] = {88, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
                       append_strides[] = {104, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
                       append_one[] = {88, 8, 8, 0}, append_one_strides[] = {104, 8, 8, 0};
@@ -205,6 +208,12 @@ static const struct {
     {"_ZN4vllm30reshape_and_cache_flash_kernelIttLNS_18Fp8KVCacheDataTypeE0EEEvPKT_S4_PT0_S6_"
      "PKlllllliiiPKfS9_i",
      "cache_append", caches_scaled},
+    {"_Z20kDequantizeBlockwiseI13__nv_bfloat16Li512ELi64ELi8ELi2EEvPfPhS1_PT_ii",
+     "dequantise_codes", codes},
+    {"_Z26kgemm_4bit_inference_naiveI6__halfLi128ELi16EEviiiPT_PhPfPKfS2_iiii", "linear_codes",
+     vector4},
+    {"_Z14gemm_4bit_simtI13__nv_bfloat16Li1EEvPKT_PKhPKfS5_S7_S7_PS1_S3_iiiii", "linear_codes",
+     rows4},
     {FLASH, "attention", flash_464},
     {FLASH, "attention", flash_472},
     {FLASH_COMBINE, "attention", flash_472},
@@ -221,6 +230,7 @@ static void shipped_entries_meet_their_kernels(void **state)
                                               "config/kernels/flashinfer.yaml:"
                                               "config/kernels/flashattention.yaml:"
                                               "config/kernels/llamacpp.yaml:"
+                                              "config/kernels/bitsandbytes.yaml:"
                                               "config/untried/flashinfer_older.yaml:"
                                               "config/untried/llamacpp_more.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
