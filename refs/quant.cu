@@ -199,7 +199,7 @@ REF_FN long long ref_half_byte(long long byte, long long i)
 // y(i) = level(q(i)) scale(i / group), q a byte each and its levels in memory, or with half = 1 two
 // codes a byte, of NF4 or with normal = 0 of FP4: bitsandbytes. Without a group one scale is for
 // all. A sample of elements.
-REFERENCE_ONCE(dequantise_codes, "in q[bytes], in levels?[count], in scale[groups], out y[n], "
+REFERENCE_ONCE(dequantise_codes, "in q[stored], in levels?[count], in scale[groups], out y[n], "
                                  "int group = 0, int half = 0, int normal = 1")
 {
     SAMPLE(i, n, 65536)

@@ -295,7 +295,7 @@ REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][ro
                          .value(0) > 0);
             values(p, r, at) = MAX_IF(c, n, same(c) && !kept(c), values.before(p, r, c));
         }
-        REPEAT(once, right && own)
+        REPEAT(once, !right || own)
         {
             values(p, r, at) = value;
         }

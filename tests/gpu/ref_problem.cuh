@@ -215,7 +215,7 @@ static int64_t size_named(const shape &s, const char *name)
                 {"window_h", &shape::few}, {"window_w", &shape::few}, {"out_h", &shape::n},
                 {"out_w", &shape::few},    {"pixels", &shape::n},     {"ah", &shape::rows},
                 {"aw", &shape::few},       {"bh", &shape::few},       {"bw", &shape::n},
-                {"outer", &shape::few},    {"taps", &shape::few},     {"bytes", &shape::n},
+                {"outer", &shape::few},    {"taps", &shape::few},     {"stored", &shape::n},
                 {"count", &shape::cols},   {"parts", &shape::few}};
     if (strcmp(name, "triples") == 0)
         return 3 * s.few;

@@ -113,7 +113,7 @@ static const struct {
     {"size", ROW},
     {"half", ROW},
     {"n", ROW},
-    {"bytes", ROW},
+    {"stored", ROW},
     {"rows", 5},
     {"time", 4},
     {"entries", 11},

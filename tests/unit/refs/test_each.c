@@ -68,7 +68,7 @@ static int64_t size_named(const char *name)
         {"words", 3},     {"filters", 6},  {"depth", 1},   {"height", 5},   {"window_h", 2},
         {"window_w", 3},  {"out_h", 3},    {"out_w", 3},   {"pixels", 40},  {"ah", 7},
         {"aw", 3},        {"bh", 3},       {"outer", 2},   {"bw", 3},       {"taps", 12},
-        {"bytes", 9},     {"count", 7},    {"parts", 3}};
+        {"stored", 9},    {"count", 7},    {"parts", 3}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return rows[i].size;
