@@ -251,8 +251,8 @@ REFERENCE_ONCE(topk_unsorted,
 
 // pairs of a key and a value in the order of their keys, NaN as the largest: torch.sort of short
 // rows, in place. Of several pairs of one key any may come first, but each only once. A key is
-// right where as many come before it as there are places; a wrong one is held against the nearest
-// key that may be there. A sample of elements.
+// right where as many come before it as there are places; a wrong one is held against the one
+// there after a stable sort. A sample of elements.
 REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][rows][n], "
                            "int descending = 0, each planes, each rows")
 {
@@ -270,16 +270,22 @@ REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][ro
         const double first = SUM_IF(c, n, before(c), NUMBER(1)).value(0);
         const double end = first + SUM_IF(c, n, same(c), NUMBER(1)).value(0);
         const bool right = first <= (double)at && (double)at < end;
-        real nearest = key;
+        REPEAT(once, right)
+        {
+            keys(p, r, at) = key;
+        }
         REPEAT(once, !right)
         {
-            TERM(side, c, first > (double)at ? before(c) : !before(c) && !same(c));
-            if ((first > (double)at) == (descending != 0))
-                nearest = -MAX_IF(c, n, side(c), -keys.before(p, r, c));
-            else
-                nearest = MAX_IF(c, n, side(c), keys.before(p, r, c));
+            TERM(ahead, c,
+                 SUM(j, n,
+                     NUMBER(descending ? keys.before(p, r, j) > keys.before(p, r, c)
+                                       : keys.before(p, r, j) < keys.before(p, r, c)) +
+                         NUMBER(equals(keys.before(p, r, j), keys.before(p, r, c))) *
+                             NUMBER(NUMBER(j) < NUMBER(c)))
+                     .value(0));
+            keys(p, r, at) = MAX_IF(c, n, ahead(c) == (double)at, keys.before(p, r, c));
+            values(p, r, at) = MAX_IF(c, n, ahead(c) == (double)at, values.before(p, r, c));
         }
-        keys(p, r, at) = nearest;
         TERM(had, c, same(c) && equals(values.before(p, r, c), value).yes[0]);
         TERM(has, c,
              equals(keys.after(p, r, c), key).yes[0] &&
@@ -295,7 +301,7 @@ REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][ro
                          .value(0) > 0);
             values(p, r, at) = MAX_IF(c, n, same(c) && !kept(c), values.before(p, r, c));
         }
-        REPEAT(once, !right || own)
+        REPEAT(once, right && own)
         {
             values(p, r, at) = value;
         }
