@@ -78,14 +78,21 @@ REF_FN bool ref_hot_tensor(const ref_tensor &t, const void *base)
     return ready;
 }
 
-/* Those of a narrow number are its shadows. */
-template <class E, int W> REF_FN void ref_keep_values(ref_exact<E, W> &x, const double (&v)[W])
+/* Beyond 2^53 integers of 64 bits were rounded as they were loaded. Values of a narrow number are
+ * its shadows. */
+template <class E, int W>
+REF_FN void ref_keep_values(ref_exact<E, W> &x, const double (&v)[W], int dtype)
 {
+    bool rounded = false;
     REF_UNROLL
-    for (int j = 0; j < W; j++)
+    for (int j = 0; j < W; j++) {
         x.v[j] = v[j];
+        rounded = rounded || ref_abs(v[j]) > 0x1p53;
+    }
+    if (rounded && (dtype == DTYPE_I64 || dtype == DTYPE_U64))
+        x.k.rho += (E)0x1p-53;
 }
-template <class E, int W> REF_FN void ref_keep_values(ref_narrow<E, W> &, const double (&)[W])
+template <class E, int W> REF_FN void ref_keep_values(ref_narrow<E, W> &, const double (&)[W], int)
 {
 }
 
@@ -122,7 +129,7 @@ template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
             frame.hot.refused += (uint32_t)ref_load<D, RANK, axis, OPTIONAL>(
                 t, base, ready, absent, ref_place_of(index...), ref_count_of(index...),
                 frame.cached ? 0 : frame.ahead, v, x.f);
-            ref_keep_values(x, v);
+            ref_keep_values(x, v, t.dtype);
             return x;
         }
     }

@@ -249,49 +249,46 @@ REFERENCE_ONCE(topk_unsorted,
     }
 }
 
+/* Whether key a comes before key b; NaN is the largest number. */
+REF_FN bool ref_key_before(double a, double b, bool descending)
+{
+    double least = descending ? b : a, most = descending ? a : b;
+    return least < most || (most != most && least == least);
+}
+
 // pairs of a key and a value in the order of their keys, NaN as the largest: torch.sort of short
 // rows, in place. Of several pairs of one key any may come first, but each only once. A key is
-// right where as many come before it as there are places; a wrong one is held against the one
-// there after a stable sort. A sample of elements.
+// right where as many come before it as there are places; a wrong one is held against that of a
+// stable sort, for n^2 comparisons. A sample of elements.
 REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][rows][n], "
                            "int descending = 0, each planes, each rows")
 {
     SAMPLE(i, planes * rows * n, SELECT_BUDGET(n))
     {
         long long p = i / n / rows, r = i / n % rows, at = i % n;
+        const bool down = descending != 0;
         auto key = keys.after(p, r, at);
         auto value = values.after(p, r, at);
-        const double k = key.value(0);
         TERM(old, c, keys.before(p, r, c).value(0));
-        TERM(before, c,
-             descending ? old(c) > k || (old(c) != old(c) && k == k)
-                        : old(c) < k || (k != k && old(c) == old(c)));
+        TERM(first, c, ref_key_before(old(c), key.value(0), down));
         TERM(same, c, equals(keys.before(p, r, c), key).yes[0]);
-        const double first = SUM_IF(c, n, before(c), NUMBER(1)).value(0);
-        const double end = first + SUM_IF(c, n, same(c), NUMBER(1)).value(0);
-        const bool right = first <= (double)at && (double)at < end;
-        REPEAT(once, right)
-        {
-            keys(p, r, at) = key;
-        }
-        REPEAT(once, !right)
-        {
-            TERM(ahead, c,
-                 SUM(j, n,
-                     NUMBER(descending ? keys.before(p, r, j) > keys.before(p, r, c)
-                                       : keys.before(p, r, j) < keys.before(p, r, c)) +
-                         NUMBER(equals(keys.before(p, r, j), keys.before(p, r, c))) *
-                             NUMBER(NUMBER(j) < NUMBER(c)))
-                     .value(0));
-            keys(p, r, at) = MAX_IF(c, n, ahead(c) == (double)at, keys.before(p, r, c));
-            values(p, r, at) = MAX_IF(c, n, ahead(c) == (double)at, values.before(p, r, c));
-        }
+        const double begin = SUM_IF(c, n, first(c), NUMBER(1)).value(0);
+        const double end = begin + SUM_IF(c, n, same(c), NUMBER(1)).value(0);
+        const bool right = begin <= (double)at && (double)at < end;
         TERM(had, c, same(c) && equals(values.before(p, r, c), value).yes[0]);
         TERM(has, c,
              equals(keys.after(p, r, c), key).yes[0] &&
                  equals(values.after(p, r, c), value).yes[0]);
         const bool own =
             SUM_IF(c, n, had(c), NUMBER(1)).value(0) >= SUM_IF(c, n, has(c), NUMBER(1)).value(0);
+        REPEAT(once, right)
+        {
+            keys(p, r, at) = key;
+        }
+        REPEAT(once, right && own)
+        {
+            values(p, r, at) = value;
+        }
         REPEAT(once, right && !own)
         {
             TERM(kept, c,
@@ -301,9 +298,18 @@ REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][ro
                          .value(0) > 0);
             values(p, r, at) = MAX_IF(c, n, same(c) && !kept(c), values.before(p, r, c));
         }
-        REPEAT(once, right && own)
+        long long from = 0;
+        REPEAT(c, right ? 0 : n)
         {
-            values(p, r, at) = value;
+            TERM(ahead, j,
+                 ref_key_before(old(j), old(c), down) ||
+                     (j < c && !ref_key_before(old(c), old(j), down)));
+            from = SUM_IF(j, n, ahead(j), NUMBER(1)).value(0) == (double)at ? c : from;
+        }
+        REPEAT(once, !right)
+        {
+            keys(p, r, at) = keys.before(p, r, from);
+            values(p, r, at) = values.before(p, r, from);
         }
     }
 }

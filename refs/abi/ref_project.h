@@ -4,9 +4,11 @@
  *
  *   before    i of c, before the launch: (sum_j r_j before c_ij, sum_j of its margin^2)
  *   factors   l of b: (sum_j r_j b_lj, sum_j b_lj^2)
- *   outputs   i of c: (sum_j r_j (c_ij - added_ij), sum_j margin_ij^2); where c_ij is Inf or NaN
- * and what is added is small, the latter is Inf, and no other row has it rows      i of a: (sum_l
- * a_il (b r)_l, sum_l |a_il| beta_l), held against the others
+ *   outputs   i of c: (sum_j r_j (c_ij - added_ij), sum_j margin_ij^2)
+ *   rows      i of a: (sum_l a_il (b r)_l, sum_l |a_il| beta_l), held against the others
+ *
+ * Of a row of outputs that holds Inf or NaN, while what is added is small, the second sum is Inf,
+ * and of no other.
  */
 #ifndef REFS_REF_PROJECT_H
 #define REFS_REF_PROJECT_H

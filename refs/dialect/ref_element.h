@@ -132,8 +132,8 @@ REF_FN bool ref_may_overflow(const ref_element &x, double bound)
 
 REF_FN bool ref_is_wide(const ref_element &x)
 {
-    return ref_rule_bounds(x.t->rule) && x.e > 0.1 * ref_more(ref_abs(x.y), x.size) &&
-           x.e > ref_dtype_ulp(x.t->dtype, x.y) + x.calm;
+    double least = x.t->dtype == DTYPE_BOOL ? 0.5 : ref_dtype_ulp(x.t->dtype, x.y) + x.calm;
+    return ref_rule_bounds(x.t->rule) && x.e > 0.1 * ref_more(ref_abs(x.y), x.size) && x.e > least;
 }
 
 /* Whether it lies within its own rounding. In f64 y has errors of that size itself. */
@@ -142,12 +142,16 @@ REF_FN bool ref_is_near(const ref_element &x, double miss)
     return ref_rule_bounds(x.t->rule) && x.t->dtype != DTYPE_F64 && miss <= ref_own_rounding(x);
 }
 
-/* y is no value of the output's integer type. */
-REF_SLOW bool ref_is_beyond(const ref_element &x)
+/* y is no value of the output's integer type, or may be none: the ends of 64 bits are no doubles.
+ */
+REF_SLOW bool ref_is_beyond(const ref_element &x, double bound)
 {
     int dtype = x.t->dtype;
-    return ref_rule_bounds(x.t->rule) && !ref_dtype_floats(dtype) && dtype != DTYPE_BOOL &&
-           (x.y > ref_dtype_largest(dtype) || x.y < ref_dtype_lowest(dtype));
+    if (!ref_rule_bounds(x.t->rule) || ref_dtype_floats(dtype) || dtype == DTYPE_BOOL)
+        return false;
+    double high = ref_dtype_largest(dtype), low = ref_dtype_lowest(dtype);
+    double slack = high > 0x1p53 ? bound : 0;
+    return x.y - high > -slack || x.y < low || (low < 0 && low - x.y > -slack);
 }
 
 /*
@@ -194,7 +198,7 @@ REF_SLOW void ref_judge_element(ref_verdict *cold, const ref_element &x)
         cold->wide++;
         return;
     }
-    if (ref_is_beyond(x)) {
+    if (ref_is_beyond(x, bound)) {
         cold->wide += !ref_stands_for(x, bound);
         return;
     }

@@ -148,12 +148,6 @@ template <class E, int W> struct ref_exact : ref_loaded<ref_exact<E, W>, E, W> {
     {
         return v[W == 1 ? 0 : j];
     }
-    /* From 2^53 to 2^64 an integer is rounded as it is loaded. */
-    REF_FN E error(int j) const
-    {
-        E own = ref_loaded<ref_exact<E, W>, E, W>::error(j), f = ref_abs(this->shadow(j));
-        return f > (E)0x1p53 && f <= (E)0x1p64 ? own + (E)0x1p-53 * f : own;
-    }
 };
 
 /* One whose value is its shadow: what special kernels load. What is made of it is lazy. */

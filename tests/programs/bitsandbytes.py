@@ -13,11 +13,16 @@ import torch
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
+# What an operation may be off by, relative to the norm: codes of 8 and 4 bits lose digits, products of them only rounding.
+LIMITS = {"8 bits": 0.03, "4 bits, nf4": 0.15, "4 bits, fp4": 0.2, "product, nf4": 0.02, "product, fp4": 0.02, "vector, nf4": 0.02,
+          "vector, fp4": 0.02, "8 bits by row": 0.03}
+
+
 class Worst:
     """The largest error of each operation, relative to the norm of what is right."""
 
     def __init__(self):
-        self.of = {}
+        self.of, self.wrong = {}, 0
 
     def note(self, name, got, right):
         error = ((got.double() - right.double()).norm() / right.double().norm().clamp_min(1e-9)).item()
@@ -26,7 +31,9 @@ class Worst:
 
     def show(self):
         for name, (calls, most) in self.of.items():
-            print("%s: %d calls, by %.2g of the norm at most" % (name, calls, most))
+            wrong = not most <= LIMITS[name]
+            self.wrong += wrong
+            print("%s: %d calls, by %.2g of the norm at most%s" % (name, calls, most, ", WRONG" if wrong else ""))
 
 
 def eight_bits(bnb, worst):
@@ -94,8 +101,10 @@ def main():
             torch.cuda.synchronize()
         except (RuntimeError, AttributeError, TypeError, NotImplementedError) as error:
             print("%s: %s: %s" % (part.__name__, type(error).__name__, str(error)[:200]))
+            worst.wrong += 1
     worst.show()
+    return worst.wrong > 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

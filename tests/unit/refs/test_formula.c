@@ -308,6 +308,34 @@ static void integers_wrap_around(void **state)
     integers(&out_y, DTYPE_BOOL, 0, 0);
     *(unsigned char *)out_y.bits = 1;
     assert_int_equal(judged("y = x == b", DTYPE_I64).violations, 0);
+    integers(&in_x, DTYPE_I64, (uint64_t)INT64_MIN, 0);
+    integers(&out_y, DTYPE_I64, (uint64_t)INT64_MIN, 0);
+    assert_int_equal(judged("y = -x", DTYPE_I64).violations, 0);
+    assert_int_equal(judged("y = abs(x)", DTYPE_I64).violations, 0);
+    integers(&out_y, DTYPE_I64, INT64_MAX, 0);
+    assert_int_equal(judged("y = x - 1", DTYPE_I64).violations, 0);
+}
+
+/* Numbers that may be equal by their errors decide nothing; f64 has no such errors. */
+static void unsure_comparisons_are_inconclusive(void **state)
+{
+    (void)state;
+    integers(&in_x, DTYPE_I64, nano, 977);
+    integers(&in_b, DTYPE_I64, nano, 977);
+    integers(&out_y, DTYPE_BOOL, 0, 0);
+    struct ref_verdict v = judged("y = x == b", DTYPE_I64);
+    assert_int_equal(v.violations, 0);
+    assert_int_equal(v.wide, COUNT);
+    integers(&in_x, DTYPE_I64, 977, 977);
+    integers(&in_b, DTYPE_I64, 977, 977);
+    assert_int_equal(judged("y = x == b", DTYPE_I64).violations, COUNT);
+    shape(&in_x, DTYPE_F64, COUNT);
+    shape(&in_b, DTYPE_F64, COUNT);
+    for (int64_t j = 0; j < COUNT; j++) {
+        set(&in_x, j, 1e17 + 16 * (double)j);
+        set(&in_b, j, 1e17 + 16 * (double)j);
+    }
+    assert_int_equal(judged("y = x == b", DTYPE_F64).violations, COUNT);
 }
 
 /* Within the type's range one integer is right; what differs more than its error is found. */
@@ -358,11 +386,16 @@ static int release(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_texts_are_errors),   cmocka_unit_test(names_and_numbers_are_kept_once),
-        cmocka_unit_test(formulas_judge_kernels), cmocka_unit_test(a_wrong_formula_is_found),
-        cmocka_unit_test(roundings_are_held),     cmocka_unit_test(classes_agree),
-        cmocka_unit_test(integers_wrap_around),   cmocka_unit_test(wrong_integers_are_found),
+        cmocka_unit_test(bad_texts_are_errors),
+        cmocka_unit_test(names_and_numbers_are_kept_once),
+        cmocka_unit_test(formulas_judge_kernels),
+        cmocka_unit_test(a_wrong_formula_is_found),
+        cmocka_unit_test(roundings_are_held),
+        cmocka_unit_test(classes_agree),
+        cmocka_unit_test(integers_wrap_around),
+        cmocka_unit_test(wrong_integers_are_found),
         cmocka_unit_test(conversions_saturate),
+        cmocka_unit_test(unsure_comparisons_are_inconclusive),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }

@@ -163,12 +163,74 @@ static void any_order_of_the_largest_is_right(void **state)
     }
 }
 
+/* The smallest two of {5, 3, 3, NaN, 1}: NaN only where nothing else is left. */
+static void any_order_of_the_smallest_is_right(void **state)
+{
+    (void)state;
+    static float x[] = {5, 3, 3, NAN, 1};
+    static int64_t places[5];
+    static const struct {
+        int64_t best, place[5];
+        uint64_t wrong;
+    } rows[] = {{2, {4, 1}, 0},       {2, {2, 4}, 0},          {2, {1, 2}, 1},
+                {2, {4, 3}, 1},       {2, {4, 0}, 1},          {2, {4, 4}, 1},
+                {4, {0, 1, 2, 4}, 0}, {5, {3, 0, 1, 2, 4}, 0}, {4, {3, 1, 2, 4}, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ref_call call = new_call();
+        for (int64_t j = 0; j < rows[i].best; j++)
+            places[j] = rows[i].place[j];
+        call.tensor[0] = view(x, DTYPE_F32, 0, 0, 1, 1, 5);
+        call.tensor[1] = output(places, DTYPE_I64, 1, 0, 1, 1, rows[i].best);
+        call.tensor[1].rule = RULE_BITWISE;
+        const int64_t size[] = {1, 1, 5, rows[i].best, 1};
+        memcpy(call.size, size, sizeof size);
+        struct ref_verdict verdict = run("topk_unsorted", &call);
+        assert_int_equal(verdict.checked, rows[i].best);
+        if ((verdict.violations > 0) != (rows[i].wrong > 0))
+            fail_msg("row %zu: %d violations", i, (int)verdict.violations);
+    }
+}
+
+/* Keys {2, NaN, 1, 2} with the values 10 to 13, sorted in place. */
+static void pairs_are_sorted_by_their_keys(void **state)
+{
+    (void)state;
+    static const float before[] = {2, NAN, 1, 2};
+    static const int64_t beside[] = {10, 11, 12, 13};
+    static const struct {
+        int64_t down;
+        float key[4];
+        int64_t value[4];
+        uint64_t wrong;
+    } rows[] = {{0, {1, 2, 2, NAN}, {12, 10, 13, 11}, 0}, {0, {1, 2, 2, NAN}, {12, 13, 10, 11}, 0},
+                {0, {1, 2, 2, NAN}, {12, 10, 10, 11}, 2}, {0, {1, 2, 2, NAN}, {11, 10, 13, 12}, 2},
+                {0, {NAN, 1, 2, 2}, {11, 12, 10, 13}, 6}, {0, {1, 1, 2, NAN}, {12, 12, 10, 11}, 3},
+                {1, {NAN, 2, 2, 1}, {11, 10, 13, 12}, 0}, {1, {2, 2, 1, NAN}, {10, 13, 12, 11}, 6},
+                {1, {NAN, 2, 1, 2}, {11, 10, 12, 13}, 4}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ref_call call = new_call();
+        call.tensor[0] = output(rows[i].key, DTYPE_F32, 0, 0, 1, 1, 4);
+        call.tensor[0].in = before;
+        call.tensor[1] = output(rows[i].value, DTYPE_I64, 1, 0, 1, 1, 4);
+        call.tensor[1].in = beside;
+        call.tensor[0].rule = call.tensor[1].rule = RULE_BITWISE;
+        const int64_t size[] = {1, 1, 4, rows[i].down};
+        memcpy(call.size, size, sizeof size);
+        struct ref_verdict verdict = run("sort_pairs", &call);
+        assert_int_equal(verdict.checked, 8);
+        if (verdict.violations != rows[i].wrong)
+            fail_msg("row %zu: %d violations", i, (int)verdict.violations);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_appended_to_listed_pages),
         cmocka_unit_test(listed_pages_are_those_of_a_table),
         cmocka_unit_test(any_order_of_the_largest_is_right),
+        cmocka_unit_test(any_order_of_the_smallest_is_right),
+        cmocka_unit_test(pairs_are_sorted_by_their_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

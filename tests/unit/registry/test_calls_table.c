@@ -85,6 +85,8 @@ static const char *left_out(const struct product *p)
         return "not computed by a reference";
     if (p->words & PRODUCT_DEVICE && (epilogue || f8))
         return "factors in device memory, with an epilogue or f8";
+    if (is_f8((enum dtype)p->c_type) && (p->words & PRODUCT_REDUCED))
+        return "an output in f8 of parts in 16 bits";
     if (f8 && (p->words & BACKWARD))
         return "not supported by the library for f8";
     if (p->words & PRODUCT_SCALES && (epilogue || p->words & PRODUCT_BATCH))
@@ -168,7 +170,8 @@ static void hold_both(struct product p)
 {
     hold(&p);
     p.words |= PRODUCT_REDUCED;
-    if (p.accumulation == ACCUMULATION_F32 && is_half((enum dtype)p.c_type))
+    if (p.accumulation == ACCUMULATION_F32 &&
+        (is_half((enum dtype)p.c_type) || is_f8((enum dtype)p.c_type)))
         hold(&p);
 }
 
