@@ -78,24 +78,6 @@ REF_FN bool ref_hot_tensor(const ref_tensor &t, const void *base)
     return ready;
 }
 
-/* Beyond 2^53 integers of 64 bits were rounded as they were loaded. Values of a narrow number are
- * its shadows. */
-template <class E, int W>
-REF_FN void ref_keep_values(ref_exact<E, W> &x, const double (&v)[W], int dtype)
-{
-    bool rounded = false;
-    REF_UNROLL
-    for (int j = 0; j < W; j++) {
-        x.v[j] = v[j];
-        rounded = rounded || ref_abs(v[j]) > 0x1p53;
-    }
-    if (rounded && (dtype == DTYPE_I64 || dtype == DTYPE_U64))
-        x.k.rho += (E)0x1p-53;
-}
-template <class E, int W> REF_FN void ref_keep_values(ref_narrow<E, W> &, const double (&)[W], int)
-{
-}
-
 /* An input. A special kernel (D) reads packs only of an input that is ready for it, and refuses
  * every element of another. */
 template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {

@@ -74,6 +74,7 @@ ok 'completion: verbs' completes 'replay report' cuvet re
 ok 'completion: options of a verb' completes '--minimize' cuvet replay --mini
 ok 'help references: formula and formals' gives 0 '^    y = x / rms\(x\) \* w' '' "$cuvet" help references
 ok 'help reference' gives 0 '^    rstd\[rows\] +written, compared; may stay unbound$' '' "$cuvet" help reference rmsnorm
+ok 'help reference: indices are integers, other arrays are not' gives 0 'const i64 ids\[tokens\], const f32 table\[' '' "$cuvet" help reference embedding
 ok 'help reference: a wrong name' gives 2 '' "did you mean 'linear'\?.*cuvet help references" \
     "$cuvet" help reference matmul_nt
 ok 'help reference: no name' gives 2 '' '^usage: ' "$cuvet" help reference

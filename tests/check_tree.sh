@@ -48,4 +48,14 @@ sets_up() {
     [ -n "$package" ]
 }
 ok 'setup: installs what the build asks for' sets_up
+tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
+# A toolkit of that version is $CUDA_HOME.
+names_toolkit() {
+    mkdir -p "$tmp/bin"
+    printf '#!/bin/sh\necho "Cuda compilation tools, release %s, V%s.1"\n' "$1" "$1" > "$tmp/bin/nvcc"
+    chmod +x "$tmp/bin/nvcc"
+    CUDA_HOME=$tmp tools/setup --print 2>&1 >/dev/null | grep -q 'needs 12.4 or later'
+}
+ok 'setup: a toolkit that is too old is named' names_toolkit 11.8
+ok 'setup: one that is not is no matter' eval '! names_toolkit 12.4 && ! names_toolkit 13.0'
 done_testing

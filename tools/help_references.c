@@ -103,12 +103,19 @@ static void print_parameter(int *column, const char *text)
     *column += printf("%s", text) + 2;
 }
 
+static bool is_index(const struct ref_builtin *builtin, const struct formal *formal)
+{
+    char word[FORMAL_NAME + 2];
+    snprintf(word, sizeof word, " %s ", formal->name);
+    return strstr(ref_builtin_indices[builtin - ref_builtins], word) != NULL;
+}
+
 /* The parameters of an imaginary kernel: every array, the scalars without a default, the sizes. */
-static void print_signature(const struct formals *formals)
+static void print_signature(const struct ref_builtin *builtin, const struct formals *formals)
 {
     static const char *const role[] = {
-        [FORMAL_IN] = "const f32", [FORMAL_OUT] = "f32", [FORMAL_INOUT] = "inout f32",
-        [FORMAL_REAL] = "f32",     [FORMAL_INT] = "i32", [FORMAL_POINT] = NULL};
+        [FORMAL_IN] = "const ", [FORMAL_OUT] = "", [FORMAL_INOUT] = "inout ",
+        [FORMAL_REAL] = "",     [FORMAL_INT] = "", [FORMAL_POINT] = NULL};
     char line[256];
     int column = 0;
     for (int i = 0; i < formals->count; i++) {
@@ -117,7 +124,10 @@ static void print_signature(const struct formals *formals)
             continue;
         struct textbuf text;
         textbuf_init_fixed(&text, line, sizeof line);
-        textbuf_printf(&text, "%s %s", role[formal->kind], formal->name);
+        const char *type = formal->kind == FORMAL_INT  ? "i32"
+                           : is_index(builtin, formal) ? "i64"
+                                                       : "f32";
+        textbuf_printf(&text, "%s%s %s", role[formal->kind], type, formal->name);
         put_dims(&text, formals, formal);
         print_parameter(&column, line);
     }
@@ -139,7 +149,7 @@ static void print_entry(const struct ref_builtin *builtin, const struct formals 
         "  - kernel: NAME\n"
         "    signature: >\n"
         "        ");
-    print_signature(formals);
+    print_signature(builtin, formals);
     printf("\n    reference: %s\n", builtin->name);
 }
 

@@ -49,4 +49,7 @@ extern const size_t ref_builtin_count;
 /* The formula of each, in the same order, as the comment above it in refs/ has it. */
 extern const char *const ref_builtin_formulas[];
 
+/* The arrays that each reads as indices, in the same order: " ids slots ". */
+extern const char *const ref_builtin_indices[];
+
 #endif

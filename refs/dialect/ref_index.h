@@ -11,6 +11,24 @@
 #include "ref_tensor.h"
 #include "ref_value.h"
 
+/* Beyond 2^53 integers of 64 bits were rounded as they were loaded. Values of a narrow number are
+ * its shadows. */
+template <class E, int W>
+REF_FN void ref_keep_values(ref_exact<E, W> &x, const double (&v)[W], int dtype)
+{
+    bool rounded = false;
+    REF_UNROLL
+    for (int j = 0; j < W; j++) {
+        x.v[j] = v[j];
+        rounded = rounded || ref_abs(v[j]) > 0x1p53;
+    }
+    if (rounded && (dtype == DTYPE_I64 || dtype == DTYPE_U64))
+        x.k.rho += (E)0x1p-53;
+}
+template <class E, int W> REF_FN void ref_keep_values(ref_narrow<E, W> &, const double (&)[W], int)
+{
+}
+
 /* -1, an index that no array has, for what is no whole number's size: NaN, Inf, beyond 2^53. */
 template <class A, int WIDTH = A::width> REF_FN long long ref_as_index(const A &a)
 {

@@ -7,8 +7,8 @@
  *
  *   OUTDIR/ref_formals.h       FORMALS_name: the struct, the kernels and the head of run()
  *   OUTDIR/ref_list.c          the tables of refs/abi/ref_list.h; the formula of a reference is the
- * comment that stands right above its line OUTDIR/ref_host_table.inc  {name, function} rows for
- * refs/abi/ref_host.cpp
+ *                              comment that stands right above its line
+ *   OUTDIR/ref_host_table.inc  {name, function} rows for refs/abi/ref_host.cpp
  *
  * Files are replaced only when their text changes, so that nothing is compiled for nothing.
  */
@@ -18,12 +18,13 @@
 
 #include "lang/ref_text.h"
 
-enum { REFERENCES_MAX = 256, FORMULA_MAX = 1024 };
+enum { REFERENCES_MAX = 256, FORMULA_MAX = 1024, INDICES_MAX = 256 };
 
 struct reference {
     struct ref_declaration declared;
     const char *file;
     char formula[FORMULA_MAX]; /* escaped for a literal of C */
+    char indices[INDICES_MAX]; /* " ids slots ": what the body takes as indices */
 };
 
 /* The symbols of each form; ref_list.h has the variants. A reference that is compiled once has its
@@ -97,7 +98,30 @@ static int read_formula(const char *file, const char *text, int number, char out
     return 0;
 }
 
-static int keep(const char *file, const char *text, const struct ref_declaration *declared)
+/* Appends the names after each INDEX( of a body, from `at` to the next reference. */
+static int read_indices(const char *file, const char *at, int line, char out[INDICES_MAX])
+{
+    const char *end = strstr(at, "\nREFERENCE");
+    strcpy(out, " ");
+    while ((at = strstr(at, "INDEX(")) && (!end || at < end)) {
+        char name[64];
+        at += strlen("INDEX(");
+        size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
+        if (length == 0 || (at[length] != '(' && at[length] != '.'))
+            continue;
+        snprintf(name, sizeof name, " %.*s ", (int)length, at);
+        if (strstr(out, name))
+            continue;
+        if (strlen(out) + length + 2 > INDICES_MAX)
+            return complain(file, line, "too many arrays of indices");
+        strcat(out, name + 1);
+    }
+    return 0;
+}
+
+/* `body` is the text behind the declaration. */
+static int keep(const char *file, const char *text, const char *body,
+                const struct ref_declaration *declared)
 {
     for (int i = 0; i < reference_count; i++)
         if (strcmp(references[i].declared.name, declared->name) == 0)
@@ -107,7 +131,8 @@ static int keep(const char *file, const char *text, const struct ref_declaration
     struct reference *reference = &references[reference_count++];
     reference->declared = *declared;
     reference->file = file;
-    return read_formula(file, text, declared->line, reference->formula);
+    return read_indices(file, body, declared->line, reference->indices) ||
+           read_formula(file, text, declared->line, reference->formula);
 }
 
 static int scan_file(const char *file)
@@ -121,7 +146,7 @@ static int scan_file(const char *file)
         enum status status = ref_text_next(text, &at, &declared, &err);
         if (status == STATUS_NOT_FOUND)
             break;
-        rc = status ? complain(file, declared.line, err.text) : keep(file, text, &declared);
+        rc = status ? complain(file, declared.line, err.text) : keep(file, text, at, &declared);
     }
     free(text);
     return rc;
@@ -156,6 +181,9 @@ static void write_list(FILE *out)
                  "const char *const ref_builtin_formulas[] = {\n");
     for (int i = 0; i < reference_count; i++)
         fprintf(out, "    \"%s\",\n", references[i].formula);
+    fprintf(out, "};\n\nconst char *const ref_builtin_indices[] = {\n");
+    for (int i = 0; i < reference_count; i++)
+        fprintf(out, "    \"%s\",\n", references[i].indices);
     fprintf(out, "};\n");
 }
 
