@@ -151,10 +151,11 @@ static const struct kernel_spec *find(void *user, const struct launch *launch, c
 {
     struct lifts *lifts = user;
     size_t bytes = 0;
-    char *text = own_ptx(lifts->images, launch, symbol, &bytes);
-    uint64_t load = text ? 0 : own_fatbin(lifts->images, launch, symbol);
+    const struct image_query query = images_query(lifts->images, launch, symbol, 0);
+    uint64_t load = images_fatbin(lifts->images, &query);
     if (load)
         return find_in_fatbin(lifts, load, launch, symbol, layout);
+    char *text = own_ptx(lifts->images, &query, &bytes);
     if (!text) {
         atomic_fetch_add(&lifts->count[LIFT_NO_IMAGE], 1);
         return NULL;

@@ -1,13 +1,6 @@
 #include "own_image.h"
 
-struct image_query own_image_query(const struct images *images, const struct launch *launch,
-                                   const char *symbol)
-{
-    return (struct image_query){.symbol = symbol,
-                                .context = launch->context,
-                                .home = kernels_home(launch->function),
-                                .moment = images_moment(images)};
-}
+#include "judge/images.h"
 
 /* A kernels_image_fn. */
 static uint64_t hash_of(void *user, const struct launch *launch, const char *symbol)
@@ -15,7 +8,7 @@ static uint64_t hash_of(void *user, const struct launch *launch, const char *sym
     struct images *images = user;
     if (symbol_is_call(symbol))
         return 0;
-    struct image_query query = own_image_query(images, launch, symbol);
+    struct image_query query = images_query(images, launch, symbol, 0);
     return images_hash(images, &query);
 }
 

@@ -4,12 +4,7 @@
 #ifndef OWN_IMAGE_H
 #define OWN_IMAGE_H
 
-#include "judge/images.h"
 #include "pipeline.h"
-
-/* What images_hold() and images_hash() find it by. Queries the driver. */
-struct image_query own_image_query(const struct images *images, const struct launch *launch,
-                                   const char *symbol);
 
 /* From now on functions of one name are distinguished by their images, where a contract needs it.
  * Before the first launch. */

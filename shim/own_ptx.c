@@ -5,7 +5,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 #include "lift/lift.h"
-#include "own_image.h"
 #include "tools/facts/facts.h"
 
 /* The types that a kernel's PTX shows. A handle is looked up again after each unload of a module,
@@ -25,20 +24,6 @@ struct types {
     struct shown *bucket[BUCKETS];
 };
 
-static const struct image *hold(struct images *images, const struct launch *launch,
-                                const char *symbol)
-{
-    const char *reason;
-    struct image_query query = own_image_query(images, launch, symbol);
-    return images_hold(images, &query, &reason);
-}
-
-uint64_t own_fatbin(struct images *images, const struct launch *launch, const char *symbol)
-{
-    const struct image_query query = own_image_query(images, launch, symbol);
-    return images ? images_fatbin(images, &query) : 0;
-}
-
 static char *text_of(const struct image *image, size_t *bytes)
 {
     size_t image_bytes;
@@ -46,9 +31,10 @@ static char *text_of(const struct image *image, size_t *bytes)
     return data ? lift_text_of(data, image_bytes, bytes) : NULL;
 }
 
-char *own_ptx(struct images *images, const struct launch *launch, const char *symbol, size_t *bytes)
+char *own_ptx(struct images *images, const struct image_query *query, size_t *bytes)
 {
-    const struct image *image = hold(images, launch, symbol);
+    const char *reason;
+    const struct image *image = images_hold(images, query, &reason);
     char *text = text_of(image, bytes);
     images_release(images, image);
     return text;
@@ -82,7 +68,9 @@ static void fill_types(void *user, const struct launch *launch, const char *symb
     struct types *types = user;
     if (strncmp(symbol, "_Z", 2) == 0)
         return;
-    const struct image *image = hold(types->images, launch, symbol);
+    const char *reason;
+    const struct image_query query = images_query(types->images, launch, symbol, 0);
+    const struct image *image = images_hold(types->images, &query, &reason);
     size_t bytes = 0;
     const void *data = image_data(image, &bytes);
     uint64_t key = XXH3_64bits_withSeed(data, bytes, XXH3_64bits(symbol, strlen(symbol)));

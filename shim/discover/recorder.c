@@ -185,8 +185,7 @@ static void put_image(struct recorder *recorder, struct row *row, const struct l
         return;
     row->imaged = true;
     unsigned arch = (unsigned)report_machine_of(device, 0).sm;
-    struct image_query query = {row->symbol, launch->context, kernels_home(launch->function),
-                                images_moment(recorder->images), arch};
+    struct image_query query = images_query(recorder->images, launch, row->symbol, arch);
     const struct image *image = images_hold(recorder->images, &query, &reason);
     if (!image)
         return;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "gate/kernels.h"
 #include "image/fatbin.h"
 #include "lift/lift.h"
 #include "system/files.h"
@@ -113,8 +114,10 @@ static bool drop_one(struct images *images)
     return true;
 }
 
+/* Lock held. */
 static void mark_unloaded(struct images *images, struct image *image)
 {
+    image->source = NULL;
     image->unloaded = atomic_fetch_add(&images->moment, 1) + 1;
     images->unloaded++;
 }
@@ -349,10 +352,8 @@ void images_taken(struct images *images, const void *module)
     while (image &&
            (image->unloaded || (image->home.module != module && image->home.library != module)))
         image = image->next;
-    if (image) {
-        image->source = NULL;
+    if (image)
         mark_unloaded(images, image);
-    }
     drop_some(images);
     pthread_mutex_unlock(&images->lock);
 }
@@ -408,6 +409,13 @@ void images_call_ends(struct images *images, const void *module)
 uint64_t images_moment(const struct images *images)
 {
     return images ? atomic_load(&images->moment) : 0;
+}
+
+struct image_query images_query(const struct images *images, const struct launch *launch,
+                                const char *symbol, unsigned arch)
+{
+    return (struct image_query){symbol, launch->context, kernels_home(launch->function),
+                                images_moment(images), arch};
 }
 
 /* ---- bundles ---- */
@@ -472,11 +480,11 @@ static struct image *find(const struct images *images, const struct image_query 
     return found && (found->data || found->source) && !several ? found : NULL;
 }
 
-/* Of all that was loaded, before a fatbin is cut. Lock held. */
+/* Of all that was loaded; 0: only a part of it is left. Lock held. */
 static uint64_t hash_of(struct image *image)
 {
     const void *from = image->source ? image->source : image->data;
-    if (!image->hash)
+    if (!image->hash && (image->source || !image->cut))
         image->hash = XXH3_64bits(from, image->source ? image->source_bytes : image->bytes) | 1;
     return image->hash;
 }
@@ -499,8 +507,9 @@ static bool cut(struct images *images, struct image *image, unsigned arch, const
 {
     size_t bytes = 0;
     const void *from = image->source ? image->source : image->data;
+    size_t whole = image->source ? image->source_bytes : image->bytes;
     size_t before = image->data ? image->bytes : 0;
-    void *data = fatbin_cut(from, image->source ? image->source_bytes : image->bytes, arch, &bytes);
+    void *data = arch ? fatbin_cut(from, whole, arch, &bytes) : NULL;
     *reason = data ? NULL : "its fatbin has no code for the device";
     if (data && bytes > IMAGES_BYTES - (images->total - before)) {
         *reason = "the images of registered kernels exceed 32 MiB";
@@ -509,7 +518,8 @@ static bool cut(struct images *images, struct image *image, unsigned arch, const
     }
     if (!data)
         return false;
-    hash_of(image);
+    if (!image->source)
+        hash_of(image);
     images->total += bytes - before;
     free(image->data);
     image->data = data;

@@ -35,7 +35,7 @@ struct image_query {
     const void *context; /* CUcontext, or NULL: not known */
     struct kernel_home home;
     uint64_t moment; /* images_moment() when it was enqueued */
-    unsigned arch;   /* of its device: 90 for 9.0 */
+    unsigned arch;   /* of its device: 90 for 9.0; 0: not known, so no fatbin is cut for it */
 };
 
 struct images *images_create(const struct registry *registry);
@@ -74,6 +74,10 @@ void images_call_ends(struct images *images, const void *module);
 
 /* Counts loads and unloads. Any thread, no lock. NULL: 0. */
 uint64_t images_moment(const struct images *images);
+
+/* Of a launch that is being made. Queries the driver. */
+struct image_query images_query(const struct images *images, const struct launch *launch,
+                                const char *symbol, unsigned arch);
 
 /* The image of the launch's module, to be released; or NULL and why. NULL `images`: none. */
 const struct image *images_hold(struct images *images, const struct image_query *query,

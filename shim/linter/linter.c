@@ -324,11 +324,7 @@ static struct job *make_job(const struct linter *linter, const struct launch *la
     struct job *job = calloc(1, sizeof *job);
     if (!job)
         return NULL;
-    job->query = (struct image_query){.symbol = kernel->symbol,
-                                      .context = launch->context,
-                                      .home = kernels_home(launch->function),
-                                      .moment = images_moment(linter->settings.images),
-                                      .arch = kernels_arch()};
+    job->query = images_query(linter->settings.images, launch, kernel->symbol, kernels_arch());
     memcpy(job->head.grid, launch->grid, sizeof job->head.grid);
     memcpy(job->head.block, launch->block, sizeof job->head.block);
     job->head.shared = launch->shared_bytes;

@@ -335,6 +335,72 @@ static void note_fatbin(void *user, const void *fatbin, size_t bytes)
     *(const void **)user = fatbin;
 }
 
+static uint64_t load_in_context(struct images *images, const struct small_fatbin *fatbin)
+{
+    images_given(images, fatbin, here, fatbin, true);
+    struct image_query query = {"wanted", here, {fatbin, NULL}, images_moment(images), 90};
+    return images_fatbin(images, &query);
+}
+
+/* Whichever way it is unloaded. */
+static void an_unloaded_fatbin_is_not_read(void **state)
+{
+    struct small_fatbin fatbin = {0};
+    const void *seen = NULL;
+    (void)state;
+    small_fatbin_add(&fatbin, SMALL_PTX, 75, 0, "text");
+    struct images *images = images_create(load());
+    uint64_t first = load_in_context(images, &fatbin);
+    assert_true(images_read(images, first, note_fatbin, &seen));
+    images_context_going(images, here);
+    assert_false(images_read(images, first, note_fatbin, &seen));
+    uint64_t second = load_in_context(images, &fatbin);
+    assert_true(images_read(images, second, note_fatbin, &seen));
+    images_taken(images, &fatbin);
+    assert_false(images_read(images, second, note_fatbin, &seen));
+    images_destroy(images);
+}
+
+/* Of all of the fatbin, whether or not a part of it was copied before. */
+static void a_fatbin_has_one_hash_before_and_after_it_is_cut(void **state)
+{
+    struct small_fatbin fatbin = {0};
+    const char *reason = NULL;
+    (void)state;
+    small_fatbin_add(&fatbin, SMALL_CUBIN, 80, 0, "sm_80");
+    small_fatbin_add(&fatbin, SMALL_CUBIN, 90, 0, "sm_90");
+    struct images *images = images_create(load());
+    for (int lasting = 0; lasting < 2; lasting++) {
+        images_given(images, &fatbin, here, &fatbin, lasting);
+        uint64_t whole = hash_of(images, &fatbin);
+        images_taken(images, &fatbin);
+        images_given(images, &fatbin, here, &fatbin, lasting);
+        images_release(images, hold(images, &fatbin, NULL, &reason));
+        assert_null(reason);
+        assert_int_equal(hash_of(images, &fatbin), whole);
+        images_taken(images, &fatbin);
+    }
+    images_destroy(images);
+}
+
+/* Where a kernel is launched for the first time, its device is not known yet. */
+static void a_fatbin_is_not_cut_without_a_device(void **state)
+{
+    struct small_fatbin fatbin = {0};
+    const char *reason = NULL;
+    (void)state;
+    small_fatbin_add(&fatbin, SMALL_CUBIN, 90, 0, "sm_90");
+    struct images *images = images_create(load());
+    images_given(images, &fatbin, here, &fatbin, true);
+    struct image_query query = {"wanted", here, {&fatbin, NULL}, images_moment(images), 0};
+    assert_null(images_hold(images, &query, &reason));
+    assert_non_null(reason);
+    assert_int_equal(images_kept(images), 0);
+    images_release(images, hold(images, &fatbin, NULL, &reason));
+    assert_null(reason);
+    images_destroy(images);
+}
+
 /* Each load of a fatbin has a number of its own, by which it is read where it lies. */
 static void a_fatbin_is_read_while_it_is_loaded(void **state)
 {
@@ -453,6 +519,9 @@ int main(void)
         cmocka_unit_test(ptx_is_kept_too),
         cmocka_unit_test(a_library_has_what_the_device_runs_of_its_fatbin),
         cmocka_unit_test(a_fatbin_is_read_while_it_is_loaded),
+        cmocka_unit_test(an_unloaded_fatbin_is_not_read),
+        cmocka_unit_test(a_fatbin_has_one_hash_before_and_after_it_is_cut),
+        cmocka_unit_test(a_fatbin_is_not_cut_without_a_device),
         cmocka_unit_test(other_images_are_no_fatbins),
         cmocka_unit_test(a_fatbin_on_the_heap_is_copied),
         cmocka_unit_test(cubins_and_ptx_that_were_passed_are_kept_by_their_kernels),
