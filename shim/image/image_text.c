@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "tools/ptx/lexer.h"
 
 /* Whether the machine code was compiled from this PTX. */
 static bool is_source(const struct fatbin_part *ptx, const struct fatbin_part *code)
@@ -16,13 +17,14 @@ enum lift_refusal packed_text_copy(const void *fatbin, size_t bytes, unsigned ar
     fatbin_find(fatbin, bytes, arch, &parts);
     bool text = parts.ptx.at && (!parts.code.at || is_source(&parts.ptx, &parts.code));
     *out = (struct packed_text){.part = text ? parts.ptx : parts.code,
-                                .none = parts.ptx.at  ? LIFT_OTHER_PTX
-                                        : parts.newer ? LIFT_NEWER_PTX
-                                                      : LIFT_NO_PTX};
+                                .no_text = text           ? LIFT_PTX
+                                           : parts.ptx.at ? LIFT_OTHER_PTX
+                                           : parts.newer  ? LIFT_NEWER_PTX
+                                                          : LIFT_NO_PTX};
     if (!out->part.at)
-        return out->none;
+        return out->no_text;
     if (out->part.bytes > IMAGE_ENTRY_BYTES || out->part.plain_bytes > IMAGE_TEXT_BYTES)
-        return LIFT_LONG_PTX;
+        return text ? LIFT_LONG_PTX : LIFT_LONG_CODE;
     uint8_t *copy = malloc(out->part.bytes + 1);
     if (!copy)
         return LIFT_OTHER;
@@ -43,103 +45,76 @@ enum lift_refusal packed_text_read(const struct packed_text *packed, char **text
     char *plain = fatbin_unpack(&packed->part, IMAGE_TEXT_BYTES, &bytes);
     if (!plain)
         return LIFT_PTX;
-    *text = lift_text_of(plain, bytes, length);
+    bool carries = lift_carries(plain, bytes);
+    *text = carries ? lift_text_of(plain, bytes, length) : NULL;
     free(plain);
-    return *text ? LIFT_OK : packed->none;
+    return *text ? LIFT_OK : carries ? LIFT_OTHER : packed->no_text;
 }
 
 /* ---- one kernel of a text ---- */
 
-/* The first of `stops` outside of comments and strings, or the end. */
-static const char *find(const char *at, const char *stops)
+/* Goes past what is at the cursor: braces with all that is between them, a string, or a character.
+ * What nothing closes goes on to the end of the text. */
+static void pass_one(struct cursor *c)
 {
-    char wanted[16] = "/\"";
-    strncat(wanted, stops, sizeof(wanted) - 3);
-    while (*(at += strcspn(at, wanted)) && !strchr(stops, *at)) {
-        const char *end = NULL;
-        if (at[0] == '"')
-            end = strchr(at + 1, '"');
-        else if (at[1] == '/')
-            end = strchr(at, '\n');
-        else if (at[1] == '*')
-            end = strstr(at + 2, "*/");
-        else
-            end = at;
-        at = end ? end + 1 : at + strlen(at);
+    struct slice string;
+    enum status status = STATUS_OK;
+    if (*c->at == '"')
+        status = lex_string(c, &string);
+    else if (*c->at++ == '{')
+        status = lex_skip_braces(c);
+    if (status)
+        c->at += strlen(c->at);
+}
+
+/* Goes past a kernel's body, or past its declaration, from its name on. A `.pragma` before the body
+ * has a semicolon of its own. */
+static void pass_kernel(struct cursor *c)
+{
+    bool pragma = false;
+    char at;
+    while ((at = lex_peek(c)) && (at != ';' || pragma)) {
+        const struct slice word = lex_directive(c);
+        if (word.length || at == ';')
+            pragma = slice_is(word, "pragma");
+        if (!word.length)
+            pass_one(c);
+        if (at == '{')
+            return;
     }
-    return at;
+    if (at)
+        c->at++;
 }
 
-/* Behind the brace that closes the one at `at`. */
-static const char *behind_braces(const char *at)
+static bool is_linkage(struct slice word)
 {
-    unsigned depth = 0;
-    while (*at) {
-        depth += *at == '{' ? 1u : -1u;
-        if (!depth)
-            return at + 1;
-        at = find(at + 1, "{}");
-    }
-    return at;
-}
-
-/* Behind a kernel's body, or behind its declaration. */
-static const char *behind_kernel(const char *at)
-{
-    at = find(at, "{;");
-    return *at == '{' ? behind_braces(at) : *at ? at + 1 : at;
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/* Where a kernel's statement begins, whose `.entry` is at `at`: at .visible or .weak. */
-static const char *start_of(const char *text, const char *at)
-{
-    static const char *const linkage[] = {".visible", ".weak", ".extern"};
-    const char *end = at;
-    while (end > text && is_space(end[-1]))
-        end--;
-    for (size_t i = 0; i < sizeof(linkage) / sizeof(*linkage); i++) {
-        size_t length = strlen(linkage[i]);
-        if ((size_t)(end - text) >= length && !memcmp(end - length, linkage[i], length))
-            return end - length;
-    }
-    return at;
-}
-
-static bool is_named(const char *at, const char *symbol)
-{
-    size_t length = strlen(symbol);
-    while (is_space(*at))
-        at++;
-    return !strncmp(at, symbol, length) && (is_space(at[length]) || strchr("({;", at[length]));
+    return slice_is(word, "visible") || slice_is(word, "weak") || slice_is(word, "extern");
 }
 
 char *text_of_kernel(const char *text, size_t length, const char *symbol, size_t *out_length)
 {
-    static const char entry[] = ".entry";
-    const size_t word = sizeof(entry) - 1;
-    const char *kept = text, *at = text;
+    struct error err;
+    struct cursor c = {text, 1, "", &err};
+    const char *kept = text, *linkage = NULL;
     char *out = malloc(length + 1), *to = out;
     if (!out)
         return NULL;
-    while (*(at = find(at, "{."))) {
-        const char *end = at + 1;
-        if (*at == '{') {
-            end = behind_braces(at);
-        } else if (!strncmp(at, entry, word) && is_space(at[word])) {
-            end = behind_kernel(at);
-            if (!is_named(at + word, symbol)) {
-                to = (char *)mempcpy(to, kept, (size_t)(start_of(kept, at) - kept));
-                kept = end;
+    while (lex_peek(&c)) {
+        const char *at = c.at;
+        const struct slice word = lex_directive(&c);
+        if (slice_is(word, "entry")) {
+            bool own = slice_is(lex_name(&c), symbol);
+            pass_kernel(&c);
+            if (!own) {
+                to = (char *)mempcpy(to, kept, (size_t)((linkage ? linkage : at) - kept));
+                kept = c.at;
             }
         }
-        at = end;
+        linkage = is_linkage(word) ? at : NULL;
+        if (!word.length)
+            pass_one(&c);
     }
-    to = (char *)mempcpy(to, kept, (size_t)(at - kept));
+    to = (char *)mempcpy(to, kept, (size_t)(c.at - kept));
     *to = '\0';
     *out_length = (size_t)(to - out);
     char *less = realloc(out, *out_length + 1);

@@ -14,8 +14,8 @@
 enum { IMAGE_ENTRY_BYTES = 16 << 20, IMAGE_TEXT_BYTES = 64 << 20, IMAGE_KERNEL_BYTES = 4 << 20 };
 
 struct packed_text {
-    struct fatbin_part part; /* `at` is malloc'd */
-    enum lift_refusal none;  /* why, where the entry is machine code without text */
+    struct fatbin_part part;   /* `at` is malloc'd */
+    enum lift_refusal no_text; /* the reason where it turns out to have no text */
 };
 
 /*

@@ -26,6 +26,8 @@ struct lift;
     LIFT_REFUSAL(NEWER_PTX, "its fatbin has PTX for newer devices alone")                          \
     LIFT_REFUSAL(OTHER_PTX, "its machine code was not made of the PTX beside it")                  \
     LIFT_REFUSAL(LONG_PTX, "its PTX is too long")                                                  \
+    LIFT_REFUSAL(LONG_CODE, "its machine code is too long")                                        \
+    LIFT_REFUSAL(UNREAD_PTX, "the program ended before its PTX was read")                          \
     LIFT_REFUSAL(LATE_PTX, "it was not launched again once its PTX was read")                      \
     LIFT_REFUSAL(PTX, "its PTX cannot be read")                                                    \
     LIFT_REFUSAL(MATRIX, "tensor-core instructions")                                               \

@@ -140,13 +140,37 @@ static void a_broken_entry_is_refused(void **state)
     expect(&fatbin, 90, NULL, LIFT_LONG_PTX);
 }
 
+static void long_code_is_refused_as_code(void **state)
+{
+    struct packed_fatbin fatbin = {0};
+    const size_t head = offsetof(struct small_entry, payload);
+    struct small_entry entry;
+    (void)state;
+    add_code(&fatbin, 90, PACKED_ZSTD, NULL);
+    memcpy(&entry, fatbin.entries, head);
+    entry.plain_bytes = (uint64_t)IMAGE_TEXT_BYTES + 1;
+    memcpy(fatbin.entries, &entry, head);
+    expect(&fatbin, 90, NULL, LIFT_LONG_CODE);
+}
+
+/* There is no machine code beside it that could be of another source. */
+static void an_entry_that_is_no_text_is_refused_as_ptx(void **state)
+{
+    struct packed_fatbin fatbin = {0};
+    (void)state;
+    add_ptx(&fatbin, 90, PACKED_PLAIN, "no PTX");
+    expect(&fatbin, 90, NULL, LIFT_PTX);
+}
+
 /* ---- one kernel of a text ---- */
 
 #define HEAD   ".version 8.0\n.target sm_90\n.global .align 4 .b8 table[4] = {1, 2, 3, 4};\n"
 #define HELPER ".func (.reg .b32 r) helper(.reg .b32 a)\n{\n\tmov.b32 r, a; // }\n}\n"
 #define FIRST                                                                                      \
     ".visible .entry first(\n\t.param .u64 a\n)\n{\n\t{ .reg .b32 %r; }\n\tret; /* } */\n}\n"
-#define SECOND  ".weak .entry second()\n.maxntid 128\n{\n\t.file 1 \"}.cu\"\n\tret;\n}\n"
+#define SECOND ".weak .entry second()\n.maxntid 128\n{\n\t.file 1 \"}.cu\"\n\tret;\n}\n"
+#define THIRD                                                                                      \
+    ".visible .entry third()\n.pragma \"nounroll\", \"a;\";\n.minnctapersm 1\n{\n\tret;\n}\n"
 #define DEBUG   ".section .debug_str\n{\ninfo: .b8 1\n}\n"
 #define FORWARD ".visible .entry first(\n\t.param .u64 a\n);\n"
 
@@ -171,9 +195,17 @@ static void a_kernel_is_cut_out_of_a_text(void **state)
     expect_kernel("", "first", "");
 }
 
+static void a_pragma_before_a_body_does_not_end_the_kernel(void **state)
+{
+    (void)state;
+    expect_kernel(HEAD THIRD SECOND, "second", HEAD "\n" SECOND);
+    expect_kernel(HEAD THIRD SECOND, "third", HEAD THIRD "\n");
+    expect_kernel(HEAD FORWARD THIRD SECOND, "second", HEAD "\n\n" SECOND);
+}
+
 static void a_text_that_is_cut_off_is_read_to_its_end(void **state)
 {
-    static const char all[] = HEAD HELPER FIRST SECOND DEBUG;
+    static const char all[] = HEAD HELPER FIRST THIRD SECOND DEBUG;
     (void)state;
     for (size_t n = 0; n < sizeof all; n++) {
         char text[sizeof all];
@@ -196,7 +228,10 @@ int main(void)
         cmocka_unit_test(machine_code_carries_its_text),
         cmocka_unit_test(without_ptx_for_the_device_there_is_a_reason),
         cmocka_unit_test(a_broken_entry_is_refused),
+        cmocka_unit_test(long_code_is_refused_as_code),
+        cmocka_unit_test(an_entry_that_is_no_text_is_refused_as_ptx),
         cmocka_unit_test(a_kernel_is_cut_out_of_a_text),
+        cmocka_unit_test(a_pragma_before_a_body_does_not_end_the_kernel),
         cmocka_unit_test(a_text_that_is_cut_off_is_read_to_its_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
