@@ -1,5 +1,5 @@
 /*
- * ranges.h - the NVTX ranges that a thread has open, for the trace, digests and findings.
+ * ranges.h - the NVTX ranges that a thread has open, for the trace and for digests.
  *
  * NVTX loads the library that NVTX_INJECTION64_PATH names at its first call and lets it put its own
  * functions in. `ranges_offer` sets that variable, where a trace or digests are made and no other
