@@ -1,5 +1,6 @@
 #include "lifts.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,22 @@
 #include "own_ptx.h"
 #include "system/log.h"
 
-/* A kernel whose PTX was read. */
+/* A kernel whose PTX was read, or is refused. */
 struct lifted {
     struct lifted *next;
-    uint64_t key; /* of its PTX and symbol, or of its fatbin's load and symbol */
+    uint64_t key; /* key_of() */
     struct lift *lift;
     const struct kernel_spec *spec; /* NULL: it is not lifted */
-    struct lifts_job *job;          /* of a fatbin's, until it has ended; else NULL */
+    enum lift_refusal counted;      /* as this; LIFT_LATE_PTX: until it is entered */
+};
+
+/* A kernel of one load of a fatbin. */
+struct loaded {
+    struct loaded *next;
+    uint64_t symbol; /* a hash */
+    uint64_t load;
+    struct lifts_job *job; /* until it has ended; else NULL */
+    struct lifted *lifted; /* NULL: it has not ended, or there was no memory */
 };
 
 enum { BUCKETS = 256 };
@@ -26,9 +36,71 @@ struct lifts {
     struct images *images;
     struct lifts_reader *reader;
     uint64_t window;
+    struct loaded *loaded[BUCKETS]; /* by symbol; below the lock of `kernels` */
+    pthread_mutex_t lock;           /* of the following table; their specs as `loaded` */
     struct lifted *bucket[BUCKETS];
     atomic_uint count[LIFT_REFUSALS]; /* LIFT_OK: lifted */
 };
+
+static uint64_t hash_of(const char *symbol)
+{
+    return XXH3_64bits(symbol, strlen(symbol));
+}
+
+/* Of a kernel: by its text, or by why there is none. */
+static uint64_t key_of(const void *text, size_t bytes, enum lift_refusal refusal,
+                       const char *symbol)
+{
+    return text ? XXH3_64bits_withSeed(text, bytes, hash_of(symbol))
+                : XXH3_64bits_withSeed(&refusal, sizeof refusal, hash_of(symbol));
+}
+
+/* Counts one as the second, no longer as the first. */
+static void move(struct lifts *lifts, enum lift_refusal from, enum lift_refusal to)
+{
+    atomic_fetch_sub(&lifts->count[from], 1);
+    atomic_fetch_add(&lifts->count[to], 1);
+}
+
+/* Lock held. */
+static struct lifted *search(const struct lifts *lifts, uint64_t key)
+{
+    struct lifted *known = lifts->bucket[key % BUCKETS];
+    while (known && known->key != key)
+        known = known->next;
+    return known;
+}
+
+static struct lifted *find_lifted(struct lifts *lifts, uint64_t key)
+{
+    pthread_mutex_lock(&lifts->lock);
+    struct lifted *known = search(lifts, key);
+    pthread_mutex_unlock(&lifts->lock);
+    return known;
+}
+
+/* The record of the key. One that was not there is counted; else `lift` is freed. NULL: no
+ * memory. */
+static struct lifted *note(struct lifts *lifts, uint64_t key, struct lift *lift,
+                           enum lift_refusal refusal)
+{
+    const enum lift_refusal counted = refusal ? refusal : LIFT_LATE_PTX;
+    struct lifted *made = calloc(1, sizeof *made);
+    pthread_mutex_lock(&lifts->lock);
+    struct lifted *known = search(lifts, key);
+    if (!known && made) {
+        *made = (struct lifted){lifts->bucket[key % BUCKETS], key, lift, NULL, counted};
+        lifts->bucket[key % BUCKETS] = made;
+    }
+    pthread_mutex_unlock(&lifts->lock);
+    if (!known)
+        atomic_fetch_add(&lifts->count[made ? counted : LIFT_OTHER], 1);
+    if (!known && made)
+        return made;
+    lift_free(lift);
+    free(made);
+    return known;
+}
 
 /* Has the registry make a spec of what was lifted. */
 static enum lift_refusal enter(struct lifts *lifts, struct lifted *made, const char *symbol,
@@ -43,51 +115,29 @@ static enum lift_refusal enter(struct lifts *lifts, struct lifted *made, const c
     return LIFT_OK;
 }
 
-/* Fills in what comes of the text. */
-static enum lift_refusal lift(struct lifts *lifts, struct lifted *made, const char *text,
-                              size_t bytes, const char *symbol, const struct param_layout *layout)
+static const struct kernel_spec *spec_of(struct lifts *lifts, struct lifted *known,
+                                         const char *symbol, const struct param_layout *layout)
 {
-    struct error err = {{0}};
-    enum lift_refusal refusal = lift_make(&made->lift, text, bytes, symbol, lifts->window, &err);
-    if (refusal)
-        log_line(LOG_INFO, "%s", err.text);
-    return refusal ? refusal : enter(lifts, made, symbol, layout);
-}
-
-static struct lifted *find_lifted(const struct lifts *lifts, uint64_t key)
-{
-    struct lifted *known = lifts->bucket[key % BUCKETS];
-    while (known && known->key != key)
-        known = known->next;
-    return known;
-}
-
-/* NULL: no memory. */
-static struct lifted *new_lifted(struct lifts *lifts, uint64_t key)
-{
-    struct lifted *made = calloc(1, sizeof *made);
-    if (!made)
-        return NULL;
-    made->key = key;
-    made->next = lifts->bucket[key % BUCKETS];
-    lifts->bucket[key % BUCKETS] = made;
-    return made;
+    if (known && known->counted == LIFT_LATE_PTX) {
+        known->counted = enter(lifts, known, symbol, layout);
+        move(lifts, LIFT_LATE_PTX, known->counted);
+    }
+    return known ? known->spec : NULL;
 }
 
 /* ---- kernels of fatbins ---- */
 
-/* Until a kernel of a fatbin is entered or refused, it counts as LIFT_LATE_PTX. */
-static void settle(struct lifts *lifts, enum lift_refusal refusal)
+static uint64_t key_of_job(const struct lifts_job *job)
 {
-    atomic_fetch_sub(&lifts->count[LIFT_LATE_PTX], 1);
-    atomic_fetch_add(&lifts->count[refusal], 1);
+    return key_of(job->text ? &job->text : NULL, sizeof job->text, job->refusal, job->symbol);
 }
 
 /* Of struct lifts_reader_settings. */
 static void on_done(void *user, const struct lifts_job *job)
 {
-    if (job->refusal)
-        settle(user, job->refusal);
+    struct lifts *lifts = user;
+    note(lifts, key_of_job(job), job->lift, job->refusal);
+    atomic_fetch_sub(&lifts->count[LIFT_UNREAD_PTX], 1);
 }
 
 static struct lifts_job *new_job(uint64_t load, const struct launch *launch, const char *symbol)
@@ -103,47 +153,77 @@ static struct lifts_job *new_job(uint64_t load, const struct launch *launch, con
     return job;
 }
 
-static void start_job(struct lifts *lifts, uint64_t key, uint64_t load, const struct launch *launch,
+static bool is_gone(struct lifts *lifts, const struct loaded *known)
+{
+    return (!known->job || atomic_load(&known->job->done)) &&
+           !images_there(lifts->images, known->load);
+}
+
+/* A record for the load: that of an earlier load which is gone, or a new one. NULL: no memory. */
+static struct loaded *new_loaded(struct lifts *lifts, uint64_t symbol, uint64_t load)
+{
+    struct loaded **bucket = &lifts->loaded[symbol % BUCKETS], *made = *bucket;
+    while (made && (made->symbol != symbol || !is_gone(lifts, made)))
+        made = made->next;
+    if (made) {
+        free(made->job);
+    } else if ((made = calloc(1, sizeof *made))) {
+        made->next = *bucket;
+        *bucket = made;
+    } else {
+        return NULL;
+    }
+    *made = (struct loaded){.next = made->next, .symbol = symbol, .load = load};
+    return made;
+}
+
+static void start_job(struct lifts *lifts, struct loaded *made, const struct launch *launch,
                       const char *symbol)
 {
-    struct lifted *made = new_lifted(lifts, key);
-    struct lifts_job *job = made ? new_job(load, launch, symbol) : NULL;
-    atomic_fetch_add(&lifts->count[LIFT_LATE_PTX], 1);
-    if (job && lifts_reader_add(lifts->reader, job)) {
+    struct lifts_job *job = made ? new_job(made->load, launch, symbol) : NULL;
+    atomic_fetch_add(&lifts->count[LIFT_UNREAD_PTX], 1);
+    enum lift_refusal refusal = job ? lifts_reader_add(lifts->reader, job) : LIFT_OTHER;
+    if (!refusal) {
         made->job = job;
         return;
     }
     free(job);
-    settle(lifts, LIFT_OTHER);
-}
-
-/* The job is not freed: its thread may still use it. */
-static void end_job(struct lifts *lifts, struct lifted *made, const char *symbol,
-                    const struct param_layout *layout)
-{
-    const struct lifts_job *job = made->job;
-    made->job = NULL;
-    made->lift = job->lift;
-    if (!job->refusal)
-        settle(lifts, enter(lifts, made, symbol, layout));
+    move(lifts, LIFT_UNREAD_PTX, refusal);
 }
 
 static const struct kernel_spec *find_in_fatbin(struct lifts *lifts, uint64_t load,
                                                 const struct launch *launch, const char *symbol,
                                                 const struct param_layout *layout)
 {
-    uint64_t key = XXH3_64bits_withSeed(&load, sizeof load, XXH3_64bits(symbol, strlen(symbol)));
-    struct lifted *known = find_lifted(lifts, key);
+    const uint64_t hash = hash_of(symbol);
+    struct loaded *known = lifts->loaded[hash % BUCKETS];
+    while (known && (known->symbol != hash || known->load != load))
+        known = known->next;
     if (!known) {
-        start_job(lifts, key, load, launch, symbol);
+        start_job(lifts, new_loaded(lifts, hash, load), launch, symbol);
         return NULL;
     }
-    if (known->job && atomic_load(&known->job->done))
-        end_job(lifts, known, symbol, layout);
-    return known->spec;
+    if (known->job && atomic_load(&known->job->done)) {
+        known->lifted = find_lifted(lifts, key_of_job(known->job));
+        free(known->job);
+        known->job = NULL;
+    }
+    return spec_of(lifts, known->lifted, symbol, layout);
 }
 
 /* ---- all ---- */
+
+/* NULL: no memory. */
+static struct lifted *lift(struct lifts *lifts, uint64_t key, const char *text, size_t bytes,
+                           const char *symbol)
+{
+    struct error err = {{0}};
+    struct lift *lift = NULL;
+    enum lift_refusal refusal = lift_make(&lift, text, bytes, symbol, lifts->window, &err);
+    if (refusal)
+        log_line(LOG_INFO, "%s", err.text);
+    return note(lifts, key, lift, refusal);
+}
 
 /* A kernels_lift_fn. */
 static const struct kernel_spec *find(void *user, const struct launch *launch, const char *symbol,
@@ -156,16 +236,13 @@ static const struct kernel_spec *find(void *user, const struct launch *launch, c
     if (load)
         return find_in_fatbin(lifts, load, launch, symbol, layout);
     char *text = own_ptx(lifts->images, &query, &bytes);
-    if (!text) {
-        atomic_fetch_add(&lifts->count[LIFT_NO_IMAGE], 1);
-        return NULL;
-    }
-    uint64_t key = XXH3_64bits_withSeed(text, bytes, XXH3_64bits(symbol, strlen(symbol)));
+    uint64_t key = key_of(text, bytes, LIFT_NO_IMAGE, symbol);
     struct lifted *known = find_lifted(lifts, key);
-    if (!known && (known = new_lifted(lifts, key)))
-        atomic_fetch_add(&lifts->count[lift(lifts, known, text, bytes, symbol, layout)], 1);
+    if (!known)
+        known =
+            text ? lift(lifts, key, text, bytes, symbol) : note(lifts, key, NULL, LIFT_NO_IMAGE);
     free(text);
-    return known ? known->spec : NULL;
+    return spec_of(lifts, known, symbol, layout);
 }
 
 struct lifts *lifts_start(struct pipeline *pipeline, struct registry *registry)
@@ -176,6 +253,7 @@ struct lifts *lifts_start(struct pipeline *pipeline, struct registry *registry)
     lifts->registry = registry;
     lifts->images = pipeline->images;
     lifts->window = pipeline->subset;
+    pthread_mutex_init(&lifts->lock, NULL);
     const struct lifts_reader_settings settings = {pipeline->images, pipeline->kernels,
                                                    pipeline->subset, on_done, lifts};
     lifts->reader = lifts_reader_create(&settings);

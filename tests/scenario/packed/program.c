@@ -1,14 +1,16 @@
 /*
- * program.c - launches a kernel of a fatbin that no entry names: `program FATBIN KERNEL [once]`.
- * PACKED in the environment names another fatbin. It is launched many times, since its own PTX
- * takes a while to become its reference.
+ * program.c - launches a kernel of a fatbin that no entry names: `program FATBIN KERNEL
+ * [once | again]`, with the fatbin unloaded and loaded again now and then. PACKED in the
+ * environment names another fatbin. It is launched many times, since its own PTX takes a while to
+ * become its reference.
  */
 #include "common/program.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { LAUNCHES = 24, PAUSE_US = 30000, ROWS = 64, COLS = 700 };
+enum { LAUNCHES = 24, LAUNCHES_OF_A_LOAD = 4, PAUSE_US = 30000, ROWS = 64, COLS = 700 };
 
 /* Numbers of f16 between 1 and 1.06. */
 static CUdeviceptr upload_halves(size_t count)
@@ -30,12 +32,18 @@ int main(int argc, char **argv)
     char *other = getenv("PACKED");
     if (other && argc > 1)
         argv[1] = other;
-    start(argc, argv);
+    const void *image = start(argc, argv);
     CUfunction function = kernel(word(0));
     x = upload_halves(ROWS * COLS);
     CHECK(cuMemAlloc(&sums, ROWS * sizeof(float)));
-    for (int i = 0; i < (*word(1) ? 1 : LAUNCHES); i++) {
-        launch(function, ROWS / 32, 32, NULL, (void *[]){&x, &sums, &cols});
+    for (int i = 0; i < LAUNCHES; i++) {
+        if (!strcmp(word(1), "again") && i % LAUNCHES_OF_A_LOAD == 0) {
+            CHECK(cuModuleUnload(module));
+            CHECK(cuModuleLoadData(&module, image));
+            function = kernel(word(0));
+        }
+        if (i == 0 || strcmp(word(1), "once"))
+            launch(function, ROWS / 32, 32, NULL, (void *[]){&x, &sums, &cols});
         CHECK(cuCtxSynchronize());
         usleep(PAUSE_US);
     }
