@@ -156,7 +156,7 @@ static struct lifts_job *new_job(uint64_t load, const struct launch *launch, con
 static bool is_gone(struct lifts *lifts, const struct loaded *known)
 {
     return (!known->job || atomic_load(&known->job->done)) &&
-           !images_there(lifts->images, known->load);
+           !images_read(lifts->images, known->load, NULL, NULL);
 }
 
 /* A record for the load: that of an earlier load which is gone, or a new one. NULL: no memory. */

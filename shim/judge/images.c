@@ -557,32 +557,16 @@ uint64_t images_fatbin(struct images *images, const struct image_query *query)
     return load;
 }
 
-/* Lock held. */
-static const struct image *find_load(const struct images *images, uint64_t load)
-{
-    const struct image *image = images->newest;
-    while (image && image->loaded != load)
-        image = image->next;
-    return image;
-}
-
-bool images_there(struct images *images, uint64_t load)
-{
-    pthread_mutex_lock(&images->lock);
-    const struct image *image = find_load(images, load);
-    bool there = image && !image->unloaded;
-    pthread_mutex_unlock(&images->lock);
-    return there;
-}
-
 bool images_read(struct images *images, uint64_t load, images_read_fn read, void *user)
 {
     pthread_mutex_lock(&images->lock);
-    const struct image *image = find_load(images, load);
+    const struct image *image = images->newest;
+    while (image && image->loaded != load)
+        image = image->next;
     bool there = image && (image->source || image->data);
-    if (there && image->source)
+    if (there && read && image->source)
         read(user, image->source, image->source_bytes);
-    else if (there)
+    else if (there && read)
         read(user, image->data, image->bytes);
     pthread_mutex_unlock(&images->lock);
     return there;

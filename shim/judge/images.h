@@ -10,8 +10,8 @@
  * CUlibrary, where cuvet's query of the kernel made the driver load it; and else when only
  * one module that was loaded at that moment can hold the symbol. Otherwise there is no image.
  *
- * Loads and unloads are the program's threads, inside callbacks; images_hold, images_fatbin,
- * images_there and images_read may be called by any.
+ * Loads and unloads are the program's threads, inside callbacks; images_hold, images_fatbin and
+ * images_read may be called by any.
  */
 #ifndef JUDGE_IMAGES_H
 #define JUDGE_IMAGES_H
@@ -88,10 +88,8 @@ void images_release(struct images *images, const struct image *image); /* NULL i
 /* Which load the launch's module is of, where its image is a fatbin: a number that no other load
  * has; else 0. */
 uint64_t images_fatbin(struct images *images, const struct image_query *query);
-/* Whether the module of that load has not been unloaded. */
-bool images_there(struct images *images, uint64_t load);
 /* Calls `read` with the fatbin of that load, which stays in place meanwhile; loads and unloads of
- * modules wait. False: it is gone. */
+ * modules wait. `read` NULL: nothing is called. False: it is gone. */
 typedef void (*images_read_fn)(void *user, const void *fatbin, size_t bytes);
 bool images_read(struct images *images, uint64_t load, images_read_fn read, void *user);
 /* A hash of the image of the launch's module, the same at each load of equal bytes; 0: it is not
