@@ -5,6 +5,7 @@
 #include "gates_list.h"
 
 #include "base/hot.h"
+#include "extra/digest.h"
 #include "gate/gate_table.h"
 #include "gate/passing.h"
 #include "plan/plan.h"
@@ -105,12 +106,13 @@ enum skip gates_sampled(const struct gate_query *query)
 
 /*
  * Stores the kernel's counters in its record, so that the hook can count skipped launches itself.
- * Not for kernels that cannot have notes, or whose launches complete another one (`after`).
+ * Not for kernels that cannot have notes, or whose launches complete another one (`after`), nor
+ * where captured launches are counted (pipeline_begin).
  */
 static void find_tallies(const struct pipeline *pipeline, struct known_kernel *kernel)
 {
     const struct sink *sink = pipeline->sink;
-    if (kernel->after || kernel->recipe.odd || !sink->tallies)
+    if (kernel->after || kernel->recipe.odd || digest_all || !sink->tallies)
         return;
     struct tally *tallies = sink->tallies(sink->user, kernel->spec);
     if (tallies != sink->tallies(sink->user, NULL)) /* without a row of its own */

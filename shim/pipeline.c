@@ -5,6 +5,7 @@
 #include "system/log.h"
 #include "base/uninterrupted.h"
 #include "context/enqueue.h"
+#include "extra/digest.h"
 #include "extra/outlier_launch.h"
 #include "gate/unregistered.h"
 #include "gates.h"
@@ -31,8 +32,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->kernel = ticket->kernel;
     check->typed = ticket->spec;
     check->launch = ticket->number;
-    check->executed =
-        check->launch - atomic_load_explicit(&ticket->kernel->captured, memory_order_relaxed);
+    check->executed = ticket->executed;
     check->build = ticket->build;
     check->gate = ticket->gate;
     check->turn = ticket->turn;
@@ -122,8 +122,6 @@ static void sample(struct pipeline *pipeline, const struct launch *launch, struc
     struct error why;
     why.text[0] = '\0';
     ticket->skip = gates_admit(pipeline, launch, ticket, &why);
-    if (ticket->skip == SKIP_CAPTURED)
-        atomic_fetch_add_explicit(&ticket->kernel->captured, 1, memory_order_relaxed);
     if (!ticket->skip)
         ticket->skip = begin(pipeline, launch, ticket, &why);
     if (UNUSUAL(pipeline_has_state(ticket->kernel->spec)))
@@ -163,10 +161,23 @@ static bool count_as_passed(const struct pipeline *pipeline, const struct ticket
     return true;
 }
 
+/* The launch's number among those of its kernel that run. With digests alone, by which two runs are
+ * held against each other, it is known which do. Of several threads' at once it is near. */
+static uint64_t executed_number(const struct launch *launch, const struct ticket *ticket)
+{
+    if (USUAL(!digest_all))
+        return ticket->number;
+    bool captured = gates_captures(launch, NULL) == SKIP_CAPTURED;
+    uint64_t before =
+        atomic_fetch_add_explicit(&ticket->kernel->captured, captured, memory_order_relaxed);
+    return ticket->number > before ? ticket->number - before : 0;
+}
+
 enum skip pipeline_begin(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket)
 {
     ticket->number = take_number(ticket->kernel);
+    ticket->executed = executed_number(launch, ticket);
     if (!ticket->skip)
         sample(pipeline, launch, ticket);
     gates_note_passed(pipeline, ticket);

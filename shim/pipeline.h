@@ -65,11 +65,11 @@ struct ticket {
     double rate;         /* launches of the signature in each ns; 0: not known */
     int64_t wait;        /* ns until the budget allows its check */
     enum outlier_detector detector;
-    int index;              /* of the statistics that the outlier gate uses */
-    struct account account; /* that is charged for it; its budget NULL: it was not read */
-    int64_t began;          /* clock_ns() when the pipeline began with it */
-    uint64_t number;
-    uint32_t build; /* check.build */
+    int index;                 /* of the statistics that the outlier gate uses */
+    struct account account;    /* that is charged for it; its budget NULL: it was not read */
+    int64_t began;             /* clock_ns() when the pipeline began with it */
+    uint64_t number, executed; /* as in struct check */
+    uint32_t build;            /* check.build */
     struct binding binding;
     struct snapshot_plan plan;
     struct outlier_plan outlier;

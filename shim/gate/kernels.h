@@ -55,7 +55,7 @@ struct known_kernel {
     uint32_t new_memory_retries; /* launches that returned their turn for ranges that listed.h
                                   * added; the collector's */
     struct known_kernel *next;
-    _Atomic(uint64_t) captured; /* of those that have a number: went into a graph */
+    _Atomic(uint64_t) captured; /* launches that went into a graph; counted with digests alone */
     struct gpu_time time;       /* of its launches; where there is a spec */
     struct budget probes;       /* the outlier gate's share of `budget` */
     _Atomic(int64_t) probe;     /* recent cost of outlier probes on the GPU, ns */

@@ -1,5 +1,7 @@
 /* The life of a launch from ENTER to a verdict, on a fake driver: what is caught, what stays quiet,
  * what is skipped for which reason, and that every launch lands in exactly one bucket. */
+#include "extra/digest.h"
+#include "gate/ledger.h"
 #include "tests/unit/pipeline/pipeline_world.h"
 
 static int set_up_poor(void **state)
@@ -114,6 +116,65 @@ static void a_captured_launch_is_left_alone(void **state)
     launch_add(world, add_args());
     settle(world);
     assert_int_equal(world->fixture.verdict[VERDICT_MATCH], 1);
+}
+
+/* They are not counted in, so their place is enough. */
+static struct tally *find_tallies(void *user, const struct kernel_spec *of)
+{
+    static _Alignas(64) char rows[2];
+    (void)user;
+    return (struct tally *)(void *)&rows[of != NULL];
+}
+
+/* By which the launches of an eager run are held against those of a graph's replays. */
+static void captured_launches_have_no_number_among_those_that_run(void **state)
+{
+    struct world *world = *state;
+    struct add_args args = add_args();
+    digest_all = true;
+    world->fixture.sink.tallies = find_tallies;
+    for (int i = 0; i < 3; i++) {
+        launch_add(world, args);
+        settle(world);
+    }
+    assert_int_equal(world->ticket.executed, 2);
+    fake.capturing = true;
+    for (int i = 0; i < 5; i++)
+        launch_add(world, args);
+    assert_int_equal(world->fixture.skip[SKIP_NOT_SAMPLED], 5);
+    assert_null(atomic_load(&world->ticket.kernel->tallies));
+    fake.capturing = false;
+    launch_add(world, args);
+    digest_all = false;
+    settle(world);
+    assert_int_equal(world->ticket.number, 8);
+    assert_int_equal(world->ticket.executed, 3);
+}
+
+/* A thread may have counted its captured launches before another one's that were numbered earlier.
+ */
+static void more_captured_launches_than_numbers_leave_zero(void **state)
+{
+    struct world *world = *state;
+    launch_add(world, add_args());
+    atomic_store(&world->ticket.kernel->captured, 5);
+    digest_all = true;
+    launch_add(world, add_args());
+    digest_all = false;
+    settle(world);
+    assert_int_equal(world->ticket.executed, 0);
+}
+
+/* Without digests nothing is queried for it. */
+static void without_digests_all_launches_have_a_number(void **state)
+{
+    struct world *world = *state;
+    fake.capturing = true;
+    launch_add(world, add_args());
+    fake.capturing = false;
+    launch_add(world, add_args());
+    settle(world);
+    assert_int_equal(world->ticket.executed, 1);
 }
 
 static void an_extent_outside_its_allocation_is_refused(void **state)
@@ -263,6 +324,9 @@ int main(void)
         TEST(unregistered_kernels_are_counted),
         TEST(a_refused_launch_is_reported_and_frees_its_slot),
         TEST(a_captured_launch_is_left_alone),
+        TEST_SMALL_FIRST(captured_launches_have_no_number_among_those_that_run),
+        TEST(more_captured_launches_than_numbers_leave_zero),
+        TEST(without_digests_all_launches_have_a_number),
         TEST(an_extent_outside_its_allocation_is_refused),
         TEST(a_null_pointer_and_an_empty_launch_have_their_buckets),
         TEST_NARROW(a_full_queue_is_counted_and_recovers),
