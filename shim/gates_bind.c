@@ -2,6 +2,7 @@
 #include "gates_list.h"
 
 #include "bind/extent.h"
+#include "extra/digest.h"
 #include "extra/outlier_launch.h"
 #include "lifted/side_lift.h"
 #include "plan/plan.h"
@@ -19,6 +20,16 @@ static bool fits(struct known_kernel *kernel, const struct known_kernel *earlier
     return true;
 }
 
+/* What the entry's picks are drawn by. With digests, by which other processes' launches are held
+ * against this one, it is the same for the launch of that number in all of them. */
+static uint64_t seed_of_picks(const struct gate_query *query)
+{
+    const struct ticket *ticket = query->ticket;
+    if (digest_all)
+        return digest_mix(digest_mix(0, ticket->kernel->key), ticket->executed);
+    return gate_seed_of(query->pipeline->gate, ticket->kernel->key, ticket->number);
+}
+
 static enum skip bind(const struct gate_query *query)
 {
     struct ticket *ticket = query->ticket;
@@ -31,7 +42,7 @@ static enum skip bind(const struct gate_query *query)
     if (!ticket->spec)
         return skip;
     if (spec->plan->picks)
-        seeded.seed = gate_seed_of(query->pipeline->gate, ticket->kernel->key, ticket->number);
+        seeded.seed = seed_of_picks(query);
     seeded.earlier = spec->after < 0 ? NULL : earlier_find(&ticket->earlier, launch);
     if (spec->after >= 0 &&
         (!seeded.earlier || !(seeded.earlier->kernel->after >> spec->after & 1)))

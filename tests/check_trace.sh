@@ -162,6 +162,22 @@ assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inpu
     ok 'diff --kernel: no expression' gives 2 'no regular expression: \(' \
         "$cuvet" diff --kernel '(' "$scratch/equal" "$scratch/equal"
 
+    # Two ranks whose kernel works on several tensors, of which each check draws one part: both draw the same.
+    picked=$CUVET_BUILD/tests/scenario/picked
+    # part RANK FOLDER [WORD]
+    part() {
+        env LD_LIBRARY_PATH="$softgpu" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_SUMMARY=0 CUVET_EXIT_WAIT=20000 CUVET_DIGEST=1 \
+            CUVET_CONFIG=tests/scenario/picked/registry.yaml LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" \
+            CUVET_REPORT="$scratch/$2" RANK="$1" "$picked/program" "$picked/kernels.fatbin" lists_right ${3:+"$3"} >/dev/null 2>&1
+    }
+    parts() { part 0 "$1"; part 1 "$1" ${2:+"$2"}; compgen -G "$scratch/$1/journal-*" >"$scratch/out"; }
+    ok 'two ranks with the same tensors' parts alike
+    ok 'two ranks with other tensors from a launch on' parts apart changed
+    ok 'diff --ranks: both draw the same parts' gives 0 '40 are equal, 0 gave other outputs' \
+        "$cuvet" diff --ranks 0,1 "$scratch/alike" "$scratch/alike"
+    ok 'diff --ranks: a part with other inputs' gives 3 'lists_right, launch 2[0-9] of process 0' \
+        "$cuvet" diff --ranks 0,1 "$scratch/apart" "$scratch/apart"
+
     # The prompt of a decode loop appended at once, and token by token.
     decode=$CUVET_BUILD/tests/scenario/decode
     # filled FOLDER HOW [MODE STEPS]

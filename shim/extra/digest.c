@@ -18,8 +18,8 @@ bool digest_all;
 
 bool digest_wanted(const struct check *check)
 {
-    return (check_spec(check)->deterministic || (digest_all && !check->binding.picks)) &&
-           check->params_bytes > 0 && !check->binding.subset.dim;
+    return (check_spec(check)->deterministic || digest_all) && check->params_bytes > 0 &&
+           !check->binding.subset.dim;
 }
 
 static enum status launch_part(struct side *side, struct digest_call *call, uint64_t count,
@@ -185,6 +185,8 @@ uint64_t digest_input(const struct check *check, const struct digest_sums *sums)
         for (int k = 0; k < check->binding.array[i].ndim; k++)
             hash = digest_mix(hash, (uint64_t)check->binding.array[i].dim[k]);
     }
+    for (unsigned i = 0; i < check->binding.picks; i++)
+        hash = digest_mix(hash, (uint64_t)check->binding.pick[i].value);
     return digest_mix(hash, sums->in);
 }
 

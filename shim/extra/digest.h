@@ -40,8 +40,9 @@ uint64_t digest_busy(const struct lane *lane);
 uint64_t digest_key(const struct check *check, const struct digest_sums *sums);
 
 /*
- * The same for another run, another process or machine, of the bytes and shapes of all that it read
- * and of the scalars that its signature names: no address enters it, nor grid and block.
+ * The same for another run, another process or machine, of the bytes and shapes of all that it
+ * read, of the scalars that its signature names and of what its entry picks: no address enters it,
+ * nor grid and block.
  */
 uint64_t digest_input(const struct check *check, const struct digest_sums *sums);
 

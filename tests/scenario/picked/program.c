@@ -1,7 +1,8 @@
 /*
- * program.c - several tensors in one launch: `program FATBIN KERNEL [beyond]`. With `beyond` the
- * struct names a tensor that is longer than its memory in a block that the grid does not have, but
- * the entry declares.
+ * program.c - several tensors in one launch: `program FATBIN KERNEL [beyond|changed]`. With
+ * `beyond` the struct names a tensor that is longer than its memory in a block that the grid does
+ * not have, but the entry declares. With `changed` the last tensor holds other numbers from the
+ * 20th launch on.
  */
 #include "common/program.h"
 
@@ -38,8 +39,11 @@ int main(int argc, char **argv)
         grid--;
         lists.tensor[blocks - 1] = 200;
     }
-    for (unsigned i = 0; i < REPEAT; i++)
+    for (unsigned i = 0; i < REPEAT; i++) {
+        if (i == REPEAT / 2 && strcmp(word(1), "changed") == 0)
+            lists.x[TENSORS - 1] = upload((size_t)numel[TENSORS - 1], 99);
         launch(kernel(word(0)), grid, 64, NULL, (void *[]){&lists, &factor});
+    }
     for (unsigned t = 0; t < TENSORS; t++)
         print_sum(word(0), lists.y[t], (size_t)numel[t] * sizeof(float));
     finish();
