@@ -107,7 +107,7 @@ static const char *follow_node(struct graph *graph, const struct graph_knowledge
     bool is_kernel = node->type == CU_GRAPH_NODE_TYPE_KERNEL;
     if (set_own(node->own, new) ||
         (graph->twin && !is_kernel && set_twin(graph->twin, node->own, new)))
-        return "new parameters of one of its nodes cannot be followed";
+        return FOLLOW_NO_PARAMS;
     if (is_kernel && runs_another(node, new) && !graph_change_kernel(graph, known, node))
         return "one of its nodes runs another kernel now, which is not known";
     node->changed |= is_kernel;
@@ -241,8 +241,14 @@ const char *follow_params(struct graph *graph, const struct graph_knowledge *kno
                                                                 : (CUgraph)(uintptr_t) new->params);
     }
     if (!node || !node->own || !changes_call(graph, node))
-        return "new parameters of one of its nodes cannot be followed";
+        return FOLLOW_NO_PARAMS;
     return follow_node(graph, known, node, new);
+}
+
+void follow_lost_switch(struct graph *graph, bool enabled)
+{
+    if (!enabled)
+        atomic_store(&graph->switched, true);
 }
 
 const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled)
@@ -250,14 +256,14 @@ const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled
     struct graph_node *node = graph_find_node(graph, program);
     if (node && node->off == !enabled)
         return NULL;
-    if (!node && !graph->subjects)
-        return NULL;
-    if (!node || !changes_call(graph, node))
-        return "one of its nodes cannot be switched";
+    if (!node || !changes_call(graph, node)) {
+        follow_lost_switch(graph, enabled);
+        return node || graph->subjects ? FOLLOW_NO_SWITCH : NULL;
+    }
     node->off = !enabled;
     if (node->count >= 0)
         graph->count[node->count].nodes += enabled ? 1 : -1u;
     if (graph->twin && cuda.cuGraphNodeSetEnabled(graph->twin, node->own, enabled))
-        return "one of its nodes cannot be switched";
+        return FOLLOW_NO_SWITCH;
     return NULL;
 }

@@ -87,17 +87,19 @@ struct graph {
     pthread_mutex_t lock;
     _Atomic(enum graph_state) state;
     _Atomic(uint64_t) replays;
-    atomic_bool had_twin; /* then each launch is put in order with the last one */
-    atomic_bool stuck;    /* its lock was not to be had: its launches do without */
-    atomic_bool pending;  /* a replay was picked while it was stale */
-    CUgraph kept;         /* while it is stale: a clone of its new template, or NULL */
-    uint32_t missed;      /* replays that were picked since the last update, and that is lost */
-    bool renamed;         /* some update has brought other kernels */
-    bool recast;          /* some node got another kernel: detectors are to be found again, ... */
-    bool has_new;         /* ... and its time to be split anew: the kernel is new in this graph */
-    bool switched;        /* a node was off when it was updated */
-    bool reported;        /* why there is no twin */
-    enum skip no_twin;    /* SKIP_NONE: there may be one; else why there is none, of which ... */
+    atomic_bool had_twin;  /* then each launch is put in order with the last one */
+    atomic_bool stuck;     /* its lock was not to be had: its launches do without */
+    atomic_bool pending;   /* a replay was picked while it was stale */
+    _Atomic(CUgraph) kept; /* while it is stale: a clone of its new template, or NULL */
+    atomic_uint missed;    /* picked replays since an update that cannot be read */
+    bool renamed;          /* some update has brought other kernels */
+    bool recast;           /* some node got another kernel: detectors are to be found again, ... */
+    bool has_new;          /* ... and its time to be split anew: the kernel is new in this graph */
+    atomic_bool switched;  /* which nodes are off is not known: one was when it was updated, or was
+                              switched off when its handle was not known */
+    atomic_bool reread;    /* some update was read */
+    atomic_bool reported;  /* why there is no twin */
+    enum skip no_twin;     /* SKIP_NONE: there may be one; else why there is none, of which ... */
     bool has_memory, has_conditions; /* ... these are the causes */
 
     CUgraph clone;
@@ -117,7 +119,7 @@ struct graph {
     uint64_t served;     /* launches of the twin since it was made */
     uint64_t used;       /* graphs.picks at the last of them, or when it was made */
     atomic_bool no_room; /* twins of other graphs took all of it */
-    uint32_t waited;     /* picked replays since then */
+    uint32_t waited;     /* picked replays without room, of all its life */
     uint32_t spliced;    /* nodes */
     bool changed;        /* some node is */
     bool lacks_nodes;    /* some subject does: the twin is to be made again */
@@ -148,8 +150,8 @@ struct graph_knowledge {
  * neither a clone nor subjects: `no_twin`. */
 enum status graph_read(struct graph *graph, const struct graph_knowledge *known, CUgraph template,
                        struct error *err);
-/* The same from a clone that was kept, which becomes the graph's; the program's handles of its
- * nodes are not known. */
+/* The same from a clone that was kept, which becomes the graph's, also on failure or without
+ * subjects; the program's handles of its nodes are not known. */
 enum status graph_read_kept(struct graph *graph, const struct graph_knowledge *known, CUgraph kept,
                             struct error *err);
 /* Of a graph without subjects the clone is not needed. */
@@ -158,8 +160,6 @@ void graph_drop_clone(struct graph *graph);
 const char *graph_no_twin_sentence(const struct graph *graph);
 /* Has its replays timed, and the time split among its kernels. Without memory: not. */
 void graph_time(struct graph *graph, struct timing *timing);
-/* The names of its kernels, each once, up to `most`, and how many. */
-size_t graph_names(const struct graph *graph, const char **name, size_t most);
 /* Frees what graph_read made; the clone too, which must be unused. */
 void graph_drop(struct graph *graph);
 /* The node that the program calls so, or NULL. */
@@ -195,6 +195,10 @@ void graph_record_set(struct graph *graph, const struct pipeline *pipeline, CUgr
 const char *follow_params(struct graph *graph, const struct graph_knowledge *known,
                           CUgraphNode program, const struct graph_new_params *new);
 const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled);
+#define FOLLOW_NO_PARAMS "new parameters of one of its nodes cannot be followed"
+#define FOLLOW_NO_SWITCH "one of its nodes cannot be switched"
+/* Some node was switched, and which one is not known; without the lock. */
+void follow_lost_switch(struct graph *graph, bool enabled);
 
 /* ---- twin.c ---- */
 
@@ -237,6 +241,8 @@ static inline bool replay_follows(const struct graph *graph, uint64_t replay)
 {
     return atomic_load_explicit(&graph->follows, memory_order_relaxed) == replay + 1;
 }
+/* The names of its kernels, each once, up to `most`, and how many; without the lock. */
+size_t replay_names(const struct graph *graph, const char **name, size_t most);
 /* Everything that the checks of the chosen subjects need before the launch: armed_count of them. */
 void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stream,
                 CUcontext context, uint64_t replay);

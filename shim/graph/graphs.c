@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "base/clock.h"
 #include "system/log.h"
@@ -108,9 +107,9 @@ void graph_report(struct graphs *graphs, struct graph *graph, enum skip skip, co
 {
     const struct sink *sink = graphs->settings.pipeline->sink;
     char name[32];
-    if (graph->reported || !sentence || atomic_fetch_add(&graphs->reported, 1) >= MOST_REPORTED)
+    if (!sentence || atomic_exchange(&graph->reported, true) ||
+        atomic_fetch_add(&graphs->reported, 1) >= MOST_REPORTED)
         return;
-    graph->reported = true;
     snprintf(name, sizeof(name), "CUDA graph %u", graph->number);
     sink->warned(sink->user, name, skip, sentence);
 }
@@ -218,7 +217,7 @@ static const char *set_node(struct graphs *graphs, struct graph *graph, CUgraphN
                             const struct graph_new_params *params)
 {
     const struct graph_knowledge known = updates_knowledge(graphs);
-    if (!updates_settle(graphs, graph))
+    if (!updates_settle(graphs, graph, FOLLOW_NO_PARAMS))
         return NULL;
     const char *why = follow_params(graph, &known, node, params);
     settle_recast(graphs, graph);
@@ -233,30 +232,31 @@ void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
         graph_record_set(graph, graphs->settings.pipeline, node, params);
     if (!graph || atomic_load(&graph->state) == GRAPH_COUNTED)
         return;
-    if (lock_graph(graph)) {
-        const char *why = set_node(graphs, graph, node, params);
-        if (why)
-            graph_give_up(graphs, graph, why);
+    bool locked = lock_graph(graph);
+    const char *why = locked ? set_node(graphs, graph, node, params)
+                             : "one of its nodes was changed while its twin was being made";
+    if (why)
+        graph_give_up(graphs, graph, why);
+    if (locked)
         pthread_mutex_unlock(&graph->lock);
-    } else {
-        graph_give_up(graphs, graph, "one of its nodes was changed while its twin was being made");
-    }
 }
 
 void graphs_node_enabled(struct graphs *graphs, CUgraphExec exec, CUgraphNode node, bool enabled)
 {
+    const char *why = "one of its nodes was switched while its twin was being made";
     struct graph *graph = exec_table_find(&graphs->table, exec);
     if (!graph)
         return;
-    if (lock_graph(graph)) {
-        const char *why =
-            updates_settle(graphs, graph) ? follow_switch(graph, node, enabled) : NULL;
-        if (why)
-            graph_give_up(graphs, graph, why);
+    bool locked = lock_graph(graph);
+    bool found = locked && updates_settle(graphs, graph, FOLLOW_NO_SWITCH);
+    if (locked)
+        why = found ? follow_switch(graph, node, enabled) : NULL;
+    if (!found)
+        follow_lost_switch(graph, enabled);
+    if (why)
+        graph_give_up(graphs, graph, why);
+    if (locked)
         pthread_mutex_unlock(&graph->lock);
-    } else {
-        graph_give_up(graphs, graph, "one of its nodes was switched while its twin was being made");
-    }
 }
 
 /* ---- launches ---- */
@@ -319,7 +319,7 @@ static struct pick make_pick(struct graph *graph, const struct pipeline *pipelin
 }
 
 /* Requests a twin, and the context's set-up before that. The first twin is a cost of the process,
- * once, which no budget pays for; one for an updated graph is paid. */
+ * once, which no budget pays for. */
 static void request_twin(struct graphs *graphs, struct graph *graph, CUcontext context)
 {
     enum graph_state cloned = GRAPH_CLONED;
@@ -336,8 +336,8 @@ static void request_twin(struct graphs *graphs, struct graph *graph, CUcontext c
         collector_wake(pipeline->collector);
     if (!side_wait_ready(side, pipeline->ready_wait_ms))
         return;
-    bool again = atomic_load(&graph->had_twin);
-    if ((again && !budget_allows(&side->budget, NULL, began)) || !twin_has_turn(graphs, graph))
+    bool paid = twin_is_paid(graph);
+    if ((paid && !budget_allows(&side->budget, NULL, began)) || !twin_has_turn(graphs, graph))
         return;
     graph->side = side;
     if (atomic_compare_exchange_strong(&graph->state, &cloned, GRAPH_WANTED)) {
@@ -345,7 +345,7 @@ static void request_twin(struct graphs *graphs, struct graph *graph, CUcontext c
         collector_wake(pipeline->collector);
         await_twin(graphs, graph);
     }
-    const struct account account = {.budget = again ? &side->budget : NULL};
+    const struct account account = {.budget = paid ? &side->budget : NULL};
     int64_t now = clock_ns();
     ledger_time(pipeline->sink, &account, now, now - began);
 }
@@ -361,9 +361,9 @@ static bool put_in_order(struct graph *graph, const void *stream)
            !cuda.cuStreamWaitEvent((CUstream)(uintptr_t)stream, graph->event, 0);
 }
 
-/* Whether the checks are to be had for what they cost; those of subjects that are new always are.
- */
-static bool is_paid(const struct graph *graph, const struct pipeline *pipeline, uint64_t replay)
+/* Whether the budget allows the checks; those of subjects that are new are made in any case. */
+static bool checks_are_paid(const struct graph *graph, const struct pipeline *pipeline,
+                            uint64_t replay)
 {
     return graph->all_first != gate_generation(pipeline->gate) || replay_follows(graph, replay) ||
            budget_allows(&graph->side->budget, NULL, clock_ns());
@@ -391,7 +391,7 @@ static bool run_twin(struct graphs *graphs, struct graph *graph, CUcontext conte
 {
     struct pipeline *pipeline = graphs->settings.pipeline;
     under_way.chosen_skip = SKIP_BUDGET;
-    if (!pick->probes && !is_paid(graph, pipeline, pick->replay)) {
+    if (!pick->probes && !checks_are_paid(graph, pipeline, pick->replay)) {
         replay_estimate(graph, pipeline, pick->replay);
         under_way.chosen = true;
         return false;
@@ -445,14 +445,16 @@ static void read_update(struct graphs *graphs, struct graph *graph)
 {
     struct uninterrupted kept;
     uint64_t replay = atomic_load_explicit(&graph->replays, memory_order_relaxed);
+    if (!graph->kept || atomic_load_explicit(&graph->stuck, memory_order_relaxed))
+        return;
     bool picked = !atomic_load_explicit(&passing.off, memory_order_relaxed) &&
                   (atomic_load_explicit(&graph->pending, memory_order_relaxed) ||
                    replay_is_picked(graph, graphs->settings.pipeline, replay));
-    if (atomic_load_explicit(&graph->stuck, memory_order_relaxed))
+    if (!updates_are_paid(graphs, graph, picked))
         return;
     uninterrupted_begin(&kept);
     if (lock_graph(graph)) {
-        updates_read(graphs, graph, picked);
+        updates_read(graphs, graph);
         pthread_mutex_unlock(&graph->lock);
     } else {
         atomic_store(&graph->stuck, true);
@@ -468,6 +470,8 @@ static void follow_pick(struct graphs *graphs, struct graph *graph, CUcontext co
     atomic_fetch_add_explicit(&graphs->picks, 1, memory_order_relaxed);
     if (state == GRAPH_CLONED)
         request_twin(graphs, graph, context);
+    if (stale && !graph->kept)
+        updates_missed(graphs, graph);
     if (atomic_load_explicit(&graph->pending, memory_order_relaxed) != stale)
         atomic_store(&graph->pending, stale);
 }
@@ -478,18 +482,17 @@ CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const v
     struct graph *graph = exec_table_find(&graphs->table, exec);
     under_way = (struct under_way){
         .open = true, .graph = graph, .skip = SKIP_NOT_SAMPLED, .stream = stream};
-    if (graph && UNUSUAL(is_stale(graph)))
+    if (!graph)
+        return exec;
+    enum skip captured = graph->subjects ? capture_skip(stream) : SKIP_NONE;
+    if (!captured && UNUSUAL(is_stale(graph)))
         read_update(graphs, graph);
-    if (graph)
-        timing_replay_begin(graphs->settings.pipeline->timing, graph->time, context, stream,
-                            &under_way.timed);
-    if (!graph || !graph->subjects)
-        return exec;
-    enum skip captured = capture_skip(stream);
-    if (captured) {
+    timing_replay_begin(graphs->settings.pipeline->timing, graph->time, context, stream,
+                        &under_way.timed);
+    if (captured)
         under_way.skip = captured;
+    if (captured || !graph->subjects)
         return exec;
-    }
     if (graph->has_states)
         caches_replay(graphs->settings.pipeline->caches);
     struct pick pick = make_pick(graph, graphs->settings.pipeline);
@@ -511,8 +514,12 @@ static enum skip skip_of_rest(const struct graph_count *count)
     return count->skip ? count->skip : unprobed ? SKIP_BUDGET : under_way.skip;
 }
 
-/* Its last update is not read, and updates of it change its kernels: which ones it has now is not
- * known, but for their number. */
+/* Updates change its kernels, and the last one is not read: only their number is known. */
+static bool is_unnamed(const struct graph *graph)
+{
+    return UNUSUAL(is_stale(graph)) && graph->renamed;
+}
+
 static void count_unnamed(const struct graphs *graphs, const struct graph *graph, CUresult result)
 {
     const struct sink *sink = graphs->settings.pipeline->sink;
@@ -567,7 +574,7 @@ void graphs_launch_exit(struct graphs *graphs, CUresult result)
     }
     timing_replay_end(pipeline->timing, graph->time, under_way.stream, &under_way.timed, !result,
                       !under_way.twin);
-    if (UNUSUAL(is_stale(graph)) && graph->renamed)
+    if (is_unnamed(graph))
         count_unnamed(graphs, graph, result);
     else
         count_rest(graphs, graph, result);
@@ -583,7 +590,8 @@ void graphs_launch_exit(struct graphs *graphs, CUresult result)
 
 size_t graphs_launch_names(const char **name, size_t most)
 {
-    return under_way.graph ? graph_names(under_way.graph, name, most) : 0;
+    const struct graph *graph = under_way.graph;
+    return graph && !is_unnamed(graph) ? replay_names(graph, name, most) : 0;
 }
 
 bool graphs_launch_open(void)

@@ -85,8 +85,8 @@ CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const v
 void graphs_launch_exit(struct graphs *graphs, CUresult result);
 /* Whether the calling thread is between the two. */
 bool graphs_launch_open(void);
-/* The kernels of the graph that is being launched, up to `most`, and how many; before
- * graphs_launch_exit. */
+/* The kernels of the graph that is being launched, each once, up to `most`, and how many; none
+ * where an update that is not read may have changed them. Before graphs_launch_exit. */
 size_t graphs_launch_names(const char **name, size_t most);
 
 /* What a launch of ours, which the hook ignores otherwise, is to run: another graph during a trial.

@@ -34,13 +34,20 @@ static bool may_redirect(struct graphs *graphs, struct side *side)
 
 /* ---- turns ---- */
 
-void twin_release(struct graphs *graphs, struct graph *graph)
+/* The room is another's, or for its next twin. */
+static void release(struct graphs *graphs, struct graph *graph)
 {
     twin_destroy(graph);
     atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
-    if (graph->twin_bytes)
-        atomic_fetch_add(&graphs->turns, 1);
     graph->twin_bytes = 0;
+}
+
+/* A turn counts once: as soon as it is served. */
+void twin_release(struct graphs *graphs, struct graph *graph)
+{
+    if (graph->twin_bytes && graph->served < TURN)
+        atomic_fetch_add(&graphs->turns, 1);
+    release(graphs, graph);
 }
 
 void twin_served(struct graphs *graphs, struct graph *graph)
@@ -62,10 +69,10 @@ bool twin_has_turn(struct graphs *graphs, struct graph *graph)
     return false;
 }
 
-/* The launch behind which its event lies is over; else its twin may be running. */
+/* The last launch of its twin is over: its event lies behind that, or a later launch. */
 static bool is_over(const struct graph *graph)
 {
-    return !graph->event_recorded || !cuda.cuEventQuery || !cuda.cuEventQuery(graph->event);
+    return !graph->event || !cuda.cuEventQuery(graph->event);
 }
 
 /* Its lock is held. `idle`: so many replays of others make it idle. A twin that is not launched any
@@ -78,42 +85,71 @@ static bool may_evict(const struct graphs *graphs, const struct graph *graph, ui
     return ended && is_over(graph);
 }
 
+/* How many replays of others make a twin idle. */
+static uint64_t idle_after(struct graphs *graphs)
+{
+    pthread_mutex_lock(&graphs->lock);
+    uint64_t replays = (uint64_t)graphs->table.living * IDLE_EACH;
+    pthread_mutex_unlock(&graphs->lock);
+    return replays < IDLE_LEAST ? IDLE_LEAST : replays;
+}
+
+/* The next graph, from the place `at` on, that belongs to this context; NULL: none. It is not
+ * destroyed meanwhile: that is this thread's to do. */
+static struct graph *next_graph(struct graphs *graphs, const struct side *side, size_t *at)
+{
+    struct graph *found = NULL;
+    pthread_mutex_lock(&graphs->lock);
+    for (; *at < EXEC_TABLE && !found; ++*at) {
+        struct graph *graph = exec_table_at(&graphs->table, *at);
+        if (graph && graph->side == side)
+            found = graph;
+    }
+    pthread_mutex_unlock(&graphs->lock);
+    return found;
+}
+
+/* Has its lock taken, if it has a twin that may go. */
+static bool take_idle(struct graphs *graphs, struct graph *graph, uint64_t idle)
+{
+    if (atomic_load(&graph->state) == GRAPH_WANTED || pthread_mutex_trylock(&graph->lock))
+        return false;
+    bool may = graph->twin && may_evict(graphs, graph, idle);
+    if (!may)
+        pthread_mutex_unlock(&graph->lock);
+    return may;
+}
+
 struct idle {
-    struct graph *graph; /* locked; NULL: there is none */
+    struct graph *graph; /* NULL: there is none */
+    uint64_t used;       /* its graph.used */
     uint64_t bytes;      /* of all twins that may go */
 };
 
-/* The twin in this context that was not used for longest, of those whose turn is over. Its graph is
- * not destroyed meanwhile: that is this thread's to do. */
-static struct idle take_idle(struct graphs *graphs, const struct side *side)
+/* The twin in this context that was not used for longest, of those whose turn is over. */
+static struct idle find_idle(struct graphs *graphs, const struct side *side, uint64_t replays)
 {
-    struct idle idle = {NULL, 0};
-    pthread_mutex_lock(&graphs->lock);
-    uint64_t picks = (uint64_t)graphs->table.living * IDLE_EACH;
-    picks = picks < IDLE_LEAST ? IDLE_LEAST : picks;
-    for (size_t i = 0; i < EXEC_TABLE; i++) {
-        struct graph *graph = exec_table_at(&graphs->table, i);
-        if (!graph || atomic_load(&graph->state) == GRAPH_WANTED || graph->side != side ||
-            pthread_mutex_trylock(&graph->lock))
+    struct idle idle = {NULL, 0, 0};
+    struct graph *graph;
+    for (size_t at = 0; (graph = next_graph(graphs, side, &at)) != NULL;) {
+        if (!take_idle(graphs, graph, replays))
             continue;
-        bool may = graph->twin && may_evict(graphs, graph, picks);
-        bool better = may && (!idle.graph || graph->used < idle.graph->used);
-        struct graph *other = better ? idle.graph : graph;
-        idle.bytes += may ? graph->twin_bytes : 0;
-        idle.graph = better ? graph : idle.graph;
-        if (other)
-            pthread_mutex_unlock(&other->lock);
+        idle.bytes += graph->twin_bytes;
+        if (!idle.graph || graph->used < idle.used) {
+            idle.graph = graph;
+            idle.used = graph->used;
+        }
+        pthread_mutex_unlock(&graph->lock);
     }
-    pthread_mutex_unlock(&graphs->lock);
     return idle;
 }
 
-/* The next picked replay of the graph may have a twin made again, when it has its turn. */
+/* The next picked replay of the graph may have a twin made again, when it has its turn. Its lock is
+ * released. */
 static void evict(struct graphs *graphs, struct graph *graph)
 {
     enum graph_state ready = GRAPH_READY;
-    twin_release(graphs, graph);
-    atomic_fetch_sub(&graphs->turns, 1); /* the room is another's already */
+    release(graphs, graph);
     atomic_store(&graph->no_room, true);
     atomic_compare_exchange_strong(&graph->state, &ready, GRAPH_CLONED);
     pthread_mutex_unlock(&graph->lock);
@@ -121,15 +157,12 @@ static void evict(struct graphs *graphs, struct graph *graph)
 
 static bool make_room_for(struct graphs *graphs, const struct side *side, uint64_t bytes)
 {
+    const uint64_t replays = idle_after(graphs);
     while (atomic_load(&graphs->memory) + bytes > graphs->settings.memory) {
-        struct idle idle = take_idle(graphs, side);
+        struct idle idle = find_idle(graphs, side, replays);
         bool enough = atomic_load(&graphs->memory) + bytes <= graphs->settings.memory + idle.bytes;
-        if (!idle.graph)
+        if (!idle.graph || !enough || !take_idle(graphs, idle.graph, replays))
             return false;
-        if (!enough) {
-            pthread_mutex_unlock(&idle.graph->lock);
-            return false;
-        }
         evict(graphs, idle.graph);
     }
     return true;
@@ -137,32 +170,38 @@ static bool make_room_for(struct graphs *graphs, const struct side *side, uint64
 
 /* ---- made ---- */
 
+/* Turns that ended before are used up: no twin may go. */
 static void wait_for_room(struct graphs *graphs, struct graph *graph)
 {
+    enum graph_state wanted = GRAPH_WANTED;
     if (!graphs->crowded)
         graph_report(graphs, graph, SKIP_GRAPH,
                      "twins of other graphs take all of CUVET_TWINS: they take turns");
     graphs->crowded = true;
+    atomic_store(&graphs->turns, 0);
     atomic_store(&graph->no_room, true);
-    atomic_store(&graph->state, GRAPH_CLONED);
+    atomic_compare_exchange_strong(&graph->state, &wanted, GRAPH_CLONED);
 }
 
+/* A graph that was given up meanwhile has changed: its twin is of no use. */
 static void note_made(struct graphs *graphs, struct graph *graph, uint64_t bytes)
 {
+    enum graph_state wanted = GRAPH_WANTED;
     graph->twin_bytes = bytes;
     graph->served = 0;
     graph->used = atomic_load(&graphs->picks);
     atomic_fetch_add(&graphs->memory, bytes);
     atomic_store(&graph->no_room, false);
     atomic_store(&graph->had_twin, true);
-    atomic_store_explicit(&graph->state, GRAPH_READY, memory_order_release);
+    if (!atomic_compare_exchange_strong(&graph->state, &wanted, GRAPH_READY))
+        twin_release(graphs, graph);
 }
 
 static void make_twin(struct graphs *graphs, struct graph *graph, struct side *side)
 {
     struct error err = {{0}};
     uint64_t bytes = (uint64_t)(graph->nodes + 2 * graph->subjects) * NODE_BYTES;
-    twin_release(graphs, graph);
+    release(graphs, graph);
     if (!may_redirect(graphs, side)) {
         atomic_store(&graphs->off, true);
         graph_give_up(graphs, graph, NULL);
@@ -177,30 +216,26 @@ static void make_twin(struct graphs *graphs, struct graph *graph, struct side *s
     }
 }
 
-/* A twin that is made again is paid by the launch that waits for it; by this thread where none
- * does. */
+/* A twin that the budget pays for is paid by the launch that waits for it; by this thread where
+ * none does. */
 static void make_wanted(struct graphs *graphs, struct graph *graph, struct side *side)
 {
     int64_t began = clock_ns();
-    bool again = atomic_load(&graph->had_twin);
+    bool paid = twin_is_paid(graph);
     make_twin(graphs, graph, side);
-    if (again && atomic_load(&graphs->late))
+    if (paid && atomic_load(&graphs->late))
         ledger_add(&side->budget, began, clock_ns() - began);
 }
 
-/* The next graph with a requested twin in this context, locked; NULL: none. It is not destroyed
- * meanwhile, because its state keeps it for this thread. */
-static struct graph *take_wanted(struct graphs *graphs, const struct side *side)
+/* A graph with a requested twin in this context; NULL: none. */
+static struct graph *find_wanted(struct graphs *graphs, const struct side *side)
 {
-    struct graph *found = NULL;
-    pthread_mutex_lock(&graphs->lock);
-    for (size_t i = 0; i < EXEC_TABLE && !found; i++) {
-        struct graph *graph = exec_table_at(&graphs->table, i);
-        if (graph && atomic_load(&graph->state) == GRAPH_WANTED && graph->side == side)
-            found = graph;
-    }
-    pthread_mutex_unlock(&graphs->lock);
-    return found;
+    struct graph *graph;
+    size_t at = 0;
+    do
+        graph = next_graph(graphs, side, &at);
+    while (graph && atomic_load(&graph->state) != GRAPH_WANTED);
+    return graph;
 }
 
 /* A graph that was destroyed, with a twin in this context; NULL: none. */
@@ -224,7 +259,7 @@ static void work(void *user, struct side *side)
         twin_release(graphs, graph);
         graph_free(graphs, graph);
     }
-    for (struct graph *graph; (graph = take_wanted(graphs, side)) != NULL;) {
+    for (struct graph *graph; (graph = find_wanted(graphs, side)) != NULL;) {
         pthread_mutex_lock(&graph->lock);
         if (atomic_load(&graph->state) == GRAPH_WANTED)
             make_wanted(graphs, graph, side);
@@ -262,8 +297,10 @@ void graphs_context_going(struct graphs *graphs, const struct side *side)
     pthread_mutex_unlock(&graphs->lock);
     for (struct graph *graph; (graph = take_garbage(graphs, side)) != NULL;) {
         leave_twin(graphs, graph);
-        if (!graphs->direct)
+        if (!graphs->direct) {
+            updates_leave(graphs, graph);
             graph->clone = NULL;
+        }
         graph_free(graphs, graph);
     }
 }

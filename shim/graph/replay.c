@@ -26,13 +26,13 @@ static bool is_on(const struct graph *graph, const struct graph_subject *subject
 
 /* ---- which ---- */
 
-/* The largest probability of all subjects'. */
+/* The largest probability of all subjects' that are on. */
 static double largest_probability(const struct graph *graph, const struct pipeline *pipeline)
 {
     double most = 0;
     for (uint32_t i = 0; i < graph->counts; i++) {
         const struct graph_count *count = &graph->count[i];
-        if (!count->skip)
+        if (!count->skip && count->nodes)
             most = fmax(most, gate_probability(pipeline->gate, count->spec));
     }
     return most;
@@ -73,7 +73,8 @@ static bool any_first(const struct graph *graph, const struct pipeline *pipeline
 {
     bool any = false;
     for (uint32_t i = 0; i < graph->counts && !any; i++)
-        any = !graph->count[i].skip && gate_has_first(pipeline->gate, graph->count[i].spec);
+        any = !graph->count[i].skip && graph->count[i].nodes &&
+              gate_has_first(pipeline->gate, graph->count[i].spec);
     return any && graph->all_first != gate_generation(pipeline->gate);
 }
 
@@ -219,6 +220,21 @@ uint32_t replay_choose(struct graph *graph, const struct pipeline *pipeline, uin
             graph->count[subject->count].chosen++;
     }
     return chosen;
+}
+
+/* Rows of one kernel, counted for several reasons, share its symbol. */
+size_t replay_names(const struct graph *graph, const char **name, size_t most)
+{
+    size_t names = 0;
+    for (uint32_t i = 0; i < graph->counts && names < most; i++) {
+        const struct known_kernel *kernel = graph->count[i].nodes ? graph->count[i].kernel : NULL;
+        size_t known = 0;
+        while (kernel && known < names && name[known] != kernel->symbol)
+            known++;
+        if (kernel && known == names)
+            name[names++] = kernel->symbol;
+    }
+    return names;
 }
 
 /* ---- on their way ---- */

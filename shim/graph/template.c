@@ -1,5 +1,4 @@
 /* template.c - the nodes of the program's template, level by level, and the clone of it. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "gate/unregistered.h"
@@ -100,9 +99,21 @@ static CUgraphNode previous_of(CUgraphNode node)
     return previous;
 }
 
+/* What a subject takes from its kernel; of a kernel node from the function, too. */
+static void cast_subject(struct graph *graph, const struct graph_knowledge *known,
+                         struct graph_subject *subject, const struct graph_node *node,
+                         struct known_kernel *kernel)
+{
+    subject->kernel = kernel;
+    subject->build = node->function ? kernels_build(known->kernels, node->function) : 0;
+    subject->has_state = kernel->spec->plan->state != NULL;
+    graph->has_states |= subject->has_state;
+}
+
 /* The subject whose first node is `node`, the graph's next. */
 static enum status add_subject(struct reading *reading, struct graph_node *node,
-                               const struct graph_subject *subject, struct error *err)
+                               struct known_kernel *kernel, const struct graph_subject *subject,
+                               struct error *err)
 {
     struct graph *graph = reading->graph;
     if (!grow(&graph->subject, graph->subjects, &reading->subjects_room, sizeof(*graph->subject)))
@@ -110,9 +121,8 @@ static enum status add_subject(struct reading *reading, struct graph_node *node,
     node->subject = (int32_t)graph->subjects;
     graph->subject[graph->subjects] = *subject;
     graph->subject[graph->subjects].node = graph->nodes;
-    graph->subject[graph->subjects].has_state = subject->kernel->spec->plan->state != NULL;
-    graph->subject[graph->subjects++].number = graph->kernels;
-    graph->has_states |= subject->kernel->spec->plan->state != NULL;
+    graph->subject[graph->subjects].number = graph->kernels;
+    cast_subject(graph, reading->known, &graph->subject[graph->subjects++], node, kernel);
     return STATUS_OK;
 }
 
@@ -130,13 +140,11 @@ static enum status add_kernel(struct reading *reading, struct graph_node *node, 
         return error_set(err, STATUS_NO_MEMORY, "no memory");
     if (kernel->spec) {
         const struct graph_subject subject = {
-            .kernel = kernel,
-            .build = kernels_build(reading->known->kernels, node->function),
             .count = (uint32_t)node->count,
             .parts = 1,
             .previous = kernel->spec->after < 0 ? NULL : previous_of(node->program),
             .level = level};
-        status = add_subject(reading, node, &subject, err);
+        status = add_subject(reading, node, kernel, &subject, err);
     }
     graph->kernels++;
     return status;
@@ -156,11 +164,11 @@ static enum status find_call(struct reading *reading, struct graph_node *node,
     if (node->subject >= 0)
         return STATUS_OK;
     int32_t row = count_kernel(graph, call->kernel);
-    struct graph_subject subject = {
-        .kernel = call->kernel, .count = (uint32_t)row, .call = call, .level = level};
+    struct graph_subject subject = {.count = (uint32_t)row, .call = call, .level = level};
     subject.part = calloc(call->nodes, sizeof(*subject.part));
-    enum status status = row < 0 || !subject.part ? error_set(err, STATUS_NO_MEMORY, "no memory")
-                                                  : add_subject(reading, node, &subject, err);
+    enum status status = row < 0 || !subject.part
+                             ? error_set(err, STATUS_NO_MEMORY, "no memory")
+                             : add_subject(reading, node, call->kernel, &subject, err);
     if (status)
         free(subject.part);
     else
@@ -493,7 +501,8 @@ static int32_t recount(struct graph *graph, struct graph_node *node, struct know
     return row;
 }
 
-/* A subject more: for a node that had none. The twin has no nodes for its copies. */
+/* A subject more: for a node that had none. The twin has no nodes for its copies. Unless its kernel
+ * is new, it is as checked as the others. */
 static struct graph_subject *append_subject(struct graph *graph, struct graph_node *node)
 {
     enum graph_state ready = GRAPH_READY;
@@ -506,25 +515,24 @@ static struct graph_subject *append_subject(struct graph *graph, struct graph_no
         number += graph->node[i].type == CU_GRAPH_NODE_TYPE_KERNEL;
     graph->subject = more;
     node->subject = (int32_t)graph->subjects;
-    more[graph->subjects] =
-        (struct graph_subject){.node = at, .number = number, .parts = 1, .level = node->level};
+    more[graph->subjects] = (struct graph_subject){
+        .node = at, .number = number, .parts = 1, .level = node->level, .first = graph->all_first};
     atomic_compare_exchange_strong(&graph->state, &ready, GRAPH_CLONED);
     return &more[graph->subjects++];
 }
 
 /* The first check of a kernel that was in the graph before is not due again. */
-static void recast_subject(struct graph *graph, const struct graph_node *node,
-                           struct graph_subject *subject, struct known_kernel *kernel, bool is_new)
+static void recast_subject(struct graph *graph, const struct graph_knowledge *known,
+                           const struct graph_node *node, struct graph_subject *subject,
+                           struct known_kernel *kernel, bool is_new)
 {
     const struct kernel_spec *spec = kernel->spec;
     subject->changed = !spec;
     if (!spec)
         return;
-    subject->kernel = kernel;
+    cast_subject(graph, known, subject, node, kernel);
     subject->count = (uint32_t)node->count;
     subject->previous = spec->after < 0 ? NULL : previous_of_own(graph, node->own);
-    subject->has_state = spec->plan->state != NULL;
-    graph->has_states |= subject->has_state;
     subject->blind = false;
     subject->tries = 0;
     subject->follows = 0;
@@ -548,7 +556,7 @@ bool graph_change_kernel(struct graph *graph, const struct graph_knowledge *know
     else if (kernel->spec && !(subject = append_subject(graph, node)))
         return false;
     if (subject)
-        recast_subject(graph, node, subject, kernel, graph->counts > rows);
+        recast_subject(graph, known, node, subject, kernel, graph->counts > rows);
     return true;
 }
 

@@ -16,8 +16,8 @@ enum { WAIT_MS = 2000, SEALS = 2 };
 
 bool trial_driver_serves(void)
 {
-    return cuda.cuFuncGetName && cuda.cuKernelGetName && cuda.cuEventCreate && cuda.cuEventRecord &&
-           cuda.cuStreamWaitEvent && cuda.cuGraphAddDependencies_v2 &&
+    return cuda.cuFuncGetName && cuda.cuKernelGetName && cuda.cuEventCreate && cuda.cuEventQuery &&
+           cuda.cuEventRecord && cuda.cuStreamWaitEvent && cuda.cuGraphAddDependencies_v2 &&
            cuda.cuGraphAddKernelNode_v2 && cuda.cuGraphAddMemsetNode &&
            cuda.cuGraphChildGraphNodeGetGraph && cuda.cuGraphClone && cuda.cuGraphCreate &&
            cuda.cuGraphDestroy && cuda.cuGraphExecDestroy &&

@@ -248,7 +248,6 @@ enum status twin_make(struct graph *graph, struct side *side, double freivalds, 
     /* Its first launch uploads it; what is launched from the device is not the program's. */
     const uint64_t flags = graph->flags & (CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH |
                                            CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
-    twin_destroy(graph);
     enum status status = splice(graph, side, freivalds, err);
     if (!status)
         status =
@@ -258,8 +257,6 @@ enum status twin_make(struct graph *graph, struct side *side, double freivalds, 
         status = disable_nodes(graph, err);
     if (!status)
         status = make_room(graph, err);
-    if (graph->side != side)
-        graph->side = side;
     graph->changed = graph->lacks_nodes = false;
     if (status)
         twin_destroy(graph);

@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "base/clock.h"
+#include "base/uninterrupted.h"
 #include "gates.h"
 #include "graph/graphs_state.h"
 #include "plan/plan.h"
 
 enum { MISSED_REPORTED = 100 };
 
+#define UNREAD        "its last update could not be read"
 #define READ_SHARE    0.005
 #define READ_AHEAD_NS 200000000ll
 
@@ -62,21 +64,6 @@ static void note_positions(const struct graph *graph, struct pipeline *pipeline)
     }
 }
 
-/* Rows of one kernel, counted for several reasons, share its symbol. */
-size_t graph_names(const struct graph *graph, const char **name, size_t most)
-{
-    size_t names = 0;
-    for (uint32_t i = 0; i < graph->counts && names < most; i++) {
-        const struct known_kernel *kernel = graph->count[i].kernel;
-        size_t known = 0;
-        while (kernel && known < names && name[known] != kernel->symbol)
-            known++;
-        if (kernel && known == names)
-            name[names++] = kernel->symbol;
-    }
-    return names;
-}
-
 void updates_first(struct graphs *graphs, struct graph *graph, CUgraph template)
 {
     struct error err = {{0}};
@@ -108,8 +95,10 @@ static struct before take_before(struct graph *graph)
     before.first = calloc(before.subjects + 1, sizeof(*before.first));
     for (uint32_t i = 0; before.first && i < before.subjects; i++)
         before.first[i] = (struct first){graph->subject[i].kernel, graph->subject[i].first};
-    for (uint32_t i = 0; i < graph->nodes; i++)
-        graph->switched |= graph->node[i].off;
+    for (uint32_t i = 0; i < graph->nodes; i++) {
+        if (graph->node[i].off)
+            atomic_store(&graph->switched, true);
+    }
     graph->count = NULL;
     graph->counts = 0;
     graph->no_twin = SKIP_NONE;
@@ -119,7 +108,7 @@ static struct before take_before(struct graph *graph)
 /* Which nodes of the new template are off is not known. */
 static void leave_switched(struct graphs *graphs, struct graph *graph)
 {
-    if (graph->switched && graph->subjects)
+    if (atomic_load(&graph->switched) && graph->subjects)
         graph_give_up(graphs, graph, "it was updated while a node of it was switched off");
 }
 
@@ -150,15 +139,21 @@ static bool has_same_kernels(const struct graph *graph, const struct before *bef
 
 /* ---- updates ---- */
 
-/* Whether a template may be cloned or read. `wanted`: for checks, which are paid by the budget; the
- * first ones of a graph are in any case. */
-static bool is_paid(const struct graphs *graphs, const struct graph *graph, bool wanted)
+static bool may_have_twin(const struct graphs *graphs, const struct graph *graph)
+{
+    return !atomic_load(&graphs->off) && !atomic_load(&graph->switched) &&
+           !atomic_load(&graph->stuck);
+}
+
+/* Checks are paid by the budget; the first update of a graph is read for them in any case. */
+bool updates_are_paid(const struct graphs *graphs, const struct graph *graph, bool wanted)
 {
     int64_t now = clock_ns();
     const struct side *side = graph->side;
     bool room = budget_wait(&graphs->readings, NULL, now) <= READ_AHEAD_NS / READ_SHARE;
+    wanted = wanted && may_have_twin(graphs, graph);
     if (!side)
-        return room || wanted;
+        return room || (wanted && !atomic_load(&graph->reread));
     return room || side->budget.share <= 0 || (wanted && budget_allows(&side->budget, NULL, now));
 }
 
@@ -176,6 +171,7 @@ static void read_again(struct graphs *graphs, struct graph *graph, CUgraph templ
     struct error err = {{0}};
     const struct graph_knowledge known = updates_knowledge(graphs);
     struct before before = take_before(graph);
+    atomic_store(&graph->reread, true);
     twin_release(graphs, graph);
     graph_drop(graph);
     enum status status = kept ? graph_read_kept(graph, &known, template, &err)
@@ -188,8 +184,6 @@ static void read_again(struct graphs *graphs, struct graph *graph, CUgraph templ
         graph->renamed = true;
         graph_time(graph, graphs->settings.pipeline->timing);
     }
-    if (kept && !graph->subjects)
-        graph_drop_clone(graph);
     free(before.count);
     free(before.first);
 }
@@ -197,31 +191,42 @@ static void read_again(struct graphs *graphs, struct graph *graph, CUgraph templ
 static void read_kept(struct graphs *graphs, struct graph *graph)
 {
     int64_t began = clock_ns();
-    CUgraph kept = graph->kept;
-    graph->kept = NULL;
-    read_again(graphs, graph, kept, true);
-    if (captured_any(graphs->captured))
-        captured_gone(graphs->captured, kept);
+    read_again(graphs, graph, graph->kept, true);
+    updates_leave(graphs, graph);
+    if (!graph->subjects)
+        graph_drop_clone(graph);
     pay(graphs, graph, began);
+}
+
+/* Before the clone is destroyed: a new graph may get its handle. */
+void updates_leave(struct graphs *graphs, struct graph *graph)
+{
+    if (graph->kept && captured_any(graphs->captured))
+        captured_gone(graphs->captured, graph->kept);
+    graph->kept = NULL;
 }
 
 void updates_drop(struct graphs *graphs, struct graph *graph)
 {
-    if (!graph->kept)
-        return;
-    if (captured_any(graphs->captured))
-        captured_gone(graphs->captured, graph->kept);
-    cuda.cuGraphDestroy(graph->kept);
-    graph->kept = NULL;
+    CUgraph kept = graph->kept;
+    updates_leave(graphs, graph);
+    if (kept)
+        cuda.cuGraphDestroy(kept);
 }
 
 /* Library calls of the template go along. */
 static void keep(struct graphs *graphs, struct graph *graph, CUgraph template)
 {
-    if (cuda.cuGraphClone(&graph->kept, template))
-        graph->kept = NULL;
-    else if (captured_any(graphs->captured))
-        captured_copied(graphs->captured, template, graph->kept, graph->kept);
+    struct error err = {{0}};
+    CUgraph kept = NULL;
+    if (cuda_check(&err, cuda.cuGraphClone(&kept, template), "cuGraphClone")) {
+        error_prefix(&err, "%s", UNREAD);
+        graph_report(graphs, graph, SKIP_GRAPH, err.text);
+        return;
+    }
+    if (captured_any(graphs->captured))
+        captured_copied(graphs->captured, template, kept, kept);
+    graph->kept = kept;
 }
 
 /* Without registered kernels a graph has no use for a clone: it is read for the names alone. */
@@ -229,9 +234,9 @@ void updates_arrived(struct graphs *graphs, struct graph *graph, CUgraph templat
 {
     int64_t began = clock_ns();
     updates_drop(graphs, graph);
-    graph->missed = 0;
+    atomic_store(&graph->missed, 0);
     atomic_store(&graph->state, GRAPH_STALE);
-    if (!is_paid(graphs, graph, atomic_load(&graph->pending)))
+    if (!updates_are_paid(graphs, graph, atomic_load(&graph->pending)))
         return;
     if (graph->subjects && cuda.cuGraphClone)
         keep(graphs, graph, template);
@@ -240,22 +245,29 @@ void updates_arrived(struct graphs *graphs, struct graph *graph, CUgraph templat
     pay(graphs, graph, began);
 }
 
-void updates_read(struct graphs *graphs, struct graph *graph, bool picked)
+void updates_read(struct graphs *graphs, struct graph *graph)
 {
-    if (atomic_load(&graph->state) != GRAPH_STALE)
-        return;
-    if (graph->kept && is_paid(graphs, graph, picked))
+    if (atomic_load(&graph->state) == GRAPH_STALE && graph->kept)
         read_kept(graphs, graph);
-    else if (!graph->kept && picked && ++graph->missed == MISSED_REPORTED)
-        graph_report(graphs, graph, SKIP_GRAPH, "its last update could not be read");
 }
 
-bool updates_settle(struct graphs *graphs, struct graph *graph)
+void updates_missed(struct graphs *graphs, struct graph *graph)
+{
+    struct uninterrupted kept;
+    if (atomic_fetch_add(&graph->missed, 1) + 1 != MISSED_REPORTED)
+        return;
+    uninterrupted_begin(&kept);
+    graph_report(graphs, graph, SKIP_GRAPH, UNREAD);
+    uninterrupted_end(&kept);
+}
+
+/* Behind the reading the program's handles would not be known either. */
+bool updates_settle(struct graphs *graphs, struct graph *graph, const char *sentence)
 {
     if (atomic_load(&graph->state) != GRAPH_STALE)
         return true;
-    if (graph->kept && is_paid(graphs, graph, true))
-        read_kept(graphs, graph);
     updates_drop(graphs, graph);
-    return atomic_load(&graph->state) != GRAPH_STALE;
+    if (graph->subjects)
+        graph_report(graphs, graph, SKIP_GRAPH, sentence);
+    return false;
 }

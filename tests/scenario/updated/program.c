@@ -4,8 +4,8 @@
  *
  *   norm_right, norm_wrong, other  the kernel of the captures from here on
  *   update                         captured anew, updated, and the template destroyed
- *   off, set                       the second node of the first template is disabled; gets new
- *                                  parameters, the same
+ *   off, on, set                   the second node of the first template is disabled; enabled; gets
+ *                                  new parameters, the same
  *   again                          the next capture is instantiated instead
  *   N                              so many replays
  *
@@ -85,8 +85,8 @@ static void step(const char *what)
         update();
     else if (!strcmp(what, "again"))
         instantiate();
-    else if (!strcmp(what, "off"))
-        CHECK(cuGraphNodeSetEnabled(ready, second_node(), 0));
+    else if (!strcmp(what, "off") || !strcmp(what, "on"))
+        CHECK(cuGraphNodeSetEnabled(ready, second_node(), !strcmp(what, "on")));
     else if (!strcmp(what, "set"))
         set();
     else if (atoi(what))

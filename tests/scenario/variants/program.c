@@ -5,6 +5,8 @@
  * same bits.
  *
  *   forwardsD, backwardsD  the order of the sum
+ *   node_WAY               in a graph that has the first way's function, until its node gets this
+ *                          one; only with N = 1
  *   reload                 all modules so far are unloaded; only with N = 1
  */
 #include "common/program.h"
@@ -51,11 +53,36 @@ static CUfunction load(int number, const char *way)
 {
     char text[4096];
     CUfunction function;
-    bool forwards = !strncmp(way, "forwards", 8);
+    bool forwards = strstr(way, "forwards") != NULL;
     snprintf(text, sizeof(text), ptx, way, forwards ? 0 : COLS - 1, forwards ? 4 : -4);
     CHECK(cuModuleLoadData(&loaded[number], text));
     CHECK(cuModuleGetFunction(&function, loaded[number], "tuned"));
     return function;
+}
+
+static void replay(CUfunction first, CUfunction second, void **params)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec ready;
+    CUgraphNode node;
+    CUDA_KERNEL_NODE_PARAMS what;
+    size_t count = 1;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuCtxSynchronize());
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    launch(first, ROWS, 1, stream, params);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    CHECK(cuGraphGetNodes(graph, &node, &count));
+    CHECK(cuGraphKernelNodeGetParams(node, &what));
+    what.func = second;
+    CHECK(cuGraphExecKernelNodeSetParams(ready, node, &what));
+    CHECK(cuGraphLaunch(ready, stream));
+    CHECK(cuStreamSynchronize(stream));
+    CHECK(cuGraphExecDestroy(ready));
+    CHECK(cuGraphDestroy(graph));
+    CHECK(cuStreamDestroy(stream));
 }
 
 static void unload(int count)
@@ -85,7 +112,10 @@ int main(int argc, char **argv)
             }
             if (step == 0)
                 function[ways] = load(ways, way);
-            launch(function[ways], ROWS, 1, NULL, (void *[]){&x, &y, &cols});
+            if (!strncmp(way, "node_", 5))
+                replay(function[0], function[ways], (void *[]){&x, &y, &cols});
+            else
+                launch(function[ways], ROWS, 1, NULL, (void *[]){&x, &y, &cols});
         }
     }
     print_sum("last", y, ROWS * sizeof(float));

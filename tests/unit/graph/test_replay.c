@@ -120,6 +120,21 @@ static void nothing_is_drawn_at_zero(void **state)
     close_world(w);
 }
 
+/* A kernel whose last node runs another kernel now, or is disabled, keeps its row. */
+static void a_kernel_without_nodes_picks_no_replay(void **state)
+{
+    struct world *w = open_world(0, 0.5, 0);
+    (void)state;
+    assert_true(replay_may_pick(&w->graph, &w->pipeline));
+    w->count[1].nodes = 0;
+    assert_false(replay_may_pick(&w->graph, &w->pipeline));
+    w->spec[1].first = 1;
+    assert_false(replay_may_pick(&w->graph, &w->pipeline));
+    w->spec[0].first = 1;
+    assert_true(replay_may_pick(&w->graph, &w->pipeline));
+    close_world(w);
+}
+
 static void everything_is_drawn_at_one(void **state)
 {
     unsigned times[KERNELS];
@@ -305,6 +320,7 @@ int main(void)
         cmocka_unit_test(each_is_drawn_with_its_probability),
         cmocka_unit_test(few_replays_have_many_checks),
         cmocka_unit_test(nothing_is_drawn_at_zero),
+        cmocka_unit_test(a_kernel_without_nodes_picks_no_replay),
         cmocka_unit_test(everything_is_drawn_at_one),
         cmocka_unit_test(a_seed_draws_the_same_again),
         cmocka_unit_test(a_forced_replay_has_checks),
