@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -130,7 +129,7 @@ static void finish(struct lifts_reader *reader, struct lifts_job *job)
     reader->settings.done(reader->settings.user, job);
     atomic_store(&job->done, true);
     if (function)
-        kernels_again(reader->settings.kernels, function);
+        kernels_resolve_again(reader->settings.kernels, function);
 }
 
 /* ---- the thread ---- */
@@ -209,7 +208,6 @@ enum lift_refusal lifts_reader_add(struct lifts_reader *reader, struct lifts_job
 
 void lifts_reader_stop(struct lifts_reader *reader, int wait_ms)
 {
-    struct timespec until;
     if (getpid() != reader->pid)
         return;
     pthread_mutex_lock(&reader->lock);
@@ -217,8 +215,6 @@ void lifts_reader_stop(struct lifts_reader *reader, int wait_ms)
     reader->stop = true;
     pthread_cond_signal(&reader->changed);
     pthread_mutex_unlock(&reader->lock);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += wait_ms / 1000;
     if (started)
-        pthread_timedjoin_np(reader->thread, NULL, &until);
+        thread_join_within(reader->thread, wait_ms);
 }

@@ -1,6 +1,7 @@
 #include "base/thread.h"
 
 #include <signal.h>
+#include <time.h>
 
 int thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), void *user)
 {
@@ -15,4 +16,15 @@ int thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), vo
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
     return result;
+}
+
+bool thread_join_within(pthread_t thread, int ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    return pthread_timedjoin_np(thread, NULL, &until) == 0;
 }

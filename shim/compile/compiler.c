@@ -405,7 +405,6 @@ struct compiler_counts compiler_count(const struct compiler *compiler)
 
 bool compiler_stop(struct compiler *compiler, int timeout_ms)
 {
-    struct timespec until;
     if (getpid() != compiler->pid)
         return true;
     atomic_store(&compiler->stop, true);
@@ -415,10 +414,5 @@ bool compiler_stop(struct compiler *compiler, int timeout_ms)
     pthread_mutex_unlock(&compiler->lock);
     if (!started)
         return true;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += timeout_ms / 1000;
-    until.tv_nsec += timeout_ms % 1000 * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    return pthread_timedjoin_np(compiler->thread, NULL, &until) == 0;
+    return thread_join_within(compiler->thread, timeout_ms);
 }

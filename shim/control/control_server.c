@@ -320,14 +320,11 @@ enum status control_server_start(struct control_server **out,
  * sleeps on a socket that no client can reach: then it is not joined. */
 static bool end_thread(struct control_server *server)
 {
-    struct timespec until;
     int listener = own_fd_get(&server->listener);
     if (listener < 0)
         return pthread_tryjoin_np(server->thread, NULL) == 0;
     shutdown(listener, SHUT_RDWR);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += SERVER_STOP_MS / 1000;
-    return pthread_timedjoin_np(server->thread, NULL, &until) == 0;
+    return thread_join_within(server->thread, SERVER_STOP_MS);
 }
 
 void control_server_stop(struct control_server *server)

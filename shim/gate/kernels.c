@@ -52,7 +52,7 @@ struct kernels *kernels_create(struct registry *registry, kernels_seen_fn seen, 
     return kernels;
 }
 
-/* Records without a spec end before their builds. */
+/* A record without a spec has no room for the list of its builds. */
 static void free_record(struct known_kernel *kernel)
 {
     struct kernel_build *build = kernel->spec ? kernel->build : NULL;
@@ -347,16 +347,25 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
     return passed ? pass(kernels, launch, symbol, hash) : found;
 }
 
+/* The entry of the handle, or the first free one behind its place. NULL: there is none. */
 static struct kernel_entry *entry_for(struct kernels *kernels, const void *function)
 {
     uint64_t place = kernel_place(function);
     for (unsigned i = 0; i < KERNEL_PROBES; i++) {
         struct kernel_entry *entry = &kernels->table.entry[(place + i) % KERNEL_TABLE];
-        const void *there = atomic_load_explicit(&entry->function, memory_order_relaxed);
+        const void *there = atomic_load_explicit(&entry->function, memory_order_acquire);
         if (!there || there == function)
             return entry;
     }
     return NULL;
+}
+
+/* The entry of the handle; NULL: it has none. */
+static struct kernel_entry *known_entry(struct kernels *kernels, const void *function)
+{
+    struct kernel_entry *entry = entry_for(kernels, function);
+    bool known = entry && atomic_load_explicit(&entry->function, memory_order_acquire) == function;
+    return known ? entry : NULL;
 }
 
 /* The record of a table entry. */
@@ -393,19 +402,12 @@ static void note_build(struct kernels *kernels, const struct kernel_entry *entry
                               build_of(kernels, kernel, launch), memory_order_relaxed);
 }
 
-uint32_t kernels_build(const struct kernels *kernels, const void *function)
+uint32_t kernels_build(struct kernels *kernels, const void *function)
 {
-    uint64_t place = kernel_place(function);
-    for (unsigned i = 0; i < KERNEL_PROBES; i++) {
-        uint64_t at = (place + i) % KERNEL_TABLE;
-        const void *there =
-            atomic_load_explicit(&kernels->table.entry[at].function, memory_order_acquire);
-        if (there == function)
-            return atomic_load_explicit(&kernels->build[at], memory_order_relaxed);
-        if (!there)
-            break;
-    }
-    return 0;
+    const struct kernel_entry *entry = known_entry(kernels, function);
+    return entry ? atomic_load_explicit(&kernels->build[entry - kernels->table.entry],
+                                        memory_order_relaxed)
+                 : 0;
 }
 
 static const char no_symbol[] = "being written"; /* equal to no launch's, not even a NULL one */
@@ -462,13 +464,13 @@ struct kernel_home kernels_home(const void *function)
     return (struct kernel_home){NULL, NULL};
 }
 
-void kernels_again(struct kernels *kernels, const void *function)
+void kernels_resolve_again(struct kernels *kernels, const void *function)
 {
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
     pthread_mutex_lock(&kernels->lock);
-    struct kernel_entry *entry = entry_for(kernels, function);
-    if (entry && atomic_load_explicit(&entry->function, memory_order_relaxed) == function)
+    struct kernel_entry *entry = known_entry(kernels, function);
+    if (entry)
         atomic_fetch_sub_explicit(&entry->generation, 1, memory_order_release);
     pthread_mutex_unlock(&kernels->lock);
     uninterrupted_end(&kept);

@@ -23,7 +23,8 @@ struct kernels;
 struct kernel_table;
 struct tally;
 
-/* One of the functions of a symbol and parameter layout: an autotuner's have equal ones. */
+/* One of several functions that have one symbol and one parameter layout, as those of an autotuner
+ * may. */
 struct kernel_build {
     struct kernel_build *next;
     uint64_t hash;   /* of its image */
@@ -108,7 +109,7 @@ void kernels_distinguish(struct kernels *kernels, kernels_image_fn image, void *
 /* Which function of its symbol and layout a handle is: kernel_build.number. 0 also where its image
  * is not known, and where the kernel has no contract. Behind kernels_find(); any thread, no lock.
  */
-uint32_t kernels_build(const struct kernels *kernels, const void *function);
+uint32_t kernels_build(struct kernels *kernels, const void *function);
 
 /* Any thread. Known handle: one probe, no lock. New handle: takes a lock, queries the driver's
  * parameter list, may allocate. Never NULL except without memory. */
@@ -122,7 +123,7 @@ const char *kernels_symbol(const struct launch *launch);
 bool kernels_layout(const void *function, struct param_layout *layout);
 
 /* The handle is resolved again at its next launch. Takes the lock of kernels_find. */
-void kernels_again(struct kernels *kernels, const void *function);
+void kernels_resolve_again(struct kernels *kernels, const void *function);
 
 /* The compute capability of the current context's device, 90 for 9.0; 0: there is none. Queries of
  * the driver. */

@@ -537,7 +537,6 @@ bool collector_drain(struct collector *collector, int timeout_ms)
 bool collector_stop(struct collector *collector, int timeout_ms)
 {
     const struct timespec nap = {.tv_nsec = 1000000};
-    struct timespec until;
     atomic_store(&collector->stop, true);
     atomic_store(&collector->sleeping, false);
     if (!atomic_exchange(&collector->begun, true))
@@ -547,9 +546,7 @@ bool collector_stop(struct collector *collector, int timeout_ms)
     if (!atomic_load(&collector->running))
         return false;
     sem_post(&collector->wake);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += timeout_ms / 1000 + 1;
-    return pthread_timedjoin_np(collector->thread, NULL, &until) == 0;
+    return thread_join_within(collector->thread, timeout_ms + 1000);
 }
 
 void collector_destroy(struct collector *collector)

@@ -377,8 +377,7 @@ bool linter_stop(struct linter *linter, int wait_ms)
     pthread_cond_broadcast(&linter->changed);
     bool started = linter->started;
     pthread_mutex_unlock(&linter->lock);
-    until = moment_in(JOIN_MS);
-    return !started || !pthread_timedjoin_np(linter->thread, NULL, &until);
+    return !started || thread_join_within(linter->thread, JOIN_MS);
 }
 
 struct linter_counts linter_count(struct linter *linter)

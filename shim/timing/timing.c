@@ -187,17 +187,12 @@ static void wake(struct timing *timing)
 
 void timing_stop(struct timing *timing, int wait_ms)
 {
-    struct timespec until;
     if (!timing || !atomic_load(&timing->started))
         return;
     atomic_store(&timing->stop, true);
     atomic_store(&timing->asleep, false);
     sem_post(&timing->wake);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += wait_ms % 1000 * 1000000L;
-    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    if (pthread_timedjoin_np(timing->thread, NULL, &until) == 0)
+    if (thread_join_within(timing->thread, wait_ms))
         timing_graphs_split();
 }
 

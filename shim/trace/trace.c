@@ -156,16 +156,8 @@ enum status trace_create(struct trace **out, const struct trace_settings *settin
 
 enum status trace_stop(struct trace *trace, int wait_ms, struct trace_counts *counts)
 {
-    struct timespec until;
     atomic_store(&trace->stop, true);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += wait_ms / 1000;
-    until.tv_nsec += wait_ms % 1000 * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
-    bool ended = pthread_timedjoin_np(trace->writer, NULL, &until) == 0;
+    bool ended = thread_join_within(trace->writer, wait_ms);
     counts->launches = atomic_load(&trace->number);
     counts->dropped = atomic_load(&trace->without_ring);
     for (int i = 0; i < RINGS; i++)

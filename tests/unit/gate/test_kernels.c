@@ -337,8 +337,8 @@ static void one_handle_is_resolved_again(void **state)
     struct known_kernel *kernel = find(f, handle(0, NARROW), one);
     find(f, handle(1, NARROW), one);
     int before = atomic_load(&asked);
-    kernels_again(f->kernels, (const void *)handle(0, NARROW));
-    kernels_again(f->kernels, (const void *)handle(2, NARROW)); /* never seen */
+    kernels_resolve_again(f->kernels, (const void *)handle(0, NARROW));
+    kernels_resolve_again(f->kernels, (const void *)handle(2, NARROW)); /* never seen */
     find(f, handle(1, NARROW), one);
     assert_int_equal(atomic_load(&asked), before);
     for (int i = 0; i < 2; i++)
