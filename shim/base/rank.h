@@ -6,9 +6,11 @@
 #include <stdint.h>
 
 /*
- * The variables, NULL behind the last: of torchrun; of Open MPI, PMIx, MPICH and Intel MPI,
- * MVAPICH2; of Slurm, where an mpirun's helpers have numbers of their own; of an indexed job of
- * Kubernetes, whose pod may hold several processes; of one machine.
+ * The variables, in the order in which they are read; NULL behind the last. They are set by
+ * torchrun; Open MPI; PMIx; MPICH and Intel MPI; MVAPICH2; Slurm; an indexed job of Kubernetes; and
+ * LOCAL_RANK, which counts on one machine. Slurm's comes behind those of MPI, since the processes
+ * that an mpirun starts have others; that of a Kubernetes job late, since a pod may hold several
+ * processes.
  */
 extern const char *const rank_names[];
 

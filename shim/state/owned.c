@@ -393,6 +393,20 @@ static bool may_share(const struct pair *pair, const struct read *read, const st
            (pair->cached || has_owner(pair, old));
 }
 
+/* A page that is read, of which the places are held against the rules in turn. */
+struct page {
+    const struct read *read, *old; /* old: what read it before; NULL: nothing did */
+    bool known, shared;            /* known: `shared` is what may_share() gave */
+};
+
+static bool is_shared(const struct pair *pair, struct page *page)
+{
+    if (!page->known)
+        page->shared = may_share(pair, page->read, page->old);
+    page->known = true;
+    return page->shared;
+}
+
 /* Whether the sequence goes on, and had the place. */
 static bool is_own(const struct pair *pair, const struct read *read, const struct read *old,
                    int64_t place)
@@ -403,8 +417,8 @@ static bool is_own(const struct pair *pair, const struct read *read, const struc
                         : old->sequence == pair->was && old->number == read->number;
 }
 
-/* Of pages that are all full another sequence may have begun with them, and with further ones: then
- * its last place alone must have been appended. */
+/* Whether a sequence that goes on must have appended the place. One whose pages were all full may
+ * be another, which began with these pages and further ones: of that the last place alone. */
 static bool is_ahead(const struct pair *pair, int64_t place)
 {
     bool sure = !pair->prefix || pair->had % pair->now->page != 0;
@@ -412,11 +426,11 @@ static bool is_ahead(const struct pair *pair, int64_t place)
            (sure || place == pair->now->sequence[pair->sequence].length - 1);
 }
 
-static bool place_rule(const struct pair *pair, const struct read *read, int64_t at,
+static bool place_rule(const struct pair *pair, struct page *page, int64_t at,
                        struct state_report *report)
 {
     const struct reading *now = pair->now;
-    const struct read *old = read_of(pair->last, read->page);
+    const struct read *read = page->read, *old = page->old;
     int64_t place = read->number * now->page + at;
     bool appended = set_find(pair->rows, read->page * now->page + at),
          had = old && at < old->filled;
@@ -427,7 +441,7 @@ static bool place_rule(const struct pair *pair, const struct read *read, int64_t
                           "while the sequence goes on%s",
                           (long long)place, read->sequence, (long long)read->page, pair->cache,
                           pair->by);
-    if (own || appended || (had && may_share(pair, read, old)))
+    if (own || appended || (had && is_shared(pair, page)))
         return false;
     if (had)
         return state_find(report, "freed",
@@ -445,16 +459,24 @@ static bool place_rule(const struct pair *pair, const struct read *read, int64_t
                       (long long)read->page, pair->cache, pair->by);
 }
 
+static bool page_rule(const struct pair *pair, const struct read *read, struct state_report *report)
+{
+    struct page page = {.read = read, .old = read_of(pair->last, read->page)};
+    for (int32_t at = 0; at < read->filled && read->page != pair->now->null; at++) {
+        if (place_rule(pair, &page, at, report))
+            return true;
+    }
+    return false;
+}
+
 static bool pair_rules(struct pair *pair, struct state_report *report)
 {
     const struct reading *now = pair->now;
     for (int32_t n = 0; n < now->sequences; n++) {
         find_before(pair, n);
         for (int32_t i = now->sequence[n].begin; i < now->sequence[n + 1].begin; i++) {
-            for (int32_t at = 0; at < now->read[i].filled && now->read[i].page != now->null; at++) {
-                if (place_rule(pair, &now->read[i], at, report))
-                    return true;
-            }
+            if (page_rule(pair, &now->read[i], report))
+                return true;
         }
     }
     return false;
