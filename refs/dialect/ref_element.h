@@ -151,7 +151,7 @@ REF_SLOW bool ref_is_beyond(const ref_element &x, double bound)
         return false;
     double high = ref_dtype_largest(dtype), low = ref_dtype_lowest(dtype);
     double slack = high > 0x1p53 ? bound : 0;
-    return x.y - high > -slack || x.y < low || (low < 0 && low - x.y > -slack);
+    return x.y > high || x.y < low || x.y - high > -slack || (low < 0 && low - x.y > -slack);
 }
 
 /*

@@ -80,7 +80,8 @@ def main():
     torch.manual_seed(1)
     model = Model().to("cuda", torch.bfloat16)
     spread = shared(kind, model)
-    optimiser = torch.optim.AdamW(spread.parameters(), lr=1e-3, fused=True)
+    how = {"foreach": False} if kind == "tensor" else {"fused": True}  # lists hold DTensors alone or none
+    optimiser = torch.optim.AdamW(spread.parameters(), lr=1e-3, **how)
     data = torch.Generator().manual_seed(2 if kind == "tensor" else 100 + rank)
     for step in range(int(steps)):
         ids = torch.randint(0, WORDS, (BATCH, TIME + 1), generator=data).cuda()
@@ -93,7 +94,7 @@ def main():
         optimiser.zero_grad()
     torch.cuda.synchronize()
     dist.barrier()
-    print("rank %d: loss %.6f, parameters %s" % (rank, float(loss), digest(model)), flush=True)
+    print("rank %d: loss %.6f, parameters %s" % (rank, loss.item(), digest(model)), flush=True)
     dist.destroy_process_group()
 
 

@@ -374,6 +374,13 @@ static void conversions_saturate(void **state)
     assert_int_equal(v.wide, 2); /* NaN, and 1 for 3e9 */
     set(&out_y, 100, 8);
     assert_int_equal(judged("y = trunc(x)", DTYPE_F32).violations, 1);
+    for (int sign = -1; sign <= 1; sign += 2) {
+        integers(&out_y, DTYPE_I64, sign < 0 ? (uint64_t)INT64_MIN : INT64_MAX, 0);
+        for (int64_t j = 0; j < COUNT; j++)
+            set(&in_x, j, sign * (j % 2 ? INFINITY : 1e30f));
+        v = judged("y = trunc(x)", DTYPE_F32);
+        expect_quiet("i64 of an infinity", &v, COUNT);
+    }
 }
 
 static int release(void **state)
