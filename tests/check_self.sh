@@ -275,6 +275,9 @@ ok 'words: a sentence that is too long' catches 'a sentence of 46 words, over 45
 for i in {1..151}; do echo; done >README.md
 ok 'words: a README that is too long' catches 'README.md: 151 lines, over 150' "$dev/check-words"
 mv old.md README.md
+echo 'The gate tells the kernel.' >shim/gate/README.md
+ok 'words: a room' catches 'shim/gate/README.md:1: " tells ": name the thing' "$dev/check-words"
+rm shim/gate/README.md
 echo '/* The kernel hears the host. */' >shim/gate/words.c
 ok 'words: comments' catches 'shim/gate/words.c:1:' "$dev/check-words"
 echo 'int asked; /* what the driver wants */' >shim/gate/words.c
