@@ -295,13 +295,14 @@ static struct known_kernel *find_lifted(struct kernels *kernels, const struct la
     return k;
 }
 
-/* The record of the symbol and layout; layout NULL: of one that no entry names. Lock held. */
+/* The record of the symbol and layout; layout NULL: of one that no entry names. One that is held
+ * against its own PTX is found by find_lifted() alone. Lock held. */
 static struct known_kernel *find_record(const struct kernels *kernels, const char *symbol,
                                         uint64_t hash, const struct param_layout *layout)
 {
     struct known_kernel *k = kernels->bucket[hash % BUCKETS];
     while (k && (k->key != hash || strcmp(k->symbol, symbol) != 0 || is_passed(k) != !layout ||
-                 (layout && !same_layout(&k->layout, layout))))
+                 (layout && !same_layout(&k->layout, layout)) || (k->spec && k->spec->lift)))
         k = k->next;
     return k;
 }

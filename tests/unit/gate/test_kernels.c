@@ -256,6 +256,36 @@ static void one_symbol_with_two_layouts_is_two_kernels(void **state)
     assert_int_equal(f->seen, 2);
 }
 
+/* A kernels_lift_fn: the kernel of each handle is another one. */
+static const struct kernel_spec *lifted_of(void *specs, const struct launch *launch,
+                                           const char *symbol, const struct param_layout *layout)
+{
+    (void)symbol, (void)layout;
+    return (const struct kernel_spec *)specs + (uintptr_t)launch->function / (KINDS * 16) % 2;
+}
+
+/* Modules of one symbol whose parameters a shipped entry does not fit. */
+static void kernels_of_one_symbol_are_held_against_their_own_code(void **state)
+{
+    struct fixture *f = *state;
+    const struct registry_source source = {.tables = true};
+    struct complaints complaints = {0};
+    struct kernel_spec specs[2];
+    const struct known_kernel *known = find(f, handle(0, NARROW), one);
+    specs[0] = specs[1] = *known->spec;
+    specs[0].lift = specs[1].lift = (const struct lift *)specs;
+    kernels_destroy(f->kernels);
+    registry_destroy(f->registry);
+    assert_int_equal(registry_load(&f->registry, &source, complain_to, &complaints), STATUS_OK);
+    f->kernels = kernels_create(f->registry, on_seen, f);
+    kernels_lift(f->kernels, lifted_of, specs);
+    for (unsigned i = 1; i < 5; i++) {
+        const uintptr_t function = handle(i, NARROW);
+        assert_ptr_equal(find(f, function, "_rms_norm_forward_kernel")->spec,
+                         &specs[function / (KINDS * 16) % 2]);
+    }
+}
+
 static void a_layout_that_fits_no_entry_is_told_once(void **state)
 {
     struct fixture *f = *state;
@@ -532,6 +562,7 @@ int main(void)
         CASE(an_unregistered_kernel_asks_nothing_at_all),
         CASE(another_handle_of_the_same_kernel_is_the_same_record),
         CASE(one_symbol_with_two_layouts_is_two_kernels),
+        CASE(kernels_of_one_symbol_are_held_against_their_own_code),
         CASE(a_layout_that_fits_no_entry_is_told_once),
         CASE(a_function_is_asked_as_a_function),
         CASE(an_old_driver_leaves_kernels_unchecked),
