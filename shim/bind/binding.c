@@ -31,7 +31,7 @@ enum skip binding_refuse(struct evaluation *e, enum skip skip, const char *forma
 
 /* ---- arrays ---- */
 
-/* Moves the address to the first item by its dims. */
+/* Moves the address to the first item by its dims; a negative one lies in front of it. */
 static enum skip start_at(struct evaluation *e, const struct plan_array *array,
                           const struct shape *shape, uint64_t *address)
 {
@@ -42,11 +42,9 @@ static enum skip start_at(struct evaluation *e, const struct plan_array *array,
         enum skip skip = from ? binding_evaluate(e, from, name, &items) : SKIP_NONE;
         if (skip)
             return skip;
-        if (from && items < 0)
-            return binding_refuse(e, SKIP_SHAPE, "'%s': from %s is %lld", name, expr_text(from),
-                                  (long long)items);
         if (from && (__builtin_mul_overflow(items, shape->stride[i], &items) ||
-                     __builtin_add_overflow(sum, items, &sum) || sum > SPAN_LIMIT / element))
+                     __builtin_add_overflow(sum, items, &sum) || sum > SPAN_LIMIT / element ||
+                     sum < -SPAN_LIMIT / element))
             return binding_too_large(e, name);
     }
     *address += (uint64_t)(sum * element);

@@ -179,6 +179,24 @@ static void what_cannot_be_is_refused(void **state)
     assert_true(outside && negative);
 }
 
+/* Such as the output of torch.flip, which is written from its end on. */
+static void a_negative_first_item_lies_in_front(void **state)
+{
+    (void)state;
+    uint64_t x = 0x10000, y = 0x20000;
+    int32_t n = 100;
+    struct resolved r =
+        resolve_entry("kernel: k\n  signature: >\n    const f32 x[n], f32 y[n from 1 - "
+                      "n], i32 n\n  reference: scale\n  bind: {alpha: 2}\n",
+                      SIZES(8, 8, 4));
+    struct launch launch = {
+        .grid = {1, 1, 1}, .block = {64, 1, 1}, .params = PARAMS(&x, &y, &n), .seed = 1};
+    assert_int_equal(binding_make(r.spec, &launch, &b, &why), SKIP_NONE);
+    assert_int_equal(b.array[1].address, y - 4 * 99);
+    assert_int_equal(b.array[1].bytes, 400);
+    registry_destroy(r.registry);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +205,7 @@ int main(void)
         cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(each_block_is_drawn_and_its_part_found),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(a_negative_first_item_lies_in_front),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
