@@ -169,6 +169,17 @@ REFERENCE_ONCE(arange, "out y[n], real start = 0, real step = 1")
     SAMPLE(i, n, 65536) y(i) = start + real(i) * step;
 }
 
+// y = start + i step in the first half, stop - (n - 1 - i) step in the second, from either end:
+// torch.linspace, whose kernels of 16 bits round i. A sample of 65536 elements.
+REFERENCE_ONCE(linspace, "out y[n], real start, real stop, real step, point number")
+{
+    SAMPLE(i, n, 65536)
+    {
+        real far = number(real(i < n / 2 ? i : n - 1 - i)) * step;
+        y(i) = i < n / 2 ? start + far : stop - far;
+    }
+}
+
 // y = x mask / (1 - p), mask of 0 and 1 as the kernel wrote or read it (Srivastava et al. 2014)
 REFERENCE_ONCE(dropout, "in x[rows][cols], in mask[rows][cols], out y[rows][cols], real p, "
                         "each rows, each cols")

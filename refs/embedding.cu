@@ -179,3 +179,66 @@ REFERENCE_ONCE(embedding_rmsnorm_backward,
         dw(c) = SUM_IF(t, tokens, true, dy(t, c) * table(e(t), c) * inv(t));
     }
 }
+
+/* The tokens of bag b, from `from` on: those up to the next bag, or to the end. */
+#define BAG_TERMS(b)                                                                               \
+    const long long from = (b) ? INDEX(starts(b)) : 0;                                             \
+    const long long count = ((b) + 1 < bags ? INDEX(starts((b) + 1)) : tokens) - from
+
+/* How many tokens each bag has, and the bag of each token. */
+#define BAG_RESULTS                                                                                \
+    SAMPLE(b, counts.given ? bags : 0, 65536)                                                      \
+    {                                                                                              \
+        BAG_TERMS(b);                                                                              \
+        counts(b) = NUMBER(count);                                                                 \
+    }                                                                                              \
+    SAMPLE(t, bag.given ? tokens : 0, SCATTER_BUDGET(bags))                                        \
+    {                                                                                              \
+        bag(t) = SUM_IF(b, bags - 1, INDEX(starts(b + 1)) <= t, NUMBER(1));                        \
+    }
+
+// y(b) = the sum of table(ids(t)) over the tokens of bag b, which begins at starts(b), each times
+// its factor, or with mean = 1 over their number: torch.nn.functional.embedding_bag. A sample of
+// 65536 elements.
+REFERENCE_ONCE(embedding_bag,
+               "in ids[tokens], in starts[bags], in table[entries][cols], in factors?[tokens], "
+               "out y[bags][cols], out counts?[bags], out bag?[tokens], int mean = 0, each cols, "
+               "touch entries by ids"){
+    SAMPLE(i, bags *cols, 65536){const long long b = i / cols, c = i % cols;
+BAG_TERMS(b);
+TERM(row, t, real(table(INDEX(ids(from + t)), c)));
+TERM(part, t, factors.given ? row(t) * real(factors(from + t)) : row(t));
+real sum = SUM_IF(t, count, true, part(t));
+y(b, c) = mean && count > 0 ? sum / count : sum;
+}
+BAG_RESULTS
+}
+
+// y(b) = the largest of table(ids(t)) over the tokens of bag b, 0 of none, places = the id that has
+// it, any of several, or -1. As in PyTorch NaN counts where it comes first alone.
+REFERENCE_ONCE(embedding_bag_max,
+               "in ids[tokens], in starts[bags], in table[entries][cols], out y[bags][cols], "
+               "out places?[bags][cols], out counts?[bags], out bag?[tokens], each cols")
+{
+    SAMPLE(i, bags * cols, 65536)
+    {
+        const long long b = i / cols, c = i % cols;
+        BAG_TERMS(b);
+        TERM(id, t, INDEX(ids(from + t)));
+        TERM(value, t, table(id(t), c));
+        TERM(number, t, value(t).value(0) == value(t).value(0));
+        const long long lead = count > 0 && !number(0);
+        real best = MAX_IF(t, lead ? 1 : count, lead || number(t), value(t));
+        real most = count > 0 ? best : real(0.0);
+        TERM(holds, t, equals(value(t), most).yes[0]);
+        const long long got = INDEX(places.after(b, c));
+        real hits = SUM_IF(t, count, holds(t) && id(t) == got, NUMBER(1));
+        real other = -MAX_IF(t, count, holds(t), -NUMBER(id(t)));
+        y(b, c) = most;
+        if (places.given && count > 0)
+            places(b, c) = hits.value(0) > 0 ? real(NUMBER(got)) : other;
+        else if (places.given)
+            places(b, c) = -1.0;
+    }
+    BAG_RESULTS
+}

@@ -43,6 +43,38 @@ REFERENCE_ONCE(gated_rmsnorm, "in x[rows][cols], in z[rows][cols], in w[cols] = 
     }
 }
 
+/* How far apart they are: two NaN are the same, and one alone is as far as it can be. */
+REF_FN double ref_distance(double a, double b)
+{
+    if (a != a || b != b)
+        return (a != a) == (b != b) ? 0 : 1e308;
+    return a == b ? 0 : ref_abs(a - b);
+}
+
+// either of the two: the one whose rstd is nearer to the kernel's own, for kernels where a constant
+// that no parameter shows chooses between them (Mamba-2's _layer_norm_fwd_1pass_kernel)
+REFERENCE_ONCE(rmsnorm_gated_any, "in x[rows][cols], in z[rows][cols], in w[cols] = 1, "
+                                  "out y[rows][cols], out rstd[rows], real eps, each rows")
+{
+    ROW(r, rows)
+    {
+        real ms = SUM(c, cols, square(x(r, c))) / cols;
+        real gated = SUM(c, cols, square(x(r, c) * z(r, c) * sigmoid(z(r, c)))) / cols;
+        real inv = rsqrt(ms + eps), other = rsqrt(gated + eps);
+        double got = rstd.after(r).value(0);
+        bool after = ref_distance(got, inv.value(0)) <= ref_distance(got, other.value(0));
+        EACH(c, cols)
+        {
+            auto gate = z(r, c) * sigmoid(z(r, c));
+            if (after)
+                y(r, c) = x(r, c) * inv * w(c) * gate;
+            else
+                y(r, c) = x(r, c) * gate * other * w(c);
+        }
+        rstd(r) = after ? inv : other;
+    }
+}
+
 // y = h w g, h = x rstd, g = silu(z): dx = rstd (k - h mean(k h)), k = dy w g;
 // dz = dy h w s (1 + z (1 - s)), s = sigmoid(z); dw = sum over rows of dy g h
 REFERENCE_ONCE(rmsnorm_gated_backward,

@@ -136,3 +136,32 @@ REFERENCE_ONCE(bce_loss, "in x[rows][cols], in target[rows][cols], out loss[1], 
         loss(i) = mean ? -sum / (rows * cols) : -sum;
     }
 }
+
+// `nll_loss` of images, the sum: -w(t) x(b, t, i), t the target of pixel i of image b
+REFERENCE_ONCE(nll_loss_images,
+               "in x[batch][classes][pixels], in target[batch][pixels], in w[classes] = 1, "
+               "out loss[1], out weight?[1], int ignore = -100")
+{
+    const long long n = batch * pixels;
+    ROW(i, 1)
+    {
+        TERM(t, j, INDEX(target(j / pixels, j % pixels)));
+        real sum = SUM_IF(j, n, t(j) != ignore, x(j / pixels, t(j), j % pixels) * w(t(j)));
+        loss(i) = -sum;
+        if (weight.given)
+            weight(i) = SUM_IF(j, n, t(j) != ignore, w(t(j)));
+    }
+}
+
+// the gradient of `nll_loss_images`, and over `weight` that of the mean: 0 but at the targets
+REFERENCE_ONCE(nll_loss_images_backward,
+               "in target[batch][pixels], in w[classes] = 1, in dloss[1], in weight[1] = 1, "
+               "out dx[batch][classes][pixels], int ignore = -100, each batch, each pixels")
+{
+    SAMPLE(i, batch * classes * pixels, 65536)
+    {
+        const long long b = i / pixels / classes, c = i / pixels % classes, j = i % pixels;
+        const bool hit = c != ignore && INDEX(target(b, j)) == c;
+        dx(b, c, j) = hit ? real(-(w(c) * dloss(0) / weight(0))) : real(0.0);
+    }
+}

@@ -34,15 +34,38 @@ REFERENCE(layernorm, "in x[rows][cols], in w[cols] = 1, in b[cols] = 0, out y[ro
     }
 }
 
-// y = x / rms(x) * (offset + w): rmsnorm with weights about 0, as in Gemma and in Liger
+// y = x / rms(x) * (offset + w): rmsnorm with weights about 0, as in Gemma and in Liger; times
+// out_scale where y is in f8
 REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols], out rstd?[rows], "
-                               "real eps, real offset = 1, point xhat, each rows")
+                               "real eps, real offset = 1, real out_scale = 1, point xhat, "
+                               "each rows")
 {
     ROW(r, rows)
     {
         real ms = SUM(c, cols, square(x(r, c))) / cols;
         real inv = rsqrt(ms + eps);
-        EACH(c, cols) y(r, c) = xhat(x(r, c) * inv) * (w(c) + offset);
+        EACH(c, cols) y(r, c) = xhat(x(r, c) * inv) * (w(c) + offset) * out_scale;
+        if (rstd.given)
+            rstd(r) = inv;
+    }
+}
+
+// y = ((x - mean(x)) / sqrt(var(x) + eps) (offset + w) + b) out_scale: layernorm with weights about
+// 0 or into f8, as in Transformer Engine. Apex rounds the first factor and the product (`scaled`).
+REFERENCE_ONCE(layernorm_offset,
+               "in x[rows][cols], in w[cols] = 1, in b[cols] = 0, out y[rows][cols], "
+               "out mean?[rows], out rstd?[rows], real eps, real offset = 0, real out_scale = 1, "
+               "point xhat, point scaled, each rows")
+{
+    ROW(r, rows)
+    {
+        real mu = SUM(c, cols, x(r, c)) / cols;
+        real var = SUM(c, cols, square(x(r, c) - mu)) / cols;
+        real inv = rsqrt(var + eps);
+        EACH(c, cols)
+        y(r, c) = (scaled(xhat((x(r, c) - mu) * inv) * (w(c) + offset)) + b(c)) * out_scale;
+        if (mean.given)
+            mean(r) = mu;
         if (rstd.given)
             rstd(r) = inv;
     }
@@ -242,5 +265,35 @@ REFERENCE_ONCE(batchnorm_training,
         if (running_var.given)
             running_var(k) = running_var.before(k) * (1 - momentum) +
                              spread * count / (count > 1 ? count - 1 : 1) * momentum;
+    }
+}
+
+// y = v g / |v|, of each row: torch.nn.utils.weight_norm (Salimans and Kingma 2016)
+REFERENCE_ONCE(weight_norm, "in v[rows][cols], in g[rows], out y[rows][cols], out norm?[rows], "
+                            "each rows")
+{
+    ROW(r, rows)
+    {
+        real length = sqrt(SUM(c, cols, square(v(r, c))));
+        real rate = g(r) / length;
+        EACH(c, cols) y(r, c) = v(r, c) * rate;
+        if (norm.given)
+            norm(r) = length;
+    }
+}
+
+// the gradient of `weight_norm`, s = sum(dy v): dg = s / norm, dv = g (dy / norm - v s / norm^3)
+REFERENCE_ONCE(weight_norm_backward,
+               "in dy[rows][cols], in v[rows][cols], in g[rows], in norm[rows], "
+               "out dv[rows][cols], out dg?[rows], each rows")
+{
+    ROW(r, rows)
+    {
+        real inverse = 1 / real(norm(r));
+        real s = SUM(c, cols, dy(r, c) * v(r, c));
+        real slope = s * inverse * inverse * inverse;
+        EACH(c, cols) dv(r, c) = (dy(r, c) * inverse - v(r, c) * slope) * g(r);
+        if (dg.given)
+            dg(r) = s * inverse;
     }
 }

@@ -55,6 +55,80 @@ REFERENCE_ONCE(quantise, "in x[rows][cols], in scale[high][wide], in zero[high][
     }
 }
 
+// q = x scale, clamped to what f8 holds, and its transpose t: Transformer Engine's cast_transpose
+REFERENCE_ONCE(quantise_transpose, "in x[rows][cols], in scale[1] = 1, out q?[rows][cols], "
+                                   "out t?[cols][rows], each rows, each cols")
+{
+    const double most = q.given ? q.largest() : t.largest();
+    const double top = most < 65504 ? most : ref_infinity();
+    ELEMENT(r, q.given ? rows : 0, c, cols) q(r, c) = max(min(x(r, c) * scale(0), top), -top);
+    ELEMENT(c, t.given ? cols : 0, r, rows) t(c, r) = max(min(x(r, c) * scale(0), top), -top);
+}
+
+/* The largest power of two that is not above a positive number of f32. */
+static REF_FN double quant_power(double value)
+{
+    return ref_from_bits(ref_bits((double)(float)value) & ((uint64_t)0x7ff << 52));
+}
+
+/* How many of `most` neighbours from `first` on there are below `end`. */
+static REF_FN long long quant_part(long long first, long long end, long long most)
+{
+    return first >= end ? 0 : end - first < most ? end - first : most;
+}
+
+/* Tile i of `codes`, whose element (a, b) is `element`: their scale, and what is stored. */
+#define QUANT_TILE(i, codes, scales, many, tall_of, broad_of, down, right, element)                \
+    const long long wide_of = (many);                                                              \
+    const long long first = (i) / wide_of * (tall_of), left = (i) % wide_of * (broad_of);          \
+    const long long h = quant_part(first, down, tall_of), w = quant_part(left, right, broad_of);   \
+    const double top = codes.largest();                                                            \
+    real peak = max(MAX_IF(k, h * w, true, abs(element(first + k / w, left + k % w))), least);     \
+    const bool plain = !(peak.value(0) > 0) || peak.value(0) >= ref_infinity();                    \
+    const double power = plain ? 1 : quant_power(top / peak.value(0));                             \
+    real factor = 1;                                                                               \
+    if (!plain)                                                                                    \
+        factor = top / peak;                                                                       \
+    if (powers)                                                                                    \
+        scales((i) / wide_of, (i) % wide_of) = 1 / power;                                          \
+    else                                                                                           \
+        scales((i) / wide_of, (i) % wide_of) = 1 / factor;                                         \
+    LOOP(a, h)                                                                                     \
+    {                                                                                              \
+        EACH(b, w)                                                                                 \
+        {                                                                                          \
+            if (powers)                                                                            \
+                codes(first + a, b + left) =                                                       \
+                    max(min(element(first + a, b + left) * power, top), -top);                     \
+            else                                                                                   \
+                codes(first + a, b + left) =                                                       \
+                    max(min(element(first + a, b + left) * factor, top), -top);                    \
+        }                                                                                          \
+    }
+
+#define QUANT_STRAIGHT(r, c) x(r, c)
+#define QUANT_TURNED(c, r)   x(r, c)
+
+// scale = max |x| / top for each tile, top the largest of q's dtype, the maximum `least` at least,
+// 1 / scale cut to a power of two with powers = 1, and q = x / scale. Of t, the transpose, the same
+// with tiles of its own: Transformer Engine's block scaling, 128 of a row or of a column, or both
+REFERENCE_ONCE(quantise_tiles,
+               "in x[rows][cols], out q?[rows][cols], out scale?[high][wide], out t?[cols][rows], "
+               "out t_scale?[t_high][t_wide], int group = 0, int powers = 0, real least = 0")
+{
+    const long long tall = QUANT_GROUP(high, rows, group), broad = QUANT_GROUP(wide, cols, group);
+    ROW(i, q.given && scale.given ? high * wide : 0)
+    {
+        QUANT_TILE(i, q, scale, wide, tall, broad, rows, cols, QUANT_STRAIGHT)
+    }
+    const long long t_tall = QUANT_GROUP(t_high, cols, group);
+    const long long t_broad = QUANT_GROUP(t_wide, rows, group);
+    ROW(i, t.given && t_scale.given ? t_high * t_wide : 0)
+    {
+        QUANT_TILE(i, t, t_scale, t_wide, t_tall, t_broad, cols, rows, QUANT_TURNED)
+    }
+}
+
 // scale(r) = max(min(max |x(r)|, most) / top, least), q = x / scale(r) clamped to -top .. top, top
 // the largest of q's dtype or `limit`: dynamic scales by row, or by group where rows are groups; a
 // row of zeros has codes of 0

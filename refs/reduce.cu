@@ -13,6 +13,12 @@ REFERENCE(row_max, "in x[rows][cols], out y[rows], each rows")
     ROW(r, rows) y(r) = MAX(c, cols, x(r, c));
 }
 
+// y = max |x|, which a scale into f8 comes from; NaN if one is NaN
+REFERENCE_ONCE(row_max_abs, "in x[rows][cols], out y[rows], each rows")
+{
+    ROW(r, rows) y(r) = MAX(c, cols, abs(x(r, c)));
+}
+
 // y = mean(x)
 REFERENCE(row_mean, "in x[rows][cols], out y[rows], each rows")
 {
@@ -129,40 +135,53 @@ REFERENCE_ONCE(histogram, "in x[n], out y[bins]")
     }
 }
 
-// y = factor sum(x), over the two inner dims: a reduction over any of an array's dims
+// y = factor sum(x), over the two inner dims: a reduction over any of an array's dims. With
+// skip_nan = 1 NaN counts as 0: torch.nansum
 REFERENCE_ONCE(sum_over, "in x[outer][rows][planes][cols], out y[outer][rows], real factor = 1, "
-                         "each outer, each rows")
-{
-    ROW(row, outer * rows)
-    {
-        const long long o = row / rows, r = row % rows;
-        y(o, r) = SUM_IF(j, planes * cols, true, x(o, r, j / cols, j % cols)) * factor;
-    }
-}
-
-// y = max(x), over the two inner dims, or with sign = -1 min(x); NaN if one is NaN
-REFERENCE_ONCE(max_over, "in x[outer][rows][planes][cols], out y[outer][rows], real sign = 1, "
-                         "each outer, each rows")
-{
-    ROW(row, outer * rows)
-    {
-        const long long o = row / rows, r = row % rows;
-        y(o, r) = sign * MAX_IF(j, planes * cols, true, sign * x(o, r, j / cols, j % cols));
-    }
-}
-
-// y = sqrt(sum(x^2)), over the two inner dims; with root = 0 the sum itself, with power = 1 that
-// of |x|
-REFERENCE_ONCE(norm_over, "in x[outer][rows][planes][cols], out y[outer][rows], int power = 2, "
-                          "int root = 1, each outer, each rows")
+                         "int skip_nan = 0, each outer, each rows")
 {
     ROW(row, outer * rows)
     {
         const long long o = row / rows, r = row % rows;
         TERM(value, j, x(o, r, j / cols, j % cols));
-        real sum = power == 1 ? SUM_IF(j, planes * cols, true, abs(value(j)))
-                              : SUM_IF(j, planes * cols, true, square(value(j)));
-        y(o, r) = root ? sqrt(sum) : sum;
+        TERM(counts, j, !skip_nan || value(j).value(0) == value(j).value(0));
+        y(o, r) = SUM_IF(j, planes * cols, counts(j), value(j)) * factor;
+    }
+}
+
+// y = max(x), over the two inner dims, or with sign = -1 min(x); NaN if one is NaN. With truth = 1
+// of 1 for each x that is not 0, and 0: torch.any, torch.all
+REFERENCE_ONCE(max_over, "in x[outer][rows][planes][cols], out y[outer][rows], real sign = 1, "
+                         "int truth = 0, each outer, each rows")
+{
+    ROW(row, outer * rows)
+    {
+        const long long o = row / rows, r = row % rows;
+        TERM(value, j,
+             truth ? real(NUMBER(x(o, r, j / cols, j % cols).value(0) != 0))
+                   : real(x(o, r, j / cols, j % cols)));
+        y(o, r) = sign * MAX_IF(j, planes * cols, true, sign * value(j));
+    }
+}
+
+// y = sqrt(sum(x^2)), over the two inner dims; with root = 0 the sum itself, with power = 1 that
+// of |x|; with power = 0 sum(|x|^exponent)^(1 / exponent)
+REFERENCE_ONCE(norm_over, "in x[outer][rows][planes][cols], out y[outer][rows], int power = 2, "
+                          "int root = 1, real exponent = 1, each outer, each rows")
+{
+    ROW(row, outer * rows)
+    {
+        const long long o = row / rows, r = row % rows;
+        TERM(value, j, x(o, r, j / cols, j % cols));
+        if (power == 0) {
+            real all = SUM_IF(j, planes * cols, value(j).value(0) != 0,
+                              exp(exponent * log(abs(value(j)))));
+            y(o, r) = exp(log(all) / exponent);
+        } else {
+            real sum = power == 1 ? SUM_IF(j, planes * cols, true, abs(value(j)))
+                                  : SUM_IF(j, planes * cols, true, square(value(j)));
+            y(o, r) = root ? sqrt(sum) : sum;
+        }
     }
 }
 

@@ -27,18 +27,35 @@ REF_FN long long ref_wrapped(long long e, long long entries)
     return e < 0 ? e + entries : e;
 }
 
+/* What a further index adds to a place; far before the memory where it names nothing. */
+REF_FN long long ref_further(long long e, long long size, long long step)
+{
+    long long at = ref_wrapped(e, size);
+    return at < 0 || at >= size ? -((long long)1 << 60) : at * step;
+}
+
+/* The place that the indices at c name: the first, counted in steps, and what the others add. */
+#define PLACE_TERM                                                                                 \
+    TERM(at, c,                                                                                    \
+         ref_wrapped(INDEX(index(p, r, c)), wrap ? (size ? size : entries) : 0) * step +           \
+             (second.given ? ref_further(INDEX(second(p, r, c)), second_size, second_step) : 0) +  \
+             (third.given ? ref_further(INDEX(third(p, r, c)), third_size, third_step) : 0))
+
 // y(p, r, c) = x(p, r, c, index(p, r, c)): torch.gather along any dim, x[index]. Each element has a
 // row of x, and rows may share memory by strides of 0. With wrap = 1 a negative index counts from
-// the end. A sample of 65536 elements.
+// the end, of `size` where that is given. For x[i, j] and x[i, j, k] the row is all that they
+// reach, and each counts in steps of its own. A sample of 65536 elements.
 REFERENCE_ONCE(gather_each, "in x[planes][rows][cols][entries], in index[planes][rows][cols], "
-                            "out y[planes][rows][cols], int wrap = 0, each planes, each rows, "
-                            "each cols")
+                            "in second?[planes][rows][cols], in third?[planes][rows][cols], "
+                            "out y[planes][rows][cols], int wrap = 0, int size = 0, int step = 1, "
+                            "int second_size = 1, int second_step = 0, int third_size = 1, "
+                            "int third_step = 0, each planes, each rows, each cols")
 {
     SAMPLE(i, planes * rows * cols, 65536)
     {
-        long long p = i / cols / rows, r = i / cols % rows, c = i % cols;
-        long long e = INDEX(index(p, r, c));
-        y(p, r, c) = x(p, r, c, ref_wrapped(e, wrap ? entries : 0));
+        long long p = i / cols / rows, r = i / cols % rows;
+        PLACE_TERM;
+        y(p, r, i % cols) = x(p, r, i % cols, at(i % cols));
     }
 }
 
@@ -73,17 +90,20 @@ REFERENCE_ONCE(scatter, "in index[rows][cols], in x[rows][cols], inout y[rows][e
 }
 
 // y(p, r, index(p, r, c)) = x(p, r, c), or `value` without x, the others as before: torch.scatter
-// along any dim, x[index] = v, index_copy and index_fill. With wrap = 1 a negative index counts
-// from the end.
-REFERENCE_ONCE(scatter_each, "in index[planes][rows][cols], in x?[planes][rows][cols], "
-                             "inout y[planes][rows][entries], real value = 0, int wrap = 0, "
-                             "each planes, each rows")
+// along any dim, x[index] = v, index_copy and index_fill. wrap, and what x[i, j] = v has besides,
+// as in gather_each.
+REFERENCE_ONCE(scatter_each,
+               "in index[planes][rows][cols], in second?[planes][rows][cols], "
+               "in third?[planes][rows][cols], in x?[planes][rows][cols], "
+               "inout y[planes][rows][entries], real value = 0, int wrap = 0, int size = 0, "
+               "int step = 1, int second_size = 1, int second_step = 0, int third_size = 1, "
+               "int third_step = 0, each planes, each rows")
 {
     SAMPLE(i, planes * rows * cols, SELECT_BUDGET(cols))
     {
         REPEATED(y);
         long long p = i / cols / rows, r = i / cols % rows, c = i % cols;
-        TERM(at, d, ref_wrapped(INDEX(index(p, r, d)), wrap ? entries : 0));
+        PLACE_TERM;
         TERM(next, d, x.given ? x(p, r, d).value(0) : value.v);
         auto got = y.after(p, r, at(c));
         long long e = at(c);
@@ -95,7 +115,7 @@ REFERENCE_ONCE(scatter_each, "in index[planes][rows][cols], in x?[planes][rows][
     SAMPLE(i, planes * rows * entries, SELECT_BUDGET(cols))
     {
         long long p = i / entries / rows, r = i / entries % rows, e = i % entries;
-        TERM(at, d, ref_wrapped(INDEX(index(p, r, d)), wrap ? entries : 0));
+        PLACE_TERM;
         long long hits = INDEX(SUM_IF(d, cols, at(d) == e, NUMBER(1)));
         LOOP(once, hits == 0) y(p, r, e) = y.before(p, r, e);
     }
@@ -121,22 +141,30 @@ REFERENCE_ONCE(scatter_add, "in index[rows][cols], in x[rows][cols], inout y[row
     }
 }
 
-// the same along any dim
+// the same along any dim; with wrap = 1 a negative index counts from the end, with outside = 1 it
+// names nothing
 REFERENCE_ONCE(scatter_add_each, "in index[planes][rows][cols], in x[planes][rows][cols], "
-                                 "inout y[planes][rows][entries], each planes, each rows")
+                                 "inout y[planes][rows][entries], int wrap = 0, int outside = 0, "
+                                 "each planes, each rows")
 {
     SAMPLE(i, planes * rows * cols, SELECT_BUDGET(cols))
     {
         REPEATED(y);
-        long long p = i / cols / rows, r = i / cols % rows, e = INDEX(index(p, r, i % cols));
-        real held = HELD(y.before(p, r, e), c, cols, INDEX(index(p, r, c)) == e);
-        y(p, r, e) = held + SUM_IF(c, cols, INDEX(index(p, r, c)) == e, x(p, r, c));
+        long long p = i / cols / rows, r = i / cols % rows;
+        TERM(at, c, ref_wrapped(INDEX(index(p, r, c)), wrap ? entries : 0));
+        long long e = at(i % cols);
+        REPEAT(once, outside && e < 0 ? 0 : 1)
+        {
+            real held = HELD(y.before(p, r, e), c, cols, at(c) == e);
+            y(p, r, e) = held + SUM_IF(c, cols, at(c) == e, x(p, r, c));
+        }
     }
     SAMPLE(i, planes * rows * entries, SELECT_BUDGET(cols))
     {
         long long p = i / entries / rows, r = i / entries % rows, e = i % entries;
-        real held = HELD(y.before(p, r, e), c, cols, INDEX(index(p, r, c)) == e);
-        y(p, r, e) = held + SUM_IF(c, cols, INDEX(index(p, r, c)) == e, x(p, r, c));
+        TERM(at, c, ref_wrapped(INDEX(index(p, r, c)), wrap ? entries : 0));
+        real held = HELD(y.before(p, r, e), c, cols, at(c) == e);
+        y(p, r, e) = held + SUM_IF(c, cols, at(c) == e, x(p, r, c));
     }
 }
 
@@ -315,15 +343,24 @@ REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][ro
 }
 
 // y(s, c) = the sum of x(order(t), c) over t from starts(s) to starts(s + 1) or the end, for s
-// below segments(0): the first step of PyTorch's gradient of an embedding. A sample of elements.
-REFERENCE_ONCE(segment_sum, "in order[tokens], in x[tokens][cols], in starts[parts], "
-                            "in segments[1], out y[parts][cols], each cols")
+// below segments(0): the first step of PyTorch's gradient of an embedding. Of bags the row is
+// bag(order(t)), over its size where sizes are given, times the token's factor. A sample of
+// elements.
+REFERENCE_ONCE(segment_sum, "in order[tokens], in x[sources][cols], in starts[parts], "
+                            "in segments[1], in bag?[tokens], in sizes?[sources], "
+                            "in factors?[tokens], out y[parts][cols], each cols, "
+                            "touch sources by bag")
 {
     long long used = INDEX(segments(0));
     SAMPLE(i, (used > parts ? parts : used) * cols, 65536)
     {
         long long s = i / cols, c = i % cols, from = INDEX(starts(s));
         long long count = (s + 1 < used ? INDEX(starts(s + 1)) : tokens) - from;
-        y(s, c) = SUM_IF(t, count, true, x(INDEX(order(from + t)), c));
+        TERM(token, t, INDEX(order(from + t)));
+        TERM(row, t, bag.given ? INDEX(bag(token(t))) : token(t));
+        TERM(whole, t, real(x(row(t), c)));
+        TERM(share, t, sizes.given ? whole(t) / real(sizes(row(t))) : whole(t));
+        TERM(part, t, factors.given ? share(t) * real(factors(token(t))) : share(t));
+        y(s, c) = SUM_IF(t, count, true, part(t));
     }
 }

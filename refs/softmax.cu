@@ -44,6 +44,25 @@ REFERENCE_ONCE(softmax_masked,
     }
 }
 
+// y = softmax(s x) over the columns whose mask is 0, and 0 in the others, also where a row has no
+// such column, or NaN where it has a NaN or Inf in one: Megatron's fused softmax
+REFERENCE_ONCE(softmax_boolean,
+               "in x[batch][heads][rows][cols], in mask[batch][heads][rows][cols], "
+               "out y[batch][heads][rows][cols], real scale = 1, each batch, each heads, each rows")
+{
+    ROW(i, batch * heads * rows)
+    {
+        long long n = i / rows / heads, h = i / rows % heads, r = i % rows;
+        real m = exactly(MAX_IF(c, cols, INDEX(mask(n, h, r, c)) == 0, x(n, h, r, c) * scale));
+        real inv =
+            1 / SUM_IF(c, cols, INDEX(mask(n, h, r, c)) == 0, exp(x(n, h, r, c) * scale - m));
+        const double rest = m.value(0) < ref_infinity() ? 0 : ref_nan();
+        EACH(c, cols)
+        y(n, h, r, c) =
+            where(equals(mask(n, h, r, c), 0), exp(x(n, h, r, c) * scale - m) * inv, rest);
+    }
+}
+
 // y = softmax(s x) over the columns c <= r + diagonal, which is torch.tril's; 0 in the others, or,
 // with zeros = 0, these are not checked (llm.c leaves them as they were)
 REFERENCE_ONCE(softmax_causal, "in x[batch][rows][cols], out y[batch][rows][cols], "

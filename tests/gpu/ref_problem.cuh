@@ -216,9 +216,16 @@ static int64_t size_named(const shape &s, const char *name)
                 {"out_w", &shape::few},    {"pixels", &shape::n},     {"ah", &shape::rows},
                 {"aw", &shape::few},       {"bh", &shape::few},       {"bw", &shape::n},
                 {"outer", &shape::few},    {"taps", &shape::few},     {"stored", &shape::n},
-                {"count", &shape::cols},   {"parts", &shape::few}};
+                {"count", &shape::cols},   {"parts", &shape::few},    {"states", &shape::few},
+                {"kept", &shape::few},     {"steps", &shape::few},    {"t_high", &shape::few},
+                {"t_wide", &shape::few},   {"sources", &shape::rows}, {"bags", &shape::few},
+                {"out_d", &shape::few},    {"second_size", &shape::few}, {"third_size", &shape::few}};
     if (strcmp(name, "triples") == 0)
         return 3 * s.few;
+    if (strcmp(name, "area") == 0 || strcmp(name, "length") == 0) /* dim states, chunks steps */
+        return s.n * s.few;
+    if (strcmp(name, "square") == 0)
+        return s.few * s.few;
     for (const auto &row : rows)
         if (strcmp(row.name, name) == 0)
             return s.*row.size;

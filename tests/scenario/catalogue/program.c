@@ -129,12 +129,18 @@ static const struct {
     {"blocks", 13},
     {"page", 4},
     {"chunks", 3},
+    {"steps", 4},
+    {"length", 11},
+    {"square", 16},
+    {"area", 18},
     {"inner", 8},
     {"added", 2},
     {"places", 6},
     {"part", 6},
     {"high", 2},
     {"wide", 4},
+    {"t_high", 4},
+    {"t_wide", 2},
     {"ws", ROW},
     {"xw", 4},
     {"wh", 4},
@@ -153,6 +159,7 @@ static const struct {
     {"xh", 4},
     {"ah", 4},
     {"words", 2},
+    {"sources", 6},
 };
 
 /* Enough more for whole blocks, where the elements of an array along `name` come in some. */

@@ -13,16 +13,22 @@
 #define FUNCTION(op) JOIN(float_, op)
 #include "tests/unit/refs/catalogue_kernels.inc"
 #include "tests/unit/refs/catalogue_select.inc"
+#include "tests/unit/refs/catalogue_scan.inc"
+#include "tests/unit/refs/catalogue_more.inc"
 #include "tests/unit/refs/catalogue_codes.inc"
 #include "tests/unit/refs/catalogue_spatial.inc"
+#include "tests/unit/refs/catalogue_volume.inc"
 #undef REAL
 #undef FUNCTION
 #define REAL         long double
 #define FUNCTION(op) JOIN(exact_, op)
 #include "tests/unit/refs/catalogue_kernels.inc"
 #include "tests/unit/refs/catalogue_select.inc"
+#include "tests/unit/refs/catalogue_scan.inc"
+#include "tests/unit/refs/catalogue_more.inc"
 #include "tests/unit/refs/catalogue_codes.inc"
 #include "tests/unit/refs/catalogue_spatial.inc"
+#include "tests/unit/refs/catalogue_volume.inc"
 
 /* --------------------------------------------------------------------------- the cases */
 
@@ -56,6 +62,7 @@ enum { SAMPLED = 1 }; /* some elements twice, where indices are the same */
 #define VOLUMES                                                                                    \
     "batch=2 channels=4 filters=6 depth=2 pixels=60 height=3 width=5 taps=12 window_h=3 "          \
     "window_w=2 places=36 out_h=3 out_w=4"
+#define VOXELS    "planes=3 depth=4 height=6 width=5"
 #define ATTENTION "batch=2 heads=4 kv_heads=2 queries=17 keys=13 dim=24 width=20"
 
 static const struct {
@@ -65,6 +72,7 @@ static const struct {
     unsigned turn;
 } cases[] = {
 #include "tests/unit/refs/catalogue_cases.inc"
+#include "tests/unit/refs/catalogue_more_cases.inc"
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -91,6 +99,14 @@ static bool saw_nothing(const struct formal *formal, int64_t i)
            (i % 30 == 7 || i % 4 == (strcmp(formal->name, "lse_b") == 0));
 }
 
+/* The size that an index is below: that of its own dim, where several name a place. */
+static const char *below_of(const struct problem *p, const struct formal *formal,
+                            const struct ref_input *kind)
+{
+    bool several = strcmp(formal->name, "index") == 0 && formals_find(&p->formals, "second");
+    return several && size_named(p, "size") ? "size" : kind->below;
+}
+
 static double drawn(const struct problem *p, const struct formal *formal, int64_t i)
 {
     const struct ref_input *kind = ref_input_find(p->reference->name, formal->name);
@@ -100,7 +116,7 @@ static double drawn(const struct problem *p, const struct formal *formal, int64_
     if (strncmp(p->reference->name, "attention_merge", 15) == 0 && saw_nothing(formal, i))
         return -INFINITY;
     if (kind && kind->below)
-        return ref_input_index(kind, i, count, size_named(p, kind->below), uniform());
+        return ref_input_index(kind, i, count, size_named(p, below_of(p, formal, kind)), uniform());
     if (kind && kind->kind == BIT)
         return uniform() < 0.9;
     if (kind && kind->kind == POSITIVE)
@@ -108,6 +124,7 @@ static double drawn(const struct problem *p, const struct formal *formal, int64_
     if (kind && kind->kind == SHARE)
         return 0.05 + 0.9 * uniform();
     if (strncmp(p->reference->name, "topk", 4) == 0 || /* many of them are the same */
+        strcmp(p->reference->name, "row_mode") == 0 ||
         strcmp(p->reference->name, "row_argmax_first") == 0)
         return floor(8 * normal());
     if (strcmp(formal->name, "mask") == 0)
