@@ -68,6 +68,12 @@ def sums():
     yield entry("mean", "(?<T>double)", r"MeanOps<double, double, double, double>", "(?<O>double)", "sum_over", 16,
                 fields=["f64 factor @0"])
     yield entry("norm", ANY, r"NormTwoOps<[\w:]+, float(?:, [\w:]+)*>", OUT, "norm_over", 8)
+    yield entry("sum without NaN", ANY, r"NanSumOps<float, [\w:]+>", OUT, "sum_over", 8, "{skip_nan: 1}")
+    yield entry("sum without NaN", "(?<T>double)", r"NanSumOps<double, double>", "(?<O>double)", "sum_over", 16, "{skip_nan: 1}")
+    yield entry("norm of any power", ANY, r"NormOps<[\w:]+, float(?:, [\w:]+)*>", OUT, "norm_over", 8,
+                "{power: 0, exponent: power}", ["f32 power @0"])
+    yield entry("norm of any power", "(?<T>double)", r"NormOps<double, double(?:, [\w:]+)*>", "(?<O>double)", "norm_over", 16,
+                "{power: 0, exponent: power}", ["f64 power @0"])
     yield entry("sum of magnitudes", ANY, r"NormOneOps<[\w:]+, float(?:, [\w:]+)*>", OUT, "norm_over", 8, "{power: 1, root: 0}")
 
 
@@ -84,6 +90,10 @@ def extremes():
     for word, sign in (("or", "1"), ("and", "-1")):
         yield entry({"or": "any", "and": "all"}[word], "(?<T>bool)", r"func_wrapper_t<bool, at::native::%s_kernel_cuda\(.*\)#1\}>" % word,
                     "(?<O>bool)", "max_over", 4, "{sign: %s}" % sign)
+        for kind, element in dict(SIZES, **{"short": 4, "unsigned char": 4, "signed char": 4}).items():
+            yield entry({"or": "any", "and": "all"}[word], "(?<T>%s)" % kind,
+                        r"func_wrapper_t<bool, at::native::%s_kernel_cuda\(.*\{lambda\(%s, %s\)#1\}>" % (word, kind, kind), "(?<O>bool)",
+                        "max_over", element, "{sign: %s, truth: 1}" % sign)
 
 
 def variances():

@@ -324,6 +324,7 @@ static const struct {
      "new_var",
      "f32"},
 #include "tests/unit/registry/torch_image_names.inc"
+#include "tests/unit/registry/torch_more_names.inc"
 };
 
 /* A reduction and a function that no entry has. */
@@ -346,7 +347,9 @@ static void kernels_meet_their_operation(void **state)
                                               "config/kernels/pytorch_reduce.yaml:"
                                               "config/kernels/pytorch_foreach.yaml:"
                                               "config/kernels/pytorch_rows.yaml:"
-                                              "config/kernels/pytorch_images.yaml"};
+                                              "config/kernels/pytorch_images.yaml:"
+                                              "config/kernels/pytorch_indexed.yaml:"
+                                              "config/kernels/pytorch_more.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);

@@ -79,36 +79,45 @@ static void signatures_say_the_real_parameter_lists(void **state)
 #define SIZES(...) ((const unsigned[]){__VA_ARGS__, 0})
 
 /* Parameter lists by their sizes, and kernels that have them. */
-static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4, 0},
-                      add[] = {8, 8, 8, 4, 0}, linear[] = {8, 8, 8, 8, 4, 4, 0}, two[] = {8, 8, 0},
-                      three[] = {8, 8, 8, 0}, rms[] = {8, 8, 8, 8, 4, 4, 4, 0},
-                      norm[] = {4, 4, 8, 8, 8, 8, 8, 8, 0}, warp[] = {8, 8, 4, 4, 4, 8, 4, 1, 0},
-                      triton[] = {8, 4, 8, 4, 8, 8, 4, 4, 4, 8, 8, 0},
-                      encoder[] = {8, 8, 8, 8, 4, 4, 4, 0},
-                      back[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 0},
-                      permute[] = {8, 8, 8, 8, 4, 4, 4, 4, 0}, unpermute[] = {8, 8, 4, 4, 4, 4, 0},
-                      causal[] = {8, 4, 8, 4, 4, 0}, causal_back[] = {8, 8, 8, 4, 4, 4, 4, 0},
-                      bias[] = {8, 8, 4, 4, 4, 0}, classifier[] = {8, 8, 8, 8, 8, 4, 4, 4, 4, 0},
-                      adamw[] = {8, 8, 8, 8, 8, 4, 4, 4, 4, 4, 4, 4, 0},
-                      fused[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 0},
-                      inplace_back[] = {8, 8, 4, 4, 4, 4, 0},
-                      classifier_tag[] = {8, 8, 8, 4, 8, 4, 4, 4, 4, 1, 0},
-                      flash_rms[] = {8, 8, 8, 4, 4, 4, 4, 4, 0},
-                      layer_norm[] = {8, 4, 8, 4, 8, 8, 8, 8, 4, 4, 8, 8, 0},
-                      swiglu[] = {8, 8, 8, 4, 8, 8, 0}, static8[] = {8, 8, 8, 4, 0},
-                      fp8[] = {8, 8, 8, 4, 8, 8, 0}, per_token[] = {8, 8, 8, 8, 4, 8, 8, 0},
-                      element_mul[] = {8, 4, 8, 4, 8, 8, 0}, q8[] = {8, 8, 8, 0},
-                      foreach1[] = {3368, 1, 1, 4, 0}, foreach2[] = {3144, 1, 1, 4, 0},
-                      reduce_add[] = {8, 8, 8, 8, 0},
-                      caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
-                      caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0},
-                      flash_464[] = {464, 0}, flash_472[] = {472, 0},
-                      codes[] = {8, 8, 8, 8, 4, 4, 0},
-                      vector4[] = {4, 4, 4, 8, 8, 8, 8, 8, 4, 4, 4, 4, 0},
-                      rows4[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 4, 4, 0},
-                      append[] = {88, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
-                      append_strides[] = {104, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
-                      append_one[] = {88, 8, 8, 0}, append_one_strides[] = {104, 8, 8, 0};
+static const unsigned
+    eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0},
+    gelu[] = {8, 8, 4, 0}, add[] = {8, 8, 8, 4, 0}, linear[] = {8, 8, 8, 8, 4, 4, 0},
+    two[] = {8, 8, 0}, three[] = {8, 8, 8, 0}, rms[] = {8, 8, 8, 8, 4, 4, 4, 0},
+    norm[] = {4, 4, 8, 8, 8, 8, 8, 8, 0}, warp[] = {8, 8, 4, 4, 4, 8, 4, 1, 0},
+    triton[] = {8, 4, 8, 4, 8, 8, 4, 4, 4, 8, 8, 0}, encoder[] = {8, 8, 8, 8, 4, 4, 4, 0},
+    back[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 0}, permute[] = {8, 8, 8, 8, 4, 4, 4, 4, 0},
+    unpermute[] = {8, 8, 4, 4, 4, 4, 0}, causal[] = {8, 4, 8, 4, 4, 0},
+    causal_back[] = {8, 8, 8, 4, 4, 4, 4, 0}, bias[] = {8, 8, 4, 4, 4, 0},
+    classifier[] = {8, 8, 8, 8, 8, 4, 4, 4, 4, 0},
+    adamw[] = {8, 8, 8, 8, 8, 4, 4, 4, 4, 4, 4, 4, 0}, fused[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 0},
+    inplace_back[] = {8, 8, 4, 4, 4, 4, 0}, classifier_tag[] = {8, 8, 8, 4, 8, 4, 4, 4, 4, 1, 0},
+    flash_rms[] = {8, 8, 8, 4, 4, 4, 4, 4, 0},
+    layer_norm[] = {8, 4, 8, 4, 8, 8, 8, 8, 4, 4, 8, 8, 0}, swiglu[] = {8, 8, 8, 4, 8, 8, 0},
+    static8[] = {8, 8, 8, 4, 0}, fp8[] = {8, 8, 8, 4, 8, 8, 0},
+    per_token[] = {8, 8, 8, 8, 4, 8, 8, 0}, element_mul[] = {8, 4, 8, 4, 8, 8, 0},
+    q8[] = {8, 8, 8, 0}, foreach1[] = {3368, 1, 1, 4, 0}, foreach2[] = {3144, 1, 1, 4, 0},
+    reduce_add[] = {8, 8, 8, 8, 0}, caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
+    caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0}, flash_464[] = {464, 0},
+    flash_472[] = {472, 0}, codes[] = {8, 8, 8, 8, 4, 4, 0},
+    vector4[] = {4, 4, 4, 8, 8, 8, 8, 8, 4, 4, 4, 4, 0},
+    rows4[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 4, 4, 0},
+    append[] = {88, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
+    append_strides[] = {104, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0}, append_one[] = {88, 8, 8, 0},
+    append_one_strides[] = {104, 8, 8, 0}, scan[] = {280, 0}, convolution[] = {184, 0},
+    gated_rows[] = {8, 8, 8, 4, 4, 4, 4, 8, 8, 0}, int8_rows[] = {8, 8, 8, 4, 4, 4, 8, 8, 0},
+    fp8_rows[] = {8, 8, 8, 8, 8, 0}, fp8_all[] = {8, 8, 8, 8, 0},
+    fp8_groups[] = {8, 8, 8, 4, 4, 4, 4, 4, 4, 4, 4, 0},
+    router[] = {8, 8, 8, 4, 8, 4, 4, 4, 1, 4, 8, 0}, router_softmax[] = {8, 8, 8, 4, 4, 8, 0},
+    router_best[] = {8, 8, 8, 8, 4, 4, 4, 4, 1, 0}, experts[] = {8, 8, 8, 8, 8, 8, 8, 4, 0},
+    merged[] = {8, 8, 8, 8, 8, 8, 4, 4, 4, 0},
+    turned_heads[] = {8, 8, 8, 8, 4, 8, 8, 8, 4, 4, 4, 0}, plain_rms[] = {8, 8, 8, 4, 4, 8, 8, 0},
+    norm_136[] = {136, 0}, turned[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 0},
+    unary[] = {8, 8, 8, 8, 8, 8, 1, 8, 8, 0}, gated[] = {8, 8, 8, 8, 8, 8, 8, 1, 8, 0},
+    tiles[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 1, 8, 0},
+    angles[] = {8, 8, 8, 8, 8, 1, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 0},
+    adam_lists[] = {8, 8, 3048, 1, 4, 4, 4, 4, 4, 4, 4, 4, 0},
+    apex_norm[] = {8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
+    apex_angles[] = {4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8, 0};
 
 /* PyTorch 2.11's, 64 wide in f16, and what adds up the parts of one that is 128 wide in bf16. */
 #define FLASH                                                                                      \
@@ -214,6 +223,75 @@ static const struct {
      vector4},
     {"_Z14gemm_4bit_simtI13__nv_bfloat16Li1EEvPKT_PKhPKfS5_S7_S7_PS1_S3_iiiii", "linear_codes",
      rows4},
+    {"_Z25selective_scan_fwd_kernelI32Selective_Scan_fwd_kernel_traitsILi64ELi16ELi1ELb1ELb1ELb1"
+     "ELb1EN3c108BFloat16EfEEv13SSMParamsBase",
+     "selective_scan", scan},
+    {"_Z25selective_scan_fwd_kernelI32Selective_Scan_fwd_kernel_traitsILi128ELi16ELi1ELb0ELb1ELb1"
+     "ELb0EffEEv13SSMParamsBase",
+     "selective_scan", scan},
+    {"_Z24causal_conv1d_fwd_kernelI31Causal_conv1d_fwd_kernel_traitsILi128ELi2ELb0EN3c104HalfENS1_"
+     "8BFloat16EEEv14ConvParamsBase",
+     "causal_conv1d", convolution},
+    {"_Z36causal_conv1d_channellast_fwd_kernelI43Causal_conv1d_channellast_fwd_kernel_traitsILi128E"
+     "Li4ELi64ELb1EffELb0EEv14ConvParamsBase",
+     "causal_conv1d", convolution},
+    {"_Z27causal_conv1d_update_kernelI34Causal_conv1d_update_kernel_traitsILi64ELi2EN3c104HalfENS1_"
+     "8BFloat16EELb0EEv14ConvParamsBase",
+     "causal_conv1d", convolution},
+    {"_swiglu_fwd_kernel", "formula", gated_rows},
+    {"_Z33per_token_group_quant_8bit_kernelI13__nv_bfloat1613__nv_fp8_e4m3Lb0ELb0EfEvPKT_PvPT3_iii"
+     "fffii",
+     "quantise_rows", fp8_groups},
+    {"_Z33per_token_group_quant_8bit_kernelI6__half13__nv_fp8_e4m3Lb1ELb0EfEvPKT_PvPT3_iiifffii",
+     "quantise_rows", fp8_groups},
+    {"_per_token_quant_int8", "quantise_rows", int8_rows},
+    {"_Z26per_token_quant_fp8_kernelI13__nv_bfloat1613__nv_fp8_e4m3Li8ELi16ELb1EEvPKT_PT0_Pfll",
+     "quantise_rows", fp8_rows},
+    {"_Z27per_tensor_quant_fp8_kernelI6__half13__nv_fp8_e4m3EvPKT_PT0_PKfl", "quantise", fp8_all},
+    {"_Z17topkGatingSoftmaxI13__nv_bfloat16Li8ELi128ELi4ELi16EEvPKT_PKbPfiPiiiibfPKf",
+     "topk_unsorted", router},
+    {"_Z10moeSoftmaxI13__nv_bfloat16Li256EEvPKT_PKbPfifPKf", "softmax", router_softmax},
+    {"_Z7moeTopKILi256EEvPfPKbS0_Piiiiib", "topk_unsorted", router_best},
+    {"_Z11moeTopKFastILi256EEvPfPKbS0_Piiiiib", "topk_unsorted", router_best},
+    {"_Z21moe_sum_reduce_kernelIN3c108BFloat16ELi8EEvPKT_PS2_lllllf", "sum_over", experts},
+    {"_Z24merge_attn_states_kernelI13__nv_bfloat16Lj128EEvPT_PfPKS1_PKfS5_S7_jjj",
+     "attention_merge_two", merged},
+    {"_Z23rotary_embedding_kernelIN3c108BFloat16ELb1EEvPKlPT_S5_PKS4_illliii", "rope_halves_table",
+     turned_heads},
+    {"_ZN10flashinfer10activation18act_and_mul_kernelI13__nv_bfloat16XadL_Z4siluIfET_RKS3_EEEEvPT_"
+     "PKS5_i",
+     "silu_and_mul", gelu},
+    {"_rms_norm_kernel", "rmsnorm", plain_rms},
+    {"_ZN18transformer_engine13normalization19ln_fwd_tuned_kernelINS0_13Kernel_traitsI13__nv_"
+     "bfloat16S3_S3_fjLj1024ELj1ELj1ELj4ELj16ENS0_18Kernel_traits_baseILj1024ES3_S3_S3_fjLj128EEEEE"
+     "EEvNS0_19ForwardKernelParamsE",
+     "layernorm_offset", norm_136},
+    {"_Z31cast_transpose_optimized_kernelPK13__nv_bfloat16PKfP13__nv_fp8_e4m3S5_S3_PfS6_mm",
+     "quantise_transpose", turned},
+    {"_ZN18transformer_engine12unary_kernelILi16ELb1EfNS_5EmptyEXadL_ZNS_4geluIffEET_T0_RKS1_EE13__"
+     "nv_bfloat1613__nv_fp8_e4m3EEvPKT4_PKT1_PT5_SE_PSC_SH_T2_mm",
+     "formula", unary},
+    {"_ZN18transformer_engine16gated_act_kernelILi16ELb1EfNS_5EmptyEXadL_ZNS_4siluIffEET_T0_RKS1_"
+     "EE1"
+     "3__nv_bfloat16S7_EEvPKT4_PT5_PKT1_PSD_SG_mmT2_m",
+     "formula", gated},
+    {"_ZN18transformer_engine71_GLOBAL__N__85086984_38_quantize_transpose_vector_blockwise_cu_"
+     "d4a478bd37block_scaled_1d_cast_transpose_kernelILb1Ef13__nv_bfloat1613__nv_fp8_e4m3EEvPKT1_"
+     "PT2_S8_PT0_SA_mmmmmmfNS_6detail25FP8BlockwiseRowwiseOptionENSB_28FP8BlockwiseColumnwiseOption"
+     "EbPKf",
+     "quantise_tiles", tiles},
+    {"_ZN18transformer_engine25fused_rope_forward_kernelI13__nv_bfloat16EEvPKT_PKiPKfS6_PS2_"
+     "biiiiiiiiiiiiii",
+     "formula", angles},
+    {"_Z16cuApplyLayerNormIN3c108BFloat16EfS1_EvPT1_PT0_S5_PKT_iiS4_PKS2_SA_", "layernorm_offset",
+     apex_norm},
+    {"_Z25multi_tensor_apply_"
+     "kernelI18TensorListMetadataILi4EE11AdamFunctorIN3c108BFloat16EfiEJffffff"
+     "10adamMode_tfEEvlPViT_T0_DpT1_",
+     "adamw", adam_lists},
+    {"_ZN74_GLOBAL__N__a2171a98_41_fused_rotary_positional_embedding_cuda_cu_45f2adc818fused_rope_"
+     "forwardIN3c108BFloat16EEEviiiiiiiiiiiPKT_PKfPS3_",
+     "formula", apex_angles},
     {FLASH, "attention", flash_464},
     {FLASH, "attention", flash_472},
     {FLASH_COMBINE, "attention", flash_472},
@@ -231,7 +309,13 @@ static void shipped_entries_meet_their_kernels(void **state)
                                               "config/kernels/flashattention.yaml:"
                                               "config/kernels/llamacpp.yaml:"
                                               "config/kernels/bitsandbytes.yaml:"
+                                              "config/kernels/mamba.yaml:"
+                                              "config/kernels/sglang.yaml:"
+                                              "config/kernels/xformers.yaml:"
+                                              "config/kernels/apex.yaml:"
+                                              "config/kernels/transformer_engine.yaml:"
                                               "config/untried/flashinfer_older.yaml:"
+                                              "config/untried/sglang_more.yaml:"
                                               "config/untried/llamacpp_more.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
