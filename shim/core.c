@@ -13,6 +13,7 @@
 #include "gate/gate.h"
 #include "gate/unregistered.h"
 #include "judge/images.h"
+#include "judge/module_variables.h"
 #include "pipeline.h"
 #include "pipeline_trace.h"
 
@@ -357,6 +358,7 @@ void core_context_going(CUcontext context)
         return;
     struct side *side = sides_find(core.parts.pipeline->sides, context);
     pipeline_context_going(core.parts.pipeline, context);
+    module_unload_seen();
     kernels_revalidate();
     uninterrupted_begin(&kept);
     if (side && core.parts.graphs)
@@ -395,6 +397,7 @@ void core_module_unloading(CUcontext context, uint32_t id)
     if (!work_begins(&state))
         return;
     uninterrupted_begin(&kept);
+    module_unload_seen();
     kernels_revalidate();
     images_unloading(core.parts.images, context, id);
     uninterrupted_end(&kept);
@@ -440,8 +443,21 @@ void core_image_taken(const void *module)
     if (!work_begins(&state))
         return;
     uninterrupted_begin(&kept);
+    module_unload_begins();
     kernels_revalidate();
     images_taken(core.parts.images, module);
+    uninterrupted_end(&kept);
+    work_ends(state, OWN_NONE);
+}
+
+void core_unload_begins(void)
+{
+    struct uninterrupted kept;
+    int state;
+    if (!work_begins(&state))
+        return;
+    uninterrupted_begin(&kept);
+    module_unload_begins();
     uninterrupted_end(&kept);
     work_ends(state, OWN_NONE);
 }

@@ -177,6 +177,10 @@ void core_context_going(CUcontext context);
 void core_module_loaded(CUcontext context, uint32_t id, const void *image, size_t bytes);
 void core_module_unloading(CUcontext context, uint32_t id);
 
+/* The program has called for a module or a library to be unloaded, and the driver has not begun:
+ * waits while the collector looks into modules. Part of core_image_taken. */
+void core_unload_begins(void);
+
 /* core_module_loaded for a module that is loaded inside a driver call that cuvet makes. */
 void core_module_loaded_within(CUcontext context, uint32_t id, const void *image, size_t bytes);
 

@@ -11,6 +11,7 @@
 #include "gates.h"
 #include "paying.h"
 #include "discover/recorder.h"
+#include "judge/module_variables.h"
 #include "pipeline_state.h"
 #include "pipeline_trace.h"
 #include "plan/plan.h"
@@ -41,6 +42,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->reference = NULL;
     check->projection.made = false;
     check->home = launch->call ? (struct kernel_home){NULL, NULL} : kernels_home(launch->function);
+    check->unloads = module_unloads();
     if (check->gate == GATE_OUTLIER) {
         check->probe.index = ticket->index;
         check->probe.epoch = ticket->outlier.epoch;

@@ -209,6 +209,62 @@ ok 'a module that takes the place of another, at the entry points' images reload
 ok 'libraries of one symbol, whose modules are loaded lazily' images libraries cupti
 ok 'libraries of one symbol, at the entry points' images libraries entry
 
+# variables WAY HOOK REGISTRY: bundles of kernels that read variables of their module, which the program has set.
+variables() {
+    local folder=$scratch/variables-$1-$2
+    CUVET_HOOK=$2 CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -c "$3" -o "$folder" -- \
+        "$CUVET_BUILD/tests/scenario/variables/program" "$CUVET_BUILD/tests/scenario/variables/kernels.fatbin" "$1" 5 \
+        >"$scratch/out" 2>&1
+    gives 3 'reproduced every output' "$cuvet" replay --device interpreter "$folder"/scaled-*-0 &&
+        gives 3 'reproduced every output' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
+            "$cuvet" replay --device gpu "$folder"/scaled-*-0 &&
+        gives 3 '"variables":{"held":3,"missing":0,"absent":0,"initial":false}' \
+            "$cuvet" replay --device interpreter --json "$folder"/scaled-*-0 &&
+        gives 0 'y +0 of 256 elements outside' "$cuvet" lift "$folder"/scaled-*-0
+}
+set_registry=tests/scenario/variables/registry.yaml
+sed 's/alpha: 3/alpha: 2/' $set_registry >"$scratch/fixed.yaml"
+ok 'variables of a module' variables module cupti "$scratch/fixed.yaml"
+ok 'variables of a library' variables library cupti $set_registry
+ok 'variables of a library, at the entry points' variables library entry $set_registry
+# set_otherwise KERNEL EXPRESSION: a copy of a bundle with variables, its launch.json changed.
+set_otherwise() {
+    rm -rf "$scratch/copy"
+    cp -r "$scratch"/variables-module-cupti/"$1"-*-0 "$scratch/copy"
+    sed -i "$2" "$scratch/copy/launch.json"
+}
+unset_variables() {
+    set_otherwise scaled 's/"name": "factor","bytes": 4,"at": 0/"name": "factor","bytes": 4,"missing": "lost"/' &&
+        gives 3 'different  0 of 1 run gave' "$cuvet" replay --device interpreter "$scratch/copy" &&
+        gives 3 'not in the bundle: module variable factor: lost' "$cuvet" replay --device interpreter "$scratch/copy" &&
+        gives 3 'hold what they held at the report, which is later' "$cuvet" replay --device interpreter "$scratch/copy" &&
+        set_otherwise scaled '/"variables":/d' &&
+        gives 3 'stopped .* illegal address 0x0' "$cuvet" replay --device interpreter "$scratch/copy"
+}
+ok 'replay: a variable that is not in the bundle' unset_variables
+# The bundle's value is 5, but the launch had 3, which the image begins with.
+changed_later() {
+    set_otherwise by_fixed 's/"name": "factor"/"name": "fixed"/' &&
+        gives 3 'reproduced every output' "$cuvet" replay --device interpreter "$scratch/copy" &&
+        gives 3 'variables  hold what the image begins with' "$cuvet" replay --device interpreter "$scratch/copy"
+}
+ok 'replay: a variable that changed between the launch and the report' changed_later
+other_variables() {
+    set_otherwise scaled 's/"name": "factor"/"name": "no_such"/' &&
+        gives 3 'the image lacks 1 module variable of the bundle, as no_such' \
+            "$cuvet" replay --device interpreter "$scratch/copy"
+}
+ok 'replay: an image without a variable of the bundle' other_variables
+damaged_variables() {
+    local expression
+    for expression in 's/"at": 32/"at": 320/' 's/"at": 32/"at": -1/' 's/"variables_bytes": 48/"variables_bytes": 47/' \
+        's/"name": "factor"/"name": ""/' 's/"name": "factor","bytes": 4,"at": 0/"name": "factor","bytes": 4/'; do
+        set_otherwise scaled "$expression" && refused "$scratch/copy" || { echo "$expression"; return 1; }
+    done
+    set_otherwise scaled '' && rm "$scratch/copy/variables.bin" && refused "$scratch/copy"
+}
+ok 'damaged variables' damaged_variables
+
 no_image() {
     cp -r "$scratch"/report/wrong-*-0 "$scratch/bare"
     sed -i 's/"module": {.*}/"module": {"missing": "lost"}/' "$scratch/bare/launch.json"

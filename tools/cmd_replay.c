@@ -192,13 +192,39 @@ static void print_unwritten(const struct replay_report *report)
     }
 }
 
+/* What is known of module variables where the result differs. */
+static void print_variables(const struct bundle *bundle, const struct replay_report *report)
+{
+    enum { SHOWN = 3 };
+    uint64_t missing = bundle->values_unread;
+    int shown = 0;
+    for (int i = 0; i < bundle->values; i++) {
+        const struct bundle_value *value = &bundle->value[i];
+        missing += !value->bytes;
+        if (!value->bytes && shown++ < SHOWN)
+            printf("             not in the bundle: module variable %s: %s\n",
+                   PRINTABLE(value->name), PRINTABLE(value->why));
+    }
+    if (missing > SHOWN)
+        printf("             and %llu module variables more\n",
+               (unsigned long long)(missing - (uint64_t)(shown < SHOWN ? shown : SHOWN)));
+    if (report->absent)
+        printf("             the image lacks %d module variable%s of the bundle, as %s\n",
+               report->absent, report->absent == 1 ? "" : "s", PRINTABLE(report->absent_name));
+    if (report->values)
+        printf("             module variables hold what they held at the report, which is later "
+               "than the launch\n");
+}
+
 /* Why the bytes may differ. */
 static void print_reasons(const struct request *request, const struct bundle *bundle,
                           const struct worker_about *about, const struct replay_report *report)
 {
-    static const char kept[] =
-        "the launch reads memory or module variables that the bundle does not hold "
-        "(cuvet probe shows that)";
+    const char *kept = bundle->values_known
+                           ? "the launch reads memory that the bundle does not hold "
+                             "(cuvet probe shows that)"
+                           : "the launch reads memory or module variables that the bundle does "
+                             "not hold (cuvet probe shows that)";
     if (request->against)
         printf("             (another image)\n");
     else if (report->distinct > 1)
@@ -233,13 +259,17 @@ static void print_place(const struct request *request, const struct worker_about
         printf("not certain: busy blocks held %u of the other %d\n", report->held, others);
 }
 
-static void print_result(const struct request *request, const struct bundle *bundle,
-                         const struct worker_about *about, const struct replay_report *report)
+static void print_result(const struct request *request, const struct scene *scene,
+                         const struct replay_report *report)
 {
+    const struct bundle *bundle = scene->bundle;
+    const struct worker_about *about = worker_about(scene->worker);
     if (report->stopped.outcome != WORKER_RAN)
         printf("  stopped    %s\n", PRINTABLE(report->stopped.sentence));
     if (request->replay.stored)
         printf("  stored     the outputs are the program's, nothing was run\n");
+    if (report->stopped.outcome != WORKER_RAN)
+        print_variables(bundle, report);
     if (!report->runs)
         return;
     if (request->replay.one_sm)
@@ -254,7 +284,13 @@ static void print_result(const struct request *request, const struct bundle *bun
     if (!replay_reproduced(report)) {
         print_differences(report);
         print_reasons(request, bundle, about, report);
+        if (report->stopped.outcome == WORKER_RAN)
+            print_variables(bundle, report);
     }
+    if (report->initial)
+        printf(
+            "  variables  hold what the image begins with: those of the bundle are of the report, "
+            "and give other bytes\n");
     print_unwritten(report);
     if (report->outside)
         printf("  outside    %llu guard bytes around the arrays were written\n",
@@ -310,9 +346,27 @@ static void put_outputs(struct json_out *json, const struct replay_report *repor
     json_end(json);
 }
 
-static int print_json(const struct request *request, const struct bundle *bundle,
-                      const struct worker_about *about, const struct replay_report *report)
+static void put_variables(struct json_out *json, const struct bundle *bundle,
+                          const struct replay_report *report)
 {
+    uint64_t missing = bundle->values_unread;
+    if (!bundle->values_known)
+        return;
+    for (int i = 0; i < bundle->values; i++)
+        missing += !bundle->value[i].bytes;
+    json_put_object(json, "variables");
+    json_put_uint(json, "held", (uint64_t)bundle->values + bundle->values_unread - missing);
+    json_put_uint(json, "missing", missing);
+    json_put_int(json, "absent", report->absent);
+    json_put_bool(json, "initial", report->initial);
+    json_end(json);
+}
+
+static int print_json(const struct request *request, const struct scene *scene,
+                      const struct replay_report *report)
+{
+    const struct bundle *bundle = scene->bundle;
+    const struct worker_about *about = worker_about(scene->worker);
     struct json_out json;
     json_out_init(&json);
     json_begin_object(&json);
@@ -332,6 +386,7 @@ static int print_json(const struct request *request, const struct bundle *bundle
     json_put_uint(&json, "guard_bytes_written", report->outside);
     json_put_uint(&json, "input_bytes_changed", report->inputs);
     put_outputs(&json, report);
+    put_variables(&json, bundle, report);
     json_put_string(&json, "verdict", report->judged ? verdict_text(report->verdict) : NULL);
     json_put_uint(&json, "checked", report->numbers.checked);
     json_put_uint(&json, "violations", report->numbers.violations);
@@ -456,10 +511,10 @@ static int replay(const struct request *request, const struct bundle *bundle, st
         return fail(&err, request->replay.one_sm ? 2 : 1);
     }
     if (request->json) {
-        code = print_json(request, bundle, about, &report);
+        code = print_json(request, scene, &report);
     } else {
         print_head(request, bundle, about);
-        print_result(request, bundle, about, &report);
+        print_result(request, scene, &report);
         print_verdict(bundle, &report);
     }
     if (!code && request->minimises && report.runs && report.judged)

@@ -19,6 +19,7 @@
 #include "system/log.h"
 #include "bundle/excerpt.h"
 #include "bundle/launch_json.h"
+#include "bundle/module_values.h"
 #include "report/place.h"
 #include "report/report_json.h"
 #include "bundle/safetensors.h"
@@ -46,6 +47,7 @@ struct work {
     const struct bundle_source *source;
     const void *image; /* of the source, if it fits; else why not */
     char no_image[96];
+    struct module_values values;
     struct json_out launch;
     struct textbuf header;
     char temporary[BUNDLE_PATH];
@@ -154,6 +156,7 @@ static enum status describe(const struct bundles *bundles, struct work *work, st
     launch_json_source(json, work->report, work->source);
     launch_json_call(json, work->report);
     put_module(json, work);
+    module_values_json(json, &work->values);
     excerpt_json(json, &bundles->excerpts);
     json_end(json);
     if (!json_out_ok(json))
@@ -240,6 +243,16 @@ static enum status write_tensors(struct bundles *bundles, const struct work *wor
     return finish_file(&file, name, status, err);
 }
 
+static enum status write_values(const struct work *work, struct error *err)
+{
+    struct own_fd file = OWN_FD_NONE;
+    enum status status = files_create(&work->folder, BUNDLE_VALUES, &file, err);
+
+    if (status)
+        return status;
+    return finish_file(&file, BUNDLE_VALUES, module_values_write(&work->values, &file, err), err);
+}
+
 /* Gives the folder its final name, which another process or an earlier run may hold already. */
 static enum status rename_folder(const struct bundles *bundles, struct work *work, char *path,
                                  size_t path_size, struct error *err)
@@ -279,6 +292,8 @@ static enum status write_folder(struct bundles *bundles, struct work *work, char
                             source->image_bytes, err);
     if (!status && source->around)
         status = write_file(work, BUNDLE_AROUND, source->around, source->around_bytes, err);
+    if (!status && work->values.bytes)
+        status = write_values(work, err);
     if (!status)
         status = rename_folder(bundles, work, path, path_size, err);
     own_fd_close(&work->folder);
@@ -312,7 +327,7 @@ static uint64_t room(const struct bundles *bundles)
     return bytes;
 }
 
-/* Makes image and tensors fit. */
+/* Makes image, values of variables and tensors fit. */
 static void fit(struct bundles *bundles, struct work *work)
 {
     const struct bundle_source *source = work->source;
@@ -328,6 +343,8 @@ static void fit(struct bundles *bundles, struct work *work)
         snprintf(work->no_image, sizeof work->no_image,
                  "its %zu bytes are too many for this bundle", source->image_bytes);
     }
+    module_values_plan(&work->values, source, bytes / 4);
+    bytes -= work->values.bytes;
     excerpt_fit(&bundles->plan, &bundles->excerpts, work->report, bytes);
 }
 
@@ -352,7 +369,8 @@ static enum status write_one(struct bundles *bundles, struct work *work, char *p
     if (status)
         return status;
     bytes = bundles->plan.bytes + work->header.length + work->launch.text.length +
-            (work->image ? work->source->image_bytes : 0) + work->source->around_bytes;
+            (work->image ? work->source->image_bytes : 0) + work->values.bytes +
+            work->source->around_bytes;
     if (!quota_take(bundles->quota, bytes)) {
         if (!bundles->quota_reported)
             log_line(LOG_WARN,

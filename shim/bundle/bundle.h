@@ -16,7 +16,12 @@
  *                       reference was given besides arrays: formals, scalars, sizes, tolerances,
  *                       and for each of its tensors the array's name, dtype, shape, stride in the
  *                       program's memory, and rule;
- *                       "module": {"file", "bytes"} or {"missing": why}; "excerpts", where tensors
+ *                       "module": {"file", "bytes"} or {"missing": why}; "variables", where the
+ *                       source has read those of the module: of each that does not hold what the
+ *                       image begins with its name, bytes and "at", its place in variables.bin, or
+ *                       "missing", why its value is not known; "variables_unchanged", how many hold
+ *                       what the image begins with, "variables_unread", how many were not read, and
+ *                       "variables_bytes" of the file; "excerpts", where tensors
  *                       were too large: for each its name, shape and bytes, and "stored", the names
  *                       of its parts, or "left_out", why.
  *   tensors.safetensors the safetensors format: u64 length of the header (little endian), a JSON
@@ -31,6 +36,8 @@
  * (excerpt.h). Widest dtypes first, so that every tensor is aligned to its element.
  *   module.cubin        the image of the launch's module (module.ptx, module.fatbin where it is
  *                       that); "missing" is why there is none.
+ *   variables.bin       values of module variables, each at a multiple of BUNDLE_VALUE_ALIGN bytes:
+ * those at the time of the report, which is later than the launch.
  *   surroundings.bin    of a launch that cuvet made itself: all memory before the launch in which
  * the arrays lie, with what is between and around them.
  *
@@ -42,9 +49,10 @@
  * CUVET_QUOTA bytes with the journal. A bundle has CUVET_BUNDLE_SIZE bytes; but beyond BUNDLE_SMALL
  * it takes a sixteenth of what quota and disk have left at most, and after n others 1 / (16 + n),
  * so that many wrong kernels all get theirs, the later the smaller, and the program's own files
- * find room. Its tensors are cut to fit, the image is left out where it would take more than half.
- * When the disk fails, the folder is removed, that is reported once, and no more bundles are tried;
- * when the source fails, only this bundle is dropped. Nothing of it reaches the program.
+ * find room. Its tensors are cut to fit, the image is left out where it would take more than half,
+ * values of variables where they would take more than a quarter of the rest. When the disk fails,
+ * the folder is removed, that is reported once, and no more bundles are tried; when the source
+ * fails, only this bundle is dropped. Nothing of it reaches the program.
  */
 #ifndef BUNDLE_BUNDLE_H
 #define BUNDLE_BUNDLE_H
@@ -63,9 +71,11 @@ enum {
     BUNDLE_MANY = 64,
     BUNDLE_SMALL = 16 << 10,
     BUNDLE_TEXT = 16 << 10, /* set aside for launch.json and the tensors' header */
+    BUNDLE_VALUE_ALIGN = 16,
 };
 
 #define BUNDLE_AROUND "surroundings.bin"
+#define BUNDLE_VALUES "variables.bin"
 
 /* The writer of a process: where bundles go and how many are left. */
 struct bundles;

@@ -84,7 +84,8 @@ struct check {
     } projection;
     struct gate_turn *turn; /* given back where there is no room for the snapshot */
     struct kernel_home home;
-    uint64_t moment; /* images_moment() behind the launch */
+    uint64_t moment;  /* images_moment() behind the launch */
+    uint64_t unloads; /* module_unloads() before it */
     uint32_t grid[3], block[3], shared_bytes, cluster[3];
     bool cooperative;
     struct binding binding;

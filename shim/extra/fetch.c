@@ -14,12 +14,25 @@ static enum status wait_idle(struct side *side, struct error *err)
     return error_set(err, STATUS_TIMEOUT, "the side stream is busy for 10 s");
 }
 
-enum status fetch(struct side *side, CUdeviceptr from, size_t bytes)
+enum status fetch_begin(struct side *side, CUdeviceptr from, size_t bytes, size_t at)
 {
     struct error err = {{0}};
     enum status status = side_staging_host(side, &err);
-    if (!status)
-        status = cuda_check(
-            &err, cuda.cuMemcpyDtoHAsync(side->staging_host, from, bytes, side->stream), "copy");
-    return status ? status : wait_idle(side, &err);
+    return status ? status
+                  : cuda_check(&err,
+                               cuda.cuMemcpyDtoHAsync((char *)side->staging_host + at, from, bytes,
+                                                      side->stream),
+                               "copy");
+}
+
+enum status fetch_end(struct side *side)
+{
+    struct error err = {{0}};
+    return wait_idle(side, &err);
+}
+
+enum status fetch(struct side *side, CUdeviceptr from, size_t bytes)
+{
+    enum status status = fetch_begin(side, from, bytes, 0);
+    return status ? status : fetch_end(side);
 }

@@ -17,7 +17,8 @@ enum api_class {
     API_GRAPH, /* launches one */
     API_GRAPH_CALL,
     API_WAIT,
-    API_SYNC, /* waits for a stream, an event or a copy */
+    API_UNLOAD, /* waits, too */
+    API_SYNC,   /* waits for a stream, an event or a copy */
     API_END,
     API_MODULE
 };
@@ -42,11 +43,13 @@ static const struct api_row apis[APIS] = {
 #include "hook/launch_apis.def"
 #undef LAUNCH_API
 #define WAIT_API(name, cbid)          [cbid] = {API_WAIT, 0},
+#define UNLOAD_API(name, cbid)        [cbid] = {API_UNLOAD, 0},
 #define SYNC_API(name, cbid, where)   [cbid] = {API_SYNC, SYNC_##where},
 #define END_API(name, cbid)           [cbid] = {API_END, 0},
 #define MODULE_API(name, cbid, where) [cbid] = {API_MODULE, MODULE_##where},
 #include "hook/wait_apis.def"
 #undef WAIT_API
+#undef UNLOAD_API
 #undef SYNC_API
 #undef END_API
 #undef MODULE_API
@@ -66,12 +69,14 @@ static const struct api_row apis[APIS] = {
 #include "hook/graph_apis.def"
 #undef GRAPH_API
 #define WAIT_API(name, cbid)        _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
+#define UNLOAD_API(name, cbid)      _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #define SYNC_API(name, cbid, where) _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #define END_API(name, cbid)         _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #define MODULE_API(name, cbid, where)                                                              \
     _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #include "hook/wait_apis.def"
 #undef WAIT_API
+#undef UNLOAD_API
 #undef SYNC_API
 #undef END_API
 #undef MODULE_API
@@ -176,6 +181,11 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
         break;
     case API_MODULE:
         on_module_call(data, (enum module_place)row.detail);
+        break;
+    case API_UNLOAD:
+        if (data->callbackSite == CUPTI_API_ENTER)
+            core_unload_begins();
+        on_wait(data);
         break;
     case API_WAIT:
         on_wait(data);

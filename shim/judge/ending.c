@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "extra/digest.h"
 #include "judge/listed.h"
+#include "judge/module_variables.h"
 #include "judge/replay.h"
 #include "copy/touch.h"
 #include "bind/param_pointers.h"
@@ -66,7 +67,7 @@ static void hand_out(struct ending *ending, struct side *side, struct lane *lane
                      struct check_report *report)
 {
     struct check *check = lane->check;
-    struct replay_source replay = {side, lane, check};
+    struct replay_source replay = {.side = side, .lane = lane, .check = check};
     struct bundle_source source = {
         .user = &replay,
         .read_array = replay_read_array,
@@ -85,6 +86,10 @@ static void hand_out(struct ending *ending, struct side *side, struct lane *lane
                                     check->moment, (unsigned)source.machine.sm};
         image = images_hold(ending->images, &query, &source.no_image);
         source.image = image_data(image, &source.image_bytes);
+        replay.image = source.image;
+        replay.image_bytes = source.image_bytes;
+        replay.arch = query.arch;
+        source.variables = source.image ? replay_read_variables : NULL;
         source.pointer = pointer;
         source.pointers = param_pointers_find(&check->kernel->layout, check->params,
                                               check->params_bytes, pointer);
@@ -92,6 +97,7 @@ static void hand_out(struct ending *ending, struct side *side, struct lane *lane
     hardware_judge(ending->hardware, check->signature, report, &source);
     const struct sink *sink = ending->sink;
     sink->judged(sink->user, report, &source);
+    module_variables_free(replay.variables);
     images_release(ending->images, image);
 }
 

@@ -62,7 +62,7 @@ static enum skip read_array(struct reader *reader, int array)
 {
     uint64_t address[AT_ONCE];
     const struct binding *binding = &reader->check->binding;
-    struct replay_source source = {reader->side, NULL, reader->check};
+    struct replay_source source = {.side = reader->side, .check = reader->check};
     int list = bound_ids(&binding->array[array]);
     int64_t count = binding_seen(binding, list, 0);
     enum skip skip = SKIP_NONE;
@@ -141,7 +141,7 @@ static enum skip find_equal(const struct check *check, int array, struct entry *
 static enum skip find_duplicate(struct side *side, struct check *check, int array,
                                 struct error *why)
 {
-    struct replay_source source = {side, NULL, check};
+    struct replay_source source = {.side = side, .check = check};
     int list = bound_ids(&check->binding.array[array]);
     int64_t count = binding_seen(&check->binding, list, 0);
     uint64_t *address = malloc((size_t)count * sizeof *address);

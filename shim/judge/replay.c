@@ -5,6 +5,7 @@
 #include "refs/abi/ref_merge.h"
 #include "extra/fetch.h"
 #include "judge/judges.h"
+#include "judge/module_variables.h"
 #include "lang/dtype.h"
 #include "lifted/side_lift.h"
 
@@ -419,4 +420,15 @@ enum status replay_read_reference(void *user, int tensor, int64_t first, int64_t
         count -= part;
     }
     return STATUS_OK;
+}
+
+bool replay_read_variables(void *user, struct bundle_variables *out)
+{
+    struct replay_source *source = user;
+    module_variables_free(source->variables);
+    source->variables = module_variables_read(source->side, source->check, source->image,
+                                              source->image_bytes, source->arch);
+    if (source->variables)
+        module_variables_list(source->variables, out);
+    return source->variables != NULL;
 }

@@ -33,11 +33,18 @@ enum status replay_next(struct side *side, struct lane *lane, struct error *err)
 void replay_call(const struct check *check, struct ref_call *call);
 
 /* What a bundle of this lane's check is made from. Valid while the check holds its slot. */
+struct module_variables;
 struct replay_source {
     struct side *side;
     struct lane *lane;
     struct check *check;
+    const void *image; /* of the kernel; NULL: not known */
+    size_t image_bytes;
+    unsigned arch;
+    struct module_variables *variables; /* of that image, read for a bundle; freed by the owner */
 };
+/* Reads the variables of the kernel's module. False: the image cannot be read, or no memory. */
+bool replay_read_variables(void *source, struct bundle_variables *out);
 enum status replay_read_array(void *source, int array, int after, uint64_t offset, void *out,
                               size_t size);
 int replay_has_array(void *source, int array, int after);

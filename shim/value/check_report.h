@@ -152,6 +152,22 @@ struct report_machine {
     int multiprocessors;
 };
 
+/* A variable of the kernel's module. */
+struct bundle_variable {
+    const char *name; /* mangled */
+    uint64_t bytes;
+    const void *value; /* at the time of the report; NULL: not known ... */
+    const char *why;   /* ... for this reason */
+};
+
+/* Those that do not hold what the image begins with, and those of which that is not known. */
+struct bundle_variables {
+    const struct bundle_variable *list;
+    size_t count;
+    uint64_t unchanged; /* hold what the image begins with */
+    uint64_t unread;    /* further ones, which were not read */
+};
+
 /* Where a bundle gets its bytes. Called on the collector thread; each may block for a while. */
 struct bundle_source {
     void *user;
@@ -170,6 +186,9 @@ struct bundle_source {
     const void *image; /* the module that holds the kernel, or NULL with a reason */
     size_t image_bytes;
     const char *no_image; /* "larger than 32 MiB", ... */
+    /* The variables of the kernel's module, valid as long as the source. False: not known. Once for
+     * a bundle; NULL: not known. */
+    bool (*variables)(void *user, struct bundle_variables *out);
     const struct param_layout *layout;
     const void *params; /* the packed parameters of the launch, layout-sized */
     size_t params_bytes;

@@ -13,8 +13,8 @@ CUDA ?= $(patsubst %/bin/nvcc,%,$(realpath $(shell command -v $(NVCC))))
 include $(HERE)../../tools/dev/toolkit.mk
 C_FLAGS := -std=c11 -O2 -Wall -Wextra -I$(CUDA)/include
 
-CU := controls ending forks fuzz_target outliers simple static_cudart subsets threads16 touched two_gpus
-SCENARIOS := edited outlier replayed
+CU := controls ending forks fuzz_target module_values outliers simple static_cudart subsets threads16 touched two_gpus
+SCENARIOS := edited outlier replayed variables
 PLAIN_SCENARIOS := images # without kernels of their own
 PROGRAMS := $(addprefix $(OUT)/,$(CU) $(SCENARIOS) $(PLAIN_SCENARIOS) $(addsuffix _kernels.fatbin,$(SCENARIOS)) driver_api driver_kernels.fatbin flips \
     lt_names lt_tail other_injection.so ref_approx ref_parity replayed_kernels.ptx)

@@ -92,14 +92,29 @@ enum status bundle_parse(struct bundle **out, const char *launch, size_t launch_
     return status;
 }
 
-static enum status bundle_load_around(struct bundle *bundle, struct error *err)
+/* A file of `expected` bytes; 0: there is none. */
+static enum status bundle_load_part(const struct bundle *bundle, const char *name,
+                                    uint64_t expected, uint8_t **bytes, struct error *err)
 {
     size_t count;
+    if (!expected)
+        return STATUS_OK;
+    enum status status = bundle_read_file(bundle->folder, name, FILE_MOST, bytes, &count, err);
+    if (!status && count != expected)
+        status = error_set(err, STATUS_INVALID, "%s has %zu bytes, expected %llu", name, count,
+                           (unsigned long long)expected);
+    return status;
+}
+
+static enum status bundle_load_values(struct bundle *bundle, struct error *err)
+{
     enum status status =
-        bundle_read_file(bundle->folder, BUNDLE_AROUND, FILE_MOST, &bundle->around, &count, err);
-    if (!status && count != bundle->around_bytes)
-        status = error_set(err, STATUS_INVALID, BUNDLE_AROUND " has %zu bytes, expected %llu",
-                           count, (unsigned long long)bundle->around_bytes);
+        bundle_load_part(bundle, BUNDLE_VALUES, bundle->values_bytes, &bundle->values_file, err);
+    for (int i = 0; !status && i < bundle->values; i++) {
+        struct bundle_value *value = &bundle->value[i];
+        if (!*value->why)
+            value->bytes = bundle->values_file + value->at;
+    }
     return status;
 }
 
@@ -118,7 +133,10 @@ static enum status bundle_load(struct bundle *bundle, struct error *err)
     if (!status && *bundle->image_file)
         status = bundle_read_file(bundle->folder, bundle->image_file, FILE_MOST, &bundle->image,
                                   &bundle->image_bytes, err);
-    return status || !bundle->around_bytes ? status : bundle_load_around(bundle, err);
+    if (!status)
+        status =
+            bundle_load_part(bundle, BUNDLE_AROUND, bundle->around_bytes, &bundle->around, err);
+    return status ? status : bundle_load_values(bundle, err);
 }
 
 enum status bundle_open(struct bundle **out, const char *folder, struct error *err)
@@ -148,6 +166,10 @@ void bundle_close(struct bundle *bundle)
         return;
     free(bundle->image);
     free(bundle->around);
+    for (int i = 0; i < bundle->values; i++)
+        free(bundle->value[i].name);
+    free(bundle->value);
+    free(bundle->values_file);
     free(bundle->tensors_file);
     free(bundle);
 }

@@ -21,6 +21,7 @@ enum {
     BUNDLE_PARAMS = 4096,
     BUNDLE_PARTS = 2,
     BUNDLE_BLOCKS = 4096,
+    BUNDLE_VARIABLES = 1024,
     BUNDLE_TEXT_MOST = 16 << 20 /* bytes of launch.json */
 };
 
@@ -68,6 +69,14 @@ struct bundle_pointer {
     bool workspace; /* the entry declares it as scratch */
 };
 
+/* A variable of the kernel's module that did not hold what its image begins with. */
+struct bundle_value {
+    char *name;
+    uint64_t at, count;   /* in variables.bin */
+    const uint8_t *bytes; /* at the time of the report; NULL: not in the bundle, because of ... */
+    char why[160];
+};
+
 struct bundle {
     char folder[4096];
     char kernel[4096], label[512], reference[64], verdict[32];
@@ -101,6 +110,12 @@ struct bundle {
     char no_image[160];
     uint8_t *around; /* all bytes of [around_address, ... + around_bytes); NULL: not known */
     uint64_t around_address, around_bytes;
+    bool values_known;          /* the bundle shows what module variables held ... */
+    struct bundle_value *value; /* ... where that is not what the image begins with */
+    int values;
+    uint64_t values_unread; /* further variables, of which nothing is known */
+    uint8_t *values_file;
+    uint64_t values_bytes;
     uint8_t *tensors_file;
     size_t tensors_bytes;
 };

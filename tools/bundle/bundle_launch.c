@@ -262,6 +262,43 @@ static void read_around(struct json_in *in, struct bundle *bundle, json_t *root)
         json_in_fail(in, "address", "an address of 62 bits");
 }
 
+static void read_value(struct json_in *in, struct bundle *bundle, json_t *object)
+{
+    struct bundle_value *value = &bundle->value[bundle->values];
+    const char *name = json_string_value(json_object_get(object, "name"));
+    if (!name || !*name || strlen(name) >= sizeof(bundle->kernel)) {
+        json_in_fail(in, "name", "the name of a variable");
+        return;
+    }
+    value->count = (uint64_t)json_in_int(in, object, "bytes", 1, BYTES_MOST);
+    if (json_in_has(object, "at"))
+        value->at = (uint64_t)json_in_int(in, object, "at", 0, BYTES_MOST);
+    else
+        json_in_text(in, object, "missing", value->why, sizeof(value->why));
+    bool held = json_in_has(object, "at");
+    if (!in->failed &&
+        ((held && value->at + value->count > bundle->values_bytes) || (!held && !*value->why)))
+        json_in_fail(in, "at", "bytes of the file of variables");
+    value->name = in->failed ? NULL : strdup(name);
+    bundle->values += value->name != NULL;
+}
+
+static void read_values(struct json_in *in, struct bundle *bundle, json_t *root)
+{
+    bundle->values_known = json_in_has(root, "variables");
+    if (!bundle->values_known)
+        return;
+    json_t *list = json_in_array(in, root, "variables");
+    bundle->values_bytes = (uint64_t)json_in_int(in, root, "variables_bytes", 0, BYTES_MOST);
+    bundle->values_unread = (uint64_t)json_in_int(in, root, "variables_unread", 0, INT64_MAX);
+    if (json_array_size(list) > BUNDLE_VARIABLES)
+        json_in_fail(in, "variables", "1024 at most");
+    if (!in->failed && json_array_size(list))
+        bundle->value = calloc(json_array_size(list), sizeof(*bundle->value));
+    for (size_t i = 0; bundle->value && i < json_array_size(list) && !in->failed; i++)
+        read_value(in, bundle, json_array_get(list, i));
+}
+
 enum status bundle_read_launch(struct bundle *bundle, const char *text, size_t bytes,
                                struct error *err)
 {
@@ -281,6 +318,7 @@ enum status bundle_read_launch(struct bundle *bundle, const char *text, size_t b
     bundle_read_spots(&in, bundle, root);
     read_module(&in, bundle, root);
     read_around(&in, bundle, root);
+    read_values(&in, bundle, root);
     json_decref(root);
     return in.failed ? STATUS_INVALID : STATUS_OK;
 }

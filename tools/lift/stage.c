@@ -163,6 +163,22 @@ void stage_close(struct stage *stage)
     free(stage);
 }
 
+/* What module variables held in the program; those that the image lacks are left out. */
+static void put_values(struct stage *stage)
+{
+    const struct bundle *bundle = stage->scene->bundle;
+    for (int i = 0; i < bundle->values; i++) {
+        const struct bundle_value *value = &bundle->value[i];
+        uint64_t address, bytes;
+        if (!value->bytes || !exec_find_variable(stage->module, value->name, &address, &bytes) ||
+            bytes != value->count)
+            continue;
+        uint8_t *to = stage_at(stage, address);
+        if (to)
+            memcpy(to, value->bytes, bytes);
+    }
+}
+
 enum status stage_set(struct stage *stage, struct error *err)
 {
     const struct scene *scene = stage->scene;
@@ -181,6 +197,7 @@ enum status stage_set(struct stage *stage, struct error *err)
         scene_blame_image(scene, err);
         return status;
     }
+    put_values(stage);
     if (stage->lines)
         ptx_lines_apply(stage->lines, ptx_find_function(stage->ptx, scene->kernel));
     const struct exec_info *info = exec_describe(stage->kernel);

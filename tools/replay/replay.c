@@ -259,27 +259,58 @@ static enum status replay_before(struct scene *scene, struct error *err)
     return status;
 }
 
-enum status replay_bundle(struct scene *scene, const struct replay_settings *settings,
-                          struct replay_report *out, struct error *err)
+/* All runs of the settings. */
+static enum status replay_runs(struct scene *scene, const struct replay_settings *settings,
+                               struct replay_report *out, struct error *err)
 {
     uint64_t *seen = calloc(MOST_DISTINCT, sizeof(*seen));
     struct unwritten unwritten = {0};
     enum status status = STATUS_OK;
     memset(out, 0, sizeof(*out));
-    if (settings->stored || !seen) {
-        free(seen);
-        return settings->stored ? replay_stored(scene, settings, out, err)
-                                : error_set(err, STATUS_NO_MEMORY, "no memory for results");
-    }
+    if (!seen)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for results");
     if (settings->one_sm)
         status = replay_before(scene, err);
     for (int i = 0; i < settings->times && !status && out->stopped.outcome == WORKER_RAN; i++) {
         progress("run %d of %d", i + 1, settings->times);
         status = replay_once(scene, settings, out, seen, &unwritten, err);
     }
+    out->values = scene->written;
+    out->absent = scene->absent;
+    out->absent_name = scene->absent_name;
     forget_kept(&unwritten);
     free(seen);
     return status;
+}
+
+/* The same with what module variables hold at first: the program may have changed them between the
+ * launch and the report. The result is taken where it is the program's. */
+static enum status replay_initial(struct scene *scene, const struct replay_settings *settings,
+                                  struct replay_report *out, struct error *err)
+{
+    struct replay_report *again = malloc(sizeof(*again));
+    if (!again)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for results");
+    scene->initial = true;
+    enum status status = replay_runs(scene, settings, again, err);
+    scene->initial = again->initial = !status && replay_reproduced(again);
+    if (scene->initial)
+        *out = *again;
+    free(again);
+    return status;
+}
+
+enum status replay_bundle(struct scene *scene, const struct replay_settings *settings,
+                          struct replay_report *out, struct error *err)
+{
+    if (settings->stored) {
+        memset(out, 0, sizeof(*out));
+        return replay_stored(scene, settings, out, err);
+    }
+    enum status status = replay_runs(scene, settings, out, err);
+    bool tries = !status && scene->written && !replay_reproduced(out) &&
+                 out->stopped.outcome != WORKER_REFUSED && !scene->image_file;
+    return tries ? replay_initial(scene, settings, out, err) : status;
 }
 
 bool replay_reproduced(const struct replay_report *report)

@@ -24,11 +24,16 @@ struct replay_report {
     bool judged; /* numbers and verdict are the reference's, of the first run ... */
     struct ref_verdict numbers;
     enum verdict verdict;
-    struct error why_not; /* ... or this is why there are none */
-    uint64_t outside;     /* bytes around the arrays that the first run wrote */
-    uint64_t inputs;      /* bytes of inputs that it changed */
-    uint32_t held;        /* multiprocessors held beside every run: the fewest */
-    bool freed;           /* ... not until the end of each */
+    struct error why_not;    /* ... or this is why there are none */
+    uint64_t outside;        /* bytes around the arrays that the first run wrote */
+    uint64_t inputs;         /* bytes of inputs that it changed */
+    uint32_t held;           /* multiprocessors held beside every run: the fewest */
+    bool freed;              /* ... not until the end of each */
+    bool values;             /* module variables held the bundle's values ... */
+    int absent;              /* ... but for these, which the image lacks ... */
+    const char *absent_name; /* ... one of them; or NULL */
+    bool initial;            /* module variables hold what the image begins with: with the bundle's
+                              * values the launch is not reproduced, and with these it is */
 };
 
 struct replay_settings {

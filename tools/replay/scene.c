@@ -304,8 +304,9 @@ static enum status scene_load(struct scene *scene, struct error *err)
             return status;
         scene->loaded = scene->placed = false;
     }
-    if (scene->loaded)
+    if (scene->loaded && !(scene->initial && scene->written))
         return STATUS_OK;
+    scene->written = false;
     enum status status =
         scene->call
             ? worker_library(scene->worker, scene->kernel, scene->library, &scene->found, err)
@@ -378,8 +379,7 @@ static enum status scene_transfer(struct scene *scene, int number,
     return status;
 }
 
-/* Every aligned word that is an address in a region gets the new one. */
-static void scene_patch_words(const struct scene *scene, uint8_t *bytes, uint64_t count)
+void scene_patch_words(const struct scene *scene, uint8_t *bytes, uint64_t count)
 {
     for (uint64_t at = 0; at + 8 <= count; at += 8) {
         uint64_t word, offset;
@@ -544,6 +544,8 @@ enum status scene_run(struct scene *scene, const struct scene_change *change, st
         status = scene_fits(scene, err);
     if (!status)
         status = scene_place(scene, change, err);
+    if (!status)
+        status = scene_write_values(scene, err);
     if (status)
         return status;
     scene_patch(scene, change, params);

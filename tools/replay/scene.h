@@ -33,6 +33,10 @@ struct scene {
     const char *library;    /* ... of this file; NULL: of the one that is found */
     bool loaded;
     struct worker_kernel found;
+    bool initial; /* module variables hold what the image begins with, not the bundle's values */
+    bool written; /* ... and do not any more */
+    int absent;   /* variables of the bundle that the image lacks ... */
+    const char *absent_name; /* ... one of them; or NULL */
     struct scene_region region[SCENE_REGIONS];
     int regions;
     bool placed; /* at these addresses of the worker, moved by `skew`, until another skew is run or
@@ -118,8 +122,17 @@ uint8_t *scene_gather(const struct scene *scene, int array, uint8_t *const *afte
 /* The other way, into the same. */
 void scene_scatter(struct scene *scene, int array, const uint8_t *dense, uint8_t *const *after);
 
+/* Every aligned word that is an address in a region gets the one of the last run. */
+void scene_patch_words(const struct scene *scene, uint8_t *bytes, uint64_t count);
+
 /* The region and the offset in it of an array. */
 int scene_region_of(const struct scene *scene, uint64_t address, uint64_t *offset);
+
+/* ---- scene_values.c ---- */
+
+/* The values of module variables before a launch; addresses in them lead to the regions. An image
+ * may lack a variable, which is counted. */
+enum status scene_write_values(struct scene *scene, struct error *err);
 
 /* ---- scene_judge.c ---- */
 

@@ -30,6 +30,14 @@ enum status worker_kernel(struct worker *worker, uint32_t module, const char *sy
     return client_call(worker, &call, err);
 }
 
+enum status worker_variable(struct worker *worker, uint32_t kernel, const char *name,
+                            const void *value, size_t bytes, struct error *err)
+{
+    struct client_call call = {
+        .op = WIRE_VARIABLE, .word = {kernel}, .part = {{name, strlen(name) + 1}, {value, bytes}}};
+    return client_call(worker, &call, err);
+}
+
 enum status worker_library(struct worker *worker, const char *name, const char *library,
                            struct worker_kernel *out, struct error *err)
 {

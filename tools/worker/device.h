@@ -33,6 +33,9 @@ struct device_ops {
     /* STATUS_NOT_FOUND; else *kernel and all of *about but its id. */
     enum status (*kernel)(struct device *device, void *module, const char *symbol, void **kernel,
                           struct worker_kernel *about, struct error *err);
+    /* A variable of the module: its address, for `write`, and bytes. STATUS_NOT_FOUND. */
+    enum status (*variable)(struct device *device, void *module, const char *name,
+                            uint64_t *address, uint64_t *bytes, struct error *err);
     void (*launch)(struct device *device, void *kernel, const struct worker_launch *launch,
                    struct worker_result *out);
     /* Waits for what a library enqueued; NULL: no library runs on this device. */

@@ -199,6 +199,21 @@ static enum status gpu_kernel(struct device *device, void *module, const char *s
     return STATUS_OK;
 }
 
+static enum status gpu_variable(struct device *device, void *module, const char *name,
+                                uint64_t *address, uint64_t *bytes, struct error *err)
+{
+    CUdeviceptr at = 0;
+    size_t count = 0;
+    (void)device;
+    CUresult result = gpu.cuModuleGetGlobal(&at, &count, module, name);
+    if (result)
+        return error_set(err, STATUS_NOT_FOUND, "the image has no variable %s (%s)", name,
+                         gpu_name(result));
+    *address = (uint64_t)at;
+    *bytes = count;
+    return STATUS_OK;
+}
+
 /* ---- launches ---- */
 
 static CUresult gpu_enqueue(CUfunction function, const struct worker_launch *launch)
@@ -298,6 +313,7 @@ const struct device_ops device_gpu = {
     .load = gpu_load,
     .unload = gpu_unload,
     .kernel = gpu_kernel,
+    .variable = gpu_variable,
     .launch = gpu_launch,
     .finish = gpu_finish,
 };

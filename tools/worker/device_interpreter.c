@@ -251,6 +251,16 @@ static enum status interpreter_kernel(struct device *device, void *user, const c
     return STATUS_OK;
 }
 
+static enum status interpreter_variable(struct device *device, void *user, const char *name,
+                                        uint64_t *address, uint64_t *bytes, struct error *err)
+{
+    const struct interpreter_module *module = user;
+    (void)device;
+    return exec_find_variable(module->exec, name, address, bytes)
+               ? STATUS_OK
+               : error_set(err, STATUS_NOT_FOUND, "the image has no variable %s", name);
+}
+
 /* Why the device does not take the launch; NULL: it does. */
 static const char *interpreter_refuses(const struct exec_info *info,
                                        const struct worker_launch *launch)
@@ -333,6 +343,7 @@ const struct device_ops device_interpreter = {
     .load = interpreter_load,
     .unload = interpreter_unload,
     .kernel = interpreter_kernel,
+    .variable = interpreter_variable,
     .launch = interpreter_launch,
     .host_memory = true,
 };

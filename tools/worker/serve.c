@@ -23,7 +23,7 @@ struct server {
     struct module module[MODULES];
     uint32_t modules;
     struct subject {
-        void *kernel; /* of the device, or ... */
+        void *kernel, *module; /* of the device, or ... */
         struct library_call *call;
     } subject[KERNELS];
     uint32_t kernels;
@@ -151,14 +151,15 @@ static enum status serve_kernel(struct server *server, const struct wire_request
     if (reply_room(reply, sizeof(struct worker_kernel), err))
         return STATUS_NO_MEMORY;
     const struct module *module = &server->module[head->word[0]];
+    struct subject *subject = &server->subject[server->kernels];
     struct worker_kernel *about = reply->bytes;
     struct error why = {{0}};
     for (size_t i = 0; i < module->count && status == STATUS_NOT_FOUND; i++) {
         struct error each = {{0}};
         if (module->piece[i])
-            status =
-                server->device->ops->kernel(server->device, module->piece[i], bytes,
-                                            &server->subject[server->kernels].kernel, about, &each);
+            status = server->device->ops->kernel(server->device, module->piece[i], bytes,
+                                                 &subject->kernel, about, &each);
+        subject->module = module->piece[i];
         why = each;
     }
     about->id = server->kernels;
@@ -166,6 +167,27 @@ static enum status serve_kernel(struct server *server, const struct wire_request
     return status == STATUS_NOT_FOUND ? error_set(err, status, "the image has no kernel %s", bytes)
            : status                   ? error_set(err, status, "%s", why.text)
                                       : STATUS_OK;
+}
+
+/* Writes a variable of the module that a kernel is of. */
+static enum status serve_variable(struct server *server, const struct wire_request *head,
+                                  const char *bytes, struct reply *reply, struct error *err)
+{
+    size_t name = head->bytes ? strnlen(bytes, head->bytes) + 1 : 1;
+    uint64_t address, count, value = head->bytes - name;
+    (void)reply;
+    if (head->word[0] >= server->kernels || !head->bytes || name > head->bytes)
+        return damaged(err);
+    const struct subject *subject = &server->subject[head->word[0]];
+    if (!subject->module)
+        return error_set(err, STATUS_NOT_FOUND, "a library call has no variables");
+    enum status status = server->device->ops->variable(server->device, subject->module, bytes,
+                                                       &address, &count, err);
+    if (!status && count != value)
+        status = error_set(err, STATUS_INVALID, "the variable %s has %llu bytes in the image",
+                           bytes, (unsigned long long)count);
+    return status ? status
+                  : server->device->ops->write(server->device, address, bytes + name, count, err);
 }
 
 /* A library call in a kernel's place. */
@@ -339,14 +361,15 @@ static enum status serve_reference(struct server *server, const struct wire_requ
 /* ---- the socket ---- */
 
 static serve_function *const functions[WIRE_OPS] = {
-    [WIRE_OPEN] = serve_open,       [WIRE_LOAD] = serve_load,
-    [WIRE_UNLOAD] = serve_unload,   [WIRE_KERNEL] = serve_kernel,
-    [WIRE_LIBRARY] = serve_library, [WIRE_ALLOCATE] = serve_allocate,
-    [WIRE_FREE] = serve_free,       [WIRE_FREE_ALL] = serve_free_all,
-    [WIRE_WRITE] = serve_write,     [WIRE_READ] = serve_read,
-    [WIRE_FILL] = serve_fill,       [WIRE_COPY] = serve_copy,
-    [WIRE_GUARDS] = serve_guards,   [WIRE_LAUNCH] = serve_launch,
-    [WIRE_JUDGE] = serve_reference, [WIRE_EXPECT] = serve_reference,
+    [WIRE_OPEN] = serve_open,         [WIRE_LOAD] = serve_load,
+    [WIRE_UNLOAD] = serve_unload,     [WIRE_KERNEL] = serve_kernel,
+    [WIRE_VARIABLE] = serve_variable, [WIRE_LIBRARY] = serve_library,
+    [WIRE_ALLOCATE] = serve_allocate, [WIRE_FREE] = serve_free,
+    [WIRE_FREE_ALL] = serve_free_all, [WIRE_WRITE] = serve_write,
+    [WIRE_READ] = serve_read,         [WIRE_FILL] = serve_fill,
+    [WIRE_COPY] = serve_copy,         [WIRE_GUARDS] = serve_guards,
+    [WIRE_LAUNCH] = serve_launch,     [WIRE_JUDGE] = serve_reference,
+    [WIRE_EXPECT] = serve_reference,
 };
 
 static bool serve_answer(int socket, enum status status, const struct reply *reply,

@@ -15,6 +15,7 @@ enum wire_op {
     WIRE_LOAD,     /* the image; answer word: module */
     WIRE_UNLOAD,   /* word: module */
     WIRE_KERNEL,   /* word: module; the symbol; answer: struct worker_kernel */
+    WIRE_VARIABLE, /* word: kernel; a name with its NUL, and what the variable is to hold */
     WIRE_LIBRARY,  /* name of a call, file or "", each with its NUL; answer as of WIRE_KERNEL */
     WIRE_ALLOCATE, /* struct worker_array; answer word: address */
     WIRE_FREE,     /* word: address */

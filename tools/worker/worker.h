@@ -81,6 +81,11 @@ struct worker_kernel {
 enum status worker_kernel(struct worker *worker, uint32_t module, const char *symbol,
                           struct worker_kernel *out, struct error *err);
 
+/* Writes a variable of the kernel's module. STATUS_NOT_FOUND: there is none of that name;
+ * STATUS_INVALID: it has another size. */
+enum status worker_variable(struct worker *worker, uint32_t kernel, const char *name,
+                            const void *value, size_t bytes, struct error *err);
+
 /* A call of a library in a kernel's place: worker_launch makes it, on a GPU alone. `library`: the
  * file to open, NULL for the one that is found. STATUS_UNSUPPORTED: it cannot be made, and why. */
 enum status worker_library(struct worker *worker, const char *call, const char *library,

@@ -189,6 +189,58 @@ static void an_image_takes_half_at_most(void **state)
     check_tensors(f, "4,8", 32);
 }
 
+static const uint8_t variable_bytes[3000] = {1, 2, 3};
+
+static bool some_variables(void *user, struct bundle_variables *out)
+{
+    static const struct bundle_variable list[] = {{"first", 20, variable_bytes, NULL},
+                                                  {"lost", 8, NULL, "it is managed memory"},
+                                                  {"last", 3000, variable_bytes, NULL}};
+    (void)user;
+    *out = (struct bundle_variables){.list = list, .count = 3, .unchanged = 4, .unread = 5};
+    return true;
+}
+
+/* Writes a bundle of `size` bytes and returns its launch.json; *values: its file of variables. */
+static char *with_variables(struct fixture *f, uint64_t size, char **values, size_t *bytes)
+{
+    size_t length;
+    f->size = size;
+    f->source.variables = some_variables;
+    make_bundles(f, 1);
+    assert_int_equal(write_bundle(f), STATUS_OK);
+    *values = bundle_file(f, BUNDLE_VALUES, bytes);
+    return bundle_file(f, "launch.json", &length);
+}
+
+static void values_of_variables_are_stored(void **state)
+{
+    size_t bytes;
+    char *values, *text = with_variables(*state, QUOTA, &values, &bytes);
+    assert_has(text, "\"variables\": [{\"name\": \"first\",\"bytes\": 20,\"at\": 0},"
+                     "{\"name\": \"lost\",\"bytes\": 8,\"missing\": \"it is managed memory\"},"
+                     "{\"name\": \"last\",\"bytes\": 3000,\"at\": 32}]");
+    assert_has(text, "\"variables_unchanged\": 4,");
+    assert_has(text, "\"variables_unread\": 5,");
+    assert_has(text, "\"variables_bytes\": 3040");
+    assert_int_equal(bytes, 3040);
+    assert_memory_equal(values, variable_bytes, 20);
+    assert_memory_equal(values + 32, variable_bytes, sizeof variable_bytes);
+    free(values);
+    free(text);
+}
+
+static void values_take_a_quarter_at_most(void **state)
+{
+    size_t bytes;
+    char *values, *text = with_variables(*state, 8 << 10, &values, &bytes);
+    assert_null(values);
+    assert_has(text,
+               "\"name\": \"last\",\"bytes\": 3000,\"missing\": \"the 3040 bytes of all are too");
+    assert_has(text, "\"variables_bytes\": 0");
+    free(text);
+}
+
 /* However many kernels are wrong, each gets a bundle, and the quota holds. */
 static void many_wrong_kernels_share_the_quota(void **state)
 {
@@ -225,6 +277,8 @@ int main(void)
         BUNDLE_TEST(rows_that_do_not_fit_are_left_out),
         BUNDLE_TEST(what_fits_stays_whole),
         BUNDLE_TEST(an_image_takes_half_at_most),
+        BUNDLE_TEST(values_of_variables_are_stored),
+        BUNDLE_TEST(values_take_a_quarter_at_most),
         BUNDLE_TEST(many_wrong_kernels_share_the_quota),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
