@@ -43,7 +43,9 @@
  *
  * A folder under its final name is complete: it is written as .bundle-XXXXXX and renamed.
  * Bump BUNDLE_VERSION whenever a field changes its meaning or goes, or a reader of the last version
- * would misread a tensor; a new field, file or tensor needs no bump. Readers refuse other versions.
+ * would misread a tensor; a new field, file or tensor needs no bump. A reader takes all versions
+ * from BUNDLE_OLDEST on, whatever the newest is, and refuses later ones: tests/golden has a bundle
+ * of each, which is replayed.
  *
  * Limits: CUVET_BUNDLES tries for each kernel, and one once BUNDLE_MANY were made in all;
  * CUVET_QUOTA bytes with the journal. A bundle has CUVET_BUNDLE_SIZE bytes; but beyond BUNDLE_SMALL
@@ -66,6 +68,7 @@
 
 enum {
     BUNDLE_VERSION = 2,
+    BUNDLE_OLDEST = 2, /* that is read: format 1 had no pointers, and nothing read it */
     BUNDLE_CHUNK = 1 << 20,
     BUNDLE_PATH = 4096,
     BUNDLE_MANY = 64,

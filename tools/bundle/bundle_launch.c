@@ -41,16 +41,22 @@ static void read_case(struct json_in *in, json_t *drawn, struct bundle *bundle)
     snprintf(bundle->drawn, sizeof bundle->drawn, "%s: %s", outcome, sentence);
 }
 
-static void read_head(struct json_in *in, struct bundle *bundle, json_t *root)
+/* All from BUNDLE_OLDEST on are read. */
+static void read_version(struct json_in *in, json_t *root)
 {
     int64_t version = json_in_int(in, root, "version", 0, INT32_MAX);
-    if (!in->failed && version != BUNDLE_VERSION) {
-        error_set(in->err, STATUS_INVALID,
-                  "%s is of version %d, and this cuvet reads version %d: use the cuvet that wrote "
-                  "it",
-                  in->file, (int)version, BUNDLE_VERSION);
-        in->failed = true;
-    }
+    if (in->failed || (version >= BUNDLE_OLDEST && version <= BUNDLE_VERSION))
+        return;
+    error_set(in->err, STATUS_INVALID, "%s is of format %d, which %s: this cuvet reads format %d%s",
+              in->file, (int)version,
+              version > BUNDLE_VERSION ? "a newer cuvet wrote" : "lacks what a replay needs",
+              BUNDLE_OLDEST, BUNDLE_VERSION > BUNDLE_OLDEST ? " and later ones" : "");
+    in->failed = true;
+}
+
+static void read_head(struct json_in *in, struct bundle *bundle, json_t *root)
+{
+    read_version(in, root);
     json_in_text(in, root, "kernel", bundle->kernel, sizeof(bundle->kernel));
     json_in_text(in, root, "label", bundle->label, sizeof(bundle->label));
     json_in_text(in, root, "verdict", bundle->verdict, sizeof(bundle->verdict));
