@@ -224,8 +224,9 @@ static enum log_level log_level_of(const char *name)
 static enum status start_reports(struct session *s, struct error *err)
 {
     struct error trouble = {{0}};
-    struct bundles_settings bundles = {s->options.report, s->options.bundles,
-                                       s->options.bundle_size, s->options.seed, &s->quota};
+    struct bundles_settings bundles = {s->options.report,        s->options.bundles,
+                                       s->options.bundle_size,   s->options.seed,
+                                       s->options.vendor_images, &s->quota};
     quota_init(&s->quota, s->options.quota);
     s->on_mismatch = on_mismatch_create(&s->options, environ, on_complaint, NULL);
     s->counters = counters_create();

@@ -291,6 +291,36 @@ damaged_variables() {
 }
 ok 'damaged variables' damaged_variables
 
+# of_library FILE VENDOR_IMAGES: a bundle of a kernel that lies in a library.
+of_library() {
+    local folder=$scratch/library-$1-$2
+    INNER=$CUVET_BUILD/tests/scenario/vendor/$1 CUVET_VENDOR_IMAGES=$2 CUVET_HOOK=entry CUVET_EXIT_WAIT=60000 \
+        LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -c tests/scenario/vendor/registry.yaml -o "$folder" -- \
+        "$CUVET_BUILD/tests/scenario/vendor/program" "$CUVET_BUILD/tests/scenario/common/kernels.fatbin" \
+        >"$scratch/out" 2>&1
+    of_library=$(ls -d "$folder"/inner-*)
+}
+left_out() {
+    local library
+    library=$(realpath "$CUVET_BUILD/tests/scenario/vendor/libnccl.so.2.99")
+    of_library libnccl.so.2.99 0 &&
+        grep -qF "\"library\": {\"name\": \"NCCL\",\"file\": \"$library\",\"version\": \"2.99\"}" "$of_library/launch.json" &&
+        [ "$(cd "$of_library" && echo ./*)" = './launch.json ./tensors.safetensors' ] &&
+        refused "$of_library" &&
+        gives 2 "an image of NVIDIA's NCCL, which CUVET_VENDOR_IMAGES=1 stores. To run the library's own: cuvet replay --against $library $of_library\$" \
+            "$cuvet" replay --device interpreter "$of_library" &&
+        gives 3 'reference  mismatch: 256 of 256' "$cuvet" replay --device interpreter --stored "$of_library"
+}
+ok "an image of NVIDIA's libraries is left out, and the library named" left_out
+kept() {
+    of_library libnccl.so.2.99 1 &&
+        grep -q '"library": {"name": "NCCL"' "$of_library/launch.json" &&
+        gives 3 'reproduced every output' "$cuvet" replay --device interpreter "$of_library" &&
+        of_library libplain.so 0 && ! grep '"library"' "$of_library/launch.json" &&
+        gives 3 'reproduced every output' "$cuvet" replay --device interpreter "$of_library"
+}
+ok 'an image of them that the user wants, and one of another library' kept
+
 no_image() {
     cp -r "$scratch"/report/wrong-*-0 "$scratch/bare"
     sed -i 's/"module": {.*}/"module": {"missing": "lost"}/' "$scratch/bare/launch.json"

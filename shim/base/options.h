@@ -32,6 +32,7 @@ struct options {
     bool sync;
     uint64_t bundles;
     uint64_t bundle_size;
+    bool vendor_images;
     uint64_t quota;
     const char *on_mismatch;
     const char *plugin;

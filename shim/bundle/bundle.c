@@ -18,6 +18,7 @@
 #include "text/json_out.h"
 #include "system/log.h"
 #include "bundle/excerpt.h"
+#include "image/vendor.h"
 #include "bundle/launch_json.h"
 #include "bundle/module_values.h"
 #include "report/place.h"
@@ -32,7 +33,7 @@ struct bundles {
     uint64_t limit, size, seed;
     struct quota *quota;
     pid_t pid;
-    bool off, quota_reported;
+    bool vendor, off, quota_reported;
     uint64_t *tries; /* by spec->number */
     uint32_t tries_count;
     uint64_t all_tries, complaints;
@@ -77,6 +78,7 @@ enum status bundles_create(struct bundles **out, const struct bundles_settings *
     bundles->limit = settings->limit;
     bundles->size = settings->size;
     bundles->seed = settings->seed;
+    bundles->vendor = settings->vendor;
     bundles->quota = settings->quota;
     bundles->pid = getpid();
     *out = bundles;
@@ -127,6 +129,18 @@ bool bundles_wanted(struct bundles *bundles, const struct kernel_spec *spec)
 
 /* ---- launch.json ---- */
 
+static void put_library(struct json_out *json, const struct bundle_source *source)
+{
+    if (!source->vendor)
+        return;
+    json_put_object(json, "library");
+    json_put_string(json, "name", source->vendor);
+    json_put_string(json, "file", source->vendor_file);
+    json_put_string(json, "version",
+                    source->vendor_file ? vendor_version(source->vendor_file) : NULL);
+    json_end(json);
+}
+
 static void put_module(struct json_out *json, const struct work *work)
 {
     json_put_object(json, "module");
@@ -136,6 +150,7 @@ static void put_module(struct json_out *json, const struct work *work)
     } else {
         json_put_string(json, "missing", work->no_image);
     }
+    put_library(json, work->source);
     json_end(json);
 }
 
@@ -336,7 +351,11 @@ static void fit(struct bundles *bundles, struct work *work)
     bytes = bytes > 2 * BUNDLE_TEXT ? bytes - BUNDLE_TEXT : bytes / 2;
     snprintf(work->no_image, sizeof work->no_image, "%s",
              source->no_image ? source->no_image : "not available");
-    if (source->image && source->image_bytes <= bytes / 2) {
+    if (source->image && source->vendor && !bundles->vendor) {
+        snprintf(work->no_image, sizeof work->no_image,
+                 "it is an image of NVIDIA's %s, which CUVET_VENDOR_IMAGES=1 stores",
+                 source->vendor);
+    } else if (source->image && source->image_bytes <= bytes / 2) {
         work->image = source->image;
         bytes -= source->image_bytes;
     } else if (source->image) {

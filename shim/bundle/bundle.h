@@ -16,7 +16,9 @@
  *                       reference was given besides arrays: formals, scalars, sizes, tolerances,
  *                       and for each of its tensors the array's name, dtype, shape, stride in the
  *                       program's memory, and rule;
- *                       "module": {"file", "bytes"} or {"missing": why}; "variables", where the
+ *                       "module": {"file", "bytes"} or {"missing": why}, and where it is one of
+ *                       NVIDIA's libraries "library": {"name", "file", "version"}, the last two
+ *                       null where they are not known; "variables", where the
  *                       source has read those of the module: of each that does not hold what the
  *                       image begins with its name, bytes and "at", its place in variables.bin, or
  *                       "missing", why its value is not known; "variables_unchanged", how many hold
@@ -88,6 +90,7 @@ struct bundles_settings {
     uint64_t limit;     /* for each kernel */
     uint64_t size;      /* bytes of one */
     uint64_t seed;      /* of the run, for launch.json */
+    bool vendor;        /* images of NVIDIA's own libraries are stored, too */
     struct quota *quota;
 };
 

@@ -1,8 +1,12 @@
 #include "judge/ending.h"
 
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
 #include "extra/digest.h"
+#include "image/vendor.h"
 #include "judge/listed.h"
 #include "judge/module_variables.h"
 #include "judge/replay.h"
@@ -62,6 +66,18 @@ static struct check_report describe(const struct side *side, const struct lane *
     return report;
 }
 
+/* The file that the image lay in when it was loaded, and what library of NVIDIA's it is of. */
+static void name_vendor(struct bundle_source *source, const struct image *image, const char *symbol,
+                        char path[PATH_MAX])
+{
+    const void *origin = image_origin(image);
+    Dl_info info;
+    bool known =
+        origin && dladdr(origin, &info) && info.dli_fname && realpath(info.dli_fname, path);
+    source->vendor = image ? vendor_library(known ? path : NULL, symbol) : NULL;
+    source->vendor_file = source->vendor && known ? path : NULL;
+}
+
 /* The report goes out, with what a bundle would be made of. */
 static void hand_out(struct ending *ending, struct side *side, struct lane *lane,
                      struct check_report *report)
@@ -80,12 +96,14 @@ static void hand_out(struct ending *ending, struct side *side, struct lane *lane
     };
     const struct image *image = NULL;
     struct param_pointer pointer[PARAM_POINTERS];
+    char path[PATH_MAX];
     if (report->verdict == VERDICT_MISMATCH) {
         source.machine = report_machine_of(side->device, side->multiprocessors);
         struct image_query query = {check->kernel->symbol, side->context, check->home,
                                     check->moment, (unsigned)source.machine.sm};
         image = images_hold(ending->images, &query, &source.no_image);
         source.image = image_data(image, &source.image_bytes);
+        name_vendor(&source, image, check->kernel->symbol, path);
         replay.image = source.image;
         replay.image_bytes = source.image_bytes;
         replay.arch = query.arch;

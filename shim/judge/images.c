@@ -30,7 +30,8 @@ struct image {
     bool fatbin, cut;   /* `data` is what one device runs of it */
     const void *source; /* in the program's memory, until it is unloaded */
     size_t source_bytes;
-    uint64_t hash; /* of what was loaded; 0: not computed yet */
+    const void *origin; /* in a file of the process; never read; NULL: elsewhere */
+    uint64_t hash;      /* of what was loaded; 0: not computed yet */
 };
 
 struct images {
@@ -317,6 +318,7 @@ void images_given(struct images *images, const void *module, const void *context
     else
         made->home.library = module;
     made->fatbin = fatbin != NULL;
+    made->origin = lasting ? image : NULL;
     if (fatbin && lasting) {
         made->source = fatbin;
         made->source_bytes = bytes;
@@ -576,6 +578,11 @@ const void *image_data(const struct image *image, size_t *bytes)
 {
     *bytes = image ? image->bytes : 0;
     return image ? image->data : NULL;
+}
+
+const void *image_origin(const struct image *image)
+{
+    return image ? image->origin : NULL;
 }
 
 void images_release(struct images *images, const struct image *image)

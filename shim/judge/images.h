@@ -83,6 +83,8 @@ struct image_query images_query(const struct images *images, const struct launch
 const struct image *images_hold(struct images *images, const struct image_query *query,
                                 const char **reason);
 const void *image_data(const struct image *image, size_t *bytes);
+/* Where it lay when it was loaded, in a file of the process; NULL: elsewhere, or not known. */
+const void *image_origin(const struct image *image);
 void images_release(struct images *images, const struct image *image); /* NULL is fine */
 
 /* Which load the launch's module is of, where its image is a fatbin: a number that no other load

@@ -185,7 +185,9 @@ struct bundle_source {
                                   double *out);
     const void *image; /* the module that holds the kernel, or NULL with a reason */
     size_t image_bytes;
-    const char *no_image; /* "larger than 32 MiB", ... */
+    const char *no_image;    /* "larger than 32 MiB", ... */
+    const char *vendor;      /* NVIDIA's library that the image is of, "cuBLAS"; NULL: of none */
+    const char *vendor_file; /* where that lies; NULL: not known */
     /* The variables of the kernel's module, valid as long as the source. False: not known. Once for
      * a bundle; NULL: not known. */
     bool (*variables)(void *user, struct bundle_variables *out);

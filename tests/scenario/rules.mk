@@ -8,7 +8,7 @@ SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scena
 SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
 SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so \
-    $(SCENARIO)/calls_local/inner.so $(PLUGINS) $(addprefix $(SCENARIO)/packed/,lines.fatbin other.fatbin) \
+    $(SCENARIO)/calls_local/inner.so $(SCENARIO)/vendor/libnccl.so.2.99 $(SCENARIO)/vendor/libplain.so $(PLUGINS) $(addprefix $(SCENARIO)/packed/,lines.fatbin other.fatbin) \
     $(SCENARIO)/catalogue/registry.yaml $(SCENARIO)/xla_fusions/registry.yaml \
     $(SCENARIO)/inductor_fused/registry.yaml
 SCENARIO_COMMON_O := $(SCENARIO)/common/program.o
@@ -32,6 +32,12 @@ $(SCENARIO_BIN): %: %.o $(SCENARIO_COMMON_O)
 $(SCENARIO)/calls_local/inner.so: $(SCENARIO)/calls_local/inner.o $(SOFTBLAS_LIBS)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) -shared -o $@ $< -L$(SOFTGPU) -l:libcublas.so.13 -Wl,-rpath-link,$(SOFTGPU)
+
+# One library under a name of NVIDIA's, and under another.
+$(SCENARIO)/vendor/program: SCENARIO_LIBS = -ldl
+$(SCENARIO)/vendor/libnccl.so.2.99 $(SCENARIO)/vendor/libplain.so: $(SCENARIO)/vendor/inner.o
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) -shared -o $@ $< $(LINK_CUDA)
 
 $(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so: %.so: %.o
 	$(call say,LINK,$@)

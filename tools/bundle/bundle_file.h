@@ -108,7 +108,8 @@ struct bundle {
     uint8_t *image;      /* NULL: not in the bundle, because of ... */
     size_t image_bytes;
     char no_image[160];
-    uint8_t *around; /* all bytes of [around_address, ... + around_bytes); NULL: not known */
+    char library[4096]; /* NVIDIA's, whose image it is: its file; "": it is none, or not known */
+    uint8_t *around;    /* all bytes of [around_address, ... + around_bytes); NULL: not known */
     uint64_t around_address, around_bytes;
     bool values_known;          /* the bundle shows what module variables held ... */
     struct bundle_value *value; /* ... where that is not what the image begins with */

@@ -253,6 +253,9 @@ static void read_module(struct json_in *in, struct bundle *bundle, json_t *root)
         json_in_text(in, module, "file", file, sizeof bundle->image_file);
     else
         json_in_text(in, module, "missing", bundle->no_image, sizeof(bundle->no_image));
+    json_t *library = json_in_has(module, "library") ? json_in_object(in, module, "library") : NULL;
+    if (library && json_in_has(library, "file"))
+        json_in_text(in, library, "file", bundle->library, sizeof(bundle->library));
     if (strchr(file, '/') || *file == '.')
         json_in_fail(in, "file", "the name of a file in the bundle");
 }

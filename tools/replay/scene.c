@@ -243,6 +243,12 @@ enum status scene_choose(struct scene *scene, const char *file, const char *kern
         return status;
     }
     scene->call = symbol_is_call(scene->kernel);
+    if (!scene->image && !scene->call && *scene->bundle->library)
+        return error_set(err, STATUS_INVALID,
+                         "the bundle has no image of the kernel: %s. To run the library's own: "
+                         "cuvet replay --against %s %s",
+                         PRINTABLE(scene->bundle->no_image), PRINTABLE(scene->bundle->library),
+                         PRINTABLE(scene->bundle->folder));
     if (!scene->image && !scene->call)
         return error_set(
             err, STATUS_INVALID,
