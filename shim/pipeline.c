@@ -25,6 +25,19 @@ void pipeline_warn(struct pipeline *pipeline, struct known_kernel *kernel, enum 
         pipeline->sink->warned(pipeline->sink->user, kernel->symbol, skip, sentence);
 }
 
+/* Where they are more than a check has room for, a bundle of it has them if a buffer is free. */
+static void pack_params(struct side *side, struct check *check, const struct launch *launch,
+                        const struct param_layout *layout)
+{
+    size_t bytes = param_layout_bytes(layout);
+    uint8_t *large =
+        bytes > CHECK_PARAMS && bytes <= CHECK_LARGE_PARAMS ? side_large_params(side, check) : NULL;
+    uint8_t *out = large ? large : check->few_params;
+    check->params = out;
+    check->params_bytes =
+        launch_pack(launch, layout, out, large ? CHECK_LARGE_PARAMS : CHECK_PARAMS);
+}
+
 static void fill(struct ticket *ticket, const struct launch *launch)
 {
     struct check *check = ticket->check;
@@ -59,7 +72,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
     check->cooperative = launch->cooperative;
     check->binding = ticket->binding;
     memcpy(check->placement, ticket->plan.placement, sizeof(check->placement));
-    check->params_bytes = launch_pack(launch, &ticket->kernel->layout, check->params, CHECK_PARAMS);
+    pack_params(ticket->side, check, launch, &ticket->kernel->layout);
 }
 
 /* Whether kernels of cuvet are enqueued before the launch. */

@@ -406,6 +406,12 @@ ok 'heads that were checked in part' laid_out output CUVET_MEMORY=64K subset att
 ok 'rows that another array names' laid_out output CUVET_SUBSET=off touched append_shifts places
 ok 'pages that another array names' laid_out output CUVET_SUBSET=off touched attend_short
 ok 'parameters of more than 1 KiB' laid_out output CUVET_SUBSET=off torch_structs reduce wrong
+no_parameters() {
+    copy launch.json sed 's/"hex": "[0-9a-f]*"/"hex": null/' tests/golden/bundle-2/launch.json
+    gives 1 'other such launches were under way' "$cuvet" replay --device interpreter "$scratch/copy"
+}
+ok 'a bundle without parameters' no_parameters
+ok 'as many parameters as CUDA allows' laid_out output CUVET_SUBSET=off wide wide_wrong
 ok 'one of several inputs in a struct' laid_out 'element that the launch writes' CUVET_SUBSET=off \
     torch_structs cat wrong
 ok 'a row pitch' laid_out output CUVET_SUBSET=off mutants transposed wrong

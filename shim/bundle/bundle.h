@@ -8,7 +8,7 @@
  *                       gate, launch, device, grid, block, shared_bytes, subset, arrays, numbers,
  * worst and first as in the journal's finding lines (report_json.h); "seed" (of the run), "host",
  *                       "pid"; "parameters": for each the offset and size in the packed buffer and
- *                       its bytes as hex (null when they were too long to keep); "pointers": which
+ *                       its bytes as hex (null where no room was free for them); "pointers": which
  *                       of these bytes are addresses of device memory, and the allocation that
  *                       each lies in; "cluster" and "cooperative" where the launch has them;
  *                       "surroundings", where there is such a file: {"address", "bytes"};

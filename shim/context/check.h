@@ -20,7 +20,10 @@ enum check_state {
     CHECK_ABANDONED, /* the collector: the launch failed; release once sealed */
 };
 
-enum { CHECK_PARAMS = 4096, CHECK_RANGE = 160, NOT_COPIED = -1 };
+/* Parameters of nearly all launches, and of those with as many as CUDA allows, of which
+ * LARGE_PARAMS may be under way in a context. */
+enum { CHECK_PARAMS = 4096, CHECK_LARGE_PARAMS = 32764, LARGE_PARAMS = 16 };
+enum { CHECK_RANGE = 160, NOT_COPIED = -1 };
 
 /* Where an array's bytes lie in the snapshot. */
 struct placement {
@@ -90,8 +93,10 @@ struct check {
     bool cooperative;
     struct binding binding;
     struct placement placement[SPEC_MAX_ARRAYS];
-    size_t params_bytes; /* packed parameters for the bundle; 0 when they are too long */
-    uint8_t params[CHECK_PARAMS];
+    size_t params_bytes;   /* packed parameters for the bundle; 0: there is no room for them */
+    const uint8_t *params; /* few_params, or a buffer of side.large_params: ... */
+    int large;             /* ... number of that, from 1; 0: none */
+    uint8_t few_params[CHECK_PARAMS];
 };
 
 /* What the launch is judged by. */

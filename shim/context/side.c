@@ -28,6 +28,8 @@ static void side_free(struct side *side)
     for (int i = 0; i < OUTLIER_CENTROIDS; i++)
         outlier_window_destroy(side->outlier.window[i]);
     slots_destroy(side->free_slots);
+    slots_destroy(side->free_large);
+    free(side->large_params);
     reclaim_destroy(side->reclaim);
     reserve_destroy(side->reserve);
     free(side->check);
@@ -187,9 +189,21 @@ CUdeviceptr side_reserved_at(const struct side *side, const struct check *check)
     return side->reserve_base + reserve_place(side->reserve, check->end, check->arena_bytes);
 }
 
+uint8_t *side_large_params(struct side *side, struct check *check)
+{
+    int number = side->free_large ? slots_claim(side->free_large) : -1;
+    if (number < 0)
+        return NULL;
+    check->large = number + 1;
+    return side->large_params + (size_t)number * CHECK_LARGE_PARAMS;
+}
+
 void side_release(struct side *side, struct check *check)
 {
     side_note_sealed(side, check);
+    if (check->large)
+        slots_release(side->free_large, check->large - 1);
+    check->large = 0;
     atomic_fetch_and(&side->submitted[check->slot / 64], ~((uint64_t)1 << check->slot % 64));
     atomic_store_explicit(&check->state, CHECK_FREE, memory_order_relaxed);
     atomic_fetch_sub(&side->pending, 1);

@@ -112,6 +112,9 @@ struct side {
     CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
     struct slots *free_slots;
     struct check *check; /* by slot */
+    struct slots
+        *free_large; /* of large_params: LARGE_PARAMS buffers of CHECK_LARGE_PARAMS bytes ... */
+    uint8_t *large_params; /* ... which take memory once they are used */
     uint32_t slots;
     struct snapshot_seal *seal; /* pinned, one a slot */
     CUdeviceptr seal_device;
@@ -193,6 +196,9 @@ void side_note_sealed(struct side *side, struct check *check);
 void side_reclaim(struct side *side, const struct check *check);
 /* Where the snapshot of a check with room of the reserve lies. Any thread. */
 CUdeviceptr side_reserved_at(const struct side *side, const struct check *check);
+/* A buffer for the check's parameters, which do not fit into few_params, until it ends; NULL: none
+ * is free. Any thread, no lock, allocates nothing. */
+uint8_t *side_large_params(struct side *side, struct check *check);
 /* Ends a check: its slot is free again. */
 void side_release(struct side *side, struct check *check);
 

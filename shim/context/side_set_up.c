@@ -275,11 +275,14 @@ static enum status make_memory(struct side *side, const struct side_settings *se
     side->slots = settings->queue;
     side->free_slots = slots_create(side->slots);
     side->reclaim = reclaim_create(side->slots);
+    side->free_large = slots_create(LARGE_PARAMS);
+    side->large_params = calloc(LARGE_PARAMS, CHECK_LARGE_PARAMS);
     side->check = calloc(side->slots, sizeof(*side->check));
     size_t users = settings->compiler ? compiler_users(settings->compiler)->references : 0;
     side->reference = calloc((ref_builtin_count + users) * REF_VARIANTS, sizeof(*side->reference));
     side->submitted = calloc((side->slots + 63) / 64, sizeof(*side->submitted));
-    if (!side->free_slots || !side->reclaim || !side->check || !side->reference || !side->submitted)
+    if (!side->free_large || !side->large_params || !side->free_slots || !side->reclaim ||
+        !side->check || !side->reference || !side->submitted)
         return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slots);
     enum status status = make_arena(side, arena_size(settings->memory), err);
     if (!status)

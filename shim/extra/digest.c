@@ -114,7 +114,7 @@ uint64_t digest_busy(const struct lane *lane)
 static uint64_t add_params(uint64_t hash, const struct check *check)
 {
     const struct signature *signature = check_spec(check)->signature;
-    uint8_t bytes[CHECK_PARAMS];
+    uint8_t bytes[CHECK_LARGE_PARAMS];
     memcpy(bytes, check->params, check->params_bytes);
     for (unsigned i = 0; i < signature->items; i++) {
         const struct signature_item *item = &signature->item[i];

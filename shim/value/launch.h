@@ -92,6 +92,13 @@ struct param_layout {
     } param[LAYOUT_MAX];
 };
 
+/* Bytes of the packed parameters; those past LAYOUT_MAX are not counted. */
+static inline size_t param_layout_bytes(const struct param_layout *layout)
+{
+    unsigned listed = layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
+    return listed ? (size_t)layout->param[listed - 1].offset + layout->param[listed - 1].size : 0;
+}
+
 /* Packs the parameters at their offsets into `out`, which has room for `most` bytes; gaps between
  * them are zero. Returns how many bytes that are; 0 where they do not fit, or the launch does not
  * carry them all. */

@@ -18,7 +18,7 @@ enum {
     BUNDLE_ARRAYS = SPEC_MAX_ARRAYS,
     BUNDLE_DIMS = 8,
     BUNDLE_POINTERS = 512,
-    BUNDLE_PARAMS = 4096,
+    BUNDLE_PARAMS = 32 << 10, /* CUDA allows 32764 */
     BUNDLE_PARTS = 2,
     BUNDLE_BLOCKS = 4096,
     BUNDLE_VARIABLES = 1024,
@@ -91,7 +91,7 @@ struct bundle {
     char drawn[1200]; /* of a case of `cuvet fuzz`: "fault: ..."; "": none */
     char state[320];  /* what it breaks of what holds between launches; "": nothing */
     uint8_t params[BUNDLE_PARAMS];
-    uint32_t params_bytes; /* 0: they were too long to keep */
+    uint32_t params_bytes; /* 0: they are not in the bundle */
     struct bundle_pointer pointer[BUNDLE_POINTERS];
     int pointers;
     struct bundle_array array[BUNDLE_ARRAYS];

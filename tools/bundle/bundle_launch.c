@@ -102,7 +102,7 @@ static void read_parameter(struct json_in *in, struct bundle *bundle, json_t *ob
     uint32_t size = (uint32_t)json_in_int(in, object, "size", 1, BUNDLE_PARAMS);
     const char *hex = json_string_value(json_object_get(object, "hex"));
     if (in->failed || offset + size > BUNDLE_PARAMS || (hex && strlen(hex) != 2 * (size_t)size)) {
-        json_in_fail(in, "parameters", "bytes in hex, two digits each, 4096 bytes at most");
+        json_in_fail(in, "parameters", "bytes in hex, two digits each, 32768 bytes at most");
         return;
     }
     for (uint32_t i = 0; hex && i < size; i++) {

@@ -211,8 +211,10 @@ enum status scene_create(struct scene **out, const struct bundle *bundle, bool a
     scene->image_bytes = bundle->image_bytes;
     enum status status = STATUS_OK;
     if (!bundle->params_bytes)
-        status = error_set(err, STATUS_UNSUPPORTED,
-                           "the bundle does not hold the launch's parameters: they were too long");
+        status =
+            error_set(err, STATUS_UNSUPPORTED,
+                      "the bundle does not hold the launch's parameters: they are more than 4 KiB, "
+                      "and other such launches were under way");
     if (!status)
         status = scene_plan(scene, err);
     if (!status)

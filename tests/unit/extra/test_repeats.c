@@ -79,9 +79,10 @@ static void set_up(struct launched *l, uint64_t x, uint64_t y, int n)
     l->check.binding.array[0].address = x;
     l->check.binding.array[1].address = y;
     l->check.params_bytes = 20;
-    memcpy(l->check.params, &x, 8);
-    memcpy(l->check.params + 8, &y, 8);
-    memcpy(l->check.params + 16, &n, 4);
+    l->check.params = l->check.few_params;
+    memcpy(l->check.few_params, &x, 8);
+    memcpy(l->check.few_params + 8, &y, 8);
+    memcpy(l->check.few_params + 16, &n, 4);
 }
 
 static uint64_t key_of(uint64_t x, uint64_t y, int n, unsigned grid, uint64_t in)
