@@ -455,7 +455,7 @@ static void examples_and_shipped_entries_are_good(void **state)
                  {"config/kernels/llmc.yaml", 38},
                  {"config/kernels/vllm.yaml", 49},
                  {"config/kernels/pytorch.yaml", 5},
-                 {"config/kernels/triton.yaml", 36},
+                 {"config/kernels/triton.yaml", 35},
                  {"config/kernels/flashinfer.yaml", 31},
                  {"config/kernels/llamacpp.yaml", 94},
                  {"config/kernels/flashattention.yaml", 2},
