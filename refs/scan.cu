@@ -81,7 +81,8 @@ REFERENCE_ONCE(selective_scan,
         };
         auto state = [&](long long s) {
             real h = 0.0, most = 0.0;
-            for (long long j = 0; j <= t; j++) {
+            LOOP(j, t + 1)
+            {
                 real dt = step(j), decay = exp(dt * a(k, s)),
                      more = b(n, g, s, j) * (dt * u(n, k, j));
                 h = h * decay + more;
@@ -116,7 +117,8 @@ REFERENCE_ONCE(selective_state_update,
         };
         bool is_smooth = softplus != 0;
         double most = 0; /* how far apart the two are at the state that decided, of their size */
-        for (long long s = 0; softplus < 0 && s < states && most < 0.01; s++) {
+        LOOP(s, softplus < 0 ? states : 0)
+        {
             double one = next_of(smooth, s).value(0), other = next_of(raw, s).value(0);
             double got = next.after(n, h, k, s).value(0);
             double apart = ref_abs(one - other) / (ref_abs(one) + ref_abs(other));
@@ -125,6 +127,8 @@ REFERENCE_ONCE(selective_state_update,
                 is_smooth = ref_abs(got - one) <= ref_abs(got - other);
                 most = one == other ? most : apart;
             }
+            if (most >= 0.01)
+                break;
         }
         real p = is_smooth ? smooth : raw;
         EACH(s, states)
@@ -169,8 +173,8 @@ REFERENCE_ONCE(ssd_state_passing,
 {
     auto behind = [&](long long count, long long n, long long h, long long k) {
         real state = first.given ? real(first(n, h, k)) : real(0.0);
-        for (long long m = 0; m < count; m++)
-            state = state * exp(decay(n, h, m)) + x(n, m, h, k);
+        LOOP(m, count)
+        state = state * exp(decay(n, h, m)) + x(n, m, h, k);
         return state;
     };
     SAMPLE(i, batch * chunks * heads * area, SCAN_BUDGET(chunks * 32))

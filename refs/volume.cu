@@ -31,6 +31,7 @@ REFERENCE_ONCE(col2im, "in dy[channels][taps][out_h][out_w], out dx[channels][he
     {
         ref_pixel at(i, channels, height, width);
         COVER_TERMS(at);
+        [[maybe_unused]] real last = dy(at.plane, taps - 1, 0, 0); /* refuses a wrong size */
         dx(at.plane, at.row, at.column) =
             SUM_IF(t, taps, covered(t), dy(at.plane, t, by_h(t), by_w(t)));
     }
