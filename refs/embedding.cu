@@ -203,15 +203,18 @@ REFERENCE_ONCE(embedding_rmsnorm_backward,
 REFERENCE_ONCE(embedding_bag,
                "in ids[tokens], in starts[bags], in table[entries][cols], in factors?[tokens], "
                "out y[bags][cols], out counts?[bags], out bag?[tokens], int mean = 0, each cols, "
-               "touch entries by ids"){
-    SAMPLE(i, bags *cols, 65536){const long long b = i / cols, c = i % cols;
-BAG_TERMS(b);
-TERM(row, t, real(table(INDEX(ids(from + t)), c)));
-TERM(part, t, factors.given ? row(t) * real(factors(from + t)) : row(t));
-real sum = SUM_IF(t, count, true, part(t));
-y(b, c) = mean && count > 0 ? sum / count : sum;
-}
-BAG_RESULTS
+               "touch entries by ids")
+{
+    SAMPLE(i, bags * cols, 65536)
+    {
+        const long long b = i / cols, c = i % cols;
+        BAG_TERMS(b);
+        TERM(row, t, real(table(INDEX(ids(from + t)), c)));
+        TERM(part, t, factors.given ? row(t) * real(factors(from + t)) : row(t));
+        real sum = SUM_IF(t, count, true, part(t));
+        y(b, c) = mean && count > 0 ? sum / count : sum;
+    }
+    BAG_RESULTS;
 }
 
 // y(b) = the largest of table(ids(t)) over the tokens of bag b, 0 of none, places = the id that has
@@ -240,5 +243,5 @@ REFERENCE_ONCE(embedding_bag_max,
         else if (places.given)
             places(b, c) = -1.0;
     }
-    BAG_RESULTS
+    BAG_RESULTS;
 }

@@ -116,6 +116,14 @@ template <class E, int D, int RANK, bool OPTIONAL> struct ref_in {
         }
     }
 
+    /* Whether it has the element, else refused: for a sum that reads few of its terms. */
+    template <class... I> REF_FN bool has(I... index) const
+    {
+        bool there = ref_within<RANK, -1, 1>(t, ref_place_of(index...));
+        frame.hot.refused += !there;
+        return there;
+    }
+
     template <bool CODED, class... I> REF_FN auto part(int which, I... index) const
     {
         constexpr int width = ref_width<I...>();

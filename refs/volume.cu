@@ -31,9 +31,9 @@ REFERENCE_ONCE(col2im, "in dy[channels][taps][out_h][out_w], out dx[channels][he
     {
         ref_pixel at(i, channels, height, width);
         COVER_TERMS(at);
-        [[maybe_unused]] real last = dy(at.plane, taps - 1, 0, 0); /* refuses a wrong size */
+        const long long there = dy.has(at.plane, taps - 1, 0, 0) ? taps : 0;
         dx(at.plane, at.row, at.column) =
-            SUM_IF(t, taps, covered(t), dy(at.plane, t, by_h(t), by_w(t)));
+            SUM_IF(t, there, covered(t), dy(at.plane, t, by_h(t), by_w(t)));
     }
 }
 
@@ -80,8 +80,9 @@ REFERENCE_ONCE(pad_backward,
     {
         ref_pixel at(i, depth, height, width);
         TERM(here, t, from_d(t) == at.plane && from_h(t) == at.row && from_w(t) == at.column);
+        const long long there = dy.has(at.n, out_d - 1, out_h - 1, out_w - 1) ? volume : 0;
         dx(at.n, at.plane, at.row, at.column) =
-            SUM_IF(t, volume, here(t), dy(at.n, t / out_w / out_h, t / out_w % out_h, t % out_w));
+            SUM_IF(t, there, here(t), dy(at.n, t / out_w / out_h, t / out_w % out_h, t % out_w));
     }
 }
 

@@ -18,13 +18,19 @@ int thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void *), vo
     return result;
 }
 
+struct timespec thread_deadline(int ms)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_sec += ms / 1000;
+    at.tv_nsec += ms % 1000 * 1000000L;
+    at.tv_sec += at.tv_nsec / 1000000000L;
+    at.tv_nsec %= 1000000000L;
+    return at;
+}
+
 bool thread_join_within(pthread_t thread, int ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
+    const struct timespec until = thread_deadline(ms);
     return pthread_timedjoin_np(thread, NULL, &until) == 0;
 }

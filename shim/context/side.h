@@ -111,10 +111,9 @@ struct side {
     struct reserve *reserve; /* a part of the arena that the program's thread hands out ... */
     CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
     struct slots *free_slots;
-    struct check *check; /* by slot */
-    struct slots
-        *free_large; /* of large_params: LARGE_PARAMS buffers of CHECK_LARGE_PARAMS bytes ... */
-    uint8_t *large_params; /* ... which take memory once they are used */
+    struct check *check;      /* by slot */
+    struct slots *free_large; /* buffers of large_params */
+    uint8_t *large_params;    /* LARGE_PARAMS of CHECK_LARGE_PARAMS bytes; pages once used */
     uint32_t slots;
     struct snapshot_seal *seal; /* pinned, one a slot */
     CUdeviceptr seal_device;

@@ -8,6 +8,7 @@
 #include <time.h>
 #include "base/clock.h"
 #include "system/log.h"
+#include "base/thread.h"
 #include "base/uninterrupted.h"
 #include "gates.h"
 #include "graph/graphs_state.h"
@@ -93,13 +94,9 @@ struct bodies *graphs_bodies(struct graphs *graphs)
 
 static bool lock_graph(struct graph *graph)
 {
-    struct timespec until;
     if (!pthread_mutex_trylock(&graph->lock))
         return true;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += LOCK_WAIT_MS * 1000000l;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = thread_deadline(LOCK_WAIT_MS);
     return !pthread_mutex_timedlock(&graph->lock, &until);
 }
 

@@ -1,49 +1,7 @@
 #include "image/image_kernels.h"
 
-#include <elf.h>
-#include <stdint.h>
 #include <string.h>
-
-struct sections {
-    const uint8_t *image;
-    size_t bytes;
-    const Elf64_Shdr *header;
-    unsigned count;
-    const char *names;
-    size_t names_bytes;
-};
-
-/* False for anything but a well-formed 64-bit ELF. */
-static bool read_sections(const void *image, size_t bytes, struct sections *out)
-{
-    const Elf64_Ehdr *elf = image;
-    if (!image || bytes < sizeof(*elf) || memcmp(elf->e_ident, ELFMAG, SELFMAG) ||
-        elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_shentsize != sizeof(Elf64_Shdr) ||
-        elf->e_shoff > bytes || elf->e_shnum > (bytes - elf->e_shoff) / sizeof(Elf64_Shdr) ||
-        elf->e_shstrndx >= elf->e_shnum || elf->e_shoff % _Alignof(Elf64_Shdr))
-        return false;
-    out->image = image;
-    out->bytes = bytes;
-    out->header = (const Elf64_Shdr *)(out->image + elf->e_shoff);
-    out->count = elf->e_shnum;
-    const Elf64_Shdr *names = &out->header[elf->e_shstrndx];
-    if (names->sh_offset > bytes || names->sh_size > bytes - names->sh_offset || !names->sh_size)
-        return false;
-    out->names = (const char *)out->image + names->sh_offset;
-    out->names_bytes = names->sh_size;
-    return out->names[out->names_bytes - 1] == '\0';
-}
-
-/* Each kernel's code is a section of its own, ".text.SYMBOL". */
-static const char *kernel_of(const struct sections *sections, unsigned index)
-{
-    static const char prefix[] = ".text.";
-    size_t name = sections->header[index].sh_name;
-    if (name >= sections->names_bytes ||
-        strncmp(sections->names + name, prefix, sizeof(prefix) - 1))
-        return NULL;
-    return sections->names + name + sizeof(prefix) - 1;
-}
+#include "image/elf_sections.h"
 
 /* Text that begins with a directive or a comment. */
 static bool is_ptx(const char *image, size_t bytes)
@@ -74,17 +32,24 @@ static bool ptx_has(const char *text, size_t bytes, image_kernel_fn accepts, con
     return false;
 }
 
-bool image_has_kernel(const void *image, size_t bytes, image_kernel_fn accepts, const void *user)
+/* Each kernel's code is a section of its own, ".text.SYMBOL". */
+static bool code_has(const void *image, size_t bytes, image_kernel_fn accepts, const void *user)
 {
-    struct sections sections;
-    if (is_ptx(image, bytes))
-        return ptx_has(image, bytes, accepts, user);
-    if (!read_sections(image, bytes, &sections))
-        return false;
-    for (unsigned i = 0; i < sections.count; i++) {
-        const char *kernel = kernel_of(&sections, i);
-        if (kernel && accepts(user, kernel))
+    static const char prefix[] = ".text.";
+    struct elf_sections elf;
+    Elf64_Shdr section;
+    unsigned count = elf_sections_open(&elf, image, bytes) ? elf.count : 0;
+    for (unsigned i = 0; i < count; i++) {
+        const char *name =
+            elf_section_at(&elf, i, &section) ? elf_section_name(&elf, &section) : "";
+        if (!strncmp(name, prefix, sizeof(prefix) - 1) && accepts(user, name + sizeof(prefix) - 1))
             return true;
     }
     return false;
+}
+
+bool image_has_kernel(const void *image, size_t bytes, image_kernel_fn accepts, const void *user)
+{
+    return is_ptx(image, bytes) ? ptx_has(image, bytes, accepts, user)
+                                : code_has(image, bytes, accepts, user);
 }

@@ -1,8 +1,8 @@
 #include "image/image_variables.h"
 
-#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include "image/elf_sections.h"
 #include "image/fatbin.h"
 #include "tools/ptx/ptx.h"
 
@@ -24,56 +24,11 @@ static bool add(struct image_variables *out, const struct image_variable *variab
 
 /* ---- machine code ---- */
 
-struct elf {
-    const uint8_t *image;
-    size_t bytes;
-    unsigned sections;
-    uint64_t table;
-    Elf64_Shdr names;
-};
-
-/* Whether [offset, offset + count) lies in the image. */
-static bool inside(const struct elf *elf, uint64_t offset, uint64_t count)
-{
-    return offset <= elf->bytes && count <= elf->bytes - offset;
-}
-
-static bool section_at(const struct elf *elf, unsigned index, Elf64_Shdr *out)
-{
-    if (index >= elf->sections)
-        return false;
-    memcpy(out, elf->image + elf->table + (uint64_t)index * sizeof(*out), sizeof(*out));
-    return out->sh_type == SHT_NOBITS || inside(elf, out->sh_offset, out->sh_size);
-}
-
-/* A text of a table of strings; "": there is none. */
-static const char *text_at(const struct elf *elf, const Elf64_Shdr *strings, uint64_t offset)
-{
-    const char *text = (const char *)elf->image + strings->sh_offset + offset;
-    bool ends = offset < strings->sh_size && memchr(text, '\0', strings->sh_size - offset);
-    return ends ? text : "";
-}
-
-static bool elf_open(struct elf *elf, const void *image, size_t bytes)
-{
-    Elf64_Ehdr head;
-    *elf = (struct elf){.image = image, .bytes = bytes};
-    if (bytes < sizeof(head))
-        return false;
-    memcpy(&head, image, sizeof(head));
-    elf->table = head.e_shoff;
-    elf->sections = head.e_shnum;
-    return !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
-           head.e_shentsize == sizeof(Elf64_Shdr) &&
-           inside(elf, elf->table, (uint64_t)elf->sections * sizeof(Elf64_Shdr)) &&
-           section_at(elf, head.e_shstrndx, &elf->names) && elf->names.sh_type == SHT_STRTAB;
-}
-
 /* Whether a section holds variables of a module. */
-static bool holds_variables(const struct elf *elf, const Elf64_Shdr *section)
+static bool holds_variables(const struct elf_sections *elf, const Elf64_Shdr *section)
 {
     static const char *const names[] = {".nv.global", ".nv.global.init", ".nv.constant3"};
-    const char *name = text_at(elf, &elf->names, section->sh_name);
+    const char *name = elf_section_name(elf, section);
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (!strcmp(name, names[i]))
             return true;
@@ -82,11 +37,11 @@ static bool holds_variables(const struct elf *elf, const Elf64_Shdr *section)
 }
 
 /* Whether the loader fills in a word of bytes [begin, end) of section `target`. */
-static bool is_linked(const struct elf *elf, unsigned target, uint64_t begin, uint64_t end)
+static bool is_linked(const struct elf_sections *elf, unsigned target, uint64_t begin, uint64_t end)
 {
     Elf64_Shdr section;
-    for (unsigned i = 0; i < elf->sections; i++) {
-        if (!section_at(elf, i, &section) || section.sh_info != target)
+    for (unsigned i = 0; i < elf->count; i++) {
+        if (!elf_section_at(elf, i, &section) || section.sh_info != target)
             continue;
         size_t each = section.sh_type == SHT_RELA  ? sizeof(Elf64_Rela)
                       : section.sh_type == SHT_REL ? sizeof(Elf64_Rel)
@@ -101,13 +56,13 @@ static bool is_linked(const struct elf *elf, unsigned target, uint64_t begin, ui
     return false;
 }
 
-static bool add_symbol(struct image_variables *out, const struct elf *elf,
+static bool add_symbol(struct image_variables *out, const struct elf_sections *elf,
                        const Elf64_Shdr *strings, const Elf64_Sym *symbol)
 {
     Elf64_Shdr section;
-    const char *name = text_at(elf, strings, symbol->st_name);
+    const char *name = elf_text_at(elf, strings, symbol->st_name);
     if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || !symbol->st_size || !*name ||
-        strchr("$.", *name) || !section_at(elf, symbol->st_shndx, &section) ||
+        strchr("$.", *name) || !elf_section_at(elf, symbol->st_shndx, &section) ||
         !holds_variables(elf, &section) || symbol->st_value > section.sh_size ||
         symbol->st_size > section.sh_size - symbol->st_value)
         return true;
@@ -121,13 +76,13 @@ static bool add_symbol(struct image_variables *out, const struct elf *elf,
 
 static bool read_code(struct image_variables *out, const void *image, size_t bytes)
 {
-    struct elf elf;
+    struct elf_sections elf;
     Elf64_Shdr section, strings;
-    if (!elf_open(&elf, image, bytes))
+    if (!elf_sections_open(&elf, image, bytes))
         return false;
-    for (unsigned i = 0; i < elf.sections; i++) {
-        if (!section_at(&elf, i, &section) || section.sh_type != SHT_SYMTAB ||
-            !section_at(&elf, section.sh_link, &strings) || strings.sh_type != SHT_STRTAB)
+    for (unsigned i = 0; i < elf.count; i++) {
+        if (!elf_section_at(&elf, i, &section) || section.sh_type != SHT_SYMTAB ||
+            !elf_section_at(&elf, section.sh_link, &strings) || strings.sh_type != SHT_STRTAB)
             continue;
         for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
             Elf64_Sym symbol;

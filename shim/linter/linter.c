@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -352,20 +351,9 @@ void linter_see(void *user, const struct launch *launch, const struct known_kern
         free(job);
 }
 
-static struct timespec moment_in(int ms)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_sec += ms / 1000;
-    at.tv_nsec += ms % 1000 * 1000000L;
-    at.tv_sec += at.tv_nsec / 1000000000L;
-    at.tv_nsec %= 1000000000L;
-    return at;
-}
-
 bool linter_stop(struct linter *linter, int wait_ms)
 {
-    struct timespec until = moment_in(wait_ms);
+    struct timespec until = thread_deadline(wait_ms);
     if (getpid() != linter->pid || atomic_load(&linter->stop))
         return true;
     pthread_mutex_lock(&linter->lock);

@@ -31,14 +31,10 @@ def reach(width):
             "unit: one * stride + two * %d" % width]
 
 
-# What the reference gets of several indices.
-SEVERAL = ("bind: {second: index2, third: index3, wrap: 1, size: entries, step: \"one + two * (stride / %d)\", second_size: max(1, entries2 * two), "
-           "second_step: two * stride2 / %d, third_size: max(1, entries3 * three), third_step: three * stride3 / %d}")
-
-
 def bind(width):
-    return (SEVERAL % (width, width, width)).replace("max(1, entries2 * two)", '"max(1, entries2 * two)"').replace(
-        "max(1, entries3 * three)", '"max(1, entries3 * three)"')
+    """What the reference gets of several indices."""
+    return ('bind: {second: index2, third: index3, wrap: 1, size: entries, step: "one + two * (stride / %d)", second_size: "max(1, entries2 * two)", '
+            'second_step: two * stride2 / %d, third_size: "max(1, entries3 * three)", third_step: three * stride3 / %d}' % (width, width, width))
 
 
 def present(condition):
