@@ -94,8 +94,8 @@ static uint64_t idle_after(struct graphs *graphs)
     return replays < IDLE_LEAST ? IDLE_LEAST : replays;
 }
 
-/* The next graph, from the place `at` on, that belongs to this context; NULL: none. It is not
- * destroyed meanwhile: that is this thread's to do. */
+/* The next graph, from the place `at` on, that belongs to this context; NULL: none. It stays valid
+ * without a lock, since this thread alone destroys graphs of the context. */
 static struct graph *next_graph(struct graphs *graphs, const struct side *side, size_t *at)
 {
     struct graph *found = NULL;
@@ -109,7 +109,8 @@ static struct graph *next_graph(struct graphs *graphs, const struct side *side, 
     return found;
 }
 
-/* Has its lock taken, if it has a twin that may go. */
+/* Takes the lock of a graph with a twin that may be destroyed. False: it has none, and no lock is
+ * taken. */
 static bool take_idle(struct graphs *graphs, struct graph *graph, uint64_t idle)
 {
     if (atomic_load(&graph->state) == GRAPH_WANTED || pthread_mutex_trylock(&graph->lock))

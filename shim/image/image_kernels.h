@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether a kernel of this symbol is meant; `user` is the caller's. */
+/* Whether the symbol is one that is searched for; `user` is the caller's. */
 typedef bool (*image_kernel_fn)(const void *user, const char *symbol);
 
 /* Whether the image has a kernel that `accepts` is true of. False for what is neither PTX nor a

@@ -54,7 +54,7 @@ enum lift_refusal packed_text_read(const struct packed_text *packed, char **text
 /* ---- one kernel of a text ---- */
 
 /* Goes past what is at the cursor: braces with all that is between them, a string, or a character.
- * What nothing closes goes on to the end of the text. */
+ * A brace or a string without an end extends to the end of the text. */
 static void pass_one(struct cursor *c)
 {
     struct slice string;

@@ -1,6 +1,6 @@
 """torch_indexed.py - PyTorch's kernels that take and put elements by index, by a mask or by their place, for torch-table.
 
-Elements are told by their width; f64 holds each pattern of 8 bytes. `calculator` and `strided_dims` are those of torch-table.
+Elements are distinguished by their width alone; f64 stands for 8 bytes. `calculator` and `strided_dims` are those of torch-table.
 """
 
 WIDTHS = {1: "u8", 2: "u16", 4: "u32", 8: "f64"}
