@@ -81,7 +81,7 @@ SO_FLAGS := -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections \
 # ---- sources ------------------------------------------------------------------------------------
 
 SHIM_C := $(filter-out shim/hook/audit.c,$(sort $(wildcard shim/*.c shim/*/*.c shim/*/*/*.c)))
-CORE_C := $(filter-out shim/hook/% shim/init.c shim/session.c,$(SHIM_C))
+CORE_C := $(filter-out shim/hook/% shim/init.c shim/session/session.c,$(SHIM_C))
 # tools/ptx is linked from the interpreter's list, tools/facts from the library's; tools/dev holds programs of the build.
 TOOL_C := $(sort $(filter-out tools/ptx/% tools/facts/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c tools/fuzz/case/*.c)))
 REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others

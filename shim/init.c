@@ -17,7 +17,7 @@
 #include "base/options.h"
 #include "cuvet.h"
 #include "hook/entry.h"
-#include "session.h"
+#include "session/session.h"
 #include "trace/ranges.h"
 
 extern char **environ;

@@ -80,7 +80,10 @@ for room in shim/*/; do echo "# $room" >"$room/README.md"; done
 ok 'rooms: quiet on a sound tree' quiet "$dev/check-rooms"
 touch shim/base/file{1..20}.c
 ok 'rooms: over 20 source files' catches 'shim/base: 21 source files' "$dev/check-rooms"
-rm shim/base/file*.c shim/gate/README.md
+rm shim/base/file*.c
+touch shim/file{1..21}.c
+ok 'rooms: over 20 source files above the rooms' catches 'shim: 2' "$dev/check-rooms"
+rm shim/file*.c shim/gate/README.md
 ok 'rooms: a README each' catches 'shim/gate: has no README.md' "$dev/check-rooms"
 echo '# shim/gate/' >shim/gate/README.md
 mkdir -p tests/scenario/steps/steps_quiet && touch tests/scenario/steps/file{1..20}.c
@@ -116,7 +119,7 @@ for call in 'exit(1)' '_exit(1)' 'abort()' 'system("ls")' 'popen("ls", "r")' 'pr
 done
 
 rm -f shim/base/loud.c
-mkdir -p shim/gate
+mkdir -p shim/gate shim/session
 for call in 'budget_add(b, now, 1)' 'sink->seen(sink->user)' 'p->sink->spent(u, &cost)'; do
     printf 'void f(void)\n{\n    %s;\n}\n' "$call" >shim/gate/ledger.c
     ok "banned: $call is what ledger.c is for" quiet "$dev/check-banned"
@@ -128,7 +131,7 @@ printf 'void f(void)\n{\n    seen(1);\n    budget_add;\n    kernels->seen(1);\n 
 ok 'banned: quiet on what is like them' quiet "$dev/check-banned"
 rm shim/gate/other.c
 
-for row in 'on_mismatch.c abort()' 'system/helper.c posix_spawn(0)' 'system/helper.c clone(0)'; do
+for row in 'session/on_mismatch.c abort()' 'system/helper.c posix_spawn(0)' 'system/helper.c clone(0)'; do
     rm -f shim/base/loud.c
     file=shim/${row%% *} call=${row#* }
     printf 'void f(void)\n{\n    %s;\n}\n' "$call" >"$file"

@@ -13,7 +13,7 @@
 
 #include "report/counters.h"
 #include "value/check_report.h"
-#include "pipeline.h"
+#include "pipeline/pipeline.h"
 
 struct control_targets {
     struct pipeline *pipeline;

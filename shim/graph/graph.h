@@ -13,7 +13,7 @@
 #include "context/enqueue.h"
 #include "graph/bodies.h"
 #include "graph/captured.h"
-#include "pipeline.h"
+#include "pipeline/pipeline.h"
 
 struct graph_node {
     CUgraphNode program;  /* the program's handle; the node of its template */

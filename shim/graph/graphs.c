@@ -10,7 +10,7 @@
 #include "system/log.h"
 #include "base/thread.h"
 #include "base/uninterrupted.h"
-#include "gates.h"
+#include "gates/gates.h"
 #include "graph/graphs_state.h"
 #include "gate/own.h"
 #include "gate/passing.h"

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "driver/cuda_api.h"
-#include "pipeline.h"
+#include "pipeline/pipeline.h"
 
 struct bodies;
 struct captured;

@@ -4,7 +4,7 @@
 #include "graph/graphs.h"
 
 #include <string.h>
-#include "pipeline_trace.h"
+#include "pipeline/pipeline_trace.h"
 
 /* Kernels without an entry alone: what others are launched with is known. */
 static struct known_kernel *recorded_kernel(const struct graph *graph,

@@ -4,8 +4,8 @@
 #include <math.h>
 #include "base/clock.h"
 #include "base/hot.h"
-#include "gates.h"
-#include "paying.h"
+#include "gates/gates.h"
+#include "gates/paying.h"
 
 enum {
     /* Kernels of a replay that are checked together: each replay that runs the twin pays for all of

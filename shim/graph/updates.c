@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "base/uninterrupted.h"
-#include "gates.h"
+#include "gates/gates.h"
 #include "graph/graphs_state.h"
 #include "plan/plan.h"
 

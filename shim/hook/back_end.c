@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include "core.h"
+#include "core/core.h"
 #include "driver/cuda_api.h"
 #include "driver/cupti_api.h"
 #include "hook/cupti_router.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include "base/clock.h"
 #include "base/hot.h"
-#include "core.h"
+#include "core/core.h"
 #include "driver/cupti_api.h"
 #include "hook/graph_calls.h"
 #include "hook/launch_decode.h"

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 #include <string.h>
-#include "core.h"
+#include "core/core.h"
 #include "hook/entry_table.h"
 
 struct entry_table entry_table;

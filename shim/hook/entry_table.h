@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include "base/hot.h"
-#include "core.h"
+#include "core/core.h"
 #include "driver/cuda_api.h"
 #include "hook/entry.h"
 

@@ -1,6 +1,6 @@
 #include "hook/graph_calls.h"
 
-#include "core.h"
+#include "core/core.h"
 #include "hook/launch_decode.h"
 
 /* The parameters of most of these APIs begin alike: executable graph, node or template, what is

@@ -8,7 +8,7 @@
 #include <cupti.h>
 #include <stdbool.h>
 #include "base/hot.h"
-#include "core.h"
+#include "core/core.h"
 
 /* How an API lays its parameters out; PTSZ: NULL means the per-thread default stream. */
 enum launch_shape {

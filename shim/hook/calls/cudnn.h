@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include "call/dnn.h"
-#include "core.h"
+#include "core/core.h"
 #include "hook/calls/cudnn_types.h"
 #include "hook/calls/library.h"
 

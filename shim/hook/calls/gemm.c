@@ -1,6 +1,6 @@
 #include "hook/calls/gemm.h"
 
-#include "core.h"
+#include "core/core.h"
 #include "driver/cuda_api.h"
 #include "lang/dtype.h"
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include "core.h"
+#include "core/core.h"
 #include "hook/calls/gemm.h"
 #include "hook/calls/library.h"
 

@@ -97,7 +97,8 @@ static void fill_around(float centre, CUdeviceptr array, size_t count, unsigned 
     CHECK(cuMemcpyHtoD(array, host, count * sizeof(*host)));
 }
 
-/* Waits until the probes so far have been read: the centroid detector's quantile comes from them. */
+/* Waits until the probes so far have been read: the centroid detector's quantile comes from them.
+ */
 static void wait_for_probes(void)
 {
     void *found = dlsym(RTLD_DEFAULT, "cuvet_flush");

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include "tests/unit/common/fake_driver.h"
 #include "tests/unit/common/registry_fixture.h"
-#include "pipeline.h"
+#include "pipeline/pipeline.h"
 
 enum { CONTEXT = 0x77 }; /* the only one */
 

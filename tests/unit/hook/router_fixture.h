@@ -14,7 +14,7 @@
 #include "hook/graph_calls.c"
 #include "hook/launch_decode.c"
 
-#include "core.c"
+#include "core/core.c"
 #include "hook/cupti_router.c"
 #include "report/counters.h"
 #include "tests/unit/common/pipeline_fixture.h"

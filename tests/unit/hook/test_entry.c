@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include "base/clock.h"
 #include "hook/entry_table.h"
-#include "pipeline.h"
+#include "pipeline/pipeline.h"
 #include "report/counters.h"
 #include "tests/unit/common/pipeline_fixture.h"
 

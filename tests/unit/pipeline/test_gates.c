@@ -16,7 +16,7 @@ static const struct row {
     const char *name, *buckets, *decision;
 } rows[] = {
 #define GATE(part, name, buckets, decision) {part, #name, buckets, decision},
-#include "gates.def"
+#include "gates/gates.def"
 #undef GATE
 };
 

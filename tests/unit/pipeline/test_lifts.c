@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "gate/kernels.h"
-#include "lifts.h"
+#include "lifts/lifts.h"
 
 enum { TRIES = 20000, TRY_US = 1000, STOP_MS = 20000 };
 

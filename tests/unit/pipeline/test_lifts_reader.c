@@ -4,7 +4,7 @@
 #include <semaphore.h>
 #include <stdlib.h>
 #include "gate/kernels.h"
-#include "lifts_reader.h"
+#include "lifts/lifts_reader.h"
 
 enum { MOST = 8, STOP_MS = 20000 };
 

@@ -15,11 +15,11 @@
 #include "hook/graph_calls.c"
 #include "hook/launch_decode.c"
 
-#include "core.c"
+#include "core/core.c"
 #include "hook/cupti_router.c"
 #include "report/counters.h"
 #include "tests/unit/common/pipeline_fixture.h"
-#include "gates_list.h"
+#include "gates/gates_list.h"
 
 static const char registry_text[] =
     "version: 1\n"

@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "system/log.h"
 #include "cuvet.h"
-#include "on_mismatch.h"
+#include "session/on_mismatch.h"
 #include "plugin/plugin_host.h"
 #include "report/thin.h"
 #include "tests/unit/common/made_up_check.h"

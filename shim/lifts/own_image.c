@@ -1,0 +1,19 @@
+#include "lifts/own_image.h"
+
+#include "judge/images.h"
+
+/* A kernels_image_fn. */
+static uint64_t hash_of(void *user, const struct launch *launch, const char *symbol)
+{
+    struct images *images = user;
+    if (symbol_is_call(symbol))
+        return 0;
+    struct image_query query = images_query(images, launch, symbol, 0);
+    return images_hash(images, &query);
+}
+
+void own_image_distinguish(struct pipeline *pipeline)
+{
+    if (pipeline->images)
+        kernels_distinguish(pipeline->kernels, hash_of, pipeline->images);
+}

@@ -1,0 +1,66 @@
+#include "session/session_reports.h"
+
+#include "base/arena.h"
+#include "names/symbol.h"
+#include "report/summary_parts.h"
+#include "system/log.h"
+
+void session_launch_failed(const struct session_reports *reports, const struct launch *launch,
+                           const char *error_name)
+{
+    const char *symbol = launch->symbol ? launch->symbol : "unknown kernel";
+    if (!counters_launch_error(reports->counters, symbol, launch->grid, launch->block, error_name))
+        return;
+    journal_launch_error(reports->journal, symbol, launch->grid, launch->block, error_name);
+    if (launch->call) {
+        log_line(LOG_INFO, "%s: refused by the library", symbol);
+        return;
+    }
+    log_line(LOG_WARN, "launch of %s with grid (%u,%u,%u), block (%u,%u,%u), %u bytes: %s", symbol,
+             launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+             launch->block[2], launch->shared_bytes, error_name);
+}
+
+static const char *plain(struct arena *arena, const char *symbol)
+{
+    struct symbol_names names;
+    return symbol && *symbol && symbol_describe(&names, arena, symbol) ? names.plain : symbol;
+}
+
+void session_api_failed(const struct session_reports *reports, const struct api_error *error)
+{
+    struct arena arena = {0};
+    struct api_error named = *error;
+    char text[API_ERROR_TEXT];
+    named.at = plain(&arena, error->at);
+    for (size_t i = 0; i < error->names; i++)
+        named.name[i] = plain(&arena, error->name[i]);
+    api_error_text(&named, text);
+    journal_api_error(reports->journal, error, text);
+    log_line(LOG_WARN, "%s", text);
+    summary_note(reports->summary, "%s", text);
+    arena_release(&arena);
+}
+
+void session_contract_judged(const struct session_reports *reports,
+                             struct contract_totals totals[CONTRACTS],
+                             const struct check_report *report)
+{
+    char text[PARITY_TEXT];
+    if (!contracts_judged(totals, report))
+        return;
+    parity_text(&report->parity, text);
+    log_line(LOG_WARN, "%s", text);
+    journal_warning(reports->journal, "%s", text);
+    summary_note(reports->summary, "%s", text);
+}
+
+void session_contracts_end(const struct session_reports *reports, const struct registry *registry,
+                           const struct contract_totals totals[CONTRACTS], struct textbuf *out)
+{
+    const struct contract *contract;
+    for (unsigned i = 0; (contract = registry_contract(registry, i)); i++) {
+        journal_contract(reports->journal, contract, &totals[i]);
+        contract_line(contract, &totals[i], out);
+    }
+}
