@@ -289,6 +289,10 @@ printf '/*\n * The sum is\n * not learnt.\n */\n' >shim/gate/words.c
 ok 'words: a line inside a comment' catches 'shim/gate/words.c:3:' "$dev/check-words"
 printf '/* The mask of unknown words. */\nint *f(int asked)\n{\n    *(&told) = asked;\n}\n' >shim/gate/words.c
 ok 'words: quiet on names, and on words that hold a banned one' quiet "$dev/check-words"
+echo 'int f(void) { return fail("%s: the driver says \"no\"", name); }' >shim/gate/words.c
+ok 'words: a message' catches 'shim/gate/words.c:1:' "$dev/check-words"
+printf '%s\n' 'void f(void) { get(json, "looks", told, asked, "the unknown task"); }' >shim/gate/words.c
+ok 'words: quiet on keys, and on names between messages' quiet "$dev/check-words"
 rm shim/gate/words.c
 mkdir -p refs/abi tests
 for folder in tools refs refs/abi tests; do

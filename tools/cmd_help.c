@@ -111,7 +111,7 @@ static int help_buckets(const char *form)
     static const char *const verdicts[][2] = {
         {"match", "every element agrees with the reference within its bound"},
         {"mismatch", "at least one element does not"},
-        {"inconclusive", "the bound is too wide to say anything"},
+        {"inconclusive", "the bound is too wide for a verdict"},
     };
     bool markdown = form && strcmp(form, "--markdown") == 0;
     if (form && !markdown) {

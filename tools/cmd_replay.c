@@ -24,7 +24,7 @@ static const char usage[] =
     "  --kernel NAME      the kernel's name in that image, where it is another one\n"
     "  --library FILE     make a library call by this copy of libcublas or libcublasLt\n"
     "  --stored           run nothing: hold the reference against the program's outputs\n"
-    "  --minimize         look for the smallest grid and inputs that still fail\n"
+    "  --minimize         search for the smallest grid and inputs that still fail\n"
     "  --device WHICH     gpu, interpreter, the number of a GPU, or auto: the GPU where there is "
     "one\n"
     "  --gpu N            the GPU with that number (0)\n"
@@ -319,7 +319,7 @@ static void print_verdict(const struct bundle *bundle, const struct replay_repor
         printf("  program    %s: %s; a launch by itself does not show it\n",
                PRINTABLE(bundle->verdict), PRINTABLE(bundle->state));
     else if (bundle->projected || bundle->differs)
-        printf("  program    %s: %s, which is not looked at here\n", PRINTABLE(bundle->verdict),
+        printf("  program    %s: %s, which is not compared here\n", PRINTABLE(bundle->verdict),
                bundle->projected
                    ? "by the projection of the whole product"
                    : "another output than an earlier launch for the same input or item");

@@ -435,7 +435,7 @@ static void print_totals(const struct run *run, const struct run_totals *t)
     if (t->refused > 0)
         fprintf(stderr,
                 "cuvet run: %" PRIu64 " journal%s not counted, made by another user, or a link: "
-                "nobody else should write into the report folder.\n",
+                "no other user should write into the report folder.\n",
                 t->refused, t->refused == 1 ? " is" : "s are");
     if (t->lost_lines > 0)
         fprintf(stderr, "cuvet run: %" PRIu64 " journal line%s could not be written.\n",

@@ -66,7 +66,7 @@ static int compile_layer(struct view *view)
 {
     struct error err = {{0}};
     if (!view->pattern)
-        return view->by == BY_LAYER ? wrong("--by layer wants --layer REGEX", "") : 0;
+        return view->by == BY_LAYER ? wrong("--by layer needs --layer REGEX", "") : 0;
     if (layers_compile(&view->layers, view->pattern, &err))
         return wrong(err.text, "");
     view->by = BY_LAYER;

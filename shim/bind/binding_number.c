@@ -164,9 +164,8 @@ enum skip binding_address(struct evaluation *e, const struct plan_array *array, 
         return skip;
     *absent = *address == 0;
     if (*absent && !item->nullable)
-        return binding_refuse(e, SKIP_NULL_POINTER,
-                              "'%s' is null; the signature does not say '%s?'", item->name,
-                              item->name);
+        return binding_refuse(e, SKIP_NULL_POINTER, "'%s' is null; the signature has no '%s?'",
+                              item->name, item->name);
     return SKIP_NONE;
 }
 

@@ -175,7 +175,7 @@ static enum skip narrow(struct reading *r, const struct plan_size *size, int64_t
                               dim, (long long)valid, size->source, (long long)all);
     if (by_share && (in_part || subset->with == dim) && valid != all)
         return binding_refuse(&r->e, SKIP_SHAPE,
-                              "%s is %lld of %lld by '%s' in memory, and the check sees some %s "
+                              "%s is %lld of %lld by '%s' in memory, and the check copies some %s "
                               "with their %s: only of all are those known",
                               dim, (long long)valid, (long long)all, size->source, subset->dim,
                               subset->with);

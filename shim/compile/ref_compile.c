@@ -96,7 +96,7 @@ static enum status report_error(struct compiling *c)
                   place, message, quoted, hint ? "; " : "", hint ? hint : "");
     } else {
         error_set(c->err, STATUS_INVALID, "%.300s: the reference does not compile: %s",
-                  c->text->where, error ? message : "NVRTC does not say why");
+                  c->text->where, error ? message : "NVRTC gives no reason");
     }
     free(log);
     return STATUS_INVALID;

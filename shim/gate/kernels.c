@@ -258,7 +258,7 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
         spec = registry_resolve(kernels->registry, symbol, layout, &skip, &err);
     else
         error_set(&err, STATUS_UNSUPPORTED,
-                  "the driver does not tell its parameter list (needs a driver of CUDA 12.4)");
+                  "the driver does not give its parameter list (needs a driver of CUDA 12.4)");
     *passed = !spec && skip == SKIP_UNREGISTERED && !after;
     struct known_kernel *kernel = *passed ? NULL : new_whole(kernels, symbol, hash, layout);
     if (!kernel)

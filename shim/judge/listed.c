@@ -41,7 +41,7 @@ static enum skip read_address(struct reader *reader, int array, int64_t t, uint6
         if (ranges_hold(ranges, address, bound->rows.reach))
             return SKIP_NONE;
         error_set(reader->why, STATUS_FULL,
-                  "the addresses lead to more than %d allocations, which is what a check can know",
+                  "the addresses lead to more than %d allocations, which is the most for a check",
                   SNAPSHOT_RANGES);
         return refuse(reader, array, t, address);
     }

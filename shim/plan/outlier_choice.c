@@ -117,7 +117,8 @@ static enum status add_input(const struct yaml_node *node, const struct binding_
         const struct plan_array *array = &plan->array[i];
         if (array->item == item && array->rows >= 0)
             return yaml_error(err, node,
-                              "'%.60s' has touched rows, [@...]: the gate cannot tell which", name);
+                              "'%.60s' has touched rows, [@...]: the gate cannot find out which",
+                              name);
         if (array->item == item && array->list)
             return yaml_error(err, node,
                               "'%.60s' lies behind addresses in device memory, [&n]: the gate does "
@@ -171,6 +172,6 @@ enum status outlier_choice_resolve(const struct outlier_choice *choice,
     for (size_t i = 0; !status && i < inputs->count; i++)
         status = add_input(inputs->item[i], plan, out, err);
     if (!status && out->inputs > 1 && out->detector == OUTLIER_SPEC_CENTROID)
-        status = yaml_error(err, inputs, "the centroid detector looks at one input");
+        status = yaml_error(err, inputs, "the centroid detector probes one input");
     return status;
 }

@@ -204,7 +204,7 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
         status = read_word(b, node, "owned", owning, &owned);
     if (!status && owned && (state->table < 0 || shared == SHARED_YES))
         status = yaml_error(b->err, yaml_get(node, "owned"),
-                            "state: 'owned' wants a 'table', of whose pages sequences have none in "
+                            "state: 'owned' needs a 'table', of whose pages sequences have none in "
                             "common or those that begin them ('shared: prefix')");
     if (!status && owned == OWNED_CACHED && shared != SHARED_PREFIX)
         status = yaml_error(b->err, yaml_get(node, "owned"),

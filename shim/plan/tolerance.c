@@ -247,7 +247,7 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
     if (row.points && row.rule == RULE_CLOSE)
         return yaml_error(err, node, "'rounding' does not go with rule close, which has margins");
     if (yaml_get(node, "lambda") && yaml_get(node, "false_alarm"))
-        return yaml_error(err, node, "'lambda' and 'false_alarm' say the same thing; give one");
+        return yaml_error(err, node, "'lambda' and 'false_alarm' mean the same; give one");
     bool margins = yaml_get(node, "rtol") || yaml_get(node, "atol");
     if (margins && row.rule != RULE_CLOSE)
         return yaml_error(err, node, "'rtol' and 'atol' belong to rule close, not to rule %s",

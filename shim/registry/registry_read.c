@@ -99,7 +99,7 @@ static enum status check_deterministic(const struct registry_entry *entry,
                           "leave 'deterministic' out");
     if (entry->deterministic && plan->picks)
         return yaml_error(err, node,
-                          "deterministic: each check sees what 'pick' draws, not all that the "
+                          "deterministic: each check copies what 'pick' draws, not all that the "
                           "kernel reads; leave 'deterministic' out");
     for (unsigned i = 0; entry->deterministic && i < plan->sizes; i++) {
         if (plan->size[i].is_dim && plan->size[i].reads)

@@ -330,7 +330,7 @@ static const char *put_kernel_notes(struct textbuf *out, const char *title,
 
     if (kernel->subsets > 0) {
         textbuf_printf(out,
-                       "%s    %s: %" PRIu64 " of %" PRIu64 " checks saw a subset of the launch, "
+                       "%s    %s: %" PRIu64 " of %" PRIu64 " checks had a subset of the launch, "
                        "%.3g %% of its items on average (CUVET_SUBSET)\n",
                        title, label, kernel->subsets, counters_checked(&kernel->buckets),
                        100 * kernel->subset_share);
@@ -372,7 +372,7 @@ static const char *put_kernel_notes(struct textbuf *out, const char *title,
     if ((double)kernel->wide > NOTE_WIDE * (double)kernel->elements) {
         textbuf_printf(out,
                        "%s    %s: of %" PRIu64 " of its %" PRIu64 " elements the bound is too wide "
-                       "to say anything.\n",
+                       "for a verdict.\n",
                        title, label, kernel->wide, kernel->elements);
         title = "";
     }

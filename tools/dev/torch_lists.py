@@ -172,7 +172,7 @@ def cat_struct(inputs, strides, array, array_dims, lens):
 
 
 def cat_form(size, dims, inputs, strides):
-    """CatArrayBatchedCopy and its forms for dense inputs: a check sees one input and its part of the output."""
+    """CatArrayBatchedCopy and its forms for dense inputs: a check copies one input and its part of the output."""
     kind, lanes = ELEMENTS[size]
     last = "" if lanes == 1 else "[%d]" % lanes
     tail = " * %d" % lanes if lanes > 1 else ""

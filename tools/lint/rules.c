@@ -12,7 +12,8 @@ const struct lint_rule lint_rules[] = {
      rule_accumulator_rounded},
     {"accumulator-narrow", LINT_NOTE, "A sum over a loop or over many terms is kept in f16 or bf16",
      "The additions themselves are in 16 bits: half2 arithmetic, or a matrix product with an f16\n"
-     "accumulator. It is right where the contract says so. With an entry that declares a wider one "
+     "accumulator. It is right where the contract declares it. With an entry that declares a wider "
+     "one "
      "it is a warning.",
      rule_accumulator_narrow},
     {"atomic-narrow", LINT_NOTE, "An atomic adds up in memory in f16 or bf16",
@@ -135,7 +136,7 @@ const struct lint_rule lint_rules[] = {
      "The kernel never reads a parameter to which the entry gives a meaning",
      "An array, a distance of rows or a number such as eps or alpha is bound to a formal of the "
      "reference, and\n"
-     "no instruction loads it: it was forgotten, or a constant stands in its place. Sizes are left "
+     "no instruction loads it: it was left out, or a constant stands in its place. Sizes are left "
      "out.",
      rule_param_unread},
     {"const-written", LINT_WARNING, "The kernel writes an array that the entry declares const",

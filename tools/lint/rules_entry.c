@@ -315,7 +315,7 @@ void rule_constant_absent(struct lint_kernel *k)
         bool constant = !r->item && r->element < 0 && !r->expr;
         if (!constant || r->value == 0 || fabs(r->value) == 1 || has_constant(k->flow, r->value))
             continue;
-        lint_add(k, FLOW_NONE, "the entry says %s = %g, which no instruction of the kernel has",
+        lint_add(k, FLOW_NONE, "the entry declares %s = %g, which no instruction of the kernel has",
                  formal->name, r->value);
     }
 }

@@ -279,7 +279,7 @@ static const char *interpreter_refuses(const struct exec_info *info,
     if (launch->param_bytes < info->param_bytes)
         return "the launch has fewer parameter bytes than the kernel declares";
     if (launch->shared_bytes > 227u << 10)
-        return "the launch wants more shared memory than a block can have";
+        return "the launch needs more shared memory than a block can have";
     return cluster > 1 ? "the interpreter runs no clusters of more than one block" : NULL;
 }
 

@@ -145,7 +145,7 @@ enum status fused_reference(struct fused *out, struct hlo_computation *all,
     }
     for (unsigned i = 0; i < out->ins + out->outs; i++)
         if ((i < out->ins ? out->in[i] : out->out[i - out->ins])->dtype == DTYPE_NONE) {
-            out->why = "a type that the registry does not know";
+            out->why = "a type that the registry does not have";
             return STATUS_OK;
         }
     return write_all(out, &w, of);

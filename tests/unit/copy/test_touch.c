@@ -177,7 +177,7 @@ static void nonsense_is_refused(void **state)
     entry_refused(
         "signature: const f32 table[@ids][c], const i32 ids[n], f32 y[n][c], i32 n, i32 c\n"
         "  reference: embedding\n  outlier: {inputs: table}\n",
-        "'table' has touched rows, [@...]: the gate cannot tell which");
+        "'table' has touched rows, [@...]: the gate cannot find out which");
 }
 
 /* ---- launches ---- */

@@ -76,7 +76,7 @@ static void nonsense_is_refused(void **state)
     snprintf(text, sizeof text, entry, "z", "b", "b: 4", "");
     entry_refused(text, "signature: field 'x': expression 'z': unknown name 'z'");
     snprintf(text, sizeof text, entry, "b", "b", "b: 4", "  deterministic: yes\n");
-    entry_refused(text, "each check sees what 'pick' draws");
+    entry_refused(text, "each check copies what 'pick' draws");
 }
 
 /* ---- launches ---- */

@@ -273,7 +273,7 @@ static void of_groups_all_must_be_valid(void **state)
     assert_int_equal(b.narrows, 0);
     assert_int_equal(b.call.tensor[1].dim[2], 3);
     expect_refusal(read((uint64_t[]){23, 8}), SKIP_SHAPE, "heads is 23 of 24 by 'n[0]' in memory");
-    expect_refusal(read((uint64_t[]){24, 7}), SKIP_SHAPE, "the check sees some kv_heads with");
+    expect_refusal(read((uint64_t[]){24, 7}), SKIP_SHAPE, "the check copies some kv_heads with");
     expect_refusal(read((uint64_t[]){25, 8}), SKIP_SHAPE, "expected 0 to 24");
 }
 

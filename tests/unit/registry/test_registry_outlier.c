@@ -19,7 +19,7 @@ static void bad_words_for_the_outlier_gate_are_told(void **state)
     expect(OUTLIER("{false_alarm: 1e-9}"), 1, "expected at least 1e-6");
     expect(OUTLIER("{detector: centroid, percentile: 1}"), 1, "expected a number between 0 and 1");
     expect(OUTLIER("{max_distances: 0}"), 1, "'max_distances' is '0'; expected a whole number");
-    expect(OUTLIER("{detector: centroid, inputs: [x, x]}"), 1, "looks at one input");
+    expect(OUTLIER("{detector: centroid, inputs: [x, x]}"), 1, "probes one input");
     quiet(OUTLIER("off"));
     quiet(OUTLIER("{inputs: x, false_alarm: 0.01}"));
     quiet(OUTLIER("{detector: centroid, inputs: [x], alpha: 0.5, threshold: 0.9}"));

@@ -158,7 +158,7 @@ static void a_subset_is_told(void **state)
     judge(f);
     summary_finding(f->summary, &f->check.report, NULL);
     assert_has(f,
-               "    double: 1 of 2 checks saw a subset of the launch, 4 % of its items on average "
+               "    double: 1 of 2 checks had a subset of the launch, 4 % of its items on average "
                "(CUVET_SUBSET)\n");
     assert_has(f, "2 of 32 elements outside the bound, up to 31.5 times, "
                   "a sample: the launch has 800 elements\n"

@@ -44,7 +44,7 @@ static void wide_bounds_are_a_note(void **state)
     assert_lacks(f, "Notes");
     f->check.report.numbers.wide = 1002;
     judge(f);
-    assert_has(f, "double: of 2002 of its 200000 elements the bound is too wide to say anything.");
+    assert_has(f, "double: of 2002 of its 200000 elements the bound is too wide for a verdict.");
     assert_lacks(f, "Findings:");
 }
 

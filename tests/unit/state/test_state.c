@@ -34,11 +34,11 @@ static void nonsense_is_refused(void **state)
                   "'shared' is 'perhaps'; expected no, prefix or yes");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: yes, "
                        "owned: yes}\n",
-                  "'owned' wants a 'table', of whose pages sequences have none in common");
+                  "'owned' needs a 'table', of whose pages sequences have none in common");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, owned: cached}\n",
                   "'owned: cached' without 'shared: prefix'");
     entry_refused(APPEND "  state: {cache: cache, append: slots, owned: yes}\n",
-                  "'owned' wants a 'table'");
+                  "'owned' needs a 'table'");
     entry_refused(CSR "  state: {cache: k, table: {indices: pages}}\n", "without 'indptr'");
     entry_refused(CSR "  state: {cache: k, table: {indptr: starts}}\n", "without 'indices'");
     entry_refused(CSR "  state: {cache: k, table: {indptr: q, indices: pages}}\n",
