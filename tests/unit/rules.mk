@@ -51,9 +51,10 @@ $(BUILD)/tests/unit/tables/test_made_tables: $(GEN)/made_tables.o
 $(UNIT_APART): %: %.o $(UNIT_LIBS)
 	$(unit_link)
 
-# A test's main has its name in its room.
+# A test's main has its name in its room. The compiler's own objcopy: it may compile for another processor.
+OBJCOPY ?= $(shell $(CC) -print-prog-name=objcopy)
 $(BUILD)/tests/unit/%.group.o: $(BUILD)/tests/unit/%.o
-	$(quiet)objcopy --redefine-sym main=main_$(notdir $*) $< $@
+	$(quiet)$(OBJCOPY) --redefine-sym main=main_$(notdir $*) $< $@
 
 # unit_room ROOM BINARIES
 define unit_room
