@@ -103,8 +103,11 @@ const struct lint_rule lint_rules[] = {
      "Shared memory is read that another thread stored, with no barrier between",
      "There is a way from a store to a load of the same array on which no bar.sync, bar.warp.sync "
      "or mbarrier\n"
-     "wait lies. It is right where the bytes are the thread's own in a way that the rule cannot "
-     "see.",
+     "wait lies. A cp.async is a store that a cp.async.wait ends, before the barrier, and a "
+     "cp.async.bulk one\n"
+     "that a wait for its mbarrier ends. It is right where the bytes are the thread's own in a way "
+     "that the\n"
+     "rule cannot see.",
      rule_shared_race},
     {"barrier-divergent", LINT_WARNING, "Not all threads of a block come to a barrier",
      "bar.sync 0 waits for all threads. Where a branch on thread numbers or on loaded data decides "

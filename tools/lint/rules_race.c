@@ -1,4 +1,9 @@
-/* rules_race.c - a store to shared memory, no barrier, and a load of another thread. */
+/*
+ * rules_race.c - a store to shared memory, no barrier, and a load of another thread.
+ *
+ * A cp.async is a store that ends later: by a wait for its group, or for an mbarrier. Until then
+ * not even its own thread may read the bytes, and a barrier orders nothing.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include "tools/lint/rules.h"
@@ -8,13 +13,92 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+static bool is_mbarrier_wait(const struct ptx_instruction *i)
+{
+    return strcmp(i->opcode, "mbarrier") == 0 &&
+           (ptx_has_modifier(i, "try_wait") || ptx_has_modifier(i, "test_wait"));
+}
+
 /* What orders the shared memory accesses of threads: of a block, a warp, or by an mbarrier. A call
- * may hold one. */
+ * may hold one. An arrival alone is no wait. */
 static bool is_barrier(const struct ptx_instruction *i)
 {
-    return begins(i->opcode, "bar") || strcmp(i->opcode, "call") == 0 ||
-           (strcmp(i->opcode, "mbarrier") == 0 &&
-            (ptx_has_modifier(i, "try_wait") || ptx_has_modifier(i, "test_wait")));
+    bool waits = begins(i->opcode, "bar") && !ptx_has_modifier(i, "arrive");
+    return waits || strcmp(i->opcode, "call") == 0 || is_mbarrier_wait(i);
+}
+
+static bool is_copy(const struct ptx_instruction *i)
+{
+    return strcmp(i->opcode, "cp") == 0 && ptx_has_modifier(i, "async");
+}
+
+/* A copy from global to shared memory. */
+static bool copies_to_shared(const struct ptx_instruction *i)
+{
+    return is_copy(i) && i->space == PTX_SHARED && ptx_has_modifier(i, "global") &&
+           i->operand_count > 1 && i->operands[0].kind == PTX_MEMORY;
+}
+
+/* -- stores and loads -- */
+
+/* A row of a matrix, whose elements go to other threads of the warp. */
+static bool matrix_row(const struct flow *flow, uint32_t at, struct lint_access *out)
+{
+    const struct ptx_instruction *i = &flow->function->instructions[at];
+    if (strcmp(i->opcode, "ldmatrix") != 0 || i->operand_count < 2 ||
+        i->operands[1].kind != PTX_MEMORY)
+        return false;
+    *out = (struct lint_access){.value = flow->result[at],
+                                .at = at,
+                                .address = flow_arg(flow, flow->result[at], 0),
+                                .offset = i->operands[1].offset,
+                                .bytes = 16,
+                                .space = PTX_SHARED,
+                                .reads = true,
+                                .weak = true};
+    return true;
+}
+
+/* Bytes of a copy; 16 where a register or a map holds them. */
+static bool copy_store(const struct flow *flow, uint32_t at, struct lint_access *out)
+{
+    enum { MOST = 1 << 20 };
+    const struct ptx_instruction *i = &flow->function->instructions[at];
+    uint64_t bytes = 0;
+    if (!copies_to_shared(i))
+        return false;
+    *out = (struct lint_access){.value = flow->result[at],
+                                .at = at,
+                                .address = flow_arg(flow, flow->result[at], 0),
+                                .offset = i->operands[0].offset,
+                                .bytes = 16,
+                                .space = PTX_SHARED,
+                                .writes = true,
+                                .weak = true};
+    if (i->operand_count > 2 && !ptx_has_modifier(i, "tensor") &&
+        flow_constant(flow, flow_arg(flow, out->value, 2), &bytes) && bytes && bytes < MOST)
+        out->bytes = (unsigned)bytes;
+    return true;
+}
+
+static bool shared_store(const struct flow *flow, uint32_t at, struct lint_access *out)
+{
+    const struct ptx_instruction *i = &flow->function->instructions[at];
+    if (copy_store(flow, at, out))
+        return true;
+    return strcmp(i->opcode, "st") == 0 && i->space == PTX_SHARED && lint_access(flow, at, out) &&
+           out->weak;
+}
+
+/* Matrices count behind copies alone: within a warp they are stored and loaded without a barrier.
+ */
+static bool shared_load(const struct flow *flow, uint32_t at, bool copy, struct lint_access *out)
+{
+    const struct ptx_instruction *i = &flow->function->instructions[at];
+    if (copy && matrix_row(flow, at, out))
+        return true;
+    return strcmp(i->opcode, "ld") == 0 && i->space == PTX_SHARED && lint_access(flow, at, out) &&
+           out->weak;
 }
 
 /* -- addresses -- */
@@ -263,43 +347,165 @@ static bool same_thread(const struct flow *flow, const struct lint_access *store
     return false;
 }
 
+/* -- copies that are under way -- */
+
+enum { PHI_DEPTH = 12, MOST_COMMITS = 14 };
+
+/* Whether a loop around both blocks, or any loop where there are none, changes the value from round
+ * to round. */
+static bool changes(const struct flow *flow, uint32_t value, const uint32_t *both, int depth)
+{
+    const struct flow_value *v = &flow->value[value];
+    uint32_t args = v->kind == FLOW_MERGE ? 2 : v->args;
+    bool found = depth > PHI_DEPTH;
+    if (v->kind == FLOW_PHI) {
+        uint32_t loop = flow->block[v->at].loop;
+        if (!both || (loop != FLOW_NONE && flow->loop[loop].header == v->at))
+            return !both ||
+                   (flow_in_loop(flow, both[0], loop) && flow_in_loop(flow, both[1], loop));
+    } else if (v->kind != FLOW_RESULT && v->kind != FLOW_MERGE) {
+        return false;
+    } else if (flow_is(flow, value, "ld") || flow_is(flow, value, "atom")) {
+        return false;
+    }
+    for (uint32_t a = 0; a < args && !found; a++)
+        found = changes(flow, flow_arg(flow, value, a), both, depth + 1);
+    return found;
+}
+
+static bool place_changes(const struct flow *flow, const struct place *p, const uint32_t *both)
+{
+    bool found = false;
+    for (unsigned i = 0; i < p->terms && !found; i++)
+        found = changes(flow, p->term[i], both, 0);
+    return found;
+}
+
+/* How far a copy is on the way from it to a load. */
+struct way {
+    bool done;        /* its bytes are there for its own thread; of a store from the beginning */
+    bool waited;      /* a wait left its group open */
+    bool again;       /* an edge back to a loop's head */
+    unsigned commits; /* of groups, its own among them */
+};
+
+static unsigned number_of(const struct way *way)
+{
+    return way->done ? 0 : 1 + way->commits * 4 + way->waited * 2 + way->again;
+}
+
+/* Whether a load reads bytes of a copy that no wait has ended. With several stages a wait leaves
+ * some open, and rounds of a loop have one each: then the place has to be the same one. */
+static bool may_be_open(const struct flow *flow, const struct lint_access *store,
+                        const struct lint_access *load, const struct way *way)
+{
+    enum { NEAR = 64 };
+    const uint32_t both[] = {flow->block_of[store->at], flow->block_of[load->at]};
+    struct place s = {.whole = true}, l = {.whole = true};
+    take_apart(flow, store->address, &s, 0);
+    take_apart(flow, load->address, &l, 0);
+    if (!s.variable || s.variable != l.variable || !s.whole || !l.whole ||
+        !same_bases(flow, &s, &l))
+        return false;
+    if (way->waited && (place_changes(flow, &s, NULL) || place_changes(flow, &l, NULL)))
+        return false;
+    bool same = same_terms(flow, &s, &l),
+         stages = place_changes(flow, &s, both) || place_changes(flow, &l, both);
+    if (stages && (way->again || !same))
+        return false;
+    int64_t from = s.offset + store->offset, to = l.offset + load->offset;
+    if (same)
+        return from < to + load->bytes && to < from + store->bytes;
+    return from < to + NEAR && to < from + NEAR;
+}
+
+/* -- ways from a store to a load -- */
+
+struct visit {
+    uint32_t block;
+    struct way way;
+};
+
 struct search {
     struct lint_kernel *k;
     struct lint_access store;
-    uint8_t *seen;
-    uint32_t *queue, count;
+    bool copy, bulk; /* a cp.async; one that an mbarrier counts */
+    bool shared_out; /* threads may have stored different bytes */
+    uint64_t *seen;  /* by block: a bit for each number of a way */
+    struct visit *queue;
+    uint32_t count, room;
     uint32_t found;
+    struct way at; /* there */
 };
+
+/* What an instruction does to a copy that is under way. */
+static void advance(const struct search *s, uint32_t at, struct way *way)
+{
+    const struct flow *flow = s->k->flow;
+    const struct ptx_instruction *i = &flow->function->instructions[at];
+    uint64_t open = 0;
+    if (s->bulk || !is_copy(i) || ptx_has_modifier(i, "bulk"))
+        return;
+    bool all = ptx_has_modifier(i, "wait_all"), group = ptx_has_modifier(i, "wait_group");
+    if (ptx_has_modifier(i, "commit_group") && way->commits < MOST_COMMITS)
+        way->commits++;
+    if (!all && !group)
+        return;
+    bool known = all || flow_constant(flow, flow_arg(flow, flow->result[at], 0), &open);
+    way->done = all || !known || way->commits > open;
+    way->waited |= !way->done;
+}
+
+/* Whether nothing behind the instruction reads too early. */
+static bool ends_way(const struct ptx_instruction *i, const struct way *way)
+{
+    if (!way->done)
+        return strcmp(i->opcode, "call") == 0 || is_mbarrier_wait(i);
+    return is_barrier(i) && !i->guarded;
+}
+
+static bool reads_early(const struct search *s, const struct lint_access *load,
+                        const struct way *way)
+{
+    const struct flow *flow = s->k->flow;
+    if (!way->done)
+        return may_be_open(flow, &s->store, load, way);
+    return s->shared_out && may_meet(flow, &s->store, load) && !same_thread(flow, &s->store, load);
+}
 
 /* Follows control from instruction `at` to the end of its block; true: the way goes on behind it.
  */
-static bool follow(struct search *s, uint32_t at, uint32_t end)
+static bool follow(struct search *s, uint32_t at, uint32_t end, struct way *way)
 {
     const struct flow *flow = s->k->flow;
     for (; at < end; at++) {
-        const struct ptx_instruction *i = &flow->function->instructions[at];
         struct lint_access load;
-        if (is_barrier(i) && !i->guarded)
+        if (ends_way(&flow->function->instructions[at], way))
             return false;
-        if (at == s->store.at || strcmp(i->opcode, "ld") != 0 || i->space != PTX_SHARED ||
-            !lint_access(flow, at, &load) || !load.weak)
-            continue;
-        if (may_meet(flow, &s->store, &load) && !same_thread(flow, &s->store, &load)) {
+        if (!way->done)
+            advance(s, at, way);
+        if (at != s->store.at && shared_load(flow, at, s->copy, &load) &&
+            reads_early(s, &load, way)) {
             s->found = at;
+            s->at = *way;
             return false;
         }
     }
     return true;
 }
 
-static void push(struct search *s, uint32_t block)
+static void push(struct search *s, uint32_t block, const struct way *way)
 {
-    const struct flow_block *b = &s->k->flow->block[block];
+    const struct flow *flow = s->k->flow;
+    const struct flow_block *b = &flow->block[block];
     for (uint32_t e = 0; e < b->succs; e++) {
-        uint32_t to = s->k->flow->edge[b->succ + e];
-        if (!s->seen[to])
-            s->queue[s->count++] = to;
-        s->seen[to] = 1;
+        uint32_t to = flow->edge[b->succ + e];
+        struct visit visit = {to, *way};
+        visit.way.again |= !way->done && flow->block[to].number <= b->number;
+        uint64_t bit = (uint64_t)1 << number_of(&visit.way);
+        if (!(s->seen[to] & bit) && s->count < s->room)
+            s->queue[s->count++] = visit;
+        s->seen[to] |= bit;
     }
 }
 
@@ -307,40 +513,64 @@ static void search_load(struct search *s)
 {
     const struct flow *flow = s->k->flow;
     uint32_t block = flow->block_of[s->store.at];
-    memset(s->seen, 0, flow->blocks);
+    struct way way = {.done = !s->copy};
+    memset(s->seen, 0, flow->blocks * sizeof *s->seen);
     s->count = 0;
     s->found = FLOW_NONE;
-    if (follow(s, s->store.at + 1, flow->block[block].end))
-        push(s, block);
+    if (follow(s, s->store.at + 1, flow->block[block].end, &way))
+        push(s, block, &way);
     for (uint32_t i = 0; i < s->count && s->found == FLOW_NONE; i++) {
-        const struct flow_block *b = &flow->block[s->queue[i]];
-        if (follow(s, b->first, b->end))
-            push(s, s->queue[i]);
+        const struct visit visit = s->queue[i];
+        const struct flow_block *b = &flow->block[visit.block];
+        way = visit.way;
+        if (follow(s, b->first, b->end, &way))
+            push(s, visit.block, &way);
     }
+}
+
+static void report_race(struct search *s, unsigned line)
+{
+    if (s->at.done)
+        lint_add(s->k, s->found,
+                 "reads shared memory that another thread may have stored at line %u, with no "
+                 "barrier between",
+                 line);
+    else
+        lint_add(s->k, s->found,
+                 "reads shared memory that the copy at line %u may not have written yet, with no "
+                 "%s between",
+                 line,
+                 s->bulk        ? "wait for its mbarrier"
+                 : s->at.waited ? "cp.async.wait that ends its group"
+                                : "cp.async.wait");
+}
+
+static bool is_shared_out(const struct flow *flow, const struct lint_access *store)
+{
+    return flow->value[store->address].divergent || flow->guard[store->at] != FLOW_NONE ||
+           lint_divergent_branch(flow, store->at, false) != FLOW_NONE;
 }
 
 void rule_shared_race(struct lint_kernel *k)
 {
-    enum { MOST_STORES = 256 };
+    enum { MOST_STORES = 256, VISITS = 8 };
     const struct flow *flow = k->flow;
-    struct search s = {
-        .k = k, .seen = malloc(flow->blocks), .queue = malloc(flow->blocks * sizeof *s.queue)};
+    struct search s = {.k = k, .room = flow->blocks * VISITS};
     unsigned stores = 0;
+    s.seen = malloc(flow->blocks * sizeof *s.seen);
+    s.queue = malloc(s.room * sizeof *s.queue);
     for (uint32_t at = 0; s.seen && s.queue && at < flow->function->instruction_count; at++) {
         const struct ptx_instruction *i = &flow->function->instructions[at];
-        if (strcmp(i->opcode, "st") != 0 || i->space != PTX_SHARED ||
-            !lint_access(flow, at, &s.store) || !s.store.weak || ++stores > MOST_STORES)
+        if (!shared_store(flow, at, &s.store) || ++stores > MOST_STORES)
             continue;
-        bool one = flow->value[s.store.address].divergent || flow->guard[at] != FLOW_NONE ||
-                   lint_divergent_branch(flow, at, false) != FLOW_NONE;
-        if (!one || flow->block[flow->block_of[at]].number == FLOW_NONE)
+        s.copy = copies_to_shared(i);
+        s.bulk = s.copy && ptx_has_modifier(i, "bulk");
+        s.shared_out = is_shared_out(flow, &s.store);
+        if ((!s.copy && !s.shared_out) || flow->block[flow->block_of[at]].number == FLOW_NONE)
             continue;
         search_load(&s);
         if (s.found != FLOW_NONE)
-            lint_add(k, s.found,
-                     "reads shared memory that another thread may have stored at line %u, with no "
-                     "barrier between",
-                     i->line);
+            report_race(&s, i->line);
     }
     free(s.seen);
     free(s.queue);
