@@ -110,9 +110,12 @@ const struct lint_rule lint_rules[] = {
      "rule cannot see.",
      rule_shared_race},
     {"barrier-divergent", LINT_WARNING, "Not all threads of a block come to a barrier",
-     "bar.sync 0 waits for all threads. Where a branch on thread numbers or on loaded data decides "
-     "whether it\n"
-     "runs, or threads have left before, the result is undefined.",
+     "bar.sync and bar.red without a count of threads, or with that of .reqntid, wait for all. "
+     "Where "
+     "a branch\n"
+     "on thread numbers or on loaded data decides whether they run, or threads have left before, "
+     "the result is\n"
+     "undefined.",
      rule_barrier_divergent},
     {"shuffle-mask", LINT_WARNING,
      "The mask of a shuffle or vote is not the set of lanes that run it",

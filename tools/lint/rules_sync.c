@@ -64,17 +64,38 @@ uint32_t lint_divergent_branch(const struct flow *flow, uint32_t at, bool sides)
 
 /* -- barriers -- */
 
+/* The threads of a block; 0: not known. */
+static uint64_t block_size(const struct ptx_function *f)
+{
+    uint64_t size = 1;
+    for (int axis = 0; axis < 3; axis++)
+        size *= f->reqntid[axis];
+    return size;
+}
+
+/* Whether a barrier of that many arguments, its predicate left out, is one of all threads: it has
+ * no count of threads, or that of the block. */
+static bool counts_all(const struct flow *flow, uint32_t barrier, uint32_t args)
+{
+    uint64_t number = 0, count = 0;
+    bool known = flow_constant(flow, flow_arg(flow, barrier, 0), &number);
+    if (args == 1)
+        return known;
+    return args == 2 && known && flow_constant(flow, flow_arg(flow, barrier, 1), &count) &&
+           count == block_size(flow->function);
+}
+
 /* A barrier that waits for all threads of the block. */
 static bool waits_for_all(const struct flow *flow, uint32_t at)
 {
     const struct ptx_instruction *i = &flow->function->instructions[at];
-    uint64_t number = 0;
     bool block = strcmp(i->opcode, "bar") == 0 || strcmp(i->opcode, "barrier") == 0;
     if (!block || ptx_has_modifier(i, "warp") || ptx_has_modifier(i, "arrive") ||
-        ptx_has_modifier(i, "cluster") || ptx_has_modifier(i, "red"))
+        ptx_has_modifier(i, "cluster"))
         return false;
-    return flow->value[flow->result[at]].args == 1 &&
-           flow_constant(flow, flow_arg(flow, flow->result[at], 0), &number) && number == 0;
+    uint32_t value = flow->result[at], args = flow->value[value].args;
+    bool folds = ptx_has_modifier(i, "red"); /* a predicate of each thread comes last */
+    return counts_all(flow, value, folds && args ? args - 1 : args);
 }
 
 static unsigned line_of(const struct flow *flow, uint32_t branch)
