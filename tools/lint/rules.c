@@ -89,6 +89,14 @@ const struct lint_rule lint_rules[] = {
      "An ordinary load need not see what other blocks write. Use volatile, an atomic or "
      "ld.acquire.",
      rule_spin_weak},
+    {"fence-absent", LINT_NOTE,
+     "Blocks are counted by an atomic with no fence behind the stores that others read",
+     "The last block to count itself reads what the others stored. An atomic orders only itself: "
+     "without\n"
+     "__threadfence() or acq_rel the stores may arrive after it. It is right where the counted "
+     "blocks store what\n"
+     "is not read.",
+     rule_fence_absent},
     {"state-kept", LINT_NOTE, "A module variable carries results from one launch to the next",
      "The kernel stores to a __device__ variable and reads it. A result that depends on earlier "
      "launches is\n"

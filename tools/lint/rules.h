@@ -27,6 +27,7 @@ void rule_index_narrow(struct lint_kernel *k);
 void rule_read_only_written(struct lint_kernel *k);
 void rule_spin_weak(struct lint_kernel *k);
 void rule_state_kept(struct lint_kernel *k);
+void rule_fence_absent(struct lint_kernel *k);
 void rule_vector_alignment(struct lint_kernel *k);
 
 /* rules_race.c */

@@ -374,6 +374,114 @@ void rule_state_kept(struct lint_kernel *k)
     }
 }
 
+/* -- blocks that count each other -- */
+
+/* Calls `use` for each instruction on the ways behind `at`; one ends where `use` returns false. */
+typedef bool (*step_fn)(void *user, uint32_t at);
+static void each_behind(const struct flow *flow, uint32_t at, step_fn use, void *user)
+{
+    uint8_t *seen = calloc(flow->blocks, 1);
+    uint32_t *queue = malloc(flow->blocks * sizeof *queue), count = 0;
+    uint32_t block = flow->block_of[at], next = at + 1;
+    for (uint32_t i = 0; seen && queue; block = queue[i++], next = flow->block[block].first) {
+        const struct flow_block *b = &flow->block[block];
+        while (next < b->end && use(user, next))
+            next++;
+        for (uint32_t e = 0; next == b->end && e < b->succs; e++) {
+            uint32_t to = flow->edge[b->succ + e];
+            if (!seen[to])
+                queue[count++] = to;
+            seen[to] = 1;
+        }
+        if (i == count)
+            break;
+    }
+    free(seen);
+    free(queue);
+}
+
+enum { EACH_CTAID = 7 * FLOW_CTAID };
+
+struct counted {
+    struct lint_kernel *k;
+    struct lint_access store;
+    uint32_t atomic; /* at hand */
+    uint32_t load;   /* of what other blocks stored, behind it; 0: none */
+};
+
+static bool same_array(const struct flow_base *a, const struct flow_base *b)
+{
+    if (a->kind != b->kind || a->kind == FLOW_BASE_UNKNOWN)
+        return false;
+    if (a->kind == FLOW_BASE_VARIABLE)
+        return a->variable == b->variable;
+    return a->param == b->param && a->field == b->field;
+}
+
+/* Orders a thread's writes for other blocks; a call may. */
+static bool is_fence(const struct ptx_instruction *i)
+{
+    bool fence = strcmp(i->opcode, "membar") == 0 || strcmp(i->opcode, "fence") == 0;
+    if (fence)
+        return !ptx_has_modifier(i, "cta") && !ptx_has_modifier(i, "proxy");
+    return strcmp(i->opcode, "call") == 0 || ptx_has_modifier(i, "release") ||
+           ptx_has_modifier(i, "acq_rel");
+}
+
+/* A load of the stored array whose address lacks the block's number. */
+static bool visit_foreign_load(void *user, uint32_t at)
+{
+    const uint32_t hidden = FLOW_GLOBAL | FLOW_SHARED | FLOW_LOCAL | FLOW_ATOMIC | FLOW_OTHER;
+    struct counted *c = user;
+    const struct flow *flow = c->k->flow;
+    struct lint_access a;
+    if (!lint_access(flow, at, &a) || !a.reads || a.writes || !same_array(&a.base, &c->store.base))
+        return !c->load;
+    uint32_t own = flow->value[c->store.address].sources & EACH_CTAID,
+             sources = flow->value[a.address].sources;
+    if ((own & ~sources) && !(sources & hidden))
+        c->load = at;
+    return !c->load;
+}
+
+static bool visit_atomic(void *user, uint32_t at)
+{
+    struct counted *c = user;
+    const struct flow *flow = c->k->flow;
+    const struct ptx_instruction *i = &flow->function->instructions[at];
+    struct lint_access a;
+    if (is_fence(i) || c->load)
+        return false;
+    if (strcmp(i->opcode, "atom") != 0 || !lint_access(flow, at, &a) || a.space != PTX_GLOBAL ||
+        !flow->value[a.value].users)
+        return true;
+    c->atomic = at;
+    each_behind(flow, at, visit_foreign_load, c);
+    return !c->load;
+}
+
+/* The last block adds up what all have stored: it counts them by an atomic, which orders nothing
+ * else. */
+void rule_fence_absent(struct lint_kernel *k)
+{
+    enum { MOST_STORES = 64 };
+    const struct flow *flow = k->flow;
+    unsigned stores = 0;
+    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+        struct counted c = {.k = k};
+        if (!is_global_write(flow, at, &c.store) || c.store.atomic || !c.store.weak ||
+            !(flow->value[c.store.address].sources & EACH_CTAID) || ++stores > MOST_STORES)
+            continue;
+        each_behind(flow, at, visit_atomic, &c);
+        if (c.load)
+            lint_add(k, c.atomic,
+                     "blocks are counted with no fence behind the store at line %u, which the load "
+                     "at line %u reads in another block",
+                     flow->function->instructions[at].line,
+                     flow->function->instructions[c.load].line);
+    }
+}
+
 /* -- vectors -- */
 
 /* The power of two that surely divides an offset, up to 16; 1 where nothing is known. */
