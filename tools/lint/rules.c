@@ -156,10 +156,15 @@ const struct lint_rule lint_rules[] = {
     {"const-written", LINT_WARNING, "The kernel writes an array that the entry declares const",
      "The entry's signature is wrong, or the kernel destroys its input.", rule_const_written},
     {"batch-unused", LINT_WARNING,
-     "The entry counts on a grid axis of which no address of the kernel depends",
+     "The entry counts on a grid axis of which no address of the kernel, or of an array, depends",
      "A batched kernel that does not use ctaid.y or ctaid.z computes the first item in every "
-     "block. With CUVET_LINT\n"
-     "a launch with such an axis over 1 counts as well, where the kernel never reads the axis.",
+     "block. One that\n"
+     "uses it for some arrays, and not for another that the entry gives a row for each block, "
+     "takes "
+     "the first\n"
+     "row of that one. With CUVET_LINT a launch with such an axis over 1 counts as well, where the "
+     "kernel never\n"
+     "reads the axis.",
      rule_batch_unused},
     {"position-source", LINT_WARNING,
      "The entry takes a number from memory that the kernel never reads",

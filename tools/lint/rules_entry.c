@@ -192,6 +192,127 @@ static bool has_special(const struct flow *flow, const char *name)
     return false;
 }
 
+/* -- arrays that have a row for each block -- */
+
+struct batched {
+    const struct lint_kernel *k;
+    const struct signature_item *item;
+    uint32_t source; /* enum flow_source: the axis */
+    uint32_t first;  /* access; FLOW_NONE: none was seen */
+    bool depends;    /* on the axis, or on what is not known */
+};
+
+/* Elements of the array for so many blocks on the axis, with all other sizes equal; 0: not known.
+ */
+static int64_t elements_of(const struct binding_plan *plan, const struct plan_array *array,
+                           unsigned axis, int64_t blocks)
+{
+    enum { OTHER_SIZE = 5040 }; /* many numbers divide it */
+    int64_t slot[PLAN_SLOTS], all = 1, one;
+    for (unsigned i = 0; i < PLAN_SLOTS; i++)
+        slot[i] = plan->constant[i] ? plan->constant[i] : OTHER_SIZE;
+    slot[SLOT_GRID + axis] = blocks;
+    for (unsigned i = 0; i < plan->lets; i++) {
+        const struct plan_let *let = &plan->let[i];
+        if (let->expr && !let->pick && let->slot >= 0 && let->slot < PLAN_SLOTS &&
+            expr_eval(let->expr, slot, &one))
+            slot[let->slot] = one;
+    }
+    for (unsigned d = 0; d < array->item->ndim; d++) {
+        const struct expr *extent = array->dim[d].extent;
+        if (extent && (!expr_eval(extent, slot, &one) || __builtin_mul_overflow(all, one, &all)))
+            return 0;
+    }
+    return all;
+}
+
+/* Whether each block on the axis has elements of its own. */
+static bool is_batched(const struct binding_plan *plan, const struct plan_array *array,
+                       unsigned axis)
+{
+    int64_t few = elements_of(plan, array, axis, 2);
+    return few > 0 && elements_of(plan, array, axis, 4) == 2 * few;
+}
+
+static bool visit_axis(void *user, uint32_t branch, uint32_t condition)
+{
+    struct batched *b = user;
+    (void)branch;
+    b->depends |= (b->k->flow->value[condition].sources & b->source) != 0;
+    return !b->depends;
+}
+
+/* A phi takes the way that a branch on the axis chose. */
+static bool visit_chosen(void *user, uint32_t value)
+{
+    struct batched *b = user;
+    const struct flow *flow = b->k->flow;
+    const struct flow_value *v = &flow->value[value];
+    const struct flow_block *block = &flow->block[v->at];
+    for (uint32_t p = 0; v->kind == FLOW_PHI && p < block->preds; p++) {
+        uint32_t from = flow->edge[block->pred + p], own = flow_condition(flow, from);
+        if (own != FLOW_NONE)
+            visit_axis(b, from, own);
+        flow_each_condition(flow, from, visit_axis, b);
+    }
+    return !b->depends;
+}
+
+static void see_address(struct batched *b, uint32_t at, uint32_t address,
+                        const struct flow_base *base)
+{
+    const uint32_t hidden = FLOW_SHARED | FLOW_LOCAL | FLOW_ATOMIC | FLOW_OTHER;
+    const struct flow *flow = b->k->flow;
+    b->depends |= base->kind == FLOW_BASE_UNKNOWN;
+    if (base->kind != FLOW_BASE_PARAM || base->param != b->item->param ||
+        base->field != b->item->offset)
+        return;
+    b->first = b->first == FLOW_NONE ? at : b->first;
+    b->depends |= (flow->value[address].sources & (b->source | hidden)) != 0;
+    if (flow->guard[at] != FLOW_NONE)
+        visit_axis(b, 0, flow->guard[at]);
+    flow_each_condition(flow, flow->block_of[at], visit_axis, b);
+    if (!b->depends)
+        lint_backward(b->k, address, visit_chosen, b);
+}
+
+/* Accesses of the array, also by copies; a function that gets it may do anything. */
+static void see_instruction(struct batched *b, uint32_t at)
+{
+    const struct flow *flow = b->k->flow;
+    const char *word = flow->function->instructions[at].opcode;
+    uint32_t v = flow->result[at];
+    struct lint_access a;
+    if (lint_access(flow, at, &a)) {
+        if (a.space == PTX_GLOBAL || a.space == PTX_GENERIC)
+            see_address(b, at, a.address, &a.base);
+        return;
+    }
+    b->depends |= strcmp(word, "call") == 0;
+    for (uint32_t n = 0; strcmp(word, "cp") == 0 && n < flow->value[v].args; n++) {
+        const struct flow_base base = flow_base(flow, flow_arg(flow, v, n));
+        if (base.kind == FLOW_BASE_PARAM)
+            see_address(b, at, flow_arg(flow, v, n), &base);
+    }
+}
+
+static void check_arrays(struct lint_kernel *k, unsigned axis, const char *name)
+{
+    for (unsigned i = 0; i < k->plan->arrays; i++) {
+        const struct plan_array *array = &k->plan->array[i];
+        struct batched b = {k, array->item, (uint32_t)FLOW_CTAID << axis, FLOW_NONE, false};
+        if (!array->bound || array->item->earlier || array->index || array->list ||
+            !is_batched(k->plan, array, axis))
+            continue;
+        for (uint32_t at = 0; at < k->flow->function->instruction_count && !b.depends; at++)
+            see_instruction(&b, at);
+        if (!b.depends && b.first != FLOW_NONE)
+            lint_add(k, b.first,
+                     "the entry counts %s on grid.%c, and no address in it depends on %s",
+                     array->item->name, 'x' + (int)axis, name);
+    }
+}
+
 void rule_batch_unused(struct lint_kernel *k)
 {
     static const char *const names[] = {"%ctaid.x", "%ctaid.y", "%ctaid.z"};
@@ -203,7 +324,9 @@ void rule_batch_unused(struct lint_kernel *k)
     for (unsigned axis = 0; axis < 3; axis++) {
         bool used = depends_on(k->flow, (uint32_t)FLOW_CTAID << axis);
         bool declared = s.used >> (SLOT_GRID + axis) & 1;
-        if (!used && declared)
+        if (used && declared)
+            check_arrays(k, axis, names[axis]);
+        else if (!used && declared)
             lint_add(k, FLOW_NONE,
                      "the entry counts on grid.%c, and no address of the kernel depends on %s",
                      'x' + (int)axis, names[axis]);
