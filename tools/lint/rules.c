@@ -74,9 +74,11 @@ const struct lint_rule lint_rules[] = {
      "right where the program never passes larger ones.",
      rule_index_narrow},
     {"index-overflow", LINT_WARNING, "A 32-bit index passes 2^31 within the sizes of the entry",
-     "A product of 32 bits makes an address, and with the largest sizes that the entry's `fuzz` "
-     "mapping\n"
-     "allows it does not fit. Compute it in 64 bits.",
+     "A product, sum or shift of 32 bits makes an address, and with the largest sizes that the "
+     "entry's\n"
+     "`fuzz` mapping allows it does not fit: 2^31 where it is widened with its sign, else 2^32. "
+     "Compute it in\n"
+     "64 bits.",
      rule_index_overflow},
     {"read-only-written", LINT_WARNING,
      "A kernel reads a parameter through the read-only cache and writes it, too",

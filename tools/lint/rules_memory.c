@@ -166,7 +166,8 @@ struct cut {
 
 static bool visit_cut(void *user, uint32_t value)
 {
-    static const char *const words[] = {"mul", "mad", "shl", "add", "cvt", "mov", "selp", NULL};
+    static const char *const words[] = {"mul", "mad",  "shl", "add", "or",
+                                        "cvt", "selp", "mov", NULL};
     struct cut *c = user;
     const struct flow *flow = c->flow;
     struct lint_access a;

@@ -104,6 +104,39 @@ static int64_t plus(int64_t a, int64_t b)
     return a == NO_BOUND || b == NO_BOUND || __builtin_add_overflow(a, b, &out) ? NO_BOUND : out;
 }
 
+/* -- operations of two numbers, neither of which is negative -- */
+
+static int64_t shifted(int64_t a, int64_t b)
+{
+    return b < 32 ? times(a, (int64_t)1 << b) : NO_BOUND;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A difference, quotient or right shift of what is not negative is no larger than the first. */
+static int64_t first_of(int64_t a, int64_t b)
+{
+    return b == NO_BOUND ? NO_BOUND : a;
+}
+
+/* or: a sum where the two have no bit in common, as where a compiler puts an index together. */
+static const struct {
+    const char *word;
+    int64_t (*bound)(int64_t a, int64_t b);
+} operations[] = {
+    {"add", plus},     {"or", plus},      {"mul", times},    {"shl", shifted},
+    {"and", smaller},  {"min", smaller},  {"max", larger},   {"selp", larger},
+    {"sub", first_of}, {"shr", first_of}, {"div", first_of}, {"rem", smaller},
+};
+
 static int64_t of_result(struct sizes *s, uint32_t value, uint32_t block, int depth)
 {
     const struct flow *flow = s->k->flow;
@@ -118,16 +151,12 @@ static int64_t of_result(struct sizes *s, uint32_t value, uint32_t block, int de
     if (flow->value[value].args < 2)
         return NO_BOUND;
     b = bound(s, flow_arg(flow, value, 1), block, depth + 1);
-    if (strcmp(word, "add") == 0)
-        return plus(a, b);
-    if (strcmp(word, "mul") == 0)
-        return times(a, b);
     if (strcmp(word, "mad") == 0)
         return plus(times(a, b), bound(s, flow_arg(flow, value, 2), block, depth + 1));
-    if (strcmp(word, "shl") == 0)
-        return b < 32 ? times(a, (int64_t)1 << b) : NO_BOUND;
-    if (strcmp(word, "and") == 0 || strcmp(word, "min") == 0)
-        return a < b ? a : b;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        if (strcmp(word, operations[i].word) == 0)
+            return operations[i].bound(a, b);
+    }
     return NO_BOUND;
 }
 
@@ -169,20 +198,71 @@ static int64_t bound(struct sizes *s, uint32_t value, uint32_t block, int depth)
 
 /* -- the rule -- */
 
+/* Operations of 32 bits that grow an index. */
+static bool grows(const struct flow *flow, uint32_t v)
+{
+    static const char *const words[] = {"mul", "mad", "shl", "add", "or"};
+    const struct ptx_instruction *i = flow_instruction(flow, v);
+    bool found = false;
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        found |= flow->value[v].kind == FLOW_RESULT && flow_is(flow, v, words[w]);
+    return found && !ptx_has_modifier(i, "wide") && !ptx_has_modifier(i, "hi") &&
+           ptx_type_bits(lint_type(flow, v)) == 32 && !lint_is_float(lint_type(flow, v));
+}
+
+struct widening {
+    const struct flow *flow;
+    bool seen, with_sign;
+};
+
+/* mul.wide, mad.wide and cvt to 64 bits: with the sign or without it. */
+static bool visit_widening(void *user, uint32_t value)
+{
+    struct widening *w = user;
+    const struct ptx_instruction *i = flow_instruction(w->flow, value);
+    bool cvt = flow_is(w->flow, value, "cvt") && i->type_count > 1;
+    if (cvt || (i && ptx_has_modifier(i, "wide"))) {
+        enum ptx_type from = i->types[cvt ? 1 : 0];
+        w->seen |= from == PTX_S32 || from == PTX_U32;
+        w->with_sign |= from == PTX_S32;
+        return false;
+    }
+    return grows(w->flow, value) || lint_passes(w->flow, value);
+}
+
+/* The largest index that keeps its value on the way to an address. */
+static int64_t largest_index(const struct lint_kernel *k, uint32_t v)
+{
+    struct widening w = {.flow = k->flow};
+    lint_forward(k, v, visit_widening, &w);
+    return w.seen && !w.with_sign ? UINT32_MAX : INT32_MAX;
+}
+
+/* Whether an operand alone is too large already, so that its own instruction is the place. */
+static bool is_passed_on(struct sizes *s, uint32_t v, int64_t largest)
+{
+    for (uint32_t a = 0; a < s->k->flow->value[v].args; a++) {
+        int64_t one = bound(s, flow_arg(s->k->flow, v, a), flow_block_of(s->k->flow, v), 0);
+        if (one != NO_BOUND && one > largest)
+            return true;
+    }
+    return false;
+}
+
 void rule_index_overflow(struct lint_kernel *k)
 {
     const struct flow *flow = k->flow;
     for (uint32_t v = 0; k->plan && k->bench.fuzz && v < flow->values; v++) {
         struct sizes s = {.k = k};
-        const struct ptx_instruction *i = flow_instruction(flow, v);
-        bool product = flow_is(flow, v, "mul") || flow_is(flow, v, "mad");
-        if (flow->value[v].kind != FLOW_RESULT || !product || ptx_has_modifier(i, "wide") ||
-            ptx_has_modifier(i, "hi") || ptx_type_bits(lint_type(flow, v)) != 32 ||
-            lint_is_float(lint_type(flow, v)))
+        if (!grows(flow, v))
             continue;
         int64_t most = of_result(&s, v, flow_block_of(flow, v), 0);
-        if (most != NO_BOUND && most > INT32_MAX && lint_makes_address(k, v))
-            lint_add(k, flow->value[v].at, "%s may be %lld with the entry's sizes, over 2^31",
-                     i->text, (long long)most);
+        if (most == NO_BOUND || most <= INT32_MAX || !lint_makes_address(k, v))
+            continue;
+        int64_t largest = largest_index(k, v);
+        if (most > largest && !is_passed_on(&s, v, largest))
+            lint_add(k, flow->value[v].at, "%s may be %lld with the entry's sizes, over 2^%d",
+                     flow_instruction(flow, v)->text, (long long)most,
+                     largest == INT32_MAX ? 31 : 32);
     }
 }
