@@ -37,6 +37,8 @@ bool lint_is_float(enum ptx_type type);
 
 /* A constant as the operand of an operation of that type; through mov. */
 bool lint_number(const struct flow *flow, uint32_t value, enum ptx_type type, double *out);
+/* The second of the two numbers of an f16x2 or bf16x2; false for other types. */
+bool lint_upper_half(const struct flow *flow, uint32_t value, enum ptx_type type, double *out);
 
 /* Whether a value has at most 16 bits for each number that it holds: a rounding, or a register. */
 bool lint_is_narrow(const struct flow *flow, uint32_t value);

@@ -13,25 +13,98 @@
 /* Clamps in use are smaller: numbers such as -10000 mean infinity. */
 #define STANDS_IN 5000.0
 
+/* -- types -- */
+
+static bool is_signed(enum ptx_type type)
+{
+    return type == PTX_S32 || type == PTX_S64 || type == PTX_S16;
+}
+
+static bool is_integer(enum ptx_type type)
+{
+    return is_signed(type) || type == PTX_U32 || type == PTX_U64 || type == PTX_U16;
+}
+
+/* The largest and smallest of floats, and of integers by their own instructions. */
+static enum lint_fold fold_of(const struct flow *flow, uint32_t value)
+{
+    bool max = flow_is(flow, value, "max"), min = flow_is(flow, value, "min");
+    if (flow->value[value].kind == FLOW_RESULT && (max || min) &&
+        is_integer(lint_type(flow, value)))
+        return max ? LINT_MAX : LINT_MIN;
+    return lint_fold(flow, value);
+}
+
+/* The type in which a fold compares: of a choice that of its comparison. */
+static enum ptx_type type_of_fold(const struct flow *flow, uint32_t value)
+{
+    enum ptx_type own = lint_type(flow, value);
+    uint32_t predicate = flow_arg(flow, value, 2);
+    return !lint_is_float(own) && flow_is(flow, value, "selp") && flow_is(flow, predicate, "setp")
+               ? lint_type(flow, predicate)
+               : own;
+}
+
+static double integer_of(uint64_t bits, enum ptx_type type)
+{
+    unsigned width = ptx_type_bits(type);
+    if (width < 64 && is_signed(type))
+        return (double)((int64_t)(bits << (64 - width)) >> (64 - width));
+    if (width < 64)
+        return (double)(bits & (((uint64_t)1 << width) - 1));
+    return is_signed(type) ? (double)(int64_t)bits : (double)bits;
+}
+
 /* -- maxima and minima -- */
 
 struct leaves {
     struct lint_kernel *k;
     const uint8_t *folds; /* by cycle: a bit for each enum lint_fold on it */
     enum lint_fold fold;
+    enum ptx_type type;
     uint32_t root;
     bool shuffled; /* lanes take part: a fold of a warp */
     bool loaded;   /* at least one leaf comes from memory */
     bool signless; /* all leaves but constants are 0 or more */
+    bool elements; /* all leaves but constants are as they are in memory */
     uint32_t constant;
     double number; /* the wrong constant, where there is one */
     bool found;
 };
 
-static bool is_neutral(enum lint_fold fold, double number)
+/* The least number of a type of 8 or 16 bits is neutral where those are loaded into wider
+ * registers. */
+static bool is_least(double low)
 {
-    double low = fold == LINT_MAX ? number : -number;
+    return low == -128 || low == -255 || low == -32768 || low == -65535 || low == -127 ||
+           low == -32767;
+}
+
+static bool is_neutral(const struct leaves *l, double number)
+{
+    double low = l->fold == LINT_MAX ? number : -number;
+    if (is_integer(l->type))
+        return low <= -FAR_AWAY || is_least(low) ||
+               (l->fold == LINT_MAX && !is_signed(l->type) && number == 0);
     return !isfinite(number) || low <= -FAR_AWAY || (low <= -F16_LARGEST && low >= -65536);
+}
+
+/* A constant of the fold; of two halves the one that is not neutral. */
+static bool leaf_number(const struct leaves *l, uint32_t value, double *out)
+{
+    const struct flow *flow = l->k->flow;
+    uint64_t bits;
+    double high;
+    if (is_integer(l->type)) {
+        bool known = flow_constant(flow, value, &bits);
+        *out = known ? integer_of(bits, l->type) : 0;
+        return known;
+    }
+    if (!lint_number(flow, value, l->type, out))
+        return false;
+    if (lint_upper_half(flow, value, l->type, &high) && is_neutral(l, *out))
+        *out = high;
+    return true;
 }
 
 /* A choice between constants, one of them neutral: the kernel's mode decides what is folded. */
@@ -42,10 +115,10 @@ static bool is_mode(const struct leaves *l, uint32_t value)
          neutral = false, other = false;
     for (uint32_t a = 0, n = choice ? flow_data(flow, value) : 0; a < n; a++) {
         double number;
-        if (!lint_number(flow, flow_arg(flow, value, a), PTX_F32, &number))
+        if (!leaf_number(l, flow_arg(flow, value, a), &number))
             continue;
-        neutral |= is_neutral(l->fold, number);
-        other |= !is_neutral(l->fold, number);
+        neutral |= is_neutral(l, number);
+        other |= !is_neutral(l, number);
     }
     return neutral && other;
 }
@@ -67,6 +140,24 @@ static bool is_of_other_loop(const struct leaves *l, uint32_t value)
     return foreign;
 }
 
+/* A number from global memory, perhaps converted. */
+static bool is_as_stored(const struct flow *flow, uint32_t value)
+{
+    for (int step = 0; step < 4 && (flow_is(flow, value, "cvt") || flow_is(flow, value, "mov") ||
+                                    flow->value[value].kind == FLOW_MERGE);
+         step++)
+        value = flow_arg(flow, value, 0);
+    return flow_is(flow, value, "ld") && (flow->value[value].sources & FLOW_GLOBAL) != 0;
+}
+
+static bool is_unsigned_element(const struct flow *flow, uint32_t value)
+{
+    while (flow_is(flow, value, "cvt"))
+        value = flow_arg(flow, value, 0);
+    enum ptx_type type = lint_type(flow, value);
+    return flow_is(flow, value, "ld") && (type == PTX_U8 || type == PTX_U16);
+}
+
 static bool visit_leaf(void *user, uint32_t value)
 {
     struct leaves *l = user;
@@ -78,8 +169,8 @@ static bool visit_leaf(void *user, uint32_t value)
         l->signless = false;
         return false;
     }
-    if (lint_number(flow, value, PTX_F32, &number)) {
-        if (!is_neutral(l->fold, number) && !l->found) {
+    if (leaf_number(l, value, &number)) {
+        if (!is_neutral(l, number) && !l->found) {
             l->found = true;
             l->number = number;
             l->constant = value;
@@ -87,14 +178,17 @@ static bool visit_leaf(void *user, uint32_t value)
         return false;
     }
     l->shuffled |= flow_is(flow, value, "shfl");
-    if (value != l->root && lint_fold(flow, value) == l->fold)
+    if (value != l->root && fold_of(flow, value) == l->fold)
         return false;
     bool packs = flow_is(flow, value, "mov") && flow->value[value].args > 1;
     if (value == l->root || (lint_passes(flow, value) && !packs))
         return true;
     l->loaded |=
         (flow->value[value].sources & (FLOW_GLOBAL | FLOW_LOCAL | FLOW_OTHER)) == FLOW_GLOBAL;
-    l->signless = l->signless && l->fold == LINT_MAX && lint_not_negative(l->k, value);
+    l->elements = l->elements && is_as_stored(flow, value);
+    l->signless =
+        l->signless && l->fold == LINT_MAX &&
+        (is_integer(l->type) ? is_unsigned_element(flow, value) : lint_not_negative(l->k, value));
     return false;
 }
 
@@ -107,7 +201,7 @@ struct onward {
 static bool visit_onward(void *user, uint32_t value)
 {
     struct onward *o = user;
-    o->folds |= lint_fold(o->flow, value) == o->fold || flow_is(o->flow, value, "shfl");
+    o->folds |= fold_of(o->flow, value) == o->fold || flow_is(o->flow, value, "shfl");
     return !o->folds && lint_passes(o->flow, value);
 }
 
@@ -120,24 +214,34 @@ static bool is_direct(const struct flow *flow, uint32_t fold, uint32_t constant)
 static void check_fold(struct lint_kernel *k, const uint8_t *folds, uint32_t v, enum lint_fold fold)
 {
     const struct flow *flow = k->flow;
-    struct leaves l = {.k = k, .folds = folds, .fold = fold, .root = v, .signless = true};
+    struct leaves l = {.k = k,
+                       .folds = folds,
+                       .fold = fold,
+                       .type = type_of_fold(flow, v),
+                       .root = v,
+                       .signless = true,
+                       .elements = true};
     struct onward o = {.flow = flow, .fold = fold};
     lint_backward(k, v, visit_leaf, &l);
+    const bool integer = is_integer(l.type);
     if (!l.found || !l.loaded || (l.signless && l.number <= 0))
+        return;
+    if ((integer || l.type == PTX_F64) && !l.elements) /* bounds and indices */
         return;
     lint_forward(k, v, visit_onward, &o);
     bool carried = k->cycle[v] != FLOW_NONE && !k->adds[k->cycle[v]];
     bool reduces = carried || l.shuffled || o.folds;
     bool direct = is_direct(flow, v, l.constant) && k->cycle[v] == FLOW_NONE;
-    bool stands_in = direct && fold == LINT_MAX && l.number <= -STANDS_IN;
+    bool stands_in = direct && !integer && fold == LINT_MAX && l.number <= -STANDS_IN;
     if (stands_in)
         lint_add(k, flow->value[v].at, "%g stands in for -infinity", l.number);
     if (!reduces || direct) /* a clamp of each element, or of the result */
         direct = direct && !(o.folds && l.number == 0);
     if (!reduces || stands_in || direct)
         return;
-    lint_add(k, flow->value[v].at, "%g takes part in a %s of numbers that may all be %s", l.number,
-             fold == LINT_MAX ? "maximum" : "minimum", fold == LINT_MAX ? "smaller" : "larger");
+    lint_add_as(k, integer ? LINT_NOTE : LINT_WARNING, flow->value[v].at,
+                "%g takes part in a %s of numbers that may all be %s", l.number,
+                fold == LINT_MAX ? "maximum" : "minimum", fold == LINT_MAX ? "smaller" : "larger");
 }
 
 void rule_neutral_element(struct lint_kernel *k)
@@ -146,11 +250,11 @@ void rule_neutral_element(struct lint_kernel *k)
     uint8_t *folds = calloc(flow->values, 1);
     for (uint32_t v = 0; folds && v < flow->values; v++) {
         if (k->cycle[v] != FLOW_NONE)
-            folds[k->cycle[v]] |= (uint8_t)(1 << lint_fold(flow, v));
+            folds[k->cycle[v]] |= (uint8_t)(1 << fold_of(flow, v));
     }
     for (uint32_t v = 0; folds && v < flow->values; v++) {
-        enum lint_fold fold = lint_fold(flow, v);
-        if (fold != LINT_NO_FOLD && lint_type(flow, v) != PTX_F64) /* bounds, not elements */
+        enum lint_fold fold = fold_of(flow, v);
+        if (fold != LINT_NO_FOLD)
             check_fold(k, folds, v, fold);
     }
     free(folds);
@@ -192,6 +296,11 @@ static bool is_masked_zero(const struct flow *flow, uint32_t value)
             loaded |= is_element(flow, arg);
     }
     return zero && loaded;
+}
+
+static bool holds_element(const struct flow *flow, uint32_t value)
+{
+    return is_as_stored(flow, value) || is_masked_zero(flow, value);
 }
 
 struct masked {
@@ -375,13 +484,47 @@ void rule_masked_exp(struct lint_kernel *k)
     }
 }
 
+/* Whether the loop gives the product itself back as its factor. */
+static bool comes_back(const struct flow *flow, uint32_t v)
+{
+    bool back = false;
+    for (uint32_t a = 0; a < 2; a++) {
+        uint32_t phi = flow_arg(flow, v, a);
+        for (uint32_t n = 0; flow->value[phi].kind == FLOW_PHI && n < flow->value[phi].args; n++) {
+            uint32_t from = flow_arg(flow, phi, n);
+            back |= from == v || (flow_is(flow, from, "mov") && flow_arg(flow, from, 0) == v);
+        }
+    }
+    return back;
+}
+
+/* A product of integers: its other factors are elements, not the steps of a hash or a size. */
+static bool is_integer_product(const struct flow *flow, uint32_t v)
+{
+    const struct ptx_instruction *i = flow_instruction(flow, v);
+    return is_integer(lint_type(flow, v)) && !ptx_has_modifier(i, "wide") &&
+           !ptx_has_modifier(i, "hi") && comes_back(flow, v) &&
+           (holds_element(flow, flow_arg(flow, v, 0)) || holds_element(flow, flow_arg(flow, v, 1)));
+}
+
 /* A factor that comes round again in a loop that adds nothing to it. */
 static bool is_product(const struct lint_kernel *k, uint32_t v)
 {
     const struct flow *flow = k->flow;
-    if (k->cycle[v] == FLOW_NONE || !flow_is(flow, v, "mul") || !lint_is_float(lint_type(flow, v)))
+    if (k->cycle[v] == FLOW_NONE || !flow_is(flow, v, "mul"))
         return false;
-    return !k->adds[k->cycle[v]];
+    if (is_integer_product(flow, v))
+        return true;
+    return lint_is_float(lint_type(flow, v)) && !k->adds[k->cycle[v]];
+}
+
+/* 0, or a pair of numbers of which one is 0. */
+static bool has_zero(const struct flow *flow, uint32_t value, enum ptx_type type)
+{
+    double number, high;
+    if (!lint_number(flow, value, type, &number))
+        return false;
+    return number == 0 || (lint_upper_half(flow, value, type, &high) && high == 0);
 }
 
 void rule_product_zero(struct lint_kernel *k)
@@ -392,7 +535,6 @@ void rule_product_zero(struct lint_kernel *k)
             continue;
         for (uint32_t a = 0; a < 2; a++) {
             uint32_t arg = flow_arg(flow, v, a), other = flow_arg(flow, v, 1 - a);
-            double number;
             bool carried = k->cycle[other] == k->cycle[v];
             if (carried && k->cycle[arg] == FLOW_NONE && is_masked_zero(flow, arg))
                 lint_add(k, flow->value[v].at,
@@ -400,7 +542,7 @@ void rule_product_zero(struct lint_kernel *k)
             for (uint32_t n = 0; flow->value[arg].kind == FLOW_PHI &&
                                  k->cycle[arg] == k->cycle[v] && n < flow->value[arg].args;
                  n++) {
-                if (lint_number(flow, flow_arg(flow, arg, n), PTX_F32, &number) && number == 0)
+                if (has_zero(flow, flow_arg(flow, arg, n), lint_type(flow, v)))
                     lint_add(k, flow->value[v].at, "a product over the loop begins with 0");
             }
         }

@@ -76,6 +76,16 @@ bool lint_number(const struct flow *flow, uint32_t value, enum ptx_type type, do
     return true;
 }
 
+bool lint_upper_half(const struct flow *flow, uint32_t value, enum ptx_type type, double *out)
+{
+    const struct flow_value *constant = constant_of(flow, value);
+    if (!constant || (type != PTX_F16X2 && type != PTX_BF16X2))
+        return false;
+    unsigned high = (unsigned)(constant->bits >> 16) & 0xffff;
+    *out = type == PTX_F16X2 ? small_float(high, 5, 10) : small_float(high, 8, 7);
+    return true;
+}
+
 bool lint_is_narrow(const struct flow *flow, uint32_t value)
 {
     const struct flow_value *v = &flow->value[value];
