@@ -76,6 +76,26 @@ some_blocks() {
 }
 ok 'of a larger grid, the blocks that the verdict names' some_blocks
 
+# Ten elements of each of the four blocks, of which block 2 rounds its products to bf16.
+third='{ .reg .b16 %low; .reg .u32 %which; .reg .pred %third; mov.u32 %which, %ctaid.x; setp.eq.u32 %third, %which, 2; @%third cvt.rn.bf16.f32 %low, \2; @%third mov.b32 \2, {0, %low}; }'
+ten='{ .reg .pred %over; setp.ge.u32 %over, %r21, 10; @%over ret; }'
+listed_blocks() {
+    sed -e "s/st.global.f32 *\[\(%rd[0-9]*\)\], \(%f[0-9]*\);/$third &/" -e 's/%ntid.x;/10;/' -e "s/mov.u32 %r21, %tid.x;/& $ten/" \
+        $golden/module.ptx >"$scratch/third.ptx"
+    gives 3 ' [1-9][0-9]* of 40 elements outside' "$cuvet" lift --image "$scratch/third.ptx" $golden &&
+        gives 0 ' 0 of 30 elements outside \(40 are stored\)' "$cuvet" lift --image "$scratch/third.ptx" --blocks 0-1,3 $golden &&
+        gives 3 'followed   1 of 4 blocks, the others did not run' "$cuvet" lift --image "$scratch/third.ptx" --blocks 2-2 $golden &&
+        gives 3 ' [1-9][0-9]* of 30 elements outside' "$cuvet" lift --image "$scratch/third.ptx" --blocks 1,2,2-3 $golden &&
+        gives 3 '"followed":2,' "$cuvet" lift --json --image "$scratch/third.ptx" --blocks 1,2 $golden
+}
+ok 'blocks of a list are judged, and no others' listed_blocks
+unlisted_faults() {
+    sed 's/@%third cvt.*mov.b32 [^;]*;/@%third trap;/' "$scratch/third.ptx" >"$scratch/trap.ptx"
+    gives 3 'stopped ' "$cuvet" lift --image "$scratch/trap.ptx" $golden &&
+        gives 0 'followed   3 of 4 blocks' "$cuvet" lift --image "$scratch/trap.ptx" --blocks 0,1,3 $golden
+}
+ok 'blocks that are not on the list do not run' unlisted_faults
+
 # The text that line information leaves in a cubin.
 cubin() {
     command -v nvcc >/dev/null || return 0
@@ -174,6 +194,10 @@ ok 'no argument' refused 'expected the folder of one bundle'
 ok 'one bundle for the exact mode' refused 'expected two bundles' --exact $golden
 ok 'an accumulator that is none' refused 'expected f64, f32, bf16 or f16' --accumulate f8 $golden
 ok 'a number that is none' refused 'expected a number' --blocks 0 $golden
+ok 'a list that is none' refused 'expected blocks as in' --blocks 1,x $golden
+ok 'a range that ends before it begins' refused 'expected blocks as in' --blocks 3-1 $golden
+ok 'a block outside of the grid' refused 'no block 4 in a grid of 4' --blocks 0-4 $golden
+ok 'a list of blocks on a device' refused 'runs all blocks' --blocks 0-1 --device interpreter $golden
 ok 'an image that is none' refused 'is none of PTX' --image tests/tap.sh $golden
 ok 'a kernel that is not there' refused 'no PTX of the kernel other' --kernel other $golden
 unknown() {

@@ -34,6 +34,7 @@ static const char usage[] =
     "  --stored ARRAY     the kernel goes on from that output as it was stored; may be repeated\n"
     "  --device WHICH     rewrite its PTX and run all of it: gpu, interpreter, a number, auto\n"
     "  --blocks N         follow at most N blocks of the grid (64)\n"
+    "  --blocks LIST      run and follow these alone: 0,5,10-12, or 5-5 for one\n"
     "  --image FILE       take the PTX of another image: PTX, a cubin, fatbin or shared object\n"
     "  --kernel NAME      the kernel's name in that image, where it is another one\n"
     "  --timeout SECONDS  end a run that takes longer (300)\n"
@@ -87,7 +88,11 @@ static int read_option(int option, const char *value, struct request *request)
         return wrong("expected f64, f32, bf16 or f16", value);
     if (option == 'd' && worker_device_read(value, &request->worker, &err))
         return wrong(err.text, NULL);
-    if (strchr("bt", option) && (*end || number < 1 || number > 1000000))
+    const bool list = option == 'b' && strpbrk(value, ",-") && *value != '-';
+    request->lift.ranges = option == 'b' ? 0 : request->lift.ranges;
+    if (list && !lift_read_ranges(value, &request->lift))
+        return wrong("expected blocks as in 0,5,10-12, in 64 parts at most", value);
+    if (strchr("bt", option) && !list && (*end || number < 1 || number > 1000000))
         return wrong("expected a number from 1 to 1000000", value);
     if (option == 's' && request->lift.stored_count == SHADOW_STORED)
         return wrong("expected 4 arrays at most", value);
@@ -97,7 +102,7 @@ static int read_option(int option, const char *value, struct request *request)
         request->lift.unit = number_half_ulp(format, 1);
     else if (option == 'r')
         request->lift.rounds[format]++;
-    else if (option == 'b')
+    else if (option == 'b' && !list)
         request->lift.blocks = (uint64_t)number;
     else if (option == 't')
         request->lift.seconds = (unsigned)number;
@@ -147,6 +152,8 @@ static int read_arguments(int argc, char **argv, struct request *request)
     const bool second = request->image || request->kernel;
     if (!code && request->alone && (request->exact || request->check))
         code = wrong("an option that goes with neither --exact nor --check", request->alone);
+    if (!code && request->lift.ranges && request->device)
+        code = wrong("--device runs all blocks, which a list of --blocks does not go with", NULL);
     if (!code && request->check && (folders < 1 || request->exact || request->image))
         code = wrong("--check: expected images, and no other option but --kernel and --json", NULL);
     if (!code && !request->check && !request->exact && folders != 1)
@@ -207,9 +214,10 @@ static void print_head(const struct request *request, const struct bundle *bundl
     printf("%s: %s, launch %llu (grid %ux%ux%u, block %ux%ux%u)\n", request->folder,
            PRINTABLE(bundle->label), (unsigned long long)bundle->launch, bundle->grid[0],
            bundle->grid[1], bundle->grid[2], bundle->block[0], bundle->block[1], bundle->block[2]);
-    printf("  followed   %" PRIu64 " of %" PRIu64 " blocks; %.3g million instructions of threads "
+    printf("  followed   %" PRIu64 " of %" PRIu64 " blocks%s; %.3g million instructions of threads "
            "in %.2f s\n",
-           report->followed, report->blocks, (double)report->instructions * 1e-6, report->seconds);
+           report->followed, report->blocks, request->lift.ranges ? ", the others did not run" : "",
+           (double)report->instructions * 1e-6, report->seconds);
     if (report->outcome != EXEC_DONE)
         printf("  stopped    %s\n", PRINTABLE(report->sentence));
     if (report->short_of_memory)
@@ -450,39 +458,6 @@ static int fail(const struct error *err, int code)
     return code;
 }
 
-/* References whose formula goes on from an output as it was stored (.after() in refs/), and the
- * place of its tensor. */
-static const struct {
-    const char *reference;
-    int tensor;
-} goes_on[] = {{"add_rmsnorm", 3}, {"add_layernorm", 4}};
-
-static void declare_stored(struct lift_settings *lift, const struct bundle *bundle)
-{
-    for (size_t i = 0; i < sizeof goes_on / sizeof *goes_on; i++) {
-        const int tensor = goes_on[i].tensor;
-        if (strcmp(goes_on[i].reference, bundle->reference) != 0 || tensor >= bundle->tensors ||
-            bundle->tensor[tensor].array < 0 || lift->stored_count == SHADOW_STORED)
-            continue;
-        lift->stored[lift->stored_count++] = bundle->array[bundle->tensor[tensor].array].name;
-    }
-}
-
-/* What the bundle's reference declares, where the options do not. */
-static void declare(struct lift_settings *lift, const struct bundle *bundle)
-{
-    if (!(lift->unit > 0))
-        lift->unit = bundle->call.unit_roundoff > 0 && bundle->call.unit_roundoff < 1
-                         ? bundle->call.unit_roundoff
-                         : 0x1p-24;
-    lift->input = bundle->call.input_roundoff;
-    declare_stored(lift, bundle);
-    for (int i = 0; i < REF_MAX_POINTS; i++)
-        lift->rounds[format_of_dtype((enum dtype)(bundle->call.point[i] & ~REF_POINT_MAY))]++;
-    if (bundle->call.inner_roundoff > 0)
-        lift->rounds[bundle->call.inner_roundoff > 0x1p-10 ? FORMAT_BF16 : FORMAT_F16]++;
-}
-
 /* Of the outputs and the outcome. */
 static int status_of(const struct lift_report *report, const struct lift_whole *whole)
 {
@@ -591,7 +566,7 @@ int cmd_lift(int argc, char **argv)
     } else if (request.exact) {
         code = exact(&request, (struct stage *[2]){subject[0].stage, subject[1].stage});
     } else {
-        declare(&request.lift, subject[0].bundle);
+        lift_declare(&request.lift, subject[0].bundle);
         code = lift(&request, subject[0].scene, subject[0].stage);
     }
     subject_close(&subject[0]);

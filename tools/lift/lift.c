@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/clock.h"
 #include "lang/dtype.h"
 
@@ -89,6 +90,40 @@ static enum status judge_outputs(struct lift_report *report, struct stage *stage
     return STATUS_OK;
 }
 
+/* ---- what is declared ---- */
+
+/* References whose formula goes on from an output as it was stored (.after() in refs/), and the
+ * place of its tensor. */
+static const struct {
+    const char *reference;
+    int tensor;
+} goes_on[] = {{"add_rmsnorm", 3}, {"add_layernorm", 4}};
+
+static void declare_stored(struct lift_settings *lift, const struct bundle *bundle)
+{
+    for (size_t i = 0; i < sizeof goes_on / sizeof *goes_on; i++) {
+        const int tensor = goes_on[i].tensor;
+        if (strcmp(goes_on[i].reference, bundle->reference) != 0 || tensor >= bundle->tensors ||
+            bundle->tensor[tensor].array < 0 || lift->stored_count == SHADOW_STORED)
+            continue;
+        lift->stored[lift->stored_count++] = bundle->array[bundle->tensor[tensor].array].name;
+    }
+}
+
+void lift_declare(struct lift_settings *lift, const struct bundle *bundle)
+{
+    if (!(lift->unit > 0))
+        lift->unit = bundle->call.unit_roundoff > 0 && bundle->call.unit_roundoff < 1
+                         ? bundle->call.unit_roundoff
+                         : 0x1p-24;
+    lift->input = bundle->call.input_roundoff;
+    declare_stored(lift, bundle);
+    for (int i = 0; i < REF_MAX_POINTS; i++)
+        lift->rounds[format_of_dtype((enum dtype)(bundle->call.point[i] & ~REF_POINT_MAY))]++;
+    if (bundle->call.inner_roundoff > 0)
+        lift->rounds[bundle->call.inner_roundoff > 0x1p-10 ? FORMAT_BF16 : FORMAT_F16]++;
+}
+
 /* ---- the launch ---- */
 
 static void find_stored(struct shadow *shadow, const struct stage *stage,
@@ -102,6 +137,18 @@ static void find_stored(struct shadow *shadow, const struct stage *stage,
                 shadow->stored[shadow->stored_count++] =
                     (struct stored){stage_at(stage, array->address), array->bytes};
         }
+}
+
+/* Of a list of blocks no others run. */
+static enum status leave_out(struct stage *stage, const struct lift_settings *settings,
+                             const uint8_t *chosen, uint64_t count, struct error *err)
+{
+    if (!settings->ranges)
+        return STATUS_OK;
+    stage->blocks = lift_numbers(chosen, lift_grid(stage->scene->bundle), count);
+    stage->block_count = count;
+    return stage->blocks ? STATUS_OK
+                         : error_set(err, STATUS_NO_MEMORY, "no memory for a list of blocks");
 }
 
 enum status lift_launch(struct stage *stage, const struct lift_settings *settings,
@@ -120,7 +167,9 @@ enum status lift_launch(struct stage *stage, const struct lift_settings *setting
                                      .tiny = 0x1p-126,
                                      .chosen = chosen};
     memcpy(report->shadow.rounds, settings->rounds, sizeof(settings->rounds));
-    status = stage_set(stage, err);
+    status = leave_out(stage, settings, chosen, report->followed, err);
+    if (!status)
+        status = stage_set(stage, err);
     if (!status)
         find_stored(&report->shadow, stage, settings);
     if (!status)
@@ -135,6 +184,8 @@ enum status lift_launch(struct stage *stage, const struct lift_settings *setting
         status = judge_outputs(report, stage, err);
     }
     free(chosen);
+    free(stage->blocks);
+    stage->blocks = NULL;
     report->shadow.chosen = NULL;
     return status;
 }

@@ -8,7 +8,16 @@
 #include "tools/lift/shadow.h"
 #include "tools/lift/stage.h"
 
-enum { LIFT_BLOCKS = 64 /* of a larger grid, so many are followed */, LIFT_SPOTS = 2 };
+enum {
+    LIFT_BLOCKS = 64, /* of a larger grid, so many are followed */
+    LIFT_SPOTS = 2,
+    LIFT_RANGES = 64
+};
+
+/* Blocks of a grid by their numbers, x first. */
+struct lift_range {
+    uint64_t first, last;
+};
 
 struct lift_settings {
     double unit;             /* roundoff of the declared accumulator */
@@ -19,6 +28,8 @@ struct lift_settings {
     uint64_t blocks;           /* most that are followed */
     uint64_t spot[LIFT_SPOTS]; /* addresses in the program: blocks that write there are followed */
     unsigned spots;
+    struct lift_range range[LIFT_RANGES]; /* where there are any, no other block runs */
+    unsigned ranges;
     unsigned seconds; /* of each run of the interpreter */
 };
 
@@ -59,14 +70,25 @@ struct lift_report {
     bool short_of_memory;
 };
 
+/* What the bundle's reference declares, where the settings do not. */
+void lift_declare(struct lift_settings *settings, const struct bundle *bundle);
+
 /* STATUS_OK whatever the outcome of the launch; release the report. */
 enum status lift_launch(struct stage *stage, const struct lift_settings *settings,
                         struct lift_report *report, struct error *err);
 void lift_release(struct lift_report *report);
 
-/* The blocks to follow, a bit each, for free(), and how many; NULL: all of them. */
+/* "0,5,10-12": false where it is no list, or a range ends before it begins. */
+bool lift_read_ranges(const char *text, struct lift_settings *settings);
+
+/* The blocks to follow, a bit each, for free(), and how many; NULL: all of them. STATUS_INVALID: a
+ * range is outside of the grid. STATUS_UNSUPPORTED: ranges of a launch whose blocks wait for each
+ * other. */
 enum status lift_choose(struct stage *stage, const struct lift_settings *settings, uint8_t **chosen,
                         uint64_t *count, struct error *err);
+
+/* Their numbers, in ascending order, for free(); NULL: no memory. */
+uint64_t *lift_numbers(const uint8_t *chosen, uint64_t blocks, uint64_t count);
 
 static inline uint64_t lift_grid(const struct bundle *bundle)
 {

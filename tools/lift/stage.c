@@ -226,6 +226,8 @@ enum exec_outcome stage_run(struct stage *stage, void *watch, unsigned seconds,
                                  .dynamic_shared = bundle->shared_bytes,
                                  .params = bundle->params,
                                  .cooperative = bundle->cooperative,
+                                 .blocks = stage->blocks,
+                                 .block_count = stage->block_count,
                                  .stop = &too_long,
                                  .watch = watch};
     memcpy(launch.grid, bundle->grid, sizeof(launch.grid));

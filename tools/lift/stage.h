@@ -28,6 +28,8 @@ struct stage {
     struct exec_function *kernel;
     struct stage_region region[SCENE_REGIONS + STAGE_VARIABLES]; /* and the module's variables */
     int regions;
+    uint64_t *blocks; /* of its owner: numbers of those that run; NULL: all */
+    uint64_t block_count;
 };
 
 /* The image of the scene, whose PTX may be in a fatbin, or beside machine code that was compiled

@@ -106,8 +106,10 @@ struct exec_launch {
     const struct exec_function *kernel; /* prepared */
     unsigned grid[3], block[3];
     size_t dynamic_shared;
-    const void *params; /* param_bytes bytes, copied */
-    bool cooperative;   /* all blocks are run in turn, so that they may wait for each other */
+    const void *params;     /* param_bytes bytes, copied */
+    bool cooperative;       /* all blocks are run in turn, so that they may wait for each other */
+    const uint64_t *blocks; /* numbers of those that run, x first; NULL: all of the grid */
+    uint64_t block_count;
     unsigned device;
     uint64_t seed; /* not 0: blocks and warps take turns in an order drawn from it */
     /* Not 0: half of the warps and half of the blocks get a turn only where the others end or wait.

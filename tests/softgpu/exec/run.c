@@ -108,7 +108,8 @@ static bool begin_block(struct run *run)
     if (!b)
         return false;
     const unsigned *grid = l->request->grid;
-    b->number = (run->offset + run->begun * run->step) % run->total;
+    const uint64_t turn = (run->offset + run->begun * run->step) % run->total;
+    b->number = l->request->blocks ? l->request->blocks[turn] : turn;
     run->begun++;
     b->index[0] = (unsigned)(b->number % grid[0]);
     b->index[1] = (unsigned)(b->number / grid[0] % grid[1]);
@@ -351,7 +352,8 @@ static bool begin(struct run *run, const struct exec_launch *request, struct exe
     l->shared_bytes = l->program->static_shared + request->dynamic_shared;
     l->stack_bytes = l->program->stack_bytes;
     l->random = (request->seed ? request->seed : request->holds) * 0x9e3779b97f4a7c15u;
-    run->total = (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
+    run->total = request->blocks ? request->block_count
+                                 : (uint64_t)request->grid[0] * request->grid[1] * request->grid[2];
     size_t bytes = l->kernel->info.param_bytes;
     l->params = aligned_alloc(128, (bytes + 128) / 128 * 128);
     l->counts = calloc(l->program->op_count, sizeof *l->counts);
