@@ -136,6 +136,11 @@ $(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/fatbin.o \
 $(SOFTGPU_PTX)/%.ptx: $(GEN)/%.fatbin $(PTX_OF)
 	$(quiet)mkdir -p $(@D) && $(PTX_OF) $< $(CUVET_PTX) > $@
 
+# Products by nvcuda::wmma, for test_exec_wmma.
+$(SOFTGPU_PTX)/wmma.ptx: tests/softgpu/unit/wmma.cu | $(READY)
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -ptx -std=c++17 -O3 -arch=compute_80 -o $@ $<
+
 # A module in every form of fatbin that nvcc makes, for test_fatbins.
 SOFTGPU_FATBINS := $(BUILD)/tests/softgpu/fatbins
 $(SOFTGPU_FATBINS)/.made: tests/softgpu/unit/make-fatbins tests/softgpu/unit/modules.cu | $(READY)
@@ -143,7 +148,7 @@ $(SOFTGPU_FATBINS)/.made: tests/softgpu/unit/make-fatbins tests/softgpu/unit/mod
 	$(quiet)tests/softgpu/unit/make-fatbins $(NVCC) tests/softgpu/unit/modules.cu $(@D) && touch $@
 
 SOFTGPU_TEST_FILES := $(SOFTGPU_FATBINS)/.made \
-    $(addprefix $(SOFTGPU_PTX)/,snapshot.ptx outlier.ptx refs.ptx refs_wide.ptx)
+    $(addprefix $(SOFTGPU_PTX)/,snapshot.ptx outlier.ptx refs.ptx refs_wide.ptx wmma.ptx)
 SOFTGPU_TEST_ENV := SOFTGPU_TEST_FATBINS=$(SOFTGPU_FATBINS) SOFTGPU_PTX=$(SOFTGPU_PTX) \
     SOFTGPU_TEST_PTX=$(SOFTGPU_PTX)/refs.ptx
 

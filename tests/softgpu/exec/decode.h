@@ -47,7 +47,7 @@ decode_fn decode_bra, decode_brx, decode_call, decode_ret, decode_exit, decode_t
 decode_fn decode_nanosleep, decode_fence, decode_alloca, decode_stack, decode_bar;
 decode_fn decode_shfl, decode_vote, decode_match, decode_redux, decode_elect, decode_activemask;
 decode_fn decode_mbarrier, decode_copies_arrive, decode_mma, decode_ldmatrix, decode_stmatrix;
-decode_fn decode_wgmma, decode_bulk, decode_tensormap;
+decode_fn decode_wgmma, decode_wmma, decode_bulk, decode_tensormap;
 
 /* An error that names the place and the instruction; returns STATUS_UNSUPPORTED. */
 enum status refuse(struct decoder *d, const char *format, ...)

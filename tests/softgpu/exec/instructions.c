@@ -68,6 +68,8 @@ static const struct row {
     {"activemask", decode_activemask, ""},
     {"mma", decode_mma,
      " sync aligned row col satfinite m16n8k4 m16n8k8 m16n8k16 m16n8k32 m8n8k4 m8n8k16"},
+    {"wmma", decode_wmma,
+     " load store mma a b c d sync aligned row col satfinite m16n16k16 m32n8k16 m8n32k16 m16n16k8"},
     {"wgmma", decode_wgmma,
      " fence commit_group wait_group mma_async sync aligned satfinite m64n*"},
     {"ldmatrix", decode_ldmatrix, " sync aligned m8n8 x1 x2 x4 trans"},

@@ -205,6 +205,34 @@ void mma_gather_a(const struct warp *w, const struct mma *m, double a[][MMA_DEPT
 uint32_t mma_sum(const struct mma *m, const double *a, const double *b, uint32_t c);
 
 /*
+ * wmma.c: matrices of m16n16k16, m32n8k16, m8n32k16 and m16n16k8. A fragment has the lines of a
+ * matrix (rows of a and of the sums, columns of b) spread over the lanes.
+ */
+enum { WMMA_REGISTERS = 8 };
+struct wmma_fragment {
+    unsigned lines, length;
+    unsigned bytes;   /* of a number */
+    unsigned numbers; /* of a lane */
+};
+static inline unsigned wmma_registers(const struct wmma_fragment *f)
+{
+    return f->numbers * f->bytes / 4;
+}
+struct wmma_access {
+    struct access access; /* the address alone */
+    struct wmma_fragment fragment;
+    bool turned; /* what lies side by side is one number of each line */
+    ref stride;  /* in numbers */
+    ref regs[WMMA_REGISTERS];
+};
+struct wmma {
+    struct mma mma; /* kinds, depth and rounding */
+    struct wmma_fragment a, b, c, d;
+    ref regs[4][WMMA_REGISTERS]; /* of d, a, b and c */
+};
+op_fn op_wmma_load, op_wmma_store, op_wmma_mma;
+
+/*
  * wgmma.c: the 16 of 64 rows that one warp of four computes. `mma` has the kinds, and a's registers
  * where `a_memory` is false; b, and else a, lie in shared memory, by their descriptors.
  */

@@ -1,8 +1,9 @@
 /*
- * real_bench.h - a bench for our own device code as nvcc translates it.
+ * real_bench.h - a bench for device code as nvcc translates it.
  *
- * $SOFTGPU_PTX names the folder with snapshot.ptx, outlier.ptx, refs.ptx and refs_wide.ptx; without
- * it there is nothing to test. Included by the tests, each of which is a program of its own.
+ * $SOFTGPU_PTX names the folder with snapshot.ptx, outlier.ptx, refs.ptx, refs_wide.ptx and
+ * wmma.ptx; without it there is nothing to test. Included by the tests, each of which is a program
+ * of its own.
  */
 #ifndef SOFTGPU_REAL_BENCH_H
 #define SOFTGPU_REAL_BENCH_H
