@@ -407,7 +407,8 @@ struct counted {
     struct lint_kernel *k;
     struct lint_access store;
     uint32_t atomic; /* at hand */
-    uint32_t load;   /* of what other blocks stored, behind it; 0: none */
+    unsigned atomics;
+    uint32_t load; /* of what other blocks stored, behind it; 0: none */
 };
 
 static bool same_array(const struct flow_base *a, const struct flow_base *b)
@@ -447,18 +448,29 @@ static bool visit_foreign_load(void *user, uint32_t at)
 
 static bool visit_atomic(void *user, uint32_t at)
 {
+    enum { MOST_ATOMICS = 16 };
     struct counted *c = user;
     const struct flow *flow = c->k->flow;
     const struct ptx_instruction *i = &flow->function->instructions[at];
     struct lint_access a;
-    if (is_fence(i) || c->load)
+    if (is_fence(i) || c->load || c->atomics == MOST_ATOMICS)
         return false;
     if (strcmp(i->opcode, "atom") != 0 || !lint_access(flow, at, &a) || a.space != PTX_GLOBAL ||
         !flow->value[a.value].users)
         return true;
     c->atomic = at;
+    c->atomics++;
     each_behind(flow, at, visit_foreign_load, c);
     return !c->load;
+}
+
+/* Whether the kernel has an atomic at all. */
+static bool counts_blocks(const struct flow *flow)
+{
+    bool found = false;
+    for (uint32_t at = 0; at < flow->function->instruction_count && !found; at++)
+        found = strcmp(flow->function->instructions[at].opcode, "atom") == 0;
+    return found;
 }
 
 /* The last block adds up what all have stored: it counts them by an atomic, which orders nothing
@@ -467,8 +479,9 @@ void rule_fence_absent(struct lint_kernel *k)
 {
     enum { MOST_STORES = 64 };
     const struct flow *flow = k->flow;
+    const uint32_t end = counts_blocks(flow) ? flow->function->instruction_count : 0;
     unsigned stores = 0;
-    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
+    for (uint32_t at = 0; at < end; at++) {
         struct counted c = {.k = k};
         if (!is_global_write(flow, at, &c.store) || c.store.atomic || !c.store.weak ||
             !(flow->value[c.store.address].sources & EACH_CTAID) || ++stores > MOST_STORES)

@@ -349,35 +349,44 @@ static bool same_thread(const struct flow *flow, const struct lint_access *store
 
 /* -- copies that are under way -- */
 
-enum { PHI_DEPTH = 12, MOST_COMMITS = 14 };
+enum { PHI_DEPTH = 12, PHI_STEPS = 256, MOST_COMMITS = 14 };
 
-/* Whether a loop around both blocks, or any loop where there are none, changes the value from round
- * to round. */
-static bool changes(const struct flow *flow, uint32_t value, const uint32_t *both, int depth)
+/* A walk for values that change from round to round of a loop. */
+struct rounds {
+    const struct flow *flow;
+    const uint32_t *both; /* of a loop around these two blocks; NULL: of any */
+    int steps;
+};
+
+/* Whether the value changes so; where it is too long to follow, it may. */
+static bool changes(struct rounds *r, uint32_t value, int depth)
 {
+    const struct flow *flow = r->flow;
     const struct flow_value *v = &flow->value[value];
     uint32_t args = v->kind == FLOW_MERGE ? 2 : v->args;
-    bool found = depth > PHI_DEPTH;
+    bool found = depth > PHI_DEPTH || ++r->steps > PHI_STEPS;
     if (v->kind == FLOW_PHI) {
         uint32_t loop = flow->block[v->at].loop;
-        if (!both || (loop != FLOW_NONE && flow->loop[loop].header == v->at))
-            return !both ||
-                   (flow_in_loop(flow, both[0], loop) && flow_in_loop(flow, both[1], loop));
+        bool head = loop != FLOW_NONE && flow->loop[loop].header == v->at;
+        if (!r->both || head)
+            return !r->both ||
+                   (flow_in_loop(flow, r->both[0], loop) && flow_in_loop(flow, r->both[1], loop));
     } else if (v->kind != FLOW_RESULT && v->kind != FLOW_MERGE) {
         return false;
     } else if (flow_is(flow, value, "ld") || flow_is(flow, value, "atom")) {
         return false;
     }
     for (uint32_t a = 0; a < args && !found; a++)
-        found = changes(flow, flow_arg(flow, value, a), both, depth + 1);
+        found = changes(r, flow_arg(flow, value, a), depth + 1);
     return found;
 }
 
 static bool place_changes(const struct flow *flow, const struct place *p, const uint32_t *both)
 {
+    struct rounds r = {flow, both, 0};
     bool found = false;
     for (unsigned i = 0; i < p->terms && !found; i++)
-        found = changes(flow, p->term[i], both, 0);
+        found = changes(&r, p->term[i], 0);
     return found;
 }
 
