@@ -82,6 +82,10 @@ import sys, xml.etree.ElementTree as tree
 suite = tree.parse(sys.argv[1]).getroot().find("testsuite")
 assert suite.get("tests") == "2" and suite.get("failures") == "1"
 assert len(suite.findall("testcase/failure")) == 1' "$scratch/report.xml"
+ok 'junit: a finite bound is shown' grep -q 'worst y.*: got 1, expected 2 +- 0.5$' "$scratch/report.xml"
+mkdir "$scratch/nan"
+sed 's/"reference":2,"bound":0.5/"reference":"NaN","bound":"NaN"/' "$scratch"/job/host0/*.jsonl >"$scratch/nan/journal-nan.jsonl"
+ok 'junit: an expected NaN has no bound' gives 3 'worst y.*: got 1, expected nan$' "$cuvet" report -f junit "$scratch/nan"
 ok 'sarif' report -o "$scratch/report.sarif" "$scratch/job"
 ok 'sarif: places in the registry' python3 -c '
 import json, sys

@@ -266,6 +266,7 @@ kernels:
     fuzz: {n: 1..500, block: 128, grid: "ceil_div(n, 128)"}
 YAML
 sed 's/factor\[0\]/1.5/' "$scratch/kernels.yaml" >"$scratch/number.yaml"
+sed 's/n: 1\.\.500/n: 1/; s/\[nan, normal\]/nan/' "$scratch/kernels.yaml" >"$scratch/nan.yaml"
 sed 's/block: 128/block: 2000/' "$scratch/kernels.yaml" >"$scratch/large.yaml"
 sed 's/reference: relu/reference: row_sum/; s/n: 1\.\./n: 2../' "$scratch/kernels.yaml" >"$scratch/rank.yaml"
 
@@ -370,6 +371,7 @@ small() {
 }
 ok 'a number from memory' small 0 kernels.yaml by_factor ' match'
 ok 'another number than the one in memory' small 3 number.yaml by_factor ' mismatch'
+ok 'an expected NaN has neither a sign nor a bound' small 3 nan.yaml idle 'got [0-9][^,]*, expected nan; 1 of 1 elements'
 ok 'a launch that no device runs' small 2 large.yaml idle 'no device runs a grid'
 ok 'shapes that the reference cannot judge' small 2 rank.yaml idle 'no case was judged'
 

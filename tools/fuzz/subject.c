@@ -254,6 +254,12 @@ static enum status judge(struct fuzz_subject *s, const struct fuzz_case *c,
     return status;
 }
 
+/* A NaN's sign means nothing. */
+static double unsigned_nan(double value)
+{
+    return isnan(value) ? fabs(value) : value;
+}
+
 static void describe_verdict(const struct fuzz_subject *s, struct fuzz_result *out)
 {
     const struct ref_verdict *n = &out->numbers;
@@ -261,11 +267,15 @@ static void describe_verdict(const struct fuzz_subject *s, struct fuzz_result *o
     char where[160] = "?";
     if (place_of(&s->binding, n->first_tensor, n->first_index, &place))
         place_text(&place, where, sizeof where);
-    snprintf(out->sentence, sizeof out->sentence,
-             "%llu of %llu elements outside the bound, up to %.3g times; first %s: got %.9g, "
-             "expected %.9g +- %.3g",
-             (unsigned long long)n->violations, (unsigned long long)n->checked, n->max_ratio, where,
-             n->first_got, n->first_ref, n->first_bound);
+    int used =
+        snprintf(out->sentence, sizeof out->sentence,
+                 "%llu of %llu elements outside the bound, up to %.3g times; first %s: got "
+                 "%.9g, expected %.9g",
+                 (unsigned long long)n->violations, (unsigned long long)n->checked, n->max_ratio,
+                 where, unsigned_nan(n->first_got), unsigned_nan(n->first_ref));
+    if (isfinite(n->first_ref) && isfinite(n->first_bound))
+        snprintf(out->sentence + used, sizeof out->sentence - (size_t)used, " +- %.3g",
+                 n->first_bound);
 }
 
 /* ---- elements that nothing was written to ---- */

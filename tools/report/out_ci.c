@@ -33,8 +33,9 @@ static void put_failure(FILE *file, const struct model *m, const struct model_ke
         if (f->worst.place[0]) {
             fprintf(file, "\nworst ");
             out_escaped(file, f->worst.place);
-            fprintf(file, ": got %.9g, expected %.9g +- %.3g", f->worst.got, f->worst.reference,
-                    f->worst.bound);
+            fprintf(file, ": got %.9g, expected %.9g", f->worst.got, f->worst.reference);
+            if (isfinite(f->worst.bound) && isfinite(f->worst.reference))
+                fprintf(file, " +- %.3g", f->worst.bound);
         }
         if (*again) {
             fprintf(file, "\n");
