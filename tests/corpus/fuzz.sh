@@ -334,7 +334,7 @@ reported() {
         gives 3 "\"ruleId\": *\"$3\"" "$cuvet" report -f sarif "$out" &&
         gives 3 "<p>$2: " "$cuvet" report -f html "$out" &&
         gives 3 "\"outcome\": *\"$2\"" "$cuvet" report --json "$out" || return 1
-    gives 3 "^  case       $2: " "$cuvet" replay --device interpreter --timeout 300 "$out"/"$1"-*
+    gives 3 "^  case       $2: " "$cuvet" replay --device interpreter --timeout 1 "$out"/"$1"-*
 }
 ok 'a fault is a finding in reports, and a bundle' reported fault fault fault
 ok 'a hang is a finding in reports, and a bundle' reported spin hang hang
