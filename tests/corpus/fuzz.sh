@@ -305,6 +305,40 @@ for kernel in embedding_f32_1 index_add_f32_1; do
     ok "rows by index: $kernel is found" rows 3 -k $kernel
 done
 
+# Products with weights in blocks of 256: a case has whole blocks with random codes and finite scales.
+cat >"$scratch/blocks.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: q4k_gemv*
+    signature: const q4_K w[n][k], const f32 x[m][k], f32 y[m][n], i32 n, i32 k
+    let: &rows {m: grid.y}
+    reference: linear_blocks
+    fuzz: &drawn {n: 1..40, m: 1..4, block: 128, grid: [n, m]}
+  - kernel: q6k_gemv*
+    signature: const q6_K w[n][k], const f32 x[m][k], f32 y[m][n], i32 n, i32 k
+    let: *rows
+    reference: linear_blocks
+    fuzz: *drawn
+YAML
+
+# blocks STATUS PATTERN OPTIONS: with these entries.
+blocks() {
+    local status=$1 pattern=$2
+    shift 2
+    gives "$status" "$pattern" "$cuvet" fuzz -c "$scratch/blocks.yaml" --device "$device" "$@" \
+        "$CUVET_BUILD/tests/scenario/pairs/kernels.fatbin" && ! grep 'not run' "$scratch/out"
+}
+for kernel in q4k_gemv q6k_gemv; do
+    ok "blocks: nothing in the right kernel $kernel" blocks 0 ': 200 cases in ' -k $kernel
+    ok "blocks: the wrong kernel ${kernel}_batched_wrong is found" blocks 3 'smallest.*: mismatch: ' -k ${kernel}_batched_wrong
+done
+# A bundle of such a case, which is replayed byte for byte.
+blocks_again() {
+    blocks 3 ' bundle ' -k q4k_gemv_batched_wrong -o "$scratch/blocks" &&
+        gives 3 '^ *reproduced every' "$cuvet" replay --device "$device" "$(sed -n 's/^ *bundle //p' "$scratch/out")"
+}
+ok 'blocks: the bundle is reproduced' blocks_again
+
 # ends KERNEL OUTCOME: each of three cases has that outcome, and the run goes on behind it.
 ends() {
     "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k "$1" --cases 3 --findings 0 \

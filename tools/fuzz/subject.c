@@ -9,6 +9,7 @@
 #include "refs/abi/ref_merge.h"
 #include "report/place.h"
 #include "tools/facts/facts.h"
+#include "tools/fuzz/case/block.h"
 #include "tools/fuzz/case/dense.h"
 #include "tools/fuzz/case/element.h"
 
@@ -297,7 +298,7 @@ static int64_t count_poison(const struct fuzz_subject *s, const struct fuzz_case
 static bool is_first(const struct fuzz_case *c, const struct fuzz_extent *array,
                      const struct ref_verdict *numbers)
 {
-    uint8_t poison[8];
+    uint8_t poison[FUZZ_BLOCK_BYTES];
     fuzz_poison(array->dtype, c->choices.poison, poison);
     double value = fuzz_decode(array->dtype, poison), got = numbers->first_got;
     return numbers->first_tensor == array->item->number &&

@@ -17,6 +17,7 @@
 
 #include "tests/unit/common/registry_fixture.h"
 #include "tests/unit/common/says.h"
+#include "tools/fuzz/case/block.h"
 #include "tools/fuzz/case/case.h"
 #include "tools/fuzz/case/random.h"
 
@@ -225,14 +226,24 @@ static void shapes_without_cases_are_refused(void **state)
 
 /* ---- cases ---- */
 
+static const unsigned dot_sizes[] = {8, 8, 8, 4, 4, 4, 4, 0};
 static const struct {
     const char *kernel;
     const unsigned *sizes;
 } kernels[] = {{"norm_bf16", (const unsigned[]){8, 8, 8, 8, 4, 4, 4, 0}},
                {"lookup_f32", (const unsigned[]){8, 8, 8, 4, 4, 4, 0}},
                {"halves_f16", (const unsigned[]){24, 0}},
-               {"cast_f8", (const unsigned[]){8, 8, 4, 0}}};
-enum { KERNELS = sizeof kernels / sizeof kernels[0], CASES = 400 };
+               {"cast_f8", (const unsigned[]){8, 8, 4, 0}},
+               {"dot_q4_0", dot_sizes},
+               {"dot_q4_1", dot_sizes},
+               {"dot_q5_0", dot_sizes},
+               {"dot_q5_1", dot_sizes},
+               {"dot_q8_0", dot_sizes},
+               {"dot_q8_1", dot_sizes},
+               {"dot_q4_K", dot_sizes},
+               {"dot_q5_K", dot_sizes},
+               {"dot_q6_K", dot_sizes}};
+enum { KERNELS = sizeof kernels / sizeof kernels[0], DOTS = 4, CASES = 400 };
 
 static struct fuzz_case drawn;
 
@@ -392,6 +403,118 @@ static void a_struct_gets_its_fields(void **state)
     registry_destroy(registry);
 }
 
+/* ---- blocks ---- */
+
+/* What the blocks of one array held. */
+struct blocks_seen {
+    uint64_t count, zero, subnormal, low, high; /* by their scale; by their codes: all 0, all 1 */
+};
+
+static double half_at(const uint8_t *at)
+{
+    return fuzz_decode(DTYPE_F16, at);
+}
+
+/* Codes of 8 bits are those of a quantiser, and the sum is theirs. */
+static void codes_are_whole(enum dtype dtype, const uint8_t *block)
+{
+    const int8_t *code = (const int8_t *)block + (dtype == DTYPE_Q8_0 ? 2 : 4);
+    int sum = 0;
+    for (int i = 0; i < 32; i++) {
+        assert_int_not_equal(code[i], -128);
+        sum += code[i];
+    }
+    uint8_t expected[2];
+    fuzz_encode(DTYPE_F16, expected, half_at(block) * sum);
+    if (dtype == DTYPE_Q8_1)
+        assert_memory_equal(expected, block + 2, 2);
+}
+
+static void see_block(enum dtype dtype, const uint8_t *block, struct blocks_seen *seen)
+{
+    bool minimum = dtype == DTYPE_Q4_1 || dtype == DTYPE_Q5_1 || dtype == DTYPE_Q4_K ||
+                   dtype == DTYPE_Q5_K || dtype == DTYPE_Q8_1;
+    const uint8_t *codes = block + (dtype == DTYPE_Q6_K ? 0 : 4);
+    double scale = half_at(block + (dtype == DTYPE_Q6_K ? 208 : 0));
+    assert_true(isfinite(scale) && (!minimum || isfinite(half_at(block + 2))));
+    if (dtype == DTYPE_Q8_0 || dtype == DTYPE_Q8_1)
+        codes_are_whole(dtype, block);
+    seen->count++;
+    seen->zero += scale == 0;
+    seen->subnormal += scale != 0 && fabs(scale) < 0x1p-14;
+    seen->low += codes[0] == 0 && memcmp(codes, codes + 1, 13) == 0;
+    seen->high += codes[0] == 0xff && memcmp(codes, codes + 1, 13) == 0;
+}
+
+static void see_array(const struct fuzz_extent *array, const uint8_t *pool,
+                      struct blocks_seen *seen)
+{
+    for (int64_t e = 0; e < array->count; e++)
+        see_block(array->dtype, pool + array->at + fuzz_element_at(array, e), seen);
+}
+
+/* Whole blocks along the last dim, and rows as far apart as the pitch, which counts blocks. */
+static void expect_whole_blocks(const struct fuzz_extent *w)
+{
+    const int64_t bytes = dtype_bytes(w->dtype);
+    const int64_t *value = drawn.choices.value;
+    for (unsigned i = 0; i < drawn.rule->variables; i++) {
+        const struct fuzz_variable *v = &drawn.rule->variable[i];
+        if (strcmp(v->name, "k") == 0)
+            assert_int_equal(w->dim[1] * dtype_block(w->dtype), value[v->slot]);
+        if (strcmp(v->name, "pitch") == 0)
+            assert_int_equal(w->stride[0], value[v->slot] * bytes);
+    }
+    assert_int_equal(w->at % 16, 0);
+    assert_int_equal(w->stride[1], bytes);
+    assert_true(w->stride[0] >= w->dim[1] * bytes);
+}
+
+static void blocks_are_valid_and_varied(void **state)
+{
+    struct registry *registry = golden_registry();
+    (void)state;
+    for (int k = DOTS; k < KERNELS; k++) {
+        struct made made;
+        struct blocks_seen seen = {0};
+        make_rule(&made, registry, kernels[k].kernel, kernels[k].sizes);
+        for (uint64_t i = 0; i < CASES / 4; i++) {
+            draw(&made, i);
+            uint8_t *pool = malloc((size_t)drawn.pool_bytes);
+            assert_non_null(pool);
+            fuzz_case_fill(&drawn, pool);
+            expect_whole_blocks(&drawn.array[0]);
+            see_array(&drawn.array[0], pool, &seen);
+            see_array(&drawn.array[1], pool, &seen);
+            free(pool);
+        }
+        assert_true(seen.zero && seen.subnormal && seen.low && seen.high);
+        assert_true(seen.zero + seen.low + seen.high < seen.count / 2);
+        arena_release(&made.arena);
+    }
+    registry_destroy(registry);
+}
+
+/* A large finite scale stays one; of poisons one has scales that are NaN, the other has none. */
+static void extreme_blocks_keep_their_meaning(void **state)
+{
+    uint8_t block[FUZZ_BLOCK_BYTES] = {0};
+    (void)state;
+    fuzz_encode_block(DTYPE_Q4_1, 1e30, -1e30, block);
+    assert_true(half_at(block) == 65504 && half_at(block + 2) == -65504);
+    fuzz_encode_block(DTYPE_Q8_0, (double)NAN, 0, block);
+    assert_true(isnan(half_at(block)));
+    for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_Q6_K; dtype++) {
+        for (int kind = 0; kind < 2; kind++) {
+            fuzz_poison((enum dtype)dtype, (enum fuzz_poison)kind, block);
+            assert_true(fuzz_is_poison((enum dtype)dtype, (enum fuzz_poison)kind, block));
+            assert_int_equal(isnan(half_at(block)), kind == FUZZ_POISON_NAN);
+            block[dtype_bytes((enum dtype)dtype) - 1] ^= 1;
+            assert_false(fuzz_is_poison((enum dtype)dtype, (enum fuzz_poison)kind, block));
+        }
+    }
+}
+
 /* ---- golden cases ---- */
 
 static void print_golden(FILE *out, struct registry *registry)
@@ -456,6 +579,8 @@ int main(void)
         cmocka_unit_test(integers_keep_their_range),
         cmocka_unit_test(touched_rows_are_whole_arrays),
         cmocka_unit_test(a_struct_gets_its_fields),
+        cmocka_unit_test(blocks_are_valid_and_varied),
+        cmocka_unit_test(extreme_blocks_keep_their_meaning),
         cmocka_unit_test(a_seed_is_one_case),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

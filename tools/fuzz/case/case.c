@@ -168,8 +168,11 @@ static enum status shape_array(struct evaluation *e, struct fuzz_case *c, unsign
     skip = binding_shape(e, array, address, 0, &shape);
     if (skip)
         return STATUS_INVALID;
-    binding_open_lanes(&shape, array->item->type.lanes);
-    skip = binding_geometry(e, array->item, &shape, &bound);
+    struct shape copied = shape;
+    binding_open_lanes(&copied, binding_copied_as(array->item).lanes);
+    if (!dtype_block(out->dtype))
+        shape = copied;
+    skip = binding_geometry(e, array->item, &copied, &bound);
     out->ndim = shape.ndim;
     out->count = 1;
     out->bytes = bound.bytes;
@@ -282,7 +285,9 @@ static enum status lay_out(struct fuzz_case *c, int64_t elements, struct error *
     int64_t all = 0;
     for (unsigned i = 0; i < c->rule->arrays; i++) {
         struct fuzz_extent *array = &c->array[i];
-        int64_t span = array->there ? (int64_t)array->bytes / dtype_bytes(array->dtype) : 0;
+        int64_t share = dtype_block(array->dtype) ? dtype_block(array->dtype) : 1;
+        int64_t units = array->there ? (int64_t)array->bytes / dtype_bytes(array->dtype) : 0;
+        int64_t span = units * share;
         if (span > elements - all)
             return error_set(err, STATUS_FULL, "'%s' would be element number %lld of %lld",
                              c->rule->array[i].item->name, (long long)(all + span),

@@ -40,12 +40,13 @@ struct fuzz_extent {
     bool there;
     enum dtype dtype;
     int ndim;
-    int64_t dim[FUZZ_DIMS], stride[FUZZ_DIMS]; /* elements; lanes of vectors are elements */
-    int64_t count;                             /* elements */
-    uint64_t bytes;                            /* from the first element to the end of the last */
-    uint64_t at;                               /* offset in the pool */
-    int64_t rows;                              /* of one whose rows are touched by index */
-    int64_t from, below, also;                 /* of integers; also: `from` where there is none */
+    /* Elements; lanes of vectors are elements. A block counts as one, and has strides in bytes. */
+    int64_t dim[FUZZ_DIMS], stride[FUZZ_DIMS];
+    int64_t count;             /* elements */
+    uint64_t bytes;            /* from the first element to the end of the last */
+    uint64_t at;               /* offset in the pool */
+    int64_t rows;              /* of one whose rows are touched by index */
+    int64_t from, below, also; /* of integers; also: `from` where there is none */
 };
 
 struct fuzz_case {

@@ -6,6 +6,7 @@
  * is drawn for the others. Sizes are drawn again, with ever lower limits, until the case fits.
  */
 #include <string.h>
+#include "tools/fuzz/case/block.h"
 #include "tools/fuzz/case/case.h"
 #include "tools/fuzz/case/random.h"
 #include "plan/plan.h"
@@ -181,18 +182,28 @@ static void draw_real(const struct fuzz_real *real, uint64_t seed, double *out)
 
 /* ---- arrays ---- */
 
+/* Scales of blocks that are finite, and far from what f16 holds at most. */
+static const uint32_t fuzz_block_dists =
+    1u << FUZZ_normal | 1u << FUZZ_uniform | 1u << FUZZ_wide | 1u << FUZZ_positive |
+    1u << FUZZ_negative | 1u << FUZZ_scaled | 1u << FUZZ_spikes | 1u << FUZZ_sparse |
+    1u << FUZZ_zero | 1u << FUZZ_constant | 1u << FUZZ_exact | 1u << FUZZ_subnormal;
+
 /* What the case is about: most of its largest arrays have values of one kind. Infinities are in all
  * of them or in none, beside values near 1: times a number that f32 rounds to 0, an infinity is a
- * NaN that a right kernel may make. */
-static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, bool main)
+ * NaN that a right kernel may make. They are in none beside arrays of blocks (`coded`): scale and
+ * minimum may be multiplied apart, and one infinity less another is a NaN. */
+static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, bool main,
+                                bool coded)
 {
     bool integers = dtype_is_integer(array->item->type.dtype);
     unsigned first = integers ? FUZZ_below_uniform : 0;
     unsigned end = integers ? FUZZ_DISTS : array->dists ? FUZZ_below_uniform : FUZZ_bits;
     struct fuzz_stream common = fuzz_stream(seed, "values of the case");
     struct fuzz_stream own = stream_of(seed, array->item->name, "values", 0);
-    bool infinite = fuzz_below(&common, FUZZ_bits) == FUZZ_inf && !integers;
+    bool infinite = fuzz_below(&common, FUZZ_bits) == FUZZ_inf && !integers && !coded;
     bool shared = (main && fuzz_below(&own, 4) != 0) || infinite;
+    bool blocks = dtype_block(array->item->type.dtype) != 0;
+    uint32_t dists = array->dists ? array->dists : blocks ? fuzz_block_dists : 0;
     common.next = 0;
     for (int i = 0; i < 64; i++) {
         unsigned dist = first + (unsigned)fuzz_below(shared ? &common : &own, end - first);
@@ -202,13 +213,13 @@ static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, b
             dist = FUZZ_normal;
         if (dist == FUZZ_inf && !infinite)
             continue;
-        if (!array->dists || (array->dists & 1u << dist))
+        if (!dists || (dists & 1u << dist))
             return (enum fuzz_dist)dist;
     }
     return array->dists ? (enum fuzz_dist)__builtin_ctz(array->dists) : FUZZ_normal;
 }
 
-static void draw_array(const struct fuzz_rule *rule, unsigned i, unsigned rank,
+static void draw_array(const struct fuzz_rule *rule, unsigned i, unsigned rank, bool coded,
                        struct fuzz_choices *choices)
 {
     const struct fuzz_array *array = &rule->array[i];
@@ -216,26 +227,30 @@ static void draw_array(const struct fuzz_rule *rule, unsigned i, unsigned rank,
     uint64_t seed = choices->seed;
     struct fuzz_stream place = stream_of(seed, array->item->name, "place", 0);
     struct type type = array->item->type;
-    uint32_t natural = type_align(type), unit = array->align > natural ? array->align : natural;
+    bool blocks = dtype_block(type.dtype) != 0;
+    uint32_t natural = blocks ? fuzz_block_align(type.dtype) : type_align(type);
+    uint32_t unit = array->align > natural ? array->align : natural;
     bool moved = fuzz_below(&place, 2) == 1;
     recipe->skew = moved ? unit * (uint32_t)fuzz_below(&place, FUZZ_ALIGN / unit) : 0;
     recipe->aliased = array->alias >= 0 && fuzz_below(&place, 4) == 0;
     recipe->absent = array->absent && fuzz_below(&place, 4) == 0;
-    recipe->dist = draw_dist(array, seed, array->item->ndim >= rank);
+    recipe->dist = draw_dist(array, seed, array->item->ndim >= rank, coded);
     recipe->scale = (int)fuzz_below(&place, 31) - 20;
 }
 
 static void draw_arrays(const struct fuzz_rule *rule, struct fuzz_choices *choices)
 {
-    unsigned rank = 0; /* of the array of reals with the most dims that is read */
+    bool coded = false; /* some array is one of blocks */
+    unsigned rank = 0;  /* of the array of reals with the most dims that is read */
     for (unsigned i = 0; i < rule->arrays; i++) {
         const struct signature_item *item = rule->array[i].item;
         if (item && role_reads(item->role) && dtype_is_real(item->type.dtype) && item->ndim > rank)
             rank = item->ndim;
+        coded |= item && dtype_block(item->type.dtype);
     }
     for (unsigned i = 0; i < rule->arrays; i++) {
         if (rule->array[i].item)
-            draw_array(rule, i, rank, choices);
+            draw_array(rule, i, rank, coded, choices);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 #include "lang/dtype.h"
+#include "tools/fuzz/case/block.h"
 
 /* A float format by the bits of its exponent and fraction. */
 struct format {
@@ -104,6 +105,10 @@ void fuzz_poison(enum dtype dtype, enum fuzz_poison kind, void *out)
         {DTYPE_F8E5M2, 0xfd},
     };
     bool finite = kind == FUZZ_POISON_FINITE, other = finite && !dtype_is_real(dtype);
+    if (dtype_block(dtype)) {
+        memset(out, finite ? 0x5a : 0x7d, dtype_bytes(dtype));
+        return;
+    }
     uint64_t bits = other ? 0x2525252525252525 : 0x5a5a5a5a5a5a5a5a;
     for (size_t i = 0; !finite && i < sizeof poisons / sizeof poisons[0]; i++)
         bits = poisons[i].dtype == dtype ? poisons[i].bits : bits;
@@ -112,7 +117,7 @@ void fuzz_poison(enum dtype dtype, enum fuzz_poison kind, void *out)
 
 bool fuzz_is_poison(enum dtype dtype, enum fuzz_poison kind, const void *element)
 {
-    uint8_t poison[8];
+    uint8_t poison[FUZZ_BLOCK_BYTES];
     fuzz_poison(dtype, kind, poison);
     return memcmp(element, poison, dtype_bytes(dtype)) == 0;
 }

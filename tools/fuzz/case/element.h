@@ -13,7 +13,8 @@ void fuzz_encode(enum dtype dtype, void *out, double value);
 double fuzz_decode(enum dtype dtype, const void *element);
 
 /* What an element holds that nothing was written to: of reals a NaN that no arithmetic makes, or an
- * unlikely finite number, because a NaN may be what is expected; of integers an unlikely one. */
+ * unlikely finite number, because a NaN may be what is expected; of integers an unlikely one; of a
+ * block bytes whose f16 are such numbers. */
 enum fuzz_poison { FUZZ_POISON_NAN, FUZZ_POISON_FINITE };
 void fuzz_poison(enum dtype dtype, enum fuzz_poison kind, void *out);
 bool fuzz_is_poison(enum dtype dtype, enum fuzz_poison kind, const void *element);

@@ -3,25 +3,29 @@
  *
  * Element i of an array (row major over its dims) is made of block i under the array's name, and,
  * where its distribution chooses, of block i under "NAME choice" and block r under "NAME row" for
- * its row r.
+ * its row r. Of a block format that number is the scale of block i.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/fuzz/case/block.h"
 #include "tools/fuzz/case/case.h"
 #include "tools/fuzz/case/element.h"
 #include "plan/plan.h"
 #include "tools/fuzz/case/random.h"
 
+/* Exponent of a block's scale whose f16 is subnormal in every format. */
+enum { SUBNORMAL_BLOCK = -12 };
+
 /* What lies around elements: a NaN of every real type, or a large number with a sign. */
 static uint8_t guard_byte(enum dtype dtype)
 {
-    return dtype_is_real(dtype) ? 0xff : 0xa5;
+    return dtype_is_real(dtype) || dtype_block(dtype) ? 0xff : 0xa5;
 }
 
 struct source {
-    uint64_t seed, value, choice, row; /* hashes of the names */
+    uint64_t seed, value, choice, row, codes, low; /* hashes of the names */
     const struct fuzz_extent *array;
     const struct fuzz_recipe *recipe;
     int64_t cols;
@@ -40,6 +44,10 @@ static struct source source_of(const struct fuzz_case *c, unsigned i)
     source.choice = fuzz_hash(name);
     snprintf(name, sizeof name, "%.*s row", 2 * SPEC_NAME, array->item->name);
     source.row = fuzz_hash(name);
+    snprintf(name, sizeof name, "%.*s codes", 2 * SPEC_NAME, array->item->name);
+    source.codes = fuzz_hash(name);
+    snprintf(name, sizeof name, "%.*s low", 2 * SPEC_NAME, array->item->name);
+    source.low = fuzz_hash(name);
     return source;
 }
 
@@ -73,7 +81,7 @@ static double subnormal_value(enum dtype dtype, double n)
 {
     static const int least[] = {[DTYPE_F64] = -1022, [DTYPE_F32] = -126,  [DTYPE_F16] = -14,
                                 [DTYPE_BF16] = -126, [DTYPE_F8E4M3] = -6, [DTYPE_F8E5M2] = -14};
-    return ldexp(n, least[dtype] - 3);
+    return ldexp(n, dtype_block(dtype) ? SUBNORMAL_BLOCK : least[dtype] - 3);
 }
 
 static double real_value(const struct source *s, int64_t i)
@@ -142,10 +150,36 @@ static int64_t integer_value(const struct source *s, int64_t i)
     return s->array->from + (int64_t)(at < count ? at : count - 1);
 }
 
+/* The scale is made as an element is, a minimum in the same way under "NAME low". The other bytes
+ * are bits of "NAME codes"; of one block in sixteen all are 0, of another all 1. */
+static void put_block(const struct source *s, int64_t i, uint8_t *out)
+{
+    enum dtype dtype = s->array->dtype;
+    uint8_t codes[FUZZ_BLOCK_BYTES];
+    struct source low = *s;
+    struct fuzz_block bits;
+    const uint64_t each = FUZZ_BLOCK_BYTES / sizeof bits, first = (uint64_t)i * each;
+    low.value = s->low;
+    for (uint64_t at = 0; at * sizeof bits < dtype_bytes(dtype); at++) {
+        bits = fuzz_random(s->seed, s->codes, first + at);
+        memcpy(codes + at * sizeof bits, &bits, sizeof bits);
+    }
+    bits = fuzz_random(s->seed, s->codes, first + each - 1); /* behind every format's bytes */
+    uint32_t way = bits.v[0] >> 28;
+    if (way < 2)
+        memset(codes, way ? 0xff : 0, sizeof codes);
+    memcpy(out, codes, dtype_bytes(dtype));
+    fuzz_encode_block(dtype, real_value(s, i), real_value(&low, i), out);
+}
+
 /* Integers beyond 2^53 stay whole. */
 static void put_element(const struct source *s, int64_t i, uint8_t *out)
 {
     enum dtype dtype = s->array->dtype;
+    if (dtype_block(dtype)) {
+        put_block(s, i, out);
+        return;
+    }
     if (!dtype_is_integer(dtype)) {
         fuzz_encode(dtype, out, real_value(s, i));
         return;
@@ -163,7 +197,7 @@ uint64_t fuzz_element_at(const struct fuzz_extent *array, int64_t index)
         at += index % array->dim[d] * array->stride[d];
         index /= array->dim[d];
     }
-    return (uint64_t)at * dtype_bytes(array->dtype);
+    return (uint64_t)at * (dtype_block(array->dtype) ? 1 : dtype_bytes(array->dtype));
 }
 
 void fuzz_case_fill(const struct fuzz_case *c, uint8_t *pool)

@@ -48,8 +48,6 @@ enum status rule_refuse(struct rule_builder *b)
             what = "fields at an index";
         if (item->guard)
             what = "scalars with an 'if'";
-        if (item->array && dtype_block(item->type.dtype))
-            what = "arrays in block formats";
     }
     return what ? rule_error(b, b->bench->fuzz, "cases are not drawn for %s", what) : STATUS_OK;
 }
@@ -155,13 +153,29 @@ static enum status read_real(struct rule_builder *b, const struct yaml_node *nod
 static char *dense_text(struct rule_builder *b, const struct signature_item *item, unsigned at)
 {
     char *text = arena_format(b->arena, "1");
+    unsigned block = dtype_block(item->type.dtype);
     for (unsigned i = item->ndim - 1; text && i > at; i--) {
         const char *outer = item->dim[i].stride ? item->dim[i].stride : text;
         if (!item->dim[i].extent)
             return NULL;
-        text = arena_format(b->arena, "(%s) * (%s)", item->dim[i].extent, outer);
+        unsigned share = block && i == item->ndim - 1 ? block : 1; /* strides count blocks */
+        text = arena_format(b->arena, "(%s) / %u * (%s)", item->dim[i].extent, share, outer);
     }
     return text;
+}
+
+/* The step of an extent: whole blocks where arrays in block formats have it as their last dim. */
+static unsigned step_of(const struct signature *signature, const char *name)
+{
+    unsigned step = 1;
+    for (unsigned i = 0; i < signature->items; i++) {
+        const struct signature_item *item = &signature->item[i];
+        const char *last = item->array && item->ndim ? item->dim[item->ndim - 1].extent : NULL;
+        unsigned block = dtype_block(item->type.dtype);
+        if (last && strcmp(last, name) == 0 && block > step)
+            step = block;
+    }
+    return step;
 }
 
 /* The role in the signature of an integer parameter that the mapping does not name: it is a stride
@@ -195,8 +209,13 @@ static enum status guess_variable(struct rule_builder *b, struct fuzz_variable *
                           v->name, v->name);
     v->kind = FUZZ_RANGE;
     bool flag = v->into->type.dtype == DTYPE_BOOL;
-    enum status status = rule_expr(b, b->bench->fuzz, flag ? "0" : "1", &v->low);
-    return status ? status : rule_expr(b, b->bench->fuzz, flag ? "1" : "1024", &v->high);
+    const char *step = arena_format(b->arena, "%u", step_of(signature, v->name));
+    if (!step)
+        return error_set(b->err, STATUS_NO_MEMORY, "no memory");
+    enum status status = rule_expr(b, b->bench->fuzz, flag ? "0" : step, &v->low);
+    if (!status)
+        status = rule_expr(b, b->bench->fuzz, flag ? "1" : "1024", &v->high);
+    return status || strcmp(step, "1") == 0 ? status : rule_expr(b, b->bench->fuzz, step, &v->step);
 }
 
 /* A real parameter without a key: its reference does not determine its value. */
