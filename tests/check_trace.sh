@@ -133,6 +133,52 @@ d = json.load(sys.stdin)
 assert d[\"first_other_output\"][\"launch\"] == 2 and d[\"first_other_input\"][\"launch\"] == 3, d
 assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inputs\"] == 2, d"' \
         "$cuvet" "$scratch/one" "$scratch/caused"
+    # The launches of a run with two more before launch 2, a warm-up on other data and one of another kernel.
+    inserted() {
+        mkdir -p "$scratch/$2" && python3 - "$scratch/$1" "$scratch/$2/journal-x.jsonl" <<'END'
+import glob, json, sys
+lines = [json.loads(text) for text in open(glob.glob(sys.argv[1] + "/journal-*.jsonl")[0], encoding="utf-8")]
+digests = sorted((line for line in lines if line["event"] == "digest"), key=lambda line: line["sequence"])
+warm = dict(digests[2], input="a" * 16, output="b" * 16)
+tuned = dict(warm, kernel="tuned")
+tuned.pop("label", None)
+digests[2:2] = [warm, tuned]
+counts = {}
+for sequence, line in enumerate(digests):
+    number = counts[line["kernel"]] = counts.get(line["kernel"], -1) + 1
+    digests[sequence] = dict(line, launch=number, executed=number, sequence=sequence)
+with open(sys.argv[2], "w", encoding="utf-8") as out:
+    for line in [line for line in lines if line["event"] == "start"] + digests:
+        out.write(json.dumps(line) + "\n")
+END
+    }
+    inserted two warm
+    inserted caused later
+    ok 'diff: by numbers alone, launches behind an insertion seem to differ' gives 3 'equal, 0 gave other outputs for equal inputs, [1-9]' \
+        "$cuvet" diff "$scratch/one" "$scratch/warm"
+    ok 'diff --align: equal runs, one with more launches' gives 0 '8 in the second, 6 in both' \
+        "$cuvet" diff --align "$scratch/one" "$scratch/warm"
+    ok 'diff --align: they are equal' holds out 'the runs are equal.'
+    ok 'diff --align: what has no like is counted' holds out 'Launches that one run alone has, 0 of the first and 2 of the second:'
+    ok 'diff --align: and named' grep -qE '^    tuned +second +1  launch 0 of process 0$' "$scratch/out"
+    ok 'diff --align: the other way round' gives 0 'alone has, 2 of the first and 0 of the second' \
+        "$cuvet" diff --align "$scratch/warm" "$scratch/one"
+    ok 'diff --align: the launch that parts behind an insertion' gives 3 'norm_right, launch 2 of process 0' \
+        "$cuvet" diff --align "$scratch/one" "$scratch/later"
+    ok 'diff --align: its number in the second run' holds out 'launch 3 in the second run'
+    ok 'diff --align: counts' gives 3 '3 are equal, 1 gave other outputs for equal inputs, 2 had other inputs' \
+        "$cuvet" diff --align "$scratch/one" "$scratch/later"
+    ok 'diff --align: nothing is unpaired in runs without an insertion' gives 3 '^  3 are equal, 1 gave other' \
+        "$cuvet" diff --align "$scratch/one" "$scratch/caused"
+    ok 'diff --align: so none is shown' bash -c '! grep "one run alone" "$0"' "$scratch/out"
+    ok 'diff --align --json' gives 3 '"second_only": ?2' "$cuvet" diff --align --json "$scratch/one" "$scratch/later"
+    ok 'diff --align --json: numbers' python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1], encoding="utf-8"))
+assert d["first_other_output"]["launch"] == 2 and d["first_other_output"]["second_launch"] == 3, d
+assert {a["kernel"]: a["second_only"] for a in d["alone"]}["tuned"] == 1 and len(d["alone"]) == 2, d' "$scratch/out"
+    ok 'diff --align: not with --slots' gives 2 'does not go with --slots' \
+        "$cuvet" diff --align --slots "$scratch/one" "$scratch/two"
     printf '%s\n' '{"v":1,"event":"digest","time":"2026-01-31T23:59:59.000Z","kernel":"k","launch":0,"input":"zz"}' \
         >"$scratch/bad.jsonl"
     ok 'diff: hostile' gives 2 "bad.jsonl:1: 'input' is no hash" "$cuvet" diff "$scratch/bad.jsonl" "$scratch/bad.jsonl"
@@ -157,6 +203,10 @@ assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inpu
         "$cuvet" diff --kernel '^adamw$' "$scratch/equal" "$scratch/unequal"
     ok 'diff --ranks: a process that there is not' gives 2 'no checked launch in common' \
         "$cuvet" diff --ranks 0,7 "$scratch/equal" "$scratch/equal"
+    ok 'diff --align: with ranks and kernels' gives 3 'adamw, launch 2 of process 0' \
+        "$cuvet" diff --align --ranks 0,1 --kernel adamw "$scratch/unequal" "$scratch/unequal"
+    ok 'diff --align: processes are held against their like' gives 0 'the runs are equal' \
+        "$cuvet" diff --align "$scratch/unequal" "$scratch/unequal"
     ok 'diff --ranks: no numbers' gives 2 'expects two numbers, A,B, not 0' \
         "$cuvet" diff --ranks 0 "$scratch/equal" "$scratch/equal"
     ok 'diff --kernel: no expression' gives 2 'no regular expression: \(' \

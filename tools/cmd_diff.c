@@ -4,7 +4,8 @@
  *
  * Launches are held against each other by process (rank), kernel and number of the launch among
  * those that ran: one that a graph captures has no number. The second run is kept in memory, the
- * first is read line by line against it.
+ * first is read line by line against it. With --align both are kept, and launches are paired by
+ * their order (tools/report/aligned.h).
  *
  * Exit status: 0: all launches that both runs have are equal; 1 for a failure of ours; 2 for a
  * wrong command line or input; 3: some differ.
@@ -18,9 +19,12 @@
 #include "text/json_out.h"
 #include "text/printable.h"
 #include "tools/cmd.h"
+#include "tools/report/aligned.h"
+#include "tools/report/alone.h"
 #include "tools/report/digests.h"
 #include "tools/report/layers.h"
 #include "tools/report/slots.h"
+#include "tools/report/slots_out.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3, KERNELS = 4096, NAME_WIDTH = 44 };
 
@@ -32,6 +36,7 @@ struct parting {
     uint64_t launch, sequence, unseen;
     int64_t time_ms;
     uint64_t input[2], output[2]; /* of the runs */
+    uint64_t second;              /* the number of the launch in the second run */
 };
 
 /* Launches of one kernel, or of one layer. */
@@ -61,12 +66,15 @@ struct diff {
     } only;
     bool slots;                   /* what the caches hold, instead of launches */
     struct cache_slots caches[2]; /* of the runs */
+    bool align;                   /* launches are paired by their order */
+    struct aligned_run aligned[2];
+    struct alone alone;
     bool json;
 };
 
 static const char usage[] =
     "usage: cuvet diff [--json] [--layer REGEX | --layers N] [--ranks A,B] [--kernel REGEX]\n"
-    "                  [--slots] RUN_A RUN_B\n"
+    "                  [--align | --slots] RUN_A RUN_B\n"
     "  RUN_A, RUN_B   folders of journals (CUVET_REPORT, or -o of cuvet "
     "run), or journals, of runs\n"
     "                 with CUVET_DIGEST=1\n"
@@ -76,6 +84,8 @@ static const char usage[] =
     "  --ranks A,B    process A of the first run against process B of the second, which may be the "
     "same\n"
     "  --kernel REGEX launches of kernels whose name or label it matches\n"
+    "  --align        pairs launches by their order, where one run has launches that the other "
+    "lacks\n"
     "  --slots        what the caches hold in the end, instead of launches\n"
     "exits with 3 when a launch that both runs have differs\n";
 
@@ -96,8 +106,12 @@ static bool before(const struct digest_line *line, const struct parting *other)
     return line->time_ms < other->time_ms;
 }
 
-static void note(struct parting *parting, const struct digest_line *line,
-                 const struct digest_entry *other)
+/* What the other run has for a launch. */
+struct other {
+    uint64_t input, output, launch;
+};
+
+static void note(struct parting *parting, const struct digest_line *line, const struct other *other)
 {
     if (!before(line, parting))
         return;
@@ -108,7 +122,8 @@ static void note(struct parting *parting, const struct digest_line *line,
                                 .unseen = line->unseen,
                                 .time_ms = line->time_ms,
                                 .input = {line->input, other->input},
-                                .output = {line->output, other->output}};
+                                .output = {line->output, other->output},
+                                .second = other->launch};
     snprintf(parting->name, sizeof parting->name, "%s", line->label ? line->label : line->kernel);
     memcpy(parting->grid, line->grid, sizeof parting->grid);
     memcpy(parting->block, line->block, sizeof parting->block);
@@ -155,14 +170,16 @@ static enum status add_second(void *user, const struct digest_line *line, struct
 {
     struct diff *diff = user;
     struct digest_line own;
+    if (!select_line(diff, line, 1, &own))
+        return STATUS_OK;
     if (diff->slots)
-        return select_line(diff, line, 1, &own) ? cache_slots_add(&diff->caches[1], &own, err)
-                                                : STATUS_OK;
-    return select_line(diff, line, 1, &own) ? digests_add(&diff->second, &own, err) : STATUS_OK;
+        return cache_slots_add(&diff->caches[1], &own, err);
+    return diff->align ? aligned_add(&diff->aligned[1], &own, err)
+                       : digests_add(&diff->second, &own, err);
 }
 
 static void add_row(struct rows *rows, const char *name, const struct digest_line *line,
-                    const struct digest_entry *other)
+                    const struct other *other)
 {
     struct kernel *row = find_row(rows, name);
     if (!row)
@@ -176,21 +193,10 @@ static void add_row(struct rows *rows, const char *name, const struct digest_lin
     note(&row->first, line, other);
 }
 
-static enum status compare(void *user, const struct digest_line *of, struct error *err)
+/* A launch of the first run, and what the second has for it. */
+static void compare(struct diff *diff, const struct digest_line *line, const struct other *other)
 {
-    struct diff *diff = user;
-    struct digest_line own;
-    const struct digest_line *line = &own;
     char layer[LAYER_BYTES];
-    if (!select_line(diff, of, 0, &own))
-        return STATUS_OK;
-    if (diff->slots)
-        return cache_slots_add(&diff->caches[0], &own, err);
-    struct digest_entry *other = digests_find(&diff->second, line);
-    diff->first_launches++;
-    if (!other || other->met)
-        return STATUS_OK;
-    other->met = true;
     diff->both++;
     bool inputs = other->input != line->input, outputs = !inputs && other->output != line->output;
     *(inputs ? &diff->inputs : outputs ? &diff->outputs : &diff->equal) += 1;
@@ -201,7 +207,35 @@ static enum status compare(void *user, const struct digest_line *of, struct erro
     }
     if (inputs || outputs)
         note(inputs ? &diff->input : &diff->output, line, other);
+}
+
+static enum status add_first(void *user, const struct digest_line *line, struct error *err)
+{
+    struct diff *diff = user;
+    struct digest_line own;
+    if (!select_line(diff, line, 0, &own))
+        return STATUS_OK;
+    if (diff->slots)
+        return cache_slots_add(&diff->caches[0], &own, err);
+    diff->first_launches++;
+    if (diff->align)
+        return aligned_add(&diff->aligned[0], &own, err);
+    struct digest_entry *entry = digests_find(&diff->second, &own);
+    if (!entry || entry->met)
+        return STATUS_OK;
+    entry->met = true;
+    compare(diff, &own, &(struct other){entry->input, entry->output, own.launch});
     return STATUS_OK;
+}
+
+static void compare_aligned(void *user, const struct digest_line *first,
+                            const struct digest_line *second)
+{
+    struct diff *diff = user;
+    if (first && second)
+        compare(diff, first, &(struct other){second->input, second->output, second->launch});
+    else
+        alone_add(&diff->alone, first ? first : second, first ? 0 : 1);
 }
 
 static int by_first(const void *left, const void *right)
@@ -216,13 +250,15 @@ static int by_first(const void *left, const void *right)
 
 /* ---- text ---- */
 
-static void put_parting(const char *title, const struct parting *p)
+static void put_parting(const struct diff *diff, const char *title, const struct parting *p)
 {
     if (!p->any)
         return;
     printf("\n  %s\n    %s, launch %" PRIu64 " of process %u (grid %ux%ux%u, block %ux%ux%u)\n",
            title, PRINTABLE(p->name), p->launch, p->process, p->grid[0], p->grid[1], p->grid[2],
            p->block[0], p->block[1], p->block[2]);
+    if (diff->align)
+        printf("    launch %" PRIu64 " in the second run\n", p->second);
     printf("    inputs  %016" PRIx64 "  %016" PRIx64 "\n    outputs %016" PRIx64 "  %016" PRIx64
            "\n",
            p->input[0], p->input[1], p->output[0], p->output[1]);
@@ -273,17 +309,24 @@ static const char *conclusion(const struct diff *diff)
            "not checked, or the runs were given other data";
 }
 
+static uint64_t second_launches(const struct diff *diff)
+{
+    return diff->align ? diff->aligned[1].count : diff->second.count;
+}
+
 static void put_text(const struct diff *diff)
 {
     printf("cuvet diff: %" PRIu64 " launches with digests in the first run, %" PRIu64
            " in the second, %" PRIu64 " in both.\n  %" PRIu64 " are equal, %" PRIu64
            " gave other outputs for equal inputs, %" PRIu64 " had other inputs:\n  %s.\n",
-           diff->first_launches, diff->second.count, diff->both, diff->equal, diff->outputs,
+           diff->first_launches, second_launches(diff), diff->both, diff->equal, diff->outputs,
            diff->inputs, conclusion(diff));
-    put_parting("The first launch with equal inputs and other outputs:", &diff->output);
-    put_parting("The first launch with other inputs:", &diff->input);
+    put_parting(diff, "The first launch with equal inputs and other outputs:", &diff->output);
+    put_parting(diff, "The first launch with other inputs:", &diff->input);
     put_layers(&diff->layers);
     put_rows(&diff->kernels, "\n  Kernels, in the order in which they differed first:\n", "kernel");
+    if (diff->align)
+        alone_text(&diff->alone);
 }
 
 /* ---- JSON ---- */
@@ -295,7 +338,8 @@ static void put_hash(struct json_out *json, uint64_t hash)
     json_text(json, text);
 }
 
-static void put_json_parting(struct json_out *json, const char *key, const struct parting *p)
+static void put_json_parting(struct json_out *json, const struct diff *diff, const char *key,
+                             const struct parting *p)
 {
     if (!p->any)
         return;
@@ -303,6 +347,8 @@ static void put_json_parting(struct json_out *json, const char *key, const struc
     json_put_string(json, "kernel", p->name);
     json_put_uint(json, "process", p->process);
     json_put_uint(json, "launch", p->launch);
+    if (diff->align)
+        json_put_uint(json, "second_launch", p->second);
     json_put_uint(json, "unseen", p->unseen);
     for (int run = 0; run < 2; run++) {
         json_put_array(json, run ? "second" : "first");
@@ -338,17 +384,19 @@ static void put_json(const struct diff *diff)
     json.lines = 2;
     json_begin_object(&json);
     json_put_uint(&json, "first_launches", diff->first_launches);
-    json_put_uint(&json, "second_launches", diff->second.count);
+    json_put_uint(&json, "second_launches", second_launches(diff));
     json_put_uint(&json, "both", diff->both);
     json_put_uint(&json, "equal", diff->equal);
     json_put_uint(&json, "other_outputs", diff->outputs);
     json_put_uint(&json, "other_inputs", diff->inputs);
     json_put_string(&json, "conclusion", conclusion(diff));
-    put_json_parting(&json, "first_other_output", &diff->output);
-    put_json_parting(&json, "first_other_input", &diff->input);
+    put_json_parting(&json, diff, "first_other_output", &diff->output);
+    put_json_parting(&json, diff, "first_other_input", &diff->input);
     put_json_rows(&json, "kernels", "kernel", &diff->kernels);
     if (diff->every || diff->names.compiled)
         put_json_rows(&json, "layers", "layer", &diff->layers);
+    if (diff->align)
+        alone_json(&diff->alone, &json);
     json_end(&json);
     if (json_out_ok(&json))
         printf("%s\n", json.text.data);
@@ -399,17 +447,22 @@ static int take_option(struct diff *diff, int option, const char *word)
     }
     diff->json |= option == 'j';
     diff->slots |= option == 's';
-    return option == 'j' || option == 's' ? 0 : wrong("unknown option ", word);
+    diff->align |= option == 'a';
+    return strchr("jsa", option) ? 0 : wrong("unknown option ", word);
 }
 
 /* 0, an exit status, or -1: help was given. */
 static int parse(struct diff *diff, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'},        {"slots", no_argument, NULL, 's'},
-        {"layer", required_argument, NULL, 'l'}, {"layers", required_argument, NULL, 'n'},
-        {"ranks", required_argument, NULL, 'r'}, {"kernel", required_argument, NULL, 'k'},
-        {"help", no_argument, NULL, 'h'},        {0}};
+    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+                                            {"slots", no_argument, NULL, 's'},
+                                            {"layer", required_argument, NULL, 'l'},
+                                            {"layers", required_argument, NULL, 'n'},
+                                            {"ranks", required_argument, NULL, 'r'},
+                                            {"kernel", required_argument, NULL, 'k'},
+                                            {"align", no_argument, NULL, 'a'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     int option;
     optind = 0;
     opterr = 0;
@@ -422,61 +475,12 @@ static int parse(struct diff *diff, int argc, char **argv)
         if (result)
             return result;
     }
+    if (diff->align && diff->slots)
+        return wrong("--align does not go with --slots", "");
     return argc - optind == 2 ? 0 : wrong("expected two runs", "");
 }
 
-/* ---- caches ---- */
-
-static void put_slots(const struct cache_slots_diff *result)
-{
-    printf("cuvet diff: %" PRIu64 " rows of caches in both runs, %" PRIu64 " in the first alone, "
-           "%" PRIu64 " in the second alone; %" PRIu64 " differ.\n",
-           result->both, result->first_only, result->second_only, result->differ);
-    if (result->first)
-        printf("\n  The first row that differs: row %" PRId64 " of cache %" PRIu64
-               " of process %u\n"
-               "    %016" PRIx64 "  by launch %" PRIu64 " of %s\n"
-               "    %016" PRIx64 "  by launch %" PRIu64 " of %s\n",
-               result->first->row, result->first->cache, result->first->process,
-               result->first->hash, result->first->launch, PRINTABLE(result->first->kernel),
-               result->second->hash, result->second->launch, PRINTABLE(result->second->kernel));
-}
-
-static void put_json_slot(struct json_out *json, const char *key, const struct cache_slot *slot)
-{
-    char text[24];
-    json_put_object(json, key);
-    json_put_string(json, "kernel", slot->kernel);
-    json_put_uint(json, "launch", slot->launch);
-    snprintf(text, sizeof text, "%016" PRIx64, slot->hash);
-    json_put_string(json, "hash", text);
-    json_end(json);
-}
-
-static void put_json_slots(const struct cache_slots_diff *result)
-{
-    struct json_out json;
-    json_out_init(&json);
-    json.lines = 2;
-    json_begin_object(&json);
-    json_put_uint(&json, "both", result->both);
-    json_put_uint(&json, "first_only", result->first_only);
-    json_put_uint(&json, "second_only", result->second_only);
-    json_put_uint(&json, "differ", result->differ);
-    if (result->first) {
-        json_put_object(&json, "first_other_row");
-        json_put_int(&json, "row", result->first->row);
-        json_put_uint(&json, "cache", result->first->cache);
-        json_put_uint(&json, "process", result->first->process);
-        put_json_slot(&json, "first", result->first);
-        put_json_slot(&json, "second", result->second);
-        json_end(&json);
-    }
-    json_end(&json);
-    if (json_out_ok(&json))
-        printf("%s\n", json.text.data);
-    json_out_release(&json);
-}
+/* ---- the whole ---- */
 
 /* What the caches hold in the end, whatever launches wrote it. */
 static int show_slots(struct diff *diff)
@@ -491,9 +495,9 @@ static int show_slots(struct diff *diff)
         return EXIT_INPUT;
     }
     if (diff->json)
-        put_json_slots(&result);
+        slots_json(&result);
     else
-        put_slots(&result);
+        slots_text(&result);
     bool differ = result.differ + result.first_only + result.second_only > 0;
     return fflush(stdout) != 0 || ferror(stdout) ? EXIT_OURS : differ ? EXIT_FINDINGS : 0;
 }
@@ -503,7 +507,9 @@ static int show(struct diff *diff, const char *first, const char *second)
     struct error err = {{0}};
     enum status status = digests_read(second, add_second, diff, &err);
     if (!status)
-        status = digests_read(first, compare, diff, &err);
+        status = digests_read(first, add_first, diff, &err);
+    if (!status && diff->align)
+        status = aligned_visit(&diff->aligned[0], &diff->aligned[1], compare_aligned, diff, &err);
     if (!status && diff->slots)
         return show_slots(diff);
     if (!status && diff->both == 0)
@@ -550,6 +556,9 @@ int cmd_diff(int argc, char **argv)
     digests_release(&diff->second);
     cache_slots_release(&diff->caches[0]);
     cache_slots_release(&diff->caches[1]);
+    aligned_release(&diff->aligned[0]);
+    aligned_release(&diff->aligned[1]);
+    alone_release(&diff->alone);
     free(diff);
     return result < 0 ? 0 : result;
 }
