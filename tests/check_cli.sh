@@ -177,6 +177,9 @@ else
         env CUVET_CACHE="$scratch/kept" "$cuvet" compile --arch 90 $user/registry.yaml
     ok 'compile: the next time it is there' gives 0 '^0 compiled, 2 in the cache, 0 failed: ' '' \
         env CUVET_CACHE="$scratch/kept" "$cuvet" compile --arch 90 $user/registry.yaml
+    ok 'compile: JSON' gives 0 '^.*"compiled":0,"cached":2,"failed":0,"archs":\[90\],"cache":"/' '' \
+        env CUVET_CACHE="$scratch/kept" "$cuvet" compile --json --arch 90 $user/registry.yaml
+    ok 'compile: one object' python3 -m json.tool "$scratch/out"
     ok 'compile: one does not compile' gives 2 '^1 compiled, 0 in the cache, 1 failed: ' \
         'registry\.yaml:11: the reference does not compile: ' \
         env CUVET_CACHE="$scratch/kept2" "$cuvet" compile --arch 90 $user/user_reference_broken/registry.yaml

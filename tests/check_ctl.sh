@@ -85,7 +85,7 @@ fi
 ok 'ctl: nor this one' says 3 'no cuvet serves process 1;' "$cuvet" ctl 1 status
 for wrong in 'x status' '0 status' '-1 status' '1' '1 judge' '1 sample' '1 sample 2' '1 sample x' \
     '1 flush x' '1 flush 60001' '1 stop 1 2' '1 status 5' '1 start now' '1 top -n 0' '1 stop --json' \
-    '1 status -n 3' '1 status --what' '--json'; do
+    '1 status -n 3' '1 status --what' '-n 3'; do
     # shellcheck disable=SC2086 # words
     ok "ctl: wrong command line: $wrong" says 2 '^usage: cuvet ctl' "$cuvet" ctl $wrong
 done
@@ -125,6 +125,12 @@ ok 'ctl: flush' says 0 '^$' "$cuvet" ctl "$pid" flush 5000
 begins
 ok 'ctl: the list' says 0 "^ +$first +running.*/sleep" "$cuvet" ctl
 ok 'ctl: names both' says 0 "^ +$pid +running.*/sleep" "$cuvet" ctl
+# shellcheck disable=SC2016
+ok 'ctl: the list as JSON' bash -c '"$0" ctl --json | tee "$3/list.json" | python3 -m json.tool >/dev/null && python3 -c "
+import json, sys
+states = {p[\"pid\"]: p[\"state\"] for p in json.load(open(sys.argv[1]))[\"processes\"]}
+assert states[int(sys.argv[2])] == states[int(sys.argv[3])] == \"running\", states" "$3/list.json" "$1" "$2"' \
+    "$cuvet" "$first" "$pid" "$scratch"
 # shellcheck disable=SC2016
 ok 'ctl: top twice without a terminal' bash -c \
     '[ "$("$0" ctl "$1" top -n 2 | grep -cE "^add +[0-9]+ ")" -eq 2 ]' "$cuvet" "$pid"

@@ -15,6 +15,8 @@ ok 'an unknown option' gives 2 'unknown option --nothing' "$cuvet" discover --no
 ok 'a wrong count' gives 2 '--tries expects a count' "$cuvet" discover --tries some -- true
 ok 'a wrong device' gives 2 'auto, gpu' "$cuvet" discover --device tpu -- true
 mkdir "$scratch/none"
+ok 'JSON of a program that runs' gives 2 '--json goes with --from' "$cuvet" discover --json -- true
+ok 'JSON and the draft on standard output' gives 2 '--json goes with --from' "$cuvet" discover --json --from "$scratch" -o -
 ok 'a folder without a record' gives 2 'holds no record' "$cuvet" discover --from "$scratch/none"
 ok 'a program that is not there' gives 127 'cannot start' "$cuvet" discover -o "$scratch/x" -- /nothing/here
 
@@ -101,6 +103,10 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
         CUVET_SAMPLE=1 CUVET_BUDGET=off "$cuvet" run --strict --no-tables -c "$scratch/draft.yaml" -- "$program" "$fatbin"
     ok 'its kernels are left out the next time' gives 0 '2 kernels without an entry' env LD_LIBRARY_PATH="$softgpu" \
         "$cuvet" discover --tries 0 -c "$scratch/draft.yaml" -o "$scratch/rest.yaml" -- "$program" "$fatbin"
+    ok 'the counts as JSON' gives 0 '"kernels":13,"found":0,"time_share":0,"lines":0,"comments":[1-9]' \
+        "$cuvet" discover --json --tries 0 --from "$scratch/entry" -o "$scratch/counted.yaml"
+    ok 'as one object' python3 -m json.tool "$scratch/out"
+    ok 'beside the draft' gives 0 '' "$cuvet" check "$scratch/counted.yaml"
     ok 'a draft without entries is a registry' gives 0 '' "$cuvet" check "$scratch/rest.yaml"
     head -c 3000 "$scratch/entry"/discover-*.jsonl >"$scratch/none/discover-cut.jsonl"
     printf '{"v":1,"event":"sample","kernel":"f","params":"zz","layout":[[0,99]],"pointers":[{"at":-1}],"regions":[{"bytes":9}]}\n' \

@@ -46,6 +46,11 @@ copy() {
     "$@" >"$scratch/copy/$file"
 }
 
+ok 'worker: the device' gives 0 '^interpreter: ' "$cuvet" worker --device interpreter
+ok 'worker: as JSON' gives 0 '"kind":"interpreter","name":".*"memory":[0-9]' "$cuvet" worker --json --device interpreter
+ok 'worker: one object' python3 -m json.tool "$scratch/out"
+ok 'worker: an unknown option' gives 2 'expected nothing, --json or --device' "$cuvet" worker --jsn
+
 # What the reference finds in each golden bundle.
 declare -A found_in=(
     [bundle-2]='mismatch: 1 of 40 elements outside the bound of silu, up to 6.75e\+05 times'

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "system/cache.h"
+#include "text/json_out.h"
 #include "text/number.h"
 #include "base/options.h"
 #include "text/textbuf.h"
@@ -17,9 +18,10 @@
 extern char **environ;
 
 static const char usage[] =
-    "usage: cuvet compile [--arch N] FILES...\n"
+    "usage: cuvet compile [--json] [--arch N] FILES...\n"
     "  --arch N   for compute capability N (90 for 9.0) instead of the GPUs "
-    "of this machine\n";
+    "of this machine\n"
+    "  --json     prints one JSON object\n";
 
 static void complain(void *user, const char *sentence)
 {
@@ -41,7 +43,28 @@ static int find_folder(struct cache *cache)
     return 1;
 }
 
-static int compile(const struct registry *registry, const struct device_archs *archs)
+static void put_json(const struct precompiled *made, const struct device_archs *archs,
+                     const char *folder)
+{
+    struct json_out json;
+    json_out_init(&json);
+    json_begin_object(&json);
+    json_put_int(&json, "version", 1);
+    json_put_uint(&json, "compiled", made->counts.compiled);
+    json_put_uint(&json, "cached", made->counts.cached);
+    json_put_uint(&json, "failed", made->counts.failed);
+    json_put_array(&json, "archs");
+    for (int i = 0; i < archs->count; i++)
+        json_int(&json, archs->arch[i]);
+    json_end(&json);
+    json_put_string(&json, "cache", folder);
+    json_end(&json);
+    if (json_out_ok(&json))
+        printf("%s\n", json.text.data);
+    json_out_release(&json);
+}
+
+static int compile(const struct registry *registry, const struct device_archs *archs, bool json)
 {
     const struct user_references *users = registry_user_references(registry);
     struct precompiled made = {0};
@@ -55,12 +78,15 @@ static int compile(const struct registry *registry, const struct device_archs *a
         fprintf(stderr, "cuvet compile: %s\n", err.text);
         return 1;
     }
-    printf("%u compiled, %u in the cache, %u failed: %s\n", made.counts.compiled,
-           made.counts.cached, made.counts.failed, cache.folder);
+    if (json)
+        put_json(&made, archs, cache.folder);
+    else
+        printf("%u compiled, %u in the cache, %u failed: %s\n", made.counts.compiled,
+               made.counts.cached, made.counts.failed, cache.folder);
     return made.counts.failed ? 2 : 0;
 }
 
-static int compile_files(const char *files, const struct device_archs *archs)
+static int compile_files(const char *files, const struct device_archs *archs, bool json)
 {
     const struct registry_source source = {.files = files};
     struct registry *registry = NULL;
@@ -69,7 +95,7 @@ static int compile_files(const char *files, const struct device_archs *archs)
     int result = status == STATUS_NO_MEMORY ? 1 : status || problems ? 2 : 0;
 
     if (registry && !result)
-        result = compile(registry, archs);
+        result = compile(registry, archs, json);
     registry_destroy(registry);
     return result;
 }
@@ -83,6 +109,9 @@ int cmd_compile(int argc, char **argv)
 
     if (argc == 2 + COMPILE_SERVE_ARGUMENTS && strcmp(argv[1], "--serve") == 0)
         return compile_serve(argv + 2);
+    bool json = argc > 1 && strcmp(argv[1], "--json") == 0;
+    argc -= json;
+    argv += json;
     if (argc > 2 && strcmp(argv[1], "--arch") == 0 && number_unsigned(argv[2], &arch) &&
         arch >= 50 && arch < 1000) {
         archs = (struct device_archs){.count = 1, .arch = {(int)arch}};
@@ -102,7 +131,7 @@ int cmd_compile(int argc, char **argv)
     textbuf_init(&files);
     for (int i = first; i < argc; i++)
         textbuf_printf(&files, "%s%s", i > first ? ":" : "", argv[i]);
-    int result = files.failed ? 1 : compile_files(files.data, &archs);
+    int result = files.failed ? 1 : compile_files(files.data, &archs, json);
     textbuf_release(&files);
     return result;
 }

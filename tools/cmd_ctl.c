@@ -23,7 +23,7 @@
 enum { CTL_FAILED = 1, CTL_USAGE = 2, CTL_NO_PROCESS = 3, CTL_TIMEOUT = 4 };
 
 static const char usage[] =
-    "usage: cuvet ctl                      list the processes that can be reached\n"
+    "usage: cuvet ctl [--json]             list the processes that can be reached\n"
     "       cuvet ctl PID status [--json]  state, counters, cost\n"
     "       cuvet ctl PID top [-n N]       live view, N times; without a terminal once\n"
     "       cuvet ctl PID start            check from now on; first launches are due again\n"
@@ -208,24 +208,47 @@ static const struct ctl_word {
 
 /* ---- the list ---- */
 
+struct listing {
+    unsigned count;
+    bool json;
+    struct json_out out;
+};
+
 static void list_one(void *user, pid_t pid)
 {
     static struct ctl_status status;
+    struct listing *listing = user;
     struct error err = {{0}};
     if (request_view(pid, "status\n", &status, &err))
         return;
-    if (!(*(unsigned *)user)++)
+    listing->count++;
+    if (listing->json) {
+        ctl_view_object(&status, &listing->out);
+        return;
+    }
+    if (listing->count == 1)
         printf("%8s  %-8s %12s %10s %10s  %s\n", "PID", "state", "launches", "checked", "mismatch",
                "program");
     printf("%8d  %-8s %12" PRIu64 " %10" PRIu64 " %10" PRIu64 "  %s\n", (int)pid, status.state,
            status.seen, status.checked, status.mismatch, status.program);
 }
 
-static int list(void)
+static int list(bool json)
 {
-    unsigned count = 0;
-    ctl_each(list_one, &count);
-    if (count)
+    struct listing listing = {.json = json};
+    json_out_init(&listing.out);
+    json_begin_object(&listing.out);
+    json_put_int(&listing.out, "version", 1);
+    json_put_array(&listing.out, "processes");
+    ctl_each(list_one, &listing);
+    json_end(&listing.out);
+    json_end(&listing.out);
+    if (json && json_out_ok(&listing.out))
+        printf("%s\n", listing.out.text.data);
+    json_out_release(&listing.out);
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return CTL_FAILED;
+    if (listing.count)
         return 0;
     fprintf(stderr, "cuvet ctl: no process of this user is being checked and can be reached\n");
     return CTL_NO_PROCESS;
@@ -286,7 +309,7 @@ int cmd_ctl(int argc, char **argv)
     if (status)
         return status < 0 ? 0 : status;
     if (first == argc)
-        return command.json || command.times ? wrong("a process is missing", "") : list();
+        return command.times ? wrong("a process is missing", "") : list(command.json);
     if (!number_unsigned(argv[first], &pid) || pid < 1 || pid > INT32_MAX)
         return wrong("expected the number of a process, not ", argv[first]);
     if (argc - first < 2)

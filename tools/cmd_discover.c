@@ -24,6 +24,7 @@
 #include <unistd.h>
 #include "base/thread.h"
 #include "system/files.h"
+#include "text/json_out.h"
 #include "text/number.h"
 #include "text/printable.h"
 #include "tools/cmd.h"
@@ -42,7 +43,8 @@ struct discover {
     char **program;
     char folder[PATH_MAX];
     bool private_folder, shows; /* shows: there is a terminal */
-    atomic_bool ended;          /* the program */
+    bool json;
+    atomic_bool ended; /* the program */
 };
 
 static const char usage[] =
@@ -55,7 +57,8 @@ static const char usage[] =
     "      --tries N        entries that are tried for each kernel (400); 0: none\n"
     "      --seconds N      time for each kernel (20)\n"
     "      --kernels N      kernels that are written, the longest first (all)\n"
-    "      --device D       where references run: auto, gpu or interpreter (auto)\n";
+    "      --device D       where references run: auto, gpu or interpreter (auto)\n"
+    "      --json           with --from: prints the counts as one JSON object\n";
 
 static int wrong(const char *sentence, const char *value)
 {
@@ -63,7 +66,7 @@ static int wrong(const char *sentence, const char *value)
     return EXIT_INPUT;
 }
 
-enum { NO_TABLES = 256, KEEP, FROM, TRIES, SECONDS, KERNELS, DEVICE };
+enum { NO_TABLES = 256, KEEP, FROM, TRIES, SECONDS, KERNELS, DEVICE, JSON };
 
 static bool take_count(const char *text, unsigned *out)
 {
@@ -113,6 +116,9 @@ static int take_option(struct discover *d, int option)
         return take_count(optarg, &d->settings.kernels)
                    ? 0
                    : wrong("--kernels expects a count, not ", optarg);
+    case JSON:
+        d->json = true;
+        return 0;
     default: /* DEVICE */
         return worker_device_of(optarg, &d->device, &err) ? wrong(err.text, "") : 0;
     }
@@ -130,6 +136,7 @@ static int parse(struct discover *d, int argc, char **argv)
                                             {"seconds", required_argument, NULL, SECONDS},
                                             {"kernels", required_argument, NULL, KERNELS},
                                             {"device", required_argument, NULL, DEVICE},
+                                            {"json", no_argument, NULL, JSON},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     int option, result = 0;
@@ -147,6 +154,8 @@ static int parse(struct discover *d, int argc, char **argv)
             result = take_option(d, option);
     }
     d->program = argv + optind;
+    if (!result && d->json && (!d->from || strcmp(d->output, "-") == 0))
+        return wrong("--json goes with --from and a file: standard output is the object's", "");
     if (!result && !d->from && optind >= argc)
         return wrong("no program to run", "");
     if (!result && d->from && optind < argc)
@@ -287,6 +296,26 @@ static void print_counts(const struct discover *d, const struct record *record,
                 record->lost);
 }
 
+static void put_json(const struct discover *d, const struct record *record,
+                     const struct draft_counts *counts)
+{
+    struct json_out json;
+    json_out_init(&json);
+    json_begin_object(&json);
+    json_put_int(&json, "version", 1);
+    json_put_uint(&json, "kernels", record->kernels);
+    json_put_uint(&json, "found", counts->found);
+    json_put_double(&json, "time_share", record->ns > 0 ? counts->found_ns / record->ns : 0);
+    json_put_uint(&json, "lines", counts->lines);
+    json_put_uint(&json, "comments", counts->comments);
+    json_put_uint(&json, "launches_left_out", record->lost);
+    json_put_string(&json, "registry", record->kernels ? d->output : NULL);
+    json_end(&json);
+    if (json_out_ok(&json))
+        printf("%s\n", json.text.data);
+    json_out_release(&json);
+}
+
 static enum status write_draft(struct discover *d, const struct record *record, struct error *err)
 {
     bool out = strcmp(d->output, "-") == 0;
@@ -303,7 +332,9 @@ static enum status write_draft(struct discover *d, const struct record *record, 
     if (file && (fflush(file) != 0 || (!out && fclose(file) != 0)) && !status)
         status = error_set(err, STATUS_IO, "cannot write %s: %s", d->output, strerror(errno));
     trial_close(trial);
-    if (!status)
+    if (!status && d->json)
+        put_json(d, record, &counts);
+    else if (!status)
         print_counts(d, record, &counts);
     return status;
 }
@@ -315,6 +346,8 @@ static int make_draft(struct discover *d)
     enum status status = record_read(&record, d->folder, &err);
     if (!status && record.kernels == 0) {
         fprintf(stderr, "cuvet discover: no kernel without an entry was launched\n");
+        if (d->json)
+            put_json(d, &record, &(struct draft_counts){0});
         record_release(&record);
         return 0;
     }

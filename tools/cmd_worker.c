@@ -7,12 +7,38 @@
 #include <sys/prctl.h>
 #include <signal.h>
 #include <unistd.h>
+#include "text/json_out.h"
 #include "tools/cmd.h"
 #include "tools/inherited.h"
 #include "tools/worker/serve.h"
 #include "tools/worker/worker.h"
 
-static int show(enum worker_device device)
+static void show_json(const struct worker_about *about)
+{
+    struct json_out json;
+    json_out_init(&json);
+    json_begin_object(&json);
+    json_put_int(&json, "version", 1);
+    json_put_string(&json, "kind", about->kind);
+    json_put_string(&json, "name", about->name);
+    json_put_int(&json, "sm", about->sm);
+    json_put_int(&json, "driver", about->driver);
+    json_put_int(&json, "multiprocessors", about->multiprocessors);
+    json_put_uint(&json, "memory", about->memory);
+    json_end(&json);
+    if (json_out_ok(&json))
+        printf("%s\n", json.text.data);
+    json_out_release(&json);
+}
+
+static void show_text(const struct worker_about *about)
+{
+    printf("%s: %s, sm_%d, driver %d, %d multiprocessors, %llu MiB\n", about->kind, about->name,
+           about->sm, about->driver, about->multiprocessors,
+           (unsigned long long)(about->memory >> 20));
+}
+
+static int show(enum worker_device device, bool json)
 {
     const struct worker_settings settings = {.device = device};
     struct worker *worker;
@@ -22,12 +48,12 @@ static int show(enum worker_device device)
         fprintf(stderr, "cuvet worker: %s\n", err.text);
         return status == STATUS_NOT_FOUND ? 2 : 1;
     }
-    const struct worker_about *about = worker_about(worker);
-    printf("%s: %s, sm_%d, driver %d, %d multiprocessors, %llu MiB\n", about->kind, about->name,
-           about->sm, about->driver, about->multiprocessors,
-           (unsigned long long)(about->memory >> 20));
+    if (json)
+        show_json(worker_about(worker));
+    else
+        show_text(worker_about(worker));
     worker_end(worker);
-    return 0;
+    return fflush(stdout) != 0 || ferror(stdout) ? 1 : 0;
 }
 
 int cmd_worker(int argc, char **argv)
@@ -40,14 +66,17 @@ int cmd_worker(int argc, char **argv)
         return worker_serve(STDIN_FILENO);
     }
     if (argc == 2 && !strcmp(argv[1], "--help")) {
-        printf("usage: cuvet worker [--device auto|gpu|interpreter]\n");
+        printf("usage: cuvet worker [--json] [--device auto|gpu|interpreter]\n");
         return 0;
     }
+    bool json = argc > 1 && !strcmp(argv[1], "--json");
+    argc -= json;
+    argv += json;
     if (argc == 3 && !strcmp(argv[1], "--device") && !worker_device_of(argv[2], &device, &err))
-        return show(device);
+        return show(device, json);
     if (argc == 1)
-        return show(WORKER_AUTO);
+        return show(WORKER_AUTO, json);
     fprintf(stderr, "cuvet worker: %s\n",
-            *err.text ? err.text : "expected nothing, or --device auto|gpu|interpreter");
+            *err.text ? err.text : "expected nothing, --json or --device auto|gpu|interpreter");
     return 2;
 }

@@ -136,25 +136,30 @@ void ctl_view_text(const struct ctl_status *s, struct textbuf *out)
                        s->skip[i].name);
 }
 
+void ctl_view_object(const struct ctl_status *status, struct json_out *json)
+{
+    json_begin_object(json);
+    for (int i = 0; i < FIELDS; i++) {
+        const void *value = (const char *)status + fields[i].offset;
+        if (fields[i].kind == TEXT)
+            json_put_string(json, fields[i].key, value);
+        else if (fields[i].kind == COUNT)
+            json_put_uint(json, fields[i].key, *(const uint64_t *)value);
+        else
+            json_put_double(json, fields[i].key, *(const double *)value);
+    }
+    json_put_object(json, "skips");
+    for (unsigned i = 0; i < status->skips; i++)
+        json_put_uint(json, status->skip[i].name, status->skip[i].count);
+    json_end(json);
+    json_end(json);
+}
+
 void ctl_view_json(const struct ctl_status *status, struct textbuf *out)
 {
     struct json_out json;
     json_out_init(&json);
-    json_begin_object(&json);
-    for (int i = 0; i < FIELDS; i++) {
-        const void *value = (const char *)status + fields[i].offset;
-        if (fields[i].kind == TEXT)
-            json_put_string(&json, fields[i].key, value);
-        else if (fields[i].kind == COUNT)
-            json_put_uint(&json, fields[i].key, *(const uint64_t *)value);
-        else
-            json_put_double(&json, fields[i].key, *(const double *)value);
-    }
-    json_put_object(&json, "skips");
-    for (unsigned i = 0; i < status->skips; i++)
-        json_put_uint(&json, status->skip[i].name, status->skip[i].count);
-    json_end(&json);
-    json_end(&json);
+    ctl_view_object(status, &json);
     if (json_out_ok(&json))
         textbuf_printf(out, "%s\n", json.text.data);
     json_out_release(&json);

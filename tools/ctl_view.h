@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "system/control_socket.h"
+#include "text/json_out.h"
 #include "text/textbuf.h"
 
 enum { CTL_SKIPS = 64 };
@@ -39,6 +40,7 @@ bool ctl_view_read(struct ctl_status *out, const char *lines);
 
 void ctl_view_text(const struct ctl_status *status, struct textbuf *out);
 void ctl_view_json(const struct ctl_status *status, struct textbuf *out); /* one object, a line */
+void ctl_view_object(const struct ctl_status *status, struct json_out *json); /* the object */
 
 /* The live view. `before` is the one before, for rates, or NULL; `rows` is how many lines there are
  * to fill, 0: no limit; `ansi`: kernels with mismatches in bold. */
