@@ -339,6 +339,50 @@ blocks_again() {
 }
 ok 'blocks: the bundle is reproduced' blocks_again
 
+# Kernels that work on several arrays at once, which a struct lists; a check judges one part of them.
+cat >"$scratch/lists.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: lists_*
+    signature: >
+      struct 176 {
+        const f32 x[count from first] @0[tensor], f32 y[count from first] @32[tensor],
+        i64 numel @64[tensor], u8 tensor @96[block], i32 chunk @112[block]
+      }, f32 factor
+    pick: {block: grid.x}
+    let: {first: chunk * 256, count: "min(numel - first, 256)"}
+    reference: scale
+    bind: {alpha: factor}
+    fuzz:
+      tensors: 1..4
+      numel: 1..1000
+      factor: [0.75, -2]
+      block: 64
+      grid: lists.blocks
+      lists: {count: tensors, length: numel, tensor: tensor, part: chunk, parts: "ceil_div(numel, 256)"}
+YAML
+grep -v ' lists: ' "$scratch/lists.yaml" | sed 's/lists.blocks/1/' >"$scratch/listless.yaml"
+
+# lists STATUS PATTERN REGISTRY OPTIONS
+lists() {
+    local status=$1 pattern=$2 registry=$3
+    shift 3
+    gives "$status" "$pattern" "$cuvet" fuzz -c "$scratch/$registry" --device "$device" "$@" \
+        "$CUVET_BUILD/tests/scenario/picked/kernels.fatbin"
+}
+ok 'lists: nothing in the right kernel' lists 0 ': 200 cases in .*: 200 match$' lists.yaml -k lists_right
+ok 'lists: a part that ends early is found, and named' lists 3 'unwritten: .*; block [0-9]+ of [0-9]+; 1 of ' lists.yaml -k lists_short
+ok 'lists: the least case has the array that is wrong' holds out 'numel=1 tensors=3 factor=0.75 x=zero y=poison grid=3 block=64'
+ok 'lists: without the rule one sentence' lists 2 "cases of an entry with 'pick' need 'lists'" listless.yaml -k lists_right
+sed 's/min(numel - first, 256)/100000/' "$scratch/lists.yaml" >"$scratch/beyond.yaml"
+ok 'lists: a part outside all arrays is not judged' lists 2 'reaches beyond the arrays of the case' beyond.yaml -k lists_right
+# A bundle of such a case, with the addresses of all arrays.
+lists_again() {
+    lists 3 ' bundle ' lists.yaml -k lists_short -o "$scratch/lists" &&
+        gives 3 '^ *reproduced every' "$cuvet" replay --device "$device" "$(sed -n 's/^ *bundle //p' "$scratch/out")"
+}
+ok 'lists: the bundle is reproduced' lists_again
+
 # ends KERNEL OUTCOME: each of three cases has that outcome, and the run goes on behind it.
 ends() {
     "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k "$1" --cases 3 --findings 0 \

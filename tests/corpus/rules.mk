@@ -39,7 +39,7 @@ $(CORPUS)/corpus.cubin: tests/corpus/kernels/corpus.cu | $(READY)
 	$(quiet)mkdir -p $(@D) && $(NVCC) -cubin -lineinfo -std=c++17 -O3 -arch=$(LIFT_ARCH) -o $@ $<
 
 .PHONY: corpus corpus-programs
-corpus-programs: $(CORPUS_FILES) $(HAS_GPU) $(patsubst %,$(BUILD)/tests/scenario/%/kernels.fatbin,probed pairs)
+corpus-programs: $(CORPUS_FILES) $(HAS_GPU) $(patsubst %,$(BUILD)/tests/scenario/%/kernels.fatbin,probed pairs picked)
 
 ## corpus: right and wrong kernels under cuvet, and the verdicts of four oracles (on a GPU or softgpu)
 corpus: all softgpu $(CORPUS_FILES) $(HAS_GPU)

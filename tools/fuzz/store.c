@@ -3,8 +3,9 @@
 #include <string.h>
 #include "bundle/bundle.h"
 #include "refs/abi/ref_list.h"
+#include "tools/fuzz/case/lists.h"
 
-enum { MOST_BYTES = 1 << 30 };
+enum { MOST_BYTES = 1 << 30, POINTERS = 512 };
 
 struct storing {
     struct fuzz_subject *subject;
@@ -82,7 +83,7 @@ static void fill_call(struct storing *storing)
 
 /* The addresses among the parameters: all lie in the pool. */
 static size_t list_pointers(const struct fuzz_subject *s, const struct fuzz_case *c,
-                            struct param_pointer out[SPEC_MAX_ARRAYS])
+                            struct param_pointer out[POINTERS])
 {
     size_t count = 0;
     for (unsigned i = 0; i < c->rule->arrays; i++) {
@@ -90,11 +91,13 @@ static size_t list_pointers(const struct fuzz_subject *s, const struct fuzz_case
         if (!item || !c->array[i].there)
             continue;
         bool scratch = item->role == ROLE_WS; /* an allocation of its own: no bytes of others */
-        out[count++] =
-            (struct param_pointer){.offset = c->layout.param[item->param].offset + item->offset,
-                                   .address = s->pool + c->array[i].at,
-                                   .base = s->pool + (scratch ? c->array[i].at : 0),
-                                   .bytes = scratch ? c->array[i].bytes : c->pool_bytes};
+        for (unsigned n = 0; n < fuzz_lists_addresses(c, item) && count < POINTERS; n++)
+            out[count++] = (struct param_pointer){
+                .offset =
+                    c->layout.param[item->param].offset + item->offset + n * item->index_stride,
+                .address = s->pool + c->array[i].at + fuzz_lists_at(&c->array[i], n),
+                .base = s->pool + (scratch ? c->array[i].at : 0),
+                .bytes = scratch ? c->array[i].bytes : c->pool_bytes};
     }
     return count;
 }
@@ -106,7 +109,7 @@ enum status fuzz_store(struct fuzz_subject *s, const struct fuzz_case *c,
     struct quota quota;
     struct bundles *bundles;
     struct storing storing = {.subject = s, .ended = result->judged};
-    struct param_pointer pointer[SPEC_MAX_ARRAYS];
+    struct param_pointer pointer[POINTERS];
     const struct worker_about *about = worker_about(s->worker);
     const struct check_report report = fuzz_report_of(s, c, number, result);
     struct bundle_source source = {.user = &storing,

@@ -12,8 +12,9 @@
 #include "tools/fuzz/case/block.h"
 #include "tools/fuzz/case/dense.h"
 #include "tools/fuzz/case/element.h"
+#include "tools/fuzz/case/lists.h"
 
-enum { LEAST_ROOM = 1 << 20 };
+enum { LEAST_ROOM = 1 << 20, DRAWS = 64 * FUZZ_PARTS };
 
 const char *fuzz_outcome_text(enum fuzz_outcome outcome)
 {
@@ -207,6 +208,21 @@ static enum skip read_values(struct fuzz_subject *s, const struct kernel_spec *s
     return s->binding.values ? binding_read(spec, raw, &s->binding, why) : SKIP_NONE;
 }
 
+/* A part of a list may reach beyond its case, where `parts` does not go with the entry's lets. */
+static enum skip check_inside(const struct fuzz_subject *s, const struct fuzz_case *c,
+                              struct error *why)
+{
+    for (int i = 0; i < s->binding.arrays; i++) {
+        const struct bound_array *array = &s->binding.array[i];
+        uint64_t at = array->address - s->pool;
+        if (at <= c->pool_bytes && array->bytes <= c->pool_bytes - at)
+            continue;
+        error_set(why, STATUS_INVALID, "'%s' reaches beyond the arrays of the case", array->name);
+        return SKIP_SHAPE;
+    }
+    return SKIP_NONE;
+}
+
 /* The reference's view of the case. Where indices name rows, a spec of whole arrays takes the
  * entry's place. */
 static enum skip bind_case(struct fuzz_subject *s, const struct fuzz_case *c,
@@ -230,21 +246,28 @@ static enum skip bind_case(struct fuzz_subject *s, const struct fuzz_case *c,
         spec = whole;
     }
     enum skip skip = binding_make(spec, launch, &s->binding, why);
+    if (!skip)
+        skip = check_inside(s, c, why);
     return skip ? skip : read_values(s, spec, why);
 }
 
-static enum status judge(struct fuzz_subject *s, const struct fuzz_case *c,
-                         const struct launch *launch, struct fuzz_result *out, struct error *err)
+/* False: the launch cannot be judged, which is the outcome. */
+static bool bind_or_explain(struct fuzz_subject *s, const struct fuzz_case *c,
+                            const struct launch *launch, struct fuzz_result *out)
 {
-    struct worker_view views[SPEC_MAX_ARRAYS];
     struct error why = {{0}};
     enum skip skip = bind_case(s, c, launch, &why);
-    if (skip) {
-        out->outcome = FUZZ_NOT_RUN;
-        snprintf(out->sentence, sizeof out->sentence, "the reference cannot judge it (%s): %s",
-                 skip_text(skip), why.text);
-        return STATUS_OK;
-    }
+    if (!skip)
+        return true;
+    out->outcome = FUZZ_NOT_RUN;
+    snprintf(out->sentence, sizeof out->sentence, "the reference cannot judge it (%s): %s",
+             skip_text(skip), why.text);
+    return false;
+}
+
+static enum status judge_bound(struct fuzz_subject *s, struct fuzz_result *out, struct error *err)
+{
+    struct worker_view views[SPEC_MAX_ARRAYS];
     for (int i = 0; i < s->binding.arrays; i++) {
         uint64_t address = s->binding.array[i].address;
         views[i] = (struct worker_view){s->before + (address - s->pool), address};
@@ -261,6 +284,41 @@ static double unsigned_nan(double value)
     return isnan(value) ? fabs(value) : value;
 }
 
+/* Every part that the entry's pick may draw, until one is outside the bound. The number that is
+ * drawn follows from the launch's seed. */
+static enum status judge_parts(struct fuzz_subject *s, const struct fuzz_case *c,
+                               const struct launch *of, struct fuzz_result *out, struct error *err)
+{
+    bool seen[FUZZ_PARTS] = {false}, inconclusive = false;
+    struct launch launch = *of;
+    int64_t left = 1;
+    for (launch.seed = 0; left > 0 && launch.seed < DRAWS; launch.seed++) {
+        if (!bind_or_explain(s, c, &launch, out))
+            return STATUS_OK;
+        const struct bound_pick *pick = &s->binding.pick[0];
+        if (launch.seed == 0)
+            left = pick->count < FUZZ_PARTS ? pick->count : FUZZ_PARTS;
+        if (pick->value >= FUZZ_PARTS || seen[pick->value])
+            continue;
+        seen[pick->value] = true;
+        left--;
+        enum status status = judge_bound(s, out, err);
+        if (status || out->verdict == VERDICT_MISMATCH)
+            return status;
+        inconclusive |= out->verdict == VERDICT_INCONCLUSIVE;
+    }
+    out->verdict = inconclusive ? VERDICT_INCONCLUSIVE : out->verdict;
+    return STATUS_OK;
+}
+
+static enum status judge(struct fuzz_subject *s, const struct fuzz_case *c,
+                         const struct launch *launch, struct fuzz_result *out, struct error *err)
+{
+    if (c->rule->lists.count)
+        return judge_parts(s, c, launch, out, err);
+    return bind_or_explain(s, c, launch, out) ? judge_bound(s, out, err) : STATUS_OK;
+}
+
 static void describe_verdict(const struct fuzz_subject *s, struct fuzz_result *out)
 {
     const struct ref_verdict *n = &out->numbers;
@@ -275,8 +333,12 @@ static void describe_verdict(const struct fuzz_subject *s, struct fuzz_result *o
                  (unsigned long long)n->violations, (unsigned long long)n->checked, n->max_ratio,
                  where, unsigned_nan(n->first_got), unsigned_nan(n->first_ref));
     if (isfinite(n->first_ref) && isfinite(n->first_bound))
-        snprintf(out->sentence + used, sizeof out->sentence - (size_t)used, " +- %.3g",
-                 n->first_bound);
+        used += snprintf(out->sentence + used, sizeof out->sentence - (size_t)used, " +- %.3g",
+                         n->first_bound);
+    if (s->binding.picks)
+        snprintf(out->sentence + used, sizeof out->sentence - (size_t)used, "; %s %lld of %lld",
+                 s->binding.pick[0].name, (long long)s->binding.pick[0].value,
+                 (long long)s->binding.pick[0].count);
 }
 
 /* ---- elements that nothing was written to ---- */
@@ -286,7 +348,8 @@ static int64_t count_poison(const struct fuzz_subject *s, const struct fuzz_case
 {
     int64_t count = 0;
     for (int64_t e = 0; e < array->count; e++) {
-        if (!fuzz_is_poison(array->dtype, c->choices.poison,
+        if (!fuzz_lists_has(c, array, e) ||
+            !fuzz_is_poison(array->dtype, c->choices.poison,
                             s->is + array->at + fuzz_element_at(array, e)))
             continue;
         *first = count++ ? *first : e;

@@ -8,6 +8,7 @@
 #include "text/json_out.h"
 #include "tools/fuzz/case/element.h"
 #include "tools/fuzz/case/dense.h"
+#include "tools/fuzz/case/lists.h"
 #include "tools/fuzz/case/random.h"
 #include "bind/binding_work.h"
 #include "plan/plan.h"
@@ -120,7 +121,7 @@ static enum status put_numbers(struct fuzz_case *c, struct error *err)
     for (unsigned i = 0; i < rule->variables; i++) {
         const struct fuzz_variable *v = &rule->variable[i];
         int64_t value = c->choices.value[v->slot];
-        if (!v->into)
+        if (!v->into || v->into->index)
             continue;
         if (!fits(v->into->type.dtype, value))
             return error_set(err, STATUS_INVALID, "%s is %lld, which no %s holds", v->name,
@@ -137,9 +138,11 @@ void fuzz_case_place(struct fuzz_case *c, uint64_t base, struct launch *launch)
 {
     for (unsigned i = 0; i < c->rule->arrays; i++) {
         const struct fuzz_extent *array = &c->array[i];
-        uint64_t address = array->there ? base + array->at : 0;
-        if (c->rule->array[i].item)
-            memcpy(parameter(c, c->rule->array[i].item), &address, sizeof address);
+        const struct signature_item *item = c->rule->array[i].item;
+        for (unsigned n = 0; item && n < fuzz_lists_addresses(c, item); n++) {
+            uint64_t address = array->there ? base + array->at + fuzz_lists_at(array, n) : 0;
+            memcpy(parameter(c, item) + n * item->index_stride, &address, sizeof address);
+        }
     }
     *launch = (struct launch){.symbol = "fuzz",
                               .shared_bytes = c->shared,
@@ -161,6 +164,11 @@ static enum status shape_array(struct evaluation *e, struct fuzz_case *c, unsign
     uint64_t address;
     *out = (struct fuzz_extent){.item = c->rule->array[array->item->number].item,
                                 .dtype = array->item->type.dtype};
+    if (out->item->index) {
+        out->there = !c->choices.recipe[array->item->number].absent;
+        fuzz_lists_shape(c, out);
+        return STATUS_OK;
+    }
     enum skip skip = binding_address(e, array, &absent, &address);
     out->there = !skip && !absent;
     if (!out->there)
@@ -236,6 +244,7 @@ static enum status shape_by(struct fuzz_case *c, const struct binding_plan *plan
     for (unsigned i = 0; i < c->rule->arrays; i++) {
         c->array[i].there = !c->choices.recipe[i].absent;
         c->array[i].at = (uint64_t)(i + 1) << 48;
+        c->array[i].stride[0] = 0;
     }
     fuzz_case_place(c, 0, &launch);
     enum skip skip = binding_numbers(&e);
@@ -329,6 +338,8 @@ enum status fuzz_case_make(struct fuzz_case *out, const struct fuzz_rule *rule,
                          out->param_bytes, FUZZ_PARAM_BYTES);
     memset(out->params, 0, out->param_bytes);
     enum status status = follow(rule, &out->choices, err);
+    if (!status)
+        status = fuzz_lists_make(out, err);
     if (!status)
         status = launch_of(out, err);
     if (!status)

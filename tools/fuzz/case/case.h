@@ -53,6 +53,8 @@ struct fuzz_case {
     const struct fuzz_rule *rule;
     struct fuzz_choices choices;
     struct fuzz_extent array[SPEC_MAX_ARRAYS]; /* by signature_item.number */
+    unsigned tensors, blocks;                  /* of a struct that lists arrays, see lists.h */
+    int64_t length[FUZZ_LISTED];               /* of each of these; the first is the longest */
     uint32_t grid[3], block[3], cluster[3], shared;
     uint64_t pool_bytes;
     uint32_t param_bytes;

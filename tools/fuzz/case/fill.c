@@ -12,6 +12,7 @@
 #include "tools/fuzz/case/block.h"
 #include "tools/fuzz/case/case.h"
 #include "tools/fuzz/case/element.h"
+#include "tools/fuzz/case/lists.h"
 #include "plan/plan.h"
 #include "tools/fuzz/case/random.h"
 
@@ -251,7 +252,7 @@ static void mark_array(const struct fuzz_case *c, const struct fuzz_extent *arra
     int64_t rows = 1;
     uint8_t *named = array->item->rows ? named_rows(c, array, pool, &rows) : NULL;
     for (int64_t e = 0; e < array->count; e++) {
-        if (!named || named[e / (array->count / rows)])
+        if (fuzz_lists_has(c, array, e) && (!named || named[e / (array->count / rows)]))
             memset(may + array->at + fuzz_element_at(array, e), 1, dtype_bytes(array->dtype));
     }
     free(named);

@@ -287,6 +287,8 @@ enum status fuzz_rule_make(const struct fuzz_rule **out, struct arena *arena,
     if (!status)
         status = rule_variables(&b);
     if (!status)
+        status = rule_lists(&b);
+    if (!status)
         status = rule_launch(&b);
     if (!status)
         status = rule_arrays(&b);

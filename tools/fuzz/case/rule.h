@@ -86,6 +86,17 @@ struct fuzz_array {
     bool absent;                     /* it may be null */
 };
 
+enum { FUZZ_LISTED = 64, FUZZ_PARTS = 1024 }; /* arrays of a list; parts of all, at most */
+
+/* How a struct that lists arrays is filled. Block b of a launch does part `part`[b] of array
+ * `tensor`[b], whose elements are `length`[tensor[b]]. */
+struct fuzz_lists {
+    const struct expr *count,
+        *parts; /* arrays; parts of one, by its length. count NULL: no lists */
+    const struct signature_item *length, *tensor, *part;
+    int length_slot, blocks_slot; /* the longest array's length; entries of the tables */
+};
+
 struct fuzz_rule {
     const struct binding_plan *plan; /* of the signature, for the arrays' dims */
     const struct plan_source *source;
@@ -97,6 +108,7 @@ struct fuzz_rule {
     struct fuzz_real real[SIGNATURE_ITEMS];
     struct fuzz_array array[SPEC_MAX_ARRAYS];
     const struct expr *grid[3], *block[3], *cluster[3], *shared; /* NULL: 1; cluster: none */
+    struct fuzz_lists lists;
     int64_t elements; /* of all arrays of a case, at most */
 };
 

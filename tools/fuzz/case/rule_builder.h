@@ -27,6 +27,7 @@ enum status rule_error(struct rule_builder *b, const struct yaml_node *node, con
 /* What cases cannot be made for. */
 enum status rule_refuse(struct rule_builder *b);
 enum status rule_variables(struct rule_builder *b);
+enum status rule_lists(struct rule_builder *b);
 enum status rule_launch(struct rule_builder *b);
 enum status rule_arrays(struct rule_builder *b);
 

@@ -8,7 +8,8 @@
 
 enum { DEFAULT_ALIGN = 16 };
 
-static const char *const reserved[] = {"grid", "block", "shared", "cluster", "elements", "align"};
+static const char *const reserved[] = {"grid",     "block", "shared", "cluster",
+                                       "elements", "align", "lists"};
 
 static bool is_reserved(const char *key)
 {
@@ -30,22 +31,126 @@ static const struct signature *signature_under(const struct rule_builder *b)
     return b->rule->plan->signature;
 }
 
+/* ---- lists ---- */
+
+static const char *const list_fields[] = {"length", "tensor", "part"};
+enum { LIST_LENGTH, LIST_TENSOR, LIST_PART, LIST_FIELDS };
+
+/* The field of the signature that a key of `lists` names. */
+static const struct signature_item *list_field(const struct rule_builder *b, int field)
+{
+    const struct yaml_node *lists = yaml_get(b->bench->fuzz, "lists");
+    const struct yaml_node *node =
+        lists && lists->kind == YAML_KIND_MAPPING ? yaml_get(lists, list_fields[field]) : NULL;
+    return node && node->text ? signature_find(signature_under(b), node->text) : NULL;
+}
+
+static bool list_part(const struct rule_builder *b, const struct signature_item *item)
+{
+    for (int i = 0; i < LIST_FIELDS; i++) {
+        if (list_field(b, i) == item)
+            return true;
+    }
+    return false;
+}
+
+static enum status read_list_expr(struct rule_builder *b, const struct yaml_node *lists,
+                                  const char *key, const struct expr **out)
+{
+    const struct yaml_node *node = yaml_get(lists, key);
+    const char *text;
+    if (!node)
+        return rule_error(b, lists, "'lists' lacks '%s', an expression", key);
+    enum status status = yaml_text(node, key, &text, b->err);
+    return status ? status : rule_expr(b, node, text, out);
+}
+
+static enum status check_list_keys(struct rule_builder *b, const struct yaml_node *lists)
+{
+    for (size_t i = 0; i < lists->count; i++) {
+        const char *key = lists->key[i]->text;
+        bool known = strcmp(key, "count") == 0 || strcmp(key, "parts") == 0;
+        for (int field = 0; field < LIST_FIELDS; field++)
+            known |= strcmp(key, list_fields[field]) == 0;
+        if (!known)
+            return rule_error(b, lists->item[i],
+                              "'%s' of 'lists' is unknown; expected count, length, tensor, part "
+                              "or parts",
+                              key);
+    }
+    for (int field = 0; field < LIST_FIELDS; field++) {
+        const struct signature_item *item = list_field(b, field);
+        if (!item || item->array || !item->index || !dtype_is_integer(item->type.dtype))
+            return rule_error(b, lists, "'%s' of 'lists' names no integer field at an index",
+                              list_fields[field]);
+    }
+    return STATUS_OK;
+}
+
+enum status rule_lists(struct rule_builder *b)
+{
+    const struct yaml_node *node = yaml_get(b->bench->fuzz, "lists");
+    struct fuzz_lists *lists = &b->rule->lists;
+    if (!node)
+        return STATUS_OK;
+    enum status status = check_list_keys(b, node);
+    if (!status)
+        status = read_list_expr(b, node, "parts", &lists->parts);
+    if (!status)
+        status = read_list_expr(b, node, "count", &lists->count);
+    if (status)
+        return status;
+    lists->length = list_field(b, LIST_LENGTH);
+    lists->tensor = list_field(b, LIST_TENSOR);
+    lists->part = list_field(b, LIST_PART);
+    for (unsigned i = 0; i < b->rule->variables; i++) {
+        if (b->rule->variable[i].into == lists->length)
+            lists->length_slot = b->rule->variable[i].slot;
+    }
+    struct fuzz_variable *blocks = rule_variable(b, "lists.blocks", FUZZ_VALUE);
+    if (!blocks)
+        return STATUS_INVALID;
+    blocks->let = true;
+    lists->blocks_slot = blocks->slot;
+    return STATUS_OK;
+}
+
 /* ---- what is not possible yet ---- */
+
+/* What cannot be drawn of an item; NULL: it can. */
+static const char *refuse_item(const struct rule_builder *b, const struct signature_item *item)
+{
+    bool lists = yaml_get(b->bench->fuzz, "lists") != NULL;
+    for (unsigned d = 0; d < item->ndim; d++) {
+        if (item->dim[d].kind == DIM_LISTED || (item->dim[d].from && !(lists && item->index)))
+            return "arrays with [&n] or [n from m]";
+    }
+    if (!item->index)
+        return NULL;
+    bool plain =
+        item->ndim == 1 && item->type.lanes == 1 && !item->rows && !dtype_block(item->type.dtype);
+    if (item->array)
+        return plain ? NULL : "arrays at an index with other than one dim of plain elements";
+    return list_part(b, item) ? NULL : "fields at an index that 'lists' does not name";
+}
 
 enum status rule_refuse(struct rule_builder *b)
 {
     const struct signature *signature = signature_under(b);
+    const struct yaml_node *lists = yaml_get(b->bench->fuzz, "lists");
     const char *what = signature->earlier ? "the results of two kernels ('after')" : NULL;
-    if (b->rule->plan->picks)
-        what = "numbers that 'pick' draws";
+    if (b->rule->plan->picks != (lists ? 1 : 0))
+        return rule_error(b, lists ? lists : b->bench->fuzz,
+                          lists ? "'lists' goes with an entry that has one 'pick'"
+                                : "cases of an entry with 'pick' need 'lists', by which the struct "
+                                  "that lists arrays is filled");
+    if (lists && lists->kind != YAML_KIND_MAPPING)
+        return rule_error(b, lists,
+                          "'lists' is no mapping of count, length, tensor, part and "
+                          "parts");
     for (unsigned i = 0; i < signature->items; i++) {
         const struct signature_item *item = &signature->item[i];
-        for (unsigned d = 0; d < item->ndim; d++) {
-            if (item->dim[d].kind == DIM_LISTED || item->dim[d].from)
-                what = "arrays with [&n] or [n from m]";
-        }
-        if (item->index)
-            what = "fields at an index";
+        what = what ? what : refuse_item(b, item);
         if (item->guard)
             what = "scalars with an 'if'";
     }
@@ -251,6 +356,8 @@ static enum status name_variables(struct rule_builder *b)
     for (unsigned i = 0; i < signature->items; i++) {
         const struct signature_item *item = &signature->item[i];
         if (item->array || is_open(item) || dtype_is_real(item->type.dtype))
+            continue;
+        if (item->index && item != list_field(b, LIST_LENGTH))
             continue;
         struct fuzz_variable *v = rule_variable(b, item->name, FUZZ_VALUE);
         if (!v)
