@@ -168,10 +168,12 @@ REFERENCE_ONCE(embedding_blocks,
     }
 }
 
-// A product of linear_blocks at output column j of row i. by_sum: w.low_by_sum().
+// A product of linear_blocks at output column j of row i, step and low apart; by_sum: w.low_by_sum().
+// WHOLE_PRODUCT: by the elements as numbers, for an infinite x, of which the other is inf - inf.
 #define BLOCK_PRODUCT(w, by_sum, i, j)                                                             \
     (SUM(l, k, x(i, l) * w.step(j, l)) +                                                           \
      SUM(l, k, ((by_sum) ? x.share(i, l) : x(i, l)) * w.low(j, l)))
+#define WHOLE_PRODUCT(w, i, j) SUM(l, k, x(i, l) * (w.step(j, l) + w.low(j, l)))
 
 // y = x w^T + bias with w in blocks. Codes and what is common to a block are multiplied apart, as
 // llama.cpp's kernels do. x is of any usual dtype, or in q8_1 (mul_mat_vec_q): then what is common
@@ -182,7 +184,10 @@ REFERENCE_ONCE(linear_blocks, "coded x[m][k], coded w[n][k], in bias[n] = 0, out
     const bool by_sum = w.low_by_sum();
     SAMPLE(i, m * n, QUANT_BUDGET(k))
     {
-        y(i / n, i % n) = BLOCK_PRODUCT(w, by_sum, i / n, i % n) + bias(i % n);
+        real u = BLOCK_PRODUCT(w, by_sum, i / n, i % n);
+        if (is_nan(u))
+            u = WHOLE_PRODUCT(w, i / n, i % n);
+        y(i / n, i % n) = u + bias(i % n);
     }
 }
 
@@ -196,9 +201,15 @@ REFERENCE_ONCE(linear_blocks_gated,
     const bool by_sum = w.low_by_sum(), gate_by_sum = gate.given && gate.low_by_sum();
     SAMPLE(i, m * n, QUANT_BUDGET(2 * k))
     {
-        real u = BLOCK_PRODUCT(w, by_sum, i / n, i % n) * w_scale + bias(i % n);
+        real u = BLOCK_PRODUCT(w, by_sum, i / n, i % n);
+        if (is_nan(u))
+            u = WHOLE_PRODUCT(w, i / n, i % n);
+        u = u * w_scale + bias(i % n);
         if (gate.given) {
-            real t = BLOCK_PRODUCT(gate, gate_by_sum, i / n, i % n) * gate_scale + gate_bias(i % n);
+            real t = BLOCK_PRODUCT(gate, gate_by_sum, i / n, i % n);
+            if (is_nan(t))
+                t = WHOLE_PRODUCT(gate, i / n, i % n);
+            t = t * gate_scale + gate_bias(i % n);
             if (act == 1)
                 t = t * 0.5 * one_plus_tanh(t * 0.79788456080286536 * (1 + 0.044715 * t * t));
             else if (act == 2)

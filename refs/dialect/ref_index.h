@@ -95,6 +95,12 @@ template <class A, class R = ref_same<A>> REF_FN ref_mask<R::width> equals(const
     return equals(a, ref_scale<typename A::element>(b, a.rules()));
 }
 
+/* Whether a scalar is NaN. Of a SUM it is the same in each lane of the group. */
+template <class A> REF_FN bool is_nan(const A &a)
+{
+    return a.value(0) != a.value(0);
+}
+
 /* Element i of [..][planes][high][wide]. */
 struct ref_pixel {
     long long n, plane, row, column;

@@ -337,6 +337,33 @@ static void activations_may_be_plain_numbers(void **state)
     }
 }
 
+/* A kernel that decodes first has an infinity where step and low apart have inf - inf. */
+static void an_infinite_activation_is_no_finding(void **state)
+{
+    (void)state;
+    static float x[COLS], w[ROWS * COLS];
+    for (int i = 0; i < COLS; i++)
+        x[i] = i == 37 ? INFINITY : 0.5f;
+    for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_Q6_K; dtype++) {
+        float y[ROWS] = {0};
+        draw((enum dtype)dtype, memory, ROWS * COLS, 6);
+        dequantise((enum dtype)dtype, BLOCK_RIGHT, w);
+        for (int i = 0; i < ROWS * COLS; i++)
+            y[i / COLS] += w[i] * x[i % COLS];
+        start();
+        call.size[0] = 1, call.size[1] = COLS, call.size[2] = ROWS;
+        put(0, DTYPE_F32, x, 1, COLS);
+        put(1, (enum dtype)dtype, memory, ROWS, COLS);
+        put_output(3, DTYPE_F32, y, 1, ROWS);
+        run("linear_blocks");
+        assert_int_equal(answer.refused, 0);
+        assert_int_equal(answer.violations, 0);
+        y[1] = 1;
+        run("linear_blocks");
+        assert_int_equal(answer.violations, 1);
+    }
+}
+
 /* Rows of blocks with bytes between them, and a base that is not aligned. */
 static void blocks_may_lie_apart(void **state)
 {
@@ -450,6 +477,7 @@ int main(void)
         cmocka_unit_test(faults_of_decoders_are_caught),
         cmocka_unit_test(the_sum_of_a_block_is_the_one_given),
         cmocka_unit_test(activations_may_be_plain_numbers),
+        cmocka_unit_test(an_infinite_activation_is_no_finding),
         cmocka_unit_test(blocks_may_lie_apart),
         cmocka_unit_test(integers_are_rounded_to_nearest),
         cmocka_unit_test(integers_saturate),
