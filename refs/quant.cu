@@ -168,8 +168,9 @@ REFERENCE_ONCE(embedding_blocks,
     }
 }
 
-// A product of linear_blocks at output column j of row i, step and low apart; by_sum: w.low_by_sum().
-// WHOLE_PRODUCT: by the elements as numbers, for an infinite x, of which the other is inf - inf.
+// A product of linear_blocks at output column j of row i, step and low apart; by_sum:
+// w.low_by_sum(). WHOLE_PRODUCT: by the elements as numbers, for an infinite x, of which the other
+// is inf - inf.
 #define BLOCK_PRODUCT(w, by_sum, i, j)                                                             \
     (SUM(l, k, x(i, l) * w.step(j, l)) +                                                           \
      SUM(l, k, ((by_sum) ? x.share(i, l) : x(i, l)) * w.low(j, l)))

@@ -190,17 +190,15 @@ static const uint32_t fuzz_block_dists =
 
 /* What the case is about: most of its largest arrays have values of one kind. Infinities are in all
  * of them or in none, beside values near 1: times a number that f32 rounds to 0, an infinity is a
- * NaN that a right kernel may make. They are in none beside arrays of blocks (`coded`): scale and
- * minimum may be multiplied apart, and one infinity less another is a NaN. */
-static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, bool main,
-                                bool coded)
+ * NaN that a right kernel may make. */
+static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, bool main)
 {
     bool integers = dtype_is_integer(array->item->type.dtype);
     unsigned first = integers ? FUZZ_below_uniform : 0;
     unsigned end = integers ? FUZZ_DISTS : array->dists ? FUZZ_below_uniform : FUZZ_bits;
     struct fuzz_stream common = fuzz_stream(seed, "values of the case");
     struct fuzz_stream own = stream_of(seed, array->item->name, "values", 0);
-    bool infinite = fuzz_below(&common, FUZZ_bits) == FUZZ_inf && !integers && !coded;
+    bool infinite = fuzz_below(&common, FUZZ_bits) == FUZZ_inf && !integers;
     bool shared = (main && fuzz_below(&own, 4) != 0) || infinite;
     bool blocks = dtype_block(array->item->type.dtype) != 0;
     uint32_t dists = array->dists ? array->dists : blocks ? fuzz_block_dists : 0;
@@ -219,7 +217,7 @@ static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, b
     return array->dists ? (enum fuzz_dist)__builtin_ctz(array->dists) : FUZZ_normal;
 }
 
-static void draw_array(const struct fuzz_rule *rule, unsigned i, unsigned rank, bool coded,
+static void draw_array(const struct fuzz_rule *rule, unsigned i, unsigned rank,
                        struct fuzz_choices *choices)
 {
     const struct fuzz_array *array = &rule->array[i];
@@ -234,23 +232,21 @@ static void draw_array(const struct fuzz_rule *rule, unsigned i, unsigned rank, 
     recipe->skew = moved ? unit * (uint32_t)fuzz_below(&place, FUZZ_ALIGN / unit) : 0;
     recipe->aliased = array->alias >= 0 && fuzz_below(&place, 4) == 0;
     recipe->absent = array->absent && fuzz_below(&place, 4) == 0;
-    recipe->dist = draw_dist(array, seed, array->item->ndim >= rank, coded);
+    recipe->dist = draw_dist(array, seed, array->item->ndim >= rank);
     recipe->scale = (int)fuzz_below(&place, 31) - 20;
 }
 
 static void draw_arrays(const struct fuzz_rule *rule, struct fuzz_choices *choices)
 {
-    bool coded = false; /* some array is one of blocks */
-    unsigned rank = 0;  /* of the array of reals with the most dims that is read */
+    unsigned rank = 0; /* of the array of reals with the most dims that is read */
     for (unsigned i = 0; i < rule->arrays; i++) {
         const struct signature_item *item = rule->array[i].item;
         if (item && role_reads(item->role) && dtype_is_real(item->type.dtype) && item->ndim > rank)
             rank = item->ndim;
-        coded |= item && dtype_block(item->type.dtype);
     }
     for (unsigned i = 0; i < rule->arrays; i++) {
         if (rule->array[i].item)
-            draw_array(rule, i, rank, coded, choices);
+            draw_array(rule, i, rank, choices);
     }
 }
 
