@@ -76,6 +76,10 @@ assert [p["rank"] for p in report["processes"]] == [0, 1, 2]
 assert {f["rank"] for f in report["findings"]} == {0, 1, 2}
 assert report["kernels"][0]["ratios"][14] == 10
 assert [n["count"] for n in report["lint"]] == [3]' "$scratch/report.json"
+ok 'json: a folder given twice, and by a link, is counted once' bash -c 'ln -s "$1" "$2" && mkdir -p "$3" &&
+    "$0" report -f json "$1" "$2" $(find "$1" -name "journal-*.jsonl") >"$3/1"; "$0" report -f json "$1" >"$3/2"
+    cmp <(grep -v "\"generated\|\"time\"" "$3/1") <(grep -v "\"generated\|\"time\"" "$3/2")' \
+    "$cuvet" "$scratch/job" "$scratch/job-link" "$scratch/twice"
 ok 'junit' report -f junit -o "$scratch/report.xml" "$scratch/job"
 ok 'junit: well formed, one failure' python3 -c '
 import sys, xml.etree.ElementTree as tree
@@ -162,9 +166,11 @@ if [ -x "$steps" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     for format in text html json junit sarif openmetrics; do
         ok "a long journal in bounded memory: $format" bounded $format
     done
-    # shellcheck disable=SC2046
-    ok 'progress on a terminal, after two seconds' gives 0 '50[.]jsonl: [0-9]+ %' python3 tests/report/terminal.py "$cuvet" report \
-        $(yes "$scratch/50.jsonl" | head -n 100)
+    mkdir "$scratch/many"
+    for i in {1..100}; do cp "$scratch/50.jsonl" "$scratch/many/journal-$i.jsonl"; done
+    ok 'progress on a terminal, after two seconds' gives 0 'journal-[0-9]+[.]jsonl: [0-9]+ %' \
+        python3 tests/report/terminal.py "$cuvet" report "$scratch/many"
+    rm -r "$scratch/many"
     shows_nothing() { [ -z "$(python3 tests/report/terminal.py "$cuvet" report "$scratch/5.jsonl")" ]; }
     ok 'no progress before' shows_nothing
     under_run() {

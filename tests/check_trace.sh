@@ -84,6 +84,19 @@ e = json.load(sys.stdin)[\"traceEvents\"]
 assert [x[\"ph\"] for x in e] == [\"M\"] + [\"X\"] * 6 and e[1][\"args\"][\"cols\"] == 100, e
 assert all(a[\"ts\"] <= b[\"ts\"] for a, b in zip(e[1:], e[2:]))"' "$cuvet" "$scratch/both"
 
+    # The same pid on another host, as in two containers.
+    two_hosts() {
+        mkdir -p "$scratch/hosts" && cp "$scratch"/both/trace-*.jsonl "$scratch/hosts/trace-a.jsonl" &&
+            sed '1s/"host":"[^"]*"/"host":"other"/' "$scratch/hosts/trace-a.jsonl" >"$scratch/hosts/trace-b.jsonl"
+        "$cuvet" trace -f chrome "$scratch/hosts" | python3 -c '
+import json, sys
+e = json.load(sys.stdin)["traceEvents"]
+names = {x["pid"]: x["args"]["name"] for x in e if x["ph"] == "M"}
+assert len(set(names.values())) == 2 and sorted(names) == [1, 2], names
+assert [sum(x["pid"] == p for x in e if x["ph"] == "X") for p in names] == [6, 6], e'
+    }
+    ok 'cuvet trace -f chrome: processes with one pid are apart' two_hosts
+
     ok 'digests, first run' traced one plain CUVET_DIGEST=1 $registry
     ok 'digests, second run' traced two plain CUVET_DIGEST=1 $registry
     ok 'diff: equal runs' gives 0 '6 are equal, 0 gave other outputs' "$cuvet" diff "$scratch/one" "$scratch/two"

@@ -254,18 +254,26 @@ static void end_event(struct view *view)
         fprintf(view->file, "%s%s", view->events++ ? ",\n" : "", view->json.text.data);
 }
 
+/* Of the trace that is being read: processes of two hosts, or of two containers, may share a pid.
+ */
+static uint64_t event_pid(const struct view *view)
+{
+    return view->files + 1;
+}
+
 static void put_process_name(struct view *view, const struct trace_process *process)
 {
     char name[160];
     if (process->rank >= 0)
-        snprintf(name, sizeof name, "rank %" PRId64 " on %s", process->rank, process->host);
+        snprintf(name, sizeof name, "rank %" PRId64 " on %s, pid %" PRId64, process->rank,
+                 process->host, process->pid);
     else
-        snprintf(name, sizeof name, "%s", process->host);
+        snprintf(name, sizeof name, "%s, pid %" PRId64, process->host, process->pid);
     json_out_clear(&view->json);
     json_begin_object(&view->json);
     json_put_string(&view->json, "ph", "M");
     json_put_string(&view->json, "name", "process_name");
-    json_put_int(&view->json, "pid", process->pid);
+    json_put_uint(&view->json, "pid", event_pid(view));
     json_put_object(&view->json, "args");
     json_put_string(&view->json, "name", name);
     json_end(&view->json);
@@ -320,7 +328,7 @@ static void put_event(struct view *view, const struct trace_process *process,
     json_put_string(json, "ph", "X");
     json_put_string(json, "cat", "launch");
     json_put_string(json, "name", line->label ? line->label : plain);
-    json_put_int(json, "pid", process->pid);
+    json_put_uint(json, "pid", event_pid(view));
     json_put_uint(json, "tid", line->thread);
     json_put_double(json, "ts", origin + (double)line->t / 1e3);
     json_put_double(json, "dur", (double)line->dur / 1e3);

@@ -21,16 +21,41 @@ static enum status no_memory(struct error *err)
     return error_set(err, STATUS_NO_MEMORY, "no memory for the list of files");
 }
 
-static enum status add_file(struct lines_files *files, const char *path, struct error *err)
+static enum status grow(struct lines_files *files, struct error *err)
 {
-    if (files->count == files->capacity) {
-        size_t capacity = files->capacity * 2 + 16;
-        char **grown = realloc(files->path, capacity * sizeof *grown);
-        if (!grown)
-            return no_memory(err);
-        files->path = grown;
-        files->capacity = capacity;
+    size_t capacity = files->capacity * 2 + 16;
+    char **path = realloc(files->path, capacity * sizeof *path);
+    if (!path)
+        return no_memory(err);
+    files->path = path;
+    struct lines_id *id = realloc(files->id, capacity * sizeof *id);
+    if (!id)
+        return no_memory(err);
+    files->id = id;
+    files->capacity = capacity;
+    return STATUS_OK;
+}
+
+static bool is_there(const struct lines_files *files, const struct stat *info)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        if (files->id[i].device == info->st_dev && files->id[i].number == info->st_ino)
+            return true;
     }
+    return false;
+}
+
+static enum status add_file(struct lines_files *files, const char *path, const struct stat *info,
+                            struct error *err)
+{
+    if (is_there(files, info))
+        return STATUS_OK;
+    if (files->count == files->capacity) {
+        enum status status = grow(files, err);
+        if (status)
+            return status;
+    }
+    files->id[files->count] = (struct lines_id){info->st_dev, info->st_ino};
     files->path[files->count] = strdup(path);
     return files->path[files->count++] ? STATUS_OK : no_memory(err);
 }
@@ -59,7 +84,7 @@ static enum status add_entry(struct lines_files *files, const char *folder, cons
     if (!is_named(name, prefix))
         return STATUS_OK;
     if (S_ISREG(info.st_mode))
-        return add_file(files, path, err);
+        return add_file(files, path, &info, err);
     files->refused++;
     return STATUS_OK;
 }
@@ -91,7 +116,7 @@ enum status lines_add(struct lines_files *files, const char *path, const char *p
     if (stat(path, &info) != 0)
         return error_set(err, STATUS_INVALID, "%s: %s", path, strerror(errno));
     enum status status = S_ISDIR(info.st_mode) ? add_folder(files, path, prefix, LINES_DEPTH, err)
-                                               : add_file(files, path, err);
+                                               : add_file(files, path, &info, err);
     if (files->count > 0)
         qsort(files->path, files->count, sizeof *files->path, compare);
     return status;
@@ -102,6 +127,7 @@ void lines_release(struct lines_files *files)
     for (size_t i = 0; i < files->count; i++)
         free(files->path[i]);
     free(files->path);
+    free(files->id);
     *files = (struct lines_files){0};
 }
 

@@ -12,17 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 #include "base/error.h"
 
 enum { LINES_DEPTH = 6, LINE_BYTES = 1 << 20 };
 
+struct lines_id { /* of a file: device and number */
+    dev_t device;
+    ino_t number;
+};
+
 struct lines_files {
-    char **path; /* sorted */
+    char **path;         /* sorted */
+    struct lines_id *id; /* of those, in any order */
     size_t count, capacity;
     uint64_t refused; /* links, and files that are no regular ones */
 };
 
-/* Adds a file, whatever its name, or the files of a folder. `prefix`: "journal-". */
+/* Adds a file, whatever its name, or the files of a folder, each file once. `prefix`: "journal-".
+ */
 enum status lines_add(struct lines_files *files, const char *path, const char *prefix,
                       struct error *err);
 void lines_release(struct lines_files *files);
