@@ -42,8 +42,12 @@ ok 'own PTX: a bundle is lifted' gives 3 "lift    cuvet lift '$scratch/own/host1
 never() { ! "$cuvet" report -f "$2" "$3" | grep -E -- "$1"; }
 for format in text html junit sarif; do
     ok "own PTX: no replay in $format" never 'cuvet replay' $format "$scratch/own"
+    ok "a reference: no rule of own PTX in $format" never 'ruleId": ?"precision"|failure type="precision"|against="ptx"' $format "$scratch/job"
     ok "a reference: nothing of own PTX in $format" never 'own PTX|cuvet lift' $format "$scratch/job"
 done
+ok 'own PTX: a rule of its own in SARIF' gives 3 '"ruleId": ?"precision"' "$cuvet" report -f sarif "$scratch/own"
+ok 'own PTX: a type of its own in JUnit' gives 3 '<failure type="precision"' "$cuvet" report -f junit "$scratch/own"
+ok 'own PTX: a label of its own in OpenMetrics' gives 3 'against="ptx",verdict="mismatch"} [1-9]' "$cuvet" report -f openmetrics "$scratch/own"
 ok 'own PTX: named in SARIF' gives 3 'precision \(own PTX\): [0-9]+ of' "$cuvet" report -f sarif "$scratch/own"
 # shellcheck disable=SC2016
 ok 'no finding: status 0' gives 0 'Checked 10: 10 match, 0 mismatch' bash -c \

@@ -130,9 +130,11 @@ void out_again(char *out, size_t size, const struct model_finding *finding)
              probe ? " --probe" : "", seed, finding->image[0] == '-' ? "./" : "", image);
 }
 
-/* Names are those of fuzz_outcome_text(). */
+/* Names are those of fuzz_outcome_text(), but for the second: a live check's, of a kernel that is
+ * held against its own PTX. */
 const struct out_rule out_rules[OUT_RULES] = {
     {"mismatch", "mismatch", "A kernel's output lies outside its error bound"},
+    {"precision", "precision", "A kernel's output lies outside the bound of its own PTX in f64"},
     {"unwritten", "unwritten", "A kernel leaves elements of its output as they were"},
     {"input changed", "input-changed", "A kernel writes to an array that it may only read"},
     {"write outside", "write-outside", "A kernel writes to memory that lies in no array"},
@@ -143,8 +145,11 @@ const struct out_rule out_rules[OUT_RULES] = {
 
 const struct out_rule *out_rule_of(const struct model_finding *finding)
 {
-    for (int i = 0; finding->outcome && i < OUT_RULES; i++) {
-        if (strcmp(out_rules[i].outcome, finding->outcome) == 0)
+    const char *outcome = finding->outcome                   ? finding->outcome
+                          : model_is_lifted(finding->kernel) ? "precision"
+                                                             : "mismatch";
+    for (int i = 0; i < OUT_RULES; i++) {
+        if (strcmp(out_rules[i].outcome, outcome) == 0)
             return &out_rules[i];
     }
     return &out_rules[0];

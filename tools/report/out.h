@@ -38,7 +38,7 @@ void out_again(char *out, size_t size, const struct model_finding *finding);
 struct out_rule {
     const char *outcome, *id, *sentence;
 };
-enum { OUT_RULES = 7 };
+enum { OUT_RULES = 8 };
 extern const struct out_rule out_rules[OUT_RULES];
 const struct out_rule *out_rule_of(const struct model_finding *finding);
 /* The verb of cuvet that its bundle is for: "replay", or "lift" where there is no reference. */

@@ -129,8 +129,9 @@ static void put_kernel_families(FILE *file, const struct model *m)
             put_label(file, model_kernel_name(m->kernel[i]));
             fprintf(file, "\",symbol=\"");
             put_label(file, m->kernel[i]->symbol);
-            fprintf(file, "\",verdict=\"%s\"} %" PRIu64 "\n", verdict_text((enum verdict)v),
-                    m->kernel[i]->verdict[v]);
+            fprintf(file, "\",against=\"%s\",verdict=\"%s\"} %" PRIu64 "\n",
+                    model_is_lifted(m->kernel[i]) ? "ptx" : "reference",
+                    verdict_text((enum verdict)v), m->kernel[i]->verdict[v]);
         }
     }
     put_family(file, "cuvet_kernel_worst_ratio", "gauge", "Largest error, in units of its bound.");

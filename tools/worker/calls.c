@@ -137,6 +137,10 @@ static enum status call_reference(struct worker *worker, const char *reference,
                                .part = {{&wanted, sizeof(wanted)}},
                                .out = out,
                                .out_bytes = out_bytes};
+    if (!strcmp(reference, LIFTED_REFERENCE))
+        return error_set(
+            err, STATUS_NOT_FOUND,
+            "the launch was held against its own PTX: cuvet lift BUNDLE does it again");
     if (strlen(reference) >= sizeof(wanted.name))
         return error_set(err, STATUS_NOT_FOUND, "there is no built-in reference %.60s", reference);
     strcpy(wanted.name, reference);
