@@ -72,6 +72,17 @@ completes() { # EXPECTED WORD ...
 }
 ok 'completion: verbs' completes 'replay report' cuvet re
 ok 'completion: options of a verb' completes '--minimize' cuvet replay --mini
+ok "completion: a verb's own options alone" completes '--device --json' cuvet worker --
+every_verb_in_the_page() {
+    local verb
+    for verb in $("$cuvet" help verbs); do
+        grep -q "^\.B $verb\$" "$CUVET_BUILD/cuvet.1" || { echo "cuvet.1 has no $verb"; return 1; }
+    done
+}
+ok 'cuvet.1 lists each verb' every_verb_in_the_page
+for verb in check compile plugin worker help; do
+    ok "help $verb: its own page" gives 0 "^# cuvet-$verb" '' "$cuvet" help $verb
+done
 ok 'help references: formula and formals' gives 0 '^    y = x / rms\(x\) \* w' '' "$cuvet" help references
 ok 'help reference' gives 0 '^    rstd\[rows\] +written, compared; may stay unbound$' '' "$cuvet" help reference rmsnorm
 ok 'help reference: indices are integers, other arrays are not' gives 0 'const i64 ids\[tokens\], const f32 table\[' '' "$cuvet" help reference embedding

@@ -214,8 +214,15 @@ assert {a["kernel"]: a["second_only"] for a in d["alone"]}["tuned"] == 1 and len
         "$cuvet" diff --ranks 0,1 --kernel adamw "$scratch/unequal" "$scratch/unequal"
     ok 'diff: ranks of two runs each with its own' gives 3 'adamw, launch 2 of process 1' \
         "$cuvet" diff --kernel '^adamw$' "$scratch/equal" "$scratch/unequal"
-    ok 'diff --ranks: a process that there is not' gives 2 'no checked launch in common' \
+    ok 'diff --ranks: a process that there is not' gives 2 'the second run has no digests of process 7: its processes are 0, 1$' \
         "$cuvet" diff --ranks 0,7 "$scratch/equal" "$scratch/equal"
+    apart() {
+        mkdir -p "$scratch/rank0" "$scratch/rank1" && cp "$(grep -l '"rank":0' "$scratch"/equal/journal-*)" "$scratch/rank0" &&
+            cp "$(grep -l '"rank":1' "$scratch"/equal/journal-*)" "$scratch/rank1"
+        gives 2 'no process in common: those of the first are 0, of the second 1; --ranks A,B' \
+            "$cuvet" diff "$scratch/rank0" "$scratch/rank1"
+    }
+    ok 'diff: runs of other processes' apart
     ok 'diff --align: with ranks and kernels' gives 3 'adamw, launch 2 of process 0' \
         "$cuvet" diff --align --ranks 0,1 --kernel adamw "$scratch/unequal" "$scratch/unequal"
     ok 'diff --align: processes are held against their like' gives 0 'the runs are equal' \

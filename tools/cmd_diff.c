@@ -23,6 +23,7 @@
 #include "tools/report/alone.h"
 #include "tools/report/digests.h"
 #include "tools/report/layers.h"
+#include "tools/report/processes.h"
 #include "tools/report/slots.h"
 #include "tools/report/slots_out.h"
 
@@ -60,6 +61,7 @@ struct diff {
     uint64_t every;      /* layers of a model whose kernels run once in each; 0: not given */
     bool ranks;          /* one process of each run is held against one of the other */
     uint32_t rank[2];
+    struct processes processes[2];
     struct only {
         bool compiled;
         regex_t regex; /* of kernels */
@@ -153,10 +155,11 @@ static void name_layer(const struct diff *diff, const struct digest_line *line,
 }
 
 /* Whether the line takes part; *out is it, by the process that it is held against. */
-static bool select_line(const struct diff *diff, const struct digest_line *line, int run,
+static bool select_line(struct diff *diff, const struct digest_line *line, int run,
                         struct digest_line *out)
 {
     *out = *line;
+    processes_add(&diff->processes[run], line->process);
     if (diff->only.compiled && regexec(&diff->only.regex, line->kernel, 0, NULL, 0) &&
         (!line->label || regexec(&diff->only.regex, line->label, 0, NULL, 0)))
         return false;
@@ -502,6 +505,16 @@ static int show_slots(struct diff *diff)
     return fflush(stdout) != 0 || ferror(stdout) ? EXIT_OURS : differ ? EXIT_FINDINGS : 0;
 }
 
+static enum status none_in_common(const struct diff *diff, struct error *err)
+{
+    char text[512];
+    if (processes_apart(diff->processes, diff->ranks ? diff->rank : NULL, text, sizeof text))
+        return error_set(err, STATUS_INVALID, "%s", text);
+    return error_set(err, STATUS_INVALID,
+                     "the runs have no checked launch in common: give both CUVET_SAMPLE=1 and "
+                     "CUVET_BUDGET=off, or the same CUVET_SEED");
+}
+
 static int show(struct diff *diff, const char *first, const char *second)
 {
     struct error err = {{0}};
@@ -513,10 +526,7 @@ static int show(struct diff *diff, const char *first, const char *second)
     if (!status && diff->slots)
         return show_slots(diff);
     if (!status && diff->both == 0)
-        status =
-            error_set(&err, STATUS_INVALID,
-                      "the runs have no checked launch in common: give both CUVET_SAMPLE=1 and "
-                      "CUVET_BUDGET=off, or the same CUVET_SEED");
+        status = none_in_common(diff, &err);
     if (status) {
         fprintf(stderr, "cuvet diff: %s\n", err.text);
         return status == STATUS_INVALID ? EXIT_INPUT : EXIT_OURS;

@@ -27,13 +27,6 @@ static int help_verbs(void)
     return 0;
 }
 
-static int help_verb_names(void)
-{
-    for (const struct verb *verb = verbs; verb->name; verb++)
-        puts(verb->name);
-    return 0;
-}
-
 static void row_text(const struct option_row *row)
 {
     printf("%s  (%s; default: %s)\n    %s.\n", row->name, row->type,
@@ -50,6 +43,28 @@ static void roff_escaped(const char *text)
             printf("\\-");
         else
             putchar(*text);
+}
+
+/* The names, or the list of the page cuvet.1. */
+static int help_verb_names(const char *form)
+{
+    bool man = form && strcmp(form, "--man") == 0;
+    if (form && !man) {
+        fprintf(stderr, "cuvet: unknown form '%s'; expected --man\n", form);
+        return 2;
+    }
+    for (const struct verb *verb = verbs; verb->name; verb++) {
+        if (!man) {
+            puts(verb->name);
+            continue;
+        }
+        printf(".TP\n.B %s\n", verb->name);
+        roff_escaped(verb->arguments);
+        printf("\n.br\n");
+        roff_escaped(verb->sentence);
+        printf(".\n");
+    }
+    return 0;
 }
 
 static void row_man(const struct option_row *row)
@@ -142,7 +157,7 @@ int cmd_help(int argc, char **argv)
     if (strcmp(argv[1], "reference") == 0)
         return help_reference(form);
     if (strcmp(argv[1], "verbs") == 0)
-        return help_verb_names();
+        return help_verb_names(form);
     if (strcmp(argv[1], "pages") == 0) {
         help_page_names();
         return 0;

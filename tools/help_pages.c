@@ -12,11 +12,7 @@ static const struct page_alias {
     const char *name, *page;
 } page_aliases[] = {
     {"registry", "README.md"},
-    {"check", "README.md"},
-    {"compile", "README.md"},
     {"ctl", "cuvet-control.md"},
-    {"plugin", "cuvet-reports.md"},
-    {"worker", "cuvet-replay.md"},
     {"calls", "cuvet-library-calls.md"},
     {NULL, NULL},
 };

@@ -1,4 +1,4 @@
-# Completion of the program cuvet for bash: verbs, the options that a verb's manual page names, files.
+# Completion of the program cuvet for bash: verbs, the options in the usage of a verb, files.
 _cuvet() {
     local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} i
     if [ "$COMP_CWORD" -eq 1 ]; then
@@ -14,8 +14,8 @@ _cuvet() {
     if [ "$verb" = help ]; then
         mapfile -t COMPREPLY < <(compgen -W "$(cuvet help pages 2>/dev/null)" -- "$word")
     elif [[ $word == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "$(cuvet help "$verb" 2>/dev/null |
-            grep -oE -- '--[a-z][a-z-]+' | sort -u)" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "$(cuvet "$verb" --help 2>&1 |
+            grep -oE -- '--[a-z][a-z_-]+' | grep -v _ | sort -u)" -- "$word")
     fi
 }
 complete -o default -o bashdefault -F _cuvet cuvet

@@ -6,7 +6,8 @@ MAN := $(BUILD)/cuvet.1
 $(MAN): tools/cuvet.1 $(TOOL)
 	$(call say,MAN,$@)
 	$(quiet)$(TOOL) help options --man > $@.options
-	$(quiet)sed -e 's/@VERSION@/$(VERSION)/' -e '/@OPTIONS@/{r $@.options' -e 'd}' $< > $@
+	$(quiet)$(TOOL) help verbs --man > $@.verbs
+	$(quiet)sed -e 's/@VERSION@/$(VERSION)/' -e '/@OPTIONS@/{r $@.options' -e 'd}' -e '/@VERBS@/{r $@.verbs' -e 'd}' $< > $@
 
 # The pages of tools/man: man pages where lowdown is installed, else the Markdown itself.
 MAN_PAGES := $(BUILD)/man/.made
