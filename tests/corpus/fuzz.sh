@@ -245,6 +245,29 @@ DONE:
 {
     ret;
 }
+.visible .entry beyond(.param .u64 x, .param .u64 y, .param .u32 n)
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<6>;
+    ld.param.u64 %rd1, [x];
+    ld.param.u64 %rd2, [y];
+    ld.param.u32 %r1, [n];
+    add.s32 %r6, %r1, 7;
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.s32 %r5, %r2, %r3, %r4;
+    setp.ge.s32 %p1, %r5, %r6;
+    @%p1 bra DONE;
+    mul.wide.s32 %rd3, %r5, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    add.s64 %rd5, %rd2, %rd3;
+    ld.global.u32 %r7, [%rd4];
+    st.global.u32 [%rd5], %r7;
+DONE:
+    ret;
+}
 PTX
 cat >"$scratch/kernels.yaml" <<'YAML'
 version: 1
@@ -253,6 +276,10 @@ kernels:
     signature: const f32 x[n], f32 y[n], i32 n
     reference: relu
     fuzz: {n: 1..500, block: 128, grid: "ceil_div(n, 128)", x: {values: [nan, normal]}}
+  - kernel: beyond
+    signature: const f32 x[n], f32 y[n], i32 n
+    reference: cast
+    fuzz: {n: 1..500, block: 128, grid: "ceil_div(n + 7, 128)"}
   - kernel: by_scratch
     signature: ws f32 t[n], const f32 x[n], f32 y[n], i32 n
     reference: scale
@@ -452,6 +479,25 @@ ok 'another number than the one in memory' small 3 number.yaml by_factor ' misma
 ok 'an expected NaN has neither a sign nor a bound' small 3 nan.yaml idle 'got [0-9][^,]*, expected nan; 1 of 1 elements'
 ok 'a launch that no device runs' small 2 large.yaml idle 'no device runs a grid'
 ok 'shapes that the reference cannot judge' small 2 rank.yaml idle 'no case was judged'
+
+# beyond: a copy of seven elements too many takes what lies behind the input onto what lies behind the output, in each
+# case, in a replay of one between guard bytes of the worker's own, and in its probe.
+beyond() {
+    local bundle
+    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k beyond --cases 30 --findings 0 --shrink 0 \
+        -o "$scratch/beyond" "$scratch/kernels.ptx" >"$scratch/out" 2>&1
+    [ $? -eq 3 ] && grep -q ': 30 write outside$' "$scratch/out" || { tail -n 3 "$scratch/out"; return 1; }
+    bundle=$(sed -n 's/^ *bundle //p' "$scratch/out" | head -n 1)
+    "$cuvet" probe --device interpreter "$bundle" >"$scratch/out" 2>&1
+    [ $? -eq 3 ] && grep -q '^  outside  *finding  [0-9]* bytes are written outside y; the first is byte [1-4] behind' "$scratch/out" ||
+        { cat "$scratch/out"; return 1; }
+    sed -i '/"surroundings":/d' "$bundle/launch.json"
+    "$cuvet" replay --device interpreter "$bundle" >"$scratch/out" 2>&1
+    [ $? -eq 3 ] && grep -q '^  outside  *[0-9]* guard bytes' "$scratch/out" && return
+    cat "$scratch/out"
+    return 1
+}
+ok 'a copy beyond the end of both arrays is a write outside' beyond
 
 # Kernels that are right in each single launch, and wrong in what several show.
 cat >"$scratch/probed.yaml" <<'YAML'

@@ -1,6 +1,7 @@
 #include "tools/worker/space.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* References read whole packs of 32 bytes, and an array may be empty. */
@@ -29,17 +30,46 @@ static enum status space_grow(struct space *space, struct error *err)
     return STATUS_OK;
 }
 
+/* Mixes an array's number and a place into 64 bits (splitmix64). */
+static uint64_t space_mix(uint64_t number, uint64_t place)
+{
+    uint64_t x = number * 0x9e3779b97f4a7c15 + place;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+/* The guard byte `place` bytes from the array's first: it depends on the array and the place. Two
+ * bytes are large and finite in bf16 and the upper half of f32, and a NaN in f16. */
+static uint8_t space_guard(const struct space_array *array, int64_t place)
+{
+    uint64_t bits = space_mix(array->number, (uint64_t)place);
+    bool upper = (array->address + (uint64_t)place) % 2;
+    return (uint8_t)(upper ? 0xfc | (bits & 1) : 0x80 | (bits & 0x7f));
+}
+
+/* One guard: `base` is where it begins, seen from the array. */
+static enum status space_paint_at(struct space *space, const struct space_array *array,
+                                  int64_t base, struct error *err)
+{
+    uint8_t *bytes = malloc(array->guard);
+    if (!bytes)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for guard bytes");
+    for (uint64_t i = 0; i < array->guard; i++)
+        bytes[i] = space_guard(array, base + (int64_t)i);
+    enum status status = space->device->ops->write(space->device, array->address + (uint64_t)base,
+                                                   bytes, array->guard, err);
+    free(bytes);
+    return status;
+}
+
 static enum status space_paint(struct space *space, const struct space_array *array,
                                struct error *err)
 {
-    const struct device_ops *ops = space->device->ops;
     if (!array->guard)
         return STATUS_OK;
-    enum status status =
-        ops->fill(space->device, array->address - array->guard, array->guard, array->guarded, err);
-    return status ? status
-                  : ops->fill(space->device, array->address + array->bytes, array->guard,
-                              array->guarded, err);
+    enum status status = space_paint_at(space, array, -(int64_t)array->guard, err);
+    return status ? status : space_paint_at(space, array, (int64_t)array->bytes, err);
 }
 
 /* The address in the piece, behind the guard, that has the alignment. */
@@ -55,9 +85,8 @@ enum status space_allocate(struct space *space, const struct worker_array *wante
 {
     const struct device_ops *ops = space->device->ops;
     uint64_t align = wanted->align ? wanted->align : 256, most = UINT64_C(1) << 46;
-    struct space_array made = {.bytes = wanted->bytes,
-                               .guard = wanted->guard,
-                               .guarded = wanted->guarded ? wanted->guarded : WORKER_GUARD};
+    struct space_array made = {
+        .bytes = wanted->bytes, .guard = wanted->guard, .number = space->made};
     if (align & (align - 1) || align > 1 << 20 || wanted->bytes > most || wanted->guard > most)
         return error_set(err, STATUS_INVALID,
                          "an array of %" PRIu64 " bytes with %" PRIu64
@@ -79,6 +108,7 @@ enum status space_allocate(struct space *space, const struct worker_array *wante
         return status;
     }
     space->array[space->count++] = made;
+    space->made++;
     *address = made.address;
     return STATUS_OK;
 }
@@ -105,6 +135,7 @@ void space_free_all(struct space *space)
     free(space->array);
     space->array = NULL;
     space->count = space->room = 0;
+    space->made = 0;
 }
 
 enum status space_check(const struct space *space, uint64_t address, uint64_t count,
@@ -131,7 +162,7 @@ static enum status space_count(struct space *space, const struct space_array *ar
     enum status status = space->device->ops->read(space->device, array->address + (uint64_t)base,
                                                   bytes, array->guard, err);
     for (uint64_t i = 0; !status && i < array->guard; i++) {
-        if (bytes[i] == array->guarded)
+        if (bytes[i] == space_guard(array, base + (int64_t)i))
             continue;
         if (!out->changed++)
             out->first = base + (int64_t)i;

@@ -1,6 +1,7 @@
 /*
  * space.h - the arrays of a worker: each in a piece of device memory of its own, between guard
- * bytes. Every address that comes over the wire is held against them before it is used.
+ * bytes that differ between arrays. Every address that comes over the wire is held against them
+ * before it is used.
  */
 #ifndef TOOLS_WORKER_SPACE_H
 #define TOOLS_WORKER_SPACE_H
@@ -10,13 +11,14 @@
 struct space_array {
     uint64_t piece; /* of device memory */
     uint64_t address, bytes, guard;
-    uint8_t guarded;
+    uint64_t number; /* of arrays made before it since the space was empty */
 };
 
 struct space {
     struct device *device;
     struct space_array *array; /* in no order */
     size_t count, room;
+    uint64_t made; /* arrays, since the space was empty */
 };
 
 enum status space_allocate(struct space *space, const struct worker_array *wanted,

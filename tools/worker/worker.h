@@ -93,16 +93,14 @@ enum status worker_library(struct worker *worker, const char *call, const char *
 
 /* ---- memory ---- */
 
-enum { WORKER_GUARD = 0xfd /* large and finite in f32 and bf16, NaN in f16 */ };
-
 struct worker_array {
     uint64_t bytes;
     uint64_t align; /* power of two, 0: 256; the address is `skew` beyond a multiple of it */
     uint64_t skew;
-    uint64_t guard;  /* guard bytes on each side */
-    uint8_t fill;    /* what every byte holds at first */
-    uint8_t guarded; /* what every guard byte holds; 0: WORKER_GUARD */
-    bool sparse;     /* not filled: what it holds is not known; may be larger than memory where no
+    uint64_t guard; /* guard bytes on each side: large and finite in f32 and bf16, NaN in f16; they
+                       differ between arrays and from place to place */
+    uint8_t fill;   /* what every byte holds at first */
+    bool sparse;    /* not filled: what it holds is not known; may be larger than memory where no
                         more than a part of it is touched */
 };
 

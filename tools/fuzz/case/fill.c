@@ -3,7 +3,8 @@
  *
  * Element i of an array (row major over its dims) is made of block i under the array's name, and,
  * where its distribution chooses, of block i under "NAME choice" and block r under "NAME row" for
- * its row r. Of a block format that number is the scale of block i.
+ * its row r. Of a block format that number is the scale of block i. What lies around elements is
+ * made of the pool's byte offset under "NAME guard".
  */
 #include <math.h>
 #include <stdio.h>
@@ -19,14 +20,8 @@
 /* Exponent of a block's scale whose f16 is subnormal in every format. */
 enum { SUBNORMAL_BLOCK = -12 };
 
-/* What lies around elements: a NaN of every real type, or a large number with a sign. */
-static uint8_t guard_byte(enum dtype dtype)
-{
-    return dtype_is_real(dtype) || dtype_block(dtype) ? 0xff : 0xa5;
-}
-
 struct source {
-    uint64_t seed, value, choice, row, codes, low; /* hashes of the names */
+    uint64_t seed, value, choice, row, codes, low, guard; /* hashes of the names */
     const struct fuzz_extent *array;
     const struct fuzz_recipe *recipe;
     int64_t cols;
@@ -49,8 +44,57 @@ static struct source source_of(const struct fuzz_case *c, unsigned i)
     source.codes = fuzz_hash(name);
     snprintf(name, sizeof name, "%.*s low", 2 * SPEC_NAME, array->item->name);
     source.low = fuzz_hash(name);
+    snprintf(name, sizeof name, "%.*s guard", 2 * SPEC_NAME, array->item->name);
+    source.guard = fuzz_hash(name);
     return source;
 }
+
+/* ---- what lies around elements ---- */
+
+/* A byte of a guard: bits that are set, and bits that are drawn. */
+struct guard_form {
+    uint8_t set, drawn;
+};
+
+/* A NaN of every real type, of blocks in every f16, or a large number with a sign. `place`: of the
+ * byte in its element, 0 is the highest. */
+static struct guard_form guard_form(enum dtype dtype, unsigned place)
+{
+    static const struct guard_form forms[][2] = {
+        [DTYPE_F64] = {{0x7f, 0x80}, {0xf8, 0x07}},
+        [DTYPE_F32] = {{0x7f, 0x80}, {0xc0, 0x3f}},
+        [DTYPE_F16] = {{0x7e, 0x81}, {0x00, 0xff}},
+        [DTYPE_BF16] = {{0x7f, 0x80}, {0xc0, 0x3f}},
+        [DTYPE_F8E4M3] = {{0x7f, 0x80}, {0x00, 0xff}},
+        [DTYPE_F8E5M2] = {{0x7e, 0x81}, {0x00, 0xff}},
+    };
+    static const struct guard_form of_blocks = {0x7e, 0x81}, of_integers = {0xa0, 0x0f},
+                                   any = {0x00, 0xff};
+    if (dtype_block(dtype))
+        return of_blocks;
+    if (dtype_is_real(dtype))
+        return place < 2 ? forms[dtype][place] : any;
+    return place ? any : of_integers;
+}
+
+/* [from, to) of the pool. No two elements are alike, so that a guard that was copied onto another
+ * one shows. */
+static void put_guard(const struct source *s, uint8_t *pool, uint64_t from, uint64_t to)
+{
+    const enum dtype dtype = s->array->dtype;
+    const uint64_t size = dtype_bytes(dtype), first = s->array->at % size;
+    struct fuzz_block bits;
+    for (uint64_t at = from; at < to; at++) {
+        if (at == from || at % sizeof bits == 0)
+            bits = fuzz_random(s->seed, s->guard, at / sizeof bits);
+        unsigned place = (unsigned)(size - 1 - (at + size - first) % size);
+        struct guard_form form = guard_form(dtype, place);
+        uint8_t drawn = (uint8_t)(bits.v[at % sizeof bits / 4] >> at % 4 * 8);
+        pool[at] = form.set | (drawn & form.drawn);
+    }
+}
+
+/* ---- elements ---- */
 
 /* One of `count` for the element, and one for its row. */
 static uint32_t choose(const struct source *s, int64_t i, uint32_t count)
@@ -203,16 +247,17 @@ uint64_t fuzz_element_at(const struct fuzz_extent *array, int64_t index)
 
 void fuzz_case_fill(const struct fuzz_case *c, uint8_t *pool)
 {
+    struct source source = {0};
     uint64_t done = 0;
     for (unsigned i = 0; i < c->rule->arrays; i++) {
         const struct fuzz_extent *array = &c->array[i];
         if (!array->there || c->choices.recipe[i].aliased)
             continue;
-        struct source source = source_of(c, i);
+        source = source_of(c, i);
         bool reads = role_reads(array->item->role);
         uint64_t next = array->at + array->bytes; /* the guard behind it, too */
         uint64_t end = c->pool_bytes - next < FUZZ_GUARD ? c->pool_bytes : next + FUZZ_GUARD;
-        memset(pool + done, guard_byte(array->dtype), (size_t)(end - done));
+        put_guard(&source, pool, done, end);
         for (int64_t e = 0; e < array->count; e++) {
             uint8_t *out = pool + array->at + fuzz_element_at(array, e);
             if (reads)
@@ -222,7 +267,10 @@ void fuzz_case_fill(const struct fuzz_case *c, uint8_t *pool)
         }
         done = end;
     }
-    memset(pool + done, 0xff, (size_t)(c->pool_bytes - done));
+    if (done)
+        put_guard(&source, pool, done, c->pool_bytes);
+    else
+        memset(pool, 0xff, (size_t)c->pool_bytes);
 }
 
 /* Rows, or places of pages, that the elements of `ids` name: a byte for each. */
