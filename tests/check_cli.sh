@@ -47,6 +47,49 @@ each_has_help() {
     done
 }
 ok 'each verb has --help, and refuses a wrong option' each_has_help
+
+# A kernel, its bundle and an entry for it, so that verbs have something to print.
+golden=tests/golden/bundle-2
+cat >"$scratch/golden.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: wrong
+    signature: const f32 x[rows][cols], f32 y[rows][cols], i32 rows, i32 cols
+    reference: silu
+    fuzz: {rows: 1..4, cols: 1..40, block: 128, grid: rows}
+YAML
+printing=(help --version "check --json $scratch/golden.yaml" "check $scratch/golden.yaml" 'worker --device interpreter'
+    "lift $golden" "replay --device interpreter $golden" "probe --device interpreter $golden" 'replay --help'
+    "lint --json $golden/module.ptx" "fuzz -c $scratch/golden.yaml --device interpreter $golden/module.ptx"
+    "fuzz -c $scratch/golden.yaml --device interpreter --json $golden/module.ptx")
+unwritable() {
+    local command
+    for command in "${printing[@]}"; do
+        # shellcheck disable=SC2086
+        "$cuvet" $command >/dev/full 2>"$scratch/err"
+        [ $? -eq 1 ] && [ "$(wc -l <"$scratch/err")" -eq 1 ] &&
+            grep -q '^cuvet .*: standard output cannot be written' "$scratch/err" && continue
+        echo "cuvet $command"
+        cat "$scratch/err"
+        return 1
+    done
+}
+ok 'output that cannot be written is a failure with a sentence' unwritable
+reader_gone() {
+    local command
+    for command in "${printing[@]}"; do
+        # shellcheck disable=SC2086
+        python3 -c 'import os, subprocess, sys
+reader, writer = os.pipe()
+os.close(reader)
+ended = subprocess.run(sys.argv[1:], stdout=writer, stderr=subprocess.PIPE, restore_signals=False)
+sys.exit(ended.returncode != 1 or ended.stderr != b"")' "$cuvet" $command && continue
+        echo "cuvet $command"
+        return 1
+    done
+}
+ok 'a reader that has gone is a failure without a sentence' reader_gone
+
 ok 'unknown verb' gives 2 '' "unknown verb 'judge'" "$cuvet" judge
 ok 'help' gives 0 'cuvet run' '' "$cuvet" help
 ok 'help options' gives 0 '^CUVET_SAMPLE  \(' '' "$cuvet" help options

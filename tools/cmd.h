@@ -34,4 +34,8 @@ struct verb {
 };
 extern const struct verb verbs[]; /* ends with a NULL name */
 
+/* The end of every verb: `status`, or 1 where standard output could not be written, with a sentence
+ * on standard error unless its reader has closed it. */
+int cmd_end(const char *name, int status);
+
 #endif

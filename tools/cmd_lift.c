@@ -142,7 +142,7 @@ static int read_arguments(int argc, char **argv, struct request *request)
         request->alone = strchr("arsbd", option) ? options[at].name : request->alone;
         if (option == 'h') {
             fputs(usage, stdout);
-            exit(0);
+            exit(cmd_end("lift", 0));
         }
         code = option == '?'   ? wrong("unknown option", argv[optind - 1])
                : option == ':' ? wrong("the option takes a value", argv[optind - 1])

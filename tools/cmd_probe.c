@@ -134,7 +134,7 @@ static int read_arguments(int argc, char **argv, struct request *request)
     while (!code && (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
-            exit(0);
+            exit(cmd_end("probe", 0));
         }
         code = option == '?'   ? wrong("unknown option", argv[optind - 1])
                : option == ':' ? wrong("the option takes a value", argv[optind - 1])

@@ -1,6 +1,10 @@
 /* cuvet.c - the program: finds the verb in a table and hands over. */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "text/printable.h"
 #include "cuvet.h"
 #include "tools/cmd.h"
@@ -36,7 +40,26 @@ const struct verb verbs[] = {
     {NULL, NULL, NULL, NULL},
 };
 
-int main(int argc, char **argv)
+/* A reader that has enough, such as `head`, closes its end. */
+static bool reader_has_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) > 0 && out.revents & POLLERR;
+}
+
+int cmd_end(const char *name, int status)
+{
+    errno = 0;
+    int why = fflush(stdout) != 0 ? errno : 0;
+    if (!why && !ferror(stdout))
+        return status;
+    if (!reader_has_gone())
+        fprintf(stderr, "cuvet %s: standard output cannot be written%s%s\n", PRINTABLE(name),
+                why ? ": " : "", why ? strerror(why) : "");
+    return 1;
+}
+
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         cmd_help(1, argv);
@@ -54,4 +77,9 @@ int main(int argc, char **argv)
             return verb->run(argc - 1, argv + 1);
     fprintf(stderr, "cuvet: unknown verb '%s'; `cuvet help` lists them.\n", PRINTABLE(name));
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    return cmd_end(argc < 2 ? "help" : argv[1], run(argc, argv));
 }
