@@ -89,6 +89,18 @@ sys.exit(ended.returncode != 1 or ended.stderr != b"")' "$cuvet" $command && con
     done
 }
 ok 'a reader that has gone is a failure without a sentence' reader_gone
+without_gpu() {
+    local command
+    for command in worker lift replay probe fuzz; do
+        case $command in
+        worker) set -- ;;
+        fuzz) set -- -c "$scratch/golden.yaml" $golden/module.ptx ;;
+        *) set -- $golden ;;
+        esac
+        gives 1 '' "^cuvet $command: " env CUDA_VISIBLE_DEVICES=-1 "$cuvet" $command --device gpu "$@" || return 1
+    done
+}
+ok 'no GPU is a failure of one status' without_gpu
 
 ok 'unknown verb' gives 2 '' "unknown verb 'judge'" "$cuvet" judge
 ok 'help' gives 0 'cuvet run' '' "$cuvet" help

@@ -358,7 +358,7 @@ static enum status run(struct arguments *a, struct registry *registry, uint64_t 
     struct session session = {.arguments = a, .registry = registry};
     enum status status = worker_start(&session.worker, &a->worker, err);
     if (status)
-        return status == STATUS_NOT_FOUND ? STATUS_DRIVER : status;
+        return status;
     if (a->settings.folder)
         status = fuzz_record_create(&a->settings.record, a->settings.folder, a->config.data,
                                     a->image, registry_entries(registry), err);

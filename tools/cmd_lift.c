@@ -495,7 +495,8 @@ static int lift(struct request *request, struct scene *scene, struct stage *stag
     request->worker.timeout_ms = (int)request->lift.seconds * 1000;
     enum status status =
         lift_whole(scene, stage, &request->worker, request->lift.unit, &whole, &err);
-    return status ? fail(&err, status == STATUS_NO_MEMORY ? 1 : 2) : follow(request, stage, &whole);
+    bool ours = status == STATUS_NO_MEMORY || status == STATUS_DRIVER || status == STATUS_IO;
+    return status ? fail(&err, ours ? 1 : 2) : follow(request, stage, &whole);
 }
 
 static int exact(const struct request *request, struct stage *stage[2])

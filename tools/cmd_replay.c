@@ -314,7 +314,8 @@ static void print_verdict(const struct bundle *bundle, const struct replay_repor
         printf("  reference  none: %s\n",
                *report->why_not.text ? report->why_not.text : "the bundle names no reference");
     if (*bundle->drawn)
-        printf("  case       %s\n", PRINTABLE(bundle->drawn));
+        printf("  case       %s%s\n", PRINTABLE(bundle->drawn),
+               bundle->probed ? "; a launch by itself does not show it" : "");
     else if (*bundle->state)
         printf("  program    %s: %s; a launch by itself does not show it\n",
                PRINTABLE(bundle->verdict), PRINTABLE(bundle->state));
@@ -489,7 +490,7 @@ static int show_minimal(const struct request *request, struct scene *scene)
 static bool is_finding(const struct request *request, const struct bundle *bundle,
                        const struct replay_report *report)
 {
-    bool otherwise = bundle->projected || bundle->differs || *bundle->state;
+    bool otherwise = bundle->projected || bundle->differs || *bundle->state || bundle->probed;
     bool unjudged =
         (!report->judged || otherwise) && replay_reproduced(report) && !request->against;
     return report->stopped.outcome != WORKER_RAN || report->outside || report->inputs || unjudged ||
@@ -540,9 +541,8 @@ int cmd_replay(int argc, char **argv)
         scene->library = request.library;
     if (!status && !request.replay.stored)
         status = scene_choose(scene, request.against, request.kernel, &file, &err);
-    if (!status &&
-        (status = worker_start(&scene->worker, &request.worker, &err)) == STATUS_NOT_FOUND)
-        status = STATUS_UNSUPPORTED;
+    if (!status)
+        status = worker_start(&scene->worker, &request.worker, &err);
     code = status || !scene ? fail(&err, exit_code(status)) : replay(&request, bundle, scene);
     if (scene)
         worker_end(scene->worker);

@@ -43,10 +43,9 @@ static int show(enum worker_device device, bool json)
     const struct worker_settings settings = {.device = device};
     struct worker *worker;
     struct error err = {{0}};
-    enum status status = worker_start(&worker, &settings, &err);
-    if (status) {
+    if (worker_start(&worker, &settings, &err)) {
         fprintf(stderr, "cuvet worker: %s\n", err.text);
-        return status == STATUS_NOT_FOUND ? 2 : 1;
+        return 1;
     }
     if (json)
         show_json(worker_about(worker));

@@ -552,6 +552,16 @@ probe_again() {
     "$cuvet" report "$scratch/kept" >"$scratch/text"
     [ $? -eq 3 ] || return 1
     again=$(sed -n 's/^ *again   cuvet //p' "$scratch/text")
+# alone: the launch of such a bundle is reproduced, and matches: still a finding.
+alone() {
+    "$cuvet" replay --device "$device" "$(sed -n 's/^ *bundle //p' "$scratch/out")" >"$scratch/shown" 2>&1
+    [ $? -eq 3 ] && grep -q '^  case .*: split: .*; a launch by itself does not show it$' "$scratch/shown" &&
+        grep -q '^  reference  match' "$scratch/shown" && return
+    cat "$scratch/shown"
+    return 1
+}
+ok 'replay: a finding of a probe, whose launch alone matches' alone
+
     # shellcheck disable=SC2086
     "$cuvet" $again --device "$device" >"$scratch/out" 2>&1
     [ $? -eq 3 ] && grep -q ': probe: split: ' "$scratch/out" && return

@@ -89,6 +89,7 @@ struct bundle {
     bool projected; /* found by the projection of the whole product */
     bool differs; /* ... because an earlier launch gave another output for the same input or item */
     char drawn[1200]; /* of a case of `cuvet fuzz`: "fault: ..."; "": none */
+    bool probed;      /* ... whose finding is that of a probe, which made further launches */
     char state[320];  /* what it breaks of what holds between launches; "": nothing */
     uint8_t params[BUNDLE_PARAMS];
     uint32_t params_bytes; /* 0: they are not in the bundle */

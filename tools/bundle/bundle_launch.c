@@ -39,6 +39,7 @@ static void read_case(struct json_in *in, json_t *drawn, struct bundle *bundle)
     json_in_text(in, drawn, "outcome", outcome, sizeof outcome);
     json_in_text(in, drawn, "sentence", sentence, sizeof sentence);
     snprintf(bundle->drawn, sizeof bundle->drawn, "%s: %s", outcome, sentence);
+    bundle->probed = strcmp(outcome, "probe") == 0;
 }
 
 /* All from BUNDLE_OLDEST on are read. */

@@ -104,7 +104,6 @@ static enum status probe(const struct fuzz_probing *probing, const struct fuzz_s
     scene->image = subject->module->image; /* the bundle's may have been too large */
     scene->image_bytes = subject->module->bytes;
     status = worker_start(&scene->worker, probing->worker, err);
-    status = status == STATUS_NOT_FOUND ? STATUS_DRIVER : status;
     if (!status)
         status = probe_bundle(scene, &settings, report, err);
     worker_end(scene->worker);

@@ -209,7 +209,7 @@ enum status worker_start(struct worker **out, const struct worker_settings *sett
     enum status status = worker_restart(worker, err);
     if (status) {
         worker_end(worker);
-        return status;
+        return status == STATUS_NOT_FOUND ? STATUS_DRIVER : status;
     }
     *out = worker;
     return STATUS_OK;

@@ -51,7 +51,7 @@ struct worker_about {
 /* The same, or the number of a GPU. */
 enum status worker_device_read(const char *text, struct worker_settings *out, struct error *err);
 
-/* STATUS_NOT_FOUND: that device is not there. */
+/* STATUS_DRIVER: that device is not there. */
 enum status worker_start(struct worker **out, const struct worker_settings *settings,
                          struct error *err);
 const struct worker_about *worker_about(const struct worker *worker);
