@@ -101,6 +101,9 @@ without_gpu() {
     done
 }
 ok 'no GPU is a failure of one status' without_gpu
+head -c 300 /dev/urandom >"$scratch/random.yaml"
+ok 'compile: a wrong registry, where there is no GPU' gives 2 '' 'random\.yaml' \
+    env CUDA_VISIBLE_DEVICES=-1 "$cuvet" compile "$scratch/random.yaml"
 
 ok 'unknown verb' gives 2 '' "unknown verb 'judge'" "$cuvet" judge
 ok 'help' gives 0 'cuvet run' '' "$cuvet" help

@@ -64,14 +64,21 @@ static void put_json(const struct precompiled *made, const struct device_archs *
     json_out_release(&json);
 }
 
-static int compile(const struct registry *registry, const struct device_archs *archs, bool json)
+/* `archs`: of the GPUs of this machine where it holds none. */
+static int compile(const struct registry *registry, struct device_archs *archs, bool json)
 {
     const struct user_references *users = registry_user_references(registry);
     struct precompiled made = {0};
     struct error err = {0};
     struct cache cache;
-    int result = find_folder(&cache);
 
+    if (!archs->count)
+        device_archs_read(archs);
+    if (!archs->count) {
+        fprintf(stderr, "cuvet compile: no GPU here; --arch N names one\n");
+        return 1;
+    }
+    int result = find_folder(&cache);
     if (result)
         return result;
     if (precompile(&made, users, archs, cache.folder, "cuvet compile", &err)) {
@@ -86,7 +93,7 @@ static int compile(const struct registry *registry, const struct device_archs *a
     return made.counts.failed ? 2 : 0;
 }
 
-static int compile_files(const char *files, const struct device_archs *archs, bool json)
+static int compile_files(const char *files, struct device_archs *archs, bool json)
 {
     const struct registry_source source = {.files = files};
     struct registry *registry = NULL;
@@ -121,12 +128,6 @@ int cmd_compile(int argc, char **argv)
     if (help || first >= argc || argv[first][0] == '-') {
         fputs(usage, help ? stdout : stderr);
         return help ? 0 : 2;
-    }
-    if (!archs.count)
-        device_archs_read(&archs);
-    if (!archs.count) {
-        fprintf(stderr, "cuvet compile: no GPU here; --arch N names one\n");
-        return 1;
     }
     textbuf_init(&files);
     for (int i = first; i < argc; i++)

@@ -155,6 +155,12 @@ sys.stdout.buffer.write(b"\x7fELF\2\1\1\x33\7" + bytes(7) + struct.pack("<HHIQQQ
     >"$scratch/code.cubin"
 ok 'machine code has no meaning for the interpreter' from "$scratch/code.cubin" 2 'code.cubin: the interpreter runs PTX'
 
+# The header of one with its tables behind the end of the file.
+python3 -c 'import struct, sys
+sys.stdout.buffer.write(b"\x7fELF\2\1\1\x33\7" + bytes(7) + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, 5000, 0x5a055a, 64, 0, 0, 64, 3, 0))' \
+    >"$scratch/short.cubin"
+ok 'a cubin that is cut off' from "$scratch/short.cubin" 2 'short.cubin: the image is cut off: its header needs 5192 bytes, and it has 64'
+
 # on_cpu STATUS KERNEL PATTERN: with references on the processor.
 on_cpu() {
     local got
@@ -546,12 +552,6 @@ kept() {
 }
 ok 'a finding of a probe is kept as a bundle' kept
 
-# probe_again: in the report the finding has the command with --probe.
-probe_again() {
-    local again
-    "$cuvet" report "$scratch/kept" >"$scratch/text"
-    [ $? -eq 3 ] || return 1
-    again=$(sed -n 's/^ *again   cuvet //p' "$scratch/text")
 # alone: the launch of such a bundle is reproduced, and matches: still a finding.
 alone() {
     "$cuvet" replay --device "$device" "$(sed -n 's/^ *bundle //p' "$scratch/out")" >"$scratch/shown" 2>&1
@@ -562,6 +562,12 @@ alone() {
 }
 ok 'replay: a finding of a probe, whose launch alone matches' alone
 
+# probe_again: in the report the finding has the command with --probe.
+probe_again() {
+    local again
+    "$cuvet" report "$scratch/kept" >"$scratch/text"
+    [ $? -eq 3 ] || return 1
+    again=$(sed -n 's/^ *again   cuvet //p' "$scratch/text")
     # shellcheck disable=SC2086
     "$cuvet" $again --device "$device" >"$scratch/out" 2>&1
     [ $? -eq 3 ] && grep -q ': probe: split: ' "$scratch/out" && return

@@ -66,6 +66,10 @@ static void read_head(struct json_in *in, struct bundle *bundle, json_t *root)
     bundle->launch = (uint64_t)json_in_int(in, root, "launch", 0, INT64_MAX);
     read_dim3(in, root, "grid", bundle->grid);
     read_dim3(in, root, "block", bundle->block);
+    for (int i = 0; i < 3 && !symbol_is_call(bundle->kernel); i++) {
+        if (!bundle->grid[i] || !bundle->block[i])
+            json_in_fail(in, bundle->grid[i] ? "block" : "grid", "three numbers from 1 on");
+    }
     bundle->shared_bytes = (uint32_t)json_in_int(in, root, "shared_bytes", 0, 1 << 24);
     if (json_in_has(root, "cluster"))
         read_dim3(in, root, "cluster", bundle->cluster);
@@ -101,7 +105,10 @@ static void read_parameter(struct json_in *in, struct bundle *bundle, json_t *ob
 {
     uint32_t offset = (uint32_t)json_in_int(in, object, "offset", 0, BUNDLE_PARAMS - 1);
     uint32_t size = (uint32_t)json_in_int(in, object, "size", 1, BUNDLE_PARAMS);
-    const char *hex = json_string_value(json_object_get(object, "hex"));
+    const json_t *bytes = json_object_get(object, "hex");
+    const char *hex = json_string_value(bytes);
+    if (!hex && !json_is_null(bytes))
+        json_in_fail(in, "hex", "the parameter's bytes, or null");
     if (in->failed || offset + size > BUNDLE_PARAMS || (hex && strlen(hex) != 2 * (size_t)size)) {
         json_in_fail(in, "parameters", "bytes in hex, two digits each, 32768 bytes at most");
         return;

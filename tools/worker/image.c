@@ -87,12 +87,32 @@ static bool is_ptx(const uint8_t *bytes, size_t count)
     return count - at > 2 && (bytes[at] == '.' || !memcmp(bytes + at, "//", 2));
 }
 
+/* Bytes that the header of an ELF needs for its tables. */
+static uint64_t bytes_needed(const uint8_t *bytes, size_t count)
+{
+    Elf64_Ehdr elf;
+    if (count < sizeof(elf) || memcmp(bytes, ELFMAG, SELFMAG) || bytes[EI_CLASS] != ELFCLASS64)
+        return 0;
+    memcpy(&elf, bytes, sizeof(elf));
+    uint64_t sections = (uint64_t)elf.e_shnum * elf.e_shentsize;
+    uint64_t segments = (uint64_t)elf.e_phnum * elf.e_phentsize;
+    sections = sections ? sections + elf.e_shoff : 0;
+    segments = segments ? segments + elf.e_phoff : 0;
+    return sections > segments ? sections : segments;
+}
+
 size_t image_split(const void *image, size_t bytes, struct image_piece **out, struct error *err)
 {
     const uint8_t *at = image;
     struct split split = {0};
     uint64_t whole;
     *out = NULL;
+    if (bytes_needed(at, bytes) > bytes) {
+        error_set(err, STATUS_INVALID,
+                  "the image is cut off: its header needs %llu bytes, and it has %zu",
+                  (unsigned long long)bytes_needed(at, bytes), bytes);
+        return 0;
+    }
     if (fatbin_elf_arch(at, bytes)) {
         split_add(&split, IMAGE_CUBIN, at, bytes);
     } else if (fatbin_measure(at, bytes, &whole)) {
