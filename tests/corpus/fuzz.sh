@@ -505,6 +505,35 @@ beyond() {
 }
 ok 'a copy beyond the end of both arrays is a write outside' beyond
 
+# A cubin that carries its PTX, as those of Triton and of nvcc -lineinfo do.
+mkdir -p "$scratch/cubins/KEY"
+python3 -c 'import struct, sys
+text = open(sys.argv[1], "rb").read().replace(b"\n", b"\0")
+names = b"\0.shstrtab\0.nv_debug_ptx_txt\0"
+tables = 64 + (len(text) + len(names) + 7) // 8 * 8
+head = b"\x7fELF\2\1\1\x33\7" + bytes(7) + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, tables, 0x5a055a, 64, 0, 0, 64, 3, 1)
+rows = [(0, 0, 0, 0, 0, 0, 0, 0, 0, 0), (1, 3, 0, 0, 64 + len(text), len(names), 0, 0, 1, 0), (11, 1, 0, 0, 64, len(text), 0, 0, 1, 0)]
+body = (head + text + names).ljust(tables, b"\0")
+open(sys.argv[2], "wb").write(body + b"".join(struct.pack("<IIQQQQIIQQ", *row) for row in rows))' \
+    "$scratch/kernels.ptx" "$scratch/cubins/KEY/beyond.cubin"
+# carried STATUS PATTERN VERB ...: of the cubin, on the interpreter.
+carried() {
+    local status=$1 pattern=$2 got
+    shift 2
+    "$cuvet" "$@" >"$scratch/shown" 2>&1
+    got=$?
+    [ $got -eq "$status" ] && grep -qE "$pattern" "$scratch/shown" && return
+    echo "status $got"
+    cat "$scratch/shown"
+    return 1
+}
+ok 'fuzz: the PTX that a cubin carries' carried 3 ': write outside: ' fuzz -c "$scratch/kernels.yaml" \
+    --device interpreter -k beyond --shrink 0 "$scratch/cubins/KEY/beyond.cubin"
+ok "fuzz: a folder of Triton's cache without PTX" carried 3 ': write outside: ' fuzz -c "$scratch/kernels.yaml" \
+    --device interpreter -k beyond --shrink 0 "$scratch/cubins"
+ok 'replay: the PTX that a cubin carries' carried 3 '^  outside ' replay --device interpreter \
+    --against "$scratch/cubins/KEY/beyond.cubin" "$scratch"/beyond/beyond-*-0
+
 # Kernels that are right in each single launch, and wrong in what several show.
 cat >"$scratch/probed.yaml" <<'YAML'
 version: 1

@@ -88,6 +88,10 @@ enum status fuzz_image_find(struct fuzz_image *out, const char *folder, const ch
     *out = (struct fuzz_image){0};
     snprintf(name, sizeof name, "%.500s.%s", kernel, text ? "ptx" : "cubin");
     enum status status = find_file(out, folder, name, err);
+    if (status == STATUS_NOT_FOUND) {
+        snprintf(name, sizeof name, "%.500s.%s", kernel, text ? "cubin" : "ptx");
+        status = find_file(out, folder, name, NULL);
+    }
     if (!status)
         read_metadata(out);
     return status ? status : read_file(out, err);

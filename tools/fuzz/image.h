@@ -20,7 +20,7 @@ enum status fuzz_image_read(struct fuzz_image *out, const char *path, struct err
 bool fuzz_image_is_folder(const char *path);
 
 /* Of a folder (Triton's cache): the newest file KERNEL.cubin in it or below it, or KERNEL.ptx where
- * the device takes `text`. */
+ * the device takes `text`; the other where there is none. */
 enum status fuzz_image_find(struct fuzz_image *out, const char *folder, const char *kernel,
                             bool text, struct error *err);
 void fuzz_image_release(struct fuzz_image *image);

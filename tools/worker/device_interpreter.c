@@ -178,22 +178,44 @@ static void interpreter_unload(struct device *device, void *user)
     free(module);
 }
 
+/* The PTX that machine code carries, its own or that of the newest in a fatbin. */
+static bool interpreter_carried(const uint8_t *bytes, size_t count, enum image_kind kind,
+                                char **text, size_t *length)
+{
+    const struct image_piece piece = {kind, bytes, count};
+    struct image_text carried;
+    image_text_read(&carried, &piece, NULL);
+    bool found = carried.text && (kind == IMAGE_CUBIN || carried.code);
+    if (found) {
+        *text = carried.text;
+        *length = carried.length;
+        carried.text = NULL;
+    }
+    image_text_release(&carried);
+    return found;
+}
+
 /* The PTX of a piece, ended by a NUL. */
 static enum status interpreter_text(const uint8_t *bytes, size_t count, char **text, size_t *length,
                                     struct error *err)
 {
     struct error why = {{0}};
     uint64_t whole;
-    if (fatbin_elf_arch(bytes, count))
+    if (fatbin_elf_arch(bytes, count)) {
+        if (interpreter_carried(bytes, count, IMAGE_CUBIN, text, length))
+            return STATUS_OK;
         return error_set(err, STATUS_INVALID,
-                         "the interpreter runs PTX, and the image is sm_%u machine code: pass "
-                         "PTX, or a fatbin built with -gencode arch=compute_75,code=compute_75",
+                         "the interpreter runs PTX, and the image is sm_%u machine code without "
+                         "any: compile with -lineinfo, or pass PTX or a fatbin built with "
+                         "-gencode arch=compute_75,code=compute_75",
                          fatbin_elf_arch(bytes, count));
+    }
     if (fatbin_measure(bytes, count, &whole)) {
-        if (fatbin_choose(bytes, count, NEWEST_ARCH, text, length, &why) != CUDA_SUCCESS)
-            return error_set(err, STATUS_INVALID, "%s",
-                             *why.text ? why.text : "the fatbin cannot be read");
-        return STATUS_OK;
+        if (fatbin_choose(bytes, count, NEWEST_ARCH, text, length, &why) == CUDA_SUCCESS ||
+            interpreter_carried(bytes, count, IMAGE_FATBIN, text, length))
+            return STATUS_OK;
+        return error_set(err, STATUS_INVALID, "%s",
+                         *why.text ? why.text : "the fatbin cannot be read");
     }
     *length = strnlen((const char *)bytes, count);
     *text = malloc(*length + 1);
