@@ -534,6 +534,33 @@ ok "fuzz: a folder of Triton's cache without PTX" carried 3 ': write outside: ' 
 ok 'replay: the PTX that a cubin carries' carried 3 '^  outside ' replay --device interpreter \
     --against "$scratch/cubins/KEY/beyond.cubin" "$scratch"/beyond/beyond-*-0
 
+# lost: the worker is killed once in the middle of a run, which goes on.
+lost() {
+    local run
+    stdbuf -oL "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k by_factor --list --cases 5000 \
+        "$scratch/kernels.ptx" >"$scratch/out" 2>&1 &
+    run=$!
+    until grep -q '^case 5 ' "$scratch/out"; do kill -0 $run || break; done
+    pkill -9 -P $run
+    wait $run
+    [ $? -eq 0 ] && grep -q ': 4999 match, 1 lost$' "$scratch/out" && return
+    tail -n 2 "$scratch/out"
+    return 1
+}
+ok 'a worker that is killed costs one case' lost
+lost_again() {
+    local run
+    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k spin --timeout 60000 "$scratch/kernels.ptx" \
+        >"$scratch/out" 2>&1 &
+    run=$!
+    while kill -0 $run 2>"$scratch/gone"; do pkill -9 -P $run; done
+    wait $run
+    [ $? -eq 1 ] && grep -q 'the worker process was killed from outside' "$scratch/out" && return
+    cat "$scratch/out"
+    return 1
+}
+ok 'workers that are killed one after the other end the run' lost_again
+
 # Kernels that are right in each single launch, and wrong in what several show.
 cat >"$scratch/probed.yaml" <<'YAML'
 version: 1

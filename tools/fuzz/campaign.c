@@ -304,7 +304,8 @@ enum status fuzz_campaign(struct fuzz_subject *subject, const struct fuzz_settin
     progress_clear();
     if (!status)
         print_totals(&run);
-    if (!status && totals->cases && totals->outcome[FUZZ_NOT_RUN] == totals->cases)
+    if (!status && totals->cases &&
+        totals->outcome[FUZZ_NOT_RUN] + totals->outcome[FUZZ_LOST] == totals->cases)
         status = error_set(err, STATUS_INVALID, "%s: no case was judged", subject->symbol);
     free(run.now);
     return status;

@@ -106,6 +106,8 @@ static enum status probe(const struct fuzz_probing *probing, const struct fuzz_s
     status = worker_start(&scene->worker, probing->worker, err);
     if (!status)
         status = probe_bundle(scene, &settings, report, err);
+    if (status && scene->worker && worker_killed(scene->worker))
+        status = STATUS_UNSUPPORTED;
     worker_end(scene->worker);
     scene_destroy(scene);
     return status;

@@ -14,13 +14,13 @@
 #include "tools/fuzz/case/element.h"
 #include "tools/fuzz/case/lists.h"
 
-enum { LEAST_ROOM = 1 << 20, DRAWS = 64 * FUZZ_PARTS };
+enum { LEAST_ROOM = 1 << 20, DRAWS = 64 * FUZZ_PARTS, LOST_MOST = 3 };
 
 const char *fuzz_outcome_text(enum fuzz_outcome outcome)
 {
     static const char *const texts[FUZZ_OUTCOMES] = {
-        "match",         "inconclusive",  "not run", "mismatch", "unwritten",
-        "input changed", "write outside", "fault",   "hang",     "probe"};
+        "match",         "inconclusive",  "not run", "lost", "mismatch", "unwritten",
+        "input changed", "write outside", "fault",   "hang", "probe"};
     return texts[outcome];
 }
 
@@ -421,8 +421,8 @@ static enum status launch_case(struct fuzz_subject *s, const struct fuzz_case *c
     return STATUS_OK;
 }
 
-enum status fuzz_subject_run(struct fuzz_subject *s, struct fuzz_case *c, struct fuzz_result *out,
-                             struct error *err)
+static enum status run_case(struct fuzz_subject *s, struct fuzz_case *c, struct fuzz_result *out,
+                            struct error *err)
 {
     struct launch launch;
     struct error why = {{0}};
@@ -434,12 +434,6 @@ enum status fuzz_subject_run(struct fuzz_subject *s, struct fuzz_case *c, struct
         status = launch_case(s, c, out, err);
     if (!status && (out->outcome == FUZZ_FAULT || out->outcome == FUZZ_HANG))
         out->bound = !bind_case(s, c, &launch, &why);
-    if (!status && worker_lost(s->worker)) {
-        s->module->loaded = false;
-        s->room = 0;
-        status = worker_restart(s->worker, err);
-        return status ? status : load(s, err);
-    }
     if (status || out->outcome != FUZZ_MATCH)
         return status;
     status = worker_read(s->worker, s->pool, s->is, (size_t)c->pool_bytes, err);
@@ -457,6 +451,29 @@ enum status fuzz_subject_run(struct fuzz_subject *s, struct fuzz_case *c, struct
     if (!fuzz_is_finding(out->outcome))
         find_changes(s, c, out);
     return STATUS_OK;
+}
+
+static enum status start_again(struct fuzz_subject *s, struct error *err)
+{
+    s->module->loaded = false;
+    s->room = 0;
+    enum status status = worker_restart(s->worker, err);
+    return status ? status : load(s, err);
+}
+
+enum status fuzz_subject_run(struct fuzz_subject *s, struct fuzz_case *c, struct fuzz_result *out,
+                             struct error *err)
+{
+    struct error why = {{0}};
+    enum status status = run_case(s, c, out, &why);
+    bool lost = worker_lost(s->worker), killed = lost && worker_killed(s->worker);
+    s->lost = killed ? s->lost + 1 : 0;
+    if (status && (!killed || s->lost == LOST_MOST))
+        return error_set(err, status, "%s%s", why.text,
+                         killed ? ", in several cases in a row" : "");
+    if (killed)
+        *out = (struct fuzz_result){.outcome = FUZZ_LOST};
+    return lost ? start_again(s, err) : STATUS_OK;
 }
 
 struct check_report fuzz_report_of(const struct fuzz_subject *subject, const struct fuzz_case *c,

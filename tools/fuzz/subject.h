@@ -35,6 +35,7 @@ struct fuzz_subject {
     uint64_t room, pool, before; /* device memory: bytes of each, and their addresses */
     uint8_t *was, *is, *may;     /* host: the pool before and after, and what may change */
     uint64_t host_room;
+    int lost;               /* cases in a row whose worker was killed from outside */
     struct binding binding; /* of the last case, where the result is `bound` */
 };
 
@@ -57,6 +58,7 @@ enum fuzz_outcome {
     FUZZ_MATCH,
     FUZZ_INCONCLUSIVE,
     FUZZ_NOT_RUN,   /* the device refused the launch, or the reference cannot judge it */
+    FUZZ_LOST,      /* the worker was killed from outside: the kernel was not judged */
     FUZZ_MISMATCH,  /* outputs outside the bound: the first of the findings */
     FUZZ_UNWRITTEN, /* elements of outputs that nothing was written to */
     FUZZ_INPUT,     /* an array was changed that is read alone */
@@ -82,7 +84,8 @@ struct fuzz_result {
     char sentence[1024]; /* what was found; "" of a match */
 };
 
-/* Fails only where the worker or memory does: a fault of the subject is an outcome. */
+/* Fails only where the worker or memory does: a fault of the subject is an outcome, and so is a
+ * worker that was killed, unless that happens to several cases in a row. */
 enum status fuzz_subject_run(struct fuzz_subject *subject, struct fuzz_case *c,
                              struct fuzz_result *out, struct error *err);
 

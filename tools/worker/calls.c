@@ -119,7 +119,7 @@ enum status worker_launch(struct worker *worker, const struct worker_launch *lau
     enum status status = client_call(worker, &call, &why);
     if (!status && (out->outcome == WORKER_FAULTED || out->outcome == WORKER_HUNG))
         client_lose(worker);
-    if (!status || !worker_lost(worker))
+    if (!status || !worker_lost(worker) || worker_killed(worker))
         return status ? error_set(err, status, "%s", why.text) : STATUS_OK;
     *out =
         (struct worker_result){.outcome = status == STATUS_TIMEOUT ? WORKER_HUNG : WORKER_FAULTED};

@@ -24,7 +24,8 @@ struct worker {
     struct worker_about about;
     pid_t pid; /* 0: none */
     int socket;
-    bool late; /* it was ended because it took too long */
+    bool late;   /* it was ended because it took too long */
+    bool killed; /* it was ended from outside */
 };
 
 enum status worker_device_of(const char *text, enum worker_device *out, struct error *err)
@@ -72,7 +73,7 @@ static enum status worker_spawn(struct worker *worker, struct error *err)
     posix_spawn_file_actions_destroy(&actions);
     close(pair[1]);
     worker->socket = pair[0];
-    worker->late = false;
+    worker->late = worker->killed = false;
     if (!failed)
         return STATUS_OK;
     worker->pid = 0;
@@ -128,7 +129,11 @@ static enum status worker_dies(struct worker *worker, struct error *err)
     if (late)
         return error_set(err, STATUS_TIMEOUT, "no answer within the time limit of %d ms",
                          worker->settings.timeout_ms ? worker->settings.timeout_ms : TIMEOUT_MS);
-    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+    worker->killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+    if (worker->killed)
+        return error_set(err, STATUS_IO,
+                         "the worker process was killed from outside, as where memory runs out");
+    if (WIFSIGNALED(status))
         return error_set(err, STATUS_IO, "the worker process was ended by signal %d (%s)",
                          WTERMSIG(status), strsignal(WTERMSIG(status)));
     return error_set(err, STATUS_IO, "the worker process ended");
@@ -230,6 +235,11 @@ void worker_end(struct worker *worker)
 bool worker_lost(const struct worker *worker)
 {
     return !worker->pid;
+}
+
+bool worker_killed(const struct worker *worker)
+{
+    return worker->killed;
 }
 
 void client_lose(struct worker *worker)

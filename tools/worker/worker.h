@@ -59,6 +59,8 @@ void worker_end(struct worker *worker); /* NULL is fine */
 
 /* Whether the process is gone: every call but worker_restart and worker_end fails then. */
 bool worker_lost(const struct worker *worker);
+/* Whether SIGKILL ended it, by another process or by the kernel where memory ran out. */
+bool worker_killed(const struct worker *worker);
 enum status worker_restart(struct worker *worker, struct error *err);
 
 /* ---- images and kernels ---- */
