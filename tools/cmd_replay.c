@@ -216,15 +216,32 @@ static void print_variables(const struct bundle *bundle, const struct replay_rep
                "than the launch\n");
 }
 
-/* Why the bytes may differ. */
-static void print_reasons(const struct request *request, const struct bundle *bundle,
-                          const struct worker_about *about, const struct replay_report *report)
+/* Why the bytes may differ where the kernel is the program's. */
+static void print_likely(const struct bundle *bundle, const struct worker_about *about,
+                         const struct replay_report *report)
 {
     const char *kept = bundle->values_known
                            ? "the launch reads memory that the bundle does not hold "
                              "(cuvet probe shows that)"
                            : "the launch reads memory or module variables that the bundle does "
                              "not hold (cuvet probe shows that)";
+    bool interpreted = !strcmp(about->kind, "interpreter");
+    if (interpreted && bundle->sm != about->sm)
+        printf("             may be: %s; or approximate functions, which the interpreter rounds in "
+               "its own way",
+               kept);
+    else if (about->sm != bundle->sm || about->driver != bundle->driver)
+        printf("             may be: another GPU or driver; or %s", kept);
+    else
+        printf("             may be: %s", kept);
+    if (report->runs == 1)
+        printf("; or it is not deterministic: try %s--times 3", interpreted ? "--seed 1 " : "");
+    printf("\n");
+}
+
+static void print_reasons(const struct request *request, const struct bundle *bundle,
+                          const struct worker_about *about, const struct replay_report *report)
+{
     if (request->against)
         printf("             (another image)\n");
     else if (report->distinct > 1)
@@ -233,14 +250,8 @@ static void print_reasons(const struct request *request, const struct bundle *bu
     else if (symbol_is_call(bundle->kernel))
         printf("             may be: another version of the library, another GPU, or another "
                "workspace: each makes it choose other kernels\n");
-    else if (!strcmp(about->kind, "interpreter") && bundle->sm != about->sm)
-        printf("             may be: %s; or approximate functions, which the interpreter rounds in "
-               "its own way\n",
-               kept);
-    else if (about->sm != bundle->sm || about->driver != bundle->driver)
-        printf("             may be: another GPU or driver; or %s\n", kept);
     else
-        printf("             may be: %s; or it is not deterministic (--times 10)\n", kept);
+        print_likely(bundle, about, report);
 }
 
 /* Whether the launch was on the wanted multiprocessor alone. */

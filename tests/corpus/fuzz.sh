@@ -504,6 +504,9 @@ beyond() {
     return 1
 }
 ok 'a copy beyond the end of both arrays is a write outside' beyond
+sed 's/reference: cast/reference: relu/' "$scratch/kernels.yaml" >"$scratch/relu.yaml"
+ok 'wrong outputs, and a write outside besides' small 3 relu.yaml beyond \
+    ' mismatch: .* elements outside the bound.*; [0-9]+ bytes changed outside the arrays, the first [1-4] bytes behind'
 
 # A cubin that carries its PTX, as those of Triton and of nvcc -lineinfo do.
 mkdir -p "$scratch/cubins/KEY"

@@ -149,6 +149,7 @@ static const struct fuzz_extent *nearest(const struct fuzz_case *c, uint64_t at,
     return best;
 }
 
+/* Behind what was found in the outputs, where something was. */
 static void describe_change(const struct fuzz_case *c, uint64_t at, uint64_t changed,
                             struct fuzz_result *out)
 {
@@ -158,15 +159,17 @@ static void describe_change(const struct fuzz_case *c, uint64_t at, uint64_t cha
     long long bytes = (long long)(array ? array->bytes : 0);
     bool inside = array && offset >= 0 && offset < bytes;
     bool input = inside && array->item->role == ROLE_READ;
-    out->outcome = input ? FUZZ_INPUT : FUZZ_OUTSIDE;
+    size_t used = strlen(out->sentence), room = sizeof out->sentence - used;
+    if (!fuzz_is_finding(out->outcome))
+        out->outcome = input ? FUZZ_INPUT : FUZZ_OUTSIDE;
     if (input)
-        snprintf(out->sentence, sizeof out->sentence,
-                 "%llu bytes of const arrays changed, the first at byte %lld of '%s'",
-                 (unsigned long long)changed, (long long)offset, name);
+        snprintf(out->sentence + used, room,
+                 "%s%llu bytes of const arrays changed, the first at byte %lld of '%s'",
+                 used ? "; " : "", (unsigned long long)changed, (long long)offset, name);
     else
-        snprintf(out->sentence, sizeof out->sentence,
-                 "%llu byte%s changed outside the arrays, the first %lld bytes %s '%s'",
-                 (unsigned long long)changed, changed == 1 ? "" : "s",
+        snprintf(out->sentence + used, room,
+                 "%s%llu byte%s changed outside the arrays, the first %lld bytes %s '%s'",
+                 used ? "; " : "", (unsigned long long)changed, changed == 1 ? "" : "s",
                  inside       ? (long long)offset
                  : offset < 0 ? (long long)-offset
                               : (long long)offset - bytes + 1,
@@ -448,8 +451,7 @@ static enum status run_case(struct fuzz_subject *s, struct fuzz_case *c, struct 
         out->outcome = FUZZ_INCONCLUSIVE;
     }
     find_unwritten(s, c, out);
-    if (!fuzz_is_finding(out->outcome))
-        find_changes(s, c, out);
+    find_changes(s, c, out);
     return STATUS_OK;
 }
 
