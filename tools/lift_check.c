@@ -28,14 +28,14 @@ static void put_json(struct json_out *json, const char *image, const char *kerne
 }
 
 /* The module is written too: what is refused there counts as another reason. */
-static void check_kernel(struct check *check, const char *text, size_t length, const char *image,
-                         const char *kernel)
+static void check_kernel(struct check *check, const struct lint_text *text, const char *kernel)
 {
+    const char *image = text->image;
     struct error why = {{0}};
     struct lift *lift = NULL;
     struct textbuf module;
     textbuf_init(&module);
-    enum lift_refusal refusal = lift_make(&lift, text, length, kernel, 0, &why);
+    enum lift_refusal refusal = lift_make(&lift, text->text, text->length, kernel, 0, &why);
     if (!refusal && lift_write(lift, &module, &why))
         refusal = LIFT_OTHER;
     check->count[refusal]++;
@@ -50,18 +50,17 @@ static void check_kernel(struct check *check, const char *text, size_t length, c
     lift_free(lift);
 }
 
-static enum status check_text(void *user, const char *text, size_t length, const char *image,
-                              struct error *err)
+static enum status check_text(void *user, const struct lint_text *text, struct error *err)
 {
     struct check *check = user;
     struct ptx_module *module;
-    enum status status = ptx_read(text, length, image, &module, err);
+    enum status status = ptx_read(text->text, text->length, text->image, &module, err);
     for (unsigned i = 0; !status && i < module->function_count; i++) {
         const struct ptx_function *function = &module->functions[i];
         if (!function->is_entry || !function->has_body ||
             (check->kernel && strcmp(check->kernel, function->name) != 0))
             continue;
-        check_kernel(check, text, length, image, function->name);
+        check_kernel(check, text, function->name);
     }
     if (!status)
         ptx_free(module);

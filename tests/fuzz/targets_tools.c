@@ -10,7 +10,7 @@
 #include "tools/discover/triton_names.h"
 #include "tools/fuzz/symbols.h"
 #include "tools/inductor/entry.h"
-#include "tools/lift/lines.h"
+#include "tools/ptx/lines.h"
 #include "tools/worker/image.h"
 
 /* ---- drafts of registries ---- */

@@ -6,7 +6,7 @@
 #define TOOLS_LIFT_STAGE_H
 
 #include "exec/exec.h"
-#include "tools/lift/lines.h"
+#include "tools/ptx/lines.h"
 #include "tools/replay/scene.h"
 
 struct stage_region {

@@ -17,20 +17,22 @@ struct walk {
     size_t texts;
 };
 
-static enum status take_text(struct walk *walk, const char *text, size_t length, const char *name,
-                             struct error *err)
-{
-    walk->texts++;
-    return walk->take(walk->user, text, length, name, err);
-}
-
 static enum status take_piece(struct walk *walk, const struct image_piece *piece, const char *name,
                               struct error *err)
 {
     struct image_text text;
+    enum status status = STATUS_NOT_FOUND;
     image_text_read(&text, piece, NULL);
-    enum status status =
-        text.text ? take_text(walk, text.text, text.length, name, err) : STATUS_NOT_FOUND;
+    bool own = !text.code && piece->kind == IMAGE_CUBIN;
+    struct lint_text lint = {.text = text.text,
+                             .length = text.length,
+                             .image = name,
+                             .code = own ? piece->bytes : text.code,
+                             .code_bytes = own ? piece->count : text.code_bytes};
+    if (text.text) {
+        walk->texts++;
+        status = walk->take(walk->user, &lint, err);
+    }
     image_text_release(&text);
     return status;
 }
@@ -145,10 +147,9 @@ enum status input_each(const char *path, input_text_fn take, void *user, struct 
     return fuzz_image_is_folder(path) ? take_folder(&walk, path, err) : take_file(&walk, path, err);
 }
 
-static enum status lint_one(void *user, const char *text, size_t length, const char *name,
-                            struct error *err)
+static enum status lint_one(void *user, const struct lint_text *text, struct error *err)
 {
-    return lint_text(user, text, length, name, err);
+    return lint_text(user, text, err);
 }
 
 enum status lint_path(struct lint_report *report, const char *path, struct error *err)

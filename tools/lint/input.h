@@ -4,9 +4,8 @@
 
 #include "tools/lint/lint.h"
 
-/* Gets one text, which lives until it returns; `image` names where it lay. */
-typedef enum status (*input_text_fn)(void *user, const char *text, size_t length, const char *image,
-                                     struct error *err);
+/* Gets one text, which lives until it returns. */
+typedef enum status (*input_text_fn)(void *user, const struct lint_text *text, struct error *err);
 
 /*
  * Calls `take` for each PTX text of a file: PTX itself, a cubin that carries its text

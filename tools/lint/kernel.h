@@ -6,11 +6,15 @@
 #include "tools/lint/lint.h"
 
 struct kernel_spec;
+struct ptx_lines;
 struct binding_plan;
 
 struct lint_kernel {
     struct lint_report *report;
     const char *image;
+    const struct lint_text *text;
+    struct ptx_lines *lines; /* of the text's cubin, read with the first finding; or NULL */
+    bool lines_read;
     struct flow *flow;
     const uint32_t *cycle;           /* flow_cycles() */
     const bool *adds;                /* by cycle: floats are added on it */

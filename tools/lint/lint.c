@@ -9,6 +9,7 @@
 #include "plan/plan.h"
 #include "tools/facts/facts.h"
 #include "tools/fuzz/symbols.h"
+#include "tools/ptx/lines.h"
 #include "tools/lint/kernel.h"
 
 const struct lint_rule *lint_find_rule(const char *id)
@@ -42,6 +43,40 @@ static struct lint_finding *new_finding(struct lint_report *r)
     return &r->finding[r->findings++];
 }
 
+/* A cubin's text lacks .loc, and tables of the cubin have the lines. */
+static void find_lines(struct lint_kernel *k, const struct ptx_function *function)
+{
+    if (k->lines_read || !k->text->code)
+        return;
+    k->lines_read = true;
+    k->lines = ptx_lines_read(k->text->code, k->text->code_bytes, function->name);
+    if (k->lines)
+        ptx_lines_apply(k->lines, function);
+}
+
+static const struct ptx_location *location_near(const struct ptx_function *function, uint32_t from,
+                                                int step)
+{
+    enum { MOST_AWAY = 64 };
+    uint32_t at = from;
+    for (int n = 0; n < MOST_AWAY && at < function->instruction_count; n++, at += (uint32_t)step) {
+        if (function->instructions[at].location)
+            return function->instructions[at].location;
+    }
+    return NULL;
+}
+
+/* Of an instruction that the tables lack, that of the ones before and behind it where they agree.
+ */
+static const struct ptx_location *location_of(const struct ptx_function *function, uint32_t at)
+{
+    const struct ptx_location *before = location_near(function, at, -1),
+                              *behind = location_near(function, at, 1);
+    bool agree = before && behind && before->line == behind->line && before->file && behind->file &&
+                 strcmp(before->file, behind->file) == 0;
+    return agree ? before : function->instructions[at].location;
+}
+
 static void place(struct lint_kernel *k, struct lint_finding *f, uint32_t instruction)
 {
     const struct ptx_function *function = k->flow ? k->flow->function : NULL;
@@ -51,10 +86,12 @@ static void place(struct lint_kernel *k, struct lint_finding *f, uint32_t instru
         return;
     const struct ptx_instruction *i = &function->instructions[instruction];
     f->line = i->line;
-    if (!i->location || !i->location->file)
+    find_lines(k, function);
+    const struct ptx_location *location = location_of(function, instruction);
+    if (!location || !location->file)
         return;
-    f->source = arena_text(arena, i->location->file, strlen(i->location->file));
-    f->source_line = i->location->line;
+    f->source = arena_text(arena, location->file, strlen(location->file));
+    f->source_line = location->line;
 }
 
 static void add(struct lint_kernel *k, enum lint_severity severity, uint32_t instruction,
@@ -192,9 +229,10 @@ static const bool *find_sums(struct flow *flow, const uint32_t *cycle)
     return adds;
 }
 
-static void lint_kernel(struct lint_report *report, struct flow *flow, const char *image)
+static void lint_kernel(struct lint_report *report, struct flow *flow, const char *image,
+                        const struct lint_text *text)
 {
-    struct lint_kernel k = {.report = report, .image = image, .flow = flow};
+    struct lint_kernel k = {.report = report, .image = image, .text = text, .flow = flow};
     k.first = report->findings;
     k.cycle = flow_cycles(flow);
     k.adds = k.cycle ? find_sums(flow, k.cycle) : NULL;
@@ -209,6 +247,7 @@ static void lint_kernel(struct lint_report *report, struct flow *flow, const cha
         k.rule = rule;
         rule->check(&k);
     }
+    ptx_lines_free(k.lines);
 }
 
 static bool is_wanted(const struct lint_report *report, const char *symbol)
@@ -226,12 +265,11 @@ static void skip_kernel(struct lint_report *report, const char *why)
         report->first_skip = arena_text(&report->arena, why, strlen(why));
 }
 
-enum status lint_text(struct lint_report *report, const char *text, size_t length,
-                      const char *image, struct error *err)
+enum status lint_text(struct lint_report *report, const struct lint_text *text, struct error *err)
 {
     struct ptx_module *module = NULL;
-    enum status status = ptx_read(text, length, image, &module, err);
-    const char *name = arena_text(&report->arena, image, strlen(image));
+    enum status status = ptx_read(text->text, text->length, text->image, &module, err);
+    const char *name = arena_text(&report->arena, text->image, strlen(text->image));
     if (status || !name) {
         ptx_free(module);
         return status ? status : STATUS_NO_MEMORY;
@@ -246,7 +284,7 @@ enum status lint_text(struct lint_report *report, const char *text, size_t lengt
         if (ptx_read_body(module, function, &why) || flow_make(&flow, module, function, &why))
             skip_kernel(report, why.text);
         else
-            lint_kernel(report, flow, name);
+            lint_kernel(report, flow, name, text);
         flow_free(flow);
     }
     ptx_free(module);

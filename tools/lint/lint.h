@@ -71,9 +71,17 @@ struct lint_report {
     size_t severity[3];
 };
 
-/* Lints each kernel of a PTX text. STATUS_INVALID: it is no PTX; `image` names it. */
-enum status lint_text(struct lint_report *report, const char *text, size_t length,
-                      const char *image, struct error *err);
+/* A PTX text. */
+struct lint_text {
+    const char *text;
+    size_t length;
+    const char *image;   /* names where it lay */
+    const uint8_t *code; /* the cubin that carries it, whose tables may have its lines; or NULL */
+    size_t code_bytes;
+};
+
+/* Lints each kernel of a PTX text. STATUS_INVALID: it is no PTX. */
+enum status lint_text(struct lint_report *report, const struct lint_text *text, struct error *err);
 void lint_release(struct lint_report *report);
 
 #endif

@@ -267,6 +267,110 @@ static void a_cubin_carries_its_text(void **state)
     free(text);
 }
 
+/* -- lines of a cubin -- */
+
+enum { LINED_SECTIONS = 9 };
+
+/* A cubin of a kernel k with its PTX and both tables of lines. */
+struct lined {
+    Elf64_Ehdr header;
+    Elf64_Shdr section[LINED_SECTIONS];
+    char names[160];
+    size_t used; /* of `names` */
+    uint8_t bytes[2048];
+    size_t count;
+};
+
+static void lined_add(struct lined *l, unsigned i, const char *name, const void *bytes,
+                      size_t count)
+{
+    strcpy(l->names + l->used, name);
+    l->section[i] = (Elf64_Shdr){.sh_name = (Elf64_Word)l->used,
+                                 .sh_type = SHT_PROGBITS,
+                                 .sh_offset = offsetof(struct lined, bytes) + l->count,
+                                 .sh_size = count};
+    l->used += strlen(name) + 1;
+    memcpy(l->bytes + l->count, bytes, count);
+    l->count += count;
+}
+
+/* A DWARF 2 table of a file with a name of one letter: a row for each line, 16 bytes of code apart.
+ * From byte ADDRESS_AT on it has the address of the function. */
+enum { ADDRESS_AT = 34 };
+static size_t line_table(uint8_t *out, char file, const unsigned *line, unsigned lines)
+{
+    const uint8_t head[] = {0, 0,  0, 0, 2, 0, 21, 0, 0, 0, 1, 1, 0xff,
+                            4, 10, 0, 1, 1, 1, 1,  0, 0, 0, 1, 0};
+    const uint8_t set_address[] = {0, 9, 2, 0, 0, 0, 0, 0, 0, 0, 0}, end[] = {0, 1, 1};
+    size_t at = sizeof head;
+    memcpy(out, head, sizeof head);
+    memset(out + at, 0, 6);
+    out[at] = (uint8_t)file;
+    at += 6; /* its name, three numbers, and the end of the list */
+    memcpy(out + at, set_address, sizeof set_address);
+    at += sizeof set_address;
+    for (unsigned i = 0, from = 1; i < lines; from = line[i++]) {
+        const uint8_t row[] = {3, (uint8_t)((line[i] - from) & 0x7f), 1, 2, 16};
+        memcpy(out + at, row, sizeof row);
+        at += sizeof row;
+    }
+    memcpy(out + at, end, sizeof end);
+    at += sizeof end;
+    out[0] = (uint8_t)(at - 4);
+    return at;
+}
+
+/* Two loops that wait for memory, on PTX lines of which each has a row of the table. */
+static void a_cubin_has_source_lines(void **state)
+{
+    static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                               ".visible .entry k(.param .u64 x)\n{\n"
+                               ".reg .pred %p; .reg .b32 %r; .reg .b64 %d;\n"
+                               "ld.param.u64 %d, [x];\n"
+                               "a: ld.global.u32 %r, [%d];\nsetp.eq.s32 %p, %r, 0;\n@%p bra a;\n"
+                               "b: ld.global.u32 %r, [%d];\nsetp.eq.s32 %p, %r, 1;\n@%p bra b;\n"
+                               "ret;\n}\n";
+    const unsigned ptx_lines[] = {10, 13}, source_lines[] = {7};
+    const Elf64_Rela rela = {.r_offset = ADDRESS_AT, .r_info = ELF64_R_INFO(1, 1)};
+    const Elf64_Sym symbols[2] = {{0}, {.st_name = 1}};
+    struct lined *l = calloc(1, sizeof *l);
+    struct lint_report report;
+    struct error err;
+    uint8_t table[256];
+    (void)state;
+    assert_non_null(l);
+    memcpy(l->header.e_ident, ELFMAG, SELFMAG);
+    l->header.e_ident[EI_CLASS] = ELFCLASS64;
+    l->header.e_machine = 190;
+    l->header.e_flags = 90;
+    l->header.e_shentsize = sizeof(Elf64_Shdr);
+    l->header.e_shoff = offsetof(struct lined, section);
+    l->header.e_shnum = LINED_SECTIONS;
+    l->used = 1;
+    lined_add(l, 1, ".nv_debug_ptx_txt", text, sizeof text - 1);
+    lined_add(l, 2, ".nv_debug_line_sass", table, line_table(table, 'p', ptx_lines, 2));
+    lined_add(l, 3, ".debug_line", table, line_table(table, 's', source_lines, 1));
+    lined_add(l, 4, ".rela.nv_debug_line_sass", &rela, sizeof rela);
+    lined_add(l, 5, ".rela.debug_line", &rela, sizeof rela);
+    lined_add(l, 6, ".symtab", symbols, sizeof symbols);
+    lined_add(l, 7, ".strtab", "\0k", 3);
+    lined_add(l, 0, ".shstrtab", "", 1);
+    l->section[0].sh_offset = offsetof(struct lined, names);
+    l->section[0].sh_size = sizeof l->names;
+    assert_int_equal(lint_bytes(l, sizeof *l, &report, &err), STATUS_OK);
+    assert_int_equal(report.findings, 1); /* one a source line */
+    assert_int_equal(report.finding[0].line, 10);
+    assert_string_equal(report.finding[0].source, "s");
+    assert_int_equal(report.finding[0].source_line, 7);
+    lint_release(&report);
+    strcpy(l->names + l->section[3].sh_name, ".nothing");
+    assert_int_equal(lint_bytes(l, sizeof *l, &report, &err), STATUS_OK);
+    assert_int_equal(report.findings, 2);
+    assert_null(report.finding[0].source);
+    lint_release(&report);
+    free(l);
+}
+
 /* A shared object with the sample as PTX for sm_90 alone, in a fatbin of the section `section`. */
 static size_t shared_object(uint8_t *out, size_t room, const char *section)
 {
@@ -419,12 +523,13 @@ static void reports_are_written(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_rule_catches),        cmocka_unit_test(each_rule_stays_quiet),
-        cmocka_unit_test(rules_are_left_out),       cmocka_unit_test(hints_are_shown_on_demand),
-        cmocka_unit_test(kernels_are_picked),       cmocka_unit_test(wrong_input_is_refused),
-        cmocka_unit_test(a_cubin_carries_its_text), cmocka_unit_test(a_broken_kernel_is_skipped),
-        cmocka_unit_test(odd_graphs_are_read),      cmocka_unit_test(reports_are_written),
-        cmocka_unit_test(a_shared_object_is_read),  cmocka_unit_test(versions_end_names),
+        cmocka_unit_test(each_rule_catches),          cmocka_unit_test(each_rule_stays_quiet),
+        cmocka_unit_test(rules_are_left_out),         cmocka_unit_test(hints_are_shown_on_demand),
+        cmocka_unit_test(kernels_are_picked),         cmocka_unit_test(wrong_input_is_refused),
+        cmocka_unit_test(a_cubin_carries_its_text),   cmocka_unit_test(a_cubin_has_source_lines),
+        cmocka_unit_test(a_broken_kernel_is_skipped), cmocka_unit_test(odd_graphs_are_read),
+        cmocka_unit_test(reports_are_written),        cmocka_unit_test(a_shared_object_is_read),
+        cmocka_unit_test(versions_end_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-#include "tools/lift/lines.h"
+#include "ptx/lines.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * lines.h - the source lines of PTX that lies in a cubin, whose .loc directives are dropped: one
  * table of the cubin leads from machine code to PTX lines, another to lines of the source.
  */
-#ifndef TOOLS_LIFT_LINES_H
-#define TOOLS_LIFT_LINES_H
+#ifndef PTX_LINES_H
+#define PTX_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>
