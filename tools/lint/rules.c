@@ -88,8 +88,9 @@ const struct lint_rule lint_rules[] = {
      rule_read_only_written},
     {"spin-weak", LINT_WARNING,
      "A loop waits for memory to change and reads it by an ordinary load",
-     "An ordinary load need not see what other blocks write. Use volatile, an atomic or "
-     "ld.acquire.",
+     "An ordinary load need not see what other blocks write: the compiler may read once and loop "
+     "for ever. Use\n"
+     "volatile, an atomic or ld.acquire.",
      rule_spin_weak},
     {"fence-absent", LINT_NOTE,
      "Blocks are counted by an atomic with no fence behind the stores that others read",

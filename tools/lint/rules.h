@@ -25,7 +25,6 @@ void rule_store_unguarded(struct lint_kernel *k);
 void rule_guard_inclusive(struct lint_kernel *k);
 void rule_index_narrow(struct lint_kernel *k);
 void rule_read_only_written(struct lint_kernel *k);
-void rule_spin_weak(struct lint_kernel *k);
 void rule_state_kept(struct lint_kernel *k);
 void rule_fence_absent(struct lint_kernel *k);
 void rule_vector_alignment(struct lint_kernel *k);
@@ -39,6 +38,7 @@ void rule_shuffle_mask(struct lint_kernel *k);
 void rule_shared_generic(struct lint_kernel *k);
 void rule_shared_wide(struct lint_kernel *k);
 void rule_unset_register(struct lint_kernel *k);
+void rule_spin_weak(struct lint_kernel *k);
 
 /* rules_entry.c */
 void rule_entry_layout(struct lint_kernel *k);

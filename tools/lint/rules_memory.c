@@ -304,59 +304,6 @@ void rule_read_only_written(struct lint_kernel *k)
     }
 }
 
-/* The value that a comparison takes from memory: through conversions. */
-static bool is_weak_load(struct lint_kernel *k, uint32_t value, uint32_t loop)
-{
-    const struct flow *flow = k->flow;
-    struct lint_access a;
-    for (int step = 0; step < 6 && !flow_is(flow, value, "ld"); step++) {
-        if (!flow_is(flow, value, "cvt") && !flow_is(flow, value, "and") &&
-            !flow_is(flow, value, "mov"))
-            return false;
-        value = flow_arg(flow, value, 0);
-    }
-    return flow_is(flow, value, "ld") && lint_access(flow, flow->value[value].at, &a) && a.weak &&
-           a.space == PTX_GLOBAL && flow_in_loop(flow, flow_block_of(flow, value), loop) &&
-           !flow_in_loop(flow, flow_block_of(flow, a.address), loop);
-}
-
-/* The way out leads to a trap: what the load gives is asserted, not waited for. */
-static bool traps(const struct flow *flow, uint32_t block)
-{
-    for (int step = 0; step < 4; step++) {
-        const struct flow_block *b = &flow->block[block];
-        if (strcmp(flow->function->instructions[b->end - 1].opcode, "trap") == 0)
-            return true;
-        if (b->succs != 1)
-            return false;
-        block = flow->edge[b->succ];
-    }
-    return false;
-}
-
-/* A loop that ends when memory changes, and reads it by an ordinary load. */
-void rule_spin_weak(struct lint_kernel *k)
-{
-    const struct flow *flow = k->flow;
-    for (uint32_t b = 0; b < flow->blocks; b++) {
-        uint32_t loop = flow->block[b].loop, condition = flow_condition(flow, b);
-        bool leaves = false;
-        if (loop == FLOW_NONE || condition == FLOW_NONE || !flow_is(flow, condition, "setp"))
-            continue;
-        for (uint32_t s = 0; s < flow->block[b].succs; s++) {
-            uint32_t to = flow->edge[flow->block[b].succ + s];
-            leaves |= !flow_in_loop(flow, to, loop) && !traps(flow, to);
-        }
-        uint32_t x = flow_arg(flow, condition, 0), y = flow_arg(flow, condition, 1);
-        bool fixed = !flow_in_loop(flow, flow_block_of(flow, y), loop);
-        if (leaves && fixed && is_weak_load(k, x, loop))
-            lint_add(
-                k, flow->block[b].end - 1,
-                "the loop ends when memory changes, and reads it by a load that need not see the "
-                "change");
-    }
-}
-
 void rule_state_kept(struct lint_kernel *k)
 {
     const struct flow *flow = k->flow;

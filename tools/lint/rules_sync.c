@@ -1,5 +1,5 @@
 /*
- * rules_sync.c - threads of a block: barriers, shuffles, shared memory.
+ * rules_sync.c - threads of a block: barriers, shuffles, shared memory; loops that wait.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -336,4 +336,125 @@ void rule_unset_register(struct lint_kernel *k)
                 lint_add(k, flow->value[v].at, "%s reads a register that nothing has set", i->text);
         }
     }
+}
+
+/* -- loops that wait for memory -- */
+
+/* The value that a comparison takes from memory: through conversions. */
+static bool is_weak_load(struct lint_kernel *k, uint32_t value, uint32_t loop)
+{
+    const struct flow *flow = k->flow;
+    struct lint_access a;
+    for (int step = 0; step < 6 && !flow_is(flow, value, "ld"); step++) {
+        if (!flow_is(flow, value, "cvt") && !flow_is(flow, value, "and") &&
+            !flow_is(flow, value, "mov"))
+            return false;
+        value = flow_arg(flow, value, 0);
+    }
+    return flow_is(flow, value, "ld") && lint_access(flow, flow->value[value].at, &a) && a.weak &&
+           a.space == PTX_GLOBAL && flow_in_loop(flow, flow_block_of(flow, value), loop) &&
+           !flow_in_loop(flow, flow_block_of(flow, a.address), loop);
+}
+
+/* The way out leads to a trap: what the load gives is asserted, not waited for. */
+static bool traps(const struct flow *flow, uint32_t block)
+{
+    for (int step = 0; step < 4; step++) {
+        const struct flow_block *b = &flow->block[block];
+        if (strcmp(flow->function->instructions[b->end - 1].opcode, "trap") == 0)
+            return true;
+        if (b->succs != 1)
+            return false;
+        block = flow->edge[b->succ];
+    }
+    return false;
+}
+
+/* Whether an instruction of an endless loop does something: memory, barriers, waits, calls. */
+static bool does_nothing(const struct flow *flow, uint32_t block)
+{
+    static const char *const words[] = {"bra", "mov", "add", "sub", "setp", "and",
+                                        "or",  "not", "cvt", "shl", "mul",  NULL};
+    const struct flow_block *b = &flow->block[block];
+    for (uint32_t at = b->first; at < b->end; at++) {
+        unsigned w = 0;
+        while (words[w] && strcmp(words[w], flow->function->instructions[at].opcode) != 0)
+            w++;
+        if (!words[w])
+            return false;
+    }
+    return true;
+}
+
+/* Whether the loop has no way out and does nothing. */
+static bool is_empty_loop(const struct flow *flow, uint32_t loop)
+{
+    bool empty = true;
+    for (uint32_t b = 0; b < flow->blocks && empty; b++) {
+        if (!flow_in_loop(flow, b, loop))
+            continue;
+        empty = does_nothing(flow, b) && flow->block[b].succs > 0;
+        for (uint32_t s = 0; s < flow->block[b].succs; s++)
+            empty = empty && flow_in_loop(flow, flow->edge[flow->block[b].succ + s], loop);
+    }
+    return empty;
+}
+
+struct decided {
+    const struct flow *flow;
+    bool by_memory;
+};
+
+static bool visit_decided(void *user, uint32_t branch, uint32_t condition)
+{
+    struct decided *d = user;
+    (void)branch;
+    d->by_memory |= (d->flow->value[condition].sources & FLOW_GLOBAL) != 0;
+    return !d->by_memory;
+}
+
+/* while (*flag == 0); on an ordinary pointer: the compiler reads memory once, before the loop. */
+static void check_empty_loops(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t loop = 0; loop < flow->loops; loop++) {
+        uint32_t header = flow->loop[loop].header;
+        struct decided d = {.flow = flow};
+        if (flow->block[header].number == FLOW_NONE || !is_empty_loop(flow, loop))
+            continue;
+        flow_each_condition(flow, header, visit_decided, &d);
+        if (d.by_memory)
+            lint_add(k, flow->block[header].end - 1,
+                     "an endless loop begins where memory has a value, which is read once before "
+                     "it and never again");
+    }
+}
+
+/* A loop that ends when memory changes, and reads it by an ordinary load. */
+static void check_weak_loops(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    for (uint32_t b = 0; b < flow->blocks; b++) {
+        uint32_t loop = flow->block[b].loop, condition = flow_condition(flow, b);
+        bool leaves = false;
+        if (loop == FLOW_NONE || condition == FLOW_NONE || !flow_is(flow, condition, "setp"))
+            continue;
+        for (uint32_t s = 0; s < flow->block[b].succs; s++) {
+            uint32_t to = flow->edge[flow->block[b].succ + s];
+            leaves |= !flow_in_loop(flow, to, loop) && !traps(flow, to);
+        }
+        uint32_t x = flow_arg(flow, condition, 0), y = flow_arg(flow, condition, 1);
+        bool fixed = !flow_in_loop(flow, flow_block_of(flow, y), loop);
+        if (leaves && fixed && is_weak_load(k, x, loop))
+            lint_add(
+                k, flow->block[b].end - 1,
+                "the loop ends when memory changes, and reads it by a load that need not see the "
+                "change");
+    }
+}
+
+void rule_spin_weak(struct lint_kernel *k)
+{
+    check_weak_loops(k);
+    check_empty_loops(k);
 }
