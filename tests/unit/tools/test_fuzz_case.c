@@ -285,32 +285,6 @@ static void cases_keep_their_rule(void **state)
     registry_destroy(registry);
 }
 
-/* What lies behind two arrays is NaN, and another one at almost every place. */
-static void guards_are_nan_and_differ(void **state)
-{
-    struct registry *registry = golden_registry();
-    struct made made;
-    int same = 0;
-    (void)state;
-    make_rule(&made, registry, "norm_bf16", kernels[0].sizes);
-    draw(&made, 1);
-    uint8_t *pool = malloc((size_t)drawn.pool_bytes);
-    assert_non_null(pool);
-    fuzz_case_fill(&drawn, pool);
-    const uint8_t *x = pool + drawn.array[0].at + drawn.array[0].bytes;
-    const uint8_t *y = pool + drawn.array[2].at + drawn.array[2].bytes;
-    for (int i = 0; i < FUZZ_GUARD; i += 2) {
-        assert_true(isnan(fuzz_decode(DTYPE_BF16, x + i)));
-        assert_true(isnan(fuzz_decode(DTYPE_BF16, y + i)));
-        same += memcmp(x + i, y + i, 2) == 0;
-    }
-    assert_true(drawn.array[0].at != drawn.array[2].at);
-    assert_in_range(same, 0, FUZZ_GUARD / 2 / 10);
-    free(pool);
-    arena_release(&made.arena);
-    registry_destroy(registry);
-}
-
 static void sizes_are_spread(void **state)
 {
     struct registry *registry = golden_registry();
@@ -602,7 +576,6 @@ int main(void)
         cmocka_unit_test(bad_rules_are_refused),
         cmocka_unit_test(shapes_without_cases_are_refused),
         cmocka_unit_test(cases_keep_their_rule),
-        cmocka_unit_test(guards_are_nan_and_differ),
         cmocka_unit_test(sizes_are_spread),
         cmocka_unit_test(integers_keep_their_range),
         cmocka_unit_test(touched_rows_are_whole_arrays),
