@@ -2,9 +2,9 @@
  * reclaim.h - how far the arena's oldest bytes are free again.
  *
  * The GPU hands the arena out as a ring, at the moment when a snapshot is taken
- * (device/snapshot.cu): each allocation is a range [begin, end) of ever growing offsets, and the
- * ranges follow each other without gaps. They end in any order; the tail moves on when the oldest
- * have ended. Collector only.
+ * (device/snapshot_copy.cuh): each allocation is a range [begin, end) of ever growing offsets, and
+ * the ranges follow each other without gaps. They end in any order; the tail moves on when the
+ * oldest have ended. Collector only.
  */
 #ifndef CONTEXT_RECLAIM_H
 #define CONTEXT_RECLAIM_H

@@ -1,11 +1,11 @@
 /*
- * gate.h - whether to check a launch. Runs on the program's thread for every launch of a registered
- * kernel: no lock, no allocation, a few cache lines.
+ * gate.h - whether to check a launch. Runs on the program's thread for each launch of a registered
+ * kernel that its notes do not pass over: no lock, no allocation, a few cache lines.
  *
  * In order: launch-signature novelty (the first k launches of each combination of grid, block,
  * shape parameters, pointer alignment and aliasing are always checked), then the random gate. The
- * pipeline offers what both pass over to the outlier gate (outlier.h), as far as the accounts allow
- * (paying.h), and records here how many of the next launches no gate can take.
+ * pipeline offers what both pass over to the outlier gate (extra/outlier.h), as far as the accounts
+ * allow (gates/paying.h), and records here how many of the next launches no gate can take.
  *
  * The random gate draws for each signature of a kernel by itself, so that a rare shape is not
  * starved by a common one: of every L = floor(1 / p) launches of a signature one at most is taken,

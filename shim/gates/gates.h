@@ -1,13 +1,14 @@
 /*
  * gates.h - whether a launch is checked, probed by the outlier gate, or passed over: one list of
- * gates, gates.def. Nothing else decides.
+ * gates, gates.def. What holds between launches (pipeline_state.h) may add a check to what it
+ * passes over.
  *
  * Launches, library calls and the nodes of a graph's replay that are chosen pass the same list.
  *
  * On the program's thread. No lock, no allocation; waits for set-ups only.
  */
-#ifndef VERIFY_GATES_H
-#define VERIFY_GATES_H
+#ifndef GATES_GATES_H
+#define GATES_GATES_H
 
 #include "pipeline/pipeline.h"
 

@@ -1,8 +1,8 @@
 /*
  * gates_list.h - the functions of gates.def. Included by gates*.c, and by tests of single gates.
  */
-#ifndef VERIFY_GATES_LIST_H
-#define VERIFY_GATES_LIST_H
+#ifndef GATES_LIST_H
+#define GATES_LIST_H
 
 #include "gates/gates.h"
 

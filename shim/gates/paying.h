@@ -3,8 +3,8 @@
  * estimated when a check or an outlier probe begins, corrected by the collector when it has ended
  * (ending.h). The program's thread, within one launch's two callbacks; no lock.
  */
-#ifndef VERIFY_PAYING_H
-#define VERIFY_PAYING_H
+#ifndef GATES_PAYING_H
+#define GATES_PAYING_H
 
 #include "pipeline/pipeline.h"
 

@@ -6,8 +6,8 @@
  * ticket between them. They enqueue and never wait: no allocation, module load, synchronisation or
  * file I/O, but for the first launch of a kernel and the first in a new context.
  */
-#ifndef VERIFY_PIPELINE_H
-#define VERIFY_PIPELINE_H
+#ifndef PIPELINE_H
+#define PIPELINE_H
 
 #include "judge/collector.h"
 #include "bind/earlier.h"

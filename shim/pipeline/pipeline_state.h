@@ -2,8 +2,8 @@
  * pipeline_state.h - what a launch does whose entry has `state` or `position`, or whose kernel has
  * a contract (state/README.md).
  */
-#ifndef VERIFY_PIPELINE_STATE_H
-#define VERIFY_PIPELINE_STATE_H
+#ifndef PIPELINE_STATE_H
+#define PIPELINE_STATE_H
 
 #include "pipeline/pipeline.h"
 #include "plan/plan.h"
