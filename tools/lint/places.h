@@ -1,0 +1,37 @@
+/*
+ * places.h - addresses in shared memory, and whether a load meets the bytes of a store.
+ *
+ * Pure questions about an immutable flow: any thread.
+ */
+#ifndef LINT_PLACES_H
+#define LINT_PLACES_H
+
+#include "tools/lint/kernel.h"
+
+enum { LINT_TERMS = 16 };
+
+/* An address taken apart: variable, constant, and what is added. */
+struct lint_place {
+    const struct ptx_variable *variable;
+    int64_t offset;
+    uint32_t term[LINT_TERMS];
+    unsigned terms;
+    bool whole; /* nothing was too deep */
+};
+
+/* Adds to a place that is {.whole = true}; depth 0. */
+void lint_take_apart(const struct flow *flow, uint32_t value, struct lint_place *p, int depth);
+bool lint_same_terms(const struct flow *flow, const struct lint_place *a,
+                     const struct lint_place *b);
+/* Whether both begin at the same part of dynamic shared memory. */
+bool lint_same_bases(const struct flow *flow, const struct lint_place *a,
+                     const struct lint_place *b);
+
+/* Whether the load may read bytes that another thread stored. */
+bool lint_may_meet(const struct flow *flow, const struct lint_access *store,
+                   const struct lint_access *load);
+/* Whether the same thread runs both, or reads what it stored. */
+bool lint_same_thread(const struct flow *flow, const struct lint_access *store,
+                      const struct lint_access *load);
+
+#endif
