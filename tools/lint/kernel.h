@@ -22,7 +22,8 @@ struct lint_kernel {
     const struct binding_plan *plan; /* of its signature and reference, or NULL */
     bool plan_points;                /* it declares roundings on the way */
     struct registry_bench bench;
-    const char *misfit; /* an entry names it, but none fits: why */
+    struct param_layout layout; /* that the entry fits; valid with `plan` */
+    const char *misfit;         /* an entry names it, but none fits: why */
     const struct lint_rule *rule;
     size_t first; /* finding of this kernel */
 };

@@ -209,6 +209,7 @@ static void find_entry(struct lint_kernel *k)
         k->misfit = arena_text(&k->report->arena, err.text, strlen(err.text));
     if (!k->spec || registry_bench(registry, k->spec, &layout, &k->bench, NULL))
         return;
+    k->layout = layout;
     k->plan = k->spec->plan;
     k->plan_points = k->plan->tolerance.points > 0;
     k->report->rows++;

@@ -63,7 +63,10 @@ const struct lint_rule lint_rules[] = {
      "A store to an address of thread and block runs under no condition on a parameter",
      "The kernel compares a size with something, but not on the way to this store, so the last "
      "block may\n"
-     "write behind the array. It is right where grids cover arrays exactly.",
+     "write behind the array. With an entry a store at the thread's number is held against the "
+     "arrays of its\n"
+     "`fuzz` mapping's cases: a warning where it passes their end. It is right where grids cover "
+     "arrays exactly.",
      rule_store_unguarded},
     {"guard-inclusive", LINT_NOTE, "A store runs for the index that equals its limit",
      "i <= n takes n + 1 elements. It is right where the parameter is the last index, not a size.",

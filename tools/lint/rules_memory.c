@@ -1,6 +1,7 @@
 /* rules_memory.c - where a kernel stores and what its addresses are made of. */
 #include <stdlib.h>
 #include <string.h>
+#include "tools/lint/extents.h"
 #include "tools/lint/rules.h"
 
 static bool is_global_write(const struct flow *flow, uint32_t at, struct lint_access *a)
@@ -58,18 +59,46 @@ static bool has_size(const struct flow *flow, uint32_t address)
     return false;
 }
 
-void rule_store_unguarded(struct lint_kernel *k)
+static bool has_count(const struct flow *flow)
+{
+    bool found = false;
+    for (unsigned i = 0; i < flow->function->param_count; i++) {
+        const struct ptx_variable *param = &flow->function->params[i];
+        found |= ptx_type_bits(param->type) == 32 && param->type != PTX_F32 && !param->array;
+    }
+    return found;
+}
+
+static void check_store(struct lint_kernel *k, struct lint_extents *extents,
+                        const struct lint_access *a)
 {
     const struct flow *flow = k->flow;
     const uint32_t both = FLOW_TID | FLOW_CTAID;
+    char text[256];
+    bool whole = (flow->value[a->address].sources & both) == both;
+    enum lint_extent extent = lint_extent_of(extents, a, text, sizeof text);
+    if (extent == LINT_EXTENT_PASSED)
+        lint_add_as(k, LINT_WARNING, a->at, "%s", text);
+    else if (whole && !is_bounded(flow, a->at) && has_size(flow, a->address))
+        lint_add(k, a->at,
+                 "a store to an address of thread and block runs under no condition on a "
+                 "parameter");
+    else if (extent == LINT_EXTENT_OPEN && has_count(flow))
+        lint_add_as(k, k->plan ? LINT_NOTE : LINT_HINT, a->at,
+                    "a store at the thread's number in the grid has no limit that a parameter "
+                    "gives: right where the grid covers the array exactly");
+}
+
+void rule_store_unguarded(struct lint_kernel *k)
+{
+    const struct flow *flow = k->flow;
+    struct lint_extents extents = {.k = k};
     struct lint_access a;
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
-        if (is_global_write(flow, at, &a) && (flow->value[a.address].sources & both) == both &&
-            !is_bounded(flow, at) && has_size(flow, a.address))
-            lint_add(k, at,
-                     "a store to an address of thread and block runs under no condition on a "
-                     "parameter");
+        if (is_global_write(flow, at, &a))
+            check_store(k, &extents, &a);
     }
+    lint_extents_free(&extents);
 }
 
 /* -- i <= n -- */
