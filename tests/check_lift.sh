@@ -156,7 +156,8 @@ ok 'the same with an accumulator in f16' \
 exactly() {
     local status=3
     [ "$1" = different ] || status=0
-    gives $status "against $3 of .*: $1\$" "$cuvet" lift --exact --image "$orders" --kernel "$3" "$2"
+    gives $status "against $3 of .*: $1\$" "$cuvet" lift --exact --image "$orders" --kernel "$3" "$2" &&
+        grep "^ *limits  *$1: " "$scratch/out"
 }
 while read -r first others; do
     made=$(bundle "$first")
@@ -172,6 +173,22 @@ norm_root norm_scaled
 silu_quotient silu_product
 product_whole product_split
 LIST
+
+# A terminal has a line of progress where the texts take longer than two seconds; a pipe has none.
+check_shows() {
+    local many
+    many=$(yes tests/unit/lift/ptx | head -n 4000 | tr '\n' ' ')
+    local command="timeout --foreground 4 $cuvet lift --check --json $many >$scratch/json"
+    script -qec "$command" /dev/null </dev/null >"$scratch/out"
+    grep -qa 'tests/unit/lift/ptx/[a-z0-9_]*[.]ptx: [a-z]' "$scratch/out" || return 1
+    sh -c "$command" 2>"$scratch/out"
+    [ ! -s "$scratch/out" ]
+}
+if command -v script >"$scratch/script"; then
+    ok 'texts: a line of progress on a terminal' check_shows
+else
+    skip 'a line of progress on a terminal' 'there is no script(1)'
+fi
 
 two() {
     local first second

@@ -7,6 +7,7 @@
 #include "text/printable.h"
 #include "tools/lift_check.h"
 #include "tools/lint/input.h"
+#include "tools/progress.h"
 
 struct check {
     const char *kernel; /* alone, or NULL */
@@ -35,10 +36,12 @@ static void check_kernel(struct check *check, const struct lint_text *text, cons
     struct lift *lift = NULL;
     struct textbuf module;
     textbuf_init(&module);
+    progress("%s: %s", PRINTABLE(image), PRINTABLE(kernel));
     enum lift_refusal refusal = lift_make(&lift, text->text, text->length, kernel, 0, &why);
     if (!refusal && lift_write(lift, &module, &why))
         refusal = LIFT_OTHER;
     check->count[refusal]++;
+    progress_clear();
     if (check->json)
         put_json(check->json, image, kernel, lift, refusal, &why);
     else if (refusal)
@@ -97,6 +100,7 @@ int lift_check(char *const *paths, int count, const char *kernel, bool json)
     json_put_array(&out, "kernels");
     for (int i = 0; i < count && !status; i++)
         status = input_each(paths[i], check_text, &check, &err);
+    progress_clear();
     json_end(&out);
     json_end(&out);
     if (!status && kernel && !kernels_of(&check))

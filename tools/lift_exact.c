@@ -4,9 +4,13 @@
 #include "text/printable.h"
 #include "tools/lift_exact.h"
 
-static const char exact_limits[] =
+/* What the verdict means. */
+static const char limits_equal[] =
     "equal: the same computation on these inputs, up to order and rounding; decisions follow the "
     "kernels' own numbers";
+static const char limits_different[] =
+    "different: beyond order and rounding; decisions follow the kernels' own numbers, and one that "
+    "falls otherwise changes what is computed";
 
 bool exact_differs(const struct exact_report *report)
 {
@@ -39,7 +43,8 @@ void exact_print(const struct exact_names *names, const struct exact_report *rep
                    out->got[1]);
         printf("\n");
     }
-    printf("  limits     %s\n", exact_limits);
+    if (!*report->stopped)
+        printf("  limits     %s\n", exact_differs(report) ? limits_different : limits_equal);
 }
 
 bool exact_print_json(const struct exact_names *names, const struct exact_report *report)
