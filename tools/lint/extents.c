@@ -2,7 +2,8 @@
  * extents.c - a store at base + (block number * width + thread number) * size, and what it reaches.
  *
  * The largest index is exact: all conditions on the way are comparisons of the index with a
- * constant or of the thread's number with a parameter. Any other condition ends the question.
+ * constant or of the thread's number with a parameter. With any other condition the store is
+ * LINT_EXTENT_UNKNOWN.
  */
 #include "tools/lint/extents.h"
 

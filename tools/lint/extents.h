@@ -2,8 +2,8 @@
  * extents.h - stores at a thread's number in the grid against the arrays of cases that the entry's
  * `fuzz` mapping makes.
  *
- * One thread. The cases are made by the first question that needs them and freed by
- * lint_extents_free().
+ * One thread. The first call of lint_extent_of() that needs the cases draws them;
+ * lint_extents_free() frees them.
  */
 #ifndef LINT_EXTENTS_H
 #define LINT_EXTENTS_H

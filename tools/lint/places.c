@@ -147,14 +147,21 @@ static bool has_counter(const struct flow *flow, const struct lint_place *p)
 }
 
 /* Whether the load may read bytes that another thread stored. */
+bool lint_one_variable(const struct flow *flow, const struct lint_access *store,
+                       const struct lint_access *load, struct lint_place *s, struct lint_place *l)
+{
+    *s = *l = (struct lint_place){.whole = true};
+    lint_take_apart(flow, store->address, s, 0);
+    lint_take_apart(flow, load->address, l, 0);
+    return s->variable && s->variable == l->variable && s->whole && l->whole &&
+           lint_same_bases(flow, s, l);
+}
+
 bool lint_may_meet(const struct flow *flow, const struct lint_access *store,
                    const struct lint_access *load)
 {
-    struct lint_place s = {.whole = true}, l = {.whole = true};
-    lint_take_apart(flow, store->address, &s, 0);
-    lint_take_apart(flow, load->address, &l, 0);
-    if (!s.variable || s.variable != l.variable || !s.whole || !l.whole ||
-        !lint_same_bases(flow, &s, &l))
+    struct lint_place s, l;
+    if (!lint_one_variable(flow, store, load, &s, &l))
         return false;
     int64_t from = s.offset + store->offset, to = l.offset + load->offset;
     if (lint_same_terms(flow, &s, &l)) {

@@ -1,7 +1,7 @@
 /*
  * places.h - addresses in shared memory, and whether a load meets the bytes of a store.
  *
- * Pure questions about an immutable flow: any thread.
+ * Functions of an immutable flow: any thread.
  */
 #ifndef LINT_PLACES_H
 #define LINT_PLACES_H
@@ -27,6 +27,10 @@ bool lint_same_terms(const struct flow *flow, const struct lint_place *a,
 bool lint_same_bases(const struct flow *flow, const struct lint_place *a,
                      const struct lint_place *b);
 
+/* Takes both addresses apart: whether they are known as places of one shared variable with the same
+ * bases, so that their offsets can be compared. */
+bool lint_one_variable(const struct flow *flow, const struct lint_access *store,
+                       const struct lint_access *load, struct lint_place *s, struct lint_place *l);
 /* Whether the load may read bytes that another thread stored. */
 bool lint_may_meet(const struct flow *flow, const struct lint_access *store,
                    const struct lint_access *load);

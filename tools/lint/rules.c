@@ -119,9 +119,10 @@ const struct lint_rule lint_rules[] = {
      "or mbarrier\n"
      "wait lies. A cp.async is a store that a cp.async.wait ends, before the barrier, and a "
      "cp.async.bulk one\n"
-     "that a wait for its mbarrier ends. In a loop the same holds for a load and the store of the "
-     "next round. It\n"
-     "is right where the bytes are the thread's own in a way that the rule cannot see.",
+     "that a wait for its mbarrier ends. In a loop a load and the store of the next round without "
+     "one are\n"
+     "a note: other waits may order them. It is right where the bytes are the thread's own in a "
+     "way that the rule cannot see.",
      rule_shared_race},
     {"barrier-divergent", LINT_WARNING, "Not all threads of a block come to a barrier",
      "bar.sync and bar.red without a count of threads, or with that of .reqntid, wait for all. "

@@ -166,11 +166,8 @@ static bool may_be_open(const struct flow *flow, const struct lint_access *store
 {
     enum { NEAR = 64 };
     const uint32_t both[] = {flow->block_of[store->at], flow->block_of[load->at]};
-    struct lint_place s = {.whole = true}, l = {.whole = true};
-    lint_take_apart(flow, store->address, &s, 0);
-    lint_take_apart(flow, load->address, &l, 0);
-    if (!s.variable || s.variable != l.variable || !s.whole || !l.whole ||
-        !lint_same_bases(flow, &s, &l))
+    struct lint_place s, l;
+    if (!lint_one_variable(flow, store, load, &s, &l))
         return false;
     if (way->waited && (place_changes(flow, &s, NULL) || place_changes(flow, &l, NULL)))
         return false;
@@ -431,10 +428,10 @@ static void check_rounds(struct search *s)
              loop = flow->loop[loop].parent)
             search_round(s, loop);
         if (s->found != FLOW_NONE)
-            lint_add(k, at,
-                     "reads shared memory that another thread may store to at line %u in the "
-                     "loop's next round, with no barrier between",
-                     flow->function->instructions[s->found].line);
+            lint_add_as(k, LINT_NOTE, at,
+                        "reads shared memory that another thread may store to at line %u in the "
+                        "loop's next round, with no barrier between",
+                        flow->function->instructions[s->found].line);
     }
 }
 

@@ -306,27 +306,34 @@ static void the_sum_of_a_block_is_the_one_given(void **state)
     assert_int_equal(answer.violations, ROWS);
 }
 
+/* A kernel that decodes weights drawn by the seed and multiplies them by x. y: zeros. */
+static void judge_plain(enum dtype dtype, uint64_t seed, const float x[COLS], float y[ROWS])
+{
+    static float w[ROWS * COLS];
+    draw(dtype, memory, ROWS * COLS, seed);
+    dequantise(dtype, BLOCK_RIGHT, w);
+    for (int i = 0; i < ROWS * COLS; i++)
+        y[i / COLS] += w[i] * x[i % COLS];
+    start();
+    call.size[0] = 1, call.size[1] = COLS, call.size[2] = ROWS;
+    put(0, DTYPE_F32, x, 1, COLS);
+    put(1, dtype, memory, ROWS, COLS);
+    put_output(3, DTYPE_F32, y, 1, ROWS);
+    run("linear_blocks");
+    assert_int_equal(answer.refused, 0);
+}
+
 /* Kernels that decode and multiply by activations in f32; a reference without a coded formal
  * refuses them, which only a broken call has. */
 static void activations_may_be_plain_numbers(void **state)
 {
     (void)state;
-    static float x[COLS], w[ROWS * COLS];
+    static float x[COLS];
     for (int i = 0; i < COLS; i++)
         x[i] = (float)(i % 17) - 8.25f;
     for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_Q6_K; dtype++) {
         float y[ROWS] = {0};
-        draw((enum dtype)dtype, memory, ROWS * COLS, 5);
-        dequantise((enum dtype)dtype, BLOCK_RIGHT, w);
-        for (int i = 0; i < ROWS * COLS; i++)
-            y[i / COLS] += w[i] * x[i % COLS];
-        start();
-        call.size[0] = 1, call.size[1] = COLS, call.size[2] = ROWS;
-        put(0, DTYPE_F32, x, 1, COLS);
-        put(1, (enum dtype)dtype, memory, ROWS, COLS);
-        put_output(3, DTYPE_F32, y, 1, ROWS);
-        run("linear_blocks");
-        assert_int_equal(answer.refused, 0);
+        judge_plain((enum dtype)dtype, 5, x, y);
         assert_int_equal(answer.checked, ROWS);
         assert_int_equal(answer.violations, 0);
         y[1] += 20;
@@ -341,22 +348,12 @@ static void activations_may_be_plain_numbers(void **state)
 static void an_infinite_activation_is_no_finding(void **state)
 {
     (void)state;
-    static float x[COLS], w[ROWS * COLS];
+    static float x[COLS];
     for (int i = 0; i < COLS; i++)
         x[i] = i == 37 ? INFINITY : 0.5f;
     for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_Q6_K; dtype++) {
         float y[ROWS] = {0};
-        draw((enum dtype)dtype, memory, ROWS * COLS, 6);
-        dequantise((enum dtype)dtype, BLOCK_RIGHT, w);
-        for (int i = 0; i < ROWS * COLS; i++)
-            y[i / COLS] += w[i] * x[i % COLS];
-        start();
-        call.size[0] = 1, call.size[1] = COLS, call.size[2] = ROWS;
-        put(0, DTYPE_F32, x, 1, COLS);
-        put(1, (enum dtype)dtype, memory, ROWS, COLS);
-        put_output(3, DTYPE_F32, y, 1, ROWS);
-        run("linear_blocks");
-        assert_int_equal(answer.refused, 0);
+        judge_plain((enum dtype)dtype, 6, x, y);
         assert_int_equal(answer.violations, 0);
         y[1] = 1;
         run("linear_blocks");
