@@ -75,10 +75,11 @@ tell() {
 }
 
 # What replay does not show: rows that are read beyond their end, where the program's memory held something
-# (add_f32_1, rmsnorm_f32_7); a result kept from the launch before (l2norm_f32_3); 12 GiB (row_sum_f16_3).
-elsewhere='add_f32_1|rmsnorm_f32_7|l2norm_f32_3|row_sum_f16_3'
+# (add_f32_1, rmsnorm_f32_7); a result kept from the launch before (l2norm_f32_3).
+elsewhere='add_f32_1|rmsnorm_f32_7|l2norm_f32_3'
 
-# Each finding that left a bundle is reproduced.
+# Each finding that left a bundle is reproduced, but for rows gigabytes apart: which kernels' findings have them
+# depends on the threads' order, and whether the arrays have room depends on the machine.
 replays() {
     local bundle count=0 got
     for bundle in "$work"/*/launch.json; do
@@ -86,6 +87,8 @@ replays() {
         [[ ${bundle##*/} =~ ^($elsewhere)- ]] && continue
         "$build/cuvet" replay --device interpreter "$bundle" >"$work/replayed" 2>&1
         got=$?
+        [ $got -eq 1 ] && grep -q "^cuvet replay: the launch's arrays span [0-9]* MiB, and" "$work/replayed" &&
+            grep -q '"bytes": *[0-9]\{10,\}' "$bundle/launch.json" && continue
         count=$((count + 1))
         [ $got -eq 3 ] && grep -q '^ *reproduced' "$work/replayed" && continue
         echo "status $got"
