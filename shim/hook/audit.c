@@ -7,7 +7,6 @@
  * of addresses: the wrappers lie in the program's libcuvet.so, as cuvet_entry_NAME. Code of that
  * library is not called: a binding may come before it is relocated.
  */
-#include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,27 +66,63 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
     return LA_FLG_BINDFROM;
 }
 
-static void *open_cuvet(void)
+/* A table of libcuvet.so by its tag. The loader makes addresses of the values, but not everywhere.
+ */
+static const void *table_of(const struct link_map *map, Elf64_Sxword tag)
 {
-    static void *library;
-    if (!library && cuvet)
-        library = dlmopen(LM_ID_BASE, cuvet->l_name, RTLD_LAZY | RTLD_NOLOAD);
-    return library;
+    const Elf64_Dyn *row = map->l_ld;
+    while (row->d_tag != DT_NULL && row->d_tag != tag)
+        row++;
+    if (row->d_tag == DT_NULL)
+        return NULL;
+    Elf64_Addr at = row->d_un.d_ptr;
+    return (const void *)(at < map->l_addr ? at + map->l_addr : at);
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+    uint32_t hash = 5381;
+    for (; *name; name++)
+        hash = hash * 33 + (uint8_t)*name;
+    return hash;
+}
+
+/* The address of an exported name, by the hash table that --hash-style=gnu makes: dlopen and dlsym
+ * would relocate and initialise libcuvet.so and the C library before their turn, when a program is
+ * bound as it starts. */
+static void *find(const char *name)
+{
+    const Elf64_Sym *symbols = cuvet ? table_of(cuvet, DT_SYMTAB) : NULL;
+    const char *texts = cuvet ? table_of(cuvet, DT_STRTAB) : NULL;
+    const uint32_t *head = cuvet ? table_of(cuvet, DT_GNU_HASH) : NULL, hash = gnu_hash(name);
+    if (!symbols || !texts || !head || !head[0])
+        return NULL;
+    const uint32_t buckets = head[0], first = head[1], filters = head[2];
+    const uint32_t *bucket = head + 4 + 2 * filters, *chain = bucket + buckets;
+    uint32_t at = bucket[hash % buckets];
+    for (; at >= first; at++) {
+        const Elf64_Sym *symbol = &symbols[at];
+        if ((chain[at - first] | 1) == (hash | 1) && symbol->st_shndx != SHN_UNDEF &&
+            !strcmp(texts + symbol->st_name, name))
+            return (void *)(cuvet->l_addr + symbol->st_value);
+        if (chain[at - first] & 1)
+            break;
+    }
+    return NULL;
 }
 
 /* The wrapper of a driver function, or of one of a library's, which is exported under its own name;
  * NULL: it has none. */
 static void *wrapper_of(const char *function)
 {
-    void *library = open_cuvet();
     char name[128];
     int length = snprintf(name, sizeof(name), "cuvet_entry_%s", function);
-    if (!library || length < 0 || (size_t)length >= sizeof(name))
+    if (length < 0 || (size_t)length >= sizeof(name))
         return NULL;
     if (begins(function, "cublas") || begins(function, "cudnn"))
-        return dlsym(library, function);
-    void *wrapper = dlsym(library, name);
-    int *bound = wrapper ? dlsym(library, "cuvet_entry_bound") : NULL;
+        return find(function);
+    void *wrapper = find(name);
+    int *bound = wrapper ? find("cuvet_entry_bound") : NULL;
     if (bound)
         *bound = 1;
     return bound ? wrapper : NULL;
