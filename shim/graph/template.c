@@ -34,14 +34,16 @@ static bool grow(void *array, uint32_t count, uint32_t *room, size_t size)
     return true;
 }
 
-/* A CUfunction where there is one, else a CUkernel: both are what kernels are known by. */
+/* A CUfunction where there is one, else a CUkernel: both are what kernels are known by, and a
+ * program may have cast the latter to the former. */
 static enum status name_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *params, struct launch *launch,
                                struct error *err)
 {
     launch->function = params->func ? (const void *)params->func : (const void *)params->kern;
-    if (params->func)
-        return cuda_check(err, cuda.cuFuncGetName(&launch->symbol, params->func), "cuFuncGetName");
-    return cuda_check(err, cuda.cuKernelGetName(&launch->symbol, params->kern), "cuKernelGetName");
+    launch->symbol = kernels_symbol(launch);
+    return *launch->symbol
+               ? STATUS_OK
+               : error_set(err, STATUS_DRIVER, "the driver has no name for the kernel of a node");
 }
 
 static struct known_kernel *find_kernel(struct reading *reading, CUgraphNode node,

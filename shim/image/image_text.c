@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "image/carried_text.h"
 #include "tools/ptx/lexer.h"
 
 /* Whether the machine code was compiled from this PTX. */
@@ -45,8 +46,8 @@ enum lift_refusal packed_text_read(const struct packed_text *packed, char **text
     char *plain = fatbin_unpack(&packed->part, IMAGE_TEXT_BYTES, &bytes);
     if (!plain)
         return LIFT_PTX;
-    bool carries = lift_carries(plain, bytes);
-    *text = carries ? lift_text_of(plain, bytes, length) : NULL;
+    bool carries = carries_text(plain, bytes);
+    *text = carries ? carried_text_of(plain, bytes, length) : NULL;
     free(plain);
     return *text ? LIFT_OK : carries ? LIFT_OTHER : packed->no_text;
 }

@@ -13,7 +13,7 @@
 #include "gate/kernels.h"
 #include "image/fatbin.h"
 #include "image/image_kernels.h"
-#include "lift/lift.h"
+#include "image/carried_text.h"
 #include "system/files.h"
 
 struct image {
@@ -143,7 +143,7 @@ static bool is_symbol(const void *symbol, const char *kernel)
 static bool wanted(const struct images *images, const void *image, size_t bytes)
 {
     return image_has_kernel(image, bytes, may_be_named, images->registry) ||
-           (images->ptx && lift_carries(image, bytes));
+           (images->ptx && carries_text(image, bytes));
 }
 
 /* ---- loads and unloads ---- */

@@ -110,10 +110,4 @@ size_t lift_shared(const struct lift *lift, size_t bytes, bool apart);
 #define LIFT_ENTRY "cuvet_lifted"
 enum status lift_write(const struct lift *lift, struct textbuf *out, struct error *err);
 
-/* Whether a module image has PTX text; NULL has none. */
-bool lift_carries(const void *image, size_t bytes);
-/* The PTX text of a module image: PTX as it is, or what a cubin carries for debuggers. Allocated,
- * `bytes` long and terminated; NULL: there is none, or no memory. */
-char *lift_text_of(const void *image, size_t image_bytes, size_t *bytes);
-
 #endif

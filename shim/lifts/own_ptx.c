@@ -4,7 +4,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-#include "lift/lift.h"
+#include "image/carried_text.h"
 #include "tools/facts/facts.h"
 
 /* The types that a kernel's PTX shows. A handle is looked up again after each unload of a module,
@@ -28,7 +28,7 @@ static char *text_of(const struct image *image, size_t *bytes)
 {
     size_t image_bytes;
     const void *data = image_data(image, &image_bytes);
-    return data ? lift_text_of(data, image_bytes, bytes) : NULL;
+    return data ? carried_text_of(data, image_bytes, bytes) : NULL;
 }
 
 char *own_ptx(struct images *images, const struct image_query *query, size_t *bytes)

@@ -7,7 +7,7 @@ SCENARIO := $(BUILD)/tests/scenario
 SCENARIO_C := $(filter-out tests/scenario/common/%,$(sort $(wildcard tests/scenario/*/program.c)))
 SCENARIO_BIN := $(SCENARIO_C:%.c=$(BUILD)/%)
 SCENARIO_FATBIN := $(patsubst %.cu,$(BUILD)/%.fatbin,$(sort $(wildcard tests/scenario/*/kernels.cu)))
-SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so \
+SCENARIO_ALL := $(SCENARIO_BIN) $(SCENARIO_FATBIN) $(SCENARIO)/runtime/program $(SCENARIO)/injection/other.so $(SCENARIO)/steps/hook_tls_quiet/large.so \
     $(SCENARIO)/calls_local/inner.so $(SCENARIO)/vendor/libnccl.so.2.99 $(SCENARIO)/vendor/libplain.so $(PLUGINS) $(addprefix $(SCENARIO)/packed/,lines.fatbin other.fatbin) \
     $(SCENARIO)/catalogue/registry.yaml $(SCENARIO)/xla_fusions/registry.yaml \
     $(SCENARIO)/inductor_fused/registry.yaml
@@ -28,6 +28,13 @@ $(SCENARIO)/interrupted/program: SCENARIO_LIBS = -rdynamic
 $(SCENARIO_BIN): %: %.o $(SCENARIO_COMMON_O)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ $(LINK_CUDA) $(SCENARIO_LIBS) -lpthread
+
+# As nvcc builds it: kernels inside, on the shared runtime.
+$(SCENARIO)/runtime/program: tests/scenario/runtime/program.cu $(SOFTRUNTIME_LIBS)
+	$(call say,NVCC,$@)
+	$(quiet)mkdir -p $(@D) && $(NVCC) -std=c++17 -O2 -cudart none \
+	    -gencode arch=compute_$(CUVET_PTX),code=compute_$(CUVET_PTX) -o $@ $< \
+	    -L$(SOFTGPU) -l:libcudart.so.13 -Xlinker -rpath-link=$(SOFTGPU)
 
 $(SCENARIO)/calls_local/inner.so: $(SCENARIO)/calls_local/inner.o $(SOFTBLAS_LIBS)
 	$(call say,LINK,$@)

@@ -6,7 +6,7 @@ SOFTGPU_LIBS := $(SOFTGPU)/libcuda.so.1 $(SOFTGPU)/libcupti.so.13 $(SOFTGPU)/lib
 
 SOFTGPU_EXEC_C := $(sort $(wildcard tests/softgpu/exec/*.c tools/ptx/*.c)) \
     shim/base/error.c shim/text/printable.c shim/text/utf8.c
-SOFTGPU_DRIVER_C := $(sort $(wildcard tests/softgpu/driver/*.c))
+SOFTGPU_DRIVER_C := $(sort $(wildcard tests/softgpu/driver/*.c)) shim/image/carried_text.c
 SOFTGPU_CUPTI_C := $(sort $(wildcard tests/softgpu/cupti/*.c))
 SOFTGPU_DEF := $(sort $(wildcard tests/softgpu/driver/*.def))
 SOFTGPU_EXEC_O := $(call objects,$(SOFTGPU_EXEC_C))
@@ -102,6 +102,16 @@ $(SOFTGPU)/libcudnn.so.9: $(SOFTDNN)/dnn.o $(SOFTDNN)/kernels.o $(SOFTGPU)/libcu
 	$(quiet)$(CC) $(OPTIMISE) -shared -Wl,-soname,libcudnn.so.9 $(LDFLAGS) -o $@ \
 	    $(filter %.o,$^) -L$(SOFTGPU) -l:libcuda.so.1
 
+# A stand-in for the runtime: see tests/softgpu/runtime/README.md.
+SOFTRUNTIME_O := $(call objects,$(sort $(wildcard tests/softgpu/runtime/*.c)))
+SOFTRUNTIME_LIBS := $(SOFTGPU)/libcudart.so.13
+$(SOFTRUNTIME_O): C_FLAGS += -fvisibility=default
+$(SOFTRUNTIME_LIBS): $(SOFTRUNTIME_O) tests/softgpu/runtime/exports $(SOFTGPU)/libcuda.so.1
+	$(call say,LINK,$@)
+	$(quiet)$(CC) $(OPTIMISE) $(SOFTGPU_SO_FLAGS) -Wl,-soname,libcudart.so.13 $(LDFLAGS) \
+	    -Wl,--version-script=tests/softgpu/runtime/exports -o $@ $(SOFTRUNTIME_O) -L$(SOFTGPU) \
+	    -l:libcuda.so.1 -lpthread
+
 # A stand-in for NVML: see tests/softgpu/nvml/README.md.
 SOFTNVML_LIBS := $(SOFTGPU)/libnvidia-ml.so.1
 $(SOFTNVML_LIBS): $(BUILD)/tests/softgpu/nvml/nvml.o
@@ -172,8 +182,8 @@ SOFTGPU_TEST_FILES += $(CONTRACT)/contract \
 
 .PHONY: softgpu
 ## softgpu: the stand-ins for libcuda and libcupti that run PTX on the CPU
-softgpu: $(SOFTGPU_LIBS) $(SOFTBLAS_LIBS) $(SOFTDNN_LIBS) $(SOFTNVML_LIBS)
+softgpu: $(SOFTGPU_LIBS) $(SOFTBLAS_LIBS) $(SOFTDNN_LIBS) $(SOFTRUNTIME_LIBS) $(SOFTNVML_LIBS)
 
--include $(wildcard $(SOFTBLAS)/*.d)
+-include $(wildcard $(SOFTBLAS)/*.d $(BUILD)/tests/softgpu/runtime/*.d)
 -include $(wildcard $(patsubst %.o,%.d,$(SOFTGPU_EXEC_O) $(SOFTGPU_DRIVER_O) $(SOFTGPU_CUPTI_O) \
     $(call objects,$(SOFTGPU_UNIT_C))))

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lift/lift.h"
+#include "image/carried_text.h"
 #include "refs/abi/ref_merge.h"
 #include "report/place.h"
 #include "tools/facts/facts.h"
@@ -42,7 +42,7 @@ static enum status resolve(struct fuzz_subject *s, struct registry *registry,
     struct registry_bench bench;
     enum skip skip;
     size_t bytes = 0;
-    char *text = lift_text_of(s->module->image, s->module->bytes, &bytes);
+    char *text = carried_text_of(s->module->image, s->module->bytes, &bytes);
     if (text)
         facts_layout(text, bytes, s->symbol, &s->kernel.layout);
     free(text);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "image/fatbin.h"
-#include "lift/lift.h"
+#include "image/carried_text.h"
 #include "tests/softgpu/driver/fatbin.h"
 
 enum { MOST_PIECES = 65536, MOST_CODE = 1 << 30 };
@@ -140,7 +140,7 @@ size_t image_split(const void *image, size_t bytes, struct image_piece **out, st
 /* Of machine code. */
 static void read_carried(struct image_text *out, const void *code, size_t bytes, struct error *err)
 {
-    out->text = lift_text_of(code, bytes, &out->length);
+    out->text = carried_text_of(code, bytes, &out->length);
     if (!out->text)
         error_set(err, STATUS_UNSUPPORTED,
                   "the image is sm_%u machine code without its PTX, which `nvcc -lineinfo` and "

@@ -1,6 +1,7 @@
 /* image.c - finds the PTX text in what a program passes as device code. */
 #include "driver/image.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 #include "driver/fatbin.h"
 #include "driver/settings.h"
+#include "image/carried_text.h"
 
 enum { CHUNK = 4096, HEAD = 64 };
 #define IMAGE_MAX ((uint64_t)1 << 31)
@@ -99,9 +101,15 @@ static CUresult take_text(const char *bytes, size_t length, struct image **image
     return make(text, used, image);
 }
 
-static CUresult refuse_elf(unsigned arch, struct error *err)
+/* Machine code runs as the PTX that it carries for debuggers: Triton's, and that of nvcc -lineinfo.
+ */
+static CUresult take_elf(const void *bytes, size_t length, unsigned arch, struct image **image,
+                         struct error *err)
 {
-    char what[40];
+    size_t text_bytes;
+    char *text = carried_text_of(bytes, length, &text_bytes), what[40];
+    if (text)
+        return make(text, text_bytes, image);
     snprintf(what, sizeof(what), "sm_%u machine code", arch);
     fatbin_no_ptx(what, err);
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -112,7 +120,7 @@ CUresult image_from_bytes(const void *bytes, size_t length, struct image **image
     uint64_t size;
     unsigned arch = fatbin_elf_arch(bytes, length);
     if (arch)
-        return refuse_elf(arch, err);
+        return take_elf(bytes, length, arch, image, err);
     if (!fatbin_measure(bytes, length, &size))
         return take_text(bytes, length, image, err);
     char *text;
@@ -153,12 +161,12 @@ static CUresult cut_off(const void *memory, struct error *err)
     return CUDA_ERROR_INVALID_IMAGE;
 }
 
-static CUresult read_fatbin(const void *memory, uint64_t size, struct image **image,
-                            struct error *err)
+static CUresult read_sized(const void *memory, uint64_t size, struct image **image,
+                           struct error *err)
 {
     uint8_t *bytes = size <= IMAGE_MAX ? malloc(size) : NULL;
     if (!bytes) {
-        error_set(err, STATUS_INVALID, "the fatbin claims to have %llu bytes",
+        error_set(err, STATUS_INVALID, "the image claims to have %llu bytes",
                   (unsigned long long)size);
         return CUDA_ERROR_INVALID_IMAGE;
     }
@@ -196,6 +204,16 @@ static CUresult read_text(const char *memory, struct image **image, struct error
     return cut_off(memory, err);
 }
 
+/* The tables of sections and segments are at an ELF's end. */
+static uint64_t elf_bytes(const uint8_t *head)
+{
+    Elf64_Ehdr elf;
+    memcpy(&elf, head, sizeof(elf));
+    uint64_t sections = elf.e_shoff + (uint64_t)elf.e_shnum * elf.e_shentsize;
+    uint64_t segments = elf.e_phoff + (uint64_t)elf.e_phnum * elf.e_phentsize;
+    return sections > segments ? sections : segments;
+}
+
 CUresult image_from_memory(const void *memory, struct image **image, struct error *err)
 {
     uint8_t head[HEAD] = {0};
@@ -212,9 +230,9 @@ CUresult image_from_memory(const void *memory, struct image **image, struct erro
     }
     uint64_t size;
     if (fatbin_measure(head, got, &size))
-        return read_fatbin(memory, size, image, err);
-    unsigned arch = fatbin_elf_arch(head, got);
-    return arch ? refuse_elf(arch, err) : read_text(memory, image, err);
+        return read_sized(memory, size, image, err);
+    return fatbin_elf_arch(head, got) ? read_sized(memory, elf_bytes(head), image, err)
+                                      : read_text(memory, image, err);
 }
 
 /* -- files -- */

@@ -114,6 +114,27 @@ static void test_machine_code_alone(void **state)
     }
 }
 
+/* Machine code that carries its PTX for debuggers. */
+static void test_machine_code_with_text(void **state)
+{
+    (void)state;
+    unsigned char *bytes;
+    size_t length = read_fatbin("modules-lines.cubin", &bytes);
+    CUmodule module;
+    CUlibrary library;
+    OK(cuModuleLoadData(&module, bytes));
+    check_modules_cu(module);
+    OK(cuModuleUnload(module));
+    char path[] = "/tmp/softgpu-module-XXXXXX";
+    int file = mkstemp(path);
+    assert_int_equal(write(file, bytes, length), length);
+    close(file);
+    OK(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryUnload(library));
+    unlink(path);
+    free(bytes);
+}
+
 /* Every length of a fatbin, with nothing mapped behind it. */
 static void test_truncated_fatbins(void **state)
 {
@@ -165,11 +186,9 @@ static void test_printf(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_compressed_fatbins),
-        TEST(test_fatbin_wrapper_and_file),
-        TEST(test_machine_code_alone),
-        TEST(test_truncated_fatbins),
-        TEST(test_printf),
+        TEST(test_compressed_fatbins), TEST(test_fatbin_wrapper_and_file),
+        TEST(test_machine_code_alone), TEST(test_machine_code_with_text),
+        TEST(test_truncated_fatbins),  TEST(test_printf),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

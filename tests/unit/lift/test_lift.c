@@ -1,9 +1,6 @@
 /* test_lift.c - kernels that Triton 3.6 made, held against their own PTX: right ones are quiet,
  * those with an accumulator of bf16 are found, and what was written wrongly is. */
 #include "lift_bench.h"
-
-#include <elf.h>
-
 #define PTX(name) "tests/unit/lift/ptx/" name ".ptx"
 
 static uint32_t next_random(uint32_t *state)
@@ -373,61 +370,6 @@ static void refusals_have_reasons(void **state)
     }
 }
 
-/* ---- images ---- */
-
-struct cubin {
-    Elf64_Ehdr head;
-    Elf64_Shdr section[3];
-    char names[40], text[40];
-};
-
-/* A cubin with a section of names and one of debug text, whose lines end with NUL. */
-static struct cubin make_cubin(void)
-{
-    static const char names[] = "\0.shstrtab\0.nv_debug_ptx_txt",
-                      text[] = ".version 8.0\0.target sm_90";
-    struct cubin c = {.head = {.e_shoff = offsetof(struct cubin, section),
-                               .e_shentsize = sizeof(Elf64_Shdr),
-                               .e_shnum = 3,
-                               .e_shstrndx = 1}};
-    memcpy(c.head.e_ident, ELFMAG, SELFMAG);
-    c.head.e_ident[EI_CLASS] = ELFCLASS64;
-    c.section[1] = (Elf64_Shdr){.sh_name = 1,
-                                .sh_type = SHT_STRTAB,
-                                .sh_offset = offsetof(struct cubin, names),
-                                .sh_size = sizeof names};
-    c.section[2] = (Elf64_Shdr){.sh_name = 11,
-                                .sh_type = SHT_PROGBITS,
-                                .sh_offset = offsetof(struct cubin, text),
-                                .sh_size = sizeof text - 1};
-    memcpy(c.names, names, sizeof names);
-    memcpy(c.text, text, sizeof text);
-    return c;
-}
-
-static void ptx_is_found_in_images(void **state)
-{
-    static const char plain[] = "// PTX\n.version 8.0\n";
-    struct cubin cubin = make_cubin();
-    size_t bytes = 0;
-    (void)state;
-    char *text = lift_text_of(&cubin, sizeof cubin, &bytes);
-    assert_string_equal(text, ".version 8.0\n.target sm_90");
-    assert_int_equal(bytes, strlen(text));
-    free(text);
-    text = lift_text_of(plain, sizeof plain, &bytes);
-    assert_string_equal(text, plain);
-    free(text);
-    assert_true(lift_carries(plain, sizeof plain));
-    assert_false(lift_carries(NULL, 0));
-    assert_false(lift_carries("\177ELF", 4));
-    cubin.section[2].sh_offset = sizeof cubin; /* beyond the end */
-    assert_null(lift_text_of(&cubin, sizeof cubin, &bytes));
-    cubin = make_cubin();
-    cubin.names[12] = 'x'; /* a section of another name */
-    assert_null(lift_text_of(&cubin, sizeof cubin, &bytes));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -436,7 +378,6 @@ int main(void)
         cmocka_unit_test(a_nan_is_found),
         cmocka_unit_test(accesses_outside_are_refused),
         cmocka_unit_test(refusals_have_reasons),
-        cmocka_unit_test(ptx_is_found_in_images),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

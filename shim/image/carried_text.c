@@ -1,9 +1,9 @@
-/* lift_image.c - the PTX text of a module image. */
+#include "image/carried_text.h"
+
 #include <elf.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "lift/lift.h"
 
 static const char debug_text[] = ".nv_debug_ptx_txt";
 
@@ -60,12 +60,12 @@ static const Elf64_Shdr *find_section(const uint8_t *image, size_t bytes, const 
     return NULL;
 }
 
-bool lift_carries(const void *image, size_t bytes)
+bool carries_text(const void *image, size_t bytes)
 {
     return image && (is_text(image, bytes) || find_section(image, bytes, debug_text));
 }
 
-char *lift_text_of(const void *image, size_t image_bytes, size_t *bytes)
+char *carried_text_of(const void *image, size_t image_bytes, size_t *bytes)
 {
     if (!image)
         return NULL;
