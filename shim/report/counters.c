@@ -531,6 +531,11 @@ static int by_interest(const void *left, const void *right)
     return a->spec->number < b->spec->number ? -1 : 1;
 }
 
+void counters_sort(struct counters_kernel *kernels, uint32_t count)
+{
+    qsort(kernels, count, sizeof *kernels, by_interest);
+}
+
 struct counters_kernel *counters_read_kernels(struct counters *counters, uint32_t *count)
 {
     uint32_t numbers = counters_numbers(counters);
@@ -540,7 +545,7 @@ struct counters_kernel *counters_read_kernels(struct counters *counters, uint32_
     for (uint32_t n = 0; kernels && n < numbers; n++)
         *count += counters_read_kernel(counters, n, &kernels[*count]);
     if (kernels)
-        qsort(kernels, *count, sizeof *kernels, by_interest);
+        counters_sort(kernels, *count);
     return kernels;
 }
 

@@ -133,6 +133,7 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
 /* All rows, kernels with findings first, then the busiest; the caller frees them. NULL, and a count
  * of 0: no memory. */
 struct counters_kernel *counters_read_kernels(struct counters *counters, uint32_t *count);
+void counters_sort(struct counters_kernel *kernels, uint32_t count);
 
 /* Row i of the failed launches, false past the last; and those that got no row. */
 bool counters_read_error(struct counters *counters, uint32_t i, struct counters_error *out);

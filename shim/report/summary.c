@@ -526,6 +526,8 @@ void summary_text(struct summary *summary, struct counters *counters,
 
     counters_read(counters, &totals);
     kernels = counters_read_kernels(counters, &count);
+    if (kernels)
+        count = summary_merge_lifted(kernels, count);
     if (summary)
         pthread_mutex_lock(&summary->lock);
     put_totals(out, &totals, facts);

@@ -1,6 +1,7 @@
 #include "report/summary_parts.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include "report/place.h"
 #include "text/printable.h"
@@ -181,4 +182,54 @@ void summary_put_cost(struct textbuf *out, const struct counters_totals *totals,
         launches ? 100.0 * (double)counters_checked(&totals->buckets) / (double)launches : 0);
     put_dearest(out, kernels, count, all);
     put_hook(out, totals, percent, cupti);
+}
+
+/* ---- rows of one label ---- */
+
+static void add_array(uint64_t *into, const uint64_t *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        into[i] += from[i];
+}
+
+static void add_kernel(struct counters_kernel *into, const struct counters_kernel *from)
+{
+    uint64_t subsets = into->subsets + from->subsets;
+    if (subsets)
+        into->subset_share = (into->subset_share * (double)into->subsets +
+                              from->subset_share * (double)from->subsets) /
+                             (double)subsets;
+    add_array(into->buckets.verdict, from->buckets.verdict, VERDICT_COUNT);
+    add_array(into->buckets.skip, from->buckets.skip, SKIP_COUNT);
+    add_array(into->ratios, from->ratios, COUNTERS_RATIOS);
+    into->elements += from->elements;
+    into->violations += from->violations;
+    into->wide += from->wide;
+    into->max_ratio = from->max_ratio > into->max_ratio ? from->max_ratio : into->max_ratio;
+    into->subsets = subsets;
+    into->spent_ns += from->spent_ns;
+    into->spread_launches += from->spread_launches;
+    into->lean_launches += from->lean_launches;
+    into->note_square =
+        from->note_square > into->note_square ? from->note_square : into->note_square;
+    if (fabs(from->note_mean) > fabs(into->note_mean))
+        into->note_mean = from->note_mean;
+}
+
+uint32_t summary_merge_lifted(struct counters_kernel *kernels, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct kernel_spec *spec = kernels[i].spec;
+        uint32_t at = spec->lift ? 0 : kept;
+        while (at < kept && (!kernels[at].spec->lift ||
+                             strcmp(place_kernel(kernels[at].spec), place_kernel(spec)) != 0))
+            at++;
+        if (at < kept)
+            add_kernel(&kernels[at], &kernels[i]);
+        else
+            kernels[kept++] = kernels[i];
+    }
+    counters_sort(kernels, kept);
+    return kept;
 }

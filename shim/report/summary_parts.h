@@ -11,6 +11,10 @@ enum { API_ERROR_TEXT = 1024 };
 /* The sentence for the error of an earlier launch. Names that do not fit are left out. */
 void api_error_text(const struct api_error *error, char out[API_ERROR_TEXT]);
 
+/* Makes one row of those of one label that are held against their own PTX: each image of a Triton
+ * kernel has a row. Rows are in the order of counters_read_kernels, before and after. Returns how
+ * many are left. */
+uint32_t summary_merge_lifted(struct counters_kernel *kernels, uint32_t count);
 /* The second line: shares of time on the GPU; nothing where no launch was timed. */
 void summary_put_time(struct textbuf *out, const struct gpu_shares *gpu);
 /* What checking has cost, with the dearest of the `count` kernels; nothing where it was nothing. */

@@ -22,6 +22,7 @@ class Case:
     front_door: typing.Optional[tuple] = None   # through `cuvet run` with these options
     alone: bool = False                         # no other case at the same time
     once: bool = False                          # bare only: the program judges itself
+    softgpu: bool = False                       # runs on the stand-ins, too
     ends: typing.Optional[int] = 1              # journals with an end line; None: any number
     slack: int = 0                              # launches that may be under way at the end line
     at_least: int = 1                           # launches checked
@@ -264,11 +265,11 @@ PYTHON = [
     Case("triton_bf16", "unmodified Triton in bf16: each mutant named, each control quiet",
          ["{python}", "{here}/triton_kernels.py", "bf16"], "{here}/triton_bf16.yaml",
          findings=("rms_norm_bf16_acc", "rms_norm_wrong_eps", "softmax_tail_zero", "swiglu_wrong_alpha"),
-         checked={"rms_norm_fwd": 6, "softmax_fwd": 6, "swiglu_fwd": 6}),
+         softgpu=True, checked={"rms_norm_fwd": 6, "softmax_fwd": 6, "swiglu_fwd": 6}),
     Case("triton_f32", "the same in f32", ["{python}", "{here}/triton_kernels.py", "f32"],
          "{here}/triton_f32.yaml",
          findings=("rms_norm_bf16_acc", "rms_norm_wrong_eps", "softmax_tail_zero", "swiglu_wrong_alpha"),
-         checked={"rms_norm_fwd": 6, "softmax_fwd": 6, "swiglu_fwd": 6}),
+         softgpu=True, checked={"rms_norm_fwd": 6, "softmax_fwd": 6, "swiglu_fwd": 6}),
     Case("torch_native", "PyTorch's own layer_norm and softmax kernels, by pattern: quiet",
          ["{python}", "{here}/torch_native.py"], "{here}/torch_native.yaml",
          checked={"~vectorized_layer_norm_kernel": 12, "~softmax_warp_forward": 6,
@@ -309,6 +310,7 @@ PYTHON = [
          ["{python}", "{here}/fuzz_kernels.py", "{cuvet}"], once=True),
     Case("triton_tutorials", "kernels such as Triton's tutorials teach, in many shapes: quiet",
          ["{python}", "{here}/triton_tutorials.py"], "{here}/triton_tutorials.yaml", at_least=240,
+         softgpu=True,
          checked={"tut_add": 32, "tut_softmax": 32, "tut_matmul": 36, "tut_matmul_leaky": 12, "tut_dropout": 16,
                   "tut_dropout_seeded": 16, "tut_layer_norm": 24, "tut_layer_norm_dx": 24, "tut_col_sum": 48}),
     Case("cublas", "cuBLAS's products in bf16, f16, f32, tf32, fp8, by kernels that copy them; tf32 as f32 is found",
@@ -349,7 +351,8 @@ PYTHON = [
          checked={"~cudnnAttentionBackward": 2}),
     Case("triton_attention", "attention in tiles, in Triton: quiet; without scaling, mask or f32 it is named",
          ["{python}", "{here}/triton_attention.py"], "{here}/triton_attention.yaml", alone=True,
-         findings=("att_unscaled", "att_blurred", "att_narrow"), checked={"att_right": 24, "att_unscaled": 2}),
+         findings=("att_unscaled", "att_blurred", "att_narrow"), softgpu=True,
+         checked={"att_right": 24, "att_unscaled": 2}),
     Case("attention", "PyTorch's FlashAttention kernels, whole and split, by their struct of parameters: quiet",
          ["{python}", "{here}/attention.py"], "{config}/kernels/flashattention.yaml", alone=True,
          checked={"~flash_fwd_kernel": 24, "~flash_fwd_splitkv_combine_kernel": 4}),

@@ -3,6 +3,8 @@
 
     python3 tests/gpu/run.py --lib build/release/libcuvet.so --cuvet build/release/cuvet
 
+With --softgpu, the cases whose kernels Triton makes, on the stand-ins of tests/softgpu: PyTorch's operations on the CPU.
+
 Each case runs a program bare and under cuvet. The standard output (checksums of output bits) and the
 exit code must be the same; the journal must balance, name exactly the expected kernels, and have
 checked what it should. The table of cases is in cases.py. Standard library only.
@@ -30,6 +32,7 @@ import fuzz_signatures  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT_S = 90
+LIMIT_SOFTGPU_S = 600
 SKIPPED = 77
 MEASURED = "measured: "
 
@@ -70,8 +73,23 @@ def clean_environment():
     return env
 
 
-def run_process(argv, extra):
+def on_softgpu(argv, extra, folder):
+    """The command and the variables of a run on the stand-ins in `folder`."""
+    cpu = os.path.join(HERE, "../softgpu/runtime/torch_on_cpu.py")
+    at = argv.index(sys.executable) + 1
+    loaded = os.path.join(folder, "libcudart.so.13")
+    # PyTorch has NVIDIA's CUPTI mapped, which does not work on the stand-in. References take long there.
+    env = dict(extra, LD_LIBRARY_PATH=folder, SOFTGPU_MEMORY="16G", CUVET_CUPTI=os.path.join(folder, "libcupti.so.13"),
+               CUVET_EXIT_WAIT=str(1000 * LIMIT_SOFTGPU_S),
+               LD_PRELOAD=":".join(filter(None, (loaded, extra.get("LD_PRELOAD")))))
+    return argv[:at] + [cpu] + argv[at:], env
+
+
+def run_process(argv, extra, softgpu=None):
     """Runs argv in the tests' folder with extra variables; ends its whole group at the limit."""
+    limit = LIMIT_SOFTGPU_S if softgpu else LIMIT_S
+    if softgpu:
+        argv, extra = on_softgpu(argv, extra, softgpu)
     env = dict(clean_environment(), **extra)
     start = time.time()
     process = subprocess.Popen(
@@ -79,7 +97,7 @@ def run_process(argv, extra):
         stderr=subprocess.PIPE, start_new_session=True)
     code = None
     try:
-        out, err = process.communicate(timeout=LIMIT_S)
+        out, err = process.communicate(timeout=limit)
         code = process.returncode
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
@@ -266,7 +284,8 @@ class Runner:
             entry = self.bare.setdefault(key, {"lock": threading.Lock(), "ran": None})
         with entry["lock"]:
             if entry["ran"] is None:
-                entry["ran"] = run_process(argv, {"TRITON_CACHE_DIR": self.expand("{build}/triton")})
+                entry["ran"] = run_process(argv, {"TRITON_CACHE_DIR": self.expand("{build}/triton")},
+                                           self.args.softgpu)
         return entry["ran"]
 
     def registry(self, case):
@@ -291,7 +310,7 @@ class Runner:
             if registry is not None:
                 env["CUVET_CONFIG"] = registry
         env.update({k: self.expand(v) for k, v in case.env.items()})
-        return run_process(argv, env)
+        return run_process(argv, env, self.args.softgpu)
 
     def run(self, case):
         """Returns (case, word, detail, numbers)."""
@@ -401,22 +420,26 @@ def main():
     parser.add_argument("--only", action="append", default=[], help="cases whose name holds this")
     parser.add_argument("--list", action="store_true", help="name the cases and end")
     parser.add_argument("--no-make", action="store_true", help="the programs are built already")
+    parser.add_argument("--softgpu", nargs="?", const="build/release/softgpu", metavar="FOLDER",
+                        help="on the stand-ins in FOLDER, build/release/softgpu unless given")
     parser.add_argument("--jobs", type=int, default=4, help="cases at the same time")
     args = parser.parse_args()
-    for name in ("lib", "cuvet", "build"):
-        setattr(args, name, os.path.abspath(getattr(args, name)))
+    for name in ("lib", "cuvet", "build", "softgpu"):
+        if getattr(args, name):
+            setattr(args, name, os.path.abspath(getattr(args, name)))
     os.makedirs(os.path.join(args.build, "scratch"), exist_ok=True)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # some cases abort on purpose
 
     chosen = [c for c in all_cases(args.build)
-              if not args.only or any(word in c.name for word in args.only)]
+              if (c.softgpu or not args.softgpu) and
+              (not args.only or any(word in c.name for word in args.only))]
     if args.list:
         for case in chosen:
             print("%-34s %s" % (case.name, case.shows))
         return 0
     if not os.path.exists(args.lib):
         sys.exit("%s: no such library" % args.lib)
-    if not args.no_make:
+    if not args.no_make and not args.softgpu:
         build_programs(args)
     start = time.time()
     results = run_all(Runner(args), chosen, args.jobs)

@@ -2,7 +2,8 @@
 """torch_on_cpu.py PROGRAM [ARGUMENTS ...] - runs a PyTorch program where PyTorch's own kernels cannot run.
 
 An operation of PyTorch on CUDA tensors is computed on the CPU, between copies of the storages that it reads and writes.
-Views, allocations and copies of bytes are the device's own, and so are kernels that the program launches itself.
+Views, allocations and copies of bytes are the device's own, and so are kernels that the program launches itself or by
+operations of other libraries.
 """
 import os
 import runpy
@@ -90,7 +91,8 @@ class OnCpu(TorchDispatchMode):
         device = kwargs.get("device")
         leaves = tree_leaves((args, {k: v for k, v in kwargs.items() if k != "device"}))
         makes = device is not None and torch.device(device).type == "cuda"
-        if not makes and not any(map(is_cuda, leaves)) or function in ON_DEVICE or is_view(function):
+        runs = function.namespace != "aten" or function in ON_DEVICE or is_view(function)
+        if runs or not makes and not any(map(is_cuda, leaves)):
             return function(*args, **kwargs)
         call = Call()
         to_device = makes if device is not None else True

@@ -192,6 +192,29 @@ static void kernels_with_findings_come_first(void **state)
     assert_has(f, "nnnn...");
 }
 
+/* The images of a Triton kernel, and a kernel of the same label that an entry describes. */
+static void images_of_one_kernel_share_a_row(void **state)
+{
+    static struct made_up_check check[4];
+    static const char lift;
+    struct fixture *f = *state;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        made_up_match(&check[i]);
+        check[i].spec.label = "tuned";
+        check[i].spec.number = i;
+        check[i].spec.lift = i ? (const struct lift *)&lift : NULL;
+        counters_add_kernel(f->counters, &check[i].spec);
+        for (uint32_t launch = 0; launch <= i; launch++) {
+            counters_seen(f->counters);
+            counters_check(f->counters, &check[i].report);
+        }
+    }
+    assert_has(f, "\n  tuned           9          9          9 ");
+    assert_has(f, "\n  tuned           1          1          1 ");
+    assert_lacks(f, "\n  tuned           2 ");
+}
+
 static void an_element_that_is_nowhere_is_left_out(void **state)
 {
     struct fixture *f = *state;
@@ -220,6 +243,7 @@ int main(void)
         SUMMARY_TEST(nan_is_explained),
         SUMMARY_TEST(no_bound_is_shown_of_a_nan),
         SUMMARY_TEST(kernels_with_findings_come_first),
+        SUMMARY_TEST(images_of_one_kernel_share_a_row),
         SUMMARY_TEST(an_element_that_is_nowhere_is_left_out),
     };
 
