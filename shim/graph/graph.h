@@ -108,6 +108,7 @@ struct graph {
     struct graph_count *count;
     uint32_t nodes, subjects, counts, counts_room, kernels;
     struct node_map index;     /* from program's handles to nodes; made when it is needed */
+    uint32_t begin;            /* the subject with which the next checked replay begins */
     uint64_t all_first;        /* gate_generation() when all subjects had their first check */
     bool has_states;           /* some subject has `state` or `position` */
     bool detects;              /* the outlier gate probes some subject */

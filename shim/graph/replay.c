@@ -428,23 +428,29 @@ static void pay_nodes(const struct graph *graph, bool probed)
         ledger_add(&graph->side->probes, now, cost);
 }
 
-/* Each replay begins with another subject. Where the budget ends all that are left yield to it, but
- * for those that are new. */
+/* In the order of the nodes, so that numbers of launches are those of the program run eagerly.
+ * Where the budget ends all that are left yield to it, but for those that are new; the next replay
+ * begins with the first of them. */
 void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stream,
                 CUcontext context, uint64_t replay)
 {
     const struct launch where = {.stream = stream, .context = context};
     const struct sink *sink = pipeline->sink;
     bool spent = false, probed = false;
+    uint32_t begin = graph->begin;
     graph->armed_count = 0;
+    graph->begin = 0;
     for (uint32_t i = 0; i < graph->subjects; i++) {
-        struct graph_subject *subject = &graph->subject[(i + replay) % graph->subjects];
+        uint32_t at = (begin + i) % graph->subjects;
+        struct graph_subject *subject = &graph->subject[at];
         if (!subject->chosen)
             continue;
         if (spent && !is_new(subject, pipeline) && subject->follows != replay + 1)
             ledger_count(sink, subject->kernel->spec, SKIP_BUDGET, 1);
-        else if (arm_subject(graph, subject, pipeline, &where, replay) == SKIP_BUDGET)
+        else if (arm_subject(graph, subject, pipeline, &where, replay) == SKIP_BUDGET && !spent) {
             spent = true;
+            graph->begin = at;
+        }
         probed |= subject->probed;
     }
     if (graph->armed_count)
