@@ -20,6 +20,7 @@ struct meeting_source {
     uint64_t launch;  /* number among those of the kernel */
     int64_t item;
     struct graph_place place;
+    struct configuration how; /* that `variant` is a hash of */
 };
 
 /* Launches that gave the same output, or one that is near enough. */

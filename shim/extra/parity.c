@@ -119,12 +119,20 @@ static bool compare(const struct contract *contract, const struct values *values
 
 /* ---- items ---- */
 
-static uint64_t variant_of(const struct check *check)
+static struct configuration configuration_of(const struct check *check)
 {
-    uint64_t hash = digest_mix(digest_mix(0, check_spec(check)->number), check->build);
+    struct configuration how = {.shared_bytes = check->shared_bytes, .function = check->build};
+    memcpy(how.grid, check->grid, sizeof(how.grid));
+    memcpy(how.block, check->block, sizeof(how.block));
+    return how;
+}
+
+static uint64_t variant_of(const struct check *check, const struct configuration *how)
+{
+    uint64_t hash = digest_mix(digest_mix(0, check_spec(check)->number), how->function);
     for (int i = 0; i < 3; i++)
-        hash = digest_mix(digest_mix(hash, check->grid[i]), check->block[i]);
-    return digest_mix(hash, check->shared_bytes);
+        hash = digest_mix(digest_mix(hash, how->grid[i]), how->block[i]);
+    return digest_mix(hash, how->shared_bytes);
 }
 
 /* Records the first item that differs, or else the first that shows which launch is the odd one. */
@@ -138,6 +146,7 @@ static void note_difference(struct parity_report *report, const struct meeting_n
         report->other_launch = news->other.launch;
         report->other_item = news->other.item;
         report->other_place = news->other.place;
+        report->other_how = news->other.how;
         report->with = news->with;
         report->others = news->others;
     }
@@ -155,7 +164,8 @@ static void add_item(struct meetings *meetings, const struct lane *lane, const s
     struct meeting *meeting = meetings_find(meetings, items_key(check, items, sums, i));
     const struct meeting_source source = {
         .spec = check->kernel->spec,
-        .variant = variant_of(check),
+        .variant = variant_of(check, &report->how),
+        .how = report->how,
         .launch = check->launch,
         .item = items_place(items, i),
         .place = check->place,
@@ -185,6 +195,7 @@ void parity_compare(struct meetings **meetings, struct side *side, const struct 
     if (!*meetings)
         *meetings = meetings_create();
     items_find(check, &items);
+    out->how = configuration_of(check);
     bool good = *meetings &&
                 (out->contract->bits || load(side, call, &items, check->binding.tensors, &values));
     for (uint32_t i = 0; good && i < lane->items; i++)

@@ -34,10 +34,26 @@ static void put_sides(struct textbuf *text, const struct parity_report *parity)
         textbuf_printf(text, "; which of the two is right, the contract does not show");
 }
 
+/* Grid and block; the rest where it differs from that of this launch. */
+static void put_how(struct textbuf *text, const struct parity_report *parity)
+{
+    const struct configuration *how = &parity->other_how, *here = &parity->how;
+    textbuf_printf(text, " (grid %ux%ux%u, block %ux%ux%u", how->grid[0], how->grid[1],
+                   how->grid[2], how->block[0], how->block[1], how->block[2]);
+    if (how->shared_bytes != here->shared_bytes)
+        textbuf_printf(text, ", %u bytes of shared memory, here %u", how->shared_bytes,
+                       here->shared_bytes);
+    if (how->function != here->function)
+        textbuf_printf(text, ", function %u of its name, here %u", how->function + 1,
+                       here->function + 1);
+    textbuf_printf(text, ")");
+}
+
 static void put_other(struct textbuf *text, const struct parity_report *parity)
 {
     textbuf_printf(text, "%s, launch %" PRIu64, PRINTABLE(place_kernel(parity->other)),
                    parity->other_launch);
+    put_how(text, parity);
     if (parity->other_place.graph)
         textbuf_printf(text, " (node %u of graph %u, replay %" PRIu64 ")", parity->other_place.node,
                        parity->other_place.graph, parity->other_place.replay);

@@ -244,6 +244,11 @@ static void put_parity(struct json_out *json, const struct parity_report *parity
     json_put_string(json, "other_kernel", parity->other->symbol);
     json_put_uint(json, "other_launch", parity->other_launch);
     json_put_int(json, "other_item", parity->other_item);
+    report_json_dim3(json, "other_grid", parity->other_how.grid);
+    report_json_dim3(json, "other_block", parity->other_how.block);
+    json_put_uint(json, "other_shared_bytes", parity->other_how.shared_bytes);
+    json_put_uint(json, "function", parity->how.function);
+    json_put_uint(json, "other_function", parity->other_how.function);
     json_put_string(json, "sentence", text);
     json_end(json);
 }

@@ -47,6 +47,12 @@ struct graph_place {
     uint64_t replay; /* among the launches of the graph, from 0 */
 };
 
+/* What an autotuner varies of a launch. */
+struct configuration {
+    uint32_t grid[3], block[3], shared_bytes;
+    uint32_t function; /* kernels_build(): which one of its symbol, from 0 */
+};
+
 /* Whether it is the name of a library call, such as "cublasGemmEx<f16, f16, f32, f32>": no kernel's
  * symbol has such brackets. */
 static inline bool symbol_is_call(const char *symbol)

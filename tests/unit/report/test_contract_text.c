@@ -23,14 +23,16 @@ static void a_difference_names_both_items(void **state)
                                          .item = 3,
                                          .other = &other,
                                          .other_launch = 7,
+                                         .other_how = {{2, 1, 1}, {64, 1, 1}, 512, 1},
                                          .with = 1,
                                          .others = 2};
     char text[PARITY_TEXT];
     (void)state;
     parity_text(&parity, text);
     assert_string_equal(text, "contract norms: 2 of 4 items that were seen before differ; item 3 "
-                              "is item 0 of norm_one, launch 7, which gave another output; 2 "
-                              "configurations agree on that");
+                              "is item 0 of norm_one, launch 7 (grid 2x1x1, block 64x1x1, 512 "
+                              "bytes of shared memory, here 0, function 2 of its name, here 1), "
+                              "which gave another output; 2 configurations agree on that");
 }
 
 static void a_margin_shows_the_values(void **state)
@@ -39,6 +41,7 @@ static void a_margin_shows_the_values(void **state)
                                          .met = 1,
                                          .differ = 1,
                                          .other = &other,
+                                         .other_how = {{1, 2, 3}, {4, 5, 6}, 0, 0},
                                          .other_place = {.graph = 2, .node = 1, .replay = 9},
                                          .with = 1,
                                          .others = 1,
@@ -48,10 +51,11 @@ static void a_margin_shows_the_values(void **state)
     char text[PARITY_TEXT];
     (void)state;
     parity_text(&parity, text);
-    assert_string_equal(text, "contract sums: 1 of 1 items that were seen before differ; item 0 "
-                              "is item 0 of norm_one, launch 0 (node 1 of graph 2, replay 9), "
-                              "which gave another output: in element 5 2, here 1.5; which of "
-                              "the two is right, the contract does not show");
+    assert_string_equal(text,
+                        "contract sums: 1 of 1 items that were seen before differ; item 0 "
+                        "is item 0 of norm_one, launch 0 (grid 1x2x3, block 4x5x6) (node "
+                        "1 of graph 2, replay 9), which gave another output: in element 5 2, here "
+                        "1.5; which of the two is right, the contract does not show");
 }
 
 static const char *line_of(const struct contract_totals *totals)
