@@ -1,6 +1,5 @@
 #include "gate/recent.h"
 
-#include <stdbool.h>
 #include "gate/kernel_table.h"
 #include "gate/kernels.h"
 
@@ -55,4 +54,60 @@ size_t recent_names(const void *stream, const char **names, size_t most)
 {
     size_t count = stream ? add_all(false, recent_stream(stream), names, most) : 0;
     return count ? count : add_all(true, 0, names, most);
+}
+
+/* ---- errors of launches ---- */
+
+/* Errors that work which was enqueued before leaves in its context. Other ones are the failed
+ * call's own. The last three are by number: headers of older toolkits have no names for them. */
+static const int faults[] = {
+    CUDA_ERROR_ECC_UNCORRECTABLE,
+    CUDA_ERROR_NVLINK_UNCORRECTABLE,
+    CUDA_ERROR_ILLEGAL_ADDRESS,
+    CUDA_ERROR_LAUNCH_TIMEOUT,
+    CUDA_ERROR_ASSERT,
+    CUDA_ERROR_HARDWARE_STACK_ERROR,
+    CUDA_ERROR_ILLEGAL_INSTRUCTION,
+    CUDA_ERROR_MISALIGNED_ADDRESS,
+    CUDA_ERROR_INVALID_ADDRESS_SPACE,
+    CUDA_ERROR_INVALID_PC,
+    CUDA_ERROR_LAUNCH_FAILED,
+    CUDA_ERROR_EXTERNAL_DEVICE,
+    226, /* CUDA_ERROR_CONTAINED */
+    721, /* CUDA_ERROR_TENSOR_MEMORY_LEAK */
+    810, /* CUDA_ERROR_MPS_CLIENT_TERMINATED */
+};
+enum { FAULTS = sizeof(faults) / sizeof(*faults) };
+
+/* The row of `faults`, or -1. */
+static int fault_of(CUresult result)
+{
+    for (int i = 0; i < FAULTS; i++) {
+        if (faults[i] == (int)result)
+            return i;
+    }
+    return -1;
+}
+
+bool recent_new_fault(CUresult result)
+{
+    enum { DEVICES = 64 };
+    static _Atomic(uint32_t) seen[DEVICES];
+    CUdevice device = 0;
+    int fault = fault_of(result);
+    if (fault < 0)
+        return false;
+    if (cuda.cuCtxGetDevice(&device) || device < 0)
+        device = 0;
+    uint32_t bit = 1U << (unsigned)fault;
+    return !(atomic_fetch_or(&seen[device % DEVICES], bit) & bit);
+}
+
+bool recent_fault(CUresult result, const void *stream, struct api_error *error)
+{
+    if (!recent_new_fault(result))
+        return false;
+    error->error = cuda_error_name(result);
+    error->names = recent_names(stream, error->name, API_ERROR_NAMES);
+    return true;
 }

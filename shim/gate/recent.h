@@ -8,11 +8,14 @@
 #define GATE_RECENT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/hot.h"
 #include "gate/own.h"
 #include "gate/tally.h"
+#include "driver/cuda_api.h"
+#include "value/api_error.h"
 
 enum { RECENT = 4, RECENT_GRAPH = 2 /* in place of a kernel: a graph was launched */ };
 
@@ -56,5 +59,13 @@ void recent_slow(uintptr_t kernel, const void *stream);
  * Any thread.
  */
 size_t recent_names(const void *stream, const char **names, size_t most);
+
+/*
+ * Whether a call's result is the error of work that was enqueued before, and is new on the current
+ * context's device: such an error stays, and every later call returns it. Any thread.
+ */
+bool recent_new_fault(CUresult result);
+/* The same; fills in the error's name and the last launches, see recent_names(). */
+bool recent_fault(CUresult result, const void *stream, struct api_error *error);
 
 #endif

@@ -128,12 +128,12 @@ static void on_counted(const CUpti_CallbackData *data, enum skip skip)
         core_launch_counted(skip, *(const CUresult *)data->functionReturnValue);
 }
 
-/* What a call that waits returned. */
+/* What a call that waits, or queries, returned. */
 static void on_waited(const CUpti_CallbackData *data, enum sync_place place)
 {
     CUresult result = *(const CUresult *)data->functionReturnValue;
     const cuStreamSynchronize_params *params = data->functionParams;
-    if (UNUSUAL(result != CUDA_SUCCESS))
+    if (UNUSUAL(result != CUDA_SUCCESS) && result != CUDA_ERROR_NOT_READY)
         core_api_failed(data->functionName, result, place == SYNC_STREAM ? params->hStream : NULL);
 }
 

@@ -143,7 +143,7 @@ ENTRY_CALL(cuLibraryUnload, (CUlibrary library), (library), core_image_taken(lib
 
 static void ended(const char *api, CUresult result, CUstream stream)
 {
-    if (UNUSUAL(result != CUDA_SUCCESS))
+    if (UNUSUAL(result != CUDA_SUCCESS) && result != CUDA_ERROR_NOT_READY)
         core_api_failed(api, result, stream);
 }
 
@@ -166,12 +166,16 @@ WAIT(cuMemFreeHost, entry_context(), (void *address), (address))
 WAIT(cuMemHostUnregister, entry_context(), (void *address), (address))
 WAIT(cuMemUnmap, entry_context(), (CUdeviceptr address, size_t bytes), (address, bytes))
 
-/* Waits for something else than the whole context: what it returns may be an earlier launch's. */
+/* Waits for, or queries, something else than the whole context: what it returns may be an earlier
+ * launch's. */
 #define SYNC(symbol, stream, params, args)                                                         \
     ENTRY_CALL(symbol, params, args, (void)0, ended(#symbol, result, stream))
 
 SYNC(cuStreamSynchronize, stream, (CUstream stream), (stream))
 SYNC(cuStreamSynchronize_ptsz, stream, (CUstream stream), (stream))
 SYNC(cuEventSynchronize, NULL, (CUevent event), (event))
+SYNC(cuStreamQuery, stream, (CUstream stream), (stream))
+SYNC(cuStreamQuery_ptsz, stream, (CUstream stream), (stream))
+SYNC(cuEventQuery, NULL, (CUevent event), (event))
 SYNC(cuMemcpyDtoH_v2, NULL, (void *to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 SYNC(cuMemcpyDtoH_v2_ptds, NULL, (void *to, CUdeviceptr from, size_t bytes), (to, from, bytes))

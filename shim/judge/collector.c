@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "judge/listed.h"
 #include "gate/own.h"
+#include "gate/recent.h"
 #include "judge/replay.h"
 #include "judge/seal.h"
 #include "judge/waiting.h"
@@ -406,6 +407,17 @@ static void nap(long us)
     nanosleep(&time, NULL);
 }
 
+/* A fault that no call of the program has shown to cuvet. */
+static void report_fault(struct side *side, void *user)
+{
+    struct collector *collector = user;
+    struct api_error error = {.device = side->device};
+    enum side_state state = atomic_load(&side->state);
+    if ((state == SIDE_READY || state == SIDE_BROKEN) && make_current(collector, side) &&
+        recent_fault(cuda.cuStreamQuery(side->stream), NULL, &error))
+        collector->settings.sink->api_failed(collector->settings.sink->user, &error);
+}
+
 static void *run(void *user)
 {
     struct collector *collector = user;
@@ -429,6 +441,7 @@ static void *run(void *user)
             nap_us = nap_us * 3 / 2 < NAP_LONGEST_US ? nap_us * 3 / 2 : NAP_LONGEST_US;
         }
     }
+    sides_each(collector->settings.sides, report_fault, collector);
     return NULL;
 }
 

@@ -508,7 +508,10 @@ void journal_api_error(struct journal *journal, const struct api_error *error, c
 
     if (!json)
         return;
-    json_put_string(json, "api", error->api);
+    if (error->api)
+        json_put_string(json, "api", error->api);
+    else
+        json_put_int(json, "device", error->device);
     json_put_string(json, "error", error->error);
     if (error->at) {
         json_put_string(json, "kernel", error->at);

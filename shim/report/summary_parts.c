@@ -41,8 +41,12 @@ void api_error_text(const struct api_error *error, char out[API_ERROR_TEXT])
         put_launch(&text, error);
         return;
     }
-    textbuf_printf(&text, "%s returned %s, the error of an earlier launch", error->api,
-                   error->error);
+    if (error->api)
+        textbuf_printf(&text, "%s returned %s, the error of an earlier launch", error->api,
+                       error->error);
+    else
+        textbuf_printf(&text, "device %d ended with %s, the error of a launch", error->device,
+                       error->error);
     put_names(&text, error);
     struct textbuf whole = {out, text.length, API_ERROR_TEXT, true, false};
     textbuf_printf(&whole, "%s", advice);

@@ -11,7 +11,8 @@
 enum { API_ERROR_NAMES = 24 };
 
 struct api_error {
-    const char *api;   /* the call that returned it: "cuStreamSynchronize" */
+    const char *api; /* the call that returned it: "cuStreamSynchronize"; NULL: found at the end */
+    int device;      /* of that */
     const char *error; /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
     const char *at;    /* the launch that faulted, where each is waited for (CUVET_SYNC); or NULL */
     uint32_t grid[3], block[3];        /* of that */

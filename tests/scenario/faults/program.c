@@ -1,12 +1,15 @@
 /*
  * program.c - a kernel without an entry writes where nothing is, and a later call shows it:
- * `program FATBIN WAY [quiet]`, WAY: stream, event, context, copy or graph; devices: by the stream,
- * and then the same on a second device, by the context. With "quiet" it writes where it may.
+ * `program FATBIN WAY [quiet]`, WAY: stream, event, context, copy or graph; stream_query and
+ * event_query, which do not wait; module: by a call that has nothing to do with it, and the program
+ * ends; devices: by the stream, and then the same on a second device, by the context. With "quiet"
+ * it writes where it may.
  */
 #include "common/program.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static CUstream stream;
 static int value = 7;
@@ -28,6 +31,33 @@ static CUresult replay(CUdeviceptr where)
     return cuStreamSynchronize(stream);
 }
 
+/* Until the result is another. */
+static CUresult poll(CUresult (*query)(void *), void *what)
+{
+    CUresult result;
+    while ((result = query(what)) == CUDA_ERROR_NOT_READY)
+        usleep(1000);
+    return result;
+}
+
+static CUresult query_stream(void *what)
+{
+    return cuStreamQuery(what);
+}
+
+static CUresult query_event(void *what)
+{
+    return cuEventQuery(what);
+}
+
+/* The first of many calls that the fault makes fail. */
+static CUresult load_until_it_fails(void *image)
+{
+    CUmodule more; /* which stays loaded: to unload it would wait */
+    CUresult result = cuModuleLoadData(&more, image);
+    return result ? result : CUDA_ERROR_NOT_READY;
+}
+
 static CUresult wait_by(const char *way, CUdeviceptr where, CUdeviceptr array)
 {
     CUevent event;
@@ -38,11 +68,17 @@ static CUresult wait_by(const char *way, CUdeviceptr where, CUdeviceptr array)
     poke(where);
     if (!strcmp(way, "context"))
         return cuCtxSynchronize();
+    if (!strcmp(way, "stream_query"))
+        return poll(query_stream, stream);
     if (!strcmp(way, "copy"))
         return cuMemcpyDtoH(&back, array, sizeof(back));
     if (!strcmp(way, "event")) {
         cuEventRecord(event, stream);
         return cuEventSynchronize(event);
+    }
+    if (!strcmp(way, "event_query")) {
+        cuEventRecord(event, stream);
+        return poll(query_event, event);
     }
     return cuStreamSynchronize(stream);
 }
@@ -67,6 +103,10 @@ int main(int argc, char **argv)
     norm_launch("norm_right", &norm, stream);
     norm_launch("norm_other", &norm, stream);
     CHECK(cuStreamSynchronize(stream));
+    if (!strcmp(word(0), "module")) {
+        poke(0x10);
+        return poll(load_until_it_fails, (void *)(uintptr_t)image) ? 4 : 0;
+    }
     CUresult result = wait_by(word(0), *word(1) ? array : 0x10, array);
     printf("%s: %d, again: %d\n", word(0), (int)result, (int)cuStreamSynchronize(stream));
     printf("a bad stream: %d\n", (int)cuStreamSynchronize((CUstream)0x30));

@@ -97,6 +97,12 @@ static inline void pipeline_fixture_failed(void *user, const struct launch *laun
         fixture->failed(user, launch, error_name);
 }
 
+/* What a launch left in its context is no matter of these tests. */
+static inline void pipeline_fixture_api_failed(void *user, const struct api_error *error)
+{
+    (void)user, (void)error;
+}
+
 /* ---- the driver's kernels ---- */
 
 static struct pipeline_params pipeline_fixture_params[2]; /* of the open fixture */
@@ -137,7 +143,8 @@ static inline void pipeline_fixture_open(struct pipeline_fixture *fixture)
                                   .judged = pipeline_fixture_judged,
                                   .spent = pipeline_fixture_spent,
                                   .warned = pipeline_fixture_warned,
-                                  .launch_failed = pipeline_fixture_failed};
+                                  .launch_failed = pipeline_fixture_failed,
+                                  .api_failed = pipeline_fixture_api_failed};
     fixture->loaded = registry_of(fixture->registry, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
