@@ -103,3 +103,17 @@ struct meeting_news meeting_add(struct meeting *meeting, uint64_t digest, bool n
     news.reveals = grew && own->variants == other->variants + 1;
     return news;
 }
+
+void meeting_add_single(struct meeting *meeting, uint64_t digest, bool wrong,
+                        const struct meeting_source *source, struct meeting_news *news)
+{
+    if (!meeting->has_single && !wrong) {
+        meeting->single = (struct meeting_output){.digest = digest, .first = *source};
+        meeting->has_single = true;
+    }
+    if (news->differs || !meeting->has_single || meeting->single.digest == digest)
+        return;
+    news->differs = news->single = true;
+    news->other = meeting->single.first;
+    news->with = news->others = 1;
+}

@@ -35,7 +35,9 @@ struct meeting {
     uint64_t key; /* 0: free */
     unsigned outputs;
     struct meeting_output output[MEETING_OUTPUTS]; /* further ones are the last */
-    void *kept;                                    /* bytes of output[0], or NULL */
+    bool has_single;
+    struct meeting_output single; /* the first of a launch of this item alone */
+    void *kept;                   /* bytes of output[0], or NULL */
     size_t kept_bytes;
 };
 
@@ -54,6 +56,7 @@ void meetings_keep(struct meetings *meetings, struct meeting *meeting, const voi
 struct meeting_news {
     bool met;     /* an earlier launch had the item */
     bool differs; /* one of another output has at least as many configurations */
+    bool single;  /* it differs from that of another launch of the item alone */
     bool reveals; /* this output is now that of the most, for the first time, and ... */
     struct meeting_source other; /* ... this launch gave another */
     unsigned with, others;       /* configurations with this output, this one counted; with that */
@@ -63,5 +66,10 @@ struct meeting_news {
  * known to be, so no later one is held against it; it is only compared. */
 struct meeting_news meeting_add(struct meeting *meeting, uint64_t digest, bool near, bool wrong,
                                 const struct meeting_source *source);
+
+/* Of a contract with a margin whose launches of one item agree in bits: holds one that is `near`
+ * enough, or equal, against the first of these. */
+void meeting_add_single(struct meeting *meeting, uint64_t digest, bool wrong,
+                        const struct meeting_source *source, struct meeting_news *news);
 
 #endif

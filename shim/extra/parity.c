@@ -147,6 +147,7 @@ static void note_difference(struct parity_report *report, const struct meeting_n
         report->other_item = news->other.item;
         report->other_place = news->other.place;
         report->other_how = news->other.how;
+        report->single = news->single;
         report->with = news->with;
         report->others = news->others;
     }
@@ -177,6 +178,8 @@ static void add_item(struct meetings *meetings, const struct lane *lane, const s
     if (bytes && meeting->outputs && !meeting->kept)
         return; /* there was no room for the first: unknown */
     struct meeting_news news = meeting_add(meeting, sums->item_out[i], near, wrong, &source);
+    if (report->contract->single_bits && items->total == 1)
+        meeting_add_single(meeting, sums->item_out[i], wrong, &source, &news);
     if (bytes && !news.met && !wrong)
         meetings_keep(meetings, meeting, bytes, values->each);
     note_difference(report, &news, source.item);

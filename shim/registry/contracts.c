@@ -5,17 +5,32 @@
 
 /* ---- reading ---- */
 
+/* `what` may be bits alone. */
+static enum status read_bits(const struct yaml_node *node, const char *what, bool *out,
+                             struct error *err)
+{
+    const char *text = "bits";
+    enum status status = yaml_text(node, what, &text, err);
+    *out = true;
+    return !status && strcmp(text, "bits") != 0
+               ? yaml_error(err, node, "'%s' is '%.40s'; expected bits", what, text)
+               : status;
+}
+
 static enum status read_margin(const struct yaml_node *node, struct contract *out,
                                struct error *err)
 {
     const struct yaml_node *rtol = yaml_get(node, "rtol"), *atol = yaml_get(node, "atol");
+    const struct yaml_node *single = yaml_get(node, "single");
     enum status status = keys_check(node, KEYS_AGREE, err);
     out->bits = false;
     if (!status && !rtol && !atol)
         status = yaml_error(err, node, "'agree' has no margin; expected rtol, atol, or both");
     if (!status && rtol)
         status = yaml_real(rtol, "rtol", 0, 1e300, &out->rtol, err);
-    return !status && atol ? yaml_real(atol, "atol", 0, 1e300, &out->atol, err) : status;
+    if (!status && atol)
+        status = yaml_real(atol, "atol", 0, 1e300, &out->atol, err);
+    return !status && single ? read_bits(single, "single", &out->single_bits, err) : status;
 }
 
 static enum status read_agree(const struct yaml_node *node, struct contract *out, struct error *err)

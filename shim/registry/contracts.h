@@ -6,7 +6,7 @@
  *       - name: rmsnorm
  *         kernels: [rms_norm, rms_norm_batched]    # patterns as of an entry; one alone is fine
  *         item: rows                               # a dim that the reference declares (each)
- *         agree: bits                              # or {rtol: 1e-3, atol: 1e-6}
+ *         agree: bits                              # or {rtol: 1e-3, atol: 1e-6, single: bits}
  *         within: kernel                           # each with itself alone
  */
 #ifndef REGISTRY_CONTRACTS_H

@@ -2,8 +2,21 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include "refs/abi/ref_list.h"
 #include "report/place.h"
 #include "text/printable.h"
+
+/* Items of kernels with different references have no inputs in common. */
+static void note_reference(struct contract_totals *of, const struct kernel_spec *spec)
+{
+    if (!spec->reference || spec->contract->within || of->apart)
+        return;
+    if (!of->first)
+        of->first = spec;
+    else if (strcmp(of->first->reference->name, spec->reference->name) != 0)
+        of->apart = spec;
+}
 
 bool contracts_judged(struct contract_totals totals[CONTRACTS], const struct check_report *report)
 {
@@ -12,6 +25,7 @@ bool contracts_judged(struct contract_totals totals[CONTRACTS], const struct che
         return false;
     struct contract_totals *of = &totals[parity->contract->number];
     of->launches++;
+    note_reference(of, report->spec);
     of->items += parity->items;
     of->met += parity->met;
     of->differ += parity->differ;
@@ -71,8 +85,9 @@ void parity_text(const struct parity_report *parity, char out[PARITY_TEXT])
     textbuf_printf(&text, "item %" PRId64 " is item %" PRId64 " of ", parity->item,
                    parity->other_item);
     put_other(&text, parity);
-    textbuf_printf(&text, ", which gave another output");
-    if (parity->differ && !contract->bits)
+    textbuf_printf(&text, parity->single ? ", which has one item, too, and gave other bits"
+                                         : ", which gave another output");
+    if (parity->differ && !contract->bits && !parity->single)
         textbuf_printf(&text, ": in element %" PRId64 " %.9g, here %.9g", parity->element,
                        parity->other_got, parity->got);
     put_sides(&text, parity);
@@ -93,6 +108,10 @@ void contract_line(const struct contract *contract, const struct contract_totals
         textbuf_printf(out, ", %" PRIu64 " with another output", totals->differ);
     if (!totals->met)
         textbuf_printf(out, ": nothing was compared");
+    if (totals->apart)
+        textbuf_printf(out, "; items of %s (%s) and %s (%s) never meet: their references differ",
+                       PRINTABLE(place_kernel(totals->first)), totals->first->reference->name,
+                       PRINTABLE(place_kernel(totals->apart)), totals->apart->reference->name);
     if (totals->unhashed)
         textbuf_printf(out, "; %" PRIu64 " launches have no such items (%s)", totals->unhashed,
                        PRINTABLE(totals->kernel));

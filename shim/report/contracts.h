@@ -19,6 +19,7 @@ struct contract_totals {
     uint64_t unhashed;           /* launches of which no item could be hashed, ... */
     char kernel[CONTRACT_LABEL]; /* ... of this kernel first */
     bool revealed;
+    const struct kernel_spec *first, *apart; /* a kernel, and one of another reference, or NULL */
 };
 
 /* Adds a judged launch. True: it shows, for the first time of its contract, that an earlier launch

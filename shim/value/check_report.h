@@ -68,6 +68,7 @@ struct parity_report {
     const struct kernel_spec *other; /* ... of this kernel */
     uint64_t other_launch;
     struct graph_place other_place;
+    bool single; /* both launches have this item alone, and differ in bits */
     struct configuration how, other_how;
     unsigned with, others; /* configurations that gave this output, and the other one */
     int64_t element;       /* of a contract with a margin: the first element beyond it ... */

@@ -16,8 +16,9 @@ struct contract {
     const char *item;  /* dim of the reference; NULL: that of its first `each` clause; "": no dim */
     bool bits;         /* else elements may differ by atol + rtol * the larger one's size */
     double rtol, atol;
-    bool within;     /* launches of one kernel alone are compared */
-    uint32_t number; /* among those of the registry, from 0 */
+    bool single_bits; /* of a margin: launches of one item alone agree in bits */
+    bool within;      /* launches of one kernel alone are compared */
+    uint32_t number;  /* among those of the registry, from 0 */
 };
 
 #endif

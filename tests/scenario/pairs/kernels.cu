@@ -7,11 +7,16 @@
 
 /* ---- rmsnorm; the wrong one multiplies in another order ---- */
 
+static __device__ void norm_row(const float *x, const float *w, float *y, int cols, float eps)
+{
+    size_t row = (size_t)blockIdx.x * cols;
+    rmsnorm_row(x + row, w, y + row, cols, cols, eps);
+}
+
 RMSNORM_RIGHT(rms_norm)
 RMSNORM_RIGHT(rms_norm_batched)
 
-extern "C" __global__ void rms_norm_batched_wrong(const float *x, const float *w, float *y,
-                                                  int cols, float eps)
+static __device__ void norm_row_wrong(const float *x, const float *w, float *y, int cols, float eps)
 {
     size_t row = (size_t)blockIdx.x * cols;
     float squares = 0;
@@ -21,6 +26,39 @@ extern "C" __global__ void rms_norm_batched_wrong(const float *x, const float *w
     for (int c = threadIdx.x; c < cols; c += blockDim.x)
         y[row + c] = x[row + c] * (inverse * w[c]);
 }
+
+extern "C" __global__ void rms_norm_batched_wrong(const float *x, const float *w, float *y,
+                                                  int cols, float eps)
+{
+    norm_row_wrong(x, w, y, cols, eps);
+}
+
+/* ---- a sum and its norm by two kernels, and by one; the wrong one has the wrong norm ---- */
+
+static __device__ void add_row(const float *x, const float *residual, float *z, int cols)
+{
+    for (int c = threadIdx.x; c < cols; c += blockDim.x)
+        z[blockIdx.x * cols + c] = x[blockIdx.x * cols + c] + residual[blockIdx.x * cols + c];
+}
+
+extern "C" __global__ void fused_first(const float *x, const float *residual, float *z, int cols)
+{
+    add_row(x, residual, z, cols);
+}
+
+RMSNORM_RIGHT(fused_second)
+
+#define FUSED(name, norm)                                                                          \
+    extern "C" __global__ void name(const float *x, const float *residual, const float *w,         \
+                                    float *z, float *y, int cols, float eps)                       \
+    {                                                                                              \
+        add_row(x, residual, z, cols);                                                             \
+        __syncthreads();                                                                           \
+        norm(z, w, y, cols, eps);                                                                  \
+    }
+
+FUSED(fused_both, norm_row)
+FUSED(fused_both_wrong, norm_row_wrong)
 
 /* ---- products with weights in blocks of 256 ---- */
 
@@ -179,6 +217,9 @@ SUMS(sums_backwards, true, 0)
 SUMS(near_forwards, false, 0)
 SUMS(near_backwards, true, 0)
 SUMS(near_off, false, 1.2e-4f) /* within the bound of a sum, and more than the margin */
+SUMS(one_sums, false, 0)
+SUMS(one_same, gridDim.x > 1, 0)
+SUMS(one_backwards, true, 0)
 SUMS(alone_sums, false, 0)
 SUMS(shared_same, false, 0)
 SUMS(shared_sums, gridDim.x > 2, 0) /* the order depends on how many rows there are */

@@ -1,7 +1,8 @@
 /*
  * program.c - rows one by one through a kernel for single rows, then together through one for many:
  * `program FATBIN all SUFFIX` with the batched kernels of that suffix; `program FATBIN KERNEL ...`:
- * sums of the same rows by each of these; `program FATBIN steps N KERNEL ...`: N times, of other
+ * sums of the same rows by each of these; `program FATBIN fused KERNEL`: a sum and its norm by two
+ * kernels, and by KERNEL; `program FATBIN steps N KERNEL ...`: N times, of other
  * rows each time, as a decode loop has them.
  */
 #include "common/program.h"
@@ -101,6 +102,18 @@ static void turns(CUdeviceptr x, CUdeviceptr y)
     print_sum("rope", y, ROWS * EACH * sizeof(float));
 }
 
+static void fused(const char *name)
+{
+    CUdeviceptr a = upload(ROWS * COLS, 1), b = upload(ROWS * COLS, 2), w = upload(COLS, 3);
+    CUdeviceptr z = upload(ROWS * COLS, 4), y = upload(ROWS * COLS, 5);
+    int cols = COLS;
+    float eps = 1e-5f;
+    run(kernel("fused_first"), ROWS, 1, (void *[]){&a, &b, &z, &cols});
+    run(kernel("fused_second"), ROWS, 1, (void *[]){&z, &w, &y, &cols, &eps});
+    run(kernel(name), ROWS, 1, (void *[]){&a, &b, &w, &z, &y, &cols, &eps});
+    print_sum(name, y, ROWS * COLS * sizeof(float));
+}
+
 static void all(void)
 {
     static const size_t q4_halves[] = {0, 2}, q6_halves[] = {208};
@@ -114,12 +127,13 @@ static void all(void)
     pairs("swiglu", a, b, y);
 }
 
-/* All rows at once, then the first two: a kernel whose name begins with "alone" one by one. */
+/* All rows at once, then the first two: a kernel whose name begins with "alone" or "one" one by
+ * one, "one" before all at once. */
 static void sums(const char *name, CUdeviceptr x, CUdeviceptr y)
 {
     int cols = COLS;
-    bool alone = !strncmp(name, "alone", 5);
-    for (int r = 0; r < ROWS && alone; r++) {
+    bool alone = !strncmp(name, "alone", 5), one = !strncmp(name, "one", 3);
+    for (int r = 0; r < ROWS && (alone || one); r++) {
         CUdeviceptr xr = row(x, r, COLS), yr = row(y, r, 1);
         run(kernel(name), 1, 1, (void *[]){&xr, &yr, &cols});
     }
@@ -147,6 +161,8 @@ int main(int argc, char **argv)
     suffix = word(1);
     if (!strcmp(word(0), "all")) {
         all();
+    } else if (!strcmp(word(0), "fused")) {
+        fused(word(1));
     } else if (!strcmp(word(0), "steps")) {
         steps(atoi(word(1)), upload(ROWS * COLS, 5), upload(ROWS, 6));
     } else {

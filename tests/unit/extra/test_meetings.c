@@ -84,6 +84,27 @@ static void near_ones_are_one_output(void **state)
     meetings_destroy(meetings);
 }
 
+/* Within the margin of a batch, and with other bits than the first launch of the item alone. */
+static void single_items_differ_in_bits(void **state)
+{
+    struct meetings *meetings = meetings_create();
+    const struct meeting_source first = {.launch = 4}, second = {.launch = 5};
+    struct meeting_news news = {0};
+    (void)state;
+    add(meetings, 7, 100, 1); /* of a batch */
+    struct meeting *meeting = meetings_find(meetings, 7);
+    meeting_add_single(meeting, 99, true, &second, &news); /* a wrong one leaves nothing */
+    assert_false(news.differs);
+    meeting_add_single(meeting, 101, false, &first, &news);
+    assert_false(news.differs);
+    meeting_add_single(meeting, 101, false, &second, &news);
+    assert_false(news.differs);
+    meeting_add_single(meeting, 102, false, &second, &news);
+    assert_true(news.differs && news.single);
+    assert_int_equal(news.other.launch, 4);
+    meetings_destroy(meetings);
+}
+
 static void a_wrong_launch_accuses_nobody(void **state)
 {
     struct meetings *meetings = meetings_create();
@@ -127,6 +148,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_outputs_are_no_news),
+        cmocka_unit_test(single_items_differ_in_bits),
         cmocka_unit_test(the_second_output_names_the_first),
         cmocka_unit_test(one_against_two_stands_alone),
         cmocka_unit_test(the_same_configuration_counts_once),

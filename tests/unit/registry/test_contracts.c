@@ -36,6 +36,9 @@ static void bad_contracts_are_told(void **state)
     expect("- {name: n, kernels: k, agree: nearly}",
            "'agree' is 'nearly'; expected bits, or {rtol: NUMBER, atol: NUMBER}");
     expect("- {name: n, kernels: k, agree: {}}", "'agree' has no margin");
+    expect("- {name: n, kernels: k, agree: {single: bits}}", "'agree' has no margin");
+    expect("- {name: n, kernels: k, agree: {rtol: 1, single: 2}}",
+           "'single' is '2'; expected bits");
     expect("- {name: n, kernels: k, agree: {rtol: -1}}", "'rtol' is '-1'");
     expect("- {name: n, kernels: k, agree: {ulps: 1}}", "unknown key 'ulps'");
     expect("- {name: n, kernels: k, items: rows}", "unknown key 'items'");
@@ -62,7 +65,7 @@ static void kernels_get_the_last_contract_that_names_them(void **state)
         "version: 1\n"
         "parity:\n"
         "- {name: all, kernels: 'ka*', item: rows}\n"
-        "- {name: two, kernels: [kab, kac], agree: {rtol: 1e-3, atol: 2}}\n"
+        "- {name: two, kernels: [kab, kac], agree: {rtol: 1e-3, atol: 2, single: bits}}\n"
         "- {name: whole, kernels: kd, item: launch, agree: bits, within: kernel}\n" KERNELS,
         &complaints);
     (void)state;
@@ -74,7 +77,7 @@ static void kernels_get_the_last_contract_that_names_them(void **state)
     assert_string_equal(two->name, "two");
     assert_null(two->item);
     assert_false(two->bits);
-    assert_true(two->rtol == 1e-3 && two->atol == 2);
+    assert_true(two->rtol == 1e-3 && two->atol == 2 && two->single_bits && !all->single_bits);
     assert_ptr_equal(two, contract_of(registry, "kab"));
     assert_string_equal(contract_of(registry, "kd")->item, "");
     assert_true(contract_of(registry, "kd")->within && !two->within);

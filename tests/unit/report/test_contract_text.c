@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "report/summary_parts.h"
+#include "refs/abi/ref_list.h"
 #include "report/contracts.h"
 
 static const struct contract bits = {.name = "norms", .where = "k.yaml:3", .bits = true};
@@ -56,6 +57,34 @@ static void a_margin_shows_the_values(void **state)
                         "is item 0 of norm_one, launch 0 (grid 1x2x3, block 4x5x6) (node "
                         "1 of graph 2, replay 9), which gave another output: in element 5 2, here "
                         "1.5; which of the two is right, the contract does not show");
+}
+
+static void kernels_of_two_references_never_meet(void **state)
+{
+    static const struct ref_builtin one = {.name = "rmsnorm"}, two = {.name = "add_rmsnorm"};
+    const struct contract within = {.within = true};
+    struct kernel_spec norm = {.label = "norm", .reference = &one, .contract = &bits};
+    struct kernel_spec fused = {.label = "fused", .reference = &two, .contract = &bits};
+    struct contract_totals totals[CONTRACTS] = {0};
+    struct check_report report = {.spec = &norm, .parity = {.contract = &bits, .items = 1}};
+    char buffer[512];
+    struct textbuf text;
+    (void)state;
+    textbuf_init_fixed(&text, buffer, sizeof buffer);
+    contracts_judged(totals, &report);
+    report.spec = &fused;
+    contracts_judged(totals, &report);
+    contract_line(&bits, totals, &text);
+    assert_string_equal(buffer,
+                        "    norms: 2 launches, 2 items, 0 of them seen before: nothing was "
+                        "compared; items of norm (rmsnorm) and fused (add_rmsnorm) never "
+                        "meet: their references differ\n");
+    norm.contract = fused.contract = &within;
+    totals[0] = (struct contract_totals){0};
+    contracts_judged(totals, &report);
+    report.spec = &norm;
+    contracts_judged(totals, &report);
+    assert_null(totals[0].apart);
 }
 
 static const char *line_of(const struct contract_totals *totals)
@@ -126,6 +155,7 @@ static void an_error_has_the_last_launches_and_the_advice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_of_two_references_never_meet),
         cmocka_unit_test(a_difference_names_both_items),
         cmocka_unit_test(a_margin_shows_the_values),
         cmocka_unit_test(totals_add_up_and_silence_is_no_success),
