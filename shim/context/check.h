@@ -23,7 +23,7 @@ enum check_state {
 /* Parameters of nearly all launches, and of those with as many as CUDA allows, of which
  * LARGE_PARAMS may be under way in a context. */
 enum { CHECK_PARAMS = 4096, CHECK_LARGE_PARAMS = 32764, LARGE_PARAMS = 16 };
-enum { CHECK_RANGE = 160, NOT_COPIED = -1 };
+enum { CHECK_RANGE = 160, CHECK_FLOWS = 8, NOT_COPIED = -1 };
 
 /* Where an array's bytes lie in the snapshot. */
 struct placement {
@@ -33,11 +33,16 @@ struct placement {
     int64_t scratch;       /* of indices that name rows, see touch.h; 0: they name none */
 };
 
-/* Of a launch whose entry has `state`: where it stands among those of its cache, caches.h. */
+/* Of a launch whose entry has `state` or `flow`: where it stands among those of its cache, and of
+ * its arrays, caches.h. */
 struct state_moment {
     uint64_t cache;   /* its address; 0: there is none */
     uint64_t appends; /* launches that wrote it before this one ... */
     uint64_t replays; /* ... and replays of graphs with such kernels, and other breaks */
+    struct flow_moment {
+        uint64_t array; /* address of an array of the entry's `flow`; 0: not known */
+        uint64_t turn;  /* launches that had the array before this one */
+    } flow[CHECK_FLOWS];
 };
 
 struct side_reference;

@@ -24,6 +24,7 @@ struct own_kernel;
 struct replayed {
     struct graph_place place;
     uint32_t build; /* kernels_build() of its function */
+    bool whole;     /* all kernels of the replay that have rules between launches are checked */
     enum status (*put)(struct replayed *replayed, const struct own_kernel *kernel, void **params,
                        struct error *err);
 };

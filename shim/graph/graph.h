@@ -111,6 +111,7 @@ struct graph {
     uint32_t begin;            /* the subject with which the next checked replay begins */
     uint64_t all_first;        /* gate_generation() when all subjects had their first check */
     bool has_states;           /* some subject has `state` or `position` */
+    bool whole;                /* all of these are checked in the replay under way */
     bool detects;              /* the outlier gate probes some subject */
     _Atomic(uint64_t) follows; /* 1 + the replay that is picked for one of them; 0: none */
 

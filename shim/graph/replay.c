@@ -428,6 +428,17 @@ static void pay_nodes(const struct graph *graph, bool probed)
         ledger_add(&graph->side->probes, now, cost);
 }
 
+/* Whether all subjects with rules between launches are chosen, and are armed in their order. */
+static bool is_whole(const struct graph *graph, uint32_t begin)
+{
+    bool whole = graph->has_states && begin == 0;
+    for (uint32_t i = 0; whole && i < graph->subjects; i++) {
+        const struct graph_subject *subject = &graph->subject[i];
+        whole = !subject->has_state || subject->chosen || !is_on(graph, subject);
+    }
+    return whole;
+}
+
 /* In the order of the nodes, so that numbers of launches are those of the program run eagerly.
  * Where the budget ends all that are left yield to it, but for those that are new; the next replay
  * begins with the first of them. */
@@ -440,6 +451,7 @@ void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stre
     uint32_t begin = graph->begin;
     graph->armed_count = 0;
     graph->begin = 0;
+    graph->whole = is_whole(graph, begin);
     for (uint32_t i = 0; i < graph->subjects; i++) {
         uint32_t at = (begin + i) % graph->subjects;
         struct graph_subject *subject = &graph->subject[at];

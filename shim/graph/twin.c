@@ -338,6 +338,7 @@ void twin_place_open(struct twin_place *place, struct graph *graph, struct graph
     *place = (struct twin_place){
         .replayed = {.place = {.graph = graph->number, .node = subject->number, .replay = replay},
                      .build = subject->build,
+                     .whole = graph->whole,
                      .put = put},
         .graph = graph,
         .subject = subject};

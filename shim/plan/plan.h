@@ -126,8 +126,19 @@ enum plan_sharing { SHARED_NO, SHARED_PREFIX, SHARED_YES };
  * at all; where they are full, and at the same place of a sequence. */
 enum plan_owned { OWNED_NO, OWNED_YES, OWNED_CACHED };
 
-/* What has to hold between launches: the keys `state` and `position`. Arrays are indices into
- * plan->array, or -1; expressions may be NULL. */
+enum { PLAN_FLOWS = 8, PLAN_STAGES = 4 };
+
+/* An array of a chain of kernels: the stages at which the launch finds it, and leaves it. */
+struct plan_flow {
+    int array; /* index into plan->array */
+    unsigned stages;
+    const char *stage[PLAN_STAGES];
+    bool same;      /* it holds what the launch that left the stage has written */
+    const char *to; /* NULL: the stage stays */
+};
+
+/* What has to hold between launches: the keys `state`, `position` and `flow`. Arrays are indices
+ * into plan->array, or -1; expressions may be NULL. */
 struct plan_state {
     unsigned caches; /* 0: a position alone */
     int cache[PLAN_CACHES];
@@ -146,6 +157,8 @@ struct plan_state {
     bool direct;                 /* ... no memory is read for it */
     const char *position_name;   /* NULL: none */
     const struct expr *step;     /* from one launch to the next */
+    unsigned flows;
+    struct plan_flow flow[PLAN_FLOWS];
 };
 
 struct binding_plan {
@@ -177,7 +190,7 @@ struct binding_plan {
  * given. */
 struct plan_source {
     const struct yaml_node *signature, *let, *after /* the earlier kernel's list */, *pick, *when,
-        *bind, *reference, *state, *position;
+        *bind, *reference, *state, *position, *flow;
     const struct ref_builtin *builtin;        /* NULL: signature only */
     const struct tolerance_table *tolerances; /* may be NULL */
     const struct tolerance *override;         /* the entry's own row, or NULL */

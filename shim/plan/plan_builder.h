@@ -79,6 +79,14 @@ enum status plan_touch(const struct plan_builder *b);
 /* plan_state.c: what has to hold between launches; behind plan_bind. */
 enum status plan_state(struct plan_builder *b);
 
+/* The array with that name among those that a check copies anyway. */
+enum status plan_find_array(struct plan_builder *b, const struct yaml_node *node, const char *key,
+                            const char *name, int *out);
+
+/* plan_flow.c: its key `flow`. */
+enum status plan_flow(struct plan_builder *b, const struct yaml_node *node,
+                      struct plan_state *state);
+
 /* plan_bind.c: all formals of the reference. */
 enum status plan_bind(struct plan_builder *b);
 

@@ -1,6 +1,7 @@
 /*
- * plan_state.c - the keys `position` and `state` of an entry: which arguments are a cache, the
- * places that a launch writes or reads of it, and the place in the sequence that it is at.
+ * plan_state.c - the keys `position` and `state` of an entry (`flow` is plan_flow.c's): which
+ * arguments are a cache, the places that a launch writes or reads of it, and the place in the
+ * sequence that it is at.
  */
 #include <string.h>
 
@@ -8,9 +9,8 @@
 #include "plan/registry_keys.h"
 #include "text/nearest.h"
 
-/* The rules read only arrays that a check copies anyway. */
-static enum status find_array(struct plan_builder *b, const struct yaml_node *node, const char *key,
-                              const char *name, int *out)
+enum status plan_find_array(struct plan_builder *b, const struct yaml_node *node, const char *key,
+                            const char *name, int *out)
 {
     const struct binding_plan *plan = b->plan;
     struct nearest nearest = {.word = name};
@@ -37,7 +37,7 @@ static enum status find_indices(struct plan_builder *b, const struct yaml_node *
     const char *name;
     enum status status = yaml_text(node, key, &name, b->err);
     if (!status)
-        status = find_array(b, node, key, name, out);
+        status = plan_find_array(b, node, key, name, out);
     if (status)
         return status;
     const struct signature_item *item = b->plan->array[*out].item;
@@ -61,7 +61,7 @@ static enum status read_caches(struct plan_builder *b, const struct yaml_node *n
         const char *name;
         status = yaml_text(item, "cache", &name, b->err);
         if (!status)
-            status = find_array(b, item, "cache", name, &state->cache[i]);
+            status = plan_find_array(b, item, "cache", name, &state->cache[i]);
         if (!status && dtype_block(b->plan->array[state->cache[i]].item->type.dtype))
             status = yaml_error(b->err, item, "cache: '%.60s' is in a block format", name);
     }
@@ -241,7 +241,8 @@ static enum status read_position(struct plan_builder *b, const struct yaml_node 
 enum status plan_state(struct plan_builder *b)
 {
     const struct yaml_node *node = b->source->state, *position = b->source->position;
-    if (!node && !position)
+    const struct yaml_node *flow = b->source->flow;
+    if (!node && !position && !flow)
         return STATUS_OK;
     struct plan_state *state = arena_alloc(b->arena, sizeof *state);
     if (!state)
@@ -256,6 +257,8 @@ enum status plan_state(struct plan_builder *b)
     enum status status = node ? read_state(b, node, state) : STATUS_OK;
     if (!status && position)
         status = read_position(b, position, state);
+    if (!status && flow)
+        status = plan_flow(b, flow, state);
     const struct expr *exprs[] = {state->rows,   state->page,     state->null,
                                   state->length, state->position, state->step};
     for (size_t i = 0; i < sizeof exprs / sizeof exprs[0]; i++)

@@ -18,6 +18,7 @@ enum keys_place {
     KEYS_STATE,
     KEYS_TABLE,
     KEYS_POSITION,
+    KEYS_FLOW,
     KEYS_TOLERANCE
 };
 

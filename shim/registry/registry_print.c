@@ -229,6 +229,7 @@ static void print_entry(FILE *out, const struct registry_entry *entry)
     print_node(out, "bind", entry->source.bind);
     print_node(out, "state", entry->source.state);
     print_node(out, "position", entry->source.position);
+    print_node(out, "flow", entry->source.flow);
     pattern_groups(entry->pattern, &groups);
     if (!plan_make(&p.plan, &scratch, &entry->source, &groups, NULL, &err))
         print_plan(&p);

@@ -287,6 +287,7 @@ static enum status read_entry(struct registry_content *content, const struct yam
     entry->source.bind = yaml_get(node, "bind");
     entry->source.state = yaml_get(node, "state");
     entry->source.position = yaml_get(node, "position");
+    entry->source.flow = yaml_get(node, "flow");
     entry->source.reference = formula ? formula : yaml_get(node, "reference");
     status = read_tools(node, entry, err);
     if (!status)

@@ -3,9 +3,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include "gate/passing.h"
+#include "context/enqueue.h"
 #include "plan/plan.h"
 
-enum { CACHES = 256, PROBES = 16, WATCHED = 512 /* launches behind a checked one */ };
+enum { CACHES = 256, FLOWS = 1024, PROBES = 16, WATCHED = 512 /* launches behind a checked one */ };
 
 /* The launches to check after a checked append. Where pages are owned, one more reader follows: the
  * one behind the next append that comes after the first reader. */
@@ -18,7 +19,7 @@ struct caches {
     struct cache {
         _Atomic(uint64_t) address, appends; /* address 0: empty */
         atomic_uint needs;
-    } cache[CACHES];
+    } cache[CACHES], flow[FLOWS]; /* of `flow` an array each: `appends` are its launches */
 };
 
 struct caches *caches_create(void)
@@ -32,11 +33,11 @@ void caches_destroy(struct caches *caches)
 }
 
 /* The entry of an address, made on first use; NULL: the neighbourhood is full. */
-static struct cache *find(struct caches *caches, uint64_t address)
+static struct cache *find_in(struct cache *table, unsigned size, uint64_t address)
 {
     uint64_t place = (address >> 8) * 0x9e3779b97f4a7c15u >> 32;
     for (unsigned i = 0; address && i < PROBES; i++) {
-        struct cache *cache = &caches->cache[(place + i) % CACHES];
+        struct cache *cache = &table[(place + i) % size];
         uint64_t there = atomic_load_explicit(&cache->address, memory_order_relaxed);
         if (!there)
             atomic_compare_exchange_strong(&cache->address, &there, address);
@@ -46,20 +47,31 @@ static struct cache *find(struct caches *caches, uint64_t address)
     return NULL;
 }
 
+static struct cache *find(struct caches *caches, uint64_t address)
+{
+    return find_in(caches->cache, CACHES, address);
+}
+
+/* 0: it is no parameter of the launch. */
+static uint64_t address_of(const struct kernel_spec *spec, int number, const struct launch *launch)
+{
+    const struct plan_array *array = &spec->plan->array[number];
+    uint64_t address = 0;
+    if (array->index || array->list ||
+        !launch_read(launch, array->item->param, array->start, (size_t)array->item->offset,
+                     sizeof(address), &address))
+        return 0;
+    return address;
+}
+
 /* The launch's first cache. */
 static struct cache *cache_of(struct caches *caches, const struct kernel_spec *spec,
                               const struct launch *launch)
 {
     const struct plan_state *state = spec->plan->state;
-    uint64_t address = 0;
     if (!caches || !state->caches)
         return NULL;
-    const struct plan_array *array = &spec->plan->array[state->cache[0]];
-    if (array->index || array->list ||
-        !launch_read(launch, array->item->param, array->start, (size_t)array->item->offset,
-                     sizeof(address), &address))
-        return NULL;
-    return find(caches, address);
+    return find(caches, address_of(spec, state->cache[0], launch));
 }
 
 static bool appends(const struct kernel_spec *spec)
@@ -72,6 +84,8 @@ static void end_watch(struct caches *caches)
 {
     for (int i = 0; i < CACHES; i++)
         atomic_store_explicit(&caches->cache[i].needs, 0, memory_order_relaxed);
+    for (int i = 0; i < FLOWS; i++)
+        atomic_store_explicit(&caches->flow[i].needs, 0, memory_order_relaxed);
     atomic_store(&caches->needs, 0);
     atomic_store(&caches->watched, 0);
     atomic_fetch_add(&caches->breaks, 1);
@@ -115,24 +129,53 @@ static bool caches_watched(const struct caches *caches)
     return caches && atomic_load_explicit(&caches->watched, memory_order_relaxed) > 0;
 }
 
-bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
-                   const struct launch *launch, struct state_moment *out)
+/* The turns of the launch at its arrays of `flow`. True: one of them was due. */
+static bool take_turns(struct caches *caches, const struct kernel_spec *spec,
+                       const struct launch *launch, struct state_moment *out)
 {
-    struct cache *cache = cache_of(caches, spec, launch);
-    *out = (struct state_moment){0};
-    if (!cache)
-        return false;
-    bool writes = appends(spec), watched = caches_watched(caches);
-    if (!watched) /* launches before this one may have been passed over */
-        atomic_fetch_add(&caches->breaks, 1);
+    const struct plan_state *state = spec->plan->state;
+    bool due = false;
+    for (unsigned i = 0; i < state->flows && i < CHECK_FLOWS; i++) {
+        uint64_t address = address_of(spec, state->flow[i].array, launch);
+        struct cache *flow = find_in(caches->flow, FLOWS, address);
+        if (!flow)
+            continue;
+        out->flow[i].array = address;
+        out->flow[i].turn = atomic_fetch_add_explicit(&flow->appends, 1, memory_order_relaxed);
+        due |= take(caches, flow, NEEDS_APPEND);
+    }
+    return due;
+}
+
+static bool launch_of_cache(struct caches *caches, const struct kernel_spec *spec,
+                            struct cache *cache, bool watched, struct state_moment *out)
+{
+    bool writes = appends(spec);
     out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);
-    out->replays = atomic_load_explicit(&caches->breaks, memory_order_relaxed);
     out->appends = writes ? atomic_fetch_add_explicit(&cache->appends, 1, memory_order_relaxed)
                           : atomic_load_explicit(&cache->appends, memory_order_relaxed);
     if (!watched)
         return false;
     return writes ? take_append(caches, cache)
                   : take_reader(caches, cache, spec->plan->state->owned != OWNED_NO);
+}
+
+bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
+                   const struct launch *launch, struct state_moment *out)
+{
+    *out = (struct state_moment){0};
+    if (!caches)
+        return false;
+    struct cache *cache = cache_of(caches, spec, launch);
+    bool watched = caches_watched(caches);
+    if (!cache && !spec->plan->state->flows)
+        return false;
+    if (!watched) /* launches before this one may have been passed over */
+        atomic_fetch_add(&caches->breaks, 1);
+    out->replays = atomic_load_explicit(&caches->breaks, memory_order_relaxed);
+    bool turns = take_turns(caches, spec, launch, out);
+    bool due = cache && launch_of_cache(caches, spec, cache, watched, out);
+    return watched && (turns || due);
 }
 
 bool caches_settle(struct caches *caches)
@@ -150,10 +193,19 @@ void caches_picked(struct caches *caches, const struct kernel_spec *spec,
                    const struct state_moment *moment)
 {
     struct cache *cache = moment->cache ? find(caches, moment->cache) : NULL;
-    if (!cache || !appends(spec))
+    bool writes = cache && appends(spec), flows = false;
+    for (int i = 0; caches && i < CHECK_FLOWS; i++) {
+        struct cache *flow = find_in(caches->flow, FLOWS, moment->flow[i].array);
+        if (flow)
+            need(caches, flow, NEEDS_APPEND);
+        flows |= flow != NULL;
+    }
+    if (!writes && !flows)
         return;
-    need(caches, cache, NEEDS_APPEND);
-    need(caches, cache, NEEDS_READER);
+    if (writes) {
+        need(caches, cache, NEEDS_APPEND);
+        need(caches, cache, NEEDS_READER);
+    }
     if (atomic_exchange(&caches->watched, WATCHED) <= 0)
         atomic_fetch_add(&passing.draws, 2); /* no launch is passed over by what was noted before */
 }
@@ -161,9 +213,13 @@ void caches_picked(struct caches *caches, const struct kernel_spec *spec,
 void caches_node(struct caches *caches, const struct kernel_spec *spec, const struct launch *launch,
                  struct state_moment *out)
 {
+    *out = (struct state_moment){0};
+    if (!caches)
+        return;
     struct cache *cache = cache_of(caches, spec, launch);
-    *out = (struct state_moment){
-        .replays = caches ? atomic_load_explicit(&caches->breaks, memory_order_relaxed) : 0};
+    out->replays = atomic_load_explicit(&caches->breaks, memory_order_relaxed);
+    if (launch->replayed && launch->replayed->whole)
+        take_turns(caches, spec, launch, out);
     if (!cache)
         return;
     out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);

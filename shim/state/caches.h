@@ -1,7 +1,7 @@
 /*
- * caches.h - the caches of the program, by address, in the order of its threads: so that the
- * collector can determine which launches follow each other, and so that launches after a checked
- * one are checked.
+ * caches.h - the caches of the program, and the arrays of its chains of kernels, by address, in the
+ * order of its threads: so that the collector can determine which launches follow each other, and
+ * so that launches after a checked one are checked.
  *
  * Any thread, no lock, no allocation. A launch that is passed over costs nothing: it is not
  * recorded.
@@ -19,15 +19,15 @@ struct caches *caches_create(void);
 void caches_destroy(struct caches *caches); /* NULL is fine */
 
 /*
- * A launch of a kernel whose entry has `state`, before it runs. `out` is its place among the
- * appends to its cache, all zeros where it has none. True: the launch before it was checked, and
- * this one is to be.
+ * A launch of a kernel whose entry has `state` or `flow`, before it runs. `out` is its place among
+ * the appends to its cache, and among the launches with its arrays, all zeros where it has none.
+ * True: the launch before it was checked, and this one is to be.
  */
 bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
                    const struct launch *launch, struct state_moment *out);
 
-/* A check of the launch begins: the next append to its cache, and its next reader, are to follow.
- */
+/* A check of the launch begins: the next append to its cache, its next reader, and the next launch
+ * with an array of its `flow` are to follow. */
 void caches_picked(struct caches *caches, const struct kernel_spec *spec,
                    const struct state_moment *moment);
 

@@ -169,6 +169,25 @@ static void add_inputs(struct parts *parts, const struct check *check, struct st
     }
 }
 
+/* The beginning of the array before and behind the launch. */
+static void add_flow(struct parts *parts, const struct check *check, int plan_array,
+                     struct state_flow *flow)
+{
+    int index = find(check, plan_array);
+    *flow = (struct state_flow){0};
+    if (index < 0 || binding_gathers(&check->binding, index))
+        return;
+    const struct placement *placement = &check->placement[index];
+    enum role role = check->binding.array[index].role;
+    flow->whole = placement->bytes;
+    flow->size = placement->bytes < STATE_DATA ? placement->bytes : STATE_DATA;
+    if (role != ROLE_WRITE)
+        flow->before = add(parts, place_of(check, index, false), flow->size, flow->size, 1);
+    flow->after = role == ROLE_READ
+                      ? flow->before
+                      : add(parts, place_of(check, index, true), flow->size, flow->size, 1);
+}
+
 bool state_reads_rows;
 
 static void add_rows(struct parts *parts, const struct check *check, int plan_array,
@@ -205,6 +224,8 @@ static void lay_out(const struct check *check, struct parts *parts, struct state
     add_ids(parts, check, state->positions, &view->positions);
     add_inputs(parts, check, view);
     add_guards(parts, check, view);
+    for (unsigned i = 0; i < state->flows; i++)
+        add_flow(parts, check, state->flow[i].array, &view->flow[i]);
     view->heads = (struct state_heads){0};
     if (state->blank && (state->length || view->lengths.bytes || view->indptr.bytes))
         add_heads(parts, check, state->cache[0], &view->heads);

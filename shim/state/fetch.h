@@ -15,7 +15,7 @@ enum {
     STATE_DATA = 1024,     /* bytes of an input */
     STATE_INPUTS = 4,
     STATE_GUARDS = 10,
-    STATE_COPIES = 32,
+    STATE_COPIES = 48,
 };
 
 /* Integers of the launch; bytes NULL: there are none. */
@@ -63,6 +63,11 @@ struct state_view {
         size_t size;
     } input[STATE_INPUTS];
     int inputs;
+    struct state_flow {
+        const uint8_t *before, *after; /* of a plan_flow; NULL: not copied */
+        size_t size;                   /* bytes of these */
+        uint64_t whole;                /* bytes of the array in the snapshot */
+    } flow[PLAN_FLOWS];
 };
 
 /* Enqueues the copies of a check whose entry has `state` or `position`; lane->fetched. */

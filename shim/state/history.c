@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "state/flows.h"
 #include "state/owned.h"
 #include "state/cache_rows.h"
 
@@ -33,6 +34,7 @@ struct appended {
 struct history {
     struct owned *owned;      /* made when an entry first needs it; NULL before */
     struct cache_rows *slots; /* the same */
+    struct flows *flows;      /* the same */
     struct appended appended[APPENDED];
     struct kept {
         uint64_t key; /* 0: empty */
@@ -51,6 +53,7 @@ void history_destroy(struct history *history)
     if (history) {
         owned_destroy(history->owned);
         cache_rows_destroy(history->slots);
+        flows_destroy(history->flows);
     }
     free(history);
 }
@@ -365,9 +368,12 @@ bool history_rules(struct history *history, const struct state_case *of,
         return false;
     if (of->plan->state->owned && !history->owned)
         history->owned = owned_create();
+    if (of->plan->state->flows && !history->flows)
+        history->flows = flows_create();
     struct state_report owner = *report;
     bool owned = owned_rules(history->owned, of, &owner);
-    if (fresh_rule(history, of, report) || pairs_of(history, of, report))
+    bool flow = flows_rules(history->flows, of, report);
+    if (fresh_rule(history, of, report) || pairs_of(history, of, report) || flow)
         return true;
     if (owned)
         *report = owner;

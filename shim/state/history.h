@@ -4,7 +4,7 @@
  *   stale   the same place is written again, with other data: the position does not advance
  *   step    the position goes on by another number than that of the entry
  *   fresh   a reader leaves out what the append before it wrote
- *   ...     and those of owned.h
+ *   ...     and those of owned.h and flows.h
  *
  * Two checks are of launches in a row only where that is known: state_moment counts the appends to
  * the cache, and the replays of graphs that hold any. Checks come in no order, so the last four of

@@ -115,7 +115,8 @@ static const char *next(uint64_t appends, uint64_t replays, int64_t replay, uint
     view.input[0].bytes = &data;
     view.input[0].size = 1;
     check.signature = 1;
-    check.moment_of_state = (struct state_moment){CACHE, appends, replays};
+    check.moment_of_state =
+        (struct state_moment){.cache = CACHE, .appends = appends, .replays = replays};
     check.place = (struct graph_place){0};
     if (replay >= 0)
         check.place = (struct graph_place){

@@ -28,6 +28,15 @@ static void nonsense_is_refused(void **state)
                   "'advance' is 'never'; expected no or yes");
     entry_refused(APPEND "  position: {step: 1}\n", "'position' has no 'of'");
     entry_refused(APPEND "  position: cache\n", "position: 'cache' is no const array");
+    entry_refused(APPEND "  flow: cache\n", "'flow' is 'cache'; expected a mapping");
+    entry_refused(APPEND "  flow: {}\n", "'flow' has 0 arrays; expected 1 to 8");
+    entry_refused(APPEND "  flow: {kay: {to: a}}\n", "flow: 'kay' is no array");
+    entry_refused(APPEND "  flow: {key: {}}\n", "flow: no stage; expected from, after or to");
+    entry_refused(APPEND "  flow: {key: {form: a}}\n", "unknown key 'form'");
+    entry_refused(APPEND "  flow: {key: {from: a, after: b}}\n", "flow: 'after' beside 'from'");
+    entry_refused(APPEND "  flow: {key: {from: [a, b, c, d, e]}}\n", "'from' has 5 stages");
+    entry_refused(APPEND "  flow: {cache: {to: a}}\n", "'cache' is checked in touched rows alone");
+    entry_refused(READ "  flow: {y: {from: a}}\n", "flow: 'from' of 'y', which is written alone");
     entry_refused(READ "  state: {cache: k, table: table}\n",
                   "'table' without 'lengths', how much of it is read");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: perhaps}\n",

@@ -1,0 +1,165 @@
+#include "state/flows.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "value/kernel_spec.h"
+
+enum { ARRAYS = 1024, PROBES = 16, KEPT = 4, STAGE_TEXT = 120 };
+
+/* A launch and one of its arrays. */
+struct use {
+    struct flow_moment moment; /* array 0: empty */
+    uint64_t breaks, launch;
+    struct graph_place place;
+    const struct kernel_spec *spec;
+    const struct plan_flow *flow;
+    const char *name;       /* of the array */
+    uint64_t before, after; /* hashes of its beginning; 0: not known */
+    uint64_t bytes;         /* of the array */
+};
+
+struct flows {
+    struct kept {
+        uint64_t array; /* 0: empty */
+        unsigned next;
+        struct use use[KEPT];
+    } kept[ARRAYS];
+};
+
+struct flows *flows_create(void)
+{
+    return calloc(1, sizeof(struct flows));
+}
+
+void flows_destroy(struct flows *flows)
+{
+    free(flows);
+}
+
+static uint64_t hash_of(const uint8_t *bytes, size_t size)
+{
+    uint64_t hash = 1;
+    for (size_t i = 0; bytes && i < size; i++) {
+        hash = (hash ^ bytes[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return bytes ? hash | 1 : 0;
+}
+
+static void describe(const struct state_case *of, unsigned number, struct use *out)
+{
+    const struct check *check = of->check;
+    const struct state_flow *view = &of->view->flow[number];
+    const struct plan_flow *flow = &of->plan->state->flow[number];
+    *out = (struct use){.moment = check->moment_of_state.flow[number],
+                        .breaks = check->moment_of_state.replays,
+                        .launch = check->launch,
+                        .place = check->place,
+                        .spec = check->kernel->spec,
+                        .flow = flow,
+                        .name = of->plan->array[flow->array].item->name,
+                        .before = hash_of(view->before, view->size),
+                        .after = hash_of(view->after, view->size),
+                        .bytes = view->whole};
+}
+
+/* The array's place; the oldest neighbour's where there is none. */
+static struct kept *find(struct flows *flows, uint64_t array)
+{
+    uint64_t at = (array >> 4) * 0x9e3779b97f4a7c15u >> 32;
+    for (unsigned i = 0; i < PROBES; i++) {
+        struct kept *kept = &flows->kept[(at + i) % ARRAYS];
+        if (kept->array == array || !kept->array)
+            return kept;
+    }
+    return &flows->kept[at % ARRAYS];
+}
+
+/* Whether `b` is the launch behind `a` among those that have the array. */
+static bool follows(const struct use *a, const struct use *b)
+{
+    bool next_replay = a->place.graph && a->place.graph == b->place.graph &&
+                       b->place.replay == a->place.replay + 1 && b->breaks == a->breaks + 1;
+    return a->moment.array && b->moment.turn == a->moment.turn + 1 &&
+           (b->breaks == a->breaks || next_replay);
+}
+
+/* The stage that a launch leaves its array at; NULL: not known. */
+static const char *left(const struct use *a)
+{
+    const struct plan_flow *flow = a->flow;
+    return flow->to ? flow->to : flow->stages == 1 ? flow->stage[0] : NULL;
+}
+
+static bool expects(const struct plan_flow *flow, const char *stage)
+{
+    bool any = flow->stages == 0;
+    for (unsigned i = 0; i < flow->stages; i++)
+        any |= strcmp(flow->stage[i], stage) == 0;
+    return any;
+}
+
+static const char *stages(const struct plan_flow *flow, char text[STAGE_TEXT])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < flow->stages && used < STAGE_TEXT; i++)
+        used += (size_t)snprintf(text + used, STAGE_TEXT - used, "%s'%.24s'", i ? " or " : "",
+                                 flow->stage[i]);
+    return text;
+}
+
+/* `b` is the launch of this check, or `a` is. */
+static bool pair_rules(const struct use *a, const struct use *b, bool earlier,
+                       struct state_report *report)
+{
+    const char *stage = left(a);
+    char text[STAGE_TEXT], who[96] = "";
+    if (!stage || !b->flow->stages)
+        return false;
+    if (earlier)
+        snprintf(who, sizeof who, "behind it %.40s, launch %" PRIu64 ", finds: ", b->spec->label,
+                 b->launch);
+    if (!expects(b->flow, stage))
+        return state_find(report, "stage",
+                          "%s'%s' is at stage '%.24s', at which %.60s, launch %" PRIu64
+                          ", left it; %s is due: a kernel of the chain was left out, or came twice",
+                          who, b->name, stage, a->spec->label, a->launch, stages(b->flow, text));
+    if (!b->flow->same || !a->after || !b->before || a->bytes != b->bytes || a->after == b->before)
+        return false;
+    return state_find(report, "altered",
+                      "%s'%s' is not what %.60s, launch %" PRIu64
+                      ", left at stage '%.24s': something else has written it since",
+                      who, b->name, a->spec->label, a->launch, stage);
+}
+
+static bool one_flow(struct flows *flows, const struct use *now, struct state_report *report)
+{
+    struct kept *kept = find(flows, now->moment.array);
+    bool found = false;
+    if (kept->array != now->moment.array)
+        *kept = (struct kept){.array = now->moment.array};
+    for (unsigned i = 0; i < KEPT && !found; i++) {
+        const struct use *other = &kept->use[i];
+        if (follows(other, now))
+            found = pair_rules(other, now, false, report);
+        else if (other->moment.array && follows(now, other))
+            found = pair_rules(now, other, true, report);
+    }
+    kept->use[kept->next++ % KEPT] = *now;
+    return found;
+}
+
+bool flows_rules(struct flows *flows, const struct state_case *of, struct state_report *report)
+{
+    bool found = false;
+    for (unsigned i = 0; flows && i < of->plan->state->flows; i++) {
+        struct state_report unused;
+        struct use now;
+        describe(of, i, &now);
+        if (now.moment.array && one_flow(flows, &now, found ? &unused : report))
+            found = true;
+    }
+    return found;
+}
