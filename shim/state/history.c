@@ -21,6 +21,8 @@ struct one {
     struct state_moment moment;
     uint64_t data; /* a hash of its inputs */
     struct places rows, positions;
+    const struct kernel_spec *spec;
+    uint64_t buffer; /* address that the positions were read from; 0: there is none */
 };
 
 /* The last append to a cache. */
@@ -102,6 +104,19 @@ static uint64_t key_of(const struct state_case *of)
     return mix(mix(check->kernel->key, check->place.graph), check->place.node) | 1;
 }
 
+/* The address of the array of positions. */
+static uint64_t buffer_of(const struct state_case *of)
+{
+    const struct binding *binding = &of->check->binding;
+    int positions = of->plan->state->positions;
+    const char *name = positions < 0 ? NULL : of->plan->array[positions].item->name;
+    for (int i = 0; name && i < binding->arrays; i++) {
+        if (binding->array[i].name == name)
+            return binding->array[i].address;
+    }
+    return 0;
+}
+
 static void describe(const struct state_case *of, struct one *out)
 {
     const struct check *check = of->check;
@@ -110,7 +125,9 @@ static void describe(const struct state_case *of, struct one *out)
                         .signature = check->signature,
                         .graph = check->place,
                         .moment = check->moment_of_state,
-                        .data = hash_data(of->view)};
+                        .data = hash_data(of->view),
+                        .spec = check->kernel->spec,
+                        .buffer = buffer_of(of)};
     take_ids(&out->rows, &of->view->append);
     take_ids(&out->positions, &of->view->positions);
     int64_t position = state_number(check, state->position, INT64_MIN);
@@ -158,7 +175,7 @@ static int64_t first_place(const struct places *places)
     return -1;
 }
 
-enum { WHEN = 96, DUE = 96 };
+enum { WHEN = 96, DUE = 96, REMEDY = 256 };
 
 static const char *when(char text[WHEN], const struct one *last, const struct one *now)
 {
@@ -192,8 +209,39 @@ static const char *place_due(const struct state_case *of, const struct one *last
     return text;
 }
 
-static bool stale_position(const struct state_case *of, const struct one *last,
-                           const struct one *now, struct state_report *report)
+/* A launch that reads its position from memory: of the same graph, or else any. */
+static const struct one *find_reader(const struct history *history, const struct one *now)
+{
+    const struct one *found = NULL;
+    for (unsigned i = 0; i < HISTORIES; i++) {
+        for (unsigned k = 0; history->kept[i].key && k < KEPT; k++) {
+            const struct one *one = &history->kept[i].one[k];
+            bool same = one->graph.graph == now->graph.graph;
+            if (one->key && one->buffer && (!found || same))
+                found = one;
+        }
+    }
+    return found;
+}
+
+/* What to do about a position by value in a graph. */
+static const char *remedy(const struct history *history, const struct one *now, char text[REMEDY])
+{
+    const struct one *reader = find_reader(history, now);
+    char as[REMEDY / 2] = "";
+    if (reader)
+        snprintf(as, sizeof as, ", as %.60s does from 0x%llx", reader->spec->label,
+                 (unsigned long long)reader->buffer);
+    snprintf(text, REMEDY,
+             "it is passed by value, so that replays keep the one that was captured; read it from "
+             "device memory%s, or give the node new parameters before each replay",
+             as);
+    return text;
+}
+
+static bool stale_position(const struct history *history, const struct state_case *of,
+                           const struct one *last, const struct one *now,
+                           struct state_report *report)
 {
     const struct plan_state *state = of->plan->state;
     char text[WHEN];
@@ -201,14 +249,11 @@ static bool stale_position(const struct state_case *of, const struct one *last,
         last->data == now->data)
         return false;
     bool direct = state->direct && now->graph.graph;
-    char due[DUE];
+    char due[DUE], advice[REMEDY];
     return state_find(report, "stale", "position '%s' is %lld %s, with other data: %s%s",
                       state->position_name, (long long)first_place(&now->positions),
                       when(text, last, now),
-                      direct ? "it is passed by value, so that replays keep the one that was "
-                               "captured; read it from device memory, or give the node new "
-                               "parameters before each replay"
-                             : "it does not advance",
+                      direct ? remedy(history, now, advice) : "it does not advance",
                       place_due(of, last, now, due));
 }
 
@@ -249,10 +294,10 @@ static bool wrong_step(const struct state_case *of, const struct one *last, cons
 }
 
 /* `last` ran right before `now`. */
-static bool pair_rules(const struct state_case *of, const struct one *last, const struct one *now,
-                       struct state_report *report)
+static bool pair_rules(const struct history *history, const struct state_case *of,
+                       const struct one *last, const struct one *now, struct state_report *report)
 {
-    return stale_position(of, last, now, report) || stale_rows(of, last, now, report) ||
+    return stale_position(history, of, last, now, report) || stale_rows(of, last, now, report) ||
            wrong_step(of, last, now, report);
 }
 
@@ -348,9 +393,9 @@ static bool pairs_of(struct history *history, const struct state_case *of,
     for (unsigned i = 0; kept && kept->key && i < KEPT && !found; i++) {
         const struct one *other = &kept->one[i];
         if (other->key && follows(other, &now))
-            found = pair_rules(of, other, &now, report);
+            found = pair_rules(history, of, other, &now, report);
         else if (other->key && follows(&now, other))
-            found = pair_rules(of, &now, other, report);
+            found = pair_rules(history, of, &now, other, report);
     }
     if (kept) {
         kept->key = now.key;

@@ -1,9 +1,10 @@
 /*
  * program.c - a decode loop of a model of two layers: `program FATBIN MODE ROPE BUG [STEPS]`.
  *
- * MODE eager, or graph: all kernels of a step are captured once and replayed. ROPE is the kernel.
- * BUG none, or what the program does wrong from step ODD on: stays (the positions that the rotary
- * embedding reads are no longer sent), ahead (they are one too large).
+ * MODE eager, or graph: all kernels of a step are captured once and replayed. ROPE is the kernel,
+ * or mixed: rope_indirect in the first layer, rope_direct in the second. BUG none, or what the
+ * program does wrong from step ODD on: stays (the positions that the rotary embedding reads are no
+ * longer sent), ahead (they are one too large).
  */
 #include "common/program.h"
 
@@ -53,15 +54,18 @@ static int32_t page_of(int sequence, int place)
 }
 
 /* The kernel that takes the position by value takes one token. */
-static void rotate(int place)
+static void rotate(int layer, int place)
 {
     int heads = HEADS, half = HALF;
-    bool direct = strcmp(word(1), "rope_direct") == 0;
+    const char *name = strcmp(word(1), "mixed") != 0 ? word(1)
+                       : layer                       ? "rope_direct"
+                                                     : "rope_indirect";
+    bool direct = strcmp(name, "rope_direct") == 0;
     for (unsigned n = 0; n < (direct ? SEQUENCES : 1); n++) {
         CUdeviceptr from = normed + n * WIDTH * sizeof(float);
         CUdeviceptr to = turned + n * WIDTH * sizeof(float);
         void *position = direct ? (void *)&place : (void *)&positions;
-        launch(kernel(word(1)), direct ? 1 : SEQUENCES, 32, stream,
+        launch(kernel(name), direct ? 1 : SEQUENCES, 32, stream,
                (void *[]){&from, &cosines, &sines, &to, position, &heads, &half});
     }
 }
@@ -73,7 +77,7 @@ static void run_layer(int i, int place)
     float eps = 1e-5f, scale = 0.35f;
     launch(kernel("norm_rows"), SEQUENCES, 32, stream,
            (void *[]){&x[i], &weight, &normed, &width, &eps});
-    rotate(place);
+    rotate(i, place);
     launch(kernel("append"), SEQUENCES, 32, stream,
            (void *[]){&turned, &slots, &cache[i], &rows, &width});
     launch(kernel("attend"), SEQUENCES * HEADS, 32, stream,
