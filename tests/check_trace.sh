@@ -70,6 +70,10 @@ assert {\"(graph launch)\", \"norm_right\"} <= names and None not in names, name
     fi
 
     ok 'cuvet trace' gives 0 'norm_right +6 +100.0% +6' "$cuvet" trace "$scratch/both"
+    ok 'cuvet trace --layers: by the order of launches' gives 0 '^  2 +2 ' "$cuvet" trace --layers 3 "$scratch/both"
+    ok 'cuvet trace --layers: no number' gives 2 'expects a number from 1 to 4096, not 0' "$cuvet" trace --layers 0 "$scratch/both"
+    ok 'cuvet trace --layers: not with --layer' gives 2 'does not go with --layers' \
+        "$cuvet" trace --layers 3 --layer x "$scratch/both"
     ok 'cuvet trace --layer' gives 0 '^  right +6' "$cuvet" trace --layer 'norm_([a-z]+)' "$scratch/both"
     ok 'cuvet trace --by range' gives 0 'no range' "$cuvet" trace --by range "$scratch/both"
     # shellcheck disable=SC2016

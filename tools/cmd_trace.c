@@ -19,12 +19,15 @@
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, NAME_WIDTH = 60 };
 enum by { BY_KERNEL, BY_RANGE, BY_LAYER };
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CHROME };
+enum { MOST_LAYERS = 4096 };
 
 struct view {
     enum by by;
     enum format format;
     const char *pattern; /* of layers; NULL: none */
     struct layers layers;
+    unsigned long every;       /* layers of a model whose kernels run once in each; 0: not given */
+    struct trace_rows *counts; /* with `every`: launches of each kernel so far in the file */
     const char *output;
     FILE *file;
     unsigned rows_shown;
@@ -41,6 +44,7 @@ static const char usage[] =
     "      --layer REGEX    what names a layer, in a range or in a kernel's name: the first "
     "group,\n"
     "                       or the whole match (extended regular expression); implies --by layer\n"
+    "      --layers N           by layer, where launch L of a kernel is of layer L modulo N\n"
     "  -n, --rows N         rows that are printed (40); 0: all\n"
     "  -f, --format FORMAT  text, json, or chrome for Perfetto and chrome://tracing\n"
     "      --json           the same as --format json\n"
@@ -66,11 +70,25 @@ static int compile_layer(struct view *view)
 {
     struct error err = {{0}};
     if (!view->pattern)
-        return view->by == BY_LAYER ? wrong("--by layer needs --layer REGEX", "") : 0;
+        return view->by == BY_LAYER && !view->every
+                   ? wrong("--by layer needs --layer REGEX or --layers N", "")
+                   : 0;
+    if (view->every)
+        return wrong("--layer does not go with --layers", "");
     if (layers_compile(&view->layers, view->pattern, &err))
         return wrong(err.text, "");
     view->by = BY_LAYER;
     return 0;
+}
+
+static int take_layers(struct view *view)
+{
+    char *end = NULL;
+    view->by = BY_LAYER;
+    view->every = strtoul(optarg, &end, 10);
+    return *end || view->every == 0 || view->every > MOST_LAYERS
+               ? wrong("--layers expects a number from 1 to 4096, not ", optarg)
+               : 0;
 }
 
 static int take_option(struct view *view, int option)
@@ -87,6 +105,8 @@ static int take_option(struct view *view, int option)
     case 'l':
         view->pattern = optarg;
         return 0;
+    case 'm':
+        return take_layers(view);
     case 'f':
         found = word_of(forms, optarg);
         view->format = (enum format)found;
@@ -109,11 +129,15 @@ static int take_option(struct view *view, int option)
 /* 0, an exit status, or -1: help was given. */
 static int parse(struct view *view, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"by", required_argument, NULL, 'b'},     {"layer", required_argument, NULL, 'l'},
-        {"rows", required_argument, NULL, 'n'},   {"format", required_argument, NULL, 'f'},
-        {"output", required_argument, NULL, 'o'}, {"json", no_argument, NULL, 'j'},
-        {"help", no_argument, NULL, 'h'},         {0}};
+    static const struct option options[] = {{"by", required_argument, NULL, 'b'},
+                                            {"layer", required_argument, NULL, 'l'},
+                                            {"layers", required_argument, NULL, 'm'},
+                                            {"rows", required_argument, NULL, 'n'},
+                                            {"format", required_argument, NULL, 'f'},
+                                            {"output", required_argument, NULL, 'o'},
+                                            {"json", no_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {0}};
     int option, result = 0;
     optind = 0;
     opterr = 0;
@@ -135,6 +159,14 @@ static int parse(struct view *view, int argc, char **argv)
 
 /* ---- rows ---- */
 
+/* Each file is of a process of its own. False: no memory. */
+static bool new_counts(struct view *view)
+{
+    trace_rows_destroy(view->counts);
+    view->counts = view->every ? trace_rows_create() : NULL;
+    return view->counts || !view->every;
+}
+
 static const char *kernel_of(const struct trace_line *line)
 {
     if (line->kernel)
@@ -142,11 +174,24 @@ static const char *kernel_of(const struct trace_line *line)
     return strcmp(line->mode, "graph") == 0 ? "(graph launch)" : "(unknown kernel)";
 }
 
+/* By the number of launches of the kernel before this one. */
+static const char *layer_by_order(const struct view *view, const struct trace_line *line,
+                                  char layer[LAYER_BYTES])
+{
+    struct trace_row *row = line->kernel ? trace_rows_find(view->counts, line->kernel) : NULL;
+    if (!row || row == &view->counts->others)
+        return "(no layer)";
+    snprintf(layer, LAYER_BYTES, "%" PRIu64, row->launches++ % view->every);
+    return layer;
+}
+
 static const char *name_of(const struct view *view, const struct trace_line *line,
                            char layer[LAYER_BYTES])
 {
     if (view->by == BY_RANGE)
         return line->range ? line->range : "(no range)";
+    if (view->every)
+        return layer_by_order(view, line, layer);
     if (view->by == BY_LAYER) {
         const char *const texts[] = {line->range, line->label, line->kernel};
         return layers_find(&view->layers, texts, layer) ? layer : "(no layer)";
@@ -344,7 +389,9 @@ static enum status read_all(struct view *view, const struct lines_files *files, 
     if (view->format == FORMAT_CHROME)
         fprintf(view->file, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
     for (size_t i = 0; !status && i < files->count; i++) {
-        status = trace_lines_read(files->path[i], take_line, view, &view->process, err);
+        status = new_counts(view)
+                     ? trace_lines_read(files->path[i], take_line, view, &view->process, err)
+                     : error_set(err, STATUS_NO_MEMORY, "no memory for the trace");
         view->files++;
         view->dropped += view->process.dropped;
         view->lost += view->process.lost;
@@ -414,6 +461,7 @@ int cmd_trace(int argc, char **argv)
         result = show(&view, argc, argv);
     layers_release(&view.layers);
     trace_rows_destroy(view.rows);
+    trace_rows_destroy(view.counts);
     json_out_release(&view.json);
     return result < 0 ? 0 : result;
 }
