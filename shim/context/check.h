@@ -23,7 +23,7 @@ enum check_state {
 /* Parameters of nearly all launches, and of those with as many as CUDA allows, of which
  * LARGE_PARAMS may be under way in a context. */
 enum { CHECK_PARAMS = 4096, CHECK_LARGE_PARAMS = 32764, LARGE_PARAMS = 16 };
-enum { CHECK_RANGE = 160, CHECK_FLOWS = 8, NOT_COPIED = -1 };
+enum { CHECK_RANGE = 160, CHECK_FLOWS = 9, NOT_COPIED = -1 };
 
 /* Where an array's bytes lie in the snapshot. */
 struct placement {
@@ -40,7 +40,8 @@ struct state_moment {
     uint64_t appends; /* launches that wrote it before this one ... */
     uint64_t replays; /* ... and replays of graphs with such kernels, and other breaks */
     struct flow_moment {
-        uint64_t array; /* address of an array of the entry's `flow`; 0: not known */
+        uint64_t array; /* address of an array of the entry's `flow`, the last the token of named
+                         * positions; 0: not known */
         uint64_t turn;  /* launches that had the array before this one */
     } flow[CHECK_FLOWS];
 };

@@ -157,6 +157,9 @@ struct plan_state {
     bool direct;                 /* ... no memory is read for it */
     const char *position_name;   /* NULL: none */
     const struct expr *step;     /* from one launch to the next */
+    const char *named;           /* positions that a reader is held against; NULL: none */
+    uint64_t token;              /* of that name; 0: none */
+    bool names;                  /* the launch has these positions, else it is the reader */
     unsigned flows;
     struct plan_flow flow[PLAN_FLOWS];
 };

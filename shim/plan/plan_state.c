@@ -169,6 +169,20 @@ static enum status read_reads(struct plan_builder *b, const struct yaml_node *no
     return status;
 }
 
+/* A name of positions; its token is no address. */
+static enum status read_name(struct plan_builder *b, const struct yaml_node *node, const char *key,
+                             struct plan_state *state)
+{
+    if (state->named)
+        return yaml_error(b->err, node, "'%s' beside 'positions' of the same entry", key);
+    enum status status = yaml_text(node, key, &state->named, b->err);
+    state->token = 1;
+    for (const char *c = status ? "" : state->named; *c; c++)
+        state->token = (state->token ^ (unsigned char)*c) * 0x9e3779b97f4a7c15u;
+    state->token |= (uint64_t)1 << 63 | 1;
+    return status;
+}
+
 static enum status read_state(struct plan_builder *b, const struct yaml_node *node,
                               struct plan_state *state)
 {
@@ -176,6 +190,7 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
     static const char *const owning[] = {"no", "yes", "cached", NULL};
     static const char *const answer[] = {"no", "yes", NULL}, *const blank[] = {"no", "zero", NULL};
     const struct yaml_node *append = yaml_get(node, "append"), *cache = yaml_get(node, "cache");
+    const struct yaml_node *positions = yaml_get(node, "positions");
     int shared = 0, advance = 1, is_blank = 0, fresh = 0, owned = 0;
     enum status status = yaml_expect(node, "state", YAML_KIND_MAPPING, b->err);
     if (!status)
@@ -202,6 +217,11 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
         status = read_word(b, node, "fresh", answer, &fresh);
     if (!status)
         status = read_word(b, node, "owned", owning, &owned);
+    if (!status && positions && (state->lengths < 0 || state->table < 0))
+        status = yaml_error(b->err, positions,
+                            "state: 'positions' without 'table' and 'lengths', an array");
+    if (!status && positions)
+        status = read_name(b, positions, "positions", state);
     if (!status && owned && (state->table < 0 || shared == SHARED_YES))
         status = yaml_error(b->err, yaml_get(node, "owned"),
                             "state: 'owned' needs a 'table', of whose pages sequences have none in "
@@ -229,6 +249,9 @@ static enum status read_position(struct plan_builder *b, const struct yaml_node 
             status = yaml_error(b->err, node, "'position' has no 'of', the argument that holds it");
         if (!status)
             status = read_expr(b, node, "step", &state->step);
+        if (!status && yaml_get(node, "as"))
+            status = read_name(b, yaml_get(node, "as"), "as", state);
+        state->names = yaml_get(node, "as") != NULL;
     }
     if (!status)
         status = read_numbers(b, of, "position", &state->positions, &state->position);

@@ -22,6 +22,8 @@ struct caches {
     } cache[CACHES], flow[FLOWS]; /* of `flow` an array each: `appends` are its launches */
 };
 
+_Static_assert(CHECK_FLOWS == PLAN_FLOWS + 1, "one for named positions");
+
 struct caches *caches_create(void)
 {
     return calloc(1, sizeof(struct caches));
@@ -129,21 +131,24 @@ static bool caches_watched(const struct caches *caches)
     return caches && atomic_load_explicit(&caches->watched, memory_order_relaxed) > 0;
 }
 
-/* The turns of the launch at its arrays of `flow`. True: one of them was due. */
+/* The launch's turn at an array, or at named positions. True: it was due. */
+static bool take_turn(struct caches *caches, uint64_t address, struct flow_moment *out)
+{
+    struct cache *flow = find_in(caches->flow, FLOWS, address);
+    if (!flow)
+        return false;
+    out->array = address;
+    out->turn = atomic_fetch_add_explicit(&flow->appends, 1, memory_order_relaxed);
+    return take(caches, flow, NEEDS_APPEND);
+}
+
 static bool take_turns(struct caches *caches, const struct kernel_spec *spec,
                        const struct launch *launch, struct state_moment *out)
 {
     const struct plan_state *state = spec->plan->state;
-    bool due = false;
-    for (unsigned i = 0; i < state->flows && i < CHECK_FLOWS; i++) {
-        uint64_t address = address_of(spec, state->flow[i].array, launch);
-        struct cache *flow = find_in(caches->flow, FLOWS, address);
-        if (!flow)
-            continue;
-        out->flow[i].array = address;
-        out->flow[i].turn = atomic_fetch_add_explicit(&flow->appends, 1, memory_order_relaxed);
-        due |= take(caches, flow, NEEDS_APPEND);
-    }
+    bool due = take_turn(caches, state->token, &out->flow[PLAN_FLOWS]);
+    for (unsigned i = 0; i < state->flows; i++)
+        due |= take_turn(caches, address_of(spec, state->flow[i].array, launch), &out->flow[i]);
     return due;
 }
 
@@ -168,7 +173,7 @@ bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
         return false;
     struct cache *cache = cache_of(caches, spec, launch);
     bool watched = caches_watched(caches);
-    if (!cache && !spec->plan->state->flows)
+    if (!cache && !spec->plan->state->flows && !spec->plan->state->token)
         return false;
     if (!watched) /* launches before this one may have been passed over */
         atomic_fetch_add(&caches->breaks, 1);

@@ -5,14 +5,19 @@
 #include <string.h>
 #include "value/kernel_spec.h"
 
-enum { ARRAYS = 1024, PROBES = 16, KEPT = 4, STAGE_TEXT = 120 };
+enum { ARRAYS = 1024, NAMES = 16, PROBES = 16, KEPT = 4, SEQUENCES = 64, STAGE_TEXT = 120 };
 
-/* A launch and one of its arrays. */
-struct use {
+/* A launch that has an array, or named positions. */
+struct turn {
     struct flow_moment moment; /* array 0: empty */
     uint64_t breaks, launch;
     struct graph_place place;
     const struct kernel_spec *spec;
+};
+
+/* A launch and one of its arrays. */
+struct use {
+    struct turn turn;
     const struct plan_flow *flow;
     const char *name;       /* of the array */
     uint64_t before, after; /* hashes of its beginning; 0: not known */
@@ -25,6 +30,15 @@ struct flows {
         unsigned next;
         struct use use[KEPT];
     } kept[ARRAYS];
+    struct named {
+        uint64_t token; /* 0: empty */
+        unsigned next;
+        struct stand {
+            struct turn turn;
+            bool names;                      /* it has the positions, else it reads the cache */
+            int64_t count, place[SEQUENCES]; /* -1: the sequence has none */
+        } stand[KEPT];
+    } named[NAMES];
 };
 
 struct flows *flows_create(void)
@@ -47,16 +61,20 @@ static uint64_t hash_of(const uint8_t *bytes, size_t size)
     return bytes ? hash | 1 : 0;
 }
 
+static struct turn turn_of(const struct check *check, unsigned number)
+{
+    return (struct turn){.moment = check->moment_of_state.flow[number],
+                         .breaks = check->moment_of_state.replays,
+                         .launch = check->launch,
+                         .place = check->place,
+                         .spec = check->kernel->spec};
+}
+
 static void describe(const struct state_case *of, unsigned number, struct use *out)
 {
-    const struct check *check = of->check;
     const struct state_flow *view = &of->view->flow[number];
     const struct plan_flow *flow = &of->plan->state->flow[number];
-    *out = (struct use){.moment = check->moment_of_state.flow[number],
-                        .breaks = check->moment_of_state.replays,
-                        .launch = check->launch,
-                        .place = check->place,
-                        .spec = check->kernel->spec,
+    *out = (struct use){.turn = turn_of(of->check, number),
                         .flow = flow,
                         .name = of->plan->array[flow->array].item->name,
                         .before = hash_of(view->before, view->size),
@@ -77,7 +95,7 @@ static struct kept *find(struct flows *flows, uint64_t array)
 }
 
 /* Whether `b` is the launch behind `a` among those that have the array. */
-static bool follows(const struct use *a, const struct use *b)
+static bool follows(const struct turn *a, const struct turn *b)
 {
     bool next_replay = a->place.graph && a->place.graph == b->place.graph &&
                        b->place.replay == a->place.replay + 1 && b->breaks == a->breaks + 1;
@@ -119,46 +137,115 @@ static bool pair_rules(const struct use *a, const struct use *b, bool earlier,
     if (!stage || !b->flow->stages)
         return false;
     if (earlier)
-        snprintf(who, sizeof who, "behind it %.40s, launch %" PRIu64 ", finds: ", b->spec->label,
-                 b->launch);
+        snprintf(who, sizeof who,
+                 "behind it %.40s, launch %" PRIu64 ", finds: ", b->turn.spec->label,
+                 b->turn.launch);
     if (!expects(b->flow, stage))
         return state_find(report, "stage",
                           "%s'%s' is at stage '%.24s', at which %.60s, launch %" PRIu64
                           ", left it; %s is due: a kernel of the chain was left out, or came twice",
-                          who, b->name, stage, a->spec->label, a->launch, stages(b->flow, text));
+                          who, b->name, stage, a->turn.spec->label, a->turn.launch,
+                          stages(b->flow, text));
     if (!b->flow->same || !a->after || !b->before || a->bytes != b->bytes || a->after == b->before)
         return false;
     return state_find(report, "altered",
                       "%s'%s' is not what %.60s, launch %" PRIu64
                       ", left at stage '%.24s': something else has written it since",
-                      who, b->name, a->spec->label, a->launch, stage);
+                      who, b->name, a->turn.spec->label, a->turn.launch, stage);
 }
 
 static bool one_flow(struct flows *flows, const struct use *now, struct state_report *report)
 {
-    struct kept *kept = find(flows, now->moment.array);
+    struct kept *kept = find(flows, now->turn.moment.array);
     bool found = false;
-    if (kept->array != now->moment.array)
-        *kept = (struct kept){.array = now->moment.array};
+    if (kept->array != now->turn.moment.array)
+        *kept = (struct kept){.array = now->turn.moment.array};
     for (unsigned i = 0; i < KEPT && !found; i++) {
         const struct use *other = &kept->use[i];
-        if (follows(other, now))
+        if (follows(&other->turn, &now->turn))
             found = pair_rules(other, now, false, report);
-        else if (other->moment.array && follows(now, other))
+        else if (other->turn.moment.array && follows(&now->turn, &other->turn))
             found = pair_rules(now, other, true, report);
     }
     kept->use[kept->next++ % KEPT] = *now;
     return found;
 }
 
+/* ---- named positions ---- */
+
+static void add_place(struct stand *stand, int64_t place)
+{
+    if (stand->count < SEQUENCES)
+        stand->place[stand->count] = place;
+    stand->count++;
+}
+
+/* Its positions, or the last place of each sequence that it reads. */
+static void describe_stand(const struct state_case *of, struct stand *out)
+{
+    const struct plan_state *state = of->plan->state;
+    const struct state_ids *ids = &of->view->positions;
+    int64_t number = state_number(of->check, state->position, -1);
+    int64_t sequences = state->names ? 0 : state_sequences(of);
+    *out = (struct stand){.turn = turn_of(of->check, PLAN_FLOWS), .names = state->names};
+    for (int64_t i = 0; state->names && ids->bytes && i < ids->count; i++)
+        add_place(out, state_id(ids, i));
+    if (state->names && number >= 0)
+        add_place(out, number);
+    for (int64_t n = 0; n < sequences; n++)
+        add_place(out, state_length(of, n) - 1);
+}
+
+/* One position may be that of all sequences. Of several queries a sequence nothing is found. */
+static bool apart_rule(const struct stand *a, const struct stand *b, struct state_report *report)
+{
+    if (!a->names || b->names || (a->count != 1 && a->count != b->count))
+        return false;
+    for (int64_t n = 0; n < b->count && n < SEQUENCES; n++) {
+        int64_t position = a->place[a->count == 1 ? 0 : n];
+        if (b->place[n] >= 0 && position >= 0 && b->place[n] != position)
+            return state_find(report, "apart",
+                              "sequence %" PRId64 " of %.60s, launch %" PRIu64
+                              ", ends at place %" PRId64 ", and the position of %.60s, launch "
+                              "%" PRIu64 ", before it is %" PRId64,
+                              n, b->turn.spec->label, b->turn.launch, b->place[n],
+                              a->turn.spec->label, a->turn.launch, position);
+    }
+    return false;
+}
+
+static bool named_rules(struct flows *flows, const struct state_case *of,
+                        struct state_report *report)
+{
+    struct stand now;
+    bool found = false;
+    describe_stand(of, &now);
+    unsigned at = 0;
+    while (at < NAMES && flows->named[at].token && flows->named[at].token != now.turn.moment.array)
+        at++;
+    if (at == NAMES || !now.turn.moment.array)
+        return false;
+    struct named *named = &flows->named[at];
+    named->token = now.turn.moment.array;
+    for (unsigned i = 0; i < KEPT && !found; i++) {
+        const struct stand *other = &named->stand[i];
+        if (follows(&other->turn, &now.turn))
+            found = apart_rule(other, &now, report);
+        else if (other->turn.moment.array && follows(&now.turn, &other->turn))
+            found = apart_rule(&now, other, report);
+    }
+    named->stand[named->next++ % KEPT] = now;
+    return found;
+}
+
 bool flows_rules(struct flows *flows, const struct state_case *of, struct state_report *report)
 {
-    bool found = false;
+    bool found = flows && of->plan->state->token && named_rules(flows, of, report);
     for (unsigned i = 0; flows && i < of->plan->state->flows; i++) {
         struct state_report unused;
         struct use now;
         describe(of, i, &now);
-        if (now.moment.array && one_flow(flows, &now, found ? &unused : report))
+        if (now.turn.moment.array && one_flow(flows, &now, found ? &unused : report))
             found = true;
     }
     return found;

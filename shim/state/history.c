@@ -413,7 +413,7 @@ bool history_rules(struct history *history, const struct state_case *of,
         return false;
     if (of->plan->state->owned && !history->owned)
         history->owned = owned_create();
-    if (of->plan->state->flows && !history->flows)
+    if ((of->plan->state->flows || of->plan->state->token) && !history->flows)
         history->flows = flows_create();
     struct state_report owner = *report;
     bool owned = owned_rules(history->owned, of, &owner);

@@ -137,6 +137,45 @@ static void nothing_is_known_of_launches_that_are_not_in_a_row(void **state)
     assert_string_equal(node_of((struct plan_flow)FROM("clipped"), 11, 5), "stage");
 }
 
+/* A launch at `position`, or a reader of sequences of `length` places where that is not 0. */
+static const char *stand_of(uint64_t turn, int64_t position, const int32_t length[2])
+{
+    static int64_t at;
+    at = position;
+    view = (struct state_view){0};
+    const struct state_ids ids = {.count = 2, .dim = {2}, .stride = {1}, .ndim = 1, .width = 4};
+    chain[0] = (struct plan_state){
+        .token = 9, .names = !length, .positions = -1, .table = -1, .indptr = -1, .last = -1};
+    plan[0] = (struct binding_plan){.array = &array, .state = &chain[0]};
+    if (length) {
+        view.lengths = ids;
+        view.lengths.bytes = (const uint8_t *)length;
+    } else {
+        view.positions = (struct state_ids){(const uint8_t *)&at, 1, {1}, {1}, 1, 8};
+    }
+    struct state_case of = {.check = &check, .plan = &plan[0], .view = &view, .page = 4};
+    check.place = (struct graph_place){0};
+    check.moment_of_state = (struct state_moment){.flow[PLAN_FLOWS] = {9, turn}};
+    report = (struct state_report){0};
+    return flows_rules(flows, &of, &report) ? report.rule : NULL;
+}
+
+static void a_reader_ends_at_the_position_before_it(void **state)
+{
+    static const int32_t same[] = {7, 7}, pads[] = {7, 0}, other[] = {7, 8};
+    (void)state;
+    assert_null(stand_of(0, 6, NULL));
+    assert_null(stand_of(1, 0, same));
+    assert_null(stand_of(2, 0, other)); /* behind a reader */
+    assert_null(stand_of(3, 6, NULL));
+    assert_null(stand_of(4, 0, pads));
+    assert_null(stand_of(6, 0, other)); /* not in a row */
+    assert_null(stand_of(7, 6, NULL));
+    assert_string_equal(stand_of(8, 0, other), "apart");
+    expect_says(report.sentence, "sequence 1 of scale, launch 0, ends at place 7");
+    expect_says(report.sentence, "before it is 6");
+}
+
 /* Checks come in no order. */
 static void the_launch_behind_may_be_judged_first(void **state)
 {
@@ -155,6 +194,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_writer_is_found, open_flows, close_flows),
         cmocka_unit_test_setup_teardown(nothing_is_known_of_launches_that_are_not_in_a_row,
                                         open_flows, close_flows),
+        cmocka_unit_test_setup_teardown(a_reader_ends_at_the_position_before_it, open_flows,
+                                        close_flows),
         cmocka_unit_test_setup_teardown(the_launch_behind_may_be_judged_first, open_flows,
                                         close_flows),
     };

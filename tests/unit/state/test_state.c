@@ -28,6 +28,11 @@ static void nonsense_is_refused(void **state)
                   "'advance' is 'never'; expected no or yes");
     entry_refused(APPEND "  position: {step: 1}\n", "'position' has no 'of'");
     entry_refused(APPEND "  position: cache\n", "position: 'cache' is no const array");
+    entry_refused(APPEND "  state: {cache: cache, positions: decode}\n",
+                  "state: 'positions' without 'table' and 'lengths', an array");
+    entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, positions: a}\n"
+                       "  position: {of: lengths, as: a}\n",
+                  "'as' beside 'positions' of the same entry");
     entry_refused(APPEND "  flow: cache\n", "'flow' is 'cache'; expected a mapping");
     entry_refused(APPEND "  flow: {}\n", "'flow' has 0 arrays; expected 1 to 8");
     entry_refused(APPEND "  flow: {kay: {to: a}}\n", "flow: 'kay' is no array");
