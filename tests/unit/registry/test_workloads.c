@@ -324,7 +324,6 @@ static void shipped_entries_meet_their_kernels(void **state)
                                               "config/kernels/apex.yaml:"
                                               "config/kernels/transformer_engine.yaml:"
                                               "config/untried/flashinfer_older.yaml:"
-                                              "config/untried/sglang_more.yaml:"
                                               "config/untried/llamacpp_more.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
