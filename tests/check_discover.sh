@@ -40,6 +40,27 @@ found() {
         return 1
     done
 }
+# probed KERNEL TEXT ...: its part of the draft of roles has these.
+probed() {
+    local kernel=$1 text
+    shift
+    awk -v name="  # $kernel" '$0 == name { on = 1 } /^$/ { on = 0 } on' "$scratch/roles.yaml" >"$scratch/part"
+    for text in "$@"; do
+        grep -qF -- "$text" "$scratch/part" && continue
+        cat "$scratch/part"
+        return 1
+    done
+}
+# imageless FOLDER: a draft of the record without the images of its kernels.
+imageless() {
+    local file
+    mkdir -p "$scratch/imageless"
+    for file in "$1"/discover-*.jsonl; do
+        grep -v '"event":"image"' "$file" >"$scratch/imageless/${file##*/}"
+        cp "$file.bytes" "$scratch/imageless"
+    done
+    "$cuvet" discover --probe --tries 0 --device interpreter --from "$scratch/imageless" -o "$scratch/again.yaml"
+}
 # lacks KERNEL: it is a comment alone.
 lacks() { grep -q "^#  - kernel: .*$1" "$scratch/draft.yaml" && ! grep -q "^  - kernel: .*$1" "$scratch/draft.yaml"; }
 integers() { grep -A2 -F '"mul_i16"' "$scratch/whole.yaml" | grep -F 'const i16 p0' | grep -v f16; }
@@ -107,6 +128,40 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
         "$cuvet" discover --json --tries 0 --from "$scratch/entry" -o "$scratch/counted.yaml"
     ok 'as one object' python3 -m json.tool "$scratch/out"
     ok 'beside the draft' gives 0 '' "$cuvet" check "$scratch/counted.yaml"
+    ok 'nothing is run again unless --probe is given' gives 1 '^0$' grep -c 'run again' "$scratch/counted.yaml"
+    roles=$CUVET_BUILD/tests/scenario/roles
+    ok 'launches that are run again' gives 0 'run again, launches of 6 of 7 kernels gave what was recorded' under "$cuvet" discover \
+        --no-tables --probe --tries 0 --device interpreter --keep "$scratch/roles" -o "$scratch/roles.yaml" -- \
+        "$roles/program" "$roles/kernels.fatbin"
+    ok 'a half that is read' probed first_half 'const f32 p0[a2 / 2], f32 p1[a2 / 2], i32 a2' \
+        'reads bytes 0..511 of 1024, writes none' 'reads none, writes bytes 0..639 of 1280'
+    ok 'what is added to' probed add_to_chosen 'acc f32 p1[a4], const f32 p2[a4]' 'writes bytes 0..1023 of 1024, adds to them' \
+        'reads and writes none of 1024 bytes'
+    ok 'memory that addresses in memory lead to' probed through_table 'const i64 p0[3], i32 a1' \
+        'addresses in it lead to 3072 bytes, read and written'
+    ok 'a branch that is not taken, and an output that is read back' probed maybe_bias \
+        'no byte of it matters in these launches' 'what it held makes no difference: scratch (ws), or an output that is read back'
+    ok 'a counter that is reset' probed total_by_ticket 'ws i32 p2[1]' 'launches leave there what they found, and need it: a counter'
+    ok 'an integer that is added to, and indices' probed count_values 'const i32 p0[a2], acc i32 p1[16], i32 a2'
+    ok 'a variable of the module is no part of a record' probed by_factor '0 of 2 launches gave the recorded results; the others need' \
+        'const f32 p0[SIZE], f32 p1[SIZE]'
+    ok 'the written file is a registry' gives 0 '' "$cuvet" check "$scratch/roles.yaml"
+    ok 'a folder gives the same' gives 0 'launches of 6 of 7 kernels' under "$cuvet" discover --probe --tries 0 --device interpreter \
+        --from "$scratch/roles" -o "$scratch/again.yaml"
+    ok 'but for the name of the program' diff <(tail -n +2 "$scratch/roles.yaml") <(tail -n +2 "$scratch/again.yaml")
+    ok 'and so does a GPU' gives 0 'launches of 6 of 7 kernels' under "$cuvet" discover --probe --tries 0 --device gpu \
+        --from "$scratch/roles" -o "$scratch/gpu.yaml"
+    ok 'in each line' diff "$scratch/again.yaml" "$scratch/gpu.yaml"
+    ok 'without a device' gives 0 'no launch is run again: ' "$cuvet" discover --probe --tries 0 --device gpu \
+        --from "$scratch/roles" -o "$scratch/again.yaml"
+    ok 'without time' gives 0 'launches of 0 of 7 kernels' "$cuvet" discover --probe --tries 0 --seconds 0 --device interpreter \
+        --from "$scratch/roles" -o "$scratch/again.yaml"
+    ok 'the draft has the reason' grep -q 'the time ended before all was done' "$scratch/again.yaml"
+    ok 'without images' gives 0 'launches of 0 of 7 kernels' imageless "$scratch/roles"
+    ok 'the draft has that reason' grep -q 'gave the recorded results; the image of the kernel was not recorded' "$scratch/again.yaml"
+    ok 'a reference with dims by what is read and written' gives 0 'a reference fits 1 of them' under "$cuvet" discover --probe \
+        --tries 120 --device interpreter -o "$scratch/mutant.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" wrong_stride right
+    ok 'is the right one' grep -qF 'const f32 x[grid.x:x_pitch][cols], const f32 w[cols], f32 y[grid.x][cols]' "$scratch/mutant.yaml"
     ok 'a draft without entries is a registry' gives 0 '' "$cuvet" check "$scratch/rest.yaml"
     head -c 3000 "$scratch/entry"/discover-*.jsonl >"$scratch/none/discover-cut.jsonl"
     printf '{"v":1,"event":"sample","kernel":"f","params":"zz","layout":[[0,99]],"pointers":[{"at":-1}],"regions":[{"bytes":9}]}\n' \

@@ -39,12 +39,17 @@ struct discover {
     const char *forwarded[MOST_ARGUMENTS]; /* options for cuvet run */
     size_t forwards;
     enum worker_device device;
+    bool probe;
     struct draft_settings settings;
     char **program;
     char folder[PATH_MAX];
     bool private_folder, shows; /* shows: there is a terminal */
     bool json;
     atomic_bool ended; /* the program */
+    struct {
+        size_t number, kernels;
+        const char *name;
+    } at; /* the kernel that the draft is at */
 };
 
 static const char usage[] =
@@ -54,10 +59,11 @@ static const char usage[] =
     "  -c, --config FILE    registry file whose kernels are left out; may be given again\n"
     "      --no-tables      kernels of the built-in tables are not left out\n"
     "      --keep FOLDER    keep the record there; --from FOLDER makes a draft of it again\n"
+    "      --probe          run recorded launches again: which bytes each reads and writes\n"
     "      --tries N        entries that are tried for each kernel (400); 0: none\n"
     "      --seconds N      time for each kernel (20)\n"
     "      --kernels N      kernels that are written, the longest first (all)\n"
-    "      --device D       where references run: auto, gpu or interpreter (auto)\n"
+    "      --device D       where references and launches run: auto, gpu or interpreter (auto)\n"
     "      --json           with --from: prints the counts as one JSON object\n";
 
 static int wrong(const char *sentence, const char *value)
@@ -66,7 +72,7 @@ static int wrong(const char *sentence, const char *value)
     return EXIT_INPUT;
 }
 
-enum { NO_TABLES = 256, KEEP, FROM, TRIES, SECONDS, KERNELS, DEVICE, JSON };
+enum { NO_TABLES = 256, KEEP, FROM, TRIES, SECONDS, KERNELS, DEVICE, JSON, PROBE };
 
 static bool take_count(const char *text, unsigned *out)
 {
@@ -116,6 +122,9 @@ static int take_option(struct discover *d, int option)
         return take_count(optarg, &d->settings.kernels)
                    ? 0
                    : wrong("--kernels expects a count, not ", optarg);
+    case PROBE:
+        d->probe = true;
+        return 0;
     case JSON:
         d->json = true;
         return 0;
@@ -137,6 +146,7 @@ static int parse(struct discover *d, int argc, char **argv)
                                             {"kernels", required_argument, NULL, KERNELS},
                                             {"device", required_argument, NULL, DEVICE},
                                             {"json", no_argument, NULL, JSON},
+                                            {"probe", no_argument, NULL, PROBE},
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     int option, result = 0;
@@ -193,12 +203,23 @@ static void *show_recording(void *user)
 static void show_trying(void *user, size_t number, size_t kernels, const char *name, size_t found)
 {
     char shown[NAME_SHOWN];
-    (void)user;
+    struct discover *d = user;
+    d->at.number = number;
+    d->at.kernels = kernels;
+    d->at.name = name;
     if (number == kernels)
         progress_clear();
     else
         progress("kernel %zu of %zu, %zu with a reference: %s", number + 1, kernels, found,
                  printable_copy(shown, sizeof shown, name));
+}
+
+static void show_rerun(void *user, unsigned launch, unsigned launches)
+{
+    const struct discover *d = user;
+    char shown[NAME_SHOWN];
+    progress("kernel %zu of %zu, launch %u of %u is run again: %s", d->at.number + 1, d->at.kernels,
+             launch + 1, launches, printable_copy(shown, sizeof shown, d->at.name));
 }
 
 /* ---- the run ---- */
@@ -287,6 +308,11 @@ static void print_counts(const struct discover *d, const struct record *record,
     if (record->ns > 0)
         fprintf(stderr, ", %.3g %% of their time on the GPU", 100 * counts->found_ns / record->ns);
     fprintf(stderr, ".\n");
+    if (d->settings.rerun)
+        fprintf(
+            stderr,
+            "cuvet discover: run again, launches of %zu of %zu kernels gave what was recorded\n",
+            counts->same, counts->rerun);
     if (lines > 0)
         fprintf(stderr, "cuvet discover: %zu of %zu lines need no edit (%.3g %%); %s\n",
                 counts->lines, lines, 100 * (double)counts->lines / (double)lines,
@@ -309,11 +335,21 @@ static void put_json(const struct discover *d, const struct record *record,
     json_put_uint(&json, "lines", counts->lines);
     json_put_uint(&json, "comments", counts->comments);
     json_put_uint(&json, "launches_left_out", record->lost);
+    json_put_uint(&json, "rerun", counts->rerun);
+    json_put_uint(&json, "rerun_same", counts->same);
     json_put_string(&json, "registry", record->kernels ? d->output : NULL);
     json_end(&json);
     if (json_out_ok(&json))
         printf("%s\n", json.text.data);
     json_out_release(&json);
+}
+
+/* Of one launch, in milliseconds: a quarter of the time for a kernel, 10 seconds at most. */
+static int rerun_limit(const struct discover *d)
+{
+    enum { LEAST = 500, MOST = 10000 };
+    uint64_t limit = (uint64_t)d->settings.seconds * 250;
+    return limit < LEAST ? LEAST : limit > MOST ? MOST : (int)limit;
 }
 
 static enum status write_draft(struct discover *d, const struct record *record, struct error *err)
@@ -325,6 +361,10 @@ static enum status write_draft(struct discover *d, const struct record *record, 
         fprintf(stderr, "cuvet discover: no reference is tried: %s\n", err->text);
         *err = (struct error){{0}};
     }
+    if (d->probe && rerun_open(&d->settings.rerun, d->device, rerun_limit(d), err)) {
+        fprintf(stderr, "cuvet discover: no launch is run again: %s\n", err->text);
+        *err = (struct error){{0}};
+    }
     FILE *file = out ? stdout : fopen(d->output, "we");
     enum status status =
         file ? draft_write(record, trial, &d->settings, file, &counts, err)
@@ -332,6 +372,7 @@ static enum status write_draft(struct discover *d, const struct record *record, 
     if (file && (fflush(file) != 0 || (!out && fclose(file) != 0)) && !status)
         status = error_set(err, STATUS_IO, "cannot write %s: %s", d->output, strerror(errno));
     trial_close(trial);
+    rerun_close(d->settings.rerun);
     if (!status && d->json)
         put_json(d, record, &counts);
     else if (!status)
@@ -362,10 +403,11 @@ static int make_draft(struct discover *d)
 
 int cmd_discover(int argc, char **argv)
 {
-    struct discover d = {.output = "discover.yaml",
-                         .settings = {.tries = 400, .seconds = 20, .progress = show_trying},
-                         .device = WORKER_AUTO,
-                         .shows = isatty(STDERR_FILENO)};
+    struct discover d = {
+        .output = "discover.yaml",
+        .settings = {.tries = 400, .seconds = 20, .progress = show_trying, .rerunning = show_rerun},
+        .device = WORKER_AUTO,
+        .shows = isatty(STDERR_FILENO)};
     int result = parse(&d, argc, argv);
     if (result)
         return result < 0 ? 0 : result;

@@ -1,11 +1,9 @@
 #include "bind/param_pointers.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include "driver/cuda_api.h"
 
-/* Whether the word is an address of memory of the driver. */
-static bool pointer_look_up(uint64_t word, struct param_pointer *out)
+bool param_pointer_look_up(uint64_t word, struct param_pointer *out)
 {
     CUdeviceptr base = 0;
     size_t bytes = 0;
@@ -29,7 +27,7 @@ size_t param_pointers_find(const struct param_layout *layout, const uint8_t *par
         for (at = (at + 7) / 8 * 8; at + 8 <= end && at + 8 <= bytes; at += 8) {
             uint64_t word;
             memcpy(&word, params + at, sizeof(word));
-            if (count == PARAM_POINTERS || !pointer_look_up(word, &out[count]))
+            if (count == PARAM_POINTERS || !param_pointer_look_up(word, &out[count]))
                 continue;
             out[count++].offset = (uint32_t)at;
         }

@@ -5,6 +5,7 @@
 #ifndef BIND_PARAM_POINTERS_H
 #define BIND_PARAM_POINTERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "value/check_report.h"
 #include "value/launch.h"
@@ -15,6 +16,9 @@ enum { PARAM_POINTERS = 512 }; /* as many as 4 KiB of parameters have */
  * to be an address of an allocation counts as a pointer. Returns how many were found. */
 size_t param_pointers_find(const struct param_layout *layout, const uint8_t *params, size_t bytes,
                            struct param_pointer out[PARAM_POINTERS]);
+
+/* Whether the word is an address of memory of the driver: address, base and bytes. Any thread. */
+bool param_pointer_look_up(uint64_t word, struct param_pointer *out);
 
 struct report_machine report_machine_of(int device, int multiprocessors);
 

@@ -6,7 +6,12 @@
 #include "driver/cuda_api.h"
 #include "gate/kernels.h"
 
-enum { WAIT_MS = 2000 };
+enum {
+    WAIT_MS = 2000,
+    MOST_REGIONS = 64,       /* with those that addresses in memory lead to */
+    LISTED_BYTES = 64 << 10, /* of a region, in which such addresses are found */
+    MOST_LOOK_UPS = 1024     /* of a launch */
+};
 
 bool capture_params(struct capture *capture, const struct launch *launch)
 {
@@ -85,6 +90,77 @@ static enum status read_region(const struct capture_region *region, const struct
                       "cuMemcpyDtoHAsync");
 }
 
+/* ---- what addresses in memory lead to ---- */
+
+static const struct capture_region *region_at(const struct capture *capture, uint64_t address)
+{
+    for (size_t i = 0; i < capture->regions; i++) {
+        const struct capture_region *region = &capture->region[i];
+        if (address - region->address < region->bytes)
+            return region;
+    }
+    return NULL;
+}
+
+/* Addresses of one process share their upper bits; so do few other words. */
+static bool may_be_address(const struct capture *capture, uint64_t word)
+{
+    enum { UPPER = 36 };
+    for (size_t i = 0; i < capture->pointers; i++) {
+        if (word >> UPPER == capture->pointer[i].address >> UPPER)
+            return word % 4 == 0;
+    }
+    return false;
+}
+
+/* From the address to the end of its allocation, or to the next region. */
+static bool add_region(struct capture *capture, uint64_t address, uint64_t room)
+{
+    struct param_pointer found;
+    if (!param_pointer_look_up(address, &found))
+        return false;
+    uint64_t bytes = found.base + found.bytes - address;
+    for (size_t i = 0; i < capture->regions; i++) {
+        uint64_t next = capture->region[i].address - address;
+        bytes = next < bytes ? next : bytes;
+    }
+    if (bytes > CAPTURE_POINTER_BYTES || bytes > room)
+        return false;
+    capture->region[capture->regions++] =
+        (struct capture_region){.address = address, .bytes = bytes};
+    return true;
+}
+
+/* Adds a region for each address in the memory that has none, and reads it; those in these, too. */
+static enum status follow(struct capture *capture, const struct launch *launch, struct error *err)
+{
+    uint64_t room = CAPTURE_BYTES;
+    unsigned look_ups = 0;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < capture->regions; i++)
+        room -= capture->region[i].bytes < room ? capture->region[i].bytes : room;
+    for (size_t i = 0; i < capture->regions && !status; i++) {
+        const struct capture_region *region = &capture->region[i];
+        uint64_t count = region->bytes < LISTED_BYTES ? region->bytes : LISTED_BYTES;
+        for (uint64_t at = -region->address % 8; at + 8 <= count && !status; at += 8) {
+            uint64_t word;
+            memcpy(&word, region->before + at, sizeof word);
+            if (!may_be_address(capture, word) || region_at(capture, word))
+                continue;
+            if (capture->regions == MOST_REGIONS || look_ups++ == MOST_LOOK_UPS)
+                return STATUS_OK;
+            if (!add_region(capture, word, room))
+                continue;
+            struct capture_region *added = &capture->region[capture->regions - 1];
+            room -= added->bytes;
+            status = read_region(added, launch, &added->before, err);
+            if (!status)
+                status = await(launch, err);
+        }
+    }
+    return status;
+}
+
 enum status capture_before(struct capture *capture, const struct launch *launch, struct error *err)
 {
     uint64_t most = CAPTURE_POINTER_BYTES;
@@ -95,6 +171,8 @@ enum status capture_before(struct capture *capture, const struct launch *launch,
         status = read_region(&capture->region[i], launch, &capture->region[i].before, err);
     if (!status)
         status = await(launch, err);
+    if (!status)
+        status = follow(capture, launch, err);
     if (status)
         capture_release(capture);
     return status;

@@ -13,7 +13,7 @@ enum {
     CAPTURE_BYTES = 96 << 20          /* of one launch */
 };
 
-/* Memory that pointers lead to; ranges that touch are one. */
+/* Memory that pointers lead to, and addresses in the first 64 KiB of such memory. */
 struct capture_region {
     uint64_t address, bytes;
     uint8_t *before, *after; /* NULL: not read; `after` also where nothing changed */

@@ -192,6 +192,8 @@ void record_file_sample(struct record_file *file, const char *symbol, uint64_t n
     report_json_dim3(json, "block", launch->block);
     json_put_uint(json, "shared", launch->shared_bytes);
     json_put_bool(json, "captured", captured);
+    json_put_bool(json, "cooperative", launch->cooperative);
+    report_json_dim3(json, "cluster", launch->cluster);
     json_key(json, "params");
     json_hex(json, capture->params, capture->params_bytes);
     put_layout(json, &capture->layout);

@@ -3,12 +3,13 @@
  * bytes of memory and of module images in a file beside it that ends with .bytes.
  *
  *   begin    the process
- *   sample   a launch: kernel, launch, grid, block, shared, captured, params (hex), layout
- *            ([[offset, size], ...]), pointers ([{at, address, base, bytes}, ...]), regions
- *            ([{address, bytes, before, after}, ...]: places in the file of bytes; no after:
- * nothing changed) image    kernel, at, bytes: the module's image, as the device runs it kernel at
- * the end: kernel, launches, timed, ns, replayed, replayed_ns end      kernels, and how many had no
- * room
+ *   sample   a launch: kernel, launch, grid, block, shared, captured, cooperative, cluster, params
+ *            (hex), layout ([[offset, size], ...]), pointers ([{at, address, base, bytes}, ...]),
+ *            regions ([{address, bytes, before, after}, ...]: places in the file of bytes; no
+ *            after: nothing changed)
+ *   image    kernel, at, bytes: the module's image, as the device runs it
+ *   kernel   at the end: kernel, launches, timed, ns, replayed, replayed_ns
+ *   end      kernels, and how many had no room
  *
  * The recorder's lock is held.
  */

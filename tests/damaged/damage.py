@@ -35,6 +35,8 @@ CASES = [Case(*row) for row in (
     ("fuzz: ELF", "kernels.so", "fuzz -c fuzz.yaml --cases 2 %s kernels.so" % REPLAY, {0, 3}, ""),
     ("discover: record", "record/discover-x.jsonl", "discover --tries 0 -o out.yaml --from record", {0}, ""),
     ("discover: bytes", "record/discover-x.jsonl.bytes", "discover --tries 9 %s -o out.yaml --from record" % REPLAY, {0}, ABSENT),
+    ("discover --probe: record", "record/discover-x.jsonl", "discover --probe --seconds 1 --tries 0 %s -o out.yaml --from record" % REPLAY, {0}, ""),
+    ("discover --probe: bytes", "record/discover-x.jsonl.bytes", "discover --probe --seconds 1 --tries 0 %s -o out.yaml --from record" % REPLAY, {0}, ABSENT),
     ("xla: module", "hlo/step_after_optimizations.txt", "xla -o out.yaml hlo", {0}, ""),
     ("xla: buffers", "hlo/step_after_optimizations-buffer-assignment.txt", "xla -o out.yaml hlo", {0}, ABSENT),
     ("inductor", "step.py", "inductor -o out.yaml step.py", {0}, ""),

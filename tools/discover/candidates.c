@@ -56,7 +56,7 @@ static bool goes(const struct search *s, const struct formal *formal, const stru
 {
     bool array = fact->kind == FACT_ARRAY && fact->dtype != DTYPE_NONE;
     bool written = fact->writes || fact->adds;
-    bool read = fact->reads || fact->adds || !s->entry.facts->has_code;
+    bool read = fact->reads || fact->adds || !s->entry.facts->reads_known;
     if (is_another(s, formal, fact))
         return false;
     switch (formal->kind) {

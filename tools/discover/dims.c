@@ -33,12 +33,37 @@ static int64_t elements_of(const struct search *s, const struct formal *formal, 
     return product;
 }
 
-/* An output has as many elements as were changed, or a few more that came out the same. */
-static bool fits_output(const struct fact *fact, unsigned launch, int64_t elements)
+/* Whether that many are `least`, or a few more. */
+static bool is_about(int64_t elements, int64_t least)
 {
+    return elements >= least && elements <= least + least / 16 + 8;
+}
+
+/* An output has as many elements as are written. Where only changes are known, or in the second
+ * pass, a few more may have come out the same. */
+static bool fits_output(const struct search *s, const struct fact *fact, unsigned launch,
+                        int64_t elements)
+{
+    int64_t written = facts_written_to(fact, launch);
     uint64_t bytes = fact->changed[launch], size = dtype_bytes(fact->dtype);
-    int64_t changed = (int64_t)((bytes + size - 1) / size);
-    return !bytes || (elements >= changed && elements <= changed + changed / 16 + 8);
+    if (written >= 0 && !s->second)
+        return elements == written;
+    return !bytes || is_about(elements, (int64_t)((bytes + size - 1) / size));
+}
+
+/* An input has all elements that are read, and in the first pass few more. */
+static bool fits_input(const struct search *s, const struct fact *fact, unsigned launch,
+                       int64_t elements)
+{
+    int64_t read = facts_read_to(fact, launch);
+    return read < 0 || (s->second ? elements >= read : is_about(elements, read));
+}
+
+static bool fits(const struct search *s, const struct formal *formal, const struct fact *fact,
+                 unsigned launch, int64_t elements)
+{
+    return formal->kind == FORMAL_IN ? fits_input(s, fact, launch, elements)
+                                     : fits_output(s, fact, launch, elements);
 }
 
 /* Elements from the first to the last where rows lie `pitch` apart; of two dims that are known. */
@@ -67,13 +92,13 @@ static bool pitch_fits(const struct search *s, const struct formal *formal, cons
         if (span < 1 ||
             (fact->space[i] && (uint64_t)span > fact->space[i] / dtype_bytes(fact->dtype)))
             return false;
-        if (formal->kind != FORMAL_IN && !fits_output(fact, i, span))
+        if (!fits(s, formal, fact, i, span))
             return false;
     }
     return true;
 }
 
-/* Whether some integer may be the distance between the rows of an output that is not dense. */
+/* Whether some integer may be the distance between the rows of an array that is not dense. */
 static bool any_pitch_fits(const struct search *s, const struct formal *formal,
                            const struct fact *fact)
 {
@@ -94,7 +119,7 @@ static bool array_fits(const struct search *s, const struct formal *formal, cons
             continue;
         if (!elements || (uint64_t)elements > fact->space[i] / dtype_bytes(fact->dtype))
             return false;
-        if (formal->kind != FORMAL_IN && !fits_output(fact, i, elements))
+        if (!fits(s, formal, fact, i, elements))
             return any_pitch_fits(s, formal, fact);
     }
     return true;
@@ -160,9 +185,9 @@ static enum rows set_pitch(struct search *s, const struct pitched *p, unsigned a
         s->entry.pitch[number] = (int16_t)pitch;
         return ROWS_PITCHED;
     }
-    for (unsigned i = 0; i < s->entry.facts->kernel->samples && formal->kind != FORMAL_IN; i++) {
+    for (unsigned i = 0; i < s->entry.facts->kernel->samples; i++) {
         int64_t elements = elements_of(s, formal, s->formals.sizes, i);
-        if (fact->space[i] && !fits_output(fact, i, elements))
+        if (fact->space[i] && !fits(s, formal, fact, i, elements))
             return ROWS_NEITHER;
     }
     return ROWS_DENSE;

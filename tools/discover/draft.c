@@ -8,6 +8,8 @@
 #include "lang/dtype.h"
 #include "text/printable.h"
 #include "tools/discover/candidates.h"
+#include "tools/discover/probing.h"
+#include "tools/discover/probing_text.h"
 
 enum { KEPT = 4, MOST_LOST = 3, SHOWN_SHAPES = 4, SHOWN_VALUES = 4 };
 
@@ -23,6 +25,7 @@ struct hunt {
     const struct draft_settings *settings;
     struct trial *trial;
     const struct facts *facts;
+    struct probing_report rerun;
     struct textbuf file; /* the trial's registry */
     struct match match[KEPT];
     unsigned matches, tried, beyond, lost;
@@ -166,6 +169,7 @@ static void put_parameter(const struct facts *facts, unsigned number, struct tex
         put_values(facts, number, out);
     }
     textbuf_printf(out, "\n");
+    probing_put(facts, number, out);
 }
 
 static void put_shapes(const struct seen_kernel *kernel, struct textbuf *out)
@@ -211,6 +215,15 @@ static size_t lines_of(const struct textbuf *text)
     return lines;
 }
 
+/* What launches that were run again show of each array; the other parameters are in the entry. */
+static void put_probed(const struct facts *facts, struct textbuf *out)
+{
+    for (unsigned f = 0; f < facts->count; f++) {
+        if (facts->fact[f].kind == FACT_ARRAY && facts_probed(&facts->fact[f]).launches)
+            put_parameter(facts, f, out);
+    }
+}
+
 static void put_matches(const struct hunt *hunt, struct textbuf *out, struct draft_counts *counts)
 {
     textbuf_printf(out, "  #   %s matches %u recorded launch%s", hunt->match[0].reference->name,
@@ -221,6 +234,7 @@ static void put_matches(const struct hunt *hunt, struct textbuf *out, struct dra
     if (*hunt->match[0].left)
         textbuf_printf(out, "  #   %s %s not judged\n", hunt->match[0].left,
                        strchr(hunt->match[0].left, ',') ? "are" : "is");
+    put_probed(hunt->facts, out);
     textbuf_printf(out, "%s", hunt->match[0].text.data);
     counts->lines += lines_of(&hunt->match[0].text);
 }
@@ -252,6 +266,20 @@ static void put_unknown(const struct hunt *hunt, unsigned launches, struct textb
     textbuf_release(&text);
 }
 
+/* In at most half of the kernel's time. */
+static void rerun_launches(struct hunt *hunt, struct facts *facts, struct draft_counts *counts)
+{
+    int64_t now = clock_ns();
+    const struct draft_settings *settings = hunt->settings;
+    const struct probing_settings probing = {.until = now + (hunt->until - now) / 2,
+                                             .progress = settings->rerunning,
+                                             .user = settings->user};
+    probing_run(settings->rerun, facts, &probing, &hunt->rerun);
+    facts_settle(facts);
+    counts->rerun += hunt->rerun.launches > 0;
+    counts->same += hunt->rerun.same + hunt->rerun.rounded > 0;
+}
+
 static void write_kernel(const struct record *record, const struct seen_kernel *kernel,
                          struct trial *trial, const struct draft_settings *settings,
                          struct textbuf *out, struct draft_counts *counts)
@@ -260,6 +288,8 @@ static void write_kernel(const struct record *record, const struct seen_kernel *
     struct hunt hunt = {.settings = settings, .trial = trial, .facts = &facts};
     facts_make(&facts, kernel);
     hunt.until = clock_ns() + (int64_t)settings->seconds * 1000000000;
+    if (settings->rerun)
+        rerun_launches(&hunt, &facts, counts);
     textbuf_init(&hunt.file);
     unsigned launches = trial ? trial_take(trial, kernel) : 0;
     bool may = launches && settings->tries && is_informative(&facts);
@@ -268,6 +298,8 @@ static void write_kernel(const struct record *record, const struct seen_kernel *
     if (may && !hunt.matches && hunt.tried < settings->tries && hunt.lost < MOST_LOST)
         candidates_each(&facts, true, hunt.until, try_entry, &hunt);
     put_head(record, &facts, out);
+    if (settings->rerun)
+        probing_put_report(&hunt.rerun, out);
     if (hunt.matches)
         put_matches(&hunt, out, counts);
     else

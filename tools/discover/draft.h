@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include "tools/discover/record.h"
+#include "tools/discover/rerun.h"
 #include "tools/discover/trial.h"
 
 struct draft_settings {
@@ -14,14 +15,19 @@ struct draft_settings {
     unsigned seconds; /* for one kernel */
     unsigned kernels; /* that are written; 0: all */
     const char *program;
+    struct rerun *rerun; /* runs recorded launches again; NULL: none is */
     /* Called before each kernel, and at the end with number == kernels; or NULL. */
     void (*progress)(void *user, size_t number, size_t kernels, const char *name, size_t found);
+    /* Called before a launch is run again; or NULL. */
+    void (*rerunning)(void *user, unsigned launch, unsigned launches);
     void *user;
 };
 
 struct draft_counts {
     size_t kernels, found, silent; /* silent: without recorded memory */
     size_t lines, comments;        /* of entries; of those of kernels without one */
+    size_t rerun, same; /* kernels with recorded memory; those of which a launch that was run again
+                           gave what was recorded */
     double found_ns;
 };
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "lang/dtype.h"
+#include "tools/discover/sizes.h"
 
 enum { NAME = 48 };
 
@@ -124,7 +125,7 @@ unsigned entry_oddities(const struct entry *entry)
         count += entry_is_idle(entry, f) + entry_leaves(entry, f);
     for (int i = 0; i < entry->formals->count; i++)
         count += entry->rounded[i];
-    for (int i = 0; i < entry->formals->count && entry->facts->has_code; i++) {
+    for (int i = 0; i < entry->formals->count && entry->facts->reads_known; i++) {
         const struct formal *formal = &entry->formals->formal[i];
         bool reads = formal->kind == FORMAL_IN || formal->kind == FORMAL_INOUT;
         const struct fact *fact = &entry->facts->fact[entry->bound[i] < 0 ? 0 : entry->bound[i]];
@@ -397,31 +398,82 @@ void entry_print(const struct entry *entry, const char *indent, struct textbuf *
     print_rounding(entry, indent, out);
 }
 
-void entry_print_unknown(const struct facts *facts, const char *indent, struct textbuf *out)
+/* [n], [grid.x][n] for their product, [a * b * c]. */
+static void print_flat(const struct entry *entry, const struct sizes *sizes, struct textbuf *out)
+{
+    const struct extent *first = &sizes->factor[0];
+    const struct extent_part *part = first->part;
+    bool rows = first->operation == '*' && part[0].atom == ATOM_FACT && part[1].atom == ATOM_GRID;
+    textbuf_printf(out, "[");
+    if (rows) {
+        print_part(entry, &part[1], out);
+        textbuf_printf(out, "][");
+        print_part(entry, &part[0], out);
+    }
+    for (unsigned i = 0; i < sizes->factors && !rows; i++) {
+        textbuf_printf(out, "%s", i ? " * " : "");
+        print_extent(entry, &sizes->factor[i], out);
+    }
+    textbuf_printf(out, "]");
+}
+
+/* [SIZE] where no launch shows it. */
+static void print_size(const struct entry *entry, const struct extents *extents, unsigned fact,
+                       struct textbuf *out)
+{
+    struct sizes sizes;
+    if (!sizes_find(entry->facts, extents, fact, &sizes)) {
+        textbuf_printf(out, "[SIZE]");
+    } else if (sizes.form == SIZES_FLAT) {
+        print_flat(entry, &sizes, out);
+    } else {
+        textbuf_printf(out, "[");
+        print_extent(entry, &sizes.factor[0], out);
+        textbuf_printf(out, ":");
+        print_extent(entry, &sizes.factor[1], out);
+        textbuf_printf(out, "][");
+        print_extent(entry, &sizes.factor[2], out);
+        textbuf_printf(out, "]");
+    }
+}
+
+/* "inout f32 p0?[n]" */
+static void print_guess(const struct entry *entry, const struct extents *extents, unsigned fact,
+                        struct textbuf *out)
 {
     char name[NAME];
+    const struct fact *of = &entry->facts->fact[fact];
+    const char *type = of->dtype == DTYPE_NONE ? "TYPE" : dtype_text(of->dtype);
+    const char *role = of->scratch               ? "ws "
+                       : of->adds                ? "acc "
+                       : of->writes && of->reads ? "inout "
+                       : of->writes              ? ""
+                                                 : "const ";
+    name_fact(entry, fact, name);
+    if (of->kind == FACT_OTHER) {
+        textbuf_printf(out, "_");
+    } else if (of->kind != FACT_ARRAY) {
+        textbuf_printf(out, "%s %s", type, name);
+    } else {
+        textbuf_printf(out, "%s%s %s%s", role, type, name, of->null ? "?" : "");
+        print_size(entry, extents, fact, out);
+    }
+}
+
+void entry_print_unknown(const struct facts *facts, const char *indent, struct textbuf *out)
+{
+    static const struct formals none;
+    static struct extents extents;
+    const struct entry entry = {.facts = facts, .formals = &none};
+    extents_find(&extents, facts);
     print_kernel(facts, indent, out);
     textbuf_printf(out, "%s    signature: >\n%s      ", indent, indent);
     for (unsigned f = 0; f < facts->count; f++) {
-        const struct fact *of = &facts->fact[f];
-        const char *type = of->dtype == DTYPE_NONE ? "TYPE" : dtype_text(of->dtype);
-        textbuf_printf(out, "%s%s", f ? ", " : "", of->zero ? "..." : "");
-        if (of->zero)
+        bool zero = facts->fact[f].zero;
+        textbuf_printf(out, "%s%s", f ? ", " : "", zero ? "..." : "");
+        if (zero)
             break;
-        snprintf(name, sizeof name, "%s%u", of->kind == FACT_ARRAY ? "p" : "a", f);
-        if (may_use(NULL, of->name))
-            snprintf(name, sizeof name, "%s", of->name);
-        if (of->kind == FACT_OTHER)
-            textbuf_printf(out, "_");
-        else if (of->kind != FACT_ARRAY)
-            textbuf_printf(out, "%s %s", type, name);
-        else
-            textbuf_printf(out, "%s%s %s%s[SIZE]",
-                           of->adds                  ? "acc "
-                           : of->writes && of->reads ? "inout "
-                           : of->writes              ? ""
-                                                     : "const ",
-                           type, name, of->null ? "?" : "");
+        print_guess(&entry, &extents, f, out);
     }
     textbuf_printf(out, "\n%s    reference: NAME\n", indent);
 }

@@ -160,6 +160,7 @@ static void by_code(struct facts *facts)
     struct param_fact param[LAYOUT_MAX];
     unsigned count = 0;
     facts->has_code = ptx_facts_read(facts->kernel, param, &count) && count == facts->count;
+    facts->reads_known = facts->has_code;
     for (unsigned i = 0; i < count && facts->has_code; i++) {
         struct fact *fact = &facts->fact[i];
         set_dtype(fact, param[i].dtype, SOURCE_CODE);
@@ -168,6 +169,7 @@ static void by_code(struct facts *facts)
         fact->reads = param[i].reads;
         fact->writes |= param[i].writes;
         fact->adds = param[i].adds;
+        fact->coded = (struct coded){param[i].reads, param[i].writes, param[i].adds};
     }
 }
 
@@ -264,4 +266,74 @@ void facts_make(struct facts *facts, const struct seen_kernel *kernel)
     }
     by_siblings(facts);
     find_zeros(facts);
+}
+
+/* ---- launches that were run again ---- */
+
+struct probed_counts facts_probed(const struct fact *fact)
+{
+    struct probed_counts counts = {0};
+    for (unsigned i = 0; i < SEEN_SAMPLES; i++) {
+        const struct probed *probed = &fact->probed[i];
+        if (!probed->known)
+            continue;
+        counts.launches++;
+        counts.reads += probed->reads;
+        counts.writes += probed->writes;
+        counts.keeps += probed->keeps;
+        counts.adds += probed->adds;
+    }
+    return counts;
+}
+
+static int64_t elements_to(const struct fact *fact, uint64_t end)
+{
+    unsigned size = dtype_bytes(fact->dtype);
+    return size ? (int64_t)((end + size - 1) / size) : -1;
+}
+
+int64_t facts_read_to(const struct fact *fact, unsigned launch)
+{
+    const struct probed *probed = &fact->probed[launch];
+    return probed->known && probed->reads && probed->edges ? elements_to(fact, probed->read.end)
+                                                           : -1;
+}
+
+int64_t facts_written_to(const struct fact *fact, unsigned launch)
+{
+    const struct probed *probed = &fact->probed[launch];
+    return probed->known && probed->writes ? elements_to(fact, probed->written.end) : -1;
+}
+
+/* Whether each launch left the array as it was, though it writes there and other results need what
+ * it holds: a counter that the launch resets. */
+static bool is_scratch(const struct fact *fact)
+{
+    bool needed = false;
+    for (unsigned i = 0; i < SEEN_SAMPLES; i++) {
+        const struct probed *probed = &fact->probed[i];
+        if (fact->changed[i])
+            return false;
+        needed |= probed->known && probed->elsewhere;
+    }
+    return needed && (fact->coded.writes || fact->coded.adds || facts_probed(fact).keeps);
+}
+
+void facts_settle(struct facts *facts)
+{
+    for (unsigned i = 0; i < facts->count; i++) {
+        struct fact *fact = &facts->fact[i];
+        struct probed_counts counts = facts_probed(fact);
+        bool shown = fact->coded.reads || fact->coded.writes || fact->coded.adds;
+        if (fact->kind != FACT_ARRAY || !counts.launches)
+            continue;
+        if (!shown) {
+            fact->reads = counts.reads > 0;
+            fact->adds = counts.adds > 0 && counts.adds == counts.keeps;
+        }
+        facts->reads_known = true;
+        fact->writes |= counts.writes > 0;
+        fact->reads |= counts.keeps > 0 || (!fact->writes && !fact->adds);
+        fact->scratch = is_scratch(fact);
+    }
 }

@@ -131,11 +131,14 @@ static void read_sample(struct record *record, json_t *line, const struct record
     struct seen_sample *sample = arena_alloc(&record->arena, sizeof *sample);
     if (!sample)
         return;
-    *sample = (struct seen_sample){.shared = get_word(line, "shared"),
-                                   .captured = json_is_true(json_object_get(line, "captured"))};
+    *sample =
+        (struct seen_sample){.shared = get_word(line, "shared"),
+                             .captured = json_is_true(json_object_get(line, "captured")),
+                             .cooperative = json_is_true(json_object_get(line, "cooperative"))};
     get_uint(line, "launch", &sample->launch);
     read_shape(line, "grid", sample->grid);
     read_shape(line, "block", sample->block);
+    read_shape(line, "cluster", sample->cluster);
     read_params(record, sample, json_string_value(json_object_get(line, "params")));
     read_layout(line, sample);
     read_pointers(line, sample);

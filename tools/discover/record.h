@@ -25,8 +25,8 @@ struct seen_region {
 
 struct seen_sample {
     uint64_t launch;
-    uint32_t grid[3], block[3], shared;
-    bool captured;
+    uint32_t grid[3], block[3], shared, cluster[3];
+    bool captured, cooperative;
     const uint8_t *params;
     size_t params_bytes;
     struct param_layout layout;

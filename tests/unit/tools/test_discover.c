@@ -288,6 +288,30 @@ static void no_entry_is_larger_than_its_memory(void **state)
     assert_int_equal(visited.scale, 0);
 }
 
+/* How many entries of `scale` there are where runs show that much of x read and of y written. */
+static unsigned entries_with(uint64_t read, uint64_t written)
+{
+    static struct visited visited;
+    memset(&visited, 0, sizeof visited);
+    world.facts.fact[0].probed[0] =
+        (struct probed){.known = true, .reads = true, .edges = true, .read = {0, 4 * read, 0}};
+    world.facts.fact[1].probed[0] =
+        (struct probed){.known = true, .writes = true, .written = {0, 4 * written, written}};
+    candidates_each(&world.facts, false, INT64_MAX, visit, &visited);
+    return visited.scale;
+}
+
+static void dims_go_with_what_runs_read_and_write(void **state)
+{
+    (void)state;
+    assert_int_not_equal(entries_with(ROWS * COLS, ROWS * COLS), 0);
+    assert_int_not_equal(entries_with(ROWS * COLS - 1, ROWS * COLS),
+                         0); /* the last may not matter */
+    assert_int_equal(entries_with(ROWS * COLS + 1, ROWS * COLS), 0);
+    assert_int_equal(entries_with(ROWS * COLS / 2, ROWS * COLS), 0);
+    assert_int_equal(entries_with(ROWS * COLS, ROWS * COLS - 1), 0);
+}
+
 /* ---- names ---- */
 
 static const char ttir[] =
@@ -434,6 +458,7 @@ int main(void)
         cmocka_unit_test_setup(dims_have_values_in_every_launch, make_world),
         cmocka_unit_test_setup(entries_go_with_what_was_written, make_world),
         cmocka_unit_test_setup(no_entry_is_larger_than_its_memory, make_world),
+        cmocka_unit_test_setup(dims_go_with_what_runs_read_and_write, make_world),
         cmocka_unit_test(a_triton_cache_has_names_and_types),
         cmocka_unit_test(names_mean_dims),
         cmocka_unit_test_setup(a_stride_is_no_dim, make_world),
